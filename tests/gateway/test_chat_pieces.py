@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gateway.chat.pieces import TextEvents, only_text
+from gateway.engine.pieces import TextEvents, only_text
 
 
 def _event(text: object, *, model: str = "m", **delta: object) -> bytes:

@@ -9,8 +9,7 @@ import pytest
 from fastapi.routing import APIRoute
 
 from gateway.access.dependencies import batch_room_of, room_of
-from gateway.files.routes import upload_file
-from gateway.files.url_routes import fetch_file
+from gateway.files.routes import fetch_file, upload_file
 from gateway.main import build_app
 from gateway.settings import GatewaySettings
 from memloop.wire.errors import Unprocessable

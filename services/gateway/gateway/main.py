@@ -24,8 +24,7 @@ from gateway.document import describe
 from gateway.engine import Backend, ModelsConfig, Rollouts, open_backend, read_models, refusing_wrong_models
 from gateway.engine import routes as models
 from gateway.files import routes as uploads
-from gateway.files import url_routes
-from gateway.files.fetching import open_fetching
+from gateway.files.download import open_fetching
 from gateway.files.files import open_files
 from gateway.jobs import routes as jobs
 from gateway.jobs.letters import Jobs
@@ -42,7 +41,7 @@ from gateway.metrics import Metrics
 from gateway.policy import check_routes as policy_checks
 from gateway.policy import routes as policies
 from gateway.responses import routes as responses
-from gateway.responses.background.slice import open_background, open_erasure
+from gateway.responses.background.jobs import open_background, open_erasure
 from gateway.responses.conversations import routes as conversations
 from gateway.settings import GatewaySettings
 from gateway.traces import routes as traces
@@ -83,7 +82,6 @@ ROUTERS = (
     responses.router,
     models.router,
     long_read.router,
-    url_routes.router,  # before /v1/files/{file_id}, which matches its path
     uploads.router,
     policies.router,
     policy_checks.router,

@@ -32,7 +32,7 @@ from gateway.memory.write import MemoryHandler, WriterTools
 from gateway.metrics import Metrics
 from gateway.queue import ExpiredLetters, Keys, LaneQueue, Runner, RunnerOptions, queued_bytes
 from gateway.responses.background.handler import ResponseHandler
-from gateway.responses.background.slice import Background, open_background
+from gateway.responses.background.jobs import Background, open_background
 from gateway.settings import WorkerSettings
 from gateway.traces import Served
 from gateway.usage.ledger import Ledger

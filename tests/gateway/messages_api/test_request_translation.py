@@ -97,7 +97,7 @@ MESSAGES = st.builds(_ending, st.lists(USER | ASSISTANT | SYSTEM, max_size=4), U
 
 def chat_of(request: Object, model: LoopModel = MODEL) -> Object:
     """The chat's fields, as the engine would get them."""
-    return json.loads(translated(create_message_in(request), model).body.raw)
+    return json.loads(translated(create_message_in(request), model.dialect).body.raw)
 
 
 def request(**fields: object) -> Object:
@@ -125,7 +125,7 @@ def blocks_in(messages: list[Object]) -> list[Object]:
 @LIGHT
 @given(MESSAGES)
 def test_every_text_picture_and_file_of_a_message_reaches_the_engine(messages: list[Object]) -> None:
-    chat = translated(create_message_in(request(messages=messages)), MODEL)
+    chat = translated(create_message_in(request(messages=messages)), MODEL.dialect)
     by_place: dict[int, list[Object]] = {}
     sent: list[Object] = json.loads(chat.body.raw)["messages"]
     for place, message in zip(chat.places, sent, strict=True):
@@ -158,7 +158,7 @@ def test_every_tool_call_and_result_keeps_its_id_name_and_input(messages: list[O
 @LIGHT
 @given(MESSAGES)
 def test_results_of_tools_stand_before_the_rest_of_their_message(messages: list[Object]) -> None:
-    chat = translated(create_message_in(request(messages=messages)), MODEL)
+    chat = translated(create_message_in(request(messages=messages)), MODEL.dialect)
     sent = json.loads(chat.body.raw)["messages"]
     for before, message, place, other in zip(sent, sent[1:], chat.places, chat.places[1:], strict=False):
         if message["role"] == "tool" and place == other:

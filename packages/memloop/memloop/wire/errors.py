@@ -8,6 +8,7 @@
     ├── Unauthenticated         401 authentication_error
     ├── Forbidden               403 permission_error
     ├── NotFound                404 not_found_error
+    │   └── OtherTenants
     ├── Conflict                409 conflict_error
     │   └── Erased
     ├── Gone                    410 not_found_error
@@ -128,6 +129,10 @@ class NotFound(MemloopError):
     status = 404
     type = "not_found_error"
     default_code = "not_found"
+
+
+class OtherTenants(NotFound):
+    """The resource belongs to another tenant. The client gets a plain 404; the audit log records the attempt."""
 
 
 class Conflict(MemloopError):

@@ -16,7 +16,7 @@ from gateway.access.dependencies import (
     principal_of,
 )
 from gateway.access.local_only import LocalOnly
-from gateway.access.principal import OtherTenants, Principal, managed
+from gateway.access.principal import Principal, managed
 from gateway.access.static_keys import load_static_keys
 
 __all__ = [
@@ -25,7 +25,6 @@ __all__ = [
     "BatchRoom",
     "LocalOnly",
     "Needed",
-    "OtherTenants",
     "Principal",
     "PrincipalDep",
     "RateHeaders",

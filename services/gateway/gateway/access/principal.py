@@ -2,12 +2,8 @@
 
 from dataclasses import dataclass, field
 
-from memloop.wire.errors import Forbidden, NotFound
+from memloop.wire.errors import Forbidden
 from memloop.wire.keys import Scope
-
-
-class OtherTenants(NotFound):
-    """The resource belongs to another tenant. The client gets a plain 404; the audit log records the attempt."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,11 +13,11 @@ from fastapi import APIRouter, Query, Request
 from gateway.access.access import Access
 from gateway.access.dependencies import AccessDep, PrincipalDep, Room, Tenant, needs
 from gateway.access.key_records import KeyRecord, digest_of, new_key_id, new_secret, prefix_of
-from gateway.access.principal import OtherTenants, Principal, managed
+from gateway.access.principal import Principal, managed
 from gateway.idempotency import KEY_HEADER
 from memloop.wire.audit import AuditAction, AuditEntry, AuditKind, AuditPage
 from memloop.wire.correlation import request_id
-from memloop.wire.errors import Conflict, Forbidden, InvalidRequest, Unprocessable
+from memloop.wire.errors import Conflict, Forbidden, InvalidRequest, OtherTenants, Unprocessable
 from memloop.wire.keys import (
     KeyCreate,
     KeyPage,

@@ -11,8 +11,7 @@ from gateway.access import Allowance, Principal
 from gateway.chat.chat import Chat
 from gateway.chat.long_context import ReadContext, oversize_of, read_context
 from gateway.chat.memory import ChatTurn, begin_turn, standing_of
-from gateway.chat.memory_rights import permitted
-from gateway.chat.namespaces import asks_for_memory, namespace_of
+from gateway.chat.namespaces import asks_for_memory, namespace_of, permitted
 from gateway.chat.oversized import Oversize
 from gateway.chat.recall import with_recalled
 from gateway.chat.relay import relay_chat, with_memory, written

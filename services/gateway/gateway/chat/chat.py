@@ -28,6 +28,10 @@ class Chat:
     long_context_max_calls: int
     long_context_deadline_s: float
 
+    def limit_field(self, model_id: str) -> str:
+        """Return the field in which the model's engine takes the most tokens of an answer. Raises NotFound."""
+        return self.backend.models.named(model_id).dialect.limit_field
+
 
 def open_chat(settings: GatewaySettings, *, backend: Backend, memory: Memory, admission: Admission) -> Chat:
     """Build the slice from the settings."""

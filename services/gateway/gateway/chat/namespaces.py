@@ -4,11 +4,49 @@ There is no shared default: without a user ID, memory is off.
 """
 
 from collections.abc import Mapping, Sequence
+from typing import Final, Literal, TypeAlias
 
 from gateway.access import Principal
 from memloop.wire.chat import NO_OPTIONS, ChatRequest, MemoryOptions
 from memloop.wire.errors import Unprocessable
+from memloop.wire.keys import Scope
 from memloop.wire.memory import Namespace
+
+Mode: TypeAlias = Literal["readwrite", "read", "write", "off"]
+_NEEDS: Final[dict[Mode, tuple[Scope, ...]]] = {
+    "readwrite": ("memory:read", "memory:write"),
+    "read": ("memory:read",),
+    "write": ("memory:write",),
+    "off": (),
+}
+_LEFT_OUT: Final[dict[Mode, str]] = {
+    "read": "This key may not write memories; this turn will not be remembered.",
+    "write": "This key may not read memories; none were recalled.",
+    "off": "This key may neither read nor write memories; memory is off.",
+}
+
+
+def permitted(chat: ChatRequest, namespace: Namespace | None, principal: Principal) -> tuple[ChatRequest, str | None]:
+    """Return the chat with the memory mode that its key permits, and a note on omitted operations. Raises Forbidden.
+
+    Reading an oversized chat needs ``long-read``, because it is always requested explicitly.
+    """
+    if chat.memory is not None:
+        principal.require(*_NEEDS[chat.memory.mode], param="memory.mode")
+        if chat.memory.long_context == "auto":
+            principal.require("long-read", param="memory.long_context")
+        return chat, None
+    if namespace is None or principal.scopes.issuperset(_NEEDS["readwrite"]):
+        return chat, None
+    mode = _mode(principal)
+    return chat.model_copy(update={"memory": MemoryOptions(mode=mode)}), _LEFT_OUT[mode]
+
+
+def _mode(principal: Principal) -> Mode:
+    if principal.allows("memory:read"):
+        return "read"
+    return "write" if principal.allows("memory:write") else "off"
+
 
 USER_HEADER = "x-memory-user-id"
 AGENT_HEADER = "x-memory-agent-id"
@@ -52,13 +90,18 @@ def namespace_named(
     return Namespace(tenant=principal.tenant, user_id=user_id, agent_id=agent_id, run_id=run_id)
 
 
+def names_user(headers: Mapping[str, str]) -> bool:
+    """Return whether the headers name a user."""
+    return bool(headers.get(USER_HEADER))
+
+
 def asks_for_memory(chat: ChatRequest, headers: Mapping[str, str], *, for_users: bool) -> bool:
     """Return whether the chat has memory: it has the field ``memory`` or the header ``X-Memory-User-Id``.
 
     Clients send ``user``, ``safety_identifier`` and ``metadata`` for other purposes too; with ``for_users``, the
     operator's setting, these suffice.
     """
-    return for_users or chat.memory is not None or bool(headers.get(USER_HEADER))
+    return for_users or chat.memory is not None or names_user(headers)
 
 
 def _first(*named: tuple[str, str | None]) -> str | None:

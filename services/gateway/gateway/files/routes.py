@@ -3,6 +3,7 @@
 import secrets
 import time
 from collections.abc import AsyncGenerator, AsyncIterator
+from dataclasses import replace
 from typing import Annotated, Any, Final, Literal
 from urllib.parse import quote
 
@@ -11,13 +12,15 @@ from fastapi.responses import StreamingResponse
 
 from gateway.access import AllowanceDep, PrincipalDep, Room, access_of, announced_bytes, needs, principal_of
 from gateway.files.blobs import Blob
+from gateway.files.download import FetchingDep, downloaded
 from gateway.files.files import FilesDep
 from gateway.files.records import FileJob, FileRecords
 from gateway.files.uploads import Upload, receive_upload
 from gateway.idempotency import refuse_key_of_stream
 from memloop.wire.errors import Conflict, RateLimited, Unprocessable
-from memloop.wire.files import FileDeleted, FileObject, FilePage
+from memloop.wire.files import FileDeleted, FileFromUrl, FileObject, FilePage
 from memloop_service import ERRORS
+from memloop_service.http import body_of, read_ours
 from memloop_service.redis_partitions import id_at
 
 _UPLOAD_HOLDS_BYTES: Final = 16 << 20
@@ -72,6 +75,23 @@ async def upload_file(
         max_bytes=files.max_bytes,
     )
     return await entered(upload, records, principal.tenant)
+
+
+@router.post("/from-url", dependencies=[Depends(upload_room)], openapi_extra=body_of(FileFromUrl))
+async def fetch_file(
+    request: Request, files: FilesDep, fetching: FetchingDep, principal: PrincipalDep, allowance: AllowanceDep
+) -> FileObject:
+    """Download a document from a public address, as ``POST /v1/files`` takes it. The operator must allow it."""
+    refuse_key_of_stream(request)
+    asked = await read_ours(request, FileFromUrl)
+    fetching.check_enabled()
+    records = files.stored()
+    await allowance.admit()
+    await records.check_room(principal.tenant)
+    upload = await downloaded(
+        asked.url, fetching, blobs=records.blobs, tenant=principal.tenant, max_bytes=files.max_bytes
+    )
+    return await entered(replace(upload, fields=_url_form(asked)), records, principal.tenant)
 
 
 @router.get("", dependencies=[Room])
@@ -176,3 +196,11 @@ def _download(stored: Blob, name: str, media_type: str, records: FileRecords) ->
 async def _blocks(stored: Blob, records: FileRecords) -> AsyncGenerator[bytes]:
     async for block in records.blobs.storage.stream(stored.place):
         yield block
+
+
+def _url_form(asked: FileFromUrl) -> dict[str, str]:
+    """Return the fields that the form of an upload would have."""
+    fields = {"purpose": "user_data"}
+    if asked.expires_after_s is not None:
+        fields |= {"expires_after[anchor]": "created_at", "expires_after[seconds]": str(asked.expires_after_s)}
+    return fields

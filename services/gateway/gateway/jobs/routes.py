@@ -4,10 +4,10 @@ from typing import Annotated, Literal, TypeAlias, cast
 
 from fastapi import APIRouter, Depends, Query, Request
 
-from gateway.access import OtherTenants, Principal, PrincipalDep, Room, Tenant, managed, needs
+from gateway.access import Principal, PrincipalDep, Room, Tenant, managed, needs
 from gateway.jobs.letters import DeadLetterPage, Jobs, page_of, tenant_of
 from memloop.wire.base import Wire
-from memloop.wire.errors import Conflict, Forbidden, NotFound
+from memloop.wire.errors import Conflict, Forbidden, NotFound, OtherTenants
 from memloop_service import ERRORS
 
 Cursor: TypeAlias = Annotated[str | None, Query(pattern="^[0-9]{1,4}:[0-9]{1,15}-[0-9]{1,15}$")]

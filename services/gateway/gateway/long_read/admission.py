@@ -4,7 +4,7 @@ import secrets
 from dataclasses import dataclass, replace
 
 from gateway.access import Principal
-from gateway.files.records import ReadableFile
+from gateway.files import ReadableFile
 from gateway.long_read.documents import held
 from gateway.long_read.hosts import ForegroundRead
 from gateway.long_read.plan import ReadingPlan

@@ -11,9 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
-from gateway.files.records import ReadableFile
-from gateway.files.storage import Storage
-from gateway.files.texts import ChunkIndex, StoredChunks, chunk_index
+from gateway.files import ChunkIndex, ReadableFile, Storage, StoredChunks, chunk_index
 from gateway.long_read.places import Place, page_of
 from memloop.evidence.spans import TextSpan
 from memloop.ports import Chunk, Chunks, Span, Splitter

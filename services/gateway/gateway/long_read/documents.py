@@ -8,9 +8,7 @@ import asyncio
 from collections.abc import Sequence
 from typing import Final
 
-from gateway.files.blobs import Blob
-from gateway.files.records import FileRecords
-from gateway.files.texts import store_text, stored_chunks, utf8_blocks
+from gateway.files import Blob, FileRecords, store_text, stored_chunks, utf8_blocks
 from gateway.long_read.collections import open_collection
 from gateway.long_read.places import InBody, InStorage, ReadDocument
 from gateway.long_read.plan import ReadingPlan, cut

@@ -3,9 +3,7 @@
 from dataclasses import dataclass
 from typing import Protocol
 
-from gateway.files.extract import PAGE_END
-from gateway.files.records import ReadableFile
-from gateway.files.texts import StoredChunks
+from gateway.files import PAGE_END, ReadableFile, StoredChunks
 from memloop.evidence.spans import TextSpan
 from memloop.ports import Chunks, HeldChunks
 

@@ -7,7 +7,7 @@ from fastapi import Depends, Request
 from redis.asyncio import Redis
 
 from gateway.engine import Backend
-from gateway.files.files import Files
+from gateway.files import Files
 from gateway.long_read.following import Followers, Seats
 from gateway.long_read.records import TIERS, ReadRecords
 from gateway.memory import Memory

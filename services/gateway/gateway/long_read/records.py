@@ -13,16 +13,14 @@ from typing import Any, TypeAlias, cast
 from pydantic import model_validator
 from redis.asyncio import Redis
 
-from gateway.access import OtherTenants
-from gateway.files.blobs import Blob
-from gateway.files.records import ReadableFile
+from gateway.files import Blob, ReadableFile
 from gateway.long_read import scripts
 from gateway.long_read.key_names import Keys
 from gateway.queue import DEFAULT_TIER, Entry, JobCancelled, JobGone, LaneQueue, Submission
 from gateway.webhooks import deliveries
 from memloop.wire.base import Wire
 from memloop.wire.chat import Json
-from memloop.wire.errors import NotFound
+from memloop.wire.errors import NotFound, OtherTenants
 from memloop.wire.long_read import LongRead, LongReadRequest, ReadEvent, ReadStatus, ServiceTier
 from memloop_service.redis_link import redis_errors
 from memloop_service.redis_scripts import Script, entry_list, text

@@ -12,7 +12,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 
 from gateway.engine import Affine, LoopModel
-from gateway.files.records import FileRecords
+from gateway.files import FileRecords
 from gateway.long_read.citing import cite, similarity_of
 from gateway.long_read.documents import document_of
 from gateway.long_read.judging import JudgedApart, NamedModel, judged_by

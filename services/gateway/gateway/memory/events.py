@@ -8,10 +8,9 @@ from typing import cast
 
 from redis.asyncio import Redis
 
-from gateway.access import OtherTenants
 from gateway.memory.key_names import Keys
 from gateway.queue import LaneQueue
-from memloop.wire.errors import NotFound
+from memloop.wire.errors import NotFound, OtherTenants
 from memloop.wire.memory import MemoryEvent, Namespace
 from memloop_service.redis_link import redis_errors
 from memloop_service.redis_scripts import text

@@ -8,11 +8,10 @@ from datetime import UTC, datetime
 
 from gateway.access import Principal
 from gateway.idempotency import subject_of_user
-from gateway.memory.jobs import MemoryJob
+from gateway.memory.jobs import MemoryJob, MemoryQueue
 from gateway.memory.memory import Memory
 from gateway.memory.pending import ranked, read_beside
 from gateway.memory.verbatim import adds_of, write_directly
-from gateway.queue import LaneQueue
 from memloop.wire.errors import Unprocessable
 from memloop.wire.memory import (
     BatchOutcome,
@@ -121,7 +120,7 @@ async def erase(namespace: Namespace, memory: Memory) -> Erased:
     """
     queue, lane = memory.queue, namespace.lane()
     forgotten = await queue.events.forget(namespace)
-    token = await _lane(queue.lanes, lane, namespace.scopes()[-1])
+    token = await _lane(queue, lane, namespace.scopes()[-1])
     try:
         late = await queue.events.forget(namespace)  # a write may have ended during the wait for the lane
         await memory.traces.records.forget(namespace)
@@ -137,11 +136,11 @@ async def erase(namespace: Namespace, memory: Memory) -> Erased:
     return erased.model_copy(update={"queue": waiting, "events": events})
 
 
-async def _lane(queue: LaneQueue, lane: str, scope: str) -> int:
+async def _lane(queue: MemoryQueue, lane: str, scope: str) -> int:
     deadline = time.monotonic() + _WAIT_S
     while True:
         late = time.monotonic() >= deadline
-        token = await queue.take_lane(lane, scope=scope, lease_ms=_LEASE_MS, force=late)
+        token = await queue.lanes.take_lane(lane, scope=scope, lease_ms=_LEASE_MS, force=late)
         if token is not None:
             return token
         await asyncio.sleep(_POLL_S)

@@ -38,7 +38,7 @@ async def create_message(request: Request, chat: ChatDep, principal: PrincipalDe
         body = await read_json(request)
         asked = await read_with(request, body, create_message_in)
         model = chat.backend.models.named(asked.model)
-        translation = await read_with(request, body, lambda _: translated(asked, model))
+        translation = await read_with(request, body, lambda _: translated(asked, model.dialect))
         form = _form(asked, translation, meter)
         known = asked_chat(request, chat, principal, translation.body, translation.fields, form=form)
         meter.goes_to(known.model)

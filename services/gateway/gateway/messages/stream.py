@@ -12,8 +12,7 @@ from typing import Final, Literal, TypeAlias, cast
 import orjson
 from pydantic import JsonValue
 
-from gateway.chat import TextEvents
-from gateway.engine import Meter, send_broken
+from gateway.engine import Meter, TextEvents, send_broken
 from gateway.messages.answers import (
     ADDED,
     MessageAnswer,

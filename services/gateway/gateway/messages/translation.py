@@ -6,11 +6,11 @@ from typing import Final
 
 from pydantic import JsonValue
 
-from gateway.engine import LoopModel
 from gateway.messages.blocks import Message, TextParam, UserMessage
 from gateway.messages.requests import AnthropicTool, AnyTool, CreateMessage, Prompt, Tool, ToolChoice
 from gateway.messages.to_chat import chat_messages, refuse, system_prompt
 from gateway.messages.users import user_of
+from memloop.clients import Dialect
 from memloop.wire.agent_texts import is_of_agent
 from memloop.wire.chat import NO_OPTIONS, ChatRequest, Json
 from memloop_service.http import JsonBody, json_text, validated
@@ -43,12 +43,12 @@ class _Placed:
     """The user's own words, where the agent has put texts of its own beside them."""
 
 
-def translated(asked: CreateMessage, model: LoopModel) -> TranslatedChat:
-    """Translate a request. Raises InvalidRequest (400) for what no chat can hold."""
+def translated(asked: CreateMessage, dialect: Dialect) -> TranslatedChat:
+    """Translate a request, in its engine's dialect. Raises InvalidRequest (400) for fields that no chat can hold."""
     placed = _placed(asked)
     if asked.messages[-1].role == "assistant":
         refuse("messages", "the last message is the assistant's, and chat completions cannot continue it (prefill).")
-    fields = _fields(asked, placed) | _generation(asked, model)
+    fields = _fields(asked, placed) | _generation(asked, dialect)
     reads = (asked.memory or NO_OPTIONS).long_context == "auto"
     told: Json = {  # as ``user``, the user of metadata comes after the header X-Memory-User-Id
         "model": asked.model,
@@ -103,9 +103,8 @@ def _fields(asked: Prompt, placed: list[_Placed]) -> Json:
     return fields | dict(_choice(asked.tool_choice)) | dict(_output(asked))
 
 
-def _generation(asked: CreateMessage, model: LoopModel) -> Json:
+def _generation(asked: CreateMessage, dialect: Dialect) -> Json:
     """Return the fields that control the answer."""
-    dialect = model.dialect
     fields: dict[str, JsonValue] = {
         dialect.limit_field: asked.max_tokens,
         "temperature": asked.temperature,

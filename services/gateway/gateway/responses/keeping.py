@@ -8,11 +8,13 @@ from prometheus_client import Counter
 
 from gateway.policy import Keeper
 from gateway.responses.conversations import Began, ConversationRecords
-from gateway.responses.naming import redacted
+from gateway.responses.naming import named_items, redacted
 from gateway.responses.records import Owner, ResponseRecords, StoredResponse
+from gateway.responses.requests import Asked
+from gateway.responses.responses import Responses
 from memloop.wire.chat import Json
-from memloop.wire.errors import DependencyError, Erased
-from memloop_service.http import objects_in
+from memloop.wire.errors import DependencyError, Erased, InvalidRequest
+from memloop_service.http import json_text, objects_in
 
 _LOG = logging.getLogger(__name__)
 
@@ -82,3 +84,49 @@ class Keeping:
         if outcome != "kept":
             self.lost.labels(outcome).inc()
         return outcome == "kept"
+
+
+async def keeping_of(
+    asked: Asked,
+    responses: Responses,
+    owner: Owner,
+    response_id: str,
+    *,
+    earlier: Sequence[Json],
+    size: int,
+    keeper: Keeper,
+) -> Keeping | None:
+    """Return where the response of ``size`` bytes and more is kept, None for nowhere.
+
+    Raises RateLimited, InvalidRequest and NotFound when there is no room for it, Unavailable.
+    """
+    request = asked.request
+    if not request.stores and request.conversation_id is None:
+        return None
+    items = named_items(asked.items, response_id.removeprefix("resp_"))
+    _refuse_known_ids(items, earlier, conversation=request.conversation_id)
+    size += len(json_text(items))
+    return Keeping(
+        records=responses.records,
+        owner=owner,
+        began=await responses.records.begin(owner, size=size) if request.stores else None,
+        input=items,
+        previous=request.previous_response_id or "",
+        lost=responses.lost,
+        keeper=keeper,
+        conversation=await _continued(asked, responses, owner, new=len(items), size=size),
+    )
+
+
+async def _continued(asked: Asked, responses: Responses, owner: Owner, *, new: int, size: int) -> Continued | None:
+    conversation = asked.request.conversation_id
+    if conversation is None:
+        return None
+    records = responses.conversations
+    return Continued(records, await records.begin(owner, conversation, new=new, size=size))
+
+
+def _refuse_known_ids(items: Sequence[Json], earlier: Sequence[Json], *, conversation: str | None) -> None:
+    ids = [item["id"] for item in (*earlier, *items)] if conversation is not None else []
+    if len(set(map(str, ids))) < len(ids):
+        raise InvalidRequest("The conversation already has an item of this id.", param="input", code="duplicate_item")

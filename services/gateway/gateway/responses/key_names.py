@@ -4,12 +4,11 @@ from dataclasses import dataclass
 
 from redis.asyncio import Redis
 
-from gateway.queue import JobKeys, JobPartition
-from memloop_service.redis_partitions import id_at, name_digest
+from memloop_service.redis_partitions import Partition, Partitions, id_at, name_digest
 
 
 @dataclass(frozen=True, slots=True)
-class Partition(JobPartition):
+class ResponsePartition(Partition):
     """The keys under one tag."""
 
     def response(self, tenant: str, response_id: str) -> str:
@@ -56,16 +55,12 @@ class Partition(JobPartition):
         """Name the sorted set of the conversations that a user has a part in, by the time at which they expire."""
         return self.key("conversations-of", tenant, user_id)
 
-    def background_of(self, tenant: str) -> str:
-        """Name the sorted set of a tenant's background responses, by time."""
-        return self.key("background", tenant)
 
-
-class Keys(JobKeys[Partition]):
+class Keys(Partitions[ResponsePartition]):
     """The partitions of one Redis."""
 
     def __init__(self, redis: Redis) -> None:
-        super().__init__(redis, Partition)
+        super().__init__(redis, ResponsePartition)
 
 
 def placed_response_id(tenant: str, digits: str) -> str:

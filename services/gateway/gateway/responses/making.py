@@ -4,8 +4,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 import orjson
 
-from gateway.chat import TextEvents
-from gateway.engine import Meter, Relay
+from gateway.engine import Meter, Relay, TextEvents
 from gateway.responses.answer import Draft
 from gateway.responses.assembly import Assembly
 from gateway.responses.file_search import Searched

@@ -1,6 +1,5 @@
 """Bundles the stored responses and their limits into one value."""
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Annotated, Final, TypeAlias, cast
 
@@ -8,7 +7,6 @@ from fastapi import Depends, Request
 from prometheus_client import Counter
 from redis.asyncio import Redis
 
-from gateway.chat import USER_HEADER
 from gateway.metrics import Metrics
 from gateway.responses.conversations import ConversationRecords, open_conversations
 from gateway.responses.records import ResponseRecords
@@ -36,9 +34,12 @@ class Responses:
     memory_for_users: bool
     lost: Counter
 
-    def passes(self, fields: Json, headers: Mapping[str, str]) -> bool:
-        """Return whether the engine answers the request itself: one without memory and without state."""
-        if not self.pass_through or fields.get("store") is not False or USER_HEADER in headers:
+    def passes(self, fields: Json, *, names_user: bool) -> bool:
+        """Return whether the engine answers the request itself: one without memory and without state.
+
+        ``names_user``: its headers name a user.
+        """
+        if not self.pass_through or fields.get("store") is not False or names_user:
             return False
         tools = fields.get("tools")
         if any(tool.get("type") == "file_search" for tool in objects_in(tools)):

@@ -13,16 +13,17 @@ from fastapi import APIRouter, Query, Request, Response
 from fastapi.responses import JSONResponse
 
 from gateway.access import AllowanceDep, Principal, PrincipalDep, Room, needs
-from gateway.chat import AnswerForm, AskedChat, Chat, ChatDep, answer_chat, asked_chat, prompt_tokens
+from gateway.chat import AnswerForm, AskedChat, Chat, ChatDep, answer_chat, asked_chat, names_user, prompt_tokens
 from gateway.engine import Meter, pass_through
 from gateway.idempotency import subject_of_response
 from gateway.long_read.reading import ReadingDep
 from gateway.responses.answer import draft_of
-from gateway.responses.asking import earlier_items, keeping_of, question_of
+from gateway.responses.asking import earlier_items, question_of
 from gateway.responses.background.answering import cancel_response as cancel
 from gateway.responses.background.answering import create_background, follow_response, shown_response
-from gateway.responses.background.slice import BackgroundDep
+from gateway.responses.background.jobs import BackgroundDep
 from gateway.responses.file_search import file_search_of, searched, with_passages
+from gateway.responses.keeping import keeping_of
 from gateway.responses.making import Making
 from gateway.responses.records import Owner, new_response_id
 from gateway.responses.requests import Asked, CountBody, ResponseBody, check_include, read_request
@@ -83,7 +84,7 @@ async def create_response(
     meter = Meter(chat.backend.metrics, PATH, "responses", allowance)
     with meter.ours():
         body = await read_json(request)
-    if responses.passes(body.fields, request.headers):
+    if responses.passes(body.fields, names_user=names_user(request.headers)):
         return await pass_through(request, chat.backend, allowance, "responses")
     with meter.ours():
         read = await read_with(request, body, read_request)
@@ -113,7 +114,11 @@ async def count_input_tokens(
     named = chat.backend.models.chat.id if fields.get("model") is None else fields["model"]
     asked = read_request({**fields, "model": named})
     await allowance.admit()
-    question = question_of(asked, await earlier_items(asked, responses, principal.tenant), chat)
+    question = question_of(
+        asked,
+        await earlier_items(asked, responses, principal.tenant),
+        limit_field=chat.limit_field(asked.request.model),
+    )
     splitter = chat.backend.models.named(asked.request.model).splitter
     return TokenCount(input_tokens=await asyncio.to_thread(prompt_tokens, question.read, question.body, splitter))
 
@@ -190,7 +195,7 @@ async def _translated(
 ) -> AskedChat:
     """Return the chat that answers the request, in a form that makes a response of its answer."""
     earlier = await earlier_items(asked, responses, principal.tenant)
-    question = question_of(asked, earlier, chat)
+    question = question_of(asked, earlier, limit_field=chat.limit_field(asked.request.model))
     window = chat.backend.models.named(asked.request.model).window_tokens
     search = await searched(asked, question, vector_stores, principal.tenant, window_tokens=window)
     question = with_passages(question, search)
@@ -198,7 +203,7 @@ async def _translated(
     size = len(json_text({"response": draft.head}))  # what can be read may be nested too deeply to be written
     plain = asked_chat(request, chat, principal, JsonBody(json_text(question.body), question.body), question.read)
     owner = Owner(principal.tenant, plain.named)
-    keeping = await keeping_of(asked, responses, owner, draft.id, earlier=earlier, size=size, chat=chat)
+    keeping = await keeping_of(asked, responses, owner, draft.id, earlier=earlier, size=size, keeper=chat.memory.keeper)
     making = Making(asked, draft, keeping, meter, tools=question.tools, search=search)
     form = AnswerForm(
         whole=making.whole, streamed=making.streamed, kept=making.kept, subject=subject_of_response(draft.id)

@@ -8,7 +8,7 @@ from fastapi import Depends, Request
 from pydantic import JsonValue
 from redis.asyncio import Redis
 
-from gateway.files.files import Files
+from gateway.files import Files
 from gateway.policy import Keeper, redacted_json
 from gateway.queue import LaneQueue, QueueRules, Submission
 from gateway.settings import GatewaySettings

@@ -10,7 +10,7 @@ from gateway.addresses import AddressRefused, CheckedResolver, Lookup, system_lo
 from gateway.metrics import Metrics
 from gateway.queue import Hold, JobGone, JobResult, Keys, Lease
 from gateway.webhooks.deliveries import Delivery, memory_hooks_of
-from gateway.webhooks.rules import WebhookRules
+from gateway.webhooks.webhooks import WebhookRules
 from memloop.wire.errors import MemloopError, Unavailable
 from memloop_service.redis_link import redis_errors
 from memloop_service.redis_scripts import text

@@ -6,8 +6,7 @@ from dataclasses import dataclass
 from gateway.chat import AskedChat, Chat
 from gateway.idempotency import Attempt
 from gateway.responses.answer import Draft
-from gateway.responses.background.jobs import ResponseJob
-from gateway.responses.background.slice import Background
+from gateway.responses.background.jobs import Background, ResponseJob
 from gateway.responses.keeping import Keeping
 from gateway.responses.naming import named_items
 from gateway.responses.requests import Asked

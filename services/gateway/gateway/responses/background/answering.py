@@ -13,10 +13,10 @@ from gateway.chat import Chat, asked_chat
 from gateway.idempotency import Attempt, refuse_key_of_stream, subject_of_response, subject_of_user
 from gateway.long_read.following import Followers
 from gateway.responses.answer import draft_of
-from gateway.responses.asking import earlier_items, keeping_of, question_of
+from gateway.responses.asking import earlier_items, question_of
 from gateway.responses.background.admission import Admitted, check_background, queue_response
-from gateway.responses.background.jobs import UNDER_WAY
-from gateway.responses.background.slice import Background
+from gateway.responses.background.jobs import UNDER_WAY, Background
+from gateway.responses.keeping import keeping_of
 from gateway.responses.key_names import placed_response_id
 from gateway.responses.records import Owner
 from gateway.responses.requests import Asked
@@ -41,7 +41,7 @@ async def create_background(
     check_background(asked)
     tenant, responses = principal.tenant, background.responses
     earlier = await earlier_items(asked, responses, tenant)
-    question = question_of(asked, earlier, chat)
+    question = question_of(asked, earlier, limit_field=chat.limit_field(asked.request.model))
     plain = asked_chat(request, chat, principal, JsonBody(json_text(question.body), question.body), question.read)
 
     def id_of(attempt: Attempt) -> str:
@@ -51,7 +51,9 @@ async def create_background(
         await allowance.admit(question.body["messages"])
         draft, owner = draft_of(asked, id_of(attempt)), Owner(tenant, plain.named)
         size = len(json_text({"response": draft.head}))
-        keeping = await keeping_of(asked, responses, owner, draft.id, earlier=earlier, size=size, chat=chat)
+        keeping = await keeping_of(
+            asked, responses, owner, draft.id, earlier=earlier, size=size, keeper=chat.memory.keeper
+        )
         if keeping is None:
             raise InvalidRequest("A background response is stored.", param="store")
         with ExitStack() as seat:

@@ -14,11 +14,11 @@ from gateway.long_read.hosts import is_hopeless
 from gateway.queue import Hold, JobGone, JobResult, Journal, Lease
 from gateway.responses.answer import Draft
 from gateway.responses.asking import Question, question_of
-from gateway.responses.background.jobs import ResponseJob
-from gateway.responses.background.making import Made, count_tokens, made_of, redacted_answer, reply_of
-from gateway.responses.background.slice import Background
+from gateway.responses.background.jobs import Background, ResponseJob
+from gateway.responses.background.making import Made, count_tokens, made_of, reply_of
 from gateway.responses.conversations import Began
 from gateway.responses.file_search import Searched, dumped, file_search_of, loaded, searched, with_passages
+from gateway.responses.naming import redacted
 from gateway.responses.records import Owner, StoredResponse
 from gateway.responses.requests import Asked, read_request
 from gateway.vector_stores import VectorStores
@@ -67,7 +67,7 @@ class ResponseHandler:
 
     async def _made(self, job: ResponseJob, stored: StoredResponse) -> JobResult:
         asked = read_request(job.fields)
-        question = question_of(asked, (), self._chat)
+        question = question_of(asked, (), limit_field=self._chat.limit_field(asked.request.model))
         draft = Draft(job.response_id, stored.response)
         await self._progress(job, draft)
         search = await self._searched(job, asked, question)
@@ -111,7 +111,7 @@ class ResponseHandler:
         if known is None:
             body = JsonBody(json_text(question.body), question.body)
             answer = await self._asked(engine_body(body, model, turn), model)
-            answer = await redacted_answer(answer, job, chat)
+            [answer] = await redacted([answer], chat.memory.keeper, Owner(job.tenant, job.named).scope)
             known = await journal.keep("answer", json_text(answer).decode())
         answer = parsed_object(known.encode())
         count_tokens(chat.memory.metrics, model.label, answer)

@@ -5,20 +5,27 @@ resumes a job publishes all its events again, and Redis keeps those that are new
 """
 
 import time
-from collections.abc import Sequence
-from typing import Final
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass
+from typing import Annotated, Final, TypeAlias, cast
 
 import orjson
+from fastapi import Depends, Request
 from redis.asyncio import Redis
 
-from gateway.queue import JobGone, LaneQueue, Submission
-from gateway.responses.key_names import Keys
+from gateway.metrics import Metrics
+from gateway.queue import JobGone, LaneQueue, QueueRules, Submission
+from gateway.responses.conversations import open_conversations
+from gateway.responses.responses import Responses, open_records, open_responses
+from gateway.settings import GatewaySettings
 from memloop.wire.base import Wire
 from memloop.wire.chat import Json, MemoryOptions
 from memloop.wire.memory import Namespace
 from memloop_service.redis_link import redis_errors
+from memloop_service.redis_partitions import Partition
 from memloop_service.redis_scripts import Script, text
 
+RESPONSES_QUEUE: Final = "responses"
 KEEP_MS: Final = 3600 * 1000
 """How long the events of a response stay after its end. The response is stored for longer."""
 UNDER_WAY: Final = ("queued", "in_progress")
@@ -63,7 +70,7 @@ class BackgroundJobs:
     def __init__(self, redis: Redis, queue: LaneQueue) -> None:
         self._redis = redis
         self._queue = queue
-        self._keys = Keys(redis)
+        self._keys = queue.keys
         self._publish = Script(redis, _PUBLISH)
 
     async def enqueue(self, job: ResponseJob, first_event: Json) -> None:
@@ -75,7 +82,7 @@ class BackgroundJobs:
                 job_id=id_,
                 lane=id_,
                 created_ms=int(time.time() * 1000),
-                index=here.background_of(job.tenant),
+                index=_index(here, job.tenant),
                 fields=fields,
                 events_key=here.read_events(id_),
                 first_event=orjson.dumps({**first_event, "sequence_number": 0}).decode(),
@@ -119,5 +126,45 @@ class BackgroundJobs:
     async def forget(self, tenant: str, response_id: str) -> None:
         """Delete the job with its payload, journal and events; a running worker loses its lease."""
         here = self._keys.of_id(response_id)
-        index, events = here.background_of(tenant), here.read_events(response_id)
+        index, events = _index(here, tenant), here.read_events(response_id)
         await self._queue.forget(response_id, response_id, index=index, also=[events])
+
+
+def _index(part: Partition, tenant: str) -> str:
+    """Name the sorted set of a tenant's background responses, by time."""
+    return part.key("background", tenant)
+
+
+@dataclass(frozen=True, slots=True)
+class Background:
+    """The queue of background responses, and where the responses are stored."""
+
+    queue: LaneQueue
+    jobs: BackgroundJobs
+    responses: Responses
+
+
+def open_background(settings: GatewaySettings, redis: Redis, rules: QueueRules, metrics: Metrics) -> Background:
+    """Build the slice from the settings."""
+    queue = LaneQueue(redis, RESPONSES_QUEUE, keep_ms=KEEP_MS, rules=rules)
+    return Background(queue, BackgroundJobs(redis, queue), open_responses(settings, redis, metrics))
+
+
+def open_erasure(settings: GatewaySettings, redis: Redis) -> Callable[[Namespace], Awaitable[object]]:
+    """Return what deletes a user's responses, with their jobs, and conversations."""
+    jobs = BackgroundJobs(redis, LaneQueue(redis, RESPONSES_QUEUE, keep_ms=KEEP_MS))
+    records, conversations = open_records(settings, redis), open_conversations(settings, redis)
+
+    async def forget(namespace: Namespace) -> None:
+        await records.forget(namespace, first=jobs.forget)
+        await conversations.forget(namespace)
+
+    return forget
+
+
+async def background_of(request: Request) -> Background:
+    """Return the slice from the application's state."""
+    return cast(Background, request.app.state.background)
+
+
+BackgroundDep: TypeAlias = Annotated[Background, Depends(background_of)]

@@ -4,15 +4,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final, Literal
 
-from gateway.chat import Chat
 from gateway.metrics import Metrics
 from gateway.responses.answer import Draft
 from gateway.responses.asking import Question
-from gateway.responses.background.jobs import ResponseJob
 from gateway.responses.file_search import Searched
 from gateway.responses.making import begun
-from gateway.responses.naming import redacted
-from gateway.responses.records import Owner
 from gateway.responses.requests import Asked
 from memloop.wire.chat import ChatMemory, Json
 from memloop.wire.errors import EngineError
@@ -27,12 +23,6 @@ class Made:
 
     response: Json
     events: Sequence[Json]
-
-
-async def redacted_answer(answer: Json, job: ResponseJob, chat: Chat) -> Json:
-    """Return the engine's answer as its user's policies allow it to be stored."""
-    [clean] = await redacted([answer], chat.memory.keeper, Owner(job.tenant, job.named).scope)
-    return clean
 
 
 def made_of(
