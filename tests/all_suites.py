@@ -18,6 +18,7 @@ from typing import Final
 ROOT: Final = Path(__file__).parents[1]
 SUITES: Final = (
     "test",
+    "test-console",
     "test-slow",
     "test-state-machine",
     "test-kills",
@@ -42,9 +43,7 @@ SUITES: Final = (
     "test-docs",
     "test-install",
 )
-INSIDE_TEST: Final = frozenset(
-    {"lint", "check", "test-calm", "test-console", "test-fast", "test-trainer", "test-workspace"}
-)
+INSIDE_TEST: Final = frozenset({"lint", "check", "test-calm", "test-fast", "test-trainer", "test-workspace"})
 """Targets that ``test`` covers."""
 ELSEWHERE: Final = frozenset({"test-kubernetes"})
 """Targets that need what no machine has by itself: a cluster."""
