@@ -102,7 +102,7 @@ def _row(name: str, *cells: str) -> str:
 
 
 def _meanings(process: str) -> dict[str, str]:
-    """What the page of operations says of each setting, its links made right for the page here."""
+    """The description of each setting on the operations page, with links adjusted to this page."""
     sections = re.split(r"^## ", PROSE.read_text("utf-8"), flags=re.MULTILINE)
     (section,) = (text for text in sections if text.startswith(f"{process}\n"))
     return {name: _linked_from_here(meaning) for name, meaning in _ROW.findall(section)}

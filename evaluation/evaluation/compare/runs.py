@@ -96,7 +96,7 @@ def _scored(record: AnyEntry) -> _Scored:
 
 
 def _measured(record: Graded) -> str:
-    """Name the score of a memory point, as the scorecard tells them apart."""
+    """Name the score of a memory point, as the scorecard separates them."""
     if record.interferes:
         return f"false memory resistance, {record.row}"
     return f"updates, {record.row}" if record.update is not None else f"extraction, {record.row}"

@@ -126,7 +126,7 @@ def _categories(rows: Sequence[RowScore]) -> str:
 
 
 def _kinds_of_wrong(rows: Sequence[RowScore]) -> str:
-    """Tell hallucinated answers from omitted ones, in percent."""
+    """Report hallucinated and omitted answers, in percent."""
     lines = [
         (_NAMES[row.row], *(f"{100 * share:.1f}" for share in (row.accuracy.share, row.wrong, row.missed)))
         for row in rows

@@ -18,7 +18,7 @@ _IDLE_S: Final = 30.0
 class WaitingPool(ConnectionPool):
     """Commands that find no connection wait for one, first come, first served, for at most ``wait_s`` seconds.
 
-    The connection that was given back last is taken first. One that nobody took for ``idle_s`` seconds is closed when
+    The most recently returned connection is used first. One that is unused for ``idle_s`` seconds is closed when
     another is given back.
     """
 

@@ -97,7 +97,7 @@ def _wait(child: "subprocess.Popen[bytes]", wake: int) -> None:
 
 
 def end_family(child: "subprocess.Popen[bytes]", *, grace_s: float) -> None:
-    """Terminate the command first, then the rest of the family, then kill what is left."""
+    """Terminate the command first, then its descendants, then kill those that remain."""
     _signal(child.pid, signal.SIGTERM)
     _until(lambda: child.poll() is not None, grace_s)
     _signal_all(child.pid, signal.SIGTERM)

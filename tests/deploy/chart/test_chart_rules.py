@@ -36,7 +36,7 @@ tests:
         exp_alerts:
           - exp_labels: { severity: page, job: memory-store, namespace: memloop }
             exp_annotations:
-              summary: "Prometheus knows no memory store; chats run without memories."
+              summary: "Prometheus scrapes no memory store; chats run without memories."
               runbook_url: docs/runbooks/StoreAbsent.md
     promql_expr_test:
       - expr: memloop:chat_errors:ratio_rate5m

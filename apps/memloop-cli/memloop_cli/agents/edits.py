@@ -16,7 +16,7 @@ _BACKUP = ".memloop-backup"
 
 @dataclass(frozen=True, slots=True)
 class Edit:
-    """A file before and after. None: the file is not there. ``ours``: nobody else writes it, so it needs no backup."""
+    """A file before and after. None: it does not exist. ``ours``: no other program writes it, so it needs no backup."""
 
     path: Path
     before: str | None

@@ -1,7 +1,6 @@
 """Puts values into a JSON file of another program and takes them out again.
 
-A receipt beside the file lists the values, so that a removal takes out those alone, and only those that nobody has
-changed.
+A receipt beside the file lists the values, so that a removal takes out those alone, if they are unchanged.
 """
 
 import json

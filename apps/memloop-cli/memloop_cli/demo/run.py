@@ -24,8 +24,8 @@ _FIRST_PORT = 7820
 _TINY = "memloop-tiny"
 _ABOUT_TINY = """\
 The model here is memloop-tiny: about a million parameters, trained from scratch by this repository's trainer on an \
-invented world of people, places and three-digit codes told in short sentences. It knows nothing else and is no \
-assistant. What is real is the rest: vLLM serves it, and the memory writer, the reader, the rereader and the stack are \
+invented world of people, places and three-digit codes in short sentences. It was trained on nothing else and is no \
+assistant. The rest is real: vLLM serves it, and the memory writer, the reader, the rereader and the stack are \
 the ones that serve a large model; only the model changes."""
 
 

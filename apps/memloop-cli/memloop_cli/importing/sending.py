@@ -108,7 +108,7 @@ class Sender:
             await self._take(number, entry, key)
 
     async def close(self) -> None:
-        """Send what is left, and wait for the outcomes."""
+        """Send the remaining lines and wait for the outcomes."""
         await self._flush()
         while self._writes:
             await self._settle(self._writes.popleft())

@@ -19,7 +19,7 @@ _BROKEN: Final = (ijson.JSONError, UnicodeDecodeError)
 
 @dataclass(frozen=True, slots=True)
 class Record:
-    """A value with its number from 1: a line's, or its place in the list. ``problem`` says why there is no value."""
+    """A value with its number from 1: a line's, or its place in the list. ``problem``: why it is missing."""
 
     number: int
     value: object = None

@@ -18,7 +18,7 @@ _LONGEST_END = 4
 
 
 class EventCutter:
-    """Cuts bytes into whole events; what is left of an unfinished one waits for the next bytes."""
+    """Cuts bytes into whole events; the rest of an unfinished event waits for the next bytes."""
 
     def __init__(self) -> None:
         self._rest = b""

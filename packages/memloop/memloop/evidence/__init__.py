@@ -1,7 +1,7 @@
 """Evidence: which spans of the document support a statement, found by matching words and never by asking the model.
 
 The matching is strict on purpose. Words in the document's own wording are found; a paraphrase is not, and is marked as
-unsupported. Verified means that the document says it, not that it is true. For a statement without support
+unsupported. Verified means that the document states it, not that it is true. For a statement without support
 :mod:`memloop.evidence.similar` finds a similar sentence, if there is one.
 """
 

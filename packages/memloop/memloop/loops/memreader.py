@@ -1,6 +1,6 @@
 """MemReader: decides what to remember of a piece of conversation. Source: arXiv 2604.07877.
 
-The profile says in which form: a model that calls tools (here), or one that lists memories as JSON, with no search
+The profile sets the form: a model that calls tools (here), or one that lists memories as JSON, with no search
 and no buffer (:mod:`memloop.loops.extractor`).
 
 Each turn of the model is one tool call. A search is run and its result shown to the model, which goes on; to add, to

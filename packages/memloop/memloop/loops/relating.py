@@ -22,7 +22,7 @@ from memloop.profiles import Profile
 from memloop.wire.memory import DecisionRecord, MemoryDraft, MemoryItem
 
 _SHOWN_CHARS: Final = 400
-"""Of each text: enough to tell what it states."""
+"""The most characters of each text: enough to identify its statement."""
 _CHARS_PER_TOKEN: Final = 2
 """Fewer than of any common tokenizer on prose, so that the list fits where a chunk does."""
 

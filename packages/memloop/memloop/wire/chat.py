@@ -74,7 +74,7 @@ class MemoryOptions(Wire):
 
 
 NO_OPTIONS: Final = MemoryOptions()
-"""What a request that says nothing of memory means."""
+"""The options of a request without the field ``memory``."""
 
 
 class StreamOptions(OpenWire):

@@ -1,4 +1,4 @@
-"""What a trained checkpoint says of itself, in the file ``export.json`` beside its weights.
+"""Describes a trained checkpoint, in the file ``export.json`` beside its weights.
 
 The trainer writes it, the launcher serves it to its clients, and the gate compares both.
 """

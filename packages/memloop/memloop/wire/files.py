@@ -8,7 +8,7 @@ from memloop.wire.base import Integral, Wire
 
 
 class FileObject(Wire):
-    """An uploaded file. ``status_details`` says why it has the status ``error``."""
+    """An uploaded file. ``status_details`` is the reason for the status ``error``."""
 
     id: str
     object: Literal["file"] = "file"

@@ -38,7 +38,7 @@ class Scope(Wire):
 
 
 class Namespace(Scope):
-    """Whose memory it is. Searches match the ids that are set; a write carries all that it knows."""
+    """Identifies a memory's owner. Searches match the ids that are set; a write has all known ids."""
 
     user_id: str = _ID  # pyright: ignore[reportIncompatibleVariableOverride] - narrower, and the model is frozen
 

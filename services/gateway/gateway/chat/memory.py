@@ -59,7 +59,7 @@ class ChatTurn:
     async def answered(self, chat: Chat, reply: str, *, waits: bool = True) -> ChatMemory:
         """Queue the write of the newest turn, if any, and return the answer's memory field.
 
-        ``waits`` false: nobody reads the answer, so the write's end is not awaited even with ``sync``.
+        With ``waits`` false no client waits, so the write is not awaited even with ``sync``.
         """
         event_id, error = await self._write(chat, reply)
         written = await self._written(chat, event_id) if event_id is not None and waits else None

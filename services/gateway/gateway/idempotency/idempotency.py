@@ -49,17 +49,17 @@ class Attempt:
     seed: str
 
     def id_of(self, part: str = "") -> str:
-        """32 hex digits that nobody can guess; another one for each part of the work."""
+        """Return 32 hex digits that cannot be guessed, different for each part of the work."""
         return hashlib.sha256(f"{self.seed}\0{part}".encode("utf-8", "surrogatepass")).hexdigest()[:32]
 
     def event_id(self, namespace: Namespace, part: str = "") -> str:
-        """The id of a memory write in that namespace."""
+        """Return the id of a memory write in that namespace."""
         return id_at("evt_", namespace.lane(), self.id_of(part))
 
 
 Work = Callable[[Attempt], Awaitable[Response]]
 Subject = str | Callable[[Attempt], str]
-"""Whose data an answer holds; where the attempt names it, what tells the name."""
+"""The subject whose data an answer holds, or a function that names it from the attempt."""
 
 
 class Asker(Protocol):

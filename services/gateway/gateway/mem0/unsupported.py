@@ -1,4 +1,4 @@
-"""Answers the mem0 client's other routes with an error that says they are not supported."""
+"""Answers the mem0 client's other routes with the error for unsupported features."""
 
 from collections.abc import Awaitable, Callable
 from typing import Final, Never

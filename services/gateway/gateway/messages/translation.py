@@ -50,16 +50,16 @@ def translated(asked: CreateMessage, dialect: Dialect) -> TranslatedChat:
         refuse("messages", "the last message is the assistant's, and chat completions cannot continue it (prefill).")
     fields = _fields(asked, placed) | _generation(asked, dialect)
     reads = (asked.memory or NO_OPTIONS).long_context == "auto"
-    told: Json = {  # as ``user``, the user of metadata comes after the header X-Memory-User-Id
+    asked_of: Json = {  # as ``user``, the user of metadata comes after the header X-Memory-User-Id
         "model": asked.model,
-        "messages": [row.message if reads else _heard(row) for row in placed],
+        "messages": [row.message if reads else _for_memory(row) for row in placed],
         "stream": asked.stream,
         "memory": asked.memory and asked.memory.model_dump(mode="json", exclude_unset=True),
     }
     if asked.metadata is not None and asked.metadata.user_id:
-        told["user"] = user_of(asked.metadata.user_id)
+        asked_of["user"] = user_of(asked.metadata.user_id)
     places = tuple(row.place for row in placed)
-    return TranslatedChat(JsonBody(json_text(fields), fields), validated(ChatRequest, told), places)
+    return TranslatedChat(JsonBody(json_text(fields), fields), validated(ChatRequest, asked_of), places)
 
 
 def prompt_of(asked: Prompt) -> tuple[ChatRequest, Json]:
@@ -87,7 +87,7 @@ def _words(message: Message) -> str | None:
     return None if len(own) == len(texts) else "\n".join(own)
 
 
-def _heard(row: _Placed) -> Json:
+def _for_memory(row: _Placed) -> Json:
     """Return the message as memory reads it: a message of reminders alone is not the user's."""
     if row.words is None:
         return row.message
@@ -130,7 +130,7 @@ def _tool(tool: AnyTool, place: str) -> Json:
     if isinstance(tool, AnthropicTool):
         refuse(place, f"{tool.type} is a tool of Anthropic's; send tools with an input_schema.")
     if tool.defer_loading:
-        refuse(f"{place}.defer_loading", "the engine gets all tools at once.")
+        refuse(f"{place}.defer_loading", "the engine gets all tools in its first request.")
     if tool.allowed_callers not in {None, _CALLED_DIRECTLY}:
         refuse(f"{place}.allowed_callers", "only the model itself calls tools.")
     return {"type": "function", "function": dict(_function(tool))}

@@ -26,7 +26,7 @@ _KEPT: Final = 55
 
 
 def flat_name(name: str, namespace: str | None) -> str:
-    """Return the name under which an engine knows a function of a namespace."""
+    """Return the name that the engine gets for a function of a namespace."""
     if not namespace:
         return name
     joined = f"{namespace}__{name}"

@@ -1,4 +1,4 @@
-"""Makes one response of an engine's chat completion, whole or as a stream, and keeps it before its client knows it."""
+"""Makes one response of an engine's chat completion, whole or as a stream, and stores it before it ends."""
 
 from collections.abc import Iterable, Mapping, Sequence
 

@@ -1,7 +1,7 @@
 """``/v1/responses``: OpenAI's Responses API, translated to chat completions, with the memory that chats have.
 
-A request without memory and without state passes through if the operator says that the engines speak the API themselves
-(docs/decisions/0062-responses-are-translated.md).
+A request without memory and without state passes through if the engines serve the API themselves
+(``MEMLOOP_ENGINE_RESPONSES``; docs/decisions/0062-responses-are-translated.md).
 """
 
 import asyncio

@@ -151,7 +151,7 @@ def _says(message: Json) -> bool:
 
 
 def _say(messages: list[Json], item: Message | Call | Reasoning) -> None:
-    """Add the item to the assistant's last message, or to a new one if it cannot follow what is there."""
+    """Add the item to the assistant's last message, or to a new message if it cannot follow that one."""
     last = messages[-1] if messages and messages[-1]["role"] == "assistant" else None
     if last is None or not _may_follow(last, item):
         messages.append(last := {"role": "assistant", "content": None})
@@ -190,7 +190,7 @@ def _returned(item: Output) -> tuple[JsonValue, list[JsonValue]]:
 
 
 def _content(message: Message) -> JsonValue:
-    """Return a string where a string says it all: many templates take no list."""
+    """Return a plain string where the content is one text: many templates take no list."""
     if isinstance(message.content, str):
         return message.content
     parts = [_part(part) for part in message.content]

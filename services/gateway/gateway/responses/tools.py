@@ -1,9 +1,9 @@
 """The tools of a response, and the functions that an engine gets for them.
 
-An engine of chat completions knows functions alone. A tool whose input is a text, the tools of a namespace, the
+A chat-completions engine accepts only functions. A tool whose input is a text, the tools of a namespace, the
 client's shell and a search that the client makes become functions; a call of one becomes the item of the tool again.
 ``file_search`` is made by the gateway (``responses.file_search``). Other tools of the API's own servers are refused,
-because nobody here runs them.
+because Memloop does not run them.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence

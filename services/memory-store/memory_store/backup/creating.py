@@ -30,7 +30,7 @@ EDGE: Final = "vectors.tar"
 
 
 class Stack(Qdrant):
-    """Where everything is, as the processes are told. Without ``qdrant_url`` the store hands its vectors out."""
+    """The addresses of all parts, as in the settings. Without ``qdrant_url`` the store exports its vectors."""
 
     redis_url: SecretStr = SecretStr("redis://127.0.0.1:6379/0")
     store_url: str = "http://127.0.0.1:7801"

@@ -1,6 +1,6 @@
 """Turns that wait for more context, in Redis: one hash per tenant and user, a set of the users of each tenant.
 
-A sorted set over all of them, by the time of their last change, finds those that nobody adds to any more. In a cluster
+A sorted set over all of them, by the time of their last change, finds those that no longer grow. In a cluster
 each part of it has such sets of its own.
 """
 

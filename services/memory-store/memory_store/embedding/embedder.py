@@ -34,7 +34,7 @@ class EmbeddingModel(Embedder, Protocol):
         ...
 
     async def close(self) -> None:
-        """Let go of it; texts that still wait are turned away."""
+        """Release the model; texts that still wait are refused."""
         ...
 
 

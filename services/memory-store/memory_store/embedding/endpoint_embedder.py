@@ -58,8 +58,8 @@ class EndpointLimits:
 class EndpointEmbedder:
     """``EmbeddingModel`` of a remote model. ``dimension`` is the expected one; None: the first answer's.
 
-    A text that the endpoint refuses is sent again without its second half: models limit tokens, which nobody else can
-    count. A vector of another dimension is a failure, since it cannot be compared with the stored ones.
+    A text that the endpoint refuses is sent again without its second half: models limit tokens, which only the
+    endpoint can count. A vector of another dimension is a failure, since it cannot be compared with the stored ones.
     """
 
     def __init__(

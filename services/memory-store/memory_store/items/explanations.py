@@ -18,12 +18,12 @@ Cause: TypeAlias = (
 
 _BECAUSE: Mapping[str, str] = {
     "new fact": "no live version has the key {key!r}",
-    "same fact": "the version of {key!r} that held at that time says the same: it was confirmed",
-    "known later": "the next version of {key!r} says the same: it now holds from the earlier time on",
+    "same fact": "the version of {key!r} that held at that time has the same value: it was confirmed",
+    "known later": "the next version of {key!r} has the same value: it now holds from the earlier time on",
     "changed fact": "the key {key!r} has another value, and this one was stated last: it supersedes the other",
     "older news": "a later statement about {key!r} was known already: this one went into history",
     "interlude": "the other value of {key!r} was stated before and after: this one went into history between them",
-    "near duplicate": "another key says nearly the same, with the same numbers and negations: it was confirmed",
+    "near duplicate": "another key has nearly the same value, with equal numbers and negations: it was confirmed",
     "raw turn": "a turn stored verbatim, identified by text, time and write event",
     "overtaken": "another statement about {key!r} took over part of its time",
     "edited": "a client edited it",

@@ -36,7 +36,7 @@ class Recovery:
         """The memory that holds the deleted item's fact again; an item that is not deleted is left as it is.
 
         What was stated under its key since the deletion stands: the item returns to its place in event time, live if
-        nothing followed it, and as history otherwise. Where another version says the same by now, that one is
+        nothing followed it, and as history otherwise. Where another version has the same value by now, that one is
         confirmed and answered. Raises ``NotFound``: unknown, of another tenant, expired, or removed for good.
         """
         namespace = (await stored(self._vectors, owned)).namespace

@@ -86,10 +86,10 @@ class Upkeep:
     async def job(self) -> Progress | None:
         """The newest job of any store."""
         service = await self._service()
-        told = Progress.model_validate_json(service.job) if service.job else None
-        if told and told.status == "running" and service.copy is None:
-            told = told.model_copy(update={"status": "failed", "error": "the store that copied is gone"})
-        known = [one for one in (self._progress, told) if one]
+        stored = Progress.model_validate_json(service.job) if service.job else None
+        if stored and stored.status == "running" and service.copy is None:
+            stored = stored.model_copy(update={"status": "failed", "error": "the store that copied is gone"})
+        known = [one for one in (self._progress, stored) if one]
         return max(known, key=lambda one: one.started_at, default=None)
 
     async def drop(self, name: str) -> None:
@@ -171,7 +171,7 @@ class Upkeep:
                 async with self._busy:
                     await self._embed_anew(model, embedder, progress)
         except Exception:  # noqa: BLE001 - recorded as the end of the job, for whoever began it
-            _log.exception("the memories could not be embedded anew")
+            _log.exception("re-embedding the memories failed")
 
     async def _embed_anew(self, model: str, embedder: EmbeddingModel, progress: Progress) -> None:
         async def embedded(points: Sequence[Point]) -> Sequence[Point]:
@@ -275,7 +275,7 @@ class Upkeep:
         return max(mine, key=generation, default=spec.name)
 
     async def _rewritten(self) -> Serving:
-        """The collection in service written anew, under a name that no copy before had."""
+        """The serving collection under a new name, which no earlier copy had."""
         spec = self._live.spec
         mine = [name for name in await self._live.collections.names() if family(name) == family(self._live.name)]
         return Serving(successor(max([self._live.name, *mine], key=generation)), spec.model, spec.dimension)
@@ -293,8 +293,8 @@ def _busy() -> Conflict:
 
 
 def _ended(progress: Progress, status: Status, moment: datetime, error: BaseException | None = None) -> Progress:
-    told = f"{type(error).__name__}: {error}" if error else None
-    return progress.model_copy(update={"status": status, "ended_at": moment, "error": told})
+    message = f"{type(error).__name__}: {error}" if error else None
+    return progress.model_copy(update={"status": status, "ended_at": moment, "error": message})
 
 
 async def _as_they_are(points: Sequence[Point]) -> Sequence[Point]:

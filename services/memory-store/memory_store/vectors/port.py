@@ -82,7 +82,7 @@ class Collection(Protocol):
         ...
 
     async def close(self) -> None:
-        """Make everything durable and let go of it."""
+        """Flush everything to disk and close."""
         ...
 
     async def ping(self) -> None:
@@ -173,10 +173,10 @@ class Collections(Protocol):
     async def archive(self, collection: Collection) -> Path:
         """Write an open collection, and that it is in service, into a new tar file, the caller's to delete.
 
-        Nobody may write to the collection meanwhile. Raises ``NotSupported`` where another process keeps the files.
+        Nothing else may write meanwhile. Raises ``NotSupported`` where another process keeps the files.
         """
         ...
 
     async def close(self) -> None:
-        """Let go of the place."""
+        """Release the place."""
         ...

@@ -73,7 +73,7 @@ class EdgeCollections:
         return [path.name for path in self._folder.iterdir() if is_ours(path.name) and _is_made(path)]
 
     async def serving(self) -> str | None:
-        """What the file says, if that collection is there."""
+        """Return the collection that the file names, if it exists."""
         name = self._pointer.read_text().strip() if self._pointer.is_file() else ""
         return name if is_ours(name) and _is_made(self._folder / name) else None
 

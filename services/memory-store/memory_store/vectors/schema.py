@@ -92,11 +92,11 @@ def family(name: str) -> str:
 
 
 def generation(name: str) -> int:
-    """How often the collection was written anew; 1 for the first."""
+    """The generation of the collection: 1, plus 1 for every rewrite."""
     number = name.partition(_GENERATION)[2]
     return int(number) if number else 1
 
 
 def successor(name: str) -> str:
-    """The name of the same collection, written anew."""
+    """The name of the collection after the next rewrite."""
     return f"{family(name)}{_GENERATION}{generation(name) + 1}"

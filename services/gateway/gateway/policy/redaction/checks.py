@@ -1,4 +1,4 @@
-"""Checksums and other tests that tell a sensitive number from one that only looks like it."""
+"""Distinguishes sensitive numbers from similar ones by checksums and other tests."""
 
 import re
 from ipaddress import ip_address
