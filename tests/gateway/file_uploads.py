@@ -39,7 +39,7 @@ async def processed(gateway: Gateway, file_id: str, *, key: str = "") -> Any:
         file = (await gateway.get(f"{FILES}/{file_id}", headers=_key(key))).json
         return file["status"] != "uploaded"
 
-    await eventually(over)
+    await eventually(over, timeout_s=240.0)  # extraction lets all other processes go first
     return file
 
 

@@ -1,7 +1,7 @@
 """Extracts the text of one file: reads its bytes from standard input, writes UTF-8 to standard output.
 
 Runs as a separate process that hostile input may crash: it limits its own memory and CPU time before it reads a byte,
-and has no access to secrets. Run: ``python -I -m gateway.files.extract NAME TYPE BYTES CPU_S``. Exits with 0, or with
+and has no access to secrets. Run: ``python -I extract.py NAME TYPE BYTES CPU_S``. Exits with 0, or with
 3 and the reason on standard error.
 """
 

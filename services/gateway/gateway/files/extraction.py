@@ -9,6 +9,7 @@ from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
 from typing import Final, cast
 
+from gateway.files import extract
 from gateway.files.extract import UNREADABLE, Unreadable
 
 _BLOCK_BYTES: Final = 1 << 18
@@ -57,7 +58,7 @@ async def extracted(
 async def _process(name: str, media_type: str, limits: ExtractionLimits) -> AsyncGenerator[asyncio.subprocess.Process]:
     """Run the extractor with an empty environment; kill it on exit, or after ``wall_s`` seconds."""
     process = await asyncio.create_subprocess_exec(
-        *(sys.executable, "-I", "-W", "ignore", "-m", "gateway.files.extract"),
+        *(sys.executable, "-I", "-W", "ignore", extract.__file__),  # by its path: the package would import the gateway
         *(name, media_type, str(limits.memory_bytes), str(limits.cpu_s)),
         stdin=asyncio.subprocess.PIPE,
         stdout=asyncio.subprocess.PIPE,
