@@ -163,7 +163,7 @@ demo-ready: $(ENCODER) $(ENGINE_READY)
 	@:
 
 demo: ## start the stack, hold a chat that remembers, read a long document, stop; ARGS=--full asks all questions
-	@[ -e $(READY) ] || echo "First the environment: 3 GB, two minutes or so; the next demo starts at once."
+	@[ -e $(READY) ] || echo "Installing the environment first: 3 GB, about two minutes. The next demo skips this step."
 	@$(AT_ONCE) --jobs=2 demo-ready
 	$(BIN)/memloop demo $(ARGS)
 
@@ -187,14 +187,10 @@ AT_ONCE := $(MAKE) --no-print-directory --output-sync=target
 # What watches no clock runs beside each other; the other tests have the machine for themselves.
 CALM := $(addprefix tests/,memloop memloop_service trainer benchmarks evaluation dialogues examples observability docs architecture)
 
-# The console's tests are part of `make test` where a Chromium is on the PATH; .ci/run installs one.
-CHROMIUM := $(or $(MEMLOOP_CHROMIUM),$(shell command -v chromium || command -v google-chrome))
-
-test: ## all checks, and all tests but the slow ones; the real engine, real verl and, if there, a real Chromium included
+test: ## all checks, and all tests but the slow ones and the browser's; a real engine and real verl included
 	$(AT_ONCE) --jobs=2 setup setup-trainer
 	$(AT_ONCE) --jobs=3 test-trainer lint test-calm
 	$(MAKE) --no-print-directory test-workspace
-	$(if $(CHROMIUM),$(MAKE) --no-print-directory test-console,@echo "No Chromium is on the PATH: the console's tests are left out." >&2)
 
 .PHONY: test-calm test-workspace
 test-calm: $(READY)
@@ -220,7 +216,7 @@ test-fast: $(READY) $(SGLANG)
 # Each runs by a command of its own below.
 SLOW_ALONE := tests/stack/test_gate.py tests/stack/test_rollout.py $(addprefix tests/memory_store/,test_state_machine.py test_stores_killed.py test_stores_redis_failover.py test_vector_contract.py qdrant) \
   $(addprefix tests/gateway/test_,worker_kills.py redis_failover.py rolling_restart.py) tests/hostile tests/install
-test-slow: $(READY) ## the tests that take minutes and have no command of their own, the whole demo among them
+test-slow: $(READY) ## the slow tests without a command of their own, the whole demo among them
 	$(BIN)/pytest -m slow $(SLOW_ALONE:%=--ignore=%)
 
 .PHONY: test-all
@@ -259,11 +255,11 @@ test-lora: $(TRAINER_READY) $(READY) ## adapters trained on real verl, exported,
 	$(TRAINER_PYTEST) -s -m slow tests/trainer_verl/test_lora_run.py
 
 .PHONY: test-mutants
-test-mutants: $(TRAINER_READY) ## changes signs, masks and means of the objectives, each of which a test must notice
+test-mutants: $(TRAINER_READY) ## mutate signs, masks and means of the objectives; each mutant must fail a test
 	OMP_NUM_THREADS=1 $(TRAINER_VENV)/bin/python tests/trainer_verl/mutants.py $(ARGS)
 
 .PHONY: test-gate
-test-gate: $(READY) ## the gate before serving, on the real stack: an incumbent, a candidate that passes, one that is refused
+test-gate: $(READY) ## the gate before serving, on the real stack: it passes one candidate and refuses another
 	$(BIN)/pytest -m slow -s tests/stack/test_gate.py
 
 .PHONY: test-rollout
@@ -345,7 +341,7 @@ $(DEPLOY_READY): requirements/deploy.lock | $(UV_READY)
 	@touch $@
 
 # As root on Debian it installs what it lacks (a container engine among them) and builds what no registry gives it; else
-# it says what it skips, and why. The quick part alone: ARGS="-m 'not containers'".
+# it prints each skipped test with the reason. The quick part alone: ARGS="-m 'not containers'".
 test-deploy: $(READY) $(DEPLOY_READY) $(NODE_VENV)/.ready ## chart, rules, dashboards, images and the compose stack with kills, for real; ARGS="-k chart" …
 	PATH="$$PATH:$(NODE)/bin" tests/deploy/run.sh $(ARGS)
 
@@ -366,12 +362,12 @@ chart: $(DEPLOY_READY) ## package the chart into dist/; TO=oci://registry.exampl
 	.venv-deploy/bin/python -m deploy.helm.publish $(DIST) $(TO:%=--to %) $(ARGS)
 
 .PHONY: dashboards
-dashboards: ## write Grafana's dashboards anew from their code (needs the environment of test-deploy)
+dashboards: ## generate Grafana's dashboards from their code (needs the environment of test-deploy)
 	.venv-deploy/bin/python -m deploy.observability.dashboards deploy/helm/memloop/observability/dashboards
 
 bench: bench-longread bench-gateway bench-memory ## the benchmarks of reading, gateway and memory; the last line of each is one JSON object
 
-bench-longread: $(READY) ## what long reading costs beside its engine, peak memory by size; BUDGET_S=600
+bench-longread: $(READY) ## overhead of long reads on top of the engine, and peak memory by document size; BUDGET_S=600
 	$(BIN)/python -m benchmarks.long_read --budget $(or $(BUDGET_S),600)
 
 .PHONY: bench-longread-full
@@ -394,8 +390,8 @@ bench-longread-strategies: $(READY) ## quality and time of each way of reading, 
 bench-longread-lengths: $(READY) ## right answers at 8K to 3.5M tokens, by the tiny model in process; BUDGET_S=600
 	$(BIN)/python -m benchmarks.long_read_strategies.lengths --budget-s $(or $(BUDGET_S),600)
 
-# A peer that cannot be installed does not stop the run: its result says that the peer was not there.
-bench-gateway: $(READY) $(UV_READY) ## what the gateway adds to a call, beside LiteLLM's proxy (its own .venv-bench)
+# A peer that cannot be installed does not stop the run: its result is marked as missing.
+bench-gateway: $(READY) $(UV_READY) ## overhead of the gateway per call, compared with LiteLLM's proxy (in .venv-bench)
 	@if [ ! -e $(BENCH_VENV)/.ready ] || [ requirements/bench.lock -nt $(BENCH_VENV)/.ready ]; then \
 	  { rm -rf $(BENCH_VENV) && $(UV) venv --quiet --python $(PYTHON) $(BENCH_VENV) \
 	    && $(INSTALL) $(BENCH_VENV) --require-hashes -r requirements/bench.lock \
@@ -403,11 +399,11 @@ bench-gateway: $(READY) $(UV_READY) ## what the gateway adds to a call, beside L
 	$(BIN)/python -m benchmarks.gateway
 
 .PHONY: bench-apis
-bench-apis: $(READY) ## what a message costs the gateway's processor, beside the same request as a chat; ARGS="--rounds 3"
+bench-apis: $(READY) ## CPU time of a request to /v1/messages, compared with the same chat completion; ARGS="--rounds 3"
 	$(BIN)/python -m benchmarks.gateway.apis $(ARGS)
 
 .PHONY: bench-evidence
-bench-evidence: $(READY) ## which sentences evidence calls similar to a statement: precision and recall on made-up pairs
+bench-evidence: $(READY) ## precision and recall of similar sentences in evidence, on made-up pairs
 	$(BIN)/python -m benchmarks.evidence
 
 bench-memory: $(READY) ## search and adds beside mem0 and the bare parts
@@ -426,7 +422,7 @@ bench-starts: $(READY) $(ENCODER) ## seconds and CPU seconds from the start of e
 	$(BIN)/python -m benchmarks.starts $(ARGS)
 
 .PHONY: bench-pending
-bench-pending: $(READY) ## what listing turns without a decision adds to a search
+bench-pending: $(READY) ## overhead of pending turns in a search
 	$(BIN)/python -m benchmarks.memory.pending
 
 .PHONY: bench-qdrant
@@ -442,7 +438,7 @@ evaluate-updates: $(READY) ## changed facts replaced, others kept, on made-up ca
 	$(BIN)/memloop-evaluate updates $(if $(ENGINE_URL),--engine-url $(ENGINE_URL) --model $(MODEL)) $(ARGS)
 
 .PHONY: evaluate-ruler
-evaluate-ruler: $(READY) ## a user's RULER files: DATA="FILE …" ENGINE_URL="URL …" MODEL=ID, ARGS="--ray …"; goes on where it was
+evaluate-ruler: $(READY) ## a user's RULER files: DATA="FILE …" ENGINE_URL="URL …" MODEL=ID, ARGS="--ray …"; resumes where it stopped
 	@test -n "$(DATA)" -a -n "$(ENGINE_URL)" -a -n "$(MODEL)" || { echo "give DATA, ENGINE_URL and MODEL" >&2; exit 2; }
 	$(BIN)/memloop-evaluate ruler run $(DATA:%=--data %) $(ENGINE_URL:%=--engine-url %) --model $(MODEL) $(ARGS)
 
@@ -461,7 +457,7 @@ test-ray: $(RAY_VENV)/.ready ## the RULER evaluation on a Ray cluster of this ma
 
 # Without ENGINE_URL only retrieval is measured: ARGS="--rows …", all of them: memloop-evaluate memory --help
 .PHONY: evaluate-memory
-evaluate-memory: $(READY) ## a user's LoCoMo, LongMemEval or HaluMem file: FORMAT=… DATA=FILE ENGINE_URL=… MODEL=ID; goes on where it was
+evaluate-memory: $(READY) ## a user's LoCoMo, LongMemEval or HaluMem file: FORMAT=… DATA=FILE ENGINE_URL=… MODEL=ID; resumes where it stopped
 	@test -n "$(FORMAT)" && test -n "$(DATA)" || { echo "give FORMAT=locomo|longmemeval|halumem and DATA=FILE" >&2; exit 2; }
 	$(BIN)/memloop-evaluate memory --format $(FORMAT) --data $(DATA) \
 	  $(ENGINE_URL:%=--engine-url %) $(MODEL:%=--model %) $(ARGS)
@@ -472,7 +468,7 @@ parity: $(READY) ## a published loop (UPSTREAM=a checkout of MemReread or MemAge
 	@$(BIN)/python -m benchmarks.parity --upstream "$(UPSTREAM)" $(UPSTREAM_PYTHON:%=--python %) $(ARGS)
 
 .PHONY: bench-training
-bench-training: $(READY) $(TRAINER_READY) ## what GRPO adds to a hasty reader, and how far that reaches; ARGS="--seeds 0 1 2 --keep"
+bench-training: $(READY) $(TRAINER_READY) ## accuracy before and after GRPO on a weak reader, by document length; ARGS="--seeds 0 1 2 --keep"
 	$(BIN)/python -m benchmarks.training $(ARGS)
 
 .PHONY: bench-elsewhere
@@ -491,7 +487,7 @@ evaluate-tiny: $(READY) ## the tiny model's accuracy per role and the loop's at 
 	  $(BIN)/python -m trainer.tiny evaluate --engine-url http://127.0.0.1:7843/v1 --wait-s 300
 
 .PHONY: evaluate-writer
-evaluate-writer: $(READY) ## what train-writer made: accuracy per role, and which changed facts of its world it replaces
+evaluate-writer: $(READY) ## the tiny writer: accuracy per role, and the share of changed facts that it replaces
 	@mkdir -p .memloop
 	@MEMLOOP_PORT=7842 MEMLOOP_ENGINE_PORT=7843 MEMLOOP_MODEL_PATH=$(TINY)-writer MEMLOOP_PROFILE=tiny-writer MEMLOOP_SERVE_NAME=memloop-tiny-writer \
 	  $(BIN)/python -m inference.main > .memloop/evaluate.log 2>&1 & \
@@ -512,7 +508,7 @@ train-writer: $(READY) ## train the tiny writer from the tiny model again (minut
 # the hash of no other one.
 lock lock-images: export UV_INDEX =
 lock lock-images: export UV_FIND_LINKS =
-lock: $(UV_READY) ## resolve the pinned versions anew
+lock: $(UV_READY) ## resolve the pinned versions again and write the locks
 	$(UV) pip compile requirements/workspace.in --override requirements/overrides.txt --generate-hashes \
 	  --python-version 3.11 --no-header --no-annotate --upgrade -o requirements/workspace.lock
 	$(UV) pip compile requirements/uv.in --generate-hashes \
