@@ -1,6 +1,7 @@
 """The code of the how-to pages runs against a whole gateway, and its answers have the fields that the pages show.
 
-Not run here: `train-an-agent.md`, which tests/trainer_verl follows on real verl.
+Not run here: `train-an-agent.md`, which tests/trainer_verl follows on real verl, and `checkpoint-to-production.md`,
+whose steps need training and several engines: tests/stack/test_rollout.py takes them.
 """
 
 import asyncio
@@ -16,7 +17,7 @@ from tests.docs.shapes import missing
 from tests.docs.snippets import Snippet, fits, snippets
 from tests.gateway.whole import Whole
 
-ELSEWHERE = {"train-an-agent"}
+ELSEWHERE = {"checkpoint-to-production", "train-an-agent"}
 PAGES = {
     page: found
     for page in (ROOT / "docs/api.md", *sorted(ROOT.glob("docs/how-to/*.md")))
