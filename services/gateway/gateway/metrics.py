@@ -6,11 +6,8 @@ from functools import lru_cache, partial
 from typing import Literal, TypeAlias, TypeVar, get_args
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
-from prometheus_client.metrics_core import CounterMetricFamily, GaugeMetricFamily, Metric
-from prometheus_client.registry import Collector
 
 from gateway.queue import Depth, QueuedBytes
-from memloop.clients import ReplicaLoad
 from memloop.loops.results import NO_DEGRADATIONS
 from memloop.wire.errors import MemloopError
 from memloop.wire.long_read import Strategy
@@ -18,6 +15,7 @@ from memloop.wire.memory import Action
 from memloop.wire.redaction import ALL_KINDS
 from memloop_service.http import Admission, Lane, Limit
 from memloop_service.redis_room import RedisState
+from memloop_service.replica_metrics import ReplicaMetrics
 
 _LATENCY_S = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120, 300)
 _OVERHEAD_S = (0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5)
@@ -153,48 +151,6 @@ class EngineMetrics:
         """Count the tokens of one engine call of the model."""
         self._token_usage_of(kind, operation, model).observe(tokens)
         self._spent(kind, model, tokens)
-
-
-class ReplicaMetrics(Collector):
-    """The replicas of engines and stores that a client balances over, read from it at each scrape.
-
-    A replica has a number, not an address: from the sixteenth on, all have the label ``more``.
-    """
-
-    def __init__(self, registry: CollectorRegistry) -> None:
-        self._loads: dict[str, Callable[[], Sequence[ReplicaLoad]]] = {}
-        registry.register(self)
-
-    def watch(self, upstream: str, loads: Callable[[], Sequence[ReplicaLoad]]) -> None:
-        """Report the loads under this name."""
-        self._loads[upstream] = loads
-
-    def describe(self) -> Iterable[Metric]:
-        """See prometheus_client's collectors."""
-        return _families()
-
-    def collect(self) -> Iterable[Metric]:
-        """See prometheus_client's collectors."""
-        requests, outstanding, states = families = _families()
-        for upstream, loads in self._loads.items():
-            for load in loads():
-                requests.add_metric((upstream, load.replica), load.requests)
-                outstanding.add_metric((upstream, load.replica), load.outstanding)
-                states.add_metric((upstream, load.replica, load.state), 1)
-        return families
-
-
-def _families() -> tuple[CounterMetricFamily, GaugeMetricFamily, GaugeMetricFamily]:
-    labels = ("upstream", "replica")
-    return (
-        CounterMetricFamily("upstream_replica_requests", "Requests sent to a replica.", labels=labels),
-        GaugeMetricFamily("upstream_replica_outstanding", "Running requests of a replica.", labels=labels),
-        GaugeMetricFamily(
-            "upstream_replica_state",
-            "1 for the state of a replica: ready, unready, ejected after failures, or gone.",
-            labels=(*labels, "state"),
-        ),
-    )
 
 
 class MemoryMetrics:
