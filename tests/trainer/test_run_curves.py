@@ -8,7 +8,7 @@ import pytest
 import torch
 
 from trainer.rollout.curves import FIGURE, LOG, Curves
-from trainer.rollout.told import rewards_by_turns
+from trainer.rollout.step_metrics import rewards_by_turns
 
 REAL = [
     json.loads(line) for line in (Path(__file__).parent / "golden/verl_steps.jsonl").read_text("utf-8").splitlines()

@@ -80,7 +80,12 @@ MUTANTS: Final = (
     Mutant(f"{_OBJECTIVES}/dapo.py", "most - dropped_before", "most"),
     Mutant(f"{_ROLLOUT}/group_filter.py", "dropped_before=rewards.total()", "dropped_before=0", FILTER),
     Mutant(f"{_ROLLOUT}/group_filter.py", "2 * len(chosen)", "len(chosen)", FILTER),
-    Mutant(f"{_ROLLOUT}/group_filter.py", "(group in alike, group)", "group", FILTER),
+    Mutant(
+        f"{_ROLLOUT}/group_filter.py",
+        "sorted(held - alike.keys()) + sorted(held & alike.keys())",
+        "sorted(held)",
+        FILTER,
+    ),
     Mutant(f"{_ROLLOUT}/group_filter.py", "set(groups[count:])", "set()", FILTER),
     Mutant(f"{_ROLLOUT}/group_filter.py", "refill(min(prompts,", "refill(max(prompts,", FILTER),
     Mutant(f"{_ROLLOUT}/group_filter.py", "SURPLUS: -missing", "SURPLUS: missing", FILTER),

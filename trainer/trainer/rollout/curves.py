@@ -9,7 +9,7 @@ import json
 import math
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Final, TypeAlias
+from typing import Final, SupportsFloat, TypeAlias
 
 from trainer.rollout.figure import Line, Panel, svg
 
@@ -64,14 +64,16 @@ class Curves:
         self._folder.mkdir(parents=True, exist_ok=True)
         if self._points and self._points[-1][0] == step:
             self._points.pop()
-        self._points.append((step, {name: float(value) for name, value in figures.items() if _is_finite(value)}))
+        finite = {name: value for name, each in figures.items() if math.isfinite(value := _number(each))}
+        self._points.append((step, finite))
         with (self._folder / LOG).open("a", encoding="utf-8") as log:
             log.write(_line(self._points[-1]))
         _replace(self._folder / FIGURE, svg([_panel(title, lines, self._points) for title, lines in _PANELS]))
 
 
-def _is_finite(value: object) -> bool:
-    return hasattr(value, "__float__") and math.isfinite(float(value))  # type: ignore[arg-type]
+def _number(value: object) -> float:
+    """Return the value as a float; nan if it is none."""
+    return float(value) if isinstance(value, SupportsFloat) else math.nan
 
 
 def _panel(title: str, wanted: Mapping[str, str], points: list[Point]) -> Panel:

@@ -44,14 +44,14 @@ class BoundedReplayBuffer(ReplayBuffer):
             chosen = dropped(sorted(alike), dropped_before=rewards.total(), most=self._most)
             rewards.update(alike[group] for group in chosen)
             self._clear_groups(partition_id, set(chosen))
-            held = self.finished_keys[partition_id] | self.failure_keys[partition_id]
+            held: set[str] = self.finished_keys[partition_id] | self.failure_keys[partition_id]
             missing = batch_size - len(held)
             if missing <= 0:
                 break
             self._roll_out(max(missing, 2 * len(chosen)))
-        told = {DROPPED: rewards.total(), SURPLUS: -missing, DAPO_FILTERED_REWARD_COUNTS_KEY: dict(rewards)}
-        order = sorted(held, key=lambda group: (group in alike, group))
-        return self._rows(partition_id, order, batch_size), told
+        counts = {DROPPED: rewards.total(), SURPLUS: -missing, DAPO_FILTERED_REWARD_COUNTS_KEY: dict(rewards)}
+        order = sorted(held - alike.keys()) + sorted(held & alike.keys())
+        return self._rows(partition_id, order, batch_size), counts
 
     def _finished(self, partition_id: str) -> dict[str, float]:
         """Wait until no group is rolling out; return the groups of equal rewards with these."""

@@ -33,7 +33,7 @@ from trainer.rollout.group_filter import BoundedReplayBuffer
 from trainer.rollout.latest import repair_tracker
 from trainer.rollout.order import PromptNames, row_order
 from trainer.rollout.settings import LoopSettings
-from trainer.rollout.told import step_metrics
+from trainer.rollout.step_metrics import step_metrics
 
 NAME = "memloop"
 """The value of ``trainer.v1.trainer_mode``."""

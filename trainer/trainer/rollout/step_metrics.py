@@ -16,24 +16,29 @@ def step_metrics(rows: Rows, real: Tensor) -> dict[str, float]:
     kept = torch.zeros(len(rollouts.rewards), dtype=torch.bool)
     kept[rollouts.sessions[real]] = True
     groups, rewards = rollouts.groups[kept], rollouts.rewards[kept]
-    live = sum(bool(rewards[groups == group].std(correction=0) > 0) for group in groups.unique())
+    distinct = _distinct(groups)
+    live = sum(bool(rewards[groups == group].std(correction=0) > 0) for group in distinct)
+    changes = [facts.get("change") for facts, is_real in zip(rows.facts, real.bool(), strict=True) if bool(is_real)]
     return {
         "memloop/rollouts": float(kept.sum()),
         "memloop/rows": float(real.sum()),
         "memloop/reward": float(rewards.mean()),
         "memloop/truncated": float(rows.truncated[real].float().mean()),
-        "memloop/live_groups": live / max(1, len(groups.unique())),
+        "memloop/live_groups": live / max(1, len(distinct)),
         **rewards_by_turns(rewards, rollouts.turns[kept]),
-        **overwrite_shares([each.get("change") for each, kept in zip(rows.facts, real.tolist(), strict=True) if kept]),
+        **overwrite_shares(changes),
     }
 
 
 def rewards_by_turns(rewards: Tensor, turns: Tensor) -> dict[str, float]:
     """Return the mean reward (rollouts,) by conversations of a rollout: 1, 2, 3 to 4, 5 to 8, and so on."""
     upper = 2 ** turns.clamp(min=1).log2().ceil().long()
-    return {
-        f"{LENGTHS}{_span(most)}": float(rewards[upper == most].float().mean()) for most in sorted(set(upper.tolist()))
-    }
+    return {f"{LENGTHS}{_span(most)}": float(rewards[upper == most].float().mean()) for most in _distinct(upper)}
+
+
+def _distinct(numbers: Tensor) -> list[int]:
+    """Return the different values, in ascending order."""
+    return sorted({int(number) for number in numbers})
 
 
 def _span(most: int) -> str:
