@@ -59,8 +59,7 @@ class Rollouts:
     async def following(self) -> AsyncGenerator[None]:
         """Follow the rollouts and count the calls of their models until the block exits."""
         self._metrics.watch_calls(self.called)
-        with suppress(DependencyError, TimeoutError):
-            await self._follow()
+        await self._follow_if_there()
         task = asyncio.create_task(self._follow_repeatedly())
         try:
             yield
@@ -132,11 +131,15 @@ class Rollouts:
         while True:
             await asyncio.sleep(EVERY_S)
             await self._send()
-            try:
-                async with patient(WAIT_S):
-                    await self._follow()
-            except (DependencyError, TimeoutError) as error:
-                _LOG.debug("rollouts are not followed: %s", error)
+            await self._follow_if_there()
+
+    async def _follow_if_there(self) -> None:
+        """Read the rollouts if Redis answers in time; a process starts and goes on without it."""
+        try:
+            async with patient(WAIT_S):
+                await self._follow()
+        except (DependencyError, TimeoutError) as error:
+            _LOG.debug("rollouts are not followed: %s", error)
 
     async def _follow(self) -> None:
         kept = await self._kept()
