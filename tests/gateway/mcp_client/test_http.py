@@ -1,9 +1,11 @@
 """``/mcp`` as HTTP sees it: keys, scopes, methods, sizes, and pages in a browser that are not ours."""
 
 import hashlib
+import signal
 from typing import Any
 
 import pytest
+import uvicorn
 
 from gateway.settings import GatewaySettings
 from tests.gateway.mcp_client.caller import caller
@@ -76,3 +78,12 @@ async def test_what_is_no_request_is_a_client_error(gateway: Gateway, body: byte
         answer = await gateway.post("/mcp", body, headers=ACCEPT | version)
         assert 400 <= answer.status < 500
         assert b"Traceback" not in answer.raw
+
+
+async def test_a_process_that_stops_answers_the_calls_that_it_still_takes(gateway: Gateway) -> None:
+    assert (await gateway.post("/mcp", LIST, headers=ACCEPT)).status == 200
+    uvicorn.Server(uvicorn.Config(gateway.app)).handle_exit(signal.SIGTERM, None)
+
+    answer = await gateway.post("/mcp", LIST, headers=ACCEPT)
+
+    assert b'"memory_search"' in answer.raw

@@ -22,6 +22,7 @@ from mcp_types import (
 )
 from mcp_types import Tool as ToolEntry
 from pydantic import BaseModel
+from sse_starlette.sse import AppStatus
 from starlette.requests import Request
 
 from gateway.mcp.call import Call, Caller
@@ -47,7 +48,12 @@ _log = logging.getLogger(__name__)
 
 
 def make_manager(*, max_body_bytes: int) -> StreamableHTTPSessionManager:
-    """Create the handler of ``POST /mcp``. ``gateway.access`` has already checked Host and Origin."""
+    """Create the handler of ``POST /mcp``. ``gateway.access`` has already checked Host and Origin.
+
+    Calls in flight when the process is stopped have its grace, as every request has (``memloop_service.drain``). Left
+    to itself, the SDK's library for event streams cuts them off at the signal, and every later stream of the process.
+    """
+    AppStatus.disable_automatic_graceful_drain()
     server = Server("memloop", instructions=_INSTRUCTIONS, on_list_tools=_list_tools, on_call_tool=_call_tool)
     return StreamableHTTPSessionManager(
         server,
