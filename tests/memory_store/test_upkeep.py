@@ -1,7 +1,7 @@
 """Re-embedding with another model, and the flush after which what was erased is in no file."""
 
 import asyncio
-from collections.abc import AsyncGenerator, Generator, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Generator, Sequence
 from contextlib import asynccontextmanager, contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
@@ -21,7 +21,7 @@ from memory_store.redis.link import connect
 from memory_store.settings import Settings
 from memory_store.vectors.filters import AllOf
 from memory_store.vectors.live import LiveCollection
-from memory_store.vectors.qdrant_edge import QdrantEdge
+from memory_store.vectors.qdrant_edge import EdgeCollections, QdrantEdge
 from memory_store.vectors.qdrant_server import QdrantServer
 from memory_store.vectors.schema import CollectionSpec, EmbeddingMismatch
 from tests.fakes.embedder import HashingEncoder
@@ -171,7 +171,21 @@ async def test_a_run_reported_as_failed_is_counted_once_and_can_restart_immediat
         assert 'memory_store_copies_total{kind="reembed",status="completed"} 1.0' in told
 
 
-async def test_a_failure_after_the_swap_leaves_the_new_model_at_work(edge_folder: Path, settings: Settings) -> None:
+class AskedAtTheSwap(EdgeCollections):
+    """Calls ``asked`` when another collection is put in service, before the store that copied works on it."""
+
+    asked: Callable[[], Awaitable[None]] | None = None
+
+    async def serve(self, name: str) -> None:
+        await super().serve(name)
+        if self.asked:
+            await self.asked()
+
+
+@pytest.mark.parametrize("polled", [False, True], ids=["the job turns first", "a request turns first"])
+async def test_a_failure_to_close_the_collection_before_fails_no_request_and_no_job(
+    edge_folder: Path, settings: Settings, caplog: pytest.LogCaptureFixture, *, polled: bool
+) -> None:
     full = False
 
     @contextmanager
@@ -182,13 +196,20 @@ async def test_a_failure_after_the_swap_leaves_the_new_model_at_work(edge_folder
             raise DependencyError("no space left")
         yield
 
-    async with store_on(QdrantEdge(edge_folder, flush_s=60, flushing=flushing), settings) as store:
+    collections = AskedAtTheSwap(edge_folder, flush_s=60, flushing=flushing)
+    async with store_on(LiveCollection(collections, site="edge"), settings) as store:
+
+        async def poll() -> None:
+            await newest_job(store)
+
         await store.add("City", "Rome")
+        collections.asked = poll if polled else None
         full = True
 
         job = await reembedded(store)
 
-        assert (job["status"], job["error"]) == ("failed", "DependencyError: no space left")
+        assert (job["status"], job["error"]) == ("completed", None)
+        assert "no space left" in caplog.text
         assert (await store.http.get("/v1/admin/collections")).json()["in_service"] == f"memloop_wide_{_WIDE}"
         async with asyncio.timeout(PATIENCE_S):
             await store.add("Pet", "a cat")

@@ -216,6 +216,7 @@ class Membership:
         self.gen = service.gen
 
     async def _replace(self, prepared: Prepared, gen: str) -> None:
+        """Work on the prepared collection; close the one before. Any request may be the one that comes to this."""
         spec = CollectionSpec(prepared.serving.model, prepared.serving.dimension)
         old = self._embedder
         async with self._gate.exclusive():
@@ -226,10 +227,10 @@ class Membership:
             self.gen = gen
         _log.info("collection %s is in service", prepared.serving.name)
         try:
-            await before.close()
+            await _let_go(before)
         finally:
             if prepared.embedder and old:
-                await old.close()
+                await _let_go(old)
 
     async def _opened(self, serving: Serving) -> Prepared:
         """Raises ``Unavailable`` while the collection is not there."""
@@ -292,3 +293,11 @@ class Membership:
         await self.forget()
         if self._embedder:
             await self._embedder.close()
+
+
+async def _let_go(replaced: Collection | EmbeddingModel) -> None:
+    """Close what serves no request any more. A failure is the operator's concern, not that of whoever came first."""
+    try:
+        await replaced.close()
+    except Exception:  # noqa: BLE001 - Edge and embedding models raise whatever they like
+        _log.exception("what was in service before could not be closed")
