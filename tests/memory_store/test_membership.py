@@ -1,6 +1,7 @@
 """A store's look at the agreement may be late: what it saw then must not undo what its own copy has begun since."""
 
 import asyncio
+import dataclasses
 from pathlib import Path
 
 from memloop_service import new_registry
@@ -14,9 +15,11 @@ from memory_store.settings import Settings
 from memory_store.upkeep.membership import Membership, Prepared
 from memory_store.vectors.filters import AllOf
 from memory_store.vectors.gate import Gate
+from memory_store.vectors.live import LiveCollection
 from memory_store.vectors.qdrant_edge import QdrantEdge
 from memory_store.vectors.schema import CollectionSpec, successor
 from tests.fakes.embedder import HashingEncoder
+from tests.fakes.plain_vectors import PlainCollections
 
 _SPEC = CollectionSpec("hashing", 64)
 
@@ -63,3 +66,52 @@ async def test_a_look_from_before_a_copy_leaves_the_target_of_the_copy_open(
     await membership.forget()
     await vectors.close()
     await link.aclose()
+
+
+class DecidedMeanwhile(ServiceRecord):
+    """Between its look at a copy that seems dead and the end of it, the copy's store goes on and decides."""
+
+    async def abandon(self, copy: str, *, own: bool) -> None:
+        await self.renew(copy, "")
+        await super().abandon(copy, own=own)
+
+    async def clear(self, copy: str, job: str = "") -> None:
+        await self.decide(copy)
+        await super().clear(copy, job)
+
+
+class SeemsLapsed(DecidedMeanwhile):
+    """Read the copy when its lease was over."""
+
+    async def look(self, store: str, *, gen: str, prepared: str) -> Seen:
+        seen = await super().look(store, gen=gen, prepared=prepared)
+        if seen.service is None or seen.service.copy is None:
+            return seen
+        copy = dataclasses.replace(seen.service.copy, lapsed=True)
+        return dataclasses.replace(seen, service=dataclasses.replace(seen.service, copy=copy))
+
+
+async def test_a_copy_that_is_decided_after_it_seemed_dead_is_put_in_force(settings: Settings) -> None:
+    link = connect(settings.redis_url)
+    shared = PlainCollections()
+    mine, other = [await _member(link, shared, kind) for kind in (ServiceRecord, SeemsLapsed)]
+    target = Serving(successor(_SPEC.name), _SPEC.model, _SPEC.dimension)
+    await shared.open(_SPEC, target.name)
+    record = ServiceRecord(link, mine.site)
+    assert await record.claim(mine.gen, "copy", target, "")
+
+    await other.catch_up()
+    await record.decide("copy")
+    await mine.put_in_force("copy")
+
+    assert await shared.serving() == target.name
+    await link.aclose()
+
+
+async def _member(link: RedisLink, shared: PlainCollections, record: type[ServiceRecord]) -> Membership:
+    vectors = LiveCollection(shared)
+    await vectors.open(_SPEC)
+    embedder = BatchingEmbedder(HashingEncoder, metrics=Metrics(new_registry()))
+    member = Membership(vectors, TextEncoding(embedder, Bm25()), record(link, vectors.site), gate=Gate())
+    await member.catch_up()
+    return member

@@ -137,17 +137,18 @@ class Membership:
         if prepared:
             await prepared.close()
 
-    async def put_in_force(self, copy: str) -> None:
-        """Carry out the end of a copy that is decided: the alias first, then the gates open."""
+    async def put_in_force(self, copy: str) -> bool:
+        """Carry out the end of a copy that is decided: the alias first, then the gates open. False where none is."""
         seen = await self.seen()
         service = seen.service
         if service is None or service.copy is None or service.copy.id != copy or not service.copy.decided:
-            return
+            return False
         if await self._live.collections.serving() != service.serving.name:
             await self._live.collections.serve(service.serving.name)
         others = [peer for peer in seen.peers if peer.name != self._name]
         settles = bool(others) and service.serving == service.copy.target
         await self._record.align(service.gen, ended=copy, settles=settles)
+        return True
 
     async def _watch(self) -> None:
         await self._live.opened.wait()
@@ -202,9 +203,13 @@ class Membership:
         return service
 
     async def _ended(self, service: Service, copy: Copying) -> Service:
+        """End a copy whose lease is over. Its store may have renewed it by now, and decide it at any moment.
+
+        So only an end that is in force is forgotten: else the alias would never be moved.
+        """
         await self._record.abandon(copy.id, own=False)
-        await self.put_in_force(copy.id)
-        await self._record.clear(copy.id)
+        if await self.put_in_force(copy.id):
+            await self._record.clear(copy.id)
         return (await self.seen()).service or service
 
     async def _turn(self, service: Service) -> None:
