@@ -10,6 +10,12 @@ from contextvars import ContextVar
 from types import MappingProxyType
 from typing import Final
 
+from tests.fakes.virtual_clock import VirtualClock
+
+_STEP_S: Final = 0.001
+_STALLS: Final = 0.05
+"""The share of steps that take long."""
+_LONGEST_SLEEP_S: Final = 60.0
 _IDLE_LOOPS = 5
 """Rounds of the event loop in which no task reaches its next step before all of them count as waiting."""
 NOTHING: Final[Mapping[str, int]] = MappingProxyType({})
@@ -19,11 +25,15 @@ _name: ContextVar[str | None] = ContextVar("name", default=None)
 class Interleaving:
     """A deterministic scheduler. Nothing that it runs may wait for the outside world.
 
-    ``steps`` are the tasks' names in the order in which they took their steps.
+    A step takes a millisecond of ``clock``. With ``stall_s``, some take up to so many seconds, as on a machine with too
+    much to do. ``steps`` are the tasks' names in the order in which they took their steps.
     """
 
-    def __init__(self, seed: int) -> None:
+    def __init__(self, seed: int, clock: VirtualClock, *, stall_s: float = 0.0) -> None:
         self._random = random.Random(seed)
+        self._stalls = random.Random(f"{seed} stalls")
+        self._stall_s = stall_s
+        self._clock = clock
         self._waiting: dict[tuple[str, int], asyncio.Future[None]] = {}
         self._turns = 0
         self.steps: list[str] = []
@@ -65,6 +75,8 @@ class Interleaving:
             watch()
             if not later and all(task.done() for task in tasks.values()):
                 break
+            self._clock.now += self._duration()
+            await self._woken()
             if not self._waiting:
                 raise RuntimeError(f"deadlock after {self.steps}")
             self._waiting.pop(self._random.choice(sorted(self._waiting))).set_result(None)
@@ -77,6 +89,19 @@ class Interleaving:
     def last(self, name: str) -> int:
         """The place of a task's last step."""
         return len(self.steps) - 1 - self.steps[::-1].index(name)
+
+    def _duration(self) -> float:
+        stalls = self._stall_s and self._stalls.random() < _STALLS
+        return _STEP_S + (self._stalls.uniform(0, self._stall_s) if stalls else 0)
+
+    async def _woken(self) -> None:
+        """Let timers that are over call their tasks; while all tasks sleep, time passes."""
+        await self._settle()
+        asleep = 0
+        while not self._waiting and asleep < _LONGEST_SLEEP_S:
+            self._clock.now += _STEP_S
+            asleep += _STEP_S
+            await self._settle()
 
     async def _settle(self) -> None:
         idle, before = 0, -1

@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import Callable, Coroutine
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import cast
 
 from redis import Redis
@@ -25,6 +25,7 @@ from memory_store.redis.key_names import KeyNames
 from memory_store.redis.link import RedisLink
 from tests.fakes.interleaving import Interleaving
 from tests.fakes.plain_vectors import PlainCollections
+from tests.fakes.virtual_clock import ClockedRedis, VirtualClock
 from tests.memory_store.api import day
 from tests.memory_store.two_replicas import Replica, replica
 
@@ -58,12 +59,13 @@ class History:
     _erasing: bool = False
 
     @classmethod
-    async def begin(cls, client: Redis, seed: int) -> "History":
+    async def begin(cls, client: Redis, seed: int, clock: VirtualClock, *, stall_s: float = 0.0) -> "History":
         """Two processes after some earlier writes."""
         client.flushdb()  # pyright: ignore[reportUnknownMemberType]
-        schedule = Interleaving(seed)
+        schedule = Interleaving(seed, clock, stall_s=stall_s)
         history = cls(client, schedule, PlainCollections(turn=schedule.turn))
-        history.replicas = [await replica(client, history.collections, schedule.turn) for _ in range(2)]
+        clocked = cast("Redis", cast("object", ClockedRedis(client, clock)))
+        history.replicas = [await replica(clocked, history.collections, schedule.turn) for _ in range(2)]
         await history._write_before()
         return history
 
@@ -83,6 +85,11 @@ class History:
         points = [point for stored in kept for point in stored.values()]
         records = [from_payload(point.id, point.payload) for point in points]
         return [record.item.memory for record in records if record.namespace == of]
+
+    def texts_in_service(self, of: Namespace) -> list[str]:
+        """The same of the collection that every request reads."""
+        elsewhere = {*self.collections.stored} - {self.collections.in_service[-1]}
+        return replace(self, left_behind=elsewhere).texts(of)
 
     def watch_erasure(self) -> None:
         """Note the number of steps after which the erasure lets writes in again."""

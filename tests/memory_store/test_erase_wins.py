@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 import pytest
 from redis import Redis
 
-from memloop.wire.errors import Conflict
-from memloop.wire.memory import Erased
+from memloop.wire.errors import Conflict, NotFound, Unavailable
+from memloop.wire.memory import Erased, Namespace
 from memory_store.items.guarded import repeated_when_moved
 from memory_store.items.lookup import every_record
 from memory_store.redis.erasures import Claim, Moved
@@ -20,9 +20,11 @@ from memory_store.vectors.port import Point
 from memory_store.vectors.schema import CollectionSpec
 from tests.fakes.plain_vectors import PlainCollection, PlainCollections, at_once
 from tests.fakes.redis_server import RedisServer
+from tests.fakes.virtual_clock import VirtualClock
 from tests.memory_store.erase_histories import (
     BOB,
     ERASURES_TOKEN,
+    OTHER_AGENT,
     OWNER,
     SCOPES,
     WRITERS_TOKEN,
@@ -60,15 +62,25 @@ def redis_client(own_redis: Redis) -> Redis:
     return own_redis
 
 
+@pytest.fixture
+def clock(monkeypatch: pytest.MonkeyPatch) -> VirtualClock:
+    """The time of both processes and of Redis: a loaded machine runs the same histories."""
+    clock = VirtualClock()
+    clock.instead_of_monotonic(monkeypatch)
+    return clock
+
+
 @pytest.mark.parametrize("chunk", range(_CHUNKS))
-async def test_nothing_that_began_before_an_erasure_comes_back(redis_client: Redis, chunk: int) -> None:
+async def test_nothing_that_began_before_an_erasure_comes_back(
+    redis_client: Redis, clock: VirtualClock, chunk: int
+) -> None:
     for seed in range(chunk * _EACH, (chunk + 1) * _EACH):
-        await _check(redis_client, seed)
+        await _check(redis_client, clock, seed)
 
 
-async def _check(client: Redis, seed: int) -> None:
+async def _check(client: Redis, clock: VirtualClock, seed: int) -> None:
     chosen = random.Random(seed)
-    history = await History.begin(client, seed)
+    history = await History.begin(client, seed, clock)
     scope = chosen.choice(SCOPES)
     writes = {write.__name__: write(history, chosen.choice(history.replicas)) for write in chosen.sample(WRITES, 4)}
 
@@ -84,9 +96,11 @@ _SEEDS = [pytest.param(range(_SWAPS), id="few"), pytest.param(range(_SWAPS, 1000
 
 
 @pytest.mark.parametrize("seeds", _SEEDS)
-async def test_an_erasure_wins_while_another_collection_takes_over(redis_client: Redis, seeds: Sequence[int]) -> None:
+async def test_an_erasure_wins_while_another_collection_takes_over(
+    redis_client: Redis, clock: VirtualClock, seeds: Sequence[int]
+) -> None:
     for seed in seeds:
-        history, results = await _with_a_copy(redis_client, seed, flush, restores=False)
+        history, results = await _with_a_copy(await History.begin(redis_client, seed, clock), seed, flush)
         flushed = results["copy"]
         assert isinstance(flushed, Flushed), f"seed {seed}: {flushed!r}"
         assert list(history.collections.stored) == [flushed.collection], f"seed {seed}"
@@ -94,21 +108,32 @@ async def test_an_erasure_wins_while_another_collection_takes_over(redis_client:
 
 @pytest.mark.parametrize("seeds", _SEEDS)
 async def test_an_erasure_wins_while_another_model_takes_over_and_a_restore_is_under_way(
-    redis_client: Redis, seeds: Sequence[int]
+    redis_client: Redis, clock: VirtualClock, seeds: Sequence[int]
 ) -> None:
     for seed in seeds:
-        history, results = await _with_a_copy(redis_client, seed, reembed, restores=True)
+        begun = await History.begin(redis_client, seed, clock)
+        history, results = await _with_a_copy(begun, seed, reembed, restores=True)
         assert results["copy"] == "completed", f"seed {seed}: {results['copy']!r}"
         assert {one.vectors.name for one in history.replicas} == {"memloop_other_4"}, f"seed {seed}"
 
 
-async def _with_a_copy(client: Redis, seed: int, copy: Copying, *, restores: bool) -> tuple[History, dict[str, object]]:
-    """As above, with a copy by one process, and all else begun at some step of it.
+async def _with_a_copy(
+    history: History, seed: int, copy: Copying, *, restores: bool = False
+) -> tuple[History, dict[str, object]]:
+    """As above, with a copy by one process, and all else begun at some step of it."""
+    scope, results = await _run_with_a_copy(history, seed, copy, restores=restores)
+    assert isinstance(results["erase"], Erased), f"seed {seed}: {results['erase']!r}"
+    left = [*history.texts(OWNER), *await history.buffered()]
+    assert {text for text in left if not is_later(text, history)} == set(), f"seed {seed}: {history.schedule.steps}"
+    check_what_stays(history, scope, results, seed)
+    return history, results
 
-    The processes look at the stores' record in between.
-    """
+
+async def _run_with_a_copy(
+    history: History, seed: int, copy: Copying, *, restores: bool
+) -> tuple[Namespace, dict[str, object]]:
+    """The scope of the erasure, and all results. The processes look at the stores' record in between."""
     chosen = random.Random(seed)
-    history = await History.begin(client, seed)
     scope = chosen.choice(SCOPES)
     over = asyncio.Event()
     kinds = {*chosen.sample(WRITES, 4), *([restore] if restores else [])}
@@ -121,13 +146,7 @@ async def _with_a_copy(client: Redis, seed: int, copy: Copying, *, restores: boo
 
     after = {name: chosen.randrange(_STEPS_OF_A_COPY) for name in ("erase", *writes)}
     work = {"copy": copying, "erase": erasing, **writes, **others}
-    results = await history.schedule.run(work, after=after, watch=history.watch_erasure)
-
-    assert isinstance(results["erase"], Erased), f"seed {seed}: {results['erase']!r}"
-    left = [*history.texts(OWNER), *await history.buffered()]
-    assert {text for text in left if not is_later(text, history)} == set(), f"seed {seed}: {history.schedule.steps}"
-    check_what_stays(history, scope, results, seed)
-    return history, results
+    return scope, await history.schedule.run(work, after=after, watch=history.watch_erasure)
 
 
 async def flush(of: History, at: Replica, over: asyncio.Event) -> Flushed:
@@ -148,6 +167,37 @@ async def reembed(of: History, at: Replica, over: asyncio.Event) -> str:
         return job.error or job.status
     finally:
         over.set()
+
+
+_STALLED = [pytest.param((*range(4), 62), id="few"), pytest.param(range(4, 200), id="all", marks=pytest.mark.slow)]
+
+
+@pytest.mark.parametrize("copy", [flush, reembed])
+@pytest.mark.parametrize("stall_s", [8.0, 40.0, 90.0], ids=["copies lapse", "writes lapse", "erasures lapse"])
+@pytest.mark.parametrize("seeds", _STALLED)
+async def test_an_erasure_that_succeeds_has_won_on_a_machine_that_stands_still(
+    redis_client: Redis, clock: VirtualClock, seeds: Sequence[int], stall_s: float, copy: Copying
+) -> None:
+    """Steps take longer than a copy, a write or an erasure may: each fails with an error that asks for a repetition.
+
+    What a copy that failed leaves behind is no request's: only the collection in service counts. That is the one that
+    the alias names, whichever store has ended the copy.
+    """
+    for seed in seeds:
+        history = await History.begin(redis_client, seed, clock, stall_s=stall_s)
+        scope, results = await _run_with_a_copy(history, seed, copy, restores=copy is reembed)
+        copied, erased = results["copy"], results["erase"]
+        assert not isinstance(copied, Flushed) or history.collections.in_service[-1] == copied.collection, (
+            f"seed {seed}"
+        )
+        if not isinstance(erased, Erased):
+            assert isinstance(erased, Unavailable), f"seed {seed}: {erased!r}"
+            continue
+        left = [*history.texts_in_service(OWNER), *await history.buffered()]
+        assert {one for one in left if not is_later(one, history)} == set(), f"seed {seed}: {history.schedule.steps}"
+        refused = [one for one in results.values() if isinstance(one, Exception)]
+        assert all(isinstance(one, Conflict | NotFound | Unavailable) for one in refused), f"seed {seed}: {refused!r}"
+        assert history.texts_in_service(OTHER_AGENT) == ([] if scope.agent_id is None else ["seed: pasta"])
 
 
 @dataclass

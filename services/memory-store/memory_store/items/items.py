@@ -3,7 +3,7 @@
 from dataclasses import replace
 from datetime import datetime, timedelta
 
-from memloop.wire.errors import Conflict, DependencyError, NotFound, PreconditionFailed, Unprocessable
+from memloop.wire.errors import Conflict, NotFound, PreconditionFailed, Unavailable, Unprocessable
 from memloop.wire.history import History
 from memloop.wire.memory import (
     Erased,
@@ -142,7 +142,8 @@ class Items:
         await self._vectors.delete(where=where)
         left = await self._vectors.count(where=where)
         if left:
-            raise DependencyError(f"{left} of {count} memories are still there after their erasure")
+            message = f"{left} of {count} memories are still there after their erasure: repeat it."
+            raise Unavailable(message, retry_after_s=1.0)
         return count
 
     async def remove_expired(self) -> int:
