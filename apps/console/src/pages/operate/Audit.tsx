@@ -19,6 +19,8 @@ const ACTIONS: Record<Entry["action"], string> = {
   "memory_policy.deleted": "Memory policy deleted",
   "memory_webhook.created": "Memory webhook added",
   "memory_webhook.deleted": "Memory webhook deleted",
+  "rollout.changed": "Candidate's share set",
+  "rollout.ended": "Rollout ended",
   denied: "Denied",
 };
 
