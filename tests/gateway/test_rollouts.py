@@ -69,6 +69,19 @@ async def test_a_users_chats_stay_with_one_model_and_a_larger_share_keeps_them(b
     assert set((await served(both, USERS[:5])).values()) == {"candidate"}
 
 
+async def test_a_candidate_gets_its_own_name_when_its_engine_has_the_model_under_its_id(both: TwoModels) -> None:
+    await put(both.gateway, 1, model="w", candidate="r")
+    answer = await both.gateway.chat(model="w", memory={"mode": "off"})
+    assert answer.status == 200, answer.raw
+    assert both.engines.reader.asked[-1]["model"] == "r"
+
+
+async def test_a_passed_through_request_is_renamed_for_the_engine_that_serves_it(both: TwoModels) -> None:
+    reader, talker = (both.gateway.backend.models.named(model) for model in ("r", "talker"))
+    assert [reader.renames(named) for named in ("w", "r", None)] == [True, False, False]
+    assert [talker.renames(named) for named in ("talker", "r", None)] == [True, False, True]
+
+
 async def test_the_end_of_a_rollout_gives_every_request_back(both: TwoModels) -> None:
     await put(both.gateway, 1)
     async with both.gateway.http.delete(f"{both.gateway.url}{PATH}?model=talker") as answer:

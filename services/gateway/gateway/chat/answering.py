@@ -228,7 +228,7 @@ def engine_body(body: JsonBody, model: LoopModel, turn: ChatTurn | None, context
     fields: Json = body.fields if context is None else {**body.fields, "messages": context.messages}
     if turn is not None and turn.recalled.message is not None and turn.place is not None:
         fields = with_recalled(fields, turn.recalled.message, before=turn.place)
-    if not model.keeps_its_name:
+    if model.renames(fields.get("model")):
         fields = {**fields, "model": model.engine_model}
     if fields is body.fields and "memory" not in fields:
         return body.raw

@@ -158,7 +158,8 @@ async def pass_through(request: Request, backend: Backend, allowance: Allowance,
         meter.tokens(parsed_object(raw).get("usage"))
         return raw
 
-    outgoing = body.raw if model.keeps_its_name else json_text({**body.fields, "model": model.engine_model})
+    renames = model.renames(body.fields.get("model"))
+    outgoing = json_text({**body.fields, "model": model.engine_model}) if renames else body.raw
     sent = counted(outgoing, body.fields) if operation == "completions" else Outgoing(outgoing)
     call = EngineCall(request, backend, model, meter)
     response = await call.answer(operation, sent, stream=stream, whole=whole)

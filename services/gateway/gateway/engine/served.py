@@ -44,10 +44,12 @@ class LoopModel:
         """The fields that the endpoint accepts, for callers that translate another API's request."""
         return self.endpoint.dialect_of(self.engine_model)
 
-    @property
-    def keeps_its_name(self) -> bool:
-        """Whether the engine serves the model under the id that clients use."""
-        return self.engine_model == self.id
+    def renames(self, named: object) -> bool:
+        """Return whether the engine needs another name than the request's ``model``.
+
+        A candidate serves requests that name its incumbent. The engine decides about a request that names none.
+        """
+        return (named if isinstance(named, str) else self.id) != self.engine_model
 
     def of_id(self, model_id: str) -> "LoopModel":
         """Return the same engines, prompts and tokenizer for another of the engine's models."""
