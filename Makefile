@@ -234,7 +234,8 @@ $(TRAINER_READY): trainer/requirements.lock | $(UV_READY)
 	  > $(TRAINER_VENV)/$(SITE)/workspace.pth
 	@touch $@
 
-TRAINER_PYTEST := OMP_NUM_THREADS=1 $(TRAINER_VENV)/bin/python -m pytest -c /dev/null --rootdir=. \
+# Ray makes its workers 15 levels nicer by default: beside other tests they would wait for the processor.
+TRAINER_PYTEST := RAY_worker_niceness=0 OMP_NUM_THREADS=1 $(TRAINER_VENV)/bin/python -m pytest -c /dev/null --rootdir=. \
   --confcutdir=tests/trainer_verl --import-mode=importlib -o asyncio_mode=auto -o timeout=600 -o markers=slow
 test-trainer: $(TRAINER_READY) ## the trainer's tests on real verl and Ray
 	$(TRAINER_PYTEST) -m "not slow" tests/trainer_verl
