@@ -12,7 +12,7 @@ from tests.console.stack import BUILT, console_stack
 from tests.fakes.service_process import started
 
 _READ_ONLY: Final = (
-    "mount -o remount,ro,bind / && mount -t tmpfs none /tmp && mount -o remount,ro /tmp && "
+    "mount -o remount,ro,bind / && mount --bind /tmp /tmp && mount -o remount,ro,bind /tmp && "
     '! touch "$0/written" 2>&- && ! touch /tmp/written 2>&- && exec "$@"'
 )
 _UNSHARE: Final = ("unshare", "--mount", "--propagation", "private")
