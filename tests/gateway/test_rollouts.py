@@ -10,6 +10,7 @@ from gateway.engine import Rollouts
 from gateway.engine.shares import Share, Shares
 from gateway.metrics import Metrics
 from memloop.clients.gateway import GatewayClient
+from memloop.wire.errors import EngineError
 from memloop.wire.rollouts import CALL_BOUNDS_S, RolloutChange
 from memloop_service import new_registry
 from tests.gateway.long_reads import PATH as READ
@@ -117,6 +118,17 @@ async def test_failed_calls_of_a_candidate_are_counted_apart(redis_url: str, tmp
             return (await rollout(both.gateway))["candidate_calls"]["failed"] == 1
 
         await eventually(counted)
+
+
+@pytest.mark.parametrize(
+    ("engine_status", "failed"), [(400, False), (422, False), (429, False), (401, True), (404, True), (500, True)]
+)
+def test_a_refusal_counts_against_a_candidate_unless_the_client_caused_it(engine_status: int, failed: bool) -> None:
+    called: list[tuple[str, float | None]] = []
+    metrics = Metrics(new_registry())
+    metrics.watch_calls(lambda model, seconds: called.append((model, seconds)))
+    metrics.count_error(EngineError("refused", engine_status=engine_status), model="m")
+    assert called == ([("m", None)] if failed else [])
 
 
 async def test_all_chunks_of_a_read_go_to_one_model(both: TwoModels) -> None:

@@ -9,7 +9,7 @@ from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
 
 from gateway.queue import Depth, QueuedBytes
 from memloop.loops.results import NO_DEGRADATIONS
-from memloop.wire.errors import MemloopError
+from memloop.wire.errors import MemloopError, NotFound
 from memloop.wire.long_read import Strategy
 from memloop.wire.memory import Action
 from memloop.wire.redaction import ALL_KINDS
@@ -129,9 +129,12 @@ class EngineMetrics:
         self._absent.labels(model_id).inc()
 
     def count_error(self, error: MemloopError, *, model: str) -> None:
-        """Count a failed engine call of the model by its kind."""
+        """Count a failed engine call of the model by its kind.
+
+        A refusal with 4xx is the client's, except 404: the gateway chose the engine, the path and the model's name.
+        """
         self.upstream_errors.labels(type(error).__name__.lower(), model).inc()
-        if error.http_status >= 500:
+        if error.http_status >= 500 or error.http_status == NotFound.status:
             self._called(model, None)
 
     def count_call(self, model: str, seconds: float) -> None:
