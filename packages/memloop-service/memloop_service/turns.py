@@ -11,7 +11,6 @@ turns at most (docs/decisions/0083-long-bodies-leave-the-interpreter-to-others.m
 
 import asyncio
 import time
-from collections import deque
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextvars import copy_context
@@ -19,6 +18,8 @@ from functools import partial
 from typing import Final, TypeVar, cast
 
 from starlette.types import Scope
+
+from memloop_service.waiting_line import WaitingLine
 
 INLINE_BYTES: Final = 16_384
 """Bodies up to this length are parsed on the event loop: a thread would take longer."""
@@ -42,7 +43,7 @@ class Turns:
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
         self._thread = ThreadPoolExecutor(1, "turns")
-        self._lines: dict[str, deque[asyncio.Future[None]]] = {}
+        self._line = WaitingLine[str]()
         self._busy = False
 
     async def run(self, tenant: str, work: Callable[[], _Result]) -> _Result:
@@ -57,8 +58,7 @@ class Turns:
         if not self._busy:
             self._busy = True
             return
-        turn = asyncio.get_running_loop().create_future()
-        self._lines.setdefault(tenant, deque()).append(turn)
+        turn = self._line.join(tenant)
         try:
             await turn
         except asyncio.CancelledError:
@@ -75,17 +75,7 @@ class Turns:
             asyncio.get_running_loop().call_later(min(REST * took_s, _MOST_REST_S), self._next)
 
     def _next(self) -> None:
-        """Give the turn to the tenant that has waited longest for one."""
-        while self._lines:
-            tenant = next(iter(self._lines))
-            line = self._lines.pop(tenant)
-            turn = line.popleft()
-            if line:
-                self._lines[tenant] = line
-            if not turn.done():
-                turn.set_result(None)
-                return
-        self._busy = False
+        self._busy = self._line.release()
 
 
 async def in_turn(scope: Scope, size: int, work: Callable[[], _Result]) -> _Result:

@@ -9,11 +9,12 @@ More turns for the same work cost processor time, so a caller that is alone begi
 """
 
 import asyncio
-from collections import deque
 from collections.abc import Iterable
 from typing import Final
 
 from starlette.types import ASGIApp, Receive, Scope, Send
+
+from memloop_service.waiting_line import WaitingLine
 
 _MOST: Final = 4
 _SHARED_S: Final = 10.0
@@ -30,7 +31,7 @@ class FairStart:
     def __init__(self, app: ASGIApp) -> None:
         self._app = app
         self._begun = 0
-        self._lines: dict[bytes, deque[asyncio.Future[None]]] = {}
+        self._line = WaitingLine[bytes]()
         self._newest = b""
         self._shared_until = 0.0
 
@@ -45,29 +46,20 @@ class FairStart:
         now = loop.time()
         if caller != self._newest:
             self._newest, self._shared_until = caller, now + _SHARED_S
-        if now > self._shared_until and not self._lines:
+        if now > self._shared_until and not self._line:
             return
         if not self._begun:
             loop.call_soon(self._next)
-        if self._begun < _MOST and not self._lines:
+        if self._begun < _MOST and not self._line:
             self._begun += 1
             return
-        turn = loop.create_future()
-        self._lines.setdefault(caller, deque()).append(turn)
-        await turn
+        await self._line.join(caller)
 
     def _next(self) -> None:
         """Let the next requests begin, each of the caller who has waited longest for a turn."""
         self._begun = 0
-        while self._lines and self._begun < _MOST:
-            caller = next(iter(self._lines))
-            line = self._lines.pop(caller)
-            turn = line.popleft()
-            if line:
-                self._lines[caller] = line
-            if not turn.done():
-                turn.set_result(None)
-                self._begun += 1
+        while self._begun < _MOST and self._line.release():
+            self._begun += 1
         if self._begun:
             asyncio.get_running_loop().call_soon(self._next)
 

@@ -11,8 +11,9 @@ The idea is that of admission by queueing delay: Nichols and Jacobson, "Controll
 """
 
 import asyncio
-from collections import deque
 from typing import Final
+
+from memloop_service.waiting_line import WaitingLine
 
 HALF_LIFE_S: Final = 2.0
 COST_BYTES: Final = 1 << 16
@@ -34,7 +35,7 @@ class Pace:
         self._costs: dict[str, float] = {}
         self._total = 0.0
         self._faded_at = 0.0
-        self._lines: dict[str, deque[asyncio.Future[None]]] = {}
+        self._line = WaitingLine[str]()
         self._waiting = 0
         self._due = 0.0
         self._begun_at = 0.0
@@ -45,13 +46,11 @@ class Pace:
         self._add(tenant, 1.0 + body_bytes / COST_BYTES, loop.time())
         if self._is_within_share(tenant) or self._waiting >= _MOST_WAITING:
             return
-        turn = loop.create_future()
-        if not self._lines:
+        if not self._line:
             self._look_in(_TICK_S, loop)
-        self._lines.setdefault(tenant, deque()).append(turn)
         self._waiting += 1
         try:
-            await turn
+            await self._line.join(tenant)
         finally:
             self._waiting -= 1
 
@@ -78,19 +77,7 @@ class Pace:
         now = loop.time()
         late_s = now - self._due
         if late_s < _LATE_S or now - self._begun_at >= _LONGEST_S:
-            self._begin_next()
+            self._line.release()
             self._begun_at = now
-        if self._lines:
+        if self._line:
             self._look_in(max(_TICK_S, min(late_s, _LONGEST_S)), loop)
-
-    def _begin_next(self) -> None:
-        """Begin the oldest request of the tenant who has waited longest for a turn."""
-        while self._lines:
-            tenant = next(iter(self._lines))
-            line = self._lines.pop(tenant)
-            turn = line.popleft()
-            if line:
-                self._lines[tenant] = line
-            if not turn.done():
-                turn.set_result(None)
-                return
