@@ -14,7 +14,7 @@ from memory_store.vectors.filters import AllOf, Condition, Equals, Ids, Not, One
 from memory_store.vectors.port import Collection, Point
 from memory_store.vectors.qdrant_server import QdrantServer
 from memory_store.vectors.schema import CollectionSpec
-from memory_store.vectors.server_setup import ONE_NODE, Spread
+from memory_store.vectors.server_setup import ONE_NODE, ShardConfig
 from tests.fakes.qdrant_server import QdrantStandIn
 
 _SPEC = CollectionSpec("m", 4)
@@ -28,9 +28,9 @@ def _client(url: str) -> AsyncQdrantClient:
 
 
 @asynccontextmanager
-async def opened(server: QdrantStandIn, spread: Spread = ONE_NODE) -> AsyncGenerator[QdrantServer]:
+async def opened(server: QdrantStandIn, sharding: ShardConfig = ONE_NODE) -> AsyncGenerator[QdrantServer]:
     async with server.running() as url:
-        vectors = QdrantServer(_client(url), spread)
+        vectors = QdrantServer(_client(url), sharding)
         await vectors.open(_SPEC)
         yield vectors
         await vectors.close()
@@ -145,7 +145,7 @@ async def test_payloads_come_back_without_the_field_of_the_adapter() -> None:
 
 async def test_the_number_of_shard_keys_is_the_one_that_is_asked_for() -> None:
     server = QdrantStandIn(nodes=3)
-    async with opened(server, Spread(shards=2, replicas=2, write_consistency=2)):
+    async with opened(server, ShardConfig(shards=2, replicas=2, write_consistency=2)):
         made = server.collections[_SPEC.name]
 
     assert list(made.shards) == ["users-0", "users-1"]
@@ -154,7 +154,7 @@ async def test_the_number_of_shard_keys_is_the_one_that_is_asked_for() -> None:
 
 async def test_a_server_that_is_not_distributed_has_one_shard_without_a_key() -> None:
     server = QdrantStandIn()
-    async with opened(server, Spread(shards=6)) as vectors:
+    async with opened(server, ShardConfig(shards=6)) as vectors:
         await vectors.upsert([point(number, user) for number, user in enumerate(_USERS)])
         await every_read(vectors, of_user(_USERS[0]))
 

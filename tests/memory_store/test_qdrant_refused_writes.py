@@ -12,7 +12,7 @@ from qdrant_client import AsyncQdrantClient, models
 from memloop.wire.memory import MemoryDraft, StoreAdd
 from memory_store.settings import Settings
 from memory_store.vectors.qdrant_server import QdrantServer
-from memory_store.vectors.server_setup import Spread
+from memory_store.vectors.server_setup import ShardConfig
 from tests.fakes.processes import PATIENCE_S
 from tests.fakes.qdrant_cluster import QdrantCluster
 from tests.memory_store.api import ALICE, StoreApi
@@ -20,7 +20,7 @@ from tests.memory_store.conftest import app_over, serving
 
 pytestmark = pytest.mark.filterwarnings("ignore:Payload indexes have no effect:UserWarning")
 
-_TWO_COPIES = Spread(shards=2, replicas=2, write_consistency=2)
+_TWO_COPIES = ShardConfig(shards=2, replicas=2, write_consistency=2)
 _NAME = "memloop_hashing_64"
 _BLUE = "The harbour is blue."
 

@@ -11,19 +11,19 @@ from qdrant_client import AsyncQdrantClient
 from memory_store.settings import Settings
 from memory_store.vectors.qdrant_edge import QdrantEdge
 from memory_store.vectors.qdrant_server import QdrantServer
-from memory_store.vectors.server_setup import Spread
+from memory_store.vectors.server_setup import ShardConfig
 from tests.fakes.qdrant_cluster import QdrantCluster
 from tests.fakes.qdrant_server import QdrantStandIn
 from tests.memory_store.api import ALICE, StoreApi
 from tests.memory_store.conftest import app_over, serving
 
-_TWO_COPIES = Spread(replicas=2, write_consistency=1)
+_TWO_COPIES = ShardConfig(replicas=2, write_consistency=1)
 
 
 @asynccontextmanager
-async def _store(url: str, settings: Settings, spread: Spread) -> AsyncGenerator[httpx.AsyncClient]:
+async def _store(url: str, settings: Settings, sharding: ShardConfig) -> AsyncGenerator[httpx.AsyncClient]:
     client = AsyncQdrantClient(url=url, timeout=60, check_compatibility=False)
-    async with serving(app_over(QdrantServer(client, spread), settings)) as http:
+    async with serving(app_over(QdrantServer(client, sharding), settings)) as http:
         yield http
 
 
@@ -77,7 +77,7 @@ async def test_copies_asked_of_a_server_that_is_not_distributed_are_a_warning_at
 
 async def test_more_copies_than_nodes_are_a_warning(settings: Settings) -> None:
     server = QdrantCluster(nodes=2)
-    async with server.running_nodes() as urls, _store(urls[0], settings, Spread(replicas=3)) as http:
+    async with server.running_nodes() as urls, _store(urls[0], settings, ShardConfig(replicas=3)) as http:
         shown = (await http.get("/v1/admin/vectors")).json()
 
     assert shown["warning"].endswith("2 of the 3 copies of MEMLOOP_QDRANT_REPLICAS: the cluster has 2 nodes")

@@ -282,13 +282,13 @@ def _vectors(settings: Settings, metrics: Metrics) -> LiveCollection:
         return QdrantEdge(settings.data_dir, flush_s=settings.edge_flush_s, flushing=metrics.flushing)
     try:
         from memory_store.vectors.server_at import Address, server_at
-        from memory_store.vectors.server_setup import Spread
+        from memory_store.vectors.server_setup import ShardConfig
     except ModuleNotFoundError as error:
         raise SystemExit(f"QDRANT_URL needs {error.name}: pip install 'memloop-store[qdrant]'") from error
 
-    spread = Spread(settings.qdrant_shards, settings.qdrant_replicas, settings.qdrant_write_consistency)
+    sharding = ShardConfig(settings.qdrant_shards, settings.qdrant_replicas, settings.qdrant_write_consistency)
     return server_at(
-        Address(settings.qdrant_urls, secret_of(settings.qdrant_api_key), settings.qdrant_grpc_port), spread
+        Address(settings.qdrant_urls, secret_of(settings.qdrant_api_key), settings.qdrant_grpc_port), sharding
     )
 
 

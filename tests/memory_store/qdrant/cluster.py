@@ -17,7 +17,7 @@ from memory_store.vectors.qdrant_server import QdrantServer, ServerCollection, S
 from memory_store.vectors.schema import is_ours
 from memory_store.vectors.server_layout import Layout
 from memory_store.vectors.server_nodes import AnyNode
-from memory_store.vectors.server_setup import ONE_NODE, Spread
+from memory_store.vectors.server_setup import ONE_NODE, ShardConfig
 from tests.fakes.qdrant_cluster import QdrantCluster
 from tests.fakes.qdrant_grpc import serving_points
 from tests.memory_store.qdrant.faults import CommandFaults, Faults, StandInFaults
@@ -53,11 +53,11 @@ class Cluster:
             check_compatibility=False,
         )
 
-    def vectors(self, spread: Spread = ONE_NODE, *, node: int = 0, grpc: bool = False) -> QdrantServer:
+    def vectors(self, sharding: ShardConfig = ONE_NODE, *, node: int = 0, grpc: bool = False) -> QdrantServer:
         """The store's adapter on one node."""
-        return QdrantServer(self.client(node), spread, points=self.client(node, grpc=True) if grpc else None)
+        return QdrantServer(self.client(node), sharding, points=self.client(node, grpc=True) if grpc else None)
 
-    def vectors_anywhere(self, spread: Spread, *, first: int = 0) -> QdrantServer:
+    def vectors_anywhere(self, sharding: ShardConfig, *, first: int = 0) -> QdrantServer:
         """The store's adapter on every node, as with several addresses in ``QDRANT_URL``."""
         at = first % len(self.urls)
         urls = [*self.urls[at:], *self.urls[:at]]
@@ -68,7 +68,7 @@ class Cluster:
             timeout=self.late_s,
             check_compatibility=False,
         )
-        return QdrantServer(client, spread)
+        return QdrantServer(client, sharding)
 
     async def in_service(self, node: int = 0) -> ServerCollection:
         """The collection that the alias names, asked on every shard."""

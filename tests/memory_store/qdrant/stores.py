@@ -13,7 +13,7 @@ from memory_store.metrics import Metrics
 from memory_store.redis.link import connect
 from memory_store.settings import Settings
 from memory_store.vectors.live import LiveCollection
-from memory_store.vectors.server_setup import Spread
+from memory_store.vectors.server_setup import ShardConfig
 from tests.fakes.embedder import HashingEncoder
 from tests.memory_store.conftest import serving
 from tests.memory_store.qdrant.cluster import Cluster
@@ -36,9 +36,9 @@ def store_app(vectors: LiveCollection, redis_url: str, *, ack_copies: int = 0) -
 
 @asynccontextmanager
 async def stores(
-    cluster: Cluster, redis_url: str, spread: Spread, *, count: int
+    cluster: Cluster, redis_url: str, sharding: ShardConfig, *, count: int
 ) -> AsyncGenerator[list[httpx.AsyncClient]]:
     """So many stores, which begin at a node of their own each."""
     async with AsyncExitStack() as stack:
-        apps = [store_app(cluster.vectors_anywhere(spread, first=at), redis_url) for at in range(count)]
+        apps = [store_app(cluster.vectors_anywhere(sharding, first=at), redis_url) for at in range(count)]
         yield [await stack.enter_async_context(serving(app)) for app in apps]

@@ -9,7 +9,7 @@ from memory_store.backup.creating import Stack, create
 from memory_store.backup.manifest import checked
 from memory_store.backup.qdrant_nodes import Qdrant
 from memory_store.backup.restoring import restore_shards
-from memory_store.vectors.server_setup import Spread
+from memory_store.vectors.server_setup import ShardConfig
 from tests.memory_store.api import StoreApi
 from tests.memory_store.many_stores import OWNERS, stored
 from tests.memory_store.qdrant.cluster import Cluster
@@ -32,7 +32,7 @@ async def test_every_memory_of_a_cluster_is_there_after_a_backup_and_a_restore(
     monkeypatch.delenv("MEMLOOP_STORE_URL", raising=False)
     copies = min(2, len(cluster.urls))
     url, nodes = cluster.urls[0], ",".join(cluster.urls)
-    async with stores(cluster, redis_url, Spread(replicas=copies), count=1) as [http]:
+    async with stores(cluster, redis_url, ShardConfig(replicas=copies), count=1) as [http]:
         for owner in OWNERS:
             for number in range(_FACTS):
                 await StoreApi(http, owner).add(f"fact {number}", f"{owner.user_id} has fact {number}")
@@ -44,7 +44,7 @@ async def test_every_memory_of_a_cluster_is_there_after_a_backup_and_a_restore(
     await restore_shards(tmp_path, Qdrant(qdrant_url=url, qdrant_nodes=nodes))
 
     assert await stored(await cluster.in_service()) == before
-    async with stores(cluster, redis_url, Spread(replicas=copies), count=1) as [http]:
+    async with stores(cluster, redis_url, ShardConfig(replicas=copies), count=1) as [http]:
         assert len(await StoreApi(http, OWNERS[0]).found("fact", top_k=50)) == _FACTS
     await client.close()
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 import httpx
 import pytest
 
-from memory_store.vectors.server_setup import Spread
+from memory_store.vectors.server_setup import ShardConfig
 from tests.memory_store.many_stores import Writers, flush, reembed, stored
 from tests.memory_store.qdrant.cluster import Cluster
 from tests.memory_store.qdrant.faults import Fault
@@ -20,20 +20,20 @@ pytestmark = [
 
 _WRITERS = 4
 _REST_S = 0.02
-_SPREADS = {
-    "2 copies, 1 acknowledges": Spread(replicas=2, write_consistency=1),
-    "2 copies, 2 acknowledge": Spread(replicas=2, write_consistency=2),
-    "3 copies, 2 acknowledge": Spread(replicas=3, write_consistency=2),
+_SHARDINGS = {
+    "2 copies, 1 acknowledges": ShardConfig(replicas=2, write_consistency=1),
+    "2 copies, 2 acknowledge": ShardConfig(replicas=2, write_consistency=2),
+    "3 copies, 2 acknowledge": ShardConfig(replicas=3, write_consistency=2),
 }
 
 
 @pytest.mark.parametrize("fault", ["kill", "hang"])
-@pytest.mark.parametrize("spread", _SPREADS.values(), ids=_SPREADS.keys())
+@pytest.mark.parametrize("sharding", _SHARDINGS.values(), ids=_SHARDINGS.keys())
 async def test_nothing_acknowledged_is_lost_when_each_node_fails_in_turn(
-    cluster: Cluster, redis_url: str, spread: Spread, fault: Fault
+    cluster: Cluster, redis_url: str, sharding: ShardConfig, fault: Fault
 ) -> None:
     _skip_if_few(cluster)
-    async with stores(cluster, redis_url, spread, count=2) as clients:
+    async with stores(cluster, redis_url, sharding, count=2) as clients:
         writers = Writers(lambda: clients, rest_s=_REST_S)
         async with writers.writing(_WRITERS):
             await writers.wait_for(5)
@@ -50,7 +50,7 @@ async def test_a_shard_without_a_live_copy_refuses_writes_until_its_node_is_back
     cluster: Cluster, redis_url: str
 ) -> None:
     _skip_if_few(cluster)
-    async with stores(cluster, redis_url, Spread(replicas=1), count=1) as clients:
+    async with stores(cluster, redis_url, ShardConfig(replicas=1), count=1) as clients:
         writers = Writers(lambda: clients, rest_s=_REST_S)
         async with writers.writing(_WRITERS):
             await writers.wait_for(5)
@@ -66,7 +66,7 @@ async def test_a_shard_without_a_live_copy_refuses_writes_until_its_node_is_back
 async def test_stores_lose_no_write_under_a_flush_and_a_reembedding(
     cluster: Cluster, redis_url: str, count: int
 ) -> None:
-    async with stores(cluster, redis_url, Spread(replicas=min(2, len(cluster.urls))), count=count) as clients:
+    async with stores(cluster, redis_url, ShardConfig(replicas=min(2, len(cluster.urls))), count=count) as clients:
         writers = Writers(lambda: clients, rest_s=_REST_S)
         async with writers.writing(_WRITERS):
             await writers.wait_for(10)
@@ -83,7 +83,7 @@ async def test_stores_lose_no_write_when_a_node_fails_during_a_flush(
     cluster: Cluster, redis_url: str, fault: Fault
 ) -> None:
     _skip_if_few(cluster)
-    async with stores(cluster, redis_url, Spread(replicas=3, write_consistency=2), count=2) as clients:
+    async with stores(cluster, redis_url, ShardConfig(replicas=3, write_consistency=2), count=2) as clients:
         writers = Writers(lambda: clients, rest_s=_REST_S)
         async with writers.writing(_WRITERS):
             await writers.wait_for(20)

@@ -10,7 +10,7 @@ from memloop.wire.memory import MemoryDraft, Namespace
 from memory_store.settings import Settings
 from memory_store.vectors.live import LiveCollection
 from memory_store.vectors.qdrant_edge import QdrantEdge
-from memory_store.vectors.server_setup import Spread
+from memory_store.vectors.server_setup import ShardConfig
 from tests.memory_store.api import StoreApi
 from tests.memory_store.conftest import app_over, serving
 from tests.memory_store.qdrant.cluster import Cluster
@@ -66,7 +66,7 @@ async def test_searches_rank_the_same_on_edge_and_on_any_number_of_shards(
     cluster: Cluster, settings: Settings, shards: int
 ) -> None:
     expected = await _results(QdrantEdge(settings.data_dir, flush_s=60), settings)
-    found = await _results(cluster.vectors(Spread(shards=shards)), settings)
+    found = await _results(cluster.vectors(ShardConfig(shards=shards)), settings)
 
     assert sum(map(len, expected)) > 4 * _QUERIES
     for (user, text), one, other in zip(_queries(), expected, found, strict=True):

@@ -12,7 +12,7 @@ from memory_store.settings import Settings
 from memory_store.vectors.filters import AllOf
 from memory_store.vectors.port import NO_WORDS, Point
 from memory_store.vectors.schema import CollectionSpec
-from memory_store.vectors.server_setup import Spread
+from memory_store.vectors.server_setup import ShardConfig
 from tests.memory_store.api import StoreApi
 from tests.memory_store.conftest import app_over, serving
 from tests.memory_store.qdrant.cluster import Cluster
@@ -46,7 +46,7 @@ async def _by_shard(client: AsyncQdrantClient, name: str, user: str) -> Sequence
 
 @pytest.mark.slow
 async def test_a_users_memories_are_on_one_shard_and_forgotten_there(cluster: Cluster) -> None:
-    vectors, client = cluster.vectors(Spread(shards=_SHARDS)), cluster.client()
+    vectors, client = cluster.vectors(ShardConfig(shards=_SHARDS)), cluster.client()
     await vectors.open(_SPEC)
     await vectors.upsert([*_points("a", 0), *_points("b", 1000)])
     distributed = isinstance(await client.cluster_status(), models.ClusterStatusOneOf1)
@@ -74,7 +74,7 @@ async def test_a_flush_rewrites_an_earlier_versions_collection_with_one_shard_pe
         shard_number=_SHARDS,
     )
     texts = [f"blue harbour {number}" for number in range(9)]
-    async with serving(app_over(cluster.vectors(Spread(shards=_SHARDS)), settings)) as http:
+    async with serving(app_over(cluster.vectors(ShardConfig(shards=_SHARDS)), settings)) as http:
         store = StoreApi(http)
         for text in texts:
             await store.add(text.title(), text)

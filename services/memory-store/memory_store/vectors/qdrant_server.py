@@ -26,7 +26,7 @@ from memory_store.vectors.schema import DENSE, SPARSE, CollectionSpec, is_ours
 from memory_store.vectors.server_clients import RenewedClient
 from memory_store.vectors.server_errors import alias_taken, made_meanwhile, translated
 from memory_store.vectors.server_layout import OWNER, Layout, owner_of
-from memory_store.vectors.server_setup import ONE_NODE, Spread, set_up
+from memory_store.vectors.server_setup import ONE_NODE, ShardConfig, set_up
 from memory_store.vectors.server_state import ServerState, state_of
 from memory_store.vectors.server_version import check_version
 
@@ -43,13 +43,13 @@ class QdrantServer(LiveCollection):
     def __init__(
         self,
         client: AsyncQdrantClient,
-        spread: Spread = ONE_NODE,
+        sharding: ShardConfig = ONE_NODE,
         *,
         points: AsyncQdrantClient | RenewedClient | None = None,
     ) -> None:
-        super().__init__(ServerCollections(client, spread, points=points))
+        super().__init__(ServerCollections(client, sharding, points=points))
         self._client = client
-        self._spread = spread
+        self._spread = sharding
 
     async def state(self) -> ServerState:
         """What the server is, and how the collection lies on it."""
@@ -63,13 +63,13 @@ class ServerCollections:
     def __init__(
         self,
         client: AsyncQdrantClient,
-        spread: Spread = ONE_NODE,
+        sharding: ShardConfig = ONE_NODE,
         *,
         points: AsyncQdrantClient | RenewedClient | None = None,
     ) -> None:
         self._client = client
         self._points = points or client
-        self._spread = spread
+        self._spread = sharding
 
     async def names(self) -> Sequence[str]:
         """Those with our names; others may share the server."""

@@ -8,7 +8,7 @@ from qdrant_client import AsyncQdrantClient
 from memory_store.vectors.qdrant_server import QdrantServer
 from memory_store.vectors.server_clients import RenewedClient
 from memory_store.vectors.server_nodes import AnyNode
-from memory_store.vectors.server_setup import Spread
+from memory_store.vectors.server_setup import ShardConfig
 
 _TIMEOUT_S = 10
 
@@ -22,10 +22,10 @@ class Address:
     grpc_port: int | None
 
 
-def server_at(address: Address, spread: Spread) -> QdrantServer:
+def server_at(address: Address, sharding: ShardConfig) -> QdrantServer:
     """Return the adapter, which is not opened yet."""
     points = RenewedClient(lambda: _client(address, address.grpc_port))
-    return QdrantServer(_client(address), spread, points=points)
+    return QdrantServer(_client(address), sharding, points=points)
 
 
 def _client(address: Address, grpc_port: int | None = None) -> AsyncQdrantClient:

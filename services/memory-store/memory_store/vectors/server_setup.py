@@ -16,7 +16,7 @@ _log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
-class Spread:
+class ShardConfig:
     """How a new collection lies on Qdrant's nodes: shards (None: two per node), copies of each, copies per write.
 
     A user's points lie on one shard. A server that is not distributed has one shard, whatever ``shards`` is.
@@ -27,13 +27,13 @@ class Spread:
     write_consistency: int = 1
 
 
-ONE_NODE = Spread()
+ONE_NODE = ShardConfig()
 
 
-async def set_up(client: AsyncQdrantClient, spec: CollectionSpec, name: str, spread: Spread) -> Layout:
+async def set_up(client: AsyncQdrantClient, spec: CollectionSpec, name: str, sharding: ShardConfig) -> Layout:
     """Find the collection or make it, and make the shard keys and indexes that it lacks."""
     if not await client.collection_exists(name):
-        await _create(client, spec, name, spread)
+        await _create(client, spec, name, sharding)
     info = await client.get_collection(name)
     spec.check_dimension(_dimension(info))
     layout = Layout.of(info)
@@ -50,9 +50,9 @@ _OLD_LAYOUT = (
 )
 
 
-async def _create(client: AsyncQdrantClient, spec: CollectionSpec, name: str, spread: Spread) -> None:
+async def _create(client: AsyncQdrantClient, spec: CollectionSpec, name: str, sharding: ShardConfig) -> None:
     nodes = await nodes_of(client)
-    layout = Layout(shard_keys=(spread.shards or _SHARDS_PER_NODE * nodes) if nodes else 0)
+    layout = Layout(shard_keys=(sharding.shards or _SHARDS_PER_NODE * nodes) if nodes else 0)
     with made_meanwhile():
         await client.create_collection(
             name,
@@ -61,8 +61,8 @@ async def _create(client: AsyncQdrantClient, spec: CollectionSpec, name: str, sp
             hnsw_config=_PER_USER,
             sharding_method=models.ShardingMethod.CUSTOM if nodes else None,
             shard_number=1,
-            replication_factor=spread.replicas,
-            write_consistency_factor=spread.write_consistency,
+            replication_factor=sharding.replicas,
+            write_consistency_factor=sharding.write_consistency,
             metadata=layout.metadata,
         )
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from qdrant_client import AsyncQdrantClient, models
 
-from memory_store.vectors.server_setup import Spread, nodes_of
+from memory_store.vectors.server_setup import ShardConfig, nodes_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +33,7 @@ class ServerState:
         return f"{found}: bring nodes back; a collection that was made with fewer gets them by POST /v1/admin/flush"
 
 
-async def state_of(client: AsyncQdrantClient, name: str, spread: Spread) -> ServerState:
+async def state_of(client: AsyncQdrantClient, name: str, sharding: ShardConfig) -> ServerState:
     """Ask the server. Raises the client's errors."""
     info = await client.get_collection(name)
     nodes = await nodes_of(client)
@@ -44,7 +44,7 @@ async def state_of(client: AsyncQdrantClient, name: str, spread: Spread) -> Serv
         nodes=nodes or 1,
         shards=len(copies),
         copies=min(copies, default=0),
-        copies_asked=spread.replicas,
+        copies_asked=sharding.replicas,
         write_consistency=info.config.params.write_consistency_factor or 1,
     )
 
