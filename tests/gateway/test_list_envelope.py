@@ -4,6 +4,7 @@ from typing import Any
 
 import pytest
 
+from gateway.document import examples
 from gateway.main import build_app
 from gateway.settings import GatewaySettings
 from memloop.wire.lists import FoundMemories, MemoryList
@@ -32,6 +33,9 @@ ANSWERS = {
     for methods in DOCUMENT["paths"].values()
     for operation in methods.values()
 }
+SHOWN: dict[str, Any] = {name: example.get("response") for name, example in examples().items()}
+NOT_PAGES = {"list_models", "create_embeddings"}
+"""OpenAI's own lists without ``has_more``."""
 LISTS = {name: answer for name, answer in ANSWERS.items() if answer and (name.startswith("list_") or name in OLD)}
 """Without those whose items have OpenAI's shapes, which the document does not repeat."""
 
@@ -41,6 +45,19 @@ def test_a_list_says_what_it_is_and_whether_there_is_more(name: str) -> None:
     fields = LISTS[name].get("properties", {})
     assert {"object", "data", "has_more"} <= fields.keys()
     assert "data" in LISTS[name]["required"]
+
+
+@pytest.mark.parametrize("name", [name for name in SHOWN if name.startswith("list_") or name in OLD])
+def test_the_example_of_a_list_has_the_envelope(name: str) -> None:
+    """Lists whose items are OpenAI's have no schema of ours: their examples have the envelope too."""
+    shown = SHOWN[name]
+    assert (shown["object"], type(shown["data"])) == ("list", list)
+    assert name in NOT_PAGES or isinstance(shown["has_more"], bool)
+
+
+def test_no_other_answer_calls_itself_a_list() -> None:
+    paged = {name for name, shown in SHOWN.items() if isinstance(shown, dict) and shown.get("object") == "list"}
+    assert {name for name in paged - NOT_PAGES if "has_more" not in SHOWN[name]} == set()
 
 
 @pytest.mark.parametrize(("name", "field"), OLD.items())

@@ -117,9 +117,9 @@ def import_memories(
     url: Url = None,
     api_key: Key = None,
 ) -> None:
-    """Take over memories and chats of other systems, with their original times.
+    """Import memories and chats of other systems, with their original times.
 
-    A repeated or killed import goes on where it was and stores nothing twice.
+    A repeated or killed import continues where it stopped and stores nothing twice.
     """
     apis = {Kind.MEM0: (mem0_url, mem0_key), Kind.ZEP: (zep_url, zep_key)}
     live = _Live(kind, *apis.get(kind, (langgraph_url, langgraph_key)))
