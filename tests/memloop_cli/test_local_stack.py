@@ -13,7 +13,7 @@ from memloop_cli.errors import CliError
 from memloop_cli.home import Home, StackNote, gateway_url
 from memloop_cli.main import app
 from memloop_cli.stack.component import Component
-from memloop_cli.stack.local import Ports, check_ports, free_ports, local_stages, ports_from
+from memloop_cli.stack.local import NO_BYTECODE, Ports, check_ports, free_ports, local_stages, ports_from
 from memloop_cli.stack.redis import find_redis, redis_command
 from tests.fakes.ports import free_port
 
@@ -48,6 +48,11 @@ def test_each_component_gets_the_addresses_of_the_others(tmp_path: Path) -> None
         assert told["MEMLOOP_STORE_URL"] == "http://127.0.0.1:7801"
         assert told["MEMLOOP_ENGINE_URL"] == "http://127.0.0.1:7803/v1"
         assert told["MEMLOOP_INFERENCE_URL"] == "http://127.0.0.1:7802"
+
+
+def test_a_start_writes_the_bytecode_that_the_next_one_needs(tmp_path: Path) -> None:
+    parts = components(tmp_path, PYTHONDONTWRITEBYTECODE="1")
+    assert [name for name, part in parts.items() if name != "redis" and NO_BYTECODE in part.environment] == []
 
 
 def test_all_data_is_in_the_stacks_folder(tmp_path: Path) -> None:

@@ -16,6 +16,7 @@ _ENGINE_START_S: Final = 900.0
 """For an engine, and for gateway and worker, which start beside it: the worker is ready once an engine answers."""
 READER_MODEL: Final = "MEMLOOP_READER_MODEL"
 READER_PROFILE: Final = "MEMLOOP_READER_PROFILE"
+NO_BYTECODE: Final = "PYTHONDONTWRITEBYTECODE"
 GIVEN_ENGINES: Final = ("MEMLOOP_ENGINE_URL", "MEMLOOP_MODELS")
 _MODELS_FILE: Final = """# Written by `memloop up`.
 roles = {{ writer = "writer", reader = "reader", chat = "writer" }}
@@ -150,9 +151,13 @@ class _LocalStack:
         return Component(name, what, command, environment, port, http_probe(port), timeout_s, grace_s)
 
     def _for(self, name: str) -> dict[str, str]:
-        """Return our environment without the variables that mean something else to this component."""
+        """Return our environment without the variables that mean something else to this component.
+
+        Images of Python often set that no bytecode is written: each start would compile the engine's packages again,
+        for a minute.
+        """
         engine_is_ours = not any(self.environment.get(name) for name in GIVEN_ENGINES)
-        dropped = {"MEMLOOP_HOME", "MEMLOOP_URL", "MEMLOOP_API_KEY", READER_MODEL, READER_PROFILE}
+        dropped = {"MEMLOOP_HOME", "MEMLOOP_URL", "MEMLOOP_API_KEY", READER_MODEL, READER_PROFILE, NO_BYTECODE}
         if name in {"gateway", "worker"} and engine_is_ours:
             dropped |= {"MEMLOOP_MODEL"}
         return {key: value for key, value in self.environment.items() if key not in dropped}
