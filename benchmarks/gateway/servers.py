@@ -73,15 +73,25 @@ def _gateway_settings(engine_url: str, *, redis: Server, store: Server) -> dict[
 
 
 @contextmanager
-def memory_store(*, redis: Server, folder: Path) -> Generator[Server]:
-    """Run our memory store with its default embedding model, its vectors in the folder."""
+def memory_store(*, redis: Server, folder: Path, settings: Mapping[str, str] = _NONE) -> Generator[Server]:
+    """Run our memory store with its default embedding model, its vectors in the folder; ``settings`` are added."""
     environment = {
         "MEMLOOP_REDIS_URL": f"redis://127.0.0.1:{redis.port}/0",
         "MEMLOOP_DATA_DIR": str(folder / "edge"),
         "HF_HUB_OFFLINE": "1",
     }
-    with _ours("store", "memory_store.main", environment) as server:
+    with _ours("store", "memory_store.main", {**environment, **settings}) as server:
         yield server
+
+
+@contextmanager
+def qdrant_stand_in() -> Generator[str]:
+    """Run the tests' stand-in of a Qdrant server, which repeats its answers, and yield its URL."""
+    port = free_port()
+    command = (sys.executable, "-m", "tests.fakes.qdrant_replaying", str(port))
+    with _running("qdrant", port, command, _clean(os.environ)):
+        wait_for(port)
+        yield f"http://127.0.0.1:{port}"
 
 
 @contextmanager

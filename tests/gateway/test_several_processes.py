@@ -4,83 +4,79 @@ import asyncio
 import signal
 import sys
 from asyncio.subprocess import PIPE
-from collections.abc import AsyncGenerator
-from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 
-import aiohttp
+import pytest
 
 from gateway.settings import GatewaySettings
 from tests.fakes.ports import free_port
 from tests.fakes.processes import clean_environment, is_running, kill_pid
-from tests.fakes.service_process import ServiceProcess, started
+from tests.fakes.sibling_processes import Steady, siblings
 from tests.gateway.rig import eventually
 
-START_S = 120.0
 
-
-@asynccontextmanager
-async def two_processes(settings: GatewaySettings, folder: Path) -> AsyncGenerator[ServiceProcess]:
-    environment = {
+@pytest.fixture
+def environment(settings: GatewaySettings) -> dict[str, str]:
+    return {
         "MEMLOOP_REDIS_URL": settings.redis_url.get_secret_value(),
         "MEMLOOP_STORE_URL": settings.store_url,
         "MEMLOOP_ENGINE_URL": settings.engine_url,
-        "MEMLOOP_PROCESSES": "2",
     }
-    async with started("gateway.main", folder, environment) as gateway:
-        await eventually(lambda: both_started(gateway), timeout_s=START_S)
-        yield gateway
 
 
-async def get(gateway: ServiceProcess, path: str) -> tuple[int, str]:
-    """An answer over a connection of its own."""
-    async with aiohttp.ClientSession() as http, http.get(gateway.url + path) as answer:
-        return answer.status, await answer.text()
-
-
-async def samples(gateway: ServiceProcess, name: str) -> list[str]:
-    return [line for line in (await get(gateway, "/metrics"))[1].splitlines() if line.startswith(name)]
-
-
-async def both_started(gateway: ServiceProcess) -> bool:
-    with suppress(aiohttp.ClientError):
-        return len(await samples(gateway, "memloop_build_info{")) == 2
-    return False
-
-
-def children(gateway: ServiceProcess) -> list[int]:
-    pid = gateway.process.pid
-    return [int(child) for child in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
-
-
-async def test_counters_are_those_of_both_processes(settings: GatewaySettings, tmp_path: Path) -> None:
-    async with two_processes(settings, tmp_path) as gateway:
-        answers = [await get(gateway, "/v1/models") for _ in range(30)]
+async def test_counters_are_those_of_both_processes(environment: dict[str, str], tmp_path: Path) -> None:
+    async with siblings("gateway.main", tmp_path, environment) as gateway:
+        answers = [await gateway.get("/v1/models") for _ in range(30)]
         assert {status for status, _ in answers} == {200}
-        (count,) = await samples(gateway, 'gateway_request_seconds_count{code="200",route="/v1/models"}')
+        (count,) = await gateway.samples('gateway_request_seconds_count{code="200",route="/v1/models"}')
         assert count.endswith(" 30.0")
-        assert len(await samples(gateway, "process_resident_memory_bytes{")) == 2
+        assert len(await gateway.samples("process_resident_memory_bytes{")) == 2
 
 
 async def test_a_process_that_dies_is_replaced_and_a_signal_stops_all_of_them(
-    settings: GatewaySettings, tmp_path: Path
+    environment: dict[str, str], tmp_path: Path
 ) -> None:
-    async with two_processes(settings, tmp_path) as gateway:
-        before = children(gateway)
+    async with siblings("gateway.main", tmp_path, environment) as gateway:
+        before = gateway.pids
         kill_pid(before[0])
-        await eventually(lambda: len(children(gateway)) == 2 and before[0] not in children(gateway))
-        await eventually(lambda: both_started(gateway), timeout_s=START_S)
-        assert {(await get(gateway, "/livez"))[0] for _ in range(10)} == {200}
-        pids = children(gateway)
-        gateway.process.send_signal(signal.SIGTERM)
-        assert await gateway.process.wait() == 0
+        await eventually(lambda: len(gateway.pids) == 2 and before[0] not in gateway.pids)
+        await gateway.all_started()
+        assert {(await gateway.get("/livez"))[0] for _ in range(10)} == {200}
+        pids = gateway.pids
+        gateway.program.process.send_signal(signal.SIGTERM)
+        assert await gateway.program.process.wait() == 0
         assert not any(is_running(pid) for pid in pids)
 
 
-async def test_they_end_when_their_parent_is_killed(settings: GatewaySettings, tmp_path: Path) -> None:
-    async with two_processes(settings, tmp_path) as gateway:
-        pids = children(gateway)
-        await gateway.kill()
+async def test_a_sighup_replaces_them_one_by_one_and_no_request_fails(
+    environment: dict[str, str], tmp_path: Path
+) -> None:
+    async with siblings("gateway.main", tmp_path, environment) as gateway:
+        load, before = Steady(f"{gateway.program.url}/readyz"), gateway.pids
+        async with load.asking(4):
+            gateway.hang_up()
+            await gateway.all_new(before)
+        assert load.failures == []
+
+
+async def test_a_process_that_cannot_start_anew_leaves_the_old_ones_in_place(
+    environment: dict[str, str], settings: GatewaySettings, tmp_path: Path
+) -> None:
+    models = tmp_path / "models.toml"
+    models.write_text(f'[models.m]\nengine_url = "{settings.engine_url}"')
+    async with siblings("gateway.main", tmp_path, {**environment, "MEMLOOP_MODELS": str(models)}) as gateway:
+        before = gateway.pids
+        models.write_text('[models.m]\nengine_url = "/v1"')
+        gateway.hang_up()
+        await eventually(lambda: "did not become ready" in gateway.program.log.read_text(), timeout_s=120)
+        assert gateway.pids == before
+        assert {(await gateway.get("/readyz"))[0] for _ in range(10)} == {200}
+
+
+async def test_they_end_when_their_parent_is_killed(environment: dict[str, str], tmp_path: Path) -> None:
+    async with siblings("gateway.main", tmp_path, environment) as gateway:
+        pids = gateway.pids
+        await gateway.program.kill()
         await eventually(lambda: not any(is_running(pid) for pid in pids))
 
 

@@ -4,7 +4,7 @@ A process that serves a part of its routes without some dependency is ready whil
 """
 
 import asyncio
-from collections.abc import Awaitable, Callable, Collection, Mapping
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
@@ -72,12 +72,9 @@ def health_routes(
 
     @router.get("/readyz", response_model=Ready, responses={503: {"model": NotReady}})
     async def readyz() -> JSONResponse:
-        if drain.begun:
+        if not drain.ready:
             return _not_ready("draining", "This process is stopping.", {})
-        states = await asyncio.gather(*(_state(check) for check in readiness.values()))
-        found = {name: state.text for name, state in zip(readiness, states, strict=True)}
-        needed = [name for name, state in zip(readiness, states, strict=True) if state.starting or name not in optional]
-        down = [name for name in needed if found[name] != _OK]
+        found, down = await look(readiness, optional)
         if not down:
             status = _OK if set(found.values()) <= {_OK} else _DEGRADED
             return JSONResponse({"status": status, "dependencies": found, **await _warnings(warnings or {})})
@@ -85,6 +82,14 @@ def health_routes(
 
     _ = livez, readyz
     return router
+
+
+async def look(checks: Mapping[str, Check], optional: Collection[str]) -> tuple[Mapping[str, str], Sequence[str]]:
+    """Return the state of each dependency, and the names of those without which the process is not ready."""
+    states = dict(zip(checks, await asyncio.gather(*map(_state, checks.values())), strict=True))
+    needed = [name for name, state in states.items() if state.starting or name not in optional]
+    found = {name: state.text for name, state in states.items()}
+    return found, [name for name in needed if found[name] != _OK]
 
 
 async def is_there(check: Check) -> bool:

@@ -17,7 +17,7 @@ from prometheus_client.parser import text_string_to_metric_families
 from prometheus_client.registry import Collector
 
 from memloop.wire.errors import Unavailable
-from memloop_service.processes import Sibling
+from memloop_service.siblings import Sibling
 
 _SIBLING_S: Final = 8.0
 """Less than a scrape takes at most by default, which is 10 s."""

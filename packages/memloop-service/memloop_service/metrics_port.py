@@ -6,8 +6,8 @@ from contextlib import asynccontextmanager
 import uvicorn
 from fastapi import FastAPI
 
-from memloop_service.processes import inherited
 from memloop_service.settings import ServiceSettings
+from memloop_service.siblings import inherited
 
 _STOP_S = 1
 

@@ -3,6 +3,9 @@
 The parent opens the sockets and serves nothing itself: the kernel gives each connection to a process that accepts. A
 process that dies after its start is replaced. One that dies before ends the parent with the same status: its settings
 are wrong. SIGTERM and SIGINT reach every process. If the parent is killed, its processes stop.
+
+On SIGHUP each process in turn hands over to a new one, which is ready by then; so new code and new files are taken up
+without a failed request. If a new one does not become ready, the old ones stay.
 """
 
 import asyncio
@@ -10,73 +13,41 @@ import json
 import logging
 import os
 import signal
-import socket
 import sys
 import tempfile
 from collections.abc import Sequence
 from contextlib import ExitStack, suppress
-from dataclasses import asdict, dataclass
-from pathlib import Path
-from typing import Final, Self
+from dataclasses import asdict, replace
+from typing import Final
 
 from memloop_service.listening import listener
 from memloop_service.logs import configure_logging
 from memloop_service.settings import ServiceSettings
+from memloop_service.siblings import VARIABLE, Sibling
 
-_VARIABLE: Final = "MEMLOOP_SIBLING"
+MOST_PROCESSES: Final = 64
+_READY_S: Final = 600.0
+_LOOK_S: Final = 0.1
 _LOG: Final = logging.getLogger(__name__)
 
 
-@dataclass(frozen=True, slots=True)
-class Sibling:
-    """What one of the processes gets from its parent: its number, descriptors, and the folder of all.
+def is_parent_of(module: str, settings: ServiceSettings, count: int) -> bool:
+    """Run so many processes of the module until a signal, and return True then; False if this is to be the process.
 
-    ``life`` is the end of a pipe that closes with the parent. ``metrics`` is None without a port of its own.
+    Exits with the status of one that could not start.
     """
-
-    number: int
-    listen: int
-    metrics: int | None
-    life: int
-    folder: str
-
-    @classmethod
-    def here(cls) -> Self | None:
-        """Return what this process got; None if it has no parent of this kind."""
-        given = os.environ.get(_VARIABLE)
-        return cls(**json.loads(given)) if given else None
-
-    @property
-    def started(self) -> Path:
-        """The socket that exists once the process has started."""
-        return Path(self.folder, f"{self.number}.sock")
-
-    def others(self) -> Sequence[Path]:
-        """Return the sockets of the other processes that have started."""
-        return [path for path in Path(self.folder).glob("*.sock") if path != self.started]
-
-    def ends_with_its_parent(self) -> None:
-        """Send this process a SIGTERM when the parent is gone."""
-        loop = asyncio.get_running_loop()
-
-        def gone() -> None:
-            loop.remove_reader(self.life)
-            os.kill(os.getpid(), signal.SIGTERM)
-
-        loop.add_reader(self.life, gone)
+    if count == 1 or Sibling.here() is not None:
+        return False
+    _run(module, settings, count)
+    return True
 
 
-def inherited(settings: ServiceSettings, port: int) -> socket.socket:
-    """Return the socket for a port: the parent's, else a new one. Exits when it cannot bind."""
-    sibling = Sibling.here()
-    if sibling is None:
-        return listener(settings, port)
-    descriptor = sibling.metrics if port == settings.metrics_port else sibling.listen
-    return socket.socket(fileno=descriptor)
+def part_of(limit: int, processes: int) -> int:
+    """Return each process's part of a limit that all share."""
+    return -(-limit // processes)
 
 
-def run_processes(module: str, settings: ServiceSettings, count: int) -> None:
-    """Run ``python -m module`` so many times until a signal. Exits with the status of one that could not start."""
+def _run(module: str, settings: ServiceSettings, count: int) -> None:
     configure_logging(module, settings.log_level)
     with tempfile.TemporaryDirectory(prefix="memloop-") as folder, ExitStack() as opened:
         main = opened.enter_context(listener(settings, settings.port))
@@ -93,47 +64,130 @@ def run_processes(module: str, settings: ServiceSettings, count: int) -> None:
 
 class _Parent:
     def __init__(self, module: str, siblings: Sequence[Sibling]) -> None:
-        self._module = module
-        self._siblings = siblings
-        self._running: dict[int, asyncio.subprocess.Process] = {}
-        self._stopping = asyncio.Event()
+        self._running = _Running(module)
+        self._places = [_Place(sibling, self._running, apart=len(siblings)) for sibling in siblings]
+        self._asked = asyncio.Event()
 
     async def run(self) -> int:
         """Return the highest exit status once all have ended."""
         loop = asyncio.get_running_loop()
         for number in (signal.SIGTERM, signal.SIGINT):
-            loop.add_signal_handler(number, self._stop)
-        tasks = [asyncio.create_task(self._kept(sibling)) for sibling in self._siblings]
+            loop.add_signal_handler(number, self._running.stop)
+        loop.add_signal_handler(signal.SIGHUP, self._asked.set)
+        tasks = [asyncio.create_task(place.kept()) for place in self._places]
+        rolling = asyncio.create_task(self._roll_when_asked())
         await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
-        self._stop()
+        self._running.stop()
+        rolling.cancel()
+        await asyncio.wait({rolling})
         return max(await asyncio.gather(*tasks))
 
-    def _stop(self) -> None:
+    async def _roll_when_asked(self) -> None:
+        while True:
+            await self._asked.wait()
+            self._asked.clear()
+            await self._roll()
+
+    async def _roll(self) -> None:
+        for place in self._places:
+            if not await place.renewed():
+                _LOG.error("a new process did not become ready; the others are not replaced")
+                return
+        _LOG.info("all processes are new")
+
+
+class _Running:
+    """All processes that run, and whether they are to stop."""
+
+    def __init__(self, module: str) -> None:
+        self._module = module
+        self._processes: set[asyncio.subprocess.Process] = set()
+        self.stopping = False
+
+    def stop(self) -> None:
         """Stop them; a second signal reaches them too, and hurries them."""
-        self._stopping.set()
-        for process in self._running.values():
+        self.stopping = True
+        for process in self._processes:
             with suppress(ProcessLookupError):
                 process.terminate()
 
-    async def _kept(self, sibling: Sibling) -> int:
-        """Run one process, and a new one when it dies; return the status of the last."""
-        while True:
-            sibling.started.unlink(missing_ok=True)
-            process = await self._new(sibling)
-            self._running[sibling.number] = process
-            if self._stopping.is_set():
-                self._stop()
-            status = await process.wait()
-            del self._running[sibling.number]
-            if self._stopping.is_set():
-                return 0 if status == -signal.SIGTERM else abs(status)  # uvicorn ends by the signal that it handled
-            if not sibling.started.exists():
-                return abs(status) or 1
-            _LOG.error("process %d ended with status %d; a new one starts", sibling.number, status)
-
-    async def _new(self, sibling: Sibling) -> asyncio.subprocess.Process:
-        descriptors = [each for each in (sibling.listen, sibling.metrics, sibling.life) if each is not None]
-        environment = {**os.environ, _VARIABLE: json.dumps(asdict(sibling))}
-        return await asyncio.create_subprocess_exec(
-            sys.executable, "-m", self._module, env=environment, pass_fds=descriptors
+    async def begin(self, sibling: Sibling) -> asyncio.subprocess.Process:
+        """Start a process."""
+        for path in (sibling.started, sibling.ready):
+            path.unlink(missing_ok=True)
+        environment = {**os.environ, VARIABLE: json.dumps(asdict(sibling))}
+        process = await asyncio.create_subprocess_exec(
+            sys.executable, "-m", self._module, env=environment, pass_fds=sibling.descriptors
         )
+        self._processes.add(process)
+        if self.stopping:
+            self.stop()
+        return process
+
+    async def ended(self, process: asyncio.subprocess.Process) -> int:
+        """Wait for its end; its status."""
+        status = await process.wait()
+        self._processes.discard(process)
+        return status
+
+
+class _Place:
+    """The place of one process. ``apart`` from its number is that of a successor, and back."""
+
+    def __init__(self, sibling: Sibling, running: _Running, *, apart: int) -> None:
+        self._sibling = sibling
+        self._running = running
+        self._apart = apart
+        self._process: asyncio.subprocess.Process | None = None
+        self._successor: asyncio.subprocess.Process | None = None
+
+    async def kept(self) -> int:
+        """Run the process, and a new one when it dies; return the status of the last."""
+        self._process = await self._running.begin(self._sibling)
+        while True:
+            status = await self._running.ended(self._process)
+            if self._successor is not None:
+                self._process, self._successor = self._successor, None
+                continue
+            if self._running.stopping:
+                return 0 if status == -signal.SIGTERM else abs(status)  # uvicorn ends by the signal that it handled
+            if not self._sibling.started.exists():
+                return abs(status) or 1
+            _LOG.error("process %d ended with status %d; a new one starts", self._sibling.number, status)
+            self._process = await self._running.begin(self._sibling)
+
+    async def renewed(self) -> bool:
+        """Replace the process by a new one. False, and the old one stays, when that one does not become ready."""
+        number = self._sibling.number
+        fresh = replace(self._sibling, number=number + (self._apart if number < self._apart else -self._apart))
+        successor = await self._running.begin(fresh)
+        try:
+            ready = await _is_ready(fresh, successor)
+        except BaseException:
+            await self._away_with(successor)
+            raise
+        before = self._process
+        if not ready or before is None:
+            await self._away_with(successor)
+            return False
+        self._sibling, self._successor = fresh, successor
+        with suppress(ProcessLookupError):
+            before.send_signal(signal.SIGHUP)
+        await before.wait()
+        return True
+
+    async def _away_with(self, process: asyncio.subprocess.Process) -> None:
+        with suppress(ProcessLookupError):
+            process.terminate()
+        await self._running.ended(process)
+
+
+async def _is_ready(sibling: Sibling, process: asyncio.subprocess.Process) -> bool:
+    """Wait until the process is ready; False when it ends before, or is late."""
+    with suppress(TimeoutError):
+        async with asyncio.timeout(_READY_S):
+            while process.returncode is None:
+                if sibling.ready.exists():
+                    return True
+                await asyncio.sleep(_LOOK_S)
+    return False

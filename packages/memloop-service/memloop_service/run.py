@@ -11,8 +11,8 @@ from fastapi import FastAPI
 from memloop_service.drain import DrainingServer
 from memloop_service.logs import configure_logging
 from memloop_service.metrics_port import metrics_served
-from memloop_service.processes import Sibling, inherited
 from memloop_service.settings import ServiceSettings
+from memloop_service.siblings import Sibling, inherited
 
 _KEEP_ALIVE_S = 75
 _NEW_OBJECTS = 20_000
@@ -54,7 +54,7 @@ async def _serve(server: DrainingServer, app: FastAPI, settings: ServiceSettings
     """Serve the app; its metrics from the start of the process to the end of its drain."""
     own = inherited(settings, settings.port)
     if (sibling := Sibling.here()) is not None:
-        sibling.ends_with_its_parent()
+        sibling.follows_its_parent(server.hand_over)
     async with metrics_served(app, settings):
         await server.serve(sockets=[own])
 

@@ -53,12 +53,11 @@ from gateway.webhooks import routes as webhook_secrets
 from gateway.webhooks.webhooks import open_webhooks
 from memloop_service import (
     RequestTimes,
-    Sibling,
     create_app,
+    is_parent_of,
     new_registry,
     refuse_open_listen,
     run,
-    run_processes,
     start_tracing,
 )
 from memloop_service.http import ClientGone, FairStart
@@ -217,8 +216,7 @@ def main() -> None:
     """Serve until a signal. Exits with a message on wrong settings or an unprotected public address."""
     settings = GatewaySettings()
     refuse_open_listen(settings.host, has_keys=bool(load_static_keys(settings)))
-    if settings.processes > 1 and Sibling.here() is None:
-        run_processes("gateway.main", settings, settings.processes)
+    if is_parent_of("gateway.main", settings, settings.processes):
         return
     settings = settings.of_one_process()
     start_tracing("gateway")

@@ -13,7 +13,7 @@ from pydantic_settings import SettingsConfigDict
 
 from memloop.clients import DialectName
 from memloop.wire.redaction import ALL_KINDS, Kind, KindNames, kinds_of
-from memloop_service import ServiceSettings
+from memloop_service import MOST_PROCESSES, ServiceSettings, part_of
 
 MIB = 1024 * 1024
 DAY_S = 24 * 3600
@@ -30,7 +30,7 @@ class GatewaySettings(ServiceSettings):
     model_config = SettingsConfigDict(env_ignore_empty=True)
 
     port: int = 7800
-    processes: int = Field(default=1, ge=1, le=64)
+    processes: int = Field(default=1, ge=1, le=MOST_PROCESSES)
     """The API's processes on its port. They share the limits on requests, bodies and streams in equal parts."""
     max_body_bytes: int = Field(default=64 * MIB, gt=0)
     """Of a document, a batch of memories, an import, an MCP request."""
@@ -176,7 +176,7 @@ class GatewaySettings(ServiceSettings):
 
     def of_one_process(self) -> Self:
         """Return the settings of each of the API's processes: its part of the limits."""
-        parts = {name: -(-limit // self.processes) for name, limit in self._shared().items()}
+        parts = {name: part_of(limit, self.processes) for name, limit in self._shared().items()}
         parts["max_active_bytes"] = max(parts["max_active_bytes"], self.max_body_bytes)
         return self.model_copy(update=parts)
 

@@ -30,6 +30,7 @@ def embedder_of(settings: Settings, metrics: Metrics, model: str) -> EmbeddingMo
         lambda: encoder_of(settings, model),
         metrics=metrics,
         max_batch=settings.embedding_batch,
+        max_waiting=settings.embedding_waiting,
         cached=settings.embedding_cache,
     )
 
@@ -60,6 +61,7 @@ def _remote_embedder(settings: Settings, metrics: Metrics, model: str) -> Embedd
         timeout_s=settings.embedding_timeout_s,
         query_timeout_s=settings.embedding_query_timeout_s,
         max_batch=settings.embedding_batch,
+        max_waiting=settings.embedding_waiting,
         cached=settings.embedding_cache,
     )
     return EndpointEmbedder(client, _breaker("embedding endpoint"), metrics=metrics, dimension=dimension, limits=limits)
