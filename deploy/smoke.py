@@ -27,6 +27,8 @@ _QUESTION = "What is the vault code of Marta?"
 _ENDED = ("completed", "failed", "cancelled", "incomplete")
 _POLL_S = 0.25
 _ABSENT = 404
+_REFUSED = 400
+_SHORT: "dict[str, Any]" = {"max_tokens": 200, "chat_template_kwargs": {"enable_thinking": False}}
 
 
 class CheckFailed(Exception):
@@ -73,9 +75,12 @@ class Stack:
 
     def answered(self, method: str, path: str, body: Mapping[str, Any] | None = None) -> Any:
         """The JSON of an answer below 400. Raises CheckFailed with what the gateway said."""
-        answer = self.ask(method, path, body)
+        return self.result(self.ask(method, path, body), f"{method} {path}")
+
+    def result(self, answer: Answer, asked: str = "the request") -> Any:
+        """The JSON of an answer below 400. Raises CheckFailed with what the gateway said."""
         if answer.status >= 400:
-            raise CheckFailed(f"{method} {path} answered {answer.status}: {answer.body[:500].decode(errors='replace')}")
+            raise CheckFailed(f"{asked} answered {answer.status}: {answer.body[:500].decode(errors='replace')}")
         return answer.json()
 
     def wait(self, path: str) -> Any:
@@ -123,12 +128,12 @@ def models(stack: Stack) -> str:
 def chat(stack: Stack) -> str:
     """What is said in one conversation is written by the worker and recalled in the next."""
     memory = {"user_id": stack.user}
-    first = _chat(stack, _TOLD, memory)
+    first = chat_as(stack, _TOLD, memory)
     event_id = first["memory"]["write_event_id"]
     check(event_id, f"the turn was not queued: {first['memory']['error']}")
     event = stack.wait(f"/v1/memory/events/{event_id}")
     check(event["status"] == "completed", f"the write ended as {event['status']}")
-    second = _chat(stack, "What is my locker code?", {**memory, "mode": "read"})
+    second = chat_as(stack, "What is my locker code?", {**memory, "mode": "read"})
     reply = second["choices"][0]["message"]["content"]
     check(reply, "the second conversation got an empty reply")
     return (
@@ -219,15 +224,13 @@ def _model(stack: Stack) -> str:
     return str(served[0]["id"])
 
 
-def _chat(stack: Stack, text: str, memory: Mapping[str, Any]) -> Any:
-    body = {
-        "model": _model(stack),
-        "messages": [{"role": "user", "content": text}],
-        "memory": memory,
-        "max_tokens": 200,
-        "chat_template_kwargs": {"enable_thinking": False},
-    }
-    return stack.answered("POST", "/v1/chat/completions", body)
+def chat_as(stack: Stack, text: str, memory: Mapping[str, Any]) -> Any:
+    """The answer to one message. An endpoint that refuses the fields of a short answer is asked without them."""
+    body = {"model": _model(stack), "messages": [{"role": "user", "content": text}], "memory": memory}
+    short = stack.ask("POST", "/v1/chat/completions", body | _SHORT)
+    if short.status == _REFUSED:
+        return stack.answered("POST", "/v1/chat/completions", body)
+    return stack.result(short, "POST /v1/chat/completions")
 
 
 def _read() -> "dict[str, Any]":

@@ -89,13 +89,17 @@ class Received:
 
 
 class FakeEngine:
-    """The engine's state. ``running`` counts open requests, ``aborted`` those whose client left early."""
+    """The engine's state. ``running`` counts open requests, ``aborted`` those whose client left early.
+
+    ``models`` are the listed ids; None is an engine without a list.
+    """
 
     def __init__(self) -> None:
         self.url = ""
         self.received: list[Received] = []
         self.running = 0
         self.aborted = 0
+        self.models: tuple[str, ...] | None = (MODEL,)
         self._port = free_port()
         self._behaviours: deque[Behaviour] = deque()
         self._stack = AsyncExitStack()
@@ -126,7 +130,10 @@ class FakeEngine:
 
     async def _models(self, request: web.Request) -> web.Response:
         del request
-        return _json({"object": "list", "data": [{"id": MODEL, "object": "model", "created": 0, "owned_by": "fake"}]})
+        if self.models is None:
+            return _json({"error": {"message": "Resource not found", "code": "404"}}, status=404)
+        rows = [{"id": name, "object": "model", "created": 0, "owned_by": "fake"} for name in self.models]
+        return _json({"object": "list", "data": rows})
 
     async def _answer(self, request: web.Request) -> web.StreamResponse:
         port = request.get_extra_info("peername")[1]

@@ -16,6 +16,29 @@ async def test_models_are_the_engines(gateway: Gateway) -> None:
     assert (await gateway.get(f"/v1/models/{MODEL}")).json == listed.json["data"][0]
 
 
+async def test_the_configured_model_is_the_first_of_the_engines_list(
+    settings: GatewaySettings, engine: FakeEngine
+) -> None:
+    """Clients that name no model take the first: of a provider's hundred it would be any."""
+    engine.models = ("embedder", "wanted", "other")
+    async with running_gateway(settings.model_copy(update={"model": "wanted"})) as gateway:
+        listed = await gateway.get("/v1/models")
+    assert [model["id"] for model in listed.json["data"]] == ["wanted", "embedder", "other"]
+
+
+@pytest.mark.parametrize("models", [None, ("other",)], ids=["no list", "not in the list"])
+async def test_the_configured_model_is_listed_where_the_engine_does_not(
+    settings: GatewaySettings, engine: FakeEngine, models: tuple[str, ...] | None
+) -> None:
+    engine.models = models
+    async with running_gateway(settings.model_copy(update={"model": "deployment"})) as gateway:
+        listed = await gateway.get("/v1/models")
+        alone = await gateway.get("/v1/models/deployment")
+    assert listed.json["object"] == "list"
+    assert [model["id"] for model in listed.json["data"]] == ["deployment", *(models or ())]
+    assert alone.json == listed.json["data"][0]
+
+
 async def test_unknown_model_is_not_found(gateway: Gateway) -> None:
     answer = await gateway.get("/v1/models/org/none")
     assert (answer.status, answer.error["code"]) == (404, "model_not_found")

@@ -12,11 +12,13 @@ from gateway.engine.shares import Shares
 from memloop.chunking import EstimatingSplitter
 from memloop.ports import Splitter
 from memloop.wire.chat import Json
-from memloop.wire.errors import InvalidRequest, MemloopError, NotFound, Unavailable
+from memloop.wire.errors import EngineError, InvalidRequest, MemloopError, NotFound, Unavailable
 from memloop_service import StillStarting
+from memloop_service.http import objects_in
 
 _CHECK_S: Final = 2.0
 _RETRY_AFTER_S: Final = 5.0
+_WITHOUT_LIST: Final = frozenset({404, 405, 501})
 _NONE_THERE: Final = "No model is there yet."
 _LOG = logging.getLogger(__name__)
 
@@ -146,9 +148,9 @@ class Models:
         return self._in_role("judge") if "judge" in self._roles else reader
 
     async def listing(self) -> Json:
-        """Return ``GET /v1/models``: the file's models, the chat model first; without a file the engine's list."""
+        """Return ``GET /v1/models``, the chat model first: the file's models; without a file the engine's list."""
         if not self._roles:
-            return await self._first.engines.get_json("models")
+            return await _listed_by_engine(self._first)
         ordered = sorted(self._specs.values(), key=lambda spec: spec.id != self._roles["chat"])
         return {"object": "list", "data": [self._entry(spec) for spec in ordered]}
 
@@ -195,6 +197,23 @@ class Models:
         window = spec.window_tokens if model is None else model.window_tokens
         known: Json = {} if window is None else {"max_model_len": window}
         return {"id": spec.id, "object": "model", "created": spec.created, "owned_by": spec.owned_by, **known}
+
+
+async def _listed_by_engine(model: LoopModel) -> Json:
+    """Return the engine's list, or one of this model alone where the engine has none. Raises EngineError.
+
+    Some URLs of deployments have no list. Clients that name no model take the first one.
+    """
+    own: Json = {"id": model.id, "object": "model", "created": 0, "owned_by": "engine"}
+    listing: Json = {"object": "list", "data": []}
+    try:
+        listing = await model.engines.get_json("models")
+    except EngineError as error:
+        if error.engine_status not in _WITHOUT_LIST:
+            raise
+    listed = objects_in(listing.get("data"))
+    this = [row for row in listed if row.get("id") == model.id]
+    return {**listing, "data": [*(this or [own]), *(row for row in listed if row not in this)]}
 
 
 async def _state(model: LoopModel) -> str | None:
