@@ -67,6 +67,8 @@ def _ok(response: httpx.Response) -> dict[str, Any]:
 
 def main() -> None:
     """Review the file that the command line names."""
+    if len(sys.argv) < 3:
+        sys.exit(__doc__)
     path, *questions = sys.argv[1:]
     headers = {"Authorization": f"Bearer {key}"} if (key := os.environ.get("MEMLOOP_API_KEY")) else {}
     url = os.environ.get("MEMLOOP_URL", "http://127.0.0.1:7800")

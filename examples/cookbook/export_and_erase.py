@@ -36,6 +36,8 @@ def erase(gateway: httpx.Client, user_id: str) -> dict[str, int]:
 
 def main() -> None:
     """Export and erase the person whom the command line names."""
+    if len(sys.argv) != 3:
+        sys.exit(__doc__)
     user_id, target = sys.argv[1:]
     headers = {"Authorization": f"Bearer {key}"} if (key := os.environ.get("MEMLOOP_API_KEY")) else {}
     url = os.environ.get("MEMLOOP_URL", "http://127.0.0.1:7800")

@@ -42,6 +42,8 @@ def migrate(gateway: httpx.Client, memories: Sequence[Mapping[str, Any]]) -> lis
 
 def main() -> None:
     """Migrate the file that the command line names."""
+    if len(sys.argv) != 2:
+        sys.exit(__doc__)
     read = json.loads(Path(sys.argv[1]).read_text("utf-8"))
     memories = read["results"] if isinstance(read, dict) else read
     headers = {"Authorization": f"Bearer {key}"} if (key := os.environ.get("MEMLOOP_API_KEY")) else {}

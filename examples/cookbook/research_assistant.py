@@ -57,6 +57,8 @@ def _ok(response: httpx.Response) -> dict[str, Any]:
 
 def main() -> None:
     """Study the file that the command line names, or answer from memory."""
+    if len(sys.argv) != 3:
+        sys.exit(__doc__)
     first, question = sys.argv[1:]
     headers = {"Authorization": f"Bearer {key}"} if (key := os.environ.get("MEMLOOP_API_KEY")) else {}
     url = os.environ.get("MEMLOOP_URL", "http://127.0.0.1:7800")

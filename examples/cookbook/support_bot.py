@@ -41,6 +41,8 @@ class Conversation:
 
 def main() -> None:
     """Talk with the customer whom the command line names."""
+    if len(sys.argv) != 2:
+        sys.exit(__doc__)
     url = os.environ.get("MEMLOOP_URL", "http://127.0.0.1:7800")
     client = OpenAI(base_url=f"{url}/v1", api_key=os.environ.get("MEMLOOP_API_KEY", "unused-on-loopback"))
     conversation = Conversation(client, os.environ.get("MEMLOOP_MODEL", "memloop-tiny"), sys.argv[1])

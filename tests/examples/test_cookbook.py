@@ -28,6 +28,15 @@ def client(it: Whole) -> Iterator[httpx.Client]:
         yield gateway
 
 
+@pytest.mark.parametrize(
+    "name", ["contract_review", "export_and_erase", "migrate_from_mem0", "research_assistant", "support_bot"]
+)
+def test_a_recipe_without_arguments_prints_its_usage(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("sys.argv", [f"{name}.py"])
+    with pytest.raises(SystemExit, match=rf"python examples/cookbook/{name}\.py "):
+        recipe(name).main()
+
+
 async def test_a_support_bot_knows_in_a_new_conversation_what_the_customer_told(it: Whole) -> None:
     bot = recipe("support_bot")
     openai = OpenAI(base_url=f"{it.gateway.url}/v1", api_key=ALICE_KEY)

@@ -58,6 +58,11 @@ def test_a_pattern_that_the_shell_left_alone_is_expanded(memloop: Memloop, gatew
     assert sorted(raw for _, raw in gateway.uploads.values()) == [b"New notes.", b"Old notes."]
 
 
+def test_a_file_that_two_names_find_is_read_once(memloop: Memloop, gateway: FakeGateway, folder: Path) -> None:
+    assert memloop("read", str(folder), f"{folder}/**/*.md", f"{folder}/old/../a.pdf", "What?").exit_code == 0
+    assert len(document(gateway)["file_ids"]) == 3
+
+
 def test_a_repeated_command_uploads_nothing_again(memloop: Memloop, gateway: FakeGateway, folder: Path) -> None:
     memloop("read", str(folder), "What?")
     first = document(gateway)

@@ -63,16 +63,21 @@ class Found:
 
 
 def found(names: Sequence[str]) -> Found:
-    """Find the documents. Raises BadInput for a name without any, and for more than a read takes."""
-    sources: list[Source] = []
-    left_out: list[Path] = []
-    for name in names:
-        more = _found(name)
-        sources += more.sources
-        left_out += more.left_out
+    """Find the documents, each file once. Raises BadInput for a name without any, and for more than a read takes."""
+    all_found = [_found(name) for name in names]
+    sources = _each_once(source for one in all_found for source in one.sources)
+    left_out = [path for one in all_found for path in one.left_out]
     if len(sources) > MAX_FILES:
         raise BadInput(f"these are {len(sources)} documents; one read takes at most {MAX_FILES}")
     return Found(tuple(_told_apart(sources)), tuple(left_out))
+
+
+def _each_once(sources: Iterable[Source]) -> list[Source]:
+    """Leave out a file that an earlier name has found, such as that of its folder."""
+    by_place: dict[Path | Source, Source] = {}
+    for source in sources:
+        by_place.setdefault(source.path.resolve() if isinstance(source, FileSource) else source, source)
+    return list(by_place.values())
 
 
 def inline_text(source: Source) -> str | None:
