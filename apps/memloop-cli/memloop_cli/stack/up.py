@@ -119,7 +119,7 @@ def down(home: Home, console: Console) -> None:
 
 def _print_ready(holder: Holder, note: StackNote, console: Console, *, page: str | None) -> None:
     console.print(f"[bold]The stack is ready:[/] {note.url}/v1  (OpenAI-compatible; Ctrl-C or `memloop down` stops it)")
-    console.print(f'Try: memloop chat --user me   or   memloop read FILE "question"   or   {note.url}/docs')
+    console.print('Try: memloop chat --user me   or   memloop read FILE "question"')
     if page is not None:
-        console.print(f"[bold]Look at memories and reads:[/] {page}")
+        console.print(f"[bold]Look at memories and reads:[/] {page}   The API: {note.url}/docs")
     holder.write(note.model_copy(update={"status": "ready"}))  # last: whoever waits for it copies the lines above
