@@ -47,6 +47,29 @@ async def test_a_command_that_gets_no_connection_in_time_is_unavailable(redis_ur
             task.cancel()
 
 
+async def test_a_reply_that_does_not_come_in_time_is_unavailable_and_costs_one_connection(redis_url: str) -> None:
+    async with few_connections(redis_url, 0.3) as redis:
+        with pytest.raises(Unavailable), redis_errors():
+            await redis.blpop(["nothing"], timeout=0)  # pyright: ignore
+        await redis.set("key", "7")
+        assert await redis.get("key") == b"7"
+
+
+async def test_the_timer_of_an_earlier_reply_does_not_end_a_later_one(redis_url: str) -> None:
+    async with few_connections(redis_url, 2.0) as redis:
+        await redis.ping()  # pyright: ignore
+        await asyncio.sleep(1.5)
+        assert await redis.blpop(["nothing"], timeout=1) is None  # pyright: ignore
+
+
+async def test_a_connection_that_the_server_has_closed_is_replaced_unseen(redis_url: str) -> None:
+    async with few_connections(redis_url, 30.0) as redis:
+        own = await redis.client_id()  # pyright: ignore
+        async with few_connections(redis_url, 30.0) as other:
+            await other.client_kill_filter(_id=own)  # pyright: ignore
+        assert await redis.client_id() != own  # pyright: ignore
+
+
 async def test_whoever_stops_waiting_leaves_the_connection_to_the_next(redis_url: str) -> None:
     async with few_connections(redis_url, 30.0) as redis:
         for _ in range(20):

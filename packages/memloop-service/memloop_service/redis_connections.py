@@ -1,10 +1,11 @@
-"""Connections to Redis with four additions to redis-py's own.
+"""Connections to Redis with five additions to redis-py's own.
 
-They report their end, they send within the caller's task, they pack commands in C, and they hold an *acknowledged*
-command's reply back until replicas have the write.
+They report their end, they send within the caller's task, they watch all their reads with one timer, they pack commands
+in C, and they hold an *acknowledged* command's reply back until replicas have the write.
 """
 
 import asyncio
+import math
 import re
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Final, cast
@@ -12,6 +13,11 @@ from typing import Any, Final, cast
 import hiredis
 from redis import exceptions
 from redis.asyncio.connection import AbstractConnection, Connection, SSLConnection, UnixDomainSocketConnection
+
+_DRAINED_BYTES: Final = 1 << 16
+"""A transport that holds less takes more at once: asyncio's own limit."""
+_CLOCK_S: Final = 0.001
+"""The step of uvloop's clock: a timer may come so much too early."""
 
 
 class CutOff:
@@ -49,16 +55,79 @@ class SentHere:
         connection = cast(Any, self)
         if not connection.is_connected:
             await connection.connect_check_health(check_health=False)
-        if check_health:
+        if check_health and connection.health_check_interval:
             await connection.check_health()
         try:
-            async with asyncio.timeout(connection.socket_timeout):
-                await super()._send_packed_command(command)  # pyright: ignore
+            await self._send_packed_command(command)
         except BaseException as error:
             await connection.disconnect(nowait=True)
             if isinstance(error, OSError):
                 raise _unsent(error) from error
             raise
+
+    async def _send_packed_command(self, command: Iterable[bytes]) -> None:
+        """Hand the command to the transport; wait only for one that already holds more than it should."""
+        connection = cast(Any, self)
+        writer: asyncio.StreamWriter = connection._writer  # noqa: SLF001 - redis-py's, of this very object
+        writer.writelines(command)
+        if writer.transport.get_write_buffer_size() >= _DRAINED_BYTES:
+            async with asyncio.timeout(connection.socket_timeout):
+                await writer.drain()
+
+
+class ReadHere:
+    """A connection whose reads share one timer. redis-py sets one for every reply and stops it again."""
+
+    _ends_at: float = math.inf
+    """When the read at hand gives up, on the loop's clock; infinity while nothing is read."""
+    _timer: asyncio.TimerHandle | None = None
+
+    async def read_response(self, *args: Any, **kwargs: Any) -> Any:
+        """Read a reply. Raises TimeoutError or ConnectionError after closing the connection."""
+        connection = cast(Any, self)
+        if args or kwargs or not connection.socket_timeout or connection.health_check_interval:
+            return await super().read_response(*args, **kwargs)  # pyright: ignore
+        self._begin_read(connection)
+        try:
+            response = await connection._parser.read_response()  # noqa: SLF001 - redis-py's, of this very object
+        except BaseException as error:
+            await self.disconnect(nowait=True)
+            if isinstance(error, OSError):
+                raise exceptions.ConnectionError(f"The reply could not be read: {error}") from error
+            raise
+        finally:
+            self._ends_at, self._active_read_timeout = math.inf, None
+        if isinstance(response, exceptions.ResponseError):
+            raise response from None
+        return response
+
+    async def disconnect(self, *args: Any, **kwargs: Any) -> None:
+        """Close the connection."""
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+        await super().disconnect(*args, **kwargs)  # pyright: ignore
+
+    def reschedule(self, when: float | None) -> None:
+        """Let the read at hand go on until ``when``: redis-py's handlers of maintenance notifications ask for it."""
+        self._ends_at = math.inf if when is None else when
+
+    def _begin_read(self, connection: Any) -> None:
+        loop = asyncio.get_running_loop()
+        self._ends_at, self._active_read_timeout = loop.time() + connection.socket_timeout, self
+        if self._timer is None:
+            self._timer = loop.call_at(self._ends_at, self._look)
+
+    def _look(self) -> None:
+        """Raise TimeoutError in a read that has taken too long; look again when a later one will have."""
+        self._timer = None
+        if math.isinf(self._ends_at):
+            return  # the next read sets it again
+        loop, stream = asyncio.get_running_loop(), cast(Any, self)._reader  # noqa: SLF001 - redis-py's
+        if self._ends_at - loop.time() > _CLOCK_S:
+            self._timer = loop.call_at(self._ends_at, self._look)
+        elif stream is not None:
+            stream.set_exception(exceptions.TimeoutError("The server did not answer in time."))
 
 
 def _unsent(error: OSError) -> exceptions.RedisError:
@@ -160,15 +229,15 @@ def _barrier_of(command: tuple[Any, ...]) -> str:
     return f"memloop:{{{found[1] if found else key}}}:copied"
 
 
-class OurConnection(CutOff, WithCopies, PackedInC, SentHere, Connection):
+class OurConnection(CutOff, WithCopies, PackedInC, SentHere, ReadHere, Connection):
     pass
 
 
-class OurTlsConnection(CutOff, WithCopies, PackedInC, SentHere, SSLConnection):
+class OurTlsConnection(CutOff, WithCopies, PackedInC, SentHere, ReadHere, SSLConnection):
     pass
 
 
-class _SocketFileConnection(CutOff, WithCopies, PackedInC, SentHere, UnixDomainSocketConnection):
+class _SocketFileConnection(CutOff, WithCopies, PackedInC, SentHere, ReadHere, UnixDomainSocketConnection):
     pass
 
 

@@ -24,6 +24,7 @@ from redis.asyncio.retry import Retry
 from redis.backoff import NoBackoff
 
 from memloop.wire.errors import Unavailable
+from memloop_service.redis_client import LeanRedis
 from memloop_service.redis_connections import OURS, Acknowledged, OurConnection, OurTlsConnection, TooFewCopies
 from memloop_service.redis_pool import WaitingPool
 from memloop_service.redis_sentinel import sentinel_pool, sentinels
@@ -85,10 +86,10 @@ def connect(
     if kind == "sentinel":
         nodes, named = _nodes(url, _SENTINEL_PORT)
         client = sentinels(nodes, named, timeout_s=connect_timeout_s)
-        return Redis.from_pool(sentinel_pool(_primary_name(url), client, named | options, wait_s=read_timeout_s))
+        return LeanRedis.from_pool(sentinel_pool(_primary_name(url), client, named | options, wait_s=read_timeout_s))
     pool = WaitingPool.from_url(url, wait_s=read_timeout_s, **options)  # pyright: ignore[reportUnknownMemberType] - redis types its keywords as Any
     pool.connection_class = OURS[pool.connection_class]
-    return Redis.from_pool(pool)
+    return LeanRedis.from_pool(pool)
 
 
 class RedisSettings(Protocol):

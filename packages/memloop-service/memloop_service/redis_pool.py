@@ -33,7 +33,7 @@ class WaitingPool(ConnectionPool):
         """A connection. Raises MaxConnectionsError when none became free in time."""
         if not self._waiting:
             try:
-                return await super().get_connection()
+                return await self._taken()
             except MaxConnectionsError:
                 pass
         return await self._freed()
@@ -42,10 +42,31 @@ class WaitingPool(ConnectionPool):
         """Give a connection back; whoever has waited longest takes it."""
         self._idle_since[connection] = asyncio.get_running_loop().time()
         try:
-            await super().release(connection)
+            if self._lock.locked() or connection.should_reconnect():
+                await super().release(connection)
+            else:
+                self._in_use_connections.remove(connection)
+                self._available_connections.append(connection)
         finally:
             self._wake()
         await self._close_idle()
+
+    async def _taken(self) -> AbstractConnection:
+        """Take a connection, and open it if it is not open. Raises MaxConnectionsError.
+
+        redis-py's own steps for it, without its lock, which nothing here needs while no handler of maintenance
+        notifications holds it, and without its counters.
+        """
+        if self._lock.locked():
+            return await super().get_connection()
+        connection = self.get_available_connection()
+        try:
+            if not connection.is_connected or await connection.can_read():
+                await self.ensure_connection(connection)
+        except BaseException:
+            await self.release(connection)
+            raise
+        return connection
 
     async def _close_idle(self) -> None:
         """Close the connections that are idle for too long: those at the front, for the last in is the first out."""
@@ -62,7 +83,7 @@ class WaitingPool(ConnectionPool):
         while True:
             await self._turn(ends_at)
             try:
-                return await super().get_connection()
+                return await self._taken()
             except MaxConnectionsError:
                 if loop.time() >= ends_at:
                     raise

@@ -19,7 +19,7 @@ from redis.asyncio.sentinel import (
 )
 from redis.backoff import NoBackoff
 
-from memloop_service.redis_connections import CutOff, SentHere, WithCopies
+from memloop_service.redis_connections import CutOff, ReadHere, SentHere, WithCopies
 from memloop_service.redis_pool import WaitingPool
 
 _REPLACED: Final = re.compile(r"(?:^|\s-)(?:READONLY|NOREPLICAS) ")
@@ -58,17 +58,17 @@ class _Following:
         try:
             return await super().read_response(*args, **kwargs)  # pyright: ignore
         except exceptions.ResponseError as error:
-            if not _REPLACED.search(str(error)):
+            if not isinstance(error, exceptions.ReadOnlyError) and not _REPLACED.search(str(error)):
                 raise
             await self.disconnect()  # pyright: ignore
             raise exceptions.ConnectionError("This server may not be the primary any more.") from error
 
 
-class _SentinelConnection(CutOff, WithCopies, _Following, SentHere, SentinelManagedConnection):
+class _SentinelConnection(CutOff, WithCopies, _Following, SentHere, ReadHere, SentinelManagedConnection):
     pass
 
 
-class _SentinelTlsConnection(CutOff, WithCopies, _Following, SentHere, SentinelManagedSSLConnection):
+class _SentinelTlsConnection(CutOff, WithCopies, _Following, SentHere, ReadHere, SentinelManagedSSLConnection):
     pass
 
 

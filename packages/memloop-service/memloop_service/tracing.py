@@ -13,6 +13,7 @@ from typing import Final, cast
 
 from opentelemetry.context import Context
 from opentelemetry.trace import (
+    INVALID_SPAN,
     NoOpTracer,
     Span,
     SpanKind,
@@ -87,6 +88,9 @@ def span(
     ``parent``: the trace headers of a remote span; the default is the current span. Never use it around a ``yield`` of
     an async generator.
     """
+    if _is_untraced(parent):
+        yield INVALID_SPAN
+        return
     with open_span(name, attributes, kind=kind, parent=parent) as opened, current(opened):
         yield opened
 
@@ -100,6 +104,9 @@ def open_span(
     parent: Mapping[str, str] = _NO_HEADERS,
 ) -> Generator[Span]:
     """Open a span that may end in another task. Only code inside ``current`` becomes part of it."""
+    if _is_untraced(parent):
+        yield INVALID_SPAN
+        return
     opened = _PROCESS.tracer.start_span(name, context=_context(parent), kind=kind, attributes=attributes)
     try:
         yield opened
@@ -114,13 +121,18 @@ def open_span(
 @contextmanager
 def current(opened: Span) -> Generator[None]:
     """Make calls and spans inside the block part of the span."""
-    if not opened.get_span_context().is_valid:
+    if opened is INVALID_SPAN or not opened.get_span_context().is_valid:
         yield
         return
     headers: dict[str, str] = {}
     _HEADERS.inject(headers, set_span_in_context(opened))
     with use_span(opened, record_exception=False, set_status_on_exception=False), correlation.traced_as(headers):
         yield
+
+
+def _is_untraced(parent: Mapping[str, str]) -> bool:
+    """Return whether a span would be a no-op without a remote span whose headers go on."""
+    return _PROCESS.tracer is _OFF and not parent and not correlation.trace.get()
 
 
 def past_span(name: str, attributes: Attributes, *, seconds: float) -> None:

@@ -118,15 +118,16 @@ class Http:
         """Return a successful call's body, within the time limit. Raises the peer's error for a status from 400 on."""
         raw = None if body is None else orjson.dumps(body)
         try:
-            async with (
-                asyncio.timeout(self._total_s),
-                self.open(
+            async with asyncio.timeout(self._total_s):
+                response = await self.send(
                     method, path, body=raw, params=params, headers=headers, affinity=affinity, beside=beside
-                ) as response,
-            ):
-                if response.status >= 400:
-                    raise await response.error()
-                return await response.read()
+                )
+                try:
+                    if response.status >= 400:
+                        raise await response.error()
+                    return await response.read()
+                finally:
+                    response.close()
         except TimeoutError as error:
             raise Timeout(f"the {self._peer} did not answer in time") from error
 

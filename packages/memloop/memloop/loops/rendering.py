@@ -55,7 +55,7 @@ def memory_lines(memories: Sequence[Recalled], *, nothing: str, line: str = "{ra
             rank=rank,
             text=one_line(memory.text),
             key=one_line(memory.key),
-            date=f"{memory.valid_from:%Y-%m-%d}",
+            date=memory.valid_from.date().isoformat(),
             id=memory.id[:_ID_CHARS],
         )
         for rank, memory in enumerate(memories, 1)
@@ -71,7 +71,7 @@ def pending_lines(lines: Sequence[str]) -> str:
 def pending_line(turn: PendingTurn) -> str:
     """``- [user] text (2026-01-31)``, with the tags in the text made harmless. A long text is cut."""
     text = turn.content if len(turn.content) <= _PENDING_CHARS else f"{turn.content[:_PENDING_CHARS]} …"
-    date = f" ({turn.timestamp:%Y-%m-%d})" if turn.timestamp else ""
+    date = f" ({turn.timestamp.date().isoformat()})" if turn.timestamp else ""
     return f"- [{_role(turn.role)}] {one_line(text)}{date}"
 
 

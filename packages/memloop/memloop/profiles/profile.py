@@ -54,7 +54,11 @@ class Markup(str):
 
 def well_formed(text: str) -> str:
     """Replace NUL and lone surrogates by U+FFFD, one for one: UTF-8 can encode the text, and offsets stay."""
-    return _SURROGATE.sub("\ufffd", text.replace("\0", "\ufffd"))
+    return _whole(text.replace("\0", "\ufffd"))
+
+
+def _whole(text: str) -> str:
+    return text if text.isascii() else _SURROGATE.sub("\ufffd", text)
 
 
 def neutralise(text: str, *, keep_marks: bool = False) -> str:
@@ -65,8 +69,10 @@ def neutralise(text: str, *, keep_marks: bool = False) -> str:
 
     ``keep_marks`` leaves ``<confirmed>`` alone: for the memory slot, whose text the model itself marked.
     """
-    safe = (_ANY_BUT_MARKS if keep_marks else _ANY_TAG).sub("&lt;", well_formed(text))
-    return _TEMPLATE_BRACKET.sub("&#91;", safe)
+    safe = well_formed(text)
+    if "<" in safe:
+        safe = (_ANY_BUT_MARKS if keep_marks else _ANY_TAG).sub("&lt;", safe)
+    return _TEMPLATE_BRACKET.sub("&#91;", safe) if "[" in safe else safe
 
 
 def _safe(slot: str, text: str) -> str:

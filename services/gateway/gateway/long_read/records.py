@@ -141,7 +141,7 @@ class ReadRecords:
         here = self._keys.of_id(record.id)
         index = here.reads_of(tenant)
         args = [record.id, _now_ms(), tenant, record.status, record.model_dump_json(), _ABANDONED_AFTER_MS]
-        await self._queue.look_through(await self._open.number([here.job(record.id), index], args), index)
+        await self._open.number([here.job(record.id), index], args)
 
     async def publish(self, event: ReadEvent, record: LongRead, *, foreground: bool) -> None:
         """Append the event and store the record of that moment; has no effect for an event that exists.

@@ -30,6 +30,7 @@ OPEN_READ = (
 -- KEYS: job, index; ARGV: id, now, tenant, status, record, expire ms
 redis.call('HSET', KEYS[1], 'tenant', ARGV[3], 'status', ARGV[4], 'record', ARGV[5])
 redis.call('PEXPIRE', KEYS[1], ARGV[6])
-return list_in(KEYS[2], ARGV[1], ARGV[2])
+list_in(KEYS[2], KEYS[1], ARGV[1], ARGV[2])
+return 1
 """
 )

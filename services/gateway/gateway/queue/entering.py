@@ -7,11 +7,15 @@ began before the erasure is refused after it (docs/decisions/0048-erase-wins.md)
 from memloop_service.redis_link import LUA_CLOCK
 
 LIST_IN = """
--- Returns 1, or 2 when the index is long enough to check it for deleted jobs
-local function list_in(index, id, at)
+-- Lists a job of that key and id. At every sixteenth one in a long index, the oldest that are deleted are taken out
+local function list_in(index, job, id, at)
   redis.call('ZADD', index, at, id)
   local length = redis.call('ZCARD', index)
-  return (length > 100 and length % 16 == 0) and 2 or 1
+  if length <= 100 or length % 16 > 0 then return end
+  local jobs = string.sub(job, 1, -#id - 1)
+  for _, old in ipairs(redis.call('ZRANGE', index, 0, 31)) do
+    if redis.call('EXISTS', jobs .. old) == 0 then redis.call('ZREM', index, old) end
+  end
 end
 """
 
@@ -55,7 +59,8 @@ local function enter(k, a)
   if ARGV[a + 3] ~= '' then redis.call('XADD', KEYS[k + 13], '0-1', 'event', ARGV[a + 3]) end
   redis.call('RPUSH', q.list, id)
   pass_on(q, tenant, ARGV[a + 1])
-  return list_in(index, id, now)
+  list_in(index, job, id, now)
+  return 1
 end
 """
 )

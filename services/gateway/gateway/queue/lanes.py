@@ -38,12 +38,10 @@ from memloop_service.redis_scripts import Script, text
 
 KEEP_MS = 7 * 24 * 3600 * 1000
 """Default retention of a finished job's record."""
-_WORTH_A_LOOK = 2
 _OVER_QUOTA = -1
 _ERASED = -2
 _TOO_MUCH = "This tenant's queued jobs hold as many bytes as they may: wait until some are done."
 _RETRY_AFTER_S = 10.0
-_LOOKED_AT = 32
 
 
 class LaneQueue:
@@ -115,13 +113,12 @@ class LaneQueue:
         With ``quota_bytes`` the tenant's queued jobs in the job's partition may hold that much, or be one job. Raises
         RateLimited when they would hold more, and Conflict when one of its scopes was erased after the job began.
         """
-        listed = await self._submit.number(*self.entry(job, quota_bytes=quota_bytes))
-        if listed == _ERASED:
+        entered = await self._submit.number(*self.entry(job, quota_bytes=quota_bytes))
+        if entered == _ERASED:
             raise Erased
-        if listed == _OVER_QUOTA:
+        if entered == _OVER_QUOTA:
             raise RateLimited(_TOO_MUCH, code="queue_quota_exceeded", retry_after_s=_RETRY_AFTER_S)
-        await self.look_through(listed, job.index)
-        return listed > 0
+        return entered > 0
 
     def entry(self, job: Submission, *, quota_bytes: int = 0) -> Entry:
         """Return the keys and arguments with which a script queues the job."""
@@ -249,9 +246,7 @@ class LaneQueue:
         part = self.keys.of_id(job.job_id)
         pairs = [value for pair in job.fields.items() for value in pair]
         args = [f"{token}|erase", job.lane, job.job_id, job.created_ms, self.keep_ms, job.tenant, *pairs]
-        listed = await self._record.number([*self._lane_keys(part, job.lane), part.job(job.job_id), job.index], args)
-        await self.look_through(listed, job.index)
-        return listed > 0
+        return await self._record.number([*self._lane_keys(part, job.lane), part.job(job.job_id), job.index], args) > 0
 
     async def leave_lane(self, lane: str, token: int) -> None:
         """Undo :meth:`take_lane` or :meth:`take_idle_lane`."""
@@ -308,16 +303,6 @@ class LaneQueue:
             head = await self._redis.lindex(part.lane(self.name, lane), 0)  # pyright: ignore
             tenant = None if head is None else await self._redis.hget(part.job(text(head)), "tenant")  # pyright: ignore
         return "" if tenant is None else text(tenant)
-
-    async def look_through(self, listed: int, index: str) -> None:
-        """Remove deleted jobs from the old end of an index, when a script reports that the index is long."""
-        if listed != _WORTH_A_LOOK:
-            return
-        with redis_errors():
-            ids = [text(id_) for id_ in cast(Sequence[object], await self._redis.zrange(index, 0, _LOOKED_AT - 1))]  # pyright: ignore[reportUnknownMemberType]
-            gone = [id_ for id_ in ids if not await self._redis.exists(self.keys.job(id_))]
-            if gone:
-                await self._redis.zrem(index, *gone)
 
 
 def _earliest(times: Iterable[int | None]) -> int | None:

@@ -239,10 +239,10 @@ RECORD = (
 if redis.call('GET', q.lock) ~= ARGV[1] then return 0 end
 redis.call('HSET', KEYS[11], unpack(ARGV, 7))
 redis.call('PEXPIRE', KEYS[11], ARGV[5])
-local listed = list_in(KEYS[12], ARGV[3], ARGV[4])
+list_in(KEYS[12], KEYS[11], ARGV[3], ARGV[4])
 redis.call('DEL', q.lock)
 pass_on(q, ARGV[6], ARGV[2])
-return listed
+return 1
 """
 )
 
