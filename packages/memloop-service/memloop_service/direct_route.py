@@ -7,8 +7,7 @@ dependencies and the same body are documented and run. The numbers: docs/decisio
 
 import inspect
 import json
-from collections.abc import Awaitable, Callable
-from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
+from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, cast
@@ -21,6 +20,7 @@ from pydantic import BaseModel, ValidationError
 from starlette.types import Receive, Scope, Send
 
 from memloop.wire.errors import InvalidRequest
+from memloop_service.headers import IndexedRequest
 from memloop_service.turns import in_turn
 
 
@@ -42,21 +42,33 @@ class DirectRoute(APIRoute):
         self.app = self._run
 
     async def _run(self, scope: Scope, receive: Receive, send: Send) -> None:
-        request = Request(scope, receive, send)
-        values: dict[str, object] = {}
-        async with AsyncExitStack() as held:
-            for need in self._needs:
-                value = await need.get(request, held)
-                if need.name is not None:
-                    values[need.name] = value
-            if self._body is not None:
-                raw = await request.body()
-                values[self._body.name] = await in_turn(scope, len(raw), partial(self._body.model_in, raw))
-            elif self.dependant.request_param_name is not None:
-                values[self.dependant.request_param_name] = request
-            answer: Response | BaseModel = await self.endpoint(**values)
-            response = answer if isinstance(answer, Response) else json_response(answer)
+        request = IndexedRequest(scope, receive, send)
+        held: list[AsyncGenerator[object]] = []
+        failure: BaseException | None = None
+        try:
+            response = await self._answer(request, held)
             await response(scope, receive, send)
+        except BaseException as error:  # noqa: BLE001 - raised again by who ends the dependencies
+            failure = error
+        try:
+            await _end(held, failure)
+        finally:
+            failure = None  # it refers to this frame
+
+    async def _answer(self, request: Request, held: list[AsyncGenerator[object]]) -> Response:
+        """Resolve the dependencies and call the endpoint; ``held`` gets the dependencies that yield."""
+        values: dict[str, object] = {}
+        for need in self._needs:
+            value = await need.get(request, held)
+            if need.name is not None:
+                values[need.name] = value
+        if self._body is not None:
+            raw = await request.body()
+            values[self._body.name] = await in_turn(request.scope, len(raw), partial(self._body.model_in, raw))
+        elif self.dependant.request_param_name is not None:
+            values[self.dependant.request_param_name] = request
+        answer: Response | BaseModel = await self.endpoint(**values)
+        return answer if isinstance(answer, Response) else json_response(answer)
 
 
 def json_response(model: BaseModel, *, status: int = 200) -> Response:
@@ -99,13 +111,40 @@ class _Need:
 
     name: str | None
     call: Callable[[Request], Awaitable[object]] | None
-    hold: Callable[[Request], AbstractAsyncContextManager[object]] | None
+    hold: Callable[[Request], AsyncGenerator[object]] | None
 
-    async def get(self, request: Request, held: AsyncExitStack) -> object:
-        """Resolve the dependency."""
+    async def get(self, request: Request, held: list[AsyncGenerator[object]]) -> object:
+        """Resolve the dependency; one that yields is added to ``held``."""
         if self.hold is not None:
-            return await held.enter_async_context(self.hold(request))
+            generator = self.hold(request)
+            value = await anext(generator)
+            held.append(generator)
+            return value
         return await self.call(request) if self.call is not None else None
+
+
+async def _end(held: Sequence[AsyncGenerator[object]], failure: BaseException | None) -> None:
+    """End the dependencies, the last one first, as ``AsyncExitStack`` does: each gets the failure, and may replace it.
+
+    Raises the failure that is left.
+    """
+    for generator in reversed(held):
+        try:
+            if failure is None:
+                await anext(generator)
+            else:
+                await generator.athrow(failure)
+        except StopAsyncIteration:
+            failure = None
+        except BaseException as error:  # noqa: BLE001 - raised below
+            failure = error
+        else:
+            failure = RuntimeError("a dependency yields once")
+    try:
+        if failure is not None:
+            raise failure
+    finally:
+        failure = None
 
 
 def _need(needed: Dependant) -> _Need:
@@ -113,7 +152,7 @@ def _need(needed: Dependant) -> _Need:
     if needed.dependencies or needed.body_params or _has_parameters(needed) or needed.request_param_name is None:
         raise TypeError(f"{call}: a dependency of a direct route takes only the request")
     if inspect.isasyncgenfunction(call):
-        return _Need(needed.name, None, asynccontextmanager(call))
+        return _Need(needed.name, None, call)
     return _Need(needed.name, call, None)
 
 

@@ -21,6 +21,7 @@ from memloop.wire.errors import MemloopError, SlowBody
 from memloop_service.api_style import OPENAI, ApiStyle, api_style
 from memloop_service.drain import Drain
 from memloop_service.errors import as_error, error_response
+from memloop_service.headers import HEADERS, IndexedHeaders
 from memloop_service.incoming import INCOMING, BodyLimits, IncomingBody
 from memloop_service.surrogates import without_lone_surrogates
 from memloop_service.turns import TURNS, Turns, in_turn
@@ -98,7 +99,8 @@ class _Exchange:
         self._send = send
         self._body = body
         self._began = time.perf_counter()
-        headers = Headers(scope=scope)
+        headers = scope[HEADERS] = IndexedHeaders(scope["headers"])
+        self._announced = headers.get("content-length", "")
         self._client_id = _client_id(headers)
         known = adopts_id and _OUR_ID.fullmatch(self._client_id)
         self.id = self._client_id if known else f"req_{secrets.token_hex(16)}"
@@ -106,9 +108,8 @@ class _Exchange:
 
     def refuse_announced_size(self) -> None:
         """Raise TooLarge from the Content-Length header, before reading a byte."""
-        announced = Headers(scope=self._scope).get("content-length", "")
-        if announced.isdecimal():
-            self._body.check(int(announced))
+        if self._announced.isdecimal():
+            self._body.check(int(self._announced))
 
     async def receive(self) -> Message:
         """Return the app's next message; JSON bodies are whole and well-formed. Raises as ``IncomingBody.next`` does.

@@ -156,7 +156,8 @@ def build_app(settings: GatewaySettings) -> FastAPI:
     audit_denials(app)
     app.openapi = describe(app)
     app.state.console = open_console(settings.console)
-    app.user_middleware.append(Middleware(RateHeaders))
+    if settings.requests_per_minute or settings.tokens_per_minute:
+        app.user_middleware.append(Middleware(RateHeaders))
     app.user_middleware.append(Middleware(RequestTimes, seconds=metrics.request_seconds))
     if not load_static_keys(settings):
         app.user_middleware.append(Middleware(LocalOnly, other_bodies=NOT_JSON))

@@ -17,6 +17,7 @@ from typing import Never, TypeVar, cast
 import orjson
 from fastapi import Request
 from pydantic import BaseModel, JsonValue, ValidationError
+from starlette.requests import ClientDisconnect
 
 from memloop.wire.chat import Json
 from memloop.wire.errors import InvalidRequest, Unprocessable
@@ -70,10 +71,22 @@ async def _whole(request: Request) -> bytes:
     """Return the body. Starlette's own ``body`` copies it to append an empty piece; it finds this one instead."""
     raw: bytes | None = getattr(request, "_body", None)
     if raw is None:
-        pieces = [piece async for piece in request.stream() if piece]
-        raw = pieces[0] if len(pieces) == 1 else b"".join(pieces)
+        raw = await _received(request)
         setattr(request, "_body", raw)  # noqa: B010 - where Starlette keeps it too
     return raw
+
+
+async def _received(request: Request) -> bytes:
+    """Receive the body. Raises ClientDisconnect, as Starlette's ``stream`` does, whose steps it saves."""
+    pieces: list[bytes] = []
+    more = True
+    while more:
+        message = await request.receive()
+        if message["type"] == "http.disconnect":
+            raise ClientDisconnect
+        pieces.append(message.get("body", b""))
+        more = message.get("more_body", False)
+    return pieces[0] if len(pieces) == 1 else b"".join(pieces)
 
 
 def _parsed(raw: bytes) -> JsonBody:

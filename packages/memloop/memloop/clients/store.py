@@ -41,6 +41,7 @@ from memloop.wire.memory import (
     MemoryDraft,
     MemoryItem,
     Namespace,
+    RecallResult,
     Scope,
     SearchResult,
     StoreAdd,
@@ -105,6 +106,10 @@ class StoreClient(HttpClient):
     async def search(self, request: StoreSearch) -> SearchResult:
         """Return the best items of a namespace."""
         return _read(SearchResult, await self._http.json("POST", "v1/items/search", body=_body(request)))
+
+    async def recall(self, request: StoreSearch) -> RecallResult:
+        """Return what a prompt shows of the best items of a namespace."""
+        return _read(RecallResult, await self._http.json("POST", "v1/items/search", body=_body(request)))
 
     async def neighbours(self, request: StoreNeighbours) -> Neighbours:
         """Return the live memories near drafts that are not stored yet."""

@@ -1,5 +1,6 @@
 """Kinds of values that are redacted before a memory is stored, and the bodies of the dry run."""
 
+from functools import lru_cache
 from typing import Final, Literal, TypeAlias, get_args
 
 from pydantic import Field
@@ -19,6 +20,7 @@ _GROUPS: Final[dict[Kind | Group, frozenset[Kind]]] = {"secrets": SECRETS, "pers
 _MEMBERS: Final[dict[Kind | Group, frozenset[Kind]]] = {**_GROUPS, **{kind: frozenset({kind}) for kind in ALL_KINDS}}
 
 
+@lru_cache(maxsize=256)
 def kinds_of(names: KindNames) -> frozenset[Kind]:
     """Return the kinds, with each group replaced by its members."""
     return frozenset(kind for name in names for kind in _MEMBERS[name])

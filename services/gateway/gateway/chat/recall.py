@@ -22,7 +22,7 @@ from memloop.ports import Recalled, Splitter
 from memloop.profiles import Profile
 from memloop.wire.chat import ChatMessage, Json, MemoryOptions, SentMessage
 from memloop.wire.errors import DependencyError, MemloopError
-from memloop.wire.memory import MAX_TEXT_CHARS, Namespace, PendingTurn, SearchHit, SearchResult, StoreSearch
+from memloop.wire.memory import MAX_TEXT_CHARS, MemoryItem, Namespace, PendingTurn, RecalledItem, StoreSearch
 from memloop_service.chores import computed
 from memloop_service.tracing import span
 
@@ -43,6 +43,16 @@ class _Said:
 
     event_id: str | None
     line: str
+
+
+@dataclass(frozen=True, slots=True)
+class _Found:
+    """The store's part of a recall, the best item first."""
+
+    items: tuple[Recalled, ...] = ()
+    pending: tuple[PendingTurn, ...] = ()
+    pending_complete: bool = True
+    degraded: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,7 +101,7 @@ async def recall(
 
 async def _found_beside_profile(
     chat: Chat, model: LoopModel, namespace: Namespace, query: str, options: MemoryOptions, *, deadline: float
-) -> tuple[SearchResult, str | None]:
+) -> tuple[_Found, str | None]:
     """Return what the store found, after the facts of the user's profile if the chat asks for it."""
     if not options.profile:
         return await _found(chat, namespace, query, options, deadline=deadline)
@@ -103,8 +113,8 @@ async def _found_beside_profile(
     budget = options.max_tokens // _PROFILE_SHARE
     shown, _ = await asyncio.to_thread(fitting, facts.items, model.splitter, max_tokens=budget)
     known = {item.id for item in shown}
-    hits = (*(SearchHit(item=item, score=0.0) for item in shown), *(h for h in found.results if h.item.id not in known))
-    return found.model_copy(update={"results": hits}), error
+    items = (*map(_recalled, shown), *(item for item in found.items if item.id not in known))
+    return replace(found, items=items), error
 
 
 async def _facts(chat: Chat, namespace: Namespace, *, deadline: float) -> Facts | None:
@@ -118,17 +128,17 @@ async def _facts(chat: Chat, namespace: Namespace, *, deadline: float) -> Facts 
 
 async def _found(
     chat: Chat, namespace: Namespace, query: str, options: MemoryOptions, *, deadline: float
-) -> tuple[SearchResult, str | None]:
+) -> tuple[_Found, str | None]:
     """Return what the store found, or nothing and why. A query without a word finds nothing."""
     if not query.strip():
-        return SearchResult(results=()), None
+        return _Found(), None
     try:
         return await _search(chat, namespace, query, options, deadline=deadline), None
     except (DependencyError, TimeoutError):
         chat.memory.metrics.recall_failed.inc()
-        return SearchResult(results=()), "The memory store did not respond; this reply was made without memories."
+        return _Found(), "The memory store did not respond; this reply was made without memories."
     except MemloopError as refusal:
-        return SearchResult(results=()), f"The memory store rejected the search: {refusal.message}"
+        return _Found(), f"The memory store rejected the search: {refusal.message}"
 
 
 def _unsaid(turns: Sequence[PendingTurn], messages: Sequence[SentMessage]) -> list[PendingTurn]:
@@ -137,26 +147,28 @@ def _unsaid(turns: Sequence[PendingTurn], messages: Sequence[SentMessage]) -> li
     return [turn for turn in turns if turn.content.strip() not in present]
 
 
-async def _packed(model: LoopModel, found: SearchResult, pending: Sequence[PendingTurn], *, max_tokens: int) -> Recall:
-    memories = [Recalled(id=hit.item.id, text=hit.item.memory, valid_from=hit.item.valid_from) for hit in found.results]
-    packing = partial(pack, memories, model.profile, model.splitter, max_tokens=max_tokens, pending=pending)
-    chars = sum(len(memory.text) for memory in memories) + sum(len(turn.content) for turn in pending)
+async def _packed(model: LoopModel, found: _Found, pending: Sequence[PendingTurn], *, max_tokens: int) -> Recall:
+    packing = partial(pack, found.items, model.profile, model.splitter, max_tokens=max_tokens, pending=pending)
+    chars = sum(len(memory.text) for memory in found.items) + sum(len(turn.content) for turn in pending)
     return await computed(packing, chars=chars)
 
 
-async def _search(
-    chat: Chat, namespace: Namespace, query: str, options: MemoryOptions, *, deadline: float
-) -> SearchResult:
+async def _search(chat: Chat, namespace: Namespace, query: str, options: MemoryOptions, *, deadline: float) -> _Found:
     started = time.perf_counter()
     search = StoreSearch(namespace=namespace, query=query[-MAX_TEXT_CHARS:], top_k=options.top_k, include_buffered=True)
     try:
         with span("memory.recall", {"memloop.top_k": options.top_k}) as work:
             async with patient_until(deadline):
-                result = await chat.memory.store.search(search)
+                result = await chat.memory.store.recall(search)
             work.set_attribute("memloop.memories", len(result.results))
     finally:
         chat.memory.metrics.memory_search_seconds.labels("chat").observe(time.perf_counter() - started)
-    return result
+    items = tuple(_recalled(hit.item) for hit in result.results)
+    return _Found(items, result.pending, pending_complete=result.pending_complete, degraded=result.degraded)
+
+
+def _recalled(item: MemoryItem | RecalledItem) -> Recalled:
+    return Recalled(id=item.id, text=item.memory, valid_from=item.valid_from)
 
 
 def pack(

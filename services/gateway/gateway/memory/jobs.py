@@ -134,8 +134,8 @@ class MemoryQueue:
         if not redact.is_active:
             return job
         clean = await computed(lambda: _redacted(job, redact), chars=chars_of(job.turns, job.metadata))
-        found = Counter(job.redacted) + Counter(redactions.counted(redact))
-        return clean.model_copy(update={"redacted": dict(found)})
+        found = redactions.counted(redact)
+        return clean.model_copy(update={"redacted": dict(Counter(job.redacted) + Counter(found))}) if found else clean
 
     async def record_direct_write(self, job: MemoryJob, event: MemoryEvent, *, token: int) -> None:
         """Store the event of a write done under a token of ``take_idle_lane``, and free the lane.

@@ -131,7 +131,10 @@ def _text(text: str, redact: Redaction) -> str:
 
 
 def _parts(turn: Source, clean: str) -> Iterator[Source]:
-    if clean == turn.content or not clean:
+    if clean == turn.content:
+        yield turn
+        return
+    if not clean:
         yield turn.model_copy(update={"content": clean})
         return
     for start in range(0, len(clean), MAX_TEXT_CHARS):

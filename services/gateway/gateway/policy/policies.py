@@ -41,9 +41,13 @@ class Loaded:
     default_kinds: frozenset[Kind]
     levels: Mapping[str, str]
     filed: FiledPolicies
+    general: EffectivePolicy
+    """The settings where only the file's for all tenants apply."""
 
     def of(self, scope: Scope) -> EffectivePolicy:
         """Return the settings in force for the scope, with every field of the redaction set."""
+        if not self.levels and scope.tenant not in self.filed.tenants:
+            return self.general
         stack = [self.filed.all]
         for level in levels_of(scope):
             stack += filter(None, (self.filed.at(scope.tenant, level), self._stored(level)))
@@ -70,6 +74,7 @@ class Policies:
         self._redis = redis
         self._default_kinds = default_kinds
         self._filed = filed
+        self._general = merged([filed.all], None, default_kinds=default_kinds)
         self._put = Script(redis, _PUT, acknowledged=True)
 
     async def load(self, tenant: str, scopes: Iterable[Scope]) -> Loaded:
@@ -81,7 +86,7 @@ class Policies:
                 found = await self._redis.hmget(policies_of(tenant), levels)
         pairs = zip(levels, cast(list[object], found), strict=True)
         known = {level: text(raw) for level, raw in pairs if raw is not None}
-        return Loaded(self._default_kinds, known, self._filed)
+        return Loaded(self._default_kinds, known, self._filed, self._general)
 
     async def put(self, scope: Scope, policy: MemoryPolicy) -> None:
         """Replace the policy of the scope's own level. Raises Conflict when the tenant has too many, and TooLarge."""

@@ -13,6 +13,8 @@ from memloop.wire.redaction import Kind
 
 NEVER: Final = "never"
 """Under which sentences that are never kept are counted, beside the kinds of values."""
+_SIGNS: Final = frozenset(rule.signs for rule in RULES)
+"""Several rules have the same signs, of which one text is searched once."""
 _DIGITS: Final = re.compile(r"\d\D{0,3}\d\D{0,3}\d")
 
 
@@ -35,10 +37,11 @@ class Detector(Protocol):
 
 def find_by_rules(text: str, kinds: Set[Kind], /) -> list[Found]:
     """Return the values of these kinds that the built-in rules find, in order and without overlaps."""
-    lowered, has_digits = text.lower(), _DIGITS.search(text) is not None
+    lowered = text.lower()
+    has = {signs: any(map(lowered.__contains__, signs)) for signs in _SIGNS} | {(): _DIGITS.search(text) is not None}
     found: list[Found] = []
     for rule in RULES:
-        if rule.kind in kinds and rule.applies(lowered, has_digits=has_digits):
+        if rule.kind in kinds and has[rule.signs]:
             for start, end in rule.spans(text):
                 if end > start and _is_free(found, start, end):
                     insort(found, Found(start, end, rule.kind))

@@ -27,12 +27,8 @@ class Rule:
 
     kind: Kind
     pattern: re.Pattern[str]
-    signs: Sequence[str] = ()
+    signs: tuple[str, ...] = ()
     check: Check | None = None
-
-    def applies(self, lowered: str, *, has_digits: bool) -> bool:
-        """Return whether the text may hold a value."""
-        return any(sign in lowered for sign in self.signs) if self.signs else has_digits
 
     def spans(self, text: str) -> list[tuple[int, int]]:
         """Return the places of the values, in order."""
