@@ -14,17 +14,20 @@ from pathlib import Path
 from typing import Any
 
 import docx
+import pytest
 from docx.enum.text import WD_BREAK
 
 from gateway.long_read.records import TERMINAL
 from tests.fakes.job_engine import Body, last_text
-from tests.fakes.processes import PATIENCE_S, signalled
+from tests.fakes.processes import signalled
 from tests.gateway.api_rig import Api, api
 from tests.gateway.rig import eventually
 from tests.gateway.test_extraction import pdf
 from tests.gateway.test_files import with_storage
-from tests.gateway.test_worker_kill import worker_process
+from tests.gateway.worker_process import worker_process
 
+PATIENCE_S = 200.0
+"""Processes start, and twenty files are extracted by others."""
 LINE = "The tide tables of the year list nothing of note for this day. "
 PLANTED = re.compile(r"The keeper of station \d+ is named [A-Z][a-z]+ [A-Z][a-z]+\.")
 NAMES = (
@@ -106,6 +109,7 @@ async def reads(it: Api) -> list[Any]:
     return (await it.get("/v1/long-read")).json["data"]
 
 
+@pytest.mark.timeout(900)
 async def test_a_folder_of_500_pages_is_read_with_file_and_page_though_client_and_worker_are_killed(
     redis_url: str, tmp_path: Path
 ) -> None:
@@ -119,7 +123,7 @@ async def test_a_folder_of_500_pages_is_read_with_file_and_page_though_client_an
             async with asyncio.timeout(PATIENCE_S):
                 await it.rig.engine.hanging.wait()
             await signalled(client, signal.SIGKILL)
-            await signalled(worker, signal.SIGKILL)
+            await worker.signalled(signal.SIGKILL)
         it.rig.engine.hang_at = None
         it.rig.engine.let_go.set()
         (begun,) = await reads(it)
