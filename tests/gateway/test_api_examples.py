@@ -7,11 +7,10 @@ import jsonschema
 import pytest
 
 from gateway.document import examples
-from gateway.main import build_app
 from gateway.settings import GatewaySettings
+from tests.gateway.openapi_document import DOCUMENT
 from tests.gateway.running import Gateway
 
-DOCUMENT: dict[str, Any] = build_app(GatewaySettings()).openapi()
 OPERATIONS: dict[str, dict[str, Any]] = {
     operation["operationId"]: operation for methods in DOCUMENT["paths"].values() for operation in methods.values()
 }

@@ -15,7 +15,7 @@ from tests.fakes.job_engine import Body, Reply, last_text, tool_call
 from tests.fakes.real_store import real_store
 from tests.gateway.rig import Rig, rig
 from tests.gateway.running import Gateway, running_gateway
-from tests.gateway.test_worker_kill import worker_process
+from tests.gateway.worker_process import worker_process
 
 WORKERS = 3
 SIDE_BY_SIDE = 10

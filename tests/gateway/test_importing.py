@@ -2,17 +2,16 @@
 
 import asyncio
 import json
-import os
-import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
+from typer.testing import CliRunner
 
+from memloop_cli.main import app
 from tests.fakes import langgraph_api, zep_api
 from tests.fakes.langgraph_api import LangGraphStore
 from tests.fakes.mem0_api import Mem0Api
-from tests.fakes.processes import PATIENCE_S
 from tests.fakes.web_server import serving
 from tests.fakes.zep_api import Zep
 from tests.gateway.api_rig import ALICE_KEY, BOB_KEY
@@ -20,9 +19,9 @@ from tests.gateway.tenants import World, two_tenants
 from tests.memloop_cli.exports import chatgpt_conversation
 
 
-async def memloop(world: World, home: Path, *arguments: str) -> tuple[int | None, str]:
+async def memloop(world: World, home: Path, *arguments: str) -> tuple[int, str]:
+    """The command's status and output; it runs in this process, in a thread beside the gateway's loop."""
     environment = {
-        "PATH": os.environ["PATH"],
         "MEMLOOP_URL": world.gateway.url,
         "MEMLOOP_HOME": str(home),
         "MEMLOOP_API_KEY": ALICE_KEY,
@@ -30,14 +29,8 @@ async def memloop(world: World, home: Path, *arguments: str) -> tuple[int | None
         "ZEP_API_KEY": zep_api.KEY,
         "LANGGRAPH_API_KEY": langgraph_api.KEY,
     }
-    process = await asyncio.create_subprocess_exec(
-        *(sys.executable, "-m", "memloop_cli.main", *arguments),
-        env=environment,
-        stdout=asyncio.subprocess.PIPE,
-        stderr=asyncio.subprocess.STDOUT,
-    )
-    output, _ = await asyncio.wait_for(process.communicate(), PATIENCE_S)
-    return process.returncode, output.decode()
+    result = await asyncio.to_thread(CliRunner(env=environment).invoke, app, arguments)
+    return result.exit_code, result.output
 
 
 def _minute(number: int) -> str:

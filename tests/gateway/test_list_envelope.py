@@ -5,13 +5,11 @@ from typing import Any
 import pytest
 
 from gateway.document import examples
-from gateway.main import build_app
-from gateway.settings import GatewaySettings
 from memloop.wire.lists import FoundMemories, MemoryList
 from memloop.wire.memory import ItemPage, MemoryItem, SearchHit, SearchResult
 from tests.fakes.recall_store import memory
+from tests.gateway.openapi_document import DOCUMENT
 
-DOCUMENT: dict[str, Any] = build_app(GatewaySettings()).openapi()
 SCHEMAS: dict[str, dict[str, Any]] = DOCUMENT["components"]["schemas"]
 OLD = {
     "search_memory": "results",

@@ -7,11 +7,9 @@ from typing import Any
 
 import pytest
 
-from gateway.main import build_app
-from gateway.settings import GatewaySettings
+from tests.gateway.openapi_document import DOCUMENT
 from tests.gateway.tenant_rows.all_rows import OPEN
 
-DOCUMENT: dict[str, Any] = build_app(GatewaySettings()).openapi()
 OPERATIONS: dict[str, dict[str, Any]] = {
     f"{method.upper()} {path}": operation
     for path, methods in DOCUMENT["paths"].items()

@@ -12,11 +12,11 @@ from openai.types.responses import Response
 
 from gateway.queue import Journal
 from tests.fakes.job_engine import Body, Reply
-from tests.fakes.processes import PATIENCE_S, signalled
+from tests.fakes.processes import PATIENCE_S
 from tests.gateway.api_rig import Api, api
 from tests.gateway.redis_view import connected, keys, keys_that_hold
 from tests.gateway.rig import eventually, script
-from tests.gateway.test_worker_kill import worker_process
+from tests.gateway.worker_process import worker_process
 
 SECRET = "quagga-4711"
 CARD = "4111 1111 1111 1111"
@@ -171,7 +171,7 @@ async def test_a_killed_workers_response_is_made_by_another_once(redis_url: str)
         async with worker_process(it.rig) as process:
             async with asyncio.timeout(PATIENCE_S):
                 await it.rig.engine.hanging.wait()
-            await signalled(process, signal.SIGKILL)
+            await process.signalled(signal.SIGKILL)
         it.rig.engine.hang_at = None
         async with it.rig.working():
             found = await ended(sdk, queued.id)

@@ -24,13 +24,18 @@ def environment(settings: GatewaySettings) -> dict[str, str]:
     }
 
 
-async def test_counters_are_those_of_both_processes(environment: dict[str, str], tmp_path: Path) -> None:
+async def test_counters_are_those_of_both_processes_which_end_when_their_parent_is_killed(
+    environment: dict[str, str], tmp_path: Path
+) -> None:
     async with siblings("gateway.main", tmp_path, environment) as gateway:
         answers = [await gateway.get("/v1/models") for _ in range(30)]
         assert {status for status, _ in answers} == {200}
         (count,) = await gateway.samples('gateway_request_seconds_count{code="200",route="/v1/models"}')
         assert count.endswith(" 30.0")
         assert len(await gateway.samples("process_resident_memory_bytes{")) == 2
+        pids = gateway.pids
+        await gateway.program.kill()
+        await eventually(lambda: not any(is_running(pid) for pid in pids))
 
 
 async def test_a_process_that_dies_is_replaced_and_a_signal_stops_all_of_them(
@@ -71,13 +76,6 @@ async def test_a_process_that_cannot_start_anew_leaves_the_old_ones_in_place(
         await eventually(lambda: "did not become ready" in gateway.program.log.read_text(), timeout_s=120)
         assert gateway.pids == before
         assert {(await gateway.get("/readyz"))[0] for _ in range(10)} == {200}
-
-
-async def test_they_end_when_their_parent_is_killed(environment: dict[str, str], tmp_path: Path) -> None:
-    async with siblings("gateway.main", tmp_path, environment) as gateway:
-        pids = gateway.pids
-        await gateway.program.kill()
-        await eventually(lambda: not any(is_running(pid) for pid in pids))
 
 
 async def test_processes_that_cannot_start_end_with_the_reason(tmp_path: Path) -> None:

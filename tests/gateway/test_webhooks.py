@@ -24,14 +24,14 @@ from gateway.webhooks.webhooks import WEBHOOKS_QUEUE
 from memloop.wire.errors import Unavailable
 from memloop.wire.long_read import LongRead
 from tests.fakes.job_engine import Body, Reply
-from tests.fakes.processes import PATIENCE_S, signalled
+from tests.fakes.processes import PATIENCE_S
 from tests.fakes.webhook_receiver import Receiver, webhook_receiver
 from tests.gateway.api_rig import ALICE_KEY, OPERATED, OPERATOR_KEY, Api, api
 from tests.gateway.dead_workers import been_silent
 from tests.gateway.long_reads import PATH, asked, queued, reader
 from tests.gateway.redis_view import keys
 from tests.gateway.rig import eventually
-from tests.gateway.test_worker_kill import worker_process
+from tests.gateway.worker_process import worker_process
 
 LOST, _LEASE_MS = "lost", 60_000
 SECRET = f"whsec_{base64.b64encode(bytes(range(32))).decode()}"
@@ -210,7 +210,7 @@ async def test_a_worker_killed_while_it_delivers_leaves_the_message_to_the_next(
         async with worker_process(it.rig) as process:
             async with asyncio.timeout(PATIENCE_S):
                 await receiver.reached.wait()
-            await signalled(process, signal.SIGKILL)
+            await process.signalled(signal.SIGKILL)
         receiver.holding = False
         async with it.rig.working():
             await eventually(lambda: _outcome(it, "delivered") == 1)

@@ -1,11 +1,7 @@
 """``kill -9`` of a real worker process in the middle of a memory write: after a restart it completes exactly once."""
 
 import asyncio
-import os
 import signal
-import sys
-from collections.abc import AsyncGenerator
-from contextlib import asynccontextmanager
 from dataclasses import dataclass
 
 import pytest
@@ -15,11 +11,10 @@ from gateway.long_read.run import new_record
 from memloop.wire.long_read import Document, LongReadRequest
 from tests.fakes.job_engine import Body, Reply, add_memory, last_text, tool_call
 from tests.fakes.job_store import Hold
-from tests.fakes.ports import free_port
-from tests.fakes.processes import PATIENCE_S, signalled
-from tests.gateway.dead_workers import been_silent, consumer_of
+from tests.fakes.processes import PATIENCE_S
 from tests.gateway.redis_view import stream_length
 from tests.gateway.rig import Rig, eventually, rig, script
+from tests.gateway.worker_process import worker_process
 
 SEARCH = tool_call("search_memory", query="tea")
 BUFFER = tool_call("buffer_memory", reason="half a thought")
@@ -51,28 +46,6 @@ POINTS = {
 }
 
 
-@asynccontextmanager
-async def worker_process(it: Rig) -> AsyncGenerator["asyncio.subprocess.Process"]:
-    """``python -m gateway.worker`` as its own process; killed at the end if it still runs, and others take over."""
-    fields = it.settings.model_dump(exclude_defaults=True, exclude={"redis_url", "webhook_secret"}, mode="json")
-    environment = {f"MEMLOOP_{name.upper()}": str(value) for name, value in fields.items()}
-    if it.settings.webhook_secret is not None:
-        environment["MEMLOOP_WEBHOOK_SECRET"] = it.settings.webhook_secret.get_secret_value()
-    environment |= {
-        "PATH": os.environ["PATH"],
-        "MEMLOOP_REDIS_URL": it.settings.redis_url.get_secret_value(),
-        "MEMLOOP_PORT": str(free_port()),
-    }
-    process = await asyncio.create_subprocess_exec(
-        sys.executable, "-m", "gateway.worker", env=environment, stdout=asyncio.subprocess.DEVNULL
-    )
-    try:
-        yield process
-    finally:
-        await signalled(process, signal.SIGKILL)
-        await been_silent(it.work.redis, consumer_of(process.pid))
-
-
 async def killed_at(it: Rig, kill: Kill) -> None:
     """Run a worker until it stands at the point, and kill it there."""
     it.engine.hang_at = kill.engine_call
@@ -81,7 +54,7 @@ async def killed_at(it: Rig, kill: Kill) -> None:
     async with worker_process(it) as process:
         async with asyncio.timeout(PATIENCE_S):
             await reached.wait()
-        await signalled(process, signal.SIGKILL)
+        await process.signalled(signal.SIGKILL)
     it.engine.hang_at = None
     it.engine.let_go.set()
     if kill.store is not None:
@@ -135,7 +108,7 @@ async def test_a_restarted_process_takes_up_what_the_killed_one_left_and_later_w
         async with worker_process(it) as process:
             assert (await it.event(second)).status == "completed"
             assert (await it.event(first)).status == "completed"
-            await signalled(process, signal.SIGTERM)
+            await process.signalled(signal.SIGTERM)
     assert it.store.texts() == ["Alice likes tea.", "Alice has a cat."]
     await eventually(lambda: it.engine.active == 0)
 

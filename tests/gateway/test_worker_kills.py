@@ -19,9 +19,9 @@ from gateway.long_read.records import ReadJob
 from gateway.long_read.run import new_record
 from memloop.wire.long_read import Document, LongRead, LongReadRequest
 from tests.fakes.job_engine import Body, last_text
-from tests.fakes.processes import PATIENCE_S, signalled
+from tests.fakes.processes import PATIENCE_S
 from tests.gateway.rig import Rig, eventually, rig
-from tests.gateway.test_worker_kill import worker_process
+from tests.gateway.worker_process import worker_process
 
 MOST_CALL_S = 0.04
 CHUNKS = 58
@@ -69,12 +69,12 @@ async def trial(it: Rig, read_id: str, kill_at_calls: list[int]) -> Trial:
         async with worker_process(it) as process:
             await eventually(lambda: len(it.engine.calls) >= calls, timeout_s=PATIENCE_S)  # noqa: B023 - awaited here
             await asyncio.sleep(random.uniform(0, MOST_CALL_S))
-            await signalled(process, signal.SIGKILL)
+            await process.signalled(signal.SIGKILL)
     async with worker_process(it) as process:
         reading = it.work.reading
         async for _ in reading.followers.follow(await reading.records.get("local", read_id)):
             pass
-        await signalled(process, signal.SIGKILL)
+        await process.signalled(signal.SIGKILL)
     calls_made = Counter(last_text(body) for body in it.engine.calls)
     return Trial(await it.work.reading.records.get("local", job.read_id), calls_made, len(kill_at_calls))
 
