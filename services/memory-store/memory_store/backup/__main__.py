@@ -1,4 +1,7 @@
-"""``python -m memory_store.backup create FOLDER | check FOLDER | restore FOLDER``, with the stack's settings."""
+"""``python -m memory_store.backup create FOLDER | check FOLDER | restore FOLDER``, with the stack's settings.
+
+Clients of Qdrant and Redis, which import for two seconds, are imported only by the commands that call them.
+"""
 
 import argparse
 import asyncio
@@ -6,10 +9,8 @@ import sys
 from pathlib import Path
 
 from memloop.wire.errors import MemloopError
-from memory_store.backup.creating import Stack, create
 from memory_store.backup.manifest import Manifest, checked
-from memory_store.backup.qdrant_nodes import Qdrant
-from memory_store.backup.restoring import restore, restore_shards
+from memory_store.backup.restoring import restore
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -29,10 +30,15 @@ def _parser() -> argparse.ArgumentParser:
 
 def _run(arguments: argparse.Namespace) -> Manifest:
     if arguments.command == "create":
+        from memory_store.backup.creating import Stack, create
+
         return asyncio.run(create(arguments.folder, Stack()))
     if arguments.command == "check":
         return checked(arguments.folder)
     if arguments.qdrant:
+        from memory_store.backup.qdrant_nodes import Qdrant
+        from memory_store.backup.restoring_shards import restore_shards
+
         asyncio.run(restore_shards(arguments.folder, Qdrant()))
     return restore(
         arguments.folder,

@@ -7,8 +7,6 @@ from pathlib import Path
 
 from memloop.wire.errors import InvalidRequest
 from memory_store.backup.manifest import Kind, Manifest, checked
-from memory_store.backup.qdrant_nodes import Qdrant, cluster_of
-from memory_store.backup.qdrant_shards import put_back_shards
 
 
 def restore(folder: Path, *, redis_dirs: Sequence[Path], data_dir: Path | None, storage_dir: Path | None) -> Manifest:
@@ -33,22 +31,6 @@ def restore(folder: Path, *, redis_dirs: Sequence[Path], data_dir: Path | None, 
         target.mkdir(parents=True, exist_ok=True)
         _unpack(archive, target)
     return manifest
-
-
-async def restore_shards(folder: Path, qdrant: Qdrant) -> None:
-    """Check the backup, then make its collections on a Qdrant cluster that has none of them.
-
-    Raises InvalidRequest before anything is made, and Unavailable.
-    """
-    manifest = checked(folder)
-    if not manifest.collections:
-        raise InvalidRequest("The backup has no shards of a Qdrant cluster.")
-    if qdrant.qdrant_url is None:
-        raise InvalidRequest("QDRANT_URL names no Qdrant.")
-    async with cluster_of(qdrant) as nodes:
-        if not nodes:
-            raise InvalidRequest("QDRANT_URL is no cluster. Shards go into one, which may have a single node.")
-        await put_back_shards(folder, manifest, nodes)
 
 
 def _unpack(archive: Path, target: Path) -> None:
