@@ -59,11 +59,11 @@ class CpuTimes:
             terminalreporter.write_line(line)
 
     def _measured(self, of: pytest.Item | pytest.Collector, phase: str) -> Generator[None, Any, Any]:
-        cpu_s, began = _cpu_s(), time.monotonic()
+        cpu_s, began = _cpu_s(), time.perf_counter()
         try:
             return (yield)
         finally:
-            cost = Cost(of.nodeid, phase, round(max(0.0, _cpu_s() - cpu_s), 2), round(time.monotonic() - began, 2))
+            cost = Cost(of.nodeid, phase, round(max(0.0, _cpu_s() - cpu_s), 2), round(time.perf_counter() - began, 2))
             with self.file.open("a", encoding="utf-8") as file:
                 file.write(f"{json.dumps(asdict(cost))}\n")
 

@@ -2,7 +2,7 @@
 
 from xdist.scheduler import LoadScopeScheduling  # pyright: ignore[reportMissingTypeStubs]
 
-_EMBEDDING = ("compiled_model", "embedder", "retrieval")
+_EMBEDDING = ("bundled_encoder", "compiled_model", "embedder", "retrieval")
 _TOGETHER = {
     "engine": ("tests/contract/", "tests/stack/test_local_stack.py"),
     "embedding model": tuple(f"tests/memory_store/test_{name}.py" for name in _EMBEDDING),
