@@ -184,15 +184,19 @@ PYTEST := OMP_NUM_THREADS=1 $(BIN)/pytest -n $(or $(TEST_PROCESSES),3) --no-load
 
 AT_ONCE := $(MAKE) --no-print-directory --output-sync=target
 
-# What watches no clock runs beside each other; the other tests have the machine for themselves.
+# What watches no clock runs beside trainer and checkers; the other tests have the machine almost for themselves.
 CALM := $(addprefix tests/,memloop memloop_service trainer benchmarks evaluation dialogues examples observability docs architecture)
 
 test: ## all checks, and all tests but the slow ones and the browser's; a real engine and real verl included
-	$(AT_ONCE) --jobs=2 setup setup-trainer
-	$(AT_ONCE) --jobs=3 test-trainer lint test-calm
-	$(MAKE) --no-print-directory test-workspace
+	$(AT_ONCE) --jobs=2 setup setup-trainer $(SGLANG)
+	$(AT_ONCE) --jobs=3 test-trainer lint test-serving
 
-.PHONY: test-calm test-workspace
+# The second part does not wait for the last of the trainer and of the checkers, which leave a core idle.
+.PHONY: test-serving test-calm test-workspace
+test-serving:
+	@$(MAKE) --no-print-directory test-calm
+	@$(MAKE) --no-print-directory test-workspace
+
 test-calm: $(READY)
 	$(PYTEST) -n 2 -m "not slow" $(CALM)
 

@@ -43,7 +43,9 @@ SUITES: Final = (
     "test-docs",
     "test-install",
 )
-INSIDE_TEST: Final = frozenset({"lint", "check", "test-calm", "test-fast", "test-trainer", "test-workspace"})
+INSIDE_TEST: Final = frozenset(
+    {"lint", "check", "test-calm", "test-fast", "test-serving", "test-trainer", "test-workspace"}
+)
 """Targets that ``test`` covers."""
 ELSEWHERE: Final = frozenset({"test-kubernetes"})
 """Targets that need what no machine has by itself: a cluster."""
