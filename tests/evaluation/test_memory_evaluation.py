@@ -198,6 +198,13 @@ async def test_each_seed_asks_again_and_a_question_counts_once(tmp_path: Path) -
     assert found["rows"]["off"]["accuracy"]["count"] == len(_made().questions)
 
 
+async def test_a_run_prints_each_conversation_as_it_begins(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (talk, *_) = conversations(_data(tmp_path, "locomo"), "locomo")
+    offline = ["--format", "locomo", "--data", str(tmp_path / "data"), "--out", str(tmp_path / "out"), "--limit", "1"]
+    await _evaluated(offline)
+    assert capsys.readouterr().err == f"retrieval: conversation {talk.id}, {len(talk.questions)} questions\n"
+
+
 async def test_results_of_another_model_are_not_mixed(tmp_path: Path) -> None:
     _data(tmp_path, "locomo")
     async with engine_server(examined(_made())) as engine:

@@ -80,15 +80,22 @@ def evaluate(options: argparse.Namespace, *, load: Callable[[], Encoder] = _enco
     chosen = {talk.id for talk in talks()}
     run = _described(options)
     with Journal(options.out / "results.jsonl", run, records=ENTRIES, key_of=key_of) as kept:
-        asyncio.run(_recall(talks(), load, kept))
+        asyncio.run(_recall(_announced(talks(), "retrieval"), load, kept))
         judged = _judged(options)
         if judged is not None:
-            asyncio.run(_judge(options, judged, talks, kept, run=_digest(run)))
+            asyncio.run(_judge(options, judged, lambda: _announced(talks(), "answers"), kept, run=_digest(run)))
         card = _card(options, run, [entry for entry in kept.records if entry.conversation in chosen])
     (options.out / "scorecard.md").write_text(markdown(card), "utf-8")
     if card.rows:
         save_plot(card, options.out / "scorecard.svg")
     return f"{markdown(card)}\n{last_line(card)}"
+
+
+def _announced(talks: Iterator[Conversation], part: str) -> Iterator[Conversation]:
+    """Yield the conversations; print each to standard error as it begins, because one may take minutes."""
+    for talk in talks:
+        print(f"{part}: conversation {talk.id}, {len(talk.questions)} questions", file=sys.stderr)
+        yield talk
 
 
 def _forecast(options: argparse.Namespace, talks: Iterator[Conversation]) -> str:
