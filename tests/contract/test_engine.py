@@ -22,6 +22,9 @@ pytestmark = pytest.mark.engine
 PROFILE = load_profile("tiny")
 EVERYTHING = EnginePlan(
     engine="vllm",
+    tls_cert="/tls/tls.crt",
+    tls_key="/tls/tls.key",
+    tls_client_ca="/tls/ca.crt",
     python="python3",
     model="/models/m",
     served_name="m",
@@ -71,6 +74,11 @@ def test_vllms_own_parser_understands_every_flag_that_we_write() -> None:
     understood = json.loads(parsed.stdout.splitlines()[-1])
     expected = {
         "model": "/models/m",
+        "ssl_certfile": "/tls/tls.crt",
+        "ssl_keyfile": "/tls/tls.key",
+        "ssl_ca_certs": "/tls/ca.crt",
+        "enable_ssl_refresh": True,
+        "ssl_cert_reqs": 2,
         "served_model_name": ["m"],
         "max_model_len": 4096,
         "max_num_seqs": 8,

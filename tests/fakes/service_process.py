@@ -30,7 +30,12 @@ class ServiceProcess:
     @property
     def url(self) -> str:
         """Its address."""
-        return f"http://127.0.0.1:{self.port}"
+        return f"{'https' if 'MEMLOOP_TLS_CERT' in self.environment else 'http'}://127.0.0.1:{self.port}"
+
+    @property
+    def health_url(self) -> str:
+        """Where it shows its health without TLS: on the port of its metrics, if it has one."""
+        return f"http://127.0.0.1:{self.environment.get('MEMLOOP_METRICS_PORT', self.port)}"
 
     @classmethod
     async def start(
@@ -70,7 +75,7 @@ class ServiceProcess:
         """Whether ``/readyz`` says so. Raises AssertionError when the process is over."""
         assert self.process.returncode is None, self.log.read_text()[-2000:]
         with suppress(aiohttp.ClientError):
-            async with aiohttp.ClientSession() as http, http.get(f"{self.url}/readyz") as response:
+            async with aiohttp.ClientSession() as http, http.get(f"{self.health_url}/readyz") as response:
                 return response.status == 200
         return False
 

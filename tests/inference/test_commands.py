@@ -106,6 +106,15 @@ def test_sglang_gets_the_same_plan_in_its_own_words() -> None:
     )
 
 
+def test_vllm_speaks_tls_with_the_launchers_certificate() -> None:
+    plan = replace(TINY, tls_cert="/tls/tls.crt", tls_key="/tls/tls.key")
+    flags = "--ssl-certfile /tls/tls.crt --ssl-keyfile /tls/tls.key --enable-ssl-refresh"
+    assert flags in " ".join(BUILDERS["vllm"](plan).argv)
+    asked = replace(plan, tls_client_ca="/tls/ca.crt")
+    assert f"{flags} --ssl-ca-certs /tls/ca.crt --ssl-cert-reqs 2" in " ".join(BUILDERS["vllm"](asked).argv)
+    assert asked.url == "https://127.0.0.1:7803"
+
+
 def test_vllm_gets_its_key_where_no_process_list_shows_it() -> None:
     command = BUILDERS["vllm"](BIG)
     assert "secret" not in command.argv

@@ -13,6 +13,7 @@ from memloop_service.processes import MOST_PROCESSES, is_parent_of, part_of
 from memloop_service.request_times import RequestTimes
 from memloop_service.run import refuse_open_listen, run
 from memloop_service.settings import ServiceSettings
+from memloop_service.tls import connects_by, served_by
 from memloop_service.tracing import start_tracing
 
 __all__ = [
@@ -27,6 +28,7 @@ __all__ = [
     "ServiceSettings",
     "StillStarting",
     "configure_logging",
+    "connects_by",
     "create_app",
     "ended",
     "error_response",
@@ -36,6 +38,7 @@ __all__ = [
     "part_of",
     "refuse_open_listen",
     "run",
+    "served_by",
     "start_tracing",
     "watch_disk",
 ]

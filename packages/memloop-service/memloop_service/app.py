@@ -89,12 +89,15 @@ def create_app(
     )
     if is_tracing():
         app.add_middleware(traced)
-    for router in (*routers, health_routes(checks, drain, warnings, optional=optional)):  # searched in this order
+    health = health_routes(checks, drain, warnings, optional=optional)
+    for router in (*routers, health):  # searched in this order
         app.router.routes.extend(router.routes)
     if settings.metrics_port is None:
         app.router.routes.extend(metrics_route(registry).routes)
     else:
         app.state.metrics = metrics_app(registry)
+        if settings.tls_cert is not None:  # a probe of Kubernetes has no certificate to show
+            app.state.metrics.router.routes.extend(health.routes)
     _name_operations(app)
     app.openapi_url = "/openapi.json"
     app.setup()  # the document: after the frequent routes

@@ -7,6 +7,7 @@ in C, and they hold an *acknowledged* command's reply back until replicas have t
 import asyncio
 import math
 import re
+import ssl
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Final, cast
 
@@ -229,11 +230,20 @@ def _barrier_of(command: tuple[Any, ...]) -> str:
     return f"memloop:{{{found[1] if found else key}}}:copied"
 
 
+class GivenTls:
+    """A connection by a TLS context that is given, if one is; else by the options of the URL."""
+
+    def __init__(self, *, tls: ssl.SSLContext | None = None, **options: Any) -> None:
+        super().__init__(**options)
+        if tls is not None:
+            self.ssl_context.context = tls  # pyright: ignore
+
+
 class OurConnection(CutOff, WithCopies, PackedInC, SentHere, ReadHere, Connection):
     pass
 
 
-class OurTlsConnection(CutOff, WithCopies, PackedInC, SentHere, ReadHere, SSLConnection):
+class OurTlsConnection(CutOff, GivenTls, WithCopies, PackedInC, SentHere, ReadHere, SSLConnection):
     pass
 
 

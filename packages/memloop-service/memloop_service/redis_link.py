@@ -8,6 +8,7 @@ one tag, so it needs no more commands than without tags (docs/decisions/0035-slo
 
 import hashlib
 import re
+import ssl
 from collections.abc import Awaitable, Callable, Generator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -60,7 +61,13 @@ _TOPOLOGY_RETRIES: Final = 3
 
 
 def connect(
-    url: str, *, connect_timeout_s: float, read_timeout_s: float, decode: bool = False, ack_copies: int = 0
+    url: str,
+    *,
+    connect_timeout_s: float,
+    read_timeout_s: float,
+    decode: bool = False,
+    ack_copies: int = 0,
+    tls: ssl.SSLContext | None = None,
 ) -> Redis:
     """Create a lazy client: it sends nothing before the first command.
 
@@ -72,7 +79,8 @@ def connect(
     command waits for one, at most ``read_timeout_s``.
 
     An acknowledged write is on ``ack_copies`` replicas before its reply is returned; replicas have half of
-    ``read_timeout_s`` for it. Raises ValueError for an invalid URL.
+    ``read_timeout_s`` for it. ``tls`` is the context of TLS connections, unless the URL has options (``ssl_…``) of its
+    own. Raises ValueError for an invalid URL.
     """
     options: dict[str, Any] = {
         "socket_connect_timeout": connect_timeout_s,
@@ -80,12 +88,14 @@ def connect(
         "decode_responses": decode,
     }
     kind = _kind(url)
+    if tls is not None and urlsplit(url).scheme.startswith("rediss") and "ssl_" not in urlsplit(url).query:
+        options["tls"] = tls
     if kind == "cluster":
         return _cluster(url, ack_copies, options)
     options |= {"retry": Retry(NoBackoff(), _CONNECTION_RETRIES), "ack_copies": ack_copies}
     if kind == "sentinel":
         nodes, named = _nodes(url, _SENTINEL_PORT)
-        client = sentinels(nodes, named, timeout_s=connect_timeout_s)
+        client = sentinels(nodes, named, timeout_s=connect_timeout_s, tls=options.get("tls"))
         return LeanRedis.from_pool(sentinel_pool(_primary_name(url), client, named | options, wait_s=read_timeout_s))
     pool = WaitingPool.from_url(url, wait_s=read_timeout_s, **options)  # pyright: ignore[reportUnknownMemberType] - redis types its keywords as Any
     pool.connection_class = OURS[pool.connection_class]
@@ -103,21 +113,22 @@ class RedisSettings(Protocol):
     def redis_ack_copies(self) -> int: ...
 
 
-def redis_of(settings: RedisSettings) -> Redis:
-    """Return a client of the configured Redis; the caller enters and exits it."""
+def redis_of(settings: RedisSettings, *, tls: ssl.SSLContext | None = None) -> Redis:
+    """Return a client of the configured Redis, over ``tls``; the caller enters and exits it."""
     timeout_s, copies = settings.redis_timeout_s, settings.redis_ack_copies
     url = settings.redis_url.get_secret_value()
-    return connect(url, connect_timeout_s=timeout_s, read_timeout_s=timeout_s, ack_copies=copies)
+    return connect(url, connect_timeout_s=timeout_s, read_timeout_s=timeout_s, ack_copies=copies, tls=tls)
 
 
 class _Cluster(RedisCluster):
-    def __init__(self, *, ack_copies: int, **options: Any) -> None:
+    def __init__(self, *, ack_copies: int, tls: ssl.SSLContext | None = None, **options: Any) -> None:
         super().__init__(**options)  # pyright: ignore[reportUnknownMemberType] - redis types some keywords as Any
         made = OurTlsConnection if options["ssl"] else OurConnection
-        self.connection_kwargs |= {"connection_class": made, "ack_copies": ack_copies}
+        more: dict[str, Any] = {"ack_copies": ack_copies} | ({"tls": tls} if tls is not None else {})
+        self.connection_kwargs |= {"connection_class": made, **more}
         for node in self.nodes_manager.startup_nodes.values():
             node.connection_class = made
-            node.connection_kwargs["ack_copies"] = ack_copies
+            node.connection_kwargs |= more
 
 
 LUA_CLOCK: Final = """

@@ -6,6 +6,7 @@ command's next try finds the new one.
 
 import copy
 import re
+import ssl
 from collections.abc import Sequence
 from typing import Any, Final, cast
 
@@ -19,7 +20,7 @@ from redis.asyncio.sentinel import (
 )
 from redis.backoff import NoBackoff
 
-from memloop_service.redis_connections import CutOff, ReadHere, SentHere, WithCopies
+from memloop_service.redis_connections import CutOff, GivenTls, OurTlsConnection, ReadHere, SentHere, WithCopies
 from memloop_service.redis_pool import WaitingPool
 
 _REPLACED: Final = re.compile(r"(?:^|\s-)(?:READONLY|NOREPLICAS) ")
@@ -68,7 +69,9 @@ class _SentinelConnection(CutOff, WithCopies, _Following, SentHere, ReadHere, Se
     pass
 
 
-class _SentinelTlsConnection(CutOff, WithCopies, _Following, SentHere, ReadHere, SentinelManagedSSLConnection):
+class _SentinelTlsConnection(
+    CutOff, GivenTls, WithCopies, _Following, SentHere, ReadHere, SentinelManagedSSLConnection
+):
     pass
 
 
@@ -83,17 +86,27 @@ class SentinelPool(WaitingPool, SentinelConnectionPool):
         await self.sentinel_manager.aclose()
 
 
-def sentinels(nodes: Sequence[tuple[str, int]], options: dict[str, Any], *, timeout_s: float) -> Sentinel:
+def sentinels(
+    nodes: Sequence[tuple[str, int]],
+    options: dict[str, Any],
+    *,
+    timeout_s: float,
+    tls: ssl.SSLContext | None = None,
+) -> Sentinel:
     """Return a client of the Sentinels.
 
     Its credentials are the options ``sentinel_username`` and ``sentinel_password``, which are removed; TLS is that of
     the servers. A Sentinel that does not answer is not asked twice, because the next one is there.
     """
     credentials = {word: options.pop(f"sentinel_{word}", None) for word in ("username", "password")}
-    tls = {name: value for name, value in options.items() if name.startswith("ssl")}
+    by_options = {name: value for name, value in options.items() if name.startswith("ssl")}
     once = Retry(NoBackoff(), 0)
     asked: dict[str, Any] = {"socket_connect_timeout": timeout_s, "socket_timeout": timeout_s, "retry": once}
-    return _Sentinels(nodes, sentinel_kwargs=asked | credentials | tls)
+    client = _Sentinels(nodes, sentinel_kwargs=asked | credentials | by_options)
+    for pool in [sentinel.connection_pool for sentinel in client.sentinels] if tls is not None else []:
+        pool.connection_class = OurTlsConnection
+        pool.connection_kwargs["tls"] = tls
+    return client
 
 
 def sentinel_pool(name: str, client: Sentinel, options: dict[str, Any], *, wait_s: float) -> SentinelPool:

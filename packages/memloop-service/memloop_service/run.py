@@ -13,6 +13,7 @@ from memloop_service.logs import configure_logging
 from memloop_service.metrics_port import metrics_served
 from memloop_service.settings import ServiceSettings
 from memloop_service.siblings import Sibling, inherited
+from memloop_service.tls import served_by
 
 _KEEP_ALIVE_S = 75
 _NEW_OBJECTS = 20_000
@@ -35,6 +36,7 @@ def run(app: FastAPI, settings: ServiceSettings, *, drain_s: float = 0.0) -> Non
     configure_logging(app.title, settings.log_level)
     _spare_the_collector()
     sys.setswitchinterval(_SWITCH_S)
+    tls = served_by(settings)
     config = uvicorn.Config(
         app,
         log_config=None,
@@ -42,6 +44,7 @@ def run(app: FastAPI, settings: ServiceSettings, *, drain_s: float = 0.0) -> Non
         server_header=False,
         timeout_keep_alive=_KEEP_ALIVE_S,
         timeout_graceful_shutdown=round(settings.stop_grace_s),
+        ssl_context_factory=(lambda config, default: tls) if tls is not None else None,
     )
     server = DrainingServer(config, app.state.drain, drain_s=drain_s, grace_s=settings.stop_grace_s)
     with asyncio.Runner(loop_factory=config.get_loop_factory()) as runner:

@@ -1,5 +1,6 @@
 """The settings of every process. Each process adds its own fields in a subclass."""
 
+from pathlib import Path
 from typing import Annotated, Final, Literal, Self
 
 from pydantic import BeforeValidator, Field, model_validator
@@ -37,10 +38,29 @@ class ServiceSettings(CheckedCopy, BaseSettings):
     """
     stop_grace_s: float = Field(default=30.0, ge=1)
     """The time for requests in flight after the drain."""
+    tls_cert: Annotated[Path | None, EMPTY_IS_UNSET] = None
+    """The certificate chain that ``port`` shows, as PEM; it speaks TLS alone then. ``metrics_port`` never does."""
+    tls_key: Annotated[Path | None, EMPTY_IS_UNSET] = None
+    """Its private key; unset: in the same file."""
+    tls_client_ca: Annotated[Path | None, EMPTY_IS_UNSET] = None
+    """Authorities; every client of ``port`` must show a certificate of one of them."""
+    connect_ca: Annotated[Path | None, EMPTY_IS_UNSET] = None
+    """Authorities trusted beside the system's where this process connects to another part."""
+    connect_cert: Annotated[Path | None, EMPTY_IS_UNSET] = None
+    """The certificate chain that it shows there when it is asked for one."""
+    connect_key: Annotated[Path | None, EMPTY_IS_UNSET] = None
     log_level: Literal["debug", "info", "warning", "error"] = "info"
 
     @model_validator(mode="after")
     def _ports(self) -> Self:
         if self.metrics_port == self.port:
             raise ValueError("MEMLOOP_METRICS_PORT must differ from MEMLOOP_PORT")
+        return self
+
+    @model_validator(mode="after")
+    def _whole_certificates(self) -> Self:
+        if self.tls_cert is None and (self.tls_key or self.tls_client_ca):
+            raise ValueError("MEMLOOP_TLS_KEY and MEMLOOP_TLS_CLIENT_CA need MEMLOOP_TLS_CERT")
+        if self.connect_cert is None and self.connect_key:
+            raise ValueError("MEMLOOP_CONNECT_KEY needs MEMLOOP_CONNECT_CERT")
         return self

@@ -53,6 +53,7 @@ from gateway.webhooks import routes as webhook_secrets
 from gateway.webhooks.webhooks import open_webhooks
 from memloop_service import (
     RequestTimes,
+    connects_by,
     create_app,
     is_parent_of,
     new_registry,
@@ -174,7 +175,7 @@ async def opened(
     Raises ProfileError as ``open_backend`` does, KeyFileError on bad keys.
     """
     async with (
-        redis_of(settings) as redis,
+        redis_of(settings, tls=connects_by(settings)) as redis,
         open_backend(config, settings, metrics) as backend,
         open_memory(settings, redis, metrics=metrics, also_erases=(open_erasure(settings, redis),)) as memory,
     ):

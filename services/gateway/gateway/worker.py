@@ -42,7 +42,7 @@ from gateway.webhooks.handler import DeliveryHandler
 from gateway.webhooks.webhooks import open_webhooks
 from memloop.wire.errors import DependencyError
 from memloop.wire.memory import Namespace
-from memloop_service import Check, create_app, ended, new_registry, run, start_tracing, watch_disk
+from memloop_service import Check, connects_by, create_app, ended, new_registry, run, start_tracing, watch_disk
 from memloop_service.http.admission import Admission, Capacity
 from memloop_service.redis_link import redis_errors, redis_of
 from memloop_service.redis_room import redis_state
@@ -85,7 +85,7 @@ async def open_work(config: ModelsConfig, settings: WorkerSettings, metrics: Met
     Raises ProfileError as ``open_backend`` does.
     """
     async with (
-        redis_of(settings) as redis,
+        redis_of(settings, tls=connects_by(settings)) as redis,
         open_backend(config, settings, metrics) as backend,
         open_memory(settings, redis, metrics=metrics) as memory,
     ):

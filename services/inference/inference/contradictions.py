@@ -16,6 +16,7 @@ def contradictions(settings: LauncherSettings, plan: EnginePlan) -> list[str]:
     """Return one sentence per contradiction: the setting and, where there is one, the way out."""
     return [
         *_about_place(settings, plan),
+        *_about_tls(settings, plan),
         *_about_memory(settings, plan),
         *_about_scale(plan),
         *_about_speculation(settings, plan),
@@ -38,6 +39,16 @@ def _about_place(settings: LauncherSettings, plan: EnginePlan) -> list[str]:
     if plan.revision and plan.local:
         reasons.append("MEMLOOP_SERVE_REVISION chooses among versions on a hub, but the model is a folder")
     return reasons + [reason for host in (settings.host, plan.host) if (reason := _open_listen(host, plan))]
+
+
+def _about_tls(settings: LauncherSettings, plan: EnginePlan) -> list[str]:
+    reasons: list[str] = []
+    if plan.tls_cert and plan.engine == "sglang":
+        reasons.append("MEMLOOP_TLS_CERT: the launcher gives SGLang no TLS: end TLS before it, or serve by vLLM")
+    names = ("tls_cert", "tls_key", "tls_client_ca", "connect_ca", "connect_cert", "connect_key")
+    files: dict[str, Path | None] = {name: getattr(settings, name) for name in names}
+    absent = {name: file for name, file in files.items() if file is not None and not file.is_file()}
+    return reasons + [f"MEMLOOP_{name.upper()}: there is no file {file}" for name, file in absent.items()]
 
 
 def _open_listen(host: str, plan: EnginePlan) -> str | None:

@@ -3,6 +3,7 @@
 import asyncio
 import contextlib
 import logging
+import ssl
 import time
 from pathlib import Path
 from typing import Literal, TypeAlias
@@ -34,7 +35,14 @@ log = logging.getLogger(__name__)
 class Lifecycle:
     """Brings one engine from its start to readiness and then watches its gauges."""
 
-    def __init__(self, plan: EnginePlan, client: EngineClient, metrics: LauncherMetrics) -> None:
+    def __init__(
+        self,
+        plan: EnginePlan,
+        client: EngineClient,
+        metrics: LauncherMetrics,
+        *,
+        tls: ssl.SSLContext | None = None,
+    ) -> None:
         self.plan = plan
         self.profile_files = files_of(plan)
         self.profile = profile_from_files(self.profile_files)
@@ -43,6 +51,7 @@ class Lifecycle:
         self.window_tokens = plan.max_model_len
         self._client = client
         self._metrics = metrics
+        self._tls = tls or True
 
     async def run(self, process: Lives, *, start_timeout_s: float, stuck_after_s: float) -> None:
         """Wait, warm up, then watch until cancelled.
@@ -95,7 +104,7 @@ class Lifecycle:
     def url_for(self, hostname: str | None) -> str:
         """Return the engine's address for a client that reached the launcher as ``hostname``."""
         if self.plan.listens_openly and hostname:
-            return f"http://{hostname}:{self.plan.port}"
+            return f"{self.plan.scheme}://{hostname}:{self.plan.port}"
         return self.plan.url
 
     async def _watch(self, stuck_after_s: float) -> None:
@@ -118,7 +127,7 @@ class Lifecycle:
     async def _load(self, session: aiohttp.ClientSession) -> EngineLoad | None:
         """Read the engine's gauges and copy them to the launcher's metrics; None if the engine does not answer."""
         try:
-            async with session.get(f"{self.plan.url}/metrics") as response:
+            async with session.get(f"{self.plan.url}/metrics", ssl=self._tls) as response:
                 load = engine_load(await response.text())
         except (aiohttp.ClientError, TimeoutError, ValueError):
             return None

@@ -37,7 +37,7 @@ from inference.settings import LauncherSettings, SettingsRefused, read_settings
 from inference.stuck import EngineStuck
 from memloop.clients import EngineClient
 from memloop.wire.errors import DependencyError
-from memloop_service import configure_logging, create_app, metrics_served, new_registry
+from memloop_service import configure_logging, connects_by, create_app, metrics_served, new_registry, served_by
 
 _LAST_LINES = 30
 _SIGKILLED = 128 + signal.SIGKILL
@@ -95,8 +95,9 @@ def compose() -> Launch:
     fetch_prompts(settings, card)
     plan = plan_engine(settings, cards, Machine.look())
     registry = new_registry()
-    client = EngineClient(f"{plan.url}/v1", model=plan.served_name, api_key=plan.api_key)
-    lifecycle = Lifecycle(plan, client, LauncherMetrics(registry))
+    tls = connects_by(settings, any_name=True)  # the engine is reached over loopback
+    client = EngineClient(f"{plan.url}/v1", model=plan.served_name, api_key=plan.api_key, tls=tls)
+    lifecycle = Lifecycle(plan, client, LauncherMetrics(registry), tls=tls)
     app = create_app(
         "inference",
         settings=settings,
@@ -104,8 +105,15 @@ def compose() -> Launch:
         readiness={"engine": lifecycle.check},
         registry=registry,
     )
+    shown = served_by(settings)
     config = uvicorn.Config(
-        app, host=settings.host, port=settings.port, log_config=None, access_log=False, server_header=False
+        app,
+        host=settings.host,
+        port=settings.port,
+        log_config=None,
+        access_log=False,
+        server_header=False,
+        ssl_context_factory=(lambda config, default: shown) if shown is not None else None,
     )
     warnings = prompt_warnings(card, lifecycle.profile)
     return Launch(settings, lifecycle, BUILDERS[plan.engine](plan), app, _Server(config), client, warnings)

@@ -64,11 +64,18 @@ def plan_engine(settings: LauncherSettings, cards: Mapping[str, ModelCard], mach
         seed=settings.serve_seed,
         trust_remote_code=settings.serve_trust_remote_code,
         extra_args=extra_arguments(settings.serve_extra_args),
+        tls_cert=_path(settings.tls_cert),
+        tls_key=_path(settings.tls_key),
+        tls_client_ca=_path(settings.tls_client_ca),
     )
     reasons = contradictions(settings, plan)
     if reasons:
         raise SettingsRefused("; ".join(reasons))
     return plan
+
+
+def _path(file: Path | None) -> str | None:
+    return str(file) if file is not None else None
 
 
 def card_of(settings: LauncherSettings, cards: Mapping[str, ModelCard]) -> ModelCard:

@@ -3,6 +3,7 @@
 import asyncio
 import contextlib
 import logging
+import ssl
 from collections.abc import AsyncGenerator, Callable
 from dataclasses import dataclass
 from datetime import timedelta
@@ -15,6 +16,7 @@ from memloop.wire.errors import MemloopError
 from memloop_service import (
     ERRORS,
     RequestTimes,
+    connects_by,
     create_app,
     is_parent_of,
     new_registry,
@@ -269,28 +271,29 @@ async def _sweep(items: Items, opened: asyncio.Event, every_s: float) -> None:
 
 def adapters_of(settings: Settings, metrics: Metrics) -> Adapters:
     """The real adapters that the settings name; nothing is opened yet."""
+    tls = connects_by(settings)
     return Adapters(
-        vectors=_vectors(settings, metrics),
-        embedder=embedder_of(settings, metrics, settings.embedding_model),
-        redis=connect(settings.redis_url, ack_copies=settings.redis_ack_copies),
-        embedder_for=lambda model: embedder_of(settings, metrics, model),
-        reranker=reranker_of(settings),
+        vectors=_vectors(settings, metrics, tls),
+        embedder=embedder_of(settings, metrics, settings.embedding_model, tls=tls),
+        redis=connect(settings.redis_url, ack_copies=settings.redis_ack_copies, tls=tls),
+        embedder_for=lambda model: embedder_of(settings, metrics, model, tls=tls),
+        reranker=reranker_of(settings, tls=tls),
     )
 
 
-def _vectors(settings: Settings, metrics: Metrics) -> LiveCollection:
+def _vectors(settings: Settings, metrics: Metrics, tls: ssl.SSLContext | None) -> LiveCollection:
     if settings.qdrant_url is None:
         return QdrantEdge(settings.data_dir, flush_s=settings.edge_flush_s, flushing=metrics.flushing)
     try:
-        from memory_store.vectors.server_at import Address, server_at
+        from memory_store.vectors.server_at import Address, Pems, server_at
         from memory_store.vectors.server_setup import ShardConfig
     except ModuleNotFoundError as error:
         raise SystemExit(f"QDRANT_URL needs {error.name}: pip install 'memloop-store[qdrant]'") from error
 
     sharding = ShardConfig(settings.qdrant_shards, settings.qdrant_replicas, settings.qdrant_write_consistency)
-    return server_at(
-        Address(settings.qdrant_urls, secret_of(settings.qdrant_api_key), settings.qdrant_grpc_port), sharding
-    )
+    pems = Pems(settings.connect_ca, settings.connect_cert, settings.connect_key)
+    address = Address(settings.qdrant_urls, secret_of(settings.qdrant_api_key), settings.qdrant_grpc_port, tls, pems)
+    return server_at(address, sharding)
 
 
 def main() -> None:

@@ -1,5 +1,6 @@
 """Calls an engine: an endpoint with a dialect of OpenAI's chat completions (:mod:`memloop.clients.dialects`)."""
 
+import ssl
 from collections.abc import Mapping
 from contextlib import AbstractAsyncContextManager
 from typing import cast
@@ -49,6 +50,7 @@ class EngineClient(HttpClient):
         timeouts: Timeouts = _TIMEOUTS,
         dialect: DialectName = "auto",
         balancing: Balancing | None = None,
+        tls: ssl.SSLContext | None = None,
     ) -> None:
         known = endpoint_at(base_url, dialect)
         kind = known or ANY
@@ -61,6 +63,7 @@ class EngineClient(HttpClient):
                 timeouts=timeouts,
                 proxy_of=proxy_for,
                 balancing=None if kind.at(URL(base_url).host or "") else balancing,
+                tls=tls,
             )
         )
         self._model = model

@@ -1,6 +1,7 @@
 """Sends requests to one peer: a base URL, kept connections, explicit timeouts, and a typed error for every failure."""
 
 import asyncio
+import ssl
 from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from typing import Final, Self, TypeAlias
@@ -83,7 +84,8 @@ class RawResponse:
 class Http:
     """Sends requests to one peer. ``base_url`` may hold a query, which every request repeats, and a user's name.
 
-    With ``balancing`` the peer may have replicas, among which each request gets one.
+    With ``balancing`` the peer may have replicas, among which each request gets one. ``tls`` is the context for
+    ``https``; None: one that trusts the system's authorities.
     """
 
     def __init__(
@@ -96,11 +98,12 @@ class Http:
         timeouts: Timeouts,
         proxy_of: ProxyOf = direct,
         balancing: Balancing | None = None,
+        tls: ssl.SSLContext | None = None,
     ) -> None:
         self._peer = peer
         self._error_of = error_of
         self._total_s = timeouts.total_s
-        shared, base = Peer(peer, headers, timeouts), URL(base_url)
+        shared, base = Peer(peer, headers, timeouts, tls), URL(base_url)
         self._origin = Origin(base, shared, proxy=proxy_of(base))
         self._balancer = balancer_of(base, shared, balancing, proxy_of=proxy_of) if balancing else None
 

@@ -1,5 +1,6 @@
 """Calls the inference launcher for the served model, its prompt profile and its tokenizer."""
 
+import ssl
 from collections.abc import Mapping
 
 from pydantic import Field, ValidationError
@@ -41,8 +42,11 @@ class InferenceClient(HttpClient):
         base_url: str,
         *,
         timeouts: Timeouts = _TIMEOUTS,
+        tls: ssl.SSLContext | None = None,
     ) -> None:
-        super().__init__(Http(base_url, peer="inference launcher", error_of=_error, headers={}, timeouts=timeouts))
+        super().__init__(
+            Http(base_url, peer="inference launcher", error_of=_error, headers={}, timeouts=timeouts, tls=tls)
+        )
 
     async def profile(self) -> Profile:
         """Return the served model's prompt profile. Raises ProfileError when its files are not a profile."""

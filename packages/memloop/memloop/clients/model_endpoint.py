@@ -6,6 +6,7 @@ Jina, vLLM and others share.
 
 import asyncio
 import math
+import ssl
 from collections.abc import Mapping, Sequence
 from typing import Final, TypeVar
 
@@ -58,12 +59,21 @@ class _ModelClient(HttpClient):
     ``http://`` one.
     """
 
-    def __init__(self, base_url: str, *, peer: str, model: str, api_key: str | None, timeouts: Timeouts) -> None:
+    def __init__(
+        self,
+        base_url: str,
+        *,
+        peer: str,
+        model: str,
+        api_key: str | None,
+        timeouts: Timeouts,
+        tls: ssl.SSLContext | None,
+    ) -> None:
         kind = endpoint_at(base_url) or ANY
         headers = kind.headers(api_key)
         url = kind.base_url(base_url)
         super().__init__(
-            Http(url, peer=peer, error_of=self._error, headers=headers, timeouts=timeouts, proxy_of=proxy_for)
+            Http(url, peer=peer, error_of=self._error, headers=headers, timeouts=timeouts, proxy_of=proxy_for, tls=tls)
         )
         self._peer = peer
         self._model = model
@@ -102,9 +112,16 @@ class EmbeddingsClient(_ModelClient):
     """An OpenAI-compatible ``/embeddings`` route. ``dimensions`` asks for shorter vectors, where the model can."""
 
     def __init__(
-        self, base_url: str, *, model: str, api_key: str | None, timeouts: Timeouts, dimensions: int | None = None
+        self,
+        base_url: str,
+        *,
+        model: str,
+        api_key: str | None,
+        timeouts: Timeouts,
+        dimensions: int | None = None,
+        tls: ssl.SSLContext | None = None,
     ) -> None:
-        super().__init__(base_url, peer="embedding endpoint", model=model, api_key=api_key, timeouts=timeouts)
+        super().__init__(base_url, peer="embedding endpoint", model=model, api_key=api_key, timeouts=timeouts, tls=tls)
         self._more: dict[str, JsonValue] = {} if dimensions is None else {"dimensions": dimensions}
 
     async def vectors(self, texts: Sequence[str], *, within_s: float) -> list[tuple[float, ...]]:
@@ -123,8 +140,10 @@ class EmbeddingsClient(_ModelClient):
 class RerankClient(_ModelClient):
     """A ``/rerank`` route in the form of Cohere, Jina and vLLM."""
 
-    def __init__(self, base_url: str, *, model: str, api_key: str | None, timeouts: Timeouts) -> None:
-        super().__init__(base_url, peer="reranking endpoint", model=model, api_key=api_key, timeouts=timeouts)
+    def __init__(
+        self, base_url: str, *, model: str, api_key: str | None, timeouts: Timeouts, tls: ssl.SSLContext | None = None
+    ) -> None:
+        super().__init__(base_url, peer="reranking endpoint", model=model, api_key=api_key, timeouts=timeouts, tls=tls)
 
     async def scores(self, question: str, texts: Sequence[str], *, within_s: float) -> dict[int, float]:
         """Return the scores of the texts by their place; the endpoint may leave out some.

@@ -1,6 +1,7 @@
 """Sends requests to one server: a base URL, at an address of its own if given, with its kept connections."""
 
 import base64
+import ssl
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
@@ -42,11 +43,15 @@ class Request:
 
 @dataclass(frozen=True, slots=True)
 class Peer:
-    """What all replicas of a server have in common: its name in errors, our headers, and time limits."""
+    """What all replicas of a server have in common: its name in errors, our headers, time limits, and TLS.
+
+    ``tls`` is the context for ``https`` URLs; None: one that trusts the system's authorities.
+    """
 
     name: str
     headers: Mapping[str, str]
     timeouts: Timeouts
+    tls: ssl.SSLContext | None = None
 
 
 class Origin:
@@ -64,6 +69,7 @@ class Origin:
             read_s=peer.timeouts.read_s,
             proxy=proxy,
             address=address,
+            tls=peer.tls,
         )
         self._pool = Pool(dialer, age_s=peer.timeouts.connection_age_s)
         to_proxy = proxy if base.scheme == "http" else None

@@ -1,5 +1,6 @@
 """Calls the memory store's HTTP API, one method per route."""
 
+import ssl
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import TypeVar, cast
@@ -83,6 +84,7 @@ class StoreClient(HttpClient):
         key: str | None = None,
         timeouts: Timeouts = _TIMEOUTS,
         balancing: Balancing | None = None,
+        tls: ssl.SSLContext | None = None,
     ) -> None:
         super().__init__(
             Http(
@@ -92,6 +94,7 @@ class StoreClient(HttpClient):
                 headers={"Authorization": f"Bearer {key}"} if key else {},
                 timeouts=timeouts,
                 balancing=balancing,
+                tls=tls,
             )
         )
 

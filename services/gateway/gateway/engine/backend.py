@@ -1,6 +1,7 @@
 """Opens the engines of every model and bundles them into one value."""
 
 import asyncio
+import ssl
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field, replace
@@ -20,6 +21,7 @@ from gateway.settings import GatewaySettings
 from memloop.clients import Balancing, EngineClient, InferenceClient, Timeouts
 from memloop.profiles import ProfileError
 from memloop.wire.errors import DependencyError
+from memloop_service import connects_by
 from memloop_service.chores import alongside
 from memloop_service.http import Pace
 
@@ -50,8 +52,9 @@ async def open_backend(config: ModelsConfig, settings: GatewaySettings, metrics:
     """
     metrics.expect_models([spec.id or "" for spec in config.specs] if config.roles else [""])
     models = Models(config.specs, config.roles, wait_s=settings.startup_wait_s, on_absent=metrics.count_absent)
+    tls = connects_by(settings)
     async with AsyncExitStack() as stack:
-        late = [await _opening(spec, settings, stack) for spec in config.specs]
+        late = [await _opening(spec, settings, stack, tls) for spec in config.specs]
         late = await _first_arrivals(late, models, metrics)
         await stack.enter_async_context(alongside(_later_arrivals(late, models, metrics)))
         yield Backend(models, metrics, settings.heartbeat_s)
@@ -83,12 +86,15 @@ class _Opening:
         return replace(model, engines=Engines(self.guards, model=model.engine_model, on_fallback=counted))
 
 
-async def _opening(spec: ModelSpec, settings: GatewaySettings, stack: AsyncExitStack) -> _Opening:
-    inference = await stack.enter_async_context(InferenceClient(spec.inference_url)) if spec.inference_url else None
+async def _opening(
+    spec: ModelSpec, settings: GatewaySettings, stack: AsyncExitStack, tls: ssl.SSLContext | None
+) -> _Opening:
+    launcher = InferenceClient(spec.inference_url, tls=tls) if spec.inference_url else None
+    inference = await stack.enter_async_context(launcher) if launcher is not None else None
     guards: list[EngineGuard] = []
     for place, url in enumerate(spec.engine_urls):
         balancing = balancing_of(spec, url, also=spec.replica_urls if place == 0 else (), settings=settings)
-        client = await stack.enter_async_context(_engine(settings, spec, url, balancing))
+        client = await stack.enter_async_context(_engine(settings, spec, url, balancing, tls))
         guards.append(
             EngineGuard(client, failures=settings.engine_breaker_failures, open_s=settings.engine_breaker_open_s)
         )
@@ -141,7 +147,9 @@ async def _arrival(opening: _Opening, models: Models, metrics: Metrics) -> Depen
     return None
 
 
-def _engine(settings: GatewaySettings, spec: ModelSpec, url: str, balancing: Balancing) -> EngineClient:
+def _engine(
+    settings: GatewaySettings, spec: ModelSpec, url: str, balancing: Balancing, tls: ssl.SSLContext | None
+) -> EngineClient:
     return EngineClient(
         url,
         model="",
@@ -153,6 +161,7 @@ def _engine(settings: GatewaySettings, spec: ModelSpec, url: str, balancing: Bal
         ),
         dialect=spec.dialect,
         balancing=balancing,
+        tls=tls,
     )
 
 

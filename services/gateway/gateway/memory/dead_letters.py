@@ -21,6 +21,7 @@ from gateway.settings import WorkerSettings
 from memloop.wire.errors import MemloopError
 from memloop_service.redis_link import redis_errors, redis_of
 from memloop_service.redis_scripts import entry_list
+from memloop_service.tls import connects_by
 
 _PAGE = 100
 
@@ -90,7 +91,8 @@ async def run(command: str, ids: Sequence[str], letters: DeadLetters) -> int:
 
 
 async def _main(arguments: argparse.Namespace) -> int:
-    async with redis_of(WorkerSettings()) as redis:
+    settings = WorkerSettings()
+    async with redis_of(settings, tls=connects_by(settings)) as redis:
         letters = DeadLetters(redis)
         everything = getattr(arguments, "all", False)
         ids = [letter.job_id async for letter in letters.all()] if everything else getattr(arguments, "id", [])

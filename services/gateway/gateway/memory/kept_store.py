@@ -1,6 +1,7 @@
 """The memory store behind the policies: every write is redacted before it leaves the process."""
 
 import asyncio
+import ssl
 from datetime import UTC, datetime
 from functools import partial
 
@@ -87,8 +88,16 @@ def _sorted(draft: MemoryDraft, policy: EffectivePolicy, asked: tuple[str, ...])
 class KeptStore(StoreClient):
     """A client of the store that redacts as the keeper's policies ask. It raises Unavailable without them."""
 
-    def __init__(self, base_url: str, *, key: str | None, balancing: Balancing, keeper: Keeper) -> None:
-        super().__init__(base_url, key=key, balancing=balancing)
+    def __init__(
+        self,
+        base_url: str,
+        *,
+        key: str | None,
+        balancing: Balancing,
+        keeper: Keeper,
+        tls: ssl.SSLContext | None = None,
+    ) -> None:
+        super().__init__(base_url, key=key, balancing=balancing, tls=tls)
         self._keeper = keeper
 
     async def add(self, request: StoreAdd) -> StoreAddResult:

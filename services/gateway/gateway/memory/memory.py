@@ -20,6 +20,7 @@ from gateway.settings import GatewaySettings, secret_of
 from gateway.traces import TraceKeeper, open_traces
 from memloop.clients import Balancing, StoreClient
 from memloop.wire.memory import Namespace
+from memloop_service import connects_by
 
 Erases: TypeAlias = Callable[[Namespace], Awaitable[object]]
 """Deletes what a slice holds of a namespace."""
@@ -50,7 +51,8 @@ async def open_memory(
     first, *also = settings.stores
     keeper = keeper_of(settings, redis, metrics)
     balancing = Balancing(also=tuple(also), ready_path="readyz")
-    async with KeptStore(first, key=secret_of(settings.store_key), balancing=balancing, keeper=keeper) as store:
+    tls, key = connects_by(settings), secret_of(settings.store_key)
+    async with KeptStore(first, key=key, balancing=balancing, keeper=keeper, tls=tls) as store:
         metrics.replicas.watch("memory-store", store.loads)
         yield Memory(
             store=store,

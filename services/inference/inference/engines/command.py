@@ -100,6 +100,9 @@ class EnginePlan:
     seed: int = 0
     trust_remote_code: bool = False
     strict_tools: bool = False
+    tls_cert: str | None = None
+    tls_key: str | None = None
+    tls_client_ca: str | None = None
     extra_args: tuple[str, ...] = ()
 
     @property
@@ -111,7 +114,12 @@ class EnginePlan:
     def url(self) -> str:
         """Return the engine's address for the launcher, without ``/v1``."""
         host = "127.0.0.1" if self.listens_openly else self.host
-        return f"http://{f'[{host}]' if ':' in host else host}:{self.port}"
+        return f"{self.scheme}://{f'[{host}]' if ':' in host else host}:{self.port}"
+
+    @property
+    def scheme(self) -> str:
+        """Return ``https`` for an engine with a certificate."""
+        return "http" if self.tls_cert is None else "https"
 
 
 def option(name: str, value: object | None) -> Flags:

@@ -7,12 +7,14 @@ list shows it. ``--tool-strict-level parameter`` holds a tool call's arguments t
 """
 
 import json
+import ssl
 from dataclasses import replace
 
 from inference.engines.command import Command, EnginePlan, Flags, PromptLookup, option, quiet_environment, switch
 
 _MODULE = ("-m", "vllm.entrypoints.openai.api_server")
 _CPU_KV_CACHE_BYTES = 1 << 30
+_REQUIRED = int(ssl.CERT_REQUIRED)
 
 
 def vllm_command(plan: EnginePlan) -> Command:
@@ -55,6 +57,18 @@ def _listen(plan: EnginePlan) -> Flags:
         *option("--host", plan.host),
         *option("--port", plan.port),
         "--disable-uvicorn-access-log",
+        *_tls(plan),
+    )
+
+
+def _tls(plan: EnginePlan) -> Flags:
+    """Return the options of TLS; renewed files are read again."""
+    if plan.tls_cert is None:
+        return ()
+    return (
+        *("--ssl-certfile", plan.tls_cert, "--ssl-keyfile", plan.tls_key or plan.tls_cert, "--enable-ssl-refresh"),
+        *option("--ssl-ca-certs", plan.tls_client_ca),
+        *option("--ssl-cert-reqs", _REQUIRED if plan.tls_client_ca else None),
     )
 
 

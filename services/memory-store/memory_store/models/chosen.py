@@ -1,5 +1,6 @@
 """The embedding and the reranking model that the settings name: in this process, or behind an endpoint."""
 
+import ssl
 from typing import Final
 
 from pydantic import SecretStr
@@ -21,10 +22,12 @@ _FAILURES: Final = 5
 _OPEN_S: Final = 5.0
 
 
-def embedder_of(settings: Settings, metrics: Metrics, model: str) -> EmbeddingModel:
+def embedder_of(
+    settings: Settings, metrics: Metrics, model: str, *, tls: ssl.SSLContext | None = None
+) -> EmbeddingModel:
     """Return a model of that name, which is not started. Raises ``Unprocessable`` if its endpoint is not set."""
     if model.startswith(ENDPOINT):
-        return _remote_embedder(settings, metrics, model.removeprefix(ENDPOINT))
+        return _remote_embedder(settings, metrics, model.removeprefix(ENDPOINT), tls)
 
     return BatchingEmbedder(
         lambda: encoder_of(settings, model),
@@ -46,7 +49,7 @@ def encoder_of(settings: Settings, model: str) -> Encoder:
     return SentenceEncoder(model, threads=threads, batch=batch, precision=settings.embedding_precision)
 
 
-def _remote_embedder(settings: Settings, metrics: Metrics, model: str) -> EmbeddingModel:
+def _remote_embedder(settings: Settings, metrics: Metrics, model: str, tls: ssl.SSLContext | None) -> EmbeddingModel:
     if settings.embedding_url is None:
         raise Unprocessable(f"{ENDPOINT}{model} needs MEMLOOP_EMBEDDING_URL", param="model", code="no_embedding_url")
     dimension = settings.embedding_dimension
@@ -56,6 +59,7 @@ def _remote_embedder(settings: Settings, metrics: Metrics, model: str) -> Embedd
         api_key=secret_of(settings.embedding_api_key),
         timeouts=_within(settings.embedding_timeout_s),
         dimensions=dimension if settings.embedding_shorten else None,
+        tls=tls,
     )
     limits = EndpointLimits(
         timeout_s=settings.embedding_timeout_s,
@@ -67,12 +71,12 @@ def _remote_embedder(settings: Settings, metrics: Metrics, model: str) -> Embedd
     return EndpointEmbedder(client, _breaker("embedding endpoint"), metrics=metrics, dimension=dimension, limits=limits)
 
 
-def reranker_of(settings: Settings) -> Reranker | None:
+def reranker_of(settings: Settings, *, tls: ssl.SSLContext | None = None) -> Reranker | None:
     """Return the reranker, which is not started; None without a model."""
     model = settings.rerank_model
     if model is None:
         return None
-    scorer = _remote_scorer(settings, model) if model.startswith(ENDPOINT) else _local_scorer(model)
+    scorer = _remote_scorer(settings, model, tls) if model.startswith(ENDPOINT) else _local_scorer(model)
     return Reranker(scorer, depth=settings.rerank_candidates, budget_s=settings.rerank_timeout_s)
 
 
@@ -80,12 +84,13 @@ def _local_scorer(model: str) -> Scorer:
     return ThreadScorer(lambda: CrossEncoderScorer(model))
 
 
-def _remote_scorer(settings: Settings, model: str) -> Scorer:
+def _remote_scorer(settings: Settings, model: str, tls: ssl.SSLContext | None) -> Scorer:
     client = RerankClient(
         settings.rerank_url or "",
         model=model.removeprefix(ENDPOINT),
         api_key=secret_of(settings.rerank_api_key),
         timeouts=_within(settings.rerank_timeout_s),
+        tls=tls,
     )
     return EndpointScorer(client, _breaker("reranking endpoint"))
 

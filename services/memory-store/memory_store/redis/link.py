@@ -1,5 +1,6 @@
 """The store's connection to Redis, typed."""
 
+import ssl
 from typing import TypeAlias
 
 from redis.asyncio import Redis
@@ -11,7 +12,7 @@ _CONNECT_TIMEOUT_S = 2.0
 _READ_TIMEOUT_S = 5.0
 
 
-def connect(url: str, *, ack_copies: int = 0) -> RedisLink:
+def connect(url: str, *, ack_copies: int = 0, tls: ssl.SSLContext | None = None) -> RedisLink:
     """A lazy client whose replies are text: nothing is sent before the first command."""
     return redis_link.connect(
         url,
@@ -19,4 +20,5 @@ def connect(url: str, *, ack_copies: int = 0) -> RedisLink:
         read_timeout_s=_READ_TIMEOUT_S,
         decode=True,
         ack_copies=ack_copies,
+        tls=tls,
     )

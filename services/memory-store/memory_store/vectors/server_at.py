@@ -1,7 +1,10 @@
 """Makes the adapter of a Qdrant server. Only a store with such a server imports its client, which is large."""
 
+import ssl
 from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
 
 from qdrant_client import AsyncQdrantClient
 
@@ -14,12 +17,35 @@ _TIMEOUT_S = 10
 
 
 @dataclass(frozen=True, slots=True)
+class Pems:
+    """PEM files: authorities, in the place of gRPC's own, and the certificate that is shown, with its key."""
+
+    authorities: Path | None = None
+    chain: Path | None = None
+    key: Path | None = None
+
+    def for_grpc(self) -> dict[str, Any] | None:
+        """The channel's options; None where there is no file."""
+        given = {
+            "root_certificates": self.authorities,
+            "certificate_chain": self.chain,
+            "private_key": self.key or self.chain,
+        }
+        return {name: file.read_bytes() for name, file in given.items() if file is not None} or None
+
+
+@dataclass(frozen=True, slots=True)
 class Address:
-    """The nodes of a server, its key, and the port of gRPC; None: everything goes over REST."""
+    """The nodes of a server, its key, and the port of gRPC; None: everything goes over REST.
+
+    ``tls`` is the context of ``https`` addresses; None: one that trusts the system's authorities. gRPC reads ``pems``.
+    """
 
     urls: Sequence[str]
     api_key: str | None
     grpc_port: int | None
+    tls: ssl.SSLContext | None = None
+    pems: Pems = Pems()
 
 
 def server_at(address: Address, sharding: ShardConfig) -> QdrantServer:
@@ -31,7 +57,9 @@ def server_at(address: Address, sharding: ShardConfig) -> QdrantServer:
 def _client(address: Address, grpc_port: int | None = None) -> AsyncQdrantClient:
     return AsyncQdrantClient(
         url=address.urls[0],
-        transport=AnyNode(address.urls) if len(address.urls) > 1 else None,
+        transport=AnyNode(address.urls, tls=address.tls) if len(address.urls) > 1 else None,
+        verify=address.tls if address.tls is not None else True,
+        grpc_options=address.pems.for_grpc() if grpc_port is not None else None,
         grpc_port=grpc_port or 0,
         prefer_grpc=grpc_port is not None,
         api_key=address.api_key,

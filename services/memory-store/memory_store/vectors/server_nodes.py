@@ -1,6 +1,7 @@
 """Sends requests to whichever node of a Qdrant cluster can be reached."""
 
 import contextlib
+import ssl
 from collections import deque
 from collections.abc import Sequence
 
@@ -13,9 +14,9 @@ class AnyNode(httpx.AsyncBaseTransport):
     A request that was sent is not repeated: the node may have carried it out. The nodes' addresses have one path.
     """
 
-    def __init__(self, urls: Sequence[str]) -> None:
+    def __init__(self, urls: Sequence[str], *, tls: ssl.SSLContext | None = None) -> None:
         self._nodes = deque(httpx.URL(url) for url in urls)
-        self._http = httpx.AsyncHTTPTransport()
+        self._http = httpx.AsyncHTTPTransport(verify=tls if tls is not None else True)
 
     async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
         """Send the request. Raises what the last node's connection raises when none takes it."""

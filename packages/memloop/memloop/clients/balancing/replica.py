@@ -53,7 +53,7 @@ class Replica:
         at = place.url if rules.ready_port is None else place.url.with_port(rules.ready_port)
         self._examine_s = rules.examine_s
         limits = Timeouts(connect_s=rules.examine_s, read_s=rules.examine_s)
-        self._readiness = Origin(at, Peer(peer.name, {}, limits), proxy=place.proxy, address=place.address)
+        self._readiness = Origin(at, Peer(peer.name, {}, limits, peer.tls), proxy=place.proxy, address=place.address)
         self._look = Request("GET", rules.ready_path, None, None, {}, beside=True)
         self._silences = _MOST_SILENCES - 1  # at first, no answer is enough
 

@@ -5,5 +5,17 @@ from memloop.clients.http1.connection import Connection
 from memloop.clients.http1.dialer import Dialer
 from memloop.clients.http1.pool import Pool
 from memloop.clients.http1.proxy import Proxy, proxy_for
+from memloop.clients.http1.tls import Certificate, RenewedContext, client_context, server_context
 
-__all__ = ["Answer", "Connection", "Dialer", "Pool", "Proxy", "proxy_for"]
+__all__ = [
+    "Answer",
+    "Certificate",
+    "Connection",
+    "Dialer",
+    "Pool",
+    "Proxy",
+    "RenewedContext",
+    "client_context",
+    "proxy_for",
+    "server_context",
+]

@@ -22,7 +22,8 @@ _SUCCESS = range(200, 300)
 class Dialer:
     """Opens connections. ``connect_s`` bounds the whole attempt, including the proxy's answer and TLS.
 
-    ``address`` is an IP address of the URL's host; None connects by name.
+    ``address`` is an IP address of the URL's host; None connects by name. ``tls`` is the context for an ``https`` URL;
+    None: one that trusts the system's authorities.
     """
 
     def __init__(
@@ -34,6 +35,7 @@ class Dialer:
         read_s: float,
         proxy: Proxy | None,
         address: str | None = None,
+        tls: ssl.SSLContext | None = None,
     ) -> None:
         self._url = url
         self._peer = peer
@@ -41,7 +43,7 @@ class Dialer:
         self._read_s = read_s
         self._proxy = proxy
         self._address = address
-        self._tls: ssl.SSLContext | None = None
+        self._tls = tls
 
     async def open(self) -> Connection:
         """Open a connection. Raises Unreachable, ConnectRefused."""
