@@ -61,6 +61,21 @@ WRITTEN: dict[tuple[str, str], Schema] = {
         target=_object(("name",), name=_TEXT, creationPolicy={"enum": ["Owner", "Orphan", "Merge", "None"]}),
         dataFrom=_list(_object(("extract",), extract=_object(("key",), key=_TEXT))),
     ),
+    ("cert-manager.io/v1", "Certificate"): _object(
+        ("secretName", "issuerRef", "dnsNames"),
+        secretName=_TEXT,
+        issuerRef=_object(("name",), name=_TEXT, kind={"enum": ["Issuer", "ClusterIssuer"]}, group=_TEXT),
+        duration=_DURATION,
+        renewBefore=_DURATION,
+        dnsNames=_list({"type": "string", "pattern": r"^[a-z0-9.-]{1,253}$"}),
+        usages=_list({"enum": ["digital signature", "key encipherment", "server auth", "client auth"]}),
+        privateKey=_object(
+            (),
+            algorithm={"enum": ["RSA", "ECDSA", "Ed25519"]},
+            size=_COUNT,
+            rotationPolicy={"enum": ["Never", "Always"]},
+        ),
+    ),
     ("ray.io/v1", "RayJob"): _object(
         ("entrypoint",),
         entrypoint=_TEXT,

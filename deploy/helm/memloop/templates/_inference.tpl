@@ -108,16 +108,16 @@ spec:
             - { name: engine, containerPort: 7803 }
             - { name: metrics, containerPort: 7809 }
           startupProbe:
-            httpGet: { path: /readyz, port: launcher }
+            httpGet: { path: /readyz, port: {{ include "memloop.probePort" (dict "root" .root "port" "launcher") }} }
             periodSeconds: 10
             timeoutSeconds: 4
             failureThreshold: {{ div (add .values.startTimeoutSeconds 300) 10 }}  # the weights, then the warm-up
           readinessProbe:
-            httpGet: { path: /readyz, port: launcher }
+            httpGet: { path: /readyz, port: {{ include "memloop.probePort" (dict "root" .root "port" "launcher") }} }
             periodSeconds: 5
             timeoutSeconds: 4
           livenessProbe:
-            httpGet: { path: /livez, port: launcher }
+            httpGet: { path: /livez, port: {{ include "memloop.probePort" (dict "root" .root "port" "launcher") }} }
             periodSeconds: 10
             timeoutSeconds: 5
             failureThreshold: 6

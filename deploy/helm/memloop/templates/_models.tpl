@@ -48,8 +48,8 @@
 {{- if $entry.inference -}}
 {{- $own := include "memloop.ownEngine" . | fromJson -}}
 {{- $host := include "memloop.podsHost" (dict "root" .root "component" (printf "inference-%s" $own.name)) -}}
-{{- $_ := set $table "engine_url" (printf "http://%s:7803/v1" $host) -}}
-{{- $_ := set $table "inference_url" (printf "http://%s:7802" $host) -}}
+{{- $_ := set $table "engine_url" (printf "%s://%s:7803/v1" (include "memloop.scheme" .root) $host) -}}
+{{- $_ := set $table "inference_url" (printf "%s://%s:7802" (include "memloop.scheme" .root) $host) -}}
 {{- $_ := set $table "api_key_env" "MEMLOOP_ENGINE_API_KEY" -}}
 {{- $_ := set $table "engine_model" ($entry.engineModel | default (include "memloop.servedName" $own)) -}}
 {{- else -}}

@@ -53,6 +53,7 @@ topologySpreadConstraints:
 {{- $config := dict -}}
 {{- $shared := dict "OTEL_EXPORTER_OTLP_ENDPOINT" $values.tracing.otlpEndpoint -}}
 {{- if $values.caBundle.configMap }}{{- $_ := set $shared "SSL_CERT_FILE" (include "memloop.caFile" .root) }}{{- end -}}
+{{- if $values.tls.enabled }}{{- $shared = merge $shared (dict "MEMLOOP_CONNECT_CA" "/etc/memloop/tls/ca.crt" "MEMLOOP_CONNECT_CERT" "/etc/memloop/tls/tls.crt" "MEMLOOP_CONNECT_KEY" "/etc/memloop/tls/tls.key") }}{{- end -}}
 {{- range $name, $value := merge (dict) .values.env .own $shared -}}
 {{- if ne (toString $value) "" }}{{- $_ := set $config $name (toString $value) }}{{- end -}}
 {{- end -}}
@@ -74,12 +75,14 @@ data: {{- toYaml .config | nindent 2 }}
 {{- with .Values.caBundle.configMap -}}
 - { name: ca, mountPath: /etc/memloop/ca, readOnly: true }
 {{- end }}
+{{ include "memloop.tlsMount" . }}
 {{- end }}
 
 {{- define "memloop.caVolume" -}}
 {{- with .Values.caBundle.configMap -}}
 - { name: ca, configMap: { name: {{ . | quote }} } }
 {{- end }}
+{{ include "memloop.tlsVolume" . }}
 {{- end }}
 
 {{- define "memloop.serviceAccount" -}}

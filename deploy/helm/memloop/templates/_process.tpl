@@ -1,7 +1,7 @@
 {{/*
 A stateless process of ours: settings, service account, Deployment.
 root, component, values, image, port, command, config; secretEnv: its variables from Secrets; envFrom; claim: for /data;
-models: the text of the models file; startup and grace, seconds: what its start and its end may take.
+models: the text of the models file; startup and grace, seconds: what its start and its end may take; probes: the port that they ask.
 */}}
 {{- define "memloop.process" -}}
 {{- $_ := set . "env" (printf "%s\n%s" (include "memloop.redisEnv" .root) .secretEnv) -}}
@@ -50,16 +50,16 @@ spec:
             - { name: metrics, containerPort: 7809 }
           {{- /* A pod becomes ready only with its dependencies, so that a rollout stops. Their later loss must not make every pod unready at once. */}}
           startupProbe:
-            httpGet: { path: /readyz, port: http }
+            httpGet: { path: /readyz, port: {{ .probes | default "http" }} }
             periodSeconds: 2
             timeoutSeconds: 4
             failureThreshold: {{ div (add .startup 60) 2 }}
           readinessProbe:
-            httpGet: { path: /livez, port: http }
+            httpGet: { path: /livez, port: {{ .probes | default "http" }} }
             periodSeconds: 5
             timeoutSeconds: 3
           livenessProbe:
-            httpGet: { path: /livez, port: http }
+            httpGet: { path: /livez, port: {{ .probes | default "http" }} }
             periodSeconds: 10
             timeoutSeconds: 5
             failureThreshold: 6

@@ -59,7 +59,7 @@ http://{{ include "memloop.name" (dict "root" . "component" "qdrant") }}:6333
 {{- range .Values.inference.models -}}
 {{- $model := include "memloop.model" (dict "root" $ "entry" .) | fromJson -}}
 {{- $_ := set $served (include "memloop.servedName" $model) $model.name -}}
-{{- $urls = append $urls (printf "http://%s:7803/v1" (include "memloop.podsHost" (dict "root" $ "component" (printf "inference-%s" $model.name)))) -}}
+{{- $urls = append $urls (printf "%s://%s:7803/v1" (include "memloop.scheme" $) (include "memloop.podsHost" (dict "root" $ "component" (printf "inference-%s" $model.name)))) -}}
 {{- end -}}
 {{- if gt (len $served) 1 }}{{ fail (printf "inference.models serve different models (%s): set engine.urls to a router for these models, or list them in models" (keys $served | sortAlpha | join ", ")) }}{{ end -}}
 {{- end -}}
@@ -85,7 +85,7 @@ http://{{ include "memloop.name" (dict "root" . "component" "qdrant") }}:6333
 {{- define "memloop.gatewayConfig" -}}
 {{- $storage := .Values.storage.url | default (ternary "file:///data" "" (ne .Values.storage.existingClaim "")) -}}
 {{- $config := dict
-      "MEMLOOP_STORE_URL" (printf "http://%s:7801" (include "memloop.podsHost" (dict "root" . "component" "memory-store")))
+      "MEMLOOP_STORE_URL" (printf "%s://%s:7801" (include "memloop.scheme" .) (include "memloop.podsHost" (dict "root" . "component" "memory-store")))
       "MEMLOOP_STORAGE_URL" $storage
       "MEMLOOP_STARTUP_WAIT_S" (toString .Values.engine.startupWaitSeconds) -}}
 {{- $config = merge $config (include "memloop.limits" . | fromJson) -}}
@@ -103,7 +103,7 @@ http://{{ include "memloop.name" (dict "root" . "component" "qdrant") }}:6333
       "MEMLOOP_ENGINE_DIALECT" .Values.engine.dialect
       "MEMLOOP_MODEL" (include "memloop.loopModel" .) -}}
 {{- with .Values.inference.models }}
-{{- $_ := set $config "MEMLOOP_INFERENCE_URL" (printf "http://%s:7802" (include "memloop.podsHost" (dict "root" $ "component" (printf "inference-%s" (first .).name)))) }}
+{{- $_ := set $config "MEMLOOP_INFERENCE_URL" (printf "%s://%s:7802" (include "memloop.scheme" $) (include "memloop.podsHost" (dict "root" $ "component" (printf "inference-%s" (first .).name)))) }}
 {{- end -}}
 {{ toJson $config }}
 {{- end }}
