@@ -10,6 +10,7 @@ from rich.console import Console
 from rich.table import Table
 
 from benchmarks.memory import speed
+from benchmarks.memory.corpus import SIZES
 from memloop.scoring.percentiles import percentile
 
 _GOALS = {  # bound, and whether the figure should be at least it
@@ -40,7 +41,7 @@ def main() -> None:
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.memory", description=__doc__)
-    parser.add_argument("--sizes", nargs="+", choices=list(speed.SIZES), default=list(speed.SIZES))
+    parser.add_argument("--sizes", nargs="+", choices=list(SIZES), default=list(SIZES))
     parser.add_argument("--budget", type=float, default=900.0, metavar="S", help="skip mem0 when the budget is spent")
     return parser
 

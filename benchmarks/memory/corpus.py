@@ -11,6 +11,7 @@ from memory_store.embedding.embedder import Encoder
 Rows: TypeAlias = NDArray[np.float32]
 """(item, dimension), each of length 1."""
 
+SIZES = {"1k": 1_000, "10k": 10_000, "100k": 100_000}
 USERS = 500
 EMBEDDED = 2000
 """The number of embedded facts; all other vectors are slightly rotated copies, which does not affect speed."""

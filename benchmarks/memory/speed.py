@@ -14,7 +14,7 @@ import numpy as np
 
 from benchmarks.gateway import servers
 from benchmarks.gateway.workload import TENANT
-from benchmarks.memory.corpus import USERS, fact, question, user_of, vectors
+from benchmarks.memory.corpus import SIZES, USERS, fact, question, user_of, vectors
 from benchmarks.memory.floor import Floor, LibraryEncoder
 from benchmarks.memory.loading import load
 from benchmarks.memory.peers import Asked, Mem0, Ours, mem0
@@ -22,7 +22,6 @@ from benchmarks.mock_engine import mock_engine
 from memloop.scoring.percentiles import percentile
 from memory_store.embedding.sentence_encoder import DEFAULT_MODEL, SentenceEncoder, usable_threads
 
-SIZES = {"1k": 1_000, "10k": 10_000, "100k": 100_000}
 ROUNDS = 5
 PER_ROUND = 20
 _MEM0_SLOW_MS = 200.0

@@ -13,7 +13,7 @@ from pathlib import Path
 import orjson
 import uvloop
 
-from benchmarks.memory.speed import SIZES
+from benchmarks.memory.corpus import SIZES
 from benchmarks.qdrant.measuring import AT_ONCE, Load, Times, measured
 from benchmarks.qdrant.peers import Peer, peers
 from memloop.scoring.percentiles import percentile
