@@ -366,6 +366,17 @@ all-in-one: ## build the image for a first try: gateway, worker, store and Redis
 chart: $(DEPLOY_READY) ## package the chart into dist/; TO=oci://registry.example.com/charts pushes it (credentials: docker login)
 	.venv-deploy/bin/python -m deploy.helm.publish $(DIST) $(TO:%=--to %) $(ARGS)
 
+# One for each lock that an image installs, and one of the console's packages: what CI attests to an image (docs/deploy/supply-chain.md).
+SBOM_LOCKS := $(wildcard requirements/images/*.lock) trainer/requirements.lock trainer/requirements-gpu.lock
+.PHONY: sbom
+sbom: $(DEPLOY_READY) apps/console/node_modules/.ready ## list the packages of every image as CycloneDX in dist/sbom/
+	@mkdir -p $(DIST)/sbom
+	@for lock in $(SBOM_LOCKS); do \
+	  name=$$(echo $$lock | sed -E 's#^requirements/images/##; s#^trainer/requirements(-?)(.*)\.lock#trainer\1\2.lock#; s#\.lock$$##'); \
+	  .venv-deploy/bin/cyclonedx-py requirements --output-reproducible --of JSON -o $(DIST)/sbom/$$name.cdx.json $$lock || exit 1; done
+	@$(NPM) sbom --sbom-format cyclonedx --omit dev --package-lock-only > $(abspath $(DIST))/sbom/console.cdx.json
+	@ls -1sh $(DIST)/sbom
+
 .PHONY: dashboards
 dashboards: ## generate Grafana's dashboards from their code (needs the environment of test-deploy)
 	.venv-deploy/bin/python -m deploy.observability.dashboards deploy/helm/memloop/observability/dashboards
