@@ -60,9 +60,7 @@ class Script:
 
     async def __call__(self, keys: Sequence[str], args: Sequence[str | int]) -> Reply:
         """Run the script and return its reply. Raises Unavailable."""
-        with redis_errors():
-            reply = await self._run(keys=keys, args=args)
-        return plain(reply)
+        return plain(await self._replied(keys, args))
 
     async def number(self, keys: Sequence[str], args: Sequence[str | int]) -> int:
         """Run a script that returns a number."""
@@ -70,5 +68,9 @@ class Script:
 
     async def rows(self, keys: Sequence[str], args: Sequence[str | int]) -> list[str]:
         """Run a script that returns a list of scalars; each becomes text, nil becomes ''."""
-        reply = cast(list[Reply], await self(keys, args) or [])
-        return ["" if part is None else str(part) for part in reply]
+        reply = cast("list[object]", await self._replied(keys, args) or [])
+        return ["" if part is None else text(part) for part in reply]
+
+    async def _replied(self, keys: Sequence[str], args: Sequence[str | int]) -> object:
+        with redis_errors():
+            return await self._run(keys=keys, args=args)

@@ -125,9 +125,14 @@ class Admission:
     def _used(self, held: Held) -> tuple[Use, ...]:
         if held.tenant is None:
             return (self._process,)
-        return self._process, self._tenants.setdefault(held.tenant, Use())
+        use = self._tenants.get(held.tenant)
+        if use is None:
+            use = self._tenants[held.tenant] = Use()
+        return self._process, use
 
     def _add(self, held: Held, size: int) -> None:
+        if not size:
+            return
         held.body_bytes += size
         for use in self._used(held):
             use.body_bytes += size

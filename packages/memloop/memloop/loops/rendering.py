@@ -2,11 +2,12 @@
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
+from datetime import datetime
 
 from memloop.ports import Recalled
 from memloop.profiles import PLAIN_TURNS, TurnLines, neutralise, well_formed
 from memloop.wire.chat import ChatMessage
-from memloop.wire.memory import PendingTurn, Source
+from memloop.wire.memory import Source
 
 _ROLE_MARK = re.compile(r"^(?=\[[^\]\n]*\]:)", re.MULTILINE)
 _ID_CHARS = 8
@@ -63,16 +64,26 @@ def memory_lines(memories: Sequence[Recalled], *, nothing: str, line: str = "{ra
     return "\n".join(lines) or nothing
 
 
+def memory_line(text: str, valid_from: datetime) -> str:
+    """``text (2026-01-31)``: the default line of ``memory_lines`` without its rank."""
+    return f"{one_line(text)} ({valid_from.date().isoformat()})"
+
+
+def ranked_lines(lines: Sequence[str]) -> str:
+    """Numbers lines from 1."""
+    return "\n".join(f"{rank}. {line}" for rank, line in enumerate(lines, 1))
+
+
 def pending_lines(lines: Sequence[str]) -> str:
     """Puts the lines of turns that no memory was made of yet under a heading; without lines nothing."""
     return "\n".join(("Said lately, not yet turned into memories:", *lines)) if lines else ""
 
 
-def pending_line(turn: PendingTurn) -> str:
+def pending_line(role: str, content: str, timestamp: datetime | None) -> str:
     """``- [user] text (2026-01-31)``, with the tags in the text made harmless. A long text is cut."""
-    text = turn.content if len(turn.content) <= _PENDING_CHARS else f"{turn.content[:_PENDING_CHARS]} …"
-    date = f" ({turn.timestamp.date().isoformat()})" if turn.timestamp else ""
-    return f"- [{_role(turn.role)}] {one_line(text)}{date}"
+    text = content if len(content) <= _PENDING_CHARS else f"{content[:_PENDING_CHARS]} …"
+    date = f" ({timestamp.date().isoformat()})" if timestamp else ""
+    return f"- [{_role(role)}] {one_line(text)}{date}"
 
 
 def sealed(text: str) -> str:

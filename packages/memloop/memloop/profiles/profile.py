@@ -54,10 +54,8 @@ class Markup(str):
 
 def well_formed(text: str) -> str:
     """Replace NUL and lone surrogates by U+FFFD, one for one: UTF-8 can encode the text, and offsets stay."""
-    return _whole(text.replace("\0", "\ufffd"))
-
-
-def _whole(text: str) -> str:
+    if "\0" in text:
+        text = text.replace("\0", "\ufffd")
     return text if text.isascii() else _SURROGATE.sub("\ufffd", text)
 
 

@@ -5,9 +5,9 @@ A store that is down or slow never fails a chat: the answer is made without memo
 
 import asyncio
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from functools import partial
+from functools import lru_cache, partial
 from typing import TypeVar
 
 from pydantic import JsonValue
@@ -16,7 +16,7 @@ from gateway.chat.chat import Chat
 from gateway.chat.profile import Facts, facts_of, fitting
 from gateway.engine import LoopModel
 from gateway.memory import Standing, ranked, read_beside
-from memloop.loops.rendering import memory_lines, pending_line, pending_lines
+from memloop.loops.rendering import memory_line, pending_line, pending_lines, ranked_lines
 from memloop.patience import patient_until
 from memloop.ports import Recalled, Splitter
 from memloop.profiles import Profile
@@ -34,7 +34,9 @@ _PENDING_SHARE = 2
 _UNREAD = "The queue of memory writes could not be read; this reply may lack turns that are not memories yet."
 _NO_PROFILE = "The memory store did not list the user's profile; this reply was made without it."
 _DEGRADED = "A model of the memory store did not respond; this reply may lack memories that it would have found."
-_Part = TypeVar("_Part")
+_MOST_KEPT = 2048
+_MOST_KEPT_CHARS = 1_000
+"""A process keeps the lines and the tokens of so many texts of up to 1,000 characters: at most 6 MB."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,6 +45,27 @@ class _Said:
 
     event_id: str | None
     line: str
+
+    @property
+    def counted(self) -> str:
+        """The text whose tokens it costs."""
+        return self.line
+
+
+@dataclass(frozen=True, slots=True)
+class _Shown:
+    """A memory as its line in the message, without its rank."""
+
+    id: str
+    line: str
+
+    @property
+    def counted(self) -> str:
+        """The text whose tokens it costs: that of the first place."""
+        return f"1. {self.line}"
+
+
+_Line = TypeVar("_Line", _Said, _Shown)
 
 
 @dataclass(frozen=True, slots=True)
@@ -184,11 +207,11 @@ def pack(
     Pending turns take at most half of it. One that does not fit is skipped; a shorter one after it may still fit. Parts
     are counted one by one and the whole is counted at the end, because token counts of parts do not add up exactly.
     """
-    left = max_tokens - splitter.count(_message(profile, (), ()).text())
-    said = [_Said(turn.event_id, pending_line(turn)) for turn in pending[:_MOST_PENDING]]
-    turns = _fitting(said, left // _PENDING_SHARE, lambda turn: splitter.count(turn.line))
+    left = max_tokens - _tokens(splitter, _message(profile, (), ()).text())
+    said = [_Said(turn.event_id, _said_line(turn)) for turn in pending[:_MOST_PENDING]]
+    turns = _fitting(said, left // _PENDING_SHARE, splitter)
     left -= splitter.count(pending_lines([turn.line for turn in turns]))
-    chosen = _fitting(found, left, lambda memory: splitter.count(memory_lines([memory], nothing="")))
+    chosen = _fitting([_Shown(memory.id, _shown_line(memory)) for memory in found], left, splitter)
     while chosen or turns:
         message = _message(profile, chosen, turns)
         tokens = splitter.count(message.text())
@@ -199,20 +222,44 @@ def pack(
     return Recall()
 
 
-def _fitting(parts: Sequence[_Part], tokens: int, cost_of: Callable[[_Part], int]) -> list[_Part]:
+def _fitting(parts: Sequence[_Line], tokens: int, splitter: Splitter) -> list[_Line]:
     """Return the parts that fit, in their order."""
-    chosen: list[_Part] = []
+    chosen: list[_Line] = []
     for part in parts:
-        cost = cost_of(part) + 1
+        cost = _tokens(splitter, part.counted) + 1
         if cost <= tokens:
             chosen.append(part)
             tokens -= cost
     return chosen
 
 
-def _message(profile: Profile, memories: Sequence[Recalled], pending: Sequence[_Said]) -> ChatMessage:
-    blocks = (memory_lines(memories, nothing=""), pending_lines([turn.line for turn in pending]))
+def _message(profile: Profile, memories: Sequence[_Shown], pending: Sequence[_Said]) -> ChatMessage:
+    blocks = (ranked_lines([memory.line for memory in memories]), pending_lines([turn.line for turn in pending]))
     return profile.render("recall", memories="\n".join(filter(None, blocks)))[-1]
+
+
+def _tokens(splitter: Splitter, text: str) -> int:
+    """Count a text's tokens. Those of short ones are kept: chats of one user show the same memories and turns."""
+    return _kept_tokens(splitter, text) if len(text) <= _MOST_KEPT_CHARS else splitter.count(text)
+
+
+@lru_cache(maxsize=_MOST_KEPT)
+def _kept_tokens(splitter: Splitter, text: str) -> int:
+    return splitter.count(text)
+
+
+def _shown_line(memory: Recalled) -> str:
+    kept = _kept_line if len(memory.text) <= _MOST_KEPT_CHARS else memory_line
+    return kept(memory.text, memory.valid_from)
+
+
+def _said_line(turn: PendingTurn) -> str:
+    kept = _kept_said if len(turn.content) <= _MOST_KEPT_CHARS else pending_line
+    return kept(turn.role, turn.content, turn.timestamp)
+
+
+_kept_line = lru_cache(maxsize=_MOST_KEPT)(memory_line)
+_kept_said = lru_cache(maxsize=_MOST_KEPT)(pending_line)
 
 
 def with_recalled(fields: Json, message: ChatMessage, *, before: int) -> Json:

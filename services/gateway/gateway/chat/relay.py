@@ -1,12 +1,12 @@
 """Relays a chat's stream to its client, with the memory field on the last chunk."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 import orjson
 
 from gateway.chat.chat import Chat
 from gateway.chat.memory import ChatTurn
-from gateway.engine import Meter, send_broken
+from gateway.engine import Meter, TextEvents, send_broken
 from memloop.clients import RawResponse
 from memloop.wire.chat import ChatMemory, Json
 from memloop.wire.errors import DependencyError, EngineError
@@ -27,10 +27,7 @@ async def relay_chat(
     try:
         while data := await upstream.some():
             meter.first_byte()
-            for event in cutter.feed(data):
-                meter.streamed(event)
-                if shown := await stream.passed_on(event):
-                    await out.send(shown)
+            await _pass_on(cutter.feed(data), stream, meter, out)
         if missing := await stream.ending():
             await out.send(missing)
     except DependencyError as error:
@@ -39,6 +36,23 @@ async def relay_chat(
         stream.count()
         await stream.write_if_answered()
         meter.finish()
+
+
+async def _pass_on(events: Sequence[bytes], stream: "_ChatStream", meter: Meter, out: Sink) -> None:
+    """Send the events, consecutive texts at once. Before an event that may wait for a write the texts are sent."""
+    texts: list[bytes] = []
+    for event in events:
+        meter.streamed(event)
+        if stream.is_text(event):
+            texts.append(event)
+            continue
+        if texts:
+            await out.send(b"".join(texts))
+            texts.clear()
+        if shown := await stream.passed_on(event):
+            await out.send(shown)
+    if texts:
+        await out.send(b"".join(texts))
 
 
 class _ChatStream:
@@ -51,12 +65,21 @@ class _ChatStream:
         self._hides_usage = hides_usage
         self._usage: Json = {}
         self._texts: list[str] = []
+        self._reader = TextEvents()
         self._head: Json = {}
         self._answered = False
         self._failed = False
         self._done = False
         self._sent_memory = False
         self._memory: ChatMemory | None = None
+
+    def is_text(self, event: bytes) -> bool:
+        """Return whether the event adds nothing but text, which is then noted: such an event is seldom parsed."""
+        text = self._reader.text_of(event) if self._head else None
+        if not text:
+            return False
+        self._texts.append(text)
+        return True
 
     async def passed_on(self, event: bytes) -> bytes:
         """Return the event for the client, preceded by a memory chunk if one is due."""

@@ -13,6 +13,9 @@ from memloop.wire.redaction import Kind
 
 NEVER: Final = "never"
 """Under which sentences that are never kept are counted, beside the kinds of values."""
+_LISTS: Final = (list, tuple)
+_TEXTS: Final = (str, list, tuple, dict)
+"""What may hold a text. To look at the others takes longer than to redact."""
 _SIGNS: Final = frozenset(rule.signs for rule in RULES)
 """Several rules have the same signs, of which one text is searched once."""
 _DIGITS: Final = re.compile(r"\d\D{0,3}\d\D{0,3}\d")
@@ -99,13 +102,21 @@ class Redaction:
         return replaced(text, found, lambda each: mark_of(each.kind))
 
 
+def _may_hold_text(value: object) -> bool:
+    return isinstance(value, _TEXTS)
+
+
 def redacted_json(value: object, redact: Callable[[str], str], *, skip: Set[str] = frozenset()) -> object:
     """Redact every text in a JSON value, except in the fields named in ``skip``. The names of fields stay."""
     if isinstance(value, str):
         return redact(value)
-    if isinstance(value, list | tuple):
-        return [redacted_json(each, redact, skip=skip) for each in cast(Iterable[object], value)]
+    if isinstance(value, _LISTS):
+        parts = cast(Iterable[object], value)
+        return [redacted_json(part, redact, skip=skip) if _may_hold_text(part) else part for part in parts]
     if isinstance(value, dict):
         fields = cast(dict[str, object], value)
-        return {name: each if name in skip else redacted_json(each, redact, skip=skip) for name, each in fields.items()}
+        return {
+            name: redacted_json(part, redact, skip=skip) if _may_hold_text(part) and name not in skip else part
+            for name, part in fields.items()
+        }
     return value
