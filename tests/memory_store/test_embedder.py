@@ -32,8 +32,10 @@ class Gate:
         self.open.set()
         self.batches: list[list[str]] = []
         self.threads: set[str] = set()
+        self.asked = threading.Event()
 
     def encode(self, texts: Sequence[str]) -> Sequence[Vector]:
+        self.asked.set()
         self.open.wait(PATIENCE_S)
         self.batches.append(list(texts))
         self.threads.add(threading.current_thread().name)
@@ -41,11 +43,16 @@ class Gate:
             raise ValueError("boom")
         return [(float(len(text)),) for text in texts]
 
+    def shut(self) -> None:
+        self.open.clear()
+        self.asked.clear()
 
-async def all_asked() -> None:
-    """Until every task that was begun waits for the encoder."""
+
+async def all_asked(gate: Gate) -> None:
+    """Until every task that was begun waits for the encoder, which has a batch."""
     for _ in range(20):
         await asyncio.sleep(0)
+    assert await asyncio.to_thread(gate.asked.wait, PATIENCE_S)
 
 
 async def test_a_text_that_was_embedded_lately_is_not_encoded_again() -> None:
@@ -74,11 +81,11 @@ async def test_requests_that_arrive_while_the_encoder_is_busy_share_a_batch() ->
     gate = Gate()
     embedder = batching(gate)
     await embedder.start()
-    gate.open.clear()
+    gate.shut()
     first = asyncio.create_task(embedder.embed(["a"]))
-    await all_asked()
+    await all_asked(gate)
     others = [asyncio.create_task(embedder.embed(["bb"] * number)) for number in (1, 2, 3)]
-    await all_asked()
+    await all_asked(gate)
     gate.open.set()
 
     assert list(await first) == [(1.0,)]
@@ -92,9 +99,9 @@ async def test_a_batch_stops_growing_at_its_limit() -> None:
     gate = Gate()
     embedder = batching(gate, max_batch=4)
     await embedder.start()
-    gate.open.clear()
+    gate.shut()
     requests = [asyncio.create_task(embedder.embed(["a", "b"])) for _ in range(5)]
-    await all_asked()
+    await all_asked(gate)
     gate.open.set()
     await asyncio.gather(*requests)
 
@@ -107,11 +114,11 @@ async def test_a_query_waits_for_one_batch_of_a_flood_of_texts_and_not_for_all()
     embedder = batching(gate, max_batch=2)
     await embedder.start()
     gate.batches.clear()
-    gate.open.clear()
+    gate.shut()
     flood = [asyncio.create_task(embedder.embed([f"text {number}"])) for number in range(6)]
-    await all_asked()
+    await all_asked(gate)
     query = asyncio.create_task(embedder.embed_query("query"))
-    await all_asked()
+    await all_asked(gate)
     gate.open.set()
     await asyncio.gather(*flood)
     await query
@@ -125,11 +132,11 @@ async def test_a_text_waits_for_one_batch_of_a_flood_of_queries_and_not_for_all(
     embedder = batching(gate, max_batch=2)
     await embedder.start()
     gate.batches.clear()
-    gate.open.clear()
+    gate.shut()
     flood = [asyncio.create_task(embedder.embed_query(f"query {number}")) for number in range(6)]
-    await all_asked()
+    await all_asked(gate)
     text = asyncio.create_task(embedder.embed(["text"]))
-    await all_asked()
+    await all_asked(gate)
     gate.open.set()
     await asyncio.gather(*flood)
     await text
@@ -142,11 +149,11 @@ async def test_texts_that_wait_take_no_room_of_queries() -> None:
     gate = Gate()
     embedder = batching(gate, max_waiting=2)
     await embedder.start()
-    gate.open.clear()
+    gate.shut()
     flood = asyncio.create_task(embedder.embed(["a", "b"]))
-    await all_asked()
+    await all_asked(gate)
     query = asyncio.create_task(embedder.embed_query("query"))
-    await all_asked()
+    await all_asked(gate)
     with pytest.raises(Unavailable):
         await embedder.embed(["c"])
     gate.open.set()
@@ -159,9 +166,9 @@ async def test_too_many_waiting_texts_are_turned_away() -> None:
     gate, registry = Gate(), new_registry()
     embedder = batching(gate, max_waiting=3, registry=registry)
     await embedder.start()
-    gate.open.clear()
+    gate.shut()
     waiting = asyncio.create_task(embedder.embed(["a", "b"]))
-    await all_asked()
+    await all_asked(gate)
 
     with pytest.raises(Unavailable):
         await embedder.embed(["c", "d"])
@@ -189,9 +196,9 @@ async def test_a_caller_that_gives_up_does_not_disturb_the_others() -> None:
     gate = Gate()
     embedder = batching(gate)
     await embedder.start()
-    gate.open.clear()
+    gate.shut()
     gone, stays = (asyncio.create_task(embedder.embed([text])) for text in ("gone", "stays"))
-    await all_asked()
+    await all_asked(gate)
     gone.cancel()
     gate.open.set()
 

@@ -1,10 +1,10 @@
 """Dense vectors of texts: the port, and a micro-batching front for an encoder that runs on one thread."""
 
 import asyncio
+import threading
 from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from functools import partial
-from typing import Protocol
+from typing import Protocol, TypeAlias
 
 from memloop.wire.errors import DependencyError, Unavailable
 from memory_store.embedding.vector_cache import KnownVectors, Vector, VectorCache
@@ -12,6 +12,7 @@ from memory_store.embedding.waiting import Lines, Purpose, Wanted
 from memory_store.metrics import Metrics
 
 _PROBE = "How many dimensions?"
+_Batch: TypeAlias = Sequence[tuple[Wanted, Sequence[str]]]
 
 
 class Embedder(Protocol):
@@ -50,8 +51,9 @@ class BatchingEmbedder:
     """``Embedder`` that gathers what arrives while the encoder is busy and encodes it as one batch.
 
     A lone request is encoded at once: there is no waiting for company. The encoder is made by ``load`` on its thread,
-    so that its imports are paid there. ``max_batch``: texts per call of the encoder; ``max_waiting``: how many texts
-    to store, and as many queries, may wait before callers are turned away; ``cached``: how many vectors are kept.
+    so that its imports are paid there, and takes one batch after the other there, however busy the event loop is.
+    ``max_batch``: texts per call of the encoder; ``max_waiting``: how many texts to store, and as many queries, may
+    wait before callers are turned away, of each caller one batch at most; ``cached``: how many vectors are kept.
     """
 
     def __init__(
@@ -65,26 +67,24 @@ class BatchingEmbedder:
     ) -> None:
         self._load = load
         self._metrics = metrics
-        self._max_batch = max_batch
         self._known = KnownVectors(VectorCache(cached), looked_up=metrics.embed_cache)
-        self._thread = ThreadPoolExecutor(max_workers=1, thread_name_prefix="embedder")
         self._lines = Lines(max_batch=max_batch, max_texts=max_waiting)
-        self._worker: asyncio.Task[None] | None = None
+        self._thread: threading.Thread | None = None
 
     async def start(self) -> int:
         """Load the encoder, start batching, and give the model's dimension, found by a probe."""
         loop = asyncio.get_running_loop()
-        encoder = await loop.run_in_executor(self._thread, self._load)
-        self._worker = asyncio.create_task(self._serve(encoder), name="embedder")
+        loaded: asyncio.Future[None] = loop.create_future()
+        self._thread = threading.Thread(target=self._run, args=(loop, loaded), name="embedder", daemon=True)
+        self._thread.start()
+        await loaded
         return len((await self.embed([_PROBE]))[0])
 
     async def close(self) -> None:
         """Stop; texts that still wait are turned away."""
-        if self._worker:
-            self._worker.cancel()
-            await asyncio.gather(self._worker, return_exceptions=True)
-        self._lines.turn_away()
-        self._thread.shutdown(wait=True, cancel_futures=True)
+        self._lines.close()
+        if self._thread is not None:
+            await asyncio.to_thread(self._thread.join)
 
     async def embed(self, texts: Sequence[str]) -> Sequence[Vector]:
         """Their vectors: kept ones, and for the rest those that the encoder makes."""
@@ -96,13 +96,7 @@ class BatchingEmbedder:
         return vector
 
     async def _encoded(self, texts: Sequence[str], purpose: Purpose) -> Sequence[Vector]:
-        """Queue the texts for the next batch; many of them batch by batch, so that others come between."""
-        vectors: list[Vector] = []
-        for start in range(0, len(texts), self._max_batch):
-            vectors += await self._embed(texts[start : start + self._max_batch], purpose)
-        return vectors
-
-    async def _embed(self, texts: Sequence[str], purpose: Purpose) -> Sequence[Vector]:
+        """Queue the texts for the next batches."""
         if not self._lines.has_room(purpose, len(texts)):
             self._metrics.embed_refused.inc(len(texts))
             raise Unavailable("too many texts wait for their embedding", retry_after_s=1.0)
@@ -112,30 +106,44 @@ class BatchingEmbedder:
         finally:
             self._metrics.embed_waiting.dec(len(texts))
 
-    async def _serve(self, encoder: Encoder) -> None:
-        while True:
-            await self._answer(encoder, await self._lines.batch())
+    def _run(self, loop: asyncio.AbstractEventLoop, loaded: "asyncio.Future[None]") -> None:
+        """Be the encoder's thread."""
+        try:
+            encoder = self._load()
+        except BaseException as error:  # noqa: BLE001 - whatever the model raises belongs to the one who starts it
+            loop.call_soon_threadsafe(_settle, loaded, error)
+            return
+        loop.call_soon_threadsafe(_settle, loaded, None)
+        while (batch := self._lines.batch()) is not None:
+            if batch:
+                loop.call_soon_threadsafe(_answer, batch, self._vectors_of(batch, encoder))
 
-    async def _answer(self, encoder: Encoder, batch: Sequence[Wanted]) -> None:
-        loop = asyncio.get_running_loop()
-        self._metrics.embed_texts.observe(sum(len(wanted.texts) for wanted in batch))
-        texts = [text for wanted in batch for text in wanted.texts]
+    def _vectors_of(self, batch: _Batch, encoder: Encoder) -> Sequence[Vector] | Exception:
+        texts = [text for _, some in batch for text in some]
+        self._metrics.embed_texts.observe(len(texts))
         try:
             with self._metrics.embed_seconds.time():
-                vectors = await loop.run_in_executor(self._thread, encoder.encode, texts)
+                return encoder.encode(texts)
         except Exception as error:  # noqa: BLE001 - whatever the model raises belongs to those who wait for it
-            for wanted in batch:
-                _fail(wanted.reply, error)
-            return
-        at = 0
-        for wanted in batch:
-            if not wanted.reply.done():
-                wanted.reply.set_result(vectors[at : at + len(wanted.texts)])
-            at += len(wanted.texts)
+            return error
 
 
-def _fail(reply: asyncio.Future[Sequence[Vector]], error: Exception) -> None:
-    if not reply.done():
-        failure = DependencyError(f"the embedding model failed: {type(error).__name__}")
-        failure.__cause__ = error
-        reply.set_exception(failure)
+def _settle(loaded: "asyncio.Future[None]", error: BaseException | None) -> None:
+    if loaded.done():
+        return
+    if error is None:
+        loaded.set_result(None)
+    else:
+        loaded.set_exception(error)
+
+
+def _answer(batch: _Batch, vectors: Sequence[Vector] | Exception) -> None:
+    at = 0
+    for wanted, texts in batch:
+        if isinstance(vectors, Exception):
+            failure = DependencyError(f"the embedding model failed: {type(vectors).__name__}")
+            failure.__cause__ = vectors
+            wanted.fail(failure)
+        else:
+            wanted.given(vectors[at : at + len(texts)])
+        at += len(texts)
