@@ -65,7 +65,7 @@ from memory_store.upkeep.membership import Membership
 from memory_store.upkeep.redis_files import rewrite_files
 from memory_store.upkeep.routes import admin_routes
 from memory_store.vectors.gate import Gate
-from memory_store.vectors.live import LiveCollection
+from memory_store.vectors.live import SHARED, LiveCollection
 from memory_store.vectors.opening import kept_open
 from memory_store.vectors.qdrant_edge import QdrantEdge
 from memory_store.vectors.schema import CollectionSpec
@@ -219,7 +219,16 @@ def _item_services(
     )
     deleted_life = timedelta(days=settings.deleted_days)
     return ItemServices(
-        writer=Writer(vectors, encoding, locks=locks, guarded=guarded, policy=policy, metrics=metrics, clock=clock),
+        writer=Writer(
+            vectors,
+            encoding,
+            locks=locks,
+            guarded=guarded,
+            policy=policy,
+            metrics=metrics,
+            clock=clock,
+            in_groups=vectors.site != SHARED,
+        ),
         items=Items(
             vectors,
             encoding,

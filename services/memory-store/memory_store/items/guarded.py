@@ -3,9 +3,9 @@
 import contextlib
 import functools
 import time
-from collections.abc import Callable, Coroutine, Mapping, Sequence
+from collections.abc import Callable, Coroutine, Generator, Mapping, Sequence
 from contextvars import ContextVar
-from typing import Any, Final, ParamSpec, TypeVar
+from typing import Any, Final, ParamSpec, TypeAlias, TypeVar
 
 from memloop.wire.changes import Change
 from memloop.wire.errors import Conflict, DependencyError, Erased, Unavailable
@@ -21,8 +21,9 @@ from memory_store.vectors.port import Point, VectorStore
 
 _PATIENCE_S = 10.0
 
-_first_try: Final[ContextVar[dict[Claim, Begun | Refusal] | None]] = ContextVar("first_try", default=None)
-"""What became of each claim of the running write when it first began, over all of its tries."""
+Tries: TypeAlias = dict[Claim, Begun | Refusal]
+"""What became of each claim of a write when it first began, over all of its tries."""
+_first_try: Final[ContextVar[Tries | None]] = ContextVar("first_try", default=None)
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -53,6 +54,25 @@ def repeated_when_moved(write: Callable[P, Coroutine[Any, Any, R]]) -> Callable[
             _first_try.reset(outer)
 
     return repeated
+
+
+def tries() -> Tries:
+    """Return the tries of the running write, for ``as_one_write``."""
+    found = _first_try.get()
+    return {} if found is None else found
+
+
+@contextlib.contextmanager
+def as_one_write(each: Sequence[Tries]) -> Generator[None]:
+    """Begin the claims of several writes as one, in the block; what becomes of them is noted for each write."""
+    joined: Tries = {claim: first for one in each for claim, first in one.items()}
+    outer = _first_try.set(joined)
+    try:
+        yield
+    finally:
+        _first_try.reset(outer)
+        for one in each:
+            one.update(joined)
 
 
 class GuardedStore:

@@ -29,9 +29,8 @@ async def embedded(batches: Iterable[Batch], vectors: VectorStore, encoding: Tex
     unembedded: list[Record] = []
     for batch in batches:
         new, stored = batch.changed()
-        where = exactly_in(batch.namespace)
-        kept = await vectors.get([record.item.id for record in stored], where=where)
         changed = {record.item.id: record for record in stored}
+        kept = await vectors.get(list(changed), where=exactly_in(batch.namespace)) if changed else ()
         points += [Point(old.id, old.dense, old.sparse, to_payload(changed.pop(old.id))) for old in kept]
         unembedded += [*new, *changed.values()]
     return points + await points_of(unembedded, encoding)

@@ -2,18 +2,19 @@
 
 import asyncio
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import count
 from typing import TypeAlias
 
-from memloop.wire.errors import Unprocessable
+from memloop.wire.errors import DependencyError, MemloopError, Unavailable, Unprocessable
 from memloop.wire.memory import BatchOutcome, BatchResult, Namespace, StoreAdd, StoreAddResult, Written
 from memory_store.embedding.encoding import TextEncoding
 from memory_store.items.batch import Batch
 from memory_store.items.conflicts import Resolution
 from memory_store.items.documents import Clock, Record, any_write, now, of_tenant
-from memory_store.items.guarded import GuardedStore, repeated_when_moved
+from memory_store.items.grouping import Groups
+from memory_store.items.guarded import GuardedStore, Tries, as_one_write, repeated_when_moved, tries
 from memory_store.items.lookup import every_record
 from memory_store.items.namespace_locks import NamespaceLocks
 from memory_store.items.points import embedded
@@ -27,7 +28,11 @@ from memory_store.vectors.port import VectorStore
 
 _STATEMENTS_PER_TURN = 64
 """Statements that are resolved before other requests get a turn on the event loop."""
-
+_GROUPS = 3
+"""Of adds that are written together: one is stored while the next is embedded and the third is resolved."""
+_MOST_TOGETHER = 16
+_SHORT_CHARS = 4096
+_SHORT_DRAFTS = 4
 
 _Result: TypeAlias = tuple[Written, ...] | Refusal
 
@@ -43,8 +48,20 @@ class _Plan:
     resolutions: Sequence[Resolution]
 
 
+@dataclass(frozen=True, slots=True)
+class _Single:
+    """An add that may be written together with others, and the tries of its write."""
+
+    request: StoreAdd
+    tries: Tries
+
+
 class Writer:
-    """``POST /v1/items`` and ``/v1/items/batch``."""
+    """``POST /v1/items`` and ``/v1/items/batch``.
+
+    ``in_groups``: short adds that arrive at the same time are written as one. That is for a vector store in this
+    process, which takes a write whole or not at all: a Qdrant server has places of which one may fail or be slow.
+    """
 
     def __init__(
         self,
@@ -56,9 +73,12 @@ class Writer:
         policy: WritePolicy,
         metrics: Metrics,
         clock: Clock = now,
+        in_groups: bool = False,
     ) -> None:
         self._vectors = vectors
         self._encoding = encoding
+        grouped = in_groups and policy.near_duplicate_similarity is None
+        self._groups = Groups(self._write_together, under_way=_GROUPS, most=_MOST_TOGETHER) if grouped else None
         self._resolver = Resolver(vectors, encoding, similarity=policy.near_duplicate_similarity)
         self._locks = locks
         self._guarded = guarded
@@ -68,17 +88,39 @@ class Writer:
 
     @repeated_when_moved
     async def add(self, request: StoreAdd) -> StoreAddResult:
-        """Resolves and stores the drafts.
+        """Resolves and stores the drafts, together with those of other lanes that arrive meanwhile.
 
         Raises ``Conflict`` on a stale fencing token, or if the namespace was erased meanwhile, and ``Unprocessable``
         for metadata that cannot be stored.
         """
         check_metadata(request.metadata)
         async with self._locks.hold(request.namespace.lane()):
-            [written] = await self._write([request])
+            if self._groups is not None and _is_short(request):
+                written = await self._groups.join(_Single(request, tries()))
+            else:
+                [written] = await self._write([request])
         if not isinstance(written, tuple):
             raise written
         return StoreAddResult(results=written)
+
+    async def _write_together(self, singles: "Sequence[_Single]") -> Sequence[_Result | Exception]:
+        """Writes a group; one by one if the vector store or the model fails, which may be due to one of them."""
+        try:
+            with as_one_write([single.tries for single in singles]):
+                return await self._write([single.request for single in singles])
+        except Unavailable:
+            raise
+        except DependencyError:
+            if len(singles) == 1:
+                raise
+            return [await self._write_alone(single) for single in singles]
+
+    async def _write_alone(self, single: "_Single") -> _Result | Exception:
+        try:
+            [written] = await self._write_together([single])
+        except MemloopError as error:
+            return error
+        return written
 
     @repeated_when_moved
     async def add_batch(self, adds: Sequence[StoreAdd], *, began: int | None = None) -> BatchResult:
@@ -115,8 +157,9 @@ class Writer:
         known = await self._known([statement for statements in stated for statement in statements])
         batches = {add.namespace: Batch(add.namespace, known.get(add.namespace, ()), written_at=moment) for add in adds}
         resolutions: list[Resolution] = []
+        numbers = count(1)
         outcomes = [
-            await self._applied(statements, batches[add.namespace], resolutions)
+            await self._applied(statements, batches[add.namespace], resolutions, numbers)
             for add, statements in zip(adds, stated, strict=True)
         ]
         return _Plan(batches, outcomes, resolutions)
@@ -133,11 +176,11 @@ class Writer:
         return known
 
     async def _applied(
-        self, statements: Sequence[Statement], batch: Batch, resolutions: list[Resolution]
+        self, statements: Sequence[Statement], batch: Batch, resolutions: list[Resolution], numbers: Iterator[int]
     ) -> tuple[Written, ...]:
         """Applies the statements to the batch, which is not stored yet."""
         written: list[Written] = []
-        for number, statement in enumerate(statements):
+        for statement, number in zip(statements, numbers, strict=False):
             if number % _STATEMENTS_PER_TURN == 0:
                 await asyncio.sleep(0)
             if (earlier := batch.records.earlier_outcome(statement.write)) is not None:
@@ -146,6 +189,11 @@ class Writer:
             resolutions.append(await self._resolver.resolve(statement, batch))
             written.append(batch.apply(statement, resolutions[-1]))
         return tuple(batch.current(one) for one in written)
+
+
+def _is_short(request: StoreAdd) -> bool:
+    """Whether others need not wait for its embedding."""
+    return len(request.drafts) <= _SHORT_DRAFTS and sum(len(draft.value) for draft in request.drafts) <= _SHORT_CHARS
 
 
 def _wrong_metadata(add: StoreAdd) -> Unprocessable | None:

@@ -24,13 +24,14 @@ deletes its points again if the mark has changed.
 
 import asyncio
 import contextlib
-import json
 import uuid
 from collections import defaultdict
 from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from itertools import chain
 from typing import Final, Protocol, TypeAlias, cast
+
+import orjson
 
 from memloop.wire.errors import Conflict, Erased, Unavailable
 from memloop.wire.memory import Namespace
@@ -169,7 +170,7 @@ class Erasures:
     async def open(self, begun: Sequence[Begun], name: str, ids: Sequence[str]) -> Opened:
         """List the write of these points as on its way into the vector store. Raises ``Moved`` and ``Unsettled``."""
         gen, copied = self.standing.gen, int(self.standing.has_copies)
-        note = json.dumps(list(ids))
+        note = orjson.dumps(list(ids)).decode()
         replies = await self.each(self._open, begun, KEEP_MS, name, self.open_ms, gen, note, copied)
         if "moved" in replies or "settling" in replies:
             await self.each(self._close, begun, name, gen)
@@ -276,7 +277,7 @@ class Erasures:
     ) -> list[str]:
         lanes = [one.claim.namespace.lane() for one in begun]
         keys = [key for lane in lanes for key in part.claim(lane)]
-        claims = json.dumps([_as_json(one) for one in begun])
+        claims = orjson.dumps([_as_json(one) for one in begun]).decode()
         with redis_errors():
             return cast("list[str]", await script(keys=[*keys, *self._gate(part)], args=[claims, *args]))
 
@@ -293,7 +294,7 @@ def _as_json(begun: Begun) -> dict[str, str | Sequence[str]]:
     claim = begun.claim
     numbers = {"token": claim.token, "began": claim.began}
     texts = {name: "" if number is None else str(number) for name, number in numbers.items()}
-    owner = claim.namespace.model_dump_json(include={"tenant", "user_id"})
+    owner = orjson.dumps({"tenant": claim.namespace.tenant, "user_id": claim.namespace.user_id}).decode()
     return {**texts, "mark": begun.mark, "scopes": claim.namespace.scopes(), "user": owner}
 
 
