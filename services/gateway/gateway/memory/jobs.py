@@ -16,7 +16,7 @@ from redis.asyncio import Redis
 from gateway.memory.events import MemoryEvents
 from gateway.memory.key_names import event_id
 from gateway.memory.redacting import chars_of, redacted_metadata, redacted_turns
-from gateway.policy import Keeper, Redaction
+from gateway.policy import Keeper, Redaction, Redactions
 from gateway.queue import KEEP_MS, LaneQueue, QueueRules, Submission
 from memloop.wire.base import Wire
 from memloop.wire.errors import Conflict, Erased, MemloopError, RateLimited, TooLarge, Unavailable
@@ -114,7 +114,7 @@ class MemoryQueue:
         Conflict if the namespace was erased after it, TooLarge for a write that the store could never take, RateLimited
         over the tenant's quota of queued bytes, and Unavailable.
         """
-        job = await self.redacted(job)
+        job = await self._redacted(job)
         submission = self._submission(job, queued_event(job))
         if began is not None:
             submission = replace(submission, began=began, scopes=job.namespace.scopes())
@@ -125,17 +125,12 @@ class MemoryQueue:
             self._refused.labels(_reason(error)).inc()
             raise
 
-    async def redacted(self, job: MemoryJob) -> MemoryJob:
-        """Return the write as its user's policies allow it to be kept. Raises Unavailable."""
-        if not job.turns:
-            return job
-        redactions = await self._keeper.redactions(job.namespace.tenant, [job.namespace])
-        redact = redactions.of(job.namespace)
-        if not redact.is_active:
-            return job
-        clean = await computed(lambda: _redacted(job, redact), chars=chars_of(job.turns, job.metadata))
-        found = redactions.counted(redact)
-        return clean.model_copy(update={"redacted": dict(Counter(job.redacted) + Counter(found))}) if found else clean
+    async def redactions(self, job: MemoryJob) -> Redactions:
+        """Return the policies that apply to the write. Raises Unavailable."""
+        return await self._keeper.redactions(job.namespace.tenant, [job.namespace])
+
+    async def _redacted(self, job: MemoryJob) -> MemoryJob:
+        return await redacted(job, await self.redactions(job)) if job.turns else job
 
     async def record_direct_write(self, job: MemoryJob, event: MemoryEvent, *, token: int) -> None:
         """Store the event of a write done under a token of ``take_idle_lane``, and free the lane.
@@ -198,6 +193,16 @@ def _reason(error: MemloopError) -> str:
 def _check_size(payload: str) -> None:
     if 4 * len(payload) > MAX_WRITE_BYTES and len(payload.encode("utf-8", "surrogatepass")) > MAX_WRITE_BYTES:
         raise TooLarge(f"A write has at most {MAX_WRITE_BYTES} bytes: send its messages in several.", param="messages")
+
+
+async def redacted(job: MemoryJob, redactions: Redactions) -> MemoryJob:
+    """Return the write as its user's policies allow it to be kept."""
+    redact = redactions.of(job.namespace)
+    if not redact.is_active:
+        return job
+    clean = await computed(lambda: _redacted(job, redact), chars=chars_of(job.turns, job.metadata))
+    found = redactions.counted(redact)
+    return clean.model_copy(update={"redacted": dict(Counter(job.redacted) + Counter(found))}) if found else clean
 
 
 def queued_event(job: MemoryJob) -> MemoryEvent:

@@ -105,6 +105,10 @@ class KeptStore(StoreClient):
         [kept] = await self._kept((request,))
         return await super().add(kept) if kept.drafts else StoreAddResult(results=())
 
+    async def add_redacted(self, request: StoreAdd, redactions: Redactions) -> StoreAddResult:
+        """Store an add of a text that was redacted by the namespace's redactions, with the categories and ends."""
+        return await super().add(kept_add(request, redactions.policy(request.namespace)))
+
     async def add_batch(self, request: StoreBatch) -> BatchResult:
         """See ``StoreClient``."""
         adds = await self._kept(request.adds)

@@ -18,7 +18,7 @@ from gateway.policy import Keeper, keeper_of
 from gateway.queue import queue_rules
 from gateway.settings import GatewaySettings, secret_of
 from gateway.traces import TraceKeeper, open_traces
-from memloop.clients import Balancing, StoreClient
+from memloop.clients import Balancing
 from memloop.wire.memory import Namespace
 from memloop_service import connects_by
 
@@ -30,7 +30,7 @@ Erases: TypeAlias = Callable[[Namespace], Awaitable[object]]
 class Memory:
     """The memories of every tenant. ``sync_wait_s`` bounds a wait for a write's event."""
 
-    store: StoreClient
+    store: KeptStore
     queue: MemoryQueue
     failures: WriteFailures
     pending: PendingWrites

@@ -5,10 +5,11 @@ import secrets
 import time
 from collections.abc import Sequence
 from datetime import UTC, datetime
+from functools import partial
 
 from gateway.access import Principal
 from gateway.idempotency import subject_of_user
-from gateway.memory.jobs import MemoryJob, MemoryQueue
+from gateway.memory.jobs import MemoryJob, MemoryQueue, redacted
 from gateway.memory.memory import Memory
 from gateway.memory.pending import ranked, read_beside
 from gateway.memory.verbatim import adds_of, write_directly
@@ -42,10 +43,13 @@ async def write(add: MemoryAdd, memory: Memory, principal: Principal, *, event_i
     Waits if requested (``sync``) or if no model is involved (``infer`` false). Without a model the write bypasses the
     queue when the lane is idle. Raises Unavailable, Timeout, and the store's errors for a rejected text.
     """
-    job = await memory.queue.redacted(job_of(add, principal.tenant, event_id=event_id))
-    done = None if add.infer else await write_directly(job, memory)
-    if done is not None:
-        return done
+    job = job_of(add, principal.tenant, event_id=event_id)
+    if not add.infer:
+        redactions = await memory.queue.redactions(job)
+        job = await redacted(job, redactions)
+        done = await write_directly(job, memory, store=partial(memory.store.add_redacted, redactions=redactions))
+        if done is not None:
+            return done
     await memory.queue.enqueue(job)
     if add.infer and not add.sync:
         return None

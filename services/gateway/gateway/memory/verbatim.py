@@ -1,15 +1,15 @@
 """Writes texts verbatim (``infer`` false): builds the store's adds and writes them without a worker."""
 
 import asyncio
-from collections.abc import Iterator, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Sequence
 from datetime import UTC, datetime
 from itertools import groupby
-from typing import TypeVar
+from typing import TypeAlias, TypeVar
 
 from gateway.memory.jobs import MemoryJob
 from gateway.memory.memory import Memory
 from memloop.wire.errors import Conflict, InvalidRequest, MemloopError, TooLarge, Unprocessable
-from memloop.wire.memory import MemoryDraft, MemoryEvent, Source, StoreAdd, Written
+from memloop.wire.memory import MemoryDraft, MemoryEvent, Source, StoreAdd, StoreAddResult, Written
 
 _DRAFTS_PER_ADD = 100
 _KEY_CHARS = 512
@@ -18,6 +18,7 @@ _LEASE_MS = 120_000
 _FINAL = (Conflict, InvalidRequest, TooLarge, Unprocessable)
 """The text is rejected, or an erasure has taken the lane: a queued job would bring back what was erased."""
 T = TypeVar("T")
+Store: TypeAlias = Callable[[StoreAdd], Awaitable[StoreAddResult]]
 
 
 def adds_of(job: MemoryJob, *, token: int | None) -> list[StoreAdd]:
@@ -61,19 +62,19 @@ def slices(parts: Sequence[T], size: int = _DRAFTS_PER_ADD) -> Iterator[list[T]]
     return (list(parts[start : start + size]) for start in range(0, len(parts), size))
 
 
-async def write_directly(job: MemoryJob, memory: Memory) -> MemoryEvent | None:
+async def write_directly(job: MemoryJob, memory: Memory, *, store: Store) -> MemoryEvent | None:
     """Write at once and return the completed event; None if lane or store is unavailable and the job must be queued.
 
     Holds the lane under a fencing token, as a worker would. Raises the errors of rejected texts, and Conflict when the
     memories are erased meanwhile. Memories stored before a failure are not duplicated, because the queued job names the
-    same writes.
+    same writes. The job is redacted; ``store`` stores an add as it is.
     """
     lane = job.namespace.lane()
     token = await memory.queue.lanes.take_idle_lane(lane, lease_ms=_LEASE_MS)
     if token is None:
         return None
     try:
-        memories = [written for add in adds_of(job, token=token) for written in (await memory.store.add(add)).results]
+        memories = [written for add in adds_of(job, token=token) for written in (await store(add)).results]
     except BaseException as error:
         await asyncio.shield(memory.queue.lanes.leave_lane(lane, token))
         if isinstance(error, MemloopError) and not isinstance(error, _FINAL):

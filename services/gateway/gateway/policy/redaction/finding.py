@@ -4,7 +4,7 @@ import re
 from bisect import bisect_left, insort
 from collections import Counter
 from collections.abc import Callable, Iterable, Set
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Final, Protocol, cast
 
 from gateway.policy.redaction.phrases import Refusals
@@ -79,6 +79,8 @@ class Redaction:
     detector: Detector
     counts: Counter[str]
     refusals: Refusals | None = None
+    _clean: set[str] = field(default_factory=set[str], init=False, repr=False)
+    """Texts that came out unchanged: a verbatim write has its text three times, as key, value and source."""
 
     @property
     def is_active(self) -> bool:
@@ -92,6 +94,14 @@ class Redaction:
 
     def __call__(self, text: str) -> str:
         """Return the text without sentences that are never kept, with marks in place of its sensitive values."""
+        if text in self._clean:
+            return text
+        redacted = self._redacted(text)
+        if redacted == text:
+            self._clean.add(text)
+        return redacted
+
+    def _redacted(self, text: str) -> str:
         if self.refusals is not None:
             text, refused = self.refusals.without(text)
             self.counts.update({NEVER: refused} if refused else {})
