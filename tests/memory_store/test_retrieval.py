@@ -17,7 +17,7 @@ from memloop.wire.memory import MemoryDraft, MemoryType
 from memory_store.items.conversation import PLACES_PER_SECOND, place_of, speaker_of
 from memory_store.retrieval.boosts import boost
 from memory_store.retrieval.candidates import Candidate, ordered
-from memory_store.retrieval.conversation import around, contexts
+from memory_store.retrieval.conversation import around, contexts, in_spans
 from memory_store.retrieval.names import possible_names, without_names
 from memory_store.retrieval.relevance import Relevance
 from memory_store.retrieval.rerank import CrossEncoderScorer, Reranker, RerankerMissing, ThreadScorer
@@ -62,6 +62,30 @@ def test_relevance_adds_the_cosine_to_a_part_of_the_words() -> None:
     assert relevance.shares("c") == pytest.approx({"dense": 0.4, "sparse": 0.3})
     assert relevance.best(3, raised={}) == ["a", "c", "b"]
     assert relevance.best(2, raised={"d": 2.0}, known=["d"]) == ["d", "a"]
+
+
+def test_places_of_a_ranking_that_holds_everything_need_no_query() -> None:
+    dense = [Ranked("a", 0.9, 40), Ranked("b", 0.5, 10), Ranked("c", 0.4, 20), Ranked("d", 0.3, 30)]
+
+    found = Relevance(dense, [], Tuning(), limit=4).placed([(10, 20), (35, 90)])
+
+    assert found == [Placed("b", 10), Placed("c", 20), Placed("a", 40)]
+
+
+@pytest.mark.parametrize(
+    ("dense", "limit"),
+    [([Ranked("a", 0.9, 1), Ranked("b", 0.5, 2)], 1), ([Ranked("a", 0.9, 1), Ranked("b", 0.5)], 2), ([], 2)],
+    ids=["cut short", "a place unknown", "without meanings"],
+)
+def test_places_that_a_ranking_lacks_are_looked_up(dense: list[Ranked], limit: int) -> None:
+    assert Relevance(dense, [], Tuning(), limit=limit).placed([(0, 9)]) is None
+
+
+def test_a_ranking_beyond_its_limit_does_not_count() -> None:
+    relevance = Relevance([Ranked("a", 0.9), Ranked("b", 0.5), Ranked("c", 0.1)], [], Tuning(), limit=2)
+
+    assert relevance.best(9, raised={}) == ["a", "b"]
+    assert relevance.above_floor("a") == pytest.approx(0.4)
 
 
 @pytest.mark.parametrize("order", ["abcd", "cbad", "bcad"])
@@ -154,9 +178,9 @@ def test_contexts_are_those_of_the_definition(
 def test_turns_are_looked_up_around_candidates_with_a_place() -> None:
     hour = 3600 * PLACES_PER_SECOND
 
-    assert around([candidate("a")]) is None
+    assert around([candidate("a")]) == []
     near = around([candidate("a", place=10 * hour), candidate("b", place=10 * hour + 5), candidate("c", place=0)])
-    assert near == AnyOf(
+    assert in_spans(near) == AnyOf(
         (
             NumberRange("place", gte=-hour // 2, lte=hour // 2),
             NumberRange("place", gte=10 * hour - hour // 2, lte=10 * hour + 5 + hour // 2),

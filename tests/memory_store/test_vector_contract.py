@@ -259,6 +259,18 @@ async def test_places_come_in_order_within_a_condition(vectors: VectorStore) -> 
     assert near == [Placed(_id(1), places[1]), Placed(_id(3), places[3])]
 
 
+async def test_a_place_in_a_ranking_is_the_present_one_or_none(vectors: VectorStore) -> None:
+    await vectors.upsert([point(1, place=5), point(2, place=6), point(3)])
+    await vectors.upsert([point(2, place=2**61 + 1)])
+    await vectors.placed(where=_EVERYTHING, limit=10)
+
+    [found] = await vectors.rank([_ABOUT_ONE], where=_EVERYTHING, corpus=_EVERYTHING, limit=10)
+
+    allowed = {_id(1): {5, None}, _id(2): {2**61 + 1, None}, _id(3): {None}}
+    assert len(found) == 3
+    assert all(one.place in allowed[one.id] for one in found)
+
+
 async def test_words_find_only_what_shares_them_and_prefer_rare_ones(vectors: VectorStore) -> None:
     await vectors.upsert([point(1, "blue boat"), point(2, "blue harbour"), point(3, "blue sky"), point(4, "red roof")])
 

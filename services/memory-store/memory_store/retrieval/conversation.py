@@ -1,8 +1,7 @@
 """Scores the turns around a turn: an answer often shares no word with its question, but follows a turn that does."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from typing import TypeAlias
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,11 +17,12 @@ _PAUSE_S = 1800
 _PAUSE = _PAUSE_S * PLACES_PER_SECOND
 
 Floats: TypeAlias = NDArray[np.float64]
+Span: TypeAlias = tuple[int, int]
+"""The first and the last place."""
 
 
-@dataclass(frozen=True, slots=True)
-class Context:
-    """The shares that a turn gets from its neighbours."""
+class Context(NamedTuple):
+    """The shares that a turn gets from its neighbours. A tuple: a search makes hundreds."""
 
     neighbour: float
     session: float
@@ -33,24 +33,29 @@ class Context:
         return self.neighbour + self.session
 
 
-def around(candidates: Sequence[Candidate]) -> Condition | None:
-    """Returns the condition of all items that may be in a session with one of the candidates; None without places."""
+def around(candidates: Sequence[Candidate]) -> Sequence[Span]:
+    """Returns the spans of places of all items that may be in a session with one of the candidates, in order."""
     places = sorted(one.place for one in candidates if one.place is not None)
-    spans: list[tuple[int, int]] = []
+    spans: list[Span] = []
     for place in places:
         start, end = place - _PAUSE, place + _PAUSE
         if spans and start <= spans[-1][1]:
             start = spans.pop()[0]
         spans.append((start, end))
-    return AnyOf(tuple(NumberRange("place", gte=start, lte=end) for start, end in spans)) if spans else None
+    return spans
+
+
+def in_spans(spans: Sequence[Span]) -> Condition:
+    """Returns the condition of the items in the spans, of which there is at least one."""
+    return AnyOf(tuple(NumberRange("place", gte=start, lte=end) for start, end in spans))
 
 
 def contexts(placed: Sequence[Placed], relevance: Callable[[str], float], tuning: Tuning) -> dict[str, Context]:
     """Returns the shares of the placed items, which are in order, from their relevance (at least 0)."""
     if not placed:
         return {}
-    values = np.fromiter((relevance(one.id) for one in placed), np.float64, len(placed))
-    sessions = _sessions(np.fromiter((one.place for one in placed), np.int64, len(placed)))
+    values = np.array([relevance(one.id) for one in placed], np.float64)
+    sessions = _sessions(np.array([one.place for one in placed], np.int64))
     neighbour = tuning.beside * _beside(values, sessions, 1) + tuning.near * _beside(values, sessions, 2)
     session = tuning.session * _best(values, sessions)
     return {

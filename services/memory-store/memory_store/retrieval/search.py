@@ -14,7 +14,7 @@ from memory_store.items.view import View
 from memory_store.metrics import Metrics
 from memory_store.retrieval.boosts import boost
 from memory_store.retrieval.candidates import Candidate, is_wrong, ordered
-from memory_store.retrieval.conversation import Context, around, contexts
+from memory_store.retrieval.conversation import Context, around, contexts, in_spans
 from memory_store.retrieval.names import possible_names, without_names
 from memory_store.retrieval.relevance import Relevance
 from memory_store.retrieval.rerank import Reranker
@@ -39,6 +39,7 @@ class _Asked:
     """What is asked for; ``where`` can be seen, ``corpus`` counts the words, ``depth`` is read at most.
 
     ``named``: the words of the question that name speakers. ``dense`` is None if the embedding model failed.
+    ``explained``: the answer has the places in the rankings.
     """
 
     where: Condition
@@ -47,6 +48,7 @@ class _Asked:
     named: frozenset[str]
     dense: tuple[float, ...] | None
     sparse: SparseVector
+    explained: bool
 
 
 class Retrieval:
@@ -114,7 +116,7 @@ class Retrieval:
         with self._stage("embed"):
             dense, sparse = await self._encoding.query(without_names(request.query, named))
         depth = max(_MIN_DEPTH, _DEPTH_PER_HIT * request.top_k)
-        return _Asked(where, corpus=namespace, depth=depth, named=named, dense=dense, sparse=sparse)
+        return _Asked(where, namespace, depth, named=named, dense=dense, sparse=sparse, explained=request.explain)
 
     async def _speakers(self, question: str, where: Condition) -> frozenset[str]:
         """Returns the words of the question that name a speaker of memories that can be seen."""
@@ -140,7 +142,10 @@ class Retrieval:
             payloads |= await self._read([one for one in more if one not in payloads], query)
             best += more
         shown = [one for one in best if one in payloads and not is_wrong(payloads[one])]
-        return [_candidate(one, payloads[one], relevance, context.get(one)) for one in shown]
+        candidates = [_candidate(one, payloads[one], relevance, context.get(one)) for one in shown]
+        for one in candidates if query.explained else ():
+            one.found |= relevance.found(one.id)
+        return candidates
 
     async def _relevance(self, query: _Asked) -> Relevance:
         by_meaning: list[Query] = [query.dense] if query.dense is not None else []
@@ -148,9 +153,10 @@ class Retrieval:
         limit = max(_MIN_RANKED, query.depth)
         if not (queries := by_meaning + by_words):
             return Relevance((), (), self._tuning)
-        rankings = await self._vectors.rank(queries, where=query.where, corpus=query.corpus, limit=limit)
+        one_more = limit + 1  # to see whether there are more
+        rankings = await self._vectors.rank(queries, where=query.where, corpus=query.corpus, limit=one_more)
         dense, sparse = rankings[: len(by_meaning)], rankings[len(by_meaning) :]
-        return Relevance(dense[0] if dense else (), sparse[0] if sparse else (), self._tuning)
+        return Relevance(dense[0] if dense else (), sparse[0] if sparse else (), self._tuning, limit=limit)
 
     async def _read(self, ids: Sequence[str], query: _Asked) -> dict[str, Payload]:
         """Returns the payloads in the order of the ids; what has left the view since it was ranked is left out."""
@@ -166,10 +172,13 @@ class Retrieval:
         """Returns what the turns around them add to the best items and to the turns of the same sessions."""
         tuning = self._tuning
         prompters = [Candidate(one, payload) for one, payload in payloads.items() if not is_wrong(payload)]
-        sessions = around(prompters) if tuning.beside or tuning.near or tuning.session else None
-        if sessions is None:
+        sessions = around(prompters) if tuning.beside or tuning.near or tuning.session else ()
+        if not sessions:
             return {}
-        placed = await self._vectors.placed(where=all_of([query.where, sessions]), limit=_MOST_PLACED)
+        placed = relevance.placed(sessions)
+        if placed is None:
+            where = all_of([query.where, in_spans(sessions)])
+            placed = await self._vectors.placed(where=where, limit=_MOST_PLACED)
         return contexts(placed, relevance.above_floor, tuning)
 
     def _asked_at(self, request: StoreSearch) -> datetime:
@@ -198,7 +207,7 @@ def _candidate(item_id: str, payload: Payload, relevance: Relevance, context: Co
     for name, share in (("neighbour", context.neighbour), ("session", context.session)) if context else ():
         if share:
             shares[name] = share
-    return Candidate(item_id, payload, shares, relevance.found(item_id))
+    return Candidate(item_id, payload, shares)
 
 
 def _hit(one: Candidate, *, explain: bool) -> SearchHit:

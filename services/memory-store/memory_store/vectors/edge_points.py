@@ -1,12 +1,16 @@
 """Points, payloads and queries as Qdrant Edge's classes."""
 
-from typing import cast
+from collections.abc import Iterable
+from typing import Final, cast
+from uuid import UUID
 
 import qdrant_edge as edge
 from pydantic import JsonValue
 
-from memory_store.vectors.port import NO_WORDS, Payload, Point, Query, SparseVector
+from memory_store.vectors.port import NO_WORDS, Payload, Placed, Point, Query, Ranked, SparseVector
 from memory_store.vectors.schema import DENSE, SPARSE
+
+_MOST_MET: Final = 32_768
 
 
 def to_edge(point: Point) -> edge.Point:
@@ -40,6 +44,57 @@ def _sparse_from_edge(vector: edge.SparseVector) -> SparseVector:
 def payload_of(payload: "edge.Payload | None") -> Payload:
     """Returns the payload, empty where Edge returns none."""
     return cast("dict[str, JsonValue]", payload or {})
+
+
+class KnownPoints:
+    """The id as text and the ``place`` of points that were met lately: a search meets each of its points several times.
+
+    At most 65,536 points, and at least half as many. A place is None where it is not known.
+    """
+
+    def __init__(self) -> None:
+        self._met = dict[int, tuple[str, int | None]]()
+        self._before = dict[int, tuple[str, int | None]]()
+
+    def of(self, point_id: UUID | int | str) -> tuple[str, int | None]:
+        """Returns the text and the place of an id as Edge gives it."""
+        if not isinstance(point_id, UUID):
+            return str(point_id), None
+        number = point_id.int
+        return self._met.get(number) or self._again(number, point_id)
+
+    def text(self, point_id: UUID | int | str) -> str:
+        """Returns the text of an id as Edge gives it."""
+        return self.of(point_id)[0]
+
+    def note(self, points: Iterable[Point]) -> None:
+        """Notes the places of points that are stored."""
+        for point in points:
+            place = point.payload.get("place")
+            self._keep(UUID(point.id).int, (point.id, place if isinstance(place, int) else None))
+
+    def placed(self, record: edge.Record) -> Placed:
+        """Notes and returns the place of a record that was read in the order of places."""
+        text, place = self.of(record.id)
+        if place != record.order_value and isinstance(record.id, UUID):
+            place = int(record.order_value or 0)
+            self._keep(record.id.int, (text, place))
+        return Placed(text, place or 0)
+
+    def ranked(self, point: edge.ScoredPoint) -> Ranked:
+        """Returns a point of a ranking with its place, if that is known."""
+        text, place = self.of(point.id)
+        return Ranked(text, point.score, place)
+
+    def _again(self, number: int, point_id: UUID) -> tuple[str, int | None]:
+        known = self._before.get(number) or (str(point_id), None)
+        self._keep(number, known)
+        return known
+
+    def _keep(self, number: int, known: tuple[str, int | None]) -> None:
+        if len(self._met) == _MOST_MET:
+            self._met, self._before = {}, self._met
+        self._met[number] = known
 
 
 def to_query(query: Query) -> edge.Query:

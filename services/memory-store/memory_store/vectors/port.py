@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Protocol, TypeAlias
+from typing import NamedTuple, Protocol, TypeAlias
 
 from pydantic import JsonValue
 
@@ -49,16 +49,18 @@ class Found:
     score: float = 0.0
 
 
-@dataclass(frozen=True, slots=True)
-class Ranked:
-    """A point's place in a ranking, by its score."""
+class Ranked(NamedTuple):
+    """A point in a ranking, by its score. A tuple: a search makes hundreds.
+
+    ``place`` is that of ``Placed``, where the store has it at hand; None where it would have to be read.
+    """
 
     id: str
     score: float
+    place: int | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Placed:
+class Placed(NamedTuple):
     """A point's ``place``: an integer that orders the memories of a conversation."""
 
     id: str

@@ -23,15 +23,15 @@ from pathlib import Path
 from typing import TypeAlias
 
 import qdrant_edge as edge
-from pydantic import BaseModel
 
 from memloop.wire.errors import DependencyError
 from memory_store.vectors.edge_filters import to_filter
-from memory_store.vectors.edge_points import from_edge, payload_of, to_edge, to_query
+from memory_store.vectors.edge_points import KnownPoints, from_edge, payload_of, to_edge, to_query
+from memory_store.vectors.edge_shards import created, dimension_of, index_of, is_made
 from memory_store.vectors.filters import Condition, Ids, all_of
 from memory_store.vectors.live import LiveCollection
 from memory_store.vectors.port import Collection, Found, Page, Placed, Point, Query, Ranked, SparseVector
-from memory_store.vectors.schema import DENSE, PAYLOAD_INDEXES, SPARSE, CollectionSpec, IndexKind, is_ours
+from memory_store.vectors.schema import PAYLOAD_INDEXES, CollectionSpec, is_ours
 
 _log = logging.getLogger(__name__)
 
@@ -70,12 +70,12 @@ class EdgeCollections:
         """The subfolders with our names; one that holds no shard, as a kill while it was made leaves it, is none."""
         if not self._folder.is_dir():
             return []
-        return [path.name for path in self._folder.iterdir() if is_ours(path.name) and _is_made(path)]
+        return [path.name for path in self._folder.iterdir() if is_ours(path.name) and is_made(path)]
 
     async def serving(self) -> str | None:
         """Return the collection that the file names, if it exists."""
         name = self._pointer.read_text().strip() if self._pointer.is_file() else ""
-        return name if is_ours(name) and _is_made(self._folder / name) else None
+        return name if is_ours(name) and is_made(self._folder / name) else None
 
     async def serve(self, name: str) -> None:
         """Write a new file and move it over the old one, on the disk when this returns."""
@@ -91,10 +91,10 @@ class EdgeCollections:
         """Load the shard or make it, with its indexes; it is flushed on a timer until it is closed."""
         path = self._folder / name
         with _translated(path):
-            if not _is_made(path):
+            if not is_made(path):
                 shutil.rmtree(path, ignore_errors=True)
-            shard = edge.EdgeShard.load(str(path)) if _is_made(path) else _create(path, spec)
-            spec.check_dimension(_dimension(path))
+            shard = edge.EdgeShard.load(str(path)) if is_made(path) else created(path, spec)
+            spec.check_dimension(dimension_of(path))
         return EdgeCollection(name, shard, flush_s=self._flush_s, flushing=self._flushing)
 
     async def drop(self, name: str) -> None:
@@ -131,6 +131,7 @@ class EdgeCollection:
         self._flushing = flushing
         self._dirty = False
         self._resting = False
+        self._known = KnownPoints()
         with _translated():
             self._make_indexes(shard)
         self._flusher = asyncio.create_task(self._flush_on_timer(), name="edge-flush")
@@ -158,6 +159,7 @@ class EdgeCollection:
     async def upsert(self, points: Sequence[Point]) -> None:
         """One operation in the log, applied at once."""
         self._update(edge.UpdateOperation.upsert_points([to_edge(point) for point in points]))
+        self._known.note(points)
 
     async def get(self, ids: Sequence[str], *, where: Condition, agreed: bool = False) -> Sequence[Point]:
         """Points by id that the condition allows."""
@@ -178,7 +180,7 @@ class EdgeCollection:
         request = edge.ScrollRequest(offset=start_id, limit=limit, filter=to_filter(where), with_payload=True)
         with _translated():
             records, next_id = self._open_shard().scroll(request)
-        found = tuple(Found(str(record.id), payload_of(record.payload)) for record in records)
+        found = tuple(Found(self._known.text(record.id), payload_of(record.payload)) for record in records)
         return Page(found, None if next_id is None else str(next_id))
 
     async def newest(self, *, where: Condition, limit: int) -> Sequence[Found]:
@@ -187,7 +189,7 @@ class EdgeCollection:
         request = edge.ScrollRequest(limit=limit, filter=to_filter(where), with_payload=True, order_by=order)
         with _translated():
             records, _ = self._open_shard().scroll(request)
-        return [Found(str(record.id), payload_of(record.payload)) for record in records]
+        return [Found(self._known.text(record.id), payload_of(record.payload)) for record in records]
 
     async def placed(self, *, where: Condition, limit: int) -> Sequence[Placed]:
         """Ids by place."""
@@ -195,7 +197,7 @@ class EdgeCollection:
         request = edge.ScrollRequest(limit=limit, filter=to_filter(where), with_payload=False, order_by=order)
         with _translated():
             records, _ = self._open_shard().scroll(request)
-        return [Placed(str(record.id), int(record.order_value or 0)) for record in records]
+        return [self._known.placed(record) for record in records]
 
     async def values(self, field: str, *, where: Condition, limit: int) -> Mapping[str, int]:
         """Exact counts by value."""
@@ -209,7 +211,7 @@ class EdgeCollection:
         request = edge.QueryRequest(limit=limit, query=to_query(dense), filter=to_filter(where), with_payload=True)
         with _translated():
             points = self._open_shard().query(request)
-        return [Found(str(point.id), payload_of(point.payload), point.score) for point in points]
+        return [Found(self._known.text(point.id), payload_of(point.payload), point.score) for point in points]
 
     async def rank(
         self, queries: Sequence[Query], *, where: Condition, corpus: Condition, limit: int
@@ -228,7 +230,7 @@ class EdgeCollection:
         ]
         with _translated():
             answers = self._open_shard().query_batch(edge.QueryBatchRequest(requests))
-        return [[Ranked(str(point.id), point.score) for point in points] for points in answers]
+        return [[self._known.ranked(point) for point in points] for points in answers]
 
     async def count(self, *, where: Condition) -> int:
         """Exact count."""
@@ -243,7 +245,7 @@ class EdgeCollection:
         made = shard.info().payload_schema
         for field, kind in PAYLOAD_INDEXES:
             if field not in made:
-                shard.update(edge.UpdateOperation.create_field_index(field, _index(kind)))
+                shard.update(edge.UpdateOperation.create_field_index(field, index_of(kind)))
                 self._dirty = True
 
     def _open_shard(self) -> edge.EdgeShard:
@@ -307,44 +309,3 @@ def _sync_folder(path: Path) -> None:
         os.fsync(handle)
     finally:
         os.close(handle)
-
-
-def _is_made(path: Path) -> bool:
-    return (path / "edge_config.json").is_file()
-
-
-def _create(path: Path, spec: CollectionSpec) -> edge.EdgeShard:
-    path.mkdir(parents=True, exist_ok=True)
-    dense = edge.EdgeVectorParams(size=spec.dimension, distance=edge.Distance.Cosine)
-    sparse = edge.EdgeSparseVectorParams(modifier=edge.Modifier.Idf)
-    config = edge.EdgeConfig(
-        vectors={DENSE: dense},
-        sparse_vectors={SPARSE: sparse},
-        payload_memory=edge.Memory.Cached,  # mapped when it is loaded: a search's first touch of a page costs 65 us
-        max_search_threads=1,
-    )
-    return edge.EdgeShard.create(str(path), config)
-
-
-class _StoredVector(BaseModel):
-    size: int
-
-
-class _StoredConfig(BaseModel):
-    """The part of Edge's own ``edge_config.json`` that is checked at boot."""
-
-    vectors: dict[str, _StoredVector]
-
-
-def _dimension(path: Path) -> int | None:
-    config = _StoredConfig.model_validate_json((path / "edge_config.json").read_bytes())
-    dense = config.vectors.get(DENSE)
-    return dense.size if dense else None
-
-
-def _index(kind: IndexKind) -> edge.KeywordIndexParams | edge.DatetimeIndexParams | edge.IntegerIndexParams:
-    if kind == "datetime":
-        return edge.DatetimeIndexParams()
-    if kind == "integer":
-        return edge.IntegerIndexParams()
-    return edge.KeywordIndexParams(is_tenant=kind == "tenant")
