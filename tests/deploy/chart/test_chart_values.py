@@ -42,7 +42,7 @@ def others(value: Value) -> Iterator[object]:
     elif isinstance(default, int):
         yield default + 1
     elif isinstance(default, float):
-        yield default / 2
+        yield from (default / 2, default * 2)
     elif isinstance(default, str):
         yield from (
             "other",
@@ -59,6 +59,7 @@ def others(value: Value) -> Iterator[object]:
     elif isinstance(default, list):
         yield from ([*default, "other.example"], [*default, "/other"], [*default, "http://other:1/v1"])
         yield from ([{"name": "other"}], [{"key": "other", "operator": "Exists"}])
+        yield [0.5]
         yield [{"id": "other", "engineUrls": ["http://other:1/v1"]}]
         yield from ([{"name": "other", "model": "Other"}], [{"ipBlock": {"cidr": "10.1.2.3/32"}}])
         yield from ([{"name": "other", "mountPath": "/other"}], [{"name": "other", "image": "other/image"}])
