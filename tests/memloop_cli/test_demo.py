@@ -107,18 +107,18 @@ def asked(gateway: FakeGateway) -> list[tuple[object, object]]:
     return [(body["question"], body["strategy"]) for body in gateway.bodies("/v1/long-read")]
 
 
-async def test_the_short_demo_asks_a_few_and_rereads_for_two_facts_alone(
+async def test_the_short_demo_asks_one_of_each_and_rereads_for_two_facts_alone(
     gateway: FakeGateway, console: Console
 ) -> None:
     async with GatewayClient(gateway.url) as client:
         result = await show_reading(client, console, a_reading(10, 3), "The text.", model="tiny")
-    few = [("One?", "memagent")] * 2 + [("Two?", "memagent"), ("Two?", "memreread")]
+    few = [("One?", "memagent"), ("Two?", "memagent"), ("Two?", "memreread")]
     assert sorted(asked(gateway)) == sorted(few)
     assert set(result.one_hop) == {"memagent"}
-    assert "One fact each, memagent: 2 of 2 right" in printed(console)
+    assert "One fact each, memagent: 1 of 1 right" in printed(console)
 
 
-def test_one_of_two_holds_in_the_short_demo() -> None:
+def test_one_right_answer_of_two_is_enough() -> None:
     two: dict[Strategy, tuple[Answered, ...]] = {"memagent": answers(2, False), "memreread": answers(2, True)}
     assert ReadShown({"memagent": answers(1, True, False)}, two).faults == ()
     missed = ReadShown({"memagent": answers(1, False, False)}, two)

@@ -17,8 +17,8 @@ from memloop_cli.reading.showing import read_to_end
 
 _ONE = "One fact each"
 _TWO = "Two facts each, the second before the first"
-_FEW = (2, 1)
-"""Questions of one fact and of two that are asked unless all are."""
+_FEW = (1, 1)
+"""How many questions of one fact, and of two, the short demo asks."""
 
 
 @dataclass(frozen=True, slots=True)
