@@ -1,6 +1,11 @@
 """The curves that a run keeps and draws while it trains."""
 
 import json
+import os
+import signal
+import subprocess
+import sys
+import time
 import xml.etree.ElementTree as ET
 from pathlib import Path
 
@@ -115,6 +120,47 @@ def test_a_step_that_was_saved_and_not_logged_is_in_the_curve_once(tmp_path: Pat
     kept = [json.loads(line) for line in (tmp_path / LOG).read_text("utf-8").splitlines()]
     assert [each["step"] for each in kept] == [1, 2, 3]
     assert kept[0]["data"] == {"memloop/reward": 0.1, "response_length/mean": 8.0}
+
+
+def test_a_step_that_is_added_again_has_one_line_on_disk_at_once(tmp_path: Path) -> None:
+    curves = Curves(tmp_path)
+    curves.add(1, {"memloop/reward": 0.1})
+    for figures in ({"memloop/reward": 0.2}, {"memloop/reward": 0.2, "response_length/mean": 8.0}):
+        curves.add(2, figures)
+        kept = [json.loads(line) for line in (tmp_path / LOG).read_text("utf-8").splitlines()]
+        assert [each["step"] for each in kept] == [1, 2]
+        assert kept[-1]["data"] == figures
+    assert {"rollouts 0.2", "mean 8"} <= set(texts(tmp_path))
+
+
+def test_a_run_killed_at_any_moment_leaves_one_whole_line_for_each_step(tmp_path: Path) -> None:
+    endless = f"""
+from itertools import count
+from pathlib import Path
+from trainer.rollout.curves import Curves
+curves, many = Curves(Path({str(tmp_path)!r})), {{f"figure/{{number}}": 0.5 for number in range(2000)}}
+for step in count(1):
+    curves.add(step, many)
+    curves.add(step, many)
+"""
+    run = subprocess.Popen([sys.executable, "-c", endless], env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)})
+    try:
+        deadline = time.monotonic() + 120
+        while len(found := _kept_steps(tmp_path)) < 12:
+            assert found == list(range(1, len(found) + 1))
+            assert run.poll() is None
+            assert time.monotonic() < deadline
+    finally:
+        run.send_signal(signal.SIGKILL)
+        run.wait()
+    found = _kept_steps(tmp_path)
+    assert found == list(range(1, len(found) + 1))
+
+
+def _kept_steps(folder: Path) -> list[int]:
+    """The steps on disk. Raises JSONDecodeError when a line is not whole."""
+    file = folder / LOG
+    return [json.loads(line)["step"] for line in file.read_text("utf-8").splitlines()] if file.exists() else []
 
 
 def test_a_run_from_the_start_drops_the_curves_of_an_earlier_one(tmp_path: Path) -> None:

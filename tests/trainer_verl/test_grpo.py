@@ -14,7 +14,9 @@ from typing import Any
 
 import pytest
 import torch
+from prometheus_client.samples import Sample
 from safetensors.torch import load_file
+from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
 
 from memloop.chunking import TokenizerSplitter
 from memloop.clients.engine import EngineClient
@@ -26,6 +28,8 @@ from trainer.data import schemas
 from trainer.data.parquet import write_parquet
 from trainer.data.rows import AgentName
 from trainer.data.tiny_rows import Hardness, tiny_rows
+from trainer.metrics_exporter import RunLog
+from trainer.rollout.curves import LOG
 from trainer.tiny.prose import book
 
 LOOPS: tuple[AgentName, ...] = ("memagent", "memreread", "memreader")
@@ -105,8 +109,18 @@ def test_the_loss_holds_the_distance_to_the_reference_policy(trained: Path) -> N
         assert step["actor/loss"] == pytest.approx(step["actor/pg_loss"] + KL * step["actor/kl_loss"], abs=1e-7)
 
 
-def test_the_run_writes_tensorboard_files(trained: Path) -> None:
-    assert list((trained / "board").rglob("events.out.tfevents.*"))
+def test_tensorboard_prometheus_and_the_curves_have_the_same_figures(trained: Path) -> None:
+    logged = _metrics(trained)
+    curves = [json.loads(line) for line in (trained / "checkpoints" / LOG).read_text("utf-8").splitlines()]
+    assert [point["step"] for point in curves] == list(range(1, STEPS + 1))
+    board = EventAccumulator(str(trained / "board")).Reload()
+    exported = {sample.labels["name"]: sample.value for sample in _samples(trained / "metrics.jsonl")}
+    for name in ("memloop/reward", "memloop/live_groups", "actor/grad_norm", "response_length/mean"):
+        values = [step[name] for step in logged]
+        assert [point["data"][name] for point in curves] == values
+        assert [event.step for event in board.Scalars(name)] == list(range(1, STEPS + 1))
+        assert [event.value for event in board.Scalars(name)] == pytest.approx(values, rel=1e-6)  # it keeps float32
+        assert exported[name] == values[-1]
 
 
 def test_an_export_keeps_tokenizer_and_template_and_describes_itself(exported: Path) -> None:
@@ -139,6 +153,11 @@ def _write_rows(file: Path) -> None:
 def _metrics(trained: Path) -> list[dict[str, Any]]:
     lines = (trained / "metrics.jsonl").read_text("utf-8").splitlines()
     return [entry["data"] for entry in map(json.loads, lines) if "actor/grad_norm" in entry["data"]]
+
+
+def _samples(log: Path) -> list[Sample]:
+    """The values that Prometheus scrapes from the run's log."""
+    return [sample for metric in RunLog(log).collect() if metric.name == "trainer_value" for sample in metric.samples]
 
 
 def _trainer(arguments: list[str], environment: dict[str, str], timeout_s: float) -> None:

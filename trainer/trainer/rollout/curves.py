@@ -57,18 +57,21 @@ class Curves:
         points = dict(_point(line) for line in lines if line.endswith("\n"))
         self._points = [point for point in points.items() if point[0] <= step]
         if lines:
-            _replace(file, "".join(map(_line, self._points)))
+            self._write()
 
     def add(self, step: int, figures: Mapping[str, object]) -> None:
-        """Append a step, or what more is measured of the last one, and draw the figure."""
+        """Record a step's figures, and draw all steps. The newest step may be added again, with more figures."""
         self._folder.mkdir(parents=True, exist_ok=True)
         if self._points and self._points[-1][0] == step:
             self._points.pop()
         finite = {name: value for name, each in figures.items() if math.isfinite(value := _number(each))}
         self._points.append((step, finite))
-        with (self._folder / LOG).open("a", encoding="utf-8") as log:
-            log.write(_line(self._points[-1]))
+        self._write()
         _replace(self._folder / FIGURE, svg([_panel(title, lines, self._points) for title, lines in _PANELS]))
+
+    def _write(self) -> None:
+        """Write one line for each step. A run that dies meanwhile leaves the file as it was."""
+        _replace(self._folder / LOG, "".join(map(_line, self._points)))
 
 
 def _number(value: object) -> float:
