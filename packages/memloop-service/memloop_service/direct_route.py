@@ -10,18 +10,25 @@ import json
 from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, cast
+from typing import Any, Final, cast
 
-from fastapi import Request, Response
+from fastapi import FastAPI, Request, Response
 from fastapi.dependencies.models import Dependant
 from fastapi.exceptions import RequestValidationError
 from fastapi.routing import APIRoute
 from pydantic import BaseModel, ValidationError
-from starlette.types import Receive, Scope, Send
+from starlette.middleware.exceptions import ExceptionMiddleware
+from starlette.routing import BaseRoute, Match
+from starlette.types import ASGIApp, Receive, Scope, Send
 
 from memloop.wire.errors import InvalidRequest
 from memloop_service.headers import IndexedRequest
 from memloop_service.turns import in_turn
+
+_ANSWERS: Final = "memloop.answers"
+"""The scope's key that is set once a direct route has an answer to send."""
+_OUTERMOST: Final = (500, Exception)
+"""What Starlette's outermost layer handles."""
 
 
 class DirectRoute(APIRoute):
@@ -47,6 +54,7 @@ class DirectRoute(APIRoute):
         failure: BaseException | None = None
         try:
             response = await self._answer(request, held)
+            scope[_ANSWERS] = True
             await response(scope, receive, send)
         except BaseException as error:  # noqa: BLE001 - raised again by who ends the dependencies
             failure = error
@@ -69,6 +77,53 @@ class DirectRoute(APIRoute):
             values[self.dependant.request_param_name] = request
         answer: Response | BaseModel = await self.endpoint(**values)
         return answer if isinstance(answer, Response) else json_response(answer)
+
+
+class DirectWay:
+    """ASGI middleware, the innermost one: leads a request straight to its direct route, else on to the router.
+
+    It does what Starlette's and FastAPI's own innermost layers do for such a route: to find it by method and path, and
+    to answer its errors by the app's handlers, which are those that ``app`` has at the first error.
+    """
+
+    def __init__(self, inner: ASGIApp, *, app: FastAPI) -> None:
+        self._inner = inner
+        self._app = app
+        self._routes = _by_request(app.router.routes)
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Handle an ASGI call."""
+        route = self._routes.get((scope["method"], scope["path"])) if scope["type"] == "http" else None
+        if route is None or scope.get("root_path"):
+            await self._inner(scope, receive, send)
+            return
+        scope["route"], scope["endpoint"], scope["path_params"] = route, route.endpoint, {}
+        try:
+            await route.app(scope, receive, send)
+        except Exception as failure:
+            if _ANSWERS in scope:
+                raise
+            await self._answer_for(failure)(scope, receive, send)
+
+    def _answer_for(self, failure: Exception) -> ASGIApp:
+        async def fail(scope: Scope, receive: Receive, send: Send) -> None:
+            raise failure
+
+        handlers = self._app.exception_handlers
+        return ExceptionMiddleware(fail, {kind: handlers[kind] for kind in handlers if kind not in _OUTERMOST})
+
+
+def _by_request(routes: Sequence[BaseRoute]) -> dict[tuple[str, str], DirectRoute]:
+    """Return the direct routes by method and path, as the router would find them: without those behind another one."""
+    found: dict[tuple[str, str], DirectRoute] = {}
+    for at, route in enumerate(routes):
+        if not isinstance(route, DirectRoute):
+            continue
+        for method in route.methods:
+            scope = {"type": "http", "method": method, "path": route.path}
+            if not any(other.matches(scope)[0] is Match.FULL for other in routes[:at]):
+                found[method, route.path] = route
+    return found
 
 
 def json_response(model: BaseModel, *, status: int = 200) -> Response:

@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Final
 
-from starlette.datastructures import Headers, MutableHeaders
+from starlette.datastructures import Headers
 from starlette.requests import Request
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
@@ -24,12 +24,13 @@ from memloop_service.errors import as_error, error_response
 from memloop_service.headers import HEADERS, IndexedHeaders
 from memloop_service.incoming import INCOMING, BodyLimits, IncomingBody
 from memloop_service.surrogates import without_lone_surrogates
-from memloop_service.turns import TURNS, Turns, in_turn
+from memloop_service.turns import INLINE_BYTES, TURNS, Turns, in_turn
 
 BODY_SEND: Final = "memloop.body_send"
 """The scope's key for the direct ``send`` of a response's body, set once its start has passed all layers."""
 TRAILING_SLASH: Final = "memloop.trailing_slash"
 """The scope's key that is set if the request's path had a trailing slash."""
+_CALLERS_ID: Final = CALLERS_ID.encode()
 _CLIENT_ID_CHARS = 512
 _OUR_ID = re.compile(r"req_[0-9a-f]{32}")
 
@@ -122,6 +123,8 @@ class _Exchange:
         if not self._is_json or message["type"] != "http.request":
             return message
         parts = [message.get("body", b"")]
+        if self._body.is_whole and len(parts[0]) <= INLINE_BYTES:
+            return {"type": "http.request", "body": without_lone_surrogates(parts[0]), "more_body": False}
         while message.get("more_body"):
             message = await self._body.next()
             if message["type"] != "http.request":
@@ -133,21 +136,25 @@ class _Exchange:
     async def send(self, message: Message) -> None:
         """Forward the app's response with our headers added to its start."""
         if message["type"] == "http.response.start":
-            headers = MutableHeaders(scope=message)
-            self._begin(headers, message["status"])
-            for name in api_style.get().id_headers:
-                headers[name] = self.id
-            headers["openai-processing-ms"] = str(round((time.perf_counter() - self._began) * 1000))
-            if self._client_id:
-                headers[CALLERS_ID] = self._client_id
+            self._begin(message["status"])
+            message["headers"] = [*message["headers"], *self._own_headers()]
         await self._send(message)
 
-    def _begin(self, headers: MutableHeaders, status: int) -> None:
+    def _own_headers(self) -> list[tuple[bytes, bytes]]:
+        """Return the headers that no other part of a process sets."""
+        took_ms = round((time.perf_counter() - self._began) * 1000)
+        own = [(name.encode(), self.id.encode()) for name in api_style.get().id_headers]
+        own.append((b"openai-processing-ms", b"%d" % took_ms))
+        if self._client_id:
+            own.append((_CALLERS_ID, self._client_id.encode()))
+        if self._closing:
+            own.append((b"connection", b"close"))
+        return own
+
+    def _begin(self, status: int) -> None:
         self.started = True
         self._closing = self._drain.begun or status == SlowBody.status  # the rest of that body is not awaited
-        if self._closing:
-            headers["connection"] = "close"
-        else:
+        if not self._closing:
             self._drain.promised()
 
     def ended(self) -> None:

@@ -7,7 +7,7 @@ names: OpenTelemetry semantic conventions, "Generative AI".
 import os
 import time
 from collections.abc import Callable, Generator, Mapping
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass
 from typing import Final, cast
 
@@ -35,6 +35,8 @@ _UNTRACED: Final = frozenset({"/livez", "/readyz", "/metrics"})
 _HEADERS: Final = TraceContextTextMapPropagator()
 _OFF: Final = NoOpTracer()
 _NO_HEADERS: Final[Mapping[str, str]] = {}
+_NO_SPAN: Final = nullcontext(INVALID_SPAN)
+"""A block without a span."""
 
 
 @dataclass
@@ -75,38 +77,40 @@ def flush_spans() -> None:
         _PROCESS.flush()
 
 
-@contextmanager
 def span(
     name: str,
     attributes: Attributes = None,
     *,
     kind: SpanKind = SpanKind.INTERNAL,
     parent: Mapping[str, str] = _NO_HEADERS,
-) -> Generator[Span]:
+) -> AbstractContextManager[Span]:
     """Open a span around a block; calls and spans inside become part of it.
 
     ``parent``: the trace headers of a remote span; the default is the current span. Never use it around a ``yield`` of
     an async generator.
     """
-    if _is_untraced(parent):
-        yield INVALID_SPAN
-        return
-    with open_span(name, attributes, kind=kind, parent=parent) as opened, current(opened):
-        yield opened
+    return _NO_SPAN if _is_untraced(parent) else _as_current(_span(name, attributes, kind, parent))
 
 
 @contextmanager
+def _as_current(span: AbstractContextManager[Span]) -> Generator[Span]:
+    with span as opened, current(opened):
+        yield opened
+
+
 def open_span(
     name: str,
     attributes: Attributes = None,
     *,
     kind: SpanKind = SpanKind.INTERNAL,
     parent: Mapping[str, str] = _NO_HEADERS,
-) -> Generator[Span]:
+) -> AbstractContextManager[Span]:
     """Open a span that may end in another task. Only code inside ``current`` becomes part of it."""
-    if _is_untraced(parent):
-        yield INVALID_SPAN
-        return
+    return _NO_SPAN if _is_untraced(parent) else _span(name, attributes, kind, parent)
+
+
+@contextmanager
+def _span(name: str, attributes: Attributes, kind: SpanKind, parent: Mapping[str, str]) -> Generator[Span]:
     opened = _PROCESS.tracer.start_span(name, context=_context(parent), kind=kind, attributes=attributes)
     try:
         yield opened
@@ -118,12 +122,13 @@ def open_span(
         opened.end()
 
 
-@contextmanager
-def current(opened: Span) -> Generator[None]:
+def current(opened: Span) -> AbstractContextManager[object]:
     """Make calls and spans inside the block part of the span."""
-    if opened is INVALID_SPAN or not opened.get_span_context().is_valid:
-        yield
-        return
+    return _NO_SPAN if opened is INVALID_SPAN or not opened.get_span_context().is_valid else _current(opened)
+
+
+@contextmanager
+def _current(opened: Span) -> Generator[None]:
     headers: dict[str, str] = {}
     _HEADERS.inject(headers, set_span_in_context(opened))
     with use_span(opened, record_exception=False, set_status_on_exception=False), correlation.traced_as(headers):

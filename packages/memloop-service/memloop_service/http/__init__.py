@@ -1,6 +1,6 @@
 """Bodies, deadlines, streams, admission: HTTP without any resource of a service."""
 
-from memloop_service.http.admission import Admission, Capacity, Lane, Limit
+from memloop_service.http.admission import Admission, Capacity, Held, Lane, Limit
 from memloop_service.http.bodies import JsonBody, read_as, read_json, read_ours, read_with, strictly, validated
 from memloop_service.http.deadline import deadline_s, within
 from memloop_service.http.disconnect import ClientGone, StopWhenGone
@@ -21,6 +21,7 @@ __all__ = [
     "EventStream",
     "FairStart",
     "Fragment",
+    "Held",
     "JsonBody",
     "Lane",
     "Limit",

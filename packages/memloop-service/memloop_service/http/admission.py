@@ -6,10 +6,8 @@ everything, for the same reason. Nothing queues here: a request without room is 
 counts as it arrives; an announced size takes no room. The service limits the size of a single body.
 """
 
-from collections import Counter
-from collections.abc import Callable, Generator, Mapping
-from contextlib import contextmanager
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from typing import Final, Literal, TypeAlias
 
 from memloop.wire.errors import Overloaded, RateLimited
@@ -32,30 +30,46 @@ class Capacity:
 class Use:
     """The requests and body bytes in progress, of the process or of one tenant."""
 
-    active: Counter[Lane] = field(default_factory=Counter[Lane])
+    requests: int = 0
+    batch: int = 0
+    """As many of the requests are in the batch lane."""
     body_bytes: int = 0
 
     def has_room(self, capacity: Capacity, lane: Lane, body_bytes: int) -> bool:
         """Return whether one more request fits, with a body of that size."""
         return (
-            self.active.total() < capacity.requests
-            and (lane != "batch" or self.active["batch"] < capacity.batch)
+            self.requests < capacity.requests
+            and (lane != "batch" or self.batch < capacity.batch)
             and self.body_bytes + body_bytes <= capacity.body_bytes
         )
 
+    def add(self, lane: Lane, requests: int, body_bytes: int) -> None:
+        """Add to what is in progress."""
+        self.requests += requests
+        self.batch += requests if lane == "batch" else 0
+        self.body_bytes += body_bytes
+
 
 class Held:
-    """The room that one request holds."""
+    """The room that one request holds while the block runs."""
 
-    def __init__(self, admission: "Admission", lane: Lane, tenant: str | None) -> None:
+    def __init__(self, admission: "Admission", lane: Lane, tenant: str | None, body_bytes: int, announced: int) -> None:
         self._admission = admission
+        self._announced = announced
         self.lane: Lane = lane
         self.tenant = tenant
-        self.body_bytes = 0
+        self.body_bytes = body_bytes
 
     def take(self, size: int) -> None:
         """Take room for more bytes of the body. Raises RateLimited, Overloaded."""
         self._admission.take(self, size)
+
+    def __enter__(self) -> "Held":
+        self._admission.enter(self, self._announced)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._admission.leave(self)
 
 
 class Admission:
@@ -68,29 +82,29 @@ class Admission:
         self._process = Use()
         self._tenants: dict[str, Use] = {}
 
-    @contextmanager
-    def room(
-        self, lane: Lane, *, tenant: str | None = None, body_bytes: int = 0, announced: int = 0
-    ) -> Generator[Held]:
-        """Hold room for one request; a part of an admitted request names no tenant.
+    def room(self, lane: Lane, *, tenant: str | None = None, body_bytes: int = 0, announced: int = 0) -> Held:
+        """Hold room for one request in a block; a part of an admitted request names no tenant.
 
-        ``body_bytes`` are taken immediately; ``announced`` bytes must fit now and are taken as they arrive. Raises
-        Overloaded (503) when the process is full, RateLimited (429) when the tenant has used its share.
+        ``body_bytes`` are taken immediately; ``announced`` bytes must fit then and are taken as they arrive. The block
+        raises Overloaded (503) when the process is full, RateLimited (429) when the tenant has used its share.
         """
-        held = Held(self, lane, tenant)
-        self._check(held, max(body_bytes, announced))
-        used = self._used(held)
-        for use in used:
-            use.active[lane] += 1
-        try:
-            self._add(held, body_bytes)
-            yield held
-        finally:
-            for use in used:
-                use.active[lane] -= 1
-                use.body_bytes -= held.body_bytes
-            if tenant is not None and not self._tenants[tenant].active.total():
-                del self._tenants[tenant]
+        return Held(self, lane, tenant, body_bytes, announced)
+
+    def enter(self, held: Held, announced: int) -> None:
+        """Admit a request. Raises RateLimited, Overloaded."""
+        self._check(held, max(held.body_bytes, announced))
+        self._process.add(held.lane, 1, held.body_bytes)
+        if held.tenant is not None:
+            self._tenants.setdefault(held.tenant, Use()).add(held.lane, 1, held.body_bytes)
+
+    def leave(self, held: Held) -> None:
+        """Give back what an admitted request holds."""
+        self._process.add(held.lane, -1, -held.body_bytes)
+        if held.tenant is not None:
+            use = self._tenants[held.tenant]
+            use.add(held.lane, -1, -held.body_bytes)
+            if not use.requests:
+                del self._tenants[held.tenant]
 
     def take(self, held: Held, size: int) -> None:
         """Take room for more bytes of an admitted request. Raises RateLimited, Overloaded."""
@@ -98,11 +112,15 @@ class Admission:
             raise self._full(held.lane)
         if held.tenant is not None and self._tenants[held.tenant].body_bytes + size > self._share.body_bytes:
             raise self._over_share(held.lane)
-        self._add(held, size)
+        held.body_bytes += size
+        self._process.body_bytes += size
+        if held.tenant is not None:
+            self._tenants[held.tenant].body_bytes += size
 
     def active(self, lane: Lane) -> int:
         """Return the lane's requests in progress."""
-        return self._process.active[lane]
+        used = self._process
+        return used.batch if lane == "batch" else used.requests - used.batch
 
     @property
     def body_bytes(self) -> int:
@@ -113,7 +131,7 @@ class Admission:
     def fullness(self) -> float:
         """Return the load from 0 to 1: the larger share of requests or bytes."""
         used, capacity = self._process, self._capacity
-        return max(used.active.total() / capacity.requests, used.body_bytes / capacity.body_bytes)
+        return max(used.requests / capacity.requests, used.body_bytes / capacity.body_bytes)
 
     def _check(self, held: Held, body_bytes: int) -> None:
         if not self._process.has_room(self._capacity, held.lane, body_bytes):
@@ -121,21 +139,6 @@ class Admission:
         use = None if held.tenant is None else self._tenants.get(held.tenant)
         if use is not None and not use.has_room(self._share, held.lane, body_bytes):
             raise self._over_share(held.lane)
-
-    def _used(self, held: Held) -> tuple[Use, ...]:
-        if held.tenant is None:
-            return (self._process,)
-        use = self._tenants.get(held.tenant)
-        if use is None:
-            use = self._tenants[held.tenant] = Use()
-        return self._process, use
-
-    def _add(self, held: Held, size: int) -> None:
-        if not size:
-            return
-        held.body_bytes += size
-        for use in self._used(held):
-            use.body_bytes += size
 
     def _full(self, lane: Lane) -> Overloaded:
         self._on_refused("process")

@@ -25,13 +25,12 @@ def deadline_s(headers: Mapping[str, str]) -> float | None:
 
     Raises InvalidRequest if our own header is not a number of seconds.
     """
-    given = headers.get(HEADER)
-    timeouts = [_seconds(headers.get(name)) for name in _SDK_HEADERS]
-    if given is not None:
+    timeouts = [_seconds(given) for name in _SDK_HEADERS if (given := headers.get(name))]
+    if (given := headers.get(HEADER)) is not None:
         timeouts.append(_seconds(given))
         if timeouts[-1] is None:
             raise InvalidRequest("X-Request-Timeout must be a number of seconds above 0.", param="X-Request-Timeout")
-    return min((seconds for seconds in timeouts if seconds is not None), default=None)
+    return min((seconds for seconds in timeouts if seconds is not None), default=None) if timeouts else None
 
 
 def within(seconds: float | None) -> AbstractAsyncContextManager[None]:
@@ -51,9 +50,9 @@ async def _limited(seconds: float) -> AsyncGenerator[None]:
         raise DeadlinePassed(f"The engine's answer did not begin within the {seconds:g} s that you wait.") from error
 
 
-def _seconds(text: str | None) -> float | None:
+def _seconds(text: str) -> float | None:
     try:
-        seconds = float(text or "")
+        seconds = float(text)
     except ValueError:
         return None
     return seconds if math.isfinite(seconds) and seconds > 0 else None

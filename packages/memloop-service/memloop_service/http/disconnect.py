@@ -1,14 +1,12 @@
 """Cancels the work of a request whose client has disconnected."""
 
 import asyncio
-from collections.abc import Generator
 from types import TracebackType
-from typing import TypeAlias, cast
+from typing import cast
 
 from starlette.types import Receive
 
-_Steps: TypeAlias = "Generator[asyncio.Future[object] | None, None, None]"
-"""A coroutine, step by step; what a step yields is what it waits for, or nothing but the loop's next turn."""
+from memloop_service.stepping import Steps
 
 
 class ClientGone(Exception):
@@ -29,7 +27,7 @@ class StopWhenGone:
     """
 
     def __init__(self, receive: Receive) -> None:
-        self._steps = cast(_Steps, wait_until_gone(receive).__await__())
+        self._steps = cast(Steps, wait_until_gone(receive).__await__())
         self._loop = asyncio.get_running_loop()
         self._over = False
         self._stopped = False

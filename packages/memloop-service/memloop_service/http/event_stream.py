@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable
-from contextlib import ExitStack
+from contextlib import AbstractContextManager, nullcontext
 from typing import Protocol, Self, TypeAlias
 
 from starlette.responses import Response
@@ -77,7 +77,7 @@ class EventStream(Response):
         source: Source,
         *,
         heartbeat_s: float,
-        owns: ExitStack | None = None,
+        owns: AbstractContextManager[object] | None = None,
         on_abandoned: Callable[[], None] | None = None,
     ) -> None:
         self.status_code = 200
@@ -85,7 +85,7 @@ class EventStream(Response):
         self.init_headers({"cache-control": "no-cache", "x-accel-buffering": "no"})
         self._source = source
         self._heartbeat_s = heartbeat_s
-        self._owns = owns or ExitStack()
+        self._owns = owns or nullcontext()
         self._on_abandoned = on_abandoned
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:

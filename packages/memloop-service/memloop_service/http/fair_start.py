@@ -65,4 +65,7 @@ class FairStart:
 
 
 def _caller(headers: Iterable[tuple[bytes, bytes]]) -> bytes:
-    return next((value for name, value in headers if name in _CREDENTIALS), b"")
+    for name, value in headers:
+        if name in _CREDENTIALS:
+            return value
+    return b""

@@ -4,8 +4,7 @@ Each depends on the request alone and calls the others directly. FastAPI resolve
 route, which took a quarter of a chat request's time.
 """
 
-from collections.abc import AsyncIterator, Generator
-from contextlib import AbstractContextManager, contextmanager
+from collections.abc import AsyncIterator
 from dataclasses import dataclass
 from typing import Annotated, Final, TypeAlias, cast
 
@@ -18,7 +17,7 @@ from memloop.wire.correlation import spender
 from memloop.wire.errors import MemloopError
 from memloop.wire.keys import TENANT_PATTERN, Scope
 from memloop_service import INCOMING, IncomingBody
-from memloop_service.http import Admission, Lane
+from memloop_service.http import Held, Lane
 from memloop_service.turns import TENANT
 
 CALLER: Final = "memloop.caller"
@@ -94,24 +93,32 @@ async def batch_room_of(request: Request) -> AsyncIterator[None]:
         yield
 
 
-async def _room(request: Request, lane: Lane) -> AbstractContextManager[None]:
+async def _room(request: Request, lane: Lane) -> "_Counted":
     principal = await principal_of(request)  # only authenticated callers take a slot
     request.scope[TENANT] = principal.tenant
     access = access_of(request)
-    await access.pace.turn(principal.tenant, announced_bytes(request))
-    return _counted(request, access.admission, lane, principal.tenant)
+    announced = announced_bytes(request)
+    await access.pace.turn(principal.tenant, announced)
+    held = access.admission.room(lane, tenant=principal.tenant, announced=announced)
+    return _Counted(held, cast(IncomingBody, request.scope[INCOMING]))
 
 
-@contextmanager
-def _counted(request: Request, admission: Admission, lane: Lane, tenant: str) -> Generator[None]:
-    """Hold a slot that counts the body's bytes as they arrive."""
-    with admission.room(lane, tenant=tenant, announced=announced_bytes(request)) as held:
-        body = cast(IncomingBody, request.scope[INCOMING])
-        body.count = held.take
-        try:
-            yield
-        finally:
-            body.count = None
+class _Counted:
+    """Holds a slot that counts the body's bytes as they arrive."""
+
+    __slots__ = ("_body", "_held")
+
+    def __init__(self, held: Held, body: IncomingBody) -> None:
+        self._held = held
+        self._body = body
+
+    def __enter__(self) -> None:
+        self._held.__enter__()
+        self._body.count = self._held.take
+
+    def __exit__(self, *_: object) -> None:
+        self._body.count = None
+        self._held.__exit__()
 
 
 def announced_bytes(request: Request) -> int:

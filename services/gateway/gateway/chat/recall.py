@@ -171,8 +171,9 @@ def _unsaid(turns: Sequence[PendingTurn], messages: Sequence[SentMessage]) -> li
 
 
 async def _packed(model: LoopModel, found: _Found, pending: Sequence[PendingTurn], *, max_tokens: int) -> Recall:
-    packing = partial(pack, found.items, model.profile, model.splitter, max_tokens=max_tokens, pending=pending)
-    chars = sum(len(memory.text) for memory in found.items) + sum(len(turn.content) for turn in pending)
+    shown = pending[:_MOST_PENDING]
+    packing = partial(pack, found.items, model.profile, model.splitter, max_tokens=max_tokens, pending=shown)
+    chars = sum(len(memory.text) for memory in found.items) + sum(len(turn.content) for turn in shown)
     return await computed(packing, chars=chars)
 
 
@@ -208,7 +209,7 @@ def pack(
     are counted one by one and the whole is counted at the end, because token counts of parts do not add up exactly.
     """
     left = max_tokens - _tokens(splitter, _message(profile, (), ()).text())
-    said = [_Said(turn.event_id, _said_line(turn)) for turn in pending[:_MOST_PENDING]]
+    said = [_Said(turn.event_id, _said_line(turn)) for turn in pending]
     turns = _fitting(said, left // _PENDING_SHARE, splitter)
     left -= splitter.count(pending_lines([turn.line for turn in turns]))
     chosen = _fitting([_Shown(memory.id, _shown_line(memory)) for memory in found], left, splitter)

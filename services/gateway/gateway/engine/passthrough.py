@@ -1,11 +1,13 @@
 """Relays client requests to the engine and aborts the engine's work when the client disconnects."""
 
 from collections.abc import Awaitable, Callable
-from contextlib import ExitStack
+from contextlib import AbstractContextManager
 from functools import partial
-from typing import Final, TypeAlias
+from types import TracebackType
+from typing import Final, Self, TypeAlias
 
 from fastapi import Request, Response
+from opentelemetry.trace import Span
 
 from gateway.access import Allowance
 from gateway.engine.backend import Backend
@@ -37,6 +39,40 @@ MEMORY_HEADER: Final = "x-memloop-memory"
 """The response header of routes without memory; its value is ``none``."""
 Relay: TypeAlias = Callable[[RawResponse, Sink], Awaitable[None]]
 """Sends the engine's events to the client."""
+
+
+class _Open:
+    """What an engine call holds open: its span, and the engine's response. Closes both unless they have ``moved``."""
+
+    __slots__ = ("_span", "upstream")
+
+    def __init__(self) -> None:
+        self._span: AbstractContextManager[Span] | None = None
+        self.upstream: RawResponse | None = None
+
+    def begin(self, span: AbstractContextManager[Span]) -> Span:
+        """Open the span."""
+        opened = span.__enter__()
+        self._span = span
+        return opened
+
+    def moved(self) -> "_Open":
+        """Return another owner of the same, and own nothing from now on."""
+        other = _Open()
+        other._span, other.upstream = self._span, self.upstream
+        self._span = self.upstream = None
+        return other
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        if self.upstream is not None:
+            self.upstream.close()
+        if self._span is not None:
+            self._span.__exit__(kind, error, traceback)
 
 
 class EngineCall:
@@ -75,7 +111,7 @@ class EngineCall:
     async def events(self, path: str, body: Outgoing, stream: Relay, out: Sink) -> None:
         """Send the engine's answer within a stream that has already begun. Raises as ``answer`` does."""
         try:
-            with ExitStack() as opened:
+            with _Open() as opened:
                 upstream = await self._opened(opened, body, path)
                 if upstream.status >= 400:
                     raise await refusal(upstream)
@@ -91,7 +127,7 @@ class EngineCall:
         stream: Relay,
         whole: Callable[[bytes], Awaitable[bytes]],
     ) -> Response:
-        with ExitStack() as opened:
+        with _Open() as opened:
             async with within(deadline_s(self._request.headers)):
                 with StopWhenGone(self._request.receive):
                     upstream = await self._opened(opened, body, path)
@@ -100,16 +136,15 @@ class EngineCall:
             if upstream.status >= 400:
                 raise await refusal(upstream)
             if streams:
-                return self.event_stream(partial(stream, upstream), opened.pop_all())
+                return self.event_stream(partial(stream, upstream), opened.moved())
             answer = await whole(raw)
             self._meter.finish()
             return self._json(answer, upstream)
 
-    async def _opened(self, opened: ExitStack, body: Outgoing, path: str) -> RawResponse:
-        call = self._meter.call = opened.enter_context(open_call(self._meter.operation, self._model.id))
+    async def _opened(self, opened: "_Open", body: Outgoing, path: str) -> RawResponse:
+        call = self._meter.call = opened.begin(open_call(self._meter.operation, self._model.id))
         with current(call):
-            upstream = await self._sent(body, path)
-        opened.callback(upstream.close)
+            upstream = opened.upstream = await self._sent(body, path)
         return upstream
 
     async def _sent(self, body: Outgoing, path: str) -> RawResponse:
@@ -127,7 +162,7 @@ class EngineCall:
             asked.found(model, takes=True)
         return upstream
 
-    def event_stream(self, source: Source, owns: ExitStack | None = None) -> Response:
+    def event_stream(self, source: Source, owns: AbstractContextManager[object] | None = None) -> Response:
         """Stream events to the client with heartbeats while idle; stop when the client disconnects."""
         return EventStream(
             source,

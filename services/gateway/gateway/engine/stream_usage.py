@@ -12,7 +12,8 @@ from memloop_service.http import EventCutter, data_of, json_text, object_in, par
 
 OPTIONS: Final = "stream_options"
 _ASKS: Final = b',"stream_options":{"include_usage":true}}'
-_REPORTED: Final = (b'"usage":{', b'"usage": {')
+_CLOSE: Final = b'"usage":{'
+_SPACED: Final = b'"usage": {'
 """How the field begins that reports a usage; in a text its quotes would be escaped."""
 
 
@@ -74,7 +75,8 @@ class Passing:
         events = self._cutter.whole(data)
         if not _reports(events):
             return events
-        return b"".join(map(self._event, EventCutter().feed(events)))
+        before, with_it = _cut_before_report(events)
+        return before + b"".join(map(self._event, EventCutter().feed(with_it)))
 
     def count(self) -> None:
         """Count the tokens that the engine has reported last."""
@@ -91,4 +93,13 @@ class Passing:
 
 
 def _reports(events: bytes) -> bool:
-    return any(sign in events for sign in _REPORTED)
+    return _CLOSE in events or _SPACED in events
+
+
+def _cut_before_report(events: bytes) -> tuple[bytes, bytes]:
+    """Return the events before the one that reports a usage, and the others."""
+    if b"\r" in events:
+        return b"", events
+    places = (events.find(_CLOSE), events.find(_SPACED))
+    start = events.rfind(b"\n\n", 0, min(place for place in places if place >= 0))
+    return (events[: start + 2], events[start + 2 :]) if start >= 0 else (b"", events)
