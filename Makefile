@@ -259,6 +259,10 @@ test-resume: $(TRAINER_READY) ## a run killed at five random moments repeats an 
 test-lora: $(TRAINER_READY) $(READY) ## adapters trained on real verl, exported, and served by vLLM
 	$(TRAINER_PYTEST) -s -m slow tests/trainer_verl/test_lora_run.py
 
+.PHONY: test-export
+test-export: $(TRAINER_READY) $(READY) ## two steps of each loop on real verl, exported, and read with on vLLM
+	$(TRAINER_PYTEST) -s -m slow tests/trainer_verl/test_grpo.py
+
 .PHONY: test-mutants
 test-mutants: $(TRAINER_READY) ## mutate signs, masks and means of the objectives; each mutant must fail a test
 	OMP_NUM_THREADS=1 $(TRAINER_VENV)/bin/python tests/trainer_verl/mutants.py $(ARGS)

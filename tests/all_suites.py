@@ -36,6 +36,7 @@ SUITES: Final = (
     "test-agents",
     "test-resume",
     "test-lora",
+    "test-export",
     "test-mutants",
     "test-gate",
     "test-rollout",

@@ -1,4 +1,4 @@
-"""Real verl on real Ray: two GRPO steps of each loop on the CPU, then export, then vLLM serves what was trained.
+"""Real verl on real Ray: two GRPO steps of each loop on the CPU, then export, then the loop reads on what was trained.
 
 One run trains all three loops, two batches of each in a row, so that Ray starts once.
 """
@@ -21,19 +21,23 @@ from tensorboard.backend.event_processing.event_accumulator import EventAccumula
 from memloop.chunking import TokenizerSplitter
 from memloop.clients.engine import EngineClient
 from memloop.loops.memagent import read_document
+from memloop.ports import ChatModel
 from memloop.profiles import load_profile
 from tests.dialogues.scripted import DOCUMENT, QUESTION, TINY
 from tests.trainer_verl.serving import serving, until_up
+from trainer.__main__ import main
 from trainer.data import schemas
 from trainer.data.parquet import write_parquet
 from trainer.data.rows import AgentName
 from trainer.data.tiny_rows import Hardness, tiny_rows
 from trainer.metrics_exporter import RunLog
+from trainer.rollout.cpu.chat import BatchedModel
+from trainer.rollout.cpu.engine import Size
 from trainer.rollout.curves import LOG
 from trainer.tiny.prose import book
 
 LOOPS: tuple[AgentName, ...] = ("memagent", "memreread", "memreader")
-PROMPTS, ROLLOUTS, STEPS = 4, 4, 6
+PROMPTS, ROLLOUTS, STEPS = 2, 4, 6
 KL = 0.1
 RUN_TIMEOUT_S = 900
 pytestmark = pytest.mark.timeout(1800)
@@ -66,8 +70,17 @@ def trained(tmp_path_factory: pytest.TempPathFactory) -> Path:
         "trainer.logger": "[file,tensorboard]",
     }
     environment = {"VERL_FILE_LOGGER_PATH": str(folder / "metrics.jsonl"), "TENSORBOARD_DIR": str(folder / "board")}
-    command = ["train", "--recipe", "trainer/recipes/tiny-memagent-cpu.yaml"]
-    _trainer([*command, *(f"{key}={value}" for key, value in overrides.items())], environment, RUN_TIMEOUT_S)
+    command = [sys.executable, "-m", "trainer", "train", "--recipe", "trainer/recipes/tiny-memagent-cpu.yaml"]
+    done = subprocess.run(
+        [*command, *(f"{key}={value}" for key, value in overrides.items())],
+        env={**os.environ, "RAY_USAGE_STATS_ENABLED": "0", **environment},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        timeout=RUN_TIMEOUT_S,
+        check=False,
+    )
+    assert done.returncode == 0, done.stdout[-4000:]
     return folder
 
 
@@ -76,8 +89,7 @@ def exported(trained: Path) -> Path:
     """The last checkpoint as Hugging Face files."""
     checkpoint = trained / "checkpoints" / f"global_step_{STEPS}"
     out = trained / "exported"
-    command = ["export", "--checkpoint", str(checkpoint), "--base", str(TINY), "--profile", "tiny", "--out", str(out)]
-    _trainer(command, {}, 300)
+    main(["export", "--checkpoint", str(checkpoint), "--base", str(TINY), "--profile", "tiny", "--out", str(out)])
     return out
 
 
@@ -132,13 +144,24 @@ def test_an_export_keeps_tokenizer_and_template_and_describes_itself(exported: P
     assert {weight.dtype for weight in load_file(exported / "model.safetensors").values()} == {torch.bfloat16}
 
 
+async def test_the_loop_reads_on_the_exported_checkpoint(exported: Path) -> None:
+    model = BatchedModel.load(exported, Size(rows=1, length=1024))
+    await _read(exported, model)
+    model.close()
+
+
+@pytest.mark.slow
 async def test_vllm_serves_the_exported_checkpoint_to_the_loop(exported: Path) -> None:
-    profile = load_profile("tiny")
-    chunks = TokenizerSplitter((exported / "tokenizer.json").read_bytes()).split(DOCUMENT, chunk_tokens=256)
     with serving(exported) as url:
         async with EngineClient(url, model="memloop-tiny") as engine:
             await until_up(engine)
-            result = await read_document(QUESTION, chunks, model=engine, profile=profile)
+            await _read(exported, engine)
+
+
+async def _read(exported: Path, model: ChatModel) -> None:
+    """Check that the loop reads a document to its answer."""
+    chunks = TokenizerSplitter((exported / "tokenizer.json").read_bytes()).split(DOCUMENT, chunk_tokens=256)
+    result = await read_document(QUESTION, chunks, model=model, profile=load_profile("tiny"))
     assert result.usage.llm_calls == len(chunks) + 1
     assert result.boxed
 
@@ -158,16 +181,3 @@ def _metrics(trained: Path) -> list[dict[str, Any]]:
 def _samples(log: Path) -> list[Sample]:
     """The values that Prometheus scrapes from the run's log."""
     return [sample for metric in RunLog(log).collect() if metric.name == "trainer_value" for sample in metric.samples]
-
-
-def _trainer(arguments: list[str], environment: dict[str, str], timeout_s: float) -> None:
-    done = subprocess.run(
-        [sys.executable, "-m", "trainer", *arguments],
-        env={**os.environ, "RAY_USAGE_STATS_ENABLED": "0", **environment},
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-        timeout=timeout_s,
-        check=False,
-    )
-    assert done.returncode == 0, done.stdout[-4000:]
