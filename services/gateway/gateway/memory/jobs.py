@@ -6,6 +6,7 @@ One script stores payload, event record, lane entry and ticket atomically; a wri
 import secrets
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from datetime import UTC, datetime
 
@@ -17,12 +18,13 @@ from gateway.memory.events import MemoryEvents
 from gateway.memory.key_names import event_id
 from gateway.memory.redacting import chars_of, redacted_metadata, redacted_turns
 from gateway.policy import Keeper, Redaction, Redactions
-from gateway.queue import KEEP_MS, LaneQueue, QueueRules, Submission
+from gateway.queue import KEEP_MS, GuardBroken, LaneQueue, QueueRules, Submission
 from memloop.wire.base import Wire
 from memloop.wire.errors import Conflict, Erased, MemloopError, RateLimited, TooLarge, Unavailable
 from memloop.wire.limits import MAX_WRITE_BYTES
 from memloop.wire.memory import MemoryEvent, Namespace, Source
 from memloop_service.chores import computed
+from memloop_service.redis_guard import Guard
 from memloop_service.redis_link import redis_errors
 from memloop_service.redis_scripts import text
 
@@ -114,23 +116,32 @@ class MemoryQueue:
         Conflict if the namespace was erased after it, TooLarge for a write that the store could never take, RateLimited
         over the tenant's quota of queued bytes, and Unavailable.
         """
-        job = await self._redacted(job)
-        submission = self._submission(job, queued_event(job))
-        if began is not None:
-            submission = replace(submission, began=began, scopes=job.namespace.scopes())
+        seen = self._keeper.seen(job.namespace) if job.turns else None
         try:
-            _check_size(submission.fields["payload"])
-            await self.lanes.admit(submission)
+            if seen is not None:
+                with suppress(GuardBroken):
+                    return await self._enter(job, began, seen[0], guard=seen[1])
+            await self._enter(job, began, await self.redactions(job) if job.turns else None)
         except (TooLarge, RateLimited, Unavailable) as error:
             self._refused.labels(_reason(error)).inc()
             raise
 
+    async def _enter(
+        self, job: MemoryJob, began: int | None, redactions: Redactions | None, *, guard: Guard | None = None
+    ) -> None:
+        """Queue the write, redacted. Raises as ``enqueue`` does, and GuardBroken as ``LaneQueue.admit``."""
+        clean, redact = await _cleaned(job, redactions) if redactions is not None else (job, None)
+        submission = self._submission(clean, queued_event(clean))
+        if began is not None:
+            submission = replace(submission, began=began, scopes=job.namespace.scopes())
+        _check_size(submission.fields["payload"])
+        await self.lanes.admit(submission, guard=guard)
+        if redactions is not None and redact is not None:
+            redactions.counted(redact)
+
     async def redactions(self, job: MemoryJob) -> Redactions:
         """Return the policies that apply to the write. Raises Unavailable."""
         return await self._keeper.redactions(job.namespace.tenant, [job.namespace])
-
-    async def _redacted(self, job: MemoryJob) -> MemoryJob:
-        return await redacted(job, await self.redactions(job)) if job.turns else job
 
     async def record_direct_write(self, job: MemoryJob, event: MemoryEvent, *, token: int) -> None:
         """Store the event of a write done under a token of ``take_idle_lane``, and free the lane.
@@ -197,12 +208,20 @@ def _check_size(payload: str) -> None:
 
 async def redacted(job: MemoryJob, redactions: Redactions) -> MemoryJob:
     """Return the write as its user's policies allow it to be kept."""
+    clean, redact = await _cleaned(job, redactions)
+    redactions.counted(redact)
+    return clean
+
+
+async def _cleaned(job: MemoryJob, redactions: Redactions) -> tuple[MemoryJob, Redaction]:
+    """Return the write redacted, and its redaction, whose counts are not yet added to the metrics."""
     redact = redactions.of(job.namespace)
     if not redact.is_active:
-        return job
+        return job, redact
     clean = await computed(lambda: _redacted(job, redact), chars=chars_of(job.turns, job.metadata))
-    found = redactions.counted(redact)
-    return clean.model_copy(update={"redacted": dict(Counter(job.redacted) + Counter(found))}) if found else clean
+    if not redact.counts:
+        return job, redact
+    return clean.model_copy(update={"redacted": dict(Counter(job.redacted) + redact.counts)}), redact
 
 
 def queued_event(job: MemoryJob) -> MemoryEvent:

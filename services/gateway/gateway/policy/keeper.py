@@ -16,6 +16,7 @@ from gateway.settings import GatewaySettings
 from memloop.wire.memory import Scope
 from memloop.wire.policy import EffectivePolicy
 from memloop.wire.redaction import Kind, kinds_of
+from memloop_service.redis_guard import Guard
 
 _Kept = TypeVar("_Kept")
 
@@ -67,7 +68,15 @@ class Keeper:
 
     async def redactions(self, tenant: str, scopes: Iterable[Scope]) -> Redactions:
         """Read the policies of the tenant's scopes. Raises Unavailable."""
-        return Redactions(await self.policies.load(tenant, scopes), self.detector, self.metric, self.not_kept)
+        return self._by(await self.policies.load(tenant, scopes))
+
+    def seen(self, scope: Scope) -> tuple[Redactions, Guard] | None:
+        """Return the redactions by ``Policies.seen``, for a write that is refused when the policies have changed."""
+        found = self.policies.seen(scope)
+        return None if found is None else (self._by(found[0]), found[1])
+
+    def _by(self, loaded: Loaded) -> Redactions:
+        return Redactions(loaded, self.detector, self.metric, self.not_kept)
 
 
 def keeper_of(settings: GatewaySettings, redis: Redis, metrics: Metrics) -> Keeper:

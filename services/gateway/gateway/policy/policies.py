@@ -1,9 +1,10 @@
 """Stores memory policies in Redis, one hash per tenant, and resolves them together with those of the file.
 
-A policy is read for every write, never cached: from the answer to a change on, no write misses it.
+From the answer to a change on, no write misses it: each reads the policies, or is made by those that the process has
+seen last, on the condition that Redis still holds the same when it takes the write (``Policies.seen``).
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, cast
 
@@ -15,11 +16,17 @@ from memloop.wire.errors import Conflict, TooLarge
 from memloop.wire.memory import Namespace, Scope
 from memloop.wire.policy import EffectivePolicy, KeepPolicy, MemoryPolicy
 from memloop.wire.redaction import Kind
-from memloop_service.redis_link import acknowledged, redis_errors
+from memloop_service.redis_guard import Guard, guard_of
+from memloop_service.redis_link import acknowledged, is_cluster, redis_errors
 from memloop_service.redis_scripts import Script, text
 
 MOST_OF_A_TENANT: Final = 10_000
 MOST_BYTES: Final = 8192
+_MOST_LEVELS: Final = 4
+"""As many as one scope has."""
+_MOST_SEEN: Final = 1024
+_MOST_SEEN_CHARS: Final = 4096
+"""A process keeps the policies of so many scopes, of up to 4,096 characters each."""
 
 _PUT: Final = """
 -- KEYS: the tenant's policies; ARGV: level, policy, most. Returns 'full' or 'kept'
@@ -76,17 +83,44 @@ class Policies:
         self._filed = filed
         self._general = merged([filed.all], None, default_kinds=default_kinds)
         self._put = Script(redis, _PUT, acknowledged=True)
+        self._is_cluster = is_cluster(redis)
+        self._seen: dict[tuple[str, ...], Mapping[str, str]] = {}
 
     async def load(self, tenant: str, scopes: Iterable[Scope]) -> Loaded:
         """Read the policies of the tenant's scopes in one round trip."""
-        levels = list(dict.fromkeys(level for scope in scopes for level in (*levels_of(scope), *_app_levels(scope))))
+        levels = _all_levels(scopes)
         found: Any = []
         if levels:
             with redis_errors():
                 found = await self._redis.hmget(policies_of(tenant), levels)
         pairs = zip(levels, cast(list[object], found), strict=True)
         known = {level: text(raw) for level, raw in pairs if raw is not None}
+        self._note(tenant, levels, known)
+        return self._loaded(known)
+
+    def seen(self, scope: Scope) -> tuple[Loaded, Guard] | None:
+        """Return the scope's policies as they were read last, or none, and the guard of what a script makes by them.
+
+        Returns None in a cluster, where a script that writes has no access to them.
+        """
+        if self._is_cluster:
+            return None
+        levels = _all_levels([scope])
+        known = self._seen.get((scope.tenant, *levels), {})
+        return self._loaded(known), guard_of(policies_of(scope.tenant), levels, known)
+
+    def _loaded(self, known: Mapping[str, str]) -> Loaded:
         return Loaded(self._default_kinds, known, self._filed, self._general)
+
+    def _note(self, tenant: str, levels: Sequence[str], known: Mapping[str, str]) -> None:
+        """Keep short policies for ``seen``; what has none is taken to have none."""
+        if self._is_cluster or len(levels) > _MOST_LEVELS:
+            return
+        self._seen.pop(place := (tenant, *levels), None)
+        if known and sum(map(len, known.values())) <= _MOST_SEEN_CHARS:
+            if len(self._seen) >= _MOST_SEEN:
+                del self._seen[next(iter(self._seen))]
+            self._seen[place] = known
 
     async def put(self, scope: Scope, policy: MemoryPolicy) -> None:
         """Replace the policy of the scope's own level. Raises Conflict when the tenant has too many, and TooLarge."""
@@ -132,6 +166,10 @@ def levels_of(scope: Scope) -> tuple[str, ...]:
 def _of_app(user_id: str) -> str:
     """Name the level of what an application sets for its user."""
     return f"app:{user_id}"
+
+
+def _all_levels(scopes: Iterable[Scope]) -> list[str]:
+    return list(dict.fromkeys(level for scope in scopes for level in (*levels_of(scope), *_app_levels(scope))))
 
 
 def _app_levels(scope: Scope) -> tuple[str, ...]:

@@ -3,7 +3,7 @@
 from gateway.queue.entering import BEGAN, LIST_IN
 from gateway.queue.handling import Hold, JobResult
 from gateway.queue.holdings import ExpiredLetters, QueuedBytes, queued_bytes
-from gateway.queue.jobs import Depth, Entry, JobCancelled, JobGone, Lease, Submission
+from gateway.queue.jobs import Depth, Entry, GuardBroken, JobCancelled, JobGone, Lease, Submission
 from gateway.queue.journal import Journal, JournalCheckpoints
 from gateway.queue.key_names import JobKeys, JobPartition, Keys
 from gateway.queue.lanes import KEEP_MS, LaneQueue
@@ -19,6 +19,7 @@ __all__ = [
     "Depth",
     "Entry",
     "ExpiredLetters",
+    "GuardBroken",
     "Hold",
     "JobCancelled",
     "JobGone",

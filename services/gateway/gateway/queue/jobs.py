@@ -73,6 +73,10 @@ class Submission:
         return self.fields.get("tenant", "")
 
 
+class GuardBroken(Exception):
+    """What a job was made by has changed: it was not queued."""
+
+
 @dataclass(frozen=True, slots=True)
 class Depth:
     """The backlog of a queue. Times are in milliseconds since the epoch, None if the queue is empty.

@@ -27,12 +27,13 @@ from redis.asyncio import Redis
 
 from gateway.queue import scripts as lane_scripts
 from gateway.queue.entering import NEWEST
-from gateway.queue.jobs import Beat, Counter, Depth, Entry, Lease, Submission
+from gateway.queue.jobs import Beat, Counter, Depth, Entry, GuardBroken, Lease, Submission
 from gateway.queue.key_names import JobPartition, Keys
 from gateway.queue.rules import QueueRules
 from gateway.queue.tickets import DEFAULT_TIER, GROUP, Ticket, Tickets, ready
 from memloop.wire.correlation import Origin
 from memloop.wire.errors import Erased, RateLimited
+from memloop_service.redis_guard import Guard
 from memloop_service.redis_link import redis_errors
 from memloop_service.redis_scripts import Script, text
 
@@ -40,6 +41,7 @@ KEEP_MS = 7 * 24 * 3600 * 1000
 """Default retention of a finished job's record."""
 _OVER_QUOTA = -1
 _ERASED = -2
+_GUARD_BROKEN = -3
 _TOO_MUCH = "This tenant's queued jobs hold as many bytes as they may: wait until some are done."
 _RETRY_AFTER_S = 10.0
 
@@ -63,6 +65,7 @@ class LaneQueue:
         self.keys = Keys(redis)
         self._tickets = {part: Tickets(redis, part, name, tiers, self.rules.weights) for part in self.keys.partitions}
         self._submit = Script(redis, lane_scripts.SUBMIT, acknowledged=True)
+        self._submit_guarded = Script(redis, lane_scripts.SUBMIT_GUARDED, acknowledged=True)
         self._begin = Script(redis, lane_scripts.BEGIN)
         self._beat = Script(redis, lane_scripts.BEAT)
         self._finish = Script(redis, lane_scripts.FINISH)
@@ -98,22 +101,28 @@ class LaneQueue:
         part = self.keys.of_id(lease.job_id)
         return part, [*self._lane_keys(part, lease.ticket.lane), part.job(lease.job_id)]
 
-    async def admit(self, job: Submission) -> bool:
+    async def admit(self, job: Submission, *, guard: Guard | None = None) -> bool:
         """Queue a client's job if the rules allow it, as :meth:`submit` does.
 
-        Raises RateLimited when the tenant's queued jobs would hold more than its quota, and Unavailable while Redis is
-        nearly full or unreachable.
+        Raises RateLimited when the tenant's queued jobs would hold more than its quota, Unavailable while Redis is
+        nearly full or unreachable, and GuardBroken if ``guard`` is and the job is not queued.
         """
         with self.rules.counted(self.name):
-            return await self.submit(job, quota_bytes=await self.rules.quota_bytes())
+            return await self.submit(job, quota_bytes=await self.rules.quota_bytes(), guard=guard)
 
-    async def submit(self, job: Submission, *, quota_bytes: int = 0) -> bool:
+    async def submit(self, job: Submission, *, quota_bytes: int = 0, guard: Guard | None = None) -> bool:
         """Queue the job. Returns True once it is durable, False if a job of that id already exists.
 
         With ``quota_bytes`` the tenant's queued jobs in the job's partition may hold that much, or be one job. Raises
         RateLimited when they would hold more, and Conflict when one of its scopes was erased after the job began.
         """
-        entered = await self._submit.number(*self.entry(job, quota_bytes=quota_bytes))
+        keys, args = self.entry(job, quota_bytes=quota_bytes)
+        if guard is None:
+            entered = await self._submit.number(keys, args)
+        else:
+            entered = await self._submit_guarded.number([guard.key, *keys], [*guard.args, *args])
+        if entered == _GUARD_BROKEN:
+            raise GuardBroken
         if entered == _ERASED:
             raise Erased
         if entered == _OVER_QUOTA:

@@ -12,6 +12,7 @@ drains. A new job begins with a command that needs memory, and is refused.
 
 from gateway.queue.entering import ENTER, LIST_IN
 from gateway.queue.turns import LANE
+from memloop_service.redis_guard import UNCHANGED
 from memloop_service.redis_link import LUA_CLOCK
 
 _HEAD = (
@@ -45,6 +46,17 @@ end
 )
 
 SUBMIT = LANE + ENTER + "return enter(1, 1)"
+
+SUBMIT_GUARDED = (
+    LANE
+    + ENTER
+    + UNCHANGED
+    + """
+-- KEYS[1] the guard's hash, then the job's keys; ARGV: the guard's, then the job's. Returns -3 if the hash has changed
+if has_changed(KEYS[1], 1) then return -3 end
+return enter(2, 3 + ARGV[2])
+"""
+)
 
 BEGIN = (
     _HEAD

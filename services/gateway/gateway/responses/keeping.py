@@ -8,8 +8,8 @@ from prometheus_client import Counter
 
 from gateway.policy import Keeper
 from gateway.responses.conversations import Began, ConversationRecords
-from gateway.responses.naming import named_items, redacted
-from gateway.responses.records import Owner, ResponseRecords, StoredResponse
+from gateway.responses.naming import named_items, redacted, redacted_by
+from gateway.responses.records import Outcome, Owner, ResponseRecords, StoredResponse
 from gateway.responses.requests import Asked
 from gateway.responses.responses import Responses
 from memloop.wire.chat import Json
@@ -72,6 +72,30 @@ class Keeping:
             raise self.records.over_quota()
 
     async def _kept(self, response: Json) -> bool:
+        outcome = await self._kept_as_seen(response, self.began) if self.began is not None else "changed"
+        if outcome == "changed":
+            return await self._kept_as_read(response)
+        return self._is_kept(outcome)
+
+    async def _kept_as_seen(self, response: Json, began: str) -> Outcome:
+        """Keep the response by the policies that were read last; ``changed`` if that cannot be done."""
+        seen = self.keeper.seen(self.owner.scope)
+        if seen is None or self.conversation is not None:
+            return "changed"
+        redactions, guard = seen
+        (shown, *given), redact = await redacted_by(redactions, [response, *self.input], self.owner.scope)
+        stored = StoredResponse(shown, tuple(given), self.previous)
+        outcome = await self.records.keep(stored, self.owner, began, guard=guard)
+        if outcome != "changed":
+            redactions.counted(redact)
+        return outcome
+
+    def _is_kept(self, outcome: Outcome) -> bool:
+        if outcome != "kept":
+            self.lost.labels(outcome).inc()
+        return outcome == "kept"
+
+    async def _kept_as_read(self, response: Json) -> bool:
         response, *given = await redacted([response, *self.input], self.keeper, self.owner.scope)
         if self.conversation is not None:
             items = [*given, *objects_in(response["output"])]
@@ -80,10 +104,8 @@ class Keeping:
                 self.lost.labels(added).inc()
         if self.began is None:
             return False
-        outcome = await self.records.keep(StoredResponse(response, tuple(given), self.previous), self.owner, self.began)
-        if outcome != "kept":
-            self.lost.labels(outcome).inc()
-        return outcome == "kept"
+        stored = StoredResponse(response, tuple(given), self.previous)
+        return self._is_kept(await self.records.keep(stored, self.owner, self.began))
 
 
 async def keeping_of(

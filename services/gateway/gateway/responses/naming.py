@@ -7,7 +7,7 @@ from typing import Final, cast
 
 import orjson
 
-from gateway.policy import Keeper, redacted_json
+from gateway.policy import Keeper, Redaction, Redactions, redacted_json
 from gateway.responses.items import PREFIXES, Item
 from memloop.wire.chat import Json
 from memloop.wire.memory import Scope
@@ -24,14 +24,20 @@ _NO_TEXT: Final = frozenset((
 async def redacted(objects: Sequence[Json], keeper: Keeper, scope: Scope) -> list[Json]:
     """Return items, or responses, redacted as the user's policies ask. Raises Unavailable without them."""
     redactions = await keeper.redactions(scope.tenant, [scope])
+    clean, redact = await redacted_by(redactions, objects, scope)
+    redactions.counted(redact)
+    return clean
+
+
+async def redacted_by(redactions: Redactions, objects: Sequence[Json], scope: Scope) -> tuple[list[Json], Redaction]:
+    """Return the same by these policies, and the redaction, whose counts are not yet added to the metrics."""
     redact = redactions.of(scope)
     if not redact.is_active:
-        return [*objects]
+        return [*objects], redact
     work = partial(redacted_json, [*objects], redact, skip=_NO_TEXT)
     here = redact.is_by_rules and _is_short(objects)
     clean = work() if here else await asyncio.to_thread(work)
-    redactions.counted(redact)
-    return cast("list[Json]", clean)
+    return cast("list[Json]", clean), redact
 
 
 def _is_short(objects: Sequence[Json]) -> bool:

@@ -19,11 +19,12 @@ from gateway.responses.scripts import CONTINUE, DELETE, END, KEEP, ROOM
 from memloop.wire.chat import Json
 from memloop.wire.errors import InvalidRequest, NotFound, RateLimited
 from memloop.wire.memory import Namespace, Scope
+from memloop_service.redis_guard import UNGUARDED, Guard
 from memloop_service.redis_link import acknowledged, redis_errors
 from memloop_service.redis_room import RedisRoom
 from memloop_service.redis_scripts import Script, text
 
-Outcome: TypeAlias = Literal["kept", "full", "erased"]
+Outcome: TypeAlias = Literal["kept", "full", "erased", "changed"]
 _ERASED_KEEP_MS: Final = 24 * 60 * 60 * 1000
 """Longer than any request takes."""
 _ID: Final = re.compile(r"resp_[0-9a-f]{32}")
@@ -98,8 +99,11 @@ class ResponseRecords:
             raise self.over_quota()
         return erasures
 
-    async def keep(self, stored: StoredResponse, owner: Owner, began: str) -> Outcome:
-        """Keep the response, unless it does not fit in the quota or its user was erased since ``began``."""
+    async def keep(self, stored: StoredResponse, owner: Owner, began: str, *, guard: Guard | None = None) -> Outcome:
+        """Keep the response, unless it does not fit in the quota or its user was erased since ``began``.
+
+        With ``guard`` it is not kept either if the policies have ``changed`` by which it was redacted.
+        """
         tenant, part = owner.tenant, self._keys.of_name(owner.tenant)
         namespace = owner.namespace
         fields = {
@@ -111,11 +115,13 @@ class ResponseRecords:
             "response": orjson.dumps(stored.response).decode(),
         }
         size = _BYTES_BESIDE + sum(len(value.encode()) for value in fields.values())
-        args = [stored.id, self._keep_ms, size, self._tenant_bytes, began, len(owner.scopes), *owner.scopes]
+        args = [stored.id, self._keep_ms, size, self._tenant_bytes, began]
+        args += [*(guard.args if guard is not None else UNGUARDED), len(owner.scopes), *owner.scopes]
         keys = [part.responses_erased(tenant, owner.user_id), *self._counted(tenant), part.response(tenant, stored.id)]
         of_user = part.responses_of_user(tenant, owner.user_id)
         pairs = [text for pair in fields.items() for text in pair]
-        return cast(Outcome, await self._keep([*keys, of_user], [*args, *pairs]))
+        guarded = [guard.key] if guard is not None else []
+        return cast(Outcome, await self._keep([*keys, of_user, *guarded], [*args, *pairs]))
 
     async def end(self, tenant: str, response: Json, *, anyway: bool = False) -> Literal["ended", "full", "gone"]:
         """Put the end of a response in the place of the one that was queued; ``anyway`` also over the quota."""

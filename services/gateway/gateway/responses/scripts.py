@@ -6,6 +6,8 @@ sizes, whose field '' is the sum. Expired responses are uncounted first, at most
 
 from typing import Final
 
+from memloop_service.redis_guard import UNCHANGED
+
 PRELUDE: Final = """
 local t = redis.call('TIME')
 local now = t[1] * 1000 + math.floor(t[2] / 1000)
@@ -35,12 +37,15 @@ return {redis.call('HGET', KEYS[3], '') or '0', erasures(KEYS[1], ARGV)}
 
 KEEP: Final = (
     PRELUDE
+    + UNCHANGED
     + """
 -- KEYS[1] erasures of the user, KEYS[4] record, KEYS[5] the user's index
--- ARGV: id, keep ms, bytes, quota, erasures at the beginning, number of scopes, scopes…, the record's fields…
-local scopes, fields = {}, {}
-for place = 7, 6 + ARGV[6] do table.insert(scopes, ARGV[place]) end
-for place = 7 + ARGV[6], #ARGV do table.insert(fields, ARGV[place]) end
+-- KEYS[6] the policies by which it was redacted, if that is to be checked
+-- ARGV: id, keep ms, bytes, quota, erasures at the beginning, the guard of the policies…, number of scopes, scopes…,
+-- the record's fields…
+local at = 8 + ARGV[7]
+local scopes, fields = {unpack(ARGV, at + 1, at + ARGV[at])}, {unpack(ARGV, at + 1 + ARGV[at])}
+if has_changed(KEYS[6], 6) then return 'changed' end
 if erasures(KEYS[1], scopes) ~= ARGV[5] then return 'erased' end
 drop(ARGV[1])
 if (tonumber(redis.call('HGET', KEYS[3], '')) or 0) + ARGV[3] > tonumber(ARGV[4]) then return 'full' end

@@ -1,0 +1,98 @@
+"""Writes use the policies that a process has seen last, and none of them misses a change made by another process."""
+
+from collections.abc import AsyncGenerator
+from datetime import UTC, datetime
+
+import pytest
+from redis.asyncio import Redis
+
+from gateway.memory.jobs import MemoryJob, MemoryQueue
+from gateway.metrics import Metrics
+from gateway.policy import Policies, keeper_of
+from gateway.queue import QueueRules
+from gateway.responses.records import Owner, StoredResponse, new_response_id
+from gateway.responses.responses import open_records
+from gateway.settings import GatewaySettings, WorkerSettings
+from memloop.wire.errors import NotFound
+from memloop.wire.memory import Namespace, Source
+from memloop.wire.policy import MemoryPolicy
+from memloop_service import new_registry
+from memloop_service.redis_link import connect
+from memloop_service.redis_scripts import text
+from tests.gateway.rig import memory_queue
+
+ALICE = Namespace(tenant="a", user_id="alice")
+NEVER = MemoryPolicy(never=("the vault",))
+SAID = "We met. The code of the vault is on the door. It rained."
+MAIL = "Write to ada@example.org."
+
+
+@pytest.fixture
+async def redis(redis_url: str) -> AsyncGenerator[Redis]:
+    async with connect(redis_url, connect_timeout_s=5, read_timeout_s=5) as client:
+        yield client
+
+
+@pytest.fixture
+def elsewhere(redis: Redis) -> Policies:
+    """The policies as another process has them."""
+    return keeper_of(WorkerSettings(), redis, Metrics(new_registry())).policies
+
+
+async def kept(redis: Redis, queue: MemoryQueue, said: str = SAID) -> str:
+    """Queue a write and return its text as it lies in Redis."""
+    event = await queue.enqueue_write(ALICE, [Source(role="user", content=said, timestamp=datetime.now(UTC))])
+    payload = await redis.hget(queue.lanes.keys.job(event), "payload")
+    return MemoryJob.model_validate_json(text(payload)).turns[0].content
+
+
+async def test_a_policy_set_by_another_process_holds_for_the_next_write(redis: Redis, elsewhere: Policies) -> None:
+    queue = memory_queue(redis)
+    assert "vault" in await kept(redis, queue)
+    await elsewhere.put(ALICE, NEVER)
+    assert "vault" not in await kept(redis, queue)
+    assert "vault" not in await kept(redis, queue)
+
+
+async def test_a_policy_of_the_tenant_or_of_the_app_holds_as_well(redis: Redis, elsewhere: Policies) -> None:
+    queue = memory_queue(redis)
+    assert "vault" in await kept(redis, queue)
+    await elsewhere.put_of_app("a", "alice", NEVER)
+    assert "vault" not in await kept(redis, queue)
+    await elsewhere.delete_of_app("a", "alice")
+    assert "vault" in await kept(redis, queue)
+
+
+async def test_a_deleted_and_a_changed_policy_hold_no_longer(redis: Redis, elsewhere: Policies) -> None:
+    queue = memory_queue(redis)
+    await elsewhere.put(ALICE, NEVER)
+    assert "vault" not in await kept(redis, queue)
+    await elsewhere.put(ALICE, MemoryPolicy(never=("It rained",)))
+    changed = await kept(redis, queue)
+    assert ("vault" in changed, "rained" in changed) == (True, False)
+    await elsewhere.delete(ALICE)
+    assert await kept(redis, queue) == SAID
+
+
+async def test_what_was_redacted_before_a_change_was_seen_is_counted_once(redis: Redis, elsewhere: Policies) -> None:
+    metrics = Metrics(new_registry())
+    keeper = keeper_of(WorkerSettings(redact="email"), redis, metrics)
+    queue = MemoryQueue(redis, rules=QueueRules(), refused=metrics.memory_writes_not_admitted, keeper=keeper)
+    await elsewhere.put(ALICE, NEVER)
+    assert "ada@" not in await kept(redis, queue, MAIL)
+    assert metrics.memory_redacted.labels("email")._value.get() == 1  # pyright: ignore[reportPrivateUsage]
+
+
+async def test_a_response_is_not_kept_by_policies_that_have_changed(redis: Redis, elsewhere: Policies) -> None:
+    records, owner = open_records(GatewaySettings(), redis), Owner("a", ALICE)
+    response = StoredResponse({"id": new_response_id("a"), "output": []}, ())
+    began = await records.begin(owner, size=10)
+    seen = elsewhere.seen(ALICE)
+    assert seen is not None
+    await elsewhere.put(ALICE, NEVER)
+    assert await records.keep(response, owner, began, guard=seen[1]) == "changed"
+    with pytest.raises(NotFound):
+        await records.get("a", response.id)
+    await elsewhere.delete(ALICE)
+    assert await records.keep(response, owner, began, guard=seen[1]) == "kept"
+    assert (await records.get("a", response.id)).response == response.response
