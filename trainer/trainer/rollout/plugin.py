@@ -1,4 +1,4 @@
-"""Registers our trainer and the CPU platform in each verl process (``VERL_USE_EXTERNAL_MODULES``).
+"""Registers the CPU platform and its rollout engine in each verl process (``VERL_USE_EXTERNAL_MODULES``).
 
 It is loaded during verl's own import, so it names our other modules, and verl imports them later.
 """
@@ -16,8 +16,6 @@ PlatformRegistry.register(PLATFORM)(CpuPlatform)
 
 from verl.workers.rollout import base, replica  # noqa: E402 -- what follows asks for the platform
 
-from trainer.rollout import updates  # noqa: E402
-
 
 def _cpu_replica() -> type[replica.RolloutReplica]:
     from trainer.rollout.cpu.replica import CpuReplica
@@ -27,5 +25,3 @@ def _cpu_replica() -> type[replica.RolloutReplica]:
 
 replica.RolloutReplicaRegistry.register(ROLLOUT, _cpu_replica)
 base._ROLLOUT_REGISTRY[ROLLOUT, "async"] = "trainer.rollout.cpu.replica.CpuWeights"  # noqa: SLF001 -- the only way in
-
-__all__ = ["updates"]

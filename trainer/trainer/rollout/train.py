@@ -8,6 +8,7 @@
 from __future__ import annotations
 
 import os
+from typing import Any, cast
 
 from omegaconf import DictConfig, open_dict
 
@@ -28,11 +29,14 @@ def train(recipe: Composed) -> None:
     Raises RayTaskError when a process fails.
     """
     os.environ.update(recipe.environment)  # before verl is imported: it chooses its platform then
-    from verl.trainer.main_ppo import TaskRunnerV1, run_ppo
+    import ray
+    from verl.trainer.main_ppo import run_ppo
+
+    from trainer.rollout.task_runner import LoopTaskRunner
 
     if os.environ.get("RAY_ADDRESS"):
         join_cluster(recipe.config)
-    run_ppo(recipe.config, task_runner_class=TaskRunnerV1)
+    run_ppo(recipe.config, task_runner_class=cast(Any, ray).remote(LoopTaskRunner))
 
 
 def preflight(recipe: Composed) -> list[str]:
