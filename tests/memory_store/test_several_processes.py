@@ -69,6 +69,7 @@ async def test_writes_go_on_while_one_is_killed_and_replaced(store: Siblings) ->
     assert len(books.acknowledged) == len(set(books.acknowledged)) >= 40
 
 
+@pytest.mark.slow
 async def test_a_sighup_replaces_them_one_by_one_and_no_request_fails(store: Siblings) -> None:
     async with connection(store) as http:
         writers, load, before = Writers(lambda: [http], rest_s=0.01), Steady(f"{store.program.url}/readyz"), store.pids
