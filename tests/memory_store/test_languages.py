@@ -2,8 +2,11 @@
 
 import itertools
 import re
+from collections.abc import Callable
+from typing import cast
 
 import pytest
+import snowballstemmer  # pyright: ignore[reportMissingTypeStubs]
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -93,6 +96,14 @@ def test_a_question_still_has_the_terms_that_earlier_versions_stored(text: str) 
         stored = {"".join(pair) for pair in itertools.pairwise(text)}
 
     assert stored <= set(_BM25.terms(text))
+
+
+@pytest.mark.parametrize("language", snowballstemmer.algorithms())
+def test_a_number_is_its_own_term_as_the_stemmer_itself_has_it(language: str) -> None:
+    plain = cast("Callable[[str], str]", snowballstemmer.stemmer(language).stemWord)  # pyright: ignore[reportUnknownMemberType]
+
+    for number in ("7", "2025", "10000042", "\u0664\u0662", "\uff14\uff12", "\u096a\u0968"):
+        assert stemmer(language)(number) == plain(number)
 
 
 def test_function_words_of_the_language_are_not_searched_for_but_negations_are() -> None:

@@ -54,8 +54,9 @@ def language_of(words: Iterable[str]) -> str | None:
     english = 0
     for word in islice(words, _LOOKED_AT):
         english += word in _ENGLISH
-        marks.update(_BY_WORD.get(word, ()))
-        if (letter := _MARKED.search(word)) is not None:
+        if word in _BY_WORD:
+            marks.update(_BY_WORD[word])
+        if not word.isascii() and (letter := _MARKED.search(word)) is not None:
             marks.update(_BY_LETTER[letter.group()])
     if not marks:
         return None

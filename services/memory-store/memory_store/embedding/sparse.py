@@ -11,7 +11,7 @@ import re
 import unicodedata
 import zlib
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from functools import cache, lru_cache
 from itertools import islice
 from threading import Lock
@@ -35,6 +35,8 @@ you your
 _STOP_WORDS = frozenset(_FUNCTION_WORDS.split())
 _MAX_TOKEN_CHARS = 64
 _MAX_TOKENS = 8192
+_KEPT_WORDS = 65_536
+_KEPT_TERMS = 16_384
 
 
 class Bm25:
@@ -48,6 +50,7 @@ class Bm25:
     ) -> None:
         self._language = language
         self._stem = stemmer(language)
+        self._terms = lru_cache(maxsize=_KEPT_TERMS)(self._terms_of)
         self._k1 = k1
         self._b = b
         self._average_tokens = average_tokens
@@ -70,12 +73,13 @@ class Bm25:
     def _words(self, text: str) -> list[tuple[str, ...]]:
         """Return the terms of each word."""
         folded = unicodedata.normalize("NFKC", text).casefold()
-        language = language_of(match.group() for match in _WORD.finditer(folded))
+        words = _WORD.findall(folded)
+        language = language_of(words)
         left_out = FUNCTION_WORDS.get(language or "", frozenset[str]()) | _STOP_WORDS
-        kept = (token for token in _tokens(folded) if token not in left_out)
+        kept = (token for token in _tokens(words) if token not in left_out)
         return [self._terms(token[:_MAX_TOKEN_CHARS], language) for token in islice(kept, _MAX_TOKENS)]
 
-    def _terms(self, token: str, language: str | None) -> tuple[str, ...]:
+    def _terms_of(self, token: str, language: str | None) -> tuple[str, ...]:
         """Return the term that every text has first, then those of the token's language."""
         own = language_of_script(token) or language
         more = [stemmer(own)(token)] if own is not None and own != self._language else []
@@ -89,16 +93,17 @@ def stemmer(language: str) -> Callable[[str], str]:
     one_at_a_time = Lock()
 
     def stem(word: str) -> str:
+        if word.isascii() and word.isdecimal():  # has no ending, and is seldom met again
+            return word
         with one_at_a_time:
             return algorithm(word)
 
-    return lru_cache(maxsize=65_536)(stem)
+    return lru_cache(maxsize=_KEPT_WORDS)(stem)
 
 
-def _tokens(folded: str) -> Iterator[str]:
-    for match in _WORD.finditer(folded):
-        word = match.group()
-        if not _UNSPACED.search(word):
+def _tokens(words: Iterable[str]) -> Iterator[str]:
+    for word in words:
+        if word.isascii() or not _UNSPACED.search(word):
             yield word
             continue
         yield from _UNSPACED.sub(" ", word).split()
