@@ -23,6 +23,7 @@ from gateway.webhooks.signing import WebhookSecrets
 from gateway.webhooks.webhooks import WEBHOOKS_QUEUE
 from memloop.wire.errors import Unavailable
 from memloop.wire.long_read import LongRead
+from memloop_service.redis_guard import Guard
 from tests.fakes.job_engine import Body, Reply
 from tests.fakes.processes import PATIENCE_S
 from tests.fakes.webhook_receiver import Receiver, webhook_receiver
@@ -221,7 +222,7 @@ async def test_a_worker_killed_while_it_delivers_leaves_the_message_to_the_next(
 class Unreachable(LaneQueue):
     """A queue that takes nothing any more."""
 
-    async def submit(self, job: Submission, *, quota_bytes: int = 0) -> bool:
+    async def submit(self, job: Submission, *, quota_bytes: int = 0, guard: Guard | None = None) -> bool:
         raise Unavailable("scripted")
 
 
