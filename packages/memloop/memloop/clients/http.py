@@ -10,7 +10,7 @@ import orjson
 from pydantic import JsonValue
 from yarl import URL
 
-from memloop.clients.balancing import Balancing, ProxyOf, ReplicaLoad, balancer_of
+from memloop.clients.balancing import Balancing, ProxyOf, ReplicaLoad, balancer_of, is_srv, plain
 from memloop.clients.http1 import Answer, Connection, Proxy
 from memloop.clients.origin import Origin, Peer, Request, Timeouts
 from memloop.wire.correlation import outgoing
@@ -104,7 +104,9 @@ class Http:
         self._error_of = error_of
         self._total_s = timeouts.total_s
         shared, base = Peer(peer, headers, timeouts, tls), URL(base_url)
-        self._origin = Origin(base, shared, proxy=proxy_of(base))
+        self._origin = Origin(plain(base), shared, proxy=proxy_of(plain(base)))
+        if is_srv(base):
+            balancing = balancing or Balancing()
         self._balancer = balancer_of(base, shared, balancing, proxy_of=proxy_of) if balancing else None
 
     async def json(

@@ -19,6 +19,7 @@ from gateway.engine.stream_usage import UsageAsked
 from gateway.metrics import Metrics
 from gateway.settings import GatewaySettings
 from memloop.clients import Balancing, EngineClient, InferenceClient, Timeouts
+from memloop.clients.balancing import plain
 from memloop.profiles import ProfileError
 from memloop.wire.errors import DependencyError
 from memloop_service import connects_by
@@ -169,6 +170,6 @@ def balancing_of(spec: ModelSpec, url: str, *, also: tuple[str, ...], settings: 
     """Return how to balance over an engine's replicas: by the readiness of a launcher beside it, else by its own."""
     rules = Balancing(also=also, failures=settings.engine_breaker_failures, open_s=settings.engine_breaker_open_s)
     launcher = URL(spec.inference_url or "")
-    if launcher.host is None or launcher.host not in {URL(each).host for each in (url, *also)}:
+    if launcher.host is None or launcher.host not in {plain(URL(each)).host for each in (url, *also)}:
         return rules
     return replace(rules, ready_path="readyz", ready_port=launcher.port)

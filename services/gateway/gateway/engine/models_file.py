@@ -106,7 +106,7 @@ def _from_settings(settings: GatewaySettings) -> ModelsConfig:
 
 def _absolute(url: str) -> str:
     parts = URL(url)
-    if parts.scheme not in {"http", "https"} or not parts.host:
+    if parts.scheme not in {"http", "https", "http+srv", "https+srv"} or not parts.host:
         raise ValueError(f"{url!r} is not an absolute http:// or https:// URL")
     return url
 

@@ -4,15 +4,19 @@ from memloop.clients.balancing.balancer import Balancer, ProxyOf, ReplicaLoad, b
 from memloop.clients.balancing.breaker import Breaker, CircuitOpen
 from memloop.clients.balancing.resolving import Resolve, system_addresses
 from memloop.clients.balancing.rules import Balancing
+from memloop.clients.balancing.srv import Endpoint, is_srv, plain
 
 __all__ = [
     "Balancer",
     "Balancing",
     "Breaker",
     "CircuitOpen",
+    "Endpoint",
     "ProxyOf",
     "ReplicaLoad",
     "Resolve",
     "balancer_of",
+    "is_srv",
+    "plain",
     "system_addresses",
 ]

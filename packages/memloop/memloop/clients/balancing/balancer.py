@@ -11,7 +11,6 @@ import itertools
 import logging
 from collections import Counter
 from collections.abc import Awaitable, Callable, Collection, Sequence
-from contextlib import suppress
 from dataclasses import dataclass
 from typing import Final, Literal, TypeAlias
 
@@ -22,6 +21,7 @@ from memloop.clients.balancing.choice import Choice
 from memloop.clients.balancing.replica import Place, Replica, State
 from memloop.clients.balancing.resolving import has_a_name, replicas_at
 from memloop.clients.balancing.rules import Balancing
+from memloop.clients.balancing.srv import is_srv, plain
 from memloop.clients.http1 import Answer, Connection, Proxy
 from memloop.clients.origin import Peer, Request
 from memloop.wire.errors import Unreachable
@@ -83,6 +83,8 @@ class Balancer:
         self._beginning = asyncio.Lock()
         self._following: asyncio.Task[None] | None = None
         self._requests: Counter[str] = Counter()
+        self._last: dict[URL, Sequence[Place]] = {}
+        self._unresolved: set[URL] = set()
 
     async def ask(self, request: Request, affinity: str | None) -> Taken:
         """Send a request to a replica. Raises CircuitOpen when all are ejected, and as ``Origin.ask`` does."""
@@ -134,6 +136,8 @@ class Balancer:
         """Return the replicas that may get a request. Raises CircuitOpen when there is none."""
         if len(self._replicas) == 1:
             return self._replicas
+        if not self._replicas:
+            raise Unreachable(f"The name of the {self._peer.name} has no replicas.")
         left = self._left(tried)
         if not left:
             code = f"{self._peer.name.rpartition(' ')[2]}_circuit_open"
@@ -144,7 +148,7 @@ class Balancer:
         """Return the ready replicas, or all while none is ready, without those that are ejected or were tried."""
         closed = [replica for replica in self._replicas if not replica.breaker.is_open()]
         usable = [replica for replica in closed if replica.ready] or closed
-        return [replica for replica in usable if replica not in tried] if tried else usable
+        return _first([replica for replica in usable if replica not in tried] if tried else usable)
 
     async def _follow(self) -> None:
         """Resolve and examine the replicas once, then start to follow them."""
@@ -176,6 +180,9 @@ class Balancer:
         found = await asyncio.gather(*(self._places(url) for url in self._urls))
         places = list(dict.fromkeys(place for some in found for place in some))
         before = {replica.place: replica for replica in self._replicas}
+        for place in places:
+            if place in before:
+                before[place].place = place  # its weight may be another
         if places == list(before):
             return
         gone = [replica for place, replica in before.items() if place not in places]
@@ -194,12 +201,25 @@ class Balancer:
         proxy = self._proxy_of(url)
         if not _expands(url, self._proxy_of):
             return [Place(url, None, proxy)]
-        addresses: Sequence[str] = ()
-        with suppress(OSError, UnicodeError):
+        try:
             async with asyncio.timeout(_RESOLVE_S):
-                addresses = await self._rules.resolve(url.host or "", url.port or 0)
-        now = [Place(url, address, proxy) for address in replicas_at(addresses)]
-        return now or [r.place for r in self._replicas if r.place.url == url] or [Place(url, None, proxy)]
+                self._last[url] = await (self._recorded(url) if is_srv(url) else self._addressed(url))
+        except (OSError, UnicodeError) as error:
+            if url not in self._unresolved:
+                _LOG.warning("%s: %s cannot be resolved: %s", self._peer.name, url.host, error or "no answer in time")
+            self._unresolved.add(url)
+        else:
+            self._unresolved.discard(url)
+        return self._last.get(url) or ([] if is_srv(url) else [Place(url, None, proxy)])
+
+    async def _addressed(self, url: URL) -> Sequence[Place]:
+        addresses = await self._rules.resolve(url.host or "", url.port or 0)
+        return [Place(url, address, None) for address in replicas_at(addresses)]
+
+    async def _recorded(self, url: URL) -> Sequence[Place]:
+        found = await self._rules.endpoints(url.host or "")
+        base = plain(url)
+        return [Place(base.with_port(each.port), each.address, None, each.priority, each.weight) for each in found]
 
     def _new(self, place: Place, number: int) -> Replica:
         return Replica(place, self._peer, self._rules, number=number)
@@ -207,6 +227,15 @@ class Balancer:
     def _load(self, label: str, replicas: Sequence[Replica]) -> ReplicaLoad:
         running = sum(replica.outstanding for replica in replicas)
         return ReplicaLoad(label, _best({replica.state for replica in replicas}), running, self._requests[label])
+
+
+def _first(usable: Sequence[Replica]) -> Sequence[Replica]:
+    """Return the replicas of the lowest priority, those of weight 0 only while it has no other."""
+    if not usable:
+        return usable
+    priority = min(replica.place.priority for replica in usable)
+    serving = [replica for replica in usable if replica.place.priority == priority]
+    return [replica for replica in serving if replica.place.weight] or serving
 
 
 def _best(states: Collection[State]) -> LoadState:
@@ -223,4 +252,4 @@ def _label(replica: Replica) -> str:
 
 def _expands(url: URL, proxy_of: ProxyOf) -> bool:
     """Return whether the URL may be that of several replicas: a proxy resolves the names of its URLs itself."""
-    return has_a_name(url) and proxy_of(url) is None
+    return is_srv(url) or (has_a_name(url) and proxy_of(url) is None)

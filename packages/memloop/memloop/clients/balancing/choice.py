@@ -1,10 +1,12 @@
 """Chooses a replica for a request.
 
-Requests without a key go to the replica with the fewest outstanding ones. Requests with a key go where their prefix is
-cached: to the key's own replica by rendezvous hashing, or where its last request went, as long as that replica's load
-is at most a quarter above the mean. Sources: Thaler and Ravishankar, "Using Name-Based Mappings to Increase Hit Rates"
-(IEEE/ACM Transactions on Networking, 1998); Mirrokni, Thorup and Zadimoghaddam, "Consistent Hashing with Bounded Loads"
-(SODA 2018).
+Requests without a key go to the replica with the fewest outstanding ones for its weight; among equals each gets its
+weight's share in turn (Goyal, Vin and Cheng, "Start-Time Fair Queueing", SIGCOMM 1996). Requests with a key go where
+their prefix is cached: to the key's own replica by rendezvous hashing, or where its last request went, as long as
+that replica's load is at most a quarter above the mean. Sources: Thaler and Ravishankar, "Using Name-Based Mappings
+to Increase Hit Rates" (IEEE/ACM Transactions on Networking, 1998); Mirrokni, Thorup and Zadimoghaddam, "Consistent
+Hashing with Bounded Loads" (SODA 2018). Weights: Schindelhauer and Schomaker, "Weighted Distributed Hash Tables"
+(SPAA 2005).
 """
 
 import hashlib
@@ -26,6 +28,7 @@ class Choice:
 
     def __init__(self) -> None:
         self._turn = 0
+        self._now = 0.0
         self._homes: OrderedDict[str, Replica] = OrderedDict()
 
     def of(self, replicas: Sequence[Replica], affinity: str | None) -> Replica:
@@ -33,6 +36,8 @@ class Choice:
         chosen = _least(replicas) if affinity is None else self._home(replicas, affinity)
         self._turn += 1
         chosen.turn = self._turn
+        self._now = max(self._now, chosen.due)
+        chosen.due = self._now + 1 / chosen.weight
         return chosen
 
     def forget(self, gone: Replica) -> None:
@@ -41,31 +46,38 @@ class Choice:
             del self._homes[key]
 
     def _home(self, replicas: Sequence[Replica], key: str) -> Replica:
-        home, room = self._homes.pop(key, None), _room(replicas)
-        if home is None or home not in replicas or home.outstanding >= room:
-            home = _first_with_room(replicas, key, room)
+        home, mean = self._homes.pop(key, None), _mean(replicas)
+        if home is None or home not in replicas or not _has_room(home, mean):
+            home = _first_with_room(replicas, key, mean)
         self._homes[key] = home
         if len(self._homes) > _MOST_KEYS:
             self._homes.popitem(last=False)
         return home
 
 
-def _first_with_room(replicas: Sequence[Replica], key: str, room: int) -> Replica:
+def _first_with_room(replicas: Sequence[Replica], key: str, mean: float) -> Replica:
     """Return the key's first replica with room; all keys have orders of their own."""
-    ranked = sorted(replicas, key=lambda replica: _weight(key, replica), reverse=True)
-    return next((replica for replica in ranked if replica.outstanding < room), None) or _least(replicas)
+    ranked = sorted(replicas, key=lambda replica: _rank(key, replica), reverse=True)
+    return next((replica for replica in ranked if _has_room(replica, mean)), None) or _least(replicas)
 
 
 def _least(replicas: Sequence[Replica]) -> Replica:
-    """Return the replica with the fewest outstanding requests; among equals, the one that waited longest."""
-    return min(replicas, key=lambda replica: (replica.outstanding, replica.turn))
+    """Return the replica with the fewest outstanding requests for its weight; among equals, the next in turn."""
+    return min(replicas, key=lambda replica: (replica.outstanding / replica.weight, replica.due, replica.turn))
 
 
-def _room(replicas: Sequence[Replica]) -> int:
-    """Return the outstanding requests that a replica may have, the next one included."""
-    running = sum(replica.outstanding for replica in replicas) + 1
-    return max(_ALWAYS_ROOM, math.ceil(_ABOVE_THE_MEAN * running / len(replicas)))
+def _mean(replicas: Sequence[Replica]) -> float:
+    """Return the outstanding requests for each unit of weight, the next request included."""
+    return (sum(replica.outstanding for replica in replicas) + 1) / sum(replica.weight for replica in replicas)
 
 
-def _weight(key: str, replica: Replica) -> bytes:
-    return hashlib.blake2b(f"{key}\0{replica.place}".encode(), digest_size=8).digest()
+def _has_room(replica: Replica, mean: float) -> bool:
+    """Return whether a replica may have one more request."""
+    return replica.outstanding < max(_ALWAYS_ROOM, math.ceil(_ABOVE_THE_MEAN * mean * replica.weight))
+
+
+def _rank(key: str, replica: Replica) -> float:
+    """Return the replica's rank for a key; it has the first rank for its weight's share of all keys."""
+    digest = hashlib.blake2b(f"{key}\0{replica.place}".encode(), digest_size=8).digest()
+    drawn = (int.from_bytes(digest) + 1) / (2**64 + 1)
+    return -replica.weight / math.log(drawn) if drawn < 1 else math.inf

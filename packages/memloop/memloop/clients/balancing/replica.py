@@ -2,7 +2,7 @@
 
 import logging
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Final, Literal, TypeAlias
 
 from yarl import URL
@@ -25,11 +25,16 @@ State: TypeAlias = Literal["ready", "unready", "ejected"]
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Where a replica is; ``address`` is an IP address of the URL's host, or None for the name itself."""
+    """Where a replica is; ``address`` is an IP address of the URL's host, or None for the name itself.
+
+    While one of a lower ``priority`` can be used it gets nothing. ``weight`` is its share among those of its priority.
+    """
 
     url: URL
     address: str | None
     proxy: Proxy | None
+    priority: int = field(default=0, compare=False)
+    weight: int = field(default=1, compare=False)
 
     def __str__(self) -> str:
         return f"{self.address or self.url.host}:{self.url.port}"
@@ -38,7 +43,7 @@ class Place:
 class Replica:
     """One replica. ``number`` is the least that no other has, ``outstanding`` counts its running requests.
 
-    ``turn`` is that of its last request.
+    ``turn`` is that of its last request. ``due`` grows by 1/weight with each request.
     """
 
     def __init__(self, place: Place, peer: Peer, rules: Balancing, *, number: int) -> None:
@@ -49,6 +54,7 @@ class Replica:
         self.ready = True
         self.outstanding = 0
         self.turn = 0
+        self.due = 0.0
         self._name = f"{peer.name} replica {number} ({place})"
         at = place.url if rules.ready_port is None else place.url.with_port(rules.ready_port)
         self._examine_s = rules.examine_s
@@ -56,6 +62,11 @@ class Replica:
         self._readiness = Origin(at, Peer(peer.name, {}, limits, peer.tls), proxy=place.proxy, address=place.address)
         self._look = Request("GET", rules.ready_path, None, None, {}, beside=True)
         self._silences = _MOST_SILENCES - 1  # at first, no answer is enough
+
+    @property
+    def weight(self) -> int:
+        """Its share of the requests, at least 1."""
+        return max(self.place.weight, 1)
 
     @property
     def state(self) -> State:

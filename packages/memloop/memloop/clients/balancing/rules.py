@@ -1,8 +1,17 @@
 """The settings of a balancing client."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from memloop.clients.balancing.resolving import Resolve, system_addresses
+from memloop.clients.balancing.srv import Endpoint, Endpoints
+
+
+async def system_endpoints(name: str) -> Sequence[Endpoint]:
+    """Resolve by the name servers and search list of ``/etc/resolv.conf``. Raises OSError."""
+    from memloop.clients.balancing.lookup import by_the_system  # dnspython is slow to import
+
+    return await by_the_system(name)
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,6 +28,7 @@ class Balancing:
     ready_path: str = "health"
     ready_port: int | None = None
     resolve: Resolve = system_addresses
+    endpoints: Endpoints = system_endpoints
     resolve_every_s: float = 2.0
     examine_every_s: float = 0.5
     examine_s: float = 1.0
