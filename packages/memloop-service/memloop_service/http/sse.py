@@ -31,6 +31,9 @@ class EventCutter:
 
     def feed(self, data: bytes) -> list[bytes]:
         """Return the events that these bytes complete, each with its closing blank line."""
+        if not self._rest and b"\r" not in data:
+            *whole, self._rest = data.split(_USUAL_END)
+            return [event + _USUAL_END for event in whole]
         seen = max(0, len(self._rest) - _LONGEST_END + 1)
         buffer = self._rest + data
         events: list[bytes] = []

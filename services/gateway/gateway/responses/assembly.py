@@ -73,19 +73,20 @@ class Assembly:
             events += self._ended("incomplete" if self.incomplete else "completed")
         return events
 
-    def feed_text(self, text: str, number: int) -> bytes | None:
-        """Take a delta that is nothing but text, the short way; return its event of that number, as it is sent.
+    @property
+    def grows_text(self) -> bool:
+        """Whether a message's text is open, and has no probabilities: ``feed_texts`` takes the next pieces of it."""
+        return not self._with_logprobs and isinstance(self._open, Parts) and self._open.is_text
 
-        None, and nothing is taken, unless a message's text is open and has no probabilities.
-        """
+    def feed_texts(self, texts: Sequence[str], number: int) -> bytes:
+        """Take deltas that are nothing but text, while ``grows_text``; return their events, numbered from ``number``."""
         grows = self._open
-        if self._with_logprobs or not isinstance(grows, Parts):
-            return None
-        place = grows.more_text(text)
-        if place is None:
-            return None
-        item_id = str(grows.item["id"]).encode()
-        return _TEXT_DELTA % (place, json_text(text), len(self.output), item_id, number)
+        if not isinstance(grows, Parts):
+            return b""
+        place, index, item_id = grows.more_texts(texts), len(self.output), str(grows.item["id"]).encode()
+        return b"".join(
+            _TEXT_DELTA % (place, json_text(text), index, item_id, at) for at, text in enumerate(texts, number)
+        )
 
     @property
     def incomplete(self) -> str | None:

@@ -126,8 +126,7 @@ class _ResponseStream:
     async def send(self, events: bytes) -> None:
         """Take events of the chat. Raises EngineError for a chunk that no chat has."""
         try:
-            for event in self._cutter.feed(events):
-                await self._take(event)
+            await self._take_all(self._cutter.feed(events))
         except EngineError:
             await self._flush()
             raise
@@ -153,22 +152,33 @@ class _ResponseStream:
             self._over = True
             await self._making.ended(self._usage, self._memory)
 
+    async def _take_all(self, events: Sequence[bytes]) -> None:
+        """Take the events. Consecutive pieces of text, which nearly all are, need nothing but to be passed on."""
+        texts: list[str] = []
+        grows = self._grows_text()
+        for event in events:
+            if grows and (text := self._texts.text_of(event)):
+                texts.append(text)
+                continue
+            self._pass_on(texts)
+            await self._take(event)
+            texts, grows = [], self._grows_text()
+        self._pass_on(texts)
+
+    def _grows_text(self) -> bool:
+        return not self._over and self._making.assembly.grows_text
+
+    def _pass_on(self, texts: Sequence[str]) -> None:
+        if texts:
+            with self._meter.ours():
+                self._shown.append(self._making.assembly.feed_texts(texts, self._number))
+            self._number += len(texts)
+
     async def _take(self, event: bytes) -> None:
-        if (delta := self._text(event)) is not None:
-            self._shown.append(delta)
-        elif (data := data_of(event)) == _DONE:
+        if (data := data_of(event)) == _DONE:
             await self.finish()
         elif data and not self._over:
             self._read(parsed_object(data))
-
-    def _text(self, event: bytes) -> bytes | None:
-        """Return the event of a piece of text that needs nothing but to be passed on: nearly every one is such."""
-        if self._over or not (text := self._texts.text_of(event)):
-            return None
-        with self._meter.ours():
-            delta = self._making.assembly.feed_text(text, self._number)
-        self._number += delta is not None
-        return delta
 
     def _read(self, chunk: Json) -> None:
         if "error" in chunk:

@@ -58,11 +58,14 @@ class Parts(OpenItem):
             delta["logprobs"] = list(logprobs)
         yield delta
 
-    def more_text(self, text: str) -> int | None:
-        """Add plain text to the open part; return the part's place, or None if that is no part of a message's text."""
-        if self._kind != "output_text":
-            return None
-        self._texts.append(text)
+    @property
+    def is_text(self) -> bool:
+        """Whether the open part is a message's text."""
+        return self._kind == "output_text"
+
+    def more_texts(self, texts: Sequence[str]) -> int:
+        """Add plain texts to the open part; return the part's place."""
+        self._texts.extend(texts)
         return len(self._done)
 
     def parts_done(self) -> Iterator[Json]:
