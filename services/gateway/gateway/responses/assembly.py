@@ -79,7 +79,7 @@ class Assembly:
         return not self._with_logprobs and isinstance(self._open, Parts) and self._open.is_text
 
     def feed_texts(self, texts: Sequence[str], number: int) -> bytes:
-        """Take deltas that are nothing but text, while ``grows_text``; return their events, numbered from ``number``."""
+        """Take deltas that are nothing but text, while ``grows_text``; return their events from that number on."""
         grows = self._open
         if not isinstance(grows, Parts):
             return b""

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Final, Protocol, cast
 
 from gateway.policy.redaction.phrases import Refusals
-from gateway.policy.redaction.rules import RULES
+from gateway.policy.redaction.rules import RULES, Sign
 from memloop.wire.redaction import Kind
 
 NEVER: Final = "never"
@@ -41,7 +41,7 @@ class Detector(Protocol):
 def find_by_rules(text: str, kinds: Set[Kind], /) -> list[Found]:
     """Return the values of these kinds that the built-in rules find, in order and without overlaps."""
     lowered = text.lower()
-    has = {signs: any(map(lowered.__contains__, signs)) for signs in _SIGNS} | {(): _DIGITS.search(text) is not None}
+    has = {signs: _has_one(lowered, signs) for signs in _SIGNS} | {(): _DIGITS.search(text) is not None}
     found: list[Found] = []
     for rule in RULES:
         if rule.kind in kinds and has[rule.signs]:
@@ -49,6 +49,10 @@ def find_by_rules(text: str, kinds: Set[Kind], /) -> list[Found]:
                 if end > start and _is_free(found, start, end):
                     insort(found, Found(start, end, rule.kind))
     return found
+
+
+def _has_one(lowered: str, signs: Iterable[Sign]) -> bool:
+    return any(sign in lowered if isinstance(sign, str) else sign.search(lowered) for sign in signs)
 
 
 def _is_free(found: list[Found], start: int, end: int) -> bool:

@@ -14,6 +14,7 @@ from gateway.policy.redaction import checks
 from memloop.wire.redaction import Kind
 
 Check: TypeAlias = Callable[[str], bool]
+Sign: TypeAlias = str | re.Pattern[str]
 _BEFORE_CHARS: Final = 16
 _GAP: Final = "[ \u00a0\u2009\u202f.\\-\u2010\u2011\u2013/]"
 
@@ -22,12 +23,13 @@ _GAP: Final = "[ \u00a0\u2009\u202f.\\-\u2010\u2011\u2013/]"
 class Rule:
     """Finds one kind. The group ``value``, if there is one, is the part to redact.
 
-    ``signs``: the pattern is tried only on a text that has one of these in lower case; with none, on one with digits.
+    ``signs``: the pattern is tried only on a text that has one of these in lower case, words or what a pattern finds;
+    with none, on one with digits.
     """
 
     kind: Kind
     pattern: re.Pattern[str]
-    signs: tuple[str, ...] = ()
+    signs: tuple[Sign, ...] = ()
     check: Check | None = None
 
     def spans(self, text: str) -> list[tuple[int, int]]:
@@ -49,7 +51,7 @@ def _span(match: re.Match[str]) -> tuple[int, int]:
     return start, end if quoted else start + len(match["value"].rstrip(".,;:!?)]}…"))
 
 
-def _rule(kind: Kind, pattern: str, *signs: str, check: Check | None = None, flags: int = 0) -> Rule:
+def _rule(kind: Kind, pattern: str, *signs: Sign, check: Check | None = None, flags: int = 0) -> Rule:
     return Rule(kind, re.compile(pattern, flags), signs, check)
 
 
@@ -107,22 +109,23 @@ def _after(words: str, connector: str, value: str) -> str:
     return rf"(?i)(?<![A-Za-z0-9])(?:{words}){connector}{_NOT_MARK}{value}"
 
 
-_KEYS = (
-    f"{name}{gap}key"
+_OF_KEYS = "|".join(
+    rf"(?<={name}key)|(?<={name}[ _-]key)"
     for name in ("api", "access", "account", "auth", "encryption", "private", "license")
-    for gap in ("", " ", "_", "-")
 )
 _WORD_SIGNS = (
     "pass", "pwd", "secret", "token", "credential", "kennwort", "contraseña", "senha", "wachtwoord", "пароль",
-    "密码", "パスワード", *_KEYS,
+    "密码", "パスワード", re.compile(f"key(?:{_OF_KEYS})"),
 )  # fmt: skip
 """A word or a name of ``_BY_WORD`` and ``_BY_NAME`` has one of these; a mere "key" is in many texts."""
+_RUN = re.compile("[a-z0-9_=-]{15}")
+"""Every key of ``_FORMAT`` and ``_PREFIXED`` has so many of these characters in a row, and few words do."""
 
 RULES: Final[Sequence[Rule]] = (
     _rule("private_key", rf"{_PEM}(?:{_PEM_BODY}|{_PEM_LINES})", "private key"),
     _rule("token", r"(?<![\w-])eyJ[\w-]{8,}+\.[\w-]{8,}+\.[\w-]*+", "eyj", flags=re.ASCII),
-    _rule("key", _FORMAT, "a", "_", "-", ":", "."),
-    _rule("key", _PREFIXED, "-", "_", ".", check=checks.is_random),
+    _rule("key", _FORMAT, _RUN),
+    _rule("key", _PREFIXED, _RUN, check=checks.is_random),
     _rule("key", _WEBHOOK, "hooks.slack.com/services/", "/api/webhooks/"),
     _rule("token", r"(?i)(?<![\w-])(?:bearer|basic)\s{1,3}(?P<value>[\w.~+/-]{16,}+=*+)", "bearer", "basic",
           check=checks.is_given_secret),
