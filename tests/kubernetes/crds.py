@@ -32,6 +32,7 @@ KINDS: Final = (
     Kind("Prometheus operator", "monitoring.coreos.com", "v1", "PrometheusRule", "prometheusrules"),
     Kind("Gateway API", "gateway.networking.k8s.io", "v1", "HTTPRoute", "httproutes"),
     Kind("External Secrets", "external-secrets.io", "v1", "ExternalSecret", "externalsecrets"),
+    Kind("cert-manager", "cert-manager.io", "v1", "Certificate", "certificates"),
     Kind("KubeRay", "ray.io", "v1", "RayJob", "rayjobs"),
 )
 
