@@ -143,6 +143,7 @@ def build_app(settings: WorkerSettings) -> FastAPI:
         "memloop-worker",
         settings=settings,
         readiness=_checks(opened),
+        optional={"engine"},  # files, webhooks and deletions need none; other jobs wait
         warnings={"memory_writes": refused_writes, "models": lost_engines},
         registry=registry,
         lifespan=lifespan,
