@@ -1,11 +1,15 @@
 """Secrets and personal data in prose: how many the rules find, and how much else they take for one."""
 
+import re
 import time
 from collections import Counter
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from gateway.policy.redaction import Redaction, find_by_rules
+from gateway.policy.redaction.rules import RULES, Rule
 from memloop.wire.redaction import ALL_KINDS, SECRETS, Kind
 from tests.gateway.redaction_corpus import Sentence, harmless, sensitive
 
@@ -96,3 +100,14 @@ def test_eight_times_the_text_takes_about_eight_times_the_time(part: str) -> Non
     short, long = part * (2_000 // len(part)), part * (16_000 // len(part))
     most = 32 * max(cpu_seconds(short), 0.0005)
     assert any(cpu_seconds(long) < most for _ in range(4))
+
+
+def by_patterns() -> list[Rule]:
+    """The rules that are tried only on a text in which a pattern finds something."""
+    return [rule for rule in RULES if rule.signs and all(isinstance(sign, re.Pattern) for sign in rule.signs)]
+
+
+@given(st.sampled_from(by_patterns()).flatmap(lambda rule: st.tuples(st.just(rule), st.from_regex(rule.pattern))))
+def test_no_value_of_a_rule_lacks_the_sign_on_which_the_rule_is_tried(case: tuple[Rule, str]) -> None:
+    rule, text = case
+    assert any(re.search(sign, text.lower()) for sign in rule.signs)
