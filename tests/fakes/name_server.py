@@ -24,6 +24,7 @@ class NameServer(asyncio.DatagramProtocol):
     refuses: bool = False
     port: int = 0
     questions: int = 0
+    lookups_failed: int = 0
     _transport: asyncio.DatagramTransport | None = None
 
     def connection_made(self, transport: Any) -> None:
@@ -34,6 +35,10 @@ class NameServer(asyncio.DatagramProtocol):
         assert self._transport is not None
         self.questions += 1
         self._transport.sendto(self._answer(data) if self.garbage is None else data[:2] + self.garbage, addr)
+
+    def unresolved(self) -> None:
+        """Count a lookup that a client could not use."""
+        self.lookups_failed += 1
 
     def resolver(self) -> Resolver:
         """Return a resolver that asks this server alone."""

@@ -79,3 +79,13 @@ async def test_a_gateway_that_has_just_started_is_not_ready_without_a_model(sett
         ready = await gateway.get("/readyz")
         assert (ready.status, ready.json["status"]) == (503, "unavailable")
         assert ready.json["dependencies"]["engine"] == "the inference launcher cannot be reached"
+
+
+async def test_failed_lookups_of_an_engines_name_are_counted(settings: GatewaySettings) -> None:
+    async with running_gateway(settings.model_copy(update={"engine_url": "http://engine.invalid:8000/v1"})) as gateway:
+        assert (await gateway.chat()).status == 503
+
+        async def counted() -> bool:
+            return await gateway.metric('upstream_unresolved_total{model=""}') > 0
+
+        await eventually(counted)

@@ -44,7 +44,7 @@ async def set_up(count: int = 3) -> AsyncGenerator[tuple[NameServer, Sequence[Re
         async def endpoints(name: str) -> Sequence[Endpoint]:
             return await endpoints_by(names.resolver(), name)
 
-        rules = replace(Replicas(every, []).rules(), endpoints=endpoints)
+        rules = replace(Replicas(every, []).rules(), endpoints=endpoints, on_unresolved=names.unresolved)
         url = f"http+srv://{SERVICE}/v1"
         http = Http(url, peer="engine", error_of=refused, headers={}, timeouts=PATIENT, balancing=rules)
         yield names, every, await stack.enter_async_context(http)
@@ -125,6 +125,7 @@ async def test_a_malformed_answer_keeps_the_last_one(garbage: bytes, caplog: pyt
         before = names.questions
         await eventually(lambda: names.questions > before)
         assert await asked(http, 4) == [2, 2, 0]
+        await eventually(lambda: names.lookups_failed > 0)
         names.garbage, names.refuses = None, True
         with caplog.at_level(logging.WARNING):
             await eventually(lambda: "cannot be resolved" in caplog.text)

@@ -108,6 +108,11 @@ class EngineMetrics:
         self._absent = count(
             "upstream_absent", "Requests for a model that was not there yet, by its id in the models file.", ("model",)
         )
+        self._unresolved = count(
+            "upstream_unresolved",
+            "Failed lookups of an engine's name, by its model's id in the file.",
+            ("model",),
+        )
         self._circuit_open = Gauge(
             "upstream_circuit_open",
             "1 while an engine's circuit is open; a model's engines are numbered in their configured order.",
@@ -123,10 +128,15 @@ class EngineMetrics:
         """Begin to count at zero, so that the first request for an absent model is an increase."""
         for model_id in model_ids:
             self._absent.labels(model_id)
+            self._unresolved.labels(model_id)
 
     def count_absent(self, model_id: str) -> None:
         """Count a request for a model that is not there."""
         self._absent.labels(model_id).inc()
+
+    def count_unresolved(self, model_id: str) -> None:
+        """Count a failed lookup of the name of one of the model's engines."""
+        self._unresolved.labels(model_id).inc()
 
     def count_error(self, error: MemloopError, *, model: str) -> None:
         """Count a failed engine call of the model by its kind.

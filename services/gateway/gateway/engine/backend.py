@@ -5,6 +5,7 @@ import ssl
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Annotated, Final, TypeAlias, cast
 
 from fastapi import Depends, Request
@@ -55,7 +56,7 @@ async def open_backend(config: ModelsConfig, settings: GatewaySettings, metrics:
     models = Models(config.specs, config.roles, wait_s=settings.startup_wait_s, on_absent=metrics.count_absent)
     tls = connects_by(settings)
     async with AsyncExitStack() as stack:
-        late = [await _opening(spec, settings, stack, tls) for spec in config.specs]
+        late = [await _opening(spec, settings, stack, tls, metrics) for spec in config.specs]
         late = await _first_arrivals(late, models, metrics)
         await stack.enter_async_context(alongside(_later_arrivals(late, models, metrics)))
         yield Backend(models, metrics, settings.heartbeat_s)
@@ -88,13 +89,14 @@ class _Opening:
 
 
 async def _opening(
-    spec: ModelSpec, settings: GatewaySettings, stack: AsyncExitStack, tls: ssl.SSLContext | None
+    spec: ModelSpec, settings: GatewaySettings, stack: AsyncExitStack, tls: ssl.SSLContext | None, metrics: Metrics
 ) -> _Opening:
     launcher = InferenceClient(spec.inference_url, tls=tls) if spec.inference_url else None
     inference = await stack.enter_async_context(launcher) if launcher is not None else None
     guards: list[EngineGuard] = []
     for place, url in enumerate(spec.engine_urls):
         balancing = balancing_of(spec, url, also=spec.replica_urls if place == 0 else (), settings=settings)
+        balancing = replace(balancing, on_unresolved=partial(metrics.count_unresolved, spec.id or ""))
         client = await stack.enter_async_context(_engine(settings, spec, url, balancing, tls))
         guards.append(
             EngineGuard(client, failures=settings.engine_breaker_failures, open_s=settings.engine_breaker_open_s)

@@ -205,6 +205,7 @@ class Balancer:
             async with asyncio.timeout(_RESOLVE_S):
                 self._last[url] = await (self._recorded(url) if is_srv(url) else self._addressed(url))
         except (OSError, UnicodeError) as error:
+            self._rules.on_unresolved()
             if url not in self._unresolved:
                 _LOG.warning("%s: %s cannot be resolved: %s", self._peer.name, url.host, error or "no answer in time")
             self._unresolved.add(url)

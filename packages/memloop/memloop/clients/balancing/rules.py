@@ -1,6 +1,6 @@
 """The settings of a balancing client."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from memloop.clients.balancing.resolving import Resolve, system_addresses
@@ -21,7 +21,7 @@ class Balancing:
     ``also`` are base URLs of further replicas. ``ready_path`` below a server's root answers 503 while it takes no new
     requests; ``ready_port`` is the port of that path, if it is another one. Names are resolved every
     ``resolve_every_s`` and readiness is read every ``examine_every_s`` seconds, for at most ``examine_s``. A replica
-    is ejected for ``open_s`` seconds after ``failures`` in a row.
+    is ejected for ``open_s`` seconds after ``failures`` in a row. ``on_unresolved`` is called at each failed lookup.
     """
 
     also: tuple[str, ...] = ()
@@ -34,3 +34,4 @@ class Balancing:
     examine_s: float = 1.0
     failures: int = 5
     open_s: float = 5.0
+    on_unresolved: Callable[[], object] = lambda: None
