@@ -62,6 +62,14 @@ def test_a_signal_ends_the_whole_family(family: Family, number: signal.Signals) 
     assert family.gone()
 
 
+def test_signals_that_go_on_to_the_last_moment_do_not_change_the_status(family: Family) -> None:
+    deadline = time.monotonic() + PATIENCE_S
+    while family.guard.poll() is None and time.monotonic() < deadline:
+        family.guard.terminate()
+        time.sleep(0.001)
+    assert family.guard.returncode == 128 + signal.SIGTERM
+
+
 def test_the_family_ends_when_the_supervisors_pipe_does(family: Family) -> None:
     assert family.guard.stdin is not None
     family.guard.stdin.close()

@@ -29,6 +29,7 @@ _PR_SET_PDEATHSIG = 1
 _PR_SET_CHILD_SUBREAPER = 36
 _POLL_S = 0.05
 _ORPHANS_GRACE_S = 3.0
+_STOPS = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
 _LINUX = sys.platform == "linux"
 
 
@@ -43,6 +44,7 @@ def main() -> int:
     child = _start(arguments.command)
     _wait(child, wake)
     end_family(child, grace_s=arguments.grace)
+    _ignore_signals()
     return _status(child)
 
 
@@ -51,9 +53,15 @@ def _wake_on_signals() -> int:
     readable, writable = os.pipe()
     os.set_blocking(writable, False)
     signal.set_wakeup_fd(writable)
-    for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGCHLD):
+    for number in (*_STOPS, signal.SIGCHLD):
         signal.signal(number, _only_wake)
     return readable
+
+
+def _ignore_signals() -> None:
+    """The interpreter takes its handlers back before it ends: a second SIGTERM would then be the status."""
+    for number in _STOPS:
+        signal.signal(number, signal.SIG_IGN)
 
 
 def _only_wake(number: int, frame: FrameType | None) -> None:
@@ -92,7 +100,7 @@ def _wait(child: "subprocess.Popen[bytes]", wake: int) -> None:
         ready, _, _ = select.select([wake, supervisor], [], [])
         if supervisor in ready and not os.read(supervisor, 4096):
             return
-        if wake in ready and set(os.read(wake, 64)) & {signal.SIGTERM, signal.SIGINT, signal.SIGHUP}:
+        if wake in ready and set(os.read(wake, 64)) & set(_STOPS):
             return
 
 
