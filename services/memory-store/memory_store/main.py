@@ -7,6 +7,7 @@ import ssl
 from collections.abc import AsyncGenerator, Callable
 from dataclasses import dataclass
 from datetime import timedelta
+from functools import partial
 
 from fastapi import APIRouter, Depends, FastAPI
 from fastapi.middleware import Middleware
@@ -100,16 +101,16 @@ class _Parts:
     upkeep: Upkeep
     feed: ChangeFeed
 
-    def routers(self) -> tuple[APIRouter, ...]:
+    def routers(self, new_router: partial[APIRouter]) -> tuple[APIRouter, ...]:
         """The routes of every slice."""
         return (
-            *item_routes(self.items),
-            search_routes(self.retrieval, self.gate, self.buffers),
-            similarity_routes(self.encoding),
-            audit_routes(self.audits, self.gate),
-            buffer_routes(self.buffers),
-            change_routes(self.feed),
-            admin_routes(self.upkeep),
+            *item_routes(new_router, self.items),
+            search_routes(new_router, self.retrieval, self.gate, self.buffers),
+            similarity_routes(new_router, self.encoding),
+            audit_routes(new_router, self.audits, self.gate),
+            buffer_routes(new_router, self.buffers),
+            change_routes(new_router, self.feed),
+            admin_routes(new_router, self.upkeep),
         )
 
 
@@ -119,9 +120,7 @@ def build(
     """Returns the app over the adapters; its lifespan opens and closes them."""
     parts = _parts(settings, adapters, metrics, clock)
     key = secret_of(settings.store_key)
-    router = APIRouter(prefix="/v1", dependencies=[Depends(requires(key))], responses=ERRORS)
-    for routes in parts.routers():
-        router.include_router(routes)
+    new_router = partial(APIRouter, prefix="/v1", dependencies=[Depends(requires(key))], responses=ERRORS)
 
     @contextlib.asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncGenerator[None]:
@@ -144,7 +143,7 @@ def build(
     app = create_app(
         "memory-store",
         settings=settings,
-        routers=[router],
+        routers=parts.routers(new_router),
         readiness={"redis": parts.buffers.ping, "vectors": adapters.vectors.ping},
         warnings={"vectors": adapters.vectors.warning},
         registry=registry,

@@ -1,5 +1,6 @@
 """Routes of buffers: list, find idle ones, replace, clear."""
 
+from functools import partial
 from typing import Annotated, TypeAlias
 
 from fastapi import APIRouter, Header, Query
@@ -11,9 +12,9 @@ from memory_store.buffers.buffers import Buffers
 FencingToken: TypeAlias = Annotated[int | None, Header()]
 
 
-def buffer_routes(buffers: Buffers) -> APIRouter:
+def buffer_routes(new_router: partial[APIRouter], buffers: Buffers) -> APIRouter:
     """Return every route below ``/buffers``."""
-    router = APIRouter(prefix="/buffers", tags=["namespaces"])
+    router = new_router(prefix="/v1/buffers", tags=["namespaces"])
 
     @router.get("")
     async def page(

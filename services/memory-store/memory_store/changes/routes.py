@@ -1,14 +1,16 @@
 """Routes of the change feed."""
 
+from functools import partial
+
 from fastapi import APIRouter
 
 from memloop.wire.changes import AskNewest, ChangePage, Newest, StoreChanges
 from memory_store.changes.feed import ChangeFeed
 
 
-def change_routes(feed: ChangeFeed) -> APIRouter:
+def change_routes(new_router: partial[APIRouter], feed: ChangeFeed) -> APIRouter:
     """``POST /changes`` and ``POST /changes/newest``."""
-    router = APIRouter(tags=["changes"])
+    router = new_router(tags=["changes"])
 
     @router.post("/changes")
     async def page(request: StoreChanges) -> ChangePage:

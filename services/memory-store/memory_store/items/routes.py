@@ -1,6 +1,7 @@
 """Routes of stored items: add, list, read, edit, delete, recover, erase, export, import."""
 
 from dataclasses import dataclass
+from functools import partial
 from typing import Annotated
 
 from fastapi import APIRouter, Depends, Header, Query, Response
@@ -61,19 +62,19 @@ class ItemsQuery(Namespace):
     as_of: Moment | None = None
 
 
-def item_routes(services: ItemServices) -> tuple[APIRouter, ...]:
+def item_routes(new_router: partial[APIRouter], services: ItemServices) -> tuple[APIRouter, ...]:
     """Every route below ``/items``, ``/entities`` and ``DELETE /namespaces``."""
     return (
-        _write_routes(services.writer),
-        _page_routes(services),
-        _owned_routes(services.items, services.recovery),
-        _feedback_routes(services.feedbacks),
-        _transfer_routes(services.transfer),
+        _write_routes(new_router, services.writer),
+        _page_routes(new_router, services),
+        _owned_routes(new_router, services.items, services.recovery),
+        _feedback_routes(new_router, services.feedbacks),
+        _transfer_routes(new_router, services.transfer),
     )
 
 
-def _write_routes(writer: Writer) -> APIRouter:
-    router = APIRouter(tags=["items"], route_class=DirectRoute)
+def _write_routes(new_router: partial[APIRouter], writer: Writer) -> APIRouter:
+    router = new_router(tags=["items"], route_class=DirectRoute)
 
     @router.post("/items")
     async def add(request: StoreAdd) -> StoreAddResult:
@@ -87,8 +88,8 @@ def _write_routes(writer: Writer) -> APIRouter:
     return router
 
 
-def _page_routes(services: ItemServices) -> APIRouter:
-    router = APIRouter(tags=["items"])
+def _page_routes(new_router: partial[APIRouter], services: ItemServices) -> APIRouter:
+    router = new_router(tags=["items"])
 
     @router.get("/items")
     async def page(query: Annotated[ItemsQuery, Query()]) -> ItemPage:
@@ -115,8 +116,8 @@ def _page_routes(services: ItemServices) -> APIRouter:
     return router
 
 
-def _owned_routes(items: Items, recovery: Recovery) -> APIRouter:
-    router = APIRouter(tags=["items"])
+def _owned_routes(new_router: partial[APIRouter], items: Items, recovery: Recovery) -> APIRouter:
+    router = new_router(tags=["items"])
     asked = Depends(_owned)
     version = Depends(_version)
 
@@ -148,8 +149,8 @@ def _owned_routes(items: Items, recovery: Recovery) -> APIRouter:
     return router
 
 
-def _feedback_routes(feedbacks: Feedbacks) -> APIRouter:
-    router = APIRouter(tags=["items"])
+def _feedback_routes(new_router: partial[APIRouter], feedbacks: Feedbacks) -> APIRouter:
+    router = new_router(tags=["items"])
 
     @router.post("/items/{item_id}/feedback")
     async def give(owned: Annotated[Owned, Depends(_owned)], request: FeedbackRequest) -> MemoryItem:
@@ -159,8 +160,8 @@ def _feedback_routes(feedbacks: Feedbacks) -> APIRouter:
     return router
 
 
-def _transfer_routes(transfer: Transfer) -> APIRouter:
-    router = APIRouter(tags=["items"])
+def _transfer_routes(new_router: partial[APIRouter], transfer: Transfer) -> APIRouter:
+    router = new_router(tags=["items"])
 
     @router.post("/items/export")
     async def export(request: StoreExport) -> ExportPage:

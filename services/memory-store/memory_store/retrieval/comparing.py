@@ -1,6 +1,7 @@
 """The route that compares texts by the embedding model in service. Nothing of them is stored."""
 
 from collections.abc import Sequence
+from functools import partial
 
 from fastapi import APIRouter
 
@@ -9,9 +10,9 @@ from memory_store.embedding.encoding import TextEncoding
 from memory_store.embedding.vector_cache import Vector
 
 
-def similarity_routes(encoding: TextEncoding) -> APIRouter:
+def similarity_routes(new_router: partial[APIRouter], encoding: TextEncoding) -> APIRouter:
     """``POST /similarities``."""
-    router = APIRouter(tags=["items"])
+    router = new_router(tags=["items"])
 
     @router.post("/similarities")
     async def similarities(request: StoreSimilarities) -> Similarities:

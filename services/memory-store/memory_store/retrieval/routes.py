@@ -1,5 +1,7 @@
 """The search route."""
 
+from functools import partial
+
 from fastapi import APIRouter
 
 from memloop.wire.memory import SearchResult, StoreSearch
@@ -11,9 +13,9 @@ from memory_store.retrieval.search import Retrieval
 from memory_store.vectors.gate import Gate
 
 
-def search_routes(retrieval: Retrieval, gate: Gate, buffers: Buffers) -> APIRouter:
+def search_routes(new_router: partial[APIRouter], retrieval: Retrieval, gate: Gate, buffers: Buffers) -> APIRouter:
     """``POST /items/search``, which waits while another collection is put in service."""
-    router = APIRouter(tags=["items"], route_class=DirectRoute)
+    router = new_router(tags=["items"], route_class=DirectRoute)
 
     @router.post("/items/search")
     async def search(request: StoreSearch) -> SearchResult:

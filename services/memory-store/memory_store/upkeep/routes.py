@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import AsyncGenerator
 from dataclasses import asdict
+from functools import partial
 from pathlib import Path
 from typing import Final
 
@@ -66,9 +67,9 @@ class FlushResult(Wire):
     redis: tuple[str, ...]
 
 
-def admin_routes(upkeep: Upkeep) -> APIRouter:
+def admin_routes(new_router: partial[APIRouter], upkeep: Upkeep) -> APIRouter:
     """Everything under ``/v1/admin``."""
-    router = APIRouter(prefix="/admin", tags=["admin"])
+    router = new_router(prefix="/v1/admin", tags=["admin"])
 
     @router.get("/collections")
     async def collections() -> CollectionList:
