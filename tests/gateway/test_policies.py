@@ -136,7 +136,7 @@ async def test_a_memory_gets_its_category_first_and_search_and_profile_filter_by
 
 
 async def test_what_is_never_kept_is_left_out_on_every_way_in(redis_url: str, tmp_path: Path) -> None:
-    secret = "My salary is 9000."
+    secret = "My salary is plentiful."
     async with running(redis_url, tmp_path) as it:
         gateway = it.gateway
         await ask(gateway, "PUT", OPERATED, {"never": ["salary", "Project  Falcon"]}, ADMIN)
@@ -159,7 +159,7 @@ async def test_what_is_never_kept_is_left_out_on_every_way_in(redis_url: str, tm
     assert [len(result["memories"]) for result in results] == [0, 1, 0]
     assert refusal["error"]["code"] == "not_kept"
     assert (imported["imported"], imported["failed"]) == (0, 1)
-    assert "9000" not in str(pages) + prompts
+    assert "plentiful" not in str(pages) + prompts
     assert re.search(r"^memory_not_kept_total [1-9]", metrics, re.MULTILINE)
 
 
