@@ -75,7 +75,7 @@ class Zero:
 
 def total(scrape: Scrape, name: str, selector: str) -> float:
     """The sum of the samples that a selector chooses; what the cluster adds to labels is left out."""
-    chosen = {label: (how, value) for label, how, value in re.findall(r'(\w+)(=~?)"(.*?)"', selector)}
+    chosen = {label: (how, value) for label, how, value in re.findall(r'(\w+)(=~|!=|=)"(.*?)"', selector)}
     _, job = chosen.pop("job")
     chosen = {label: test for label, test in chosen.items() if label not in ("namespace", "pod")}
     return sum(
@@ -87,7 +87,9 @@ def total(scrape: Scrape, name: str, selector: str) -> float:
 
 
 def _fits(value: str, how: str, wanted: str) -> bool:
-    return re.fullmatch(wanted, value) is not None if how == "=~" else value == wanted
+    if how == "=~":
+        return re.fullmatch(wanted, value) is not None
+    return (value == wanted) is (how == "=")
 
 
 def answered(body: Body) -> Reply:

@@ -86,7 +86,7 @@ def test_an_idle_engine_at_zero_raises_no_alert(chart: Rendered) -> None:
         [found] = [rule["expr"] for group in rules for rule in group["rules"] if rule.get("alert") == "EngineAbsent"]
         return str(found)
 
-    assert absent("scale-to-zero").endswith('and on () sum(job_queue_depth{namespace="memloop"}) > 0')
+    assert absent("scale-to-zero").endswith('and on () sum(job_queue_depth{namespace="memloop",queue!="webhooks"}) > 0')
     assert "job_queue_depth" not in absent("keda")
 
 
