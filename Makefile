@@ -179,8 +179,8 @@ $(SGLANG): requirements/sglang.lock | $(READY) $(UV_READY)
 	$(INSTALL) $(VENV) --require-hashes --target $@ -r $<
 	@touch $@
 
-# Most tests wait for a process: three side by side keep two cores busy. One thread each, or torch's would fight over them.
-PYTEST := OMP_NUM_THREADS=1 $(BIN)/pytest -n $(or $(TEST_PROCESSES),3) --no-loadscope-reorder
+# Most tests wait for a process: four side by side keep two cores busy. One thread each, or torch's would fight over them.
+PYTEST := OMP_NUM_THREADS=1 $(BIN)/pytest -n $(or $(TEST_PROCESSES),4) --no-loadscope-reorder
 
 AT_ONCE := $(MAKE) --no-print-directory --output-sync=target
 

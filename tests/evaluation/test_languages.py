@@ -37,6 +37,7 @@ async def test_words_alone_find_facts_by_other_forms_of_their_words() -> None:
     assert {language: share for language, share in found["inflected"].items() if share < 85} == {}
 
 
+@pytest.mark.slow
 def test_the_bundled_encoder_follows_a_paraphrase_in_english_alone(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -64,6 +64,7 @@ async def test_a_sighup_replaces_them_one_by_one_and_no_request_fails(
         assert load.failures == []
 
 
+@pytest.mark.slow
 async def test_a_process_that_cannot_start_anew_leaves_the_old_ones_in_place(
     environment: dict[str, str], settings: GatewaySettings, tmp_path: Path
 ) -> None:

@@ -54,6 +54,7 @@ def test_engines_get_the_checkpoints_own_base_and_positions(engine: EngineName, 
     }
 
 
+@pytest.mark.slow
 def test_vllm_accepts_the_longer_window_of_a_real_checkpoint() -> None:
     settings = LauncherSettings(model=str(TINY), profile="tiny", serve_max_model_len=16384, serve_yarn_factor=4.0)
     override = dict(plan_of(settings).config_override or {})

@@ -39,7 +39,7 @@ from tests.memory_store.erase_histories import (
 )
 from tests.memory_store.two_replicas import Replica, replica
 
-_HISTORIES = 400
+_HISTORIES = 250
 _SWAPS = 10
 _STEPS_OF_A_COPY = 150
 """Of all tasks together, roughly."""

@@ -61,7 +61,7 @@ def test_a_killed_worker_ends_the_stack_and_leaves_nothing_behind(stack: LocalSt
     assert "worker died with status 137" in (stack.home.logs / "stack.log").read_text()
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize("number", [signal.SIGINT, pytest.param(signal.SIGTERM, marks=pytest.mark.slow)])
 def test_a_stack_in_the_foreground_ends_on_a_signal(tmp_path: Path, number: signal.Signals) -> None:
     stack, engine_port = LocalStack(tmp_path / "home"), free_port()
     engine = subprocess.Popen([engine_process.__file__, "--port", str(engine_port)], env=stack.environment())
