@@ -1,6 +1,7 @@
 """The demo document: long enough, held out, its facts where its questions say."""
 
 import json
+from functools import cache
 
 from memloop.chunking import TokenizerSplitter
 from tests.trainer.tiny_world import CHECKPOINT, ROOT, profile
@@ -10,10 +11,12 @@ from trainer.tiny.prose import book
 EXAMPLE = ROOT / "examples/long-read"
 
 
+@cache
 def splitter() -> TokenizerSplitter:
     return TokenizerSplitter((CHECKPOINT / "tokenizer.json").read_bytes())
 
 
+@cache
 def document() -> DemoDocument:
     return demo_document(splitter(), chunk_tokens=profile().budget.chunk_tokens)
 

@@ -74,7 +74,7 @@ BUDGETS: dict[BudgetName, Budget] = {
         eval_rows=200,
         phases=HASTY,
     ),
-    "smoke": Budget(steps=20, batch_tokens=1024, shape=Shape(VOCABULARY), eval_every=20, warmup=5, eval_rows=8),
+    "smoke": Budget(steps=8, batch_tokens=1024, shape=Shape(VOCABULARY), eval_every=8, warmup=2, eval_rows=8),
 }
 
 
