@@ -79,7 +79,7 @@ class DirectRoute(APIRoute):
         return answer if isinstance(answer, Response) else json_response(answer)
 
 
-class DirectWay:
+class DirectDispatch:
     """ASGI middleware, the innermost one: leads a request straight to its direct route, else on to the router.
 
     It does what Starlette's and FastAPI's own innermost layers do for such a route: to find it by method and path, and

@@ -61,7 +61,7 @@ from memloop_service import (
     run,
     start_tracing,
 )
-from memloop_service.direct_route import DirectWay
+from memloop_service.direct_route import DirectDispatch
 from memloop_service.http import ClientGone, FairStart
 from memloop_service.redis_link import redis_of
 
@@ -164,7 +164,7 @@ def build_app(settings: GatewaySettings) -> FastAPI:
     if not load_static_keys(settings):
         app.user_middleware.append(Middleware(LocalOnly, other_bodies=NOT_JSON))
     app.user_middleware.append(Middleware(FairStart))
-    app.user_middleware.append(Middleware(DirectWay, app=app))
+    app.user_middleware.append(Middleware(DirectDispatch, app=app))
     return app
 
 

@@ -10,7 +10,7 @@ from starlette.middleware import Middleware
 from starlette.types import Message, Receive, Scope, Send
 
 from memloop.wire.errors import NotFound
-from memloop_service.direct_route import DirectRoute, DirectWay
+from memloop_service.direct_route import DirectDispatch, DirectRoute
 from memloop_service.errors import handle
 
 
@@ -18,7 +18,7 @@ def app_of(*routers: APIRouter) -> FastAPI:
     app = FastAPI(redirect_slashes=False)
     for router in routers:
         app.router.routes.extend(router.routes)
-    app.user_middleware.append(Middleware(DirectWay, app=app))
+    app.user_middleware.append(Middleware(DirectDispatch, app=app))
     app.add_exception_handler(NotFound, handle)
     return app
 
