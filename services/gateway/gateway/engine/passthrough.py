@@ -69,10 +69,12 @@ class _Open:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
-        if self.upstream is not None:
-            self.upstream.close()
-        if self._span is not None:
-            self._span.__exit__(kind, error, traceback)
+        try:
+            if self.upstream is not None:
+                self.upstream.close()
+        finally:
+            if self._span is not None:
+                self._span.__exit__(kind, error, traceback)
 
 
 class EngineCall:
