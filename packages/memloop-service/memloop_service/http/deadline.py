@@ -30,7 +30,7 @@ def deadline_s(headers: Mapping[str, str]) -> float | None:
         timeouts.append(_seconds(given))
         if timeouts[-1] is None:
             raise InvalidRequest("X-Request-Timeout must be a number of seconds above 0.", param="X-Request-Timeout")
-    return min((seconds for seconds in timeouts if seconds is not None), default=None) if timeouts else None
+    return min((seconds for seconds in timeouts if seconds is not None), default=None)
 
 
 def within(seconds: float | None) -> AbstractAsyncContextManager[None]:
