@@ -59,7 +59,10 @@ def _wake_on_signals() -> int:
 
 
 def _ignore_signals() -> None:
-    """The interpreter takes its handlers back before it ends: a second SIGTERM would then be the status."""
+    """Ignore stop signals from here on.
+
+    The interpreter restores the default handlers before it ends, and a second SIGTERM would replace the status.
+    """
     for number in _STOPS:
         signal.signal(number, signal.SIG_IGN)
 
