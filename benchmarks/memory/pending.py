@@ -19,6 +19,7 @@ from pydantic import SecretStr
 
 from benchmarks.gateway import servers
 from gateway.engine import read_models
+from gateway.memory.jobs import MemoryJob, new_event_id
 from gateway.memory.memory import Memory
 from gateway.memory.operations import search
 from gateway.metrics import Metrics
@@ -86,7 +87,8 @@ async def _fill(memory: Memory) -> None:
             StoreBatch(adds=tuple(StoreAdd(namespace=namespace, drafts=(one,)) for one in drafts))
         )
     for text in ("I live in Oslo.", "I work in Bergen.", "I like green tea."):
-        await memory.queue.enqueue_write(_BUSY, [Source(role="user", content=text)])
+        job = MemoryJob(event_id=new_event_id(_BUSY), namespace=_BUSY, turns=(Source(role="user", content=text),))
+        await memory.queue.enqueue(job)
 
 
 async def _measured(memory: Memory, searches: int) -> Times:

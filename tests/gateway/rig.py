@@ -10,7 +10,7 @@ from pydantic import SecretStr
 from redis.asyncio import Redis
 
 from gateway.engine import read_models
-from gateway.memory.jobs import MemoryQueue
+from gateway.memory.jobs import MemoryJob, MemoryQueue, new_event_id
 from gateway.metrics import Metrics
 from gateway.policy import keeper_of
 from gateway.queue import QueueRules
@@ -30,6 +30,20 @@ def turns(*texts: str) -> tuple[Source, ...]:
     return tuple(Source(role="user", content=text) for text in texts)
 
 
+async def enqueued(
+    queue: MemoryQueue,
+    said: Sequence[Source] = (),
+    *,
+    namespace: Namespace = ALICE,
+    infer: bool = True,
+    event_id: str | None = None,
+) -> str:
+    """Queue a write, without turns a flush, and return the id of its event."""
+    job_id = event_id or new_event_id(namespace)
+    await queue.enqueue(MemoryJob(event_id=job_id, namespace=namespace, turns=tuple(said), infer=infer))
+    return job_id
+
+
 @dataclass
 class Rig:
     """Everything that a test touches."""
@@ -44,7 +58,7 @@ class Rig:
         return self.work.memory.queue
 
     async def write(self, *texts: str, namespace: Namespace = ALICE) -> str:
-        return await self.writes.enqueue_write(namespace, turns(*texts))
+        return await enqueued(self.writes, turns(*texts), namespace=namespace)
 
     async def event(self, event_id: str, *, timeout_s: float = PATIENCE_S) -> MemoryEvent:
         """The event once it ended."""

@@ -8,7 +8,7 @@ import pytest
 from memloop.wire.memory import Namespace
 from tests.fakes.job_engine import Body, add_memory, tool_call
 from tests.fakes.real_store import real_store
-from tests.gateway.rig import ALICE, Rig, rig, script, turns
+from tests.gateway.rig import ALICE, Rig, enqueued, rig, script, turns
 from tests.gateway.test_worker_kill import Kill, killed_at
 
 BUFFER = tool_call("buffer_memory", reason="half a thought")
@@ -57,7 +57,7 @@ async def test_buffered_turns_come_back_and_are_cleared(redis_url: str, store_ur
 
 async def test_texts_are_stored_as_they_are_without_inference(redis_url: str, store_url: str) -> None:
     async with rig(redis_url, script(500), store_url=store_url) as it, it.working():
-        event = await it.event(await it.writes.enqueue_write(ALICE, turns("Tea.", "Milk."), infer=False))
+        event = await it.event(await enqueued(it.writes, turns("Tea.", "Milk."), infer=False))
         assert (event.status, sorted(await memories(it))) == ("completed", ["Milk.", "Tea."])
 
 

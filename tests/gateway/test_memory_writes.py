@@ -10,7 +10,7 @@ from tests.fakes.job_engine import Body, Reply, add_memory, cut, last_text, tool
 from tests.fakes.job_store import Hold
 from tests.fakes.processes import PATIENCE_S
 from tests.gateway.redis_view import stream_length
-from tests.gateway.rig import ALICE, Rig, contents, eventually, rig, script, turns
+from tests.gateway.rig import ALICE, Rig, contents, enqueued, eventually, rig, script, turns
 
 BUFFER = tool_call("buffer_memory", reason="half a thought")
 IGNORE = tool_call("ignore_memory", reason="small talk")
@@ -62,7 +62,7 @@ async def test_ignored_turns_leave_only_raw_turns(redis_url: str) -> None:
 
 async def test_without_inference_the_texts_are_stored_as_they_are_and_no_model_is_asked(redis_url: str) -> None:
     async with rig(redis_url, script(500)) as it, it.working():
-        event_id = await it.writes.enqueue_write(ALICE, turns("Tea at five.", "No milk."), infer=False)
+        event_id = await enqueued(it.writes, turns("Tea at five.", "No milk."), infer=False)
         event = await it.event(event_id)
     assert it.store.texts() == ["Tea at five.", "No milk."]
     assert (event.status, it.engine.calls) == ("completed", [])
@@ -71,7 +71,7 @@ async def test_without_inference_the_texts_are_stored_as_they_are_and_no_model_i
 async def test_a_flush_decides_over_the_buffered_turns_alone(redis_url: str) -> None:
     async with rig(redis_url, script(BUFFER, add_memory("Alice moved."))) as it, it.working():
         await it.event(await it.write("I moved"))
-        event = await it.event(await it.writes.enqueue_write(ALICE, ()))
+        event = await it.event(await enqueued(it.writes))
     assert contents(event.memories[0].item.sources) == ["I moved"]
     assert it.store.buffered() == []
 
@@ -92,7 +92,7 @@ async def test_a_buffer_that_is_full_is_settled(redis_url: str, limit: dict[str,
 async def test_a_flush_leaves_nothing_buffered_even_if_the_model_insists(redis_url: str) -> None:
     async with rig(redis_url, script(BUFFER)) as it, it.working():
         await it.event(await it.write("I moved"))
-        event = await it.event(await it.writes.enqueue_write(ALICE, ()))
+        event = await it.event(await enqueued(it.writes))
     assert event.status == "completed"
     assert (it.store.buffered(), it.store.texts("RawTurn")) == ([], ["I moved"])
 
@@ -108,14 +108,14 @@ async def test_an_idle_buffer_is_settled_once_by_any_of_the_workers(redis_url: s
 
 async def test_a_flush_of_nothing_calls_no_model(redis_url: str) -> None:
     async with rig(redis_url, script(500)) as it, it.working():
-        event = await it.event(await it.writes.enqueue_write(ALICE, ()))
+        event = await it.event(await enqueued(it.writes))
     assert (event.status, it.engine.calls) == ("completed", [])
 
 
 async def test_a_repeated_event_id_is_one_write(redis_url: str) -> None:
     async with rig(redis_url, script(add_memory("Alice likes tea."))) as it:
         for _ in range(2):
-            await it.writes.enqueue_write(ALICE, turns("I like tea."), event_id=ONE)
+            await enqueued(it.writes, turns("I like tea."), event_id=ONE)
         async with it.working():
             await it.event(ONE)
             await eventually(lambda: _idle(it))

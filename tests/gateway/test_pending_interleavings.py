@@ -15,7 +15,7 @@ from gateway.queue.jobs import Lease
 from memloop.wire.memory import Namespace
 from tests.fakes.processes import PATIENCE_S
 from tests.gateway.redis_view import connected
-from tests.gateway.rig import ALICE, memory_queue, turns
+from tests.gateway.rig import ALICE, enqueued, memory_queue, turns
 
 FACT = "I live in Oslo."
 WORKER = ("buffer", "leave", "store", "unbuffer")
@@ -97,7 +97,7 @@ async def queue(redis: Redis) -> MemoryQueue:
 
 async def leased(queue: MemoryQueue) -> Lease:
     """The lease of a write of the fact."""
-    await queue.enqueue_write(ALICE, turns(FACT))
+    await enqueued(queue, turns(FACT))
     ticket = await queue.lanes.take("w", partition=queue.lanes.keys.of_name(ALICE.lane()))
     assert ticket is not None
     lease = await queue.lanes.begin(ticket, lease_ms=60_000)
@@ -167,9 +167,9 @@ async def test_memories_that_were_erased_between_the_two_looks_are_not_returned(
 
 
 async def test_a_user_whose_queue_is_still_is_searched_once(queue: MemoryQueue, redis: Redis) -> None:
-    await queue.enqueue_write(ALICE, turns(FACT))
+    await enqueued(queue, turns(FACT))
     bob = Namespace(tenant="local", user_id="bob")
-    await queue.enqueue_write(bob, turns(FACT))
+    await enqueued(queue, turns(FACT), namespace=bob)
     ticket = await queue.lanes.take("w", partition=queue.lanes.keys.of_name(bob.lane()))
     while ticket is not None and ticket.lane != bob.lane():
         ticket = await queue.lanes.take("w", partition=queue.lanes.keys.of_name(bob.lane()))

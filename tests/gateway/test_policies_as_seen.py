@@ -19,7 +19,7 @@ from memloop.wire.policy import MemoryPolicy
 from memloop_service import new_registry
 from memloop_service.redis_link import connect
 from memloop_service.redis_scripts import text
-from tests.gateway.rig import memory_queue
+from tests.gateway.rig import enqueued, memory_queue
 
 ALICE = Namespace(tenant="a", user_id="alice")
 NEVER = MemoryPolicy(never=("the vault",))
@@ -41,7 +41,7 @@ def elsewhere(redis: Redis) -> Policies:
 
 async def kept(redis: Redis, queue: MemoryQueue, said: str = SAID) -> str:
     """Queue a write and return its text as it lies in Redis."""
-    event = await queue.enqueue_write(ALICE, [Source(role="user", content=said, timestamp=datetime.now(UTC))])
+    event = await enqueued(queue, [Source(role="user", content=said, timestamp=datetime.now(UTC))], namespace=ALICE)
     payload = await redis.hget(queue.lanes.keys.job(event), "payload")
     return MemoryJob.model_validate_json(text(payload)).turns[0].content
 

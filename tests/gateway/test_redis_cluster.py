@@ -17,7 +17,7 @@ from memloop_service.redis_link import TAGS, primaries
 from memloop_service.redis_room import redis_state
 from tests.fakes.redis_cluster import RedisClusterServers
 from tests.gateway.redis_view import keys
-from tests.gateway.rig import eventually, memory_queue, turns
+from tests.gateway.rig import enqueued, eventually, memory_queue, turns
 
 OPTIONS = RunnerOptions(concurrency=4, lease_s=60, idle_s=60, attempts=3, poll_s=0.2, stop_s=60)
 
@@ -45,7 +45,7 @@ async def test_writes_of_many_users_lie_in_all_parts_and_two_workers_do_each_onc
 ) -> None:
     queue, handler, stop = memory_queue(cluster_redis), Handler(), asyncio.Event()
     users = [Namespace(tenant="t", user_id=f"user{number}") for number in range(60)]
-    ids = [await queue.enqueue_write(user, turns("I like tea.")) for user in users]
+    ids = [await enqueued(queue, turns("I like tea."), namespace=user) for user in users]
     assert {key.split("}")[0].split("{")[1] for key in await keys(cluster_redis, "*:job:*")} == set(TAGS)
     assert all(int(cluster.ask(number, "DBSIZE")) > 0 for number in cluster.primaries())
     assert (await queue.lanes.depth()).jobs == len(ids)

@@ -13,15 +13,13 @@ import pytest
 from gateway.engine import read_models
 from gateway.metrics import Metrics
 from gateway.worker import Work, open_work, working
-from memloop.wire.memory import Namespace
 from memloop_service import new_registry
 from tests.fakes.job_engine import Body, Reply, add_memory, engine_server, last_text
 from tests.fakes.processes import clean_environment
 from tests.fakes.real_store import real_store
 from tests.fakes.redis_server import RedisServer
-from tests.gateway.rig import eventually, settings_for, turns
+from tests.gateway.rig import ALICE, enqueued, eventually, settings_for, turns
 
-ALICE = Namespace(tenant="local", user_id="alice")
 DONE, QUEUED = [f"fact-{number}" for number in range(5)], [f"fact-{number}" for number in range(5, 10)]
 
 
@@ -79,9 +77,9 @@ async def test_everything_acknowledged_before_a_backup_is_there_after_a_restore(
     async with stack(first_redis.url, old) as (work, store_url):
         async with working(work, settings_for(first_redis.url)):
             for fact in DONE:
-                await work.memory.queue.enqueue_write(ALICE, turns(fact))
+                await enqueued(work.memory.queue, turns(fact))
             await eventually(lambda: are_kept(work, DONE))
-        queued = [await work.memory.queue.enqueue_write(ALICE, turns(fact)) for fact in QUEUED]
+        queued = [await enqueued(work.memory.queue, turns(fact)) for fact in QUEUED]
         (old / "documents" / "local").mkdir(parents=True, exist_ok=True)
         (old / "documents" / "local" / "a").write_text("a document")
         environment = {"MEMLOOP_REDIS_URL": first_redis.url, "MEMLOOP_STORE_URL": store_url}

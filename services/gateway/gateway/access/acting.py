@@ -14,7 +14,17 @@ async def audit_action(
     action: AuditAction, request: Request, principal: Principal, *, tenant: str, target: str = ""
 ) -> None:
     """Store the audit entry before the action: an action that cannot be audited is not performed."""
-    entry = AuditEntry(
+    entry = action_entry(action, request, principal, tenant=tenant, target=target)
+    auditor = access_of(request).auditor
+    await auditor.log.append([entry])
+    auditor.acted(entry)
+
+
+def action_entry(
+    action: AuditAction, request: Request, principal: Principal, *, tenant: str, target: str
+) -> AuditEntry:
+    """Return the audit entry of an administrator's action."""
+    return AuditEntry(
         at=datetime.now(UTC),
         kind="admin",
         action=action,
@@ -25,6 +35,3 @@ async def audit_action(
         address=request.client.host if request.client else "",
         request_id=request_id.get(),
     )
-    auditor = access_of(request).auditor
-    await auditor.log.append([entry])
-    auditor.acted(entry)

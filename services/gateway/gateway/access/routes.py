@@ -5,26 +5,19 @@ tenant, selected with ``tenant``.
 """
 
 import time
-from datetime import UTC, datetime
 from typing import Annotated, TypeAlias
 
 from fastapi import APIRouter, Query, Request
 
 from gateway.access.access import Access
+from gateway.access.acting import action_entry
 from gateway.access.dependencies import AccessDep, PrincipalDep, Room, Tenant, needs
 from gateway.access.key_records import KeyRecord, digest_of, new_key_id, new_secret, prefix_of
 from gateway.access.principal import Principal, managed
 from gateway.idempotency import KEY_HEADER
-from memloop.wire.audit import AuditAction, AuditEntry, AuditKind, AuditPage
-from memloop.wire.correlation import request_id
+from memloop.wire.audit import AuditEntry, AuditKind, AuditPage
 from memloop.wire.errors import Conflict, Forbidden, InvalidRequest, OtherTenants, Unprocessable
-from memloop.wire.keys import (
-    KeyCreate,
-    KeyPage,
-    KeyRevoked,
-    KeyRotate,
-    NewApiKey,
-)
+from memloop.wire.keys import KeyCreate, KeyPage, KeyRevoked, KeyRotate, NewApiKey
 from memloop_service import ERRORS
 from memloop_service.http import body_of, read_ours
 
@@ -53,7 +46,7 @@ async def create_key(request: Request, access: AccessDep, principal: PrincipalDe
         created_at=int(time.time()),
         expires_at=asked.expires_at,
     )
-    entry = _entry("key.created", record, principal, request)
+    entry = action_entry("key.created", request, principal, tenant=record.tenant, target=record.id)
     await access.records.create(record, entry)
     return _made(record, secret, entry, access)
 
@@ -78,7 +71,7 @@ async def rotate_key(key_id: str, request: Request, access: AccessDep, principal
         raise Conflict("The key has expired. Create a new one.", code="api_key_expired")
     secret = new_secret()
     new = old.rotated(secret, overlap_s=asked.overlap_s)
-    entry = _entry("key.rotated", new, principal, request)
+    entry = action_entry("key.rotated", request, principal, tenant=new.tenant, target=new.id)
     await access.records.replace(old, new, entry)
     return _made(new, secret, entry, access)
 
@@ -87,7 +80,7 @@ async def rotate_key(key_id: str, request: Request, access: AccessDep, principal
 async def revoke_key(key_id: str, request: Request, access: AccessDep, principal: PrincipalDep) -> KeyRevoked:
     """Revoke a key: at once in this process, within a second in all others."""
     record = await _managed_key(key_id, access, principal)
-    entry = _entry("key.revoked", record, principal, request)
+    entry = action_entry("key.revoked", request, principal, tenant=record.tenant, target=record.id)
     await access.records.remove(record, entry)
     access.keys.cache.apply(key_id, None)
     access.auditor.acted(entry)
@@ -122,20 +115,6 @@ def _made(record: KeyRecord, secret: str, entry: AuditEntry, access: Access) -> 
     access.keys.cache.apply(record.id, record)
     access.auditor.acted(entry)
     return NewApiKey(**record.shown().model_dump(), secret=secret)
-
-
-def _entry(action: AuditAction, record: KeyRecord, principal: Principal, request: Request) -> AuditEntry:
-    return AuditEntry(
-        at=datetime.now(UTC),
-        kind="admin",
-        action=action,
-        tenant=record.tenant,
-        actor_tenant=principal.tenant,
-        actor_key=principal.key,
-        target=record.id,
-        address=request.client.host if request.client else "",
-        request_id=request_id.get(),
-    )
 
 
 def _refuse_to_keep_the_secret(request: Request) -> None:

@@ -21,7 +21,7 @@ from gateway.chat.long_context import ReadContext
 from gateway.chat.recall import Recall, recall
 from gateway.chat.turns import last_user_index, newest_turn
 from gateway.engine import LoopModel
-from gateway.memory import Standing
+from gateway.memory import MemoryJob, Standing
 from memloop.patience import patient
 from memloop.wire.chat import NO_OPTIONS, ChatMemory, ChatRequest, LongContext, MemoryOptions, MemoryUsage, SentMessage
 from memloop.wire.errors import Conflict, DependencyError, NotFound, RateLimited, TooLarge
@@ -97,7 +97,8 @@ class ChatTurn:
             return None, None
         try:
             async with patient(chat.enqueue_timeout_s):
-                await chat.memory.queue.enqueue_write(self.namespace, turn, event_id=self.event_id, began=self.began)
+                job = MemoryJob(event_id=self.event_id, namespace=self.namespace, turns=turn)
+                await chat.memory.queue.enqueue(job, began=self.began)
                 return self.event_id, None
         except Conflict:
             return None, _ERASED

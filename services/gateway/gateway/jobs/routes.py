@@ -6,6 +6,7 @@ from fastapi import APIRouter, Depends, Query, Request
 
 from gateway.access import Principal, PrincipalDep, Room, Tenant, managed, needs
 from gateway.jobs.letters import DeadLetterPage, Jobs, page_of, tenant_of
+from gateway.queue import Depth
 from memloop.wire.base import Wire
 from memloop.wire.errors import Conflict, Forbidden, NotFound, OtherTenants
 from memloop_service import ERRORS
@@ -55,13 +56,7 @@ async def list_queues(jobs: JobsDep, principal: PrincipalDep) -> QueuePage:
     """Return the backlog of each queue. It is that of all tenants: with configured keys only operators may see it."""
     if principal.key and not principal.is_operator:
         raise Forbidden("Only operator keys may list the queues of all tenants.", code="permission_denied")
-    found = await jobs.depths()
-    return QueuePage(
-        data=tuple(
-            _shown(name, depth.jobs, depth.oldest_created_ms, depth.waiting_since_ms, depth.tenants)
-            for name, depth in found
-        )
-    )
+    return QueuePage(data=tuple(_shown(name, depth) for name, depth in await jobs.depths()))
 
 
 @router.get("/dead-letters")
@@ -91,13 +86,13 @@ async def _check_managed(job_id: str, jobs: Jobs, principal: Principal) -> None:
         raise OtherTenants(missing, param="job_id")
 
 
-def _shown(queue: str, jobs: int, oldest_ms: int | None, waiting_ms: int | None, tenants: int) -> QueueDepth:
+def _shown(queue: str, depth: Depth) -> QueueDepth:
     return QueueDepth(
         queue=queue,
-        jobs=jobs,
-        oldest_created_at=_seconds(oldest_ms),
-        waiting_since=_seconds(waiting_ms),
-        tenants_waiting=tenants,
+        jobs=depth.jobs,
+        oldest_created_at=_seconds(depth.oldest_created_ms),
+        waiting_since=_seconds(depth.waiting_since_ms),
+        tenants_waiting=depth.tenants,
     )
 
 

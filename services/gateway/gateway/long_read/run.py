@@ -20,7 +20,7 @@ from gateway.long_read.plan import ReadingPlan, plan_read
 from gateway.long_read.progress import Publish, ReadAccount
 from gateway.long_read.reading import Reading
 from gateway.long_read.records import ReadJob, ReadRecords
-from gateway.memory import MemoryQueue, event_id
+from gateway.memory import MemoryJob, MemoryQueue, event_id
 from gateway.metrics import Metrics
 from gateway.traces import RecordedChunks, RecordedModel, Recording, Served, TraceKeeper
 from memloop.evidence import Similarity
@@ -216,16 +216,16 @@ async def save_memory(job: ReadJob, question: str, memory: str, queue: MemoryQue
         return
     parts = [memory[start : start + MAX_TEXT_CHARS] for start in range(0, len(memory), MAX_TEXT_CHARS)]
     namespace = save.namespace(job.tenant)
+    write = MemoryJob(
+        event_id=_event_id(job, question, namespace),
+        namespace=namespace,
+        turns=tuple(Source(role="assistant", content=part) for part in parts),
+        infer=False,
+        key=question,
+        metadata={"long_read_id": job.read_id},
+    )
     with suppress(Conflict):
-        await queue.enqueue_write(
-            namespace,
-            [Source(role="assistant", content=part) for part in parts],
-            infer=False,
-            key=question,
-            metadata={"long_read_id": job.read_id},
-            event_id=_event_id(job, question, namespace),
-            began=job.began,
-        )
+        await queue.enqueue(write, began=job.began)
 
 
 def _event_id(job: ReadJob, question: str, namespace: Namespace) -> str:

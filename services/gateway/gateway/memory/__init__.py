@@ -1,6 +1,6 @@
 """Memories over HTTP, their durable writes, and the writer that decides what to remember."""
 
-from gateway.memory.jobs import MemoryQueue, dead_write, new_event_id, requeue
+from gateway.memory.jobs import MemoryJob, MemoryQueue, dead_write, new_event_id, requeue
 from gateway.memory.key_names import event_id
 from gateway.memory.memory import Memory, MemoryDep
 from gateway.memory.operations import check_has_text, erase, search
@@ -10,6 +10,7 @@ from gateway.memory.pending import Standing, ranked, read_beside
 __all__ = [
     "Memory",
     "MemoryDep",
+    "MemoryJob",
     "MemoryQueue",
     "Standing",
     "check_has_text",

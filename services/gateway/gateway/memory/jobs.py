@@ -5,7 +5,6 @@ One script stores payload, event record, lane entry and ticket atomically; a wri
 
 import secrets
 from collections import Counter
-from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -34,18 +33,19 @@ MEMORY_QUEUE = "memory"
 class MemoryJob(Wire):
     """One memory write. A job without turns decides over the buffered ones (a flush).
 
-    ``key`` is the key of an ``infer=False`` write's memories; by default it derives from the text.
+    With ``infer`` MemReader decides what to keep; without it the texts are stored verbatim. ``key`` is then the key of
+    the memories; by default it derives from the text.
     """
 
     event_id: str
     namespace: Namespace
-    turns: tuple[Source, ...]
+    turns: tuple[Source, ...] = ()
     infer: bool = True
     key: str | None = None
     metadata: dict[str, JsonValue] = Field(default_factory=dict[str, JsonValue])
     timestamp: datetime | None = None
     expires_at: datetime | None = None
-    created_at: datetime
+    created_at: datetime = Field(default_factory=lambda: datetime.now(UTC))
     redacted: dict[str, int] = Field(default_factory=dict[str, int])
     """The number of values that were redacted, by kind."""
 
@@ -77,40 +77,10 @@ class MemoryQueue:
         self.lanes = LaneQueue(redis, MEMORY_QUEUE, keep_ms=keep_ms, rules=rules)
         self.events = MemoryEvents(redis, self.lanes)
 
-    async def enqueue_write(
-        self,
-        namespace: Namespace,
-        turns: Sequence[Source],
-        *,
-        infer: bool = True,
-        key: str | None = None,
-        metadata: Mapping[str, JsonValue] | None = None,
-        timestamp: datetime | None = None,
-        expires_at: datetime | None = None,
-        event_id: str | None = None,
-        began: int | None = None,
-    ) -> str:
-        """Queue a write in the namespace's lane and return its event id once the write is durable.
-
-        With ``infer`` MemReader decides what to keep; without it the texts are stored verbatim. Empty ``turns`` decide
-        over the buffered ones. Repeating a call with the same ``event_id`` has no effect. Raises as ``enqueue`` does.
-        """
-        job = MemoryJob(
-            event_id=event_id or new_event_id(namespace),
-            namespace=namespace,
-            turns=tuple(turns),
-            infer=infer,
-            key=key,
-            metadata=dict(metadata or {}),
-            timestamp=timestamp,
-            expires_at=expires_at,
-            created_at=datetime.now(UTC),
-        )
-        await self.enqueue(job, began=began)
-        return job.event_id
-
     async def enqueue(self, job: MemoryJob, *, began: int | None = None) -> None:
-        """Queue a write durably, redacted as the policies ask. Has no effect when it is already queued.
+        """Queue a write in its namespace's lane, redacted as the policies ask; it is durable once this returns.
+
+        A write whose ``event_id`` is queued already has no effect.
 
         ``began`` is for the text of a request that takes long: ``LaneQueue.newest_token`` at its beginning. Raises
         Conflict if the namespace was erased after it, TooLarge for a write that the store could never take, RateLimited

@@ -4,7 +4,6 @@ import asyncio
 import secrets
 import time
 from collections.abc import Sequence
-from datetime import UTC, datetime
 from functools import partial
 
 from gateway.access import Principal
@@ -89,7 +88,6 @@ def job_of(add: MemoryAdd, tenant: str, *, event_id: str) -> MemoryJob:
         metadata=add.metadata,
         timestamp=add.timestamp,
         expires_at=add.expires_at,
-        created_at=datetime.now(UTC),
     )
 
 

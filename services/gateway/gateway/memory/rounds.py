@@ -1,5 +1,6 @@
-"""The rounds of a memory write in its journal, and the event of a write that failed."""
+"""The rounds of a memory write in its journal, and the event with which a write ends."""
 
+from collections.abc import Sequence
 from datetime import UTC, datetime
 from typing import Literal
 
@@ -42,15 +43,29 @@ async def failed_event(job: MemoryJob, redis: Redis, *, attempts: int, error: st
     names = sorted(kept, key=_place)
     rounds = [Round.model_validate_json(kept[name]) for name in names if name.startswith(_ROUND_FIELDS)]
     stored = [Stored.model_validate_json(kept[name]) for name in names if name.startswith("stored:")]
+    memories = [written for part in stored for written in part.memories]
+    return ended_event(job, "failed", attempts=attempts, rounds=rounds, memories=memories, error=error)
+
+
+def ended_event(
+    job: MemoryJob,
+    status: Literal["completed", "failed"],
+    *,
+    attempts: int,
+    rounds: Sequence[Round] = (),
+    memories: Sequence[Written] = (),
+    error: str | None = None,
+) -> MemoryEvent:
+    """Return the event of a write that ends now."""
     return MemoryEvent(
         event_id=job.event_id,
-        status="failed",
+        status=status,
         user_id=job.namespace.user_id,
         created_at=job.created_at,
         completed_at=datetime.now(UTC),
         attempts=attempts,
         decisions=tuple(record for decided in rounds for record in decided.records),
-        memories=tuple(written for part in stored for written in part.memories),
+        memories=tuple(memories),
         usage=sum((decided.usage for decided in rounds), start=Usage()),
         redacted=job.redacted,
         error=error,

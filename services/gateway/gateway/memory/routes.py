@@ -8,6 +8,7 @@ from fastapi.responses import StreamingResponse
 from gateway.access import AllowanceDep, Principal, PrincipalDep, Room, needs
 from gateway.idempotency import Attempt, refuse_key_of_batch, subject_of_user
 from gateway.memory import quality
+from gateway.memory.jobs import MemoryJob
 from gateway.memory.memory import Memory, MemoryDep
 from gateway.memory.operations import check_has_text, erase, search, write, write_batch
 from gateway.memory.schemas import Accepted, Flushing, FlushRequest, MemoryDeleted, MemoryExport
@@ -158,16 +159,14 @@ async def flush_buffers(
 async def flushed(flush: FlushRequest, memory: Memory, principal: Principal, attempt: Attempt) -> Flushing:
     """Queue one write for each existing buffer."""
     page = await memory.store.buffers(principal.tenant, user_id=flush.user_id)
-    chosen = [
-        buffer.namespace
-        for buffer in page.buffers
-        if flush.agent_id in (None, buffer.namespace.agent_id) and flush.run_id in (None, buffer.namespace.run_id)
+    jobs = [
+        MemoryJob(event_id=attempt.event_id(space, part=space.lane()), namespace=space)
+        for space in (buffer.namespace for buffer in page.buffers)
+        if flush.agent_id in (None, space.agent_id) and flush.run_id in (None, space.run_id)
     ]
-    ids = [
-        await memory.queue.enqueue_write(namespace, (), event_id=attempt.event_id(namespace, part=namespace.lane()))
-        for namespace in chosen
-    ]
-    return Flushing(events=tuple(Accepted(event_id=event_id) for event_id in ids))
+    for job in jobs:
+        await memory.queue.enqueue(job)
+    return Flushing(events=tuple(Accepted(event_id=job.event_id) for job in jobs))
 
 
 @router.post(

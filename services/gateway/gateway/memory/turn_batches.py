@@ -8,6 +8,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
+from gateway.memory.jobs import MemoryJob
 from gateway.memory.key_names import event_id
 from gateway.memory.memory import Memory
 from memloop.loops.rendering import conversation_lines
@@ -109,7 +110,7 @@ async def flush_idle(memory: Memory, *, age_s: float) -> None:
     """Queue a flush of every buffer unchanged for ``age_s``. Raises the errors of store and queue."""
     before = datetime.now(UTC) - timedelta(seconds=age_s)
     for buffer in (await memory.store.idle_buffers(before, limit=_MOST_AT_ONCE)).buffers:
-        await memory.queue.enqueue_write(buffer.namespace, (), event_id=_flush_id(buffer))
+        await memory.queue.enqueue(MemoryJob(event_id=_flush_id(buffer), namespace=buffer.namespace))
 
 
 def _flush_id(buffer: Buffer) -> str:

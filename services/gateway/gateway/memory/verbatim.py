@@ -2,14 +2,14 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable, Iterator, Sequence
-from datetime import UTC, datetime
 from itertools import groupby
 from typing import TypeAlias, TypeVar
 
 from gateway.memory.jobs import MemoryJob
 from gateway.memory.memory import Memory
+from gateway.memory.rounds import ended_event
 from memloop.wire.errors import Conflict, InvalidRequest, MemloopError, TooLarge, Unprocessable
-from memloop.wire.memory import MemoryDraft, MemoryEvent, Source, StoreAdd, StoreAddResult, Written
+from memloop.wire.memory import MemoryDraft, MemoryEvent, Source, StoreAdd, StoreAddResult
 
 _DRAFTS_PER_ADD = 100
 _KEY_CHARS = 512
@@ -80,19 +80,6 @@ async def write_directly(job: MemoryJob, memory: Memory, *, store: Store) -> Mem
         if isinstance(error, MemloopError) and not isinstance(error, _FINAL):
             return None
         raise
-    event = _completed(job, memories)
+    event = ended_event(job, "completed", attempts=1, memories=memories)
     await memory.queue.record_direct_write(job, event, token=token)
     return event
-
-
-def _completed(job: MemoryJob, memories: Sequence[Written]) -> MemoryEvent:
-    return MemoryEvent(
-        event_id=job.event_id,
-        status="completed",
-        user_id=job.namespace.user_id,
-        created_at=job.created_at,
-        completed_at=datetime.now(UTC),
-        attempts=1,
-        memories=tuple(memories),
-        redacted=job.redacted,
-    )

@@ -15,16 +15,16 @@ the turns that the previous one left buffered. A round whose reply is truncated 
 
 import asyncio
 from collections import deque
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime
+from datetime import datetime
 
 from redis.asyncio import Redis
 
 from gateway.memory.failures import WriteFailures
 from gateway.memory.jobs import MemoryJob
-from gateway.memory.rounds import Round, Start, Stored, failed_event, round_of
+from gateway.memory.rounds import Round, Start, Stored, ended_event, failed_event, round_of
 from gateway.memory.turn_batches import BufferLimits, batches, conversation_room, newest_within
 from gateway.memory.verbatim import adds_of, groups, slices
 from gateway.metrics import Metrics
@@ -39,16 +39,7 @@ from memloop.loops.relating import relate
 from memloop.ports import ChatModel, Splitter
 from memloop.profiles import Profile
 from memloop.wire.errors import DependencyError, MemloopError
-from memloop.wire.memory import (
-    Buffer,
-    MemoryDraft,
-    MemoryEvent,
-    Namespace,
-    Source,
-    StoreAdd,
-    Usage,
-    Written,
-)
+from memloop.wire.memory import Buffer, MemoryDraft, MemoryEvent, Namespace, Source, StoreAdd, Written
 from memloop_service.redis_link import redis_errors
 from memloop_service.redis_scripts import text
 
@@ -93,7 +84,8 @@ class MemoryWrite:
     async def run(self) -> MemoryEvent:
         """Run the write and return its completed event. Raises InvalidDecision and the errors of its dependencies."""
         if not self._job.infer:
-            return self._event(memories=await self._store_verbatim())
+            memories = await self._store_verbatim()
+            return ended_event(self._job, "completed", attempts=self._attempt + 1, memories=memories)
         return await self._infer()
 
     async def _infer(self) -> MemoryEvent:
@@ -114,7 +106,7 @@ class MemoryWrite:
             if decided.action == "split":
                 waiting.extendleft((shown[len(shown) // 2 :], shown[: len(shown) // 2]))
         await self._put_buffer(before=start.turns, after=buffered, reason=rounds[-1].reason if rounds else "")
-        return self._event(rounds=rounds, memories=memories)
+        return ended_event(self._job, "completed", attempts=self._attempt + 1, rounds=rounds, memories=memories)
 
     def _batches(self, buffered: Sequence[Source]) -> list[tuple[Source, ...]]:
         spoken = [turn for turn in self._job.turns if turn.content.strip()]
@@ -263,21 +255,6 @@ class MemoryWrite:
             fencing_token=self._hold.token,
         )
         return (await self._tools.store.add(add)).results
-
-    def _event(self, *, rounds: Iterable[Round] = (), memories: Iterable[Written] = ()) -> MemoryEvent:
-        rounds = tuple(rounds)
-        return MemoryEvent(
-            event_id=self._job.event_id,
-            status="completed",
-            user_id=self._job.namespace.user_id,
-            created_at=self._job.created_at,
-            completed_at=datetime.now(UTC),
-            attempts=self._attempt + 1,
-            decisions=tuple(record for decided in rounds for record in decided.records),
-            memories=tuple(memories),
-            usage=sum((decided.usage for decided in rounds), start=Usage()),
-            redacted=self._job.redacted,
-        )
 
 
 class MemoryHandler:
