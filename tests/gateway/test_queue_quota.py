@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from redis.asyncio import Redis
 
-from gateway.queue.holdings import ExpiredLetters, queued_bytes
+from gateway.queue import ExpiredLetters, queued_bytes
 from gateway.queue.jobs import Lease, Submission
 from gateway.queue.lanes import LaneQueue
 from memloop.wire.errors import RateLimited

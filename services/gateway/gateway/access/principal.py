@@ -25,6 +25,11 @@ class Principal:
         """Whether the key has the scope."""
         return scope in self.scopes
 
+    def require_operator(self, message: str) -> None:
+        """Raise Forbidden (403 ``permission_denied``) unless an operator calls; without configured keys all may."""
+        if self.key and not self.is_operator:
+            raise Forbidden(message, code="permission_denied")
+
     def require(self, *scopes: Scope, param: str | None = None) -> None:
         """Raise Forbidden (403 ``permission_denied``) unless the key has all scopes."""
         missing = [scope for scope in scopes if scope not in self.scopes]

@@ -10,7 +10,7 @@ from gateway.engine.errors import soon
 from gateway.engine.passthrough import pass_through
 from gateway.engine.rollouts import Rollouts
 from memloop.wire.chat import Json
-from memloop.wire.errors import EngineError, Forbidden, NotFound
+from memloop.wire.errors import EngineError, NotFound
 from memloop.wire.rollouts import Rollout, RolloutChange, RolloutEnded, RolloutPage
 from memloop_service import ERRORS
 from memloop_service.direct_route import DirectRoute
@@ -24,8 +24,7 @@ _CHAT = needs("chat")
 
 async def _operator(principal: PrincipalDep) -> Principal:
     """Return the caller: with configured keys only an operator, because models serve all tenants."""
-    if principal.key and not principal.is_operator:
-        raise Forbidden("Only operator keys may see and change rollouts.", code="permission_denied")
+    principal.require_operator("Only operator keys may see and change rollouts.")
     return principal
 
 

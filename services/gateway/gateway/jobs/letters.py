@@ -1,20 +1,31 @@
-"""Lists the dead letters of one tenant, page by page, over the partitions of Redis."""
+"""The backlog of each queue, and the dead letters of one tenant, page by page over the partitions of Redis."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Final, cast
+from typing import Final
 
 from redis.asyncio import Redis
 
 from gateway.memory import dead_write, requeue
-from gateway.queue import Depth, JobPartition, LaneQueue
+from gateway.queue import DeadLetter, Depth, LaneQueue, read_dead_letters
 from memloop.wire.base import Wire
 from memloop_service.redis_link import redis_errors
-from memloop_service.redis_scripts import entry_list, text
+from memloop_service.redis_scripts import text
 
 _LOOKED_AT: Final = 500
 """How many dead letters of any tenant one request looks at."""
 _WRITES_BEGIN: Final = "evt_"
+
+
+class QueueDepth(Wire):
+    """The backlog of a queue over all tenants. Times are in seconds since the epoch, null if the queue is empty."""
+
+    queue: str
+    jobs: int
+    oldest_created_at: int | None = None
+    waiting_since: int | None = None
+    """Since when the first job has waited for a worker."""
+    tenants_waiting: int = 0
 
 
 class DeadLetterEntry(Wire):
@@ -51,33 +62,14 @@ class Jobs:
         """Requeue the failed write. Returns False if it is not a dead letter or its turns are gone."""
         return await requeue(self.redis, self.writes, job_id)
 
-    async def depths(self) -> list[tuple[str, Depth]]:
-        """Return each queue's name and backlog."""
-        return [(queue.name, await queue.depth()) for queue in self.queues]
+    async def depths(self) -> list[QueueDepth]:
+        """Return each queue's backlog."""
+        return [_depth_of(queue.name, await queue.depth()) for queue in self.queues]
 
 
-@dataclass(frozen=True, slots=True)
-class _Letter:
-    """An entry of a stream of dead letters."""
-
-    at: str
-    job_id: str
-    error: str
-
-    async def shown_to(self, tenant: str, redis: Redis, lanes: LaneQueue) -> DeadLetterEntry | None:
-        """Return the entry if the job is the tenant's."""
-        if await tenant_of(self.job_id, redis, lanes) != tenant:
-            return None
-        is_write = self.job_id.startswith(_WRITES_BEGIN)
-        write = await dead_write(redis, lanes, self.job_id) if is_write else None
-        return DeadLetterEntry(
-            job_id=self.job_id,
-            tenant=tenant,
-            user_id=None if write is None else write.namespace.user_id,
-            error=self.error,
-            failed_at=int(self.at.partition("-")[0]) // 1000,
-            can_requeue=write is not None,
-        )
+def is_write(job_id: str) -> bool:
+    """Return whether the job is a memory write."""
+    return job_id.startswith(_WRITES_BEGIN)
 
 
 async def tenant_of(job_id: str, redis: Redis, lanes: LaneQueue) -> str | None:
@@ -93,15 +85,28 @@ async def page_of(tenant: str, redis: Redis, lanes: LaneQueue, *, cursor: str | 
     found: list[DeadLetterEntry] = []
     looked_at = 0
     for index, partition in enumerate(lanes.keys.partitions[number:], start=number):
-        start = f"({after}" if index == number and after else "-"
-        letters = await _letters(partition, redis, start, _LOOKED_AT - looked_at)
-        for letter in letters:
+        place = after if index == number else ""
+        for letter in await read_dead_letters(redis, partition, after=place, count=_LOOKED_AT - looked_at):
             looked_at += 1
-            entry = await letter.shown_to(tenant, redis, lanes)
+            entry = await _shown(letter, tenant, redis, lanes)
             found += [entry] if entry else []
             if len(found) == limit or looked_at == _LOOKED_AT:
-                return DeadLetterPage(data=tuple(found), next_cursor=f"{index}:{letter.at}", has_more=True)
+                return DeadLetterPage(data=tuple(found), next_cursor=f"{index}:{letter.entry}", has_more=True)
     return DeadLetterPage(data=tuple(found))
+
+
+def _depth_of(queue: str, depth: Depth) -> QueueDepth:
+    return QueueDepth(
+        queue=queue,
+        jobs=depth.jobs,
+        oldest_created_at=_seconds(depth.oldest_created_ms),
+        waiting_since=_seconds(depth.waiting_since_ms),
+        tenants_waiting=depth.tenants,
+    )
+
+
+def _seconds(ms: int | None) -> int | None:
+    return None if ms is None else ms // 1000
 
 
 def _place(cursor: str | None) -> tuple[int, str]:
@@ -109,7 +114,16 @@ def _place(cursor: str | None) -> tuple[int, str]:
     return int(number), after
 
 
-async def _letters(partition: JobPartition, redis: Redis, start: str, count: int) -> list[_Letter]:
-    with redis_errors():
-        found = cast(Sequence[object], await redis.xrange(partition.dead, min=start, count=count))
-    return [_Letter(entry, fields["job"], fields["error"]) for entry, fields in entry_list(found)]
+async def _shown(letter: DeadLetter, tenant: str, redis: Redis, lanes: LaneQueue) -> DeadLetterEntry | None:
+    """Return the letter if the job is the tenant's."""
+    if await tenant_of(letter.job_id, redis, lanes) != tenant:
+        return None
+    write = await dead_write(redis, lanes, letter.job_id) if is_write(letter.job_id) else None
+    return DeadLetterEntry(
+        job_id=letter.job_id,
+        tenant=tenant,
+        user_id=None if write is None else write.namespace.user_id,
+        error=letter.error,
+        failed_at=int(letter.entry.partition("-")[0]) // 1000,
+        can_requeue=write is not None,
+    )

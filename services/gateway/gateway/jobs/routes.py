@@ -5,27 +5,15 @@ from typing import Annotated, Literal, TypeAlias, cast
 from fastapi import APIRouter, Depends, Query, Request
 
 from gateway.access import Principal, PrincipalDep, Room, Tenant, managed, needs
-from gateway.jobs.letters import DeadLetterPage, Jobs, page_of, tenant_of
-from gateway.queue import Depth
+from gateway.jobs.letters import DeadLetterPage, Jobs, QueueDepth, is_write, page_of, tenant_of
 from memloop.wire.base import Wire
-from memloop.wire.errors import Conflict, Forbidden, NotFound, OtherTenants
+from memloop.wire.errors import Conflict, NotFound, OtherTenants
 from memloop_service import ERRORS
 
 Cursor: TypeAlias = Annotated[str | None, Query(pattern="^[0-9]{1,4}:[0-9]{1,15}-[0-9]{1,15}$")]
 Limit: TypeAlias = Annotated[int, Query(ge=1, le=100)]
 
 router = APIRouter(prefix="/v1/admin", tags=["admin"], dependencies=[needs("admin")], responses=ERRORS)
-
-
-class QueueDepth(Wire):
-    """The backlog of a queue over all tenants. Times are in seconds since the epoch, null if the queue is empty."""
-
-    queue: str
-    jobs: int
-    oldest_created_at: int | None = None
-    waiting_since: int | None = None
-    """Since when the first job has waited for a worker."""
-    tenants_waiting: int = 0
 
 
 class QueuePage(Wire):
@@ -54,9 +42,8 @@ JobsDep: TypeAlias = Annotated[Jobs, Depends(jobs_of)]
 @router.get("/queues")
 async def list_queues(jobs: JobsDep, principal: PrincipalDep) -> QueuePage:
     """Return the backlog of each queue. It is that of all tenants: with configured keys only operators may see it."""
-    if principal.key and not principal.is_operator:
-        raise Forbidden("Only operator keys may list the queues of all tenants.", code="permission_denied")
-    return QueuePage(data=tuple(_shown(name, depth) for name, depth in await jobs.depths()))
+    principal.require_operator("Only operator keys may list the queues of all tenants.")
+    return QueuePage(data=tuple(await jobs.depths()))
 
 
 @router.get("/dead-letters")
@@ -79,22 +66,8 @@ async def requeue_dead_letter(job_id: str, jobs: JobsDep, principal: PrincipalDe
 async def _check_managed(job_id: str, jobs: Jobs, principal: Principal) -> None:
     """Raise NotFound unless it is a memory write of a tenant that the caller manages."""
     missing = f"Dead letter {job_id!r} not found."
-    tenant = await tenant_of(job_id, jobs.redis, jobs.writes) if job_id.startswith("evt_") else None
+    tenant = await tenant_of(job_id, jobs.redis, jobs.writes) if is_write(job_id) else None
     if tenant is None:
         raise NotFound(missing, param="job_id")
     if tenant != principal.tenant and not principal.is_operator:
         raise OtherTenants(missing, param="job_id")
-
-
-def _shown(queue: str, depth: Depth) -> QueueDepth:
-    return QueueDepth(
-        queue=queue,
-        jobs=depth.jobs,
-        oldest_created_at=_seconds(depth.oldest_created_ms),
-        waiting_since=_seconds(depth.waiting_since_ms),
-        tenants_waiting=depth.tenants,
-    )
-
-
-def _seconds(ms: int | None) -> int | None:
-    return None if ms is None else ms // 1000

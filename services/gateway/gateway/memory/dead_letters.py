@@ -9,31 +9,18 @@ import argparse
 import asyncio
 import sys
 from collections.abc import AsyncIterator, Sequence
-from dataclasses import dataclass
-from typing import cast
 
 from redis.asyncio import Redis
 
 from gateway.memory.events import MemoryEvents
 from gateway.memory.jobs import MEMORY_QUEUE, dead_write, requeue
-from gateway.queue import JobPartition, LaneQueue
+from gateway.queue import DeadLetter, LaneQueue, read_dead_letters
 from gateway.settings import WorkerSettings
 from memloop.wire.errors import MemloopError
 from memloop_service.redis_link import redis_errors, redis_of
-from memloop_service.redis_scripts import entry_list
 from memloop_service.tls import connects_by
 
 _PAGE = 100
-
-
-@dataclass(frozen=True, slots=True)
-class DeadLetter:
-    """A dead letter. ``entry`` is its id, which begins with the time in milliseconds, in the stream ``at``."""
-
-    at: str
-    entry: str
-    job_id: str
-    error: str
 
 
 class DeadLetters:
@@ -47,11 +34,11 @@ class DeadLetters:
     async def all(self) -> AsyncIterator[DeadLetter]:
         """Yield all dead letters, oldest first within each partition."""
         for partition in self._queue.keys.partitions:
-            after = "-"
-            while page := await self._page(partition, after):
+            after = ""
+            while page := await read_dead_letters(self._redis, partition, after=after, count=_PAGE):
                 for letter in page:
                     yield letter
-                after = f"({page[-1].entry}"
+                after = page[-1].entry
 
     async def requeue(self, job_id: str) -> bool:
         """Requeue the write. Returns False if it is not a dead letter or its payload is gone."""
@@ -66,15 +53,8 @@ class DeadLetters:
         else:
             for letter in letters:
                 with redis_errors():
-                    await self._redis.xdel(letter.at, letter.entry)
+                    await self._redis.xdel(self._queue.keys.of_id(job_id).dead, letter.entry)
         return bool(letters)
-
-    async def _page(self, partition: JobPartition, after: str) -> list[DeadLetter]:
-        with redis_errors():
-            found = cast(Sequence[object], await self._redis.xrange(partition.dead, min=after, count=_PAGE))
-        return [
-            DeadLetter(partition.dead, entry, fields["job"], fields["error"]) for entry, fields in entry_list(found)
-        ]
 
 
 async def run(command: str, ids: Sequence[str], letters: DeadLetters) -> int:

@@ -1,8 +1,9 @@
 """Durable jobs in Redis: lanes, tickets, the runner that executes jobs, and the journal from which a job resumes."""
 
+from gateway.queue.dead_letters import DeadLetter, ExpiredLetters, read_dead_letters
 from gateway.queue.entering import BEGAN, LIST_IN
 from gateway.queue.handling import Hold, JobResult
-from gateway.queue.holdings import ExpiredLetters, QueuedBytes, queued_bytes
+from gateway.queue.holdings import QueuedBytes, queued_bytes
 from gateway.queue.jobs import Depth, Entry, GuardBroken, JobCancelled, JobGone, Lease, Submission
 from gateway.queue.journal import Journal, JournalCheckpoints
 from gateway.queue.key_names import JobKeys, JobPartition, Keys
@@ -16,6 +17,7 @@ __all__ = [
     "DEFAULT_TIER",
     "KEEP_MS",
     "LIST_IN",
+    "DeadLetter",
     "Depth",
     "Entry",
     "ExpiredLetters",
@@ -39,4 +41,5 @@ __all__ = [
     "is_outage",
     "queue_rules",
     "queued_bytes",
+    "read_dead_letters",
 ]

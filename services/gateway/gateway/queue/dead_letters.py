@@ -1,0 +1,83 @@
+"""Reads the dead letters of a queue, and deletes those whose jobs have expired.
+
+A dead letter that can be requeued keeps its payload, and so the bytes of its tenant's quota. Redis deletes its job when
+it expires; the sweep then releases the bytes and deletes the letter and its entry in the user's list.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final, cast
+
+from redis.asyncio import Redis
+
+from gateway.queue.key_names import JobPartition, Keys
+from memloop_service.redis_link import redis_errors
+from memloop_service.redis_scripts import Script, entry_list
+
+_LOOKED_AT: Final = 1000
+_DROP = """
+-- KEYS: dead letters, the job of one, the tenants' bytes, the job's index (may be missing)
+-- ARGV: entry, job id, tenant, bytes. Deletes the entry of a dead letter whose job has expired. Returns 1 if it did
+if redis.call('EXISTS', KEYS[2]) == 1 or redis.call('XDEL', KEYS[1], ARGV[1]) == 0 then return 0 end
+if KEYS[4] then redis.call('ZREM', KEYS[4], ARGV[2]) end
+if redis.call('HEXISTS', KEYS[3], ARGV[3]) == 1 and redis.call('HINCRBY', KEYS[3], ARGV[3], -ARGV[4]) <= 0 then
+  redis.call('HDEL', KEYS[3], ARGV[3])
+end
+return 1
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class DeadLetter:
+    """A job that failed on its last attempt. ``entry`` is its id in the stream, which begins with the time in ms."""
+
+    entry: str
+    job_id: str
+    error: str
+    tenant: str
+    index: str
+    held_bytes: str
+
+
+async def read_dead_letters(redis: Redis, partition: JobPartition, *, after: str, count: int) -> list[DeadLetter]:
+    """Return the partition's dead letters after an entry, oldest first; empty ``after``: the oldest ones.
+
+    Raises Unavailable.
+    """
+    with redis_errors():
+        found = await redis.xrange(partition.dead, min=f"({after}" if after else "-", count=count)
+    return [
+        DeadLetter(
+            entry,
+            fields["job"],
+            fields["error"],
+            tenant=fields.get("tenant", ""),
+            index=fields.get("index", ""),
+            held_bytes=fields.get("bytes", "0"),
+        )
+        for entry, fields in entry_list(cast(Sequence[object], found))
+    ]
+
+
+class ExpiredLetters:
+    """Deletes the dead letters of all queues whose jobs have expired. Remembers how far it has looked."""
+
+    def __init__(self, redis: Redis) -> None:
+        self._redis = redis
+        self._partitions = Keys(redis).partitions
+        self._after = dict.fromkeys(self._partitions, "")
+        self._drop = Script(redis, _DROP)
+
+    async def sweep(self) -> int:
+        """Look at the next thousand letters of each partition. Returns how many were deleted. Raises Unavailable."""
+        return sum([await self._sweep(partition) for partition in self._partitions])
+
+    async def _sweep(self, partition: JobPartition) -> int:
+        letters = await read_dead_letters(self._redis, partition, after=self._after[partition], count=_LOOKED_AT)
+        self._after[partition] = letters[-1].entry if len(letters) == _LOOKED_AT else ""
+        return sum([await self._dropped(partition, letter) for letter in letters])
+
+    async def _dropped(self, partition: JobPartition, letter: DeadLetter) -> int:
+        index = [letter.index] if letter.index else []
+        keys = [partition.dead, partition.job(letter.job_id), partition.queued_bytes, *index]
+        return await self._drop.number(keys, [letter.entry, letter.job_id, letter.tenant, letter.held_bytes])
