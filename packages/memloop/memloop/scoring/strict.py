@@ -1,36 +1,48 @@
-r"""The strict score, used as a reward: the last ``\boxed`` near the reply's end must equal a gold answer.
+r"""The strict scores, used as rewards: the last ``\boxed`` near the reply's end must equal, or contain, a gold answer.
 
-LaTeX dressing and white space do not count; case, articles, punctuation and a bare ``%`` do. Source: MemAgent
-(arXiv 2507.02259), its reward, with the normal form of the hendrycks_math scorer.
+Case, blanks, line breaks and the LaTeX of numbers do not count; articles, punctuation, ``\text{}`` and a bare ``%`` or
+``$`` do. Source: the training rewards of MemAgent (arXiv 2507.02259; equal) and MemReread (arXiv 2605.10268; contain),
+with the normal form of the hendrycks_math scorer.
 """
 
 import re
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 
 from memloop.scoring.boxed import last_boxed
 
 TAIL_CHARS = 300
 
-_DRESSING = re.compile(r"\\left|\\right|\\!|\\,|\\;|\\\$|\$|\\ |\^\\circ|\^\{\\circ\}|\\%|\n")
-_WRAPPED = re.compile(r"\\(?:text|mathrm|mathbf|textbf|textit|mbox)\{([^{}]*)\}")
+_DRESSING = re.compile(r"\\left|\\right|\^\\circ|\^\{\\circ\}|\\\$|\\%")
+_FRACTION = re.compile(r"[td]frac")
+_BARE_POINT = re.compile(r"(?<=[ {])\.")
 
 
 def strict_score(reply: str, golds: Iterable[str]) -> float:
     """1.0 when the box in the last 300 characters equals a gold answer, else 0.0."""
-    inside = last_boxed(reply[-TAIL_CHARS:])
-    if inside is None:
-        return 0.0
-    return same_answer(inside, golds)
+    return same_answer(_boxed(reply), golds)
+
+
+def strict_contains(reply: str, golds: Iterable[str]) -> float:
+    """1.0 when the box in the last 300 characters contains a gold answer, else 0.0."""
+    return _any(_boxed(reply), golds, lambda mine, gold: bool(gold) and gold in mine)
 
 
 def same_answer(answer: str, golds: Iterable[str]) -> float:
     """1.0 when an answer without its box equals a gold answer, by the same normal form, else 0.0."""
-    mine = undress(answer)
-    return float(bool(mine) and any(mine == undress(gold) for gold in golds))
+    return _any(answer, golds, lambda mine, gold: mine == gold)
 
 
 def undress(text: str) -> str:
-    """Return the text without LaTeX dressing and without white space."""
-    plain = _DRESSING.sub("", _WRAPPED.sub(r"\1", text)).replace("\\\\", "\\")
-    plain = plain.replace("tfrac", "frac").replace("dfrac", "frac")
-    return "".join(plain.split())
+    """Return the normal form: lower case, without blanks, line breaks and the LaTeX of numbers."""
+    plain = text.lower().replace("\n", "").replace(r"\!", "").replace("\\\\", "\\")
+    plain = _DRESSING.sub("", _FRACTION.sub("frac", plain))
+    return _BARE_POINT.sub("0.", plain).replace(" ", "")
+
+
+def _boxed(reply: str) -> str:
+    return last_boxed(reply[-TAIL_CHARS:]) or ""
+
+
+def _any(answer: str, golds: Iterable[str], fits: Callable[[str, str], bool]) -> float:
+    mine = undress(answer)
+    return float(bool(mine) and any(fits(mine, undress(gold)) for gold in golds))
