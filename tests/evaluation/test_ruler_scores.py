@@ -16,19 +16,43 @@ def failed(record: Record) -> Record:
     return replace(record, answer="", raw=None, error="Timeout: too late")
 
 
-def test_the_strict_score_wants_the_box_and_every_letter_the_lenient_do_not() -> None:
+def test_the_strict_score_counts_punctuation_and_articles_the_lenient_do_not() -> None:
     said = replace(RIGHT, answer="night!", raw=r"\boxed{night!}")
-    assert scores_of(said) == {"strict": 0.0, "em": 1.0, "f1": 1.0, "sub_em": 1.0}
+    assert scores_of(said) == {"published": 1.0, "strict": 0.0, "em": 1.0, "f1": 1.0, "sub_em": 1.0}
 
 
 def test_a_longer_answer_is_contained_but_not_exact() -> None:
-    said = replace(RIGHT, answer="the night train", raw="the night train")
-    assert scores_of(said) == {"strict": 0.0, "em": 0.0, "f1": pytest.approx(2 / 3), "sub_em": 1.0}
+    said = replace(RIGHT, answer="the night train", raw=r"\boxed{the night train}")
+    assert scores_of(said) == {"published": 1.0, "strict": 0.0, "em": 0.0, "f1": pytest.approx(2 / 3), "sub_em": 1.0}
 
 
 def test_rulers_own_tasks_count_the_references_in_the_answer() -> None:
-    said = replace(RIGHT, task="vt", golds=("ABC", "XYZ"), answer="it is abc")
-    assert scores_of(said) == {"references": 0.5}
+    said = replace(RIGHT, task="vt", golds=("ABC", "XYZ"), answer="it is abc", raw=r"\boxed{it is abc}")
+    assert scores_of(said) == {"published": 0.5, "references": 0.5}
+
+
+@pytest.mark.parametrize(
+    ("task", "reply", "golds", "score"),
+    [
+        pytest.param("hqa", r"\boxed{Anna}", ("Anna Ek",), 1.0, id="a-part-of-the-gold-answer-is-right"),
+        pytest.param("hqa", r"\boxed{the man Anna Ek}", ("Anna Ek",), 1.0, id="more-than-the-gold-answer-is-right"),
+        pytest.param("hqa", r"\boxed{Lima}", ("Rome", "Lima"), 0.0, id="only-the-first-gold-answer-counts"),
+        pytest.param("hqa", "It is Anna Ek.", ("Anna Ek",), 0.0, id="without-a-box-wrong"),
+        pytest.param("hqa", r"\boxed{The}", ("The Night",), 0.0, id="an-article-alone-is-no-answer"),
+        pytest.param("qa_1", r"\boxed{ANNA}", ("Anna Ek",), 1.0, id="questions-of-ruler-are-scored-alike"),
+        pytest.param("vt", r"ABC and \boxed{XYZ}", ("ABC", "XYZ"), 0.5, id="references-outside-the-box-do-not-count"),
+        pytest.param("vt", "ABC, XYZ", ("ABC", "XYZ"), 0.0, id="references-without-a-box-do-not-count"),
+        pytest.param("2wiki", r"\boxed{?} It was anna ek", ("Lima", "Anna Ek"), 1.0, id="2wiki-reads-on-after-the-box"),
+        pytest.param("2wiki", r"Anna Ek: \boxed{Lima}", ("Anna Ek",), 0.0, id="2wiki-ignores-what-precedes-the-box"),
+        pytest.param("2wiki", "Anna Ek", ("Anna Ek",), 1.0, id="2wiki-takes-a-reply-without-a-box"),
+        pytest.param("global_reasoning", r"\boxed{12}", ("2", "9"), 1.0, id="counts-are-found-as-letters"),
+        pytest.param("global_reasoning", r"\boxed{two}", ("Two",), 0.0, id="counts-keep-their-case"),
+    ],
+)
+def test_the_published_score_is_that_of_the_papers_own_code(
+    task: str, reply: str, golds: tuple[str, ...], score: float
+) -> None:
+    assert scores_of(replace(RIGHT, task=task, golds=golds, answer="", raw=reply))["published"] == score
 
 
 def test_rulers_question_answering_is_scored_as_such() -> None:
@@ -39,15 +63,15 @@ def test_a_failed_read_scores_nothing_and_stays_in_the_denominator() -> None:
     (row,) = rows_of([RIGHT, failed(replace(RIGHT, index=1))], seed=0)
     assert (row.items, row.failed) == (2, 1)
     assert {name: score.mean for name, score in row.scores.items()} == dict.fromkeys(
-        ("strict", "em", "f1", "sub_em"), 0.5
+        ("published", "strict", "em", "f1", "sub_em"), 0.5
     )
 
 
-def test_no_strict_score_is_made_up_where_the_box_is_not_known() -> None:
+def test_no_score_of_the_box_is_made_up_where_the_box_is_not_known() -> None:
     through_gateway = replace(RIGHT, raw=None)
     (row,) = rows_of([through_gateway, failed(replace(RIGHT, index=1))], seed=0)
     assert set(row.scores) == {"em", "f1", "sub_em"}
-    assert "| – | 50.0 [0.0, 100.0] |" in table([row])
+    assert "| – | – | 50.0 [0.0, 100.0] |" in table([row])
 
 
 def test_seeds_of_an_item_are_one_item() -> None:

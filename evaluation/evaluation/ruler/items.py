@@ -21,6 +21,7 @@ WIKI = "2wiki"
 GLOBAL = "global_reasoning"
 QUESTION_ANSWERING = frozenset({HQA, WIKI, GLOBAL, "qa_1"})
 _DIGITS = " Write the number in digits."
+_BRIEFLY = " Give the answer itself, in a few words."
 OOD_TASKS = (
     *(f"niah_{kind}_{number}" for kind in ("single", "multikey") for number in (1, 2, 3)),
     "niah_multivalue",
@@ -172,7 +173,8 @@ def _item(row: object, source: Source, line: int) -> Item:
 
 
 def _wiki_item(row: _WikiRow, kind: _Kind) -> Item:
-    return Item(WIKI, row.target_length, row.index, row.input, row.context, row.answers, kind.named())
+    """Build a question on several documents; as published, the question asks for a brief answer."""
+    return Item(WIKI, row.target_length, row.index, row.input + _BRIEFLY, row.context, row.answers, kind.named())
 
 
 def _global_item(row: _GlobalRow, kind: _Kind) -> Item:

@@ -1,4 +1,4 @@
-"""Scores a run by task and size: strict, lenient and RULER's own, each with a bootstrap interval.
+"""Scores a run by task and size: as published, strict, lenient and RULER's own, each with a bootstrap interval.
 
 A failed item counts as wrong. An item read with several seeds counts once, with its mean: seeds are not independent
 items.
@@ -12,6 +12,7 @@ from statistics import fmean
 from typing import TypeAlias
 
 from evaluation.ruler.items import QUESTION_ANSWERING
+from evaluation.ruler.published import published_score
 from evaluation.ruler.records import Record
 from memloop.scoring.lenient import contains, exact_match, token_f1
 from memloop.scoring.ruler import recall_of_references
@@ -51,22 +52,30 @@ class Row:
 
     @property
     def headline(self) -> str:
-        """Return the plotted score: containment, as published."""
+        """Return the plotted score: containment."""
         return "sub_em" if self.task in QUESTION_ANSWERING else "references"
 
 
 def scores_of(record: Record) -> dict[str, float]:
-    """Score one record. A gateway's has no strict score: the box around its answer is lost."""
-    failed = record.error is not None
-    answer = "" if failed else record.answer
+    """Score one record. A gateway's has neither a published nor a strict score: the box around its answer is lost."""
+    answer = "" if record.error is not None else record.answer
     if record.task not in QUESTION_ANSWERING:
-        return {"references": recall_of_references(answer, record.golds)}
-    strict = {} if record.raw is None and not failed else {"strict": strict_score(record.raw or "", record.golds)}
-    return strict | {
+        return _of_reply(record) | {"references": recall_of_references(answer, record.golds)}
+    return _of_reply(record) | {
         "em": exact_match(answer, record.golds),
         "f1": token_f1(answer, record.golds),
         "sub_em": contains(answer, record.golds),
     }
+
+
+def _of_reply(record: Record) -> dict[str, float]:
+    if record.raw is None and record.error is None:
+        return {}
+    reply = "" if record.error is not None else record.raw or ""
+    published = {"published": published_score(record.task, reply, record.golds)}
+    if record.task not in QUESTION_ANSWERING:
+        return published
+    return published | {"strict": strict_score(reply, record.golds)}
 
 
 def rows_of(records: Iterable[Record], *, seed: int) -> list[Row]:
