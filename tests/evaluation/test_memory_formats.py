@@ -158,7 +158,7 @@ def test_sessions_come_by_date_and_unanswerable_questions_have_no_evidence(tmp_p
     }
     (talk,) = conversations(_file(tmp_path, entry), "longmemeval")
     assert [turn.text for turn in talk.turns] == ["a", "b"]
-    assert (talk.questions[0].category, talk.questions[0].evidence) == ("abstention", ())
+    assert (talk.questions[0].category, talk.questions[0].evidence) == ("t + abstention", ())
 
 
 def test_points_that_must_not_be_remembered_are_named_so(tmp_path: Path) -> None:

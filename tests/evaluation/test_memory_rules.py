@@ -22,7 +22,7 @@ from trainer.data.dialogues.formats import Format
         ("longmemeval", "temporal-reasoning", "off by one is still correct"),
         ("longmemeval", "knowledge-update", "may tell the earlier state"),
         ("longmemeval", "single-session-preference", "need not meet every point"),
-        ("longmemeval", "abstention", "recognises that"),
+        ("longmemeval", "knowledge-update + abstention", "recognises that"),
         ("locomo", "temporal", "Be generous"),
         ("locomo", "single-hop", "Be generous"),
         ("halumem", "Basic Fact Recall", "makes something up"),

@@ -71,6 +71,16 @@ def test_the_figures_are_those_worked_out_by_hand() -> None:
     assert found["recall"]["turns"] == {"5": 0.25, "10": 0.75}
 
 
+def test_an_unanswerable_question_counts_in_its_type_and_beside_it_as_published() -> None:
+    answers = [
+        Answered("ours", "c", "1", 0, "multi-session", ("tea",), "tea", "correct"),
+        Answered("ours", "c", "2", 0, "multi-session + abstention", ("never told",), "tea", "wrong"),
+    ]
+    row = row_score("ours", answers, [], Prices())
+    shares = {name: (share.share, share.count) for name, share in row.by_category.items()}
+    assert shares == {"multi-session": (0.5, 2), "abstention": (0.0, 1)}
+
+
 def test_the_figure_is_the_same_each_time(tmp_path: Path) -> None:
     save_plot(_card(), tmp_path / "one.svg")
     save_plot(_card(), tmp_path / "two.svg")

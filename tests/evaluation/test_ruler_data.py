@@ -102,9 +102,10 @@ def test_both_formats_become_items(tmp_path: Path) -> None:
 
 def test_two_hop_rows_by_length_ask_for_a_brief_answer_and_keep_their_level_and_type(tmp_path: Path) -> None:
     source = source_of(str(written(tmp_path / "wiki.json", WIKI_ROW, {**WIKI_ROW, "level": None, "index": 71})))
+    asked = "Who? Give the answer itself, in a few words."
     assert list(items([source])) == [
-        Item("2wiki", 8192, 70, "Who? Give the answer itself, in a few words.", "Document 1:\nA\nB", ("A",), "hard, comparison"),
-        Item("2wiki", 8192, 71, "Who? Give the answer itself, in a few words.", "Document 1:\nA\nB", ("A",), "comparison"),
+        Item("2wiki", 8192, 70, asked, "Document 1:\nA\nB", ("A",), "hard, comparison"),
+        Item("2wiki", 8192, 71, asked, "Document 1:\nA\nB", ("A",), "comparison"),
     ]
 
 

@@ -9,7 +9,17 @@ from typing import Any, Final, TypeAlias
 
 from pydantic import TypeAdapter, ValidationError
 
-from evaluation.memory.records import ENTRIES, Answered, AnyEntry, Checked, Graded, Ingested, Recalled, key_of
+from evaluation.memory.records import (
+    ENTRIES,
+    Answered,
+    AnyEntry,
+    Checked,
+    Graded,
+    Ingested,
+    Recalled,
+    categories_of,
+    key_of,
+)
 from evaluation.ruler.records import Record
 from evaluation.ruler.scores import scores_of
 from memloop.scoring.lenient import token_f1
@@ -119,7 +129,7 @@ def _means(scored: _Scored) -> dict[Measure, dict[Question, float]]:
     """Average over seeds; ``all`` is the category of every question."""
     values: dict[Measure, dict[Question, list[float]]] = defaultdict(lambda: defaultdict(list))
     for score, category, question, value in scored:
-        for each in ("all", category):
+        for each in ("all", *categories_of(category)):
             values[Measure(score, each)][question].append(value)
     mean: Callable[[Iterable[float]], float] = fmean
     return {measure: {one: mean(found) for one, found in own.items()} for measure, own in values.items()}

@@ -6,6 +6,8 @@ from typing import Annotated, Literal, TypeAlias
 
 from pydantic import Field, TypeAdapter
 
+_JOINT = " + "
+
 Row: TypeAlias = Literal["ours", "raw", "full", "off"]
 Verdict: TypeAlias = Literal["correct", "wrong", "missed"]
 Grade: TypeAlias = Literal["full", "half", "missed"]
@@ -115,6 +117,13 @@ class Checked:
 
 
 AnyEntry: TypeAlias = Recalled | Ingested | Answered | Graded | Checked
+
+
+def categories_of(category: str) -> tuple[str, ...]:
+    """Return the categories of a question; an unanswerable one of LongMemEval is of its type and of ``abstention``."""
+    return tuple(category.split(_JOINT))
+
+
 ENTRIES: TypeAdapter[AnyEntry] = TypeAdapter(Annotated[AnyEntry, Field(discriminator="kind")])
 
 

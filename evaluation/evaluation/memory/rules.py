@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from evaluation.memory.prompts import ACCURACY, ADVICE_SYSTEM, ANSWER_SYSTEM, EXTRACTION, UPDATE
-from evaluation.memory.records import Verdict
+from evaluation.memory.records import Verdict, categories_of
 from trainer.data.dialogues.formats import Format
 
 PREFERENCE: Final = "single-session-preference"
@@ -77,7 +77,7 @@ _OTHERWISE: Final[Mapping[Format, Rule]] = {
 def rule_of(format_: Format, category: str) -> Rule:
     """Return the rule for a question of this category."""
     of_category = _LONGMEMEVAL if format_ == "longmemeval" else {}
-    return of_category.get(category, _OTHERWISE[format_])
+    return of_category.get(categories_of(category)[-1], _OTHERWISE[format_])
 
 
 def digest_of(format_: Format) -> str:

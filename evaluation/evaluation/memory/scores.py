@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from statistics import fmean
 from typing import TypeVar
 
-from evaluation.memory.records import NO_TOKENS, Answered, Ingested, Recalled, Row, Tokens, Verdict
+from evaluation.memory.records import NO_TOKENS, Answered, Ingested, Recalled, Row, Tokens, Verdict, categories_of
 from memloop.scoring.intervals import wilson
 from memloop.scoring.lenient import token_f1
 from memloop.scoring.percentiles import percentile
@@ -92,7 +92,7 @@ def row_score(row: Row, answers: Sequence[Answered], ingests: Sequence[Ingested]
         accuracy=_accuracy(answers),
         wrong=_verdicts(answers, "wrong"),
         missed=_verdicts(answers, "missed"),
-        by_category={name: _accuracy(own) for name, own in sorted(_grouped(answers, _category).items())},
+        by_category={name: _accuracy(own) for name, own in sorted(_by_category(answers).items())},
         f1=fmean(_by_question(answers, _f1)) if answers else 0.0,
         failed=sum(answer.error is not None for answer in answers),
         unreadable=sum(answer.error is None and answer.verdict is None for answer in answers),
@@ -136,8 +136,12 @@ def _f1(answer: Answered) -> float:
     return token_f1(answer.answer, answer.golds) if answer.error is None else 0.0
 
 
-def _category(answer: Answered) -> str:
-    return answer.category
+def _by_category(answers: Sequence[Answered]) -> dict[str, list[Answered]]:
+    groups: dict[str, list[Answered]] = defaultdict(list)
+    for answer in answers:
+        for name in categories_of(answer.category):
+            groups[name].append(answer)
+    return groups
 
 
 def _by_question(answers: Sequence[Answered], score: Callable[[Answered], float]) -> list[float]:

@@ -45,7 +45,10 @@ class Session:
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """A question, asked after the first ``after_sessions`` sessions. ``evidence``: IDs of turns."""
+    """A question, asked after the first ``after_sessions`` sessions. ``evidence``: IDs of turns.
+
+    A question that belongs to several categories has all of them in ``category``, joined by `` + ``.
+    """
 
     id: str
     text: str
