@@ -101,11 +101,22 @@ def _memreread() -> tuple[Item, ...]:
                 _ANSWER,
             ],
         ),
+        Item(
+            "braces",
+            question,
+            _SHORT,
+            lambda chunks: [*_memories(chunks), *_reread(chunks, 1, asked=_IN_BRACES), Reply(""), _ANSWER],
+        ),
+        Item(
+            "few letters", question, _SHORT, lambda chunks: [*_memories(chunks), Reply("<query>Who?</query>"), _ANSWER]
+        ),
         Item("foreign", "Où est le sceau ?", _FOREIGN, lambda chunks: [*_memories(chunks), Reply(""), _ANSWER]),
         Item("tags", question, _TAGGED, lambda chunks: [*_memories(chunks), *_reread(chunks, 1), Reply(""), _ANSWER]),
     )
 
 
+_IN_BRACES: Final = "\n{In which locker\nwas the seal?}\n"
+_FEW_LETTERS: Final = Reply("<query>Who?</query>")
 _ANSWER: Final = Reply("The seal is in \\boxed{locker 13}.")
 
 
@@ -125,8 +136,8 @@ def _thought(count: int) -> list[Reply]:
     return [Reply(f"<think>Hm.</think>\n\nSection {number} is noted.") for number in range(1, count + 1)]
 
 
-def _reread(chunks: int, number: int, *, answer: Reply = _ANSWER) -> list[Reply]:
+def _reread(chunks: int, number: int, *, asked: str = "", answer: Reply = _ANSWER) -> list[Reply]:
     """Judge, pass, sub-answer and merge of one reread."""
-    asked = Reply(f"<query>In which locker was the seal on day {number}?</query>")
+    query = Reply(f"<query>{asked or f'In which locker was the seal on day {number}?'}</query>")
     merged = Reply(f"<confirmed>The seal was in locker 13 on day {number}.</confirmed>")
-    return [asked, *_memories(chunks), answer, merged]
+    return [query, *_memories(chunks), answer, merged]

@@ -67,6 +67,8 @@ def test_all_requests_of_memreread_are_equal_or_named(tmp_path: Path) -> None:
         "cut": ["11", "11", "11", named],
         "blanks": ["11", "11", "11", named],
         "blank answer": ["7", "7", "7", named],
+        "braces": ["7", "7", "7", named],
+        "few letters": ["3", "3", "3", named],
         "foreign": ["3", "3", "3", named],
         "tags": ["7", "7", "5", f"{named}, tags"],
     }

@@ -272,13 +272,14 @@ class MemReread_API:
         memory, history = await self.read(question, context_chunks), []
         for _ in range(self.max_rereads):
             verdict = await self.query(get_progress_or_answer_messages([], question, memory, history), 8192)
-            found = re.search("<query>(.+)</query>", verdict)
-            if found is None:
+            found = re.search("<query>(.+)</query>", verdict, re.DOTALL)
+            asked = found[1].lstrip("{").rstrip("}").strip() if found else ""
+            if len(asked) < 6:
                 break
-            known = await self.read(found[1], context_chunks)
-            answer = await self.query(get_answering_messages(found[1], known), 1024)
-            memory = await self.query(get_integrating_messages(question, memory, known, found[1], answer), 1024)
-            history.append({"question": found[1], "answer": answer})
+            known = await self.read(asked, context_chunks)
+            answer = await self.query(get_answering_messages(asked, known), 1024)
+            memory = await self.query(get_integrating_messages(question, memory, known, asked, answer), 1024)
+            history.append({"question": asked, "answer": answer})
         return await self.query(get_answering_messages(question, memory), 1024)
 """
 

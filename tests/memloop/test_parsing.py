@@ -129,7 +129,9 @@ def test_a_whole_memory_is_left_as_it_is() -> None:
         ("<think><query>no</query></think><query>yes</query>", ("ask", "yes")),
         ("<query>a</query><query>b</query>", ("ask", "a")),
         ("Sure: <QUERY>a</QUERY>", ("ask", "a")),
+        ("<query>{Who is Ann?}</query>", ("ask", "Who is Ann?")),
         ("<query></query>", ("unusable", None)),
+        ("<query>{}</query>", ("unusable", None)),
         ("<query>a", ("unusable", None)),
         ("enough", ("unusable", None)),
         ("<think>hm", ("unusable", None)),
@@ -137,6 +139,21 @@ def test_a_whole_memory_is_left_as_it_is() -> None:
 )
 def test_verdicts(text: str, verdict: tuple[str, str | None]) -> None:
     assert parse_query(says(text)) == verdict
+
+
+@pytest.mark.parametrize(
+    ("text", "verdict"),
+    [
+        ("<query>\nWho is\n Ann?\n</query>", ("ask", "Who is\n Ann?")),
+        ("<query>{Who is Ann?}</query>", ("ask", "Who is Ann?")),
+        ("<query>Ann?</query>", ("unusable", None)),
+        ("", ("sufficient", None)),
+    ],
+)
+def test_verdicts_as_published_keep_lines_and_take_a_few_letters_for_no_query(
+    text: str, verdict: tuple[str, str | None]
+) -> None:
+    assert parse_query(says(text), whole=True) == verdict
 
 
 @pytest.mark.parametrize("finish_reason", ["length", "content_filter", "abort", ""])

@@ -87,7 +87,7 @@ async def judge(
         query_history=history_lines(history, nothing=reader.profile.no_history),
     )
     completion = await reader.model.complete(prompt)
-    verdict, query = parse_query(completion)
+    verdict, query = parse_query(completion, whole=reader.options.parity)
     return verdict, query, completion.usage
 
 

@@ -8,17 +8,20 @@ from memloop.ports import Completion
 
 _OPEN = re.compile(r"<query>", re.IGNORECASE)
 _CLOSE = re.compile(r"</query>", re.IGNORECASE)
+_TOO_SHORT_CHARS = 5
 
 
-def parse_query(completion: Completion) -> tuple[Verdict, str | None]:
+def parse_query(completion: Completion, *, whole: bool = False) -> tuple[Verdict, str | None]:
     """(``ask``, the first query), (``sufficient``, None) or (``unusable``, None).
 
     Silence means that the memory suffices, but only when the model itself ended its reply: one that was cut or
     filtered, or that never came out of its thinking, says nothing about the memory. Neither does talk without
-    a query, or an empty query. Line breaks in a query become blanks.
+    a query, or an empty query. Braces around a query are dropped, and its line breaks become blanks. ``whole`` keeps
+    the line breaks and takes a query of at most five characters for none, as published.
     """
     spoken = listen(completion)
     query = _first_query(spoken.text)
+    query = _published(query) if whole else " ".join(query.split())
     if query:
         return "ask", query
     silent = not spoken.text and not completion.tool_calls
@@ -26,7 +29,11 @@ def parse_query(completion: Completion) -> tuple[Verdict, str | None]:
 
 
 def _first_query(text: str) -> str:
-    """Return the text of the first query, its line breaks as blanks; empty without one that is closed."""
+    """Return the text of the first query without braces around it; empty without one that is closed."""
     start = _OPEN.search(text)
     end = _CLOSE.search(text, start.end()) if start else None
-    return " ".join(text[start.end() : end.start()].split()) if start and end else ""
+    return text[start.end() : end.start()].lstrip("{").rstrip("}").strip() if start and end else ""
+
+
+def _published(query: str) -> str:
+    return query if len(query) > _TOO_SHORT_CHARS else ""
