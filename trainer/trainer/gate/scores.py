@@ -1,8 +1,8 @@
 """Scores an answer, 0 to 1, by name. The first score of a loop decides unless another is named.
 
-Reading: ``strict`` is MemAgent's training score of the gateway's answer (case and punctuation count; the gateway does
-not report whether the answer was boxed), ``em``, ``f1`` and ``sub_em`` are lenient. Memory writing: ``exact`` is the
-gold decision with the gold memories, ``action`` the decision alone, ``facts`` the F1 of the stored memories.
+Reading: ``strict`` is MemAgent's training score of the gateway's answer (articles and punctuation count; the gateway
+does not report whether the answer was boxed), ``em``, ``f1`` and ``sub_em`` are lenient. Memory writing: ``exact`` is
+the gold decision with the gold memories, ``action`` the decision alone, ``facts`` the F1 of the stored memories.
 """
 
 from __future__ import annotations
