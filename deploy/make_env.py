@@ -20,6 +20,7 @@ from urllib.parse import urlsplit, urlunsplit
 ROOT = Path(__file__).resolve().parents[1]
 MARK = "<secret>"
 _APP_SCOPES = "chat+memory:read+memory:write+long-read"
+_SCHEMES = ("http://", "https://", "http+srv://", "https+srv://")
 _GPU_MEMORY = "32g"
 _LOOPBACK = ("localhost", "127.0.0.1", "::1", "0.0.0.0")  # noqa: S104 - refused as an address, not listened on
 _HOST = "host.docker.internal"
@@ -29,8 +30,8 @@ _HOST = "host.docker.internal"
 def main() -> int:
     """Write the file; status 0, 1 when there is one, 2 on wrong arguments."""
     arguments = _arguments()
-    if arguments.profile == "external" and not arguments.engine_url.startswith(("http://", "https://")):
-        print("make_env: the profile external needs --engine-url https://…/v1", file=sys.stderr)
+    if arguments.profile == "external" and not arguments.engine_url.startswith(_SCHEMES):
+        print("make_env: the profile external needs --engine-url https://…/v1, http://… or …+srv://…", file=sys.stderr)
         return 2
     if arguments.profile == "external":
         arguments.engine_url = reachable(arguments.engine_url)

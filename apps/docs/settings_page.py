@@ -9,7 +9,7 @@ import sys
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from types import NoneType, UnionType
-from typing import Any, Final, Literal, Union, get_args, get_origin
+from typing import Annotated, Any, Final, Literal, Union, get_args, get_origin
 
 import typer
 from annotated_types import Ge, Gt, Le, Lt
@@ -133,6 +133,8 @@ def _limit(constraint: object) -> str:
 
 
 def _name_of(kind: Any) -> str:
+    if get_origin(kind) is Annotated:
+        return _name_of(get_args(kind)[0])
     if get_origin(kind) in (Union, UnionType):
         return ", ".join(_name_of(one) for one in get_args(kind) if one is not NoneType)
     if get_origin(kind) is Literal:

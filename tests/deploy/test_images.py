@@ -214,6 +214,7 @@ def test_make_env_asks_for_the_endpoint_of_the_external_profile(root: Path, tmp_
         ("http://[::1]:8000/v1", "http://host.docker.internal:8000/v1"),
         ("http://0.0.0.0/v1", "http://host.docker.internal/v1"),
         ("https://e.example/v1", "https://e.example/v1"),
+        ("http+srv://_http._tcp.e.example/v1", "http+srv://_http._tcp.e.example/v1"),
     ],
 )
 def test_an_engine_on_this_machine_has_a_name_that_containers_reach(

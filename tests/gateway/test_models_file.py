@@ -133,6 +133,12 @@ def test_a_list_of_engine_urls_names_replicas_beside_the_fallbacks(folder: Path)
     assert (spec.engine_urls, spec.replica_urls) == (("http://a/v1", "http://spare/v1"), ("http://b/v1",))
 
 
+def test_engines_are_named_by_srv_records(folder: Path) -> None:
+    url = "http+srv://_http._tcp.engines.ns.svc/v1"
+    (spec,) = config_of(folder, f'[models.m]\nengine_url = "{url}"').specs
+    assert spec.engine_urls == (url,)
+
+
 def test_commas_in_the_engine_url_separate_replicas_and_in_the_fallbacks_the_order() -> None:
     settings = GatewaySettings.model_validate(
         {"engine_url": "http://a/v1, http://b/v1,", "engine_fallback_urls": "http://c/v1,http://d/v1"}
@@ -154,6 +160,11 @@ def test_commas_in_the_engine_url_separate_replicas_and_in_the_fallbacks_the_ord
         ),
         pytest.param(
             ONE + 'inference_url = "launcher:7802"', "[models.m] inference_url: 'launcher:7802' is not", id="no scheme"
+        ),
+        pytest.param(
+            ONE + 'inference_url = "http+srv://_http._tcp.l/v1"',
+            "[models.m] inference_url: 'http+srv://_http._tcp.l/v1' is not an absolute http:// or https:// URL",
+            id="launcher by SRV records",
         ),
         pytest.param(ONE + 'engine_fallback_urls = ["x"]', "[models.m] engine_fallback_urls.0: 'x' is", id="fallback"),
         pytest.param(ONE + "window_tokens = 0", "[models.m] window_tokens: Input should be greater", id="window of 0"),

@@ -88,7 +88,7 @@ async def test_processes_that_cannot_start_end_with_the_reason(tmp_path: Path) -
     )
     _, words = await process.communicate()
     assert process.returncode == 1
-    assert b"is not an absolute http:// or https:// URL" in words
+    assert b"is not an absolute http://, https://, http+srv:// or https+srv:// URL" in words
 
 
 def test_each_process_has_its_part_of_the_limits() -> None:

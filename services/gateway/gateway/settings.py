@@ -8,10 +8,10 @@ from ipaddress import IPv4Network, IPv6Network, ip_network
 from pathlib import Path
 from typing import Annotated, Final, Self, TypeAlias
 
-from pydantic import Field, SecretStr, TypeAdapter, ValidationError, model_validator
+from pydantic import AfterValidator, Field, SecretStr, TypeAdapter, ValidationError, model_validator
 from pydantic_settings import SettingsConfigDict
 
-from memloop.clients import DialectName
+from memloop.clients import DialectName, balanced_urls, plain_url, urls_in
 from memloop.wire.redaction import ALL_KINDS, Kind, KindNames, kinds_of
 from memloop_service import MOST_PROCESSES, ServiceSettings, part_of
 
@@ -22,6 +22,7 @@ _KIND_NAMES: Final = TypeAdapter[KindNames](KindNames)
 _SECRET_BYTES: Final = range(24, 65)
 Price: TypeAlias = Annotated[float, Field(ge=0, allow_inf_nan=False)]
 Network: TypeAlias = IPv4Network | IPv6Network
+BalancedUrls: TypeAlias = Annotated[str, AfterValidator(balanced_urls)]
 
 
 class GatewaySettings(ServiceSettings):
@@ -48,15 +49,15 @@ class GatewaySettings(ServiceSettings):
     tenant_weights: str = ""
     """The jobs that a tenant gives per turn, comma-separated: ``acme=4,beta=2``. Others give one."""
 
-    store_url: str = "http://127.0.0.1:7801"
+    store_url: BalancedUrls = "http://127.0.0.1:7801"
     """Several URLs, comma-separated, are replicas; so are the addresses of a name that has several."""
     store_key: SecretStr | None = None
     recall_timeout_s: float = Field(default=2.0, gt=0)
     enqueue_timeout_s: float = Field(default=1.0, gt=0)
 
-    engine_url: str = "http://127.0.0.1:7803/v1"
+    engine_url: BalancedUrls = "http://127.0.0.1:7803/v1"
     """Several URLs, comma-separated, are replicas; so are the addresses of a name that has several."""
-    engine_fallback_urls: str = ""
+    engine_fallback_urls: BalancedUrls = ""
     """More engines, comma-separated, tried in order while the previous ones fail. All share a key and models."""
     engine_api_key: SecretStr | None = None
     engine_connect_timeout_s: float = Field(default=5.0, gt=0)
@@ -70,7 +71,7 @@ class GatewaySettings(ServiceSettings):
 
     models: Path | None = None
     """A file of several models; the settings of one engine and one model then have no effect."""
-    inference_url: str | None = None
+    inference_url: Annotated[str, AfterValidator(plain_url)] | None = None
     profile: str | None = None
     tokenizer: Path | None = None
     model: str | None = None
@@ -342,8 +343,3 @@ def _webhook_key(part: str) -> bytes:
         least, most = _SECRET_BYTES[0], _SECRET_BYTES[-1]
         raise ValueError(f"a webhook secret must be {WEBHOOK_KEY_PREFIX} and the base64 of {least} to {most} bytes")
     return key
-
-
-def urls_in(text: str) -> tuple[str, ...]:
-    """Return the URLs of a comma-separated list."""
-    return tuple(url for url in map(str.strip, text.split(",")) if url)

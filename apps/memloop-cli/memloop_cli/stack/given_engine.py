@@ -5,9 +5,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from yarl import URL
-
-from memloop.clients import Timeouts
+from memloop.clients import Timeouts, balanced_url, urls_in
 from memloop.clients.dialects import DIALECT_NAMES
 from memloop.clients.engine import EngineClient, read_completion
 from memloop.wire.chat import Json
@@ -44,7 +42,7 @@ async def check_engine(environment: Mapping[str, str]) -> None:
 
     An engine that answers 429 has accepted all three. Without a URL, raises CliError when no engine is installed.
     """
-    urls = [url.strip() for url in environment.get(ENGINE_URL, "").split(",") if url.strip()]
+    urls = urls_in(environment.get(ENGINE_URL, ""))
     if not urls:
         return _check_local(environment)
     client = _client(urls[0], environment)
@@ -70,14 +68,12 @@ def _check_local(environment: Mapping[str, str]) -> None:
 
 
 def _client(url: str, environment: Mapping[str, str]) -> EngineClient:
-    if URL(url).scheme not in {"http", "https"} or not URL(url).host:
-        raise BadInput(f"{url} is not an engine's URL, such as https://api.openai.com/v1 ({ENGINE_URL})")
     dialect = environment.get(_DIALECT) or "auto"
     if dialect not in DIALECT_NAMES:
         raise BadInput(f"{_DIALECT} is {dialect}, and must be one of {', '.join(DIALECT_NAMES)}")
     try:
         return EngineClient(
-            url,
+            balanced_url(url),
             model="",
             api_key=environment.get(ENGINE_API_KEY) or None,
             timeouts=_TIMEOUTS,

@@ -8,6 +8,7 @@ from memloop.clients.http import RawResponse
 from memloop.clients.inference import InferenceClient, ServedModel
 from memloop.clients.origin import Timeouts
 from memloop.clients.store import NamespaceIndex, StoreClient
+from memloop.clients.urls import balanced_url, balanced_urls, plain_url, urls_in
 
 __all__ = [
     "Balancing",
@@ -24,4 +25,8 @@ __all__ = [
     "ServedModel",
     "StoreClient",
     "Timeouts",
+    "balanced_url",
+    "balanced_urls",
+    "plain_url",
+    "urls_in",
 ]

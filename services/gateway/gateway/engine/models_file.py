@@ -22,11 +22,10 @@ from pydantic import (
     model_validator,
 )
 from pydantic_core import ErrorDetails
-from yarl import URL
 
 from gateway.settings import GatewaySettings, secret_of
 from memloop.chunking import TokenizerSplitter
-from memloop.clients import DialectName
+from memloop.clients import DialectName, balanced_url, plain_url
 from memloop.profiles import Profile, ProfileError, check_fit, load_profile
 
 Role: TypeAlias = Literal["writer", "reader", "judge", "chat"]
@@ -104,21 +103,14 @@ def _from_settings(settings: GatewaySettings) -> ModelsConfig:
     return ModelsConfig((spec,), {})
 
 
-def _absolute(url: str) -> str:
-    parts = URL(url)
-    if parts.scheme not in {"http", "https", "http+srv", "https+srv"} or not parts.host:
-        raise ValueError(f"{url!r} is not an absolute http:// or https:// URL")
-    return url
-
-
 def _one_or_more(given: object) -> tuple[str, ...]:
     urls = cast(list[object], given) if isinstance(given, list) else [given]
     if not urls:
         raise ValueError("the list of replicas is empty")
-    return tuple(_absolute(str(url)) for url in urls)
+    return tuple(balanced_url(str(url)) for url in urls)
 
 
-_Url: TypeAlias = Annotated[str, AfterValidator(_absolute)]
+_Url: TypeAlias = Annotated[str, AfterValidator(balanced_url)]
 _Urls: TypeAlias = Annotated[tuple[str, ...], BeforeValidator(_one_or_more)]
 """One URL, or a list of replicas."""
 _Id: TypeAlias = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9_.:/@+-]{1,128}$")]
@@ -133,7 +125,7 @@ class _ModelTable(BaseModel):
     api_key_env: str | None = Field(default=None, min_length=1)
     api_key_file: str | None = Field(default=None, min_length=1)
     dialect: DialectName = "auto"
-    inference_url: _Url | None = None
+    inference_url: Annotated[str, AfterValidator(plain_url)] | None = None
     profile: str | None = Field(default=None, min_length=1)
     tokenizer: str | None = Field(default=None, min_length=1)
     window_tokens: int | None = Field(default=None, gt=0, strict=True)
