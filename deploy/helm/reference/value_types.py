@@ -6,7 +6,6 @@ _TEXT = {"type": "string", "minLength": 1}
 _QUANTITY = {"type": ["string", "integer"], "pattern": r"^[0-9]+(\.[0-9]+)?(m|k|M|G|T|P|Ki|Mi|Gi|Ti|Pi)?$"}
 _STRINGS = {"type": "object", "additionalProperties": {"type": "string"}}
 _QUANTITIES = {"type": "object", "additionalProperties": {"$ref": "#/$defs/quantity"}}
-_URL = {"type": "string", "pattern": "^https?://.+"}
 _DIALECTS = (
     "openai",
     "azure",
@@ -90,6 +89,7 @@ _VARIABLE = {
 
 DEFINITIONS: dict[str, dict[str, Any]] = {
     "quantity": _QUANTITY,
+    "engineUrl": {"type": "string", "pattern": r"^https?(\+srv)?://.+"},
     "strings": _STRINGS,
     "resources": _object(("requests", "limits"), requests=_QUANTITIES, limits=_QUANTITIES),
     "image": _object(
@@ -158,7 +158,7 @@ DEFINITIONS: dict[str, dict[str, Any]] = {
         ("id",),
         id={"type": "string", "pattern": "^[A-Za-z0-9_.:/@+-]{1,128}$"},
         inference=_TEXT,
-        engineUrls={"type": "array", "minItems": 1, "items": _URL},
+        engineUrls={"type": "array", "minItems": 1, "items": {"$ref": "#/$defs/engineUrl"}},
         engineModel=_TEXT,
         keySecret=_object(("name", "key"), name=_TEXT, key=_TEXT),
         dialect={"enum": ["auto", *_DIALECTS]},

@@ -10,6 +10,7 @@ from tests.deploy.chart.test_chart_connections import components, policies, port
 
 Opening: TypeAlias = tuple[str, tuple[int, ...]]
 MODELS = {"namespaceSelector": {"matchLabels": {"kubernetes.io/metadata.name": "models"}}}
+SRV = "http+srv://_http._tcp.engines.models.svc/v1"
 SPARE = {"ipBlock": {"cidr": "198.51.100.7/32"}}
 PROMETHEUS = {"namespaceSelector": {"matchLabels": {"kubernetes.io/metadata.name": "monitoring"}}}
 
@@ -24,6 +25,29 @@ def test_each_engine_outside_has_its_own_peers_and_the_ports_of_its_pods(chart: 
     rules = [(rule.get("to"), ports(rule)) for rule in to_outside(chart.objects(values_of("multi-model")), process)]
     assert ([MODELS], [8000]) in rules, "the router's pods, whose Service has port 80"
     assert ([SPARE], [8443]) in rules
+
+
+def test_engines_by_srv_records_are_reached_on_the_ports_that_their_opening_names(chart: Rendered) -> None:
+    opening = {"peers": [MODELS], "ports": [8000]}
+    opened = changed(values_of("external-engine"), "networkPolicy.outside.engine", [opening])
+    objects = chart.objects(changed(opened, "engine.urls", [SRV]))
+    for process in ("gateway", "worker"):
+        assert objects.settings(f"demo-{process}")["MEMLOOP_ENGINE_URL"] == SRV
+        assert ([MODELS], [8000]) in [(rule.get("to"), ports(rule)) for rule in to_outside(objects, process)]
+
+
+@pytest.mark.parametrize("openings", [[], [{"ports": [8000]}, {"peers": [MODELS]}]], ids=["none", "one without"])
+def test_srv_records_need_the_ports_that_no_url_has(chart: Rendered, openings: list[Object]) -> None:
+    opened = changed(values_of("external-engine"), "networkPolicy.outside.engine", openings)
+    with pytest.raises(helm.HelmRenderError, match=r"networkPolicy.outside.engine: give the ports"):
+        chart.objects(changed(opened, "engine.urls", [SRV]))
+
+
+@pytest.mark.parametrize("path", ["engine.urls", "models"])
+def test_the_url_of_an_engine_has_one_of_the_schemes_that_gateways_accept(chart: Rendered, path: str) -> None:
+    refused = ["ftp://e/v1"] if path == "engine.urls" else [{"id": "m", "engineUrls": ["ftp://e/v1"]}]
+    with pytest.raises(helm.HelmError, match=r"'ftp://e/v1' does not match pattern '\^https\?\(.*srv"):
+        chart.objects(changed(values_of("external-engine"), path, refused))
 
 
 def test_a_router_reaches_the_engines_and_the_spare_engine_does_not(chart: Rendered) -> None:

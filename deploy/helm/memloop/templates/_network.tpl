@@ -78,6 +78,15 @@
 {{- end -}}
 {{- end }}
 
+{{/* Fails where the ports to open are in SRV records, which Helm cannot read. urls, openings */}}
+{{- define "memloop.refuseUnknownPorts" -}}
+{{- if contains "+srv://" (join "," .urls) -}}
+{{- range .openings | default (list (dict)) }}
+{{- if not .ports }}{{ fail "networkPolicy.outside.engine: give the ports of engines that are found by SRV records, in each entry" }}{{ end -}}
+{{- end -}}
+{{- end -}}
+{{- end }}
+
 {{/* Egress of gateway and worker: store, Redis, engines, bucket, traces. */}}
 {{- define "memloop.toDependencies" -}}
 {{- $outside := .Values.networkPolicy.outside -}}
@@ -89,6 +98,7 @@
   ports: [{ protocol: TCP, port: 7802 }, { protocol: TCP, port: 7803 }]
 {{- end }}
 {{- with include "memloop.outsideEngines" . | fromJsonArray }}
+{{- include "memloop.refuseUnknownPorts" (dict "urls" . "openings" $outside.engine) }}
 {{ include "memloop.toOpenings" (dict "openings" $outside.engine "ports" (include "memloop.ports" . | fromJsonArray)) | trim }}
 {{- end }}
 {{- if .Values.storage.url }}
