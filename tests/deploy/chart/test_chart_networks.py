@@ -61,6 +61,32 @@ def test_a_router_that_could_not_reach_the_engines_is_refused(chart: Rendered) -
         chart.objects(changed(values_of("multi-model"), "networkPolicy.engineClients", []))
 
 
+def test_the_store_reaches_the_endpoints_that_its_settings_name(chart: Rendered, minimal: Values) -> None:
+    urls = {"MEMLOOP_EMBEDDING_URL": "http://embeddings.models:8080/v1", "MEMLOOP_RERANK_URL": "https://r.example/v1"}
+    rules = to_outside(chart.objects(changed(minimal, "memoryStore.env", urls)), "memory-store")
+    assert (None, [8080, 443]) in [(rule.get("to"), ports(rule)) for rule in rules]
+
+
+def test_the_endpoint_of_embeddings_has_its_own_peers(chart: Rendered) -> None:
+    rules = to_outside(chart.objects(values_of("restricted-network")), "memory-store")
+    assert ([{"ipBlock": {"cidr": "10.20.0.9/32"}}], [8080]) in [(rule.get("to"), ports(rule)) for rule in rules]
+
+
+@pytest.mark.parametrize(
+    ("fetch", "allowed", "opened"),
+    [("true", True, True), (True, True, True), ("false", True, False), ("true", False, False)],
+)
+def test_gateways_reach_the_internet_if_clients_may_have_documents_downloaded(
+    chart: Rendered, minimal: Values, fetch: object, allowed: bool, opened: bool
+) -> None:
+    values = changed(minimal, "gateway.env", {"MEMLOOP_FETCH_URLS": fetch})
+    rules = to_outside(chart.objects(changed(values, "networkPolicy.internet.downloads", allowed)), "gateway")
+    public = [
+        peer for rule in rules for peer in rule.get("to", ()) if peer.get("ipBlock", {}).get("cidr") == "0.0.0.0/0"
+    ]
+    assert bool(public) == opened
+
+
 def test_ports_alone_open_the_way_to_every_address(chart: Rendered, minimal: Values) -> None:
     objects = chart.objects(changed(minimal, "networkPolicy.outside.redis", [{"ports": [7001, 7002]}]))
     for process in ("gateway", "worker", "memory-store"):

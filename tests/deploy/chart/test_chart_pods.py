@@ -7,8 +7,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 
-from tests.deploy.chart.chart_release import FILES, ROOT, Object, Objects, Rendered, Values, changed, values_of
+from tests.deploy.chart.chart_release import CHART, FILES, ROOT, Object, Objects, Rendered, Values, changed, values_of
 
 SETTINGS = {
     "gateway": ("services/gateway/gateway/settings.py", "GatewaySettings"),
@@ -18,6 +19,7 @@ SETTINGS = {
 }
 SHARED = Path("packages/memloop-service/memloop_service/settings.py")
 CAPABILITIES = {"drop": ["ALL"]}
+CONTAINERS = ("initContainers", "containers")
 
 
 def every_pod(chart: Rendered) -> Iterator[tuple[str, str, Object]]:
@@ -231,3 +233,21 @@ def test_a_lost_dependency_stops_a_rollout_but_takes_no_running_pod_out(
     container = chart.objects(minimal).pod(f"demo-{process}")["spec"]["containers"][0]
     paths = [container[f"{probe}Probe"]["httpGet"]["path"] for probe in ("startup", "readiness", "liveness")]
     assert paths == ["/readyz", "/livez", "/livez"]
+
+
+def resource_paths(node: Values, above: str = "") -> Iterator[str]:
+    """The dotted path of each value that holds a container's requests and limits."""
+    for key, value in node.items():
+        if isinstance(value, dict):
+            path = f"{above}{key}"
+            yield from [path] if key.lower().endswith("resources") else resource_paths(value, f"{path}.")
+
+
+@pytest.mark.parametrize("name", ["everything", "backup", "promotion", "ray-trainer"])
+def test_every_container_can_have_the_cpu_limit_that_a_quota_asks_for(chart: Rendered, name: str) -> None:
+    values = values_of(name)
+    for path in resource_paths(yaml.safe_load((CHART / "values.yaml").read_text())):
+        values = changed(values, f"{path}.limits.cpu", "2")
+    pods = chart.objects(values).pods()
+    containers = [(owner, one) for owner, pod in pods for kind in CONTAINERS for one in pod["spec"].get(kind, ())]
+    assert [(owner, one["name"]) for owner, one in containers if "cpu" not in one["resources"].get("limits", {})] == []

@@ -49,9 +49,7 @@ env:
   - { name: SSL_CERT_FILE, value: {{ include "memloop.caFile" .root }} }
   {{- end }}
   {{- include "memloop.extra" .values.extraEnv | nindent 2 }}
-resources:
-  requests: { cpu: 500m, memory: 512Mi }
-  limits: { memory: 2Gi }
+resources: {{- toYaml .values.fetchResources | nindent 2 }}
 volumeMounts:
   - { name: cache, mountPath: /cache }
   - { name: tmp, mountPath: /tmp }

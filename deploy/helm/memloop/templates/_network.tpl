@@ -107,6 +107,19 @@
 {{ include "memloop.toTracing" . }}
 {{- end }}
 
+{{/* Egress of the store to the endpoints of embeddings and reranking that its settings name. */}}
+{{- define "memloop.toEncoders" -}}
+{{- $urls := compact (list (get .Values.memoryStore.env "MEMLOOP_EMBEDDING_URL") (get .Values.memoryStore.env "MEMLOOP_RERANK_URL")) -}}
+{{- with $urls -}}
+{{ include "memloop.toOpenings" (dict "openings" $.Values.networkPolicy.outside.embedding "ports" (include "memloop.ports" . | fromJsonArray)) | trim }}
+{{- end }}
+{{- end }}
+
+{{/* Whether gateways download documents from URLs: not empty. */}}
+{{- define "memloop.downloads" -}}
+{{- if has (get .Values.gateway.env "MEMLOOP_FETCH_URLS" | toString | lower) (list "true" "1" "yes" "on") }}true{{ end -}}
+{{- end }}
+
 {{/* From Prometheus. root, ports */}}
 {{- define "memloop.fromMetrics" -}}
 {{- with .root.Values.networkPolicy.metrics -}}

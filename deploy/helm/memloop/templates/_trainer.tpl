@@ -53,9 +53,7 @@ spec:
       securityContext: {{- include "memloop.containerSecurity" . | nindent 8 }}
       ports:
         - { name: metrics, containerPort: 7805 }
-      resources:
-        requests: { cpu: 10m, memory: 64Mi }
-        limits: { memory: 256Mi }
+      resources: {{- toYaml $trainer.exporterResources | nindent 8 }}
       volumeMounts:
         - { name: runs, mountPath: /runs, readOnly: true }
     {{- end }}
