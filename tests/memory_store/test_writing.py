@@ -40,6 +40,14 @@ async def test_the_same_fact_again_is_touched_and_gains_tags(store: StoreApi) ->
     assert len(await store.history(first.item.id)) == 1
 
 
+async def test_facts_whose_keys_differ_by_a_vowel_sign_stand_beside_each_other(store: StoreApi) -> None:
+    grandfather = await store.add("दादा का नाम", "मोहन", timestamp=day(1))
+    grandmother = await store.add("दादी का नाम", "सीता", timestamp=day(2))
+
+    assert [one.outcome for one in (grandfather, grandmother)] == ["inserted", "inserted"]
+    assert (await store.item(grandfather.item.id)).status == "activated"
+
+
 async def test_a_changed_fact_supersedes_and_keeps_history(store: StoreApi) -> None:
     old = await store.add("City", "Rome", timestamp=day(1))
 

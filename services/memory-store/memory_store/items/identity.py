@@ -11,6 +11,9 @@ from memloop.wire.memory import MemoryDraft, MemoryType, Namespace
 _ROOT = uuid.UUID("6d656d6c-6f6f-5070-8000-73746f726500")
 _POSSESSIVE = re.compile(r"['\u2019]s\b")
 _NOT_WORD = re.compile(r"[\W_]+")
+_MINUS = re.compile(r"(?<!\w)-(?=\d)")
+_SIGNS_OF_WORDS = frozenset({"Mn", "Mc", "Sm", "Sc", "So"})
+"""Categories of Unicode outside ``\\w`` that make another word: vowel signs, ``+``, currencies, pictures."""
 _LEADING_ARTICLE = re.compile(r"^(?:the|a|an) (?=.)")
 _SPACES = re.compile(r"\s+")
 
@@ -22,11 +25,16 @@ def _folded(text: str) -> str:
 def normalised_key(key: str) -> str:
     """Return the key without case, punctuation, possessive s, leading article and extra space.
 
-    ``"The user's favourite-colour"`` and ``"User favourite colour"`` are one key. A key of punctuation only is
-    unchanged.
+    ``"The user's favourite-colour"`` and ``"User favourite colour"`` are one key; ``C++`` and ``C#``, ``-5`` and ``5``
+    are two. A key of punctuation only is unchanged.
     """
-    words = _NOT_WORD.sub(" ", _POSSESSIVE.sub("", _folded(key))).strip()
-    return _LEADING_ARTICLE.sub("", words) or _folded(key).strip()
+    words = _NOT_WORD.sub(_kept_signs, _MINUS.sub("\u2212", _POSSESSIVE.sub("", _folded(key))))
+    return _LEADING_ARTICLE.sub("", _SPACES.sub(" ", words).strip()) or _folded(key).strip()
+
+
+def _kept_signs(found: re.Match[str]) -> str:
+    """Return a run between words with a space for each character that is punctuation."""
+    return "".join(sign if sign == "#" or unicodedata.category(sign) in _SIGNS_OF_WORDS else " " for sign in found[0])
 
 
 def normalised_value(value: str) -> str:
