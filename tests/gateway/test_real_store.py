@@ -55,6 +55,15 @@ async def test_chat_recalls_the_callers_own_memories_only(gateway: Gateway, engi
     assert "green tea" in engine.last.json["messages"][0]["content"]
 
 
+async def test_long_texts_that_begin_alike_are_all_kept(gateway: Gateway) -> None:
+    letter = "Dear customer, thank you for your message. " * 20
+    for ending in ("Your order was shipped.", "Your refund was paid.", "Your order was shipped."):
+        body = {"user_id": "u1", "infer": False, "messages": [{"role": "user", "content": letter + ending}]}
+        assert (await gateway.post("/v1/memory/add", body)).status == 200
+    kept = (await gateway.get("/v1/memory?user_id=u1")).json["items"]
+    assert sorted(item["memory"][len(letter) :] for item in kept) == ["Your order was shipped.", "Your refund was paid."]
+
+
 async def test_readiness_checks_the_store(gateway: Gateway) -> None:
     assert (await gateway.get("/readyz")).json["dependencies"]["store"] == "ok"
 

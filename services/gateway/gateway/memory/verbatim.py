@@ -1,6 +1,7 @@
 """Writes texts verbatim (``infer`` false): builds the store's adds and writes them without a worker."""
 
 import asyncio
+import hashlib
 from collections.abc import Awaitable, Callable, Iterator, Sequence
 from itertools import groupby
 from typing import TypeAlias, TypeVar
@@ -13,6 +14,7 @@ from memloop.wire.memory import MemoryDraft, MemoryEvent, Source, StoreAdd, Stor
 
 _DRAFTS_PER_ADD = 100
 _KEY_CHARS = 512
+_DIGEST_CHARS = 12
 _LEASE_MS = 120_000
 """Longer than any call of the store."""
 _FINAL = (Conflict, InvalidRequest, TooLarge, Unprocessable)
@@ -47,8 +49,16 @@ def _add_of(job: MemoryJob, part: int, pairs: Sequence[tuple[Source, MemoryDraft
 
 def _key_of(job: MemoryJob, turn: Source, number: int) -> str:
     if job.key is None:
-        return turn.content.strip()[:_KEY_CHARS]
-    return job.key[:_KEY_CHARS] if number == 0 else f"{job.key[: _KEY_CHARS - 12]} (part {number + 1})"
+        return _key_from(turn.content.strip())
+    return _key_from(job.key) if number == 0 else f"{job.key[: _KEY_CHARS - 12]} (part {number + 1})"
+
+
+def _key_from(text: str) -> str:
+    """Return the text if it is short, else its beginning and a digest: long texts may begin alike."""
+    if len(text) <= _KEY_CHARS:
+        return text
+    digest = hashlib.sha256(" ".join(text.casefold().split()).encode("utf-8", "surrogatepass")).hexdigest()
+    return f"{text[: _KEY_CHARS - _DIGEST_CHARS - 1]} {digest[:_DIGEST_CHARS]}"
 
 
 def groups(drafts: Sequence[tuple[Source, MemoryDraft]]) -> Iterator[list[tuple[Source, MemoryDraft]]]:

@@ -23,6 +23,8 @@ from memory_store.vectors.filters import Condition, Equals, Missing, all_of
 from memory_store.vectors.metadata import flags_of
 from memory_store.vectors.port import Payload
 
+_COMPARED_CHARS = 480
+"""Of a key, to find out whether it is its text's beginning."""
 _ROLES = frozenset({"user", "assistant", "system", "tool"})
 _INTERNAL = frozenset(
     {"tenant", "chain", "confirmed_at", "writes", "flags", "decisions", "ended_before", "place", "speaker"}
@@ -74,13 +76,13 @@ class Record:
     def embedded_text(self) -> str:
         """The text to embed, with the key, whose words help short values.
 
-        A raw turn is embedded with its speaker instead of its key. The key of a verbatim text is the text itself, so it
-        is embedded once.
+        A raw turn is embedded with its speaker instead of its key. The key of a verbatim text is the text itself or,
+        up to a digest, its beginning, so it is embedded once.
         """
         item = self.item
         if item.memory_type == "RawTurn":
             return f"{item.tags[0]}: {item.memory}" if item.tags and item.tags[0] not in _ROLES else item.memory
-        if item.memory.strip().startswith(item.key):
+        if item.memory.strip().startswith(item.key[:_COMPARED_CHARS]):
             return item.memory
         return f"{item.key}: {item.memory}"
 
