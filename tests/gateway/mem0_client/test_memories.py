@@ -1,13 +1,17 @@
 """What the drop-in makes of a mem0 client's calls, beyond that they answer."""
 
+from pathlib import Path
 from typing import Any
+from uuid import uuid4
 
 import pytest
 from mem0.client.types import AddMemoryOptions, DeleteAllMemoryOptions, GetAllMemoryOptions, UpdateMemoryOptions  # pyright: ignore[reportMissingTypeStubs]
 from mem0.exceptions import MemoryError as Mem0Error  # pyright: ignore[reportMissingTypeStubs]
 from mem0.exceptions import MemoryNotFoundError, ValidationError  # pyright: ignore[reportMissingTypeStubs]
 
-from tests.gateway.mem0_client.drop_in import Client, DropIn
+from tests.gateway.api_rig import ALICE_KEY, BOB_KEY
+from tests.gateway.mem0_client.drop_in import Client, DropIn, remember
+from tests.gateway.whole import whole
 
 NOBODY = "00000000-0000-0000-0000-000000000000"
 
@@ -189,6 +193,23 @@ async def test_deleting_a_user_takes_writes_that_still_wait_too(it: DropIn, clie
     await client.call("delete_users", user_id="a/b")
     gone = await it.gateway.get(f"/v1/event/{answer['event_id']}", headers={"X-API-Key": "alice-key"})
     assert (gone.status, await client.listed(user_id="a/b")) == (404, [])
+
+
+@pytest.mark.parametrize("whose", [{"user_id": "*"}, {"agent_id": "home"}])
+async def test_deleting_all_takes_the_waiting_writes_of_users_without_memories(
+    redis_url: str, quick_disk: Path, whose: dict[str, str]
+) -> None:
+    async with whole(redis_url, quick_disk / uuid4().hex, remember, hang_at=1, worker_concurrency=1) as it:
+        client, bob = await DropIn(it.gateway).alice("async"), await DropIn(it.gateway).bob("async")
+        await client.call("add", "I keep the only worker busy.", user_id="zed", agent_id="work")
+        await it.engine.hanging.wait()
+        waiting = await client.call("add", "I like green tea.", user_id="ann", agent_id="home")
+        other = await bob.call("add", "I like black tea.", user_id="ann", agent_id="home")
+        await client.call("delete_all", **whose)
+        keys = {"X-API-Key": ALICE_KEY}, {"X-API-Key": BOB_KEY}
+        events = (waiting["event_id"], other["event_id"])
+        left = [await it.gateway.get(f"/v1/event/{id_}", headers=key) for id_, key in zip(events, keys, strict=True)]
+    assert [one.status for one in left] == [404, 200]
 
 
 REFUSED: dict[str, tuple[str, tuple[Any, ...], dict[str, Any], str]] = {

@@ -11,7 +11,7 @@ from redis.asyncio import Redis
 from gateway.memory.key_names import Keys
 from gateway.queue import LaneQueue
 from memloop.wire.errors import NotFound, OtherTenants
-from memloop.wire.memory import MemoryEvent, Namespace
+from memloop.wire.memory import MemoryEvent, Namespace, Scope
 from memloop_service.redis_link import redis_errors
 from memloop_service.redis_scripts import text
 
@@ -19,6 +19,7 @@ _TERMINAL = ("completed", "failed")
 _NONE = "Event {!r} not found."
 _FIRST_POLL_S = 0.02
 _LAST_POLL_S = 0.5
+_READ_AT_ONCE = 500
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,6 +95,29 @@ class MemoryEvents:
         statuses = [await self._queue.forget(namespace.lane(), event_id, index=index) for event_id in ids]
         waiting = sum(status is not None and status not in _TERMINAL for status in statuses)
         return Forgotten(events=len(ids), waiting=waiting)
+
+    async def waiting_users(self, scope: Scope) -> list[str]:
+        """Return the users of the scope with writes that are not finished, each once."""
+        users: dict[str, None] = {}
+        for partition in self._keys.partitions:
+            ids = await self._ids(partition.waiting(self._queue.name))
+            for start in range(0, len(ids), _READ_AT_ONCE):
+                jobs = [partition.job(id_) for id_ in ids[start : start + _READ_AT_ONCE]]
+                users |= dict.fromkeys(await self._owners(jobs, scope))
+        return list(users)
+
+    async def _owners(self, jobs: Sequence[str], scope: Scope) -> list[str]:
+        async with self._redis.pipeline(transaction=False) as pipeline:
+            for job in jobs:
+                pipeline.hmget(job, ["tenant", "user_id", "agent_id", "run_id"])
+            with redis_errors():
+                rows = cast("list[list[object]]", await pipeline.execute())
+        owners = [["" if value is None else text(value) for value in row] for row in rows]
+        return [
+            user
+            for tenant, user, agent, run in owners
+            if tenant == scope.tenant and scope.agent_id in (None, agent) and scope.run_id in (None, run)
+        ]
 
     def index(self, namespace: Namespace) -> str:
         """Name the sorted set of the events of the namespace's user."""
