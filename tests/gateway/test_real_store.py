@@ -61,7 +61,10 @@ async def test_long_texts_that_begin_alike_are_all_kept(gateway: Gateway) -> Non
         body = {"user_id": "u1", "infer": False, "messages": [{"role": "user", "content": letter + ending}]}
         assert (await gateway.post("/v1/memory/add", body)).status == 200
     kept = (await gateway.get("/v1/memory?user_id=u1")).json["items"]
-    assert sorted(item["memory"][len(letter) :] for item in kept) == ["Your order was shipped.", "Your refund was paid."]
+    assert sorted(item["memory"][len(letter) :] for item in kept) == [
+        "Your order was shipped.",
+        "Your refund was paid.",
+    ]
 
 
 async def test_readiness_checks_the_store(gateway: Gateway) -> None:
