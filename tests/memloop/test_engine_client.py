@@ -152,6 +152,8 @@ async def test_statuses_map_to_what_the_client_should_see(status: int, ours: int
 
 async def test_retry_after_is_passed_on() -> None:
     assert (await raised(failing(429, b"slow down", {"Retry-After": "3"}))).retry_after_s == 3
+    assert (await raised(failing(429, b"", {"Retry-After": "inf"}))).retry_after_s == 24 * 3600
+    assert (await raised(failing(503, b"", {"Retry-After": "nan"}))).retry_after_s == 0
     assert (await raised(failing(503, b"", {"Retry-After": "Wed, 21 Oct 2026 07:28:00 GMT"}))).retry_after_s is None
 
 

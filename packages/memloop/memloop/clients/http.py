@@ -17,6 +17,7 @@ from memloop.wire.correlation import outgoing
 from memloop.wire.errors import DependencyError, MemloopError, Timeout
 
 _PLAIN: Final = frozenset({"", "identity"})
+_LONGEST_WAIT_S: Final = 24 * 3600.0
 _JSON: Final = {"Content-Type": "application/json"}
 
 
@@ -237,11 +238,12 @@ class HttpClient:
 
 
 def retry_after(headers: Mapping[str, str]) -> float | None:
-    """Return the seconds of a ``Retry-After`` header; None without one, or for a date."""
+    """Return the seconds of a ``Retry-After`` header, at most a day; None without one, or for a date."""
     try:
-        return max(0.0, float(headers.get("Retry-After", "")))
+        asked_s = float(headers.get("Retry-After", ""))
     except ValueError:
         return None
+    return min(max(0.0, asked_s), _LONGEST_WAIT_S)
 
 
 def parse_json(raw: bytes, peer: str) -> JsonValue:
