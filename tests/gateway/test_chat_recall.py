@@ -2,7 +2,10 @@
 
 import pytest
 
+from gateway.access import Principal
+from gateway.chat import namespace_named
 from gateway.settings import GatewaySettings
+from memloop.wire.keys import ALL_SCOPES
 from tests.fakes.recall_store import FakeStore, memory
 from tests.fakes.streaming_engine import MODEL, FakeEngine
 from tests.gateway.running import CHAT, Answer, Gateway, question, running_gateway
@@ -114,16 +117,23 @@ async def test_chat_goes_on_when_the_store_is_slow(settings: GatewaySettings, st
         ({"memory": {"user_id": "a"}, "metadata": {"user_id": "b"}, "user": "e"}, {"X-Memory-User-Id": "c"}, "a"),
         ({"metadata": {"user_id": "b"}, "safety_identifier": "d", "user": "e"}, {"X-Memory-User-Id": "c"}, "b"),
         ({"safety_identifier": "d", "user": "e"}, {"X-Memory-User-Id": "c"}, "c"),
+        ({}, {"X-Memory-User-Id": "josé"}, "josé"),
         ({"memory": {}, "safety_identifier": "d", "user": "e"}, {}, "d"),
         ({"memory": {}, "safety_identifier": "", "user": "e"}, {}, "e"),
     ],
-    ids=["memory", "metadata", "header", "safety_identifier", "user"],
+    ids=["memory", "metadata", "header", "header in UTF-8", "safety_identifier", "user"],
 )
 async def test_namespace_comes_first_from(
     gateway: Gateway, store: FakeStore, fields: dict[str, object], headers: dict[str, str], user_id: str
 ) -> None:
     await gateway.post(CHAT, question(**fields), headers=headers)
     assert store.searches[0].namespace.user_id == user_id
+
+
+def test_a_header_in_latin_1_names_the_same_user() -> None:
+    named = namespace_named(Principal("a", ALL_SCOPES), {}, {"x-memory-user-id": b"jos\xe9".decode("latin-1")})
+    assert named is not None
+    assert named.user_id == "josé"
 
 
 _NAMED = ({"user": "u1"}, {"safety_identifier": "u1"}, {"metadata": {"user_id": "u1"}})

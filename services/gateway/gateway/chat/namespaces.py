@@ -76,7 +76,7 @@ def namespace_named(
     user_id = _first(
         ("memory.user_id", options.user_id),
         ("metadata.user_id", metadata.get("user_id")),
-        ("X-Memory-User-Id", headers.get(USER_HEADER)),
+        ("X-Memory-User-Id", _in_header(headers, USER_HEADER)),
         *others,
     )
     if user_id is None:
@@ -84,7 +84,7 @@ def namespace_named(
     agent_id = _first(
         ("memory.agent_id", options.agent_id),
         ("metadata.agent_id", metadata.get("agent_id")),
-        ("X-Memory-Agent-Id", headers.get(AGENT_HEADER)),
+        ("X-Memory-Agent-Id", _in_header(headers, AGENT_HEADER)),
     )
     run_id = _first(("memory.run_id", options.run_id), ("metadata.run_id", metadata.get("run_id")))
     return Namespace(tenant=principal.tenant, user_id=user_id, agent_id=agent_id, run_id=run_id)
@@ -102,6 +102,17 @@ def asks_for_memory(chat: ChatRequest, headers: Mapping[str, str], *, for_users:
     operator's setting, these suffice.
     """
     return for_users or chat.memory is not None or names_user(headers)
+
+
+def _in_header(headers: Mapping[str, str], name: str) -> str | None:
+    """Return an id from a header, whose bytes are UTF-8 as in a body or, where they are not, Latin-1."""
+    value = headers.get(name)
+    if value is None or value.isascii():
+        return value
+    try:
+        return value.encode("latin-1").decode("utf-8")
+    except UnicodeError:
+        return value
 
 
 def _first(*named: tuple[str, str | None]) -> str | None:
