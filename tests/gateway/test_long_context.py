@@ -5,10 +5,12 @@ from contextlib import AbstractAsyncContextManager
 
 import aiohttp
 import pytest
+from pydantic import SecretStr
 
 from gateway.settings import GatewaySettings
 from tests.fakes.recall_store import FakeStore, memory
 from tests.fakes.streaming_engine import MODEL, FakeEngine, Hangs, Object, Refuses, Says
+from tests.gateway.api_rig import ALICE_KEY, TWO_TENANTS
 from tests.gateway.rig import eventually
 from tests.gateway.running import CHAT, Answer, Gateway, running_gateway, said
 from tests.gateway.test_rate_limits import until_counted
@@ -127,6 +129,22 @@ async def test_too_much_to_read_is_refused_before_it_costs(settings: GatewaySett
         answer = await _chat(gateway, _user(LONG), _user(QUESTION))
     assert (answer.status, answer.error["code"]) == (422, "long_context_too_long")
     assert (answer.error["param"], engine.received) == ("memory.long_context", [])
+
+
+async def test_long_chats_of_one_tenant_take_only_its_share_of_the_reads(
+    settings: GatewaySettings, engine: FakeEngine
+) -> None:
+    shares = {"max_batch_requests": 2, "tenant_share": 0.5, "api_keys": SecretStr(TWO_TENANTS)}
+    alice = {"X-API-Key": ALICE_KEY}
+    chat = {"model": MODEL, "messages": [_user(LONG), _user(QUESTION)], "memory": AUTO}
+    engine.will(Hangs())
+    async with running_gateway(settings.model_copy(update=shares)) as gateway:
+        first = asyncio.create_task(gateway.post(CHAT, chat, headers=alice))
+        await engine.until_running(1)
+        refused = await gateway.post(CHAT, chat, headers=alice)
+        first.cancel()
+        await asyncio.wait({first})
+    assert (refused.status, refused.error["code"]) == (429, "tenant_full")
 
 
 async def test_read_that_takes_too_long_fails_the_chat(settings: GatewaySettings, engine: FakeEngine) -> None:

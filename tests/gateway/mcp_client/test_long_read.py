@@ -45,6 +45,22 @@ async def test_a_read_can_be_kept_as_a_memory(it: Whole) -> None:
         await eventually(kept)
 
 
+async def test_reads_of_one_tenant_leave_room_for_those_of_another(redis_url: str, folder: Path) -> None:
+    shares = {"max_batch_requests": 2, "tenant_share": 0.5}
+    async with (
+        whole(redis_url, folder, think, hang_at=1, **shares) as it,
+        caller(it.gateway.url) as alice,
+        caller(it.gateway.url, BOB_KEY) as bob,
+    ):
+        first = asyncio.create_task(alice.call("long_read", question="Where?", text=DOCUMENT))
+        await it.engine.hanging.wait()
+        refused = await alice.refused("long_read", question="Where?", text=DOCUMENT)
+        read = await bob.call("long_read", question="Where?", text=DOCUMENT)
+        it.engine.let_go.set()
+        assert (await first)["status"] == "completed"
+    assert (refused["code"], read["status"]) == ("tenant_full", "completed")
+
+
 async def test_a_client_that_cancels_stops_the_engine(redis_url: str, folder: Path) -> None:
     async with whole(redis_url, folder, think, hang_at=2) as it, caller(it.gateway.url) as client:
         call = asyncio.create_task(client.call("long_read", question="Where?", text=LONG))

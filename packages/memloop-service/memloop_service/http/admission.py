@@ -35,29 +35,33 @@ class Use:
     """As many of the requests are in the batch lane."""
     body_bytes: int = 0
 
-    def has_room(self, capacity: Capacity, lane: Lane, body_bytes: int) -> bool:
-        """Return whether one more request fits, with a body of that size."""
+    def has_room(self, capacity: Capacity, held: "Held", body_bytes: int) -> bool:
+        """Return whether this fits too, with a body of that size."""
         return (
-            self.requests < capacity.requests
-            and (lane != "batch" or self.batch < capacity.batch)
+            self.requests + held.requests <= capacity.requests
+            and self.batch + held.batch <= capacity.batch
             and self.body_bytes + body_bytes <= capacity.body_bytes
         )
 
-    def add(self, lane: Lane, requests: int, body_bytes: int) -> None:
-        """Add to what is in progress."""
-        self.requests += requests
-        self.batch += requests if lane == "batch" else 0
-        self.body_bytes += body_bytes
+    def add(self, held: "Held", times: int = 1) -> None:
+        """Add to what is in progress; -1 times takes it away."""
+        self.requests += times * held.requests
+        self.batch += times * held.batch
+        self.body_bytes += times * held.body_bytes
 
 
 class Held:
     """The room that one request holds while the block runs."""
 
-    def __init__(self, admission: "Admission", lane: Lane, tenant: str | None, body_bytes: int, announced: int) -> None:
+    def __init__(
+        self, admission: "Admission", lane: Lane, tenant: str, *, requests: int, body_bytes: int, announced: int
+    ) -> None:
         self._admission = admission
         self._announced = announced
         self.lane: Lane = lane
         self.tenant = tenant
+        self.requests = requests
+        self.batch = int(lane == "batch")
         self.body_bytes = body_bytes
 
     def take(self, size: int) -> None:
@@ -82,40 +86,42 @@ class Admission:
         self._process = Use()
         self._tenants: dict[str, Use] = {}
 
-    def room(self, lane: Lane, *, tenant: str | None = None, body_bytes: int = 0, announced: int = 0) -> Held:
-        """Hold room for one request in a block; a part of an admitted request names no tenant.
+    def room(self, lane: Lane, *, tenant: str, body_bytes: int = 0, announced: int = 0) -> Held:
+        """Hold room for one request in a block.
 
         ``body_bytes`` are taken immediately; ``announced`` bytes must fit then and are taken as they arrive. The block
         raises Overloaded (503) when the process is full, RateLimited (429) when the tenant has used its share.
         """
-        return Held(self, lane, tenant, body_bytes, announced)
+        return Held(self, lane, tenant, requests=1, body_bytes=body_bytes, announced=announced)
+
+    def batch_part(self, *, tenant: str) -> Held:
+        """Count an admitted interactive request as a batch request in a block. Raises as ``room`` does."""
+        return Held(self, "batch", tenant, requests=0, body_bytes=0, announced=0)
 
     def enter(self, held: Held, announced: int) -> None:
         """Admit a request. Raises RateLimited, Overloaded."""
         self._check(held, max(held.body_bytes, announced))
-        self._process.add(held.lane, 1, held.body_bytes)
-        if held.tenant is not None:
-            self._tenants.setdefault(held.tenant, Use()).add(held.lane, 1, held.body_bytes)
+        self._process.add(held)
+        self._tenants.setdefault(held.tenant, Use()).add(held)
 
     def leave(self, held: Held) -> None:
         """Give back what an admitted request holds."""
-        self._process.add(held.lane, -1, -held.body_bytes)
-        if held.tenant is not None:
-            use = self._tenants[held.tenant]
-            use.add(held.lane, -1, -held.body_bytes)
-            if not use.requests:
-                del self._tenants[held.tenant]
+        self._process.add(held, -1)
+        use = self._tenants[held.tenant]
+        use.add(held, -1)
+        if not (use.requests or use.batch):
+            del self._tenants[held.tenant]
 
     def take(self, held: Held, size: int) -> None:
         """Take room for more bytes of an admitted request. Raises RateLimited, Overloaded."""
         if self._process.body_bytes + size > self._capacity.body_bytes:
             raise self._full(held.lane)
-        if held.tenant is not None and self._tenants[held.tenant].body_bytes + size > self._share.body_bytes:
+        use = self._tenants[held.tenant]
+        if use.body_bytes + size > self._share.body_bytes:
             raise self._over_share(held.lane)
         held.body_bytes += size
         self._process.body_bytes += size
-        if held.tenant is not None:
-            self._tenants[held.tenant].body_bytes += size
+        use.body_bytes += size
 
     def active(self, lane: Lane) -> int:
         """Return the lane's requests in progress."""
@@ -134,10 +140,10 @@ class Admission:
         return max(used.requests / capacity.requests, used.body_bytes / capacity.body_bytes)
 
     def _check(self, held: Held, body_bytes: int) -> None:
-        if not self._process.has_room(self._capacity, held.lane, body_bytes):
+        if not self._process.has_room(self._capacity, held, body_bytes):
             raise self._full(held.lane)
-        use = None if held.tenant is None else self._tenants.get(held.tenant)
-        if use is not None and not use.has_room(self._share, held.lane, body_bytes):
+        use = self._tenants.get(held.tenant)
+        if use is not None and not use.has_room(self._share, held, body_bytes):
             raise self._over_share(held.lane)
 
     def _full(self, lane: Lane) -> Overloaded:

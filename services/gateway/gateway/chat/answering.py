@@ -154,7 +154,15 @@ class _Answering:
         before, context = None, None
         if over is not None:
             before = await standing_of(chat, asked.namespace, asked.fields.memory or NO_OPTIONS)
-            read = await read_context(chat, asked.model, asked.fields, asked.body.fields, over, self._allowance)
+            read = await read_context(
+                chat,
+                asked.model,
+                asked.fields,
+                asked.body.fields,
+                over,
+                self._allowance,
+                tenant=asked.principal.tenant,
+            )
             context = read.placed(asked.form.place_of)
         with self._meter.ours():
             turn = await begin_turn(

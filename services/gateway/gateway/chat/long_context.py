@@ -82,12 +82,19 @@ async def oversize_of(chat: Chat, model: LoopModel, asked: ChatRequest, fields: 
 
 
 async def read_context(
-    chat: Chat, model: LoopModel, asked: ChatRequest, fields: Json, over: Oversize, allowance: Allowance
+    chat: Chat,
+    model: LoopModel,
+    asked: ChatRequest,
+    fields: Json,
+    over: Oversize,
+    allowance: Allowance,
+    *,
+    tenant: str,
 ) -> ReadContext:
     """Read the parts one by one, by the reader, and replace each with its memory.
 
-    Raises Unprocessable (422) when the parts need too many calls, Timeout (504) at the deadline, Overloaded (503), and
-    the engine's errors.
+    Raises Unprocessable (422) when the parts need too many calls, Timeout (504) at the deadline, Overloaded (503),
+    RateLimited (429) over the tenant's share, and the engine's errors.
     """
     began = time.monotonic()
     reader, metrics = chat.backend.models.reading_for(model), chat.backend.metrics
@@ -96,7 +103,7 @@ async def read_context(
     watched = Affine(reader.watched(metrics, chat.backend.pace, operation="long_read"), secrets.token_hex(8))
     budgeted = Budgeted(watched, deadline_s=chat.long_context_deadline_s - (time.monotonic() - began))
     try:
-        with chat.admission.room("batch", body_bytes=0), span("long_context", {"memloop.parts": len(cuts)}):
+        with chat.admission.batch_part(tenant=tenant), span("long_context", {"memloop.parts": len(cuts)}):
             memories = [await _read(piece, over.question, budgeted, metrics) for piece in cuts]
     except BudgetSpent:
         raise Timeout(

@@ -33,7 +33,7 @@ class LongRead(Tool):
     async def run(self, call: Call) -> BaseModel:
         """Run the read and return its final state."""
         asked = self._asked()
-        with call.mcp.admission.room("batch", body_bytes=0):
+        with call.mcp.admission.batch_part(tenant=call.principal.tenant):
             admitted = await admitted_read(asked, call.mcp.reading, call.principal)
             await call.allowance.admit(*asked.asked, asked.document.text)
             read = await opened_read(admitted, call.mcp.reading)
