@@ -1,5 +1,6 @@
 """OpenAI's own client against ``/v1/vector_stores``, on the real memory store."""
 
+import asyncio
 from collections.abc import AsyncGenerator, Awaitable, Callable
 from pathlib import Path
 from typing import Any
@@ -9,8 +10,10 @@ from openai import APIStatusError, BadRequestError, ConflictError, NotFoundError
 
 from gateway.memory.operations import erase
 from gateway.vector_stores.key_names import Keys
+from memloop.wire.errors import NotFound
 from memloop.wire.memory import Namespace
 from tests.gateway.file_searches import KEYS, TEA, Searches, searches
+from tests.gateway.redis_view import keys
 from tests.gateway.rig import eventually, script
 
 
@@ -42,6 +45,24 @@ async def test_a_vector_store_is_made_listed_changed_and_deleted(it: Searches) -
     assert (await stores.delete(made.id)).deleted
     with pytest.raises(NotFoundError):
         await stores.retrieve(made.id)
+
+
+async def test_a_deleted_vector_store_gets_no_more_files(it: Searches) -> None:
+    records = it.gateway.app.state.vector_stores.records
+    made = await it.sdk.vector_stores.create(name="notes")
+    await it.sdk.vector_stores.delete(made.id)
+    with pytest.raises(NotFound):
+        await records.next_place("a", made.id)
+    assert await keys(it.gateway.redis, f"*{made.id}*") == []
+
+
+async def test_changes_while_a_vector_store_is_deleted_do_not_bring_it_back(it: Searches) -> None:
+    stores = it.sdk.vector_stores
+    for _ in range(20):
+        made = await stores.create(name="notes")
+        changes = [stores.update(made.id, name=f"{number}") for number in range(5)]
+        await asyncio.gather(stores.delete(made.id), *changes, return_exceptions=True)
+        assert await keys(it.gateway.redis, f"*{made.id}*") == []
 
 
 async def test_an_attached_file_is_indexed_found_and_taken_out(it: Searches) -> None:

@@ -11,7 +11,7 @@ from redis.asyncio import Redis
 
 from gateway.vector_stores.key_names import Keys
 from gateway.vector_stores.schemas import FileCounts, VectorStore, VectorStoreCreate, VectorStoreFile, VectorStoreUpdate
-from gateway.vector_stores.scripts import ATTACH, CHANGE, CREATE, DETACH, TOUCH
+from gateway.vector_stores.scripts import ATTACH, CHANGE, CREATE, DELETE, DETACH, NEXT, TOUCH, UPDATE
 from memloop.wire.chat import Json
 from memloop.wire.errors import NotFound, TooLarge
 from memloop_service.redis_link import redis_errors
@@ -65,6 +65,9 @@ class VectorStoreRecords:
         self._keys = Keys(redis)
         self._limits = limits
         self._create = Script(redis, CREATE, acknowledged=True)
+        self._next = Script(redis, NEXT)
+        self._update = Script(redis, UPDATE, acknowledged=True)
+        self._delete = Script(redis, DELETE, acknowledged=True)
         self._attach = Script(redis, ATTACH, acknowledged=True)
         self._change = Script(redis, CHANGE, acknowledged=True)
         self._detach = Script(redis, DETACH, acknowledged=True)
@@ -89,7 +92,7 @@ class VectorStoreRecords:
         """Return the vector store. Raises NotFound when the tenant has no such vector store."""
         found = await self._found(tenant, [store_id])
         if not found:
-            raise NotFound("Vector store not found.", param="vector_store_id")
+            raise _missing()
         return found[0]
 
     async def page(
@@ -107,8 +110,8 @@ class VectorStoreRecords:
         """Change the fields that are given. Raises NotFound."""
         head = await self._head(tenant, store_id)
         head |= cast(Json, change.model_dump(mode="json", include=change.model_fields_set))
-        with redis_errors():
-            await self._redis.hset(self._of(tenant, store_id)[0], "head", orjson.dumps(head).decode())
+        if not await self._update.number(self._of(tenant, store_id), [orjson.dumps(head).decode()]):
+            raise _missing()
         await self._touched(tenant, store_id, _days(head), renews=False)
         return await self.get(tenant, store_id)
 
@@ -120,12 +123,12 @@ class VectorStoreRecords:
         """Delete the vector store with the records of its files. Raises NotFound."""
         await self.get(tenant, store_id)
         here, keys = self._keys.of_name(tenant), self._of(tenant, store_id)
-        await self.clear(tenant, store_id)
         with redis_errors():
-            user = await self._redis.hget(keys[0], "user")
-            await self._redis.delete(*keys)
-            await self._redis.zrem(here.vector_stores_of(tenant), store_id)
-            await self._redis.srem(here.vector_stores_of_user(tenant, text(user or "")), store_id)
+            user = text(await self._redis.hget(keys[0], "user") or "")
+        keys += [here.vector_stores_of(tenant), here.vector_stores_of_user(tenant, user)]
+        await self.clear(tenant, store_id)
+        while not await self._delete.number(keys, [store_id]):  # a file was added meanwhile
+            await self.clear(tenant, store_id)
 
     async def clear(self, tenant: str, store_id: str) -> None:
         """Delete the records of a vector store's files; it does not expire any more."""
@@ -141,7 +144,7 @@ class VectorStoreRecords:
         keys = [*self._of(tenant, store_id), here.vector_stores_with(tenant, file_id)]
         outcome = await self._attach(keys, [store_id, file_id, new.dump(), self._limits.files])
         if outcome == "gone":
-            raise NotFound("Vector store not found.", param="vector_store_id")
+            raise _missing()
         if outcome == "full":
             message = f"A vector store may have at most {self._limits.files} files."
             raise TooLarge(message, code="vector_store_full")
@@ -153,9 +156,11 @@ class VectorStoreRecords:
         return cast(Literal["changed", "full", "gone"], await self._change(keys, args))
 
     async def next_place(self, tenant: str, store_id: str) -> int:
-        """Return the number of the next file of the vector store."""
-        with redis_errors():
-            return int(await self._redis.hincrby(self._of(tenant, store_id)[0], "next", 1))
+        """Return the number of the next file of the vector store. Raises NotFound."""
+        place = await self._next.number(self._of(tenant, store_id), [])
+        if not place:
+            raise _missing()
+        return place
 
     async def file(self, tenant: str, store_id: str, file_id: str) -> Attached:
         """Return a file. Raises NotFound."""
@@ -218,7 +223,7 @@ class VectorStoreRecords:
         with redis_errors():
             head = await self._redis.hget(self._of(tenant, store_id)[0], "head")
         if head is None:
-            raise NotFound("Vector store not found.", param="vector_store_id")
+            raise _missing()
         return cast(Json, orjson.loads(text(head)))
 
     async def _found(self, tenant: str, ids: Sequence[str]) -> list[VectorStore]:
@@ -250,6 +255,10 @@ def between(ids: Sequence[str], *, after: str | None, before: str | None, limit:
     if before is not None and after is None:  # the page that ends there
         return rest[-limit:], len(rest) > limit
     return rest[:limit], len(rest) > limit
+
+
+def _missing() -> NotFound:
+    return NotFound("Vector store not found.", param="vector_store_id")
 
 
 def _days(head: Json) -> int:

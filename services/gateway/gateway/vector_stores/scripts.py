@@ -27,11 +27,33 @@ if ARGV[4] ~= '' then redis.call('SADD', KEYS[4], ARGV[1]) end
 return 1
 """
 
+NEXT: Final = """
+-- Returns the number of the next file, 0 without the vector store
+if redis.call('HEXISTS', KEYS[1], 'head') == 0 then return 0 end
+return redis.call('HINCRBY', KEYS[1], 'next', 1)
+"""
+
+UPDATE: Final = """
+-- ARGV: head. Returns 0 without the vector store
+if redis.call('HEXISTS', KEYS[1], 'head') == 0 then return 0 end
+redis.call('HSET', KEYS[1], 'head', ARGV[1])
+return 1
+"""
+
+DELETE: Final = """
+-- KEYS[3] the tenant's vector stores, KEYS[4] the user's; ARGV: id. Returns 0 while there are files
+if redis.call('HLEN', KEYS[2]) > 0 then return 0 end
+redis.call('DEL', KEYS[1])
+redis.call('ZREM', KEYS[3], ARGV[1])
+redis.call('SREM', KEYS[4], ARGV[1])
+return 1
+"""
+
 ATTACH: Final = (
     _PUT
     + """
 -- KEYS[3] the stores with the file; ARGV: id, file, value, most files. Returns gone, full or attached
-if redis.call('EXISTS', KEYS[1]) == 0 then return 'gone' end
+if redis.call('HEXISTS', KEYS[1], 'head') == 0 then return 'gone' end
 local known = redis.call('HEXISTS', KEYS[2], ARGV[2]) == 1
 if not known and redis.call('HLEN', KEYS[2]) >= tonumber(ARGV[4]) then return 'full' end
 put(ARGV[2], ARGV[3])
@@ -68,7 +90,7 @@ return 1
 
 TOUCH: Final = """
 -- KEYS[2] the vector stores that expire; ARGV: member, now in seconds, its life in seconds (0 = for ever), 1 = renews
-if redis.call('EXISTS', KEYS[1]) == 0 then return 0 end
+if redis.call('HEXISTS', KEYS[1], 'head') == 0 then return 0 end
 if ARGV[4] == '1' then redis.call('HSET', KEYS[1], 'active', ARGV[2]) end
 local active = redis.call('HGET', KEYS[1], 'active')
 if ARGV[3] == '0' then redis.call('ZREM', KEYS[2], ARGV[1])
