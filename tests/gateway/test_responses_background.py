@@ -66,6 +66,19 @@ async def test_a_response_waits_for_a_worker_and_is_then_complete(redis_url: str
             assert await keys(redis, "*:journal:*") == []
 
 
+async def test_a_repetition_queues_the_job_of_a_process_that_died_before_it_did(redis_url: str) -> None:
+    again = {"extra_headers": {"Idempotency-Key": "k"}}
+    async with background(redis_url, script("Hello.")) as (it, sdk):
+        queued = await asked(sdk, **again)
+        await it.gateway.app.state.background.jobs.forget("local", queued.id)
+        async with connected(redis_url) as redis:
+            [record] = await keys(redis, "memloop:once:*")
+            await redis.hdel(record, "status", "kind", "answer", "until")
+        assert (await asked(sdk, **again)).id == queued.id
+        async with it.rig.working():
+            assert (await ended(sdk, queued.id)).output_text == "Hello."
+
+
 async def test_a_running_response_is_in_progress(redis_url: str) -> None:
     async with background(redis_url, script("Hello."), hang_at=1) as (it, sdk), it.rig.working():
         queued = await asked(sdk)

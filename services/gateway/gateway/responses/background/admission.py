@@ -1,12 +1,13 @@
 """Admits a background response: stores it as queued, and queues its job."""
 
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 
 from gateway.chat import AskedChat, Chat
 from gateway.idempotency import Attempt
 from gateway.responses.answer import Draft
-from gateway.responses.background.jobs import Background, ResponseJob
+from gateway.responses.background.jobs import UNDER_WAY, Background, ResponseJob
 from gateway.responses.keeping import Keeping
 from gateway.responses.naming import named_items
 from gateway.responses.requests import Asked
@@ -39,13 +40,14 @@ def check_background(asked: Asked) -> None:
 async def queue_response(admitted: Admitted, attempt: Attempt, background: Background, chat: Chat) -> Json:
     """Store the response as queued and queue its job; return it. An earlier attempt's response is returned as it is.
 
-    Raises Conflict when its user was erased meanwhile, RateLimited without room, Unavailable.
+    That attempt may have ended before it queued the job, which is then queued now. Raises Conflict when its user was
+    erased meanwhile, RateLimited without room, Unavailable.
     """
     records, owner, id_ = background.responses.records, admitted.keeping.owner, admitted.draft.id
-    try:
-        return (await records.get(owner.tenant, id_)).response
-    except NotFound:
-        pass
+    with suppress(NotFound):
+        known = (await records.get(owner.tenant, id_)).response
+        if known["status"] not in UNDER_WAY or await background.jobs.status(id_) is not None:
+            return known
     job = await _job(admitted, attempt, chat)
     queued = admitted.draft.queued()
     await admitted.keeping.keep_queued(queued)
