@@ -246,7 +246,7 @@ async def test_a_repeated_key_queues_one_response(redis_url: str) -> None:
         headers = {"Idempotency-Key": "k"}
         first, again = [await asked(sdk, extra_headers=headers) for _ in range(2)]
         assert first.id == again.id
-        assert [depth.jobs for name, depth in await it.gateway.app.state.jobs.depths() if name == "responses"] == [1]
+        assert [one.jobs for one in await it.gateway.app.state.jobs.depths() if one.queue == "responses"] == [1]
 
 
 @pytest.mark.parametrize(
@@ -267,7 +267,7 @@ async def test_what_no_worker_can_answer_is_refused_at_once(
         body = {"model": "m", "input": "Hi.", "background": True, **fields}
         refused = await it.post("/v1/responses", body)
         assert (refused.status in (400, 404), refused.error["param"]) == (True, param)
-        assert [depth.jobs for name, depth in await it.gateway.app.state.jobs.depths() if name == "responses"] == [0]
+        assert [one.jobs for one in await it.gateway.app.state.jobs.depths() if one.queue == "responses"] == [0]
 
 
 async def test_a_full_tenant_queues_nothing(redis_url: str) -> None:
