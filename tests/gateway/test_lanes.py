@@ -276,6 +276,21 @@ async def test_without_redis_every_call_is_an_outage() -> None:
             await submit(queue, "a")
 
 
+async def test_an_index_ends_with_the_last_of_its_jobs(redis: Redis) -> None:
+    queue = LaneQueue(redis, "memory", keep_ms=60_000, index_ends=True)
+    await queue.ensure_group()
+    await submit(queue, "a", "b")
+    await finish(queue, await next_lease(queue))
+    assert await redis.pttl(index(queue)) == -1  # "b" waits
+    await finish(queue, await next_lease(queue))
+    assert 0 < await redis.pttl(index(queue)) <= 60_000
+    await submit(queue, "c")
+    assert await redis.pttl(index(queue)) == -1
+    lease = await next_lease(queue)
+    await queue.finish(lease, status="failed", record="{}", keep_ms=600_000, dead="no", keeps_work=True)
+    assert 60_000 < await redis.pttl(index(queue)) <= 600_000
+
+
 async def test_jobs_that_are_gone_leave_a_long_index(queue: LaneQueue, redis: Redis) -> None:
     old = [f"old{number}" for number in range(100)]
     await submit(queue, *old)

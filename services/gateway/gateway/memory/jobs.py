@@ -74,7 +74,7 @@ class MemoryQueue:
         self._refused = refused
         self._keeper = keeper
         self._redis = redis
-        self.lanes = LaneQueue(redis, MEMORY_QUEUE, keep_ms=keep_ms, rules=rules)
+        self.lanes = LaneQueue(redis, MEMORY_QUEUE, keep_ms=keep_ms, rules=rules, index_ends=True)
         self.events = MemoryEvents(redis, self.lanes)
 
     async def enqueue(self, job: MemoryJob, *, began: int | None = None) -> None:

@@ -10,12 +10,27 @@ LIST_IN = """
 -- Lists a job of that key and id. At every sixteenth one in a long index, the oldest that are deleted are taken out
 local function list_in(index, job, id, at)
   redis.call('ZADD', index, at, id)
+  redis.call('PERSIST', index)
   local length = redis.call('ZCARD', index)
   if length <= 100 or length % 16 > 0 then return end
   local jobs = string.sub(job, 1, -#id - 1)
   for _, old in ipairs(redis.call('ZRANGE', index, 0, 31)) do
     if redis.call('EXISTS', jobs .. old) == 0 then redis.call('ZREM', index, old) end
   end
+end
+"""
+
+END_INDEX = """
+-- Lets an index end with the last of its jobs. One with a job that has no end, or with very many, stays
+local function end_index(index, job, id)
+  if redis.call('ZCARD', index) > 200 then return end
+  local jobs, longest = string.sub(job, 1, -#id - 1), 0
+  for _, listed in ipairs(redis.call('ZRANGE', index, 0, -1)) do
+    local left = redis.call('PTTL', jobs .. listed)
+    if left == -1 then return end
+    longest = math.max(longest, left)
+  end
+  if longest > 0 then redis.call('PEXPIRE', index, longest) end
 end
 """
 

@@ -57,10 +57,13 @@ class LaneQueue:
         keep_ms: int = KEEP_MS,
         tiers: Sequence[str] = (DEFAULT_TIER,),
         rules: QueueRules | None = None,
+        index_ends: bool = False,
     ) -> None:
+        """``index_ends``: a job's index ends with the last of its jobs, because it is one of very many."""
         self._redis = redis
         self.name = name
         self.keep_ms = keep_ms
+        self._index_ends = int(index_ends)
         self.rules = rules or QueueRules()
         self.keys = Keys(redis)
         self._tickets = {part: Tickets(redis, part, name, tiers, self.rules.weights) for part in self.keys.partitions}
@@ -207,7 +210,7 @@ class LaneQueue:
         keys = [*held, part.journal(lease.job_id), part.dead, part.changed(self.name, lease.ticket.lane)]
         ids = [GROUP, lease.ticket.id, lease.mine, lease.ticket.lane, lease.job_id]
         kept_ms = self.keep_ms if keep_ms is None else keep_ms
-        ending = [status, record, kept_ms, dead, int(keeps_work or not kept_ms), lease.tenant]
+        ending = [status, record, kept_ms, dead, int(keeps_work or not kept_ms), lease.tenant, self._index_ends]
         return await self._finish.number(keys, [*ids, *ending]) == 1
 
     async def retry(self, lease: Lease, *, counter: Counter, delay_ms: int, error: str) -> bool:

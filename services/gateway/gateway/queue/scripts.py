@@ -10,7 +10,7 @@ A full Redis refuses the first command of a script that may need memory, but no 
 drains. A new job begins with a command that needs memory, and is refused.
 """
 
-from gateway.queue.entering import ENTER, LIST_IN
+from gateway.queue.entering import END_INDEX, ENTER, LIST_IN
 from gateway.queue.turns import LANE
 from memloop_service.redis_guard import UNCHANGED
 from memloop_service.redis_link import LUA_CLOCK
@@ -115,10 +115,11 @@ return 'held'
 
 FINISH = (
     _HEAD
+    + END_INDEX
     + """
 -- KEYS[11] job, KEYS[12] journal, KEYS[13] dead letters, KEYS[14] change
 -- ARGV: group, ticket, mine, lane, id, status, record, keep ms (0 = keep indefinitely), error ('' = done, else a dead
--- letter), 1 when payload and journal stay as long as the record, tenant
+-- letter), 1 when payload and journal stay as long as the record, tenant, 1 when the index ends with its jobs
 if redis.call('GET', q.lock) ~= ARGV[3] then return 0 end
 redis.call('DEL', q.lock)
 local keeps_bytes = ARGV[9] ~= '' and ARGV[8] ~= '0' and ARGV[10] == '1'
@@ -140,6 +141,8 @@ if redis.call('EXISTS', KEYS[11]) == 1 then
   else
     redis.call('PEXPIRE', KEYS[11], ARGV[8])
     redis.call('PEXPIRE', KEYS[12], ARGV[8])
+    local index = redis.call('HGET', KEYS[11], 'index')
+    if ARGV[12] == '1' and index then end_index(index, KEYS[11], ARGV[5]) end
   end
 end
 redis.call('LREM', q.list, 1, ARGV[5])
@@ -245,6 +248,7 @@ return token
 RECORD = (
     _HEAD
     + LIST_IN
+    + END_INDEX
     + """
 -- KEYS[11] job, KEYS[12] index; ARGV: mine, lane, id, created ms, keep ms, tenant, then the hash's pairs
 -- Writes nothing and returns 0 when the lane was lost: an erasure that took it over must find no record afterwards
@@ -252,6 +256,7 @@ if redis.call('GET', q.lock) ~= ARGV[1] then return 0 end
 redis.call('HSET', KEYS[11], unpack(ARGV, 7))
 redis.call('PEXPIRE', KEYS[11], ARGV[5])
 list_in(KEYS[12], KEYS[11], ARGV[3], ARGV[4])
+end_index(KEYS[12], KEYS[11], ARGV[3])
 redis.call('DEL', q.lock)
 pass_on(q, ARGV[6], ARGV[2])
 return 1
@@ -291,8 +296,9 @@ REQUEUE = (
     + """
 -- KEYS[11] job, KEYS[12] journal, KEYS[13] dead letters; ARGV: id, lane, record, created ms
 -- Keeps decisions and stored results in the journal; deletes replies and invalid outputs.
-local dead, payload, tenant = unpack(redis.call('HMGET', KEYS[11], 'dead', 'payload', 'tenant'))
+local dead, payload, tenant, index = unpack(redis.call('HMGET', KEYS[11], 'dead', 'payload', 'tenant', 'index'))
 if not dead or not payload then return 0 end
+if index then redis.call('PERSIST', index) end
 for _, field in ipairs(redis.call('HKEYS', KEYS[12])) do
   if string.find(field, '^call:') or string.find(field, '^invalid:') then redis.call('HDEL', KEYS[12], field) end
 end
