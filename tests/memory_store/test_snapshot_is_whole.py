@@ -17,6 +17,7 @@ from memory_store.items.documents import Record, to_payload
 from memory_store.items.guarded import GuardedStore
 from memory_store.items.items import Items
 from memory_store.items.namespace_locks import NamespaceLocks
+from memory_store.items.tools import ItemTools
 from memory_store.metrics import Metrics
 from memory_store.redis.erasures import Erasures
 from memory_store.redis.link import connect
@@ -59,17 +60,14 @@ async def test_expired_memories_are_removed_only_after_the_files_are_packed(edge
     link = connect(redis_url)
     encoding = TextEncoding(BatchingEmbedder(HashingEncoder, metrics=metrics), Bm25())
     erasures = Erasures(link, Membership(vectors, encoding, ServiceRecord(link, vectors.site), gate=gate))
+    guarded = GuardedStore(vectors, erasures, feed_of(link))
+    tomorrow = _NOW + timedelta(days=1)
     items = Items(
-        vectors,
-        encoding,
-        locks=NamespaceLocks(gate),
-        guarded=GuardedStore(vectors, erasures, feed_of(link)),
+        ItemTools(vectors, encoding, NamespaceLocks(gate), guarded, metrics, clock=lambda: tomorrow),
         erasures=erasures,
         buffers=Buffers(link, max_turns=10),
         feed=feed_of(link),
         deleted_life=timedelta(days=1),
-        metrics=metrics,
-        clock=lambda: _NOW + timedelta(days=1),
     )
 
     async with gate.exclusive():

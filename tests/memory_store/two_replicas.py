@@ -16,6 +16,7 @@ from memory_store.items.items import Items
 from memory_store.items.namespace_locks import NamespaceLocks
 from memory_store.items.recovery import Recovery
 from memory_store.items.statements import WritePolicy
+from memory_store.items.tools import ItemTools
 from memory_store.items.transfer import Transfer
 from memory_store.items.writing import Writer
 from memory_store.metrics import Metrics
@@ -108,22 +109,13 @@ async def replica(client: Redis, collections: PlainCollections, turn: Turn, *, o
     erasures = Erasures(link, membership, open_ms=open_ms, pause=turn)
     feed, buffers = feed_of(link), Buffers(link, max_turns=10)
     guarded = GuardedStore(vectors, erasures, feed)
+    tools = ItemTools(vectors, encoding, locks, guarded, _METRICS)
     return Replica(
         vectors=vectors,
         writer=Writer(vectors, encoding, locks=locks, guarded=guarded, policy=WritePolicy(), metrics=_METRICS),
-        items=Items(
-            vectors,
-            encoding,
-            locks=locks,
-            guarded=guarded,
-            erasures=erasures,
-            buffers=buffers,
-            feed=feed,
-            deleted_life=timedelta(days=1),
-            metrics=_METRICS,
-        ),
-        recovery=Recovery(vectors, encoding, locks=locks, guarded=guarded),
-        transfer=Transfer(vectors, encoding, locks=locks, guarded=guarded),
+        items=Items(tools, erasures=erasures, buffers=buffers, feed=feed, deleted_life=timedelta(days=1)),
+        recovery=Recovery(tools),
+        transfer=Transfer(tools),
         guarded=guarded,
         erasures=erasures,
         buffers=buffers,

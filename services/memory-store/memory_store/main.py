@@ -46,6 +46,7 @@ from memory_store.items.recovery import Recovery
 from memory_store.items.routes import ItemServices, item_routes
 from memory_store.items.settling import Settler
 from memory_store.items.statements import WritePolicy
+from memory_store.items.tools import ItemTools
 from memory_store.items.transfer import Transfer
 from memory_store.items.writing import Writer
 from memory_store.metrics import Metrics
@@ -173,23 +174,14 @@ def _parts(settings: Settings, adapters: Adapters, metrics: Metrics, clock: Cloc
         metrics=metrics,
         clock=clock,
     )
+    tools = ItemTools(vectors, encoding, NamespaceLocks(gate), guarded, metrics, clock)
+    in_groups = vectors.site != SHARED
     return _Parts(
         gate=gate,
         encoding=encoding,
         membership=membership,
         buffers=buffers,
-        items=_item_services(
-            settings,
-            adapters,
-            encoding,
-            locks=NamespaceLocks(gate),
-            erasures=erasures,
-            guarded=guarded,
-            buffers=buffers,
-            feed=feed,
-            metrics=metrics,
-            clock=clock,
-        ),
+        items=_item_services(settings, tools, erasures=erasures, buffers=buffers, feed=feed, in_groups=in_groups),
         feed=feed,
         settler=guarded.settler,
         retrieval=Retrieval(vectors, encoding, metrics=metrics, clock=clock, reranker=adapters.reranker),
@@ -200,51 +192,41 @@ def _parts(settings: Settings, adapters: Adapters, metrics: Metrics, clock: Cloc
 
 def _item_services(
     settings: Settings,
-    adapters: Adapters,
-    encoding: TextEncoding,
+    tools: ItemTools,
     *,
-    locks: NamespaceLocks,
     erasures: Erasures,
-    guarded: GuardedStore,
     buffers: Buffers,
     feed: ChangeFeed,
-    metrics: Metrics,
-    clock: Clock,
+    in_groups: bool,
 ) -> ItemServices:
-    vectors = adapters.vectors
     policy = WritePolicy(
         raw_turn_life=timedelta(days=settings.raw_turn_days),
         near_duplicate_similarity=settings.near_duplicate_similarity,
     )
-    deleted_life = timedelta(days=settings.deleted_days)
+    vectors, encoding, clock = tools.vectors, tools.encoding, tools.clock
     return ItemServices(
         writer=Writer(
             vectors,
             encoding,
-            locks=locks,
-            guarded=guarded,
+            locks=tools.locks,
+            guarded=tools.guarded,
             policy=policy,
-            metrics=metrics,
+            metrics=tools.metrics,
             clock=clock,
-            in_groups=vectors.site != SHARED,
+            in_groups=in_groups,
         ),
         items=Items(
-            vectors,
-            encoding,
-            locks=locks,
-            guarded=guarded,
+            tools,
             erasures=erasures,
             buffers=buffers,
             feed=feed,
-            deleted_life=deleted_life,
-            metrics=metrics,
-            clock=clock,
+            deleted_life=timedelta(days=settings.deleted_days),
         ),
-        recovery=Recovery(vectors, encoding, locks=locks, guarded=guarded, clock=clock),
+        recovery=Recovery(tools),
         neighbourhoods=Neighbourhoods(vectors, encoding, clock=clock),
         listings=Listings(vectors, clock=clock),
-        transfer=Transfer(vectors, encoding, locks=locks, guarded=guarded, clock=clock),
-        feedbacks=Feedbacks(vectors, locks=locks, guarded=guarded, metrics=metrics, clock=clock),
+        transfer=Transfer(tools),
+        feedbacks=Feedbacks(tools),
     )
 
 

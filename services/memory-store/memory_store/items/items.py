@@ -3,7 +3,7 @@
 from dataclasses import replace
 from datetime import datetime, timedelta
 
-from memloop.wire.errors import Conflict, NotFound, PreconditionFailed, Unavailable, Unprocessable
+from memloop.wire.errors import Conflict, PreconditionFailed, Unavailable, Unprocessable
 from memloop.wire.history import History
 from memloop.wire.memory import (
     Erased,
@@ -14,21 +14,18 @@ from memloop.wire.memory import (
 )
 from memory_store.buffers.buffers import Buffers
 from memory_store.changes.feed import ChangeFeed, by_tenant
-from memory_store.embedding.encoding import TextEncoding
 from memory_store.items import changes
-from memory_store.items.documents import Clock, ItemChanges, Record, from_payload, now, within
-from memory_store.items.guarded import GuardedStore, repeated_when_moved
+from memory_store.items.documents import ItemChanges, Record, from_payload, within
+from memory_store.items.guarded import repeated_when_moved
 from memory_store.items.identity import content_hash, snapshot_id
 from memory_store.items.lookup import Owned, fact_of, is_uuid, stored
-from memory_store.items.namespace_locks import NamespaceLocks
 from memory_store.items.points import points_of, restated
+from memory_store.items.tools import ItemTools
 from memory_store.items.view import View
-from memory_store.metrics import Metrics
 from memory_store.redis.erasures import Erasures
 from memory_store.vectors.filters import Condition, Equals, TimeRange, all_of, utc
 from memory_store.vectors.metadata import check_metadata
 from memory_store.vectors.paging import pages
-from memory_store.vectors.port import VectorStore
 
 
 class Items:
@@ -39,32 +36,22 @@ class Items:
 
     def __init__(
         self,
-        vectors: VectorStore,
-        encoding: TextEncoding,
+        tools: ItemTools,
         *,
-        locks: NamespaceLocks,
-        guarded: GuardedStore,
         erasures: Erasures,
         buffers: Buffers,
         feed: ChangeFeed,
         deleted_life: timedelta,
-        metrics: Metrics,
-        clock: Clock = now,
     ) -> None:
-        self._vectors = vectors
-        self._encoding = encoding
-        self._locks = locks
-        self._guarded = guarded
+        self._tools = tools
         self._erasures = erasures
         self._buffers = buffers
         self._feed = feed
         self._deleted_life = deleted_life
-        self._metrics = metrics
-        self._clock = clock
 
     async def read(self, owned: Owned) -> MemoryItem:
         """One version, live or archived. Raises ``NotFound``: unknown, of another tenant, deleted or expired."""
-        return (await self._visible(owned)).item
+        return (await self._tools.visible(owned)).item
 
     @repeated_when_moved
     async def edit(self, owned: Owned, patch: ItemPatch, *, if_version: int | None) -> MemoryItem:
@@ -74,31 +61,31 @@ class Items:
         ``Unprocessable`` (metadata that cannot be stored).
         """
         check_metadata(patch.metadata or {})
-        namespace = (await self._visible(owned)).namespace
-        async with self._locks.hold(namespace.lane()):
-            begun = await self._guarded.begin(namespace)
-            record = await self._visible(owned)
+        namespace = (await self._tools.visible(owned)).namespace
+        async with self._tools.locks.hold(namespace.lane()):
+            begun = await self._tools.guarded.begin(namespace)
+            record = await self._tools.visible(owned)
             _check_version(record, if_version)
             if record.item.status != "activated":
                 raise Conflict("this version was superseded; only the live one can be edited", code="superseded")
             fields = _patched_fields(patch)
             if not fields:
                 return record.item
-            versions = await fact_of(self._vectors, record)
+            versions = await fact_of(self._tools.vectors, record)
             number = max(version.item.version for version in (record, *versions)) + 1
-            before, after = _edited(record, fields, number=number, moment=self._clock())
-            await self._guarded.store(begun, await points_of([before, after], self._encoding))
+            before, after = _edited(record, fields, number=number, moment=self._tools.clock())
+            await self._tools.guarded.store(begun, await points_of([before, after], self._tools.encoding))
             return after.item
 
     @repeated_when_moved
     async def delete(self, owned: Owned, *, if_version: int | None) -> None:
         """Take one version out of every view but history. Raises ``NotFound`` and ``PreconditionFailed``."""
-        namespace = (await self._visible(owned)).namespace
-        async with self._locks.hold(namespace.lane()):
-            begun = await self._guarded.begin(namespace)
-            record = await self._visible(owned)
+        namespace = (await self._tools.visible(owned)).namespace
+        async with self._tools.locks.hold(namespace.lane()):
+            begun = await self._tools.guarded.begin(namespace)
+            record = await self._tools.visible(owned)
             _check_version(record, if_version)
-            moment = self._clock()
+            moment = self._tools.clock()
             deleted = record.with_item(
                 status="deleted",
                 valid_to=record.item.valid_to or max(moment, record.item.valid_from),
@@ -106,11 +93,11 @@ class Items:
                 expires_at=moment + self._deleted_life,
             )
             deleted = replace(deleted, ended_before=record.item.expires_at).decided("deleted", moment)
-            await self._guarded.store(begun, await restated(deleted, self._vectors))
+            await self._tools.guarded.store(begun, await restated(deleted, self._tools.vectors))
 
     async def history(self, owned: Owned) -> History:
         """All versions of the item's fact in event time, oldest first; deleted ones until they are removed."""
-        versions = await fact_of(self._vectors, await stored(self._vectors, owned))
+        versions = await fact_of(self._tools.vectors, await stored(self._tools.vectors, owned))
         versions.sort(key=lambda version: (version.item.valid_from, version.item.version))
         return History(versions=tuple(version.as_history() for version in versions))
 
@@ -118,8 +105,8 @@ class Items:
         """A page in the order of ids, which writes do not disturb. Raises ``Unprocessable`` for a strange cursor."""
         if cursor is not None and not is_uuid(cursor):
             raise Unprocessable("this cursor is not one that a page gave", param="cursor", code="invalid_cursor")
-        where = all_of([within(namespace), view.condition(self._clock())])
-        page = await self._vectors.scroll(where=where, limit=limit, start_id=cursor)
+        where = all_of([within(namespace), view.condition(self._tools.clock())])
+        page = await self._tools.vectors.scroll(where=where, limit=limit, start_id=cursor)
         items = tuple(from_payload(found.id, found.payload).item for found in page.found)
         return ItemPage(items=items, next_cursor=page.next_id)
 
@@ -129,18 +116,18 @@ class Items:
 
         Wins over every write that began before, at any store process. Raises ``Conflict`` on a stale fencing token.
         """
-        async with self._locks.hold(namespace.lane()), self._erasures.erasing(namespace, token):
+        async with self._tools.locks.hold(namespace.lane()), self._erasures.erasing(namespace, token):
             count = await self._remove(within(namespace))
             buffers = await self._buffers.erase(namespace)
-            await self._feed.publish(by_tenant(changes.erased(namespace, self._clock())))
-        self._metrics.erased.labels(place="vectors").inc(count)
-        self._metrics.erased.labels(place="buffers").inc(buffers)
+            await self._feed.publish(by_tenant(changes.erased(namespace, self._tools.clock())))
+        self._tools.metrics.erased.labels(place="vectors").inc(count)
+        self._tools.metrics.erased.labels(place="buffers").inc(buffers)
         return Erased(vectors=count, buffers=buffers)
 
     async def _remove(self, where: Condition) -> int:
-        count = await self._vectors.count(where=where)
-        await self._vectors.delete(where=where)
-        left = await self._vectors.count(where=where)
+        count = await self._tools.vectors.count(where=where)
+        await self._tools.vectors.delete(where=where)
+        left = await self._tools.vectors.count(where=where)
         if left:
             message = f"{left} of {count} memories are still there after their erasure: repeat it."
             raise Unavailable(message, retry_after_s=1.0)
@@ -148,22 +135,16 @@ class Items:
 
     async def remove_expired(self) -> int:
         """Removes expired memories of all namespaces; returns their number. Waits while files are packed."""
-        moment = self._clock()
+        moment = self._tools.clock()
         where = TimeRange("expires_at", lte=moment)
-        async with self._locks.hold():
-            count = await self._vectors.count(where=where)
+        async with self._tools.locks.hold():
+            count = await self._tools.vectors.count(where=where)
             if count:
-                async for page in pages(self._vectors, all_of([where, Equals("status", "activated")])):
+                async for page in pages(self._tools.vectors, all_of([where, Equals("status", "activated")])):
                     await self._feed.publish(by_tenant(changes.expired(page.found, moment)))
-                await self._vectors.delete(where=where)
-                self._metrics.expired.inc(count)
+                await self._tools.vectors.delete(where=where)
+                self._tools.metrics.expired.inc(count)
         return count
-
-    async def _visible(self, owned: Owned) -> Record:
-        record = await stored(self._vectors, owned)
-        if record.is_over(self._clock()):
-            raise NotFound("there is no such memory", param="id")
-        return record
 
 
 def _check_version(record: Record, if_version: int | None) -> None:

@@ -2,34 +2,20 @@
 
 from memloop.wire.errors import NotFound
 from memloop.wire.memory import MemoryItem
-from memory_store.embedding.encoding import TextEncoding
 from memory_store.items.batch import Batch
 from memory_store.items.conflicts import Placement, Resolution, resolve
-from memory_store.items.documents import Clock, Record, now
-from memory_store.items.guarded import GuardedStore, repeated_when_moved
+from memory_store.items.documents import Clock, Record
+from memory_store.items.guarded import repeated_when_moved
 from memory_store.items.lookup import Owned, fact_of, stored
-from memory_store.items.namespace_locks import NamespaceLocks
 from memory_store.items.points import embedded
-from memory_store.vectors.port import VectorStore
+from memory_store.items.tools import ItemTools
 
 
 class Recovery:
     """``POST /v1/items/{id}/recover``."""
 
-    def __init__(
-        self,
-        vectors: VectorStore,
-        encoding: TextEncoding,
-        *,
-        locks: NamespaceLocks,
-        guarded: GuardedStore,
-        clock: Clock = now,
-    ) -> None:
-        self._vectors = vectors
-        self._encoding = encoding
-        self._locks = locks
-        self._guarded = guarded
-        self._clock = clock
+    def __init__(self, tools: ItemTools) -> None:
+        self._tools = tools
 
     @repeated_when_moved
     async def recover(self, owned: Owned) -> MemoryItem:
@@ -39,17 +25,17 @@ class Recovery:
         nothing followed it, and as history otherwise. Where another version has the same value by now, that one is
         confirmed and answered. Raises ``NotFound``: unknown, of another tenant, expired, or removed for good.
         """
-        namespace = (await stored(self._vectors, owned)).namespace
-        async with self._locks.hold(namespace.lane()):
-            begun = await self._guarded.begin(namespace)
-            record = await stored(self._vectors, owned)
+        namespace = (await stored(self._tools.vectors, owned)).namespace
+        async with self._tools.locks.hold(namespace.lane()):
+            begun = await self._tools.guarded.begin(namespace)
+            record = await stored(self._tools.vectors, owned)
             if record.item.status != "deleted":
-                return _unless_over(record, self._clock)
-            _unless_gone(record, self._clock)
-            fact = await fact_of(self._vectors, record)
-            batch = Batch(record.namespace, fact, written_at=self._clock())
+                return (await self._tools.visible(owned)).item
+            _unless_gone(record, self._tools.clock)
+            fact = await fact_of(self._tools.vectors, record)
+            batch = Batch(record.namespace, fact, written_at=self._tools.clock())
             restored = batch.restore(record, _resolution(record, batch))
-            await self._guarded.store(begun, await embedded([batch], self._vectors, self._encoding))
+            await self._tools.guarded.store(begun, await embedded([batch], self._tools.vectors, self._tools.encoding))
             return restored.item
 
 
@@ -58,12 +44,6 @@ def _resolution(record: Record, batch: Batch) -> Resolution:
     if record.item.memory_type == "RawTurn":
         return Resolution("inserted", "raw turn", placed=Placement(stated_at))
     return resolve(record.item.hash, stated_at, batch.records.versions(record.chain))
-
-
-def _unless_over(record: Record, clock: Clock) -> MemoryItem:
-    if record.is_over(clock()):
-        raise NotFound("there is no such memory", param="id")
-    return record.item
 
 
 def _unless_gone(record: Record, clock: Clock) -> None:

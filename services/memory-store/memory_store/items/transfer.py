@@ -10,18 +10,16 @@ from memloop.wire import limits
 from memloop.wire.errors import Conflict, MemloopError, Unprocessable
 from memloop.wire.memory import MAX_TEXT_CHARS, MemoryItem, Namespace
 from memloop.wire.transfer import ExportPage, Imported, LineError, MemoryLine, StoreExport, StoreImport
-from memory_store.embedding.encoding import TextEncoding
 from memory_store.items.batch import Batch
-from memory_store.items.documents import Clock, Record, exactly_in, from_payload, now, of_tenant, within
-from memory_store.items.guarded import GuardedStore, repeated_when_moved
+from memory_store.items.documents import Record, exactly_in, from_payload, of_tenant, within
+from memory_store.items.guarded import repeated_when_moved
 from memory_store.items.identity import chain_id, content_hash, imported_id, is_item_id
 from memory_store.items.lookup import every_record
-from memory_store.items.namespace_locks import NamespaceLocks
 from memory_store.items.points import embedded
+from memory_store.items.tools import ItemTools
 from memory_store.items.view import View
 from memory_store.vectors.filters import Condition, Ids, OneOf, all_of
 from memory_store.vectors.metadata import check_metadata
-from memory_store.vectors.port import VectorStore
 
 _MAX_KEY_CHARS = 512
 
@@ -37,26 +35,14 @@ class _Read:
 class Transfer:
     """``POST /v1/items/export`` and ``/v1/items/import``."""
 
-    def __init__(
-        self,
-        vectors: VectorStore,
-        encoding: TextEncoding,
-        *,
-        locks: NamespaceLocks,
-        guarded: GuardedStore,
-        clock: Clock = now,
-    ) -> None:
-        self._vectors = vectors
-        self._encoding = encoding
-        self._locks = locks
-        self._guarded = guarded
-        self._clock = clock
+    def __init__(self, tools: ItemTools) -> None:
+        self._tools = tools
 
     async def export(self, request: StoreExport) -> ExportPage:
         """A page of versions: history too, neither deleted nor expired ones."""
         view = View(latest_only=request.latest_only, include_raw=request.include_raw)
-        where = all_of([within(request.scope), view.condition(self._clock())])
-        page = await self._vectors.scroll(where=where, limit=request.limit, start_id=request.cursor)
+        where = all_of([within(request.scope), view.condition(self._tools.clock())])
+        page = await self._tools.vectors.scroll(where=where, limit=request.limit, start_id=request.cursor)
         records = [from_payload(found.id, found.payload) for found in page.found]
         lines = tuple(MemoryLine(item=record.item, confirmed_at=record.confirmed_at) for record in records)
         return ExportPage(lines=lines, next_cursor=page.next_id)
@@ -89,34 +75,34 @@ class Transfer:
     @repeated_when_moved
     async def _into(self, namespace: Namespace, lines: Sequence[_Read], *, began: int | None) -> int:
         """Store a namespace's lines; how many are new. Raises ``Conflict`` if it is erased meanwhile."""
-        async with self._locks.hold(namespace.lane()):
-            begun = await self._guarded.begin(namespace, began=began)
+        async with self._tools.locks.hold(namespace.lane()):
+            begun = await self._tools.guarded.begin(namespace, began=began)
             ids = await self._ids(namespace, lines)
             records = {ids[one.line.item.id]: _record(namespace, one.line, ids) for one in lines}
             known = await self._known(namespace, list(records.values()))
-            batch = Batch(namespace, known, written_at=self._clock())
+            batch = Batch(namespace, known, written_at=self._tools.clock())
             fresh = [record for item_id, record in records.items() if item_id not in batch.records]
             for record in fresh:
                 batch.add(record)
             for chain in {record.chain for record in fresh if record.item.memory_type != "RawTurn"}:
                 batch.mend(chain)
-            await self._guarded.store(begun, await embedded([batch], self._vectors, self._encoding))
+            await self._tools.guarded.store(begun, await embedded([batch], self._tools.vectors, self._tools.encoding))
             return len(fresh)
 
     async def _ids(self, namespace: Namespace, lines: Sequence[_Read]) -> Mapping[str, str]:
         """The id here of every id that the lines name."""
         named = {one.line.item.id for one in lines} | {one.line.item.supersedes or "" for one in lines} - {""}
         own = all_of([of_tenant(namespace.tenant), Ids(tuple(filter(is_item_id, named)))])
-        page = await self._vectors.scroll(where=own, limit=len(named))
+        page = await self._tools.vectors.scroll(where=own, limit=len(named))
         kept = {found.id for found in page.found}
         return {one: one if one in kept else imported_id(namespace, one) for one in named}
 
     async def _known(self, namespace: Namespace, records: Sequence[Record]) -> list[Record]:
         """What the tenant has under the same ids, and the other versions of the facts."""
         chains: Condition = OneOf("chain", tuple({record.chain for record in records}))
-        facts = await every_record(self._vectors, all_of([exactly_in(namespace), chains]))
+        facts = await every_record(self._tools.vectors, all_of([exactly_in(namespace), chains]))
         same = all_of([of_tenant(namespace.tenant), Ids(tuple(record.item.id for record in records))])
-        known = {record.item.id: record for record in await every_record(self._vectors, same)}
+        known = {record.item.id: record for record in await every_record(self._tools.vectors, same)}
         return list((known | {record.item.id: record for record in facts}).values())
 
 

@@ -72,7 +72,7 @@ class Lease:
 
     async def _renew(self) -> None:
         sent = time.monotonic()
-        if not await self._record.renew(self.copy, self._progress.as_json()):
+        if not await self._record.renew(self.copy, self._progress.model_dump_json()):
             raise lost()
         self._until = sent + COPY_LEASE_S
 

@@ -198,7 +198,7 @@ class Upkeep:
         await membership.catch_up()
         membership.own_copy = copy = uuid.uuid4().hex
         try:
-            if await self._stores.record.claim(membership.gen, copy, target, progress.as_json()):
+            if await self._stores.record.claim(membership.gen, copy, target, progress.model_dump_json()):
                 return Lease(self._stores.record, copy, progress)
         except BaseException:
             membership.own_copy = ""
@@ -226,7 +226,7 @@ class Upkeep:
         """Put the decision into force and release the lock."""
         await self._stores.record.abandon(lease.copy, own=True)
         await self._stores.membership.put_in_force(lease.copy)
-        await self._stores.record.clear(lease.copy, progress.as_json())
+        await self._stores.record.clear(lease.copy, progress.model_dump_json())
 
     async def _prepare(self, lease: Lease, target: Serving, embedder: EmbeddingModel | None = None) -> None:
         spec = CollectionSpec(target.model, target.dimension)

@@ -19,7 +19,3 @@ class Progress(BaseModel):
     started_at: AwareDatetime
     ended_at: AwareDatetime | None = None
     error: str | None = None
-
-    def as_json(self) -> str:
-        """For the stores' record."""
-        return self.model_dump_json()

@@ -9,26 +9,13 @@ from typing import Final
 
 from fastapi import APIRouter
 from fastapi.responses import StreamingResponse
-from pydantic import AwareDatetime, Field
+from pydantic import Field
 
 from memloop.wire.base import Wire
-from memory_store.upkeep.jobs import Upkeep
-from memory_store.upkeep.progress import Kind, Progress, Status
+from memory_store.upkeep.jobs import Flushed, Upkeep
+from memory_store.upkeep.progress import Progress
 
 _BLOCK_BYTES: Final = 1 << 20
-
-
-class Job(Wire):
-    """A copy of the whole collection."""
-
-    kind: Kind
-    target: str
-    status: Status
-    done: int
-    total: int
-    started_at: AwareDatetime
-    ended_at: AwareDatetime | None
-    error: str | None
 
 
 class CollectionList(Wire):
@@ -36,7 +23,7 @@ class CollectionList(Wire):
 
     in_service: str
     kept: tuple[str, ...]
-    job: Job | None
+    job: Progress | None
 
 
 class VectorState(Wire):
@@ -58,15 +45,6 @@ class Reembed(Wire):
     model: str = Field(min_length=1, max_length=512)
 
 
-class FlushResult(Wire):
-    """The new files' collection, how many memories it has, which collections and files of Redis were replaced."""
-
-    collection: str
-    memories: int
-    dropped: tuple[str, ...]
-    redis: tuple[str, ...]
-
-
 def admin_routes(new_router: partial[APIRouter], upkeep: Upkeep) -> APIRouter:
     """Everything under ``/v1/admin``."""
     router = new_router(prefix="/v1/admin", tags=["admin"])
@@ -74,7 +52,7 @@ def admin_routes(new_router: partial[APIRouter], upkeep: Upkeep) -> APIRouter:
     @router.get("/collections")
     async def collections() -> CollectionList:
         in_service, kept = await upkeep.collections()
-        return CollectionList(in_service=in_service, kept=kept, job=_job(await upkeep.job()))
+        return CollectionList(in_service=in_service, kept=kept, job=await upkeep.job())
 
     @router.get("/vectors")
     async def vectors() -> VectorState:
@@ -86,13 +64,12 @@ def admin_routes(new_router: partial[APIRouter], upkeep: Upkeep) -> APIRouter:
         await upkeep.drop(name)
 
     @router.post("/reembed", status_code=202)
-    async def reembed(asked: Reembed) -> Job | None:
-        return _job(await upkeep.reembed(asked.model))
+    async def reembed(asked: Reembed) -> Progress:
+        return await upkeep.reembed(asked.model)
 
     @router.post("/flush")
-    async def flush() -> FlushResult:
-        done = await upkeep.flush()
-        return FlushResult(collection=done.collection, memories=done.memories, dropped=done.dropped, redis=done.redis)
+    async def flush() -> Flushed:
+        return await upkeep.flush()
 
     @router.get("/snapshot")
     async def snapshot() -> StreamingResponse:
@@ -110,7 +87,3 @@ async def _blocks(file: Path) -> AsyncGenerator[bytes]:
                 yield block
     finally:
         await asyncio.to_thread(file.unlink)
-
-
-def _job(progress: Progress | None) -> Job | None:
-    return Job.model_validate(vars(progress)) if progress else None

@@ -1,0 +1,31 @@
+"""Bundles the adapters and rules with which stored items are read and changed."""
+
+from dataclasses import dataclass
+
+from memloop.wire.errors import NotFound
+from memory_store.embedding.encoding import TextEncoding
+from memory_store.items.documents import Clock, Record, now
+from memory_store.items.guarded import GuardedStore
+from memory_store.items.lookup import Owned, stored
+from memory_store.items.namespace_locks import NamespaceLocks
+from memory_store.metrics import Metrics
+from memory_store.vectors.port import VectorStore
+
+
+@dataclass(frozen=True, slots=True)
+class ItemTools:
+    """The dependencies of changes to stored items."""
+
+    vectors: VectorStore
+    encoding: TextEncoding
+    locks: NamespaceLocks
+    guarded: GuardedStore
+    metrics: Metrics
+    clock: Clock = now
+
+    async def visible(self, owned: Owned) -> Record:
+        """Returns the item's record. Raises ``NotFound``: unknown, of another tenant, deleted or expired."""
+        record = await stored(self.vectors, owned)
+        if record.is_over(self.clock()):
+            raise NotFound("there is no such memory", param="id")
+        return record
