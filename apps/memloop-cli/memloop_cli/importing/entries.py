@@ -64,14 +64,6 @@ class Fact:
     metadata: dict[str, JsonValue] = field(default_factory=dict[str, JsonValue])
 
 
-@dataclass(frozen=True, slots=True)
-class Numbered:
-    """A record with the number of its line, or its place in a list, from 1. ``entry`` is a reason if unusable."""
-
-    number: int
-    entry: "Conversation | Fact | str"
-
-
 Entry: TypeAlias = Conversation | Fact
 
 
