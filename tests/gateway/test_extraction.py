@@ -8,6 +8,8 @@ from dataclasses import replace
 import docx
 import pytest
 from docx.enum.text import WD_BREAK
+from docx.opc.packuri import PackURI
+from docx.opc.part import Part
 from docx.oxml import parse_xml
 from docx.oxml.ns import nsdecls
 from pypdf import PdfWriter
@@ -16,6 +18,12 @@ from pypdf.generic import DecodedStreamObject, DictionaryObject, NameObject
 from gateway.files.extract import Unreadable
 from gateway.files.extraction import ExtractionLimits, extracted
 
+RELATIONS = "http://schemas.openxmlformats.org/officeDocument/2006/relationships"
+_SPACES = (
+    f'{nsdecls("w", "m")} xmlns:mc="http://schemas.openxmlformats.org/markup-compatibility/2006" '
+    'xmlns:wps="http://schemas.microsoft.com/office/word/2010/wordprocessingShape" '
+    'xmlns:v="urn:schemas-microsoft-com:vml"'
+)
 LIMITS = ExtractionLimits(memory_bytes=1 << 29, cpu_s=20, wall_s=240.0, text_bytes=1 << 24)
 
 
@@ -73,6 +81,19 @@ def word(*paragraphs: str, cells: tuple[str, ...] = ()) -> bytes:
     return raw.getvalue()
 
 
+def word_xml(body: str, **parts: str) -> bytes:
+    """A DOCX whose body and further parts (by the end of their relation's type) are this WordprocessingML."""
+    document, raw = docx.Document(), io.BytesIO()
+    content = parse_xml(f"<w:body {_SPACES}>{body}</w:body>")
+    document.element.replace(document.element.body, content)  # pyright: ignore[reportUnknownMemberType] - no types
+    for kind, xml in parts.items():
+        whole = f"<w:{kind} {_SPACES}>{xml}</w:{kind}>".encode()
+        part = Part(PackURI(f"/word/{kind}.xml"), "application/xml", whole, document.part.package)
+        document.part.relate_to(part, f"{RELATIONS}/{kind}")
+    document.save(raw)
+    return raw.getvalue()
+
+
 def archive(**entries: bytes) -> bytes:
     raw = io.BytesIO()
     with zipfile.ZipFile(raw, "w", zipfile.ZIP_DEFLATED) as zipped:
@@ -116,10 +137,15 @@ async def test_the_text_of_every_kind_of_file(raw: bytes, name: str, text: str) 
         (pdf("secret", password="x"), "a.pdf", "the file is encrypted"),
         (b"%PDF-1.7\n garbage", "a.pdf", "the file is damaged (PdfStreamError)"),
         (b"no pdf", "a.pdf", "the format is unsupported, or the content does not match the file name"),
+        (
+            rb"{\rtf1\ansi Tea at five\par}",
+            "a.rtf",
+            "the format is unsupported, or the content does not match the file name",
+        ),
         (archive(a=b"x"), "a.docx", "the archive or document format is not supported"),
         (archive(word__document_xml=b"x")[:-40], "a.docx", "the file is damaged (BadZipFile)"),
     ],
-    ids=["Latin-1", "NUL", "blank", "scan", "encrypted", "damaged PDF", "no PDF", "archive", "damaged DOCX"],
+    ids=["Latin-1", "NUL", "blank", "scan", "encrypted", "damaged PDF", "no PDF", "RTF", "archive", "damaged DOCX"],
 )
 async def test_a_file_without_text_gets_a_reason(raw: bytes, name: str, why: str) -> None:
     assert await reason(raw, name) == why
@@ -195,3 +221,62 @@ async def test_pages_as_a_word_processor_rendered_them_win_over_hard_breaks() ->
     paragraph.add_run("Two.")
     document.save(raw)
     assert (await text_of(raw.getvalue(), "a.docx")).count("[page ") == 1
+
+
+def run(text: str) -> str:
+    return f'<w:r><w:t xml:space="preserve">{text}</w:t></w:r>'
+
+
+BOX = f"<w:txbxContent><w:p>{run('In a box.')}</w:p></w:txbxContent>"
+CELL = f"<w:tc><w:p>{run('7')}</w:p></w:tc>"
+INNER = f"<w:tbl><w:tr><w:tc><w:p>{run('Hal Moor')}</w:p></w:tc></w:tr></w:tbl><w:p/>"
+
+
+CHANGE = (
+    f"<w:p>{run('The fee is ')}<w:del w:id='1' w:author='A'><w:r><w:delText>100</w:delText></w:r></w:del>"
+    f"<w:ins w:id='2' w:author='A'>{run('250 euros')}</w:ins>{run('.')}</w:p>"
+)
+MOVE = (
+    f"<w:p><w:moveFrom w:id='1'>{run('Moved.')}</w:moveFrom></w:p>"
+    f"<w:p><w:moveTo w:id='2'>{run('Moved.')}</w:moveTo></w:p>"
+)
+CONTROL = f"<w:sdt><w:sdtContent><w:p>{run('Tenant: Ada')}</w:p></w:sdtContent></w:sdt>"
+CONTROL_IN_LINE = f"<w:p>{run('To: ')}<w:sdt><w:sdtPr/><w:sdtContent>{run('Ada')}</w:sdtContent></w:sdt></w:p>"
+CONTROL_OF_ROWS = f"<w:tbl><w:tr>{CELL}</w:tr><w:sdt><w:sdtContent><w:tr>{CELL}</w:tr></w:sdtContent></w:sdt></w:tbl>"
+TABLE_IN_TABLE = f"<w:tbl><w:tr>{CELL}<w:tc>{INNER}</w:tc></w:tr></w:tbl>"
+TEXT_BOX = (
+    f"<w:p>{run('Before.')}<w:r><mc:AlternateContent>"
+    f"<mc:Choice Requires='wps'><wps:txbx>{BOX}</wps:txbx></mc:Choice>"
+    f"<mc:Fallback><w:pict><v:textbox>{BOX}</v:textbox></w:pict></mc:Fallback>"
+    "</mc:AlternateContent></w:r></w:p>"
+)
+FORMULA = f"<w:p><m:oMath><m:r><m:t>E=mc</m:t></m:r></m:oMath><w:fldSimple>{run('2')}</w:fldSimple></w:p>"
+
+
+@pytest.mark.parametrize(
+    ("body", "text"),
+    [
+        (CHANGE, "The fee is 250 euros.\n"),
+        (MOVE, "\nMoved.\n"),
+        (CONTROL, "Tenant: Ada\n"),
+        (CONTROL_IN_LINE, "To: Ada\n"),
+        (CONTROL_OF_ROWS, "7\n7\n"),
+        (TABLE_IN_TABLE, "7 | Hal Moor\n"),
+        (TEXT_BOX, "Before.\nIn a box.\n"),
+        (FORMULA, "E=mc2\n"),
+    ],
+    ids=["change", "move", "control", "control in a line", "control of rows", "table in table", "box", "formula"],
+)
+async def test_no_text_of_a_docx_is_lost(body: str, text: str) -> None:
+    assert await text_of(word_xml(body), "a.docx") == text
+
+
+@pytest.mark.parametrize(
+    ("kind", "attributes", "title"),
+    [("footnote", "", "footnote"), ("endnote", "", "endnote"), ("comment", "w:author='Ann'", "comment by Ann")],
+)
+async def test_notes_of_a_docx_stand_where_they_are_referred_to(kind: str, attributes: str, title: str) -> None:
+    body = f"<w:p>{run('Rent is due.')}<w:r><w:{kind}Reference w:id='3'/></w:r>{run(' Always.')}</w:p>"
+    notes = f"<w:{kind} w:id='3' {attributes}><w:p>{run('Not in May.')}</w:p></w:{kind}>"
+    text = await text_of(word_xml(body, **{f"{kind}s": notes}), "a.docx")
+    assert text == f"Rent is due. [{title}: Not in May.] Always.\n"

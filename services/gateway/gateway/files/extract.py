@@ -14,10 +14,10 @@ import sys
 import zipfile
 from collections.abc import Callable, Iterator
 from io import BytesIO
-from typing import TYPE_CHECKING, BinaryIO, Final
+from typing import TYPE_CHECKING, Any, BinaryIO, Final, Protocol, TypeAlias, cast
 
 if TYPE_CHECKING:
-    from docx.oxml.xmlchemy import BaseOxmlElement
+    from docx.document import Document
     from docx.text.paragraph import Paragraph
 
 UNREADABLE: Final = 3
@@ -25,6 +25,18 @@ PAGE_END: Final = "\f"
 """Stands at the end of each page, as in a text for a printer; a text without one has no pages."""
 _HARD: Final = 'w:br[@w:type="page"]'
 _RENDERED: Final = "w:lastRenderedPageBreak"
+_DELETED: Final = ".//w:del | .//w:moveFrom | .//*[local-name()='Fallback']"
+"""Tracked deletions, and the second copies of text boxes."""
+_WRAPPERS: Final = (
+    ".//w:sdt | .//w:sdtContent | .//w:ins | .//w:moveTo | .//w:customXml | .//w:smartTag | .//w:fldSimple"
+)
+"""Content controls, tracked insertions and others whose content belongs to what is around them."""
+_LINE: Final = ".//w:p | .//w:r/w:cr | .//w:r/w:br[not(@w:type) or @w:type='textWrapping']"
+_WORDS: Final = f".//w:t | .//m:t | .//w:r/w:tab | .//w:r/w:ptab | .//w:noBreakHyphen | {_LINE}"
+_REFERENCES: Final = ".//w:footnoteReference | .//w:endnoteReference | .//w:commentReference"
+_SIGNS: Final = {"tab": "\t", "ptab": "\t", "noBreakHyphen": "-", "p": "\n", "cr": "\n", "br": "\n"}
+_NOTES: Final = {"footnotes": "footnote", "endnotes": "endnote", "comments": "comment"}
+"""The parts of a DOCX that hold notes, by the end of their relation's type, and the element of a note."""
 _BLOCK_BYTES: Final = 1 << 20
 _NICENESS: Final = 10
 """A tenth of the share of other processes. At 19, a hundredth, files would wait for hours on a full machine."""
@@ -39,6 +51,17 @@ _BOMS: Final = {
 _INLINE: Final = ["a", "abbr", "b", "cite", "code", "em", "font", "i", "mark", "q", "small", "span", "strong", "u"]
 """Tags that do not separate the text around them."""
 _CHARSET = re.compile(rb"<meta[^>]{0,200}charset=[\"']?([A-Za-z0-9_-]{1,40})", re.IGNORECASE)
+
+
+class _Element(Protocol):
+    """What is used of an XML element of lxml, which has no types."""
+
+    tag: str
+    text: str | None
+
+    def xpath(self, path: str, /) -> Any: ...
+    def iter(self, tag: str, /) -> "Iterator[_Element]": ...
+    def get(self, name: str, /) -> str | None: ...
 
 
 class Unreadable(Exception):
@@ -93,7 +116,7 @@ def _reader(head: bytes, name: str, media_type: str) -> Reader:
         return _docx
     if name.endswith((".html", ".htm", ".xhtml")) or "html" in media_type:
         return _html
-    if name.endswith((".pdf", ".docx", ".doc", ".odt", ".epub", ".xlsx", ".pptx")):
+    if name.endswith((".pdf", ".docx", ".doc", ".odt", ".rtf", ".epub", ".xlsx", ".pptx")):
         raise Unreadable("the format is unsupported, or the content does not match the file name")
     return _plain
 
@@ -168,20 +191,72 @@ def _docx(head: bytes, source: BinaryIO) -> Iterator[str]:
         if sum(entry.file_size for entry in archive.infolist()) > _UNZIPPED_BYTES:
             raise Unreadable("the unpacked file is too large")
     document = Document(raw)
-    breaks = _rendered_or_hard(document.element)
+    _unwrap(document.element)
+    notes, breaks = _notes(document), _rendered_or_hard(document.element)
     page = 1
     for block in document.iter_inner_content():
         if isinstance(block, Table):
-            yield "".join(" | ".join(cell.text for cell in row.cells) + "\n" for row in block.rows)
+            cells = ([_words(cell._tc, notes) for cell in row.cells] for row in block.rows)  # noqa: SLF001 # pyright: ignore[reportPrivateUsage] - as below
+            yield "".join(" | ".join(row) + "\n" for row in cells)
             continue
         before, after = _breaks(block, breaks)
         yield _new_pages(page, before)
-        yield f"{block.text}\n"
+        yield f"{_words(block._p, notes)}\n"  # noqa: SLF001 # pyright: ignore[reportPrivateUsage] - no public way
         yield _new_pages(page + before, after)
         page += before + after
 
 
-def _rendered_or_hard(document: "BaseOxmlElement") -> str:
+def _unwrap(document: _Element) -> None:
+    """Apply tracked changes, and put the content of wrappers in their place: python-docx passes over both."""
+    for gone in document.xpath(_DELETED):
+        gone.getparent().remove(gone)
+    for wrapper in document.xpath(_WRAPPERS):
+        for child in list(wrapper):
+            wrapper.addprevious(child)
+        wrapper.getparent().remove(wrapper)
+
+
+_Notes: TypeAlias = dict[tuple[str, str], str]
+
+
+def _notes(document: "Document") -> _Notes:
+    """Return footnotes, endnotes and comments by kind and id."""
+    from docx.oxml import parse_xml
+    from docx.oxml.ns import qn
+
+    found: _Notes = {}
+    for relation in document.part.rels.values():
+        kind = _NOTES.get(relation.reltype.rpartition("/")[2])
+        if kind is None or relation.is_external:
+            continue
+        for note in cast(_Element, parse_xml(relation.target_part.blob)).iter(qn(f"w:{kind}")):
+            author = _attribute(note, "author")
+            title = f"{kind} by {author}" if author else kind
+            text = "\n".join(_words(paragraph, {}) for paragraph in note.iter(qn("w:p")))
+            found[kind, _attribute(note, "id")] = f" [{title}: {text.strip()}]"
+    return found
+
+
+def _attribute(element: _Element, name: str) -> str:
+    from docx.oxml.ns import qn
+
+    return element.get(qn(f"w:{name}")) or ""
+
+
+def _words(element: _Element, notes: _Notes) -> str:
+    """Return the text inside an element, with the text boxes and nested tables in it, and notes at their places."""
+    found: list[_Element] = element.xpath(f"{_WORDS} | {_REFERENCES}")
+    return "".join(_word(node, notes) for node in found).strip("\n")
+
+
+def _word(node: _Element, notes: _Notes) -> str:
+    kind = node.tag.rpartition("}")[2]
+    if kind.endswith("Reference"):
+        return notes.get((kind.removesuffix("Reference"), _attribute(node, "id")), "")
+    return _SIGNS.get(kind) or node.text or ""
+
+
+def _rendered_or_hard(document: _Element) -> str:
     """Return the path of page breaks: those of the last rendering where a word processor noted them."""
     return _RENDERED if document.xpath(f"boolean(.//{_RENDERED})") else _HARD
 
@@ -189,14 +264,14 @@ def _rendered_or_hard(document: "BaseOxmlElement") -> str:
 def _breaks(paragraph: "Paragraph", path: str) -> tuple[int, int]:
     """Return the page breaks before the paragraph's text, and those inside and behind it."""
     element = paragraph._p  # noqa: SLF001 # pyright: ignore[reportPrivateUsage] - no public way
-    found: list[BaseOxmlElement] = element.xpath(f".//{path} | .//w:t")
+    found: list[_Element] = element.xpath(f".//{path} | .//w:t")
     texts = [number for number, node in enumerate(found) if _is_text(node)]
     breaks = len(found) - len(texts)
     before = texts[0] if texts else breaks
     return before, breaks - before
 
 
-def _is_text(node: "BaseOxmlElement") -> bool:
+def _is_text(node: _Element) -> bool:
     return bool(node.xpath("boolean(self::w:t)"))
 
 
