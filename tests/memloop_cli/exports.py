@@ -42,6 +42,23 @@ def chatgpt_conversation(number: int = 1) -> Json:
     }
 
 
+def chatgpt_voice_chat() -> Json:
+    """A spoken conversation: each message has its sound, and what was understood, in either order."""
+
+    def spoken(text: str, direction: str) -> list[Json]:
+        words = {"content_type": "audio_transcription", "text": text, "direction": direction, "decoding_id": None}
+        sound = {"content_type": "audio_asset_pointer", "asset_pointer": "sediment://file_1", "format": "wav"}
+        return [words, sound] if direction == "in" else [sound, words]
+
+    said = {"content_type": "multimodal_text", "parts": spoken("My boat is called Nora.", "in")}
+    answered = {"content_type": "multimodal_text", "parts": spoken("What a lovely name.", "out")}
+    nodes = [
+        node("said", None, "user", "", 1700000000.0, content=said),
+        node("answered", "said", "assistant", "", 1700000001.0, content=answered),
+    ]
+    return {"conversation_id": "v-1", "mapping": {one["id"]: one for one in nodes}, "current_node": "answered"}
+
+
 CLAUDE: Json = {
     "uuid": "k-1",
     "name": "Tea",

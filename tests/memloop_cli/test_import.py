@@ -19,7 +19,7 @@ from tests.fakes.gateway_server import EVENT, FakeGateway
 from tests.fakes.ports import free_port
 from tests.fakes.processes import PATIENCE_S
 from tests.memloop_cli.conftest import Memloop, lines
-from tests.memloop_cli.exports import CHATS, CLAUDE, LANGGRAPH, MEM0, ZEP, chatgpt_conversation
+from tests.memloop_cli.exports import CHATS, CLAUDE, LANGGRAPH, MEM0, ZEP, chatgpt_conversation, chatgpt_voice_chat
 
 
 def written(path: Path, value: Any, *, as_lines: bool = False) -> str:
@@ -68,6 +68,29 @@ def test_chatgpts_archive_may_hold_several_files_of_conversations(
         archive.writestr("user.json", "{}")
     assert lines(memloop("import", "chatgpt", str(file)))[-1] == "12 in, 6 kept, 6 ignored, 0 failed"
     assert len(gateway.imported) == 6
+
+
+def test_an_unpacked_archive_is_imported_by_its_folder(memloop: Memloop, gateway: FakeGateway, tmp_path: Path) -> None:
+    (tmp_path / "export").mkdir()
+    for number in (0, 1):
+        written(tmp_path / "export" / f"conversations-00{number}.json", [chatgpt_conversation(number)])
+    written(tmp_path / "export" / "user.json", {})
+    assert lines(memloop("import", "chatgpt", str(tmp_path / "export")))[-1] == "12 in, 6 kept, 6 ignored, 0 failed"
+    assert len(gateway.imported) == 6
+
+
+def test_a_folder_without_the_export_is_refused(memloop: Memloop, tmp_path: Path) -> None:
+    result = memloop("import", "claude", str(tmp_path))
+    assert result.exit_code == 2
+    assert lines(result)[-1] == f"memloop: the folder {tmp_path} holds no conversations.json"
+
+
+def test_chatgpts_voice_chats_are_kept_as_they_were_spoken(
+    memloop: Memloop, gateway: FakeGateway, tmp_path: Path
+) -> None:
+    file = written(tmp_path / "conversations.json", [chatgpt_voice_chat()])
+    assert lines(memloop("import", "chatgpt", file))[-1] == "2 in, 2 kept, 0 ignored, 0 failed"
+    assert [text for _, text, _ in told(gateway)] == ["My boat is called Nora.", "What a lovely name."]
 
 
 def test_claude_keeps_text_without_thinking_and_tools(memloop: Memloop, gateway: FakeGateway, tmp_path: Path) -> None:

@@ -52,6 +52,8 @@ _FORMATS: Final = {
     Kind.LANGGRAPH: _Format(langgraph.entries, langgraph.INSIDE, langgraph.MEMBER),
     Kind.JSONL: _Format(jsonl.entries, jsonl.INSIDE, jsonl.MEMBER),
 }
+_ACCOUNTS: Final = frozenset((Kind.CHATGPT, Kind.CLAUDE))
+"""Exports that come as archives, which some browsers unpack."""
 _MEM0_URL: Final = "https://api.mem0.ai"
 _ZEP_URL: Final = "https://api.getzep.com/api/v4"
 
@@ -87,7 +89,9 @@ class _Live:
 
 def import_memories(
     kind: Annotated[Kind, typer.Argument(metavar="FORMAT", help=f"{', '.join(Kind)}.")],
-    file: Annotated[Path | None, typer.Argument(help="The export: JSON, JSON lines, or its ZIP archive.")] = None,
+    file: Annotated[
+        Path | None, typer.Argument(help="The export: JSON, JSON lines, its ZIP archive, or that unpacked.")
+    ] = None,
     user: Annotated[
         str | None, typer.Option("--user", help="Whose memory it becomes; default: as the file names it, else me.")
     ] = None,
@@ -155,7 +159,7 @@ def _check(kind: Kind, file: Path | None, user: str | None, user_part: int | Non
         raise BadInput("name the user of a LangGraph store: --user NAME, or --user-part N of its namespaces")
     if file is None:
         live.check(user)
-    elif not file.is_file():
+    elif not file.is_file() and not (file.is_dir() and kind in _ACCOUNTS):
         raise BadInput(f"there is no file {file}")
 
 

@@ -28,21 +28,35 @@ class Record:
 
 @contextmanager
 def opened(path: Path, member: str = "") -> Generator[Sequence[IO[bytes]]]:
-    """Open a file, or the members of a ZIP archive whose names begin with ``member``. Raises BadInput."""
+    """Open a file, or the members of a folder or ZIP archive whose names begin with ``member``. Raises BadInput."""
     with ExitStack() as stack:
         try:
-            if not zipfile.is_zipfile(path):
+            if path.is_dir():
+                yield tuple(stack.enter_context(one.open("rb")) for one in _in_folder(path, member))
+            elif zipfile.is_zipfile(path):
+                archive = stack.enter_context(zipfile.ZipFile(path))
+                yield tuple(stack.enter_context(archive.open(name)) for name in _in_archive(archive, path, member))
+            else:
                 yield (stack.enter_context(path.open("rb")),)
-                return
-            archive = stack.enter_context(zipfile.ZipFile(path))
-            names = sorted(name for name in archive.namelist() if _is_member(name, member))
-            if not names:
-                raise BadInput(f"the archive {path} holds no {member}.json")
-            yield tuple(stack.enter_context(archive.open(name)) for name in names)
         except OSError as error:
             raise BadInput(f"{path} cannot be read: {error.strerror or 'it is damaged'}") from error
         except zipfile.BadZipFile as error:
             raise BadInput(f"the archive {path} is damaged") from error
+
+
+def _in_folder(folder: Path, member: str) -> Sequence[Path]:
+    """Return the files of an unpacked archive. Raises BadInput."""
+    found = sorted(path for path in folder.rglob("*.json") if path.is_file() and _is_member(path.name, member))
+    if not found:
+        raise BadInput(f"the folder {folder} holds no {member}.json")
+    return found
+
+
+def _in_archive(archive: zipfile.ZipFile, path: Path, member: str) -> Sequence[str]:
+    found = sorted(name for name in archive.namelist() if _is_member(name, member))
+    if not found:
+        raise BadInput(f"the archive {path} holds no {member}.json")
+    return found
 
 
 def _is_member(name: str, member: str) -> bool:

@@ -77,7 +77,15 @@ def _turn(message: Json, before: datetime | None) -> Turn | None:
         or (isinstance(hidden, dict) and hidden.get("is_visually_hidden_from_conversation") is True)
     ):
         return None
-    parts = list_of(content.get("parts") or [], "parts")
-    text = "\n".join(part for part in parts if isinstance(part, str) and part.strip())
+    parts = [_text(part) for part in list_of(content.get("parts") or [], "parts")]
+    text = "\n".join(part for part in parts if part.strip())
     at = moment_of(message.get("create_time")) or before
     return Turn(role, text, text_of(message, "id"), at) if text else None
+
+
+def _text(part: object) -> str:
+    """Return the text of a part: a string, or what was said in a voice chat; pictures and sounds have none."""
+    if isinstance(part, str):
+        return part
+    found: Json = cast(Json, part) if isinstance(part, dict) else {}
+    return text_of(found, "text") if found.get("content_type") == "audio_transcription" else ""
