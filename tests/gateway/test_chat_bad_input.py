@@ -43,6 +43,8 @@ async def test_field_that_does_not_validate_is_named(
 ) -> None:
     answer = await gateway.post(CHAT, {**question(), **fields})
     assert (answer.status, answer.error["param"]) == (422, param)
+    assert answer.error["message"].startswith(f"{param}: ")
+    assert "Tuple" not in answer.error["message"]
     assert not engine.received
 
 

@@ -42,7 +42,7 @@ def gateway_errors(url: str) -> Generator[None]:
     except Unreachable as error:
         raise CliError(f"no gateway answers at {url}: start one with `memloop up`, or set MEMLOOP_URL") from error
     except MemloopError as error:
-        field = f" ({error.param})" if error.param else ""
+        field = f" ({error.param})" if error.param and not error.message.startswith(error.param) else ""
         code = 2 if 400 <= error.http_status < 500 else 1
         raise CliError(f"{error.message}{field}", code=code) from error
 

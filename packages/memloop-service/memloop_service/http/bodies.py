@@ -162,7 +162,8 @@ def strictly(model: type[Model], raw: bytes) -> Model:
 def _first_fault(error: ValidationError) -> Unprocessable:
     first = error.errors(include_url=False, include_input=False, include_context=False)[0]
     code = first["type"] if first["type"] in LIMIT_CODES else None
-    return Unprocessable(first["msg"], param=".".join(str(part) for part in first["loc"]) or None, code=code)
+    param, words = ".".join(str(part) for part in first["loc"]), first["msg"].replace("Tuple", "List", 1)
+    return Unprocessable(f"{param}: {words}" if param else words, param=param or None, code=code)
 
 
 def _object(value: JsonValue) -> Json:
