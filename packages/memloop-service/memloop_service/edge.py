@@ -40,7 +40,8 @@ log = logging.getLogger(__name__)
 class Edge:
     """Wraps an app. Routes are declared without a trailing slash and also match with one.
 
-    ``larger_bodies`` are the limits of paths that need more, ``styles`` the styles of paths that do not have OpenAI's.
+    ``larger_bodies`` are the limits of paths that need more, ``styles`` the styles of paths that do not have
+    OpenAI's, and of all paths below them.
     ``adopts_ids``: the caller is one of our processes, and its request ID is kept.
     """
 
@@ -55,7 +56,7 @@ class Edge:
         adopts_ids: bool = False,
     ) -> None:
         self._app = app
-        self._styles = styles or {}
+        self._styles = tuple((path, f"{path}/", style) for path, style in (styles or {}).items())
         self._drain = drain
         self._limits = limits
         self._larger_bodies = {
@@ -71,7 +72,7 @@ class Edge:
             return
         path = scope["path"].rstrip("/")
         body = IncomingBody(receive, self._larger_bodies.get(path, self._limits))
-        api_style.set(self._styles.get(path, OPENAI))
+        api_style.set(self._style(path))
         exchange = _Exchange(scope, receive, send, self._drain, body, adopts_id=self._adopts_ids)
         request_id.set(exchange.id)
         scope[BODY_SEND], scope[INCOMING], scope[TURNS] = send, body, self._turns
@@ -84,6 +85,13 @@ class Edge:
             await exchange.fail(failure)
         finally:
             exchange.ended()
+
+    def _style(self, path: str) -> ApiStyle:
+        """Return the style of a path: that of its API, or OpenAI's."""
+        for top, below, style in self._styles:
+            if path == top or path.startswith(below):
+                return style
+        return OPENAI
 
 
 class _Exchange:

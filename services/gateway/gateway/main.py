@@ -73,8 +73,8 @@ FORM_BYTES = 1 << 16
 NOT_JSON = ("/v1/files", "/v1/memory/import")
 """Paths whose body is not JSON: a form, and JSON lines."""
 
-STYLES = {messages.PATH: ANTHROPIC, messages.COUNT_PATH: ANTHROPIC}
-"""The paths of APIs whose errors and headers are not OpenAI's."""
+STYLES = {messages.PATH: ANTHROPIC}
+"""The paths of APIs whose errors and headers are not OpenAI's, with all below them."""
 
 ROUTERS = (
     chat.router,

@@ -306,3 +306,17 @@ async def test_the_beta_surface_is_answered_and_its_headers_are_ignored(
 def _body(error: anthropic.APIStatusError) -> dict[str, dict[str, object]]:
     assert isinstance(error.body, dict)
     return error.body  # pyright: ignore[reportUnknownVariableType, reportUnknownMemberType]
+
+
+async def test_a_route_that_is_not_served_is_refused_in_anthropics_form(sdk: AsyncAnthropic) -> None:
+    with pytest.raises(anthropic.NotFoundError) as refused:
+        await sdk.messages.batches.list()
+    assert refused.value.body == {
+        "type": "error",
+        "error": {
+            "type": "not_found_error",
+            "message": "Not Found: GET /v1/messages/batches",
+            "details": {"error_code": "not_found", "param": None},
+        },
+        "request_id": refused.value.request_id,
+    }
