@@ -5,10 +5,11 @@ from bisect import bisect_left, insort
 from collections import Counter
 from collections.abc import Callable, Iterable, Set
 from dataclasses import dataclass, field
+from itertools import groupby
 from typing import Final, Protocol, cast
 
 from gateway.policy.redaction.phrases import Refusals
-from gateway.policy.redaction.rules import RULES, Sign
+from gateway.policy.redaction.rules import RULES, Rule, Sign
 from memloop.wire.redaction import Kind
 
 NEVER: Final = "never"
@@ -16,8 +17,8 @@ NEVER: Final = "never"
 _LISTS: Final = (list, tuple)
 _TEXTS: Final = (str, list, tuple, dict)
 """What may hold a text. To look at the others takes longer than to redact."""
-_SIGNS: Final = frozenset(rule.signs for rule in RULES)
-"""Several rules have the same signs, of which one text is searched once."""
+_RULES_BY_SIGNS: Final = tuple((signs, tuple(rules)) for signs, rules in groupby(RULES, lambda rule: rule.signs))
+"""Consecutive rules with the same signs, for which a text is searched once."""
 _DIGITS: Final = re.compile(r"\d\D{0,3}\d\D{0,3}\d")
 
 
@@ -41,18 +42,27 @@ class Detector(Protocol):
 def find_by_rules(text: str, kinds: Set[Kind], /) -> list[Found]:
     """Return the values of these kinds that the built-in rules find, in order and without overlaps."""
     lowered = text.lower()
-    has = {signs: _has_one(lowered, signs) for signs in _SIGNS} | {(): _DIGITS.search(text) is not None}
     found: list[Found] = []
-    for rule in RULES:
-        if rule.kind in kinds and has[rule.signs]:
-            for start, end in rule.spans(text):
-                if end > start and _is_free(found, start, end):
-                    insort(found, Found(start, end, rule.kind))
+    for signs, rules in _RULES_BY_SIGNS:
+        if _has_one(lowered, signs) if signs else _DIGITS.search(text):
+            for rule in rules:
+                if rule.kind in kinds:
+                    _add(rule, text, found)
     return found
 
 
 def _has_one(lowered: str, signs: Iterable[Sign]) -> bool:
-    return any(sign in lowered if isinstance(sign, str) else sign.search(lowered) for sign in signs)
+    for sign in signs:  # noqa: SIM110 - any() takes twice as long
+        if sign in lowered if isinstance(sign, str) else sign.search(lowered):
+            return True
+    return False
+
+
+def _add(rule: Rule, text: str, found: list[Found]) -> None:
+    """Add the rule's values in the places where no other rule has found one."""
+    for start, end in rule.spans(text):
+        if end > start and _is_free(found, start, end):
+            insort(found, Found(start, end, rule.kind))
 
 
 def _is_free(found: list[Found], start: int, end: int) -> bool:
