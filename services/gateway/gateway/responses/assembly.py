@@ -4,7 +4,7 @@ A whole answer is fed as one delta, so that it gets the same items as the stream
 events is the public API's: an item is added, its parts grow, the parts are done, the item is done, then the next.
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Final
 
 from pydantic import JsonValue
@@ -64,7 +64,7 @@ class Assembly:
 
     def feed(self, choice: Json, delta: Json) -> list[Json]:
         """Take a delta of the choice, or its whole message; return its events. Raises EngineError."""
-        events = list(self._grown(choice, delta))
+        events = self._grown(choice, delta)
         reason = choice.get("finish_reason")
         if isinstance(reason, str):
             if reason in _BROKEN_OFF:
@@ -95,42 +95,45 @@ class Assembly:
 
     def broken(self) -> None:
         """Keep what there is of an answer that will not be finished."""
-        list(self._ended("incomplete"))
+        self._ended("incomplete")
 
     def text(self) -> str:
         """Return the answer's text."""
         messages = (item for item in self.output if item["type"] == "message")
         return "".join(str(part.get("text", "")) for item in messages for part in objects_in(item["content"]))
 
-    def _grown(self, choice: Json, delta: Json) -> Iterator[Json]:
+    def _grown(self, choice: Json, delta: Json) -> list[Json]:
+        events: list[Json] = []
         if thought := thinking_in(delta):
-            yield from self._more("reasoning", "reasoning_text", "text", thought)
+            events += self._more("reasoning", "reasoning_text", "text", thought)
         if text := _string(delta.get("content")):
-            yield from self._more("message", "output_text", "text", text, self._logprobs(choice))
+            events += self._more("message", "output_text", "text", text, self._logprobs(choice))
         if refused := _string(delta.get("refusal")):
-            yield from self._more("message", "refusal", "refusal", refused)
+            events += self._more("message", "refusal", "refusal", refused)
         for place, called in enumerate(objects_in(delta.get("tool_calls"))):
-            yield from self._called(called, place)
+            events += self._called(called, place)
+        return events
 
-    def _more(self, item: str, kind: str, field: str, text: str, logprobs: Sequence[Json] = ()) -> Iterator[Json]:
-        grows = self._open
+    def _more(self, item: str, kind: str, field: str, text: str, logprobs: Sequence[Json] = ()) -> list[Json]:
+        grows, events = self._open, list[Json]()
         if not isinstance(grows, Parts) or grows.item["type"] != item:
-            prefix = PREFIXES[item]
-            grows = Parts({"id": self._new_id(prefix, len(self.output)), "type": item, **_NEW[item]}, self._cites)
-            yield from self._begun(grows)
-        yield from self._placed(grows.more(kind, field, text, logprobs))
+            item_id = self._new_id(PREFIXES[item], len(self.output))
+            grows = Parts({"id": item_id, "type": item, **_NEW[item]}, self._cites)
+            events = self._begun(grows)
+        return events + self._placed(grows.more(kind, field, text, logprobs))
 
-    def _called(self, called: Json, place: int) -> Iterator[Json]:
+    def _called(self, called: Json, place: int) -> list[Json]:
         index, function = called.get("index", place), object_in(called.get("function"))
         name, call_id = _string(function.get("name")), _string(called.get("id"))
-        grows = self._open
+        grows, events = self._open, list[Json]()
         if not isinstance(grows, OpenCall) or not grows.is_called(index, name, call_id):
             if not name:
                 raise EngineError("the engine mixed up its function calls")
             grows = self._new_call(called, index, name, call_id)
-            yield from self._begun(grows)
+            events = self._begun(grows)
         if arguments := _arguments(function.get("arguments")):
-            yield from self._placed(grows.more(arguments))
+            events += self._placed(grows.more(arguments))
+        return events
 
     def _new_call(self, called: Json, index: JsonValue, name: str, call_id: str) -> OpenCall:
         place, tool = len(self.output) + (self._open is not None), self._tools.get(name)
@@ -140,22 +143,27 @@ class Assembly:
             call.item["extra_content"] = called["extra_content"]
         return call
 
-    def _begun(self, item: OpenItem) -> Iterator[Json]:
-        yield from self._ended("completed")
+    def _begun(self, item: OpenItem) -> list[Json]:
+        ended = self._ended("completed")
         self._open = item
-        yield from self._placed(item.begin())
+        return ended + self._placed(item.begin())
 
-    def _ended(self, status: str) -> Iterator[Json]:
-        if self._open is not None:
-            yield from self._placed(self._open.end(status))
-            self.output.append(self._open.item)
-            self._open = None
+    def _ended(self, status: str) -> list[Json]:
+        if self._open is None:
+            return []
+        events = self._placed(self._open.end(status))
+        self.output.append(self._open.item)
+        self._open = None
+        return events
 
-    def _placed(self, events: Iterator[Json]) -> Iterator[Json]:
+    def _placed(self, events: list[Json]) -> list[Json]:
+        """Add the open item's place to its events."""
         index, open_item = len(self.output), self._open
         for event in events:
-            whose: Json = {} if "item" in event or open_item is None else {"item_id": open_item.item["id"]}
-            yield {**event, "output_index": index, **whose}
+            event["output_index"] = index
+            if open_item is not None and "item" not in event:
+                event["item_id"] = open_item.item["id"]
+        return events
 
     def _logprobs(self, choice: Json) -> Sequence[Json]:
         return objects_in(object_in(choice.get("logprobs")).get("content")) if self._with_logprobs else ()

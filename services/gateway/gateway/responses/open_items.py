@@ -17,19 +17,19 @@ class OpenItem:
     def __init__(self, item: Json) -> None:
         self.item = item
 
-    def begin(self) -> Iterator[Json]:
+    def begin(self) -> list[Json]:
         """Add the item."""
-        yield {"type": "response.output_item.added", "item": dict(self.item)}
+        return [{"type": "response.output_item.added", "item": dict(self.item)}]
 
-    def parts_done(self) -> Iterator[Json]:
+    def parts_done(self) -> list[Json]:
         """End what is open in the item."""
-        yield from ()
+        return []
 
-    def end(self, status: str) -> Iterator[Json]:
+    def end(self, status: str) -> list[Json]:
         """End the item."""
-        yield from self.parts_done()
+        events = self.parts_done()
         self.item["status"] = status
-        yield {"type": "response.output_item.done", "item": dict(self.item)}
+        return [*events, {"type": "response.output_item.done", "item": dict(self.item)}]
 
 
 class Parts(OpenItem):
@@ -45,18 +45,21 @@ class Parts(OpenItem):
         self._texts: list[str] = []
         self._logprobs: list[Json] = []
 
-    def more(self, kind: str, field: str, text: str, logprobs: Sequence[Json] = ()) -> Iterator[Json]:
+    def more(self, kind: str, field: str, text: str, logprobs: Sequence[Json] = ()) -> list[Json]:
         """Add text to the part of this kind, which begins if it is not the open one."""
-        if self._kind != kind:
-            yield from self.parts_done()
-            self._kind, self._field = kind, field
-            yield {"type": "response.content_part.added", "content_index": len(self._done), "part": self._part("")}
+        events = [] if self._kind == kind else self._begun(kind, field)
         self._texts.append(text)
         delta: Json = {"type": f"response.{kind}.delta", "content_index": len(self._done), "delta": text}
         if kind == "output_text":
             self._logprobs.extend(logprobs)
             delta["logprobs"] = list(logprobs)
-        yield delta
+        return [*events, delta]
+
+    def _begun(self, kind: str, field: str) -> list[Json]:
+        events = self.parts_done()
+        self._kind, self._field = kind, field
+        part = self._part("")
+        return [*events, {"type": "response.content_part.added", "content_index": len(self._done), "part": part}]
 
     @property
     def is_text(self) -> bool:
@@ -68,25 +71,20 @@ class Parts(OpenItem):
         self._texts.extend(texts)
         return len(self._done)
 
-    def parts_done(self) -> Iterator[Json]:
+    def parts_done(self) -> list[Json]:
         """End the open part."""
         if not self._kind:
-            return
+            return []
         text, index = "".join(self._texts), len(self._done)
         part = self._part(text)
-        for number, annotation in enumerate(objects_in(part.get("annotations"))):
-            yield {
-                "type": "response.output_text.annotation.added",
-                "content_index": index,
-                "annotation_index": number,
-                "annotation": annotation,
-            }
         done: Json = {"type": f"response.{self._kind}.done", "content_index": index, self._field: text}
-        yield done | ({"logprobs": part["logprobs"]} if "logprobs" in part else {})
-        yield {"type": "response.content_part.done", "content_index": index, "part": part}
+        if "logprobs" in part:
+            done["logprobs"] = part["logprobs"]
         self._done.append(part)
         self.item["content"] = list(self._done)
         self._kind, self._texts, self._logprobs = "", [], []
+        part_done: Json = {"type": "response.content_part.done", "content_index": index, "part": part}
+        return [*_annotated(part, index), done, part_done]
 
     def _part(self, text: str) -> Json:
         if self._kind == "output_text":
@@ -98,6 +96,16 @@ class Parts(OpenItem):
                 "logprobs": list(logprobs),
             }
         return {"type": self._kind, self._field: text}
+
+
+def _annotated(part: Json, index: int) -> Iterator[Json]:
+    for number, annotation in enumerate(objects_in(part.get("annotations"))):
+        yield {
+            "type": "response.output_text.annotation.added",
+            "content_index": index,
+            "annotation_index": number,
+            "annotation": annotation,
+        }
 
 
 class OpenCall(OpenItem):
@@ -112,10 +120,10 @@ class OpenCall(OpenItem):
         """Return whether a delta belongs to this call; some engines number every call 0."""
         return index == self._index and not (name and call_id and call_id != self.item["call_id"])
 
-    def more(self, text: str) -> Iterator[Json]:
+    def more(self, text: str) -> list[Json]:
         """Add to the arguments."""
         self._texts.append(text)
-        yield from ()
+        return []
 
     def _arguments(self) -> str:
         return "".join(self._texts)
@@ -124,48 +132,46 @@ class OpenCall(OpenItem):
 class _FunctionCall(OpenCall):
     """A function call: its arguments are streamed as they come."""
 
-    def more(self, text: str) -> Iterator[Json]:
+    def more(self, text: str) -> list[Json]:
         """Add to the arguments."""
-        yield from super().more(text)
-        yield {"type": "response.function_call_arguments.delta", "delta": text}
+        return [*super().more(text), {"type": "response.function_call_arguments.delta", "delta": text}]
 
-    def parts_done(self) -> Iterator[Json]:
+    def parts_done(self) -> list[Json]:
         """End the arguments."""
-        self.item["arguments"] = self._arguments()
-        yield {
-            "type": "response.function_call_arguments.done",
-            "name": self.item["name"],
-            "arguments": self.item["arguments"],
-        }
+        arguments = self.item["arguments"] = self._arguments()
+        done = "response.function_call_arguments.done"
+        return [{"type": done, "name": self.item["name"], "arguments": arguments}]
 
 
 class _CustomCall(OpenCall):
     """A call whose input is a text, which has one delta: it is known when the arguments around it are complete."""
 
-    def parts_done(self) -> Iterator[Json]:
+    def parts_done(self) -> list[Json]:
         """End the input."""
         text = _input_in(self._arguments())
         self.item["input"] = text
-        yield {"type": "response.custom_tool_call_input.delta", "delta": text}
-        yield {"type": "response.custom_tool_call_input.done", "input": text}
+        return [
+            {"type": "response.custom_tool_call_input.delta", "delta": text},
+            {"type": "response.custom_tool_call_input.done", "input": text},
+        ]
 
 
 class _ShellCall(OpenCall):
     """A command for the client's shell."""
 
-    def parts_done(self) -> Iterator[Json]:
+    def parts_done(self) -> list[Json]:
         """Set the command."""
         self.item["action"] = _action_in(self._arguments())
-        yield from ()
+        return []
 
 
 class _SearchCall(OpenCall):
     """A search for tools."""
 
-    def parts_done(self) -> Iterator[Json]:
+    def parts_done(self) -> list[Json]:
         """Set the arguments."""
         self.item["arguments"] = _object_in(self._arguments())
-        yield from ()
+        return []
 
 
 _CALLS: Final[Mapping[Kind, type[OpenCall]]] = {
