@@ -155,7 +155,7 @@ class LuaScript:
         self._name = Acknowledged if acknowledged else str
         self._sha = hashlib.sha1(source.encode(), usedforsecurity=False).hexdigest()
 
-    async def __call__(self, *, keys: Sequence[str], args: Sequence[str | int | float]) -> Any:
+    async def __call__(self, *, keys: Sequence[str], args: Sequence[str | bytes | int | float]) -> Any:
         """Run the script. Raises the client's errors."""
         try:
             return await self._redis.execute_command(self._name("EVALSHA"), self._sha, len(keys), *keys, *args)

@@ -58,19 +58,19 @@ class Script:
     def __init__(self, redis: Redis, source: str, *, acknowledged: bool = False) -> None:
         self._run = LuaScript(redis, source, acknowledged=acknowledged)
 
-    async def __call__(self, keys: Sequence[str], args: Sequence[str | int]) -> Reply:
+    async def __call__(self, keys: Sequence[str], args: Sequence[str | bytes | int]) -> Reply:
         """Run the script and return its reply. Raises Unavailable."""
         return plain(await self._replied(keys, args))
 
-    async def number(self, keys: Sequence[str], args: Sequence[str | int]) -> int:
+    async def number(self, keys: Sequence[str], args: Sequence[str | bytes | int]) -> int:
         """Run a script that returns a number."""
         return int(cast(int, await self(keys, args)))
 
-    async def rows(self, keys: Sequence[str], args: Sequence[str | int]) -> list[str]:
+    async def rows(self, keys: Sequence[str], args: Sequence[str | bytes | int]) -> list[str]:
         """Run a script that returns a list of scalars; each becomes text, nil becomes ''."""
         reply = cast("list[object]", await self._replied(keys, args) or [])
         return ["" if part is None else text(part) for part in reply]
 
-    async def _replied(self, keys: Sequence[str], args: Sequence[str | int]) -> object:
+    async def _replied(self, keys: Sequence[str], args: Sequence[str | bytes | int]) -> object:
         with redis_errors():
             return await self._run(keys=keys, args=args)

@@ -3,10 +3,11 @@
 import logging
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Literal
 
 from prometheus_client import Counter
 
-from gateway.policy import Keeper
+from gateway.policy import Keeper, Redactions
 from gateway.responses.conversations import Began, ConversationRecords
 from gateway.responses.naming import named_items, redacted, redacted_by
 from gateway.responses.records import Outcome, Owner, ResponseRecords, StoredResponse
@@ -14,7 +15,9 @@ from gateway.responses.requests import Asked
 from gateway.responses.responses import Responses
 from memloop.wire.chat import Json
 from memloop.wire.errors import DependencyError, Erased, InvalidRequest
+from memloop.wire.memory import Scope
 from memloop_service.http import json_text, objects_in
+from memloop_service.redis_guard import Guard
 
 _LOG = logging.getLogger(__name__)
 
@@ -72,40 +75,38 @@ class Keeping:
             raise self.records.over_quota()
 
     async def _kept(self, response: Json) -> bool:
-        outcome = await self._kept_as_seen(response, self.began) if self.began is not None else "changed"
-        if outcome == "changed":
-            return await self._kept_as_read(response)
-        return self._is_kept(outcome)
+        """Keep the response by the policies that were seen last, if the write can check them; else by those in Redis.
 
-    async def _kept_as_seen(self, response: Json, began: str) -> Outcome:
-        """Keep the response by the policies that were read last; ``changed`` if that cannot be done."""
-        seen = self.keeper.seen(self.owner.scope)
-        if seen is None or self.conversation is not None:
-            return "changed"
-        redactions, guard = seen
-        (shown, *given), redact = await redacted_by(redactions, [response, *self.input], self.owner.scope)
-        stored = StoredResponse(shown, tuple(given), self.previous)
-        outcome = await self.records.keep(stored, self.owner, began, guard=guard)
+        A conversation's write checks none.
+        """
+        scope, checks = self.owner.scope, self.began is not None and self.conversation is None
+        seen = self.keeper.seen(scope) if checks else None
+        outcome = "changed" if seen is None else await self._kept_by(*seen, response, scope)
+        if outcome == "changed":
+            redactions = await self.keeper.redactions(scope.tenant, [scope])
+            outcome = await self._kept_by(redactions, None, response, scope)
+        if outcome in ("full", "erased"):
+            self.lost.labels(outcome).inc()
+        return outcome == "kept"
+
+    async def _kept_by(
+        self, redactions: Redactions, guard: Guard | None, response: Json, scope: Scope
+    ) -> Outcome | Literal["not stored"]:
+        (shown, *given), redact = await redacted_by(redactions, [response, *self.input], scope)
+        if self.conversation is not None:
+            await self._added(self.conversation, [*given, *objects_in(shown["output"])])
+        outcome = "not stored"
+        if self.began is not None:
+            stored = StoredResponse(shown, tuple(given), self.previous)
+            outcome = await self.records.keep(stored, self.owner, self.began, guard=guard)
         if outcome != "changed":
             redactions.counted(redact)
         return outcome
 
-    def _is_kept(self, outcome: Outcome) -> bool:
-        if outcome != "kept":
-            self.lost.labels(outcome).inc()
-        return outcome == "kept"
-
-    async def _kept_as_read(self, response: Json) -> bool:
-        response, *given = await redacted([response, *self.input], self.keeper, self.owner.scope)
-        if self.conversation is not None:
-            items = [*given, *objects_in(response["output"])]
-            added = await self.conversation.records.append(self.conversation.began, self.owner, items)
-            if added != "added":
-                self.lost.labels(added).inc()
-        if self.began is None:
-            return False
-        stored = StoredResponse(response, tuple(given), self.previous)
-        return self._is_kept(await self.records.keep(stored, self.owner, self.began))
+    async def _added(self, conversation: Continued, items: Sequence[Json]) -> None:
+        added = await conversation.records.append(conversation.began, self.owner, items)
+        if added != "added":
+            self.lost.labels(added).inc()
 
 
 async def keeping_of(

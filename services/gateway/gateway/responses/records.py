@@ -105,21 +105,21 @@ class ResponseRecords:
         With ``guard`` it is not kept either if the policies have ``changed`` by which it was redacted.
         """
         tenant, part = owner.tenant, self._keys.of_name(owner.tenant)
-        namespace = owner.namespace
+        namespace, scopes = owner.namespace, owner.scopes
         fields = {
-            "user": owner.user_id,
-            "agent": namespace.agent_id or "" if namespace is not None else "",
-            "run": namespace.run_id or "" if namespace is not None else "",
-            "previous": stored.previous,
-            "input": orjson.dumps(stored.input).decode(),
-            "response": orjson.dumps(stored.response).decode(),
+            "user": owner.user_id.encode(),
+            "agent": (namespace.agent_id or "" if namespace is not None else "").encode(),
+            "run": (namespace.run_id or "" if namespace is not None else "").encode(),
+            "previous": stored.previous.encode(),
+            "input": orjson.dumps(stored.input),
+            "response": orjson.dumps(stored.response),
         }
-        size = _BYTES_BESIDE + sum(len(value.encode()) for value in fields.values())
-        args = [stored.id, self._keep_ms, size, self._tenant_bytes, began]
-        args += [*(guard.args if guard is not None else UNGUARDED), len(owner.scopes), *owner.scopes]
+        size = _BYTES_BESIDE + sum(map(len, fields.values()))
+        guarding = guard.args if guard is not None else UNGUARDED
+        args = [stored.id, self._keep_ms, size, self._tenant_bytes, began, *guarding, len(scopes), *scopes]
         keys = [part.responses_erased(tenant, owner.user_id), *self._counted(tenant), part.response(tenant, stored.id)]
         of_user = part.responses_of_user(tenant, owner.user_id)
-        pairs = [text for pair in fields.items() for text in pair]
+        pairs = [part for pair in fields.items() for part in pair]
         guarded = [guard.key] if guard is not None else []
         return cast(Outcome, await self._keep([*keys, of_user, *guarded], [*args, *pairs]))
 
