@@ -28,7 +28,6 @@ _REASONS: Final[dict[object, StopReason]] = {
     "content_filter": "refusal",
 }
 _MATCHED: Final = ("stop_reason", "matched_stop")
-ADDED: Final = {"memory"}
 
 
 class TextBlock(Wire):
@@ -93,11 +92,6 @@ class TokenCount(Wire):
     input_tokens: int
 
 
-def new_message_id() -> str:
-    """Return a new id of a message."""
-    return f"msg_{secrets.token_hex(12)}"
-
-
 def message_of(answer: Json, *, model: str, stops: Sequence[str], thinking: bool) -> Json:
     """Translate a chat completion. ``thinking``: whether thoughts are shown. Raises EngineError for another object."""
     choices = objects_in(answer.get("choices"))
@@ -105,19 +99,25 @@ def message_of(answer: Json, *, model: str, stops: Sequence[str], thinking: bool
         raise EngineError("the engine's answer is not a chat completion")
     choice = choices[0]
     said = object_in(choice.get("message"))
-    blocks = tuple(_blocks(said, thinking=thinking))
-    reason, sequence = stop_of(
-        choice, stops, calls=any(isinstance(block, ToolUseBlock) for block in blocks), refused=bool(said.get("refusal"))
-    )
-    message = MessageAnswer(
-        id=new_message_id(),
-        model=model,
-        content=blocks,
-        stop_reason=reason,
-        stop_sequence=sequence,
-        usage=usage_of(answer.get("usage")),
-    )
-    return message.model_dump(exclude=ADDED)
+    blocks = list(_blocks(said, thinking=thinking))
+    calls = any(block["type"] == "tool_use" for block in blocks)
+    reason, sequence = stop_of(choice, stops, calls=calls, refused=bool(said.get("refusal")))
+    ended: Json = {"content": [*blocks], "stop_reason": reason, "stop_sequence": sequence}
+    return begun_message(model, answer.get("usage")) | ended
+
+
+def begun_message(model: str, usage: object) -> Json:
+    """Return a ``MessageAnswer`` without content."""
+    return {
+        "id": f"msg_{secrets.token_hex(12)}",
+        "type": "message",
+        "role": "assistant",
+        "model": model,
+        "content": [],
+        "stop_reason": None,
+        "stop_sequence": None,
+        "usage": usage_of(usage),
+    }
 
 
 def stop_of(choice: Json, stops: Sequence[str], *, calls: bool, refused: bool) -> tuple[StopReason, str | None]:
@@ -132,17 +132,18 @@ def stop_of(choice: Json, stops: Sequence[str], *, calls: bool, refused: bool) -
     return ("tool_use" if calls else "end_turn"), None
 
 
-def usage_of(usage: object) -> MessageUsage:
-    """Translate the engine's usage; zeros where it reports none."""
+def usage_of(usage: object) -> Json:
+    """Translate the engine's usage to a ``MessageUsage``; zeros where it reports none."""
     given = object_in(usage)
     cached = _count(object_in(given.get("prompt_tokens_details")).get("cached_tokens"))
     thought = object_in(given.get("completion_tokens_details")).get("reasoning_tokens")
-    return MessageUsage(
-        input_tokens=max(0, _count(given.get("prompt_tokens")) - cached),
-        output_tokens=_count(given.get("completion_tokens")),
-        cache_read_input_tokens=cached,
-        output_tokens_details=OutputTokens(thinking_tokens=thought) if isinstance(thought, int) else None,
-    )
+    return {
+        "input_tokens": max(0, _count(given.get("prompt_tokens")) - cached),
+        "output_tokens": _count(given.get("completion_tokens")),
+        "cache_creation_input_tokens": 0,
+        "cache_read_input_tokens": cached,
+        "output_tokens_details": {"thinking_tokens": thought} if isinstance(thought, int) else None,
+    }
 
 
 def text_in(said: Json) -> str:
@@ -168,17 +169,19 @@ def arguments_in(function: Json) -> str:
         raise EngineError("the arguments of the engine's tool call are nested too deeply") from error
 
 
-def _blocks(said: Json, *, thinking: bool) -> Iterator[ThinkingBlock | TextBlock | ToolUseBlock]:
+def _blocks(said: Json, *, thinking: bool) -> Iterator[Json]:
     if thinking and (thought := thinking_in(said)):
-        yield ThinkingBlock(thinking=thought, signature=signature_of(hashlib.sha256(thought.encode()).digest()))
+        signature = signature_of(hashlib.sha256(thought.encode()).digest())
+        yield {"type": "thinking", "thinking": thought, "signature": signature}
     if text := text_in(said):
-        yield TextBlock(text=text)
+        yield {"type": "text", "text": text, "citations": None}
     for call in objects_in(said.get("tool_calls")):
         function = object_in(call.get("function"))
         name, call_id = function.get("name"), call.get("id")
         if not isinstance(name, str):
             raise EngineError("a tool call of the engine has no name")
-        yield ToolUseBlock(id=str(call_id or new_call_id()), name=name, input=_input(arguments_in(function)))
+        given = _input(arguments_in(function))
+        yield {"type": "tool_use", "id": str(call_id or new_call_id()), "name": name, "input": given}
 
 
 def new_call_id() -> str:

@@ -7,18 +7,16 @@
 import hashlib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Final, Literal, TypeAlias, cast
+from typing import Final, Literal, TypeAlias
 
 import orjson
 from pydantic import JsonValue
 
 from gateway.engine import Meter, TextEvents, send_broken
 from gateway.messages.answers import (
-    ADDED,
-    MessageAnswer,
     arguments_in,
+    begun_message,
     new_call_id,
-    new_message_id,
     signature_of,
     stop_of,
     text_in,
@@ -137,8 +135,7 @@ class MessageStream:
         if self._started:
             return
         self._started = True
-        message = MessageAnswer(id=new_message_id(), model=self._model, usage=usage_of(self._usage))
-        yield _event({"type": "message_start", "message": message.model_dump(exclude=ADDED)})
+        yield _event({"type": "message_start", "message": begun_message(self._model, self._usage)})
         yield _event(_PING)
 
     def _delta(self, said: Json) -> Iterator[bytes]:
@@ -205,7 +202,7 @@ class MessageStream:
         yield from self._close()
         calls = bool(self._calls)
         reason, sequence = stop_of(self._last or {}, self._stops, calls=calls, refused=self._refused)
-        usage = cast(Json, usage_of(self._usage).model_dump(exclude_none=True))
+        usage: Json = {name: value for name, value in usage_of(self._usage).items() if value is not None}
         delta: Json = {"stop_reason": reason, "stop_sequence": sequence}
         event: Json = {"type": "message_delta", "delta": delta, "usage": usage}
         yield _event(event if self._memory is None else {**event, "memory": self._memory})
