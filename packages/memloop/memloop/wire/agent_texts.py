@@ -21,6 +21,8 @@ _HEADING: Final = "# AGENTS.md instructions"
 def is_of_agent(text: str) -> bool:
     """Return whether a coding agent wrote the text: it is one tag, or the instructions of a repository."""
     stripped = text.strip()
+    if not stripped.startswith(("<", "#")):
+        return False
     if stripped.startswith(_HEADING):
         return True
     return any(stripped.startswith(f"<{tag}>") and stripped.endswith(f"</{tag}>") for tag in _TAGS)

@@ -50,16 +50,17 @@ def translated(asked: CreateMessage, dialect: Dialect) -> TranslatedChat:
         refuse("messages", "the last message is the assistant's, and chat completions cannot continue it (prefill).")
     fields = _fields(asked, placed) | _generation(asked, dialect)
     reads = (asked.memory or NO_OPTIONS).long_context == "auto"
-    asked_of: Json = {  # as ``user``, the user of metadata comes after the header X-Memory-User-Id
-        "model": asked.model,
-        "messages": [row.message if reads else _for_memory(row) for row in placed],
-        "stream": asked.stream,
-        "memory": asked.memory and asked.memory.model_dump(mode="json", exclude_unset=True),
-    }
-    if asked.metadata is not None and asked.metadata.user_id:
-        asked_of["user"] = user_of(asked.metadata.user_id)
-    places = tuple(row.place for row in placed)
-    return TranslatedChat(JsonBody(json_text(fields), fields), validated(ChatRequest, asked_of), places)
+    user_id = asked.metadata.user_id if asked.metadata is not None else None
+    read = ChatRequest.model_validate(
+        {
+            "model": asked.model,
+            "messages": [row.message if reads else _for_memory(row) for row in placed],
+            "stream": asked.stream,
+            "memory": asked.memory,
+            "user": user_of(user_id) if user_id else None,  # so that it comes after the header X-Memory-User-Id
+        }
+    )
+    return TranslatedChat(JsonBody(json_text(fields), fields), read, tuple(row.place for row in placed))
 
 
 def prompt_of(asked: Prompt) -> tuple[ChatRequest, Json]:

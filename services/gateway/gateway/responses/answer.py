@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pydantic import JsonValue
 
 from gateway.responses.assembly import Assembly
-from gateway.responses.requests import Asked
+from gateway.responses.requests import PLAIN_TEXT, Asked
 from gateway.responses.tools import shown_tools
 from memloop.wire.chat import ChatMemory, Json
 from memloop_service.http import object_in
@@ -111,5 +111,7 @@ def usage_of(usage: Json) -> JsonValue:
 
 
 def _text(asked: Asked) -> Json:
+    if asked.text is PLAIN_TEXT:
+        return {"format": {"type": "text"}}
     text: Json = {"format": asked.text.format.model_dump(exclude_none=True, by_alias=True)}
     return text if asked.text.verbosity is None else {**text, "verbosity": asked.text.verbosity}

@@ -6,22 +6,26 @@ from gateway.responses.requests import Asked
 from gateway.responses.to_chat import FROM_OUTPUT
 from memloop.wire.agent_texts import is_of_agent
 from memloop.wire.chat import NO_OPTIONS, ChatRequest, Json
-from memloop_service.http import object_in, objects_in, validated
+from memloop_service.http import object_in, objects_in
 
 _INSTALLATION: Final = "x-codex-installation-id"
 
 
 def read_of(asked: Asked, body: Json) -> ChatRequest:
-    """Return what the gateway reads of the chat. Raises Unprocessable."""
-    reads = (asked.request.memory or NO_OPTIONS).long_context == "auto"
-    messages = objects_in(body["messages"])
-    read: Json = {
-        **body,
-        "metadata": {**(asked.request.metadata or {})},
-        "messages": [message if reads else _heard(message) for message in messages],
-    }
-    read.setdefault("user", _installation(asked))
-    return validated(ChatRequest, read)
+    """Return what the gateway reads of the chat."""
+    request, messages = asked.request, objects_in(body["messages"])
+    reads = (request.memory or NO_OPTIONS).long_context == "auto"
+    return ChatRequest.model_validate(
+        {
+            "model": request.model,
+            "messages": [message if reads else _heard(message) for message in messages],
+            "stream": request.stream,
+            "metadata": request.metadata,
+            "memory": request.memory,
+            "safety_identifier": request.safety_identifier,
+            "user": _installation(asked) if request.user is None else request.user,
+        }
+    )
 
 
 def _heard(message: Json) -> Json:

@@ -174,7 +174,7 @@ def read_request(fields: Json) -> Asked:
         request=request,
         items=items_of(request.input),
         tools=read_tools(request.tools or ()),
-        text=_text(request.text) if request.text else _PLAIN_TEXT,
+        text=_text(request.text) if request.text else PLAIN_TEXT,
         reasoning=checked(ReasoningOptions, request.reasoning, "reasoning") if request.reasoning else _NO_REASONING,
     )
 
@@ -204,7 +204,7 @@ def check_include(values: Sequence[str] | None) -> None:
             raise _unserved("include", f"include: {value!r} is not supported.", code="unsupported_value")
 
 
-_PLAIN_TEXT: Final = TextOptions()
+PLAIN_TEXT: Final = TextOptions()
 _NO_REASONING: Final = ReasoningOptions()
 
 
