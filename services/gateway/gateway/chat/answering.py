@@ -54,7 +54,7 @@ def _same_places(index: int) -> int:
     return index
 
 
-async def _kept_nowhere(answer: bytes) -> bytes:
+async def _kept_nowhere(answer: Json) -> Json:
     return answer
 
 
@@ -64,14 +64,14 @@ class AnswerForm:
 
     ``whole`` converts the engine's answer, ``streamed`` wraps the relay of its events, ``place_of`` maps the index of a
     message in the chat to the client's own message. A form's functions raise EngineError for an answer that the form
-    cannot hold. ``kept`` stores a whole answer before the client gets it. ``subject`` names what the answer is beside
-    the user's data: ``Idempotency.forget`` deletes it by that name too.
+    cannot hold. ``kept`` stores a whole answer and returns it as the client gets it. ``subject`` names what the answer
+    is beside the user's data: ``Idempotency.forget`` deletes it by that name too.
     """
 
     whole: Callable[[Json], Json] = _as_it_is
     streamed: Callable[[Relay], Relay] = _directly
     place_of: Callable[[int], int] = _same_places
-    kept: Callable[[bytes], Awaitable[bytes]] = _kept_nowhere
+    kept: Callable[[Json], Awaitable[Json]] = _kept_nowhere
     subject: str = ""
 
 
@@ -92,47 +92,43 @@ class AskedChat:
     """The same, if the chat has memory."""
     left_out: str | None
     """The memory operations that the key's scopes exclude."""
-    form: AnswerForm
 
 
-def asked_chat(
-    request: Request,
-    chat: Chat,
-    principal: Principal,
-    body: JsonBody,
-    fields: ChatRequest,
-    *,
-    form: AnswerForm = OPENAI,
-) -> AskedChat:
+def asked_chat(request: Request, chat: Chat, principal: Principal, body: JsonBody, fields: ChatRequest) -> AskedChat:
     """Determine model, user and rights of a chat. Raises NotFound, Unavailable, Forbidden and Unprocessable."""
     named = namespace_of(principal, fields, request.headers)
     model = chat.backend.models.serving(fields.model, key=named.lane() if named is not None else None)
     remembers = asks_for_memory(fields, request.headers, for_users=chat.memory_for_users)
     namespace = named if remembers else None
     fields, left_out = permitted(fields, namespace, principal)
-    return AskedChat(body, fields, model, principal, named, namespace, left_out, form)
+    return AskedChat(body, fields, model, principal, named, namespace, left_out)
 
 
-async def answer_chat(request: Request, chat: Chat, allowance: Allowance, meter: Meter, asked: AskedChat) -> Response:
+async def answer_chat(
+    request: Request, chat: Chat, allowance: Allowance, meter: Meter, asked: AskedChat, form: AnswerForm = OPENAI
+) -> Response:
     """Answer the chat, once per ``Idempotency-Key``. Raises the errors of the limits, of memory and of the engine."""
-    answering = _Answering(request, chat, allowance, meter, asked)
+    answering = _Answering(request, chat, allowance, meter, asked, form)
     if asked.fields.stream:
         refuse_key_of_stream(request)
     subject = subject_of_user(asked.named.user_id) if asked.named is not None else ""
     return await chat.memory.idempotency.once(
-        request, asked.principal, answering.answer, subject=subject, also=asked.form.subject
+        request, asked.principal, answering.answer, subject=subject, also=form.subject
     )
 
 
 class _Answering:
     """One chat on its way through memory and the engine."""
 
-    def __init__(self, request: Request, chat: Chat, allowance: Allowance, meter: Meter, asked: AskedChat) -> None:
+    def __init__(
+        self, request: Request, chat: Chat, allowance: Allowance, meter: Meter, asked: AskedChat, form: AnswerForm
+    ) -> None:
         self._request = request
         self._chat = chat
         self._allowance = allowance
         self._meter = meter
         self._asked = asked
+        self._form = form
         self._call = EngineCall(request, chat.backend, asked.model, meter)
 
     async def answer(self, attempt: Attempt) -> Response:
@@ -163,7 +159,7 @@ class _Answering:
                 self._allowance,
                 tenant=asked.principal.tenant,
             )
-            context = read.placed(asked.form.place_of)
+            context = read.placed(self._form.place_of)
         with self._meter.ours():
             turn = await begin_turn(
                 chat,
@@ -206,7 +202,7 @@ class _Answering:
             else:
                 await relay_chat(self._chat, upstream, turn, self._meter, out, hides_usage=hides)
 
-        return self._asked.form.streamed(stream)
+        return self._form.streamed(stream)
 
     async def _at_the_engine(self, prepared: Prepared) -> Response:
         """Return the engine's answer, with the memory field added."""
@@ -220,12 +216,13 @@ class _Answering:
         if not answer:
             raise EngineError("the engine's answer is not a JSON object")
         self._meter.tokens(answer.get("usage"))
-        shown = self._asked.form.whole(answer)
-        if turn is None:
-            return await self._asked.form.kept(raw if shown is answer else written(shown))
+        shown = self._form.whole(answer)
+        if turn is None and shown is answer:
+            return raw
         with self._meter.ours():
-            memory = await turn.answered(self._chat, _reply_text(answer))
-            return await self._asked.form.kept(with_memory(shown, memory))
+            if turn is not None:
+                shown = with_memory(shown, await turn.answered(self._chat, _reply_text(answer)))
+            return written(await self._form.kept(shown))
 
 
 def engine_body(body: JsonBody, model: LoopModel, turn: ChatTurn | None, context: ReadContext | None = None) -> bytes:

@@ -119,7 +119,7 @@ class _ChatStream:
     async def _with_memory(self, chunk: Json) -> bytes:
         self._sent_memory = True
         memory = await self._settled()
-        return data_event(with_memory(chunk, memory))
+        return data_event(written(with_memory(chunk, memory)))
 
     async def _settled(self, *, waits: bool = True) -> ChatMemory:
         if self._memory is None:
@@ -139,9 +139,9 @@ class _ChatStream:
                 self._answered = self._answered or choice.get("finish_reason") is not None
 
 
-def with_memory(answer: Json, memory: ChatMemory) -> bytes:
-    """The engine's object with memory's part. Raises EngineError when it is nested too deeply to be written."""
-    return written({**answer, "memory": memory.model_dump()})
+def with_memory(answer: Json, memory: ChatMemory) -> Json:
+    """Return the engine's object with memory's part."""
+    return {**answer, "memory": memory.model_dump()}
 
 
 def written(answer: Mapping[str, object]) -> bytes:

@@ -39,10 +39,9 @@ async def create_message(request: Request, chat: ChatDep, principal: PrincipalDe
         asked = await read_with(request, body, create_message_in)
         model = chat.backend.models.named(asked.model)
         translation = await read_with(request, body, lambda _: translated(asked, model.dialect))
-        form = _form(asked, translation, meter)
-        known = asked_chat(request, chat, principal, translation.body, translation.fields, form=form)
+        known = asked_chat(request, chat, principal, translation.body, translation.fields)
         meter.goes_to(known.model)
-    return await answer_chat(request, chat, allowance, meter, known)
+    return await answer_chat(request, chat, allowance, meter, known, _form(asked, translation, meter))
 
 
 @router.post(

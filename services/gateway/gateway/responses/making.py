@@ -47,14 +47,11 @@ class Making:
         self.assembly.feed(choice, object_in(choice["message"]))
         return self.draft.answered(self.assembly, object_in(answer.get("usage")), None, stored=self.is_kept)
 
-    async def kept(self, answer: bytes) -> bytes:
-        """Keep a whole response and return it."""
-        if self._keeping is None:
-            return answer
-        response = parsed_object(answer)
-        if await self._keeping.keep(response) or not self.is_kept:
-            return answer
-        return orjson.dumps({**response, "store": False})
+    async def kept(self, response: Json) -> Json:
+        """Keep a response and return it as its client gets it."""
+        if self._keeping is not None and not await self._keeping.keep(response):
+            response["store"] = False
+        return response
 
     def streamed(self, relay: Relay) -> Relay:
         """Return a relay that sends the response's events instead of the chat's."""
@@ -85,9 +82,7 @@ class Making:
         response = self.draft.answered(self.assembly, usage, None, stored=self.is_kept)
         if memory:
             response["memory"] = memory
-        if self._keeping is not None and not await self._keeping.keep(response):
-            response["store"] = False
-        return response
+        return await self.kept(response)
 
 
 def begun(

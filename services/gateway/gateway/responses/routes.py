@@ -6,7 +6,6 @@ A request without memory and without state passes through if the engines serve t
 
 import asyncio
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import Annotated, Final, Literal, TypeAlias
 
 from fastapi import APIRouter, Query, Request, Response
@@ -92,9 +91,9 @@ async def create_response(
             principal.require("long-read", param="tools")
             await vector_stores.check(principal.tenant, tool)
         if not read.request.background:
-            asked = await _translated(request, chat, responses, principal, read, meter, vector_stores)
+            asked, form = await _translated(request, chat, responses, principal, read, meter, vector_stores)
             meter.goes_to(asked.model)
-            return await answer_chat(request, chat, allowance, meter, asked)
+            return await answer_chat(request, chat, allowance, meter, asked, form)
     return await create_background(
         request, read, background, reading.followers, chat=chat, principal=principal, allowance=allowance
     )
@@ -192,8 +191,8 @@ async def _translated(
     asked: Asked,
     meter: Meter,
     vector_stores: VectorStores,
-) -> AskedChat:
-    """Return the chat that answers the request, in a form that makes a response of its answer."""
+) -> tuple[AskedChat, AnswerForm]:
+    """Return the chat that answers the request, and the form that makes a response of its answer."""
     earlier = await earlier_items(asked, responses, principal.tenant)
     question = question_of(asked, earlier, limit_field=chat.limit_field(asked.request.model))
     window = chat.backend.models.named(asked.request.model).window_tokens
@@ -201,14 +200,13 @@ async def _translated(
     question = with_passages(question, search)
     draft = draft_of(asked, new_response_id(principal.tenant))
     size = len(json_text({"response": draft.head}))  # what can be read may be nested too deeply to be written
-    plain = asked_chat(request, chat, principal, JsonBody(json_text(question.body), question.body), question.read)
-    owner = Owner(principal.tenant, plain.named)
+    known = asked_chat(request, chat, principal, JsonBody(json_text(question.body), question.body), question.read)
+    owner = Owner(principal.tenant, known.named)
     keeping = await keeping_of(asked, responses, owner, draft.id, earlier=earlier, size=size, keeper=chat.memory.keeper)
     making = Making(asked, draft, keeping, meter, tools=question.tools, search=search)
-    form = AnswerForm(
+    return known, AnswerForm(
         whole=making.whole, streamed=making.streamed, kept=making.kept, subject=subject_of_response(draft.id)
     )
-    return replace(plain, form=form)
 
 
 def _page(items: Sequence[Json], *, after: str | None, limit: int) -> Json:
