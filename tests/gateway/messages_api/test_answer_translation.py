@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from gateway.access import Allowance
 from gateway.engine import Meter
-from gateway.messages.answers import message_of
+from gateway.messages.answers import MessageAnswer, message_of
 from gateway.messages.stream import MessageStream
 from gateway.messages.style import ANTHROPIC
 from gateway.metrics import Metrics
@@ -84,7 +84,13 @@ def whole(
 ) -> Object:
     """The message of an engine's whole answer."""
     answer: Object = {"choices": [{"index": 0, "message": message, "finish_reason": finish_reason, **choice}]}
-    return json.loads(json.dumps(message_of(answer, model="m", stops=stops, thinking=True)))
+    return as_documented(json.loads(json.dumps(message_of(answer, model="m", stops=stops, thinking=True))))
+
+
+def as_documented(message: Object) -> Object:
+    """The same message, after a look whether it has every field of the documented one and no other."""
+    assert MessageAnswer.model_validate(message).model_dump(mode="json", exclude={"memory"}) == message
+    return message
 
 
 def called(call_id: str, name: str, arguments: str) -> Object:
@@ -96,6 +102,7 @@ def blocks_of(events: Sequence[Object]) -> list[Object]:
     """The blocks that a client puts together, after a look at the order of the events."""
     kinds = [event["type"] for event in events]
     assert (kinds[:2], kinds[-2:]) == (["message_start", "ping"], ["message_delta", "message_stop"])
+    as_documented(events[0]["message"])
     blocks: list[Object] = []
     is_open = False
     for event in events[2:-2]:
