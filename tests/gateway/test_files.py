@@ -33,6 +33,21 @@ async def test_the_openai_sdk_uploads_lists_fetches_and_deletes(redis_url: str, 
         await eventually(lambda: stored(tmp_path) == [])
 
 
+async def test_files_of_either_purpose_are_taken_and_listed_by_it(redis_url: str, tmp_path: Path) -> None:
+    async with (
+        api(redis_url, reader, **with_storage(tmp_path)) as it,
+        AsyncOpenAI(base_url=it.gateway.url + "/v1", api_key="unused", max_retries=0) as sdk,
+    ):
+        made = [
+            await sdk.files.create(file=(f"{number}.txt", b"tea"), purpose=purpose)
+            for number, purpose in enumerate(("assistants", "user_data", "user_data", "assistants"))
+        ]
+        listed = [file async for file in await sdk.files.list(purpose="assistants", order="asc", limit=1)]
+        assert [file.id for file in listed] == [made[0].id, made[3].id]
+        assert {file.purpose for file in listed} == {"assistants"}
+        assert [file async for file in await sdk.files.list(purpose="batch")] == []
+
+
 async def test_a_file_is_read_in_the_foreground_and_in_the_background_as_its_text_would_be(
     redis_url: str, tmp_path: Path
 ) -> None:

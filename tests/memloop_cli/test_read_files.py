@@ -102,6 +102,15 @@ def test_a_pdf_on_standard_input_is_uploaded(memloop: Memloop, gateway: FakeGate
     assert gateway.uploads["file-1"] == ("standard-input.pdf", b"%PDF-1.7 piped")
 
 
+@pytest.mark.parametrize("encoding", ["utf-16", "utf-32"])
+def test_a_text_in_a_wide_encoding_is_uploaded(
+    memloop: Memloop, gateway: FakeGateway, tmp_path: Path, encoding: str
+) -> None:
+    (tmp_path / "tea.txt").write_text("Tea at five.", encoding=encoding)
+    assert memloop("read", str(tmp_path / "tea.txt"), "When?").exit_code == 0
+    assert [raw.decode(encoding) for _, raw in gateway.uploads.values()] == ["Tea at five."]
+
+
 def test_a_long_text_is_uploaded_and_not_sent_with_the_request(
     memloop: Memloop, gateway: FakeGateway, tmp_path: Path
 ) -> None:

@@ -1,5 +1,6 @@
 """The documents that a command line names: files, folders, patterns, URLs, standard input."""
 
+import codecs
 import sys
 from collections import Counter
 from collections.abc import Iterable, Sequence
@@ -18,6 +19,8 @@ _SUFFIXES: Final = frozenset(
 )
 """What a folder's files are read by; a file that is named itself may have any."""
 _BINARY: Final = {b"%PDF-": ".pdf", b"PK\x03\x04": ".docx"}
+_WIDE: Final = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE, codecs.BOM_UTF32_BE)
+"""How texts in UTF-16 and UTF-32 begin; the mark of UTF-32-LE begins as that of UTF-16-LE. The gateway decodes them."""
 _INLINE_CHARS: Final = 4_000_000
 """Longer texts are uploaded, also alone."""
 _MARKUP: Final = frozenset((".html", ".htm", ".xhtml"))
@@ -89,7 +92,7 @@ def inline_text(source: Source) -> str | None:
         return None
     name = source.name if isinstance(source, PipedSource) else str(source.path)
     raw = source.content if isinstance(source, PipedSource) else source.path.read_bytes()
-    if raw.startswith(tuple(_BINARY)) or Path(name).suffix.lower() in _MARKUP:
+    if raw.startswith((*_BINARY, *_WIDE)) or Path(name).suffix.lower() in _MARKUP:
         return None
     text = _text(raw, name)
     return text if len(text) <= _INLINE_CHARS else None
@@ -106,7 +109,8 @@ def _text(raw: bytes, name: str) -> str:
     try:
         text = raw.decode("utf-8-sig")
     except UnicodeDecodeError as error:
-        raise BadInput(f"{name} is not UTF-8 text (byte {error.start}): is it an image?") from error
+        way_out = "iconv -t UTF-8 converts another encoding"
+        raise BadInput(f"{name} is not UTF-8 text (byte {error.start}): is it an image? {way_out}") from error
     if "\0" in text:
         raise BadInput(f"{name} is binary: it contains NUL")
     if not text.strip():

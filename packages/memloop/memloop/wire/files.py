@@ -1,10 +1,13 @@
 """Bodies of ``/v1/files``. Source: OpenAI API reference, "Files"."""
 
-from typing import Annotated, Literal
+from typing import Annotated, Literal, TypeAlias
 
 from pydantic import Field
 
 from memloop.wire.base import Integral, Wire
+
+FilePurpose: TypeAlias = Literal["user_data", "assistants"]
+"""What a client says that a file is for. Both are read, and searched in vector stores, alike."""
 
 
 class FileObject(Wire):
@@ -16,7 +19,7 @@ class FileObject(Wire):
     created_at: int
     expires_at: int | None = None
     filename: str
-    purpose: Literal["user_data"] = "user_data"
+    purpose: FilePurpose = "user_data"
     status: Literal["uploaded", "processed", "error"]
     status_details: str | None = None
 

@@ -136,17 +136,26 @@ class FileRecords:
             await asyncio.sleep(poll_s)
             poll_s = min(poll_s * 1.5, _LAST_POLL_S)
 
-    async def page(self, tenant: str, *, limit: int, after: str | None, newest_first: bool) -> FilePage:
+    async def page(
+        self, tenant: str, *, limit: int, after: str | None, newest_first: bool, purpose: str | None = None
+    ) -> FilePage:
         """Return the tenant's files after the id ``after``. Raises NotFound for an unknown ``after``."""
         start = 0 if after is None else await self._rank(tenant, after, newest_first=newest_first) + 1
+        found = list[FileObject]()
+        while len(found) <= limit and (ids := await self._ids(tenant, start, limit + 1, newest_first=newest_first)):
+            start += len(ids)
+            files = [stored.file for stored in await self._found(tenant, ids)]
+            found += [file for file in files if purpose in (None, file.purpose)]
+        data = tuple(found[:limit])
+        first, last = (data[0].id, data[-1].id) if data else (None, None)
+        return FilePage(data=data, first_id=first, last_id=last, has_more=len(found) > limit)
+
+    async def _ids(self, tenant: str, start: int, count: int, *, newest_first: bool) -> list[str]:
         with redis_errors():
             ids: object = await self._redis.zrange(  # pyright: ignore[reportUnknownMemberType]
-                self._index(tenant), start, start + limit, desc=newest_first
+                self._index(tenant), start, start + count - 1, desc=newest_first
             )
-        names = [text(id_) for id_ in cast(Sequence[object], ids)]
-        data = tuple(stored.file for stored in await self._found(tenant, names[:limit]))
-        first, last = (data[0].id, data[-1].id) if data else (None, None)
-        return FilePage(data=data, first_id=first, last_id=last, has_more=len(names) > limit)
+        return [text(id_) for id_ in cast(Sequence[object], ids)]
 
     async def delete(self, tenant: str, file_id: str) -> FileDeleted:
         """Delete the file and its text; a running read keeps the text until it ends. Raises NotFound."""

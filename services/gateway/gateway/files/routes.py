@@ -4,7 +4,7 @@ import secrets
 import time
 from collections.abc import AsyncGenerator, AsyncIterator
 from dataclasses import replace
-from typing import Annotated, Any, Final, Literal
+from typing import Annotated, Any, Final, Literal, get_args
 from urllib.parse import quote
 
 from fastapi import APIRouter, Depends, Query, Request
@@ -18,7 +18,7 @@ from gateway.files.records import FileJob, FileRecords
 from gateway.files.uploads import Upload, receive_upload
 from gateway.idempotency import refuse_key_of_stream
 from memloop.wire.errors import Conflict, RateLimited, Unprocessable
-from memloop.wire.files import FileDeleted, FileFromUrl, FileObject, FilePage
+from memloop.wire.files import FileDeleted, FileFromUrl, FileObject, FilePage, FilePurpose
 from memloop_service import ERRORS
 from memloop_service.http import body_of, read_ours
 from memloop_service.redis_partitions import id_at
@@ -26,6 +26,7 @@ from memloop_service.redis_partitions import id_at
 _UPLOAD_HOLDS_BYTES: Final = 16 << 20
 """The admission bytes that an upload takes, whatever its size."""
 _LONGEST_EXPIRY_S: Final = 30 * 24 * 3600
+_PURPOSES: Final[tuple[FilePurpose, ...]] = get_args(FilePurpose)
 _FORM: Final[dict[str, Any]] = {
     "type": "object",
     "required": ["file", "purpose"],
@@ -36,7 +37,7 @@ _FORM: Final[dict[str, Any]] = {
     "additionalProperties": False,
     "properties": {
         "file": {"type": "string", "format": "binary", "minLength": 1},
-        "purpose": {"const": "user_data"},
+        "purpose": {"enum": list(_PURPOSES)},
         "expires_after[anchor]": {"const": "created_at"},
         "expires_after[seconds]": {"type": "integer", "minimum": 3600, "maximum": _LONGEST_EXPIRY_S},
     },
@@ -62,7 +63,7 @@ async def upload_room(request: Request) -> AsyncIterator[None]:
 async def upload_file(
     request: Request, files: FilesDep, principal: PrincipalDep, allowance: AllowanceDep
 ) -> FileObject:
-    """Upload a text, Markdown, HTML, PDF or DOCX file (``purpose=user_data``). It is readable once processed."""
+    """Upload a text, Markdown, HTML, PDF or DOCX file, which is readable once it is processed."""
     refuse_key_of_stream(request)
     records = files.stored()
     await allowance.admit()
@@ -104,10 +105,8 @@ async def list_files(
     purpose: str | None = None,
 ) -> FilePage:
     """List the tenant's files."""
-    if purpose not in (None, "user_data"):
-        return FilePage(data=())
     records = files.stored()
-    return await records.page(principal.tenant, limit=limit, after=after, newest_first=order == "desc")
+    return await records.page(principal.tenant, limit=limit, after=after, newest_first=order == "desc", purpose=purpose)
 
 
 @router.get("/{file_id}")
@@ -158,8 +157,9 @@ def _file(upload: Upload, file_id: str) -> FileObject:
     unknown = sorted(upload.fields.keys() - _FORM["properties"].keys())
     if unknown:
         raise Unprocessable("The form has an unknown field.", param=unknown[0])
-    if upload.fields.get("purpose") != "user_data":
-        raise Unprocessable("The purpose must be user_data.", param="purpose")
+    purpose = upload.fields.get("purpose")
+    if purpose not in _PURPOSES:
+        raise Unprocessable(f"The purpose must be {' or '.join(_PURPOSES)}.", param="purpose")
     now = int(time.time())
     lasts_s = _expiry_s(upload.fields)
     return FileObject(
@@ -168,6 +168,7 @@ def _file(upload: Upload, file_id: str) -> FileObject:
         created_at=now,
         expires_at=None if lasts_s is None else now + lasts_s,
         filename=upload.filename,
+        purpose=purpose,
         status="uploaded",
     )
 
