@@ -77,7 +77,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--times", type=int, nargs="+", default=[1, 100, 400], help="lengths, in training lengths")
     parser.add_argument("--documents", type=int, default=32, help="documents of each length beyond the training length")
     parser.add_argument("--documents-1x", type=int, default=256, help="documents of the training length")
-    parser.add_argument("--documents-before", type=int, default=8, help="as --documents, of the policy before")
+    parser.add_argument("--documents-before", type=int, default=0, help="as --documents, of the policy before")
     parser.add_argument("--farthest", type=int, help="one more length, read only by the first seed's policy after")
     parser.add_argument("--farthest-documents", type=int, default=8)
     parser.add_argument("--keep", action="store_true", help="write benchmarks/results/")
