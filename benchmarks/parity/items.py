@@ -107,9 +107,7 @@ def _memreread() -> tuple[Item, ...]:
             _SHORT,
             lambda chunks: [*_memories(chunks), *_reread(chunks, 1, asked=_IN_BRACES), Reply(""), _ANSWER],
         ),
-        Item(
-            "few letters", question, _SHORT, lambda chunks: [*_memories(chunks), Reply("<query>Who?</query>"), _ANSWER]
-        ),
+        Item("few letters", question, _SHORT, lambda chunks: [*_memories(chunks), _FEW_LETTERS, _ANSWER]),
         Item("foreign", "Où est le sceau ?", _FOREIGN, lambda chunks: [*_memories(chunks), Reply(""), _ANSWER]),
         Item("tags", question, _TAGGED, lambda chunks: [*_memories(chunks), *_reread(chunks, 1), Reply(""), _ANSWER]),
     )

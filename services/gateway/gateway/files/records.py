@@ -18,6 +18,8 @@ from memloop_service.redis_scripts import text
 
 _FIRST_POLL_S: Final = 0.02
 _LAST_POLL_S: Final = 0.5
+_LOOKED_AT: Final = 500
+"""How many files a list by purpose reads at a time, however few it returns."""
 BeforeDeletion: TypeAlias = Callable[[str, str], Awaitable[object]]
 
 
@@ -141,8 +143,9 @@ class FileRecords:
     ) -> FilePage:
         """Return the tenant's files after the id ``after``. Raises NotFound for an unknown ``after``."""
         start = 0 if after is None else await self._rank(tenant, after, newest_first=newest_first) + 1
+        count = limit + 1 if purpose is None else max(limit + 1, _LOOKED_AT)
         found = list[FileObject]()
-        while len(found) <= limit and (ids := await self._ids(tenant, start, limit + 1, newest_first=newest_first)):
+        while len(found) <= limit and (ids := await self._ids(tenant, start, count, newest_first=newest_first)):
             start += len(ids)
             files = [stored.file for stored in await self._found(tenant, ids)]
             found += [file for file in files if purpose in (None, file.purpose)]
