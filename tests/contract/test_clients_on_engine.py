@@ -3,8 +3,10 @@
 from collections.abc import AsyncGenerator
 from pathlib import Path
 
+import anthropic
 import openai
 import pytest
+from anthropic import AsyncAnthropic
 from langchain_openai import ChatOpenAI
 from openai import AsyncOpenAI
 from openai.types.chat import ChatCompletionMessageParam
@@ -84,14 +86,24 @@ async def test_openai_completes_and_lists(sdk: AsyncOpenAI, tiny_engine: TinyEng
 
 
 async def test_refusal_of_the_engine_reaches_the_client(sdk: AsyncOpenAI) -> None:
-    with pytest.raises(openai.NotFoundError, match="no-such-model"):
+    with pytest.raises(openai.NotFoundError, match="no-such-model") as refused:
         await sdk.chat.completions.create(model="no-such-model", messages=HI)
+    assert refused.value.code == "model_not_found"
+
+
+async def test_anthropic_reads_that_a_chat_is_beyond_the_window(gateway: Gateway, tiny_engine: TinyEngine) -> None:
+    async with AsyncAnthropic(base_url=gateway.url, api_key="unused", max_retries=0) as client:
+        with pytest.raises(anthropic.BadRequestError, match=r"prompt is too long: \d+ tokens > \d+ maximum"):
+            await client.messages.create(
+                model=tiny_engine.model, messages=[{"role": "user", "content": LONG}], max_tokens=32
+            )
 
 
 async def test_chat_over_the_window_is_read_first(sdk: AsyncOpenAI, tiny_engine: TinyEngine) -> None:
     messages: list[ChatCompletionMessageParam] = [{"role": "user", "content": LONG}, *HI]
-    with pytest.raises(openai.BadRequestError):
+    with pytest.raises(openai.BadRequestError) as refused:
         await sdk.chat.completions.create(model=tiny_engine.model, messages=messages, max_tokens=32)
+    assert refused.value.code == "context_length_exceeded"
     options = {"mode": "off", "long_context": "auto"}
     answer = await sdk.chat.completions.create(
         model=tiny_engine.model, messages=messages, max_tokens=32, extra_body={"memory": options}

@@ -326,7 +326,7 @@ SPECS: tuple[Spec, ...] = (
     Spec(
         "another server, strict",
         "auto",
-        too_long=shape.openai(413, "too long"),
+        too_long=shape.openai(413, "the prompt is too long"),
         limited=shape.openai(429, "slow down"),
         fields=_COMMON,
         unknown=shape.fastapi_extra,

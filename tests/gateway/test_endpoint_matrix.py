@@ -96,6 +96,7 @@ async def error(rows: Rows, spec: Spec) -> None:
     """A refusal that is about the prompt reaches the client in the endpoint's own words, of a chat and of a read."""
     refused = await asked(rows, spec, TOO_LONG)
     assert refused.status == spec.too_long.status
+    assert refused.error["code"] == "context_length_exceeded"
     read = await rows.gateway.post(PATH, a_read(spec, TOO_LONG))
     for said in (refused.error["message"], read.error["message"]):
         assert words_of(spec.too_long.body) in said

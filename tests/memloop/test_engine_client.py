@@ -137,10 +137,10 @@ def test_what_is_no_chat_completion_is_an_error(body: Json) -> None:
 
 
 async def test_a_refusal_of_the_engine_keeps_its_status_and_words() -> None:
-    body = {"error": {"message": "prompt is too long", "type": "x", "param": "messages", "code": "context_length"}}
+    body = {"error": {"message": "messages: too many", "type": "x", "param": "messages", "code": "too_many"}}
     error = await raised(failing(400, body))
-    assert (error.http_status, error.param, error.code) == (400, "messages", "context_length")
-    assert error.message == "the engine answered 400: prompt is too long"
+    assert (error.http_status, error.param, error.code) == (400, "messages", "too_many")
+    assert error.message == "the engine answered 400: messages: too many"
 
 
 @pytest.mark.parametrize(

@@ -32,6 +32,39 @@ def changed(settings: GatewaySettings, **changes: object) -> GatewaySettings:
     return GatewaySettings.model_validate({**settings.model_dump(), **changes})
 
 
+@pytest.mark.parametrize(
+    ("words", "shown"),
+    [
+        (
+            "This model's maximum context length is 8192 tokens. However, your prompt contains 9000 input tokens.",
+            "prompt is too long: 9000 tokens > 8192 maximum",
+        ),
+        (
+            (
+                "'max_tokens' is too large: 1024. This model's maximum context length is 512 tokens and your request "
+                "has 400 input tokens."
+            ),
+            (
+                "input length and `max_tokens` exceed context limit: 400 + 1024 > 512, decrease input length or "
+                "`max_tokens` and try again"
+            ),
+        ),
+        (
+            "input length exceeds the context length",
+            "prompt is too long: input length exceeds the context length",
+        ),
+    ],
+    ids=["prompt", "prompt and answer", "without numbers"],
+)
+async def test_a_request_beyond_the_window_is_refused_in_the_words_that_anthropics_clients_know(
+    gateway: Gateway, engine: FakeEngine, words: str, shown: str
+) -> None:
+    engine.will(Refuses(400, {"error": {"message": words, "type": "BadRequestError", "param": None, "code": 400}}))
+    answer = await ask(gateway)
+    error = (answer.status, answer.error["type"], answer.error["message"], answer.error["code"])
+    assert error == (400, "invalid_request_error", shown, "context_length_exceeded")
+
+
 async def test_every_kind_of_refusal_is_in_anthropics_style(settings: GatewaySettings) -> None:
     async with running_gateway(settings.model_copy(update={"max_json_bytes": 2_000})) as gateway:
         refusals = [

@@ -1,9 +1,10 @@
 """Calls an engine: an endpoint with a dialect of OpenAI's chat completions (:mod:`memloop.clients.dialects`)."""
 
+import re
 import ssl
 from collections.abc import Mapping
 from contextlib import AbstractAsyncContextManager
-from typing import cast
+from typing import Final, cast
 
 import orjson
 from pydantic import JsonValue, ValidationError
@@ -15,16 +16,26 @@ from memloop.clients.http import Http, HttpClient, RawResponse, parse_json, retr
 from memloop.clients.http1 import proxy_for
 from memloop.clients.learning import Learned
 from memloop.clients.origin import Timeouts
+from memloop.clients.overflow import overflow_of
 from memloop.clients.refusals import Fault
 from memloop.ports import Completion, Prompt
 from memloop.wire.base import OpenWire
 from memloop.wire.chat import ChatMessage, FunctionCall, Json, ToolCall
-from memloop.wire.errors import EngineError, MemloopError, Timeout, Unavailable
+from memloop.wire.errors import (
+    CONTEXT_LENGTH_EXCEEDED,
+    MODEL_NOT_FOUND,
+    EngineError,
+    MemloopError,
+    Timeout,
+    Unavailable,
+)
 from memloop.wire.memory import Usage
 
 _BROKEN_OFF = frozenset({"abort", "error"})
 """Finish reasons of a reply that is not the model's: half a memory would overwrite a whole one."""
 _MESSAGE_CHARS = 2_000
+_OF_THE_REQUEST: Final = frozenset({400, 413, 422})
+_NO_SUCH_MODEL: Final = re.compile(r"model\b.*\b(not exist|not found)", re.IGNORECASE)
 _TIMEOUTS = Timeouts()
 
 
@@ -179,7 +190,15 @@ def engine_error(status: int, raw: bytes, headers: Mapping[str, str]) -> Memloop
         return EngineBusy(message, retry_after_s=wait_s)
     if status == 504:
         return Timeout(message)
-    return EngineError(message, engine_status=status, param=fault.param, code=fault.code, retry_after_s=wait_s)
+    code = _code_of(status, fault.message[:_MESSAGE_CHARS]) or fault.code
+    return EngineError(message, engine_status=status, param=fault.param, code=code, retry_after_s=wait_s)
+
+
+def _code_of(status: int, words: str) -> str | None:
+    """Return OpenAI's code for a fault that its clients act upon, else None."""
+    if status in _OF_THE_REQUEST and overflow_of(words) is not None:
+        return CONTEXT_LENGTH_EXCEEDED
+    return MODEL_NOT_FOUND if status == 404 and _NO_SUCH_MODEL.search(words) else None
 
 
 class _Function(OpenWire):

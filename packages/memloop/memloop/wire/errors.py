@@ -26,9 +26,13 @@
 Source of the body's shape: OpenAI API reference, "Errors".
 """
 
-from typing import ClassVar
+from typing import ClassVar, Final
 
 from memloop.wire.base import Wire
+
+CONTEXT_LENGTH_EXCEEDED: Final = "context_length_exceeded"
+MODEL_NOT_FOUND: Final = "model_not_found"
+"""OpenAI's codes that its clients act upon."""
 
 
 class ErrorBody(Wire):

@@ -13,7 +13,7 @@ from gateway.chat.turns import last_user_index
 from memloop.ports import Splitter
 from memloop.profiles import Profile
 from memloop.wire.chat import ChatRequest, Json, MemoryOptions
-from memloop.wire.errors import InvalidRequest
+from memloop.wire.errors import CONTEXT_LENGTH_EXCEEDED, InvalidRequest
 from memloop_service.http import json_text
 
 ANY_QUESTION: Final = "What does this text say?"
@@ -160,6 +160,6 @@ def _enough(found: list[Part], excess: int, cost: int, window: int) -> tuple[Par
             f"The chat exceeds the model's window of {window} tokens by {excess}, even after its long user and tool "
             "messages are shortened.",
             param="messages",
-            code="context_length_exceeded",
+            code=CONTEXT_LENGTH_EXCEEDED,
         )
     return tuple(sorted(chosen, key=lambda part: part.message_index))

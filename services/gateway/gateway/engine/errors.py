@@ -4,7 +4,14 @@ from collections.abc import Mapping
 from typing import Final
 
 from memloop.clients import RawResponse
-from memloop.wire.errors import EngineError, ErrorBody, ErrorEnvelope, MemloopError
+from memloop.wire.errors import (
+    CONTEXT_LENGTH_EXCEEDED,
+    MODEL_NOT_FOUND,
+    EngineError,
+    ErrorBody,
+    ErrorEnvelope,
+    MemloopError,
+)
 from memloop_service.http import object_in, parsed_object
 
 _RETRY_AFTER_S: Final = 1.0
@@ -19,13 +26,14 @@ class Refused(EngineError):
             _text(words.get("message")) or error.message,
             engine_status=error.engine_status,
             param=_text(words.get("param")),
-            code=_text(words.get("code")) or error.code,
+            code=error.code if _is_known(error) else _text(words.get("code")) or error.code,
             retry_after_s=error.retry_after_s,
         )
-        self._type = _text(words.get("type")) or "invalid_request_error"
+        own = None if _is_known(error) else _text(words.get("type"))
+        self._type = own or "invalid_request_error"
 
     def envelope(self) -> ErrorEnvelope:
-        """Return the OpenAI-shaped body with the engine's own error type."""
+        """Return the OpenAI-shaped body, with the engine's own error type unless OpenAI has a code for the fault."""
         return ErrorEnvelope(error=ErrorBody(message=self.message, type=self._type, param=self.param, code=self.code))
 
 
@@ -55,6 +63,11 @@ def is_event_stream(upstream: RawResponse) -> bool:
 def _words(raw: bytes) -> Mapping[str, object]:
     fields = parsed_object(raw)
     return object_in(fields.get("error")) or fields
+
+
+def _is_known(error: EngineError) -> bool:
+    """Return whether OpenAI has a code for the error: it is then shown as OpenAI shows it."""
+    return error.code in {CONTEXT_LENGTH_EXCEEDED, MODEL_NOT_FOUND}
 
 
 def _text(value: object) -> str | None:

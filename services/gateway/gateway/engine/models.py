@@ -12,7 +12,7 @@ from gateway.engine.shares import Shares
 from memloop.chunking import EstimatingSplitter
 from memloop.ports import Splitter
 from memloop.wire.chat import Json
-from memloop.wire.errors import EngineError, InvalidRequest, MemloopError, NotFound, Unavailable
+from memloop.wire.errors import MODEL_NOT_FOUND, EngineError, InvalidRequest, MemloopError, NotFound, Unavailable
 from memloop_service import StillStarting
 from memloop_service.http import objects_in
 
@@ -109,7 +109,7 @@ class Models:
             return self._first.of_id(model_id)
         if model_id in self._specs:
             raise self._absent(f"The model {model_id!r} is not there yet.", model_id)
-        raise NotFound(f"There is no model {model_id!r}.", param="model", code="model_not_found")
+        raise NotFound(f"There is no model {model_id!r}.", param="model", code=MODEL_NOT_FOUND)
 
     def lists(self, model_id: str) -> bool:
         """Return whether the models file has a model of this id."""

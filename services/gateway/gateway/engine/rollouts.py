@@ -22,7 +22,7 @@ from gateway.engine.shares import Share
 from gateway.metrics import Metrics
 from memloop.patience import patient
 from memloop.wire.base import Wire
-from memloop.wire.errors import Conflict, DependencyError, NotFound
+from memloop.wire.errors import MODEL_NOT_FOUND, Conflict, DependencyError, NotFound
 from memloop.wire.rollouts import CALL_BOUNDS_S, Rollout, RolloutChange, TargetCalls
 from memloop_service.redis_link import acknowledged, redis_errors
 from memloop_service.redis_scripts import text
@@ -103,7 +103,7 @@ class Rollouts:
     def _check(self, change: RolloutChange, kept: Mapping[str, _Kept]) -> None:
         for param, model in (("model", change.model), ("candidate", change.candidate)):
             if not self._models.lists(model):
-                raise NotFound(f"There is no model {model!r} in the models file.", param=param, code="model_not_found")
+                raise NotFound(f"There is no model {model!r} in the models file.", param=param, code=MODEL_NOT_FOUND)
         if change.model == change.candidate:
             raise Conflict("A model cannot be its own candidate.", param="candidate")
         if (known := kept.get(change.model)) is not None and known.candidate != change.candidate:

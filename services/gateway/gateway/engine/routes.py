@@ -10,7 +10,7 @@ from gateway.engine.errors import soon
 from gateway.engine.passthrough import pass_through
 from gateway.engine.rollouts import Rollouts
 from memloop.wire.chat import Json
-from memloop.wire.errors import EngineError, NotFound
+from memloop.wire.errors import MODEL_NOT_FOUND, EngineError, NotFound
 from memloop.wire.rollouts import Rollout, RolloutChange, RolloutEnded, RolloutPage
 from memloop_service import ERRORS
 from memloop_service.direct_route import DirectRoute
@@ -50,7 +50,7 @@ async def retrieve_model(model_id: str, backend: BackendDep, principal: Principa
     for model in objects_in((await _models(backend)).get("data")):
         if model.get("id") == model_id:
             return model
-    raise NotFound(f"There is no model {model_id!r}.", param="model", code="model_not_found")
+    raise NotFound(f"There is no model {model_id!r}.", param="model", code=MODEL_NOT_FOUND)
 
 
 @router.post(

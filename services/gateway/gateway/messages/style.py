@@ -7,9 +7,10 @@ reference, "Errors".
 from collections.abc import Mapping
 from typing import Any, Final, Literal
 
+from memloop.clients.overflow import Overflow, overflow_of
 from memloop.wire.base import Wire
 from memloop.wire.correlation import request_id
-from memloop.wire.errors import MemloopError, Overloaded
+from memloop.wire.errors import CONTEXT_LENGTH_EXCEEDED, MemloopError, Overloaded
 from memloop_service.api_style import ApiStyle
 
 _TYPES: Final = {
@@ -61,8 +62,23 @@ def status_of(error: MemloopError) -> int:
 def body_of_error(error: MemloopError) -> Mapping[str, object]:
     """Return the body of an error."""
     details = ErrorDetails(error_code=error.code, param=error.param)
-    found = ErrorObject(type=_type_of(error), message=error.message, details=details)
+    found = ErrorObject(type=_type_of(error), message=_message_of(error), details=details)
     return ErrorResponse(error=found, request_id=request_id.get() or None).model_dump()
+
+
+def _message_of(error: MemloopError) -> str:
+    """Return the message; for a request beyond the window in Anthropic's words, upon which clients shorten theirs."""
+    if error.code != CONTEXT_LENGTH_EXCEEDED:
+        return error.message
+    match overflow_of(error.message):
+        case Overflow(int(given), _, int(window)) if given > window:
+            return f"prompt is too long: {given} tokens > {window} maximum"
+        case Overflow(int(given), int(answer), int(window)):
+            sizes = f"{given} + {answer} > {window}"
+            limit = f"input length and `max_tokens` exceed context limit: {sizes}"
+            return f"{limit}, decrease input length or `max_tokens` and try again"
+        case _:
+            return f"prompt is too long: {error.message}"
 
 
 def _type_of(error: MemloopError) -> str:
