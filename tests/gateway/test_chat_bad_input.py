@@ -179,6 +179,22 @@ async def test_answer_of_an_odd_shape_passes_and_is_remembered_without_a_reply(
     assert said(turns) == [("user", "Hi.")]
 
 
+@pytest.mark.parametrize(
+    ("path", "meant"),
+    [
+        ("/chat/completions", "/v1/chat/completions"),
+        ("/v1/v1/messages", "/v1/messages"),
+        ("/memory/search", "/v1/memory/search"),
+    ],
+)
+async def test_a_path_of_a_wrong_base_url_is_refused_with_the_path_that_was_meant(
+    gateway: Gateway, path: str, meant: str
+) -> None:
+    answer = await gateway.post(path, {})
+    assert (answer.status, answer.error["code"]) == (404, "not_found")
+    assert f"Did you mean {meant}?" in answer.error["message"]
+
+
 @pytest.mark.parametrize(("method", "path", "status"), [("GET", CHAT, 405), ("POST", "/v1/nothing", 404)])
 async def test_wrong_route_is_an_openai_shaped_error(gateway: Gateway, method: str, path: str, status: int) -> None:
     answer = await (gateway.get(path) if method == "GET" else gateway.post(path, {}))

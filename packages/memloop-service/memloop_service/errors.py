@@ -18,6 +18,7 @@ from memloop_service.api_style import api_style
 
 ERRORS: Final[dict[int | str, dict[str, Any]]] = {"4XX": {"model": ErrorEnvelope}, "5XX": {"model": ErrorEnvelope}}
 """The failures that every route documents: the ``responses`` of a router."""
+_VERSION: Final = "/v1"
 _COME_BACK = frozenset({429, 503})
 """Responses with these statuses always carry Retry-After."""
 _TYPES = {401: "authentication_error", 403: "permission_error", 404: "not_found_error", 409: "conflict_error"}
@@ -90,8 +91,21 @@ def _refused(failure: HTTPException, request: Request) -> MemloopError:
         headers["Allow"] = ", ".join(sorted(_methods_here(request)))
     if failure.status_code in {404, 405}:
         message = f"{failure.detail}: {request.method} {well_formed(request.url.path)}"
+        if failure.status_code == 404 and (meant := _meant(request)) is not None:
+            message += (
+                f". Did you mean {meant}? The base URL of OpenAI's clients ends with /v1, of Anthropic's without."
+            )
         return RouteError(failure.status_code, message, headers)
     return RouteError(failure.status_code, failure.detail, headers)
+
+
+def _meant(request: Request) -> str | None:
+    """Return the path of the API that a client with a wrong base URL meant: it lacks ``/v1``, or has it twice."""
+    path = request.url.path
+    meant = path.removeprefix(_VERSION) if path.startswith(_VERSION * 2 + "/") else _VERSION + path
+    scope = {**request.scope, "path": meant}
+    routes = cast(Sequence[BaseRoute], request.app.routes)
+    return meant if any(route.matches(scope)[0] is not Match.NONE for route in routes) else None
 
 
 def _methods_here(request: Request) -> set[str]:
