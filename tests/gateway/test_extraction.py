@@ -13,7 +13,7 @@ from docx.opc.part import Part
 from docx.oxml import parse_xml
 from docx.oxml.ns import nsdecls
 from pypdf import PdfWriter
-from pypdf.generic import DecodedStreamObject, DictionaryObject, NameObject
+from pypdf.generic import DecodedStreamObject, DictionaryObject, NameObject, NumberObject
 
 from gateway.files.extract import Unreadable
 from gateway.files.extraction import ExtractionLimits, extracted
@@ -59,6 +59,24 @@ def pdf(*pages: str, password: str = "") -> bytes:
         page[NameObject("/Resources")] = DictionaryObject({NameObject("/Font"): fonts})
     if password:
         writer.encrypt(password, algorithm="RC4-128")
+    return _written(writer)
+
+
+def scanned(raw: bytes, *, page: int) -> bytes:
+    """The PDF with a picture on a page."""
+    writer = PdfWriter(clone_from=io.BytesIO(raw))
+    picture = DecodedStreamObject()
+    picture.set_data(b"\0")
+    picture |= {
+        NameObject("/Type"): NameObject("/XObject"),
+        NameObject("/Subtype"): NameObject("/Image"),
+        NameObject("/Width"): NumberObject(1),
+        NameObject("/Height"): NumberObject(1),
+        NameObject("/BitsPerComponent"): NumberObject(8),
+        NameObject("/ColorSpace"): NameObject("/DeviceGray"),
+    }
+    pictures = DictionaryObject({NameObject("/I"): writer._add_object(picture)})  # pyright: ignore[reportPrivateUsage] - no public way
+    writer.pages[page][NameObject("/Resources")] = DictionaryObject({NameObject("/XObject"): pictures})
     return _written(writer)
 
 
@@ -191,6 +209,36 @@ async def test_a_source_that_fails_fails_the_extraction() -> None:
 
     with pytest.raises(OSError, match="the storage is gone"):
         _ = [block async for block in extracted(broken(), name="a.txt", media_type="", limits=LIMITS)]
+
+
+@pytest.mark.parametrize(
+    ("html", "text"),
+    [
+        (
+            (
+                "<table><tr><th>Town</th><th>Ferries</th></tr><tr><td>Aren</td><td><b>4</b> a day</td></tr>"
+                "<tr><td>Bly</td><td></td></tr></table><p>End</p>"
+            ),
+            "Town | Ferries\nAren | 4 a day\nBly |\nEnd",
+        ),
+        (
+            "<table><tr><td><p>A page.</p><p>Its text.</p><td><table><tr><td>a<td>b</tr></table></table>",
+            "A page.\nIts text.\na | b",
+        ),
+    ],
+    ids=["data", "layout"],
+)
+async def test_a_row_of_an_html_table_is_one_line(html: str, text: str) -> None:
+    assert await text_of(html.encode(), "a.html") == text
+
+
+async def test_a_page_of_a_pdf_that_is_a_picture_says_so() -> None:
+    text = await text_of(scanned(pdf("One.", "", "Three."), page=1), "a.pdf")
+    assert "\f[page 2]\n\n[This page is a picture without text.]\n\n\f[page 3]" in text
+
+
+async def test_a_pdf_of_nothing_but_pictures_is_refused() -> None:
+    assert "a scan?" in await reason(scanned(pdf(""), page=0), "a.pdf")
 
 
 async def test_each_page_of_a_pdf_is_numbered_and_ends_with_a_form_feed() -> None:

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO, Final, Protocol, TypeAlias, cas
 if TYPE_CHECKING:
     from docx.document import Document
     from docx.text.paragraph import Paragraph
+    from selectolax.lexbor import LexborHTMLParser
 
 UNREADABLE: Final = 3
 PAGE_END: Final = "\f"
@@ -50,6 +51,11 @@ _BOMS: Final = {
 }
 _INLINE: Final = ["a", "abbr", "b", "cite", "code", "em", "font", "i", "mark", "q", "small", "span", "strong", "u"]
 """Tags that do not separate the text around them."""
+_CELLS: Final = frozenset({"td", "th"})
+_BLOCKS: Final = "table, div, p + p, ul, ol, pre, blockquote, h1, h2, h3, h4, h5, h6"
+"""What the cells of a table of data do not have."""
+_PICTURE: Final = "[This page is a picture without text.]"
+"""Stands for a page without text between others: its content must not be missed in silence."""
 _CHARSET = re.compile(rb"<meta[^>]{0,200}charset=[\"']?([A-Za-z0-9_-]{1,40})", re.IGNORECASE)
 
 
@@ -152,12 +158,21 @@ def _html(head: bytes, source: BinaryIO) -> Iterator[str]:
     page.strip_tags(["script", "style", "noscript", "template", "svg"])
     page.unwrap_tags(_INLINE)
     page.merge_text_nodes()
+    _join_cells(page)
     if page.body is None:
         raise Unreadable("the HTML has no body")
     title = page.css_first("title")
     if title is not None:
         yield f"{title.text(strip=True)}\n\n"
     yield page.body.text(separator="\n", strip=True)
+
+
+def _join_cells(page: "LexborHTMLParser") -> None:
+    """Make each row of a table one line, its cells in their order; tables that lay out a page stay as they are."""
+    for row in page.css("tr"):
+        cells = [cell for cell in row.iter() if cell.tag in _CELLS]
+        if cells and not any(cell.css_first(_BLOCKS) is not None for cell in cells):
+            row.replace_with(" | ".join(" ".join(cell.text(separator=" ").split()) for cell in cells))
 
 
 def _html_text(raw: bytes) -> str:
@@ -175,8 +190,11 @@ def _pdf(head: bytes, source: BinaryIO) -> Iterator[str]:
     reader = PdfReader(BytesIO(head + source.read()))
     if reader.is_encrypted and not reader.decrypt(""):
         raise Unreadable("the file is encrypted")
-    for number, page in enumerate(reader.pages, start=1):
-        text = page.extract_text().replace(PAGE_END, "\n")
+    texts = [page.extract_text().replace(PAGE_END, "\n") for page in reader.pages]
+    is_scan = not any(map(str.strip, texts))
+    for number, (page, text) in enumerate(zip(reader.pages, texts, strict=True), start=1):
+        if not text.strip() and page.images and not is_scan:
+            text = _PICTURE
         yield f"[page {number}]\n\n{text}\n\n{PAGE_END}" if text.strip() else PAGE_END
 
 
