@@ -173,7 +173,7 @@ async def test_a_response_that_is_not_stored_cannot_be_retrieved(sdk: AsyncOpenA
     made = await sdk.responses.create(model=MODEL, input="Hi.", store=False)
     with pytest.raises(NotFoundError):
         await sdk.responses.retrieve(made.id)
-    with pytest.raises(NotFoundError) as refused:
+    with pytest.raises(BadRequestError) as refused:
         await sdk.responses.create(model=MODEL, input="Again.", previous_response_id=made.id)
     assert (refused.value.code, refused.value.param) == ("previous_response_not_found", "previous_response_id")
 

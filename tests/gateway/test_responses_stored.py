@@ -92,7 +92,7 @@ async def test_a_chain_without_one_of_its_links_is_refused(gateway: Gateway) -> 
     second = await ask(gateway, previous_response_id=first.json["id"])
     assert (await deleted(gateway, f"{PATH}/{first.json['id']}")).status == 200
     third = await ask(gateway, previous_response_id=second.json["id"])
-    assert (third.status, third.error["code"]) == (404, "previous_response_not_found")
+    assert (third.status, third.error["code"]) == (400, "previous_response_not_found")
     assert (await gateway.get(f"{PATH}/{second.json['id']}")).status == 200
 
 
@@ -112,9 +112,9 @@ async def test_instructions_are_not_carried_on(gateway: Gateway, engine: FakeEng
 
 
 @pytest.mark.parametrize("response_id", ["resp_1", "resp_" + "0" * 32, "", "../x", "resp_" + "é" * 32, "x" * 5000])
-async def test_an_unknown_id_is_not_found(gateway: Gateway, response_id: str) -> None:
+async def test_an_unknown_id_cannot_be_continued(gateway: Gateway, response_id: str) -> None:
     answer = await ask(gateway, previous_response_id=response_id)
-    assert (answer.status, answer.error["param"]) == (404, "previous_response_id")
+    assert (answer.status, answer.error["param"]) == (400, "previous_response_id")
 
 
 async def test_input_items_have_pages(gateway: Gateway) -> None:

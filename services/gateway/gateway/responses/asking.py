@@ -34,7 +34,10 @@ def question_of(asked: Asked, earlier: Sequence[Json], *, limit_field: str) -> Q
 
 
 async def earlier_items(asked: Asked, responses: Responses, tenant: str) -> list[Json]:
-    """Return the items that the request continues: of a conversation, or of a chain of responses. Raises NotFound."""
+    """Return the items that the request continues: of a conversation, or of a chain of responses.
+
+    Raises NotFound for the conversation, InvalidRequest for the chain.
+    """
     previous, conversation = asked.request.previous_response_id, asked.request.conversation_id
     if conversation is not None:
         return await responses.conversations.context(tenant, conversation)

@@ -28,6 +28,7 @@ Outcome: TypeAlias = Literal["kept", "full", "erased", "changed"]
 _ERASED_KEEP_MS: Final = 24 * 60 * 60 * 1000
 """Longer than any request takes."""
 _ID: Final = re.compile(r"resp_[0-9a-f]{32}")
+_SHOWN_CHARS: Final = 80
 _BYTES_BESIDE: Final = 512
 """What a record takes in Redis beside its texts."""
 
@@ -156,7 +157,7 @@ class ResponseRecords:
     async def chain(self, tenant: str, response_id: str, *, max_bytes: int) -> list[StoredResponse]:
         """Return the response and all that it continues, oldest first, and keep them for longer.
 
-        Raises NotFound when one of them is not there, InvalidRequest when they are too many or too long.
+        Raises InvalidRequest when one of them is not there, or they are too many or too long.
         """
         found: list[StoredResponse] = []
         wanted, size = response_id, 0
@@ -220,8 +221,11 @@ class ResponseRecords:
             args = [response_id, self._keep_ms, part.responses_of_user(tenant, "")]
             rows = await self._continue.rows(keys, args)
         if not rows:
-            message = "The previous response, or one that it continues, was not found."
-            raise NotFound(message, param="previous_response_id", code="previous_response_not_found")
+            raise InvalidRequest(
+                f"Previous response with id {response_id[:_SHOWN_CHARS]!r} not found.",
+                param="previous_response_id",
+                code="previous_response_not_found",
+            )
         return rows[1:]
 
     async def _deleted(self, tenant: str, response_id: str, user_id: str) -> int:
