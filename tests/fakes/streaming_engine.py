@@ -132,7 +132,10 @@ class FakeEngine:
         del request
         if self.models is None:
             return _json({"error": {"message": "Resource not found", "code": "404"}}, status=404)
-        rows = [{"id": name, "object": "model", "created": 0, "owned_by": "fake"} for name in self.models]
+        rows = [
+            {"id": name, "object": "model", "created": 0, "owned_by": "fake", "root": f"/models/{name}"}
+            for name in self.models
+        ]
         return _json({"object": "list", "data": rows})
 
     async def _answer(self, request: web.Request) -> web.StreamResponse:

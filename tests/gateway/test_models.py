@@ -16,6 +16,11 @@ async def test_models_are_the_engines(gateway: Gateway) -> None:
     assert (await gateway.get(f"/v1/models/{MODEL}")).json == listed.json["data"][0]
 
 
+async def test_the_folders_of_the_engine_are_not_shown(gateway: Gateway) -> None:
+    listed = await gateway.get("/v1/models")
+    assert "root" not in listed.json["data"][0]
+
+
 async def test_the_configured_model_is_the_first_of_the_engines_list(
     settings: GatewaySettings, engine: FakeEngine
 ) -> None:

@@ -19,6 +19,8 @@ from memloop_service.http import objects_in
 _CHECK_S: Final = 2.0
 _RETRY_AFTER_S: Final = 5.0
 _WITHOUT_LIST: Final = frozenset({404, 405, 501})
+_OF_THE_ENGINE: Final = frozenset({"root", "permission"})
+"""Fields of vLLM's and SGLang's lists: the folders of checkpoints, and rights that say nothing of ours."""
 _NONE_THERE: Final = "No model is there yet."
 _LOG = logging.getLogger(__name__)
 
@@ -211,9 +213,14 @@ async def _listed_by_engine(model: LoopModel) -> Json:
     except EngineError as error:
         if error.engine_status not in _WITHOUT_LIST:
             raise
-    listed = objects_in(listing.get("data"))
+    listed = [_shown(row) for row in objects_in(listing.get("data"))]
     this = [row for row in listed if row.get("id") == model.id]
     return {**listing, "data": [*(this or [own]), *(row for row in listed if row not in this)]}
+
+
+def _shown(row: Json) -> Json:
+    """Return a row of the engine's list without what clients have no business with: where its files lie."""
+    return {name: value for name, value in row.items() if name not in _OF_THE_ENGINE}
 
 
 async def _state(model: LoopModel) -> str | None:
