@@ -21,7 +21,7 @@ from memloop.wire.memory import (
 from memloop.wire.transfer import MemoryLine, NumberedLine, StoreExport, StoreImport
 from memory_store.items.documents import from_payload
 from memory_store.items.lookup import Owned
-from memory_store.redis.key_names import KeyNames
+from memory_store.redis.key_names import Keys
 from memory_store.redis.link import RedisLink
 from tests.fakes.interleaving import Interleaving
 from tests.fakes.plain_vectors import PlainCollections
@@ -94,7 +94,7 @@ class History:
     def watch_erasure(self) -> None:
         """Note the number of steps after which the erasure lets writes in again."""
         lane = OWNER.lane()
-        key = KeyNames(cast("RedisLink", cast("object", self.client))).of_lane(lane).erasures(lane)
+        key = Keys(cast("RedisLink", cast("object", self.client))).of_name(lane).erasures(lane)
         erasing = any(field.startswith("until ") for field in cast("list[str]", self.client.hkeys(key)))
         if self._erasing and not erasing:
             self.erased_after = len(self.schedule.steps)

@@ -13,7 +13,7 @@ from memloop.wire.errors import TooLarge
 from memloop.wire.memory import Buffer, BufferPage, Namespace
 from memloop_service.redis_link import LuaScript, redis_errors
 from memory_store.redis.fencing import KEEP_MS, STALE, refuse_stale
-from memory_store.redis.key_names import KeyNames, Partition, digest
+from memory_store.redis.key_names import Keys, StorePartition, digest
 from memory_store.redis.link import RedisLink
 
 _MAX_LISTED = 1000
@@ -72,7 +72,7 @@ class Buffers:
 
     def __init__(self, link: RedisLink, *, max_turns: int) -> None:
         self._link = link
-        self._keys = KeyNames(link)
+        self._keys = Keys(link)
         self._texts = cast("_Texts", cast("object", link))
         self._put_script = LuaScript(link, _PUT, acknowledged=True)
         self._drop_script = LuaScript(link, _DROP, acknowledged=True)
@@ -131,12 +131,14 @@ class Buffers:
         with redis_errors():
             await self._link.ping()  # pyright: ignore[reportUnknownMemberType]
 
-    async def _idle(self, part: Partition, before: datetime, limit: int) -> list[tuple[float, str, Partition]]:
+    async def _idle(
+        self, part: StorePartition, before: datetime, limit: int
+    ) -> list[tuple[float, str, StorePartition]]:
         """When each was last changed, where it is, and in which part of Redis."""
         rows = await self._texts.zrangebyscore(part.buffers_by_time, 0, before.timestamp(), 0, limit, True)
         return [(changed, place, part) for place, changed in rows]
 
-    async def _at(self, part: Partition, place: str) -> Buffer | None:
+    async def _at(self, part: StorePartition, place: str) -> Buffer | None:
         """Return the buffer of an entry of the sorted set; an entry that leads nowhere goes."""
         key, _, field = place.partition("/")
         value = await self._texts.hget(key, field)
@@ -162,7 +164,7 @@ class Buffers:
 
     def _names(self, space: Namespace) -> list[str]:
         """Return the keys of both scripts."""
-        part = self._keys.of_lane(space.lane())
+        part = self._keys.of_name(space.lane())
         user = part.buffers_of(space.tenant, space.user_id)
         return [user, part.buffered_users(space.tenant), part.buffers_by_time, part.fence(space.lane())]
 

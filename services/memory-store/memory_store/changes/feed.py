@@ -20,7 +20,7 @@ from memloop.wire.errors import Gone, MemloopError
 from memloop.wire.memory import Scope
 from memloop_service.redis_link import LuaScript, redis_errors
 from memory_store.changes import scripts
-from memory_store.redis.key_names import KeyNames
+from memory_store.redis.key_names import Keys
 from memory_store.redis.link import RedisLink
 
 _OVER_MS: Final = 30_000
@@ -39,7 +39,7 @@ class ChangeFeed:
 
     def __init__(self, link: RedisLink, *, most: int, keep_s: float, over_ms: int = _OVER_MS) -> None:
         self._link = link
-        self._keys = KeyNames(link)
+        self._keys = Keys(link)
         self._limits = [most, int(keep_s * 1000)]
         self._over_ms = over_ms
         self._note = LuaScript(link, scripts.NOTE, acknowledged=True)
@@ -55,13 +55,13 @@ class ChangeFeed:
         for tenant, some in changes.items():
             noted = _CHANGES.dump_json({tenant: tuple(some)}, exclude_none=True).decode()
             with redis_errors():
-                await self._note(keys=[self._keys.of_tenant(tenant).changes_unsure], args=[name, noted])
+                await self._note(keys=[self._keys.of_name(tenant).changes_unsure], args=[name, noted])
         return name
 
     async def publish(self, changes: Mapping[str, Sequence[Change]], *, note: str = "") -> None:
         """Append changes by tenant, and remove their note."""
         for tenant, some in changes.items():
-            part = self._keys.of_tenant(tenant)
+            part = self._keys.of_name(tenant)
             keys = [part.changes_of(tenant), part.changes_state(tenant), part.changes_unsure]
             texts = [change.model_dump_json(exclude_none=True) for change in some]
             with redis_errors():
@@ -70,7 +70,7 @@ class ChangeFeed:
     async def page(self, asked: StoreChanges) -> ChangePage:
         """Return the changes after the cursor that lie in the scope. Raises ``Gone`` when some of them were cut off."""
         tenant = asked.scope.tenant
-        part = self._keys.of_tenant(tenant)
+        part = self._keys.of_name(tenant)
         args = [asked.after, asked.limit, *self._limits]
         with redis_errors():
             keys = [part.changes_of(tenant), part.changes_state(tenant)]
@@ -97,7 +97,7 @@ class ChangeFeed:
 
     async def _last(self, tenant: str) -> str:
         with redis_errors():
-            last = await self._link.hget(self._keys.of_tenant(tenant).changes_state(tenant), "last")
+            last = await self._link.hget(self._keys.of_name(tenant).changes_state(tenant), "last")
         return str(last) if last else OLDEST
 
     async def publish_noted(self) -> int:

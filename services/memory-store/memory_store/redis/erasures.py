@@ -38,7 +38,7 @@ from memloop.wire.memory import Namespace
 from memloop_service.redis_link import LuaScript, redis_errors
 from memory_store.redis import erasure_scripts, gate_scripts, settling_scripts
 from memory_store.redis.fencing import KEEP_MS, refuse_stale, stale_token
-from memory_store.redis.key_names import KeyNames, Partition
+from memory_store.redis.key_names import Keys, StorePartition
 from memory_store.redis.link import RedisLink
 
 OPEN_MS: Final = 20_000
@@ -147,7 +147,7 @@ class Erasures:
         open_ms: int = OPEN_MS,
         pause: Callable[[], Awaitable[None]] | None = None,
     ) -> None:
-        self.keys = KeyNames(link)
+        self.keys = Keys(link)
         self.link = link
         self.standing = standing
         self.open_ms = open_ms
@@ -185,7 +185,7 @@ class Erasures:
         """Take the write off the list. The points of a claim that is refused as erased must be taken back."""
         replies = await self.each(self._close, opened.begun, opened.name, opened.gen)
         if "noted" in replies:
-            for part in {self.keys.of_lane(one.claim.namespace.lane()) for one in opened.begun}:
+            for part in {self.keys.of_name(one.claim.namespace.lane()) for one in opened.begun}:
                 await self._note_again(part, opened.gen, opened.note)
         return [_refusal(one.claim, reply) for one, reply in zip(opened.begun, replies, strict=True)]
 
@@ -217,7 +217,7 @@ class Erasures:
 
     async def _started(self, namespace: Namespace, token: int | None) -> _Erasure:
         lane = namespace.lane()
-        part = self.keys.of_lane(lane)
+        part = self.keys.of_name(lane)
         args = ["" if token is None else token, KEEP_MS, namespace.scopes()[-1], _LEASE_MS]
         with redis_errors():
             newest, mark = cast("list[str]", await self._start(keys=[part.fence(lane), part.erasures(lane)], args=args))
@@ -227,7 +227,7 @@ class Erasures:
     async def _entered(self, erasure: _Erasure) -> None:
         """Wait until no write of the lane is open, and no store answers from a collection that was replaced."""
         lane = erasure.namespace.lane()
-        part = self.keys.of_lane(lane)
+        part = self.keys.of_name(lane)
         args = [erasure.gen, erasure.name, erasure.namespace.model_dump_json(), _LEASE_MS]
         while True:
             with redis_errors():
@@ -241,7 +241,7 @@ class Erasures:
     async def _ended(self, erasure: _Erasure) -> bool:
         """Let writes in again; whether none can have come in before."""
         lane = erasure.namespace.lane()
-        part = self.keys.of_lane(lane)
+        part = self.keys.of_name(lane)
         args = [erasure.namespace.scopes()[-1], erasure.mark, erasure.gen, erasure.name]
         with redis_errors():
             ended = int(await self._end(keys=[part.erasures(lane), *self._gate(part)], args=args))
@@ -249,7 +249,7 @@ class Erasures:
             await self._note_again(part, erasure.gen, erasure.namespace.model_dump_json())
         return bool(ended)
 
-    async def _note_again(self, part: Partition, gen: str, note: str) -> None:
+    async def _note_again(self, part: StorePartition, gen: str, note: str) -> None:
         """Have replicas keep the note of a change that a copy has to bring. Raises ``Unavailable`` and ``Moved``.
 
         A replica that took over without the note would lose the change in the copy.
@@ -261,9 +261,9 @@ class Erasures:
 
     async def each(self, script: LuaScript, begun: Sequence[Begun], *args: str | int) -> list[str]:
         """Run a script over all claims, once per partition; the replies are in the order of the claims."""
-        by_part: dict[Partition, list[int]] = defaultdict(list)
+        by_part: dict[StorePartition, list[int]] = defaultdict(list)
         for at, one in enumerate(begun):
-            by_part[self.keys.of_lane(one.claim.namespace.lane())].append(at)
+            by_part[self.keys.of_name(one.claim.namespace.lane())].append(at)
         if len(by_part) == 1:
             return await self._run(script, next(iter(by_part)), begun, args)
         found = await asyncio.gather(
@@ -273,7 +273,7 @@ class Erasures:
         return [replies[at] for at in range(len(begun))]
 
     async def _run(
-        self, script: LuaScript, part: Partition, begun: Sequence[Begun], args: Sequence[str | int]
+        self, script: LuaScript, part: StorePartition, begun: Sequence[Begun], args: Sequence[str | int]
     ) -> list[str]:
         lanes = [one.claim.namespace.lane() for one in begun]
         keys = [key for lane in lanes for key in part.claim(lane)]
@@ -281,7 +281,7 @@ class Erasures:
         with redis_errors():
             return cast("list[str]", await script(keys=[*keys, *self._gate(part)], args=[claims, *args]))
 
-    def _gate(self, part: Partition) -> list[str]:
+    def _gate(self, part: StorePartition) -> list[str]:
         return part.gate(self.standing.site)
 
 

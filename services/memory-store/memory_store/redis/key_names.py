@@ -1,67 +1,64 @@
-"""Every name that the memory store uses in Redis.
+"""Names the Redis keys of the memory store.
 
-A user's buffers, the lists that lead to them and the fence of the user's lane are changed in one step, so they carry
-one tag, which follows from the user (``memloop_service.redis_link``). A cluster spreads users over its slots.
+A user's buffers, the lists that lead to them and the fence of the user's lane are changed in one step, so they share a
+partition, which follows from the user. A cluster spreads users over its slots.
 """
 
 import hashlib
-from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
 from memloop.wire.memory import Namespace
-from memloop_service.redis_link import place_of, tags_of
+from memloop_service.redis_partitions import Partition, Partitions
 from memory_store.redis.gate_scripts import KINDS
 from memory_store.redis.link import RedisLink
 
 
 @dataclass(frozen=True, slots=True)
-class Partition:
-    """The names under one tag."""
-
-    tag: str
+class StorePartition(Partition):
+    """The keys under one tag."""
 
     def buffers_of(self, tenant: str, user_id: str) -> str:
         """The hash of a user's buffers."""
-        return f"memloop:{{{self.tag}}}:buffers:{digest(tenant, user_id)}"
+        return self.key("buffers", digest(tenant, user_id))
 
     def buffered_users(self, tenant: str) -> str:
         """The set of those of a tenant's users that have buffers here."""
-        return f"memloop:{{{self.tag}}}:buffered-users:{digest(tenant)}"
+        return self.key("buffered-users", digest(tenant))
 
     @property
     def buffers_by_time(self) -> str:
         """The sorted set of all buffers here, by their last change."""
-        return f"memloop:{{{self.tag}}}:buffers-by-time"
+        return self.key("buffers-by-time")
 
     def fence(self, lane: str) -> str:
         """The key of the lane's newest token."""
-        return f"memloop:{{{self.tag}}}:lane-fence:{digest(lane)}"
+        return self.key("lane-fence", digest(lane))
 
     def erasures(self, lane: str) -> str:
         """The hash of the lane's last erasures, by the ids that they named."""
-        return f"memloop:{{{self.tag}}}:erasures:{digest(lane)}"
+        return self.key("erasures", digest(lane))
 
     def writing(self, lane: str) -> str:
         """The sorted set of the lane's writes whose points are on their way into the vector store."""
-        return f"memloop:{{{self.tag}}}:writing:{digest(lane)}"
+        return self.key("writing", digest(lane))
 
     def notes(self, lane: str) -> str:
         """The hash of the points of the lane's writes that are not over."""
-        return f"memloop:{{{self.tag}}}:unsettled-writes:{digest(lane)}"
+        return self.key("unsettled-writes", digest(lane))
 
     def changes_of(self, tenant: str) -> str:
         """The stream of a tenant's changes."""
-        return f"memloop:{{{self.tag}}}:changes:{digest(tenant)}"
+        return self.key("changes", digest(tenant))
 
     def changes_state(self, tenant: str) -> str:
         """The hash of that stream's last entry and of the newest one that was cut off."""
-        return f"memloop:{{{self.tag}}}:changes-state:{digest(tenant)}"
+        return self.key("changes-state", digest(tenant))
 
     @property
     def changes_unsure(self) -> str:
         """The hash of changes whose writes are on their way into the vector store."""
-        return f"memloop:{{{self.tag}}}:changes-unsure"
+        return self.key("changes-unsure")
 
     def claim(self, lane: str) -> list[str]:
         """The lane's keys, as the scripts on claims take them (``erasure_scripts``)."""
@@ -73,26 +70,18 @@ class Partition:
 
     def of_site(self, kind: str, site: str) -> str:
         """The key of this kind for the stores that share the collections of a site."""
-        return f"memloop:{{{self.tag}}}:{kind}:{site}"
+        return self.key(kind, site)
 
 
-class KeyNames:
-    """The partitions of one Redis: one of a single server, twelve of a cluster."""
+class Keys(Partitions[StorePartition]):
+    """The partitions of one Redis, with the keys of the store. A lane and a tenant are found ``of_name``."""
 
     def __init__(self, link: RedisLink) -> None:
-        self.partitions: Sequence[Partition] = tuple(Partition(tag) for tag in tags_of(link))
+        super().__init__(link, StorePartition)
 
-    def of_user(self, tenant: str, user_id: str) -> Partition:
+    def of_user(self, tenant: str, user_id: str) -> StorePartition:
         """Returns the partition that holds a user's keys."""
-        return self.of_lane(Namespace(tenant=tenant, user_id=user_id).lane())
-
-    def of_tenant(self, tenant: str) -> Partition:
-        """Returns the partition that holds what a tenant has in one place."""
-        return self.of_lane(tenant)
-
-    def of_lane(self, lane: str) -> Partition:
-        """Returns the partition that holds a lane's keys."""
-        return self.partitions[place_of(lane) % len(self.partitions)]
+        return self.of_name(Namespace(tenant=tenant, user_id=user_id).lane())
 
 
 @lru_cache(maxsize=4096)

@@ -12,7 +12,7 @@ from typing import Any, Final, cast
 
 from memloop_service.redis_link import LuaScript, redis_errors
 from memory_store.redis import gate_scripts, record_scripts
-from memory_store.redis.key_names import KeyNames, Partition
+from memory_store.redis.key_names import Keys, StorePartition
 from memory_store.redis.link import RedisLink
 
 STORE_LEASE_S: Final = 3.0
@@ -80,7 +80,7 @@ class ServiceRecord:
     """
 
     def __init__(self, link: RedisLink, site: str, *, settles_ms: int = SETTLES_MS) -> None:
-        parts = KeyNames(link).partitions
+        parts = Keys(link).partitions
         self._gates = [part.gate(site) for part in parts]
         self._home = _home(parts[0], site)
         self._link = link
@@ -167,7 +167,7 @@ class ServiceRecord:
             return await LuaScript(self._link, source, acknowledged=acknowledged)(keys=keys, args=args)
 
 
-def _home(part: Partition, site: str) -> list[str]:
+def _home(part: StorePartition, site: str) -> list[str]:
     return [part.of_site("service", site), part.of_site("stores", site)]
 
 
