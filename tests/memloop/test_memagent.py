@@ -2,10 +2,10 @@ import pytest
 
 from memloop.loops.memagent import read_document, read_pass
 from memloop.loops.reader import Reader
-from memloop.loops.results import Degradations
 from memloop.loops.steps import ChunkRead, ReadStep
 from memloop.profiles import load_profile
 from memloop.wire.errors import InvalidRequest, Unavailable
+from memloop.wire.long_read import ReadDegradations
 from memloop.wire.memory import Usage
 from tests.fakes.model import ScriptedModel, says
 from tests.memloop.reading import Recorder, chunks_of
@@ -38,7 +38,7 @@ async def test_an_empty_reply_keeps_the_old_memory_and_is_reported(silence: str)
     result = await read_document("q", chunks_of("a", "b"), model=model, profile=PROFILE, report=recorder)
     reads = [step for step in recorder.steps if isinstance(step, ChunkRead)]
     assert [(read.memory, read.kept) for read in reads] == [("fact", False), ("fact", True)]
-    assert result.degradations == Degradations(kept=1)
+    assert result.degradations == ReadDegradations(kept=1)
 
 
 async def test_silence_on_the_first_chunk_leaves_the_empty_memory_phrase() -> None:
@@ -51,7 +51,7 @@ async def test_a_reply_cut_by_its_token_limit_loses_its_last_half_sentence_and_i
     model = ScriptedModel([says("Ann lives in Rome. Bob lives in", finish_reason="length"), "x"])
     result = await read_document("q", chunks_of("a"), model=model, profile=PROFILE, report=recorder)
     assert result.memory == "Ann lives in Rome."
-    assert result.degradations == Degradations(truncated=1)
+    assert result.degradations == ReadDegradations(truncated=1)
     assert isinstance(recorder.steps[0], ChunkRead)
     assert recorder.steps[0].truncated
 

@@ -5,13 +5,13 @@ import pytest
 from memloop.loops.cost import memreread_calls
 from memloop.loops.memreread import reread_document
 from memloop.loops.reader import history_lines
-from memloop.loops.results import Degradations, ReadResult
+from memloop.loops.results import ReadResult
 from memloop.loops.steps import ChunkRead, Judged, ReadStep
 from memloop.ports import Prompt, Report, discard
 from memloop.profiles import load_profile
 from memloop.profiles.profile import SubAnswer
 from memloop.wire.errors import InvalidRequest
-from memloop.wire.long_read import SubQuestion
+from memloop.wire.long_read import ReadDegradations, SubQuestion
 from tests.fakes.model import Line, ScriptedModel, says
 from tests.memloop.reading import Recorder, chunks_of
 
@@ -99,14 +99,14 @@ async def test_a_repeated_query_ends_the_rereading(repeat: str) -> None:
 async def test_an_unusable_verdict_ends_the_rereading_and_is_counted(verdict: Line) -> None:
     recorder = Recorder[ReadStep]()
     result = await reread(judged(verdict), report=recorder)
-    assert (result.rereads, result.degradations) == (0, Degradations(unusable=1))
+    assert (result.rereads, result.degradations) == (0, ReadDegradations(unusable=1))
     assert [step.verdict for step in recorder.steps if isinstance(step, Judged)] == ["unusable"]
 
 
 async def test_a_silent_merge_keeps_the_root_memory() -> None:
     model = ScriptedModel(["r1", "root", "<query>x</query>", "s1", "s2", r"\boxed{y}", "", "", "answer"])
     result = await reread(model)
-    assert (result.memory, result.degradations) == ("root", Degradations(kept=1))
+    assert (result.memory, result.degradations) == ("root", ReadDegradations(kept=1))
 
 
 async def test_an_unanswered_sub_question_is_remembered_but_not_merged() -> None:

@@ -11,7 +11,7 @@ from functools import partial
 
 from memloop.loops.memagent import read_pass
 from memloop.loops.reader import PLAIN, Reader, answer, judge, revise
-from memloop.loops.results import Degradations, PassResult, ReadResult
+from memloop.loops.results import PassResult, ReadResult
 from memloop.loops.retrieval import best_positions
 from memloop.loops.selection import Selection
 from memloop.loops.side_by_side import branches
@@ -19,7 +19,7 @@ from memloop.loops.steps import Answered, Integrated, Judged, ReadStep, RereadSt
 from memloop.ports import ChatModel, Chunks, Report, discard
 from memloop.profiles import Profile
 from memloop.scoring.questions import was_asked
-from memloop.wire.long_read import SubQuestion
+from memloop.wire.long_read import ReadDegradations, SubQuestion
 from memloop.wire.memory import Usage
 from memloop.wire.reading import ReadingOptions
 
@@ -83,7 +83,7 @@ class _Rereading:
         verdict, query, usage = await judge(self._question, self._memory, self._shown, reader=self._reader)
         if query is not None and not self._reader.options.parity and self._was_asked(query):
             verdict, query = "repeated", None
-        self._spend(usage, Degradations(unusable=int(verdict == "unusable")))
+        self._spend(usage, ReadDegradations(unusable=int(verdict == "unusable")))
         await self._reader.report(Judged(verdict, query, usage))
         return query
 
@@ -139,6 +139,6 @@ class _Rereading:
         earlier = (self._question, *(past.question for past in self._history))
         return was_asked(query, earlier)
 
-    def _spend(self, usage: Usage, degradations: Degradations) -> None:
+    def _spend(self, usage: Usage, degradations: ReadDegradations) -> None:
         self._usage += usage
         self._degradations += degradations

@@ -11,10 +11,11 @@ from memloop.loops.budget import BudgetSpent
 from memloop.loops.notes import Notes
 from memloop.loops.parsing import parse_gate
 from memloop.loops.reader import Reader, Revision, judge, revise
-from memloop.loops.results import NO_DEGRADATIONS, Degradations, PassResult
+from memloop.loops.results import NO_DEGRADATIONS, PassResult
 from memloop.loops.side_by_side import together
 from memloop.loops.steps import ChunkRead
 from memloop.ports import Chunk, Chunks, Prompt
+from memloop.wire.long_read import ReadDegradations
 from memloop.wire.memory import Usage
 
 
@@ -36,7 +37,7 @@ class _Line:
     reader: Reader
     notes: Notes
     usage: Usage = Usage()
-    degradations: Degradations = NO_DEGRADATIONS
+    degradations: ReadDegradations = NO_DEGRADATIONS
     over: bool = False
 
     def after(self, turn: _Turn) -> "_Line":

@@ -4,12 +4,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from memloop.loops.parsing import as_written, listen, parse_answer, parse_memory, parse_query
-from memloop.loops.results import Degradations, Reply
+from memloop.loops.results import Reply
 from memloop.loops.side_by_side import Branch
 from memloop.loops.steps import ReadStep, Verdict
 from memloop.ports import ChatModel, Prompt, Report, discard
 from memloop.profiles import Markup, Profile, neutralise
-from memloop.wire.long_read import SubQuestion
+from memloop.wire.long_read import ReadDegradations, SubQuestion
 from memloop.wire.memory import Usage
 from memloop.wire.reading import ReadingOptions
 
@@ -50,9 +50,9 @@ class Revision:
     usage: Usage
 
     @property
-    def degradations(self) -> Degradations:
+    def degradations(self) -> ReadDegradations:
         """The same, as counts."""
-        return Degradations(kept=int(self.kept), truncated=int(self.truncated))
+        return ReadDegradations(kept=int(self.kept), truncated=int(self.truncated))
 
 
 async def revise(memory: str, prompt: Prompt, *, reader: Reader) -> Revision:
@@ -71,7 +71,7 @@ async def answer(question: str, memory: str, *, model: ChatModel, profile: Profi
     """Answer the question from the memory alone. ``whole`` keeps white space around the reply, as published."""
     completion = await model.complete(profile.prompt("answer", problem=question, memory=memory))
     found = parse_answer(completion)
-    degradations = Degradations(truncated=int(completion.finish_reason == "length"))
+    degradations = ReadDegradations(truncated=int(completion.finish_reason == "length"))
     raw = as_written(completion) if whole else listen(completion).text
     return Reply(found.text, found.boxed, raw, completion.usage, degradations)
 

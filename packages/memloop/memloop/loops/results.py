@@ -2,32 +2,10 @@
 
 from dataclasses import dataclass
 
-from memloop.wire.long_read import SubQuestion
+from memloop.wire.long_read import ReadDegradations, SubQuestion
 from memloop.wire.memory import Usage
 
-
-@dataclass(frozen=True, slots=True)
-class Degradations:
-    """Counts of replies that fell short without failing, for metrics and for the record of a read.
-
-    ``kept`` empty replies left the old memory standing, ``truncated`` replies hit their token limit, and
-    ``unusable`` verdicts of the judge ended the rereading.
-    """
-
-    kept: int = 0
-    truncated: int = 0
-    unusable: int = 0
-
-    @property
-    def counts(self) -> dict[str, int]:
-        """Each kind with how often it happened."""
-        return {"kept": self.kept, "truncated": self.truncated, "unusable": self.unusable}
-
-    def __add__(self, other: "Degradations") -> "Degradations":
-        return Degradations(self.kept + other.kept, self.truncated + other.truncated, self.unusable + other.unusable)
-
-
-NO_DEGRADATIONS = Degradations()
+NO_DEGRADATIONS = ReadDegradations()
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +14,7 @@ class PassResult:
 
     memory: str
     usage: Usage
-    degradations: Degradations = NO_DEGRADATIONS
+    degradations: ReadDegradations = NO_DEGRADATIONS
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +25,7 @@ class Reply:
     boxed: bool
     raw: str
     usage: Usage
-    degradations: Degradations = NO_DEGRADATIONS
+    degradations: ReadDegradations = NO_DEGRADATIONS
 
     @property
     def truncated(self) -> bool:
@@ -65,7 +43,7 @@ class ReadResult:
     memory: str
     usage: Usage
     subquestions: tuple[SubQuestion, ...] = ()
-    degradations: Degradations = NO_DEGRADATIONS
+    degradations: ReadDegradations = NO_DEGRADATIONS
 
     @property
     def rereads(self) -> int:

@@ -8,11 +8,12 @@ from itertools import pairwise
 from memloop.loops.notes import distinct
 from memloop.loops.passes import read_in_order
 from memloop.loops.reader import Reader, revise
-from memloop.loops.results import Degradations, PassResult
+from memloop.loops.results import PassResult
 from memloop.loops.selection import Selection
 from memloop.loops.side_by_side import branches
 from memloop.loops.steps import ChunkRead, Merged, ReadStep
 from memloop.ports import Chunks, Report
+from memloop.wire.long_read import ReadDegradations
 from memloop.wire.memory import Usage
 
 
@@ -72,7 +73,7 @@ async def _merge(question: str, parts: Sequence[PassResult], reader: Reader, pas
     """Merge to one memory: read the others as sections into the first segment's, as many at once as fit."""
     usage, degradations = (
         sum((part.usage for part in parts), Usage()),
-        sum((part.degradations for part in parts), Degradations()),
+        sum((part.degradations for part in parts), ReadDegradations()),
     )
     empty = reader.profile.empty_memory
     memory, *others = distinct((part.memory for part in parts), empty) or [empty]

@@ -1,20 +1,21 @@
 """The memory of a read in progress: for its record, and for the answer when its budget is spent."""
 
 from memloop.loops.notes import distinct
-from memloop.loops.results import NO_DEGRADATIONS, Degradations
+from memloop.loops.results import NO_DEGRADATIONS
 from memloop.loops.steps import Answered, ChunkRead, Integrated, Judged, Merged, ReadStep, SubAnswered
 from memloop.profiles import Profile
+from memloop.wire.long_read import ReadDegradations
 
 
-def degradations_of(step: ReadStep) -> Degradations:
+def degradations_of(step: ReadStep) -> ReadDegradations:
     """Return the degradations of the step's call. Their sum over all steps is that of the result."""
     match step:
         case ChunkRead() | Merged() | Integrated():
-            return Degradations(kept=int(step.kept), truncated=int(step.truncated))
+            return ReadDegradations(kept=int(step.kept), truncated=int(step.truncated))
         case SubAnswered() | Answered():
-            return Degradations(truncated=int(step.truncated))
+            return ReadDegradations(truncated=int(step.truncated))
         case Judged():
-            return Degradations(unusable=int(step.verdict == "unusable"))
+            return ReadDegradations(unusable=int(step.verdict == "unusable"))
         case _:
             return NO_DEGRADATIONS
 

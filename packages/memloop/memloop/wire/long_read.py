@@ -197,6 +197,18 @@ class ReadDegradations(Wire):
     truncated: int = 0
     unusable: int = 0
 
+    @property
+    def counts(self) -> dict[str, int]:
+        """Each kind with how often it happened."""
+        return self.model_dump()
+
+    def __add__(self, other: "ReadDegradations") -> "ReadDegradations":
+        return ReadDegradations(
+            kept=self.kept + other.kept,
+            truncated=self.truncated + other.truncated,
+            unusable=self.unusable + other.unusable,
+        )
+
 
 class IncompleteDetails(Wire):
     """Why a read ended early with a partial answer."""

@@ -8,7 +8,7 @@ from typing import Required, TypedDict, Unpack
 from gateway.long_read.records import terminal_event
 from gateway.metrics import Metrics
 from memloop.loops.budget import BudgetSpent
-from memloop.loops.results import Degradations, ReadResult
+from memloop.loops.results import ReadResult
 from memloop.loops.so_far import MemorySoFar, degradations_of
 from memloop.loops.steps import Answered, ChunkRead, Integrated, Merged, ReadStep, RereadStarted, SubAnswered
 from memloop.profiles import Profile
@@ -90,7 +90,7 @@ class ReadAccount:
         self._publish = publish
         self._next = first_sequence
         self._usage = Usage()
-        self._degradations = Degradations()
+        self._degradations = ReadDegradations()
         self._last_step = time.monotonic()
 
     @property
@@ -203,7 +203,7 @@ class ReadAccount:
         for kind, times in degradations.counts.items():
             self._metrics.longread_degradations.labels(kind).inc(times)
         self._usage, self._degradations = self._usage + step.usage, self._degradations + degradations
-        self._update(usage=ReadUsage.of(self._usage), degradations=ReadDegradations(**self._degradations.counts))
+        self._update(usage=ReadUsage.of(self._usage), degradations=self._degradations)
 
     def _update_output(self, number: int, **values: Unpack[_OutputFields]) -> None:
         """Update a question's output: in ``outputs``, or in the record itself for a single question."""
