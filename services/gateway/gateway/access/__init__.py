@@ -16,6 +16,7 @@ from gateway.access.dependencies import (
     principal_of,
 )
 from gateway.access.local_only import LocalOnly
+from gateway.access.named import NamespaceDep, OptionalId, QueryId
 from gateway.access.principal import Principal, managed
 from gateway.access.static_keys import load_static_keys
 
@@ -24,9 +25,12 @@ __all__ = [
     "AllowanceDep",
     "BatchRoom",
     "LocalOnly",
+    "NamespaceDep",
     "Needed",
+    "OptionalId",
     "Principal",
     "PrincipalDep",
+    "QueryId",
     "RateHeaders",
     "Room",
     "Tenant",

@@ -3,11 +3,11 @@
 from contextlib import ExitStack
 from datetime import UTC, datetime
 from functools import partial
-from typing import Annotated, TypeAlias
+from typing import Annotated
 
 from fastapi import APIRouter, Header, Query, Request, Response
 
-from gateway.access import AllowanceDep, PrincipalDep, Room, Tenant, audit_action, managed, needs
+from gateway.access import AllowanceDep, OptionalId, PrincipalDep, Room, Tenant, audit_action, managed, needs
 from gateway.changes.changes import ChangesDep
 from gateway.changes.following import followed, send
 from gateway.changes.hooks import Hook, new_hook_id
@@ -18,8 +18,6 @@ from memloop.wire.memory import Scope
 from memloop_service import ERRORS
 from memloop_service.direct_route import json_response
 from memloop_service.http import EventStream, body_of, read_ours, streams
-
-_Id: TypeAlias = Annotated[str | None, Query(min_length=1, max_length=256)]
 
 router = APIRouter(responses=ERRORS)
 _ADMIN = needs("admin")
@@ -38,9 +36,9 @@ async def list_changes(
     allowance: AllowanceDep,
     after: Annotated[Cursor, Query()] = OLDEST,
     limit: Annotated[int, Query(ge=1, le=MOST_CHANGES)] = 100,
-    user_id: _Id = None,
-    agent_id: _Id = None,
-    run_id: _Id = None,
+    user_id: OptionalId = None,
+    agent_id: OptionalId = None,
+    run_id: OptionalId = None,
     stream: bool = False,
     last_event_id: Annotated[Cursor | None, Header(include_in_schema=False)] = None,
 ) -> Response:

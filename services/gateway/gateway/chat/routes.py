@@ -4,25 +4,22 @@
 """
 
 import asyncio
-from typing import Annotated, TypeAlias
+from typing import Annotated
 
 from fastapi import APIRouter, Query, Request, Response
 
-from gateway.access import AllowanceDep, PrincipalDep, Room, needs
+from gateway.access import AllowanceDep, NamespaceDep, PrincipalDep, Room, needs
 from gateway.chat.answering import answer_chat, asked_chat
 from gateway.chat.chat import ChatDep
 from gateway.chat.profile import facts_of, profile_of
 from gateway.engine import Meter
 from memloop.wire.chat import ChatRequest
-from memloop.wire.memory import Namespace
 from memloop.wire.profile import UserProfile
 from memloop_service import ERRORS
 from memloop_service.direct_route import DirectRoute
 from memloop_service.http import body_of, read_as, streams
 
 PATH = "/v1/chat/completions"
-
-_OptionalId: TypeAlias = Annotated[str | None, Query(min_length=1, max_length=256)]
 
 router = APIRouter(tags=["chat"], route_class=DirectRoute, responses=ERRORS)
 profiles = APIRouter(tags=["memory"], responses=ERRORS)
@@ -50,10 +47,7 @@ async def create_chat_completion(
 @profiles.get("/v1/memory/profile", dependencies=[needs("memory:read"), Room])
 async def read_profile(
     chat: ChatDep,
-    principal: PrincipalDep,
-    user_id: Annotated[str, Query(min_length=1, max_length=256)],
-    agent_id: _OptionalId = None,
-    run_id: _OptionalId = None,
+    namespace: NamespaceDep,
     max_tokens: Annotated[int, Query(ge=1, le=32_768)] = 1500,
     category: Annotated[str | None, Query(min_length=1, max_length=64)] = None,
 ) -> UserProfile:
@@ -61,6 +55,5 @@ async def read_profile(
 
     With ``category`` only the facts that have it among their tags.
     """
-    namespace = Namespace(tenant=principal.tenant, user_id=user_id, agent_id=agent_id, run_id=run_id)
     facts, splitter = await facts_of(chat.memory.store, namespace, category=category), chat.backend.models.counting
     return await asyncio.to_thread(profile_of, facts, namespace, splitter, max_tokens=max_tokens)

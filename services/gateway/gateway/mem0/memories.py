@@ -8,7 +8,7 @@ from typing import Annotated, Final, TypeAlias, TypeVar
 from fastapi import APIRouter, Query, Request, Response
 from fastapi.responses import JSONResponse
 
-from gateway.access import AllowanceDep, PrincipalDep, Room, needs
+from gateway.access import AllowanceDep, PrincipalDep, QueryId, Room, needs
 from gateway.idempotency import Attempt, subject_of_user
 from gateway.mem0 import answers
 from gateway.mem0.answers import Answer
@@ -143,7 +143,7 @@ async def get_event(event_id: str, memory: MemoryDep, principal: PrincipalDep) -
 async def list_events(
     memory: MemoryDep,
     principal: PrincipalDep,
-    user_id: Annotated[str, Query(min_length=1, max_length=256)],
+    user_id: QueryId,
     page: Page = 1,
     page_size: PageSize = 50,
 ) -> Answer:

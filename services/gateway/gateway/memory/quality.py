@@ -4,10 +4,10 @@ from typing import Annotated
 
 from fastapi import APIRouter, Query, Request
 
-from gateway.access import AllowanceDep, PrincipalDep, Room, needs
+from gateway.access import AllowanceDep, NamespaceDep, PrincipalDep, Room, needs
 from gateway.memory.memory import MemoryDep
 from memloop.wire.feedback import FeedbackRequest
-from memloop.wire.memory import MemoryItem, Namespace
+from memloop.wire.memory import MemoryItem
 from memloop.wire.quality import MAX_EXAMPLES, QualityAudit, StoreAudit
 from memloop_service.http import body_of, read_ours
 
@@ -17,17 +17,13 @@ router = APIRouter()
 @router.get("/audit", dependencies=[needs("memory:read"), Room])
 async def audit_memory(
     memory: MemoryDep,
-    principal: PrincipalDep,
+    namespace: NamespaceDep,
     allowance: AllowanceDep,
-    user_id: Annotated[str, Query(min_length=1, max_length=256)],
-    agent_id: Annotated[str | None, Query(min_length=1, max_length=256)] = None,
-    run_id: Annotated[str | None, Query(min_length=1, max_length=256)] = None,
     stale_after_days: Annotated[int | None, Query(ge=1, le=36_500)] = None,
     examples: Annotated[int, Query(ge=0, le=MAX_EXAMPLES)] = 10,
 ) -> QualityAudit:
     """Audit a namespace's memories: duplicates, contradictions, stale facts and junk, found by rules over the texts."""
     await allowance.admit()
-    namespace = Namespace(tenant=principal.tenant, user_id=user_id, agent_id=agent_id, run_id=run_id)
     return await memory.store.audit(
         StoreAudit(namespace=namespace, stale_after_days=stale_after_days, examples=examples)
     )

@@ -2,10 +2,10 @@
 
 from typing import Annotated, Any, Final, TypeAlias
 
-from fastapi import APIRouter, Depends, Header, Query, Request, Response
+from fastapi import APIRouter, Header, Query, Request, Response
 from fastapi.responses import StreamingResponse
 
-from gateway.access import AllowanceDep, Principal, PrincipalDep, Room, needs
+from gateway.access import AllowanceDep, NamespaceDep, OptionalId, Principal, PrincipalDep, Room, needs
 from gateway.idempotency import Attempt, refuse_key_of_batch, subject_of_user
 from gateway.memory import quality
 from gateway.memory.jobs import MemoryJob
@@ -31,21 +31,8 @@ from memloop_service.if_match import IF_MATCH, version_in
 
 _JSONL: Final[dict[str, Any]] = {"application/jsonl": {"schema": {"type": "string"}}}
 _ENDED = ("completed", "failed")
-OptionalId: TypeAlias = Annotated[str | None, Query(min_length=1, max_length=256)]
 Limit: TypeAlias = Annotated[int, Query(ge=1, le=200)]
 
-
-async def namespace_of(
-    principal: PrincipalDep,
-    user_id: Annotated[str, Query(min_length=1, max_length=256)],
-    agent_id: OptionalId = None,
-    run_id: OptionalId = None,
-) -> Namespace:
-    """Return the namespace that the query names."""
-    return Namespace(tenant=principal.tenant, user_id=user_id, agent_id=agent_id, run_id=run_id)
-
-
-NamedDep: TypeAlias = Annotated[Namespace, Depends(namespace_of)]
 
 router = APIRouter(prefix="/v1/memory", tags=["memory"], responses=ERRORS)
 hot = APIRouter(route_class=DirectRoute)
@@ -112,7 +99,7 @@ router.include_router(quality.router)
 
 
 @router.get("/events", dependencies=[_READ])
-async def list_events(memory: MemoryDep, namespace: NamedDep, limit: Limit = 50) -> EventList:
+async def list_events(memory: MemoryDep, namespace: NamespaceDep, limit: Limit = 50) -> EventList:
     """List a user's newest writes."""
     return EventList.of(await memory.queue.events.newest(namespace, limit=limit + 1), limit=limit)
 
@@ -206,7 +193,7 @@ async def import_memory(
 @router.get("", dependencies=[_READ])
 async def list_memories(
     memory: MemoryDep,
-    namespace: NamedDep,
+    namespace: NamespaceDep,
     cursor: Annotated[str | None, Query(max_length=1024)] = None,
     limit: Limit = 50,
 ) -> MemoryList:
@@ -215,7 +202,7 @@ async def list_memories(
 
 
 @router.delete("", dependencies=[_WRITE])
-async def erase_memories(memory: MemoryDep, namespace: NamedDep) -> Erased:
+async def erase_memories(memory: MemoryDep, namespace: NamespaceDep) -> Erased:
     """Erase all data of a namespace: memories, buffers, waiting writes, events and stored idempotent responses."""
     return await erase(namespace, memory)
 

@@ -2,9 +2,20 @@
 
 from typing import Annotated, TypeAlias, cast
 
-from fastapi import APIRouter, Depends, Query, Request
+from fastapi import APIRouter, Depends, Request
 
-from gateway.access import AllowanceDep, Principal, PrincipalDep, Room, Tenant, audit_action, managed, needs
+from gateway.access import (
+    AllowanceDep,
+    OptionalId,
+    Principal,
+    PrincipalDep,
+    QueryId,
+    Room,
+    Tenant,
+    audit_action,
+    managed,
+    needs,
+)
 from gateway.policy.keeper import Keeper
 from memloop.wire.audit import AuditAction
 from memloop.wire.errors import Unprocessable
@@ -12,9 +23,6 @@ from memloop.wire.memory import Scope
 from memloop.wire.policy import KeepPolicy, MemoryPolicy, PolicyState, UserPolicyState
 from memloop_service import ERRORS
 from memloop_service.http import body_of, read_ours
-
-UserId: TypeAlias = Annotated[str, Query(min_length=1, max_length=256)]
-_Id: TypeAlias = Annotated[str | None, Query(min_length=1, max_length=256)]
 
 router = APIRouter(responses=ERRORS)
 _ADMIN = needs("admin")
@@ -27,7 +35,9 @@ async def _keeper_of(request: Request) -> Keeper:
 KeeperDep: TypeAlias = Annotated[Keeper, Depends(_keeper_of)]
 
 
-async def _level(principal: PrincipalDep, tenant: Tenant = None, agent_id: _Id = None, user_id: _Id = None) -> Scope:
+async def _level(
+    principal: PrincipalDep, tenant: Tenant = None, agent_id: OptionalId = None, user_id: OptionalId = None
+) -> Scope:
     """Return the level that the query names. Raises Unprocessable for an agent's user: a user's policy is for all."""
     if agent_id is not None and user_id is not None:
         raise Unprocessable("Name an agent_id or a user_id, not both.", param="agent_id")
@@ -61,7 +71,7 @@ async def delete_policy(request: Request, keeper: KeeperDep, principal: Principa
 
 
 @router.get("/v1/memory/policy", tags=["memory"], dependencies=[needs("memory:read")])
-async def read_user_policy(keeper: KeeperDep, principal: PrincipalDep, user_id: UserId) -> UserPolicyState:
+async def read_user_policy(keeper: KeeperDep, principal: PrincipalDep, user_id: QueryId) -> UserPolicyState:
     """Return what was set for a user over this route, and the settings in force for the user."""
     return await _user_state(keeper, principal, user_id)
 
@@ -73,7 +83,7 @@ async def read_user_policy(keeper: KeeperDep, principal: PrincipalDep, user_id: 
     openapi_extra=body_of(KeepPolicy),
 )
 async def put_user_policy(
-    request: Request, keeper: KeeperDep, principal: PrincipalDep, allowance: AllowanceDep, user_id: UserId
+    request: Request, keeper: KeeperDep, principal: PrincipalDep, allowance: AllowanceDep, user_id: QueryId
 ) -> UserPolicyState:
     """Replace what the application asks for a user; it adds to the operator's policies and takes nothing away."""
     policy = await read_ours(request, KeepPolicy)
@@ -83,7 +93,7 @@ async def put_user_policy(
 
 
 @router.delete("/v1/memory/policy", tags=["memory"], dependencies=[needs("memory:write"), Room])
-async def delete_user_policy(keeper: KeeperDep, principal: PrincipalDep, user_id: UserId) -> UserPolicyState:
+async def delete_user_policy(keeper: KeeperDep, principal: PrincipalDep, user_id: QueryId) -> UserPolicyState:
     """Delete what the application asks for a user; the operator's policies stay."""
     await keeper.policies.delete_of_app(principal.tenant, user_id)
     return await _user_state(keeper, principal, user_id)
