@@ -1,12 +1,11 @@
 """The API process: reads the settings, builds the application and serves it. Run: ``python -m gateway.main``."""
 
-from collections.abc import AsyncGenerator, Callable
+from collections.abc import AsyncGenerator
 from contextlib import aclosing, asynccontextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import cast
 
 from fastapi import FastAPI, Request, Response
-from starlette.datastructures import State
 from starlette.middleware import Middleware
 
 from gateway import mem0
@@ -21,7 +20,7 @@ from gateway.chat.chat import open_chat
 from gateway.console import routes as console
 from gateway.console.files import open_console
 from gateway.document import describe
-from gateway.engine import Backend, ModelsConfig, Rollouts, open_backend, read_models, refusing_wrong_models
+from gateway.engine import ModelsConfig, Rollouts, open_backend, read_models, refusing_wrong_models
 from gateway.engine import routes as models
 from gateway.files import routes as uploads
 from gateway.files.download import open_fetching
@@ -34,7 +33,8 @@ from gateway.mcp import routes as mcp
 from gateway.mcp.host import McpHost
 from gateway.mcp.surface import Mcp
 from gateway.memory import routes as memories
-from gateway.memory.memory import Memory, open_memory
+from gateway.memory.memory import open_memory
+from gateway.memory.readiness import OPTIONAL, Parts, Readiness
 from gateway.messages import routes as messages
 from gateway.messages.style import ANTHROPIC
 from gateway.metrics import Metrics
@@ -101,33 +101,6 @@ ROUTERS = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Checks:
-    """The checks and warnings of ``/readyz``, on the slices in the application's state."""
-
-    state: Callable[[], State]
-
-    async def redis(self) -> object:
-        """Raise when Redis does not answer."""
-        return await cast(Mcp, self.state().mcp).redis.ping()  # pyright: ignore[reportUnknownMemberType] - untyped keywords
-
-    async def store(self) -> object:
-        """Raise when the store does not answer."""
-        return await cast(Memory, self.state().memory).store.check()
-
-    async def engine(self) -> object:
-        """Raise when no engine of any model answers: memory is served nevertheless."""
-        return await cast(Backend, self.state().backend).models.check()
-
-    async def lost_engines(self) -> str | None:
-        """Return a warning about engines that do not answer."""
-        return await cast(Backend, self.state().backend).models.warning()
-
-    async def refused_writes(self) -> str | None:
-        """Return a warning about memory writes that the engine rejects."""
-        return await cast(Memory, self.state().memory).failures.warning()
-
-
 def build_app(settings: GatewaySettings) -> FastAPI:
     """Build the application; it opens its slices on start and closes them on stop. Raises as ``read_models`` does."""
     config = read_models(settings)
@@ -139,14 +112,14 @@ def build_app(settings: GatewaySettings) -> FastAPI:
         async with opened(app, config, settings, metrics):
             yield
 
-    checks = Checks(lambda: app.state)
+    ready = Readiness(lambda: cast(Parts, app.state))
     app = create_app(
         "gateway",
         settings=settings,
         routers=ROUTERS,
-        readiness={"redis": checks.redis, "store": checks.store, "engine": checks.engine},
-        optional={"engine"},
-        warnings={"memory_writes": checks.refused_writes, "models": checks.lost_engines},
+        readiness=ready.checks,
+        optional=OPTIONAL,
+        warnings=ready.warnings,
         registry=registry,
         max_body_bytes=min(settings.max_json_bytes, settings.max_body_bytes),
         larger_bodies=dict.fromkeys(LARGER, settings.max_body_bytes)
@@ -191,7 +164,8 @@ async def opened(
         reading = open_reading(settings, redis, backend=backend, memory=memory, files=files, webhooks=webhooks)
         bell = Bell(memory.store)
         async with McpHost(max_body_bytes=settings.max_body_bytes) as host, aclosing(bell):
-            app.state.access, app.state.backend, app.state.traces = access, backend, memory.traces
+            app.state.redis, app.state.access, app.state.backend = redis, access, backend
+            app.state.traces = memory.traces
             app.state.files, app.state.webhooks, app.state.fetching = files, webhooks, open_fetching(settings)
             app.state.memory, app.state.reading, app.state.keeper = memory, reading, memory.keeper
             app.state.chat = open_chat(settings, backend=backend, memory=memory, admission=access.admission)

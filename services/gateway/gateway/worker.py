@@ -10,7 +10,7 @@ import secrets
 import signal
 import socket
 import time
-from collections.abc import AsyncGenerator, Iterator, Mapping, Sequence
+from collections.abc import AsyncGenerator, Iterator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
 
@@ -27,6 +27,7 @@ from gateway.files.storage import local_folder
 from gateway.long_read.hosts import ReadHandler
 from gateway.long_read.reading import Reading, open_reading
 from gateway.memory.memory import Memory, open_memory
+from gateway.memory.readiness import OPTIONAL, Readiness
 from gateway.memory.turn_batches import BufferLimits, flush_idle_repeatedly
 from gateway.memory.write import MemoryHandler, WriterTools
 from gateway.metrics import Metrics
@@ -42,7 +43,7 @@ from gateway.webhooks.handler import DeliveryHandler
 from gateway.webhooks.webhooks import open_webhooks
 from memloop.wire.errors import DependencyError
 from memloop.wire.memory import Namespace
-from memloop_service import Check, connects_by, create_app, ended, new_registry, run, start_tracing, watch_disk
+from memloop_service import connects_by, create_app, ended, new_registry, run, start_tracing, watch_disk
 from memloop_service.http.admission import Admission, Capacity
 from memloop_service.redis_link import redis_errors, redis_of
 from memloop_service.redis_room import redis_state
@@ -122,6 +123,7 @@ def build_app(settings: WorkerSettings) -> FastAPI:
     registry = new_registry()
     metrics = Metrics(registry)
     opened = _Opened()
+    ready = Readiness(opened.get)
     if (documents := local_folder(settings.storage_url)) is not None:
         watch_disk(registry, documents)
 
@@ -133,35 +135,15 @@ def build_app(settings: WorkerSettings) -> FastAPI:
             async with working(work, settings):
                 yield
 
-    async def refused_writes() -> str | None:
-        return await opened.get().memory.failures.warning()
-
-    async def lost_engines() -> str | None:
-        return await opened.get().backend.models.warning()
-
     return create_app(
         "memloop-worker",
         settings=settings,
-        readiness=_checks(opened),
-        optional={"engine"},  # files, webhooks and deletions need none; other jobs wait
-        warnings={"memory_writes": refused_writes, "models": lost_engines},
+        readiness=ready.checks,
+        optional=OPTIONAL,
+        warnings=ready.warnings,
         registry=registry,
         lifespan=lifespan,
     )
-
-
-def _checks(opened: _Opened) -> Mapping[str, Check]:
-    async def redis() -> None:
-        with redis_errors():
-            await opened.get().redis.ping()  # pyright: ignore[reportUnknownMemberType] - untyped keywords
-
-    async def store() -> None:
-        await opened.get().memory.store.check()
-
-    async def engine() -> None:
-        await opened.get().backend.models.check()
-
-    return {"redis": redis, "store": store, "engine": engine}
 
 
 @asynccontextmanager

@@ -1,0 +1,72 @@
+"""The checks and warnings of ``/readyz``, the same in the API process and in the worker."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Final, Protocol
+
+from redis.asyncio import Redis
+
+from gateway.memory.memory import Memory
+from memloop_service import Check, Warn
+from memloop_service.redis_link import redis_errors
+
+OPTIONAL: Final = frozenset({"engine"})
+"""Without an engine a process serves memory, files, webhooks and deletions; other jobs wait."""
+
+
+class Models(Protocol):
+    """The models that a process calls."""
+
+    async def check(self) -> None: ...
+    async def warning(self) -> str | None: ...
+
+
+class Backend(Protocol):
+    """The engines behind the models."""
+
+    @property
+    def models(self) -> Models: ...
+
+
+class Parts(Protocol):
+    """The dependencies of a process."""
+
+    @property
+    def redis(self) -> Redis: ...
+    @property
+    def memory(self) -> Memory: ...
+    @property
+    def backend(self) -> Backend: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Readiness:
+    """``parts`` is called at each check: a process opens its slices after its routes are made."""
+
+    parts: Callable[[], Parts]
+
+    @property
+    def checks(self) -> Mapping[str, Check]:
+        """The check of each dependency, by name."""
+        return {"redis": self._redis, "store": self._store, "engine": self._engine}
+
+    @property
+    def warnings(self) -> Mapping[str, Warn]:
+        """Refused memory writes, and engines that do not answer."""
+        return {"memory_writes": self._refused_writes, "models": self._lost_engines}
+
+    async def _redis(self) -> None:
+        with redis_errors():
+            await self.parts().redis.ping()  # pyright: ignore[reportUnknownMemberType] - untyped keywords
+
+    async def _store(self) -> None:
+        await self.parts().memory.store.check()
+
+    async def _engine(self) -> None:
+        await self.parts().backend.models.check()
+
+    async def _refused_writes(self) -> str | None:
+        return await self.parts().memory.failures.warning()
+
+    async def _lost_engines(self) -> str | None:
+        return await self.parts().backend.models.warning()
