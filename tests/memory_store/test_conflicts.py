@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memory_store.items.conflicts import Placement, Resolution, Version, mend, resolve
+from memory_store.items.conflicts import Placement, Resolution, Version, repair, resolve
 
 _START = datetime(2026, 1, 1, tzinfo=UTC)
 
@@ -95,7 +95,7 @@ def test_a_statement_about_a_time_in_history_is_a_touch() -> None:
 def test_of_two_live_versions_the_earlier_one_is_ended() -> None:
     versions = [version("rome", 5, number=2), version("paris", 2), version("oslo", 1, 2)]
 
-    [change] = mend(versions)
+    [change] = repair(versions)
 
     assert (change.id, change.valid_to) == ("paris2", day(5))
 
@@ -188,5 +188,5 @@ def test_the_order_of_arrival_does_not_change_what_held_when(order: tuple[tuple[
 def test_a_version_that_ended_where_it_began_is_ignored() -> None:
     zero_length, live = version("oslo", 4, 4, number=2), version("rome", 4, number=1)
 
-    assert mend([zero_length, live]) == ()
+    assert repair([zero_length, live]) == ()
     assert resolve("oslo", day(2), [zero_length, live]).placed == Placement(day(2), valid_to=day(4))

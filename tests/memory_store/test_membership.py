@@ -102,7 +102,7 @@ async def test_a_copy_that_is_decided_after_it_seemed_dead_is_put_in_force(setti
 
     await other.catch_up()
     await record.decide("copy")
-    await mine.put_in_force("copy")
+    await mine.apply_decision("copy")
 
     assert await shared.serving() == target.name
     await link.aclose()

@@ -45,10 +45,10 @@ async def refusal(upstream: RawResponse) -> MemloopError:
     error = await upstream.error()
     if isinstance(error, EngineError) and error.http_status < 500:
         return Refused(error, _words(await upstream.read()))
-    return soon(error)
+    return with_retry_after(error)
 
 
-def soon(error: MemloopError) -> MemloopError:
+def with_retry_after(error: MemloopError) -> MemloopError:
     """Set ``Retry-After`` on an error that is not the client's own (a 4xx), and return it."""
     if error.http_status >= 500 and error.retry_after_s is None:
         error.retry_after_s = _RETRY_AFTER_S

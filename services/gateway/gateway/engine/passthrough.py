@@ -11,7 +11,7 @@ from opentelemetry.trace import Span
 
 from gateway.access import Allowance
 from gateway.engine.backend import Backend
-from gateway.engine.errors import is_event_stream, refusal, soon
+from gateway.engine.errors import is_event_stream, refusal, with_retry_after
 from gateway.engine.meter import Meter
 from gateway.engine.served import LoopModel
 from gateway.engine.spans import open_call
@@ -108,7 +108,7 @@ class EngineCall:
             raise
         except DependencyError as error:
             self._backend.metrics.count_error(error, model=self._model.label)
-            raise soon(error) from error.__cause__
+            raise with_retry_after(error) from error.__cause__
 
     async def events(self, path: str, body: Outgoing, stream: Relay, out: Sink) -> None:
         """Send the engine's answer within a stream that has already begun. Raises as ``answer`` does."""
@@ -120,7 +120,7 @@ class EngineCall:
                 await stream(upstream, out)
         except DependencyError as error:
             self._backend.metrics.count_error(error, model=self._model.label)
-            raise soon(error) from error.__cause__
+            raise with_retry_after(error) from error.__cause__
 
     async def _answer(
         self,
@@ -225,4 +225,4 @@ async def relay(upstream: RawResponse, meter: Meter, out: Sink, *, hides_usage: 
 async def send_broken(error: DependencyError, meter: Meter, out: Sink) -> None:
     """End a stream whose engine was lost with an ``error`` event."""
     meter.lost(error)
-    await out.send(error_event(soon(error)))
+    await out.send(error_event(with_retry_after(error)))

@@ -6,7 +6,7 @@ from fastapi import APIRouter, Depends, Query, Request, Response
 
 from gateway.access import AllowanceDep, Principal, PrincipalDep, Room, audit_action, needs
 from gateway.engine.backend import Backend, BackendDep
-from gateway.engine.errors import soon
+from gateway.engine.errors import with_retry_after
 from gateway.engine.passthrough import pass_through
 from gateway.engine.rollouts import Rollouts
 from memloop.wire.chat import Json
@@ -111,4 +111,4 @@ async def _models(backend: Backend) -> Json:
     try:
         return await backend.models.listing()
     except EngineError as error:
-        raise soon(error) from error
+        raise with_retry_after(error) from error

@@ -101,7 +101,7 @@ class Blobs:
 
     async def release(self, blob: Blob, *, holder: str) -> None:
         """Release a hold; a content without holders is deleted soon. Does nothing when it was not held."""
-        await self._let_go(blob.tenant, blob.sha256, holder)
+        await self._remove_holder(blob.tenant, blob.sha256, holder)
 
     async def drop(self, place: str) -> None:
         """Delete an object that was written but not claimed."""
@@ -126,7 +126,7 @@ class Blobs:
         args = [holder, blob.place, blob.size_bytes, self._tenant_bytes, line, repr(time.time() + _FIRST_LOOK_S)]
         return cast("str | None", await self._claim(self._names(blob.tenant, blob.sha256), args))
 
-    async def _let_go(self, tenant: str, sha256: str, holder: str) -> None:
+    async def _remove_holder(self, tenant: str, sha256: str, holder: str) -> None:
         await self._release(self._names(tenant, sha256), [holder, repr(time.time()), _line(holder, tenant, sha256)])
 
     async def _look_at(self, line: str) -> None:
@@ -136,7 +136,7 @@ class Blobs:
             status = await self._redis.hget(self._keys.job(job_id), "status")
         over = status is None or (kind == "read" and text(status) not in {"queued", "in_progress"})
         if over:
-            await self._let_go(tenant, sha256, holder)
+            await self._remove_holder(tenant, sha256, holder)
         else:
             with redis_errors():
                 await self._redis.zadd(self._keys.of_name(tenant).holders, {line: time.time() + _NEXT_LOOK_S}, xx=True)

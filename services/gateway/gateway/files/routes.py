@@ -75,7 +75,7 @@ async def upload_file(
         blobs=records.blobs,
         max_bytes=files.max_bytes,
     )
-    return await entered(upload, records, principal.tenant)
+    return await register_upload(upload, records, principal.tenant)
 
 
 @router.post("/from-url", dependencies=[Depends(upload_room)], openapi_extra=body_of(FileFromUrl))
@@ -92,7 +92,7 @@ async def fetch_file(
     upload = await downloaded(
         asked.url, fetching, blobs=records.blobs, tenant=principal.tenant, max_bytes=files.max_bytes
     )
-    return await entered(replace(upload, fields=_url_form(asked)), records, principal.tenant)
+    return await register_upload(replace(upload, fields=_url_form(asked)), records, principal.tenant)
 
 
 @router.get("", dependencies=[Room])
@@ -136,7 +136,7 @@ async def delete_file(file_id: str, files: FilesDep, principal: PrincipalDep) ->
     return await files.stored().delete(principal.tenant, file_id)
 
 
-async def entered(upload: Upload, files: FileRecords, tenant: str) -> FileObject:
+async def register_upload(upload: Upload, files: FileRecords, tenant: str) -> FileObject:
     """Store the file's record if the form's fields are valid; otherwise delete the upload."""
     file_id = id_at("file-", tenant, secrets.token_hex(16))
     try:

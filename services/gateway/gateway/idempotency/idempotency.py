@@ -91,7 +91,7 @@ class Idempotency:
         self._extend = Script(redis, scripts.EXTEND)
         self._note = Script(redis, scripts.NOTE)
         self._keep = Script(redis, scripts.KEEP)
-        self._let_go = Script(redis, scripts.LET_GO)
+        self._release = Script(redis, scripts.RELEASE)
         self._forget = Script(redis, scripts.FORGET, acknowledged=True)
         self._max_bytes = max_bytes
 
@@ -191,7 +191,7 @@ class Idempotency:
 
     async def _released(self, taken: _Taken, how: str) -> None:
         with suppress(DependencyError):
-            await self._let_go([taken.record], [taken.name, how])
+            await self._release([taken.record], [taken.name, how])
 
     @asynccontextmanager
     async def _extended(self, taken: _Taken) -> AsyncGenerator[None]:

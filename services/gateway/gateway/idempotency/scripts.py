@@ -44,7 +44,7 @@ redis.call('PEXPIRE', KEYS[1], ARGV[2])
 return 1
 """
 
-LET_GO: Final = """
+RELEASE: Final = """
 -- KEYS[1] record; ARGV: the attempt's name, 'free' (another body may come) or 'again' (the same attempt may)
 if redis.call('HGET', KEYS[1], 'owner') ~= ARGV[1] then return 0 end
 if ARGV[2] == 'free' then return redis.call('DEL', KEYS[1]) end

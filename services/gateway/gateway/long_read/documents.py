@@ -36,7 +36,7 @@ async def held(job: ReadJob, files: FileRecords | None) -> ReadJob:
     return job
 
 
-async def let_go(job: ReadJob, files: FileRecords | None) -> None:
+async def release_document(job: ReadJob, files: FileRecords | None) -> None:
     """Release the document of a finished read. A worker leaves that to the sweep: it may die before the job ends."""
     if files is None:
         return

@@ -8,7 +8,7 @@ from functools import partial
 
 from redis.asyncio import Redis
 
-from gateway.long_read.documents import let_go
+from gateway.long_read.documents import release_document
 from gateway.long_read.plan import ReadingPlan
 from gateway.long_read.progress import Publish
 from gateway.long_read.reading import Reading
@@ -91,7 +91,7 @@ class ForegroundRead:
             )
         finally:
             with suppress(DependencyError):
-                await let_go(self._job, self._tools.files)
+                await release_document(self._job, self._tools.files)
 
     async def _end(self, record: LongRead, emit: Emit, outcome: str = "cancelled") -> LongRead:
         """Store and emit the end, as far as Redis is reachable."""
@@ -124,7 +124,7 @@ class ReadHandler:
         try:
             return await self._ended(job, await self._read(job))
         except MemloopError as error:
-            if not is_hopeless(error):
+            if not is_permanent(error):
                 raise
             return await self._close(job, _failed(await self._stored(job), error), outcome="refused")
 
@@ -220,7 +220,7 @@ async def _awaited(publish: Publish, event: ReadEvent, record: LongRead) -> None
     await publish(event, record)
 
 
-def is_hopeless(error: MemloopError) -> bool:
+def is_permanent(error: MemloopError) -> bool:
     """Return whether every attempt would fail alike: the request does not fit, or the engine rejects it."""
     if isinstance(error, EngineError):
         return error.engine_status == 404 or not is_outage(error)

@@ -13,7 +13,7 @@ from starlette.types import Receive
 from gateway.access import Allowance, AllowanceDep, BatchRoom, PrincipalDep, needs
 from gateway.idempotency import Attempt, refuse_key_of_stream, subject_of_read
 from gateway.long_read.admission import AdmittedRead, admitted_read, opened_read
-from gateway.long_read.documents import document_of, held, let_go, tokens_at_most
+from gateway.long_read.documents import document_of, held, release_document, tokens_at_most
 from gateway.long_read.hosts import ForegroundRead
 from gateway.long_read.plan import estimate
 from gateway.long_read.reading import Reading, ReadingDep
@@ -116,7 +116,7 @@ async def delete_read(read_id: str, reading: ReadingDep, principal: PrincipalDep
     job = await records.payload(read_id)
     deleted = await records.delete(principal.tenant, read_id)
     if job is not None:
-        await let_go(job, reading.files.records)
+        await release_document(job, reading.files.records)
     await reading.memory.idempotency.forget(principal.tenant, subject_of_read(read_id))
     await reading.memory.traces.records.forget_one(principal.tenant, read_id)
     return deleted
@@ -131,7 +131,7 @@ async def _queued(job: ReadJob, reading: Reading) -> Response:
         try:
             await reading.records.enqueue(job, record)
         except RateLimited:
-            await let_go(job, reading.files.records)
+            await release_document(job, reading.files.records)
             raise
         if job.request.stream:
             return _followed(reading.followers.follow(record), reading, seat)

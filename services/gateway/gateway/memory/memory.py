@@ -11,8 +11,8 @@ from redis.asyncio import Redis
 from gateway.idempotency import Idempotency
 from gateway.memory.failures import WriteFailures
 from gateway.memory.jobs import MemoryQueue
-from gateway.memory.kept_store import KeptStore
 from gateway.memory.pending import PendingWrites
+from gateway.memory.policed_store import PolicedStore
 from gateway.metrics import Metrics
 from gateway.policy import Keeper, keeper_of
 from gateway.queue import queue_rules
@@ -30,7 +30,7 @@ Erases: TypeAlias = Callable[[Namespace], Awaitable[object]]
 class Memory:
     """The memories of every tenant. ``sync_wait_s`` bounds a wait for a write's event."""
 
-    store: KeptStore
+    store: PolicedStore
     queue: MemoryQueue
     failures: WriteFailures
     pending: PendingWrites
@@ -52,7 +52,7 @@ async def open_memory(
     keeper = keeper_of(settings, redis, metrics)
     balancing = Balancing(also=tuple(also), ready_path="readyz")
     tls, key = connects_by(settings), secret_of(settings.store_key)
-    async with KeptStore(first, key=key, balancing=balancing, keeper=keeper, tls=tls) as store:
+    async with PolicedStore(first, key=key, balancing=balancing, keeper=keeper, tls=tls) as store:
         metrics.replicas.watch("memory-store", store.loads)
         yield Memory(
             store=store,

@@ -71,8 +71,8 @@ async def _snapshot(folder: Path, collection: str, copies: Sequence[Copy], heade
     return part_of(target, "qdrant", Shard(collection, number, copy.shard.shard_key, len(copies)))
 
 
-async def put_back_shards(folder: Path, manifest: Manifest, nodes: Sequence[Node]) -> None:
-    """Make the backup's collections on the cluster. Raises InvalidRequest before any when one of them is there."""
+async def recreate_collections(folder: Path, manifest: Manifest, nodes: Sequence[Node]) -> None:
+    """Create and fill the backup's collections on the cluster. Raises InvalidRequest first if one of them exists."""
     client = nodes[0].client
     there = {found.name for found in (await client.get_collections()).collections}
     if taken := sorted(there & {collection.name for collection in manifest.collections}):

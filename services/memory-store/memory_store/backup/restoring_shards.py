@@ -5,7 +5,7 @@ from pathlib import Path
 from memloop.wire.errors import InvalidRequest
 from memory_store.backup.manifest import checked
 from memory_store.backup.qdrant_nodes import Qdrant, cluster_of
-from memory_store.backup.qdrant_shards import put_back_shards
+from memory_store.backup.qdrant_shards import recreate_collections
 
 
 async def restore_shards(folder: Path, qdrant: Qdrant) -> None:
@@ -21,4 +21,4 @@ async def restore_shards(folder: Path, qdrant: Qdrant) -> None:
     async with cluster_of(qdrant) as nodes:
         if not nodes:
             raise InvalidRequest("QDRANT_URL is no cluster. Shards go into one, which may have a single node.")
-        await put_back_shards(folder, manifest, nodes)
+        await recreate_collections(folder, manifest, nodes)

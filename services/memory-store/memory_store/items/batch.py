@@ -6,7 +6,7 @@ from datetime import datetime
 
 from memloop.wire.feedback import Feedback
 from memloop.wire.memory import MemoryItem, Namespace, Outcome, Written
-from memory_store.items.conflicts import Change, Placement, Resolution, mend
+from memory_store.items.conflicts import Change, Placement, Resolution, repair
 from memory_store.items.documents import ItemChanges, Record
 from memory_store.items.identity import snapshot_id, version_id
 from memory_store.items.known_records import KnownRecords
@@ -28,7 +28,7 @@ class Batch:
         self.records = KnownRecords(known, at=written_at)
         self._stored = set(self.records.ids())
         self._dirty: dict[str, None] = {}
-        self._mended: set[str] = set()
+        self._repaired: set[str] = set()
 
     def add(self, record: Record) -> None:
         """Stores an imported record unchanged."""
@@ -40,12 +40,12 @@ class Batch:
             self.records.put(record)
         self._stored.add(record.item.id)
 
-    def mend(self, chain: str) -> None:
-        """Ends versions of the fact that a later one should have ended; applying statements keeps it mended."""
-        if chain in self._mended:
+    def repair(self, chain: str) -> None:
+        """End versions of the fact that a later one should have ended. Statements that are applied next leave none."""
+        if chain in self._repaired:
             return
-        self._mended.add(chain)
-        for change in mend(self.records.versions(chain)):
+        self._repaired.add(chain)
+        for change in repair(self.records.versions(chain)):
             self._change(self.records[change.id].decided("overtaken", self.written_at), change, None)
 
     def apply(self, statement: Statement, resolution: Resolution) -> Written:

@@ -39,8 +39,8 @@ def stored(points: Iterable[Point]) -> list[tuple[str, Change]]:
     return [(tenant, change) for tenant, change in made if change is not None]
 
 
-def taken_back(points: Iterable[Point]) -> list[tuple[str, Change]]:
-    """Return the changes of points that an erasure takes back after they were stored."""
+def retracted(points: Iterable[Point]) -> list[tuple[str, Change]]:
+    """Return the changes for stored points that an erasure has deleted."""
     return [(tenant, _deletion(change, "erased")) for tenant, change in stored(points)]
 
 

@@ -99,7 +99,7 @@ def resolve(value_hash: str, stated_at: datetime, versions: Sequence[Version]) -
     return _changed(current, stated_at) if current else _new(stated_at)
 
 
-def mend(versions: Sequence[Version]) -> tuple[Change, ...]:
+def repair(versions: Sequence[Version]) -> tuple[Change, ...]:
     """Return ends for versions that a later one should have ended.
 
     Two stores that raced past the fence, or a cluster that lost half of a write, can leave two live versions.

@@ -5,7 +5,7 @@ from memloop.wire.memory import MemoryItem
 from memory_store.items.documents import Record
 from memory_store.items.guarded import repeated_when_moved
 from memory_store.items.lookup import Owned
-from memory_store.items.points import restated
+from memory_store.items.points import updated_point
 from memory_store.items.tools import ItemTools
 
 
@@ -28,7 +28,7 @@ class Feedbacks:
             if _said(record) == (request.feedback, request.reason):
                 return record.item
             judged = self._judged(record, request)
-            await self._tools.guarded.store(begun, await restated(judged, self._tools.vectors))
+            await self._tools.guarded.store(begun, await updated_point(judged, self._tools.vectors))
         self._tools.metrics.feedback.labels(request.feedback or "withdrawn").inc()
         return judged.item
 

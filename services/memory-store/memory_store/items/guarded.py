@@ -154,7 +154,7 @@ class GuardedStore:
             where = all_of([within(_owner(point)), Ids((point.id,))])
             await self._vectors.delete(where=where)
         if points:
-            await self._feed.publish(by_tenant(changes.taken_back(points)))
+            await self._feed.publish(by_tenant(changes.retracted(points)))
 
 
 def _as_at_first(claim: Claim, answer: Begun | Refusal) -> Begun | Refusal:

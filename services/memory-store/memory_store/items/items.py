@@ -19,7 +19,7 @@ from memory_store.items.documents import ItemChanges, Record, from_payload, with
 from memory_store.items.guarded import repeated_when_moved
 from memory_store.items.identity import content_hash, snapshot_id
 from memory_store.items.lookup import Owned, fact_of, is_uuid, stored
-from memory_store.items.points import points_of, restated
+from memory_store.items.points import points_of, updated_point
 from memory_store.items.tools import ItemTools
 from memory_store.items.view import View
 from memory_store.redis.erasures import Erasures
@@ -93,7 +93,7 @@ class Items:
                 expires_at=moment + self._deleted_life,
             )
             deleted = replace(deleted, ended_before=record.item.expires_at).decided("deleted", moment)
-            await self._tools.guarded.store(begun, await restated(deleted, self._tools.vectors))
+            await self._tools.guarded.store(begun, await updated_point(deleted, self._tools.vectors))
 
     async def history(self, owned: Owned) -> History:
         """All versions of the item's fact in event time, oldest first; deleted ones until they are removed."""

@@ -17,8 +17,8 @@ async def points_of(records: Sequence[Record], encoding: TextEncoding) -> list[P
     ]
 
 
-async def restated(record: Record, vectors: VectorStore) -> list[Point]:
-    """Returns the record's point with other fields under its stored vectors; empty if the item is gone."""
+async def updated_point(record: Record, vectors: VectorStore) -> list[Point]:
+    """Returns the record's point with its stored vectors and the record's fields; empty if the item is gone."""
     found = await vectors.get([record.item.id], where=within(record.namespace))
     return [Point(old.id, old.dense, old.sparse, to_payload(record)) for old in found]
 

@@ -26,7 +26,7 @@ class Resolver:
         """Returns the resolution of the statement against the batch, which mends the fact first."""
         if statement.is_raw:
             return _resolve_raw(statement, batch.records.fact(statement.chain))
-        batch.mend(statement.chain)
+        batch.repair(statement.chain)
         versions = batch.records.versions(statement.chain)
         resolution = resolve(statement.value_hash, statement.context.stated_at, versions)
         if resolution.rule == "new fact" and self._similarity is not None:

@@ -85,7 +85,7 @@ class Transfer:
             for record in fresh:
                 batch.add(record)
             for chain in {record.chain for record in fresh if record.item.memory_type != "RawTurn"}:
-                batch.mend(chain)
+                batch.repair(chain)
             await self._tools.guarded.store(begun, await embedded([batch], self._tools.vectors, self._tools.encoding))
             return len(fresh)
 

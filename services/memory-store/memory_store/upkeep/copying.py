@@ -73,7 +73,7 @@ class Lease:
     async def _renew(self) -> None:
         sent = time.monotonic()
         if not await self._record.renew(self.copy, self._progress.model_dump_json()):
-            raise lost()
+            raise copy_lost()
         self._until = sent + COPY_LEASE_S
 
     async def _keep_renewing(self) -> None:
@@ -109,7 +109,7 @@ class Copy:
         await self._prepared(target)
         await self._shut(target)
         if not await self._record.decide(self._lease.copy):
-            raise lost()
+            raise copy_lost()
 
     async def _note(self) -> None:
         """Have every change noted that may come after the first read, and wait for those that are not."""
@@ -117,7 +117,7 @@ class Copy:
         await self._record.align(gen)
         names = await self._record.note(self._lease.copy, gen)
         if names is None:
-            raise lost()
+            raise copy_lost()
         while await self._record.remaining(names):
             await self._stores.pause()
 
@@ -155,7 +155,7 @@ class Copy:
     async def _hold(self, has: bool) -> None:
         await self._lease.hold()
         if not has:
-            raise lost()
+            raise copy_lost()
 
     async def _catch_up(self, target: Collection) -> int:
         """Bring some of what has changed since; the number of changes."""
@@ -197,8 +197,8 @@ async def _ids(note: str, target: Collection) -> Sequence[str]:
     return await every_id(target, within(Namespace.model_validate_json(note)))
 
 
-def lost() -> Unavailable:
-    """The error of a copy that another store may have ended."""
+def copy_lost() -> Unavailable:
+    """Return the error of a copy that another store may have ended."""
     return Unavailable("The copy stood still for too long; begin it again.", code="copy_lost", retry_after_s=1.0)
 
 

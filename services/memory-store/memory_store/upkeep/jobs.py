@@ -15,7 +15,7 @@ from memory_store.embedding.embedder import EmbeddingModel
 from memory_store.items.documents import Clock, from_payload, now
 from memory_store.metrics import Metrics
 from memory_store.redis.service import Service, Serving
-from memory_store.upkeep.copying import Copy, Lease, Stores, Transform, lost
+from memory_store.upkeep.copying import Copy, Lease, Stores, Transform, copy_lost
 from memory_store.upkeep.membership import Prepared
 from memory_store.upkeep.progress import Kind, Progress, Status
 from memory_store.vectors.gate import Gate
@@ -162,18 +162,18 @@ class Upkeep:
             raise Unprocessable(f"{model} is in service", param="model", code="model_in_service")
         embedder = self._embedder_for(model)
         progress = self._start("reembed", model)
-        self._task = asyncio.create_task(self._reembed(model, embedder, progress), name="reembed")
+        self._task = asyncio.create_task(self._run_reembed(model, embedder, progress), name="reembed")
         return progress
 
-    async def _reembed(self, model: str, embedder: EmbeddingModel, progress: Progress) -> None:
+    async def _run_reembed(self, model: str, embedder: EmbeddingModel, progress: Progress) -> None:
         try:
             with self._recorded(progress):
                 async with self._busy:
-                    await self._embed_anew(model, embedder, progress)
+                    await self._reembed(model, embedder, progress)
         except Exception:  # noqa: BLE001 - recorded as the end of the job, for whoever began it
             _log.exception("re-embedding the memories failed")
 
-    async def _embed_anew(self, model: str, embedder: EmbeddingModel, progress: Progress) -> None:
+    async def _reembed(self, model: str, embedder: EmbeddingModel, progress: Progress) -> None:
         async def embedded(points: Sequence[Point]) -> Sequence[Point]:
             texts = [from_payload(point.id, point.payload).embedded_text for point in points]
             vectors = await embedder.embed(texts)
@@ -225,7 +225,7 @@ class Upkeep:
     async def _end_copy(self, lease: Lease, progress: Progress) -> None:
         """Put the decision into force and release the lock."""
         await self._stores.record.abandon(lease.copy, own=True)
-        await self._stores.membership.put_in_force(lease.copy)
+        await self._stores.membership.apply_decision(lease.copy)
         await self._stores.record.clear(lease.copy, progress.model_dump_json())
 
     async def _prepare(self, lease: Lease, target: Serving, embedder: EmbeddingModel | None = None) -> None:
@@ -237,7 +237,7 @@ class Upkeep:
         """Copy, swap, and wait until every store works on the copy."""
         membership = self._stores.membership
         await Copy(self._live, self._stores, lease, transform=transform).run(membership.next_collection, progress)
-        await membership.put_in_force(lease.copy)
+        await membership.apply_decision(lease.copy)
         await membership.catch_up()
         while not await membership.everybody():
             await lease.hold()
@@ -267,7 +267,7 @@ class Upkeep:
         await membership.catch_up()
         service = (await membership.seen()).service
         if service is None:
-            raise lost()
+            raise copy_lost()
         return service
 
     async def _newest_of(self, spec: CollectionSpec) -> str:

@@ -137,8 +137,8 @@ class Membership:
         if prepared:
             await prepared.close()
 
-    async def put_in_force(self, copy: str) -> bool:
-        """Carry out the end of a copy that is decided: the alias first, then the gates open. False where none is."""
+    async def apply_decision(self, copy: str) -> bool:
+        """Apply the decision on a copy: move the alias, then open the gates. False if the copy is not decided."""
         seen = await self.seen()
         service = seen.service
         if service is None or service.copy is None or service.copy.id != copy or not service.copy.decided:
@@ -208,7 +208,7 @@ class Membership:
         So only an end that is in force is forgotten: else the alias would never be moved.
         """
         await self._record.abandon(copy.id, own=False)
-        if await self.put_in_force(copy.id):
+        if await self.apply_decision(copy.id):
             await self._record.clear(copy.id)
         return (await self.seen()).service or service
 
@@ -232,10 +232,10 @@ class Membership:
             self.gen = gen
         _log.info("collection %s is in service", prepared.serving.name)
         try:
-            await _let_go(before)
+            await _close_replaced(before)
         finally:
             if prepared.embedder and old:
-                await _let_go(old)
+                await _close_replaced(old)
 
     async def _opened(self, serving: Serving) -> Prepared:
         """Raises ``Unavailable`` while the collection is not there."""
@@ -300,8 +300,8 @@ class Membership:
             await self._embedder.close()
 
 
-async def _let_go(replaced: Collection | EmbeddingModel) -> None:
-    """Close what serves no request any more. A failure is the operator's concern, not that of whoever came first."""
+async def _close_replaced(replaced: Collection | EmbeddingModel) -> None:
+    """Close a collection or a model that serves no request any more. A failure is logged for the operator."""
     try:
         await replaced.close()
     except Exception:  # noqa: BLE001 - Edge and embedding models raise whatever they like

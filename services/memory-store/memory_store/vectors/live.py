@@ -48,7 +48,7 @@ class LiveCollection:
         self.opened.set()
 
     async def close(self) -> None:
-        """Make everything durable and let go."""
+        """Flush and close the collection."""
         if self._current:
             await self._current.close()
             self._current = None

@@ -24,7 +24,7 @@ from memory_store.vectors.port import (
 )
 from memory_store.vectors.schema import DENSE, SPARSE, CollectionSpec, is_ours
 from memory_store.vectors.server_clients import RenewedClient
-from memory_store.vectors.server_errors import alias_taken, made_meanwhile, translated
+from memory_store.vectors.server_errors import accept_existing, alias_taken, translated
 from memory_store.vectors.server_layout import OWNER, Layout, owner_of
 from memory_store.vectors.server_setup import ONE_NODE, ShardConfig, set_up
 from memory_store.vectors.server_state import ServerState, state_of
@@ -94,7 +94,7 @@ class ServerCollections:
                 await self._client.update_collection_aliases([drop, make])
 
     async def _serve_first(self, name: str, make: models.CreateAliasOperation) -> None:
-        with translated(), made_meanwhile():
+        with translated(), accept_existing():
             await self._client.update_collection_aliases([make])
         served = await self.serving()
         if served is not None and served != name:

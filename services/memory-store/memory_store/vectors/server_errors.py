@@ -111,8 +111,8 @@ def translated() -> Generator[None]:
 
 
 @contextlib.contextmanager
-def made_meanwhile() -> Generator[None]:
-    """Accepts that another store has made the same thing meanwhile; Qdrant refuses a second shard key with 400."""
+def accept_existing() -> Generator[None]:
+    """Ignore the error for a thing that another store has just made; Qdrant refuses a second shard key with 400."""
     try:
         yield
     except UnexpectedResponse as error:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from qdrant_client import AsyncQdrantClient, models
 
 from memory_store.vectors.schema import DENSE, SPARSE, CollectionSpec, IndexKind
-from memory_store.vectors.server_errors import made_meanwhile
+from memory_store.vectors.server_errors import accept_existing
 from memory_store.vectors.server_layout import Layout
 
 _SHARDS_PER_NODE = 2
@@ -53,7 +53,7 @@ _OLD_LAYOUT = (
 async def _create(client: AsyncQdrantClient, spec: CollectionSpec, name: str, sharding: ShardConfig) -> None:
     nodes = await nodes_of(client)
     layout = Layout(shard_keys=(sharding.shards or _SHARDS_PER_NODE * nodes) if nodes else 0)
-    with made_meanwhile():
+    with accept_existing():
         await client.create_collection(
             name,
             vectors_config={DENSE: models.VectorParams(size=spec.dimension, distance=models.Distance.COSINE)},
@@ -82,14 +82,14 @@ async def _make_shard_keys(client: AsyncQdrantClient, name: str, layout: Layout)
     made = {described.key for described in (await client.list_shard_keys(name)).shard_keys or ()}
     for key in layout.keys:
         if key not in made:
-            with made_meanwhile():
+            with accept_existing():
                 await client.create_shard_key(name, key)
 
 
 async def _make_indexes(client: AsyncQdrantClient, name: str, info: models.CollectionInfo, layout: Layout) -> None:
     for field, kind in layout.indexes:
         if field not in info.payload_schema:
-            with made_meanwhile():
+            with accept_existing():
                 await client.create_payload_index(name, field, field_schema=_index(kind), wait=True)
 
 

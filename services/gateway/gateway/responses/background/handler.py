@@ -10,7 +10,7 @@ from redis.asyncio import Redis
 
 from gateway.chat import ENGINE_PATH, Chat, begin_turn, engine_body
 from gateway.engine import LoopModel, refusal
-from gateway.long_read.hosts import is_hopeless
+from gateway.long_read.hosts import is_permanent
 from gateway.queue import Hold, JobGone, JobResult, Journal, Lease
 from gateway.responses.answer import Draft
 from gateway.responses.asking import Question, question_of
@@ -47,7 +47,7 @@ class ResponseHandler:
         try:
             return await self._made(job, stored)
         except MemloopError as error:
-            if not is_hopeless(error):
+            if not is_permanent(error):
                 raise
             return await self._failed(job, stored, error)
 

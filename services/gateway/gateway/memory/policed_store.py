@@ -1,4 +1,4 @@
-"""The memory store behind the policies: every write is redacted before it leaves the process."""
+"""Applies the memory policies to every write before it leaves the process: redaction, categories, retention."""
 
 import asyncio
 import ssl
@@ -35,7 +35,7 @@ from memloop.wire.transfer import Imported, MemoryLine, NumberedLine, StoreImpor
 from memloop_service.chores import computed
 
 
-def kept_add(add: StoreAdd, policy: EffectivePolicy) -> StoreAdd:
+def policed_add(add: StoreAdd, policy: EffectivePolicy) -> StoreAdd:
     """Return the add with a category for each draft, and with the drafts' ends."""
     if not policy.categories and not policy.retention:
         return add
@@ -47,7 +47,7 @@ def kept_add(add: StoreAdd, policy: EffectivePolicy) -> StoreAdd:
     return add.model_copy(update={"drafts": drafts, "ends": ends if any(ends) else ()})
 
 
-def kept_patch(patch: ItemPatch, item: MemoryItem, policy: EffectivePolicy) -> ItemPatch:
+def policed_patch(patch: ItemPatch, item: MemoryItem, policy: EffectivePolicy) -> ItemPatch:
     """Return the edit with an end that is no later than the retention of the edited memory."""
     if not {"expires_at", "tags"} & patch.model_fields_set:
         return patch
@@ -59,7 +59,7 @@ def kept_patch(patch: ItemPatch, item: MemoryItem, policy: EffectivePolicy) -> I
     return patch.model_copy(update={"expires_at": last})
 
 
-def kept_line(line: NumberedLine, memory: MemoryLine, policy: EffectivePolicy) -> NumberedLine:
+def policed_line(line: NumberedLine, memory: MemoryLine, policy: EffectivePolicy) -> NumberedLine:
     """Return the imported line with an end that is no later than its memory's retention."""
     item = memory.item
     made_at = min(item.created_at, datetime.now(UTC)) if item.created_at.tzinfo else datetime.now(UTC)
@@ -85,8 +85,8 @@ def _sorted(draft: MemoryDraft, policy: EffectivePolicy, asked: tuple[str, ...])
     return draft.model_copy(update={"tags": tags})
 
 
-class KeptStore(StoreClient):
-    """A client of the store that redacts as the keeper's policies ask. It raises Unavailable without them."""
+class PolicedStore(StoreClient):
+    """A client of the store that applies the memory policies to every write. Raises Unavailable without them."""
 
     def __init__(
         self,
@@ -102,16 +102,16 @@ class KeptStore(StoreClient):
 
     async def add(self, request: StoreAdd) -> StoreAddResult:
         """See ``StoreClient``."""
-        [kept] = await self._kept((request,))
-        return await super().add(kept) if kept.drafts else StoreAddResult(results=())
+        [add] = await self._rewritten((request,))
+        return await super().add(add) if add.drafts else StoreAddResult(results=())
 
     async def add_redacted(self, request: StoreAdd, redactions: Redactions) -> StoreAddResult:
         """Store an add of a text that was redacted by the namespace's redactions, with the categories and ends."""
-        return await super().add(kept_add(request, redactions.policy(request.namespace)))
+        return await super().add(policed_add(request, redactions.policy(request.namespace)))
 
     async def add_batch(self, request: StoreBatch) -> BatchResult:
         """See ``StoreClient``."""
-        adds = await self._kept(request.adds)
+        adds = await self._rewritten(request.adds)
         some = tuple(add for add in adds if add.drafts)
         if not some:
             return BatchResult(results=(BatchOutcome(),) * len(adds))
@@ -124,7 +124,7 @@ class KeptStore(StoreClient):
         scope = item.scope(tenant)
         redactions = await self._keeper.redactions(tenant, [scope])
         patch = redactions.applied(scope, partial(redacted_patch, patch), patch)
-        patch = kept_patch(patch, item, redactions.policy(scope))
+        patch = policed_patch(patch, item, redactions.policy(scope))
         return await super().patch(item_id, patch, tenant=tenant, if_version=if_version)
 
     async def feedback(self, item_id: str, request: FeedbackRequest, *, tenant: str) -> MemoryItem:
@@ -143,7 +143,7 @@ class KeptStore(StoreClient):
 
         def redacted() -> tuple[NumberedLine, ...]:
             return tuple(
-                line if memory is None else _kept_line(line, memory, redactions, memory.item.scope(request.tenant))
+                line if memory is None else _rewritten_line(line, memory, redactions, memory.item.scope(request.tenant))
                 for line, memory in known
             )
 
@@ -155,22 +155,22 @@ class KeptStore(StoreClient):
         buffer = redactions.applied(buffer.namespace, partial(redacted_buffer, buffer), buffer)
         return await super().put_buffer(buffer, fencing_token=fencing_token)
 
-    async def _kept(self, adds: tuple[StoreAdd, ...]) -> tuple[StoreAdd, ...]:
+    async def _rewritten(self, adds: tuple[StoreAdd, ...]) -> tuple[StoreAdd, ...]:
         """Return adds of one tenant as its policies allow; one of which nothing is left has no drafts."""
         redactions = await self._keeper.redactions(adds[0].namespace.tenant, [add.namespace for add in adds])
 
-        def kept() -> tuple[StoreAdd, ...]:
-            return tuple(_kept_add(add, redactions) for add in adds)
+        def rewritten() -> tuple[StoreAdd, ...]:
+            return tuple(_rewritten_add(add, redactions) for add in adds)
 
-        return await computed(kept, chars=sum(map(chars_of_add, adds)))
+        return await computed(rewritten, chars=sum(map(chars_of_add, adds)))
 
 
-def _kept_add(add: StoreAdd, redactions: Redactions) -> StoreAdd:
+def _rewritten_add(add: StoreAdd, redactions: Redactions) -> StoreAdd:
     clean = redactions.applied(add.namespace, partial(redacted_add, add), add)
-    return kept_add(clean, redactions.policy(add.namespace))
+    return policed_add(clean, redactions.policy(add.namespace))
 
 
-def _kept_line(line: NumberedLine, memory: MemoryLine, redactions: Redactions, scope: Scope) -> NumberedLine:
+def _rewritten_line(line: NumberedLine, memory: MemoryLine, redactions: Redactions, scope: Scope) -> NumberedLine:
     clean = redactions.applied(scope, partial(redacted_line, line, memory), line)
     known = memory if clean is line else line_of(clean)
-    return clean if known is None else kept_line(clean, known, redactions.policy(scope))
+    return clean if known is None else policed_line(clean, known, redactions.policy(scope))
