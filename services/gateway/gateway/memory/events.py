@@ -2,7 +2,7 @@
 
 import asyncio
 import time
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Iterable, Sequence
 from dataclasses import dataclass
 from typing import cast
 
@@ -97,27 +97,40 @@ class MemoryEvents:
         return Forgotten(events=len(ids), waiting=waiting)
 
     async def waiting_users(self, scope: Scope) -> list[str]:
-        """Return the users of the scope with writes that are not finished, each once."""
+        """Return the users of the scope with writes that are not finished, each once. Other tenants' are not read."""
         users: dict[str, None] = {}
-        for partition in self._keys.partitions:
-            ids = await self._ids(partition.waiting(self._queue.name))
-            for start in range(0, len(ids), _READ_AT_ONCE):
-                jobs = [partition.job(id_) for id_ in ids[start : start + _READ_AT_ONCE]]
-                users |= dict.fromkeys(await self._owners(jobs, scope))
+        prefix = f"{scope.tenant}/"
+        async for lanes in self._queue.lanes_of(scope.tenant, prefix=prefix):
+            found = lanes if scope.agent_id is scope.run_id is None else await self._written_in(scope, lanes)
+            users |= dict.fromkeys(lane.removeprefix(prefix) for lane in found)
         return list(users)
 
-    async def _owners(self, jobs: Sequence[str], scope: Scope) -> list[str]:
+    async def _written_in(self, scope: Scope, lanes: Sequence[str]) -> Iterable[str]:
+        """Return the lanes with a write of the scope's agent and run."""
+        jobs = [(lane, job) for lane, ids in zip(lanes, await self._jobs_of(lanes), strict=True) for job in ids]
+        found: dict[str, None] = {}
+        for start in range(0, len(jobs), _READ_AT_ONCE):
+            some = jobs[start : start + _READ_AT_ONCE]
+            rows = await self._owners([job for _, job in some])
+            found |= dict.fromkeys(lane for (lane, _), row in zip(some, rows, strict=True) if _is_of(scope, *row))
+        return found
+
+    async def _jobs_of(self, lanes: Sequence[str]) -> Sequence[Sequence[str]]:
         async with self._redis.pipeline(transaction=False) as pipeline:
-            for job in jobs:
-                pipeline.hmget(job, ["tenant", "user_id", "agent_id", "run_id"])
+            for lane in lanes:
+                pipeline.lrange(self._keys.of_name(lane).lane(self._queue.name, lane), 0, -1)
             with redis_errors():
                 rows = cast("list[list[object]]", await pipeline.execute())
-        owners = [["" if value is None else text(value) for value in row] for row in rows]
-        return [
-            user
-            for tenant, user, agent, run in owners
-            if tenant == scope.tenant and scope.agent_id in (None, agent) and scope.run_id in (None, run)
-        ]
+        return [[text(id_) for id_ in row] for row in rows]
+
+    async def _owners(self, job_ids: Sequence[str]) -> Sequence[tuple[str, str]]:
+        """Return the agent and the run of each job; empty when it has none."""
+        async with self._redis.pipeline(transaction=False) as pipeline:
+            for job_id in job_ids:
+                pipeline.hmget(self._keys.job(job_id), ["agent_id", "run_id"])
+            with redis_errors():
+                rows = cast("list[list[object]]", await pipeline.execute())
+        return [("" if agent is None else text(agent), "" if run is None else text(run)) for agent, run in rows]
 
     def index(self, namespace: Namespace) -> str:
         """Name the sorted set of the events of the namespace's user."""
@@ -144,6 +157,10 @@ class MemoryEvents:
 def _inside(row: _Row, namespace: Namespace) -> bool:
     """Return whether the event belongs to the namespace; ids that the namespace omits match anything."""
     return namespace.agent_id in (None, row.agent_id) and namespace.run_id in (None, row.run_id)
+
+
+def _is_of(scope: Scope, agent: str, run: str) -> bool:
+    return scope.agent_id in (None, agent) and scope.run_id in (None, run)
 
 
 def _event(row: _Row) -> MemoryEvent:

@@ -20,7 +20,7 @@ letters.
 """
 
 import math
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import AsyncIterator, Collection, Iterable, Sequence
 from typing import cast
 
 from redis.asyncio import Redis
@@ -30,7 +30,7 @@ from gateway.queue.entering import NEWEST
 from gateway.queue.jobs import Beat, Counter, Depth, Entry, GuardBroken, Lease, Submission
 from gateway.queue.key_names import JobPartition, Keys
 from gateway.queue.rules import QueueRules
-from gateway.queue.tickets import DEFAULT_TIER, GROUP, Ticket, Tickets, ready
+from gateway.queue.tickets import DEFAULT_TIER, GROUP, Ticket, Tickets, delayed, ready
 from memloop.wire.correlation import Origin
 from memloop.wire.errors import Erased, RateLimited
 from memloop_service.redis_guard import Guard
@@ -89,7 +89,7 @@ class LaneQueue:
         stream = self._tickets[part].stream_of(lane)
         return [
             stream,
-            _delayed(stream),
+            delayed(stream),
             part.waiting(self.name),
             part.lane(self.name, lane),
             part.lock(self.name, lane),
@@ -228,7 +228,7 @@ class LaneQueue:
         """Let lanes wait whose delay has elapsed. Returns the seconds until the next one (infinity: none)."""
         next_s = math.inf
         for part, tickets in self._tickets.items():
-            soonest_ms, *lanes = await self._due.rows([_delayed(stream) for stream in tickets.streams], [])
+            soonest_ms, *lanes = await self._due.rows([delayed(stream) for stream in tickets.streams], [])
             for lane in lanes:
                 await self._promote.number(self._lane_keys(part, lane), [lane, await self._tenant(part, lane)])
             next_s = min(next_s, int(soonest_ms) / 1000 if soonest_ms else math.inf)
@@ -296,6 +296,12 @@ class LaneQueue:
             tenants=sum(depth.tenants for depth in found),
         )
 
+    async def lanes_of(self, tenant: str, *, prefix: str) -> AsyncIterator[Sequence[str]]:
+        """Yield the tenant's lanes with jobs in pages, one maybe twice; their names begin with ``prefix``."""
+        for tickets in self._tickets.values():
+            async for lanes in tickets.lanes_of(tenant, prefix=prefix):
+                yield lanes
+
     async def _depth(self, part: JobPartition) -> Depth:
         with redis_errors():
             jobs = await self._redis.zcard(part.waiting(self.name))
@@ -319,8 +325,3 @@ class LaneQueue:
 
 def _earliest(times: Iterable[int | None]) -> int | None:
     return min((time for time in times if time is not None), default=None)
-
-
-def _delayed(stream: str) -> str:
-    """Name the sorted set of the lanes that wait for their next attempt."""
-    return f"{stream}:delayed"

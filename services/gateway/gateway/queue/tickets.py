@@ -3,7 +3,7 @@
 ``gateway.queue.turns`` decides which lane is next.
 """
 
-from collections.abc import Collection, Generator, Mapping, Sequence
+from collections.abc import AsyncIterator, Collection, Generator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import cast
@@ -11,7 +11,7 @@ from typing import cast
 from redis import exceptions
 from redis.asyncio import Redis
 
-from gateway.queue import turns
+from gateway.queue import tenant_lanes, turns
 from gateway.queue.key_names import JobPartition
 from memloop.wire.errors import Unavailable
 from memloop_service.redis_link import redis_errors
@@ -51,6 +51,7 @@ class Tickets:
         self._turns = [part.turns(queue), part.picks(queue), part.since(queue), self._bell]
         self._weights = [word for tenant, weight in weights.items() for word in (tenant, weight)]
         self._take = Script(redis, turns.TAKE)
+        self._read = Script(redis, tenant_lanes.READ)
 
     @property
     def streams(self) -> Sequence[str]:
@@ -90,6 +91,15 @@ class Tickets:
         with redis_errors():
             await self._redis.blpop([self._bell], timeout=block_ms / 1000)  # pyright: ignore
 
+    async def lanes_of(self, tenant: str, *, prefix: str) -> AsyncIterator[Sequence[str]]:
+        """Yield the tenant's lanes with jobs in pages; the names of its lanes begin with ``prefix``."""
+        for stream in self.streams:
+            keys, last, more = [stream, delayed(stream), ready(stream)], "", True
+            while more:
+                last, *lanes = await self._read.rows(keys, [tenant, prefix, last, tenant_lanes.MOST_LANES])
+                yield lanes
+                more = bool(last)
+
     async def claim_stale(self, consumer: str, *, idle_ms: int, count: int) -> list[Ticket]:
         """Claim tickets of one tier whose worker has been silent for ``idle_ms``."""
         for stream in self.streams:
@@ -103,6 +113,11 @@ class Tickets:
 def ready(stream: str) -> str:
     """Name the sorted set of a tier's lanes that wait for a worker, by tenant and time."""
     return f"{stream}:ready"
+
+
+def delayed(stream: str) -> str:
+    """Name the sorted set of a tier's lanes that wait for their next attempt."""
+    return f"{stream}:delayed"
 
 
 def _tickets(found: Sequence[tuple[str, dict[str, str]]]) -> list[Ticket]:
