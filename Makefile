@@ -218,7 +218,7 @@ test-fast: $(READY) $(SGLANG)
 	$(PYTEST) -m "not slow and not engine"
 
 # Each runs by a command of its own below.
-SLOW_ALONE := tests/stack/test_gate.py tests/stack/test_rollout.py $(addprefix tests/memory_store/,test_state_machine.py test_stores_killed.py test_stores_redis_failover.py test_vector_contract.py qdrant) \
+SLOW_ALONE := tests/stack/test_gate.py tests/stack/test_rollout.py $(addprefix tests/memory_store/,test_state_machine.py test_stores_killed.py test_stores_redis_failover.py vector_contract qdrant) \
   $(addprefix tests/gateway/test_,worker_kills.py redis_failover.py rolling_restart.py) tests/hostile tests/install
 test-slow: $(READY) ## the slow tests without a command of their own, the whole demo among them
 	$(BIN)/pytest -m slow $(SLOW_ALONE:%=--ignore=%)
@@ -286,9 +286,9 @@ test-stores: $(READY) ## stores under a flush and a re-embedding: one of three k
 	$(BIN)/pytest -m slow -s tests/memory_store/test_stores_killed.py tests/memory_store/test_stores_redis_failover.py
 
 .PHONY: test-qdrant
-QDRANT_TESTS := $(addprefix tests/memory_store/,qdrant test_vector_contract.py)
+QDRANT_TESTS := $(addprefix tests/memory_store/,qdrant vector_contract)
 QDRANT_STORE_TESTS := $(addprefix tests/memory_store/test_,$(addsuffix .py,items limits listing near_duplicates neighbours \
-  recovery retrieval search tenancy transfer writing))
+  recovery retrieval search tenancy transfer writing batch_adds))
 test-qdrant: $(READY) ## vectors on a Qdrant cluster with faults: a stand-in, or QDRANT_NODES=http://…,… QDRANT_KILL=… QDRANT_START=… QDRANT_HANG=… QDRANT_RESUME=…
 	$(BIN)/pytest -s $(QDRANT_TESTS)
 	$(BIN)/pytest --qdrant $(QDRANT_STORE_TESTS)

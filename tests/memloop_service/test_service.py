@@ -1,108 +1,17 @@
-import asyncio
 import json
 import logging
-import math
-import os
-import re
 from collections.abc import AsyncGenerator
-from contextlib import asynccontextmanager
-from pathlib import Path
 
-import httpx
 import pytest
-from fastapi import APIRouter, FastAPI
 from hypothesis import given
 from hypothesis import strategies as st
-from prometheus_client import CollectorRegistry, Counter
-from starlette.exceptions import HTTPException
-from starlette.requests import Request
-from starlette.responses import StreamingResponse
 
 from memloop.profiles import well_formed
-from memloop.wire.base import Wire
-from memloop.wire.correlation import request_id
-from memloop.wire.errors import Conflict, MemloopError, RateLimited, Unauthenticated, Unavailable
-from memloop.wire.long_read import LongReadRequest
-from memloop_service import ERRORS, Check, ServiceSettings, create_app, refuse_open_listen, watch_disk
-from memloop_service.chores import alongside
+from memloop.wire.errors import MemloopError
+from memloop_service import ServiceSettings, refuse_open_listen
 from memloop_service.logs import JsonLines
-from memloop_service.metrics import watch_dependencies
 from memloop_service.surrogates import without_lone_surrogates
-
-SETTINGS = ServiceSettings(max_body_bytes=1000)
-FAULTS: dict[str, Exception] = {
-    "conflict": Conflict("stale", param="version", code="stale"),
-    "limited": RateLimited("slow down", retry_after_s=1.2),
-    "stranger": Unauthenticated("no key"),
-    "bug": RuntimeError("secret detail"),
-    "group": ExceptionGroup("tasks", [Unavailable("the engine cannot be reached", retry_after_s=1)]),
-    "groups": ExceptionGroup("tasks", [ValueError("a"), ValueError("b")]),
-    "teapot": HTTPException(418, "a teapot"),
-}
-
-
-class Body(Wire):
-    name: str
-    count: int = 1
-
-
-def routes() -> APIRouter:
-    router = APIRouter(responses=ERRORS)
-
-    @router.get("/fail/{name}")
-    async def fail(name: str) -> None:
-        raise FAULTS[name]
-
-    @router.post("/things")
-    async def things(body: Body) -> Body:
-        return body
-
-    @router.put("/things")
-    async def replace(body: Body) -> Body:
-        return body
-
-    @router.post("/raw")
-    async def raw(request: Request) -> int:
-        return len(await request.body())
-
-    @router.post("/reads")
-    async def reads(body: LongReadRequest) -> str:
-        return body.question or ""
-
-    @router.get("/stream")
-    async def stream() -> StreamingResponse:
-        async def parts() -> AsyncGenerator[bytes]:
-            yield request_id.get().encode()
-
-        return StreamingResponse(parts())
-
-    _ = fail, things, replace, raw, reads, stream
-    return router
-
-
-@asynccontextmanager
-async def client_of(app: FastAPI | None = None) -> AsyncGenerator[httpx.AsyncClient]:
-    app = app or create_app("test", settings=SETTINGS, routers=[routes()])
-    async with httpx.AsyncClient(transport=httpx.ASGITransport(app), base_url="http://test") as client:
-        yield client
-
-
-async def get(path: str, app: FastAPI | None = None, **headers: str) -> httpx.Response:
-    async with client_of(app) as client:
-        return await client.get(path, headers=headers)
-
-
-async def post(path: str, content: bytes | AsyncGenerator[bytes], **headers: str) -> httpx.Response:
-    async with client_of() as client:
-        return await client.post(path, content=content, headers={"content-type": "application/json", **headers})
-
-
-def problem(response: httpx.Response) -> dict[str, str | None]:
-    """The error of a response, which holds nothing else."""
-    body = response.json()
-    assert list(body) == ["error"]
-    assert list(body["error"]) == ["message", "type", "param", "code"]
-    return body["error"]
+from tests.memloop_service.small_service import get, post, problem
 
 
 @pytest.mark.parametrize(
@@ -234,110 +143,6 @@ async def test_a_client_id_that_is_no_id_is_dropped(given: str) -> None:
 async def test_the_request_id_reaches_streams_and_logs() -> None:
     response = await get("/stream")
     assert response.text == response.headers["x-request-id"]
-
-
-async def fine() -> None:
-    pass
-
-
-async def broken() -> None:
-    raise Unavailable("the engine cannot be reached")
-
-
-async def odd() -> None:
-    raise OSError("redis://:password@host")
-
-
-@pytest.mark.parametrize(
-    ("readiness", "status", "dependencies"),
-    [
-        ({}, 200, {}),
-        ({"redis": fine}, 200, {"redis": "ok"}),
-        ({"redis": fine, "engine": broken}, 503, {"redis": "ok", "engine": "the engine cannot be reached"}),
-        ({"redis": odd}, 503, {"redis": "OSError"}),
-    ],
-)
-async def test_readiness_names_every_dependency(
-    readiness: dict[str, Check], status: int, dependencies: dict[str, str]
-) -> None:
-    app = create_app("test", settings=SETTINGS, readiness=readiness)
-    response = await get("/readyz", app)
-    assert (response.status_code, response.json()["dependencies"]) == (status, dependencies)
-    assert ("error" in response.json()) == (status == 503)
-    assert (await get("/livez", app)).status_code == 200
-
-
-async def refused_writes() -> str | None:
-    return "the engine refuses memory writes"
-
-
-async def quiet() -> str | None:
-    return None
-
-
-async def unsure() -> str | None:
-    raise Unavailable("Redis is gone")
-
-
-async def test_a_warning_stands_beside_readiness_and_changes_nothing() -> None:
-    warnings = {"writes": refused_writes, "other": quiet, "third": unsure}
-    ready = await get("/readyz", create_app("test", settings=SETTINGS, warnings=warnings))
-    assert ready.status_code == 200
-    assert ready.json() == {"status": "ok", "dependencies": {}, "warnings": {"writes": await refused_writes()}}
-    without = await get("/readyz", create_app("test", settings=SETTINGS, warnings={"other": quiet}))
-    assert without.json() == {"status": "ok", "dependencies": {}}
-
-
-async def test_metrics_are_the_process_own_and_the_event_loop_is_watched() -> None:
-    registry = CollectorRegistry()
-    Counter("things", "Things", registry=registry).inc()
-    opened: list[str] = []
-
-    @asynccontextmanager
-    async def lifespan(_: FastAPI) -> AsyncGenerator[None]:
-        opened.append("opened")
-        yield
-        opened.append("closed")
-
-    app = create_app("test", settings=SETTINGS, registry=registry, lifespan=lifespan)
-    async with app.router.lifespan_context(app):
-        text = (await get("/metrics", app)).text
-    assert "things_total 1.0" in text
-    assert opened == ["opened", "closed"]
-
-
-async def test_every_process_exports_its_part_its_version_and_its_memory() -> None:
-    text = (await get("/metrics", create_app("memloop-worker", settings=SETTINGS))).text
-    assert re.search(r'memloop_build_info\{part="worker",version="\d+\.\d+\.\d+"\} 1\.0', text)
-    limit = re.search(r"^process_memory_limit_bytes (\S+)$", text, re.MULTILINE)
-    assert limit is not None
-    assert 2**27 < float(limit[1]) <= os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
-
-
-async def test_dependencies_are_asked_again_and_again() -> None:
-    registry, answers, asked_twice = CollectorRegistry(), [True, False], asyncio.Event()
-
-    async def flaky() -> None:
-        if not answers.pop(0):
-            asked_twice.set()
-            raise Unavailable("gone")
-
-    async def sound() -> None:
-        await asyncio.sleep(0)
-
-    async with alongside(watch_dependencies(registry, {"store": sound, "redis": flaky}, every_s=0)):
-        await asked_twice.wait()
-        await asyncio.sleep(0)
-    assert registry.get_sample_value("dependency_up", {"dependency": "store"}) == 1.0
-    assert registry.get_sample_value("dependency_up", {"dependency": "redis"}) == 0.0
-
-
-def test_a_disk_is_measured_at_each_scrape_and_a_missing_folder_is_nan(tmp_path: Path) -> None:
-    registry = CollectorRegistry()
-    watch_disk(registry, tmp_path / "data")
-    assert math.isnan(registry.get_sample_value("disk_free_ratio") or 0)
-    (tmp_path / "data").mkdir()
-    assert 0 < (registry.get_sample_value("disk_free_ratio") or 0) < 1
 
 
 async def test_the_api_description_has_our_error_shape_only() -> None:
