@@ -9,6 +9,7 @@ import uvicorn
 from fastapi import FastAPI
 
 from memloop_service.drain import DrainingServer
+from memloop_service.joined_writes import JoinedHttp
 from memloop_service.logs import configure_logging
 from memloop_service.metrics_port import metrics_served
 from memloop_service.settings import ServiceSettings
@@ -39,6 +40,7 @@ def run(app: FastAPI, settings: ServiceSettings, *, drain_s: float = 0.0) -> Non
     tls = served_by(settings)
     config = uvicorn.Config(
         app,
+        http=JoinedHttp,
         log_config=None,
         access_log=False,
         server_header=False,
