@@ -8,13 +8,15 @@ from contextlib import asynccontextmanager, suppress
 import uvicorn
 from fastapi import FastAPI
 
+from memloop_service.joined_writes import JoinedHttp
+
 _STREAMS_END_S = 1.0
 
 
 @asynccontextmanager
 async def running(app: FastAPI) -> AsyncGenerator[str]:
     """The base URL of the running app; on leaving it is stopped, open streams after a second."""
-    config = uvicorn.Config(app, log_config=None, access_log=False, lifespan="on")
+    config = uvicorn.Config(app, http=JoinedHttp, log_config=None, access_log=False, lifespan="on")
     config.load()
     server = uvicorn.Server(config)
     server.lifespan = config.lifespan_class(config)
