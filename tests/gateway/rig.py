@@ -16,7 +16,8 @@ from gateway.policy import keeper_of
 from gateway.queue import QueueRules
 from gateway.settings import WorkerSettings
 from gateway.worker import Work, open_work, working
-from memloop.wire.memory import MemoryEvent, Namespace, Source
+from memloop.wire.memory import Namespace, Source
+from memloop.wire.memory_events import MemoryEvent
 from memloop_service import new_registry
 from tests.fakes.job_engine import Body, EngineServer, Reply, engine_server
 from tests.fakes.job_store import StoreServer, store_server

@@ -10,7 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from memloop.wire.memory import ItemPage, MemoryEvent
+from memloop.wire.memory import ItemPage
+from memloop.wire.memory_events import MemoryEvent
 from tests.fakes.job_engine import Body, Reply, last_text, tool_call
 from tests.fakes.real_store import real_store
 from tests.gateway.rig import Rig, rig

@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 
 from memloop.wire.chat import ChatMessage, FunctionCall, Json, ToolCall
-from memloop.wire.memory import DecisionRecord, Source
+from memloop.wire.memory import Source
+from memloop.wire.memory_events import DecisionRecord
 from memloop.wire.traces import HeldMemory, Trace, TracedAnswer, TracedCall
 from trainer.__main__ import main
 from trainer.data.parquet import read_parquet

@@ -3,7 +3,8 @@
 import pytest
 
 from memloop.loops.decisions import AddMemories, BufferTurns, Decision, DecisionResult, InvalidOutput
-from memloop.wire.memory import Action, DecisionRecord, MemoryDraft, Usage
+from memloop.wire.memory import MemoryDraft, Usage
+from memloop.wire.memory_events import Action, DecisionRecord
 from trainer.objectives.answer_reward import AnswerScore, answer_reward
 from trainer.objectives.memreader_reward import Gold, Weights, extraction_f1, memreader_reward
 from trainer.objectives.step_rewards import judge_step, memory_step

@@ -11,7 +11,7 @@ from gateway.queue import Depth, QueuedBytes
 from memloop.loops.results import NO_DEGRADATIONS
 from memloop.wire.errors import MemloopError, NotFound
 from memloop.wire.long_read import Strategy
-from memloop.wire.memory import Action
+from memloop.wire.memory_events import Action
 from memloop.wire.redaction import ALL_KINDS
 from memloop_service.http import Admission, Lane, Limit
 from memloop_service.redis_room import RedisState

@@ -17,7 +17,7 @@ from pydantic import ValidationError
 
 from memloop.ports import Completion, Recalled
 from memloop.wire.chat import Json
-from memloop.wire.memory import DecisionRecord
+from memloop.wire.memory_events import DecisionRecord
 from memloop.wire.traces import Trace, TracedCall
 from trainer.data.json_rows import DataError, rows
 from trainer.data.replies import reply_message

@@ -11,7 +11,8 @@ from memloop.clients.gateway_memory import ended
 from memloop.ports import Recalled
 from memloop.wire.errors import DependencyError, MemloopError, NotFound, Unprocessable
 from memloop.wire.long_read import Document, LongRead, LongReadRequest, Strategy
-from memloop.wire.memory import BatchResult, MemoryEvent, Source
+from memloop.wire.memory import BatchResult, Source
+from memloop.wire.memory_events import MemoryEvent
 from memloop.wire.memory_requests import BatchedAdd, MemoryAdd, MemoryBatch
 from trainer.data.json_rows import DataError
 from trainer.data.retry_policy import RetryPolicy

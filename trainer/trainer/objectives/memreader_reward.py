@@ -19,7 +19,7 @@ from dataclasses import dataclass
 
 from memloop.loops.decisions import DecisionResult, InvalidOutput
 from memloop.scoring.lenient import token_f1
-from memloop.wire.memory import DecisionRecord
+from memloop.wire.memory_events import DecisionRecord
 
 
 @dataclass(frozen=True, slots=True)

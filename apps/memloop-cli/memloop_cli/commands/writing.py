@@ -5,7 +5,8 @@ from rich.text import Text
 
 from memloop.clients.gateway import GatewayClient
 from memloop.wire.errors import Timeout
-from memloop.wire.memory import DecisionRecord, MemoryEvent, MemoryItem
+from memloop.wire.memory import MemoryItem
+from memloop.wire.memory_events import DecisionRecord, MemoryEvent
 
 _WAIT_S = 60.0
 _COLOURS = {"add": "green", "search": "cyan", "buffer": "yellow", "ignore": "dim", "invalid": "red"}

@@ -8,7 +8,7 @@ from rich.text import Text
 from memloop.clients.chat_stream import ChatAnswer
 from memloop.clients.gateway import GatewayClient
 from memloop.wire.chat import Json
-from memloop.wire.memory import MemoryEvent
+from memloop.wire.memory_events import MemoryEvent
 from memloop_cli.commands.chat import Conversation
 from memloop_cli.commands.writing import settled
 

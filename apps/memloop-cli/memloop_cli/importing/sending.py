@@ -23,7 +23,8 @@ from memloop.wire.errors import (
     TooLarge,
     Unprocessable,
 )
-from memloop.wire.memory import MAX_TEXT_CHARS, MemoryEvent, MemoryItem, Source
+from memloop.wire.memory import MAX_TEXT_CHARS, MemoryItem, Source
+from memloop.wire.memory_events import MemoryEvent
 from memloop.wire.memory_requests import MemoryAdd
 from memloop.wire.transfer import MAX_LINES, MemoryLine
 from memloop_cli.importing.counts import Counts

@@ -13,13 +13,8 @@ from memloop.wire.errors import Timeout
 from memloop.wire.feedback import FeedbackRequest
 from memloop.wire.lists import EventList, FoundMemories, MemoryList, VersionList
 from memloop.wire.long_read import LongRead
-from memloop.wire.memory import (
-    BatchResult,
-    Erased,
-    MemoryEvent,
-    MemoryItem,
-    Namespace,
-)
+from memloop.wire.memory import BatchResult, Erased, MemoryItem, Namespace
+from memloop.wire.memory_events import MemoryEvent
 from memloop.wire.memory_requests import MemoryAdd, MemoryBatch, MemorySearch
 from memloop.wire.quality import QualityAudit
 from memloop.wire.transfer import Imported, MemoryLine

@@ -3,7 +3,8 @@
 from dataclasses import dataclass
 from typing import ClassVar, TypeAlias
 
-from memloop.wire.memory import Action, DecisionRecord, MemoryDraft, Usage
+from memloop.wire.memory import MemoryDraft, Usage
+from memloop.wire.memory_events import Action, DecisionRecord
 
 
 @dataclass(frozen=True, slots=True)

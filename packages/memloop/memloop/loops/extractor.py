@@ -15,7 +15,8 @@ from memloop.loops.tools import CheckedDrafts, check_drafts
 from memloop.ports import ChatModel, Completion, Report, discard
 from memloop.profiles import Profile, neutralise, well_formed
 from memloop.wire.chat import ChatMessage
-from memloop.wire.memory import DecisionRecord, Source, Usage
+from memloop.wire.memory import Source, Usage
+from memloop.wire.memory_events import DecisionRecord
 
 _NOTHING = "nothing worth keeping"
 

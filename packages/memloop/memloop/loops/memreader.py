@@ -22,7 +22,8 @@ from memloop.loops.tools import AddMemory, BufferMemory, InvalidArguments, Searc
 from memloop.ports import ChatModel, Completion, MemoryIndex, Recalled, Report, discard
 from memloop.profiles import Profile, neutralise, well_formed
 from memloop.wire.chat import ChatMessage, FunctionCall, ToolCall
-from memloop.wire.memory import Action, DecisionRecord, Source, Usage
+from memloop.wire.memory import Source, Usage
+from memloop.wire.memory_events import Action, DecisionRecord
 
 SEARCH_TOP_K = 5
 REPAIRS = 1

@@ -19,7 +19,8 @@ from memloop.loops.parsing import Relation, listen, parse_relations
 from memloop.loops.rendering import one_line
 from memloop.ports import ChatModel
 from memloop.profiles import Profile
-from memloop.wire.memory import DecisionRecord, MemoryDraft, MemoryItem
+from memloop.wire.memory import MemoryDraft, MemoryItem
+from memloop.wire.memory_events import DecisionRecord
 
 _SHOWN_CHARS: Final = 400
 """The most characters of each text: enough to identify its statement."""

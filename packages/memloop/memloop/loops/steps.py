@@ -8,7 +8,8 @@ from typing import Literal, TypeAlias
 
 from memloop.loops.decisions import Decision
 from memloop.ports import Recalled
-from memloop.wire.memory import DecisionRecord, Usage
+from memloop.wire.memory import Usage
+from memloop.wire.memory_events import DecisionRecord
 
 Verdict: TypeAlias = Literal["ask", "sufficient", "repeated", "unusable"]
 

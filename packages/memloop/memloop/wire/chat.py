@@ -9,7 +9,8 @@ from typing import Annotated, Final, Literal, TypeAlias
 from pydantic import Field, JsonValue
 
 from memloop.wire.base import Integral, OpenWire, Wire
-from memloop.wire.memory import MemoryEvent, Usage
+from memloop.wire.memory import Usage
+from memloop.wire.memory_events import MemoryEvent
 
 Json: TypeAlias = dict[str, JsonValue]
 

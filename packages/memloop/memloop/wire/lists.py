@@ -9,16 +9,8 @@ from pydantic import Field
 
 from memloop.wire.changes import ChangePage, MemoryChange
 from memloop.wire.history import History, ItemVersion
-from memloop.wire.memory import (
-    Buffer,
-    BufferPage,
-    EventPage,
-    ItemPage,
-    MemoryEvent,
-    MemoryItem,
-    SearchHit,
-    SearchResult,
-)
+from memloop.wire.memory import Buffer, BufferPage, ItemPage, MemoryItem, SearchHit, SearchResult
+from memloop.wire.memory_events import EventPage, MemoryEvent
 
 _OLD: Final[dict[str, Any]] = {"deprecated": True}
 MOST_BUFFERS: Final = 1000

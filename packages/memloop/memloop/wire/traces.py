@@ -11,7 +11,8 @@ from pydantic import Field
 from memloop.wire.base import Wire
 from memloop.wire.chat import ChatMessage, Json, ToolCall
 from memloop.wire.keys import TENANT_PATTERN
-from memloop.wire.memory import Action, DecisionRecord, Source, Usage
+from memloop.wire.memory import Source, Usage
+from memloop.wire.memory_events import Action, DecisionRecord
 
 TraceKind: TypeAlias = Literal["memory_write", "long_read"]
 

@@ -25,7 +25,8 @@ from gateway.memory import MemoryJob, Standing
 from memloop.patience import patient
 from memloop.wire.chat import NO_OPTIONS, ChatMemory, ChatRequest, LongContext, MemoryOptions, MemoryUsage, SentMessage
 from memloop.wire.errors import Conflict, DependencyError, NotFound, RateLimited, TooLarge
-from memloop.wire.memory import MemoryEvent, Namespace, Usage
+from memloop.wire.memory import Namespace, Usage
+from memloop.wire.memory_events import MemoryEvent
 
 _NO_USER = "Memory is off: the request has no user_id."
 _ERASED = "The user's memories were erased during this chat; this turn will not be remembered."

@@ -9,7 +9,8 @@ from gateway.memory import check_has_text, new_event_id, search, write_memory
 from memloop.wire.base import Wire
 from memloop.wire.keys import Scope
 from memloop.wire.limits import Metadata
-from memloop.wire.memory import MAX_TEXT_CHARS, EventStatus, ItemPatch, Namespace, Source, UserFields
+from memloop.wire.memory import MAX_TEXT_CHARS, ItemPatch, Namespace, Source, UserFields
+from memloop.wire.memory_events import EventStatus
 from memloop.wire.memory_requests import MemoryAdd, MemorySearch
 
 _USER_ID = Field(min_length=1, max_length=256, description="The user whose memory it is.")

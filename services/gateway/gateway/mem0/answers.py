@@ -8,7 +8,8 @@ from pydantic import JsonValue
 
 from memloop.wire.errors import DependencyError
 from memloop.wire.listing import Entity
-from memloop.wire.memory import EventStatus, MemoryEvent, MemoryItem, Outcome, PendingTurn, SearchHit, Written
+from memloop.wire.memory import MemoryItem, Outcome, PendingTurn, SearchHit, Written
+from memloop.wire.memory_events import EventStatus, MemoryEvent
 
 Answer: TypeAlias = dict[str, JsonValue]
 

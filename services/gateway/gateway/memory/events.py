@@ -11,7 +11,8 @@ from redis.asyncio import Redis
 from gateway.memory.key_names import Keys
 from gateway.queue import LaneQueue
 from memloop.wire.errors import NotFound, OtherTenants
-from memloop.wire.memory import MemoryEvent, Namespace, Scope
+from memloop.wire.memory import Namespace, Scope
+from memloop.wire.memory_events import MemoryEvent
 from memloop_service.redis_link import redis_errors
 from memloop_service.redis_scripts import text
 

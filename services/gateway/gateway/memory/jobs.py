@@ -21,7 +21,8 @@ from gateway.queue import KEEP_MS, GuardBroken, LaneQueue, QueueRules, Submissio
 from memloop.wire.base import Wire
 from memloop.wire.errors import Conflict, Erased, MemloopError, RateLimited, TooLarge, Unavailable
 from memloop.wire.limits import MAX_WRITE_BYTES
-from memloop.wire.memory import MemoryEvent, Namespace, Source
+from memloop.wire.memory import Namespace, Source
+from memloop.wire.memory_events import MemoryEvent
 from memloop_service.chores import computed
 from memloop_service.redis_guard import Guard
 from memloop_service.redis_link import redis_errors

@@ -13,16 +13,8 @@ from gateway.memory.memory import Memory
 from gateway.memory.pending import ranked, read_beside
 from gateway.memory.verbatim import adds_of, write_directly
 from memloop.wire.errors import Unprocessable
-from memloop.wire.memory import (
-    BatchOutcome,
-    BatchResult,
-    Erased,
-    MemoryEvent,
-    Namespace,
-    SearchResult,
-    StoreBatch,
-    StoreSearch,
-)
+from memloop.wire.memory import BatchOutcome, BatchResult, Erased, Namespace, SearchResult, StoreBatch, StoreSearch
+from memloop.wire.memory_events import MemoryEvent
 from memloop.wire.memory_requests import MemoryAdd, MemoryBatch
 
 _LEASE_MS = 120_000

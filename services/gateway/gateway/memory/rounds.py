@@ -10,7 +10,8 @@ from gateway.memory.jobs import MemoryJob
 from gateway.queue import Journal
 from memloop.loops.decisions import AddMemories, BufferTurns, DecisionResult, IgnoreTurns, InvalidOutput
 from memloop.wire.base import Wire
-from memloop.wire.memory import DecisionRecord, MemoryDraft, MemoryEvent, Source, Usage, Written
+from memloop.wire.memory import MemoryDraft, Source, Usage, Written
+from memloop.wire.memory_events import DecisionRecord, MemoryEvent
 
 _ROUND_FIELDS = ("decision:", "invalid:")
 

@@ -14,14 +14,8 @@ from gateway.memory.operations import check_has_text, erase, search, write, writ
 from gateway.memory.schemas import Accepted, Flushing, FlushRequest, MemoryDeleted, MemoryExport
 from gateway.memory.transfer import exported, imported
 from memloop.wire.lists import BufferList, EventList, FoundMemories, MemoryList, VersionList
-from memloop.wire.memory import (
-    BatchResult,
-    Erased,
-    ItemPatch,
-    MemoryEvent,
-    MemoryItem,
-    Namespace,
-)
+from memloop.wire.memory import BatchResult, Erased, ItemPatch, MemoryItem, Namespace
+from memloop.wire.memory_events import MemoryEvent
 from memloop.wire.memory_requests import MemoryAdd, MemoryBatch, MemorySearch
 from memloop.wire.transfer import Imported, StoreExport
 from memloop_service import ERRORS

@@ -1,7 +1,8 @@
 """Request and response bodies of the native memory routes."""
 
 from memloop.wire.base import Wire
-from memloop.wire.memory import EventStatus, UserFields
+from memloop.wire.memory import UserFields
+from memloop.wire.memory_events import EventStatus
 
 
 class Accepted(Wire):

@@ -10,7 +10,8 @@ from gateway.memory.jobs import MemoryJob
 from gateway.memory.memory import Memory
 from gateway.memory.rounds import ended_event
 from memloop.wire.errors import Conflict, InvalidRequest, MemloopError, TooLarge, Unprocessable
-from memloop.wire.memory import MemoryDraft, MemoryEvent, Source, StoreAdd, StoreAddResult
+from memloop.wire.memory import MemoryDraft, Source, StoreAdd, StoreAddResult
+from memloop.wire.memory_events import MemoryEvent
 
 _DRAFTS_PER_ADD = 100
 _KEY_CHARS = 512

@@ -39,7 +39,8 @@ from memloop.loops.relating import relate
 from memloop.ports import ChatModel, Splitter
 from memloop.profiles import Profile
 from memloop.wire.errors import DependencyError, MemloopError
-from memloop.wire.memory import Buffer, MemoryDraft, MemoryEvent, Namespace, Source, StoreAdd, Written
+from memloop.wire.memory import Buffer, MemoryDraft, Namespace, Source, StoreAdd, Written
+from memloop.wire.memory_events import MemoryEvent
 from memloop_service.redis_link import redis_errors
 from memloop_service.redis_scripts import text
 
