@@ -50,6 +50,13 @@ async def gateway(settings: GatewaySettings) -> AsyncGenerator[Gateway]:
         yield running
 
 
+@pytest.fixture
+async def redis(redis_url: str) -> AsyncGenerator[Redis]:
+    """A client of the test's own Redis."""
+    async with connected(redis_url) as client:
+        yield client
+
+
 @pytest.fixture(scope="module")
 def cluster() -> Iterator[RedisClusterServers]:
     """A Redis Cluster of real servers."""

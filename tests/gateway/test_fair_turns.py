@@ -4,7 +4,7 @@ import asyncio
 import itertools
 import time
 from collections import Counter, defaultdict, deque
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 import pytest
@@ -30,12 +30,6 @@ ACTS = st.one_of(
 )
 NAMES = itertools.count()
 ONE_SLOT = replace(QUICK, concurrency=1, lease_s=60, idle_s=60, spare=0)
-
-
-@pytest.fixture
-async def redis(redis_url: str) -> AsyncIterator[Redis]:
-    async with connected(redis_url) as client:
-        yield client
 
 
 async def fresh(redis: Redis, *, weights: Mapping[str, int] | None = None, name: str = "memory") -> LaneQueue:

@@ -3,7 +3,6 @@
 import asyncio
 import math
 import time
-from collections.abc import AsyncIterator
 from unittest.mock import ANY
 
 import pytest
@@ -20,12 +19,6 @@ from tests.gateway.dead_workers import been_silent
 from tests.gateway.redis_view import command, connected, keys
 
 LEASE_MS = 60_000
-
-
-@pytest.fixture
-async def redis(redis_url: str) -> AsyncIterator[Redis]:
-    async with connected(redis_url) as client:
-        yield client
 
 
 @pytest.fixture

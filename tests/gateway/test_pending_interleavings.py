@@ -1,7 +1,7 @@
 """A turn that moves from the queue to the store is seen, whatever the order in which the two are read."""
 
 import asyncio
-from collections.abc import AsyncGenerator, AsyncIterator, Iterator, Sequence
+from collections.abc import AsyncGenerator, Iterator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from itertools import permutations
@@ -14,7 +14,6 @@ from gateway.memory.pending import PendingWrites, Standing, read_beside
 from gateway.queue.jobs import Lease
 from memloop.wire.memory import Namespace
 from tests.fakes.processes import PATIENCE_S
-from tests.gateway.redis_view import connected
 from tests.gateway.rig import ALICE, enqueued, memory_queue, turns
 
 FACT = "I live in Oslo."
@@ -80,12 +79,6 @@ class HeldPending(PendingWrites):
     async def of_user(self, namespace: Namespace) -> Standing:
         async with self._steps.at("queue"):
             return await super().of_user(namespace)
-
-
-@pytest.fixture
-async def redis(redis_url: str) -> AsyncIterator[Redis]:
-    async with connected(redis_url) as client:
-        yield client
 
 
 @pytest.fixture

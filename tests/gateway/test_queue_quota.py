@@ -1,6 +1,5 @@
 """One tenant's queued jobs hold a bounded number of bytes, and no job is taken that a nearly full Redis cannot hold."""
 
-from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
@@ -15,7 +14,7 @@ from memloop_service.redis_room import RedisRoom, redis_state
 from tests.gateway.api_rig import Api, api
 from tests.gateway.file_uploads import objects, sent
 from tests.gateway.long_reads import PATH, asked, reader
-from tests.gateway.redis_view import command, connected
+from tests.gateway.redis_view import command
 from tests.gateway.rig import eventually
 
 QUOTA = 20_000
@@ -24,12 +23,6 @@ ADD = {"messages": [{"role": "user", "content": "I like tea."}], "user_id": "u1"
 NO_ROOM = 1e-9
 ONE_JOB = 1e-12
 PARTITIONS_AT_MOST = 12
-
-
-@pytest.fixture
-async def redis(redis_url: str) -> AsyncIterator[Redis]:
-    async with connected(redis_url) as client:
-        yield client
 
 
 @pytest.fixture

@@ -1,24 +1,16 @@
 """The users of a tenant with unfinished writes are found without a look at another tenant's writes."""
 
-from collections.abc import AsyncIterator
-
 import pytest
 from redis.asyncio import Redis
 
 from gateway.memory.jobs import MemoryJob, MemoryQueue, new_event_id
 from gateway.queue import Lease
 from memloop.wire.memory import Namespace, Scope, Source
-from tests.gateway.redis_view import command, connected
+from tests.gateway.redis_view import command
 from tests.gateway.rig import memory_queue
 
 TENANT = "acme"
 EVERYTHING = Scope(tenant=TENANT)
-
-
-@pytest.fixture
-async def redis(redis_url: str) -> AsyncIterator[Redis]:
-    async with connected(redis_url) as client:
-        yield client
 
 
 @pytest.fixture
