@@ -183,13 +183,25 @@ async def test_another_tenant_gets_404_everywhere(it: Searches) -> None:
         ({"query": ""}, UnprocessableEntityError),
         ({"query": "a", "max_num_results": 51}, UnprocessableEntityError),
         ({"query": "a", "filters": {"type": "like", "key": "a", "value": "b"}}, UnprocessableEntityError),
+        ({"query": "a", "filters": {"type": "eq", "key": "a", "value": "0" * 513}}, UnprocessableEntityError),
         ({"query": "a", "rewrite_query": True}, UnprocessableEntityError),
+        ({"query": "a", "rewrite_query": 0}, UnprocessableEntityError),
     ],
 )
 async def test_a_wrong_search_is_refused(it: Searches, fields: Any, kind: type[APIStatusError]) -> None:
     store_id = (await it.sdk.vector_stores.create(name="n")).id
     with pytest.raises(kind):
         await it.sdk.vector_stores.search(store_id, **fields)
+
+
+async def test_a_filter_of_too_many_levels_is_refused_with_a_code(it: Searches) -> None:
+    store_id = (await it.sdk.vector_stores.create(name="n")).id
+    filters: Any = {"type": "eq", "key": "a", "value": "b"}
+    for _ in range(8):
+        filters = {"type": "and", "filters": [filters]}
+    with pytest.raises(UnprocessableEntityError) as refused:
+        await it.sdk.vector_stores.search(store_id, query="a", filters=filters)
+    assert (refused.value.code, refused.value.param) == ("filter_too_large", "filters")
 
 
 async def test_an_overlap_over_half_of_a_chunk_is_refused(it: Searches) -> None:

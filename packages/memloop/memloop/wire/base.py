@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Any, Final, Self, cast
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, GetCoreSchemaHandler
-from pydantic_core import CoreSchema
+from pydantic_core import CoreSchema, PydanticCustomError
 
 
 def _integral(value: object) -> object:
@@ -16,6 +16,16 @@ def _integral(value: object) -> object:
 
 Integral: Final = BeforeValidator(_integral)
 """In ``Annotated[int, …]``: ``8.0`` is an integer, as JSON Schema 2020-12 (validation, section 6.1.1) has it."""
+
+
+def _boolean(value: object) -> object:
+    if not isinstance(value, bool | None):
+        raise PydanticCustomError("bool_type", "Input should be a valid boolean")
+    return value
+
+
+A_BOOLEAN: Final = BeforeValidator(_boolean)
+"""In front of ``Literal[False]``, which accepts 0."""
 
 
 _SEQUENCES: Final = ("list", "tuple", "set", "frozenset")

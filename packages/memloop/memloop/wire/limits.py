@@ -17,7 +17,10 @@ TIME_OUT_OF_RANGE: Final = "time_out_of_range"
 METADATA_TOO_LARGE: Final = "metadata_too_large"
 UNPRINTABLE: Final = "unprintable_text"
 CHUNK_OVERLAP_TOO_LARGE: Final = "chunk_overlap_too_large"
-LIMIT_CODES: Final = frozenset({TIME_OUT_OF_RANGE, METADATA_TOO_LARGE, UNPRINTABLE, CHUNK_OVERLAP_TOO_LARGE})
+FILTER_TOO_LARGE: Final = "filter_too_large"
+LIMIT_CODES: Final = frozenset(
+    {TIME_OUT_OF_RANGE, METADATA_TOO_LARGE, UNPRINTABLE, CHUNK_OVERLAP_TOO_LARGE, FILTER_TOO_LARGE}
+)
 """Codes of values that a JSON schema cannot bound."""
 STORE_BODY_BYTES: Final = 32 * 1024 * 1024
 """The largest body that every memory store takes."""

@@ -8,8 +8,7 @@ from collections.abc import Collection, Iterator, Sequence
 from functools import cache
 from typing import Final, Literal, TypeAlias, TypeVar, get_args
 
-from pydantic import BaseModel, BeforeValidator, JsonValue, ValidationError
-from pydantic_core import PydanticCustomError
+from pydantic import BaseModel, JsonValue, ValidationError
 
 from gateway.responses.calls import CALLS, OUTPUTS, Call, Output, Status
 from gateway.responses.parts import (
@@ -24,20 +23,11 @@ from gateway.responses.parts import (
 from memloop.wire.base import Wire
 from memloop.wire.chat import Json
 from memloop.wire.errors import InvalidRequest, Unprocessable
+from memloop.wire.limits import LIMIT_CODES
 
 _Model = TypeVar("_Model", bound=BaseModel)
 _NOT_OURS: Final = frozenset({"extra_forbidden", "union_tag_invalid", "literal_error"})
 """Faults of a field or a value that the public API may have and no engine behind us gets."""
-
-
-def _boolean(value: object) -> object:
-    if not isinstance(value, bool | None):
-        raise PydanticCustomError("bool_type", "Input should be a valid boolean")
-    return value
-
-
-A_BOOLEAN: Final = BeforeValidator(_boolean)
-"""In front of ``Literal[False]``, which accepts 0."""
 
 
 class Message(Wire):
@@ -158,7 +148,8 @@ def _fault(error: ValidationError, place: str) -> InvalidRequest:
     first = max(faults, key=lambda fault: (fault["type"] == "extra_forbidden", len(fault["loc"])))
     param = "".join(_steps(place, first["loc"]))
     if first["type"] not in _NOT_OURS:
-        return Unprocessable(f"{param}: {first['msg']}", param=param)
+        code = first["type"] if first["type"] in LIMIT_CODES else None
+        return Unprocessable(f"{param}: {first['msg']}", param=param, code=code)
     if first["type"] == "extra_forbidden":
         return InvalidRequest(f"{param} is not supported.", param=param, code="unsupported_parameter")
     return InvalidRequest(f"{param}: {first['msg']}", param=param, code="unsupported_value")

@@ -10,9 +10,9 @@ from typing import Annotated, Final, Literal, TypeAlias, get_args
 
 from pydantic import Field, JsonValue
 
-from gateway.responses.items import A_BOOLEAN, Item, checked, items_of
+from gateway.responses.items import Item, checked, items_of
 from gateway.responses.tools import AllowedTools, FileSearchChoice, FunctionChoice, Tool, read_tools
-from memloop.wire.base import Integral, OpenWire, Wire
+from memloop.wire.base import A_BOOLEAN, Integral, OpenWire, Wire
 from memloop.wire.chat import Json, MemoryOptions, Metadata
 from memloop.wire.errors import InvalidRequest
 from memloop_service.http import validated

@@ -13,9 +13,9 @@ from typing import Annotated, Final, Literal, TypeAlias
 from pydantic import Field, JsonValue
 
 from gateway.responses.calls import LOCAL_SHELL, TOOL_SEARCH, ToolSearchOutput, flat_name
-from gateway.responses.items import A_BOOLEAN, Item, checked
+from gateway.responses.items import Item, checked
 from gateway.vector_stores import FileSearch
-from memloop.wire.base import Wire
+from memloop.wire.base import A_BOOLEAN, Wire
 from memloop.wire.chat import Json
 from memloop.wire.errors import InvalidRequest
 

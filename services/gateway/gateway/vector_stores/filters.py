@@ -4,10 +4,17 @@ from collections.abc import Mapping
 from typing import Annotated, Final, Literal, TypeAlias
 
 from pydantic import AfterValidator, Field, FiniteFloat
+from pydantic_core import PydanticCustomError
 
 from memloop.wire.base import Wire
+from memloop.wire.limits import FILTER_TOO_LARGE
 
-Value: TypeAlias = Annotated[str, Field(max_length=512)] | Annotated[bool, Field(strict=True)] | FiniteFloat
+Value: TypeAlias = (
+    Annotated[str, Field(max_length=512)]
+    | Annotated[bool, Field(strict=True)]
+    | Annotated[FiniteFloat, Field(strict=True)]
+)
+"""Strict: a text of digits that is too long for a text is no number either."""
 _ORDERS: Final = {"lt": (-1,), "lte": (-1, 0), "gt": (1,), "gte": (1, 0)}
 _MOST_CONDITIONS: Final = 100
 _MOST_LEVELS: Final = 8
@@ -31,7 +38,11 @@ class Compound(Wire):
 def _bounded(found: Comparison | Compound) -> Comparison | Compound:
     levels, conditions = _size(found)
     if levels > _MOST_LEVELS or conditions > _MOST_CONDITIONS:
-        raise ValueError(f"a filter has at most {_MOST_LEVELS} levels and {_MOST_CONDITIONS} conditions")
+        raise PydanticCustomError(
+            FILTER_TOO_LARGE,
+            "A filter has at most {levels} levels and {conditions} conditions.",
+            {"levels": _MOST_LEVELS, "conditions": _MOST_CONDITIONS},
+        )
     return found
 
 

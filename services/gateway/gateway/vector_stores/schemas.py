@@ -5,15 +5,14 @@ from typing import Annotated, Final, Literal, TypeAlias
 from pydantic import Field, FiniteFloat, model_validator
 from pydantic_core import PydanticCustomError
 
-from gateway.vector_stores.filters import Filter
-from memloop.wire.base import Integral, Wire
+from gateway.vector_stores.filters import Filter, Value
+from memloop.wire.base import A_BOOLEAN, Integral, Wire
 from memloop.wire.chat import Metadata
 from memloop.wire.limits import CHUNK_OVERLAP_TOO_LARGE
 
 FileId: TypeAlias = Annotated[str, Field(min_length=1, max_length=64)]
 AttributeName: TypeAlias = Annotated[str, Field(max_length=64)]
-AttributeText: TypeAlias = Annotated[str, Field(max_length=512)]
-AttributeValue: TypeAlias = AttributeText | Annotated[bool, Field(strict=True)] | FiniteFloat
+AttributeValue: TypeAlias = Value
 Attributes: TypeAlias = Annotated[dict[AttributeName, AttributeValue], Field(max_length=16)]
 FileStatus: TypeAlias = Literal["in_progress", "completed", "cancelled", "failed"]
 MOST_RESULTS: Final = 50
@@ -197,7 +196,7 @@ class VectorStoreSearch(SearchFields):
         Annotated[str, Field(min_length=1, max_length=4096)]
         | Annotated[list[Annotated[str, Field(min_length=1, max_length=4096)]], Field(min_length=1, max_length=5)]
     )
-    rewrite_query: Literal[False] | None = None
+    rewrite_query: Annotated[Literal[False], A_BOOLEAN] | None = None
 
     @property
     def text(self) -> str:
