@@ -34,7 +34,8 @@ def secret(name: str) -> str:
 
 WAYS = (
     "chat", "stream", "reply", "add", "direct", "metadata", "batch", "patch", "buffer", "memzero", "memzeroput",
-    "mcpadd", "mcpedit", "imported", "message", "response", "dead", "verdict",
+    "mcpadd", "mcpedit", "imported", "message", "response", "dead", "verdict", "named", "namedchat", "namedraw",
+    "namedbatch", "namedzero", "namedsource",
 )  # fmt: skip
 ALL = tuple(map(secret, WAYS))
 
@@ -51,6 +52,12 @@ def decider(body: Body) -> Reply:
 
 def said(text: str, **fields: object) -> dict[str, object]:
     return {"messages": [{"role": "user", "content": text}], "user_id": "alice", **fields}
+
+
+def named(way: str, **fields: object) -> dict[str, object]:
+    """A message whose speaker's name is a secret."""
+    message = {"role": "user", "name": secret(way), "content": "I adopted a dog."}
+    return {"messages": [message], "user_id": "alice", **fields}
 
 
 async def ok(gateway: Gateway, method: str, path: str, body: object) -> Any:
@@ -75,13 +82,18 @@ async def every_way_in(gateway: Gateway) -> None:
     assert event["redacted"] == {"key": 2}
     item = event["memories"][0]["item"]["id"]
     assert event["memories"][0]["item"]["memory"] == "It is [key redacted]."
-    await ok(gateway, "POST", "/v1/memory/batch", {"adds": [said(f"Also {secret('batch')}")]})
+    await ok(gateway, "POST", "/v1/memory/batch", {"adds": [said(f"Also {secret('batch')}"), named("namedbatch")]})
+    await ok(gateway, "POST", "/v1/memory/add", named("named", sync=True))
+    await ok(gateway, "POST", "/v1/memory/add", named("namedraw", infer=False))
+    asked = {"model": "m", "messages": named("namedchat")["messages"], "memory": memory}
+    await ok(gateway, "POST", "/v1/chat/completions", asked)
     await ok(gateway, "PATCH", f"/v1/memory/{item}", {"memory": f"Now {secret('patch')}", "tags": [secret("patch")]})
     await ok(
         gateway, "POST", f"/v1/memory/{item}/feedback", {"feedback": "helpful", "reason": f"Says {secret('verdict')}"}
     )
     await ok(gateway, "POST", "/v1/memory/add", said(f"half a thought {secret('buffer')}", user_id="dora", sync=True))
     await ok(gateway, "POST", "/v3/memories/add/", said(f"mem0 {secret('memzero')}", infer=False))
+    await ok(gateway, "POST", "/v3/memories/add/", named("namedzero", infer=False))
     await ok(gateway, "PUT", f"/v1/memories/{item}/", {"text": f"mem0 {secret('memzeroput')}"})
     for name, arguments in (
         ("memory_add", {"text": f"MCP {secret('mcpadd')}", "user_id": "alice", "infer": False}),
@@ -90,7 +102,7 @@ async def every_way_in(gateway: Gateway) -> None:
         await mcp(gateway, name, arguments)
     lines = (await gateway.post("/v1/memory/export", {"user_id": "alice"})).raw.splitlines()
     line = orjson.loads(lines[0])
-    source = {"role": "user", "content": secret("imported")}
+    source = {"role": "user", "content": secret("imported"), "name": secret("namedsource")}
     moved = {"id": str(uuid4()), "user_id": "bo", "key": "imported", "hash": ""}
     line["item"] |= moved | {"memory": f"Imported {secret('imported')}", "sources": [source]}
     raw = orjson.dumps(line)

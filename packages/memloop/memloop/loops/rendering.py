@@ -34,7 +34,7 @@ def _dated(turns: Iterable[Source], lines: TurnLines) -> Iterator[str]:
         if lines.date and date and date != day:
             yield lines.date.format(date=date)
         day = date or day
-        text = neutralise("\n ".join(turn.content.splitlines()))
+        text = neutralise("\n ".join(turn.said().splitlines()))
         if lines.timed and turn.timestamp:
             yield lines.timed.format(role=_role(turn.role), time=f"{turn.timestamp:%Y-%m-%d %H:%M}", text=text)
         else:
@@ -42,7 +42,7 @@ def _dated(turns: Iterable[Source], lines: TurnLines) -> Iterator[str]:
 
 
 def _plain_line(turn: Source) -> str:
-    return f"[{_role(turn.role)}]: {_unforged(turn.content)}"
+    return f"[{_role(turn.role)}]: {_unforged(turn.said())}"
 
 
 def memory_lines(memories: Sequence[Recalled], *, nothing: str, line: str = "{rank}. {text} ({date})") -> str:

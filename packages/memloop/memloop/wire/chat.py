@@ -42,6 +42,7 @@ class SentMessage(OpenWire):
 
     role: str
     content: str | tuple[ContentPart, ...] | None = None
+    name: str | None = None
 
     def text(self) -> str:
         """The message's text, its text parts joined by a newline."""
@@ -54,7 +55,6 @@ class SentMessage(OpenWire):
 class ChatMessage(SentMessage):
     """One message of a conversation that a loop holds."""
 
-    name: str | None = None
     tool_calls: tuple[ToolCall, ...] | None = None
     tool_call_id: str | None = None
 

@@ -7,14 +7,15 @@ from a client: the gateway sets it from the key.
 import hashlib
 from datetime import datetime
 from functools import lru_cache
-from typing import Annotated, Literal, TypeAlias
+from typing import Annotated, Literal, Self, TypeAlias
 
-from pydantic import AfterValidator, ConfigDict, Field, JsonValue
+from pydantic import AfterValidator, ConfigDict, Field, JsonValue, model_validator
 
 from memloop.wire.base import FirstFault, Integral, Wire
 from memloop.wire.errors import ErrorBody
 from memloop.wire.feedback import Feedback
 from memloop.wire.limits import Metadata, Moment
+from memloop.wire.speakers import Speaker, said
 
 MemoryType: TypeAlias = Literal["LongTermMemory", "UserMemory", "RawTurn"]
 Status: TypeAlias = Literal["activated", "archived", "deleted"]
@@ -73,13 +74,28 @@ class UserFields(Wire):
         return Namespace(tenant=tenant, user_id=self.user_id, agent_id=self.agent_id, run_id=self.run_id)
 
 
+def _is_none(value: object) -> bool:
+    return value is None
+
+
 class Source(Wire):
-    """A turn that a memory came from."""
+    """A turn that a memory came from; ``name`` is left out of the JSON where the speaker has none."""
 
     role: str = Field(max_length=MAX_ROLE_CHARS)
     content: str = Field(max_length=MAX_TEXT_CHARS)
     message_id: str | None = Field(default=None, max_length=256)
     timestamp: Moment | None = None
+    name: Speaker = Field(default=None, exclude_if=_is_none)
+
+    def said(self) -> str:
+        """Return the text behind its speaker's name: what is stored, ranked and shown to the memory writer."""
+        return said(self.name, self.content)
+
+    @model_validator(mode="after")
+    def _fits(self) -> Self:
+        if len(self.said()) > MAX_TEXT_CHARS:
+            raise ValueError(f"a message has at most {MAX_TEXT_CHARS} characters with its name")
+        return self
 
 
 class MemoryDraft(Wire):
@@ -89,10 +105,6 @@ class MemoryDraft(Wire):
     value: str = Field(min_length=1, max_length=MAX_TEXT_CHARS)
     memory_type: MemoryType = "LongTermMemory"
     tags: tuple[str, ...] = Field(default=(), max_length=64)
-
-
-def _is_none(value: object) -> bool:
-    return value is None
 
 
 class MemoryItem(Wire):
@@ -236,6 +248,11 @@ class PendingTurn(Wire):
     user_id: str
     agent_id: str | None = None
     run_id: str | None = None
+    name: Speaker = Field(default=None, exclude_if=_is_none)
+
+    def said(self) -> str:
+        """Return the text behind its speaker's name."""
+        return said(self.name, self.content)
 
 
 class SearchResult(Wire):

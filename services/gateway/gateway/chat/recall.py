@@ -23,6 +23,7 @@ from memloop.profiles import Profile
 from memloop.wire.chat import ChatMessage, Json, MemoryOptions, SentMessage
 from memloop.wire.errors import DependencyError, MemloopError
 from memloop.wire.memory import MAX_TEXT_CHARS, MemoryItem, Namespace, PendingTurn, RecalledItem, StoreSearch
+from memloop.wire.speakers import clean_name, said
 from memloop_service.chores import computed
 from memloop_service.tracing import span
 
@@ -166,14 +167,18 @@ async def _found(
 
 def _unsaid(turns: Sequence[PendingTurn], messages: Sequence[SentMessage]) -> list[PendingTurn]:
     """Return the turns that the conversation does not hold itself."""
-    present = {message.text().strip() for message in messages} if turns else set[str]()
-    return [turn for turn in turns if turn.content.strip() not in present]
+    present = {_said_in(message) for message in messages} if turns else set[str]()
+    return [turn for turn in turns if turn.said().strip() not in present]
+
+
+def _said_in(message: SentMessage) -> str:
+    return said(clean_name(message.name), message.text()).strip()
 
 
 async def _packed(model: LoopModel, found: _Found, pending: Sequence[PendingTurn], *, max_tokens: int) -> Recall:
     shown = pending[:_MOST_PENDING]
     packing = partial(pack, found.items, model.profile, model.splitter, max_tokens=max_tokens, pending=shown)
-    chars = sum(len(memory.text) for memory in found.items) + sum(len(turn.content) for turn in shown)
+    chars = sum(len(memory.text) for memory in found.items) + sum(len(turn.said()) for turn in shown)
     return await computed(packing, chars=chars)
 
 
@@ -255,8 +260,9 @@ def _shown_line(memory: Recalled) -> str:
 
 
 def _said_line(turn: PendingTurn) -> str:
-    kept = _kept_said if len(turn.content) <= _MOST_KEPT_CHARS else pending_line
-    return kept(turn.role, turn.content, turn.timestamp)
+    text = turn.said()
+    kept = _kept_said if len(text) <= _MOST_KEPT_CHARS else pending_line
+    return kept(turn.role, text, turn.timestamp)
 
 
 _kept_line = lru_cache(maxsize=_MOST_KEPT)(memory_line)

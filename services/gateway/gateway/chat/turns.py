@@ -5,12 +5,13 @@ was written by earlier requests. System, developer and tool messages are exclude
 memories, which the client never sends.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from datetime import datetime
 from itertools import takewhile
 
 from memloop.wire.chat import SentMessage
 from memloop.wire.memory import MAX_TEXT_CHARS, Source
+from memloop.wire.speakers import clean_name, pieces
 
 
 def last_user_index(messages: Sequence[SentMessage]) -> int | None:
@@ -25,15 +26,12 @@ def newest_turn(messages: Sequence[SentMessage], reply: str, *, at: datetime) ->
     A text over the size limit of a source is split into several sources.
     """
     since = list(takewhile(lambda message: message.role != "assistant", reversed(messages)))
-    asked = (message.text() for message in reversed(since) if message.role == "user")
-    return (*_sources("user", asked, at), *_sources("assistant", (reply,), at))
+    asked = (part for message in reversed(since) if message.role == "user" for part in _sources(message, at))
+    return (*asked, *_sources(SentMessage(role="assistant", content=reply), at))
 
 
-def _sources(role: str, texts: Iterable[str], at: datetime) -> Iterator[Source]:
-    for text in texts:
-        if text.strip():
-            yield from (Source(role=role, content=piece, timestamp=at) for piece in _pieces(text))
-
-
-def _pieces(text: str) -> Iterator[str]:
-    return (text[start : start + MAX_TEXT_CHARS] for start in range(0, len(text), MAX_TEXT_CHARS))
+def _sources(message: SentMessage, at: datetime) -> Iterator[Source]:
+    text, name = message.text(), clean_name(message.name)
+    if text.strip():
+        for piece in pieces(text, name=name, most_chars=MAX_TEXT_CHARS):
+            yield Source(role=message.role, name=name, content=piece, timestamp=at)

@@ -19,6 +19,7 @@ _STATUS: Final[dict[EventStatus, str]] = {
     "completed": "SUCCEEDED",
     "failed": "FAILED",
 }
+_SHOWN_OF_A_TURN: Final = {"role", "content", "name"}
 _CHANGE: Final[dict[Outcome, str]] = {"inserted": "ADD", "superseded": "UPDATE", "touched": "NONE"}
 
 
@@ -125,7 +126,7 @@ def _written(written: Written) -> Answer:
 
 
 def _step(item_id: str, old: MemoryItem | None, new: MemoryItem) -> Answer:
-    turns: list[JsonValue] = [{"role": source.role, "content": source.content} for source in new.sources]
+    turns: list[JsonValue] = [source.model_dump(mode="json", include=_SHOWN_OF_A_TURN) for source in new.sources]
     return {
         "id": new.id,
         "memory_id": item_id,

@@ -15,6 +15,7 @@ from memloop.wire.limits import Metadata, check_moment
 from memloop.wire.listing import MAX_DEPTH, StoreList
 from memloop.wire.memory import MAX_ROLE_CHARS, MAX_TEXT_CHARS, ItemPatch, Scope, Source, StoreSearch
 from memloop.wire.memory_requests import MemoryAdd
+from memloop.wire.speakers import clean_name, said
 
 _EntityId: TypeAlias = str | None
 _VERDICTS: Final[Mapping[str, Verdict]] = {"POSITIVE": "helpful", "NEGATIVE": "outdated", "VERY_NEGATIVE": "wrong"}
@@ -56,13 +57,15 @@ class Message(Wire):
 
     role: str = Field(max_length=MAX_ROLE_CHARS)
     content: str | tuple[Part, ...] | None = None
+    name: str | None = None
 
     def source(self) -> Source:
         """Return the turn. Raises NotSupported for images and other media, Unprocessable for an overlong text."""
         text = self.content if isinstance(self.content, str) else "\n".join(map(_text_of, self.content or ()))
-        if len(text) > MAX_TEXT_CHARS:
+        name = clean_name(self.name)
+        if len(said(name, text)) > MAX_TEXT_CHARS:
             raise Unprocessable(f"a message may have at most {MAX_TEXT_CHARS} characters", param="messages")
-        return Source(role=self.role, content=text)
+        return Source(role=self.role, name=name, content=text)
 
 
 class Add(Options):

@@ -165,6 +165,7 @@ def _read(status: str, payload: str) -> tuple[Namespace, tuple[PendingTurn, ...]
             user_id=job.namespace.user_id,
             agent_id=job.namespace.agent_id,
             run_id=job.namespace.run_id,
+            name=turn.name,
         )
         for turn in reversed(job.turns)
         if turn.content.strip()
@@ -174,7 +175,7 @@ def _read(status: str, payload: str) -> tuple[Namespace, tuple[PendingTurn, ...]
 def ranked(turns: Iterable[PendingTurn], query: str) -> Sequence[PendingTurn]:
     """Order the turns by the query's words that they hold; among equals, the user's come first, then the newest."""
     asked = _words(query)
-    return sorted(turns, key=lambda turn: (-len(asked & _words(turn.content)), turn.role != "user"))
+    return sorted(turns, key=lambda turn: (-len(asked & _words(turn.said())), turn.role != "user"))
 
 
 def _words(text: str) -> frozenset[str]:

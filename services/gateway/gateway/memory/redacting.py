@@ -9,6 +9,7 @@ from gateway.policy import Redaction, redacted_json
 from memloop.wire.errors import Unprocessable
 from memloop.wire.feedback import MAX_REASON_CHARS, Feedback, FeedbackRequest
 from memloop.wire.memory import MAX_TEXT_CHARS, Buffer, ItemPatch, MemoryDraft, Source, StoreAdd
+from memloop.wire.speakers import clean_name, pieces
 from memloop.wire.transfer import MemoryLine, NumberedLine
 
 _KEY_CHARS = 512
@@ -16,7 +17,7 @@ _KEY_CHARS = 512
 
 def redacted_turns(turns: Sequence[Source], redact: Redaction) -> tuple[Source, ...]:
     """Return the turns redacted; one that marks make longer than a turn may be becomes several."""
-    return tuple(part for turn in turns for part in _parts(turn, redact(turn.content)))
+    return tuple(part for turn in turns for part in _parts(_renamed(turn, redact), redact(turn.content)))
 
 
 def redacted_metadata(metadata: dict[str, JsonValue], redact: Redaction) -> dict[str, JsonValue]:
@@ -26,7 +27,7 @@ def redacted_metadata(metadata: dict[str, JsonValue], redact: Redaction) -> dict
 
 def chars_of(turns: Iterable[Source], metadata: Mapping[str, JsonValue]) -> int:
     """Return how many characters there are to redact in turns and metadata."""
-    return sum(len(turn.content) for turn in turns) + _chars_in(metadata)
+    return sum(len(turn.said()) for turn in turns) + _chars_in(metadata)
 
 
 def chars_of_add(add: StoreAdd) -> int:
@@ -130,12 +131,11 @@ def _text(text: str, redact: Redaction) -> str:
     return clean
 
 
+def _renamed(turn: Source, redact: Redaction) -> Source:
+    name = clean_name(redact(turn.name)) if turn.name else None
+    return turn if name == turn.name else turn.model_copy(update={"name": name})
+
+
 def _parts(turn: Source, clean: str) -> Iterator[Source]:
-    if clean == turn.content:
-        yield turn
-        return
-    if not clean:
-        yield turn.model_copy(update={"content": clean})
-        return
-    for start in range(0, len(clean), MAX_TEXT_CHARS):
-        yield turn.model_copy(update={"content": clean[start : start + MAX_TEXT_CHARS]})
+    for piece in (*pieces(clean, name=turn.name, most_chars=MAX_TEXT_CHARS),) or ("",):
+        yield turn if piece == turn.content else turn.model_copy(update={"content": piece})

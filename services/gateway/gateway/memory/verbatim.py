@@ -27,7 +27,7 @@ Store: TypeAlias = Callable[[StoreAdd], Awaitable[StoreAddResult]]
 def adds_of(job: MemoryJob, *, token: int | None) -> list[StoreAdd]:
     """Return the job's texts in adds of one timestamp each; a repeated call names the same writes."""
     drafts = [
-        (turn, MemoryDraft(key=_key_of(job, turn, number), value=turn.content))
+        (turn, MemoryDraft(key=_key_of(job, turn, number), value=turn.said()))
         for number, turn in enumerate(job.turns)
         if turn.content.strip()
     ]
@@ -50,7 +50,7 @@ def _add_of(job: MemoryJob, part: int, pairs: Sequence[tuple[Source, MemoryDraft
 
 def _key_of(job: MemoryJob, turn: Source, number: int) -> str:
     if job.key is None:
-        return _key_from(turn.content.strip())
+        return _key_from(turn.said().strip())
     return _key_from(job.key) if number == 0 else f"{job.key[: _KEY_CHARS - 12]} (part {number + 1})"
 
 

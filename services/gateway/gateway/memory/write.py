@@ -135,7 +135,7 @@ class MemoryWrite:
 
     async def _store_raw_turns(self) -> None:
         drafts = [
-            (turn, MemoryDraft(key=f"{self._job.event_id}:{number}", value=turn.content, memory_type="RawTurn"))
+            (turn, MemoryDraft(key=f"{self._job.event_id}:{number}", value=turn.said(), memory_type="RawTurn"))
             for number, turn in enumerate(self._job.turns)
             if turn.content.strip()
         ]

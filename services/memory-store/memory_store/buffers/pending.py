@@ -33,6 +33,7 @@ def _pending(buffer: Buffer) -> list[PendingTurn]:
             user_id=space.user_id,
             agent_id=space.agent_id,
             run_id=space.run_id,
+            name=turn.name,
         )
         for turn in buffer.turns
     ]
