@@ -24,12 +24,13 @@ class Unreadable(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Turn:
-    """One message. ``id`` is unique in its conversation."""
+    """One message. ``id`` is unique in its conversation; ``name`` is its speaker's."""
 
     role: str
     content: str
     id: str
     at: datetime | None = None
+    name: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -26,6 +26,7 @@ from memloop.wire.errors import (
 from memloop.wire.memory import MAX_TEXT_CHARS, MemoryItem, Source
 from memloop.wire.memory_events import MemoryEvent
 from memloop.wire.memory_requests import MemoryAdd
+from memloop.wire.speakers import clean_name, pieces
 from memloop.wire.transfer import MAX_LINES, MemoryLine
 from memloop_cli.importing.counts import Counts
 from memloop_cli.importing.entries import Conversation, Entry, Fact, Turn, Whose, stable_id
@@ -203,8 +204,8 @@ def _lines(entry: Entry, target: Target) -> Iterator[MemoryLine]:
             yield _fact_line(entry, target, text, part)
         return
     for place, turn in enumerate(entry.turns):
-        for part, text in enumerate(_pieces(turn.content)):
-            yield _turn_line(entry, turn, target, text, (place, part))
+        for part, source in enumerate(_sources(turn)):
+            yield _turn_line(entry, source, target, (turn.id, place, part))
 
 
 def _fact_line(fact: Fact, target: Target, text: str, part: int) -> MemoryLine:
@@ -221,15 +222,15 @@ def _fact_line(fact: Fact, target: Target, text: str, part: int) -> MemoryLine:
     return MemoryLine(item=item, confirmed_at=at)
 
 
-def _turn_line(conversation: Conversation, turn: Turn, target: Target, text: str, place: tuple[int, int]) -> MemoryLine:
-    whose, at = target.whose(conversation.whose), turn.at or datetime.now(UTC)
-    item_id = _item_id(target, whose, conversation.id, turn.id, *map(str, place))
+def _turn_line(conversation: Conversation, source: Source, target: Target, place: tuple[str, int, int]) -> MemoryLine:
+    whose, at = target.whose(conversation.whose), source.timestamp or datetime.now(UTC)
+    item_id = _item_id(target, whose, conversation.id, *map(str, place))
     item = MemoryItem(
         id=item_id,
-        memory=text,
+        memory=source.said(),
         key=f"{target.kind}:{item_id}",
         memory_type="RawTurn",
-        sources=(Source(role=turn.role, content=text, message_id=turn.id[:_ID_CHARS], timestamp=turn.at),),
+        sources=(source,),
         metadata=_about(conversation, target),
         **_common(whose, at),
     )
@@ -285,20 +286,24 @@ def _parts(conversation: Conversation) -> Iterator[list[Source]]:
     part: list[Source] = []
     size = 0
     for turn in conversation.turns:
-        for text in _pieces(turn.content):
-            if part and (len(part) == _TURNS_OF_A_WRITE or size + len(text) > _WRITE_CHARS):
+        for source in _sources(turn):
+            chars = len(source.said())
+            if part and (len(part) == _TURNS_OF_A_WRITE or size + chars > _WRITE_CHARS):
                 yield part
                 part, size = [], 0
-            part.append(Source(role=turn.role, content=text, message_id=turn.id[:_ID_CHARS], timestamp=turn.at))
-            size += len(text)
+            part.append(source)
+            size += chars
     if part:
         yield part
 
 
-def _pieces(text: str) -> Iterator[str]:
+def _sources(turn: Turn) -> Iterator[Source]:
+    name = clean_name(turn.name)
+    for text in _pieces(turn.content, name=name):
+        yield Source(role=turn.role, name=name, content=text, message_id=turn.id[:_ID_CHARS], timestamp=turn.at)
+
+
+def _pieces(text: str, *, name: str | None = None) -> Iterator[str]:
     """Cut a text that is longer than a memory may be; lone surrogates become question marks."""
     clean = text.encode("utf-8", "replace").decode()
-    for start in range(0, len(clean), MAX_TEXT_CHARS):
-        piece = clean[start : start + MAX_TEXT_CHARS]
-        if piece.strip():
-            yield piece
+    return filter(str.strip, pieces(clean, name=name, most_chars=MAX_TEXT_CHARS))

@@ -65,7 +65,8 @@ def _created(message: object) -> float:
 
 def _turn(message: Json, before: datetime | None) -> Turn | None:
     """Return the message as a turn; None for one that the user did not see as text."""
-    role = text_of(fields_of(message.get("author")), "role")
+    author = fields_of(message.get("author"))
+    role = text_of(author, "role")
     content = fields_of(message.get("content"))
     hidden = message.get("metadata")
     if (
@@ -80,7 +81,7 @@ def _turn(message: Json, before: datetime | None) -> Turn | None:
     parts = [_text(part) for part in list_of(content.get("parts") or [], "parts")]
     text = "\n".join(part for part in parts if part.strip())
     at = moment_of(message.get("create_time")) or before
-    return Turn(role, text, text_of(message, "id"), at) if text else None
+    return Turn(role, text, text_of(message, "id"), at, text_of(author, "name")) if text else None
 
 
 def _text(part: object) -> str:

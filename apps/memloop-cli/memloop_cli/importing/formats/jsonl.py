@@ -43,7 +43,7 @@ def _turn(message: Json, number: int, conversation: Json) -> Turn | None:
     if role is None or not text.strip():
         return None
     at = moment_of(_first(message)) or moment_of(_first(conversation))
-    return Turn(role, text, text_of(message, "id", "message_id") or str(number), at)
+    return Turn(role, text, text_of(message, "id", "message_id") or str(number), at, text_of(message, "name"))
 
 
 def _first(fields: Json) -> object:

@@ -1,8 +1,8 @@
 """Zep's threads and sessions: lists of messages as its API gives them, and facts.
 
-A message's sender is ``role_type`` in version 2, where ``role`` is a free name, and ``role`` from version 3 on. Its
-time is ``reference_time`` in version 4, where ``created_at`` is when Zep received it. Facts that Zep has found outdated
-are left out.
+A message's sender is ``role_type`` in version 2, where ``role`` is a free name, and ``role`` from version 3 on, beside
+``name``. Its time is ``reference_time`` in version 4, where ``created_at`` is when Zep received it. Facts that Zep has
+found outdated are left out.
 """
 
 from collections.abc import Iterator
@@ -60,7 +60,13 @@ def _turn(message: Json, number: int) -> Turn | None:
     if role is None or not text:
         return None
     at = moment_of(message.get("reference_time") or message.get("created_at"))
-    return Turn(role, text, text_of(message, "uuid") or str(number), at)
+    return Turn(role, text, text_of(message, "uuid") or str(number), at, _name(message))
+
+
+def _name(message: Json) -> str:
+    """Return the sender's name: in version 2 it is the role, if that is none of the kinds of senders."""
+    free = text_of(message, "role") if "role_type" in message else ""
+    return text_of(message, "name") or ("" if free.lower() in ROLES else free)
 
 
 def _fact(found: Json, whose: Whose) -> Fact:
