@@ -111,7 +111,7 @@ function Sources({ version }: { version: Version }) {
       <summary>From {version.sources.length === 1 ? "one turn" : `${version.sources.length} turns`}</summary>
       {version.sources.map((source, index) => (
         <div key={index} className="turn">
-          <span className="turn-role">{source.role}</span>
+          <span className="turn-role">{source.name ?? source.role}</span>
           <span className="text grow">{source.content}</span>
           {source.timestamp && (
             <span className="faint">

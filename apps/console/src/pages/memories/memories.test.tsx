@@ -3,7 +3,7 @@ import { afterEach, expect, test } from "vitest";
 import type { Hit, Item } from "../../data/memories";
 import { Explain, sharesOf } from "./Explain";
 import { placesOf } from "./Namespaces";
-import { ItemRow } from "./rows";
+import { ItemRow, TurnRow } from "./rows";
 
 afterEach(cleanup);
 
@@ -44,6 +44,17 @@ test("markup in a memory is shown as text", () => {
   render(<ItemRow item={{ ...ITEM, memory: hostile, tags: [hostile], agent_id: hostile }} hit={undefined} isOpen={false} onOpen={() => undefined} />);
   expect(screen.getByText(hostile)).toBeTruthy();
   expect(document.querySelector("img")).toBeNull();
+});
+
+test("a turn shows who said it, by name or else by role", () => {
+  const turn = { role: "user", content: "I adopted a dog." };
+  const { container } = render(
+    <>
+      <TurnRow turn={{ ...turn, name: "Caroline" }} status="queued" />
+      <TurnRow turn={turn} status="queued" />
+    </>,
+  );
+  expect([...container.querySelectorAll(".turn-role")].map((who) => who.textContent)).toEqual(["Caroline", "user"]);
 });
 
 test("the namespaces of a list are counted, the fullest first", () => {

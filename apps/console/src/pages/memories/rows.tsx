@@ -43,7 +43,7 @@ const WAITS: Record<string, string> = { queued: "queued", in_progress: "being de
 export function TurnRow({ turn, status }: { turn: Schema["Source"] | Schema["PendingTurn"]; status: string }) {
   return (
     <div className="turn">
-      <span className="turn-role">{turn.role}</span>
+      <span className="turn-role">{turn.name ?? turn.role}</span>
       <span className="text grow">{turn.content}</span>
       <span className="tag warn">{WAITS[status] ?? status}</span>
     </div>
