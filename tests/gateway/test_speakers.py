@@ -2,6 +2,7 @@
 
 from collections.abc import AsyncGenerator, Callable
 from pathlib import Path
+from typing import cast
 
 import pytest
 from openai import AsyncOpenAI
@@ -14,11 +15,12 @@ from tests.gateway.rig import eventually
 from tests.gateway.running import Answer
 from tests.gateway.whole import Whole, whole
 
-GROUP: list[ChatCompletionMessageParam] = [
+NAMED = [
     {"role": "user", "name": "Melanie", "content": "I adopted a grey cat from the shelter last week."},
     {"role": "user", "name": "Caroline", "content": "I adopted a brown dog from the shelter last week."},
     {"role": "user", "name": "Robert", "content": "I adopted a white rabbit from the shelter last week."},
 ]
+GROUP = cast("list[ChatCompletionMessageParam]", NAMED)
 PETS = {"Melanie": "grey cat", "Caroline": "brown dog", "Robert": "white rabbit"}
 IGNORE = tool_call("ignore_memory", reason="small talk")
 BUFFER = tool_call("buffer_memory", reason="half a thought")
@@ -65,6 +67,20 @@ async def test_a_batch_is_found_by_the_names_of_its_speakers(stack: Whole) -> No
     assert answer.status == 200, answer.raw
     for name, pet in PETS.items():
         assert pet in (await found(stack, f"What did {name} adopt?"))[0]
+
+
+@pytest.mark.parametrize("infer", [False, True], ids=["verbatim", "raw turn"])
+async def test_a_handle_in_small_letters_counts_as_the_speaker(stack: Whole, infer: bool) -> None:
+    await add(
+        stack, *({**message, "name": f"{message['name'].lower()}_92"} for message in NAMED), infer=infer, sync=True
+    )
+    query = {"query": "What did Caroline adopt?", "user_id": "group", "include_raw": True, "explain": True}
+    hits = (await send(stack, "/v1/memory/search", query)).json["results"]
+    assert ["speaker" in hit["score_breakdown"] for hit in hits] == [True, False, False]
+    assert hits[0]["item"]["memory"] == "caroline_92: I adopted a brown dog from the shelter last week."
+    assert hits[0]["item"]["sources"] == [
+        {"role": "user", "content": NAMED[1]["content"], "message_id": None, "timestamp": None, "name": "caroline_92"}
+    ]
 
 
 async def test_a_chat_of_several_people_is_found_by_their_names(stack: Whole) -> None:

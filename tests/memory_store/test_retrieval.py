@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from memloop.wire.errors import DependencyError, Timeout
-from memloop.wire.memory import MemoryDraft, MemoryType
+from memloop.wire.memory import MemoryDraft, MemoryType, Source
 from memory_store.items.conversation import PLACES_PER_SECOND, place_of, speaker_of
 from memory_store.retrieval.boosts import boost
 from memory_store.retrieval.candidates import Candidate, ordered
@@ -187,6 +187,21 @@ def test_the_speaker_is_the_name_before_the_words(
     memory: str, kind: MemoryType, tags: tuple[str, ...], speaker: tuple[str, ...]
 ) -> None:
     assert speaker_of(memory, kind, tags) == speaker
+
+
+@pytest.mark.parametrize(
+    ("memory", "name", "speaker"),
+    [
+        ("anna_92: I moved", "anna_92", ("anna",)),
+        ("maria de la cruz santos: I moved", "maria de la cruz santos", ("maria", "de", "la", "cruz", "santos")),
+        ("anna_92 moved", "anna_92", ()),
+    ],
+    ids=["handle", "long name", "not the turn itself"],
+)
+def test_a_memory_that_repeats_a_turn_has_its_speaker(memory: str, name: str, speaker: tuple[str, ...]) -> None:
+    turn = Source(role="user", content="I moved", name=name)
+    assert speaker_of(memory, "LongTermMemory", (), (turn,)) == speaker
+    assert speaker_of(memory, "LongTermMemory", (), (turn, turn)) == ()
 
 
 def test_boosts_are_for_the_speaker_the_date_and_answers() -> None:

@@ -91,6 +91,10 @@ class Source(Wire):
         """Return the text behind its speaker's name: what is stored, ranked and shown to the memory writer."""
         return said(self.name, self.content)
 
+    def if_named(self) -> Self | None:
+        """Return the turn; None where its speaker has no name."""
+        return self if self.name else None
+
     @model_validator(mode="after")
     def _fits(self) -> Self:
         if len(self.said()) > MAX_TEXT_CHARS:
@@ -99,12 +103,16 @@ class Source(Wire):
 
 
 class MemoryDraft(Wire):
-    """A memory that is to be stored: what ``add_memory`` carries (MemReader card, tool definitions)."""
+    """A memory that is to be stored: what ``add_memory`` carries (MemReader card, tool definitions).
+
+    ``source``: the turn that the draft repeats, if its speaker has a name; it replaces the sources of the add.
+    """
 
     key: str = Field(min_length=1, max_length=512)
     value: str = Field(min_length=1, max_length=MAX_TEXT_CHARS)
     memory_type: MemoryType = "LongTermMemory"
     tags: tuple[str, ...] = Field(default=(), max_length=64)
+    source: Source | None = Field(default=None, exclude_if=_is_none)
 
 
 class MemoryItem(Wire):

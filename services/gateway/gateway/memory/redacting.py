@@ -33,7 +33,8 @@ def chars_of(turns: Iterable[Source], metadata: Mapping[str, JsonValue]) -> int:
 def chars_of_add(add: StoreAdd) -> int:
     """Return how many characters there are to redact in an add."""
     drafts = sum(len(draft.key) + len(draft.value) + sum(map(len, draft.tags)) for draft in add.drafts)
-    return drafts + chars_of(add.sources, add.metadata)
+    sources = (*add.sources, *(draft.source for draft in add.drafts if draft.source))
+    return drafts + chars_of(sources, add.metadata)
 
 
 def redacted_add(add: StoreAdd, redact: Redaction) -> StoreAdd:
@@ -114,8 +115,8 @@ def _reason(reason: str | None, redact: Redaction) -> str | None:
 
 def _draft(draft: MemoryDraft, redact: Redaction) -> MemoryDraft:
     key, value = redact(draft.key)[:_KEY_CHARS], redact(draft.value)[:MAX_TEXT_CHARS]
-    tags = _tags(draft.tags, redact)
-    return draft.model_copy(update={"key": key or value[:_KEY_CHARS], "value": value, "tags": tags})
+    tags, source = _tags(draft.tags, redact), draft.source and redacted_turns((draft.source,), redact)[0]
+    return draft.model_copy(update={"key": key or value[:_KEY_CHARS], "value": value, "tags": tags, "source": source})
 
 
 def _tags(tags: Sequence[str], redact: Redaction) -> tuple[str, ...]:

@@ -27,7 +27,7 @@ Store: TypeAlias = Callable[[StoreAdd], Awaitable[StoreAddResult]]
 def adds_of(job: MemoryJob, *, token: int | None) -> list[StoreAdd]:
     """Return the job's texts in adds of one timestamp each; a repeated call names the same writes."""
     drafts = [
-        (turn, MemoryDraft(key=_key_of(job, turn, number), value=turn.said()))
+        (turn, MemoryDraft(key=_key_of(job, turn, number), value=turn.said(), source=turn.if_named()))
         for number, turn in enumerate(job.turns)
         if turn.content.strip()
     ]

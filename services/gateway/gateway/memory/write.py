@@ -135,13 +135,13 @@ class MemoryWrite:
 
     async def _store_raw_turns(self) -> None:
         drafts = [
-            (turn, MemoryDraft(key=f"{self._job.event_id}:{number}", value=turn.said(), memory_type="RawTurn"))
+            (turn, _raw_turn(turn, key=f"{self._job.event_id}:{number}"))
             for number, turn in enumerate(self._job.turns)
             if turn.content.strip()
         ]
         for part, pairs in enumerate(groups(drafts)):
             await self._add(
-                [draft.model_copy(update={"tags": (turn.role,)}) for turn, draft in pairs],
+                [draft for _, draft in pairs],
                 event_id=f"{self._job.event_id}:raw:{part}",
                 timestamp=pairs[0][0].timestamp,
                 expires_at=self._job.expires_at,
@@ -303,6 +303,10 @@ class MemoryHandler:
         if payload is None:
             raise JobGone(job_id)
         return MemoryJob.model_validate_json(text(payload))
+
+
+def _raw_turn(turn: Source, *, key: str) -> MemoryDraft:
+    return MemoryDraft(key=key, value=turn.said(), memory_type="RawTurn", tags=(turn.role,), source=turn.if_named())
 
 
 def _newest_time(turns: Sequence[Source]) -> datetime | None:

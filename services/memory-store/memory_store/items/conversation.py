@@ -4,7 +4,7 @@ import re
 from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 
-from memloop.wire.memory import MemoryType
+from memloop.wire.memory import MemoryType, Source
 
 _EPOCH = datetime(2000, 1, 1, tzinfo=UTC)
 _SECOND = timedelta(seconds=1)
@@ -29,11 +29,16 @@ def place_of(said_at: datetime, arrived_at: datetime) -> int:
     return seconds * PLACES_PER_SECOND + (arrived_at - _EPOCH) // _MICROSECOND % PLACES_PER_SECOND
 
 
-def speaker_of(memory: str, memory_type: MemoryType, tags: Sequence[str]) -> tuple[str, ...]:
+def speaker_of(
+    memory: str, memory_type: MemoryType, tags: Sequence[str], sources: Sequence[Source] = ()
+) -> tuple[str, ...]:
     """Returns the words of the speaker's name, folded; empty without a name.
 
-    A raw turn carries the name as its first tag; any text may begin with it ("Anna: I moved"). Roles are not names.
+    The turn that a memory repeats has the name. A raw turn may carry it as its first tag instead, and any text may
+    begin with it ("Anna: I moved"). Roles are not names.
     """
+    if len(sources) == 1 and sources[0].name and sources[0].said() == memory:
+        return name_words(sources[0].name)
     name = tags[0] if memory_type == "RawTurn" and tags else ""
     if name.casefold() in _ROLES or not name:
         match = _NAMED.match(memory)

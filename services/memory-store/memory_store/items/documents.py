@@ -128,7 +128,8 @@ def to_payload(record: Record) -> Payload:
     payload["decisions"] = [decision.to_json() for decision in record.decisions]
     payload["ended_before"] = record.ended_before.isoformat() if record.ended_before else None
     payload["place"] = place_of(record.item.valid_from, record.item.created_at)
-    payload["speaker"] = list[JsonValue](speaker_of(record.item.memory, record.item.memory_type, record.item.tags))
+    item = record.item
+    payload["speaker"] = list[JsonValue](speaker_of(item.memory, item.memory_type, item.tags, item.sources))
     return {name: value for name, value in payload.items() if value or name not in _LEFT_OUT_EMPTY}
 
 

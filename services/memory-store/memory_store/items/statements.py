@@ -67,7 +67,7 @@ def statements_of(
     writes = _write_names(add.event_id, add.drafts)
     ends = [_end(add, draft, end, written_at, policy) for draft, end in zip_longest(add.drafts, add.ends) if draft]
     return [
-        _statement(draft, _context(add, end, written_at, arrival), write)
+        _statement(draft, _context(add, draft, end, written_at, arrival), write)
         for draft, end, write, arrival in zip(add.drafts, ends, writes, arrivals, strict=False)
     ]
 
@@ -91,13 +91,15 @@ def _end(
     return min((utc(end) for end in (own, common) if end is not None), default=None)
 
 
-def _context(add: StoreAdd, expires_at: datetime | None, written_at: datetime, arrival: int) -> Context:
+def _context(
+    add: StoreAdd, draft: MemoryDraft, expires_at: datetime | None, written_at: datetime, arrival: int
+) -> Context:
     said_at = utc(add.timestamp) if add.timestamp else None
     return Context(
         namespace=add.namespace,
         stated_at=said_at or written_at,
         written_at=written_at + timedelta(microseconds=arrival),
-        sources=add.sources,
+        sources=(draft.source,) if draft.source else add.sources,
         metadata=add.metadata,
         expires_at=expires_at,
         said_at=said_at,
