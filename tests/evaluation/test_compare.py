@@ -25,11 +25,11 @@ def written(folder: Path, records: Sequence[AnyEntry], **about: object) -> Path:
 
 
 def recalled(question: int, share: float, category: str = "single") -> Recalled:
-    return Recalled("c", str(question), category, {"10": share}, {"10": share})
+    return Recalled("c", str(question), (category,), {"10": share}, {"10": share})
 
 
 def answered(question: int, *, right: bool, seed: int = 0) -> Answered:
-    return Answered("ours", "c", str(question), seed, "single", ("tea",), "tea", "correct" if right else "wrong")
+    return Answered("ours", "c", str(question), seed, ("single",), ("tea",), "tea", "correct" if right else "wrong")
 
 
 def test_each_category_is_compared_on_the_questions_of_both_runs(tmp_path: Path) -> None:
@@ -55,6 +55,21 @@ def test_a_question_asked_with_several_seeds_counts_once(tmp_path: Path) -> None
 
     accuracy = found[Measure("accuracy, ours", "all")]
     assert (accuracy.rows, accuracy.incumbent, accuracy.candidate) == (1, 0.5, 1.0)
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [{"categories": ["multi-session", "abstention"]}, {"category": "multi-session + abstention"}],
+    ids=["now", "before categories were a list"],
+)
+def test_a_question_counts_in_each_of_its_categories(tmp_path: Path, fields: dict[str, object]) -> None:
+    record = ENTRIES.dump_python(answered(1, right=True))
+    del record["categories"]
+    (tmp_path / "results.jsonl").write_text(f"{json.dumps(ABOUT)}\n{json.dumps(record | fields)}\n", "utf-8")
+
+    categories = {measure.category for measure in read_run(tmp_path).scores if measure.score == "accuracy, ours"}
+
+    assert categories == {"all", "multi-session", "abstention"}
 
 
 def test_memory_points_are_compared_by_kind(tmp_path: Path) -> None:

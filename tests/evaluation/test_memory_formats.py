@@ -43,7 +43,7 @@ def talks(draw: st.DrawFn, format_: Format) -> Conversation:
                 names.get(format_, ""),
                 draw(TEXT),
                 draw(TEXT),
-                draw(CATEGORY[format_]),
+                (draw(CATEGORY[format_]),),
                 over,
                 tuple(sorted(evidence, key=ids.index)),
                 draw(MOMENT) if format_ == "longmemeval" else None,
@@ -81,7 +81,7 @@ def _in_order(questions: list[Question], format_: Format) -> tuple[Question, ...
     for over in range(1, 5):
         due = [each for each in questions if each.after_sessions == over]
         ordered += [
-            Question(f"{over - 1}.{n}", each.text, each.answer, each.category, over) for n, each in enumerate(due)
+            Question(f"{over - 1}.{n}", each.text, each.answer, each.categories, over) for n, each in enumerate(due)
         ]
     return tuple(ordered)
 
@@ -158,7 +158,7 @@ def test_sessions_come_by_date_and_unanswerable_questions_have_no_evidence(tmp_p
     }
     (talk,) = conversations(_file(tmp_path, entry), "longmemeval")
     assert [turn.text for turn in talk.turns] == ["a", "b"]
-    assert (talk.questions[0].category, talk.questions[0].evidence) == ("t + abstention", ())
+    assert (talk.questions[0].categories, talk.questions[0].evidence) == (("t", "abstention"), ())
 
 
 def test_points_that_must_not_be_remembered_are_named_so(tmp_path: Path) -> None:

@@ -17,10 +17,10 @@ GOLDEN = Path(__file__).parent / "golden" / "memory_scorecard.md"
 def _answers(row: Row) -> list[Answered]:
     tokens, judge = Tokens(100, 10), Tokens(50, 5)
     return [
-        Answered(row, "c", "1", 0, "single", ("tea",), "tea", "correct", None, tokens, judge, 0.1, 0.9),
-        Answered(row, "c", "1", 1, "single", ("tea",), "milk", "wrong", None, tokens, judge, 0.1, 1.9),
-        Answered(row, "c", "2", 0, "multi", ("oak tree",), "oak", None, None, tokens, judge, 0.1, 2.9),
-        Answered(row, "c", "3", 0, "multi", ("May",), error="EngineError: it is gone"),
+        Answered(row, "c", "1", 0, ("single",), ("tea",), "tea", "correct", None, tokens, judge, 0.1, 0.9),
+        Answered(row, "c", "1", 1, ("single",), ("tea",), "milk", "wrong", None, tokens, judge, 0.1, 1.9),
+        Answered(row, "c", "2", 0, ("multi",), ("oak tree",), "oak", None, None, tokens, judge, 0.1, 2.9),
+        Answered(row, "c", "3", 0, ("multi",), ("May",), error="EngineError: it is gone"),
     ]
 
 
@@ -44,8 +44,8 @@ def _card() -> Card:
         Checked("ours", "c", "1", 2, "missed other"),
     ]
     found = [
-        Recalled("c", "1", "single", {"5": 0.0, "10": 1.0}, {"5": 1.0, "10": 1.0}),
-        Recalled("c", "2", "multi", {"5": 0.5, "10": 0.5}, {"5": 0.5, "10": 1.0}),
+        Recalled("c", "1", ("single",), {"5": 0.0, "10": 1.0}, {"5": 1.0, "10": 1.0}),
+        Recalled("c", "2", ("multi",), {"5": 0.5, "10": 0.5}, {"5": 0.5, "10": 1.0}),
     ]
     prices = Prices(10.0, 20.0)
     rows = [row_score("ours", _answers("ours"), ingests, prices), row_score("off", _answers("off"), [], prices)]
@@ -73,8 +73,8 @@ def test_the_figures_are_those_worked_out_by_hand() -> None:
 
 def test_an_unanswerable_question_counts_in_its_type_and_beside_it_as_published() -> None:
     answers = [
-        Answered("ours", "c", "1", 0, "multi-session", ("tea",), "tea", "correct"),
-        Answered("ours", "c", "2", 0, "multi-session + abstention", ("never told",), "tea", "wrong"),
+        Answered("ours", "c", "1", 0, ("multi-session",), ("tea",), "tea", "correct"),
+        Answered("ours", "c", "2", 0, ("multi-session", "abstention"), ("never told",), "tea", "wrong"),
     ]
     row = row_score("ours", answers, [], Prices())
     shares = {name: (share.share, share.count) for name, share in row.by_category.items()}

@@ -35,7 +35,7 @@ def _locomo(talk: Conversation) -> dict[str, JsonValue]:
             {"speaker": t.speaker, "dia_id": t.id, "text": t.text} for t in session.turns
         ]
     qa: list[JsonValue] = [
-        {"question": q.text, "answer": q.answer, "evidence": list(q.evidence), "category": numbers[q.category]}
+        {"question": q.text, "answer": q.answer, "evidence": list(q.evidence), "category": numbers[q.categories[0]]}
         for q in talk.questions
     ]
     return {"sample_id": talk.id, "conversation": fields, "qa": qa}
@@ -62,7 +62,7 @@ def _longmemeval_entry(talk: Conversation, question: Question) -> dict[str, Json
     return {
         "question_id": question.id,
         "question": question.text,
-        "question_type": question.category,
+        "question_type": question.categories[0],
         "question_date": _longmemeval_time(talk.asked_at(question)),
         "answer": question.answer,
         "answer_session_ids": [f"s{name}" for name in held],
@@ -91,7 +91,13 @@ def _halumem_session(talk: Conversation, place: int) -> dict[str, JsonValue]:
         ],
         "memory_points": [_halumem_point(point) for point in session.points],
         "questions": [
-            {"question": q.text, "answer": q.answer, "question_type": q.category, "evidence": [], "difficulty": "easy"}
+            {
+                "question": q.text,
+                "answer": q.answer,
+                "question_type": q.categories[0],
+                "evidence": [],
+                "difficulty": "easy",
+            }
             for q in talk.asked_after(place + 1)
         ],
     }

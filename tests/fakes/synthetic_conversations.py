@@ -29,7 +29,7 @@ def synthetic(format_: Format, *, seed: int = 0, sessions: int | None = None) ->
             id="",
             text=question.text,
             answer=question.answer,
-            category=_LOCOMO_CATEGORIES.get(question.kind, "single-hop") if format_ == "locomo" else question.kind,
+            categories=(_LOCOMO_CATEGORIES.get(question.kind, "single-hop") if format_ == "locomo" else question.kind,),
             after_sessions=max(_place(each) for each in question.evidence) if format_ == "halumem" else len(held),
             evidence=()
             if format_ == "halumem"

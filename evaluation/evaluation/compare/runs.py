@@ -1,7 +1,7 @@
 """Reads the results of a run as scores by question."""
 
 from collections import defaultdict
-from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from statistics import fmean
@@ -17,7 +17,6 @@ from evaluation.memory.records import (
     Graded,
     Ingested,
     Recalled,
-    categories_of,
     key_of,
 )
 from evaluation.ruler.records import Record
@@ -76,8 +75,8 @@ def _records(lines: Iterable[bytes], file: Path, adapter: TypeAdapter[Any]) -> I
             raise DataError(f"{file}, line {number}: not a record") from error
 
 
-_Scored: TypeAlias = Iterator[tuple[str, str, Question, float]]
-"""A score's name, its category, the question, and the value."""
+_Scored: TypeAlias = Iterator[tuple[str, Sequence[str], Question, float]]
+"""A score's name, its categories, the question, and the value."""
 
 
 def _of_memory(records: Iterable[AnyEntry]) -> _Scored:
@@ -91,16 +90,16 @@ def _scored(record: AnyEntry) -> _Scored:
         case Recalled():
             question = (record.conversation, record.question)
             for k, share in record.turns.items():
-                yield f"recall@{k}", record.category, question, share
+                yield f"recall@{k}", record.categories, question, share
         case Answered():
             question = (record.conversation, record.question)
             right = record.error is None and record.verdict == "correct"
             f1 = token_f1(record.answer, record.golds) if record.error is None else 0.0
-            yield f"accuracy, {record.row}", record.category, question, float(right)
-            yield f"F1, {record.row}", record.category, question, f1
+            yield f"accuracy, {record.row}", record.categories, question, float(right)
+            yield f"F1, {record.row}", record.categories, question, f1
         case Graded():
             point = (record.conversation, record.session, record.point)
-            yield _measured(record), record.type or "points", point, _value(record)
+            yield _measured(record), (record.type or "points",), point, _value(record)
         case Ingested() | Checked():
             return
 
@@ -121,15 +120,19 @@ def _value(record: Graded) -> float:
 def _of_ruler(records: Iterable[Record]) -> _Scored:
     for record in {record.key: record for record in records}.values():
         for name, value in scores_of(record).items():
-            category = f"{record.task}, {record.size}"
-            yield name, category, (record.task, record.size, record.index, record.digest), value
+            yield (
+                name,
+                (f"{record.task}, {record.size}",),
+                (record.task, record.size, record.index, record.digest),
+                value,
+            )
 
 
 def _means(scored: _Scored) -> dict[Measure, dict[Question, float]]:
     """Average over seeds; ``all`` is the category of every question."""
     values: dict[Measure, dict[Question, list[float]]] = defaultdict(lambda: defaultdict(list))
-    for score, category, question, value in scored:
-        for each in ("all", *categories_of(category)):
+    for score, categories, question, value in scored:
+        for each in ("all", *categories):
             values[Measure(score, each)][question].append(value)
     mean: Callable[[Iterable[float]], float] = fmean
     return {measure: {one: mean(found) for one, found in own.items()} for measure, own in values.items()}

@@ -46,7 +46,7 @@ class Asked:
         """Create its record without an answer."""
         question = self.question
         golds = (question.answer,)
-        return Answered(self.row, self.talk.id, question.id, self.seed, question.category, golds)
+        return Answered(self.row, self.talk.id, question.id, self.seed, question.categories, golds)
 
     @property
     def today(self) -> datetime:
@@ -64,7 +64,7 @@ class Examiner:
 
     async def answer(self, asked: Asked, notes: Sequence[Recalled], *, search_s: float) -> Answered:
         """Answer the question from the notes and judge the answer."""
-        rule = rule_of(self._format, asked.question.category)
+        rule = rule_of(self._format, asked.question.categories)
         prompt = answer_prompt(asked.question.text, notes, today=asked.today)
         record = replace(asked.answered(), search_s=round(search_s, 4))
         try:

@@ -4,15 +4,28 @@ from collections.abc import Hashable
 from dataclasses import dataclass
 from typing import Annotated, Literal, TypeAlias
 
-from pydantic import Field, TypeAdapter
-
-_JOINT = " + "
+from pydantic import AliasChoices, BeforeValidator, Field, TypeAdapter
 
 Row: TypeAlias = Literal["ours", "raw", "full", "off"]
 Verdict: TypeAlias = Literal["correct", "wrong", "missed"]
 Grade: TypeAlias = Literal["full", "half", "missed"]
 Check: TypeAlias = Literal["full target", "half target", "missed target", "full other", "half other", "missed other"]
 """How far the dialogue bears out a memory, and whether the memory is about one of the expected points."""
+
+
+def _of_older_file(categories: object) -> object:
+    return categories.split(" + ") if isinstance(categories, str) else categories
+
+
+Categories: TypeAlias = Annotated[
+    tuple[str, ...],
+    BeforeValidator(_of_older_file),
+    Field(validation_alias=AliasChoices("categories", "category")),
+]
+"""The categories of a question; an unanswerable one of LongMemEval is of its type and of ``abstention``.
+
+Older files have one text, ``category``, with several joined by `` + ``.
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +53,7 @@ class Recalled:
 
     conversation: str
     question: str
-    category: str
+    categories: Categories
     turns: dict[str, float]
     sessions: dict[str, float]
     kind: Literal["recall"] = "recall"
@@ -68,7 +81,7 @@ class Answered:
     conversation: str
     question: str
     seed: int
-    category: str
+    categories: Categories
     golds: tuple[str, ...]
     answer: str = ""
     verdict: Verdict | None = None
@@ -117,11 +130,6 @@ class Checked:
 
 
 AnyEntry: TypeAlias = Recalled | Ingested | Answered | Graded | Checked
-
-
-def categories_of(category: str) -> tuple[str, ...]:
-    """Return the categories of a question; an unanswerable one of LongMemEval is of its type and of ``abstention``."""
-    return tuple(category.split(_JOINT))
 
 
 ENTRIES: TypeAdapter[AnyEntry] = TypeAdapter(Annotated[AnyEntry, Field(discriminator="kind")])

@@ -44,7 +44,7 @@ class Haystack:
             found = await self._found(question.text, k)
             turns_at[str(k)] = evidence_recall(found, question.evidence)
             sessions_at[str(k)] = evidence_recall([sessions[turn] for turn in found], held)
-        return Recalled(self._talk.id, question.id, question.category, turns_at, sessions_at)
+        return Recalled(self._talk.id, question.id, question.categories, turns_at, sessions_at)
 
     async def _found(self, query: str, k: int) -> Sequence[str]:
         asked = StoreSearch(namespace=namespace_of(self._talk.id), query=query, top_k=k, include_raw=True)

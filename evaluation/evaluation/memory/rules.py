@@ -6,12 +6,12 @@ correct, hallucinated and omitted answers.
 """
 
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
 from evaluation.memory.prompts import ACCURACY, ADVICE_SYSTEM, ANSWER_SYSTEM, EXTRACTION, UPDATE
-from evaluation.memory.records import Verdict, categories_of
+from evaluation.memory.records import Verdict
 from trainer.data.dialogues.formats import Format
 
 PREFERENCE: Final = "single-session-preference"
@@ -74,10 +74,10 @@ _OTHERWISE: Final[Mapping[Format, Rule]] = {
 }
 
 
-def rule_of(format_: Format, category: str) -> Rule:
-    """Return the rule for a question of this category."""
+def rule_of(format_: Format, categories: Sequence[str]) -> Rule:
+    """Return the rule for a question of these categories: the last one's."""
     of_category = _LONGMEMEVAL if format_ == "longmemeval" else {}
-    return of_category.get(categories_of(category)[-1], _OTHERWISE[format_])
+    return of_category.get(categories[-1], _OTHERWISE[format_])
 
 
 def digest_of(format_: Format) -> str:

@@ -6,12 +6,13 @@ from dataclasses import dataclass, field
 from statistics import fmean
 from typing import TypeVar
 
-from evaluation.memory.records import NO_TOKENS, Answered, Ingested, Recalled, Row, Tokens, Verdict, categories_of
+from evaluation.memory.records import NO_TOKENS, Answered, Ingested, Recalled, Row, Tokens, Verdict
 from memloop.scoring.intervals import wilson
 from memloop.scoring.lenient import token_f1
 from memloop.scoring.percentiles import percentile
 
 T = TypeVar("T")
+_Record = TypeVar("_Record", Answered, Recalled)
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,8 +119,7 @@ def recall_score(found: Sequence[Recalled]) -> RecallScore | None:
         turns={k: fmean(each.turns[k] for each in found) for k in ks},
         sessions={k: fmean(each.sessions[k] for each in found) for k in ks},
         by_category={
-            name: fmean(each.turns["10"] for each in own)
-            for name, own in sorted(_grouped(found, lambda each: each.category).items())
+            name: fmean(each.turns["10"] for each in own) for name, own in sorted(_by_category(found).items())
         },
     )
 
@@ -136,11 +136,11 @@ def _f1(answer: Answered) -> float:
     return token_f1(answer.answer, answer.golds) if answer.error is None else 0.0
 
 
-def _by_category(answers: Sequence[Answered]) -> dict[str, list[Answered]]:
-    groups: dict[str, list[Answered]] = defaultdict(list)
-    for answer in answers:
-        for name in categories_of(answer.category):
-            groups[name].append(answer)
+def _by_category(records: Sequence[_Record]) -> dict[str, list[_Record]]:
+    groups: dict[str, list[_Record]] = defaultdict(list)
+    for record in records:
+        for name in record.categories:
+            groups[name].append(record)
     return groups
 
 

@@ -45,15 +45,12 @@ class Session:
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """A question, asked after the first ``after_sessions`` sessions. ``evidence``: IDs of turns.
-
-    A question that belongs to several categories has all of them in ``category``, joined by `` + ``.
-    """
+    """A question, asked after the first ``after_sessions`` sessions. ``evidence``: IDs of turns."""
 
     id: str
     text: str
     answer: str
-    category: str
+    categories: tuple[str, ...]
     after_sessions: int
     evidence: tuple[str, ...] = ()
     asked_at: datetime | None = None

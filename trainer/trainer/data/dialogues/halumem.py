@@ -52,7 +52,7 @@ def conversation(row: object) -> Conversation:
     user = _User.model_validate(row)
     sessions = tuple(_session(place, sitting) for place, sitting in enumerate(user.sessions))
     questions = tuple(
-        Question(f"{place}.{number}", asked.question, str(asked.answer), asked.question_type, place + 1)
+        Question(f"{place}.{number}", asked.question, str(asked.answer), (asked.question_type,), place + 1)
         for place, sitting in enumerate(user.sessions)
         for number, asked in enumerate(sitting.questions)
     )

@@ -58,7 +58,7 @@ def conversation(row: object, *, adversarial: bool = False) -> Conversation:
             id=f"q{number}",
             text=asked.question,
             answer="" if asked.answer is None else str(asked.answer),
-            category=CATEGORIES.get(asked.category, str(asked.category)),
+            categories=(CATEGORIES.get(asked.category, str(asked.category)),),
             after_sessions=len(sessions),
             evidence=tuple(dict.fromkeys(each for each in _ids(asked.evidence) if each in known)),
         )

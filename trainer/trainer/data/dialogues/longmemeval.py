@@ -53,7 +53,7 @@ def conversation(row: object) -> Conversation:
         id=entry.question_id,
         text=entry.question,
         answer=str(entry.answer),
-        category=f"{entry.question_type} + abstention" if abstains else entry.question_type,
+        categories=(entry.question_type, "abstention") if abstains else (entry.question_type,),
         after_sessions=len(sessions),
         evidence=() if abstains else _evidence(entry),
         asked_at=_moment(entry.question_date),
