@@ -5,6 +5,7 @@ from a client: the gateway sets it from the key.
 """
 
 import hashlib
+from collections.abc import Sequence
 from datetime import datetime
 from functools import lru_cache
 from typing import Annotated, Literal, Self, TypeAlias
@@ -100,6 +101,12 @@ class Source(Wire):
         if len(self.said()) > MAX_TEXT_CHARS:
             raise ValueError(f"a message has at most {MAX_TEXT_CHARS} characters with its name")
         return self
+
+
+def repeated_turn(memory: str, sources: Sequence[Source]) -> Source | None:
+    """Return the only source of a memory if the memory repeats it and its speaker has a name."""
+    turn = sources[0].if_named() if len(sources) == 1 else None
+    return turn if turn and turn.said() == memory else None
 
 
 class MemoryDraft(Wire):

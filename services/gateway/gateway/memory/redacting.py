@@ -8,7 +8,7 @@ from pydantic import JsonValue, ValidationError
 from gateway.policy import Redaction, redacted_json
 from memloop.wire.errors import Unprocessable
 from memloop.wire.feedback import MAX_REASON_CHARS, Feedback, FeedbackRequest
-from memloop.wire.memory import MAX_TEXT_CHARS, Buffer, ItemPatch, MemoryDraft, Source, StoreAdd
+from memloop.wire.memory import MAX_TEXT_CHARS, Buffer, ItemPatch, MemoryDraft, Source, StoreAdd, repeated_turn
 from memloop.wire.speakers import clean_name, pieces
 from memloop.wire.transfer import MemoryLine, NumberedLine
 
@@ -81,14 +81,15 @@ def line_of(line: NumberedLine) -> MemoryLine | None:
 def redacted_line(line: NumberedLine, memory: MemoryLine, redact: Redaction) -> NumberedLine:
     """Return the line with its memory redacted; the same line if that changes nothing."""
     before, item = redact.counts.total(), memory.item
-    value = redact(item.memory)[:MAX_TEXT_CHARS]
+    sources = redacted_turns(item.sources, redact)
+    value = sources[0].said() if repeated_turn(item.memory, item.sources) else redact(item.memory)[:MAX_TEXT_CHARS]
     changed = item.model_copy(
         update={
             "memory": value,
             "key": redact(item.key) or value[:_KEY_CHARS],
             "tags": _tags(item.tags, redact),
             "metadata": redacted_metadata(item.metadata, redact),
-            "sources": redacted_turns(item.sources, redact),
+            "sources": sources,
             "feedback": _verdict(item.feedback, redact),
         }
     )
@@ -114,9 +115,10 @@ def _reason(reason: str | None, redact: Redaction) -> str | None:
 
 
 def _draft(draft: MemoryDraft, redact: Redaction) -> MemoryDraft:
-    key, value = redact(draft.key)[:_KEY_CHARS], redact(draft.value)[:MAX_TEXT_CHARS]
-    tags, source = _tags(draft.tags, redact), draft.source and redacted_turns((draft.source,), redact)[0]
-    return draft.model_copy(update={"key": key or value[:_KEY_CHARS], "value": value, "tags": tags, "source": source})
+    source = draft.source and redacted_turns((draft.source,), redact)[0]
+    key, value = redact(draft.key)[:_KEY_CHARS], source.said() if source else redact(draft.value)[:MAX_TEXT_CHARS]
+    changed = {"key": key or value[:_KEY_CHARS], "value": value, "tags": _tags(draft.tags, redact), "source": source}
+    return draft.model_copy(update=changed)
 
 
 def _tags(tags: Sequence[str], redact: Redaction) -> tuple[str, ...]:

@@ -4,7 +4,7 @@ import re
 from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 
-from memloop.wire.memory import MemoryType, Source
+from memloop.wire.memory import MemoryType, Source, repeated_turn
 
 _EPOCH = datetime(2000, 1, 1, tzinfo=UTC)
 _SECOND = timedelta(seconds=1)
@@ -37,8 +37,9 @@ def speaker_of(
     The turn that a memory repeats has the name. A raw turn may carry it as its first tag instead, and any text may
     begin with it ("Anna: I moved"). Roles are not names.
     """
-    if len(sources) == 1 and sources[0].name and sources[0].said() == memory:
-        return name_words(sources[0].name)
+    turn = repeated_turn(memory, sources)
+    if turn and turn.name:
+        return name_words(turn.name)
     name = tags[0] if memory_type == "RawTurn" and tags else ""
     if name.casefold() in _ROLES or not name:
         match = _NAMED.match(memory)
