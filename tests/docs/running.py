@@ -1,5 +1,6 @@
 """Runs the code blocks of the pages."""
 
+import asyncio
 import io
 import os
 import subprocess
@@ -7,6 +8,8 @@ import sys
 from contextlib import redirect_stdout
 from pathlib import Path
 from typing import Any
+
+from tests.docs.snippets import Snippet
 
 ROOT = Path(__file__).parents[2]
 ADDRESS = "http://127.0.0.1:7800"
@@ -38,3 +41,11 @@ def run_bash(code: str, url: str, folder: Path) -> str:
     )
     assert done.returncode in (0, CURL_TIMED_OUT), done.stderr
     return done.stdout
+
+
+async def printed_by(snippet: Snippet, *, url: str, folder: Path, names: dict[str, Any]) -> str:
+    """What the block prints when it runs against the gateway at ``url``."""
+    code = snippet.code.replace(ADDRESS, url)
+    if snippet.language == "python":
+        return await asyncio.to_thread(run_python, code, names)
+    return await asyncio.to_thread(run_bash, code, url, folder)

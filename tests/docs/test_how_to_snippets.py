@@ -4,7 +4,6 @@ Not run here: `train-an-agent.md`, which tests/trainer_verl follows on real verl
 whose steps need training and several engines: tests/stack/test_rollout.py takes them.
 """
 
-import asyncio
 import json
 from collections.abc import Iterator
 from pathlib import Path
@@ -12,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from tests.docs.running import ADDRESS, ROOT, run_bash, run_python
+from tests.docs.running import ROOT, printed_by
 from tests.docs.shapes import missing
 from tests.docs.snippets import Snippet, fits, snippets
 from tests.gateway.whole import Whole
@@ -68,11 +67,7 @@ async def test_a_pages_code_runs_and_gets_what_the_page_shows(
     monkeypatch.chdir(tmp_path)
     names: dict[str, Any] = {}
     for snippet in PAGES[page]:
-        code = snippet.code.replace(ADDRESS, it.gateway.url)
-        if snippet.language == "python":
-            printed = await asyncio.to_thread(run_python, code, names)
-        else:
-            printed = await asyncio.to_thread(run_bash, code, it.gateway.url, tmp_path)
+        printed = await printed_by(snippet, url=it.gateway.url, folder=tmp_path, names=names)
         assert faults(snippet, printed) == [], f"{page.name}:{snippet.line}"
 
 

@@ -1,12 +1,11 @@
 """Every block of code in the README and the tutorials runs, and prints what the page shows."""
 
-import asyncio
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.docs.running import ADDRESS, ROOT, run_bash, run_python
+from tests.docs.running import ROOT, printed_by
 from tests.docs.snippets import Snippet, fits, snippets
 from tests.gateway.whole import Whole
 
@@ -20,11 +19,7 @@ PAGES = {
 async def test_a_pages_code_prints_what_the_page_shows(page: Path, it: Whole, tmp_path: Path) -> None:
     names: dict[str, Any] = {}
     for snippet in PAGES[page]:
-        code = snippet.code.replace(ADDRESS, it.gateway.url)
-        if snippet.language == "python":
-            printed = await asyncio.to_thread(run_python, code, names)
-        else:
-            printed = await asyncio.to_thread(run_bash, code, it.gateway.url, tmp_path)
+        printed = await printed_by(snippet, url=it.gateway.url, folder=tmp_path, names=names)
         place = f"{page.name}:{snippet.line}"
         assert snippet.output is None or fits(snippet.output, printed), f"{place} printed:\n{printed}"
 
