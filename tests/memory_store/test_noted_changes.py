@@ -6,8 +6,9 @@ from dataclasses import dataclass
 import pytest
 
 from memloop.wire.errors import Unavailable
-from memory_store.redis.erasures import Begun, Claim, Erasures, Opened
-from memory_store.redis.link import connect
+from memory_store.redis.erasures import Begun, Claim, Erasures, Moved, Opened
+from memory_store.redis.key_names import Keys, StorePartition
+from memory_store.redis.link import RedisLink, connect
 from memory_store.redis.service import ServiceRecord
 from memory_store.vectors.live import SHARED
 from tests.memory_store.api import ALICE
@@ -19,7 +20,7 @@ _POINT = "00000000-0000-0000-0000-000000000001"
 
 @dataclass
 class Store:
-    """A store whose Redis has no replica, though the settings ask for one."""
+    """What a store writes with. Its Redis has no replica, though the settings may ask for one."""
 
     erasures: Erasures
     record: ServiceRecord
@@ -29,6 +30,25 @@ class Store:
         [begun] = await self.erasures.begin([Claim(ALICE)])
         assert isinstance(begun, Begun)
         return await self.erasures.open([begun], "a", [_POINT])
+
+
+class FailsOver(Erasures):
+    """Between a write's two notes Redis fails over without the first one, and the copy takes its last look."""
+
+    record: ServiceRecord
+
+    async def _note_again(self, part: StorePartition, gen: str, note: str) -> None:
+        await self.record.take(9)
+        assert await self.record.shut("copy", shut=True)
+        assert await self.record.under_way("copy") == 0
+        await super()._note_again(part, gen, note)
+
+
+@pytest.fixture
+async def link(redis_url: str) -> AsyncIterator[RedisLink]:
+    found = connect(redis_url)
+    yield found
+    await found.aclose()
 
 
 @pytest.fixture
@@ -60,3 +80,35 @@ async def test_an_erasure_during_a_copy_is_refused_without_a_replica(store: Stor
     with pytest.raises(Unavailable, match="replica"):
         async with store.erasures.erasing(ALICE, None):
             pass
+
+
+async def test_a_gate_counts_as_shut_once_a_replica_has_it(store: Store) -> None:
+    await store.record.note("copy", _GEN)
+
+    with pytest.raises(Unavailable, match="replica"):
+        await store.record.shut("copy", shut=True)
+
+
+async def test_a_copy_learns_that_a_failover_has_opened_its_gate(link: RedisLink) -> None:
+    record = ServiceRecord(link, SHARED)
+    await record.align(_GEN)
+    await record.note("copy", _GEN)
+    assert await record.shut("copy", shut=True)
+    assert await record.under_way("copy") == 0
+
+    [part, *_] = Keys(link).partitions
+    await link.hdel(part.of_site("gate", SHARED), "closed")
+
+    assert await record.under_way("copy") is None
+
+
+async def test_a_write_whose_note_a_failover_has_lost_does_not_count_at_a_shut_gate(link: RedisLink) -> None:
+    record = ServiceRecord(link, SHARED)
+    await record.align(_GEN)
+    await record.note("copy", _GEN)
+    erasures = FailsOver(link, Standing(_GEN))
+    erasures.record = record
+    opened = await Store(erasures, record).opened()
+
+    with pytest.raises(Moved):
+        await erasures.close(opened)

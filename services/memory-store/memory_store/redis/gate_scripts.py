@@ -47,8 +47,9 @@ end
 NOTE_AGAIN: Final = (
     GATE
     + """
--- ARGV: generation, note. Notes a change that is over once more. Returns 0 where another generation is in service
-if redis.call('HGET', gate, 'gen') ~= ARGV[1] then return 0 end
+-- ARGV: generation, note. Notes a change that is over once more. Returns 0 where another generation is in service, and
+-- while the gate is shut: the copy may have taken its last note
+if not is_open(ARGV[1]) then return 0 end
 if redis.call('HEXISTS', gate, 'copy') == 1 then redis.call('RPUSH', changed, ARGV[2]) end
 return 1
 """
@@ -111,13 +112,17 @@ return 1
 """
 )
 
-EMPTY: Final = (
+UNDER_WAY: Final = (
     GATE
     + """
--- Whether no change is under way. Then the notes of those that died are over too
-if inside() > 0 then return 0 end
+-- ARGV: copy. How many changes are under way, false if the gate is not shut for the copy. If none is, the notes of
+-- those that died are over too
+local here = redis.call('HMGET', gate, 'copy', 'closed')
+if here[1] ~= ARGV[1] or not here[2] then return false end
+local count = inside()
+if count > 0 then return count end
 for _, note in ipairs(redis.call('HVALS', pending)) do redis.call('RPUSH', changed, note) end
 redis.call('DEL', pending)
-return 1
+return 0
 """
 )

@@ -135,12 +135,13 @@ class ServiceRecord:
         return list(chain(*await self._at_gates(gate_scripts.TAKE, limit)))
 
     async def shut(self, copy: str, *, shut: bool) -> bool:
-        """Shut every gate or open it again. False where a gate does not have this copy."""
-        return all(await self._at_gates(gate_scripts.SHUT, copy, "1" if shut else ""))
+        """Shut every gate, on replicas too, or open it again. False where a gate does not have this copy."""
+        return all(await self._at_gates(gate_scripts.SHUT, copy, "1" if shut else "", acknowledged=shut))
 
-    async def empty(self) -> bool:
-        """Whether no change is under way at any gate."""
-        return all(await self._at_gates(gate_scripts.EMPTY))
+    async def under_way(self, copy: str) -> int | None:
+        """How many changes are under way at gates that are shut for the copy; None where one is not."""
+        counts: list[int | None] = await self._at_gates(gate_scripts.UNDER_WAY, copy)
+        return None if None in counts else sum(count for count in counts if count is not None)
 
     async def decide(self, copy: str) -> bool:
         """Put the target of a copy in service, on replicas too. False when its end is decided already."""
@@ -157,8 +158,9 @@ class ServiceRecord:
     async def _at_home(self, source: str, *args: str | int) -> Any:
         return await self._run(source, self._home, args)
 
-    async def _at_gates(self, source: str, *args: str | int) -> list[Any]:
-        return await asyncio.gather(*(self._run(source, keys, args) for keys in self._gates))
+    async def _at_gates(self, source: str, *args: str | int, acknowledged: bool = False) -> list[Any]:
+        runs = (self._run(source, keys, args, acknowledged=acknowledged) for keys in self._gates)
+        return await asyncio.gather(*runs)
 
     async def _run(
         self, source: str, keys: Sequence[str], args: Sequence[str | int], *, acknowledged: bool = False

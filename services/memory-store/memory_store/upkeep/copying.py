@@ -146,7 +146,9 @@ class Copy:
     async def _emptied(self) -> bool:
         """Whether the changes that are under way end soon."""
         deadline = time.monotonic() + self._stores.shut_s
-        while not await self._record.empty():
+        while (count := await self._record.under_way(self._lease.copy)) != 0:
+            if count is None:
+                raise copy_lost()
             if time.monotonic() > deadline:
                 return False
             await self._stores.pause()
