@@ -42,7 +42,6 @@ from memloop.wire.memory import (
     MemoryDraft,
     MemoryItem,
     Namespace,
-    RecallResult,
     Scope,
     SearchResult,
     StoreAdd,
@@ -52,6 +51,7 @@ from memloop.wire.memory import (
 )
 from memloop.wire.neighbours import Neighbours, StoreNeighbours
 from memloop.wire.quality import QualityAudit, StoreAudit
+from memloop.wire.recall import RecallResult
 from memloop.wire.similarity import Similarities, StoreSimilarities
 from memloop.wire.transfer import ExportPage, Imported, StoreExport, StoreImport
 

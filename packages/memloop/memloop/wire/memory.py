@@ -10,9 +10,9 @@ from datetime import datetime
 from functools import lru_cache
 from typing import Annotated, Literal, Self, TypeAlias
 
-from pydantic import AfterValidator, ConfigDict, Field, JsonValue, model_validator
+from pydantic import AfterValidator, Field, JsonValue, model_validator
 
-from memloop.wire.base import FirstFault, Integral, Wire
+from memloop.wire.base import Integral, Wire
 from memloop.wire.errors import ErrorBody
 from memloop.wire.feedback import Feedback
 from memloop.wire.limits import Metadata, Moment
@@ -278,35 +278,6 @@ class SearchResult(Wire):
     """
 
     results: tuple[SearchHit, ...]
-    pending: tuple[PendingTurn, ...] = ()
-    pending_complete: bool = True
-    degraded: bool = False
-
-
-class _Part(FirstFault):
-    """A part of the store's answer: all other fields are left unread."""
-
-    model_config = ConfigDict(frozen=True, hide_input_in_errors=True)
-
-
-class RecalledItem(_Part):
-    """The fields of a found memory that a prompt shows."""
-
-    id: str
-    memory: str
-    valid_from: datetime
-
-
-class RecalledHit(_Part):
-    """A hit without its score."""
-
-    item: RecalledItem
-
-
-class RecallResult(_Part):
-    """A ``SearchResult`` of which a recall reads so much. To read all of ten hits takes four times as long."""
-
-    results: tuple[RecalledHit, ...]
     pending: tuple[PendingTurn, ...] = ()
     pending_complete: bool = True
     degraded: bool = False

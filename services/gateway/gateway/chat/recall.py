@@ -22,7 +22,8 @@ from memloop.ports import Recalled, Splitter
 from memloop.profiles import Profile
 from memloop.wire.chat import ChatMessage, Json, MemoryOptions, SentMessage
 from memloop.wire.errors import DependencyError, MemloopError
-from memloop.wire.memory import MAX_TEXT_CHARS, MemoryItem, Namespace, PendingTurn, RecalledItem, StoreSearch
+from memloop.wire.memory import MAX_TEXT_CHARS, MemoryItem, Namespace, PendingTurn, StoreSearch
+from memloop.wire.recall import RecalledItem
 from memloop.wire.speakers import clean_name, said
 from memloop_service.chores import computed
 from memloop_service.tracing import span
