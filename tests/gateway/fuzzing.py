@@ -34,6 +34,7 @@ REFUSALS: Final[Mapping[str, str]] = {
     "unprintable_text": "which characters are printable is Unicode's to say, not a pattern's",
     "url_not_downloaded": "what an address answers is the web's to say",
     "missing_required_parameter": "a message's text may be empty, but not everything",
+    "previous_response_not_found": "which responses are stored only the store knows",
     "tool_call_not_found": "a function's output belongs to a call of the same conversation",
     "too_deep": "nor the levels of an object",
     "unknown_tool": "a choice is one among the request's own tools",

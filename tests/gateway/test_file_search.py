@@ -139,7 +139,12 @@ async def test_a_background_response_searches_in_the_worker_and_has_the_same_eve
 
 async def test_a_wrong_search_is_refused(it: Searches) -> None:
     store_id, _ = await it.store_of(KEYS)
-    wrong: list[dict[str, Any]] = [{"max_num_results": 51}, {"vector_store_ids": []}]
+    wrong: list[dict[str, Any]] = [
+        {"max_num_results": 51},
+        {"max_num_results": "5"},
+        {"ranking_options": {"score_threshold": "0.5"}},
+        {"vector_store_ids": []},
+    ]
     for tool in wrong:
         with pytest.raises(UnprocessableEntityError):
             await asked(it, store_id, tool=tool)

@@ -178,7 +178,7 @@ class RankingOptions(Wire):
     """The ranking is always the memory store's. ``score_threshold`` leaves out results with a lower score."""
 
     ranker: Literal["none", "auto", "default-2024-11-15"] = "auto"
-    score_threshold: FiniteFloat = Field(default=0.0, ge=0.0, le=1.0)
+    score_threshold: FiniteFloat = Field(default=0.0, ge=0.0, le=1.0, strict=True)
 
 
 class SearchFields(Wire):
@@ -242,5 +242,5 @@ class FileSearch(Wire):
     type: Literal["file_search"]
     vector_store_ids: tuple[Annotated[str, Field(min_length=1, max_length=64)], ...] = Field(min_length=1, max_length=2)
     filters: Filter | None = None
-    max_num_results: Annotated[int, Field(ge=1, le=MOST_RESULTS), Integral] = 20
+    max_num_results: Annotated[int, Field(ge=1, le=MOST_RESULTS, strict=True), Integral] = 20
     ranking_options: RankingOptions | None = None
