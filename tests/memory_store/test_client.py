@@ -81,7 +81,7 @@ async def test_errors_arrive_as_they_were_raised(client: StoreClient) -> None:
 
     with pytest.raises(Conflict) as stale:
         await client.add(add("Oslo", fencing_token=1))
-    with pytest.raises(NotFound, match="there is no memory '"):
+    with pytest.raises(NotFound):
         await client.item(written.item.id, tenant="t2")
     with pytest.raises(PreconditionFailed):
         await client.patch(written.item.id, ItemPatch(memory="x"), tenant="t1", if_version=9)

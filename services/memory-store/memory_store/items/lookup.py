@@ -2,16 +2,12 @@
 
 import uuid
 from dataclasses import dataclass
-from typing import Final
 
-from memloop.profiles import well_formed
 from memloop.wire.errors import NotFound
 from memory_store.items.documents import Record, from_payload, of_tenant, within
 from memory_store.vectors.filters import Condition, Equals, Ids, all_of
 from memory_store.vectors.paging import pages
 from memory_store.vectors.port import VectorStore
-
-_SHOWN_CHARS: Final = 80
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,12 +25,7 @@ async def stored(vectors: VectorStore, owned: Owned) -> Record:
         page = await vectors.scroll(where=where, limit=1)
         if page.found:
             return from_payload(page.found[0].id, page.found[0].payload)
-    raise no_such_memory(owned.item_id)
-
-
-def no_such_memory(item_id: str) -> NotFound:
-    """Returns the error of an id that names no memory of the tenant, or none any more."""
-    return NotFound(f"there is no memory {well_formed(item_id)[:_SHOWN_CHARS]!r}", param="id")
+    raise NotFound("there is no such memory", param="id")
 
 
 async def fact_of(vectors: VectorStore, record: Record) -> list[Record]:
