@@ -13,13 +13,15 @@ _OF_BACKGROUND = [
 
 ATTEMPTS: dict[str, list[Attempt]] = {
     "POST /v1/responses": [
-        Attempt("/v1/responses", _ASKED | {"previous_response_id": "{response}"}),
-        Attempt("/v1/responses", _ASKED | {"previous_response_id": "{response}", "store": False, "stream": True}),
+        Attempt("/v1/responses", _ASKED | {"previous_response_id": "{response}"}, status=400),
+        Attempt(
+            "/v1/responses", _ASKED | {"previous_response_id": "{response}", "store": False, "stream": True}, status=400
+        ),
         Attempt("/v1/responses", _ASKED | {"conversation": "{conversation}"}),
         Attempt("/v1/responses", _ASKED | {"conversation": {"id": "{conversation}"}, "store": False, "stream": True}),
         Attempt("/v1/responses", _ASKED | {"tools": [_SEARCH]}),
         Attempt("/v1/responses", _ASKED | {"tools": [_SEARCH], "background": True}),
-        Attempt("/v1/responses", _ASKED | {"previous_response_id": "{response}", "background": True}),
+        Attempt("/v1/responses", _ASKED | {"previous_response_id": "{response}", "background": True}, status=400),
         Attempt("/v1/responses", _ASKED | {"conversation": "{conversation}", "background": True}),
         *(
             Attempt("/v1/responses", _ASKED | named, 200, lambda body: body["memory"]["retrieved"] == [])
@@ -27,7 +29,7 @@ ATTEMPTS: dict[str, list[Attempt]] = {
         ),
     ],
     "POST /v1/responses/input_tokens": [
-        Attempt("/v1/responses/input_tokens", _ASKED | {"previous_response_id": "{response}"})
+        Attempt("/v1/responses/input_tokens", _ASKED | {"previous_response_id": "{response}"}, status=400)
     ],
     "GET /v1/responses/{response_id}": [
         Attempt("/v1/responses/{response}"),

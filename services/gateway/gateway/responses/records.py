@@ -28,7 +28,6 @@ Outcome: TypeAlias = Literal["kept", "full", "erased", "changed"]
 _ERASED_KEEP_MS: Final = 24 * 60 * 60 * 1000
 """Longer than any request takes."""
 _ID: Final = re.compile(r"resp_[0-9a-f]{32}")
-_SHOWN_CHARS: Final = 80
 _BYTES_BESIDE: Final = 512
 """What a record takes in Redis beside its texts."""
 
@@ -222,7 +221,7 @@ class ResponseRecords:
             rows = await self._continue.rows(keys, args)
         if not rows:
             raise InvalidRequest(
-                f"Previous response with id {response_id[:_SHOWN_CHARS]!r} not found.",
+                "The previous response, or one that it continues, was not found.",
                 param="previous_response_id",
                 code="previous_response_not_found",
             )
