@@ -9,7 +9,7 @@ from pydantic_core import PydanticCustomError
 from memloop.wire.base import Wire
 from memloop.wire.limits import FILTER_TOO_LARGE
 
-Value: TypeAlias = (
+AttributeValue: TypeAlias = (
     Annotated[str, Field(max_length=512)]
     | Annotated[bool, Field(strict=True)]
     | Annotated[FiniteFloat, Field(strict=True)]
@@ -25,7 +25,7 @@ class Comparison(Wire):
 
     type: Literal["eq", "ne", "gt", "gte", "lt", "lte", "in", "nin"]
     key: str = Field(max_length=64)
-    value: Value | Annotated[list[Value], Field(max_length=_MOST_CONDITIONS)]
+    value: AttributeValue | Annotated[list[AttributeValue], Field(max_length=_MOST_CONDITIONS)]
 
 
 class Compound(Wire):

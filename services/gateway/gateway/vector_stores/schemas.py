@@ -5,14 +5,13 @@ from typing import Annotated, Final, Literal, TypeAlias
 from pydantic import Field, FiniteFloat, model_validator
 from pydantic_core import PydanticCustomError
 
-from gateway.vector_stores.filters import Filter, Value
+from gateway.vector_stores.filters import AttributeValue, Filter
 from memloop.wire.base import A_BOOLEAN, Integral, Wire
 from memloop.wire.chat import Metadata
 from memloop.wire.limits import CHUNK_OVERLAP_TOO_LARGE
 
 FileId: TypeAlias = Annotated[str, Field(min_length=1, max_length=64)]
 AttributeName: TypeAlias = Annotated[str, Field(max_length=64)]
-AttributeValue: TypeAlias = Value
 Attributes: TypeAlias = Annotated[dict[AttributeName, AttributeValue], Field(max_length=16)]
 FileStatus: TypeAlias = Literal["in_progress", "completed", "cancelled", "failed"]
 MOST_RESULTS: Final = 50

@@ -12,9 +12,9 @@ from gateway.files import Files
 from gateway.policy import Keeper, redacted_json
 from gateway.queue import LaneQueue, QueueRules, Submission
 from gateway.settings import GatewaySettings
+from gateway.vector_stores.filters import AttributeValue
 from gateway.vector_stores.records import Attached, Limits, VectorStoreRecords
 from gateway.vector_stores.schemas import (
-    AttributeValue,
     FileSearch,
     Found,
     SearchFields,
