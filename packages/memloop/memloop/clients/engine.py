@@ -184,13 +184,14 @@ def read_completion(body: Json) -> Completion:
 def engine_error(status: int, raw: bytes, headers: Mapping[str, str]) -> MemloopError:
     """Convert the engine's refusal to an error of ours."""
     fault = Fault.of(raw)
-    message = f"the engine answered {status}: {fault.message[:_MESSAGE_CHARS]}"
+    words = fault.message[:_MESSAGE_CHARS]
+    message = f"the engine answered {status}: {words}"
     wait_s = retry_after(headers)
     if status == 503:
         return EngineBusy(message, retry_after_s=wait_s)
     if status == 504:
         return Timeout(message)
-    code = _code_of(status, fault.message[:_MESSAGE_CHARS]) or fault.code
+    code = _code_of(status, words) or fault.code
     return EngineError(message, engine_status=status, param=fault.param, code=code, retry_after_s=wait_s)
 
 

@@ -14,6 +14,8 @@ from memloop.wire.errors import (
 )
 from memloop_service.http import object_in, parsed_object
 
+_OPENAIS: Final = frozenset({CONTEXT_LENGTH_EXCEEDED, MODEL_NOT_FOUND})
+"""Codes of OpenAI's own: such a fault has OpenAI's type too, whatever the engine calls it."""
 _RETRY_AFTER_S: Final = 1.0
 _EVENT_STREAM = "text/event-stream"
 
@@ -22,15 +24,15 @@ class Refused(EngineError):
     """The engine rejected the client's request; its own message reaches the client."""
 
     def __init__(self, error: EngineError, words: Mapping[str, object]) -> None:
+        own: Mapping[str, object] = {} if error.code in _OPENAIS else words
         super().__init__(
             _text(words.get("message")) or error.message,
             engine_status=error.engine_status,
             param=_text(words.get("param")),
-            code=error.code if _is_known(error) else _text(words.get("code")) or error.code,
+            code=_text(own.get("code")) or error.code,
             retry_after_s=error.retry_after_s,
         )
-        own = None if _is_known(error) else _text(words.get("type"))
-        self._type = own or "invalid_request_error"
+        self._type = _text(own.get("type")) or "invalid_request_error"
 
     def envelope(self) -> ErrorEnvelope:
         """Return the OpenAI-shaped body, with the engine's own error type unless OpenAI has a code for the fault."""
@@ -63,11 +65,6 @@ def is_event_stream(upstream: RawResponse) -> bool:
 def _words(raw: bytes) -> Mapping[str, object]:
     fields = parsed_object(raw)
     return object_in(fields.get("error")) or fields
-
-
-def _is_known(error: EngineError) -> bool:
-    """Return whether OpenAI has a code for the error: it is then shown as OpenAI shows it."""
-    return error.code in {CONTEXT_LENGTH_EXCEEDED, MODEL_NOT_FOUND}
 
 
 def _text(value: object) -> str | None:
