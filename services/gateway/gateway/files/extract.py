@@ -193,7 +193,7 @@ def _pdf(head: bytes, source: BinaryIO) -> Iterator[str]:
     texts = [page.extract_text().replace(PAGE_END, "\n") for page in reader.pages]
     is_scan = not any(map(str.strip, texts))
     for number, (page, text) in enumerate(zip(reader.pages, texts, strict=True), start=1):
-        if not text.strip() and page.images and not is_scan:
+        if not (is_scan or text.strip()) and page.images:
             text = _PICTURE
         yield f"[page {number}]\n\n{text}\n\n{PAGE_END}" if text.strip() else PAGE_END
 
