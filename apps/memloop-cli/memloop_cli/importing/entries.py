@@ -10,6 +10,7 @@ from typing import Final, TypeAlias, cast
 from pydantic import JsonValue
 
 from memloop.wire.chat import Json
+from memloop.wire.joining import joined
 from memloop.wire.limits import EARLIEST, LATEST
 
 _MILLISECONDS_FROM: Final = 1e11
@@ -118,7 +119,7 @@ def _moment(value: object) -> datetime:
 
 def stable_id(*parts: str) -> str:
     """Return the same id for the same parts, in the form of a UUID."""
-    digest = hashlib.sha256("\x1f".join(parts).encode("utf-8", "replace")).hexdigest()
+    digest = hashlib.sha256(joined(*parts).encode("utf-8", "replace")).hexdigest()
     return f"{digest[:8]}-{digest[8:12]}-{digest[12:16]}-{digest[16:20]}-{digest[20:32]}"
 
 

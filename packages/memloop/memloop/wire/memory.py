@@ -15,6 +15,7 @@ from pydantic import AfterValidator, Field, JsonValue, model_validator
 from memloop.wire.base import Integral, Wire
 from memloop.wire.errors import ErrorBody
 from memloop.wire.feedback import Feedback
+from memloop.wire.joining import joined
 from memloop.wire.limits import Metadata, Moment
 from memloop.wire.speakers import Speaker, said
 
@@ -60,7 +61,7 @@ class Namespace(Scope):
 @lru_cache(maxsize=4096)
 def _scope(agent_id: str | None, run_id: str | None) -> str:
     ids = ("" if part is None else f"={part}" for part in (agent_id, run_id))
-    return hashlib.sha256("\x1f".join(ids).encode()).hexdigest()[:32]
+    return hashlib.sha256(joined(*ids).encode()).hexdigest()[:32]
 
 
 class UserFields(Wire):

@@ -6,6 +6,7 @@ import unicodedata
 import uuid
 from datetime import datetime
 
+from memloop.wire.joining import joined
 from memloop.wire.memory import MemoryDraft, MemoryType, Namespace
 
 _ROOT = uuid.UUID("6d656d6c-6f6f-5070-8000-73746f726500")
@@ -47,13 +48,12 @@ def content_hash(value: str) -> str:
     return hashlib.sha256(normalised_value(value).encode()).hexdigest()
 
 
-def _uuid(*parts: str) -> str:
-    return str(uuid.uuid5(_ROOT, "\x1f".join(parts)))
+def _uuid(*parts: str | None) -> str:
+    return str(uuid.uuid5(_ROOT, joined(*parts)))
 
 
-def _namespace_parts(namespace: Namespace) -> tuple[str, ...]:
-    optional = (part if part is not None else "\x00" for part in (namespace.agent_id, namespace.run_id))
-    return namespace.tenant, namespace.user_id, *optional
+def _namespace_parts(namespace: Namespace) -> tuple[str | None, ...]:
+    return namespace.tenant, namespace.user_id, namespace.agent_id, namespace.run_id
 
 
 def chain_id(namespace: Namespace, memory_type: MemoryType, key: str) -> str:
@@ -93,4 +93,4 @@ def raw_turn_id(namespace: Namespace, draft: MemoryDraft, said_at: datetime | No
 def draft_digest(draft: MemoryDraft) -> str:
     """Return 16 hex digits of a draft's content, which name it inside its write event."""
     parts = (draft.memory_type, normalised_key(draft.key), normalised_value(draft.value))
-    return hashlib.sha256("\x1f".join(parts).encode()).hexdigest()[:16]
+    return hashlib.sha256(joined(*parts).encode()).hexdigest()[:16]

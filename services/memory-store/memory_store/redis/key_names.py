@@ -8,6 +8,7 @@ import hashlib
 from dataclasses import dataclass
 from functools import lru_cache
 
+from memloop.wire.joining import joined
 from memloop.wire.memory import Namespace
 from memloop_service.redis_partitions import Partition, Partitions
 from memory_store.redis.gate_scripts import KINDS
@@ -87,4 +88,4 @@ class Keys(Partitions[StorePartition]):
 @lru_cache(maxsize=4096)
 def digest(*parts: str) -> str:
     """A short name for user-chosen text inside a Redis key."""
-    return hashlib.sha256("\x1f".join(parts).encode()).hexdigest()[:32]
+    return hashlib.sha256(joined(*parts).encode()).hexdigest()[:32]
