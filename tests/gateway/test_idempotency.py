@@ -11,7 +11,7 @@ from gateway.settings import GatewaySettings
 from tests.fakes.job_engine import tool_call
 from tests.fakes.recall_store import FakeStore
 from tests.fakes.redis_server import RedisServer
-from tests.fakes.streaming_engine import FakeEngine, Hangs, Refuses, Says, SendsBytes
+from tests.fakes.streaming_engine import MODEL, FakeEngine, Hangs, Refuses, Says, SendsBytes
 from tests.gateway.api_rig import ALICE_KEY, BOB_KEY, TWO_TENANTS, Api, api, configured
 from tests.gateway.long_reads import PATH as READ
 from tests.gateway.long_reads import asked, reader
@@ -109,6 +109,38 @@ async def test_the_key_for_another_user_is_a_conflict_and_never_the_first_ones_a
     assert answers[1].error["code"] == "idempotency_key_reused"
     assert b"482" not in answers[1].raw
     assert answers[2].raw == answers[0].raw
+
+
+@pytest.mark.parametrize(
+    ("path", "body"),
+    [
+        (CHAT, question()),
+        ("/v1/messages", {**question(), "max_tokens": 8}),
+        ("/v1/responses", {"model": MODEL, "input": "Hi."}),
+    ],
+    ids=["chat", "messages", "responses"],
+)
+@pytest.mark.parametrize(
+    "others", [{"X-Memory-Agent-Id": "b"}, {}, {"X-Memory-User-Id": ""}], ids=["other agent", "no agent", "no user"]
+)
+async def test_the_key_with_other_ids_in_the_headers_is_a_conflict(
+    gateway: Gateway, engine: FakeEngine, path: str, body: dict[str, Any], others: dict[str, str]
+) -> None:
+    engine.will(Says("Agent a's locker code is 482."))
+    ids = {"X-Memory-User-Id": "alice"}
+    first = await gateway.post(path, body, headers={**KEY, **ids, "X-Memory-Agent-Id": "a"})
+    other = await gateway.post(path, body, headers={**KEY, **ids, **others})
+    again = await gateway.post(path, body, headers={**KEY, **ids, "X-Memory-Agent-Id": "a"})
+    assert (first.status, other.status, other.error["code"]) == (200, 409, "idempotency_key_reused")
+    assert (again.raw, is_replay(again)) == (first.raw, True)
+
+
+async def test_the_key_of_a_chat_with_memory_is_not_that_of_one_without(gateway: Gateway, engine: FakeEngine) -> None:
+    body = question(user="alice")
+    first = await gateway.post(CHAT, body, headers={**KEY, "X-Memory-User-Id": "alice"})
+    other = await gateway.post(CHAT, body, headers=KEY)
+    assert (first.status, other.status) == (200, 409)
+    assert len(engine.received) == 1
 
 
 @pytest.mark.parametrize(("path", "field"), [(CHAT, "memory"), (ADD, "memories"), ("/v3/memories/add", "results")])

@@ -8,6 +8,8 @@ from starlette.requests import Request
 
 HEADERS: Final = "memloop.headers"
 """The scope's key for the headers that the edge has indexed."""
+USER_HEADER: Final = "x-memory-user-id"
+AGENT_HEADER: Final = "x-memory-agent-id"
 _Default = TypeVar("_Default")
 
 

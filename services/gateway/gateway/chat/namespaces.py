@@ -11,6 +11,7 @@ from memloop.wire.chat import NO_OPTIONS, ChatRequest, MemoryOptions
 from memloop.wire.errors import Unprocessable
 from memloop.wire.keys import Scope
 from memloop.wire.memory import Namespace
+from memloop_service.headers import AGENT_HEADER, USER_HEADER
 
 Mode: TypeAlias = Literal["readwrite", "read", "write", "off"]
 _NEEDS: Final[dict[Mode, tuple[Scope, ...]]] = {
@@ -48,8 +49,6 @@ def _mode(principal: Principal) -> Mode:
     return "write" if principal.allows("memory:write") else "off"
 
 
-USER_HEADER = "x-memory-user-id"
-AGENT_HEADER = "x-memory-agent-id"
 _MAX_ID_CHARS = 256
 
 

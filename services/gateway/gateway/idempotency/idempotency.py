@@ -1,11 +1,11 @@
 """``Idempotency-Key``: a POST that changes state happens once, however often a client sends it.
 
-A key belongs to a tenant and a route for 24 hours. Redis keeps one record of it: a hash of the body, the user and the
-caller's scopes, who is at work until when, and in the end the answer.
+A key belongs to a tenant and a route for 24 hours. Redis keeps one record of it: a hash of the body, the user, the
+ids in headers and the caller's scopes, who is at work until when, and in the end the answer.
 
 * The first request with a key takes it and works; its answer is kept and replayed to every later one.
-* The key with another body, for another user or with other scopes is a conflict (409). So is the key while its first
-  request is still at work (409 with ``Retry-After``): a wait would only hold a second connection open.
+* The key with another body, for another user or agent or with other scopes is a conflict (409). So is the key while
+  its first request is still at work (409 with ``Retry-After``): a wait would only hold a second connection open.
 * A refusal (4xx) has changed nothing: it is not kept, and the key is free again.
 * What fails (5xx), and a request whose client leaves or whose process dies, may have changed something. Its answer is
   not kept, but its *attempt* is: the next request with the key makes its ids of the same seed, so that what is
@@ -17,7 +17,7 @@ import asyncio
 import hashlib
 import re
 import secrets
-from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
 from typing import Final, Protocol, cast
@@ -29,6 +29,7 @@ from gateway.idempotency import scripts
 from gateway.idempotency.subjects import KEY_HEADER
 from memloop.wire.errors import Conflict, DependencyError, InvalidRequest, MemloopError, Unavailable
 from memloop.wire.memory import Namespace
+from memloop_service.headers import AGENT_HEADER, USER_HEADER
 from memloop_service.http import EventStream
 from memloop_service.redis_link import RETRY_AFTER_S, redis_errors
 from memloop_service.redis_partitions import id_at
@@ -100,8 +101,8 @@ class Idempotency:
     ) -> Response:
         """The answer of ``work``, or the one that it gave to the same request before.
 
-        The request's body must have been read. ``subject`` names whose data the answer holds, for ``forget``; a user
-        may stand outside the body, so a request for another one is another request. So is one with other scopes.
+        The request's body must have been read. ``subject`` names whose data the answer holds, for ``forget``; user and
+        agent may stand outside the body, so a request for another one is another request. So is one with other scopes.
         ``also`` names a second subject.
         Raises Conflict, Unavailable, InvalidRequest, and what ``work`` raises.
         """
@@ -110,7 +111,8 @@ class Idempotency:
             return await work(Attempt(secrets.token_hex(16)))
         record = _record(asker.tenant, request.scope["route"].path, _checked(key))
         taken = _Taken(record, secrets.token_hex(16))
-        for_whom = _digest(subject if isinstance(subject, str) else "", *sorted(asker.scopes))
+        whose = subject if isinstance(subject, str) else ""
+        for_whom = _digest(whose, *sorted(asker.scopes), *_ids_in(request.headers))
         seed, kept = await self._taken(taken, await _hash_of(await request.body(), for_whom))
         if kept is not None:
             return kept
@@ -208,6 +210,11 @@ class Idempotency:
             await asyncio.sleep(LEASE_MS / 3000)
             with suppress(DependencyError):
                 await self._extend([taken.record], [taken.name, LEASE_MS])
+
+
+def _ids_in(headers: Mapping[str, str]) -> list[str]:
+    """Return the ids that headers name, each behind its header."""
+    return [f"{name}: {headers[name]}" for name in (USER_HEADER, AGENT_HEADER) if headers.get(name)]
 
 
 def _checked(key: str) -> str:
