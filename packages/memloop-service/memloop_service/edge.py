@@ -77,7 +77,7 @@ class Edge:
         request_id.set(exchange.id)
         scope[BODY_SEND], scope[INCOMING], scope[TURNS] = send, body, self._turns
         try:
-            exchange.refuse_announced_size()
+            exchange.refuse_head()
             await self._app(_without_slash(scope), exchange.receive, exchange.send)
         except Exception as failure:
             if exchange.started:
@@ -108,15 +108,16 @@ class _Exchange:
         self._send = send
         self._body = body
         self._began = time.perf_counter()
-        headers = scope[HEADERS] = IndexedHeaders(scope["headers"])
+        self._headers = headers = scope[HEADERS] = IndexedHeaders(scope["headers"])
         self._announced = headers.get("content-length", "")
         self._client_id = _client_id(headers)
         known = adopts_id and _OUR_ID.fullmatch(self._client_id)
         self.id = self._client_id if known else f"req_{secrets.token_hex(16)}"
         self._is_json = "json" in headers.get("content-type", "")
 
-    def refuse_announced_size(self) -> None:
-        """Raise TooLarge from the Content-Length header, before reading a byte."""
+    def refuse_head(self) -> None:
+        """Raise InvalidRequest for a repeated header, TooLarge from Content-Length, before reading a byte."""
+        self._headers.refuse_repeated()
         if self._announced.isdecimal():
             self._body.check(int(self._announced))
 

@@ -6,10 +6,14 @@ from typing import Final, TypeVar, overload
 from starlette.datastructures import Headers
 from starlette.requests import Request
 
+from memloop.wire.errors import InvalidRequest
+
 HEADERS: Final = "memloop.headers"
 """The scope's key for the headers that the edge has indexed."""
 USER_HEADER: Final = "x-memory-user-id"
 AGENT_HEADER: Final = "x-memory-agent-id"
+_SINGLE: Final = ("authorization", "x-api-key", "x-memloop-tenant", USER_HEADER, AGENT_HEADER, "idempotency-key")
+"""Headers that name the caller, whose data it asks for, or the request: no list of several (RFC 9110, section 5.3)."""
 _Default = TypeVar("_Default")
 
 
@@ -19,6 +23,14 @@ class IndexedHeaders(Headers):
     def __init__(self, raw: Sequence[tuple[bytes, bytes]]) -> None:
         super().__init__(raw=[*raw])
         self._first = {name.decode("latin-1"): value.decode("latin-1") for name, value in reversed(raw)}
+
+    def refuse_repeated(self) -> None:
+        """Raise InvalidRequest when a header comes twice that names the caller or whose data it asks for."""
+        if len(self._first) == len(self.raw):
+            return
+        for name in _SINGLE:
+            if len(self.getlist(name)) > 1:
+                raise InvalidRequest(f"The header {name} may come only once.", param=name, code="repeated_header")
 
     def __getitem__(self, key: str) -> str:
         """Return the value of the header, whose name may have any case. Raises KeyError."""
