@@ -185,7 +185,7 @@ async def _behave(request: web.Request, body: Object, behaviour: Behaviour) -> w
 
 def _json(body: object, *, status: int = 200, headers: Mapping[str, str] | None = None) -> web.Response:
     raw = body if isinstance(body, bytes) else orjson.dumps(body)
-    return web.Response(body=raw, status=status, content_type="application/json", headers=headers)
+    return web.Response(body=raw, status=status, headers={"Content-Type": "application/json", **(headers or {})})
 
 
 def _completion(says: Says) -> Object:

@@ -85,6 +85,30 @@ async def test_refusal_passes(gateway: Gateway, engine: FakeEngine) -> None:
     assert (answer.status, answer.error["message"]) == (404, "no such model")
 
 
+@pytest.mark.parametrize("route", [*ROUTES, "chat/completions"])
+@pytest.mark.parametrize("stream", [False, True], ids=["whole", "stream"])
+@pytest.mark.parametrize(
+    "odd",
+    [
+        Refuses(204, b""),
+        Refuses(302, b"<html>moved</html>", {"Location": "https://login.example/"}),
+        Refuses(304, b""),
+        Refuses(307, {"detail": "moved"}, {"Content-Type": "text/event-stream"}),
+        Refuses(200, b""),
+        Refuses(200, b"<html>Please log in.</html>"),
+    ],
+    ids=["204", "302", "304", "307", "empty", "a page"],
+)
+async def test_what_is_neither_an_answer_nor_a_refusal_is_the_engines_fault(
+    gateway: Gateway, engine: FakeEngine, route: str, stream: bool, odd: Refuses
+) -> None:
+    engine.will(odd)
+    body = {"model": MODEL, "input": "x", "prompt": "x", "messages": [{"role": "user", "content": "x"}]}
+    answer = await gateway.post(f"/v1/{route}", {**body, "stream": stream})
+    assert (answer.status, answer.error["type"], "Location" in answer.headers) == (502, "upstream_error", False)
+    assert int(answer.headers["Retry-After"]) >= 1
+
+
 async def test_client_that_leaves_aborts_the_engine(gateway: Gateway, engine: FakeEngine) -> None:
     engine.will(Hangs("x"))
     async with gateway.http.post(gateway.url + "/v1/completions", json={"stream": True}) as response:

@@ -185,7 +185,7 @@ def engine_error(status: int, raw: bytes, headers: Mapping[str, str]) -> Memloop
     """Convert the engine's refusal to an error of ours."""
     fault = Fault.of(raw)
     words = fault.message[:_MESSAGE_CHARS]
-    message = f"the engine answered {status}: {words}"
+    message = f"the engine answered {status}: {words}" if words else f"the engine answered {status}"
     wait_s = retry_after(headers)
     if status == 503:
         return EngineBusy(message, retry_after_s=wait_s)

@@ -15,11 +15,11 @@ from gateway.chat.namespaces import asks_for_memory, namespace_of, permitted
 from gateway.chat.oversized import Oversize
 from gateway.chat.recall import with_recalled
 from gateway.chat.relay import relay_chat, with_memory, written
-from gateway.engine import EngineCall, LoopModel, Meter, Outgoing, Relay, counted, relay
+from gateway.engine import EngineCall, LoopModel, Meter, Outgoing, Relay, answer_in, counted, relay
 from gateway.idempotency import Attempt, refuse_key_of_stream, subject_of_user
 from memloop.clients import RawResponse
 from memloop.wire.chat import NO_OPTIONS, ChatRequest, Json
-from memloop.wire.errors import EngineError, MemloopError
+from memloop.wire.errors import MemloopError
 from memloop.wire.memory import Namespace
 from memloop_service.http import (
     ClientGone,
@@ -32,7 +32,6 @@ from memloop_service.http import (
     json_text,
     object_in,
     objects_in,
-    parsed_object,
     within,
 )
 
@@ -212,9 +211,7 @@ class _Answering:
 
     async def _remembered(self, turn: ChatTurn | None, raw: bytes) -> bytes:
         """Return the engine's answer with the memory field, and queue the write of the turn."""
-        answer = parsed_object(raw)
-        if not answer:
-            raise EngineError("the engine's answer is not a JSON object")
+        answer = answer_in(raw)
         self._meter.tokens(answer.get("usage"))
         shown = self._form.whole(answer)
         if turn is None and shown is answer:

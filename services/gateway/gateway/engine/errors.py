@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from typing import Final
 
 from memloop.clients import RawResponse
+from memloop.wire.chat import Json
 from memloop.wire.errors import (
     CONTEXT_LENGTH_EXCEEDED,
     MODEL_NOT_FOUND,
@@ -39,8 +40,21 @@ class Refused(EngineError):
         return ErrorEnvelope(error=ErrorBody(message=self.message, type=self._type, param=self.param, code=self.code))
 
 
+def is_answer(upstream: RawResponse) -> bool:
+    """Return whether the engine did what it was asked for: a 2xx."""
+    return 200 <= upstream.status < 300
+
+
+def answer_in(raw: bytes) -> Json:
+    """Parse an answer's whole body. Raises EngineError unless it is a JSON object with fields."""
+    answer = parsed_object(raw)
+    if not answer:
+        raise EngineError("the engine's answer is not a JSON object")
+    return answer
+
+
 async def refusal(upstream: RawResponse) -> MemloopError:
-    """Return the client's error for a response with a status of 400 or more.
+    """Return the client's error for a response that is no answer.
 
     A 4xx is the client's fault and keeps the engine's message; any other status is an engine failure worth a retry.
     """

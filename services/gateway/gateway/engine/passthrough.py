@@ -11,7 +11,7 @@ from opentelemetry.trace import Span
 
 from gateway.access import Allowance
 from gateway.engine.backend import Backend
-from gateway.engine.errors import is_event_stream, refusal, with_retry_after
+from gateway.engine.errors import answer_in, is_answer, is_event_stream, refusal, with_retry_after
 from gateway.engine.meter import Meter
 from gateway.engine.served import LoopModel
 from gateway.engine.spans import open_call
@@ -27,7 +27,6 @@ from memloop_service.http import (
     deadline_s,
     error_event,
     json_text,
-    parsed_object,
     read_json,
     within,
 )
@@ -115,7 +114,7 @@ class EngineCall:
         try:
             with _Open() as opened:
                 upstream = await self._opened(opened, body, path)
-                if upstream.status >= 400:
+                if not is_answer(upstream):
                     raise await refusal(upstream)
                 await stream(upstream, out)
         except DependencyError as error:
@@ -133,9 +132,9 @@ class EngineCall:
             async with within(deadline_s(self._request.headers)):
                 with StopWhenGone(self._request.receive):
                     upstream = await self._opened(opened, body, path)
-                    streams = upstream.status < 400 and is_event_stream(upstream)
+                    streams = is_answer(upstream) and is_event_stream(upstream)
                     raw = b"" if streams else await upstream.read()
-            if upstream.status >= 400:
+            if not is_answer(upstream):
                 raise await refusal(upstream)
             if streams:
                 return self.event_stream(partial(stream, upstream), opened.moved())
@@ -158,9 +157,9 @@ class EngineCall:
         if upstream.status in _MAY_REFUSE_A_FIELD and asked.is_unknown(model):
             upstream.close()
             upstream = await send(body.plain, path=path)
-            if upstream.status < 400:
+            if is_answer(upstream):
                 asked.found(model, takes=False)
-        elif upstream.status < 400:
+        elif is_answer(upstream):
             asked.found(model, takes=True)
         return upstream
 
@@ -192,7 +191,7 @@ async def pass_through(request: Request, backend: Backend, allowance: Allowance,
         await relay(upstream, meter, out, hides_usage=sent.hides_usage)
 
     async def whole(raw: bytes) -> bytes:
-        meter.tokens(parsed_object(raw).get("usage"))
+        meter.tokens(answer_in(raw).get("usage"))
         return raw
 
     renames = model.renames(body.fields.get("model"))
