@@ -75,11 +75,11 @@ class KnownPoints:
 
     def placed(self, record: edge.Record) -> Placed:
         """Notes and returns the place of a record that was read in the order of places."""
-        text, place = self.of(record.id)
-        if place != record.order_value and isinstance(record.id, UUID):
-            place = int(record.order_value or 0)
-            self._keep(record.id.int, (text, place))
-        return Placed(text, place or 0)
+        point_id, place = record.id, int(record.order_value or 0)  # Edge makes a UUID each time the id is read
+        text, known = self.of(point_id)
+        if known != place and isinstance(point_id, UUID):
+            self._keep(point_id.int, (text, place))
+        return Placed(text, place)
 
     def ranked(self, point: edge.ScoredPoint) -> Ranked:
         """Returns a point of a ranking with its place, if that is known."""
