@@ -1,25 +1,39 @@
 """Writes use the policies that a process has seen last, and none of them misses a change made by another process."""
 
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Iterable
+from dataclasses import replace
 from datetime import UTC, datetime
 
 import pytest
 from redis.asyncio import Redis
 
-from gateway.memory.jobs import MemoryJob, MemoryQueue
+from gateway.memory.jobs import DirectWrite, MemoryJob, MemoryQueue, new_event_id
 from gateway.metrics import Metrics
 from gateway.policy import Policies, keeper_of
+from gateway.policy.filed import read_policies
+from gateway.policy.policies import Loaded
 from gateway.queue import QueueRules
 from gateway.responses.records import Owner, StoredResponse, new_response_id
 from gateway.responses.responses import open_records
 from gateway.settings import GatewaySettings, WorkerSettings
 from memloop.wire.errors import NotFound
-from memloop.wire.memory import Namespace, Source
+from memloop.wire.memory import Namespace, Scope, Source
 from memloop.wire.policy import MemoryPolicy
 from memloop_service import new_registry
-from memloop_service.redis_link import connect
+from memloop_service.redis_link import connect, is_cluster
 from memloop_service.redis_scripts import text
 from tests.gateway.rig import enqueued, memory_queue
+
+
+class CountedPolicies(Policies):
+    """Policies that count how often they are read."""
+
+    loads = 0
+
+    async def load(self, tenant: str, scopes: Iterable[Scope]) -> Loaded:
+        self.loads += 1
+        return await super().load(tenant, scopes)
+
 
 ALICE = Namespace(tenant="a", user_id="alice")
 NEVER = MemoryPolicy(never=("the vault",))
@@ -72,6 +86,51 @@ async def test_a_deleted_and_a_changed_policy_hold_no_longer(redis: Redis, elsew
     assert ("vault" in changed, "rained" in changed) == (True, False)
     await elsewhere.delete(ALICE)
     assert await kept(redis, queue) == SAID
+
+
+async def directly(queue: MemoryQueue) -> DirectWrite:
+    """Begin a write that bypasses the queue, and leave its lane if it has taken it."""
+    turns = (Source(role="user", content=SAID, timestamp=datetime.now(UTC)),)
+    job = MemoryJob(event_id=new_event_id(ALICE), namespace=ALICE, turns=turns, infer=False)
+    begun = await queue.begin_direct_write(job)
+    if begun.token is not None:
+        await queue.lanes.leave_lane(ALICE.lane(), begun.token)
+    return begun
+
+
+def said_by(write: DirectWrite) -> str:
+    return write.job.turns[0].content
+
+
+async def test_a_direct_write_misses_no_change_that_another_process_has_made(redis: Redis, elsewhere: Policies) -> None:
+    queue = memory_queue(redis)
+    assert said_by(await directly(queue)) == SAID
+    await elsewhere.put(ALICE, NEVER)
+    assert "vault" not in said_by(await directly(queue))
+    assert "vault" not in said_by(await directly(queue))
+    await elsewhere.delete(ALICE)
+    assert said_by(await directly(queue)) == SAID
+
+
+async def test_a_direct_write_whose_lane_is_busy_loses_nothing_to_a_policy_that_is_gone(
+    redis: Redis, elsewhere: Policies
+) -> None:
+    queue = memory_queue(redis)
+    await elsewhere.put(ALICE, NEVER)
+    assert "vault" not in said_by(await directly(queue))
+    await elsewhere.delete(ALICE)
+    await enqueued(queue, [Source(role="user", content="Tea.", timestamp=datetime.now(UTC))], namespace=ALICE)
+    begun = await directly(queue)
+    assert (begun.token, said_by(begun)) == (None, SAID)
+
+
+async def test_a_direct_write_takes_no_round_trip_for_policies_on_one_server(redis: Redis) -> None:
+    metrics = Metrics(new_registry())
+    keeper = keeper_of(WorkerSettings(), redis, metrics)
+    policies = CountedPolicies(redis, default_kinds=frozenset(), filed=read_policies(None))
+    keeper = replace(keeper, policies=policies)
+    await directly(MemoryQueue(redis, rules=QueueRules(), refused=metrics.memory_writes_not_admitted, keeper=keeper))
+    assert policies.loads == int(is_cluster(redis))
 
 
 async def test_what_was_redacted_before_a_change_was_seen_is_counted_once(redis: Redis, elsewhere: Policies) -> None:

@@ -6,7 +6,7 @@ One script stores payload, event record, lane entry and ticket atomically; a wri
 import secrets
 from collections import Counter
 from contextlib import suppress
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 
 from prometheus_client import Counter as Metric
@@ -29,6 +29,8 @@ from memloop_service.redis_link import redis_errors
 from memloop_service.redis_scripts import text
 
 MEMORY_QUEUE = "memory"
+_LEASE_MS = 120_000
+"""Of a direct write's lane: longer than any call of the store."""
 
 
 class MemoryJob(Wire):
@@ -64,6 +66,15 @@ class MemoryJob(Wire):
 def new_event_id(namespace: Namespace) -> str:
     """Return a new id of 128 random bits."""
     return event_id(namespace.lane(), secrets.token_hex(16))
+
+
+@dataclass(frozen=True, slots=True)
+class DirectWrite:
+    """A redacted write that bypasses the queue, and the token of its lane; None if the lane is busy."""
+
+    job: MemoryJob
+    redactions: Redactions
+    token: int | None
 
 
 class MemoryQueue:
@@ -114,8 +125,22 @@ class MemoryQueue:
         """Return the policies that apply to the write. Raises Unavailable."""
         return await self._keeper.redactions(job.namespace.tenant, [job.namespace])
 
+    async def begin_direct_write(self, job: MemoryJob) -> "DirectWrite":
+        """Redact a write as the policies ask, and lock its lane if that is idle. Raises Unavailable."""
+        if (seen := self._keeper.seen(job.namespace)) is not None:
+            with suppress(GuardBroken):
+                return await self._begun(job, seen[0], guard=seen[1])
+        return await self._begun(job, await self.redactions(job))
+
+    async def _begun(self, job: MemoryJob, redactions: Redactions, *, guard: Guard | None = None) -> "DirectWrite":
+        """Begin a write by these policies. Raises GuardBroken if they have changed: nothing is locked then."""
+        clean, redact = await _cleaned(job, redactions)
+        token = await self.lanes.take_idle_lane(job.namespace.lane(), lease_ms=_LEASE_MS, guard=guard)
+        redactions.counted(redact)
+        return DirectWrite(clean, redactions, token)
+
     async def record_direct_write(self, job: MemoryJob, event: MemoryEvent, *, token: int) -> None:
-        """Store the event of a write done under a token of ``take_idle_lane``, and free the lane.
+        """Store the event of a write done under a token of ``begin_direct_write``, and free the lane.
 
         Raises Conflict, and stores nothing, if an erasure has taken the lane.
         """
@@ -175,13 +200,6 @@ def _reason(error: MemloopError) -> str:
 def _check_size(payload: str) -> None:
     if 4 * len(payload) > MAX_WRITE_BYTES and len(payload.encode("utf-8", "surrogatepass")) > MAX_WRITE_BYTES:
         raise TooLarge(f"A write has at most {MAX_WRITE_BYTES} bytes: send its messages in several.", param="messages")
-
-
-async def redacted(job: MemoryJob, redactions: Redactions) -> MemoryJob:
-    """Return the write as its user's policies allow it to be kept."""
-    clean, redact = await _cleaned(job, redactions)
-    redactions.counted(redact)
-    return clean
 
 
 async def _cleaned(job: MemoryJob, redactions: Redactions) -> tuple[MemoryJob, Redaction]:

@@ -4,11 +4,10 @@ import asyncio
 import secrets
 import time
 from collections.abc import Sequence
-from functools import partial
 
 from gateway.access import Principal
 from gateway.idempotency import subject_of_user
-from gateway.memory.jobs import MemoryJob, MemoryQueue, redacted
+from gateway.memory.jobs import MemoryJob, MemoryQueue
 from gateway.memory.memory import Memory
 from gateway.memory.pending import ranked, read_beside
 from gateway.memory.verbatim import adds_of, write_directly
@@ -36,11 +35,10 @@ async def write(add: MemoryAdd, memory: Memory, principal: Principal, *, event_i
     """
     job = job_of(add, principal.tenant, event_id=event_id)
     if not add.infer:
-        redactions = await memory.queue.redactions(job)
-        job = await redacted(job, redactions)
-        done = await write_directly(job, memory, store=partial(memory.store.add_redacted, redactions=redactions))
-        if done is not None:
+        direct = await memory.queue.begin_direct_write(job)
+        if (done := await write_directly(direct, memory)) is not None:
             return done
+        job = direct.job
     await memory.queue.enqueue(job)
     if add.infer and not add.sync:
         return None

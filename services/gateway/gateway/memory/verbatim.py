@@ -2,26 +2,23 @@
 
 import asyncio
 import hashlib
-from collections.abc import Awaitable, Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from itertools import groupby
-from typing import TypeAlias, TypeVar
+from typing import TypeVar
 
-from gateway.memory.jobs import MemoryJob
+from gateway.memory.jobs import DirectWrite, MemoryJob
 from gateway.memory.memory import Memory
 from gateway.memory.rounds import ended_event
 from memloop.wire.errors import Conflict, InvalidRequest, MemloopError, TooLarge, Unprocessable
-from memloop.wire.memory import MemoryDraft, Source, StoreAdd, StoreAddResult
+from memloop.wire.memory import MemoryDraft, Source, StoreAdd
 from memloop.wire.memory_events import MemoryEvent
 
 _DRAFTS_PER_ADD = 100
 _KEY_CHARS = 512
 _DIGEST_CHARS = 12
-_LEASE_MS = 120_000
-"""Longer than any call of the store."""
 _FINAL = (Conflict, InvalidRequest, TooLarge, Unprocessable)
 """The text is rejected, or an erasure has taken the lane: a queued job would bring back what was erased."""
 T = TypeVar("T")
-Store: TypeAlias = Callable[[StoreAdd], Awaitable[StoreAddResult]]
 
 
 def adds_of(job: MemoryJob, *, token: int | None) -> list[StoreAdd]:
@@ -73,24 +70,24 @@ def slices(parts: Sequence[T], size: int = _DRAFTS_PER_ADD) -> Iterator[list[T]]
     return (list(parts[start : start + size]) for start in range(0, len(parts), size))
 
 
-async def write_directly(job: MemoryJob, memory: Memory, *, store: Store) -> MemoryEvent | None:
+async def write_directly(write: DirectWrite, memory: Memory) -> MemoryEvent | None:
     """Write at once and return the completed event; None if lane or store is unavailable and the job must be queued.
 
     Holds the lane under a fencing token, as a worker would. Raises the errors of rejected texts, and Conflict when the
     memories are erased meanwhile. Memories stored before a failure are not duplicated, because the queued job names the
-    same writes. The job is redacted; ``store`` stores an add as it is.
+    same writes.
     """
-    lane = job.namespace.lane()
-    token = await memory.queue.lanes.take_idle_lane(lane, lease_ms=_LEASE_MS)
+    job, token = write.job, write.token
     if token is None:
         return None
     try:
-        memories = [written for add in adds_of(job, token=token) for written in (await store(add)).results]
+        stored = [await memory.store.add_redacted(add, write.redactions) for add in adds_of(job, token=token)]
     except BaseException as error:
-        await asyncio.shield(memory.queue.lanes.leave_lane(lane, token))
+        await asyncio.shield(memory.queue.lanes.leave_lane(job.namespace.lane(), token))
         if isinstance(error, MemloopError) and not isinstance(error, _FINAL):
             return None
         raise
+    memories = [written for result in stored for written in result.results]
     event = ended_event(job, "completed", attempts=1, memories=memories)
     await memory.queue.record_direct_write(job, event, token=token)
     return event

@@ -33,7 +33,7 @@ from gateway.queue.rules import QueueRules
 from gateway.queue.tickets import DEFAULT_TIER, GROUP, Ticket, Tickets, delayed, ready
 from memloop.wire.correlation import Origin
 from memloop.wire.errors import Erased, RateLimited
-from memloop_service.redis_guard import Guard
+from memloop_service.redis_guard import UNGUARDED, Guard
 from memloop_service.redis_link import redis_errors
 from memloop_service.redis_scripts import Script, text
 
@@ -244,11 +244,18 @@ class LaneQueue:
         token = await self._take_lane(keys, [lease_ms, int(force), scope, KEEP_MS])
         return int(cast(str, token)) or None
 
-    async def take_idle_lane(self, lane: str, *, lease_ms: int) -> int | None:
-        """Lock a lane that has no running or waiting job. Returns the fencing token, or None if it is busy."""
+    async def take_idle_lane(self, lane: str, *, lease_ms: int, guard: Guard | None = None) -> int | None:
+        """Lock a lane that has no running or waiting job. Returns the fencing token, or None if it is busy.
+
+        Raises GuardBroken, whether the lane is busy or not, if ``guard`` is.
+        """
         part = self.keys.of_name(lane)
-        token = await self._take_idle_lane([*self._lane_keys(part, lane), part.fence], [lease_ms])
-        return int(cast(str, token)) or None
+        hashed, args = ([guard.key], guard.args) if guard is not None else ([], UNGUARDED)
+        keys = [*self._lane_keys(part, lane), part.fence, *hashed]
+        token = await self._take_idle_lane.number(keys, [lease_ms, *args])
+        if token == _GUARD_BROKEN:
+            raise GuardBroken
+        return token or None
 
     async def record(self, job: Submission, token: int) -> bool:
         """Store the record of work done under :meth:`take_idle_lane`'s token for ``keep_ms``, and free the lane.

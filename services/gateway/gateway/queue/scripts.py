@@ -236,8 +236,11 @@ return token
 
 TAKE_IDLE_LANE = (
     _HEAD
+    + UNCHANGED
     + """
--- KEYS[11] fence; ARGV: lease ms
+-- KEYS[11] fence, KEYS[12] the guard's hash (may be missing); ARGV: lease ms, then the guard's
+-- Returns '-3' if the hash has changed, '0' if the lane is busy
+if has_changed(KEYS[12], 2) then return '-3' end
 if redis.call('EXISTS', q.lock) == 1 or redis.call('LLEN', q.list) > 0 then return '0' end
 local token = new_token(KEYS[11])
 redis.call('SET', q.lock, token .. '|erase', 'PX', ARGV[1])
