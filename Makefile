@@ -422,6 +422,10 @@ bench-gateway: $(READY) $(UV_READY) ## overhead of the gateway per call, compare
 bench-apis: $(READY) ## CPU time of a request to /v1/messages, compared with the same chat completion; ARGS="--rounds 3"
 	$(BIN)/python -m benchmarks.gateway.apis $(ARGS)
 
+.PHONY: bench-beside
+bench-beside: $(READY) ## CPU time of a chat, compared with another checkout's gateway: OTHER=FOLDER, ARGS="--rounds 9"
+	$(BIN)/python -m benchmarks.gateway.beside $(OTHER) $(ARGS)
+
 .PHONY: bench-evidence
 bench-evidence: $(READY) ## precision and recall of similar sentences in evidence, on made-up pairs
 	$(BIN)/python -m benchmarks.evidence

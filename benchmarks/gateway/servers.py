@@ -22,6 +22,7 @@ from memloop_cli.stack.redis import find_redis, redis_command
 _START_S = 120.0
 _STOP_S = 15.0
 _NONE: Mapping[str, str] = {}
+_PYTHON = Path(sys.executable)
 _LIBC = ctypes.CDLL(None, use_errno=True)
 
 
@@ -47,18 +48,22 @@ class Server:
 
 
 @contextmanager
-def gateway(*, engine_url: str, redis: Server, store: Server, settings: Mapping[str, str] = _NONE) -> Generator[Server]:
+def gateway(
+    *, engine_url: str, redis: Server, store: Server, settings: Mapping[str, str] = _NONE, python: Path = _PYTHON
+) -> Generator[Server]:
     """Run our gateway as one process with an operator's defaults; ``settings`` are added."""
     own = _gateway_settings(engine_url, redis=redis, store=store)
-    with _ours("gateway", "gateway.main", {**own, **settings}) as server:
+    with _ours("gateway", "gateway.main", {**own, **settings}, python) as server:
         yield server
 
 
 @contextmanager
-def worker(*, engine_url: str, redis: Server, store: Server, settings: Mapping[str, str] = _NONE) -> Generator[Server]:
+def worker(
+    *, engine_url: str, redis: Server, store: Server, settings: Mapping[str, str] = _NONE, python: Path = _PYTHON
+) -> Generator[Server]:
     """Run our worker as one process with an operator's defaults; ``settings`` are added."""
     own = _gateway_settings(engine_url, redis=redis, store=store)
-    with _ours("worker", "gateway.worker", {**own, **settings}) as server:
+    with _ours("worker", "gateway.worker", {**own, **settings}, python) as server:
         yield server
 
 
@@ -73,14 +78,16 @@ def _gateway_settings(engine_url: str, *, redis: Server, store: Server) -> dict[
 
 
 @contextmanager
-def memory_store(*, redis: Server, folder: Path, settings: Mapping[str, str] = _NONE) -> Generator[Server]:
+def memory_store(
+    *, redis: Server, folder: Path, settings: Mapping[str, str] = _NONE, python: Path = _PYTHON
+) -> Generator[Server]:
     """Run our memory store with its default embedding model, its vectors in the folder; ``settings`` are added."""
     environment = {
         "MEMLOOP_REDIS_URL": f"redis://127.0.0.1:{redis.port}/0",
         "MEMLOOP_DATA_DIR": str(folder / "edge"),
         "HF_HUB_OFFLINE": "1",
     }
-    with _ours("store", "memory_store.main", {**environment, **settings}) as server:
+    with _ours("store", "memory_store.main", {**environment, **settings}, python) as server:
         yield server
 
 
@@ -140,10 +147,10 @@ litellm_settings:
 
 
 @contextmanager
-def _ours(name: str, module: str, environment: Mapping[str, str]) -> Generator[Server]:
+def _ours(name: str, module: str, environment: Mapping[str, str], python: Path) -> Generator[Server]:
     port = free_port()
     whole = {**_clean(os.environ), **environment, "MEMLOOP_HOST": "127.0.0.1", "MEMLOOP_PORT": str(port)}
-    with _running(name, port, (sys.executable, "-m", module), whole) as server:
+    with _running(name, port, (str(python), "-m", module), whole) as server:
         _wait_until_ready(server, "/readyz")
         yield server
 

@@ -1,0 +1,147 @@
+"""Compares what a chat costs the gateway of another checkout and of this one, in turn, on one machine.
+
+Run: ``make bench-beside OTHER=FOLDER``. The folder is a checkout of another commit, set up by its ``make setup``. Each
+side has its own gateway, worker, store and Redis; both share the engine. Two runs of ``make bench-gateway`` differ by
+more than most changes do. Here every round measures both sides, one right after the other, and the figure is the median
+of the rounds' ratios, this checkout's cost by the other's.
+"""
+
+import argparse
+import statistics
+import subprocess
+import tempfile
+from collections.abc import Sequence
+from contextlib import ExitStack
+from dataclasses import asdict, dataclass
+from itertools import product
+from pathlib import Path
+from typing import Final
+
+import orjson
+import uvloop
+from rich.console import Console
+from rich.table import Table
+
+from benchmarks.gateway import servers
+from benchmarks.gateway.load import closed_loop
+from benchmarks.gateway.workload import STREAMS, Kind, Level, requests
+from benchmarks.mock_engine import STREAM_EVENTS, mock_engine
+
+GOAL: Final = 1.05
+"""At most so many times the other checkout's cost."""
+CASES: Final[Sequence[tuple[Kind, int]]] = (
+    ("json", 1),
+    ("json", 16),
+    ("stream", 1),
+    ("stream", 16),
+    ("stream_paced", 4),
+)
+"""Loads and their concurrency, each with memory off and on."""
+_ENGINE_LATENCY_S: Final = 0.005
+_WARM_UP: Final = 40
+_PYTHON: Final = Path(".venv/bin/python")
+_REMEMBER: Final = (
+    "import asyncio, sys; from benchmarks.gateway.workload import remember; asyncio.run(remember(sys.argv[1]))"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Side:
+    """One checkout and its gateway."""
+
+    checkout: Path
+    gateway: servers.Server
+
+
+@dataclass(frozen=True, slots=True)
+class Compared:
+    """One load on both sides: medians of CPU milliseconds per request, and quartiles of the rounds' ratios."""
+
+    load: str
+    other_ms: float
+    this_ms: float
+    ratio: float
+    lower: float
+    upper: float
+
+
+def side(stack: ExitStack, checkout: Path, folder: Path, *, engine_url: str) -> Side:
+    """Start the processes of the checkout, and store the memories of every user of the workload."""
+    folder.mkdir()
+    python = checkout / _PYTHON
+    redis = stack.enter_context(servers.redis_server(folder))
+    store = stack.enter_context(servers.memory_store(redis=redis, folder=folder, python=python))
+    gateway = stack.enter_context(servers.gateway(engine_url=engine_url, redis=redis, store=store, python=python))
+    stack.enter_context(servers.worker(engine_url=engine_url, redis=redis, store=store, python=python))
+    url = f"http://127.0.0.1:{store.port}"
+    subprocess.run(
+        (python, "-c", _REMEMBER, url), cwd=checkout, check=True
+    )  # the store's requests are each commit's own
+    return Side(checkout, gateway)
+
+
+async def cost_ms(gateway: servers.Server, asked: Sequence[bytes], *, kind: Kind, concurrency: int) -> float:
+    """Return the gateway's CPU time per request. Raises SystemExit when a request fails."""
+    await closed_loop(gateway.port, asked[:_WARM_UP], concurrency=concurrency)
+    before = gateway.cpu_s()
+    load = await closed_loop(gateway.port, asked, concurrency=concurrency)
+    used_s = gateway.cpu_s() - before
+    if failures := load.failures(events=STREAM_EVENTS if kind in STREAMS else 0):
+        raise SystemExit(f"{failures} of {len(asked)} requests failed")
+    return 1000 * used_s / len(asked)
+
+
+async def run(other: Side, this: Side, *, rounds: int, count: int) -> list[Compared]:
+    """Measure every load on both sides in turn; the side that goes first changes with each round."""
+    found: list[Compared] = []
+    for memory, (kind, concurrency) in product((False, True), CASES):
+        asked = requests(Level(kind, concurrency, count), memory=memory)
+        costs: dict[Side, list[float]] = {other: [], this: []}
+        for number in range(rounds):
+            for one in (other, this) if number % 2 else (this, other):
+                costs[one].append(await cost_ms(one.gateway, asked, kind=kind, concurrency=concurrency))
+        name = f"{kind} at {concurrency}, memory {'on' if memory else 'off'}"
+        found.append(compared(name, costs[other], costs[this]))
+    return found
+
+
+def compared(load: str, other_ms: Sequence[float], this_ms: Sequence[float]) -> Compared:
+    """Return the medians, and the quartiles of the ratio within a round."""
+    ratios = [ours / theirs for theirs, ours in zip(other_ms, this_ms, strict=True)]
+    lower, middle, upper = (round(ratio, 3) for ratio in statistics.quantiles(ratios, n=4, method="inclusive"))
+    other, this = (round(statistics.median(costs), 3) for costs in (other_ms, this_ms))
+    return Compared(load, other, this, middle, lower, upper)
+
+
+def show(found: Sequence[Compared]) -> None:
+    """Print the table and, as the last line, one JSON object."""
+    table = Table("load", "other, CPU ms", "this, CPU ms", "this / other", "quartiles")
+    for row in found:
+        quartiles = f"{row.lower:.2f} to {row.upper:.2f}"
+        table.add_row(row.load, f"{row.other_ms:g}", f"{row.this_ms:g}", f"{row.ratio:.2f}", quartiles)
+    Console(width=120).print(table)
+    met = all(row.ratio <= GOAL for row in found)
+    line = {"benchmark": "gateway_beside", "rows": [asdict(row) for row in found], "goal": GOAL, "met": met}
+    print(orjson.dumps(line).decode())
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Start both sides, measure, stop them, print."""
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.gateway.beside", description=__doc__)
+    parser.add_argument("other", type=Path, help="a checkout of another commit, after its `make setup`")
+    parser.add_argument("--rounds", type=int, default=9)
+    parser.add_argument("--requests", type=int, default=300)
+    options = parser.parse_args(arguments)
+    checkout: Path = options.other.absolute()
+    if not (checkout / _PYTHON).is_file():
+        parser.error(f"{options.other} has no environment: run `make setup` there first")
+    with ExitStack() as stack:
+        folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="memloop-bench-")))
+        engine_url = stack.enter_context(mock_engine(latency_s=_ENGINE_LATENCY_S))
+        other = side(stack, checkout, folder / "other", engine_url=engine_url)
+        this = side(stack, Path.cwd(), folder / "this", engine_url=engine_url)
+        show(uvloop.run(run(other, this, rounds=options.rounds, count=options.requests)))
+
+
+if __name__ == "__main__":
+    main()
