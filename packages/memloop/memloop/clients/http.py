@@ -2,7 +2,7 @@
 
 import asyncio
 import ssl
-from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from typing import Final, Self, TypeAlias
 
@@ -31,6 +31,10 @@ ErrorOf: TypeAlias = Callable[[int, bytes, Mapping[str, str]], MemloopError]
 _Ended: TypeAlias = Callable[[Connection, Answer], None]
 
 
+async def _nothing() -> bytes:
+    return b""
+
+
 class RawResponse:
     """An open response: status and headers have arrived, and the body is read as it arrives.
 
@@ -54,9 +58,9 @@ class RawResponse:
         """The headers; names match in any case."""
         return self._answer.headers
 
-    async def some(self) -> bytes:
+    def some(self) -> Awaitable[bytes]:
         """Return the next bytes; none at the end. Raises Unavailable when the connection is lost, Timeout."""
-        return await self._connection.some(self._answer) if self._connection is not None else b""
+        return self._connection.some(self._answer) if self._connection is not None else _nothing()
 
     async def chunks(self) -> AsyncGenerator[bytes]:
         """Yield the body's bytes as they arrive. Raises as ``some`` does."""

@@ -3,6 +3,7 @@
 Without it no tokens of such a stream could be counted (docs/decisions/0087-every-stream-is-counted.md).
 """
 
+import re
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -12,8 +13,8 @@ from memloop_service.http import EventCutter, data_of, json_text, object_in, par
 
 OPTIONS: Final = "stream_options"
 _ASKS: Final = b',"stream_options":{"include_usage":true}}'
-_CLOSE: Final = b'"usage":{'
-_SPACED: Final = b'"usage": {'
+_FIELD: Final = b'"usage":'
+_REPORT: Final = re.compile(rb'"usage":\s*\{')
 """How the field begins that reports a usage; in a text its quotes would be escaped."""
 
 
@@ -64,18 +65,20 @@ class Passing:
 
     def __init__(self, meter: Meter, *, hides_usage: bool) -> None:
         self._meter = meter
+        self._counts_tokens = meter.counts_tokens
         self._hides = hides_usage
         self._cutter = EventCutter()
         self._usage: Json = {}
 
     def passed(self, data: bytes) -> bytes:
         """Return the events that these bytes complete, for the client; only events with a usage are parsed."""
-        if self._meter.counts_tokens:
+        if self._counts_tokens:
             return b"".join(map(self._event, self._cutter.feed(data)))
         events = self._cutter.whole(data)
-        if not _reports(events):
+        start = _report_in(events)
+        if start < 0:
             return events
-        before, with_it = _cut_before_report(events)
+        before, with_it = _cut_before(events, start)
         return before + b"".join(map(self._event, EventCutter().feed(with_it)))
 
     def count(self) -> None:
@@ -85,21 +88,23 @@ class Passing:
 
     def _event(self, event: bytes) -> bytes:
         self._meter.streamed(event)
-        if not _reports(event):
+        if _report_in(event) < 0:
             return event
         chunk = parsed_object(data_of(event))
         self._usage = object_in(chunk.get("usage") or object_in(chunk.get("response")).get("usage")) or self._usage
         return b"" if self._hides and chunk.get("choices") == [] else event
 
 
-def _reports(events: bytes) -> bool:
-    return _CLOSE in events or _SPACED in events
+def _report_in(events: bytes) -> int:
+    """Return where the first report of a usage begins, -1 without one."""
+    start = events.find(_FIELD)
+    found = _REPORT.search(events, start) if start >= 0 else None
+    return found.start() if found else -1
 
 
-def _cut_before_report(events: bytes) -> tuple[bytes, bytes]:
-    """Return the events before the one that reports a usage, and the others."""
+def _cut_before(events: bytes, place: int) -> tuple[bytes, bytes]:
+    """Return the events before the one that holds this place, and the others."""
     if b"\r" in events:
         return b"", events
-    places = (events.find(_CLOSE), events.find(_SPACED))
-    start = events.rfind(b"\n\n", 0, min(place for place in places if place >= 0))
+    start = events.rfind(b"\n\n", 0, place)
     return (events[: start + 2], events[start + 2 :]) if start >= 0 else (b"", events)

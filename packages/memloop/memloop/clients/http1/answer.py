@@ -75,7 +75,10 @@ class Answer:
 
     def take(self) -> bytes:
         """Return the body's bytes that have arrived, at most 64 KiB of them."""
-        data = self.parts[0] if len(self.parts) == 1 else b"".join(self.parts)
+        if len(self.parts) == 1 and self.size <= _MOST_TAKEN_BYTES:
+            self.size = 0
+            return self.parts.pop()
+        data = b"".join(self.parts)
         self.parts.clear()
         if len(data) > _MOST_TAKEN_BYTES:
             self.parts.append(data[_MOST_TAKEN_BYTES:])

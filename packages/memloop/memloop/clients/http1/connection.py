@@ -117,18 +117,15 @@ class Connection(asyncio.Protocol):
             self._transport.resume_reading()
         return data
 
-    async def _more(self) -> None:
-        """Wait for more of the answer. Raises the error that ended the connection."""
+    def _more(self) -> asyncio.Future[None]:
+        """Return what is done once there is more of the answer. Raises the error that ended the connection."""
         if self._failure is not None:
             raise self._failure
         self._waiter = self._loop.create_future()
         self._waiting_since = self._loop.time()
         if self._timer is None:
             self._timer = self._loop.call_later(self._read_s, self._look)
-        try:
-            await self._waiter
-        finally:
-            self._waiter = None
+        return self._waiter
 
     def _wake(self) -> None:
         if self._waiter is not None and not self._waiter.done():
@@ -137,7 +134,7 @@ class Connection(asyncio.Protocol):
     def _look(self) -> None:
         """Raise Timeout in a reader that has waited too long, unless a long request is still being sent."""
         self._timer = None
-        if self._waiter is None:
+        if self._waiter is None or self._waiter.done():
             return  # the next one who waits sets it again
         if self._is_sending():
             self._waiting_since = self._loop.time()
