@@ -27,7 +27,7 @@ async def test_every_route_keeps_to_the_document(redis_url: str, tmp_path: Path)
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(1200)
+@pytest.mark.timeout(5400)
 @pytest.mark.parametrize("seed", [2, 3])
 async def test_every_route_keeps_to_the_document_for_long(redis_url: str, tmp_path: Path, seed: int) -> None:
     report = await _fuzzed(redis_url, tmp_path, examples=300, seed=seed, edges=True)

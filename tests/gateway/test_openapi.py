@@ -36,6 +36,13 @@ def test_every_route_documents_its_errors_and_whether_it_needs_a_key(name: str) 
     assert schemes == ([] if name in OPEN else [("Bearer",), ("ApiKey",)])
 
 
+@pytest.mark.parametrize("path", ["/v1/responses", "/v1/responses/input_tokens"])
+def test_a_response_needs_no_input(path: str) -> None:
+    body = OPERATIONS[f"POST {path}"]["requestBody"]["content"]["application/json"]["schema"]
+    assert "input" in body["properties"]
+    assert "input" not in body.get("required", ())
+
+
 def test_a_route_documents_the_scope_that_its_key_needs() -> None:
     assert OPERATIONS["POST /v1/chat/completions"]["security"] == [{"Bearer": ["chat"]}, {"ApiKey": ["chat"]}]
     assert OPERATIONS["GET /v1/models"]["security"] == [{"Bearer": []}, {"ApiKey": []}]

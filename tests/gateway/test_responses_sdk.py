@@ -68,6 +68,17 @@ async def test_a_string_is_answered(sdk: AsyncOpenAI, engine: FakeEngine) -> Non
     ]
 
 
+async def test_instructions_alone_are_answered(sdk: AsyncOpenAI, engine: FakeEngine) -> None:
+    await sdk.responses.create(model=MODEL, instructions="Greet the visitor.")
+    assert engine.last.json["messages"] == [{"role": "system", "content": "Greet the visitor."}]
+
+
+async def test_neither_input_nor_instructions_are_refused(sdk: AsyncOpenAI) -> None:
+    with pytest.raises(BadRequestError) as refused:
+        await sdk.responses.create(model=MODEL)
+    assert refused.value.code == "missing_required_parameter"
+
+
 async def test_a_stream_has_the_public_apis_events_in_order(sdk: AsyncOpenAI, engine: FakeEngine) -> None:
     engine.will(Says(pieces=["Hel", "lo."]))
     events = await events_of(sdk, input="Hi.")

@@ -134,7 +134,7 @@ class ResponseStreamOptions(Wire):
 class ResponseBody(ResponseRequest):
     """The request for the OpenAPI document: what ``read_request`` accepts of the fields that it takes apart."""
 
-    input: str | list[Item] = Field(default=...)  # pyright: ignore[reportIncompatibleVariableOverride]
+    input: str | list[Item] = Field(default_factory=list[Item])  # pyright: ignore[reportIncompatibleVariableOverride]
     tools: list[Annotated[Tool, Field(discriminator="type")]] | None = None  # pyright: ignore[reportIncompatibleVariableOverride]
     tool_choice: Literal["none", "auto", "required"] | FunctionChoice | FileSearchChoice | AllowedTools | None = None  # pyright: ignore[reportIncompatibleVariableOverride]
     text: TextOptions | None = None  # pyright: ignore[reportIncompatibleVariableOverride]
