@@ -5,7 +5,7 @@ from typing import Any
 from uuid import uuid4
 
 import pytest
-from mem0.client.types import AddMemoryOptions, DeleteAllMemoryOptions, GetAllMemoryOptions, UpdateMemoryOptions  # pyright: ignore[reportMissingTypeStubs]
+from mem0.client.types import AddMemoryOptions, DeleteAllMemoryOptions, UpdateMemoryOptions  # pyright: ignore[reportMissingTypeStubs]
 from mem0.exceptions import MemoryError as Mem0Error  # pyright: ignore[reportMissingTypeStubs]
 from mem0.exceptions import MemoryNotFoundError, ValidationError  # pyright: ignore[reportMissingTypeStubs]
 
@@ -122,20 +122,6 @@ async def test_options_of_a_search(client: Client) -> None:
     ranked = await client.call("search", "tea", filters=of_ann, metadata={"rank": 1}, fields=["memory"])
     assert [set(one) for one in ranked["results"]] == [{"id", "memory"}]
     assert (await client.call("search", "tea", filters=of_ann, threshold=5.0))["results"] == []
-
-
-async def test_pages(client: Client) -> None:
-    for number in range(5):
-        await client.added(f"{number}")
-    pages = [
-        await client.call("get_all", GetAllMemoryOptions(filters={"user_id": "ann"}, page=page, page_size=2))
-        for page in (1, 2, 3, 4)
-    ]
-    texts = [[one["memory"] for one in page["results"]] for page in pages]
-    assert texts == [["4", "3"], ["2", "1"], ["0"], []]
-    assert {page["count"] for page in pages} == {5}
-    assert [page["next"] for page in pages][1:] == ["/v3/memories/?page=3&page_size=2", None, None]
-    assert [page["previous"] for page in pages][:2] == [None, "/v3/memories/?page=1&page_size=2"]
 
 
 async def test_an_update_is_a_step_in_the_history(client: Client) -> None:

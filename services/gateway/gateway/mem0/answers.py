@@ -5,6 +5,7 @@ from datetime import datetime, timedelta
 from typing import Final, TypeAlias
 
 from pydantic import JsonValue
+from starlette.datastructures import URL
 
 from memloop.wire.errors import DependencyError
 from memloop.wire.listing import Entity
@@ -70,11 +71,11 @@ def history(item_id: str, versions: Sequence[MemoryItem]) -> list[Answer]:
     return steps
 
 
-def page(results: Sequence[JsonValue], *, total: int, path: str, number: int, size: int) -> Answer:
-    """Build one page with links to its neighbours."""
+def page(results: Sequence[JsonValue], *, total: int, url: URL, number: int, size: int) -> Answer:
+    """Build one page with links to its neighbours, by the page's own address."""
 
     def place(other: int) -> str:
-        return f"{path}?page={other}&page_size={size}"
+        return str(url.include_query_params(page_size=size, page=other))
 
     return {
         "count": total,

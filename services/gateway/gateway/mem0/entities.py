@@ -12,6 +12,7 @@ from gateway.mem0 import answers
 from gateway.mem0.answers import Answer
 from gateway.mem0.errors import Mem0Route
 from gateway.mem0.filters import ENTITIES, refuse_app
+from gateway.mem0.links import url_of
 from gateway.mem0.requests import entity_ids
 from gateway.memory import Memory, MemoryDep, erase
 from memloop.wire.errors import NotSupported, Unprocessable
@@ -31,10 +32,11 @@ async def ping(principal: PrincipalDep) -> Answer:
 
 
 @router.get("/v1/entities", dependencies=[needs("memory:read")])
-async def list_entities(memory: MemoryDep, principal: PrincipalDep) -> Answer:
+async def list_entities(request: Request, memory: MemoryDep, principal: PrincipalDep) -> Answer:
     """List every user, agent and run that has memories."""
     known = (await memory.store.entities(Scope(tenant=principal.tenant))).entities
-    return answers.page([answers.entity(one) for one in known], total=len(known), path="", number=1, size=len(known))
+    found: list[JsonValue] = [answers.entity(one) for one in known]
+    return answers.page(found, total=len(known), url=url_of(request), number=1, size=len(known))
 
 
 @router.delete("/v2/entities/{kind}/{name:path}", dependencies=[needs("memory:write"), Room])

@@ -7,18 +7,19 @@ from typing import Annotated, Final, TypeAlias, TypeVar
 
 from fastapi import APIRouter, Query, Request, Response
 from fastapi.responses import JSONResponse
+from pydantic import JsonValue
 
 from gateway.access import AllowanceDep, PrincipalDep, QueryId, Room, needs
 from gateway.idempotency import Attempt, subject_of_user
 from gateway.mem0 import answers
 from gateway.mem0.answers import Answer
 from gateway.mem0.errors import Mem0Route
+from gateway.mem0.links import url_of
 from gateway.mem0.requests import Add, BatchDelete, BatchUpdate, FeedbackOnMemory, GetAll, Search, Update
 from gateway.memory import Memory, MemoryDep, check_has_text, search, write_memory
 from memloop.wire.memory import Namespace
 from memloop_service.http import read_ours
 
-_LIST_PATH: Final = "/v3/memories/"
 _AT_ONCE: Final = 8
 _NEWEST_EVENTS: Final = 200
 _T = TypeVar("_T")
@@ -69,7 +70,7 @@ async def list_memories(
     asked = await read_ours(request, GetAll)
     listing = await memory.store.listing(asked.native(principal.tenant, page=page, page_size=page_size))
     results = answers.only(asked.fields, map(answers.memory, listing.items))
-    return answers.page(results, total=listing.total, path=_LIST_PATH, number=page, size=page_size)
+    return answers.page(results, total=listing.total, url=url_of(request), number=page, size=page_size)
 
 
 @router.get("/v1/memories/{memory_id}", dependencies=[_READ])
@@ -141,6 +142,7 @@ async def get_event(event_id: str, memory: MemoryDep, principal: PrincipalDep) -
 
 @router.get("/v1/events", dependencies=[_READ])
 async def list_events(
+    request: Request,
     memory: MemoryDep,
     principal: PrincipalDep,
     user_id: QueryId,
@@ -151,9 +153,8 @@ async def list_events(
     namespace = Namespace(tenant=principal.tenant, user_id=user_id)
     newest = await memory.queue.events.newest(namespace, limit=_NEWEST_EVENTS)
     shown = newest[(page - 1) * page_size : page * page_size]
-    return answers.page(
-        [answers.event(one) for one in shown], total=len(newest), path="/v1/events/", number=page, size=page_size
-    )
+    found: list[JsonValue] = [answers.event(one) for one in shown]
+    return answers.page(found, total=len(newest), url=url_of(request), number=page, size=page_size)
 
 
 async def _older_versions(memory_id: str, memory: Memory, tenant: str) -> list[str]:
