@@ -81,6 +81,16 @@ def test_an_unanswerable_question_counts_in_its_type_and_beside_it_as_published(
     assert shares == {"multi-session": (0.5, 2), "abstention": (0.0, 1)}
 
 
+def test_the_mean_of_the_categories_counts_each_type_once_and_no_abstention() -> None:
+    answers = [
+        Answered("ours", "c", "1", 0, ("multi-session",), ("tea",), "tea", "correct"),
+        Answered("ours", "c", "2", 0, ("multi-session",), ("tea",), "tea", "correct"),
+        Answered("ours", "c", "3", 0, ("multi-session", "abstention"), ("never told",), "tea", "wrong"),
+        Answered("ours", "c", "4", 0, ("temporal-reasoning",), ("May",), "June", "wrong"),
+    ]
+    assert row_score("ours", answers, [], Prices()).task_average == pytest.approx((2 / 3 + 0) / 2)
+
+
 def test_the_figure_is_the_same_each_time(tmp_path: Path) -> None:
     save_plot(_card(), tmp_path / "one.svg")
     save_plot(_card(), tmp_path / "two.svg")

@@ -122,6 +122,7 @@ def _categories(rows: Sequence[RowScore]) -> str:
         )
         for name in names
     ]
+    lines.append(("mean of the categories", "", *(f"{100 * row.task_average:.1f}" for row in rows)))
     return _table(("category", "questions", *(_NAMES[row.row] for row in rows)), lines)
 
 

@@ -7,6 +7,7 @@ from statistics import fmean
 from typing import TypeVar
 
 from evaluation.memory.records import NO_TOKENS, Answered, Ingested, Recalled, Row, Tokens, Verdict
+from evaluation.memory.rules import ABSTENTION
 from memloop.scoring.intervals import wilson
 from memloop.scoring.lenient import token_f1
 from memloop.scoring.percentiles import percentile
@@ -58,6 +59,8 @@ class RowScore:
     wrong: float
     missed: float
     by_category: Mapping[str, Share]
+    task_average: float
+    """The mean of the categories' accuracies, each category counted once; LongMemEval publishes it for its types."""
     f1: float
     failed: int
     unreadable: int
@@ -88,12 +91,14 @@ def row_score(row: Row, answers: Sequence[Answered], ingests: Sequence[Ingested]
     times = [answer.search_s + answer.answer_s for answer in answers if answer.error is None] or [0.0]
     ingest = sum((each.tokens for each in ingests), NO_TOKENS)
     spent = sum((answer.tokens for answer in answers), NO_TOKENS)
+    by_category = {name: _accuracy(own) for name, own in sorted(_by_category(answers).items())}
     return RowScore(
         row,
         accuracy=_accuracy(answers),
         wrong=_verdicts(answers, "wrong"),
         missed=_verdicts(answers, "missed"),
-        by_category={name: _accuracy(own) for name, own in sorted(_by_category(answers).items())},
+        by_category=by_category,
+        task_average=_task_average(by_category),
         f1=fmean(_by_question(answers, _f1)) if answers else 0.0,
         failed=sum(answer.error is not None for answer in answers),
         unreadable=sum(answer.error is None and answer.verdict is None for answer in answers),
@@ -126,6 +131,12 @@ def recall_score(found: Sequence[Recalled]) -> RecallScore | None:
 
 def _accuracy(answers: Sequence[Answered]) -> Share:
     return Share.of(_by_question(answers, lambda answer: float(answer.error is None and answer.verdict == "correct")))
+
+
+def _task_average(by_category: Mapping[str, Share]) -> float:
+    """Return the mean over the categories; an unanswerable question counts in its type alone."""
+    shares = [accuracy.share for name, accuracy in by_category.items() if name != ABSTENTION]
+    return fmean(shares) if shares else 0.0
 
 
 def _verdicts(answers: Sequence[Answered], verdict: Verdict) -> float:
