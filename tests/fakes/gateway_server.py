@@ -160,6 +160,7 @@ class FakeGateway:
             web.get("/v1/memory/m1", self._item),
             web.post("/v1/memory/m1/feedback", self._feedback),
             web.get("/v1/memory/audit", self._audit),
+            web.route("*", "/v1/memory/{item_id}{tail:.*}", self._no_memory),
         ]
 
     def bodies(self, path: str) -> list[Json]:
@@ -269,6 +270,10 @@ class FakeGateway:
     async def _history(self, request: web.Request) -> web.Response:
         version = ItemVersion(**ITEM.model_dump())
         return await self._answer(request, VersionList.of(History(versions=(version,))).model_dump(mode="json"))
+
+    async def _no_memory(self, request: web.Request) -> web.Response:
+        error = {"message": "there is no such memory", "type": "not_found_error", "param": "id", "code": "not_found"}
+        return await self._answer(request, {"error": error}, status=404)
 
     async def _delete(self, request: web.Request) -> web.Response:
         return await self._answer(request, {"id": "m1", "object": "memory", "deleted": True})

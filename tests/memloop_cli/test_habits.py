@@ -63,6 +63,17 @@ def test_the_history_of_a_memory_lists_its_versions(memloop: Memloop) -> None:
     assert line == "2026-03-14  The locker code of the user is 482.  [m1, version 1]  activated"
 
 
+@pytest.mark.parametrize(
+    "command",
+    [("delete", "m1", "m9", "m1"), ("history", "m9"), ("feedback", "m9", "wrong")],
+    ids=lambda words: words[0],
+)
+def test_a_memory_that_is_not_found_is_named(memloop: Memloop, command: tuple[str, ...]) -> None:
+    result = memloop("memory", *command)
+    assert lines(result)[-1] == "memloop: there is no such memory: m9"
+    assert result.exit_code == 2
+
+
 def test_an_export_goes_to_a_file(memloop: Memloop, gateway: FakeGateway, tmp_path: Path) -> None:
     file = tmp_path / "mine.jsonl"
     assert memloop("memory", "export", "--user", "u1", "-o", str(file)).exit_code == 0

@@ -9,7 +9,7 @@ import typer
 from rich.console import Console
 from rich.text import Text
 
-from memloop.wire.errors import MemloopError, Unreachable
+from memloop.wire.errors import MemloopError, NotFound, Unreachable
 
 _INTERRUPTED: Final = 130
 
@@ -45,6 +45,15 @@ def gateway_errors(url: str) -> Generator[None]:
         field = f" ({error.param})" if error.param and not error.message.startswith(error.param) else ""
         code = 2 if 400 <= error.http_status < 500 else 1
         raise CliError(f"{error.message}{field}", code=code) from error
+
+
+@contextmanager
+def named_if_missing(name: str) -> Generator[None]:
+    """Add the name to the error of a thing that the gateway does not find."""
+    try:
+        yield
+    except NotFound as error:
+        raise BadInput(f"{error.message}: {name}") from error
 
 
 @contextmanager

@@ -13,7 +13,7 @@ from memloop.clients.gateway import GatewayClient
 from memloop.wire.memory import Namespace, Source
 from memloop.wire.memory_requests import MemoryAdd, MemorySearch
 from memloop_cli.commands.writing import memory_line, settled, show_event
-from memloop_cli.errors import BadInput, CliError
+from memloop_cli.errors import BadInput, CliError, named_if_missing
 
 _PAGE = 100
 _LAST_LINE_BYTES = 200
@@ -75,13 +75,15 @@ async def events(client: GatewayClient, console: Console, *, user_id: str, limit
 async def delete(client: GatewayClient, console: Console, ids: Sequence[str]) -> None:
     """Delete memories one after another."""
     for item_id in ids:
-        await client.delete_memory(item_id)
+        with named_if_missing(item_id):
+            await client.delete_memory(item_id)
         console.print(Text(f"deleted  {item_id}"))
 
 
 async def history(client: GatewayClient, console: Console, item_id: str, *, as_json: bool) -> None:
     """Print all versions of a memory."""
-    found = await client.history(item_id)
+    with named_if_missing(item_id):
+        found = await client.history(item_id)
     if as_json:
         typer.echo(found.model_dump_json(indent=2))
         return

@@ -6,7 +6,7 @@ from rich.text import Text
 from memloop.clients.gateway import GatewayClient
 from memloop.wire.feedback import FeedbackRequest, Verdict
 from memloop.wire.quality import AuditExample, AuditFinding, QualityAudit
-from memloop_cli.errors import BadInput
+from memloop_cli.errors import BadInput, named_if_missing
 
 _VERDICTS: dict[str, Verdict | None] = {
     "helpful": "helpful",
@@ -22,7 +22,8 @@ async def feedback(
     """Give a verdict on a memory, or withdraw it. Raises BadInput for another word."""
     if verdict not in _VERDICTS:
         raise BadInput(f"the verdict is one of {', '.join(_VERDICTS)}")
-    judged = await client.feedback(memory_id, FeedbackRequest(feedback=_VERDICTS[verdict], reason=reason))
+    with named_if_missing(memory_id):
+        judged = await client.feedback(memory_id, FeedbackRequest(feedback=_VERDICTS[verdict], reason=reason))
     shown = judged.feedback.verdict if judged.feedback else "no verdict"
     console.print(Text.assemble((f"{shown}  ", "bold"), judged.memory))
 
