@@ -58,7 +58,7 @@ def test_relevance_adds_the_cosine_to_a_part_of_the_words() -> None:
     assert relevance.shares("b") == pytest.approx({"dense": 0.4})
     assert relevance.shares("c") == pytest.approx({"dense": 0.4, "sparse": 0.3})
     assert relevance.best(3, raised={}) == ["a", "c", "b"]
-    assert relevance.best(2, raised={"d": 2.0}, known=["d"]) == ["d", "a"]
+    assert relevance.best(2, raised={"d": 2.0}) == ["d", "a"]
 
 
 def test_places_of_a_ranking_that_holds_everything_need_no_query() -> None:
@@ -82,7 +82,7 @@ def test_a_ranking_beyond_its_limit_does_not_count() -> None:
     relevance = Relevance([Ranked("a", 0.9), Ranked("b", 0.5), Ranked("c", 0.1)], [], Tuning(), limit=2)
 
     assert relevance.best(9, raised={}) == ["a", "b"]
-    assert relevance.above_floor("a") == pytest.approx(0.4)
+    assert relevance.above_floor["a"] == pytest.approx(0.4)
 
 
 @pytest.mark.parametrize("order", ["abcd", "cbad", "bcad"])
@@ -100,14 +100,12 @@ def turns_at(*seconds: int) -> list[Placed]:
 
 
 def test_turns_beside_a_good_one_get_parts_of_its_relevance() -> None:
-    values = {"1": 1.0}
+    found = contexts(turns_at(0, 1, 2, 3, 4, 90_000), {"1": 1.0}, Tuning(beside=0.5, near=0.25, session=0.1))
 
-    found = contexts(
-        turns_at(0, 1, 2, 3, 4, 90_000), lambda one: values.get(one, 0.0), Tuning(beside=0.5, near=0.25, session=0.1)
-    )
-
-    assert [found[str(number)].neighbour for number in range(6)] == [0.5, 0.0, 0.5, 0.25, 0.0, 0.0]
-    assert [found[str(number)].session for number in range(6)] == [0.1, 0.1, 0.1, 0.1, 0.1, 0.0]
+    assert [found.neighbour[str(number)] for number in range(6)] == [0.5, 0.0, 0.5, 0.25, 0.0, 0.0]
+    assert [found.session[str(number)] for number in range(6)] == [0.1, 0.1, 0.1, 0.1, 0.1, 0.0]
+    assert [found.total[str(number)] for number in range(6)] == [0.6, 0.1, 0.6, 0.35, 0.1, 0.0]
+    assert found.shares("1") == {"session": 0.1}
 
 
 @given(
@@ -125,15 +123,15 @@ def test_contexts_are_those_of_the_definition(
     for before, after in pairwise(seconds):
         numbers.append(numbers[-1] + (after - before > 1800))
 
-    found = contexts(
-        turns_at(*seconds), lambda one: values[int(one)], Tuning(beside=beside, near=near, session=session)
-    )
+    relevance = {str(number): value for number, value in enumerate(values)}
+
+    found = contexts(turns_at(*seconds), relevance, Tuning(beside=beside, near=near, session=session))
 
     for at, _ in enumerate(values):
         others = [(abs(at - other), values[other]) for other, _ in enumerate(values) if numbers[other] == numbers[at]]
         by_turns = sum({1: beside, 2: near}.get(distance, 0.0) * value for distance, value in others)
-        assert found[str(at)].neighbour == pytest.approx(by_turns)
-        assert found[str(at)].session == pytest.approx(session * max(value for _, value in others))
+        assert found.neighbour[str(at)] == pytest.approx(by_turns)
+        assert found.session[str(at)] == pytest.approx(session * max(value for _, value in others))
 
 
 def test_turns_are_looked_up_around_candidates_with_a_place() -> None:

@@ -1,7 +1,8 @@
 """Scores the turns around a turn: an answer often shares no word with its question, but follows a turn that does."""
 
-from collections.abc import Callable, Sequence
-from typing import NamedTuple, TypeAlias
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,16 +22,21 @@ Span: TypeAlias = tuple[int, int]
 """The first and the last place."""
 
 
-class Context(NamedTuple):
-    """The shares that a turn gets from its neighbours. A tuple: a search makes hundreds."""
+@dataclass(frozen=True, slots=True)
+class Contexts:
+    """The shares that turns get from the turns around them, by id; ``total`` is both together."""
 
-    neighbour: float
-    session: float
+    neighbour: Mapping[str, float]
+    session: Mapping[str, float]
+    total: Mapping[str, float]
 
-    @property
-    def total(self) -> float:
-        """Both together."""
-        return self.neighbour + self.session
+    def shares(self, item_id: str) -> dict[str, float]:
+        """Returns the item's shares, without those that are 0."""
+        named = (("neighbour", self.neighbour), ("session", self.session))
+        return {name: share for name, shares in named if (share := shares.get(item_id, 0.0))}
+
+
+NO_CONTEXTS: Final = Contexts({}, {}, {})
 
 
 def around(candidates: Sequence[Candidate]) -> Sequence[Span]:
@@ -50,18 +56,18 @@ def in_spans(spans: Sequence[Span]) -> Condition:
     return AnyOf(tuple(NumberRange("place", gte=start, lte=end) for start, end in spans))
 
 
-def contexts(placed: Sequence[Placed], relevance: Callable[[str], float], tuning: Tuning) -> dict[str, Context]:
-    """Returns the shares of the placed items, which are in order, from their relevance (at least 0)."""
+def contexts(placed: Sequence[Placed], relevance: Mapping[str, float], tuning: Tuning) -> Contexts:
+    """Returns the shares of the placed items, which are in order, from their relevance (0 where there is none)."""
     if not placed:
-        return {}
-    values = np.array([relevance(one.id) for one in placed], np.float64)
+        return NO_CONTEXTS
+    ids = [one.id for one in placed]
+    values = np.array([relevance.get(one, 0.0) for one in ids], np.float64)
     sessions = _sessions(np.array([one.place for one in placed], np.int64))
     neighbour = tuning.beside * _beside(values, sessions, 1) + tuning.near * _beside(values, sessions, 2)
     session = tuning.session * _best(values, sessions)
-    return {
-        one.id: Context(by_turns, by_session)
-        for one, by_turns, by_session in zip(placed, neighbour.tolist(), session.tolist(), strict=True)
-    }
+    return Contexts(
+        *(dict(zip(ids, share.tolist(), strict=True)) for share in (neighbour, session, neighbour + session))
+    )
 
 
 def _sessions(places: NDArray[np.int64]) -> NDArray[np.int64]:

@@ -5,7 +5,7 @@ statistics over the namespace, so a ranking may be cut short.
 """
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import cached_property
 from typing import Final
 
@@ -37,9 +37,11 @@ class Relevance:
         self._dense = {one.id: one.score for one in dense}
         self._sparse = {one.id: one.score for one in sparse}
         self._floor = floor = min(self._dense.values(), default=0.0)
-        self._above = {one: tuning.dense * (score - floor) for one, score in self._dense.items()}
+        above = {one: tuning.dense * (score - floor) for one, score in self._dense.items()}
         for one, score in self._sparse.items():
-            self._above[one] = self._above.get(one, 0.0) + tuning.sparse * score
+            above[one] = above.get(one, 0.0) + tuning.sparse * score
+        self.above_floor: Mapping[str, float] = above
+        """How much more relevant each item is than the last one of the dense ranking without a common word."""
 
     def shares(self, item_id: str) -> dict[str, float]:
         """Returns the parts that add up to the item's relevance."""
@@ -56,10 +58,6 @@ class Relevance:
                 found |= {f"{name}_rank": self._ranks[name][item_id], f"{name}_score": scores[item_id]}
         return found
 
-    def above_floor(self, item_id: str) -> float:
-        """Returns how much more relevant the item is than the last one of the dense ranking without a common word."""
-        return self._above.get(item_id, 0.0)
-
     def placed(self, spans: Sequence[tuple[int, int]]) -> Sequence[Placed] | None:
         """Returns the items in the spans by place; None where the vector store has to be asked for them."""
         if self._everything is None or any(one.place is None for one in self._everything):
@@ -69,9 +67,9 @@ class Relevance:
         parts = (every[bisect_left(starts, start) : bisect_right(starts, end)] for start, end in spans)
         return [Placed(item_id, place) for part in parts for place, item_id in part]
 
-    def best(self, count: int, *, raised: Mapping[str, float], known: Iterable[str] = ()) -> list[str]:
-        """Returns the ids of the most relevant items, best first. ``raised`` adds to some; ``known`` compete too."""
-        above = {**dict.fromkeys(known, 0.0), **self._above} if known else self._above
+    def best(self, count: int, *, raised: Mapping[str, float]) -> list[str]:
+        """Returns the ids of the most relevant items, best first. ``raised`` adds to some, of any ranking or none."""
+        above = {**dict.fromkeys(raised, 0.0), **self.above_floor}
         more = raised.get
         values = [((0.5 - (value + more(one, 0.0)) * _UNITS) // 1, one) for one, value in above.items()]
         values.sort()  # of some hundred items, of which most are wanted: quicker than a heap

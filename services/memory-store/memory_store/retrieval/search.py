@@ -14,7 +14,7 @@ from memory_store.items.view import View
 from memory_store.metrics import Metrics
 from memory_store.retrieval.boosts import boost
 from memory_store.retrieval.candidates import Candidate, is_wrong, ordered
-from memory_store.retrieval.conversation import Context, around, contexts, in_spans
+from memory_store.retrieval.conversation import NO_CONTEXTS, Contexts, around, contexts, in_spans
 from memory_store.retrieval.names import possible_names, without_names
 from memory_store.retrieval.relevance import Relevance
 from memory_store.retrieval.rerank import Reranker
@@ -132,9 +132,7 @@ class Retrieval:
         relevance = await self._relevance(query)
         payloads = await self._read(relevance.best(_PROMPTERS, raised={}), query)
         context = await self._context(payloads, relevance, query)
-        everything = relevance.best(
-            query.depth + _MOST_WRONG, raised={one: its.total for one, its in context.items()}, known=context
-        )
+        everything = relevance.best(query.depth + _MOST_WRONG, raised=context.total)
         best, spare = everything[: query.depth], everything[query.depth :]
         payloads |= await self._read([one for one in best if one not in payloads], query)
         if spare and (wrong := sum(map(is_wrong, payloads.values()))):
@@ -142,7 +140,7 @@ class Retrieval:
             payloads |= await self._read([one for one in more if one not in payloads], query)
             best += more
         shown = [one for one in best if one in payloads and not is_wrong(payloads[one])]
-        candidates = [_candidate(one, payloads[one], relevance, context.get(one)) for one in shown]
+        candidates = [Candidate(one, payloads[one], {**relevance.shares(one), **context.shares(one)}) for one in shown]
         for one in candidates if query.explained else ():
             one.found |= relevance.found(one.id)
         return candidates
@@ -166,15 +164,13 @@ class Retrieval:
         payloads = {found.id: found.payload for found in page.found}
         return {one: payloads[one] for one in ids if one in payloads}
 
-    async def _context(
-        self, payloads: Mapping[str, Payload], relevance: Relevance, query: _Asked
-    ) -> dict[str, Context]:
+    async def _context(self, payloads: Mapping[str, Payload], relevance: Relevance, query: _Asked) -> Contexts:
         """Returns what the turns around them add to the best items and to the turns of the same sessions."""
         tuning = self._tuning
         prompters = [Candidate(one, payload) for one, payload in payloads.items() if not is_wrong(payload)]
         sessions = around(prompters) if tuning.beside or tuning.near or tuning.session else ()
         if not sessions:
-            return {}
+            return NO_CONTEXTS
         placed = relevance.placed(sessions)
         if placed is None:
             where = all_of([query.where, in_spans(sessions)])
@@ -200,14 +196,6 @@ class Retrieval:
                 left -= cost
             chosen.append(_hit(one, explain=options.explain))
         return chosen
-
-
-def _candidate(item_id: str, payload: Payload, relevance: Relevance, context: Context | None) -> Candidate:
-    shares = relevance.shares(item_id)
-    for name, share in (("neighbour", context.neighbour), ("session", context.session)) if context else ():
-        if share:
-            shares[name] = share
-    return Candidate(item_id, payload, shares)
 
 
 def _hit(one: Candidate, *, explain: bool) -> SearchHit:

@@ -40,9 +40,8 @@ class Point:
     payload: Payload
 
 
-@dataclass(frozen=True, slots=True)
-class Found:
-    """A stored payload; ``score`` is 0 unless it was found by nearness."""
+class Found(NamedTuple):
+    """A stored payload; ``score`` is 0 unless it was found by nearness. A tuple: a search makes dozens."""
 
     id: str
     payload: Payload
