@@ -19,8 +19,12 @@ from memloop_service.http import json_text
 ANY_QUESTION: Final = "What does this text say?"
 _READABLE: Final = frozenset({"user", "tool"})
 _PARAGRAPHS: Final = ("\n\n", "\n")
-_TOKENS_AROUND_MESSAGE: Final = 8
-_TOKENS_AROUND_CHAT: Final = 32
+_MOST_AROUND_MESSAGE: Final = 8
+_MOST_AROUND_CHAT: Final = 32
+_USUALLY_AROUND_MESSAGE: Final = 5
+_USUALLY_AROUND_CHAT: Final = 6
+"""What the templates of ChatML and Llama 3 add: role and marks of each message, and the head of the reply."""
+_TOKENS_AROUND_TOOLS: Final = 32
 _TOKENS_AROUND_MEMORY: Final = 96
 _USUAL_REPLY_TOKENS: Final = 1024
 _LIMIT_FIELDS: Final = ("max_completion_tokens", "max_tokens")
@@ -57,7 +61,9 @@ def oversize(
     splitter, of_reader = splitters
     texts = [message.text() for message in chat.messages]
     sizes = [splitter.count(text) for text in texts]
-    excess = _asked(sizes, chat, fields, splitter) + _reserved(fields, chat.memory, window) - window
+    around = len(sizes) * _MOST_AROUND_MESSAGE + _MOST_AROUND_CHAT
+    asked_tokens = sum(sizes) + around + _called(fields, splitter)
+    excess = asked_tokens + _reserved(fields, chat.memory, window) - window
     if excess <= 0:
         return None
     last = last_user_index(chat.messages)
@@ -71,7 +77,9 @@ def oversize(
 
 def prompt_tokens(chat: ChatRequest, fields: Json, splitter: Splitter) -> int:
     """Estimate the tokens of the whole prompt, by the tokenizer and the usual chat template. CPU work."""
-    return _asked([splitter.count(message.text()) for message in chat.messages], chat, fields, splitter)
+    texts = sum(splitter.count(message.text()) for message in chat.messages)
+    around = len(chat.messages) * _USUALLY_AROUND_MESSAGE + _USUALLY_AROUND_CHAT
+    return texts + around + _called(fields, splitter) + (_TOKENS_AROUND_TOOLS if fields.get("tools") else 0)
 
 
 def question_in(text: str, splitter: Splitter, *, most_tokens: int) -> tuple[str, str, str]:
@@ -110,10 +118,11 @@ def _end(text: str, splitter: Splitter, most_tokens: int) -> str:
     return text[-size:]
 
 
-def _asked(sizes: Sequence[int], chat: ChatRequest, fields: Json, splitter: Splitter) -> int:
+def _called(fields: Json, splitter: Splitter) -> int:
+    """Return the tokens of the tools and their calls, as JSON."""
     tools = splitter.count(json_text(fields["tools"]).decode()) if fields.get("tools") else 0
     calls = sum(splitter.count(json_text(called).decode()) for called in _tool_calls(fields))
-    return sum(sizes) + len(chat.messages) * _TOKENS_AROUND_MESSAGE + _TOKENS_AROUND_CHAT + tools + calls
+    return tools + calls
 
 
 def _tool_calls(fields: Json) -> Iterator[object]:
