@@ -20,7 +20,10 @@ from benchmarks.memory.loading import load
 from benchmarks.memory.peers import Asked, Mem0, Ours, mem0
 from benchmarks.mock_engine import mock_engine
 from memloop.scoring.percentiles import percentile
-from memory_store.embedding.sentence_encoder import DEFAULT_MODEL, SentenceEncoder, usable_threads
+from memory_store.embedding.embedder import Encoder
+from memory_store.embedding.sentence_encoder import DEFAULT_MODEL
+from memory_store.models.chosen import encoder_of
+from memory_store.settings import Settings
 
 ROUNDS = 5
 PER_ROUND = 20
@@ -108,7 +111,7 @@ class Clock:
 async def run(sizes: Sequence[str], *, budget_s: float) -> Speed:
     """Run the measurements. mem0 is skipped at a size that the budget has no time to load."""
     clock = Clock(budget_s)
-    encoder = SentenceEncoder(DEFAULT_MODEL, threads=usable_threads(), batch=32)
+    encoder = encoder_of(Settings(), DEFAULT_MODEL)
     with tempfile.TemporaryDirectory(prefix="memloop-bench-") as name, ExitStack() as stack:
         folder = Path(name)
         library = LibraryEncoder(DEFAULT_MODEL)
@@ -157,7 +160,7 @@ def stack_of(folder: Path) -> Generator[Ours]:
 
 
 async def _searched(
-    size: str, ours: Ours, floor: Floor, encoders: tuple[SentenceEncoder, LibraryEncoder], peer: Mem0 | None
+    size: str, ours: Ours, floor: Floor, encoders: tuple[Encoder, LibraryEncoder], peer: Mem0 | None
 ) -> Searches:
     """Search in rounds of all in turn, so that a slow minute of the machine affects them alike; the first warms up."""
     found: dict[str, list[float]] = {"ours": [], "floor": [], "library_floor": [], "mem0": []}
@@ -184,7 +187,7 @@ def _questions(turn: int, count: int) -> list[Asked]:
     return [(user_of(number * 37 % count), question(number)) for number in numbers]
 
 
-async def _added(ours: Ours, peer: Mem0, encoder: SentenceEncoder) -> Adds:
+async def _added(ours: Ours, peer: Mem0, encoder: Encoder) -> Adds:
     """Add in rounds of all in turn; each text is added once."""
     seconds = {"encoder": 0.0, "single": 0.0, "batch": 0.0, "mem0": 0.0, "mem0_batch": 0.0}
     for turn in range(_ADD_ROUNDS + 1):
@@ -209,7 +212,7 @@ async def _added(ours: Ours, peer: Mem0, encoder: SentenceEncoder) -> Adds:
     )
 
 
-def _encoded_s(encoder: SentenceEncoder, texts: Sequence[str]) -> float:
+def _encoded_s(encoder: Encoder, texts: Sequence[str]) -> float:
     began = time.perf_counter()
     encoder.encode(texts)
     return time.perf_counter() - began
