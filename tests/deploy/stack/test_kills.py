@@ -27,10 +27,11 @@ _LONG_TEXT = _FILLER * 250 + _FACT + " " + _FILLER * 250
 _WRITES_BEFORE, _WRITES_AFTER = 8, 8
 _DEAD_S = 2.0
 _READ_S = 600.0
+_SERVICES = ("redis", "qdrant", "memory-store", "gateway", "worker", "inference-cpu", "inference-reader")
 _NO_DECISION = "The memory writer returned no usable decision"
 
 
-@pytest.mark.parametrize("service", ["redis", "qdrant", "memory-store", "gateway", "worker", "inference-cpu"])
+@pytest.mark.parametrize("service", _SERVICES)
 def test_a_killed_container_loses_and_doubles_no_acknowledged_write(stack: ComposeStack, service: str) -> None:
     run = uuid.uuid4().hex[:8]
     direct = Writer(stack, f"direct-{service}-{run}", infer=False, pause_s=0.1)
@@ -107,9 +108,8 @@ def _assert_written(writer: Writer) -> None:
 
 
 def _start_read(stack: ComposeStack) -> str:
-    model = ask(stack, "GET", "/v1/models")["data"][0]["id"]
-    body = {"model": model, "question": "What is the vault code of Marta?", "document": {"text": _LONG_TEXT}}
-    return str(ask(stack, "POST", "/v1/long-read", {**body, "background": True})["id"])
+    body = {"question": "What is the vault code of Marta?", "document": {"text": _LONG_TEXT}, "background": True}
+    return str(ask(stack, "POST", "/v1/long-read", body)["id"])
 
 
 def _answer_of(stack: ComposeStack, read: str) -> str:
