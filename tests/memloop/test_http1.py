@@ -116,6 +116,17 @@ def test_a_refusal_is_the_peers_own_error_and_the_connection_is_kept(run: Run) -
     run(scenario)
 
 
+@pytest.mark.parametrize("status", [b"302 Found", b"304 Not Modified"])
+def test_a_redirect_is_no_answer_even_if_its_body_is_json(run: Run, status: bytes) -> None:
+    async def scenario() -> None:
+        answer = b"HTTP/1.1 %b\r\nLocation: /\r\nContent-Length: 2\r\n\r\n{}" % status
+        async with peer_and_client(answering(answer)) as (_, http):
+            with pytest.raises(MemloopError, match=status[:3].decode()):
+                await http.json("GET", "x")
+
+    run(scenario)
+
+
 def test_a_compressed_answer_is_distinguished_from_garbage(run: Run) -> None:
     async def scenario() -> None:
         answer = b"HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\nContent-Length: 2\r\n\r\nxx"

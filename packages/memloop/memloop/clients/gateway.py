@@ -103,8 +103,7 @@ class GatewayClient(MemoryCalls):
         body = file_form(name, content, boundary, expires_s=expires_s)
         headers = {"Content-Type": f"multipart/form-data; boundary={boundary}"}
         async with self._http.open("POST", "v1/files", body=body, headers=headers) as response:
-            if response.status >= 400:
-                raise await response.error()
+            await response.check()
             return parsed(FileObject, await response.read())
 
     async def fetch_url(self, url: str, *, expires_s: int | None = None) -> FileObject:

@@ -78,8 +78,7 @@ class GatewayCalls(HttpClient):
     ) -> AsyncGenerator[ServerEvent]:
         raw = None if body is None else orjson.dumps(body)
         async with self._http.open(method, f"v1/{path}", body=raw, params=params) as response:
-            if response.status >= 400:
-                raise await response.error()
+            await response.check()
             async with aclosing(parse_events(response.chunks())) as events:
                 async for event in events:
                     _raise_if_error(event)

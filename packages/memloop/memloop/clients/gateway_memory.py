@@ -102,8 +102,7 @@ class MemoryCalls(GatewayCalls):
         """Yield an export in blocks of JSONL. Without a last line ``{"exported": N}`` it is not whole."""
         body = orjson.dumps({**namespace.model_dump(exclude_none=True, exclude={"tenant"}), "include_raw": include_raw})
         async with self._http.open("POST", "v1/memory/export", body=body) as response:
-            if response.status >= 400:
-                raise await response.error()
+            await response.check()
             async for block in response.chunks():
                 yield block
 
@@ -115,8 +114,7 @@ class MemoryCalls(GatewayCalls):
         """Store the lines of an export."""
         headers = {"Content-Type": "application/jsonl"}
         async with self._http.open("POST", "v1/memory/import", body=raw, headers=headers) as response:
-            if response.status >= 400:
-                raise await response.error()
+            await response.check()
             return parsed(Imported, await response.read())
 
 

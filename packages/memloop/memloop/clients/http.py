@@ -75,8 +75,18 @@ class RawResponse:
             self._read = [b"".join(self._read)]
         return self._read[0]
 
+    @property
+    def succeeded(self) -> bool:
+        """Whether the peer did what it was asked for: a 2xx. Redirects are not followed."""
+        return 200 <= self._answer.status < 300
+
+    async def check(self) -> None:
+        """Raise the peer's error unless it has ``succeeded``."""
+        if not self.succeeded:
+            raise await self.error()
+
     async def error(self) -> MemloopError:
-        """Return the error for a status of 400 or more."""
+        """Return the error for a status other than a 2xx."""
         return self._error_of(self.status, await self.read(), self.headers)
 
     def close(self) -> None:
@@ -125,7 +135,7 @@ class Http:
         affinity: str | None = None,
         beside: bool = False,
     ) -> bytes:
-        """Return a successful call's body, within the time limit. Raises the peer's error for a status from 400 on."""
+        """Return a successful call's body, within the time limit. Raises the peer's error for any other."""
         raw = None if body is None else orjson.dumps(body)
         try:
             async with asyncio.timeout(self._total_s):
@@ -133,8 +143,7 @@ class Http:
                     method, path, body=raw, params=params, headers=headers, affinity=affinity, beside=beside
                 )
                 try:
-                    if response.status >= 400:
-                        raise await response.error()
+                    await response.check()
                     return await response.read()
                 finally:
                     response.close()

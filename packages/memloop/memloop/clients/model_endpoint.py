@@ -85,8 +85,7 @@ class _ModelClient(HttpClient):
         body = orjson.dumps({"model": self._model, **fields})
         try:
             async with asyncio.timeout(within_s), self._http.open("POST", path, body=body) as response:
-                if response.status >= 400:
-                    raise await response.error()
+                await response.check()
                 raw = bytearray()
                 while chunk := await response.some():
                     raw += chunk

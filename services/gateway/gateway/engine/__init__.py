@@ -2,7 +2,7 @@
 
 from gateway.engine.affinity import Affine
 from gateway.engine.backend import Backend, open_backend
-from gateway.engine.errors import answer_in, is_answer, refusal
+from gateway.engine.errors import answer_in, refusal
 from gateway.engine.meter import Meter
 from gateway.engine.models import Models
 from gateway.engine.models_file import ModelsConfig, read_models, refusing_wrong_models
@@ -26,7 +26,6 @@ __all__ = [
     "TextEvents",
     "answer_in",
     "counted",
-    "is_answer",
     "open_backend",
     "pass_through",
     "read_models",

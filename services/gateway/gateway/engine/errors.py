@@ -40,11 +40,6 @@ class Refused(EngineError):
         return ErrorEnvelope(error=ErrorBody(message=self.message, type=self._type, param=self.param, code=self.code))
 
 
-def is_answer(upstream: RawResponse) -> bool:
-    """Return whether the engine did what it was asked for: a 2xx."""
-    return 200 <= upstream.status < 300
-
-
 def answer_in(raw: bytes) -> Json:
     """Parse an answer's whole body. Raises EngineError unless it is a JSON object with fields."""
     answer = parsed_object(raw)

@@ -11,7 +11,7 @@ from opentelemetry.trace import Span
 
 from gateway.access import Allowance
 from gateway.engine.backend import Backend
-from gateway.engine.errors import answer_in, is_answer, is_event_stream, refusal, with_retry_after
+from gateway.engine.errors import answer_in, is_event_stream, refusal, with_retry_after
 from gateway.engine.meter import Meter
 from gateway.engine.served import LoopModel
 from gateway.engine.spans import open_call
@@ -114,7 +114,7 @@ class EngineCall:
         try:
             with _Open() as opened:
                 upstream = await self._opened(opened, body, path)
-                if not is_answer(upstream):
+                if not upstream.succeeded:
                     raise await refusal(upstream)
                 await stream(upstream, out)
         except DependencyError as error:
@@ -132,9 +132,9 @@ class EngineCall:
             async with within(deadline_s(self._request.headers)):
                 with StopWhenGone(self._request.receive):
                     upstream = await self._opened(opened, body, path)
-                    streams = is_answer(upstream) and is_event_stream(upstream)
+                    streams = upstream.succeeded and is_event_stream(upstream)
                     raw = b"" if streams else await upstream.read()
-            if not is_answer(upstream):
+            if not upstream.succeeded:
                 raise await refusal(upstream)
             if streams:
                 return self.event_stream(partial(stream, upstream), opened.moved())
@@ -157,9 +157,9 @@ class EngineCall:
         if upstream.status in _MAY_REFUSE_A_FIELD and asked.is_unknown(model):
             upstream.close()
             upstream = await send(body.plain, path=path)
-            if is_answer(upstream):
+            if upstream.succeeded:
                 asked.found(model, takes=False)
-        elif is_answer(upstream):
+        elif upstream.succeeded:
             asked.found(model, takes=True)
         return upstream
 

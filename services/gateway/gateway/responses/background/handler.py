@@ -9,7 +9,7 @@ import time
 from redis.asyncio import Redis
 
 from gateway.chat import ENGINE_PATH, Chat, begin_turn, engine_body
-from gateway.engine import LoopModel, answer_in, is_answer, refusal
+from gateway.engine import LoopModel, answer_in, refusal
 from gateway.long_read.hosts import is_permanent
 from gateway.queue import Hold, JobGone, JobResult, Journal, Lease
 from gateway.responses.answer import Draft
@@ -121,7 +121,7 @@ class ResponseHandler:
         began = time.perf_counter()
         upstream = await model.engines.send(body, path=ENGINE_PATH)
         try:
-            if not is_answer(upstream):
+            if not upstream.succeeded:
                 raise await refusal(upstream)
             answer = answer_in(await upstream.read())
             self._chat.backend.metrics.count_call(model.label, time.perf_counter() - began)
