@@ -66,16 +66,21 @@ async def signalled(
     process: asyncio.subprocess.Process, number: signal.Signals, *, timeout_s: float = PATIENCE_S
 ) -> int:
     """Send a signal to a child and return its exit status. Kills one that is too slow, and raises TimeoutError."""
-    with suppress(ProcessLookupError):
-        process.send_signal(number)
+    _send(process, number)
     try:
         async with asyncio.timeout(timeout_s):
             return await process.wait()
     except TimeoutError:
-        with suppress(ProcessLookupError):
-            process.kill()
+        _send(process, signal.SIGKILL)
         await process.wait()
         raise
+
+
+def _send(process: asyncio.subprocess.Process, number: signal.Signals) -> None:
+    """The process's own way may take its exit status from asyncio, which then says 255."""
+    if process.returncode is None:
+        with suppress(ProcessLookupError):
+            os.kill(process.pid, number)
 
 
 async def printed_by(*command: str | Path, cwd: Path, env: Mapping[str, str], timeout_s: float = PATIENCE_S) -> str:

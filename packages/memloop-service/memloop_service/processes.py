@@ -20,6 +20,7 @@ from contextlib import ExitStack, suppress
 from dataclasses import asdict, replace
 from typing import Final
 
+from memloop_service.children import send_signal
 from memloop_service.listening import listener
 from memloop_service.logs import configure_logging
 from memloop_service.settings import ServiceSettings
@@ -77,7 +78,8 @@ class _Parent:
         tasks = [asyncio.create_task(place.kept()) for place in self._places]
         rolling = asyncio.create_task(self._roll_when_asked())
         await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
-        self._running.stop()
+        if not self._running.stopping:
+            self._running.stop()
         rolling.cancel()
         await asyncio.wait({rolling})
         return max(await asyncio.gather(*tasks))
@@ -108,8 +110,7 @@ class _Running:
         """Stop them; a second signal reaches them too, and hurries them."""
         self.stopping = True
         for process in self._processes:
-            with suppress(ProcessLookupError):
-                process.terminate()
+            send_signal(process, signal.SIGTERM)
 
     async def begin(self, sibling: Sibling) -> asyncio.subprocess.Process:
         """Start a process."""
@@ -121,7 +122,7 @@ class _Running:
         )
         self._processes.add(process)
         if self.stopping:
-            self.stop()
+            send_signal(process, signal.SIGTERM)
         return process
 
     async def ended(self, process: asyncio.subprocess.Process) -> int:
@@ -171,14 +172,12 @@ class _Place:
             await self._away_with(successor)
             return False
         self._sibling, self._successor = fresh, successor
-        with suppress(ProcessLookupError):
-            before.send_signal(signal.SIGHUP)
+        send_signal(before, signal.SIGHUP)
         await before.wait()
         return True
 
     async def _away_with(self, process: asyncio.subprocess.Process) -> None:
-        with suppress(ProcessLookupError):
-            process.terminate()
+        send_signal(process, signal.SIGTERM)
         await self._running.ended(process)
 
 

@@ -1,14 +1,15 @@
 """Runs a supervised child process through the guard; streams its log and keeps the last lines."""
 
 import asyncio
-import contextlib
 import re
+import signal
 import sys
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 from inference import guard
+from memloop_service.children import send_signal
 
 _TAIL_LINES = 40
 _OUT_OF_MEMORY = re.compile(
@@ -78,15 +79,12 @@ class ChildProcess:
 
     async def stop(self) -> int:
         """End the whole family by SIGTERM, after the grace period by SIGKILL. Idempotent."""
-        if self._process.returncode is None:
-            with contextlib.suppress(ProcessLookupError):
-                self._process.terminate()
+        send_signal(self._process, signal.SIGTERM)
         try:
             async with asyncio.timeout(self._grace_s + _FORCE_S):
                 return await self.wait()
         except TimeoutError:
-            with contextlib.suppress(ProcessLookupError):
-                self._process.kill()
+            send_signal(self._process, signal.SIGKILL)
             return await self._process.wait()
 
     async def _read(self, on_line: Callable[[str], None]) -> None:
