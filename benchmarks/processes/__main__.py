@@ -1,8 +1,9 @@
 """Measures how many more requests a second two processes of gateway and store serve than one: ``make bench-processes``.
 
 All processes of a program are on one port (``MEMLOOP_PROCESSES``). The clients are one process at a lower priority. The
-store searches on the Qdrant server of ``QDRANT_URL``, else on a stand-in that repeats its answers. The last line is one
-JSON object.
+store searches on the Qdrant server of ``QDRANT_URL``, else on a stand-in that repeats its answers. With ``--compiled``
+nginx is the gateway's engine and wrk its client: on two cores our own, in Python, leave too little to a second process.
+The last line is one JSON object.
 """
 
 import argparse
@@ -10,10 +11,9 @@ import asyncio
 import os
 import tempfile
 import urllib.request
-from collections.abc import Generator, Sequence
+from collections.abc import Callable, Generator, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 from typing import Final
 
@@ -25,22 +25,27 @@ from benchmarks.gateway.load import post
 from benchmarks.gateway.workload import API_KEY, TENANT, USERS, Level, remember, requests
 from benchmarks.kept import FOLDER, Cells, machine, show, write_dated
 from benchmarks.mock_engine import mock_engine
-from benchmarks.processes.clients import clients
+from benchmarks.processes.clients import Served, clients
+from benchmarks.processes.compiled import chats_by_wrk, is_installed, nginx_engine
 from memloop.wire.memory import Namespace, StoreSearch
 
 GOAL: Final = 1.6
 """The requests a second of two processes beside those of one."""
 _WARM: Final = 200
+_WRK_S: Final = 10
 
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """One of the programs. ``route`` names its requests in ``metric``."""
+    """One of the programs. ``route`` names its requests in ``metric``.
+
+    ``load`` sends them to a port: all, or a few that warm the program up.
+    """
 
     name: str
     metric: str
     route: str
-    requests: Sequence[bytes]
+    load: Callable[[int, bool], Served]
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,16 +71,29 @@ class Rate:
         }
 
 
-def chats(count: int) -> Part:
+def chats(load: Callable[[int, bool], Served]) -> Part:
     """Chats without memory."""
-    sent = requests(Level("json", 1, count), memory=False)
-    return Part("gateway", "gateway_request_seconds_count", "/v1/chat/completions", sent)
+    return Part("gateway", "gateway_request_seconds_count", "/v1/chat/completions", load)
 
 
-def searches(count: int) -> Part:
+def searches(load: Callable[[int, bool], Served]) -> Part:
     """Searches of the benchmark's users, a few questions each."""
-    sent = [post("/v1/items/search", _search(number), key=API_KEY) for number in range(count)]
-    return Part("store", "memory_store_request_seconds_count", "/v1/items/search", sent)
+    return Part("store", "memory_store_request_seconds_count", "/v1/items/search", load)
+
+
+def by_our_clients(sent: Sequence[bytes], concurrency: int) -> Callable[[int, bool], Served]:
+    """Return a load of these requests."""
+
+    def load(port: int, warm_up: bool) -> Served:
+        with clients() as send:
+            return send(port, sent[:_WARM] if warm_up else sent, concurrency)
+
+    return load
+
+
+def by_wrk(concurrency: int) -> Callable[[int, bool], Served]:
+    """Return a load of chats from wrk."""
+    return lambda port, warm_up: chats_by_wrk(port, seconds=2 if warm_up else _WRK_S, concurrency=concurrency)
 
 
 def _search(number: int) -> bytes:
@@ -84,12 +102,11 @@ def _search(number: int) -> bytes:
     return StoreSearch(namespace=owner, query=query).model_dump_json().encode()
 
 
-def measured(part: Part, server: servers.Server, processes: int, *, concurrency: int) -> Rate:
+def measured(part: Part, server: servers.Server, processes: int) -> Rate:
     """Send the requests, after a few that warm the program up."""
-    with clients() as send:
-        send(server.port, part.requests[:_WARM], concurrency)
-        before = _counted(part, server)
-        per_second, p50_ms, failures = send(server.port, part.requests, concurrency)
+    part.load(server.port, True)
+    before = _counted(part, server)
+    per_second, p50_ms, failures = part.load(server.port, False)
     return Rate(part.name, processes, per_second, p50_ms, failures, _counted(part, server) - before)
 
 
@@ -102,10 +119,10 @@ def _counted(part: Part, server: servers.Server) -> int:
 
 def run(arguments: argparse.Namespace) -> list[Rate]:
     """Measure each part with one process and with two."""
-    level, rates = partial(measured, concurrency=arguments.concurrency), list[Rate]()
+    parts, rates = _parts(arguments), list[Rate]()
     with tempfile.TemporaryDirectory() as folder, ExitStack() as stack:
         redis = stack.enter_context(servers.redis_server(Path(folder)))
-        engine = stack.enter_context(mock_engine(latency_s=0.0))
+        engine = stack.enter_context(nginx_engine() if arguments.compiled else mock_engine(latency_s=0.0))
         qdrant = stack.enter_context(_qdrant())
         for processes in (1, 2):
             several = {"MEMLOOP_PROCESSES": str(processes)}
@@ -113,10 +130,18 @@ def run(arguments: argparse.Namespace) -> list[Rate]:
             with servers.memory_store(redis=redis, folder=Path(folder), settings=over) as store:
                 if processes == 1:
                     asyncio.run(remember(f"http://127.0.0.1:{store.port}"))
-                rates.append(level(searches(arguments.requests), store, processes))
+                rates.append(measured(parts[0], store, processes))
                 with servers.gateway(engine_url=engine, redis=redis, store=store, settings=several) as gateway:
-                    rates.append(level(chats(arguments.requests), gateway, processes))
+                    rates.append(measured(parts[1], gateway, processes))
     return rates
+
+
+def _parts(arguments: argparse.Namespace) -> tuple[Part, Part]:
+    count, concurrency = arguments.requests, arguments.concurrency
+    found = [post("/v1/items/search", _search(number), key=API_KEY) for number in range(count)]
+    asked = requests(Level("json", 1, count), memory=False)
+    chatting = by_wrk(concurrency) if arguments.compiled else by_our_clients(asked, concurrency)
+    return searches(by_our_clients(found, concurrency)), chats(chatting)
 
 
 @contextmanager
@@ -141,7 +166,10 @@ def main(given: Sequence[str] | None = None) -> None:
     parser.add_argument("--requests", type=int, default=6000)
     parser.add_argument("--concurrency", type=int, default=32)
     parser.add_argument("--keep", action="store_true", help="write the result to benchmarks/results")
+    parser.add_argument("--compiled", action="store_true", help="nginx and wrk beside the gateway")
     arguments = parser.parse_args(given)
+    if arguments.compiled and not is_installed():
+        parser.error("nginx and wrk are not on the PATH (Debian: nginx-light, wrk)")
     rates = run(arguments)
     show(f"requests a second, {machine()}", [rate.cells() for rate in rates])
     found = {"goal": GOAL, "ratios": ratios(rates), "rates": [rate.cells() for rate in rates]}

@@ -13,14 +13,14 @@ from benchmarks.gateway.load import closed_loop
 
 Served: TypeAlias = tuple[float, float, int]
 """Answers a second, the median of their milliseconds, and the failures."""
-_NICER: Final = 10
+NICER: Final = 10
 
 
 @contextmanager
 def clients() -> Generator[Callable[[int, Sequence[bytes], int], Served]]:
     """Yield a function that sends requests to a port over so many connections."""
     context = multiprocessing.get_context("spawn")
-    with ProcessPoolExecutor(1, mp_context=context, initializer=partial(os.nice, _NICER)) as process:
+    with ProcessPoolExecutor(1, mp_context=context, initializer=partial(os.nice, NICER)) as process:
         yield lambda port, sent, concurrency: process.submit(_served, port, sent, concurrency).result()
 
 
