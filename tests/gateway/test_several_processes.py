@@ -4,6 +4,7 @@ import asyncio
 import signal
 import sys
 from asyncio.subprocess import PIPE
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -24,6 +25,15 @@ def environment(settings: GatewaySettings) -> dict[str, str]:
     }
 
 
+def sockets_of(pid: int) -> int:
+    """How many sockets the process has. A descriptor may go while they are counted."""
+    found = 0
+    for descriptor in Path(f"/proc/{pid}/fd").iterdir():
+        with suppress(OSError):
+            found += descriptor.readlink().name.startswith("socket:")
+    return found
+
+
 async def test_counters_are_those_of_both_processes_which_end_when_their_parent_is_killed(
     environment: dict[str, str], tmp_path: Path
 ) -> None:
@@ -36,6 +46,28 @@ async def test_counters_are_those_of_both_processes_which_end_when_their_parent_
         pids = gateway.pids
         await gateway.program.kill()
         await eventually(lambda: not any(is_running(pid) for pid in pids))
+
+
+async def test_connections_are_spread_over_the_processes(environment: dict[str, str], tmp_path: Path) -> None:
+    async with siblings("gateway.main", tmp_path, environment) as gateway:
+        before = [sockets_of(pid) for pid in gateway.pids]
+        opened = [await asyncio.open_connection("127.0.0.1", gateway.program.port) for _ in range(64)]
+        await eventually(lambda: sum(map(sockets_of, gateway.pids)) >= sum(before) + 50)
+        taken = [sockets_of(pid) - held for pid, held in zip(gateway.pids, before, strict=True)]
+        assert min(taken) >= 10  # of two fair coins, once in 10^9 runs
+        for _, writer in opened:
+            writer.close()
+
+
+async def test_a_port_that_another_server_has_is_refused(environment: dict[str, str], tmp_path: Path) -> None:
+    async with siblings("gateway.main", tmp_path, environment) as gateway:
+        settings = {**environment, "MEMLOOP_PROCESSES": "2", "MEMLOOP_PORT": str(gateway.program.port)}
+        second = await asyncio.create_subprocess_exec(
+            sys.executable, "-m", "gateway.main", env=clean_environment(**settings), stderr=PIPE
+        )
+        _, words = await second.communicate()
+        assert second.returncode == 1
+        assert b"cannot listen on" in words
 
 
 async def test_a_process_that_dies_is_replaced_and_a_signal_stops_all_of_them(

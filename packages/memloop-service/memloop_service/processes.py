@@ -1,11 +1,13 @@
 """Runs several processes of one program on one port, and keeps them running.
 
-The parent opens the sockets and serves nothing itself: the kernel gives each connection to a process that accepts. A
-process that dies after its start is replaced. One that dies before ends the parent with the same status: its settings
-are wrong. SIGTERM and SIGINT reach every process. If the parent is killed, its processes stop.
+The parent opens the sockets and serves nothing itself. Each process has a socket of its own on the port, over which the
+kernel spreads the connections: of a socket that all share, the process that wakes first takes nearly all. The socket of
+a process that dies is closed at once, so that new connections go to the others, and the process is replaced. One that
+dies before it has started ends the parent with the same status: its settings are wrong. SIGTERM and SIGINT reach every
+process. If the parent is killed, its processes stop.
 
-On SIGHUP each process in turn hands over to a new one, which is ready by then; so new code and new files are taken up
-without a failed request. If a new one does not become ready, the old ones stay.
+On SIGHUP each process in turn hands its socket over to a new one, which is ready by then; so new code and new files are
+taken up without a failed request. If a new one does not become ready, the old ones stay.
 """
 
 import asyncio
@@ -13,11 +15,13 @@ import json
 import logging
 import os
 import signal
+import socket
 import sys
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import ExitStack, suppress
 from dataclasses import asdict, replace
+from functools import partial
 from typing import Final
 
 from memloop_service.children import send_signal
@@ -51,38 +55,45 @@ def part_of(limit: int, processes: int) -> int:
 def _run(module: str, settings: ServiceSettings, count: int) -> None:
     configure_logging(module, settings.log_level)
     with tempfile.TemporaryDirectory(prefix="memloop-") as folder, ExitStack() as opened:
-        main = opened.enter_context(listener(settings, settings.port))
+        listener(settings, settings.port).close()  # another server's port is refused: several could share it
         metrics = opened.enter_context(listener(settings, settings.metrics_port)) if settings.metrics_port else None
         life, held = os.pipe()
         opened.callback(os.close, life)
         opened.callback(os.close, held)
         descriptor = metrics.fileno() if metrics is not None else None
-        siblings = [Sibling(number, main.fileno(), descriptor, life, folder) for number in range(count)]
-        status = asyncio.run(_Parent(module, siblings).run())
+        siblings = [Sibling(number, -1, descriptor, life, folder) for number in range(count)]
+        parent = _Parent(module, siblings, partial(listener, settings, settings.port, one_of_several=True))
+        status = asyncio.run(parent.run())
     if status:
         raise SystemExit(status)
 
 
 class _Parent:
-    def __init__(self, module: str, siblings: Sequence[Sibling]) -> None:
+    def __init__(self, module: str, siblings: Sequence[Sibling], listen: Callable[[], socket.socket]) -> None:
         self._running = _Running(module)
-        self._places = [_Place(sibling, self._running, apart=len(siblings)) for sibling in siblings]
+        self._places = [_Place(sibling, self._running, listen, apart=len(siblings)) for sibling in siblings]
         self._asked = asyncio.Event()
 
     async def run(self) -> int:
         """Return the highest exit status once all have ended."""
         loop = asyncio.get_running_loop()
         for number in (signal.SIGTERM, signal.SIGINT):
-            loop.add_signal_handler(number, self._running.stop)
+            loop.add_signal_handler(number, self._stop)
         loop.add_signal_handler(signal.SIGHUP, self._asked.set)
         tasks = [asyncio.create_task(place.kept()) for place in self._places]
         rolling = asyncio.create_task(self._roll_when_asked())
         await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
         if not self._running.stopping:
-            self._running.stop()
+            self._stop()
         rolling.cancel()
         await asyncio.wait({rolling})
         return max(await asyncio.gather(*tasks))
+
+    def _stop(self) -> None:
+        """Stop all. Their sockets are theirs alone then: one that a process closes takes no connection any more."""
+        self._running.stop()
+        for place in self._places:
+            place.close()
 
     async def _roll_when_asked(self) -> None:
         while True:
@@ -135,8 +146,10 @@ class _Running:
 class _Place:
     """The place of one process. ``apart`` from its number is that of a successor, and back."""
 
-    def __init__(self, sibling: Sibling, running: _Running, *, apart: int) -> None:
-        self._sibling = sibling
+    def __init__(self, sibling: Sibling, running: _Running, listen: Callable[[], socket.socket], *, apart: int) -> None:
+        self._listen = listen
+        self._socket = listen()
+        self._sibling = replace(sibling, listen=self._socket.fileno())
         self._running = running
         self._apart = apart
         self._process: asyncio.subprocess.Process | None = None
@@ -155,10 +168,23 @@ class _Place:
             if not self._sibling.started.exists():
                 return abs(status) or 1
             _LOG.error("process %d ended with status %d; a new one starts", self._sibling.number, status)
+            self._open_anew()
             self._process = await self._running.begin(self._sibling)
+
+    def close(self) -> None:
+        """Close the place's socket in this process."""
+        self._socket.close()
+
+    def _open_anew(self) -> None:
+        """Close the socket that nobody accepts from any more, and open another."""
+        self._socket.close()
+        self._socket = self._listen()
+        self._sibling = replace(self._sibling, listen=self._socket.fileno())
 
     async def renewed(self) -> bool:
         """Replace the process by a new one. False, and the old one stays, when that one does not become ready."""
+        if self._running.stopping:
+            return False
         number = self._sibling.number
         fresh = replace(self._sibling, number=number + (self._apart if number < self._apart else -self._apart))
         successor = await self._running.begin(fresh)
