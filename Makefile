@@ -446,7 +446,7 @@ bench-starts: $(READY) $(ENCODER) ## seconds and CPU seconds from the start of e
 	$(BIN)/python -m benchmarks.starts $(ARGS)
 
 .PHONY: bench-processes
-bench-processes: $(READY) $(ENCODER) ## requests a second of two processes beside one, of gateway and store (QDRANT_URL=…, else a stand-in); ARGS="--keep"
+bench-processes: $(READY) $(ENCODER) ## requests a second of two processes beside one, of gateway and store (QDRANT_URL=…, else a stand-in); ARGS="--compiled"
 	$(BIN)/python -m benchmarks.processes $(ARGS)
 
 .PHONY: bench-pending
