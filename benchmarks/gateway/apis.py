@@ -17,7 +17,8 @@ from rich.console import Console
 from rich.table import Table
 
 from benchmarks.gateway import servers
-from benchmarks.gateway.load import closed_loop, post
+from benchmarks.gateway.cost import cost_ms
+from benchmarks.gateway.load import post
 from benchmarks.gateway.workload import API_KEY, USERS, remember
 from benchmarks.mock_engine import STREAM_EVENTS, mock_engine
 
@@ -33,7 +34,6 @@ PATHS: Final[Mapping[str, str]] = {
 }
 _SYSTEM = "You answer in one sentence. " * 20
 _CONCURRENCY: Final = 4
-_WARM_UP: Final = 50
 
 
 def body(api: str, number: int, *, stream: bool, memory: bool) -> dict[str, Any]:
@@ -52,19 +52,11 @@ def body(api: str, number: int, *, stream: bool, memory: bool) -> dict[str, Any]
     return asked | ({"memory": {"user_id": f"user-{number % USERS}"}} if memory else {})
 
 
-async def cost_ms(gateway: servers.Server, api: str, count: int, *, stream: bool, memory: bool) -> float:
-    """Return the gateway's processor time per request. Raises SystemExit when a request fails."""
-    asked = [
-        post(PATHS[api], orjson.dumps(body(api, number, stream=stream, memory=memory)), key=API_KEY)
-        for number in range(count)
-    ]
-    await closed_loop(gateway.port, asked[:_WARM_UP], concurrency=_CONCURRENCY)
-    before = gateway.cpu_s()
-    load = await closed_loop(gateway.port, asked, concurrency=_CONCURRENCY)
-    used_s = gateway.cpu_s() - before
-    if failures := load.failures(events=STREAM_EVENTS if stream else 0):
-        raise SystemExit(f"{failures} of {count} requests to {PATHS[api]} failed")
-    return 1000 * used_s / count
+async def measured(gateway: servers.Server, api: str, count: int, *, stream: bool, memory: bool) -> float:
+    """Return the gateway's CPU milliseconds per request of the API."""
+    bodies = (body(api, number, stream=stream, memory=memory) for number in range(count))
+    asked = [post(PATHS[api], orjson.dumps(each), key=API_KEY) for each in bodies]
+    return await cost_ms(gateway, asked, concurrency=_CONCURRENCY, events=STREAM_EVENTS if stream else 0)
 
 
 async def run(
@@ -78,9 +70,9 @@ async def run(
             kind = f"{'stream' if stream else 'json'}, memory {'on' if memory else 'off'}"
             costs: dict[str, list[float]] = {api: [] for api in PATHS}
             for _ in range(rounds):
-                for api, measured in costs.items():
-                    measured.append(await cost_ms(gateway, api, count, stream=stream, memory=memory))
-            found[kind] = {api: round(statistics.median(measured), 3) for api, measured in costs.items()}
+                for api, own in costs.items():
+                    own.append(await measured(gateway, api, count, stream=stream, memory=memory))
+            found[kind] = {api: round(statistics.median(own), 3) for api, own in costs.items()}
     return found
 
 

@@ -23,7 +23,7 @@ from rich.console import Console
 from rich.table import Table
 
 from benchmarks.gateway import servers
-from benchmarks.gateway.load import closed_loop
+from benchmarks.gateway.cost import cost_ms
 from benchmarks.gateway.workload import STREAMS, Kind, Level, requests
 from benchmarks.mock_engine import STREAM_EVENTS, mock_engine
 
@@ -38,19 +38,10 @@ CASES: Final[Sequence[tuple[Kind, int]]] = (
 )
 """Loads and their concurrency, each with memory off and on."""
 _ENGINE_LATENCY_S: Final = 0.005
-_WARM_UP: Final = 40
 _PYTHON: Final = Path(".venv/bin/python")
 _REMEMBER: Final = (
     "import asyncio, sys; from benchmarks.gateway.workload import remember; asyncio.run(remember(sys.argv[1]))"
 )
-
-
-@dataclass(frozen=True, slots=True)
-class Side:
-    """One checkout and its gateway."""
-
-    checkout: Path
-    gateway: servers.Server
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,41 +56,29 @@ class Compared:
     upper: float
 
 
-def side(stack: ExitStack, checkout: Path, folder: Path, *, engine_url: str) -> Side:
-    """Start the processes of the checkout, and store the memories of every user of the workload."""
+def gateway_of(checkout: Path, stack: ExitStack, folder: Path, *, engine_url: str) -> servers.Server:
+    """Start the processes of the checkout, store the memories of every user of the workload, return the gateway."""
     folder.mkdir()
     python = checkout / _PYTHON
     redis = stack.enter_context(servers.redis_server(folder))
     store = stack.enter_context(servers.memory_store(redis=redis, folder=folder, python=python))
     gateway = stack.enter_context(servers.gateway(engine_url=engine_url, redis=redis, store=store, python=python))
     stack.enter_context(servers.worker(engine_url=engine_url, redis=redis, store=store, python=python))
-    url = f"http://127.0.0.1:{store.port}"
-    subprocess.run(
-        (python, "-c", _REMEMBER, url), cwd=checkout, check=True
-    )  # the store's requests are each commit's own
-    return Side(checkout, gateway)
+    # The checkout's own code stores them: what a store takes changes between commits.
+    subprocess.run((python, "-c", _REMEMBER, f"http://127.0.0.1:{store.port}"), cwd=checkout, check=True)
+    return gateway
 
 
-async def cost_ms(gateway: servers.Server, asked: Sequence[bytes], *, kind: Kind, concurrency: int) -> float:
-    """Return the gateway's CPU time per request. Raises SystemExit when a request fails."""
-    await closed_loop(gateway.port, asked[:_WARM_UP], concurrency=concurrency)
-    before = gateway.cpu_s()
-    load = await closed_loop(gateway.port, asked, concurrency=concurrency)
-    used_s = gateway.cpu_s() - before
-    if failures := load.failures(events=STREAM_EVENTS if kind in STREAMS else 0):
-        raise SystemExit(f"{failures} of {len(asked)} requests failed")
-    return 1000 * used_s / len(asked)
-
-
-async def run(other: Side, this: Side, *, rounds: int, count: int) -> list[Compared]:
+async def run(other: servers.Server, this: servers.Server, *, rounds: int, count: int) -> list[Compared]:
     """Measure every load on both sides in turn; the side that goes first changes with each round."""
     found: list[Compared] = []
     for memory, (kind, concurrency) in product((False, True), CASES):
         asked = requests(Level(kind, concurrency, count), memory=memory)
-        costs: dict[Side, list[float]] = {other: [], this: []}
+        events = STREAM_EVENTS if kind in STREAMS else 0
+        costs: dict[servers.Server, list[float]] = {other: [], this: []}
         for number in range(rounds):
             for one in (other, this) if number % 2 else (this, other):
-                costs[one].append(await cost_ms(one.gateway, asked, kind=kind, concurrency=concurrency))
+                costs[one].append(await cost_ms(one, asked, concurrency=concurrency, events=events))
         name = f"{kind} at {concurrency}, memory {'on' if memory else 'off'}"
         found.append(compared(name, costs[other], costs[this]))
     return found
@@ -138,8 +117,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
     with ExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="memloop-bench-")))
         engine_url = stack.enter_context(mock_engine(latency_s=_ENGINE_LATENCY_S))
-        other = side(stack, checkout, folder / "other", engine_url=engine_url)
-        this = side(stack, Path.cwd(), folder / "this", engine_url=engine_url)
+        other = gateway_of(checkout, stack, folder / "other", engine_url=engine_url)
+        this = gateway_of(Path.cwd(), stack, folder / "this", engine_url=engine_url)
         show(uvloop.run(run(other, this, rounds=options.rounds, count=options.requests)))
 
 

@@ -25,7 +25,7 @@ from benchmarks.gateway.load import post
 from benchmarks.gateway.workload import API_KEY, TENANT, USERS, Level, remember, requests
 from benchmarks.kept import FOLDER, Cells, machine, show, write_dated
 from benchmarks.mock_engine import mock_engine
-from benchmarks.processes.clients import Served, clients
+from benchmarks.processes.clients import Send, Served, clients
 from benchmarks.processes.compiled import chats_by_wrk, is_installed, nginx_engine
 from memloop.wire.memory import Namespace, StoreSearch
 
@@ -81,14 +81,9 @@ def searches(load: Callable[[int, bool], Served]) -> Part:
     return Part("store", "memory_store_request_seconds_count", "/v1/items/search", load)
 
 
-def by_our_clients(sent: Sequence[bytes], concurrency: int) -> Callable[[int, bool], Served]:
+def by_our_clients(send: Send, sent: Sequence[bytes], concurrency: int) -> Callable[[int, bool], Served]:
     """Return a load of these requests."""
-
-    def load(port: int, warm_up: bool) -> Served:
-        with clients() as send:
-            return send(port, sent[:_WARM] if warm_up else sent, concurrency)
-
-    return load
+    return lambda port, warm_up: send(port, sent[:_WARM] if warm_up else sent, concurrency)
 
 
 def by_wrk(concurrency: int) -> Callable[[int, bool], Served]:
@@ -119,8 +114,9 @@ def _counted(part: Part, server: servers.Server) -> int:
 
 def run(arguments: argparse.Namespace) -> list[Rate]:
     """Measure each part with one process and with two."""
-    parts, rates = _parts(arguments), list[Rate]()
+    rates = list[Rate]()
     with tempfile.TemporaryDirectory() as folder, ExitStack() as stack:
+        parts = _parts(arguments, stack.enter_context(clients()))
         redis = stack.enter_context(servers.redis_server(Path(folder)))
         engine = stack.enter_context(nginx_engine() if arguments.compiled else mock_engine(latency_s=0.0))
         qdrant = stack.enter_context(_qdrant())
@@ -136,12 +132,12 @@ def run(arguments: argparse.Namespace) -> list[Rate]:
     return rates
 
 
-def _parts(arguments: argparse.Namespace) -> tuple[Part, Part]:
+def _parts(arguments: argparse.Namespace, send: Send) -> tuple[Part, Part]:
     count, concurrency = arguments.requests, arguments.concurrency
     found = [post("/v1/items/search", _search(number), key=API_KEY) for number in range(count)]
     asked = requests(Level("json", 1, count), memory=False)
-    chatting = by_wrk(concurrency) if arguments.compiled else by_our_clients(asked, concurrency)
-    return searches(by_our_clients(found, concurrency)), chats(chatting)
+    chatting = by_wrk(concurrency) if arguments.compiled else by_our_clients(send, asked, concurrency)
+    return searches(by_our_clients(send, found, concurrency)), chats(chatting)
 
 
 @contextmanager

@@ -13,11 +13,13 @@ from benchmarks.gateway.load import closed_loop
 
 Served: TypeAlias = tuple[float, float, int]
 """Answers a second, the median of their milliseconds, and the failures."""
+Send: TypeAlias = Callable[[int, Sequence[bytes], int], Served]
+"""Sends requests to a port over so many connections."""
 NICER: Final = 10
 
 
 @contextmanager
-def clients() -> Generator[Callable[[int, Sequence[bytes], int], Served]]:
+def clients() -> Generator[Send]:
     """Yield a function that sends requests to a port over so many connections."""
     context = multiprocessing.get_context("spawn")
     with ProcessPoolExecutor(1, mp_context=context, initializer=partial(os.nice, NICER)) as process:
