@@ -12,10 +12,11 @@ _UNSENT_BYTES: Final = 128 * 1024
 def listener(settings: ServiceSettings, port: int, *, one_of_several: bool = False) -> socket.socket:
     """Return the bound socket. Clients must read sent data within ``write_timeout_s``.
 
-    With ``one_of_several`` others may be bound to the same port; Linux spreads new connections over them.
-
     The kernel enforces that (on Linux) for every response, without a timer of ours: it closes a connection whose peer
-    has read nothing for that long, and the request ends as if the client had disconnected. Exits when it cannot bind.
+    has read nothing for that long, and the request ends as if the client had disconnected.
+
+    With ``one_of_several`` other sockets may be bound to the port too; Linux spreads new connections over them. Exits
+    when it cannot bind.
     """
     family = socket.AF_INET6 if ":" in settings.host else socket.AF_INET
     bound = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)  # named, or asyncio leaves Nagle on

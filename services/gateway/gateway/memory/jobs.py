@@ -125,14 +125,14 @@ class MemoryQueue:
         """Return the policies that apply to the write. Raises Unavailable."""
         return await self._keeper.redactions(job.namespace.tenant, [job.namespace])
 
-    async def begin_direct_write(self, job: MemoryJob) -> "DirectWrite":
+    async def begin_direct_write(self, job: MemoryJob) -> DirectWrite:
         """Redact a write as the policies ask, and lock its lane if that is idle. Raises Unavailable."""
         if (seen := self._keeper.seen(job.namespace)) is not None:
             with suppress(GuardBroken):
                 return await self._begun(job, seen[0], guard=seen[1])
         return await self._begun(job, await self.redactions(job))
 
-    async def _begun(self, job: MemoryJob, redactions: Redactions, *, guard: Guard | None = None) -> "DirectWrite":
+    async def _begun(self, job: MemoryJob, redactions: Redactions, *, guard: Guard | None = None) -> DirectWrite:
         """Begin a write by these policies. Raises GuardBroken if they have changed: nothing is locked then."""
         clean, redact = await _cleaned(job, redactions)
         token = await self.lanes.take_idle_lane(job.namespace.lane(), lease_ms=_LEASE_MS, guard=guard)

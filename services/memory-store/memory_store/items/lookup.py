@@ -25,7 +25,12 @@ async def stored(vectors: VectorStore, owned: Owned) -> Record:
         page = await vectors.scroll(where=where, limit=1)
         if page.found:
             return from_payload(page.found[0].id, page.found[0].payload)
-    raise NotFound("there is no such memory", param="id")
+    raise no_such_memory()
+
+
+def no_such_memory() -> NotFound:
+    """Returns the error of an id that names no memory of the tenant, or none any more."""
+    return NotFound("there is no such memory", param="id")
 
 
 async def fact_of(vectors: VectorStore, record: Record) -> list[Record]:

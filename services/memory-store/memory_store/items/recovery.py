@@ -1,12 +1,11 @@
 """Taking back a soft deletion."""
 
-from memloop.wire.errors import NotFound
 from memloop.wire.memory import MemoryItem
 from memory_store.items.batch import Batch
 from memory_store.items.conflicts import Placement, Resolution, resolve
 from memory_store.items.documents import Clock, Record
 from memory_store.items.guarded import repeated_when_moved
-from memory_store.items.lookup import Owned, fact_of, stored
+from memory_store.items.lookup import Owned, fact_of, no_such_memory, stored
 from memory_store.items.points import embedded
 from memory_store.items.tools import ItemTools
 
@@ -50,4 +49,4 @@ def _unless_gone(record: Record, clock: Clock) -> None:
     """Raises ``NotFound`` when the deletion cannot be taken back any more, or the item would have expired by now."""
     ends = [end for end in (record.item.expires_at, record.ended_before) if end is not None]
     if ends and min(ends) <= clock():
-        raise NotFound("there is no such memory", param="id")
+        raise no_such_memory()

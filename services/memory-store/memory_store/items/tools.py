@@ -2,11 +2,10 @@
 
 from dataclasses import dataclass
 
-from memloop.wire.errors import NotFound
 from memory_store.embedding.encoding import TextEncoding
 from memory_store.items.documents import Clock, Record, now
 from memory_store.items.guarded import GuardedStore
-from memory_store.items.lookup import Owned, stored
+from memory_store.items.lookup import Owned, no_such_memory, stored
 from memory_store.items.namespace_locks import NamespaceLocks
 from memory_store.metrics import Metrics
 from memory_store.vectors.port import VectorStore
@@ -27,5 +26,5 @@ class ItemTools:
         """Returns the item's record. Raises ``NotFound``: unknown, of another tenant, deleted or expired."""
         record = await stored(self.vectors, owned)
         if record.is_over(self.clock()):
-            raise NotFound("there is no such memory", param="id")
+            raise no_such_memory()
         return record
