@@ -106,8 +106,10 @@ class DirectDispatch:
             await self._answer_for(failure)(scope, receive, send)
 
     def _answer_for(self, failure: Exception) -> ASGIApp:
+        failures = [failure]
+
         async def fail(scope: Scope, receive: Receive, send: Send) -> None:
-            raise failure
+            raise failures.pop()  # if this frame kept it, it and the request would refer to each other
 
         handlers = self._app.exception_handlers
         return ExceptionMiddleware(fail, {kind: handlers[kind] for kind in handlers if kind not in _OUTERMOST})

@@ -31,3 +31,5 @@ class Resumed:
                 waits_for = step()
             except StopIteration as done:
                 return done.value
+            finally:
+                del step  # it holds the error, whose traceback holds this frame

@@ -27,14 +27,14 @@ class Mem0Route(APIRoute):
             try:
                 return await handler(request)
             except (MemloopError, RequestValidationError) as failure:
-                error = as_error(failure, request)
-                audit_denial(request, error)
-                return _with_detail(error)
+                return _refused(request, failure)
 
         return answered
 
 
-def _with_detail(error: MemloopError) -> Response:
+def _refused(request: Request, failure: Exception) -> Response:
+    error = as_error(failure, request)
+    audit_denial(request, error)
     plain = error_response(error)
     headers = {name: value for name, value in plain.headers.items() if name not in _OF_THE_BODY}
     content = error.envelope().model_dump() | {"detail": error.message}
