@@ -118,6 +118,28 @@ async def test_much_data_is_sent_at_once(transport: Recorded, writes: JoinedWrit
     assert (len(transport.writes), writes.get_write_buffer_size()) == (1, 0)
 
 
+async def test_what_comes_one_by_one_is_not_held_until_the_next_answer(
+    transport: Recorded, writes: JoinedWrites
+) -> None:
+    writes.write(b"HTTP/1.1 200 OK\r\n\r\n")
+    await asyncio.sleep(0)
+    writes.write(b"One.")
+    writes.write(b"Two.")
+    assert transport.writes[1:] == [b"One.", b"Two."]
+    writes.write(b"HTTP/1.1 204 No Content\r\n\r\n")
+    writes.write(b"The last.")
+    await asyncio.sleep(0)
+    assert transport.writes[3:] == [b"HTTP/1.1 204 No Content\r\n\r\nThe last."]
+
+
+async def test_what_comes_together_is_held_again(transport: Recorded, writes: JoinedWrites) -> None:
+    for event in (b"one", b"two"):
+        writes.write(b"HTTP/1.1 200 OK\r\n\r\n" if event == b"one" else event)
+        writes.write(event)
+        await asyncio.sleep(0)
+    assert transport.writes[1:] == [b"twotwo"]
+
+
 async def test_what_is_held_is_sent_before_the_connection_closes(transport: Recorded, writes: JoinedWrites) -> None:
     writes.write(b"last")
     writes.close()
