@@ -39,8 +39,8 @@ class Answer:
 
     @property
     def error(self) -> Any:
-        """What stands under ``error``, and nothing beside it."""
-        assert set(self.json) in ({"error"}, {"type", "error", "request_id"})
+        """What stands under ``error``, and nothing beside it but what the API's own clients expect."""
+        assert set(self.json) in ({"error"}, {"error", "detail"}, {"type", "error", "request_id"})
         return error_in(self.json)
 
     @property

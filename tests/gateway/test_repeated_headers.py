@@ -40,6 +40,11 @@ async def test_a_second_key_is_refused_by_every_api(
     assert engine.received == []
 
 
+async def test_mem0s_client_is_told_in_its_own_field(gateway: Gateway) -> None:
+    answer = await _sent(gateway, "GET", "/v1/ping", None, *[("Authorization", "Token a")] * 2)
+    assert answer.json["detail"] == answer.error["message"]
+
+
 @pytest.mark.parametrize(
     "name", ["Authorization", "X-API-Key", "X-Memory-User-Id", "X-Memory-Agent-Id", "Idempotency-Key"]
 )

@@ -40,8 +40,8 @@ log = logging.getLogger(__name__)
 class Edge:
     """Wraps an app. Routes are declared without a trailing slash and also match with one.
 
-    ``larger_bodies`` are the limits of paths that need more, ``styles`` the styles of paths that do not have
-    OpenAI's, and of all paths below them.
+    ``larger_bodies`` are the limits of paths that need more, ``styles`` the styles of paths of two
+    segments that do not have OpenAI's, and of all paths below them.
     ``adopts_ids``: the caller is one of our processes, and its request ID is kept.
     """
 
@@ -56,7 +56,7 @@ class Edge:
         adopts_ids: bool = False,
     ) -> None:
         self._app = app
-        self._styles = tuple((path, f"{path}/", style) for path, style in (styles or {}).items())
+        self._styles = styles or {}
         self._drain = drain
         self._limits = limits
         self._larger_bodies = {
@@ -88,10 +88,7 @@ class Edge:
 
     def _style(self, path: str) -> ApiStyle:
         """Return the style of a path: that of its API, or OpenAI's."""
-        for top, below, style in self._styles:
-            if path == top or path.startswith(below):
-                return style
-        return OPENAI
+        return self._styles.get("/".join(path.split("/", 3)[:3]), OPENAI)
 
 
 class _Exchange:

@@ -73,7 +73,7 @@ FORM_BYTES = 1 << 16
 NOT_JSON = ("/v1/files", "/v1/memory/import")
 """Paths whose body is not JSON: a form, and JSON lines."""
 
-STYLES = {messages.PATH: ANTHROPIC}
+STYLES = {messages.PATH: ANTHROPIC} | dict.fromkeys(mem0.PATHS, mem0.MEM0)
 """The paths of APIs whose errors and headers are not OpenAI's, with all below them."""
 
 ROUTERS = (

@@ -3,7 +3,7 @@
 from gateway.access.access import access_of, open_access
 from gateway.access.acting import audit_action
 from gateway.access.allowance import Allowance, RateHeaders
-from gateway.access.denials import audit_denial, audit_denials
+from gateway.access.denials import audit_denials
 from gateway.access.dependencies import (
     AllowanceDep,
     BatchRoom,
@@ -37,7 +37,6 @@ __all__ = [
     "access_of",
     "announced_bytes",
     "audit_action",
-    "audit_denial",
     "audit_denials",
     "load_static_keys",
     "managed",

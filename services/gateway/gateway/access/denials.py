@@ -21,15 +21,9 @@ def audit_denials(app: FastAPI) -> None:
         app.add_exception_handler(denial, _denied)
 
 
-def audit_denial(request: Request, error: MemloopError) -> None:
-    """Audit the error if it is a denial. For routes that build their own error responses."""
-    if isinstance(error, _DENIALS):
-        access_of(request).auditor.denied(_denial(request, error), request_id=request_id.get())
-
-
 async def _denied(request: Request, failure: Exception) -> Response:
     error = cast(MemloopError, failure)
-    audit_denial(request, error)
+    access_of(request).auditor.denied(_denial(request, error), request_id=request_id.get())
     return error_response(error)
 
 

@@ -4,11 +4,16 @@ The specification is the client of ``mem0ai`` 2.2: its requests, the fields it r
 """
 
 from fastapi import APIRouter
+from fastapi.routing import APIRoute
 
 from gateway.mem0 import entities, memories, unsupported
+from gateway.mem0.style import MEM0
 
 router = APIRouter()
 for part in (memories, entities, unsupported):
     router.include_router(part.router)
 
-__all__ = ["router"]
+PATHS = {"/".join(route.path.split("/")[:3]) for route in router.routes if isinstance(route, APIRoute)}
+"""The first two segments of each path."""
+
+__all__ = ["MEM0", "PATHS", "router"]

@@ -10,7 +10,6 @@ from pydantic import JsonValue
 from gateway.access import PrincipalDep, Room, needs
 from gateway.mem0 import answers
 from gateway.mem0.answers import Answer
-from gateway.mem0.errors import Mem0Route
 from gateway.mem0.filters import ENTITIES, refuse_app
 from gateway.mem0.links import url_of
 from gateway.mem0.requests import entity_ids
@@ -22,7 +21,7 @@ _ANY: Final = "*"
 _FILTER_CHARS: Final = 4_096
 EntityKind: TypeAlias = Literal["user", "agent", "run", "app"]
 
-router = APIRouter(route_class=Mem0Route, include_in_schema=False)
+router = APIRouter(include_in_schema=False)
 
 
 @router.get("/v1/ping", dependencies=[needs(None)])

@@ -13,7 +13,6 @@ from gateway.access import AllowanceDep, PrincipalDep, QueryId, Room, needs
 from gateway.idempotency import Attempt, subject_of_user
 from gateway.mem0 import answers
 from gateway.mem0.answers import Answer
-from gateway.mem0.errors import Mem0Route
 from gateway.mem0.links import url_of
 from gateway.mem0.requests import Add, BatchDelete, BatchUpdate, FeedbackOnMemory, GetAll, Search, Update
 from gateway.memory import Memory, MemoryDep, check_has_text, search, write_memory
@@ -28,7 +27,7 @@ PageSize: TypeAlias = Annotated[int, Query(ge=1, le=500)]
 
 _READ, _WRITE = needs("memory:read"), needs("memory:write")
 
-router = APIRouter(route_class=Mem0Route, include_in_schema=False)
+router = APIRouter(include_in_schema=False)
 
 
 @router.post("/v3/memories/add", dependencies=[_WRITE, Room])

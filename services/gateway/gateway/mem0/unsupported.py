@@ -6,7 +6,6 @@ from typing import Final, Never
 from fastapi import APIRouter
 
 from gateway.access import needs
-from gateway.mem0.errors import Mem0Route
 from memloop.wire.errors import NotSupported
 
 _ROUTES: Final = (
@@ -19,7 +18,7 @@ _ROUTES: Final = (
     ("/api/v1/webhooks/{path:path}", ("GET", "POST", "PUT", "DELETE"), "Webhooks of projects"),
 )
 
-router = APIRouter(route_class=Mem0Route, include_in_schema=False, dependencies=[needs(None)])
+router = APIRouter(include_in_schema=False, dependencies=[needs(None)])
 
 
 def _refusing(what: str) -> Callable[[], Awaitable[None]]:
