@@ -1,13 +1,11 @@
 """What a request held is free once it is over: nothing of it waits for the collector of reference cycles.
 
-That one comes seldom, and until then megabytes of bodies would stay.
+Until that comes, megabytes of bodies would stay.
 """
 
 import asyncio
-import gc
-from collections.abc import AsyncGenerator, Generator, Sequence
-from contextlib import contextmanager
-from typing import Any, Final
+from collections.abc import AsyncGenerator
+from typing import Final
 
 import orjson
 import pytest
@@ -15,10 +13,10 @@ from yarl import URL
 
 from tests.fakes.processes import PATIENCE_S
 from tests.gateway.api_rig import ALICE_KEY, TWO_TENANTS, api
+from tests.gateway.cycles import MARK, cycles, holders
 from tests.gateway.long_reads import reader
 from tests.gateway.running import CHAT, Gateway, question
 
-MARK: Final = "a text of megabytes"
 OF_ALICE: Final = {"user_id": "alice"}
 SAID: Final = [{"role": "user", "content": MARK}]
 MCP_ADD: Final = {"name": "add_memory", "arguments": {"text": MARK, **OF_ALICE}}
@@ -58,32 +56,6 @@ REQUESTS: Final[dict[str, tuple[str, object]]] = {
 async def gateway(redis_url: str) -> AsyncGenerator[Gateway]:
     async with api(redis_url, reader, api_keys=TWO_TENANTS, body_timeout_s=2.0) as it:
         yield it.gateway
-
-
-@contextmanager
-def cycles() -> Generator[list[Any]]:
-    """What only the collector can free of all that is made meanwhile."""
-    gc.collect()
-    gc.disable()
-    gc.set_debug(gc.DEBUG_SAVEALL)
-    found: list[Any] = []
-    try:
-        yield found
-        gc.collect()
-        found += gc.garbage
-    finally:
-        gc.set_debug(0)
-        gc.garbage.clear()
-        gc.enable()
-
-
-def holders(found: Sequence[object]) -> list[str]:
-    """What of it refers to something that a client has sent."""
-    return [f"{each!r:.300}" for each in found if any(map(is_marked, gc.get_referents(each)))]
-
-
-def is_marked(value: object) -> bool:
-    return MARK in value if isinstance(value, str) else MARK.encode() in value if isinstance(value, bytes) else False
 
 
 async def sent(gateway: Gateway, path: str, body: object) -> None:

@@ -85,6 +85,7 @@ class Edge:
             await exchange.fail(failure)
         finally:
             exchange.ended()
+            del scope[BODY_SEND], scope[INCOMING]  # both refer to the server's request, which refers to the scope
 
     def _style(self, path: str) -> ApiStyle:
         """Return the style of a path: that of its API, or OpenAI's."""

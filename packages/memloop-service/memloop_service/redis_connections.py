@@ -99,7 +99,10 @@ class ReadHere:
         finally:
             self._ends_at, self._active_read_timeout = math.inf, None
         if isinstance(response, exceptions.ResponseError):
-            raise response from None
+            try:
+                raise response from None
+            finally:
+                del response  # its traceback holds this frame, and those of the command
         return response
 
     async def disconnect(self, *args: Any, **kwargs: Any) -> None:

@@ -40,6 +40,8 @@ class Budgeted:
             if timeout.expired():
                 raise BudgetSpent("deadline") from None
             raise
+        finally:
+            del timeout  # it holds the task, which holds an error whose traceback holds this frame
         self.usage += completion.usage
         return completion
 

@@ -44,12 +44,19 @@ class AtOnce:
 
 async def together(works: Sequence[Awaitable[Result]]) -> list[Result | BudgetSpent]:
     """Return each work's result, in order, or its BudgetSpent. The first other failure cancels all and is raised."""
+    tasks = [asyncio.ensure_future(_outcome(work)) for work in works]
     try:
-        async with asyncio.TaskGroup() as group:
-            tasks = [group.create_task(_outcome(work)) for work in works]
-    except ExceptionGroup as failures:
-        raise failures.exceptions[0] from None
-    return [task.result() for task in tasks]
+        return await asyncio.gather(*tasks)
+    finally:
+        await _end(tasks)
+
+
+async def _end(tasks: list[asyncio.Task[Result]]) -> None:
+    """Cancel the tasks, wait for them and empty the list, whose owner stands in the traceback of their error."""
+    for task in tasks:
+        task.cancel()
+    await asyncio.gather(*tasks, return_exceptions=True)
+    tasks.clear()
 
 
 async def _outcome(work: Awaitable[Result]) -> Result | BudgetSpent:

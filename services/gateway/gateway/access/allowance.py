@@ -7,7 +7,6 @@ which protects the process itself, does not need Redis.
 from collections.abc import Mapping
 from typing import Final, cast
 
-from fastapi import Request
 from starlette.datastructures import MutableHeaders
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
@@ -20,15 +19,15 @@ from memloop.wire.errors import DependencyError, RateLimited
 from memloop_service.http import data_of, object_in, parsed_object
 
 STATE_HEADERS: Final = "rate_limit_headers"
-"""Names the request-state attribute that holds the response's rate-limit headers."""
+"""The key in the request's state that holds the response's rate-limit headers."""
 _TOTALS = (("total_tokens",), ("prompt_tokens", "completion_tokens"), ("input_tokens", "output_tokens"))
 
 
 class Allowance:
-    """Tracks one request against its key's limits."""
+    """Tracks one request against its key's limits. ``state`` is the request's, in its ASGI scope."""
 
-    def __init__(self, request: Request, access: Access, principal: Principal) -> None:
-        self._request = request
+    def __init__(self, state: dict[str, object], access: Access, principal: Principal) -> None:
+        self._state = state
         self._access = access
         self._bucket = principal.bucket
         self._standing: Standing | None = None
@@ -48,7 +47,7 @@ class Allowance:
         except (DependencyError, TimeoutError):
             self._access.metrics.rate_limit_skipped.inc()
             return
-        setattr(self._request.state, STATE_HEADERS, standing.headers(rates.limits))
+        self._state[STATE_HEADERS] = standing.headers(rates.limits)
         if standing.wait_s > 0:
             raise _over(standing)
         self._standing = standing

@@ -67,7 +67,8 @@ def needs(scope: Scope | None) -> params.Depends:
 
 async def allowance_of(request: Request) -> AsyncIterator[Allowance]:
     """Yield the request's rate-limit allowance; settle it after the last byte of the response."""
-    allowance = Allowance(request, access_of(request), await principal_of(request))
+    state = request.scope.setdefault("state", {})
+    allowance = Allowance(state, access_of(request), await principal_of(request))
     failed = False
     try:
         yield allowance

@@ -142,6 +142,7 @@ class Runner:
             return await self._handler.cancelled(lease)
         finally:
             await _stopped(work)
+            del work  # it holds the handler's error, whose traceback holds this frame
 
     async def _retry(self, lease: Lease, error: Exception) -> None:
         """Count the failure or outage; retry the job later, or make it a dead letter after the last attempt."""

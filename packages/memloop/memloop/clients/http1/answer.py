@@ -85,6 +85,10 @@ class Answer:
         self.size = max(0, len(data) - _MOST_TAKEN_BYTES)
         return data[:_MOST_TAKEN_BYTES]
 
+    def end(self) -> None:
+        """Take no more bytes: the parser and the answer refer to each other."""
+        del self._parser
+
     def ends_with_the_connection(self) -> bool:
         """Return whether the peer marks the body's end by closing its connection."""
         named = "content-length" in self.headers or "transfer-encoding" in self.headers

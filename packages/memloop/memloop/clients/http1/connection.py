@@ -72,6 +72,7 @@ class Connection(asyncio.Protocol):
     def finished(self, answer: Answer) -> bool:
         """End the exchange. Returns whether the connection may be kept; if not, it is closed, and the peer stops."""
         self._answer = None
+        answer.end()
         takes_work = answer.status != _TAKES_NO_WORK
         if self.usable and takes_work and answer.keeps_alive and not self._unsent_bytes():
             return True
