@@ -39,7 +39,7 @@ REFUSALS: Final[Mapping[str, str]] = {
     "too_deep": "nor the levels of an object",
     "unknown_tool": "a choice is one among the request's own tools",
     "unsupported_parameter": "a field of chat completions may have a name that a response has no place for",
-    "unsupported_value": "a JSON schema of an answer needs its name",
+    "unsupported_value": "a value may exclude that of another field, and a JSON schema of an answer needs its name",
     "question_too_long": "a question is counted in the served model's tokens",
     "window_exceeded": "a chunk beside memory and question must fit the served model's window",
 }

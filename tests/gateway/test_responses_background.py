@@ -267,6 +267,7 @@ async def test_what_no_worker_can_answer_is_refused_at_once(
         body = {"model": "m", "input": "Hi.", "background": True, **fields}
         refused = await it.post("/v1/responses", body)
         assert (refused.status in (400, 404), refused.error["param"]) == (True, param)
+        assert refused.error["code"] not in {None, "invalid_request"}
         assert [one.jobs for one in await it.gateway.app.state.jobs.depths() if one.queue == "responses"] == [0]
 
 

@@ -31,7 +31,8 @@ class Admitted:
 def check_background(asked: Asked) -> None:
     """Raise InvalidRequest for a request that no worker can answer later."""
     if not asked.request.stores:
-        raise InvalidRequest("A background response is stored: store must not be false.", param="store")
+        message = "A background response is stored: store must not be false."
+        raise InvalidRequest(message, param="store", code="unsupported_value")
     if (asked.request.memory or NO_OPTIONS).long_context == "auto":
         message = "memory.long_context is not supported in the background: use a long read."
         raise InvalidRequest(message, param="memory.long_context", code="unsupported_parameter")
