@@ -109,7 +109,7 @@ class DirectDispatch:
         failures = [failure]
 
         async def fail(scope: Scope, receive: Receive, send: Send) -> None:
-            raise failures.pop()  # if this frame kept it, it and the request would refer to each other
+            raise failures.pop()  # the error's traceback holds this frame: if it kept the error, both would stay
 
         handlers = self._app.exception_handlers
         return ExceptionMiddleware(fail, {kind: handlers[kind] for kind in handlers if kind not in _OUTERMOST})

@@ -52,7 +52,11 @@ async def together(works: Sequence[Awaitable[Result]]) -> list[Result | BudgetSp
 
 
 async def _end(tasks: list[asyncio.Task[Result]]) -> None:
-    """Cancel the tasks, wait for them and empty the list, whose owner stands in the traceback of their error."""
+    """Cancel the tasks, wait for them and empty the list.
+
+    The caller's frame is part of the traceback of a task's error: if its list kept the task, both would wait for the
+    garbage collector.
+    """
     for task in tasks:
         task.cancel()
     await asyncio.gather(*tasks, return_exceptions=True)
