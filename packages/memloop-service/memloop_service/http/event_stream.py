@@ -1,9 +1,9 @@
 """A response of server-sent events: it stays alive while they are quiet, and ends when the client leaves."""
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Coroutine
 from contextlib import AbstractContextManager, nullcontext
-from typing import Protocol, Self, TypeAlias
+from typing import Any, Protocol, Self, TypeAlias
 
 from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
@@ -16,7 +16,7 @@ from memloop_service.http.sse import HEARTBEAT
 class Sink(Protocol):
     """Takes events on their way to the client."""
 
-    async def send(self, events: bytes) -> None:
+    def send(self, events: bytes) -> Awaitable[None]:
         """Send whole events."""
         ...
 
@@ -33,12 +33,12 @@ class Outlet:
         self._loop = asyncio.get_running_loop()
         self._last_sent = self._loop.time()
         self._timer: asyncio.TimerHandle | None = None
-        self._beat: asyncio.Task[None] | None = None
+        self._beat: asyncio.Future[None] | None = None
 
-    async def send(self, events: bytes) -> None:
+    def send(self, events: bytes) -> Awaitable[None]:
         """Send events; returns when the client's connection has room for more."""
-        await self._send({"type": "http.response.body", "body": events, "more_body": True})
         self._last_sent = self._loop.time()
+        return self._send({"type": "http.response.body", "body": events, "more_body": True})
 
     async def __aenter__(self) -> Self:
         self._timer = self._loop.call_later(self._heartbeat_s, self._look)
@@ -54,12 +54,12 @@ class Outlet:
     def _look(self) -> None:
         if self._loop.time() - self._last_sent >= self._heartbeat_s:
             if self._beat is None or self._beat.done():  # one that the client has not taken yet is enough
-                self._beat = self._loop.create_task(self.send(HEARTBEAT))
+                self._beat = asyncio.ensure_future(self.send(HEARTBEAT))
             self._last_sent = self._loop.time()
         self._timer = self._loop.call_at(self._last_sent + self._heartbeat_s, self._look)
 
 
-Source: TypeAlias = Callable[[Outlet], Awaitable[None]]
+Source: TypeAlias = Callable[[Outlet], Coroutine[Any, Any, None]]
 """Sends events until there are no more."""
 
 
@@ -95,7 +95,7 @@ class EventStream(Response):
             try:
                 with StopWhenGone(receive):
                     async with Outlet(scope.get(BODY_SEND, send), heartbeat_s=self._heartbeat_s) as outlet:
-                        await self._source(outlet)
+                        await asyncio.create_task(self._source(outlet))
             except ClientGone:
                 if self._on_abandoned is not None:
                     self._on_abandoned()

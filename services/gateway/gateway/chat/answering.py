@@ -1,9 +1,9 @@
 """Answers one chat, for every route that takes one: recall before the engine, a queued write after it."""
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Coroutine
 from dataclasses import dataclass
 from functools import partial
-from typing import Final, TypeAlias
+from typing import Any, Final, TypeAlias
 
 from fastapi import Request, Response
 
@@ -195,11 +195,10 @@ class _Answering:
     def _relayed(self, turn: ChatTurn | None, outgoing: Outgoing) -> Relay:
         hides = outgoing.hides_usage
 
-        async def stream(upstream: RawResponse, out: Sink) -> None:
+        def stream(upstream: RawResponse, out: Sink) -> Coroutine[Any, Any, None]:
             if turn is None:
-                await relay(upstream, self._meter, out, hides_usage=hides)
-            else:
-                await relay_chat(self._chat, upstream, turn, self._meter, out, hides_usage=hides)
+                return relay(upstream, self._meter, out, hides_usage=hides)
+            return relay_chat(self._chat, upstream, turn, self._meter, out, hides_usage=hides)
 
         return self._form.streamed(stream)
 

@@ -1,10 +1,10 @@
 """Relays client requests to the engine and aborts the engine's work when the client disconnects."""
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Coroutine
 from contextlib import AbstractContextManager
 from functools import partial
 from types import TracebackType
-from typing import Final, Self, TypeAlias
+from typing import Any, Final, Self, TypeAlias
 
 from fastapi import Request, Response
 from opentelemetry.trace import Span
@@ -36,7 +36,7 @@ _MAY_REFUSE_A_FIELD: Final = frozenset({400, 422})
 _ASKING: Final = ("prompt", "input", "instructions")
 MEMORY_HEADER: Final = "x-memloop-memory"
 """The response header of routes without memory; its value is ``none``."""
-Relay: TypeAlias = Callable[[RawResponse, Sink], Awaitable[None]]
+Relay: TypeAlias = Callable[[RawResponse, Sink], Coroutine[Any, Any, None]]
 """Sends the engine's events to the client."""
 
 
@@ -187,8 +187,8 @@ async def pass_through(request: Request, backend: Backend, allowance: Allowance,
         meter.goes_to(model)
         await allowance.admit(*(body.fields.get(field) for field in _ASKING))
 
-    async def stream(upstream: RawResponse, out: Sink) -> None:
-        await relay(upstream, meter, out, hides_usage=sent.hides_usage)
+    def stream(upstream: RawResponse, out: Sink) -> Coroutine[Any, Any, None]:
+        return relay(upstream, meter, out, hides_usage=sent.hides_usage)
 
     async def whole(raw: bytes) -> bytes:
         meter.tokens(answer_in(raw).get("usage"))
@@ -211,7 +211,8 @@ async def relay(upstream: RawResponse, meter: Meter, out: Sink, *, hides_usage: 
     passing = Passing(meter, hides_usage=hides_usage)
     try:
         while data := await upstream.some():
-            meter.first_byte()
+            if meter.awaits_byte:
+                meter.first_byte()
             if events := passing.passed(data):
                 await out.send(events)
     except DependencyError as error:
