@@ -126,6 +126,7 @@ async def test_what_comes_one_by_one_is_not_held_until_the_next_answer(
     writes.write(b"One.")
     writes.write(b"Two.")
     assert transport.writes[1:] == [b"One.", b"Two."]
+    writes.hold_again()
     writes.write(b"HTTP/1.1 204 No Content\r\n\r\n")
     writes.write(b"The last.")
     await asyncio.sleep(0)

@@ -5,20 +5,19 @@ answer. But what is held costs a turn of the event loop. So a stream whose event
 """
 
 import asyncio
-from typing import Any, Final, cast
+from collections.abc import Callable
+from typing import Final, cast
 
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 _MOST_HELD_BYTES: Final = 64 * 1024
 """More is sent on at once, so that the connection's own buffer can tell its writer to wait."""
-_HEAD: Final = b"HTTP/1."
-"""How an answer begins."""
 
 
 class JoinedWrites:
     """A transport that sends its writes together when the event loop comes round. All else is the inner one's.
 
-    After a write that no other has joined, it sends each at once until the next answer begins.
+    After a write that no other has joined, it sends each at once until ``hold_again``.
     """
 
     def __init__(self, transport: asyncio.Transport, loop: asyncio.AbstractEventLoop) -> None:
@@ -26,22 +25,16 @@ class JoinedWrites:
         self._loop = loop
         self._held: list[bytes] = []
         self._held_bytes = 0
-        self._joins = True
+        self.write: Callable[[bytes], None] = self._hold
+        """Send the data: when the event loop comes round or there is much of it, or at once."""
+        self.get_extra_info = transport.get_extra_info
+        self.is_closing = transport.is_closing
+        self.pause_reading, self.resume_reading = transport.pause_reading, transport.resume_reading
+        self.set_protocol = transport.set_protocol
 
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._inner, name)
-
-    def write(self, data: bytes) -> None:
-        """Hold the data until the event loop comes round, or there is much of it; or send it at once."""
-        if not (self._held or self._joins or data.startswith(_HEAD)):
-            self._inner.write(data)
-            return
-        if not self._held:
-            self._loop.call_soon(self._send)
-        self._held.append(data)
-        self._held_bytes += len(data)
-        if self._held_bytes >= _MOST_HELD_BYTES:
-            self._send()
+    def hold_again(self) -> None:
+        """Hold the next writes: the answer has ended."""
+        self.write = self._hold
 
     def get_write_buffer_size(self) -> int:
         """Return the bytes that are not sent yet."""
@@ -52,11 +45,20 @@ class JoinedWrites:
         self._send()
         self._inner.close()
 
+    def _hold(self, data: bytes) -> None:
+        if not self._held:
+            self._loop.call_soon(self._send)
+        self._held.append(data)
+        self._held_bytes += len(data)
+        if self._held_bytes >= _MOST_HELD_BYTES:
+            self._send()
+
     def _send(self) -> None:
         if not self._held:
             return
         held, self._held, self._held_bytes = self._held, [], 0
-        self._joins = len(held) > 1
+        if len(held) == 1:
+            self.write = self._inner.write
         if not self._inner.is_closing():
             self._inner.write(b"".join(held))
 
@@ -66,4 +68,10 @@ class JoinedHttp(HttpToolsProtocol):
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         """Begin a connection."""
-        super().connection_made(cast(asyncio.Transport, JoinedWrites(transport, self.loop)))
+        self._writes = JoinedWrites(transport, self.loop)
+        super().connection_made(cast(asyncio.Transport, self._writes))
+
+    def on_response_complete(self) -> None:
+        """End an answer."""
+        self._writes.hold_again()
+        super().on_response_complete()
