@@ -89,13 +89,14 @@ class EngineMetrics:
         )
         self._token_usage_of = lru_cache(maxsize=256)(self.token_usage.labels)
         self._spent: Callable[[TokenKind, str, int], object] = lambda kind, model, tokens: None
-        self._call_seconds = Histogram(
+        call_seconds = Histogram(
             "gateway_engine_call_seconds",
             "Time of an engine call that succeeded, to its last byte.",
             ("model",),
             buckets=_LATENCY_S,
             registry=registry,
         )
+        self._call_seconds_of = lru_cache(maxsize=64)(call_seconds.labels)
         self._called: Callable[[str, float | None], object] = lambda model, seconds: None
         self.usage_lost = count(
             "gateway_usage_lost", "Engine calls that are missing from the tenants' usage because Redis failed."
@@ -149,7 +150,7 @@ class EngineMetrics:
 
     def count_call(self, model: str, seconds: float) -> None:
         """Record an engine call of the model that succeeded."""
-        self._call_seconds.labels(model).observe(seconds)
+        self._call_seconds_of(model).observe(seconds)
         self._called(model, seconds)
 
     def watch_calls(self, called: Callable[[str, float | None], object]) -> None:

@@ -4,6 +4,7 @@ import asyncio
 import ssl
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
+from functools import partial
 from typing import Final, Self, TypeAlias
 
 import orjson
@@ -47,6 +48,8 @@ class RawResponse:
         self._ended = ended
         self._error_of = error_of
         self._read: list[bytes] = []
+        self.some: Callable[[], Awaitable[bytes]] = partial(connection.some, answer)
+        """Return the next bytes; none at the end. Raises Unavailable when the connection is lost, Timeout."""
 
     @property
     def status(self) -> int:
@@ -57,10 +60,6 @@ class RawResponse:
     def headers(self) -> Mapping[str, str]:
         """The headers; names match in any case."""
         return self._answer.headers
-
-    def some(self) -> Awaitable[bytes]:
-        """Return the next bytes; none at the end. Raises Unavailable when the connection is lost, Timeout."""
-        return self._connection.some(self._answer) if self._connection is not None else _nothing()
 
     async def chunks(self) -> AsyncGenerator[bytes]:
         """Yield the body's bytes as they arrive. Raises as ``some`` does."""
@@ -91,7 +90,7 @@ class RawResponse:
 
     def close(self) -> None:
         """Stop reading."""
-        connection, self._connection = self._connection, None
+        connection, self._connection, self.some = self._connection, None, _nothing
         if connection is not None:
             self._ended(connection, self._answer)
 

@@ -27,7 +27,7 @@ Speaker: TypeAlias = Annotated[Annotated[str, Field(max_length=MAX_NAME_CHARS)] 
 def said(name: str | None, text: str) -> str:
     """Return the text behind the name of its speaker, unless it begins with it or has no words."""
     before = _before(name)
-    return text if not text.strip() or text.startswith(before) else f"{before}{text}"
+    return f"{before}{text}" if before and text.strip() and not text.startswith(before) else text
 
 
 def pieces(text: str, *, name: str | None, most_chars: int) -> Iterator[str]:

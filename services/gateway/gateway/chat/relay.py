@@ -26,7 +26,8 @@ async def relay_chat(
     stream, cutter = _ChatStream(chat, turn, meter, hides_usage=hides_usage), EventCutter()
     try:
         while data := await upstream.some():
-            meter.first_byte()
+            if meter.awaits_byte:
+                meter.first_byte()
             await _pass_on(cutter.feed(data), stream, meter, out)
         if missing := await stream.ending():
             await out.send(missing)

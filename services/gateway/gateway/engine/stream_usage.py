@@ -75,6 +75,8 @@ class Passing:
         if self._counts_tokens:
             return b"".join(map(self._event, self._cutter.feed(data)))
         events = self._cutter.whole(data)
+        if _FIELD not in events:
+            return events
         start = _report_in(events)
         if start < 0:
             return events

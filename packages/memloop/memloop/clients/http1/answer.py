@@ -3,7 +3,7 @@
 Source of the rules: RFC 9112, "HTTP/1.1"; RFC 9110, section 15.2 (interim answers).
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 
 import httptools
 
@@ -47,7 +47,18 @@ class Answer:
     The ``on_…`` methods are called by the parser.
     """
 
-    __slots__ = ("_header_bytes", "_parser", "begun", "complete", "headers", "keeps_alive", "parts", "size", "status")
+    __slots__ = (
+        "_header_bytes",
+        "_parser",
+        "begun",
+        "complete",
+        "headers",
+        "keeps_alive",
+        "on_body",
+        "parts",
+        "size",
+        "status",
+    )
 
     def __init__(self) -> None:
         self.status = 0
@@ -57,8 +68,10 @@ class Answer:
         self.keeps_alive = False
         """Whether the peer will answer another request on this connection."""
         self.parts: list[bytes] = []
+        self.on_body: Callable[[bytes], None] = self.parts.append
+        """Handle a piece of the body."""
         self.size = 0
-        """Of all parts, in bytes."""
+        """Of what has arrived and is not taken, in bytes, with the frames of its chunks."""
         self._header_bytes = 0
         self._parser = httptools.HttpResponseParser(self)
 
@@ -68,6 +81,7 @@ class Answer:
             self._parser.feed_data(data)
         except (httptools.HttpParserError, httptools.HttpParserUpgrade) as error:
             raise AnswerError(str(error)) from error
+        self.size += len(data)
         if not self.begun:
             self._header_bytes += len(data)
             if self._header_bytes > _MOST_HEADER_BYTES:
@@ -107,11 +121,6 @@ class Answer:
         """Handle the blank line."""
         self.status = self._parser.get_status_code()
         self.begun = self.status >= _FIRST_FINAL_STATUS
-
-    def on_body(self, body: bytes) -> None:
-        """Handle a piece of the body."""
-        self.parts.append(body)
-        self.size += len(body)
 
     def on_message_complete(self) -> None:
         """Handle the last byte of an interim answer (1xx), which is dropped, or of the final one."""

@@ -67,7 +67,7 @@ class Connection(asyncio.Protocol):
             if answer.complete:
                 return b""
             await self._more()
-        return self._taken_from(answer)
+        return self._taken_from(answer) if self._paused else answer.take()
 
     def finished(self, answer: Answer) -> bool:
         """End the exchange. Returns whether the connection may be kept; if not, it is closed, and the peer stops."""
@@ -99,7 +99,7 @@ class Connection(asyncio.Protocol):
         except AnswerError as error:
             self._fail(error)
         self._wake()
-        if answer.size > _MOST_WAITING_BYTES and not self._paused and self._transport is not None:
+        if answer.size > _MOST_WAITING_BYTES and answer.parts and not self._paused and self._transport is not None:
             self._paused = True
             self._transport.pause_reading()
 
@@ -113,7 +113,7 @@ class Connection(asyncio.Protocol):
 
     def _taken_from(self, answer: Answer) -> bytes:
         data = answer.take()
-        if self._paused and self._transport is not None and answer.size <= _MOST_WAITING_BYTES:
+        if self._transport is not None and answer.size <= _MOST_WAITING_BYTES:
             self._paused = False
             self._transport.resume_reading()
         return data
