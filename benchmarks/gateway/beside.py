@@ -2,8 +2,10 @@
 
 Run: ``make bench-beside OTHER=FOLDER``. The folder is a checkout of another commit, set up by its ``make setup``. Each
 side has its own gateway, worker, store and Redis; both share the engine. Two runs of ``make bench-gateway`` differ by
-more than most changes do. Here every round measures both sides, one right after the other, and the figure is the median
-of the rounds' ratios, this checkout's cost by the other's.
+more than most changes do. Here every round measures both sides, one right after the other. And a process keeps the luck
+of its start: with other hash seeds and addresses the same code costs up to a fifth more. So both sides are started
+several times, as pyperf does. Each start gives the ratio of the sides' medians, this checkout's cost by the other's;
+the figure is the median of these ratios.
 """
 
 import argparse
@@ -13,9 +15,10 @@ import tempfile
 from collections.abc import Sequence
 from contextlib import ExitStack
 from dataclasses import asdict, dataclass
+from functools import partial
 from itertools import product
 from pathlib import Path
-from typing import Final
+from typing import Final, TypeAlias
 
 import orjson
 import uvloop
@@ -44,9 +47,13 @@ _REMEMBER: Final = (
 )
 
 
+Start: TypeAlias = dict[str, tuple[float, float]]
+"""CPU milliseconds per request on the other side and on this one, by load, in one start of both."""
+
+
 @dataclass(frozen=True, slots=True)
 class Compared:
-    """One load on both sides: medians of CPU milliseconds per request, and quartiles of the rounds' ratios."""
+    """One load on both sides: medians of CPU milliseconds per request, and quartiles of the starts' ratios."""
 
     load: str
     other_ms: float
@@ -69,9 +76,9 @@ def gateway_of(checkout: Path, stack: ExitStack, folder: Path, *, engine_url: st
     return gateway
 
 
-async def run(other: servers.Server, this: servers.Server, *, rounds: int, count: int) -> list[Compared]:
+async def run(other: servers.Server, this: servers.Server, *, rounds: int, count: int) -> Start:
     """Measure every load on both sides in turn; the side that goes first changes with each round."""
-    found: list[Compared] = []
+    found: Start = {}
     for memory, (kind, concurrency) in product((False, True), CASES):
         asked = requests(Level(kind, concurrency, count), memory=memory)
         events = STREAM_EVENTS if kind in STREAMS else 0
@@ -80,15 +87,29 @@ async def run(other: servers.Server, this: servers.Server, *, rounds: int, count
             for one in (other, this) if number % 2 else (this, other):
                 costs[one].append(await cost_ms(one, asked, concurrency=concurrency, events=events))
         name = f"{kind} at {concurrency}, memory {'on' if memory else 'off'}"
-        found.append(compared(name, costs[other], costs[this]))
+        found[name] = (statistics.median(costs[other]), statistics.median(costs[this]))
     return found
 
 
-def compared(load: str, other_ms: Sequence[float], this_ms: Sequence[float]) -> Compared:
-    """Return the medians, and the quartiles of the ratio within a round."""
-    ratios = [ours / theirs for theirs, ours in zip(other_ms, this_ms, strict=True)]
+def started(checkout: Path, *, rounds: int, count: int) -> Start:
+    """Start both sides, measure, stop them."""
+    with ExitStack() as stack:
+        folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="memloop-bench-")))
+        engine_url = stack.enter_context(mock_engine(latency_s=_ENGINE_LATENCY_S))
+        other = gateway_of(checkout, stack, folder / "other", engine_url=engine_url)
+        this = gateway_of(Path.cwd(), stack, folder / "this", engine_url=engine_url)
+        return uvloop.run(run(other, this, rounds=rounds, count=count))
+
+
+def compared(starts: Sequence[Start]) -> list[Compared]:
+    """Return each load's medians over the starts, and the quartiles of the starts' ratios."""
+    return [_compared(load, [start[load] for start in starts]) for load in starts[0]]
+
+
+def _compared(load: str, costs_ms: Sequence[tuple[float, float]]) -> Compared:
+    ratios = [this / other for other, this in costs_ms]
     lower, middle, upper = (round(ratio, 3) for ratio in statistics.quantiles(ratios, n=4, method="inclusive"))
-    other, this = (round(statistics.median(costs), 3) for costs in (other_ms, this_ms))
+    other, this = (round(statistics.median(side), 3) for side in zip(*costs_ms, strict=True))
     return Compared(load, other, this, middle, lower, upper)
 
 
@@ -105,21 +126,24 @@ def show(found: Sequence[Compared]) -> None:
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Start both sides, measure, stop them, print."""
+    """Measure each start, print."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.gateway.beside", description=__doc__)
     parser.add_argument("other", type=Path, help="a checkout of another commit, after its `make setup`")
-    parser.add_argument("--rounds", type=int, default=9)
-    parser.add_argument("--requests", type=int, default=300)
+    parser.add_argument("--starts", type=_several, default=7)
+    parser.add_argument("--rounds", type=int, default=4, help="of each start; in half of them this side goes first")
+    parser.add_argument("--requests", type=int, default=200)
     options = parser.parse_args(arguments)
     checkout: Path = options.other.absolute()
     if not (checkout / _PYTHON).is_file():
         parser.error(f"{options.other} has no environment: run `make setup` there first")
-    with ExitStack() as stack:
-        folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="memloop-bench-")))
-        engine_url = stack.enter_context(mock_engine(latency_s=_ENGINE_LATENCY_S))
-        other = gateway_of(checkout, stack, folder / "other", engine_url=engine_url)
-        this = gateway_of(Path.cwd(), stack, folder / "this", engine_url=engine_url)
-        show(uvloop.run(run(other, this, rounds=options.rounds, count=options.requests)))
+    measure = partial(started, checkout, rounds=options.rounds, count=options.requests)
+    show(compared([measure() for _ in range(options.starts)]))
+
+
+def _several(text: str) -> int:
+    if (count := int(text)) < 2:
+        raise ValueError("quartiles need two starts")
+    return count
 
 
 if __name__ == "__main__":
