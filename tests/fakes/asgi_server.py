@@ -9,6 +9,7 @@ import uvicorn
 from fastapi import FastAPI
 
 from memloop_service.joined_writes import JoinedHttp
+from memloop_service.run import KEEP_ALIVE_S
 
 _STREAMS_END_S = 1.0
 
@@ -16,7 +17,9 @@ _STREAMS_END_S = 1.0
 @asynccontextmanager
 async def running(app: FastAPI) -> AsyncGenerator[str]:
     """The base URL of the running app; on leaving it is stopped, open streams after a second."""
-    config = uvicorn.Config(app, http=JoinedHttp, log_config=None, access_log=False, lifespan="on")
+    config = uvicorn.Config(
+        app, http=JoinedHttp, log_config=None, access_log=False, lifespan="on", timeout_keep_alive=KEEP_ALIVE_S
+    )
     config.load()
     server = uvicorn.Server(config)
     server.lifespan = config.lifespan_class(config)

@@ -16,7 +16,8 @@ from memloop_service.settings import ServiceSettings
 from memloop_service.siblings import Sibling, inherited
 from memloop_service.tls import served_by
 
-_KEEP_ALIVE_S = 75
+KEEP_ALIVE_S = 75
+"""How long an idle connection is kept for its client."""
 _NEW_OBJECTS = 20_000
 _NOT_STARTED = 3
 _SWITCH_S = 0.001
@@ -44,7 +45,7 @@ def run(app: FastAPI, settings: ServiceSettings, *, drain_s: float = 0.0) -> Non
         log_config=None,
         access_log=False,
         server_header=False,
-        timeout_keep_alive=_KEEP_ALIVE_S,
+        timeout_keep_alive=KEEP_ALIVE_S,
         timeout_graceful_shutdown=round(settings.stop_grace_s),
         ssl_context_factory=(lambda config, default: tls) if tls is not None else None,
     )
