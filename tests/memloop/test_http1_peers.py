@@ -138,6 +138,17 @@ def test_leaving_an_answer_early_hangs_up(run: Run) -> None:
     run(scenario)
 
 
+def test_bytes_are_given_to_the_one_who_waits_before_the_garbage_behind_them_fails(run: Run) -> None:
+    async def scenario() -> None:
+        script = answering(CHUNKED, b"2\r\nok\r\nzz\r\n", pause_s=0.05)
+        async with peer_and_client(script) as (_, http), http.open("GET", "x") as response:
+            assert await response.some() == b"ok"
+            with pytest.raises(Unavailable):
+                await response.some()
+
+    run(scenario)
+
+
 def test_a_cancelled_call_hangs_up(run: Run) -> None:
     async def scenario() -> None:
         async with peer_and_client(answering(b""), timeouts=Timeouts()) as (peer, http):
