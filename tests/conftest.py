@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 
     from tests.side_by_side import ByFile
 
+_SLOW_S = 1800
+
 draw_steadily()
 
 
@@ -46,6 +48,13 @@ def pytest_collection() -> Generator[None, object, object]:
         return (yield)
     finally:
         gc.enable()
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Gives a slow test half an hour where it names no limit: on a busy machine five minutes pass for nothing."""
+    for item in items:
+        if item.get_closest_marker("slow") and item.get_closest_marker("timeout") is None:
+            item.add_marker(pytest.mark.timeout(_SLOW_S))
 
 
 def pytest_collection_finish() -> None:
