@@ -11,6 +11,7 @@ the figure is the median of these ratios.
 import argparse
 import statistics
 import subprocess
+import sys
 import tempfile
 from collections.abc import Sequence
 from contextlib import ExitStack
@@ -137,7 +138,11 @@ def main(arguments: Sequence[str] | None = None) -> None:
     if not (checkout / _PYTHON).is_file():
         parser.error(f"{options.other} has no environment: run `make setup` there first")
     measure = partial(started, checkout, rounds=options.rounds, count=options.requests)
-    show(compared([measure() for _ in range(options.starts)]))
+    starts: list[Start] = []
+    for number in range(1, options.starts + 1):
+        starts.append(measure())
+        print(f"start {number} of {options.starts}", file=sys.stderr)
+    show(compared(starts))
 
 
 def _several(text: str) -> int:
