@@ -26,8 +26,7 @@ async def relay_chat(
     stream, cutter = _ChatStream(chat, turn, meter, hides_usage=hides_usage), EventCutter()
     try:
         while data := await upstream.some():
-            if meter.awaits_byte:
-                meter.first_byte()
+            meter.first_byte()
             await _pass_on(cutter.feed(data), stream, meter, out)
         if missing := await stream.ending():
             await out.send(missing)

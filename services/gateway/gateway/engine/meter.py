@@ -46,8 +46,7 @@ class Meter:
         """The trace span of the engine's call."""
         self._started = time.perf_counter()
         self._ours = _Stopwatch()
-        self.awaits_byte = True
-        """Whether no byte of the engine's stream has come yet."""
+        self._saw_byte = False
         self._lost = False
 
     def goes_to(self, model: LoopModel) -> None:
@@ -59,9 +58,10 @@ class Meter:
         return self._ours
 
     def first_byte(self) -> None:
-        """Record the engine's first streamed byte."""
-        self.awaits_byte = False
-        self._metrics.time_to_first_token_seconds.observe(time.perf_counter() - self._started)
+        """Record the engine's first streamed byte; later calls have no effect."""
+        if not self._saw_byte:
+            self._saw_byte = True
+            self._metrics.time_to_first_token_seconds.observe(time.perf_counter() - self._started)
 
     @property
     def counts_tokens(self) -> bool:

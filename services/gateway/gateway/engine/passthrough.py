@@ -211,8 +211,7 @@ async def relay(upstream: RawResponse, meter: Meter, out: Sink, *, hides_usage: 
     passing = Passing(meter, hides_usage=hides_usage)
     try:
         while data := await upstream.some():
-            if meter.awaits_byte:
-                meter.first_byte()
+            meter.first_byte()
             if events := passing.passed(data):
                 await out.send(events)
     except DependencyError as error:

@@ -1,13 +1,11 @@
 """Holds one connection to a peer, with one request at a time.
 
-Bytes that arrive for a waiting reader are its result: no coroutine lies between. One lazy timer watches how long it
-waits; arriving bytes do not touch it. Of a body without a reader at most ``_MOST_WAITING_BYTES`` are read; then the
-peer has to wait.
+One lazy timer watches the waiting time of the reader; arriving bytes do not touch it. Of a body without a reader at
+most ``_MOST_WAITING_BYTES`` are read; then the peer has to wait.
 """
 
 import asyncio
 import math
-from collections.abc import Awaitable
 from typing import Final, cast
 
 from memloop.clients.http1.answer import Answer, AnswerError
@@ -21,10 +19,6 @@ _CLOCK_S: Final = 0.001
 """The step of uvloop's clock: a timer may come so much too early, and for less time than that it does not wait."""
 
 
-async def _known(data: bytes) -> bytes:
-    return data
-
-
 class Connection(asyncio.Protocol):
     """An open connection. Raises Unavailable when it is lost, Timeout when the peer is silent for ``read_s``."""
 
@@ -34,8 +28,7 @@ class Connection(asyncio.Protocol):
         self._loop = asyncio.get_running_loop()
         self._transport: asyncio.Transport | None = None
         self._answer: Answer | None = None
-        self._waiter: asyncio.Future[bytes] | None = None
-        self._waits_for_body = False
+        self._waiter: asyncio.Future[None] | None = None
         self._waiting_since = 0.0
         self._timer: asyncio.TimerHandle | None = None
         self._unsent = 0
@@ -64,17 +57,17 @@ class Connection(asyncio.Protocol):
         transport = self.transport
         self._answer = answer = Answer()
         transport.writelines((head, body) if body else (head,))
-        if not answer.begun:
-            self._waits_for_body = False
+        while not answer.begun:
             await self._more()
         return answer
 
-    def some(self, answer: Answer) -> Awaitable[bytes]:
+    async def some(self, answer: Answer) -> bytes:
         """Return the bytes of the answer's body that have arrived; none at its end."""
-        if answer.parts or answer.complete:
-            return _known(self._taken_from(answer))
-        self._waits_for_body = True
-        return self._more()
+        while not answer.parts:
+            if answer.complete:
+                return b""
+            await self._more()
+        return self._taken_from(answer) if self._paused else answer.take()
 
     def finished(self, answer: Answer) -> bool:
         """End the exchange. Returns whether the connection may be kept; if not, it is closed, and the peer stops."""
@@ -105,7 +98,7 @@ class Connection(asyncio.Protocol):
             answer.feed(data)
         except AnswerError as error:
             self._fail(error)
-        self._settle()
+        self._wake()
         if answer.size > _MOST_WAITING_BYTES and answer.parts and not self._paused and self._transport is not None:
             self._paused = True
             self._transport.pause_reading()
@@ -120,13 +113,13 @@ class Connection(asyncio.Protocol):
 
     def _taken_from(self, answer: Answer) -> bytes:
         data = answer.take()
-        if self._paused and self._transport is not None and answer.size <= _MOST_WAITING_BYTES:
+        if self._transport is not None and answer.size <= _MOST_WAITING_BYTES:
             self._paused = False
             self._transport.resume_reading()
         return data
 
-    def _more(self) -> asyncio.Future[bytes]:
-        """Return what ``_settle`` will settle. Raises the error that ended the connection."""
+    def _more(self) -> asyncio.Future[None]:
+        """Return what is done once there is more of the answer. Raises the error that ended the connection."""
         if self._failure is not None:
             raise self._failure
         self._waiter = self._loop.create_future()
@@ -135,17 +128,9 @@ class Connection(asyncio.Protocol):
             self._timer = self._loop.call_later(self._read_s, self._look)
         return self._waiter
 
-    def _settle(self) -> None:
-        """Let the one who waits go on if what it waits for has come, or the connection has failed."""
-        waiter, answer = self._waiter, self._answer
-        if waiter is None or waiter.done():
-            return
-        if answer is not None and (answer.parts or answer.complete if self._waits_for_body else answer.begun):
-            waiter.set_result(answer.take() if self._waits_for_body else b"")
-        elif self._failure is not None:
-            waiter.set_exception(self._failure)
-        else:
-            self._waiting_since = self._loop.time()
+    def _wake(self) -> None:
+        if self._waiter is not None and not self._waiter.done():
+            self._waiter.set_result(None)
 
     def _look(self) -> None:
         """Raise Timeout in a reader that has waited too long, unless a long request is still being sent."""
@@ -159,7 +144,7 @@ class Connection(asyncio.Protocol):
             self._timer = self._loop.call_later(left_s, self._look)
             return
         self._failure = Timeout(f"the {self._peer} did not answer in time")
-        self._settle()
+        self._wake()
         self.abort()
 
     def _is_sending(self) -> bool:
@@ -174,7 +159,7 @@ class Connection(asyncio.Protocol):
         if self._failure is None:
             self._failure = self._lost()
             self._failure.__cause__ = cause
-        self._settle()
+        self._wake()
         self.abort()
 
     def _lost(self) -> Unavailable:
