@@ -126,11 +126,23 @@ async def test_what_comes_one_by_one_is_not_held_until_the_next_answer(
     writes.write(b"One.")
     writes.write(b"Two.")
     assert transport.writes[1:] == [b"One.", b"Two."]
-    writes.hold_again()
+    writes.end_answer()
     writes.write(b"HTTP/1.1 204 No Content\r\n\r\n")
     writes.write(b"The last.")
     await asyncio.sleep(0)
     assert transport.writes[3:] == [b"HTTP/1.1 204 No Content\r\n\r\nThe last."]
+
+
+async def test_an_answer_that_ends_with_a_single_write_does_not_part_the_next_one(
+    transport: Recorded, writes: JoinedWrites
+) -> None:
+    writes.write(b"The last.")
+    writes.end_answer()
+    await asyncio.sleep(0)
+    writes.write(b"HTTP/1.1 204 No Content\r\n\r\n")
+    writes.write(b"Next.")
+    await asyncio.sleep(0)
+    assert transport.writes == [b"The last.", b"HTTP/1.1 204 No Content\r\n\r\nNext."]
 
 
 async def test_what_comes_together_is_held_again(transport: Recorded, writes: JoinedWrites) -> None:

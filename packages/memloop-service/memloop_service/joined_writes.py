@@ -17,7 +17,7 @@ _MOST_HELD_BYTES: Final = 64 * 1024
 class JoinedWrites:
     """A transport that sends its writes together when the event loop comes round. All else is the inner one's.
 
-    After a write that no other has joined, it sends each at once until ``hold_again``.
+    After a write that no other has joined, it sends each at once until ``end_answer``.
     """
 
     def __init__(self, transport: asyncio.Transport, loop: asyncio.AbstractEventLoop) -> None:
@@ -32,8 +32,9 @@ class JoinedWrites:
         self.pause_reading, self.resume_reading = transport.pause_reading, transport.resume_reading
         self.set_protocol = transport.set_protocol
 
-    def hold_again(self) -> None:
-        """Hold the next writes: the answer has ended."""
+    def end_answer(self) -> None:
+        """Send what is held, and hold the writes of the next answer."""
+        self._send()
         self.write = self._hold
 
     def get_write_buffer_size(self) -> int:
@@ -73,5 +74,5 @@ class JoinedHttp(HttpToolsProtocol):
 
     def on_response_complete(self) -> None:
         """End an answer."""
-        self._writes.hold_again()
+        self._writes.end_answer()
         super().on_response_complete()
