@@ -321,7 +321,7 @@ test-hostile: $(READY) ## abusers of one tenant beside innocents of another, on 
 
 .PHONY: test-install
 test-install: dist ## the wheels in new environments without torch, compiler and Node, to a recalled answer: time and megabytes
-	OMP_NUM_THREADS=1 $(BIN)/pytest -m slow -s -o timeout=1800 tests/install
+	OMP_NUM_THREADS=1 $(BIN)/pytest -m slow -s tests/install
 
 # The SDKs come from npm's registry.
 .PHONY: test-sdks

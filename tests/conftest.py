@@ -51,7 +51,7 @@ def pytest_collection() -> Generator[None, object, object]:
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Gives a slow test half an hour where it names no limit: on a busy machine five minutes pass for nothing."""
+    """Gives a slow test half an hour unless it names a limit: the general one is too short on a busy machine."""
     for item in items:
         if item.get_closest_marker("slow") and item.get_closest_marker("timeout") is None:
             item.add_marker(pytest.mark.timeout(_SLOW_S))
