@@ -2,10 +2,10 @@
 
 Run: ``make bench-beside OTHER=FOLDER``. The folder is a checkout of another commit, set up by its ``make setup``. Each
 side has its own gateway, worker, store and Redis; both share the engine. Two runs of ``make bench-gateway`` differ by
-more than most changes do. Here every round measures both sides, one right after the other. And a process keeps the luck
-of its start: with other hash seeds and addresses the same code costs up to a fifth more. So both sides are started
-several times, as pyperf does. Each start gives the ratio of the sides' medians, this checkout's cost by the other's;
-the figure is the median of these ratios.
+more than most changes do. Here every round measures both sides, one right after the other. How fast a process runs
+also depends on its hash seed and its addresses: the same code costs up to a fifth more in another start. So both sides
+are started several times, as pyperf does. Each start gives the ratio of the sides' medians, this checkout's cost by the
+other's; the figure is the median of these ratios.
 """
 
 import argparse
@@ -147,7 +147,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
 def _several(text: str) -> int:
     if (count := int(text)) < 2:
-        raise ValueError("quartiles need two starts")
+        raise argparse.ArgumentTypeError("quartiles need two starts")
     return count
 
 
