@@ -55,7 +55,7 @@ class Handler:
 
 
 QUEUE = "runner-test"
-"""No worker serves it: one that another test has left behind for a moment takes nothing of it."""
+"""A queue that no worker serves: one that is left over from another test cannot take its jobs."""
 
 
 @pytest.fixture
@@ -306,7 +306,7 @@ async def test_a_redis_that_restarts_in_the_middle_loses_no_job() -> None:
 
     handler = Handler(work)
     async with connected(server.url) as client:
-        queue = LaneQueue(client, "memory")
+        queue = LaneQueue(client, QUEUE)
         for number in range(3):
             await submit(queue, str(number))
         async with running(queue, handler, options=replace(QUICK, idle_s=1)):

@@ -36,7 +36,7 @@ class Outlet:
         self._beat: asyncio.Future[None] | None = None
 
     def send(self, events: bytes) -> Awaitable[None]:
-        """Send events; returns when the client's connection has room for more."""
+        """Send events. Await the result: it comes when the client's connection has room for more."""
         self._last_sent = self._loop.time()
         return self._send({"type": "http.response.body", "body": events, "more_body": True})
 
