@@ -1,7 +1,7 @@
 """Changes a sign, a mask, a mean or a share in each objective, and expects a test to fail: ``make test-mutants``.
 
-Every mutant is one replacement in a copy of the trainer. The tests of the objectives run on it; a mutant that they pass
-is printed as alive, and the exit status is 1.
+Every mutant is one replacement in a copy of the trainer, and as many are tried at once as there are cores. The tests of
+the objectives run on it; a mutant that they pass is printed as alive, and the exit status is 1.
 """
 
 import os
@@ -9,7 +9,9 @@ import shutil
 import subprocess
 import sys
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -118,28 +120,36 @@ MUTANTS: Final = (
 def main() -> int:
     """Try every mutant, or those whose description contains the argument; return the exit status."""
     wanted = sys.argv[1] if len(sys.argv) > 1 else ""
-    with tempfile.TemporaryDirectory() as folder:
-        copy = Path(folder)
-        for part in ("trainer", "tests", "services/inference/models"):
-            shutil.copytree(ROOT / part, copy / part, ignore=shutil.ignore_patterns("__pycache__", "node_modules"))
-        if not _passes(sorted({test for mutant in MUTANTS for test in mutant.tests}), copy):
+    with _copy() as unchanged:
+        if not _passes(sorted({test for mutant in MUTANTS for test in mutant.tests}), unchanged):
             raise SystemExit("the tests fail without any mutant")
-        alive = [mutant for mutant in MUTANTS if wanted in str(mutant) and not _killed(mutant, copy)]
-    print(f"{len(alive)} mutants are alive")
+    chosen = [mutant for mutant in MUTANTS if wanted in str(mutant)]
+    with ThreadPoolExecutor(os.cpu_count()) as pool:
+        alive = len(chosen) - sum(pool.map(_killed, chosen))
+    print(f"{alive} mutants are alive")
     return 1 if alive else 0
 
 
-def _killed(mutant: Mutant, copy: Path) -> bool:
-    """Run the mutant's tests in the copy, and put the file back."""
-    file = copy / mutant.file
-    text = file.read_text("utf-8")
-    if mutant.before not in text:
-        raise SystemExit(f"{mutant}: the text is not there any more")
-    file.write_text(text.replace(mutant.before, mutant.after), "utf-8")
-    alive = _passes(mutant.tests, copy)
-    file.write_text(text, "utf-8")
-    print("ALIVE " if alive else "killed", mutant, flush=True)
-    return not alive
+@contextmanager
+def _copy() -> Iterator[Path]:
+    left_out = shutil.ignore_patterns("__pycache__", "node_modules")
+    with tempfile.TemporaryDirectory() as folder:
+        for part in ("trainer", "tests", "services/inference/models"):
+            shutil.copytree(ROOT / part, Path(folder, part), ignore=left_out)
+        yield Path(folder)
+
+
+def _killed(mutant: Mutant) -> bool:
+    """Run the mutant's tests in a copy of its own."""
+    with _copy() as copy:
+        file = copy / mutant.file
+        text = file.read_text("utf-8")
+        if mutant.before not in text:
+            raise SystemExit(f"{mutant}: the text is not there any more")
+        file.write_text(text.replace(mutant.before, mutant.after), "utf-8")
+        killed = not _passes(mutant.tests, copy)
+    print("killed" if killed else "ALIVE ", mutant, flush=True)
+    return killed
 
 
 def _passes(tests: Sequence[str], copy: Path) -> bool:
