@@ -224,8 +224,8 @@ test-slow: $(READY) ## the slow tests without a command of their own, the whole 
 	$(BIN)/pytest -m slow $(SLOW_ALONE:%=--ignore=%)
 
 .PHONY: test-all
-test-all: ## every test suite, one after the other; at the end a table of results and times
-	@$(PYTHON) tests/all_suites.py
+test-all: ## every test suite, one after the other; at the end a table of results and times; ARGS=--resume after a break
+	@$(PYTHON) tests/all_suites.py $(ARGS)
 
 # verl's pins differ from serving's: the trainer's reinforcement learning has an environment of its own.
 .PHONY: setup-trainer test-trainer test-ray-job

@@ -2,9 +2,12 @@
 """Runs every test suite, one after the other, and prints a table of their results: ``make test-all``.
 
 A suite is a target of the Makefile. A failure does not stop the run; the exit status is 1 when any suite failed.
-Arguments name the suites to run instead of all. Standard library only.
+Arguments name the suites to run instead of all. With ``--resume`` those that have passed on the same commit, without a
+change to it, are not run again: the whole takes hours. Standard library only.
 """
 
+import argparse
+import json
 import re
 import subprocess
 import sys
@@ -13,7 +16,7 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 ROOT: Final = Path(__file__).parents[1]
 SUITES: Final = (
@@ -50,6 +53,8 @@ INSIDE_TEST: Final = frozenset(
 """Targets that ``test`` covers."""
 ELSEWHERE: Final = frozenset({"test-kubernetes"})
 """Targets that need what no machine has by itself: a cluster."""
+RECORD: Final = ROOT / ".memloop/test-all.jsonl"
+_CHANGED: Final = "-changed"
 _SUMMARY: Final = re.compile(r"^=* ?\d+ (?:passed|failed|skipped|deselected|error).* in [\d.]+s")
 _COUNT: Final = re.compile(r"(\d+) (passed|failed|skipped|error)")
 
@@ -72,13 +77,38 @@ class Result:
         return f"{self.suite:<20} {result}  {minutes:>4}:{seconds:02}  {tests}".rstrip()
 
 
-def run(suites: Sequence[str], folder: Path = ROOT) -> int:
-    """Run the suites of that folder's Makefile. Returns the exit status."""
+@dataclass(frozen=True)
+class Record:
+    """The results of one commit in a file, one line each, which outlive a run that is cut short."""
+
+    path: Path
+    commit: str
+
+    def passed(self) -> dict[str, Result]:
+        """Return the suites that have passed; none if the commit has been changed, for nobody knows how."""
+        if self.commit.endswith(_CHANGED) or not self.path.is_file():
+            return {}
+        rows = [json.loads(line) for line in self.path.read_text("utf-8").splitlines()]
+        found = [_result(row) for row in rows if row["commit"] == self.commit]
+        return {result.suite: result for result in found if result.status == 0}
+
+    def add(self, result: Result) -> None:
+        """Add one."""
+        self.path.parent.mkdir(parents=True, exist_ok=True)
+        with self.path.open("a", encoding="utf-8") as lines:
+            print(json.dumps({"commit": self.commit, **vars(result)}), file=lines)
+
+
+def run(suites: Sequence[str], folder: Path, record: Record, *, resume: bool = False) -> int:
+    """Run the suites of that folder's Makefile; ``resume`` leaves out what has passed. Returns the exit status."""
+    passed = record.passed() if resume else {}
     results: list[Result] = []
     for suite in suites:
-        print(f"\n===== make {suite}", flush=True)
-        results.append(_run(suite, folder))
-        print(results[-1].line, flush=True)
+        if (result := passed.get(suite)) is None:
+            print(f"\n===== make {suite}", flush=True)
+            record.add(result := _run(suite, folder))
+        print(result.line, flush=True)
+        results.append(result)
     print("\nsuite                result  min:s  tests", *(result.line for result in results), sep="\n")
     return int(any(result.status for result in results))
 
@@ -101,5 +131,20 @@ def counted(line: str) -> Counter[str]:
     return Counter({word: int(number) for number, word in found})
 
 
+def _result(row: dict[str, Any]) -> Result:
+    return Result(row["suite"], row["status"], row["took_s"], Counter(row["counts"]))
+
+
+def main() -> int:
+    """Run what the arguments ask for. Returns the exit status."""
+    parser = argparse.ArgumentParser(prog="make test-all", description=__doc__)
+    parser.add_argument("--resume", action="store_true", help="leave out what has passed on this very commit")
+    parser.add_argument("suites", nargs="*", default=SUITES)
+    options = parser.parse_args()
+    describe = ["git", "describe", "--always", "--exclude=*", "--abbrev=40", f"--dirty={_CHANGED}"]
+    commit = subprocess.run(describe, cwd=ROOT, capture_output=True, text=True, check=True).stdout.strip()
+    return run(options.suites, ROOT, Record(RECORD, commit), resume=options.resume)
+
+
 if __name__ == "__main__":
-    sys.exit(run(sys.argv[1:] or SUITES))
+    sys.exit(main())
