@@ -5,7 +5,7 @@ import os
 import tempfile
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass
 from pathlib import Path
 
 import orjson
@@ -15,28 +15,17 @@ from rich.table import Table
 from yarl import URL
 
 from benchmarks.gateway import results, servers
-from benchmarks.gateway.load import closed_loop
 from benchmarks.gateway.plot import draw
 from benchmarks.gateway.results import DIRECT, LITELLM, OFF, ON, PLAIN, Goal, Row, Rows
 from benchmarks.gateway.soak import soak
-from benchmarks.gateway.workload import LEVELS, Level, remember, requests
+from benchmarks.gateway.target import Target, measured
+from benchmarks.gateway.workload import LEVELS, remember
 from benchmarks.mock_engine import mock_engine
 
 ENGINE_LATENCY_S = 0.005
 """Short, so that at a concurrency of 32 the engine (6,400 answers a second) does not limit throughput."""
 PEER = Path(".venv-bench/bin/litellm")
 PLOT = Path(".memloop/benchmarks-gateway.svg")
-_WARM_UP = 40
-
-
-@dataclass(frozen=True, slots=True)
-class Target:
-    """A server under load, and the processes whose CPU time is counted."""
-
-    name: str
-    port: int
-    processes: Mapping[str, servers.Server] = field(default_factory=dict[str, servers.Server])
-    memory: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,17 +35,6 @@ class Peer:
     target: Target | None
     problem: str | None = None
     version: str | None = None
-
-
-async def measured(target: Target, level: Level) -> Row:
-    """Measure one level at one target after a warm-up."""
-    asked = requests(level, memory=target.memory)
-    await closed_loop(target.port, asked[:_WARM_UP], concurrency=level.concurrency)
-    before = {name: server.cpu_s() for name, server in target.processes.items()}
-    load = await closed_loop(target.port, asked, concurrency=level.concurrency)
-    used = {name: server.cpu_s() - before[name] for name, server in target.processes.items()}
-    resident = {name: server.rss_mb() for name, server in target.processes.items()}
-    return results.row(target.name, level, load, cpu_s=used, rss_mb=resident)
 
 
 async def run(targets: Sequence[Target], store: servers.Server, console: Console) -> list[Row]:

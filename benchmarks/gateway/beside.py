@@ -1,11 +1,10 @@
-"""Compares what a chat costs the gateway of another checkout and of this one, in turn, on one machine.
+"""Compares the figures of ``make bench-gateway`` between another checkout and this one, in turn, on one machine.
 
 Run: ``make bench-beside OTHER=FOLDER``. The folder is a checkout of another commit, set up by its ``make setup``. Each
 side has its own gateway, worker, store and Redis; both share the engine. Two runs of ``make bench-gateway`` differ by
-more than most changes do. Here every round measures both sides, one right after the other. How fast a process runs
-also depends on its hash seed and its addresses: the same code costs up to a fifth more in another start. So both sides
-are started several times, as pyperf does. Each start gives the ratio of the sides' medians, this checkout's cost by the
-other's; the figure is the median of these ratios.
+more than most changes do. Here every level is measured on both sides, one right after the other. How fast a process
+runs also depends on its hash seed and its addresses: the same code costs up to a fifth more in another start. So both
+sides are started several times, as pyperf does, and a figure is the median of its starts.
 """
 
 import argparse
@@ -16,52 +15,60 @@ import tempfile
 from collections.abc import Sequence
 from contextlib import ExitStack
 from dataclasses import asdict, dataclass
-from functools import partial
 from itertools import product
 from pathlib import Path
-from typing import Final, TypeAlias
+from typing import Final, Self, TypeAlias
 
 import orjson
 import uvloop
 from rich.console import Console
 from rich.table import Table
+from yarl import URL
 
 from benchmarks.gateway import servers
-from benchmarks.gateway.cost import cost_ms
-from benchmarks.gateway.workload import STREAMS, Kind, Level, requests
-from benchmarks.mock_engine import STREAM_EVENTS, mock_engine
+from benchmarks.gateway.results import DIRECT, OFF, ON, Row, Rows
+from benchmarks.gateway.target import Target, measured
+from benchmarks.gateway.workload import LEVELS
+from benchmarks.mock_engine import mock_engine
 
 GOAL: Final = 1.05
-"""At most so many times the other checkout's cost."""
-CASES: Final[Sequence[tuple[Kind, int]]] = (
-    ("json", 1),
-    ("json", 16),
-    ("stream", 1),
-    ("stream", 16),
-    ("stream_paced", 4),
-)
-"""Loads and their concurrency, each with memory off and on."""
+"""At most so many times the other checkout's figure."""
 _ENGINE_LATENCY_S: Final = 0.005
 _PYTHON: Final = Path(".venv/bin/python")
 _REMEMBER: Final = (
     "import asyncio, sys; from benchmarks.gateway.workload import remember; asyncio.run(remember(sys.argv[1]))"
 )
 
+Figures: TypeAlias = dict[str, float]
+Start: TypeAlias = tuple[Figures, Figures]
+"""The figures of the other side and of this one, in one start of both."""
 
-Start: TypeAlias = dict[str, tuple[float, float]]
-"""CPU milliseconds per request on the other side and on this one, by load, in one start of both."""
+
+@dataclass(frozen=True, slots=True)
+class Spread:
+    """The quartiles of a figure over the starts of one side."""
+
+    lower: float
+    median: float
+    upper: float
+
+    @classmethod
+    def of(cls, values: Sequence[float]) -> Self:
+        """Return the spread of at least two values."""
+        return cls(*(round(value, 3) for value in statistics.quantiles(values, n=4, method="inclusive")))
+
+    def __str__(self) -> str:
+        return f"{self.median:.2f} ({self.lower:.2f} to {self.upper:.2f})"
 
 
 @dataclass(frozen=True, slots=True)
 class Compared:
-    """One load on both sides: medians of CPU milliseconds per request, and quartiles of the starts' ratios."""
+    """One figure on both sides, and this side's median by the other's."""
 
-    load: str
-    other_ms: float
-    this_ms: float
+    figure: str
+    other: Spread
+    this: Spread
     ratio: float
-    lower: float
-    upper: float
 
 
 def gateway_of(checkout: Path, stack: ExitStack, folder: Path, *, engine_url: str) -> servers.Server:
@@ -77,49 +84,52 @@ def gateway_of(checkout: Path, stack: ExitStack, folder: Path, *, engine_url: st
     return gateway
 
 
-async def run(other: servers.Server, this: servers.Server, *, rounds: int, count: int) -> Start:
-    """Measure every load on both sides in turn; the side that goes first changes with each round."""
-    found: Start = {}
-    for memory, (kind, concurrency) in product((False, True), CASES):
-        asked = requests(Level(kind, concurrency, count), memory=memory)
-        events = STREAM_EVENTS if kind in STREAMS else 0
-        costs: dict[servers.Server, list[float]] = {other: [], this: []}
-        for number in range(rounds):
-            for one in (other, this) if number % 2 else (this, other):
-                costs[one].append(await cost_ms(one, asked, concurrency=concurrency, events=events))
-        name = f"{kind} at {concurrency}, memory {'on' if memory else 'off'}"
-        found[name] = (statistics.median(costs[other]), statistics.median(costs[this]))
-    return found
+async def run(engine: Target, other: servers.Server, this: servers.Server) -> Start:
+    """Measure every level at the engine and on both sides; the side that goes first changes with each level.
+
+    Raises SystemExit when a request fails.
+    """
+    rows: dict[servers.Server, list[Row]] = {other: [], this: []}
+    for number, level in enumerate(LEVELS):
+        direct = await measured(engine, level)
+        for memory, side in product((False, True), (other, this) if number % 2 else (this, other)):
+            target = Target(ON if memory else OFF, side.port, {side.name: side}, memory=memory)
+            rows[side] += (direct, await measured(target, level))
+    if failures := sum(row.failures for side in rows.values() for row in side):
+        raise SystemExit(f"{failures} requests failed")
+    return figures(rows[other]), figures(rows[this])
 
 
-def started(checkout: Path, *, rounds: int, count: int) -> Start:
+def figures(rows: Sequence[Row]) -> Figures:
+    """Return the figures of ``make bench-gateway`` that need no peer."""
+    return {name: value for name, value in Rows(rows).figures().items() if value is not None}
+
+
+def started(checkout: Path) -> Start:
     """Start both sides, measure, stop them."""
     with ExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="memloop-bench-")))
         engine_url = stack.enter_context(mock_engine(latency_s=_ENGINE_LATENCY_S))
         other = gateway_of(checkout, stack, folder / "other", engine_url=engine_url)
         this = gateway_of(Path.cwd(), stack, folder / "this", engine_url=engine_url)
-        return uvloop.run(run(other, this, rounds=rounds, count=count))
+        return uvloop.run(run(Target(DIRECT, URL(engine_url).port or 0), other, this))
 
 
 def compared(starts: Sequence[Start]) -> list[Compared]:
-    """Return each load's medians over the starts, and the quartiles of the starts' ratios."""
-    return [_compared(load, [start[load] for start in starts]) for load in starts[0]]
+    """Compare each figure's medians over the starts."""
+    return [_compared(name, [(other[name], this[name]) for other, this in starts]) for name in starts[0][0]]
 
 
-def _compared(load: str, costs_ms: Sequence[tuple[float, float]]) -> Compared:
-    ratios = [this / other for other, this in costs_ms]
-    lower, middle, upper = (round(ratio, 3) for ratio in statistics.quantiles(ratios, n=4, method="inclusive"))
-    other, this = (round(statistics.median(side), 3) for side in zip(*costs_ms, strict=True))
-    return Compared(load, other, this, middle, lower, upper)
+def _compared(name: str, values: Sequence[tuple[float, float]]) -> Compared:
+    other, this = (Spread.of(side) for side in zip(*values, strict=True))
+    return Compared(name, other, this, round(this.median / other.median, 3))
 
 
 def show(found: Sequence[Compared]) -> None:
     """Print the table and, as the last line, one JSON object."""
-    table = Table("load", "other, CPU ms", "this, CPU ms", "this / other", "quartiles")
+    table = Table("figure", "other (quartiles)", "this (quartiles)", "this / other")
     for row in found:
-        quartiles = f"{row.lower:.2f} to {row.upper:.2f}"
-        table.add_row(row.load, f"{row.other_ms:g}", f"{row.this_ms:g}", f"{row.ratio:.2f}", quartiles)
+        table.add_row(row.figure, str(row.other), str(row.this), f"{row.ratio:.2f}")
     Console(width=120).print(table)
     met = all(row.ratio <= GOAL for row in found)
     line = {"benchmark": "gateway_beside", "rows": [asdict(row) for row in found], "goal": GOAL, "met": met}
@@ -131,16 +141,13 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.gateway.beside", description=__doc__)
     parser.add_argument("other", type=Path, help="a checkout of another commit, after its `make setup`")
     parser.add_argument("--starts", type=_several, default=7)
-    parser.add_argument("--rounds", type=int, default=4, help="of each start; in half of them this side goes first")
-    parser.add_argument("--requests", type=int, default=200)
     options = parser.parse_args(arguments)
     checkout: Path = options.other.absolute()
     if not (checkout / _PYTHON).is_file():
         parser.error(f"{options.other} has no environment: run `make setup` there first")
-    measure = partial(started, checkout, rounds=options.rounds, count=options.requests)
     starts: list[Start] = []
     for number in range(1, options.starts + 1):
-        starts.append(measure())
+        starts.append(started(checkout))
         print(f"start {number} of {options.starts}", file=sys.stderr)
     show(compared(starts))
 

@@ -82,10 +82,12 @@ class Rows:
     def figures(self) -> dict[str, float | None]:
         """Return the figures of the last line by name; None for those that need an absent peer."""
         ours = {kind: self.cpu_ms(OFF, "gateway", kind) for kind in _SHORT}
+        with_memory = {kind: self.cpu_ms(ON, "gateway", kind) for kind in _SHORT}
         plain = {kind: self.cpu_ms(PLAIN, "plain", kind) for kind in _SHORT}
         peer = {kind: self.cpu_ms(LITELLM, "litellm", kind) for kind in _SHORT}
         return {
             **{f"cpu_ms_{kind}": ours[kind] for kind in _SHORT},
+            **{f"memory_on_cpu_ms_{kind}": with_memory[kind] for kind in _SHORT},
             **{f"plain_cpu_ms_{kind}": plain[kind] for kind in _SHORT},
             **{f"litellm_cpu_ratio_{kind}": ratio(peer[kind], ours[kind]) for kind in _SHORT},
             "litellm_rps_ratio_c32": ratio(self._rate(OFF), self._rate(LITELLM)),
