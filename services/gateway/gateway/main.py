@@ -23,7 +23,7 @@ from gateway.document import describe
 from gateway.engine import ModelsConfig, Rollouts, open_backend, read_models, refusing_wrong_models
 from gateway.engine import routes as models
 from gateway.files import routes as uploads
-from gateway.files.download import open_fetching
+from gateway.files.fetching import open_fetching
 from gateway.files.files import open_files
 from gateway.jobs import routes as jobs
 from gateway.jobs.letters import Jobs

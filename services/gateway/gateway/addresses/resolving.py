@@ -1,16 +1,11 @@
-"""Resolves a host name to addresses that the gateway may connect to."""
+"""Resolves a host name to addresses that aiohttp may connect to."""
 
-import asyncio
 import socket
-from collections.abc import Awaitable, Callable, Sequence
-from typing import TypeAlias
 
 from aiohttp.abc import AbstractResolver, ResolveResult
 
 from gateway.addresses.addresses import AddressRules
-
-Lookup: TypeAlias = Callable[[str, int], Awaitable[Sequence[str]]]
-"""Resolves a host name and port to addresses. Raises OSError."""
+from gateway.addresses.lookup import Lookup
 
 
 class CheckedResolver(AbstractResolver):
@@ -32,12 +27,6 @@ class CheckedResolver(AbstractResolver):
 
     async def close(self) -> None:
         """Do nothing: the resolver holds no resources."""
-
-
-async def system_lookup(host: str, port: int) -> Sequence[str]:
-    """Resolve the name with the system's resolver."""
-    found = await asyncio.get_running_loop().getaddrinfo(host, port, type=socket.SOCK_STREAM)
-    return [str(target[0]) for *_, target in found]
 
 
 def _result(host: str, port: int, address: str) -> ResolveResult:

@@ -5,48 +5,17 @@ import hashlib
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
-from typing import Annotated, Final, TypeAlias, cast
+from typing import Final
 from urllib.parse import unquote
 
 import aiohttp
-from fastapi import Depends, Request
 from yarl import URL
 
-from gateway.addresses import AddressRefused, AddressRules, CheckedResolver, Lookup, system_lookup
+from gateway.addresses import AddressRefused, AddressRules, Lookup, system_lookup
+from gateway.addresses.resolving import CheckedResolver
 from gateway.files.blobs import Blob, Blobs
 from gateway.files.uploads import Upload, safe_name
-from gateway.settings import GatewaySettings, networks_of
-from memloop.wire.errors import NotSupported, TooLarge, Unprocessable
-
-
-@dataclass(frozen=True, slots=True)
-class Fetching:
-    """``addresses`` are the addresses that a download may connect to; ``timeout_s`` bounds a whole download."""
-
-    enabled: bool
-    addresses: AddressRules
-    timeout_s: float
-    lookup: Lookup = system_lookup
-
-    def check_enabled(self) -> None:
-        """Raise NotSupported unless the operator allows downloads."""
-        if not self.enabled:
-            raise NotSupported("URLs are not downloaded here (MEMLOOP_FETCH_URLS).")
-
-
-def open_fetching(settings: GatewaySettings) -> Fetching:
-    """Build the slice from the settings."""
-    addresses = AddressRules(networks_of(settings.fetch_allow_networks))
-    return Fetching(settings.fetch_urls, addresses, settings.fetch_timeout_s)
-
-
-async def fetching_of(request: Request) -> Fetching:
-    """Return the slice from the application's state."""
-    return cast(Fetching, request.app.state.fetching)
-
-
-FetchingDep: TypeAlias = Annotated[Fetching, Depends(fetching_of)]
-
+from memloop.wire.errors import TooLarge, Unprocessable
 
 _REDIRECTS: Final = 5
 _MOVED: Final = frozenset((301, 302, 303, 307, 308))
@@ -55,51 +24,57 @@ _MEDIA_TYPE_CHARS: Final = 255
 _HEADERS: Final = {"User-Agent": "memloop", "Accept-Encoding": "identity"}
 
 
-async def downloaded(url: str, fetching: Fetching, *, blobs: Blobs, tenant: str, max_bytes: int) -> Upload:
-    """Return the unclaimed content; it is deleted again on any error.
+@dataclass(frozen=True, slots=True)
+class Downloads:
+    """``addresses`` are the addresses that a download may connect to; ``timeout_s`` bounds a whole download."""
 
-    Raises Unprocessable when the address is refused or does not answer with a document, TooLarge, Unavailable.
-    """
-    try:
-        async with (
-            asyncio.timeout(fetching.timeout_s),
-            _session(fetching) as session,
-            _answered(session, _checked(url, fetching)) as response,
-        ):
-            return await _stored(response, blobs=blobs, tenant=tenant, max_bytes=max_bytes)
-    except (aiohttp.ClientError, OSError, ValueError) as error:
-        if isinstance(getattr(error, "os_error", error), AddressRefused):
-            raise _refused("The URL's address is not public.") from error
-        raise _refused(f"The URL cannot be downloaded: {type(error).__name__}.") from error
+    addresses: AddressRules
+    timeout_s: float
+    lookup: Lookup = system_lookup
 
+    async def stored(self, url: str, *, blobs: Blobs, tenant: str, max_bytes: int) -> Upload:
+        """Return the unclaimed content; it is deleted again on any error.
 
-def _session(fetching: Fetching) -> aiohttp.ClientSession:
-    """Create a client for one download; it keeps no connections, names or cookies."""
-    connector = aiohttp.TCPConnector(
-        resolver=CheckedResolver(fetching.addresses, fetching.lookup),
-        socket_factory=fetching.addresses.open_socket,
-        use_dns_cache=False,
-        force_close=True,
-    )
-    return aiohttp.ClientSession(
-        connector=connector, cookie_jar=aiohttp.DummyCookieJar(), auto_decompress=False, headers=_HEADERS
-    )
+        Raises Unprocessable when the address is refused or does not answer with a document, TooLarge, Unavailable.
+        """
+        try:
+            async with (
+                asyncio.timeout(self.timeout_s),
+                self._session() as session,
+                _answered(session, self._checked(url)) as response,
+            ):
+                return await _stored(response, blobs=blobs, tenant=tenant, max_bytes=max_bytes)
+        except (aiohttp.ClientError, OSError, ValueError) as error:
+            if isinstance(getattr(error, "os_error", error), AddressRefused):
+                raise _refused("The URL's address is not public.") from error
+            raise _refused(f"The URL cannot be downloaded: {type(error).__name__}.") from error
 
+    def _session(self) -> aiohttp.ClientSession:
+        """Create a client for one download; it keeps no connections, names or cookies."""
+        connector = aiohttp.TCPConnector(
+            resolver=CheckedResolver(self.addresses, self.lookup),
+            socket_factory=self.addresses.open_socket,
+            use_dns_cache=False,
+            force_close=True,
+        )
+        return aiohttp.ClientSession(
+            connector=connector, cookie_jar=aiohttp.DummyCookieJar(), auto_decompress=False, headers=_HEADERS
+        )
 
-def _checked(text: str, fetching: Fetching) -> URL:
-    """Return the URL. Raises Unprocessable for one that is never downloaded; names are resolved on connection."""
-    url = URL(text)
-    if url.scheme not in {"http", "https"} or not url.raw_host:
-        raise _refused("The URL must begin with https:// or http:// and contain a host.")
-    if url.raw_user is not None or url.raw_password is not None:
-        raise _refused("The URL must contain no user name.")
-    try:
-        fetching.addresses.check(url.raw_host)
-    except AddressRefused:
-        raise
-    except ValueError:
-        pass  # a name
-    return url
+    def _checked(self, text: str) -> URL:
+        """Return the URL. Raises Unprocessable for one that is never downloaded; names are resolved on connection."""
+        url = URL(text)
+        if url.scheme not in {"http", "https"} or not url.raw_host:
+            raise _refused("The URL must begin with https:// or http:// and contain a host.")
+        if url.raw_user is not None or url.raw_password is not None:
+            raise _refused("The URL must contain no user name.")
+        try:
+            self.addresses.check(url.raw_host)
+        except AddressRefused:
+            raise
+        except ValueError:
+            pass  # a name
+        return url
 
 
 @asynccontextmanager

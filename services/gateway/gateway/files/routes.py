@@ -12,7 +12,7 @@ from fastapi.responses import StreamingResponse
 
 from gateway.access import AllowanceDep, PrincipalDep, Room, access_of, announced_bytes, needs, principal_of
 from gateway.files.blobs import Blob
-from gateway.files.download import FetchingDep, downloaded
+from gateway.files.fetching import FetchingDep
 from gateway.files.files import FilesDep
 from gateway.files.records import FileJob, FileRecords
 from gateway.files.uploads import Upload, receive_upload
@@ -85,13 +85,11 @@ async def fetch_file(
     """Download a document from a public address, as ``POST /v1/files`` takes it. The operator must allow it."""
     refuse_key_of_stream(request)
     asked = await read_ours(request, FileFromUrl)
-    fetching.check_enabled()
+    downloads = fetching.downloads()
     records = files.stored()
     await allowance.admit()
     await records.check_room(principal.tenant)
-    upload = await downloaded(
-        asked.url, fetching, blobs=records.blobs, tenant=principal.tenant, max_bytes=files.max_bytes
-    )
+    upload = await downloads.stored(asked.url, blobs=records.blobs, tenant=principal.tenant, max_bytes=files.max_bytes)
     return await register_upload(replace(upload, fields=_url_form(asked)), records, principal.tenant)
 
 
