@@ -152,3 +152,11 @@ CHATS: list[Any] = [
     [{"role": "user", "content": "A bare list."}],
     {"role": "user", "content": "A single turn.", "created_at": "2024-01-01"},
 ]
+
+CLAUDE_MEMORIES: Any = [
+    {
+        "conversations_memory": "**Work context**\n\nAda keeps bees.\n\nShe sells honey.\n\n# Travel\n\nOslo in May.",
+        "project_memories": {"p-1": "The hives stand at the mill.", "p-2": None},
+        "account_uuid": "a-1",
+    }
+]

@@ -19,7 +19,16 @@ from tests.fakes.gateway_server import EVENT, FakeGateway
 from tests.fakes.ports import free_port
 from tests.fakes.processes import PATIENCE_S
 from tests.memloop_cli.conftest import Memloop, lines
-from tests.memloop_cli.exports import CHATS, CLAUDE, LANGGRAPH, MEM0, ZEP, chatgpt_conversation, chatgpt_voice_chat
+from tests.memloop_cli.exports import (
+    CHATS,
+    CLAUDE,
+    CLAUDE_MEMORIES,
+    LANGGRAPH,
+    MEM0,
+    ZEP,
+    chatgpt_conversation,
+    chatgpt_voice_chat,
+)
 
 
 def written(path: Path, value: Any, *, as_lines: bool = False) -> str:
@@ -82,7 +91,7 @@ def test_an_unpacked_archive_is_imported_by_its_folder(memloop: Memloop, gateway
 def test_a_folder_without_the_export_is_refused(memloop: Memloop, tmp_path: Path) -> None:
     result = memloop("import", "claude", str(tmp_path))
     assert result.exit_code == 2
-    assert lines(result)[-1] == f"memloop: the folder {tmp_path} holds no conversations.json"
+    assert lines(result)[-1] == f"memloop: the folder {tmp_path} holds no conversations.json or memories.json"
 
 
 def test_chatgpts_voice_chats_are_kept_as_they_were_spoken(
@@ -103,6 +112,41 @@ def test_claude_keeps_text_without_thinking_and_tools(memloop: Memloop, gateway:
     ]
 
 
+def test_claudes_own_memory_becomes_a_memory_for_each_paragraph(
+    memloop: Memloop, gateway: FakeGateway, tmp_path: Path
+) -> None:
+    file = written(tmp_path / "memories.json", CLAUDE_MEMORIES)
+    assert lines(memloop("import", "claude", file, "--user", "ada"))[-1] == "4 in, 4 kept, 0 ignored, 0 failed"
+    kept = {item.memory: (item.memory_type, item.tags, item.metadata.get("project")) for item in stored(gateway)}
+    assert kept == {
+        "Ada keeps bees.": ("LongTermMemory", ("Work context",), None),
+        "She sells honey.": ("LongTermMemory", ("Work context",), None),
+        "Oslo in May.": ("LongTermMemory", ("Travel",), None),
+        "The hives stand at the mill.": ("LongTermMemory", (), "p-1"),
+    }
+    assert lines(memloop("import", "claude", file, "--user", "ada"))[-1] == "4 in, 0 kept, 4 ignored, 0 failed"
+
+
+@pytest.mark.parametrize("member", ["memories.json", "memories/a-1.json"])
+def test_claudes_archive_gives_chats_and_memories(
+    memloop: Memloop, gateway: FakeGateway, tmp_path: Path, member: str
+) -> None:
+    file = tmp_path / "export.zip"
+    with zipfile.ZipFile(file, "w") as archive:
+        archive.writestr("conversations.json", json.dumps([CLAUDE]))
+        archive.writestr(member, json.dumps(CLAUDE_MEMORIES if member == "memories.json" else CLAUDE_MEMORIES[0]))
+        archive.writestr("projects/p-1.json", json.dumps({"uuid": "p-1"}))
+    assert lines(memloop("import", "claude", str(file)))[-1] == "8 in, 7 kept, 1 ignored, 0 failed"
+    assert len(gateway.imported) == 7
+
+
+@pytest.mark.parametrize("field", ["conversations_memory", "project_memories"])
+def test_a_memory_of_claudes_that_is_no_text_is_reported(memloop: Memloop, tmp_path: Path, field: str) -> None:
+    file = written(tmp_path / "memories.json", [{field: 7}])
+    result = memloop("import", "claude", file)
+    assert (result.exit_code, lines(result)[-2]) == (1, "1 in, 0 kept, 0 ignored, 1 failed")
+
+
 @pytest.mark.parametrize("shape", ["get_all", "list", "lines"])
 def test_mem0_keeps_texts_users_times_and_categories(
     memloop: Memloop, gateway: FakeGateway, tmp_path: Path, shape: str
@@ -115,6 +159,17 @@ def test_mem0_keeps_texts_users_times_and_categories(
     assert hiking.valid_from == datetime(2024, 2, 3, 12, 5, 6, 789000, UTC)
     assert hiking.metadata == {"mood": "good", "imported_from": "mem0", "imported_id": "m-1"}
     assert (oslo.user_id, oslo.agent_id, oslo.memory_type) == ("berta", "guide", "LongTermMemory")
+
+
+def test_mem0_keeps_who_said_what_the_memory_is_made_of(memloop: Memloop, gateway: FakeGateway, tmp_path: Path) -> None:
+    said = {"id": "m-3", "memory": "Ada likes tea.", "actor_id": "ada", "role": "user", "metadata": {"mood": "calm"}}
+    memloop("import", "mem0", written(tmp_path / "mem0.json", [said]))
+    (found,) = stored(gateway)
+    assert {name: found.metadata.get(name) for name in ("actor_id", "role", "mood")} == {
+        "actor_id": "ada",
+        "role": "user",
+        "mood": "calm",
+    }
 
 
 def test_zep_keeps_threads_sessions_and_facts(memloop: Memloop, gateway: FakeGateway, tmp_path: Path) -> None:

@@ -41,16 +41,16 @@ class Kind(StrEnum):
 class _Format:
     entries: Callable[[object], Iterator[Entry]]
     inside: tuple[str, ...]
-    member: str
+    members: tuple[str, ...]
 
 
 _FORMATS: Final = {
-    Kind.MEM0: _Format(mem0.entries, mem0.INSIDE, mem0.MEMBER),
-    Kind.CHATGPT: _Format(chatgpt.entries, chatgpt.INSIDE, chatgpt.MEMBER),
-    Kind.CLAUDE: _Format(claude.entries, claude.INSIDE, claude.MEMBER),
-    Kind.ZEP: _Format(zep.entries, zep.INSIDE, zep.MEMBER),
-    Kind.LANGGRAPH: _Format(langgraph.entries, langgraph.INSIDE, langgraph.MEMBER),
-    Kind.JSONL: _Format(jsonl.entries, jsonl.INSIDE, jsonl.MEMBER),
+    Kind.MEM0: _Format(mem0.entries, mem0.INSIDE, mem0.MEMBERS),
+    Kind.CHATGPT: _Format(chatgpt.entries, chatgpt.INSIDE, chatgpt.MEMBERS),
+    Kind.CLAUDE: _Format(claude.entries, claude.INSIDE, claude.MEMBERS),
+    Kind.ZEP: _Format(zep.entries, zep.INSIDE, zep.MEMBERS),
+    Kind.LANGGRAPH: _Format(langgraph.entries, langgraph.INSIDE, langgraph.MEMBERS),
+    Kind.JSONL: _Format(jsonl.entries, jsonl.INSIDE, jsonl.MEMBERS),
 }
 _ACCOUNTS: Final = frozenset((Kind.CHATGPT, Kind.CLAUDE))
 """Exports that come as archives, which some browsers unpack."""
@@ -217,7 +217,7 @@ def _entries(record: Record, kind: Kind, counts: Counts, part: int | None) -> It
 
 
 async def _from_file(file: Path, form: _Format) -> AsyncGenerator[Record]:
-    with opened(file, form.member) as files:
+    with opened(file, form.members) as files:
         before = 0
         for one in files:
             number = 0

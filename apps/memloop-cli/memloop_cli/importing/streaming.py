@@ -5,7 +5,7 @@ import zipfile
 from collections.abc import Generator, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import IO, Any, Final, cast
 
 import ijson  # pyright: ignore[reportMissingTypeStubs]
@@ -27,15 +27,18 @@ class Record:
 
 
 @contextmanager
-def opened(path: Path, member: str = "") -> Generator[Sequence[IO[bytes]]]:
-    """Open a file, or the members of a folder or ZIP archive whose names begin with ``member``. Raises BadInput."""
+def opened(path: Path, members: tuple[str, ...] = ("",)) -> Generator[Sequence[IO[bytes]]]:
+    """Open a file, or what a folder or a ZIP archive holds of the members: files or folders of such names.
+
+    The name of a file may go on after the member's, as in ``conversations-001.json``. Raises BadInput.
+    """
     with ExitStack() as stack:
         try:
             if path.is_dir():
-                yield tuple(stack.enter_context(one.open("rb")) for one in _in_folder(path, member))
+                yield tuple(stack.enter_context(one.open("rb")) for one in _in_folder(path, members))
             elif zipfile.is_zipfile(path):
                 archive = stack.enter_context(zipfile.ZipFile(path))
-                yield tuple(stack.enter_context(archive.open(name)) for name in _in_archive(archive, path, member))
+                yield tuple(stack.enter_context(archive.open(name)) for name in _in_archive(archive, path, members))
             else:
                 yield (stack.enter_context(path.open("rb")),)
         except OSError as error:
@@ -44,24 +47,29 @@ def opened(path: Path, member: str = "") -> Generator[Sequence[IO[bytes]]]:
             raise BadInput(f"the archive {path} is damaged") from error
 
 
-def _in_folder(folder: Path, member: str) -> Sequence[Path]:
+def _in_folder(folder: Path, members: tuple[str, ...]) -> Sequence[Path]:
     """Return the files of an unpacked archive. Raises BadInput."""
-    found = sorted(path for path in folder.rglob("*.json") if path.is_file() and _is_member(path.name, member))
+    inside = (path for path in folder.rglob("*.json") if path.is_file())
+    found = sorted(path for path in inside if _is_member(path.relative_to(folder).as_posix(), members))
     if not found:
-        raise BadInput(f"the folder {folder} holds no {member}.json")
+        raise BadInput(f"the folder {folder} holds no {_named(members)}")
     return found
 
 
-def _in_archive(archive: zipfile.ZipFile, path: Path, member: str) -> Sequence[str]:
-    found = sorted(name for name in archive.namelist() if _is_member(name, member))
+def _in_archive(archive: zipfile.ZipFile, path: Path, members: tuple[str, ...]) -> Sequence[str]:
+    found = sorted(name for name in archive.namelist() if _is_member(name, members))
     if not found:
-        raise BadInput(f"the archive {path} holds no {member}.json")
+        raise BadInput(f"the archive {path} holds no {_named(members)}")
     return found
 
 
-def _is_member(name: str, member: str) -> bool:
-    base = name.rpartition("/")[2]
-    return base.startswith(member) and base.endswith(".json")
+def _is_member(name: str, members: tuple[str, ...]) -> bool:
+    path = PurePosixPath(name)
+    return path.suffix == ".json" and (path.name.startswith(members) or path.parent.name in members)
+
+
+def _named(members: tuple[str, ...]) -> str:
+    return " or ".join(f"{member}.json" for member in members)
 
 
 def records(file: IO[bytes], *, inside: Sequence[str] = ()) -> Iterator[Record]:

@@ -11,7 +11,7 @@ from typing import cast
 from memloop.wire.chat import Json
 from memloop_cli.importing.entries import Conversation, Turn, Unreadable, fields_of, list_of, moment_of, text_of
 
-MEMBER = "conversations"
+MEMBERS = ("conversations",)
 INSIDE = ("conversations",)
 _SHOWN = frozenset(("text", "multimodal_text"))
 

@@ -17,7 +17,7 @@ from memloop_cli.importing.entries import (
     whose_in,
 )
 
-MEMBER = ""
+MEMBERS = ("",)
 INSIDE = ("conversations",)
 _TIMES = ("timestamp", "created_at", "create_time", "time")
 

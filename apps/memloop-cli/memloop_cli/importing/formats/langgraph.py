@@ -7,7 +7,7 @@ from typing import Final
 from memloop.wire.chat import Json
 from memloop_cli.importing.entries import Fact, Unreadable, Whose, fields_of, moment_of, stable_id, text_of
 
-MEMBER = ""
+MEMBERS = ("",)
 INSIDE = ("items",)
 _TEXTS: Final = ("memory", "text", "content", "fact", "data", "value")
 

@@ -24,7 +24,7 @@ from memloop_cli.importing.entries import (
     whose_in,
 )
 
-MEMBER = ""
+MEMBERS = ("",)
 INSIDE = ("threads", "sessions")
 
 
