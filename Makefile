@@ -423,7 +423,7 @@ bench-apis: $(READY) ## CPU time of a request to /v1/messages, compared with the
 	$(BIN)/python -m benchmarks.gateway.apis $(ARGS)
 
 .PHONY: bench-beside
-bench-beside: $(READY) ## CPU time of a chat, compared with another checkout's gateway: OTHER=FOLDER, ARGS="--starts 7"
+bench-beside: $(READY) ## the figures of bench-gateway, compared with another checkout's: OTHER=FOLDER, ARGS="--starts 5"
 	$(BIN)/python -m benchmarks.gateway.beside $(OTHER) $(ARGS)
 
 .PHONY: bench-evidence

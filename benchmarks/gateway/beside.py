@@ -140,7 +140,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     """Measure each start, print."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.gateway.beside", description=__doc__)
     parser.add_argument("other", type=Path, help="a checkout of another commit, after its `make setup`")
-    parser.add_argument("--starts", type=_several, default=7)
+    parser.add_argument("--starts", type=_several, default=5, help="of both sides; each takes four minutes")
     options = parser.parse_args(arguments)
     checkout: Path = options.other.absolute()
     if not (checkout / _PYTHON).is_file():
