@@ -7,8 +7,7 @@ import pytest
 from pydantic import ValidationError
 from standardwebhooks import Webhook, WebhookVerificationError
 
-from gateway.addresses import AddressRefused, AddressRules
-from gateway.addresses.resolving import CheckedResolver
+from gateway.addresses import AddressRefused, AddressRules, CheckedResolver
 from gateway.settings import GatewaySettings, networks_of
 from gateway.webhooks.signing import WebhookSecrets
 from gateway.webhooks.webhooks import WebhookRules

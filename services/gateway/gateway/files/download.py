@@ -11,8 +11,7 @@ from urllib.parse import unquote
 import aiohttp
 from yarl import URL
 
-from gateway.addresses import AddressRefused, AddressRules, Lookup, system_lookup
-from gateway.addresses.resolving import CheckedResolver
+from gateway.addresses import AddressRefused, AddressRules, CheckedResolver, Lookup, system_lookup
 from gateway.files.blobs import Blob, Blobs
 from gateway.files.uploads import Upload, safe_name
 from memloop.wire.errors import TooLarge, Unprocessable

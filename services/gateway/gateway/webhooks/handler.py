@@ -6,8 +6,7 @@ from datetime import UTC, datetime
 import aiohttp
 from redis.asyncio import Redis
 
-from gateway.addresses import AddressRefused, Lookup, system_lookup
-from gateway.addresses.resolving import CheckedResolver
+from gateway.addresses import AddressRefused, CheckedResolver, Lookup, system_lookup
 from gateway.metrics import Metrics
 from gateway.queue import Hold, JobGone, JobResult, Keys, Lease
 from gateway.webhooks.deliveries import Delivery, memory_hooks_of
