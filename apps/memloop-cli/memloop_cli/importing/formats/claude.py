@@ -29,7 +29,7 @@ MEMBERS = ("conversations", "memories")
 INSIDE = ("conversations",)
 _ALL, _PROJECTS = "conversations_memory", "project_memories"
 _PARAGRAPHS: Final = re.compile(r"\n\s*\n")
-_HEADING: Final = re.compile(r"#+ *(?P<hashed>.+)|\*\*(?P<bold>[^*\n]+)\*\*:?")
+_HEADING: Final = re.compile(r"#+ *(?P<hashed>[^#\s][^\n]*)|\*\*(?P<bold>[^*\n]+)\*\*:?")
 _TAG_CHARS: Final = 64
 
 
