@@ -19,11 +19,9 @@ from benchmarks.gateway.plot import draw
 from benchmarks.gateway.results import DIRECT, LITELLM, OFF, ON, PLAIN, Goal, Row, Rows
 from benchmarks.gateway.soak import soak
 from benchmarks.gateway.target import Target, measured
-from benchmarks.gateway.workload import LEVELS, remember
+from benchmarks.gateway.workload import ENGINE_LATENCY_S, LEVELS, remember
 from benchmarks.mock_engine import mock_engine
 
-ENGINE_LATENCY_S = 0.005
-"""Short, so that at a concurrency of 32 the engine (6,400 answers a second) does not limit throughput."""
 PEER = Path(".venv-bench/bin/litellm")
 PLOT = Path(".memloop/benchmarks-gateway.svg")
 

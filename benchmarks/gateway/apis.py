@@ -17,9 +17,9 @@ from rich.console import Console
 from rich.table import Table
 
 from benchmarks.gateway import servers
-from benchmarks.gateway.cost import cost_ms
 from benchmarks.gateway.load import post
-from benchmarks.gateway.workload import API_KEY, USERS, remember
+from benchmarks.gateway.target import loaded
+from benchmarks.gateway.workload import API_KEY, ENGINE_LATENCY_S, USERS, remember
 from benchmarks.mock_engine import STREAM_EVENTS, mock_engine
 
 GOAL: Final = 1.5
@@ -53,10 +53,13 @@ def body(api: str, number: int, *, stream: bool, memory: bool) -> dict[str, Any]
 
 
 async def measured(gateway: servers.Server, api: str, count: int, *, stream: bool, memory: bool) -> float:
-    """Return the gateway's CPU milliseconds per request of the API."""
+    """Return the gateway's CPU milliseconds per request of the API. Raises SystemExit when a request fails."""
     bodies = (body(api, number, stream=stream, memory=memory) for number in range(count))
     asked = [post(PATHS[api], orjson.dumps(each), key=API_KEY) for each in bodies]
-    return await cost_ms(gateway, asked, concurrency=_CONCURRENCY, events=STREAM_EVENTS if stream else 0)
+    load, used = await loaded(gateway.port, asked, concurrency=_CONCURRENCY, processes={gateway.name: gateway})
+    if failures := load.failures(events=STREAM_EVENTS if stream else 0):
+        raise SystemExit(f"{failures} of {count} requests failed")
+    return 1000 * used[gateway.name] / count
 
 
 async def run(
@@ -92,7 +95,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     options = parser.parse_args(arguments)
     with ExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="memloop-bench-")))
-        engine_url = stack.enter_context(mock_engine(latency_s=0.005))
+        engine_url = stack.enter_context(mock_engine(latency_s=ENGINE_LATENCY_S))
         redis = stack.enter_context(servers.redis_server(folder))
         store = stack.enter_context(servers.memory_store(redis=redis, folder=folder))
         gateway = stack.enter_context(servers.gateway(engine_url=engine_url, redis=redis, store=store))

@@ -28,12 +28,11 @@ from yarl import URL
 from benchmarks.gateway import servers
 from benchmarks.gateway.results import DIRECT, OFF, ON, Row, Rows
 from benchmarks.gateway.target import Target, measured
-from benchmarks.gateway.workload import LEVELS
+from benchmarks.gateway.workload import ENGINE_LATENCY_S, LEVELS
 from benchmarks.mock_engine import mock_engine
 
 GOAL: Final = 1.05
 """At most so many times the other checkout's figure."""
-_ENGINE_LATENCY_S: Final = 0.005
 _PYTHON: Final = Path(".venv/bin/python")
 _REMEMBER: Final = (
     "import asyncio, sys; from benchmarks.gateway.workload import remember; asyncio.run(remember(sys.argv[1]))"
@@ -109,7 +108,7 @@ def started(checkout: Path) -> Start:
     """Start both sides, measure, stop them."""
     with ExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="memloop-bench-")))
-        engine_url = stack.enter_context(mock_engine(latency_s=_ENGINE_LATENCY_S))
+        engine_url = stack.enter_context(mock_engine(latency_s=ENGINE_LATENCY_S))
         other = gateway_of(checkout, stack, folder / "other", engine_url=engine_url)
         this = gateway_of(Path.cwd(), stack, folder / "this", engine_url=engine_url)
         return uvloop.run(run(Target(DIRECT, URL(engine_url).port or 0), other, this))
