@@ -8,13 +8,14 @@ the text *as a prompt shows it* (``neutralise``), so a document full of ``<|im_e
 import hashlib
 import json
 from collections.abc import Iterable, Iterator
-from typing import Protocol, cast
-
-from tokenizers import Encoding, Tokenizer
+from typing import TYPE_CHECKING, Protocol, cast
 
 from memloop.ports import Chunk, HeldChunks
 from memloop.profiles import neutralise, well_formed
 from memloop.wire.chat import Json
+
+if TYPE_CHECKING:
+    from tokenizers import Encoding
 
 _CHARS_PER_TOKEN = 4.0
 _MARGIN = 1.2
@@ -25,10 +26,13 @@ class TokenizerSplitter:
     """Cuts by a Hugging Face ``tokenizer.json``. Encoding leaves Python's lock, so a thread is enough to run it in.
 
     Cuts fall between two tokens and never inside a character (a code point). Each chunk, encoded alone, has at most
-    ``chunk_tokens`` tokens; only a single character that needs more stands alone in a longer chunk.
+    ``chunk_tokens`` tokens; only a single character that needs more stands alone in a longer chunk. The first one loads
+    the tokenizers library: a process that estimates does not.
     """
 
     def __init__(self, tokenizer_json: str | bytes) -> None:
+        from tokenizers import Tokenizer
+
         spec = cast(Json, json.loads(tokenizer_json))
         spec |= {"truncation": None, "padding": None, "post_processor": None}
         described = json.dumps(spec)
@@ -92,7 +96,7 @@ class TokenizerSplitter:
     def _count(self, text: str) -> int:
         return len(self._encode(neutralise(text)))
 
-    def _encode(self, text: str) -> Encoding:
+    def _encode(self, text: str) -> "Encoding":
         return self._tokenizer.encode(well_formed(text), add_special_tokens=False)
 
 
@@ -179,7 +183,7 @@ def _chunks(ahead: _Ahead, chunk_tokens: int, cutter: _Cutter) -> Iterator[Chunk
         start, index = start + size, index + 1
 
 
-def _last_clean_cut(encoding: Encoding, limit: int) -> int:
+def _last_clean_cut(encoding: "Encoding", limit: int) -> int:
     """Return the end of the last token within the limit that shares no character with the next one; at least 1."""
     for kept in range(limit, 0, -1):
         end = _span(encoding, kept - 1)[1]
@@ -188,7 +192,7 @@ def _last_clean_cut(encoding: Encoding, limit: int) -> int:
     return 1
 
 
-def _span(encoding: Encoding, token: int) -> tuple[int, int]:
+def _span(encoding: "Encoding", token: int) -> tuple[int, int]:
     return cast(tuple[int, int], encoding.token_to_chars(token))
 
 

@@ -1,6 +1,7 @@
 """Stores objects in a local folder or an S3-compatible bucket, in bounded memory.
 
 Every object is stored under a *place*, ``{tenant}/{random}``. Places are never reused, so no object is overwritten.
+obstore is imported by the methods: a process without storage does not load it.
 """
 
 import os
@@ -12,14 +13,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final, Protocol
 from urllib.parse import unquote, urlsplit
 
-import obstore
-from obstore.exceptions import BaseError
-from obstore.store import ObjectStore, from_url
-
 from memloop.wire.errors import NotFound, Unavailable
 
-if TYPE_CHECKING:  # defined in type stubs only
-    from obstore.store import ClientConfig, RetryConfig
+if TYPE_CHECKING:
+    from obstore.store import ClientConfig, ObjectStore, RetryConfig
 
 BLOCK_BYTES: Final = 1 << 20
 """The block size of reads."""
@@ -48,7 +45,7 @@ class Writer(Protocol):
 class Storage:
     """The objects under one URL. Methods raise Unavailable, and NotFound for missing objects."""
 
-    def __init__(self, store: ObjectStore) -> None:
+    def __init__(self, store: "ObjectStore") -> None:
         self._store = store
 
     @classmethod
@@ -58,6 +55,9 @@ class Storage:
         ``AWS_ALLOW_HTTP`` is read here, because obstore ignores it when it gets explicit options. Raises ValueError for
         any other URL.
         """
+        from obstore.exceptions import BaseError
+        from obstore.store import from_url
+
         try:
             if url.startswith("file:"):
                 return cls(from_url(url, mkdir=True))
@@ -79,10 +79,10 @@ class Storage:
     @asynccontextmanager
     async def writing(self, place: str, name: str = _DATA) -> AsyncGenerator[Writer]:
         """Write a new object block by block; it exists only if the ``with`` block ends without an error."""
+        from obstore import open_writer_async
+
         with _storage_errors():
-            writer = obstore.open_writer_async(
-                self._store, f"{place}/{name}", buffer_size=_PART_BYTES, max_concurrency=2
-            )
+            writer = open_writer_async(self._store, f"{place}/{name}", buffer_size=_PART_BYTES, max_concurrency=2)
         try:
             yield writer
         except BaseException:
@@ -96,43 +96,45 @@ class Storage:
     async def put(self, place: str, data: bytes, name: str = _DATA) -> None:
         """Write a small object."""
         with _storage_errors():
-            await obstore.put_async(self._store, f"{place}/{name}", data)
+            await self._store.put_async(f"{place}/{name}", data)
 
     async def get(self, place: str, name: str) -> bytes | None:
         """Read a small object; None if it does not exist."""
         try:
             with _storage_errors():
-                return bytes(await (await obstore.get_async(self._store, f"{place}/{name}")).bytes_async())
+                return bytes(await (await self._store.get_async(f"{place}/{name}")).bytes_async())
         except NotFound:
             return None
 
     async def read(self, place: str, *, start: int, end: int) -> bytes:
         """Read bytes ``start`` to ``end``, fewer at the object's end."""
         with _storage_errors():
-            return bytes(await obstore.get_range_async(self._store, f"{place}/{_DATA}", start=start, end=end))
+            return bytes(await self._store.get_range_async(f"{place}/{_DATA}", start=start, end=end))
 
     def blocks(self, place: str) -> Iterator[bytes]:
         """Yield the object in blocks, synchronously: run it in a thread."""
         with _storage_errors():
-            for block in obstore.get(self._store, f"{place}/{_DATA}").stream(min_chunk_size=BLOCK_BYTES):
+            for block in self._store.get(f"{place}/{_DATA}").stream(min_chunk_size=BLOCK_BYTES):
                 yield bytes(block)
 
     async def stream(self, place: str) -> AsyncGenerator[bytes]:
         """Yield the object in blocks."""
         with _storage_errors():
-            found = await obstore.get_async(self._store, f"{place}/{_DATA}")
+            found = await self._store.get_async(f"{place}/{_DATA}")
             async for block in found.stream(min_chunk_size=BLOCK_BYTES):
                 yield bytes(block)
 
     async def delete(self, place: str) -> None:
         """Delete all objects at the place; does nothing when there are none."""
         with _storage_errors():
-            async for found in obstore.list(self._store, place):  # pyright: ignore[reportUnknownMemberType] - one overload
-                await obstore.delete_async(self._store, [meta["path"] for meta in found])
+            async for found in self._store.list(place):  # pyright: ignore[reportUnknownMemberType] - one overload
+                await self._store.delete_async([meta["path"] for meta in found])
 
 
 @contextmanager
 def _storage_errors() -> Generator[None]:
+    from obstore.exceptions import BaseError
+
     try:
         yield
     except FileNotFoundError as error:
