@@ -6,12 +6,14 @@ from collections.abc import Awaitable, Callable, Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Final, Literal, TypeVar, cast
+from typing import Final, TypeVar
 
+import orjson
 from redis.asyncio import Redis
 
 from gateway.memory.failures import FailedWrite
-from gateway.memory.jobs import MEMORY_QUEUE, MemoryJob
+from gateway.memory.jobs import MEMORY_QUEUE
+from gateway.memory.kept_writes import MOST_KEPT, MOST_KEPT_CHARS, KeptWrites, QueuedWrite
 from gateway.memory.key_names import Keys
 from gateway.queue import BEGAN
 from memloop.patience import patient
@@ -23,9 +25,6 @@ from memloop_service.redis_scripts import Script
 MOST_WRITES: Final = 50
 MOST_BYTES: Final = 262_144
 _WORD: Final = re.compile(r"\w{2,}")
-_MOST_KEPT: Final = 1024
-_MOST_KEPT_CHARS: Final = 4096
-"""The writes that a process keeps as it has read them: at most 1,024 of up to 4,096 characters each."""
 _LONGEST_S: Final = 30.0
 """Half of the time for which the queue keeps the time of a lane's last change."""
 _CLOCK_MARGIN_S: Final = 0.1
@@ -36,9 +35,11 @@ _READ: Final = (
     BEGAN
     + """
 -- KEYS: the lane's list, the user's last failed write, fence, the lane's last change; ARGV: what a job's key begins
--- with, most jobs, most bytes. Returns the newest token, the failed write ('' = none), the ms since the lane's last
--- change ('' = a minute or more), then status and payload of each job, newest first. The jobs' keys have the tag of the
--- list, but are known only from it.
+-- with, most jobs, most bytes, JSON with the states of the jobs that the caller has kept, by id. Returns the newest
+-- token, the failed write ('' = none), the ms since the lane's last change ('' = a minute or more), then id, status and
+-- payload of each job, newest first; the payload is '' if the caller has the job in that state. The jobs' keys have the
+-- tag of the list, but are known only from it.
+local kept = cjson.decode(ARGV[4])
 local changed = redis.call('GET', KEYS[4])
 local since = changed and string.format('%.0f', now_ms() - changed) or ''
 local found, left = {began(KEYS[3]), redis.call('GET', KEYS[2]) or '', since}, tonumber(ARGV[3])
@@ -48,9 +49,10 @@ for i = #ids, 1, -1 do
   local size = redis.call('HSTRLEN', job, 'payload')
   if size > 0 and size <= left then
     left = left - size
-    local row = redis.call('HMGET', job, 'status', 'payload')
-    found[#found + 1] = row[1]
-    found[#found + 1] = row[2]
+    local status = redis.call('HGET', job, 'status') or ''
+    found[#found + 1] = ids[i]
+    found[#found + 1] = status
+    found[#found + 1] = kept[ids[i]] == status and '' or redis.call('HGET', job, 'payload')
   end
 end
 return found
@@ -88,13 +90,14 @@ class Standing:
 class PendingWrites:
     """The undecided writes in one Redis, read in one round trip: the newest 50 of a user, of 256 KiB together.
 
-    ``wait_s`` bounds that round trip.
+    ``wait_s`` bounds that round trip. Redis leaves out the text of writes that this process has read and kept.
     """
 
     def __init__(self, redis: Redis, *, wait_s: float) -> None:
         self._wait_s = wait_s
         self._keys = Keys(redis)
         self._read = Script(redis, _READ)
+        self._kept = KeptWrites()
 
     async def of_user(self, namespace: Namespace) -> Standing:
         """Return how the namespace's writes stand, as far as Redis answers in time."""
@@ -108,10 +111,17 @@ class PendingWrites:
         part = self._keys.of_name(lane)
         failed_write = part.failed_write_of(namespace.tenant, namespace.user_id)
         names = [part.lane(MEMORY_QUEUE, lane), failed_write, part.fence, part.changed(MEMORY_QUEUE, lane)]
-        newest, failed, since_ms, *rows = await self._read.rows(names, [part.job(""), MOST_WRITES, MOST_BYTES])
-        jobs = zip(rows[::2], rows[1::2], strict=True)
+        kept = self._kept.of(lane)
+        states = orjson.dumps({job_id: write.status for job_id, write in kept.items()})
+        args = [part.job(""), MOST_WRITES, MOST_BYTES, states]
+        newest, failed, since_ms, *rows = await self._read.rows(names, args)
+        jobs = zip(rows[::3], rows[1::3], rows[2::3], strict=True)
+        writes = {
+            job_id: QueuedWrite.read(status, payload) if payload else kept[job_id] for job_id, status, payload in jobs
+        }
+        self._kept.keep(lane, writes)
         return Standing(
-            pending=tuple(turn for status, payload in jobs for turn in _turns(status, payload, namespace)),
+            pending=tuple(turn for write in writes.values() if write.within(namespace) for turn in write.turns),
             failed=FailedWrite.model_validate_json(failed) if failed else None,
             newest_token=int(newest),
             changed_s=int(since_ms) / 1000 if since_ms else None,
@@ -141,37 +151,6 @@ async def _timed(pending: PendingWrites, namespace: Namespace) -> tuple[Standing
     return await pending.of_user(namespace), time.monotonic()
 
 
-def _turns(status: str, payload: str, namespace: Namespace) -> Iterable[PendingTurn]:
-    """Return the turns of a queued write that lie in the namespace, newest first."""
-    space, turns = (_read if len(payload) <= _MOST_KEPT_CHARS else _read.__wrapped__)(status, payload)
-    outside = namespace.agent_id not in (None, space.agent_id) or namespace.run_id not in (None, space.run_id)
-    return () if outside else turns
-
-
-@lru_cache(maxsize=_MOST_KEPT)
-def _read(status: str, payload: str) -> tuple[Namespace, tuple[PendingTurn, ...]]:
-    """Return the namespace of a queued write, and its turns, newest first.
-
-    The last ones are kept: each chat of a user reads all writes that wait, and a payload never changes.
-    """
-    job = MemoryJob.model_validate_json(payload)
-    return job.namespace, tuple(
-        PendingTurn(
-            status=cast("Literal['queued', 'in_progress']", status),
-            event_id=job.event_id,
-            role=turn.role,
-            content=turn.content,
-            timestamp=turn.timestamp or job.timestamp or job.created_at,
-            user_id=job.namespace.user_id,
-            agent_id=job.namespace.agent_id,
-            run_id=job.namespace.run_id,
-            name=turn.name,
-        )
-        for turn in reversed(job.turns)
-        if turn.content.strip()
-    )
-
-
 def ranked(turns: Iterable[PendingTurn], query: str) -> Sequence[PendingTurn]:
     """Order the turns by the query's words that they hold; among equals, the user's come first, then the newest."""
     asked = _words(query)
@@ -179,9 +158,9 @@ def ranked(turns: Iterable[PendingTurn], query: str) -> Sequence[PendingTurn]:
 
 
 def _words(text: str) -> frozenset[str]:
-    return (_words_of if len(text) <= _MOST_KEPT_CHARS else _words_of.__wrapped__)(text)
+    return (_words_of if len(text) <= MOST_KEPT_CHARS else _words_of.__wrapped__)(text)
 
 
-@lru_cache(maxsize=_MOST_KEPT)
+@lru_cache(maxsize=MOST_KEPT)
 def _words_of(text: str) -> frozenset[str]:
     return frozenset(_WORD.findall(text.casefold()))
