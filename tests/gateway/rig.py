@@ -13,7 +13,7 @@ from gateway.engine import read_models
 from gateway.memory.jobs import MemoryJob, MemoryQueue, new_event_id
 from gateway.metrics import Metrics
 from gateway.policy import keeper_of
-from gateway.queue import QueueRules
+from gateway.queue import Lease, QueueRules
 from gateway.settings import WorkerSettings
 from gateway.worker import Work, open_work, working
 from memloop.wire.memory import Namespace, Source
@@ -43,6 +43,15 @@ async def enqueued(
     job_id = event_id or new_event_id(namespace)
     await queue.enqueue(MemoryJob(event_id=job_id, namespace=namespace, turns=tuple(said), infer=infer))
     return job_id
+
+
+async def leased(queue: MemoryQueue, namespace: Namespace = ALICE) -> Lease:
+    """Begin the first write of the namespace's lane, as a worker does."""
+    ticket = await queue.lanes.take("w", partition=queue.lanes.keys.of_name(namespace.lane()))
+    assert ticket is not None
+    lease = await queue.lanes.begin(ticket, lease_ms=60_000)
+    assert lease is not None
+    return lease
 
 
 @dataclass

@@ -14,7 +14,7 @@ from gateway.memory.pending import PendingWrites, Standing, read_beside
 from gateway.queue.jobs import Lease
 from memloop.wire.memory import Namespace
 from tests.fakes.processes import PATIENCE_S
-from tests.gateway.rig import ALICE, enqueued, memory_queue, turns
+from tests.gateway.rig import ALICE, enqueued, leased, memory_queue, turns
 
 FACT = "I live in Oslo."
 WORKER = ("buffer", "leave", "store", "unbuffer")
@@ -88,16 +88,6 @@ async def queue(redis: Redis) -> MemoryQueue:
     return queue
 
 
-async def leased(queue: MemoryQueue) -> Lease:
-    """The lease of a write of the fact."""
-    await enqueued(queue, turns(FACT))
-    ticket = await queue.lanes.take("w", partition=queue.lanes.keys.of_name(ALICE.lane()))
-    assert ticket is not None
-    lease = await queue.lanes.begin(ticket, lease_ms=60_000)
-    assert lease is not None
-    return lease
-
-
 async def ended(queue: MemoryQueue, lease: Lease) -> None:
     """End the write."""
     assert await queue.lanes.finish(lease, status="completed", record="{}", keep_ms=60_000)
@@ -130,6 +120,7 @@ async def test_a_moving_turn_is_seen_in_every_order_of_the_steps(queue: MemoryQu
     missed: list[tuple[str, ...]] = []
     for order in ORDERS:
         store = Store(Steps(list(order)))
+        await enqueued(queue, turns(FACT))
         lease = await leased(queue)
         async with asyncio.timeout(PATIENCE_S), asyncio.TaskGroup() as group:
             group.create_task(works(queue, lease, store))

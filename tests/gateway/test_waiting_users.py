@@ -7,7 +7,7 @@ from gateway.memory.jobs import MemoryJob, MemoryQueue, new_event_id
 from gateway.queue import Lease
 from memloop.wire.memory import Namespace, Scope, Source
 from tests.gateway.redis_view import command
-from tests.gateway.rig import memory_queue
+from tests.gateway.rig import leased, memory_queue
 
 TENANT = "acme"
 EVERYTHING = Scope(tenant=TENANT)
@@ -27,12 +27,7 @@ async def write(queue: MemoryQueue, user: str, tenant: str = TENANT, **ids: str)
 
 
 async def begin(queue: MemoryQueue, user: str) -> Lease:
-    lane = Namespace(tenant=TENANT, user_id=user).lane()
-    ticket = await queue.lanes.take("worker", partition=queue.lanes.keys.of_name(lane))
-    assert ticket is not None
-    lease = await queue.lanes.begin(ticket, lease_ms=60_000)
-    assert lease is not None
-    return lease
+    return await leased(queue, Namespace(tenant=TENANT, user_id=user))
 
 
 async def test_writes_of_another_tenant_are_not_read(redis: Redis, queue: MemoryQueue) -> None:

@@ -26,8 +26,9 @@ class TokenizerSplitter:
     """Cuts by a Hugging Face ``tokenizer.json``. Encoding leaves Python's lock, so a thread is enough to run it in.
 
     Cuts fall between two tokens and never inside a character (a code point). Each chunk, encoded alone, has at most
-    ``chunk_tokens`` tokens; only a single character that needs more stands alone in a longer chunk. The first one loads
-    the tokenizers library: a process that estimates does not.
+    ``chunk_tokens`` tokens; only a single character that needs more stands alone in a longer chunk.
+
+    Creating one imports the tokenizers library; a process that only estimates never imports it.
     """
 
     def __init__(self, tokenizer_json: str | bytes) -> None:
