@@ -163,6 +163,7 @@ def _clean(environment: Mapping[str, str]) -> dict[str, str]:
 @contextmanager
 def _running(name: str, port: int, command: tuple[str, ...], environment: Mapping[str, str]) -> Generator[Server]:
     """Run the process in its own group and stop it on exit. A failed start raises with the process's output."""
+    signal.signal(signal.SIGTERM, signal.default_int_handler)  # a terminated benchmark stops its servers, as on Ctrl-C
     with tempfile.TemporaryFile() as log:
         process = subprocess.Popen(command, env=environment, stdout=log, stderr=log, start_new_session=True)
         try:
