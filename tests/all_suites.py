@@ -115,7 +115,7 @@ def run(suites: Sequence[str], folder: Path, record: Record, *, resume: bool = F
 
 def _run(suite: str, folder: Path) -> Result:
     counts, began = Counter[str](), time.monotonic()
-    command = ["make", "--no-print-directory", suite]
+    command = ["make", "--no-print-directory", suite, "ARGS="]  # those of the whole reach it otherwise
     with subprocess.Popen(
         command, cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace"
     ) as made:

@@ -13,6 +13,8 @@ test-one:
 	@echo '=== 1 failed, 2 passed, 3 deselected in 4.05s ==='; exit 1
 test-two:
 	@echo '5 passed, 1 skipped in 0.20s'
+test-three:
+	@echo 'arguments: $(ARGS).'
 """
 
 
@@ -49,6 +51,14 @@ def test_a_run_that_is_resumed_runs_what_has_not_passed_and_shows_all(
     assert "===== make test-one" in again
     assert "===== make test-two" not in again
     assert again.splitlines()[-3:] == before.splitlines()[-3:]
+
+
+def test_a_suite_does_not_get_the_arguments_of_the_whole(
+    record: Record, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("MAKEFLAGS", " -- ARGS=--resume")  # how make passes on its command line
+    run(["test-three"], record.path.parent, record)
+    assert "arguments: ." in capfd.readouterr().out
 
 
 @pytest.mark.parametrize("commit", ["decaf", "c0ffee-changed"])
