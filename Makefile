@@ -332,6 +332,15 @@ tests/sdks/node_modules/.ready: tests/sdks/package.json tests/sdks/package-lock.
 	$(call npm-in,tests/sdks) ci --no-audit --no-fund
 	@touch $@
 
+# The programs come from npm's registry. Claude Code is proprietary: only its name, version and hashes are kept here.
+.PHONY: test-coding-agents
+test-coding-agents: $(READY) tests/coding_agents/node_modules/.ready ## the programs of Claude Code and Codex, connected by memloop, against the gateway and a scripted engine
+	PATH="$(NODE)/bin:$$PATH" $(BIN)/pytest -o addopts=--import-mode=importlib tests/coding_agents $(ARGS)
+
+tests/coding_agents/node_modules/.ready: tests/coding_agents/package.json tests/coding_agents/package-lock.json | $(NODE_VENV)/.ready
+	$(call npm-in,tests/coding_agents) ci --no-audit --no-fund
+	@touch $@
+
 # The packages of examples/frameworks pin other versions than the workspace: the recipes run in their own environment.
 FRAMEWORKS_VENV := .venv-frameworks
 $(FRAMEWORKS_VENV)/.ready: requirements/frameworks.lock | $(UV_READY)

@@ -33,6 +33,7 @@ SUITES: Final = (
     "test-balancing",
     "test-hostile",
     "test-sdks",
+    "test-coding-agents",
     "test-frameworks",
     "test-ray",
     "test-ray-job",

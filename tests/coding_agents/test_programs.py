@@ -1,11 +1,9 @@
 """The real programs of Claude Code and Codex against a real gateway on a scripted engine, connected by ``memloop``.
 
-They come from npm: ``npm install @anthropic-ai/claude-code @openai/codex``; put ``node_modules/.bin`` on the PATH. A
-program that is not there is skipped.
+Run: ``make test-coding-agents``, which installs them from npm in the versions of ``package.json``.
 """
 
 import os
-import shutil
 import subprocess
 import sys
 from collections.abc import Mapping
@@ -20,8 +18,8 @@ from tests.fakes.recall_store import FakeStore, memory
 from tests.fakes.streaming_engine import MODEL, FakeEngine, Says
 from tests.gateway.running import Gateway, said
 
-pytestmark = pytest.mark.slow
 PATIENCE_S = 300.0
+PROGRAMS = Path(__file__).parent / "node_modules/.bin"
 MEMLOOP = Path(sys.executable).with_name("memloop")
 MAKE_SHIP = "Our deploy command is make ship."
 
@@ -40,14 +38,14 @@ class Program:
 
 CLAUDE = Program(
     "claude-code",
-    ("claude", "--allowedTools", "Bash", "-p"),
+    (str(PROGRAMS / "claude"), "--allowedTools", "Bash", "-p"),
     "Bash",
     '{"command": "cat notes.txt", "description": "Show the notes"}',
     {"ANTHROPIC_AUTH_TOKEN": "unused", "ANTHROPIC_MODEL": MODEL},
 )
 CODEX = Program(
     "codex",
-    ("codex", "exec", "--dangerously-bypass-hook-trust", "--skip-git-repo-check"),
+    (str(PROGRAMS / "codex"), "exec", "--dangerously-bypass-hook-trust", "--skip-git-repo-check"),
     "exec_command",
     '{"cmd": "cat notes.txt"}',
     {},
@@ -56,10 +54,8 @@ CODEX = Program(
 
 @pytest.fixture(params=[CLAUDE, CODEX], ids=lambda program: program.name)
 def program(request: pytest.FixtureRequest) -> Program:
-    """A program that is on the PATH."""
+    """Claude Code, then Codex."""
     found: Program = request.param
-    if shutil.which(found.command[0]) is None:
-        pytest.skip(f"{found.command[0]} is not on the PATH: it comes from npm")
     return found
 
 
