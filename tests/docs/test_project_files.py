@@ -1,5 +1,6 @@
-"""One version, one licence, and licences of others that the policy allows."""
+"""One version, one licence, and the versions and licences of others that the pages name."""
 
+import json
 import runpy
 import tomllib
 from pathlib import Path
@@ -37,6 +38,13 @@ def test_the_chart_and_the_citation_name_that_version() -> None:
 def test_the_command_line_prints_that_version() -> None:
     result = CliRunner().invoke(app, ["--version"])
     assert (result.exit_code, result.output) == (0, f"{VERSION}\n")
+
+
+def test_the_page_on_coding_agents_names_the_versions_that_its_suite_installs() -> None:
+    installed = json.loads((ROOT / "tests/coding_agents/package.json").read_text())["dependencies"]
+    claude_code, codex = installed["@anthropic-ai/claude-code"], installed["@openai/codex"]
+    page = (ROOT / "docs/how-to/coding-agents.md").read_text()
+    assert f"Claude Code {claude_code} and Codex {codex}, the real programs" in page
 
 
 def test_the_page_of_licences_lists_what_the_lock_installs() -> None:
