@@ -1,6 +1,5 @@
 """Runs the tiny model on vLLM for CPUs, started by our launcher on free ports, during a benchmark."""
 
-import os
 import subprocess
 import sys
 import time
@@ -8,30 +7,23 @@ import urllib.error
 import urllib.request
 from collections.abc import Generator
 from contextlib import contextmanager
-from pathlib import Path
 
 from benchmarks.mock_engine import free_port
+from benchmarks.started import log_of, started
 
 MODEL = "memloop-tiny"
 _START_S = 300.0
-_LOG = Path(".memloop/benchmark-engine.log")
+_NAME = "engine"
 
 
 @contextmanager
 def tiny_engine(**settings: str) -> Generator[str]:
     """Start an engine with these variables and yield its base URL. Raises TimeoutError after five minutes."""
     port, engine_port = free_port(), free_port()
-    _LOG.parent.mkdir(exist_ok=True)
-    environment = {**os.environ, "MEMLOOP_PORT": str(port), "MEMLOOP_ENGINE_PORT": str(engine_port), **settings}
-    with _LOG.open("wb") as log:
-        command = [sys.executable, "-m", "inference.main"]
-        process = subprocess.Popen(command, env=environment, stdout=log, stderr=subprocess.STDOUT)
-    try:
+    ports = {"MEMLOOP_PORT": str(port), "MEMLOOP_ENGINE_PORT": str(engine_port)}
+    with started(_NAME, (sys.executable, "-m", "inference.main"), ports | settings) as process:
         _wait_until_ready(f"http://127.0.0.1:{port}/readyz", process)
         yield f"http://127.0.0.1:{engine_port}/v1"
-    finally:
-        process.terminate()
-        process.wait(60)
 
 
 def _wait_until_ready(url: str, process: "subprocess.Popen[bytes]") -> None:
@@ -42,4 +34,4 @@ def _wait_until_ready(url: str, process: "subprocess.Popen[bytes]") -> None:
                 return
         except (urllib.error.URLError, OSError):
             time.sleep(0.5)
-    raise TimeoutError(f"the engine did not start; see {_LOG}")
+    raise TimeoutError(f"the engine did not start; see {log_of(_NAME)}")

@@ -17,6 +17,7 @@ from pathlib import Path
 
 from benchmarks.gateway.workload import API_KEY, TENANT
 from benchmarks.mock_engine import free_port, wait_for
+from benchmarks.started import end_as_on_ctrl_c
 from memloop_cli.stack.redis import find_redis, redis_command
 
 _START_S = 120.0
@@ -163,7 +164,7 @@ def _clean(environment: Mapping[str, str]) -> dict[str, str]:
 @contextmanager
 def _running(name: str, port: int, command: tuple[str, ...], environment: Mapping[str, str]) -> Generator[Server]:
     """Run the process in its own group and stop it on exit. A failed start raises with the process's output."""
-    signal.signal(signal.SIGTERM, signal.default_int_handler)  # a terminated benchmark stops its servers, as on Ctrl-C
+    end_as_on_ctrl_c()
     with tempfile.TemporaryFile() as log:
         process = subprocess.Popen(command, env=environment, stdout=log, stderr=log, start_new_session=True)
         try:

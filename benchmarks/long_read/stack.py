@@ -1,18 +1,18 @@
 """Runs Redis, the API and a worker as processes and measures their memory and CPU."""
 
 import os
-import subprocess
 import sys
 import tempfile
 import time
 import urllib.error
 import urllib.request
-from collections.abc import Generator, Mapping
+from collections.abc import Generator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
 from benchmarks.mock_engine import free_port, wait_for
+from benchmarks.started import log_of, started
 from memloop_cli.stack.redis import find_redis, redis_command
 
 TOKENIZER = Path("services/inference/models/memloop-tiny/tokenizer.json")
@@ -46,7 +46,7 @@ def running_stack(engine_url: str, *, model: str, profile: str, reads_at_once: i
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="memloop-bench-")))
         ports = {name: free_port() for name in ("redis", "gateway", "worker")}
         redis = redis_command(find_redis(), port=ports["redis"], folder=folder)
-        stack.enter_context(_process("redis", redis, {}))
+        stack.enter_context(started("redis", redis, {}))
         wait_for(ports["redis"])
         settings = {
             "MEMLOOP_REDIS_URL": f"redis://127.0.0.1:{ports['redis']}/0",
@@ -60,25 +60,13 @@ def running_stack(engine_url: str, *, model: str, profile: str, reads_at_once: i
         }
         pids = {
             name: stack.enter_context(
-                _process(name, (sys.executable, "-m", module), {**settings, "MEMLOOP_PORT": str(ports[name])})
-            )
+                started(name, (sys.executable, "-m", module), {**settings, "MEMLOOP_PORT": str(ports[name])})
+            ).pid
             for name, module in (("gateway", "gateway.main"), ("worker", "gateway.worker"))
         }
         for name in pids:
             _wait_until_alive(f"http://127.0.0.1:{ports[name]}/livez")
         yield Stack(f"http://127.0.0.1:{ports['gateway']}", pids["gateway"], pids["worker"])
-
-
-@contextmanager
-def _process(name: str, command: tuple[str, ...], settings: Mapping[str, str]) -> Generator[int]:
-    Path(".memloop").mkdir(exist_ok=True)
-    with Path(f".memloop/benchmark-{name}.log").open("wb") as log:
-        process = subprocess.Popen(command, env={**os.environ, **settings}, stdout=log, stderr=subprocess.STDOUT)
-    try:
-        yield process.pid
-    finally:
-        process.terminate()
-        process.wait(60)
 
 
 def _wait_until_alive(url: str) -> None:
@@ -89,7 +77,7 @@ def _wait_until_alive(url: str) -> None:
                 return
         except (urllib.error.URLError, OSError):
             time.sleep(0.1)
-    raise TimeoutError(f"nothing answers at {url}; see .memloop/benchmark-*.log")
+    raise TimeoutError(f"nothing answers at {url}; see {log_of('*')}")
 
 
 def _peak_mb(pid: int) -> float:
