@@ -1,7 +1,8 @@
 """Published architectures with random weights: a folder that the launcher serves with ``--load-format dummy``.
 
 Source: the ``config.json`` of Qwen/Qwen3-4B, Qwen/Qwen2.5-7B-Instruct and Qwen/Qwen2.5-14B-Instruct. The tokenizer is
-the tiny model's, a stand-in: prompts are token ids, and the vocabulary's size stays the published one.
+the tiny model's, a stand-in, filled up to the published vocabulary: prompts are token IDs, and random weights reply
+with any ID.
 """
 
 import shutil
@@ -12,7 +13,7 @@ import orjson
 from memloop.wire.chat import Json
 
 _TOKENIZER = Path("services/inference/models/memloop-tiny")
-_TOKENIZER_FILES = ("tokenizer.json", "tokenizer_config.json", "chat_template.jinja")
+_TOKENIZER_FILES = ("tokenizer_config.json", "chat_template.jinja")
 _EVERY: Json = {
     "hidden_act": "silu",
     "rms_norm_eps": 1e-6,
@@ -71,7 +72,20 @@ def write_shape(shape: str, folder: Path) -> Path:
     (folder / "config.json").write_bytes(orjson.dumps(SHAPES[shape], option=orjson.OPT_INDENT_2))
     for name in _TOKENIZER_FILES:
         shutil.copyfile(_TOKENIZER / name, folder / name)
+    (folder / "tokenizer.json").write_bytes(_filled(int(str(SHAPES[shape]["vocab_size"]))))
     return folder
+
+
+def _filled(size: int) -> bytes:
+    """Return the stand-in with a text for every ID, as a published one has.
+
+    An engine decodes a reply step by step; while IDs have no text, each step decodes prompt and reply from the start.
+    """
+    tokenizer = orjson.loads((_TOKENIZER / "tokenizer.json").read_bytes())
+    vocabulary: dict[str, int] = tokenizer["model"]["vocab"]
+    taken = {*vocabulary.values(), *(token["id"] for token in tokenizer["added_tokens"])}
+    vocabulary |= {f"<{number}>": number for number in range(size) if number not in taken}
+    return orjson.dumps(tokenizer)
 
 
 def engine_settings(shape: str, folder: Path, *, documents: int) -> dict[str, str]:
@@ -83,4 +97,5 @@ def engine_settings(shape: str, folder: Path, *, documents: int) -> dict[str, st
         "MEMLOOP_SERVE_DTYPE": "bfloat16",
         "MEMLOOP_SERVE_MAX_MODEL_LEN": "16384",
         "MEMLOOP_SERVE_MAX_NUM_SEQS": str(documents),
+        "MEMLOOP_SERVE_TOOL_CALL_PARSER": "hermes",  # the launcher's warm-up calls the profile's tools
     }

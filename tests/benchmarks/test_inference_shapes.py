@@ -1,9 +1,11 @@
 """The GPU part of the inference benchmark, as far as no GPU is needed: files, settings, prompts, arithmetic."""
 
 from pathlib import Path
+from typing import Any
 
 import orjson
 import pytest
+from tokenizers import Tokenizer
 
 from benchmarks.inference.chunk_loop import Load, Measured, prompt_ids, request, usage_of
 from benchmarks.inference.shaped import Prices, figures
@@ -13,6 +15,8 @@ from inference.machine import Machine
 from inference.plan import plan_engine
 from inference.registry import read_registry
 from inference.settings import LauncherSettings
+from inference.warmup import warmup_prompts
+from memloop.profiles import load_profile
 from memloop.wire.memory import Usage
 
 ROWS = {"qwen3-4b": "Qwen3-4B", "qwen2.5-7b": "RL-MemoryAgent-7B", "qwen2.5-14b": "RL-MemoryAgent-14B"}
@@ -53,6 +57,27 @@ def test_the_launcher_plans_random_weights_for_all_documents_at_once(
         "--max-num-seqs": "256",
         "--dtype": "bfloat16",
     }
+
+
+def test_the_launchers_warm_up_may_call_the_profiles_tools(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name, value in engine_settings("qwen3-4b", write_shape("qwen3-4b", tmp_path), documents=1).items():
+        monkeypatch.setenv(name, value)
+    plan = plan_engine(LauncherSettings(), {}, Machine(has_gpu=True, installed=frozenset({"vllm"})))
+    assert any(prompt.tools for prompt in warmup_prompts(load_profile(plan.profile)).values())
+    assert "--enable-auto-tool-choice" in BUILDERS[plan.engine](plan).argv
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+def test_every_id_of_the_vocabulary_has_a_text(shape: str, tmp_path: Path) -> None:
+    """Without one, an engine that decodes a reply step by step decodes prompt and reply again at every step."""
+    folder = write_shape(shape, tmp_path)
+    tokenizer: Any = Tokenizer.from_file(str(folder / "tokenizer.json"))
+    vocabulary = orjson.loads((folder / "config.json").read_bytes())["vocab_size"]
+    assert tokenizer.get_vocab_size() == vocabulary
+    assert all(tokenizer.decode([number]) for number in (4070, 4096, vocabulary - 1))
+    text = "The whale swam on through the night."
+    tiny: Any = Tokenizer.from_file("services/inference/models/memloop-tiny/tokenizer.json")
+    assert tokenizer.encode(text).ids == tiny.encode(text).ids
 
 
 def test_a_call_takes_7168_tokens_and_shares_template_and_question_with_its_document() -> None:
