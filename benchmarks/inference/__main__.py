@@ -4,7 +4,7 @@ import argparse
 import asyncio
 import os
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import orjson
 from rich.console import Console
@@ -52,6 +52,7 @@ def main() -> int:
     """Measure each variant within the budget; the last line is one JSON object; return 1 if greedy replies differ."""
     parser = argparse.ArgumentParser(prog="benchmarks.inference")
     parser.add_argument("--budget", type=float, default=900, help="seconds after which no further engine starts")
+    parser.add_argument("--variant", choices=VARIANTS, action="append", help="only this one; may be repeated")
     parser.add_argument("--shape", choices=SHAPES, help="random weights of this shape instead, on the GPU's engine")
     parser.add_argument("--documents", default="1,8,64,256", help="with --shape: documents read concurrently")
     parser.add_argument("--gpus", type=int, default=1, help="with --shape: GPUs of the engine")
@@ -61,7 +62,7 @@ def main() -> int:
         return shaped(arguments)
     until = time.monotonic() + arguments.budget
     console, rows, failed = Console(width=130), list[Row](), 0
-    for variant, settings in VARIANTS.items():
+    for variant, settings in chosen(arguments.variant).items():
         if time.monotonic() > until:
             console.print(f"no time left for: {variant}")
             continue
@@ -74,9 +75,15 @@ def main() -> int:
     return 0 if line["same_greedy_output"] else 1
 
 
+def chosen(names: Sequence[str] | None) -> Mapping[str, Mapping[str, str]]:
+    """Return the variants of these names; all without any."""
+    return {name: settings for name, settings in VARIANTS.items() if names is None or name in names}
+
+
 def shaped(arguments: argparse.Namespace) -> int:
     """Measure the chunk loop on a published shape; the last line is one JSON object."""
-    rows = measure(arguments.shape, [int(count) for count in arguments.documents.split(",")], VARIANTS)
+    documents, variants = [int(count) for count in arguments.documents.split(",")], chosen(arguments.variant)
+    rows = measure(arguments.shape, documents, variants, until=time.monotonic() + arguments.budget)
     line = figures(rows, Prices(arguments.gpus, arguments.usd_per_hour))
     print(orjson.dumps({"benchmark": "inference", "shape": arguments.shape, "rows": line}).decode())
     return 0

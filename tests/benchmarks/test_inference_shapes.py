@@ -7,8 +7,9 @@ import orjson
 import pytest
 from tokenizers import Tokenizer
 
+from benchmarks.inference.__main__ import VARIANTS, chosen
 from benchmarks.inference.chunk_loop import Load, Measured, prompt_ids, request, usage_of
-from benchmarks.inference.shaped import Prices, figures
+from benchmarks.inference.shaped import Prices, figures, measure, planned
 from benchmarks.inference.shapes import SHAPES, engine_settings, write_shape
 from inference.engines import BUILDERS
 from inference.machine import Machine
@@ -111,3 +112,34 @@ def test_the_share_is_of_the_same_engines_most() -> None:
     rows = [Measured("a", Load(8, 2), 40.0, usage), Measured("a", Load(8, 2, serial=False), 10.0, usage)]
     (told,) = figures(rows, Prices(gpus=2, usd_per_hour=3.6))
     assert (told["share_of_most"], told["gpu_s_per_1m_tokens"], told["usd_per_1m_tokens"]) == (0.25, 1000.0, 1.0)
+
+
+def test_the_rates_of_prompts_and_replies_by_hand() -> None:
+    """64 prompts of 7,168 tokens in 8 s: 57,344 a second. 128 such calls in 36 s: 16 s of prompts, 20 s of replies."""
+    prompts = planned([1, 64])[0]
+    usage = Usage(input_tokens=64 * 7168, output_tokens=64)
+    calls = Usage(input_tokens=128 * 7168, output_tokens=128 * 1024)
+    rows = [
+        Measured("a", prompts, 8.0, usage),
+        Measured("a", Load(64, 2), 36.0, calls),
+        Measured("a", Load(64, 2, serial=False), 36.0, calls),
+    ]
+    (told,) = figures(rows, Prices(gpus=1, usd_per_hour=0.0))
+    assert (told["prompt_tokens_per_s"], told["reply_tokens_per_s"]) == (57344.0, 6553.6)
+    assert told["share_of_most"] == 1.0
+
+
+def test_the_loads_are_the_prompts_alone_each_number_of_documents_and_the_engines_most() -> None:
+    prompts, one, many, most = planned([1, 64])
+    assert (prompts.documents, prompts.chunks, prompts.reply_tokens, prompts.serial) == (64, 1, 1, False)
+    assert [(load.documents, load.serial) for load in (one, many, most)] == [(1, True), (64, True), (64, False)]
+
+
+def test_a_variant_may_be_chosen_by_name() -> None:
+    assert set(chosen(["no speculation"])) == {"no speculation"}
+    assert chosen(None) == VARIANTS
+
+
+def test_no_engine_starts_after_the_budget(capsys: pytest.CaptureFixture[str]) -> None:
+    assert measure("qwen3-4b", [1], VARIANTS, until=0.0) == []
+    assert capsys.readouterr().out.count("no time left for") == len(VARIANTS)
