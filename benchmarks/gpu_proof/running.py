@@ -1,5 +1,6 @@
 """Runs the steps: one after the other, whatever becomes of the one before."""
 
+import contextlib
 import os
 import signal
 import subprocess
@@ -109,9 +110,9 @@ def _last_words(log: Path) -> str:
 
 
 def _figures(log: Path) -> object:
-    """Return the last line's JSON object; None without one."""
-    lines = _lines(log)
-    try:
-        return orjson.loads(lines[-1]) if lines and lines[-1].startswith("{") else None
-    except ValueError:
-        return None
+    """Return the last line that is a JSON object; None without one. An engine may log its end after it."""
+    for line in reversed(_lines(log)):
+        if line.startswith("{"):
+            with contextlib.suppress(ValueError):
+                return orjson.loads(line)
+    return None

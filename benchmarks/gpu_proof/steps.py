@@ -9,6 +9,8 @@ from typing import Final
 ROOT: Final = Path(__file__).parents[2]
 TINY: Final = "services/inference/models/memloop-tiny"
 RECIPE: Final = "trainer/recipes/tiny-memagent-gpu.yaml"
+_VARIANT: Final = "no speculation"
+"""The one that says something of random weights, which repeat themselves as no text does."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +40,7 @@ def steps(folder: Path, *, trainer_python: str, shape: str) -> tuple[Step, ...]:
         Step(
             "engine benchmark",
             here,
-            [(here, "-m", "benchmarks.inference", "--shape", shape, "--documents", "1,8,64", "--budget", "400")],
+            [(here, "-m", "benchmarks.inference", "--shape", shape, "--documents", "1,8,64", "--variant", _VARIANT)],
             540,
             ("vllm",),
         ),

@@ -40,6 +40,20 @@ def test_a_step_passes_with_the_figures_of_its_last_line(tmp_path: Path) -> None
     assert (result.status, result.figures) == ("passed", {"tflops": 1.5})
 
 
+def test_figures_may_be_followed_by_an_engines_last_words(tmp_path: Path) -> None:
+    """vLLM logs its shutdown after the probe has printed."""
+    result = run(step("print('{broken'); print('{\"tokens\": 7}'); print('INFO shutdown complete')"), tmp_path)
+    assert (result.status, result.figures) == ("passed", {"tokens": 7})
+
+
+def test_the_engine_benchmark_measures_one_engine_in_its_time(tmp_path: Path) -> None:
+    """One engine of 4 billion parameters took up to five minutes on an H100."""
+    (command,) = next(
+        each for each in steps(tmp_path, trainer_python="any", shape="any") if "engine" in each.name
+    ).commands
+    assert command[command.index("--variant") + 1] == "no speculation"
+
+
 def test_a_step_that_fails_shows_its_last_words(tmp_path: Path) -> None:
     result = run(step("raise SystemExit('no CUDA device')"), tmp_path)
     assert (result.status, result.reason) == ("failed", "no CUDA device")
