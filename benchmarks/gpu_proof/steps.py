@@ -10,7 +10,7 @@ ROOT: Final = Path(__file__).parents[2]
 TINY: Final = "services/inference/models/memloop-tiny"
 RECIPE: Final = "trainer/recipes/tiny-memagent-gpu.yaml"
 _VARIANT: Final = "no speculation"
-"""The one that says something of random weights, which repeat themselves as no text does."""
+"""Random weights may repeat themselves, and guesses are then right more often than on text."""
 
 
 @dataclass(frozen=True, slots=True)
