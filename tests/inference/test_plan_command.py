@@ -97,6 +97,16 @@ def test_a_plan_warns_of_what_will_disappoint(settings: dict[str, object], gpu_g
     assert f"warning   {warning}" in text_of("RL-MemoryAgent-14B", gpu_gib=gpu_gib, **settings)
 
 
+def test_a_plan_warns_of_a_profile_that_calls_tools_without_a_parser() -> None:
+    """Such an engine loads the model and then ends at the launcher's warm-up."""
+    warning = "MEMLOOP_SERVE_TOOL_CALL_PARSER is not set"
+    assert f"warning   {warning}" in text_of("Qwen/Qwen3-8B")
+    assert warning not in text_of("Qwen/Qwen3-8B", serve_tool_call_parser="hermes")
+    assert warning not in text_of("Qwen/Qwen3-8B", serve_extra_args="--tool-call-parser=hermes")
+    assert warning not in text_of("Qwen/Qwen3-8B", engine="sglang")
+    assert warning not in text_of("MemReader-0.6B")
+
+
 def test_a_row_without_weights_names_the_missing_setting() -> None:
     text = text_of("MemReader-0.6B")
     assert "--model FOLDER/OF/MemReader-0.6B" in text

@@ -29,7 +29,7 @@ from inference.metrics import LauncherMetrics
 from inference.plan import card_of, plan_engine
 from inference.process import ChildProcess
 from inference.profile_import import command as profile_command
-from inference.prompts import fetch_prompts, prompt_warnings
+from inference.prompts import fetch_prompts, parser_warnings, prompt_warnings
 from inference.readiness import NotReady
 from inference.registry import MODELS_FILE, RegistryError, read_registry
 from inference.routes import model_routes
@@ -115,7 +115,7 @@ def compose() -> Launch:
         server_header=False,
         ssl_context_factory=(lambda config, default: shown) if shown is not None else None,
     )
-    warnings = prompt_warnings(card, lifecycle.profile)
+    warnings = [*prompt_warnings(card, lifecycle.profile), *parser_warnings(plan, lifecycle.profile)]
     return Launch(settings, lifecycle, BUILDERS[plan.engine](plan), app, _Server(config), client, warnings)
 
 

@@ -21,6 +21,7 @@ from memloop.profiles import Profile, profile_files, profile_from_files, whole_p
 OWN_PROMPTS: Final = "default"
 _WITH_THE_WEIGHTS: Final[frozenset[Kind]] = frozenset({"memreader-card"})
 """Prompts whose sources are part of the checkpoint on the hub."""
+_PARSER: Final = "--tool-call-parser"
 log = logging.getLogger(__name__)
 
 
@@ -75,6 +76,15 @@ def prompt_warnings(card: ModelCard, profile: Profile) -> list[str]:
     if card.prompts is None or (profile.origin is not None and profile.origin.kind == card.prompts):
         return []
     return [f"the model was trained on prompts of its own, and the profile {profile.ref} holds others"]
+
+
+def parser_warnings(plan: EnginePlan, profile: Profile) -> list[str]:
+    """Return a warning for a profile that requires tool calls on vLLM without a parser, which refuses such requests."""
+    parsed = plan.tool_call_parser or any(word.startswith(_PARSER) for word in plan.extra_args)
+    if plan.engine == "sglang" or parsed or all(each.tool_choice != "required" for each in profile.prompts.values()):
+        return []
+    reason = f"the profile {profile.ref} requires tool calls, which vLLM refuses without a parser"
+    return [f"MEMLOOP_SERVE_TOOL_CALL_PARSER is not set, and {reason}: the warm-up will fail (Qwen's is hermes)"]
 
 
 def _snapshot(settings: LauncherSettings, kind: Kind, model: str, *, local: bool) -> Path:
