@@ -84,6 +84,16 @@ def test_refused_settings_give_one_line_and_status_2(start: Start) -> None:
     assert err == "the launcher refuses to start: unknown settings: MEMLOOP_SERVE_TYPO\n"
 
 
+def test_a_profile_that_calls_tools_is_refused_without_a_parser_before_the_weights_are_loaded(start: Start) -> None:
+    """vLLM would refuse the warm-up, minutes later."""
+    launcher = start("ready", MEMLOOP_MODEL="Qwen/Qwen3-8B", MEMLOOP_PROFILE="default")
+    code, _, err = launcher.ended()
+    assert code == 2
+    assert "requires tool calls" in err
+    assert "MEMLOOP_SERVE_TOOL_CALL_PARSER" in err
+    assert not launcher.pids_file.exists()
+
+
 def test_an_unknown_route_has_openais_error_shape(serving: Launcher) -> None:
     status, body = serving.get("/v1/nothing")
     assert status == 404

@@ -98,9 +98,9 @@ def test_a_plan_warns_of_what_will_disappoint(settings: dict[str, object], gpu_g
 
 
 def test_a_plan_warns_of_a_profile_that_calls_tools_without_a_parser() -> None:
-    """Such an engine loads the model and then ends at the launcher's warm-up."""
-    warning = "MEMLOOP_SERVE_TOOL_CALL_PARSER is not set"
-    assert f"warning   {warning}" in text_of("Qwen/Qwen3-8B")
+    """The launcher refuses to start it."""
+    warning = "requires tool calls, which vLLM refuses without a parser"
+    assert warning in text_of("Qwen/Qwen3-8B")
     assert warning not in text_of("Qwen/Qwen3-8B", serve_tool_call_parser="hermes")
     assert warning not in text_of("Qwen/Qwen3-8B", serve_extra_args="--tool-call-parser=hermes")
     assert warning not in text_of("Qwen/Qwen3-8B", engine="sglang")

@@ -29,7 +29,7 @@ from inference.metrics import LauncherMetrics
 from inference.plan import card_of, plan_engine
 from inference.process import ChildProcess
 from inference.profile_import import command as profile_command
-from inference.prompts import fetch_prompts, parser_warnings, prompt_warnings
+from inference.prompts import fetch_prompts, prompt_warnings, unserved_tools
 from inference.readiness import NotReady
 from inference.registry import MODELS_FILE, RegistryError, read_registry
 from inference.routes import model_routes
@@ -98,6 +98,8 @@ def compose() -> Launch:
     tls = connects_by(settings, any_name=True)  # the engine is reached over loopback
     client = EngineClient(f"{plan.url}/v1", model=plan.served_name, api_key=plan.api_key, tls=tls)
     lifecycle = Lifecycle(plan, client, LauncherMetrics(registry), tls=tls)
+    if unserved := unserved_tools(plan, lifecycle.profile):
+        raise SettingsRefused(unserved)
     app = create_app(
         "inference",
         settings=settings,
@@ -115,7 +117,7 @@ def compose() -> Launch:
         server_header=False,
         ssl_context_factory=(lambda config, default: shown) if shown is not None else None,
     )
-    warnings = [*prompt_warnings(card, lifecycle.profile), *parser_warnings(plan, lifecycle.profile)]
+    warnings = prompt_warnings(card, lifecycle.profile)
     return Launch(settings, lifecycle, BUILDERS[plan.engine](plan), app, _Server(config), client, warnings)
 
 

@@ -10,7 +10,7 @@ from inference.estimate import GIB, RUNTIME_BYTES, Estimate, Hardware, estimate,
 from inference.gpus import GPU_GIB
 from inference.machine import ENGINES, Machine
 from inference.plan import card_of, plan_engine
-from inference.prompts import OWN_PROMPTS, PromptsMissing, parser_warnings, profile_of, prompt_warnings
+from inference.prompts import OWN_PROMPTS, PromptsMissing, profile_of, prompt_warnings, unserved_tools
 from inference.registry import MODELS_FILE, ModelCard, ModelShape, read_registry
 from inference.settings import LauncherSettings, read_settings
 from memloop.profiles import Profile
@@ -51,7 +51,8 @@ def plan_text(settings: LauncherSettings, cards: Mapping[str, ModelCard], *, gpu
     memory = estimate(plan, shape, hardware, call_tokens=profile.budget.window_tokens) if shape else None
     warnings = [*missing, *_about_shape(plan, shape), *_about_memory(plan, memory), *_about_speed(plan)]
     warnings += [] if missing else prompt_warnings(card_of(settings, cards), profile)
-    warnings += parser_warnings(plan, profile)
+    if unserved := unserved_tools(plan, profile):
+        warnings.append(unserved)
     if homeless:
         warnings.append("the location of its weights is unknown: set MEMLOOP_MODEL_PATH to their folder")
     rows = [*_what(settings, plan, profile), *_memory(plan, memory, hardware)]

@@ -78,13 +78,18 @@ def prompt_warnings(card: ModelCard, profile: Profile) -> list[str]:
     return [f"the model was trained on prompts of its own, and the profile {profile.ref} holds others"]
 
 
-def parser_warnings(plan: EnginePlan, profile: Profile) -> list[str]:
-    """Return a warning for a profile that requires tool calls on vLLM without a parser, which refuses such requests."""
+def unserved_tools(plan: EnginePlan, profile: Profile) -> str | None:
+    """Return why vLLM would refuse the profile's calls, and the ways out; None where it takes them.
+
+    It takes ``tool_choice: required`` only with a parser for the model's tool calls.
+    """
     parsed = plan.tool_call_parser or any(word.startswith(_PARSER) for word in plan.extra_args)
     if plan.engine == "sglang" or parsed or all(each.tool_choice != "required" for each in profile.prompts.values()):
-        return []
-    reason = f"the profile {profile.ref} requires tool calls, which vLLM refuses without a parser"
-    return [f"MEMLOOP_SERVE_TOOL_CALL_PARSER is not set, and {reason}: the warm-up will fail (Qwen's is hermes)"]
+        return None
+    return (
+        f"the profile {profile.ref} requires tool calls, which vLLM refuses without a parser: set "
+        "MEMLOOP_SERVE_TOOL_CALL_PARSER (hermes for Qwen), or MEMLOOP_PROFILE=extractor for a writer without tools"
+    )
 
 
 def _snapshot(settings: LauncherSettings, kind: Kind, model: str, *, local: bool) -> Path:
