@@ -1,18 +1,25 @@
 """Makes the images and hands them to the cluster; or takes those that are in the registry."""
 
 import shlex
+import shutil
 import subprocess
 import tempfile
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Final
 
-from tests.deploy.stack.docker import docker, run
-from tests.deploy.stack.images import ROOT, build, build_stand_in, ours
+from tests.deploy.stack.docker import docker
+from tests.deploy.stack.images import ROOT, build, build_from, build_stand_in, ours
 from tests.kubernetes.settings import ClusterSettings
 
 _LOAD_S: Final = 900.0
 _SCRIPTED: Final = "memloop/inference-scripted"
+SCRIPTED: Final = Path(__file__).parent / "engine/Dockerfile"
+_SCRIPTED_FILES: Final = (
+    "tests/fakes/job_engine.py",
+    "tests/deploy/stack/scripted_engine.py",
+    "tests/kubernetes/engine/serve.py",
+)
 
 
 def image_values(settings: ClusterSettings) -> Mapping[str, Mapping[str, str]]:
@@ -54,18 +61,26 @@ def _build(settings: ClusterSettings) -> Mapping[str, str]:
     if settings.engine == "cpu":
         made[build("inference-cpu")] = "memloop/inference-cpu"
     else:
-        made[_build_scripted()] = _SCRIPTED
+        made[build_scripted(build("inference"))] = _SCRIPTED
     if settings.databases == "stand-ins":
         made |= {build_stand_in(name): f"memloop-standin/{name}" for name in ("redis", "qdrant")}
     return made
 
 
-def _build_scripted() -> str:
-    tag, file = ours("inference-scripted"), Path(__file__).parent / "engine/Dockerfile"
-    launcher = build("inference")
-    command = ["docker", "build", "--build-arg", f"LAUNCHER={launcher}", "--tag", tag, "--file", str(file), str(ROOT)]
-    run(command, timeout_s=_LOAD_S)
-    return tag
+def scripted_context(folder: Path) -> Path:
+    """A folder with what the scripted engine's Dockerfile copies; the repository's own is closed to ``docker build``."""
+    for name in _SCRIPTED_FILES:
+        target = folder / name
+        target.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy(ROOT / name, target)
+    return folder
+
+
+def build_scripted(launcher: str) -> str:
+    """Put the scripted engine behind a launcher's image; return the tag. Raises DockerError."""
+    with tempfile.TemporaryDirectory() as folder:
+        context = scripted_context(Path(folder))
+        return build_from(ours("inference-scripted"), SCRIPTED, context=context, arguments={"LAUNCHER": launcher})
 
 
 def _load(command: str, image: str, archive: Path) -> None:

@@ -31,24 +31,25 @@ def build(name: str) -> str:
     """
     file = ROOT / f"deploy/docker/{name}.Dockerfile"
     base = "ENGINE_IMAGE" if name == "inference" else "PYTHON_IMAGE"
-    return _build(ours(name), file, context=ROOT, arguments={base: python_image(), "REVISION": "test"})
+    return build_from(ours(name), file, context=ROOT, arguments={base: python_image(), "REVISION": "test"})
 
 
 def build_all_in_one() -> str:
     """Build the image that is made of the gateway's and the store's; return its tag. Raises DockerError."""
     file = ROOT / "deploy/docker/all-in-one.Dockerfile"
     parts = {"GATEWAY_IMAGE": ours("gateway"), "STORE_IMAGE": ours("memory-store"), "REVISION": "test"}
-    return _build(ours("all-in-one"), file, context=ROOT, arguments=parts)
+    return build_from(ours("all-in-one"), file, context=ROOT, arguments=parts)
 
 
 def build_stand_in(name: str) -> str:
     """Build a stand-in; return its tag. Raises DockerError."""
     context = Path(__file__).parent / "standins"
     base = ours("memory-store") if name == "qdrant" else python_image()
-    return _build(stand_in(name), context / f"{name}.Dockerfile", context=context, arguments={"BASE": base})
+    return build_from(stand_in(name), context / f"{name}.Dockerfile", context=context, arguments={"BASE": base})
 
 
-def _build(tag: str, file: Path, *, context: Path, arguments: dict[str, str]) -> str:
+def build_from(tag: str, file: Path, *, context: Path, arguments: dict[str, str]) -> str:
+    """Build any Dockerfile; return the tag. Raises DockerError."""
     given = [word for key, value in arguments.items() for word in ("--build-arg", f"{key}={value}")]
     with tempfile.TemporaryDirectory() as folder, build_secrets(Path(folder)) as secrets:
         command = [buildkit(), "build", "--progress", "plain", *secrets, *given, "--tag", tag, "--file", str(file)]

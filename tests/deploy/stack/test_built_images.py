@@ -11,6 +11,7 @@ from packaging.utils import canonicalize_name
 from tests.deploy.stack.conftest import OURS
 from tests.deploy.stack.docker import DockerError, docker
 from tests.deploy.stack.images import size_bytes
+from tests.kubernetes.images import build_scripted
 
 pytestmark = pytest.mark.containers
 
@@ -138,6 +139,12 @@ def test_the_launcher_leaves_the_engines_python_alone(launcher: str) -> None:
     code = "import importlib.util, sys; print(sys.prefix, importlib.util.find_spec('pydantic'))"
     assert docker("run", "--rm", launcher, "python3", "-c", code).strip().endswith("None")
     assert docker("run", "--rm", launcher, "/opt/memloop/bin/python", "-c", code).startswith("/opt/memloop ")
+
+
+def test_the_launchers_image_takes_the_scripted_engine_of_the_clusters_suite(launcher: str) -> None:
+    code = "import serve, shutil; print(serve.option('--host', 'none'), shutil.which('/opt/scripted/serve.py'))"
+    said = docker("run", "--rm", "--network", "none", build_scripted(launcher), "/opt/memloop/bin/python", "-c", code)
+    assert said.strip() == "none /opt/scripted/serve.py"
 
 
 def test_the_trainers_image_holds_verl_and_ray_and_no_build_tool(trainer: str) -> None:
