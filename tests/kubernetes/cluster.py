@@ -2,7 +2,7 @@
 
 import contextlib
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from typing import Any, Final, TypeVar
 
 import yaml
@@ -148,34 +148,30 @@ class Cluster:
         if done == "Failed":
             raise NotReached(f"job {name} failed\n{self._job_told(namespace, name)}")
 
-    def give_nodes(self, resource: str, count: int) -> str | None:
-        """Let the first node have so many of a resource, unless one has them; the node that was patched."""
+    def give_nodes(self, resource: str, count: int) -> Callable[[], None]:
+        """Let the first node have so many of a resource, unless a node has some; returns what takes it back."""
         nodes = self.api.call("GET", "/api/v1/nodes")["items"]
-        if any(int(node["status"].get("allocatable", {}).get(resource, "0")) >= count for node in nodes):
-            return None
+        if any(resource in node["status"].get("capacity", {}) for node in nodes):
+            return lambda: None
         name = name_of(nodes[0])
-        amounts = {"capacity": {resource: str(count)}, "allocatable": {resource: str(count)}}
-        self.api.call("PATCH", f"/api/v1/nodes/{name}/status", {"status": amounts}, kind=_MERGE)
-        return name
+        self._set_resource(name, resource, str(count))
+        return lambda: self._set_resource(name, resource, None)
 
-    def make_crds(self, text: str) -> list[str]:
-        """Create the CustomResourceDefinitions of a file, and wait until they are served; the names of the new ones."""
+    @contextlib.contextmanager
+    def crds(self, texts: Iterable[str]) -> Generator[list[str]]:
+        """The CustomResourceDefinitions of files, served; those that were missing are gone at the end."""
         made: list[str] = []
-        for one in filter(None, yaml.safe_load_all(text)):
-            try:
-                self.create("", one)
-                made.append(name_of(one))
-            except ApiRefused as refusal:
-                if refusal.status != _CONFLICT:
-                    raise
-            self._await_crd(name_of(one))
-        self.api.forget_kinds()
-        return made
-
-    def drop_crd(self, name: str) -> None:
-        """With all objects of its kind."""
-        self.delete("", *_CRDS, name)
-        self.api.forget_kinds()
+        try:
+            for one in (one for text in texts for one in yaml.safe_load_all(text) if one):
+                if self._create_missing(one):
+                    made.append(name_of(one))
+                until(lambda one=one: self._established(name_of(one)), f"CRD {name_of(one)}", timeout_s=60)
+            self.api.forget_kinds()
+            yield made
+        finally:
+            for name in made:
+                self.delete("", *_CRDS, name)
+            self.api.forget_kinds()
 
     def told(self, namespace: str) -> str:
         """Each pod's phase, and why its containers wait; for the message of a failure."""
@@ -184,18 +180,26 @@ class Cluster:
     def _resource(self, one: Object) -> Any:
         return self.api.resource(one["apiVersion"], one["kind"])
 
-    def _await_crd(self, name: str) -> None:
-        until(lambda: self._established(name), f"CRD {name}", timeout_s=60)
+    def _set_resource(self, node: str, resource: str, count: str | None) -> None:
+        amounts = {"capacity": {resource: count}, "allocatable": {resource: count}}
+        self.api.call("PATCH", f"/api/v1/nodes/{node}/status", {"status": amounts}, kind=_MERGE)
+
+    def _create_missing(self, one: Object) -> bool:
+        try:
+            self.create("", one)
+        except ApiRefused as refusal:
+            if refusal.status != _CONFLICT:
+                raise
+            return False
+        return True
 
     def _established(self, name: str) -> bool:
         found = self.read("", *_CRDS, name)
-        conditions = found["status"].get("conditions", []) if found else []
-        return any(one["type"] == "Established" and one["status"] == "True" for one in conditions)
+        return found is not None and "Established" in _true_conditions(found)
 
     def _job_ended(self, namespace: str, name: str) -> str | None:
         job = self.read(namespace, "batch/v1", "Job", name)
-        conditions = job["status"].get("conditions", []) if job else []
-        ends = [one["type"] for one in conditions if one["status"] == "True" and one["type"] in {"Complete", "Failed"}]
+        ends = [one for one in _true_conditions(job) if one in {"Complete", "Failed"}] if job else []
         return ends[0] if ends else None
 
     def _job_told(self, namespace: str, job: str) -> str:
@@ -210,7 +214,12 @@ def name_of(one: Object) -> str:
 
 def is_ready(pod: Object) -> bool:
     """Whether a pod's condition Ready is True."""
-    return any(one["type"] == "Ready" and one["status"] == "True" for one in pod["status"].get("conditions", ()))
+    return "Ready" in _true_conditions(pod)
+
+
+def _true_conditions(one: Object) -> list[str]:
+    """The API server writes null for no conditions in some kinds, and leaves them out in others."""
+    return [str(found["type"]) for found in one["status"].get("conditions") or () if found["status"] == "True"]
 
 
 def _told(pod: Object) -> str:

@@ -1,5 +1,6 @@
 """One release of the chart on the cluster of KUBECONFIG, for all tests of a run; and the table at the end."""
 
+import contextlib
 import secrets
 import time
 from collections.abc import Callable, Iterator
@@ -76,22 +77,33 @@ def namespaces(cluster: Cluster, settings: ClusterSettings) -> Iterator[Callable
 
 
 @pytest.fixture(scope="session")
+def undo(settings: ClusterSettings) -> Iterator[contextlib.ExitStack]:
+    """Gets what takes back each change to the cluster; calls them all at the end, also after a failure."""
+    changes = contextlib.ExitStack()
+    yield changes
+    if not settings.keep:
+        changes.close()
+
+
+@pytest.fixture(scope="session")
 def release(
-    cluster: Cluster, settings: ClusterSettings, namespaces: Callable[..., str], table: Table
-) -> Iterator[Release]:
+    cluster: Cluster,
+    settings: ClusterSettings,
+    namespaces: Callable[..., str],
+    table: Table,
+    undo: contextlib.ExitStack,
+) -> Release:
     """The release, installed and ready, in a namespace at the restricted level."""
     began = time.monotonic()
     if settings.load:
         table.add("images built and loaded", str(provide(settings)), time.monotonic() - began)
-    drop_volumes = make_volumes(cluster, settings)
-    cluster.give_nodes(settings.gpu_resource, 4)
+    make_volumes(cluster, settings, undo)
+    undo.callback(cluster.give_nodes(settings.gpu_resource, 4))
     made = Release(cluster, settings, namespaces("test"))
+    undo.callback(cluster.drop_namespace, made.namespace)  # before its disks
     made.prepare()
     began = time.monotonic()
+    undo.callback(made.uninstall)
     made.install()
     table.add("install at the restricted level, until every pod is ready", "ready", time.monotonic() - began)
-    yield made
-    if not settings.keep:
-        with made.helm() as config:
-            config.uninstall("memloop", timeout=300)
-        drop_volumes()
+    return made

@@ -68,7 +68,7 @@ def _build(settings: ClusterSettings) -> Mapping[str, str]:
 
 
 def scripted_context(folder: Path) -> Path:
-    """A folder with what the scripted engine's Dockerfile copies; the repository's own is closed to ``docker build``."""
+    """A folder with what the scripted engine's Dockerfile copies; .dockerignore closes the repository's own."""
     for name in _SCRIPTED_FILES:
         target = folder / name
         target.parent.mkdir(parents=True, exist_ok=True)

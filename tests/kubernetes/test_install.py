@@ -16,4 +16,4 @@ def test_every_pod_becomes_ready(release: Release, row: Callable[[str], None]) -
 def test_helm_test_passes(release: Release, row: Callable[[str], None]) -> None:
     told = release.test()
     print(told)
-    row((re.findall(r"^all .*$", told, re.MULTILINE) or ["passed"])[-1])
+    row((re.findall(r"^all .*$", told, re.MULTILINE) or ["passed; its log cannot be read"])[-1])

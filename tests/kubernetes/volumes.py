@@ -1,7 +1,8 @@
 """Disks for a cluster of one node that has none: local volumes in a folder of this machine."""
 
+import contextlib
 import secrets
-from collections.abc import Callable
+import shutil
 from typing import Final
 
 from tests.kubernetes.api import Object
@@ -12,28 +13,25 @@ _COUNT: Final = 40
 """Enough for each engine's disk of its own, which a new pod does not get again."""
 
 
-def make_volumes(cluster: Cluster, settings: ClusterSettings) -> Callable[[], None]:
-    """Make the class and its volumes, if a folder is given; returns what removes them."""
+def make_volumes(cluster: Cluster, settings: ClusterSettings, undo: contextlib.ExitStack) -> None:
+    """Make the class and its volumes, if a folder is given; ``undo`` removes them and their data."""
     if settings.volumes is None:
-        return lambda: None
+        return
     if not settings.storage_class:
         raise ValueError("KUBE_VOLUMES needs KUBE_STORAGE_CLASS, the name of the class that is made")
     run = secrets.token_hex(3)
     [node, *_] = cluster.api.call("GET", "/api/v1/nodes")["items"]
     host = node["metadata"]["labels"]["kubernetes.io/hostname"]
     if cluster.read("", "storage.k8s.io/v1", "StorageClass", settings.storage_class) is None:
+        undo.callback(cluster.delete, "", "storage.k8s.io/v1", "StorageClass", settings.storage_class)
         cluster.create("", _class(settings.storage_class))
-    names = [f"memloop-{run}-{number}" for number in range(_COUNT)]
-    for name in names:
+    for number in range(_COUNT):
+        name = f"memloop-{run}-{number}"
         folder = settings.volumes / name
+        undo.callback(shutil.rmtree, folder, ignore_errors=True)
+        undo.callback(cluster.delete, "", "v1", "PersistentVolume", name)
         folder.mkdir(parents=True, mode=0o777)
         cluster.create("", _volume(name, settings.storage_class, str(folder), host))
-
-    def drop() -> None:
-        for name in names:
-            cluster.delete("", "v1", "PersistentVolume", name)
-
-    return drop
 
 
 def _class(name: str) -> Object:

@@ -15,6 +15,7 @@ import subprocess
 import sys
 import tempfile
 import threading
+import time
 from collections import Counter, defaultdict
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -28,6 +29,8 @@ _READY: Final = {
     "phase": "Running",
     "conditions": [{"type": "Ready", "status": "True"}],
 }
+_ESTABLISH_S: Final = 0.1
+"""A new definition has no conditions for a moment; a reader must see that."""
 SMOKE: Final = "ok  health\nall 9 checks hold\n"
 
 
@@ -137,6 +140,11 @@ class Machines:
                 self._reconcile(("apps/v1", plural, space, name))
         elif kind == "Pod" and what == "created" and "phase" not in one["status"]:
             self._run(one)
+        elif kind == "CustomResourceDefinition" and what == "created":
+            time.sleep(_ESTABLISH_S)
+            self.api.objects.serve(one)
+            key = ("apiextensions.k8s.io/v1", "customresourcedefinitions", "", one["metadata"]["name"])
+            self._status(key, {"conditions": [_true("Established")]})
         elif kind == "Job" and what == "created":
             self._status(("batch/v1", "jobs", space, one["metadata"]["name"]), {"conditions": [_true("Complete")]})
 

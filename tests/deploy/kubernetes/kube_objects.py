@@ -55,6 +55,8 @@ class Objects:
     lock: threading.RLock = field(default_factory=threading.RLock)
     versions: Iterator[int] = field(default_factory=lambda: itertools.count(1))
     changed: Callable[[str, Object], None] = lambda what, one: None
+    refused: str = ""
+    """A kind of which no object can be made."""
 
     def discovery(self, api_version: str) -> Object:
         """The resources of a version. Raises Refusal."""
@@ -142,7 +144,16 @@ class Objects:
             ]
         return [one for one in found if labels.items() <= (one["metadata"].get("labels") or {}).items()]
 
+    def serve(self, crd: Object) -> None:
+        """Serve the kind of a definition, in each of its versions."""
+        names, group = crd["spec"]["names"], crd["spec"]["group"]
+        with self.lock:
+            for version in crd["spec"]["versions"]:
+                self.kinds.setdefault(f"{group}/{version['name']}", {})[names["kind"]] = names["plural"]
+
     def _check(self, key: Key, one: Object, *, strict: bool) -> None:
+        if one["kind"] == self.refused:
+            raise Refusal(403, "Forbidden", f"{self.refused} is refused")
         if key[2] and ("v1", "namespaces", "", key[2]) not in self.objects:
             raise absent(f'namespaces "{key[2]}"')
         if key[0] in BUILT_IN and one["kind"] != "CustomResourceDefinition":
@@ -151,25 +162,30 @@ class Objects:
             except kubernetes_validate.ValidationError as error:
                 raise Refusal(400, "BadRequest", f"strict decoding error: {error.message}") from error
         if one["kind"] == "CustomResourceDefinition":
-            self._serve(one)
+            _check_crd(one)
         if one["kind"] == "Pod":
+            self._check_named(key, one["spec"])
             _check_pod(one, self.objects[("v1", "namespaces", "", key[2])])
 
-    def _serve(self, crd: Object) -> None:
-        spec = crd["spec"]
-        if spec["group"].endswith(".k8s.io") and "api-approved.kubernetes.io" not in crd["metadata"].get(
-            "annotations", {}
-        ):
-            raise Refusal(422, "Invalid", "protected groups must have approval annotation api-approved.kubernetes.io")
-        if crd["metadata"]["name"] != f"{spec['names']['plural']}.{spec['group']}":
-            raise Refusal(422, "Invalid", "metadata.name must be spec.names.plural+'.'+spec.group")
-        for version in spec["versions"]:
-            if version["schema"]["openAPIV3Schema"].get("type") != "object":
-                raise Refusal(422, "Invalid", "the root of a schema must be an object")
-            self.kinds.setdefault(f"{spec['group']}/{version['name']}", {})[spec["names"]["kind"]] = spec["names"][
-                "plural"
-            ]
-        crd["status"] = {"conditions": [{"type": "Established", "status": "True"}]}
+    def _check_named(self, key: Key, pod: Object) -> None:
+        """What a pod names must be there before it, by admission."""
+        priority, account = pod.get("priorityClassName", ""), pod.get("serviceAccountName", "default")
+        if priority and ("scheduling.k8s.io/v1", "priorityclasses", "", priority) not in self.objects:
+            raise Refusal(403, "Forbidden", f"no PriorityClass with name {priority} was found")
+        if ("v1", "serviceaccounts", key[2], account) not in self.objects:
+            raise Refusal(403, "Forbidden", f"error looking up service account {key[2]}/{account}: not found")
+
+
+def _check_crd(crd: Object) -> None:
+    spec = crd["spec"]
+    if spec["group"].endswith(".k8s.io") and "api-approved.kubernetes.io" not in crd["metadata"].get("annotations", {}):
+        raise Refusal(422, "Invalid", "protected groups must have approval annotation api-approved.kubernetes.io")
+    if crd["metadata"]["name"] != f"{spec['names']['plural']}.{spec['group']}":
+        raise Refusal(422, "Invalid", "metadata.name must be spec.names.plural+'.'+spec.group")
+    for version in spec["versions"]:
+        if version["schema"]["openAPIV3Schema"].get("type") != "object":
+            raise Refusal(422, "Invalid", "the root of a schema must be an object")
+    crd["status"] = {"conditions": None}  # until its controller has seen it
 
 
 def _check_pod(pod: Object, namespace: Object) -> None:

@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 from tests.deploy.kubernetes.conftest import StandIn
-from tests.kubernetes.api import Api, ApiRefused
+from tests.deploy.kubernetes.kube_objects import Refusal
+from tests.kubernetes.api import Api, ApiRefused, Object
 from tests.kubernetes.cluster import RESTRICTED, Cluster
 from tests.kubernetes.crds import KINDS, definition
 from tests.kubernetes.pods import client_pod
@@ -25,14 +26,45 @@ def run(kubeconfig: str, *arguments: str, **variables: str) -> "subprocess.Compl
     return subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, timeout=600)
 
 
-def test_the_release_is_installed_replaced_killed_and_restored(stand_in: StandIn) -> None:
-    chosen = "install or engines or backup or rollouts or (kills and redis) or (values and external_engine)"
-    done = run(str(stand_in.kubeconfig), "-k", chosen.replace("external_engine", "external-engine"), "-x")
+def test_the_release_is_installed_replaced_killed_and_restored(stand_in: StandIn, tmp_path: Path) -> None:
+    chosen = "install or engines or backup or rollouts or (kills and redis) or (values and (external_engine or mig))"
+    disks = {"KUBE_STORAGE_CLASS": "local", "KUBE_VOLUMES": str(tmp_path / "disks")}
+    done = run(str(stand_in.kubeconfig), "-k", chosen.replace("external_engine", "external-engine"), "-x", **disks)
     assert done.returncode == 0, done.stdout + done.stderr
     for figure in ("all 9 checks hold", "memories are back, once each", "0 lost", "4 pods, 0 refused"):
         assert figure in done.stdout
-    left = {key[1] for key in stand_in.api.objects.objects}
-    assert left == {"nodes"}, "nothing stays on the cluster"
+    assert leftovers(stand_in) == []
+    assert list((tmp_path / "disks").iterdir()) == []
+
+
+def leftovers(stand_in: StandIn) -> list[str]:
+    """What is on the cluster and was not there before."""
+    found = [f"{key[1]} {key[3]}" for key in stand_in.api.objects.objects if key[1] != "nodes"]
+    return found + [f"node with {name}" for name in node(stand_in) if name != "cpu"]
+
+
+def node(stand_in: StandIn) -> Object:
+    return stand_in.api.objects.get(("v1", "nodes", "", "node1"))["status"]["allocatable"]
+
+
+def test_an_install_that_fails_leaves_nothing(stand_in: StandIn, tmp_path: Path) -> None:
+    stand_in.api.objects.refused = "Deployment"
+    disks = {"KUBE_STORAGE_CLASS": "local", "KUBE_VOLUMES": str(tmp_path / "disks")}
+    done = run(str(stand_in.kubeconfig), "-k", "every_pod", **disks)
+    assert done.returncode == 1
+    assert "Deployment is refused" in done.stdout
+    assert leftovers(stand_in) == []
+
+
+def test_the_charts_test_passes_where_nobody_may_read_logs(stand_in: StandIn) -> None:
+    stand_in.api.logs = _no_logs
+    done = run(str(stand_in.kubeconfig), "-k", "install")
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "passed; its log cannot be read" in done.stdout
+
+
+def _no_logs(pod: str) -> str:
+    raise Refusal(500, "InternalError", "dial tcp: lookup node1: no such host")
 
 
 def test_an_acknowledged_write_that_is_lost_fails_the_run(stand_in: StandIn) -> None:
@@ -94,16 +126,26 @@ def test_a_dry_run_leaves_nothing(cluster: Cluster) -> None:
 
 
 def test_minimal_definitions_serve_their_kinds(cluster: Cluster) -> None:
-    for kind in KINDS:
-        assert not cluster.serves(kind.api_version, kind.name)
-        [name] = cluster.make_crds(definition(kind))
-        assert name == f"{kind.plural}.{kind.group}"
-        assert cluster.serves(kind.api_version, kind.name)
+    assert [kind for kind in KINDS if cluster.serves(kind.api_version, kind.name)] == []
+    with cluster.crds(map(definition, KINDS)) as made:
+        assert made == [f"{kind.plural}.{kind.group}" for kind in KINDS]
+        assert [kind for kind in KINDS if not cluster.serves(kind.api_version, kind.name)] == []
 
 
-def test_a_node_gets_the_resource_once(cluster: Cluster) -> None:
-    assert cluster.give_nodes("example.com/gpu", 4) == "node1"
-    assert cluster.give_nodes("example.com/gpu", 4) is None
+def test_definitions_are_gone_when_a_later_one_is_refused(stand_in: StandIn, cluster: Cluster) -> None:
+    refused = definition(KINDS[1]).replace('"type": "object"', '"type": "string"')
+    with pytest.raises(ApiRefused, match="must be an object"), cluster.crds([definition(KINDS[0]), refused]):
+        pass
+    assert [key for key in stand_in.api.objects.objects if key[1] == "customresourcedefinitions"] == []
+
+
+def test_a_node_gets_the_resource_once(stand_in: StandIn, cluster: Cluster) -> None:
+    take_back = cluster.give_nodes("example.com/gpu", 4)
+    assert node(stand_in) == {"cpu": "4", "example.com/gpu": "4"}
+    cluster.give_nodes("example.com/gpu", 8)()
+    assert node(stand_in) == {"cpu": "4", "example.com/gpu": "4"}, "a node that has some is left as it is"
+    take_back()
+    assert node(stand_in) == {"cpu": "4"}
 
 
 @pytest.mark.parametrize(
