@@ -113,8 +113,12 @@ class Cluster:
         return [name_of(pod) for pod in self.components(namespace, component) if is_ready(pod)]
 
     def kill(self, namespace: str, pod: str) -> None:
-        """At once, without grace, as if its node had died."""
-        self.delete(namespace, "v1", "Pod", pod, gracePeriodSeconds="0")
+        """SIGKILL, one second after SIGTERM.
+
+        A grace of 0 would make the API server forget the pod at once while its processes end in their own time, and a
+        StatefulSet's next pod could run beside them.
+        """
+        self.delete(namespace, "v1", "Pod", pod, gracePeriodSeconds="1")
 
     def end(self, namespace: str, pod: str) -> None:
         """As a drain of its node does: SIGTERM and the pod's own grace."""

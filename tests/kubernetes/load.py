@@ -1,14 +1,16 @@
 """Clients inside the cluster: chats and writes against the gateway, until they are told to stop. Standard library only.
 
 Runs in a pod, from the gateway's image. ``LOAD_URL`` and ``LOAD_KEY`` are the gateway's, ``LOAD_CHATS`` and
-``LOAD_WRITES`` numbers of clients. On port 8000, ``GET /report`` returns the counts so far, ``POST /stop`` ends the
-clients, each with what it is at, and returns the last counts; ``POST /check`` takes users and texts, and returns which
-of them are lost and which are stored more than once.
+``LOAD_WRITES`` numbers of clients. On port 8000, ``GET /report`` returns the counts so far; ``POST /stop`` lets each
+client end with what it is at: ``alive`` is then 0; ``POST /check`` takes users and texts, and returns which of them are
+lost and which are stored more than once.
 
 A chat is sent once: any failure counts. A write is sent under one Idempotency-Key until it is acknowledged, as our
-clients do it; what was acknowledged must be found later.
+clients do it; what was acknowledged must be found later. An acknowledged write may be queued only (202), behind one
+whose gateway lost Redis meanwhile; its client waits until its event has ended.
 """
 
+import contextlib
 import http.client
 import itertools
 import json
@@ -25,6 +27,8 @@ _GIVE_UP_S = 600.0
 _PAUSE_S = 0.05
 _BUSY = (409, 429)
 _PORT = 8000
+_ENDED = ("completed", "failed")
+_POLL_S = 0.5
 
 
 class Refused(RuntimeError):
@@ -45,6 +49,8 @@ class Load:
         self.failures: list[str] = []
         self.acknowledged: list[list[str]] = []
         self.repeated = 0
+        self.queued = 0
+        self.longest_queued_s = 0.0
         self.longest_s = 0.0
 
     def start(self, *, chats: int, writes: int) -> None:
@@ -65,15 +71,15 @@ class Load:
                 "failed": len(self.failures),
                 "acknowledged": list(self.acknowledged),
                 "repeated": self.repeated,
+                "queued": self.queued,
+                "longest_queued_s": round(self.longest_queued_s, 1),
                 "longest_s": round(self.longest_s, 3),
                 "alive": sum(thread.is_alive() for thread in self._threads),
             }
 
     def stop(self) -> dict[str, object]:
-        """End the clients; the last report."""
+        """Let the clients end; the report so far."""
         self._stop.set()
-        for thread in self._threads:
-            thread.join()
         return self.report()
 
     def check(self, written: list[list[str]]) -> dict[str, object]:
@@ -137,32 +143,48 @@ class Load:
         headers = {"idempotency-key": uuid.uuid4().hex}
         deadline = time.monotonic() + _GIVE_UP_S
         while time.monotonic() < deadline:
-            if self._acknowledged(body, headers):
+            event = self._acknowledged(body, headers)
+            if event is not None:
                 with self._lock:
                     self.acknowledged.append([user, text])
+                self._await_end(event, deadline)
                 return
             with self._lock:
                 self.repeated += 1
             time.sleep(0.2)
         raise Refused(f"not acknowledged within {_GIVE_UP_S:.0f} s: {text}")
 
-    def _acknowledged(self, body: dict[str, object], headers: dict[str, str]) -> bool:
+    def _await_end(self, event: dict, deadline: float) -> None:
+        began = time.monotonic()
+        if event["status"] in _ENDED:
+            return
+        with self._lock:
+            self.queued += 1
+        while event["status"] not in _ENDED and time.monotonic() < deadline:
+            time.sleep(_POLL_S)
+            with contextlib.suppress(OSError, http.client.HTTPException, ValueError):
+                event = self._ask(f"/v1/memory/events/{event['event_id']}", None, {})
+        with self._lock:
+            self.longest_queued_s = max(self.longest_queued_s, time.monotonic() - began)
+
+    def _acknowledged(self, body: dict[str, object], headers: dict[str, str]) -> "dict | None":
+        """The event of the write, if it was acknowledged."""
         try:
-            self._ask("/v1/memory/add", body, headers)
+            return self._ask("/v1/memory/add", body, headers)
         except urllib.error.HTTPError as refusal:
             if refusal.code < 500 and refusal.code not in _BUSY:
                 raise Refused(_words(refusal)) from refusal
-            return False
         except (OSError, http.client.HTTPException, ValueError):
-            return False
-        return True
+            pass
+        return None
 
-    def _ask(self, path: str, body: dict[str, object], headers: dict[str, str]) -> dict:
+    def _ask(self, path: str, body: "dict[str, object] | None", headers: dict[str, str]) -> dict:
         return json.loads(self._raw(path, body, headers))
 
-    def _raw(self, path: str, body: dict[str, object], headers: dict[str, str]) -> bytes:
+    def _raw(self, path: str, body: "dict[str, object] | None", headers: dict[str, str]) -> bytes:
         known = {"authorization": f"Bearer {self._key}", "content-type": "application/json", **headers}
-        request = urllib.request.Request(self._url + path, data=json.dumps(body).encode(), headers=known)
+        data = None if body is None else json.dumps(body).encode()
+        request = urllib.request.Request(self._url + path, data=data, headers=known)
         with urllib.request.urlopen(request, timeout=_TIMEOUT_S) as response:
             return response.read()
 

@@ -24,6 +24,8 @@ _FILES: Final = "test-files"
 _NO_LOG: Final = "unable to get pod logs"
 _START_S: Final = 900.0
 _LOAD_PORT: Final = 8000
+_STOP_S: Final = 660.0
+"""Longer than load.py tries one write."""
 _SMALL: Final[Values] = {"requests": {"cpu": "50m", "memory": "128Mi"}, "limits": {"memory": "1Gi"}}
 _STORE: Final[Values] = {"requests": {"cpu": "100m", "memory": "512Mi"}, "limits": {"memory": "3Gi"}}
 
@@ -77,8 +79,10 @@ class Load:
         return json.loads(self.cluster.answer(self.namespace, self.pod, _LOAD_PORT, "/report"))
 
     def stop(self) -> dict[str, Any]:
-        """End the clients; the last counts."""
-        return json.loads(self.cluster.answer(self.namespace, self.pod, _LOAD_PORT, "/stop", method="POST"))
+        """End the clients; the last counts. Raises NotReached."""
+        self.cluster.answer(self.namespace, self.pod, _LOAD_PORT, "/stop", method="POST")
+        until(lambda: self.report()["alive"] == 0, "the end of all clients", timeout_s=_STOP_S)
+        return self.report()
 
     def check(self, written: Sequence[Sequence[str]]) -> dict[str, Any]:
         """Which acknowledged texts are lost or doubled."""

@@ -1,7 +1,7 @@
 """Each pod is killed in turn while clients write; no acknowledged write is lost or doubled."""
 
 from collections.abc import Callable
-from typing import Final
+from typing import Any, Final
 
 import pytest
 
@@ -28,11 +28,15 @@ def test_a_killed_pod_loses_and_doubles_no_acknowledged_write(
             load.until_more("acknowledged", _WRITES)
         told = load.stop()
         kept = load.check(told["acknowledged"])
-    counts = f"{len(told['acknowledged'])} acknowledged, {told['repeated']} tries repeated, {len(kept['lost'])} lost"
-    row(f"{len(victims)} killed; {counts}")
+    row(f"{len(victims)} killed; {_figure(told, len(kept['lost']))}")
     assert told["failures"] == []
     assert (kept["lost"], kept["doubled"]) == ([], [])
     assert kept["found"] == len(told["acknowledged"])
+
+
+def _figure(told: dict[str, Any], lost: int) -> str:
+    late = f", {told['queued']} of them queued for up to {told['longest_queued_s']:.0f} s" if told["queued"] else ""
+    return f"{len(told['acknowledged'])} acknowledged{late}, {told['repeated']} tries repeated, {lost} lost"
 
 
 def _replaced(release: Release, component: str, uid: str, wanted: int) -> bool:

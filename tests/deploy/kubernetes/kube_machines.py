@@ -41,18 +41,26 @@ class FakeGateway:
         self.tokens: Counter[str] = Counter()
         self.engines: list[str] = []
         self.loses = False
+        self.late_s = 0.0
+        """Above 0, writes are queued (202) and stored so much later."""
         self._turn = itertools.count()
-        self._written: dict[str, list[str]] = defaultdict(list)
-        self._known: set[str] = set()
+        self._written: dict[str, list[tuple[str, float]]] = defaultdict(list)
+        self._known: dict[str, float] = {}
         self._lock = threading.Lock()
         gateway = self
 
         class Handler(BaseHTTPRequestHandler):
             protocol_version = "HTTP/1.1"
 
+            def do_GET(self) -> None:
+                self._send(json.dumps(gateway.event(self.path.removeprefix("/v1/memory/events/"))))
+
             def do_POST(self) -> None:
                 body = json.loads(self.rfile.read(int(self.headers["content-length"])))
-                data = gateway.answer(self.path, body, self.headers.get("idempotency-key", "")).encode()
+                self._send(gateway.answer(self.path, body, self.headers.get("idempotency-key", "")))
+
+            def _send(self, text: str) -> None:
+                data = text.encode()
                 self.send_response(200)
                 self.send_header("content-length", str(len(data)))
                 self.end_headers()
@@ -69,17 +77,23 @@ class FakeGateway:
         """Its address."""
         return f"http://127.0.0.1:{self.server.server_port}"
 
+    def event(self, key: str) -> Object:
+        """The event of a write."""
+        return {"event_id": key, "status": "completed" if self._known[key] <= time.monotonic() else "pending"}
+
     def answer(self, path: str, body: Object, key: str) -> str:
         """The body of an answer."""
         with self._lock:
             if path == "/v1/memory/export":
-                items = [{"item": {"memory": text}} for text in self._written[body["user_id"]]]
+                stored = [text for text, at in self._written[body["user_id"]] if at <= time.monotonic()]
+                items = [{"item": {"memory": text}} for text in stored]
                 return "\n".join(json.dumps(row) for row in [*items, {"exported": len(items)}])
             if path == "/v1/memory/add":
+                at = self._known.get(key, time.monotonic() + self.late_s)
                 if key not in self._known and not self.loses:
-                    self._written[body["user_id"]].append(body["messages"][0]["content"])
-                self._known.add(key)
-                return json.dumps({"event_id": key})
+                    self._written[body["user_id"]].append((body["messages"][0]["content"], at))
+                self._known[key] = at
+                return json.dumps(self.event(key))
             if self.engines:
                 self.tokens[self.engines[next(self._turn) % len(self.engines)]] += 5
             return json.dumps({"choices": [{"message": {"content": "Hello."}}]})

@@ -1,6 +1,7 @@
 """tests/kubernetes, run with real Helm against a stand-in of a cluster: it passes, and it finds what is wrong."""
 
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -73,6 +74,13 @@ def test_an_acknowledged_write_that_is_lost_fails_the_run(stand_in: StandIn) -> 
     assert done.returncode == 1
     assert "The locker code of write-" in done.stdout
     assert ", 0 lost" not in done.stdout
+
+
+def test_an_acknowledged_write_that_was_only_queued_is_waited_for(stand_in: StandIn) -> None:
+    stand_in.machines.gateway.late_s = 1.0
+    done = run(str(stand_in.kubeconfig), "-k", "kills and worker", "-x")
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert re.search(r"(\d+) acknowledged, \1 of them queued for up to [12] s, 0 tries repeated, 0 lost", done.stdout)
 
 
 @pytest.mark.parametrize(
