@@ -18,10 +18,10 @@ VARIABLES: Mapping[str, str] = {
     "KUBE_ENGINE": "two launchers each with a scripted engine, or, as cpu, with vLLM and the tiny model (scripted)",
     "KUBE_STORAGE_CLASS": "class of all disks; empty: the cluster's default",
     "KUBE_VOLUMES": "folder of this machine, the only node: a class of local volumes is made of it; empty: none",
-    "KUBE_GPU_RESOURCE": "resource that the engines ask for; it is patched into the node if no node has it"
+    "KUBE_GPU_RESOURCE": "resource that the engines ask for; it is patched into a node while no node has any"
     " (memloop.example/gpu)",
     "KUBE_CRDS": "folder of CustomResourceDefinitions; minimal ones are made of kinds that are still missing",
-    "KUBE_KEEP": "1 keeps the namespace at the end",
+    "KUBE_KEEP": "1 keeps the namespaces and all else at the end",
 }
 """Name and meaning; a default in parentheses."""
 
