@@ -84,7 +84,7 @@ class Load:
 
     def check(self, written: list[list[str]]) -> dict[str, object]:
         """Look each text up among all that its user has."""
-        users = {user: self._stored(user) for user, _ in written}
+        users = {user: self._stored(user) for user in {user for user, _ in written}}
         counts = [(text, users[user].count(text)) for user, text in written]
         return {
             "lost": [text for text, count in counts if count == 0],

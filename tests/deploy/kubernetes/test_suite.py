@@ -13,6 +13,7 @@ from tests.deploy.kubernetes.kube_objects import Refusal
 from tests.kubernetes.api import Api, ApiRefused, Object
 from tests.kubernetes.cluster import RESTRICTED, Cluster
 from tests.kubernetes.crds import KINDS, definition
+from tests.kubernetes.load import Load
 from tests.kubernetes.pods import client_pod
 from tests.kubernetes.settings import ClusterSettings, SettingsRefused
 from tests.kubernetes.table import Table
@@ -81,6 +82,19 @@ def test_an_acknowledged_write_that_was_only_queued_is_waited_for(stand_in: Stan
     done = run(str(stand_in.kubeconfig), "-k", "kills and worker", "-x")
     assert done.returncode == 0, done.stdout + done.stderr
     assert re.search(r"(\d+) acknowledged, \1 of them queued for up to [12] s, 0 tries repeated, 0 lost", done.stdout)
+
+
+def test_a_user_with_many_writes_is_exported_once() -> None:
+    exported: list[str] = []
+
+    class Counted(Load):
+        def _stored(self, user: str) -> list[str]:
+            exported.append(user)
+            return ["a", "b", "b"]
+
+    written = [["u", "a"], ["u", "b"], ["v", "c"]]
+    assert Counted("", "").check(written) == {"lost": ["c"], "doubled": ["b"], "found": 1}
+    assert sorted(exported) == ["u", "v"]
 
 
 @pytest.mark.parametrize(
