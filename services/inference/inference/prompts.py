@@ -81,7 +81,7 @@ def prompt_warnings(card: ModelCard, profile: Profile) -> list[str]:
 def unserved_tools(plan: EnginePlan, profile: Profile) -> str | None:
     """Return why vLLM would refuse the profile's calls, and the ways out; None where it takes them.
 
-    It takes ``tool_choice: required`` only with a parser for the model's tool calls.
+    vLLM takes ``tool_choice: required`` only with a parser for the model's tool calls.
     """
     parsed = plan.tool_call_parser or any(word.startswith(_PARSER) for word in plan.extra_args)
     if plan.engine == "sglang" or parsed or all(each.tool_choice != "required" for each in profile.prompts.values()):
