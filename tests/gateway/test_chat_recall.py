@@ -13,7 +13,7 @@ from tests.gateway.running import CHAT, Answer, Gateway, question, running_gatew
 READ = {"user_id": "u1", "mode": "read"}
 
 
-async def test_memories_go_in_as_a_user_message_right_before_the_last_user_message(
+async def test_memories_stand_in_the_last_user_message_before_its_text(
     gateway: Gateway, engine: FakeEngine, store: FakeStore
 ) -> None:
     store.finds = [memory("m1", "The user likes tea."), memory("m2", "The user lives in Oslo.")]
@@ -25,9 +25,10 @@ async def test_memories_go_in_as_a_user_message_right_before_the_last_user_messa
     ]
     answer = await gateway.post(CHAT, {"model": MODEL, "messages": messages, "memory": READ})
     sent = engine.last.json["messages"]
-    assert [*sent[:3], sent[4]] == messages
+    assert sent[:3] == messages[:3]
     assert sent[3]["role"] == "user"
     assert "1. The user likes tea. (2026-01-31)\n2. The user lives in Oslo. (2026-01-31)" in sent[3]["content"]
+    assert sent[3]["content"].endswith("</memories>\n\nWhat do I drink?")
     assert _told(answer) == (["m1", "m2"], None, None)
 
 
@@ -59,7 +60,32 @@ async def test_recall_in_a_tool_loop_asks_with_the_user_message_before_it(
     ]
     await gateway.post(CHAT, {"model": MODEL, "messages": messages, "memory": READ})
     assert store.searches[0].query == "How is the weather?"
-    assert engine.last.json["messages"][1:] == messages
+    first, *rest = engine.last.json["messages"]
+    assert "The user lives in Oslo." in first["content"]
+    assert rest == messages[1:]
+
+
+async def test_memories_stand_before_the_parts_of_a_message_with_an_image(
+    gateway: Gateway, engine: FakeEngine, store: FakeStore
+) -> None:
+    store.finds = [memory("m1", "The user likes tea.")]
+    image = {"type": "image_url", "image_url": {"url": "data:image/png;base64,AA=="}}
+    said = [{"type": "text", "text": "What is this?"}, image]
+    await gateway.post(CHAT, {"model": MODEL, "messages": [{"role": "user", "content": said}], "memory": READ})
+    (sent,) = engine.last.json["messages"]
+    assert "The user likes tea." in sent["content"][0]["text"]
+    assert sent["content"][1:] == said
+
+
+async def test_a_profile_may_keep_memories_in_a_message_of_their_own(
+    settings: GatewaySettings, engine: FakeEngine, store: FakeStore
+) -> None:
+    store.finds = [memory("m1", "The user likes tea.")]
+    async with running_gateway(settings.model_copy(update={"profile": "tiny"})) as gateway:
+        await gateway.chat("What do I drink?", memory=READ)
+    notes, asked = engine.last.json["messages"]
+    assert "The user likes tea." in notes["content"]
+    assert asked == {"role": "user", "content": "What do I drink?"}
 
 
 async def test_memory_text_cannot_close_its_section_or_end_a_turn(

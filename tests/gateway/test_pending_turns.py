@@ -46,7 +46,7 @@ async def tell(it: Api, text: str, *, user: str = "alice", **memory: object) -> 
 
 def prompt_of(it: Api, question: str) -> str:
     """All that the engine got with a question."""
-    [body] = [call for call in it.rig.engine.calls if call["messages"][-1]["content"] == question]
+    [body] = [call for call in it.rig.engine.calls if call["messages"][-1]["content"].endswith(question)]
     return "\n".join(message["content"] for message in body["messages"])
 
 

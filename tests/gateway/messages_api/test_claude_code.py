@@ -121,7 +121,7 @@ async def test_the_second_session_recalls_the_first(
         await asked(it, agent.request([agent.prompt(text)], user_id=user_id(session)), session=session)
     assert {search.namespace.user_id for search in store.searches} == {f"account_{agent.ACCOUNT}"}
     assert [search.query for search in store.searches] == ["Our deploy command is make ship.", "How do we deploy?"]
-    recalled = engine.last.json["messages"][-2]["content"]
+    recalled = str(engine.last.json["messages"][-1]["content"])
     assert "Our deploy command is make ship." in recalled
 
 

@@ -25,6 +25,7 @@ from memloop.profiles.profile import (
     ProfileError,
     PromptName,
     PromptSpec,
+    RecallPlace,
     SubAnswer,
     TurnLines,
 )
@@ -125,6 +126,7 @@ class _Manifest(BaseModel):
     no_results: str
     result_line: str
     subanswer: SubAnswer = "whole"
+    recall_place: RecallPlace = "user_message"
     turns_per_decision: int | None = Field(default=None, gt=0)
     turns: _TurnsFile = Field(default_factory=_TurnsFile)
     budget: _BudgetFile
@@ -203,6 +205,7 @@ def profile_from_files(files: Files) -> Profile:
         no_results=manifest.no_results,
         result_line=manifest.result_line,
         subanswer=manifest.subanswer,
+        recall_place=manifest.recall_place,
         turns=TurnLines(**manifest.turns.model_dump()),
         turns_per_decision=manifest.turns_per_decision,
         content_hash=_hash(files),

@@ -17,6 +17,9 @@ from memloop.wire.chat import ChatMessage, Json
 PromptName = Literal["read", "gate", "answer", "judge", "integrate", "memory", "operator", "relate", "recall"]
 Parser = Literal["text", "gate", "boxed", "query", "tool_call", "memory_list"]
 """How a reply is read. The memory writer either calls tools (``tool_call``) or lists memories as JSON."""
+RecallPlace = Literal["user_message", "own_message"]
+"""Where recalled notes stand in a chat: in the last user message, before its text, or in a message of their own before
+it. Chat templates that want the roles to alternate refuse the second."""
 SubAnswer = Literal["whole", "boxed"]
 """The part of a sub-question's reply that is merged and judged: all of it, as published, or the content of its box."""
 
@@ -177,6 +180,7 @@ class Profile:
     result_line: str
     content_hash: str
     subanswer: SubAnswer = "whole"
+    recall_place: RecallPlace = "user_message"
     turns: TurnLines = PLAIN_TURNS
     turns_per_decision: int | None = None
     origin: Origin | None = None

@@ -228,7 +228,8 @@ def engine_body(body: JsonBody, model: LoopModel, turn: ChatTurn | None, context
     """
     fields: Json = body.fields if context is None else {**body.fields, "messages": context.messages}
     if turn is not None and turn.recalled.message is not None and turn.place is not None:
-        fields = with_recalled(fields, turn.recalled.message, before=turn.place)
+        notes = turn.recalled.message.text()
+        fields = with_recalled(fields, notes, place=turn.place, form=model.profile.recall_place)
     if model.renames(fields.get("model")):
         fields = {**fields, "model": model.engine_model}
     if fields is body.fields and "memory" not in fields:

@@ -45,7 +45,7 @@ class ChatTurn:
     messages: Sequence[SentMessage]
     recalled: Recall
     place: int | None
-    """Index of the last user message; recalled memories are inserted before it."""
+    """Index of the last user message, which gets the recalled memories."""
     event_id: str
     """Reserved for the write, so that queuing it again has no effect."""
     read: LongContext | None = None

@@ -1,4 +1,4 @@
-"""Recalls memories for a chat: searches, packs them into a token budget, and inserts them before the last turn.
+"""Recalls memories for a chat: searches, packs them into a token budget, and puts them into the last user message.
 
 A store that is down or slow never fails a chat: the answer is made without memories and reports the error.
 """
@@ -19,7 +19,7 @@ from gateway.memory import Standing, ranked, read_beside
 from memloop.loops.rendering import memory_line, pending_line, pending_lines, ranked_lines
 from memloop.patience import patient_until
 from memloop.ports import Recalled, Splitter
-from memloop.profiles import Profile
+from memloop.profiles import Profile, RecallPlace
 from memloop.wire.chat import ChatMessage, Json, MemoryOptions, SentMessage
 from memloop.wire.errors import DependencyError, MemloopError
 from memloop.wire.memory import MAX_TEXT_CHARS, MemoryItem, Namespace, PendingTurn, StoreSearch
@@ -82,7 +82,7 @@ class _Found:
 
 @dataclass(frozen=True, slots=True)
 class Recall:
-    """The result of a recall. ``message`` is None when there is nothing to insert.
+    """The result of a recall. ``message`` holds the notes and is None when there are none.
 
     ``standing``: how the user's writes stood.
     """
@@ -270,10 +270,21 @@ _kept_line = lru_cache(maxsize=_MOST_KEPT)(memory_line)
 _kept_said = lru_cache(maxsize=_MOST_KEPT)(pending_line)
 
 
-def with_recalled(fields: Json, message: ChatMessage, *, before: int) -> Json:
-    """Return the request with the message inserted at index ``before``; the client's messages stay unchanged."""
+def with_recalled(fields: Json, notes: str, *, place: int, form: RecallPlace) -> Json:
+    """Return the request with the notes in or before the user message at index ``place``.
+
+    Every other message of the client's stays as it is, and so does what that message holds beside the notes. Within
+    the message the roles of the chat alternate as before, which many chat templates want.
+    """
     messages = fields["messages"]
     if not isinstance(messages, list):
         raise TypeError("messages must be a list")
-    put_in: JsonValue = {"role": message.role, "content": message.text()}
-    return {**fields, "messages": [*messages[:before], put_in, *messages[before:]]}
+    asked = messages[place]
+    if form == "own_message" or not isinstance(asked, dict):
+        return {**fields, "messages": [*messages[:place], {"role": "user", "content": notes}, *messages[place:]]}
+    content = asked.get("content")
+    if isinstance(content, list):
+        noted: JsonValue = [{"type": "text", "text": notes}, *content]
+    else:
+        noted = f"{notes}\n\n{content}" if content else notes
+    return {**fields, "messages": [*messages[:place], {**asked, "content": noted}, *messages[place + 1 :]]}
