@@ -12,6 +12,7 @@ from typing import Final, Literal, TypeAlias, cast, get_args
 from pydantic import JsonValue
 from yarl import URL
 
+from memloop.templates import ANY_ROLES, ChatTemplate, fitted
 from memloop.wire.chat import Json
 
 DialectName: TypeAlias = Literal[
@@ -43,7 +44,8 @@ class Dialect:
     ``tool_choices``: the values of ``tool_choice`` that it accepts; ``named`` stands for an object that names a tool.
     ``effort``: the ``reasoning_effort`` of a request without thinking; ``tools_effort``: of one with tools. None omits
     the field. ``reasoning_room``: tokens added to the limit for thinking that the endpoint counts but does not return.
-    ``of_reasoning``: the dialect of its reasoning models, which reject a temperature.
+    ``of_reasoning``: the dialect of its reasoning models, which reject a temperature. ``template``: the roles of a chat
+    that the model's template takes.
     """
 
     name: str
@@ -54,18 +56,24 @@ class Dialect:
     tools_effort: str | None = None
     reasoning_room: int = 0
     of_reasoning: "Dialect | None" = None
+    template: ChatTemplate = ANY_ROLES
 
     def fit(self, body: Json) -> Json:
         """Convert the canonical request to this endpoint's form."""
-        fitted: Json = {
+        sent: Json = {
             name: value for name, value in body.items() if name not in self.leaves_out and name not in LIMIT_FIELDS
         }
-        fitted |= self._limit(body) | self._effort(body)
-        if "tool_choice" in fitted:
-            fitted["tool_choice"] = self._choice(fitted["tool_choice"])
+        sent |= self._limit(body) | self._effort(body)
+        if "tool_choice" in sent:
+            sent["tool_choice"] = self._choice(sent["tool_choice"])
+        messages = messages_of(body)
         if EARLIER_THINKING in self.leaves_out:
-            fitted["messages"] = [_without_thinking(message) for message in _messages(body)]
-        return fitted
+            messages = [
+                {name: value for name, value in message.items() if name != EARLIER_THINKING} for message in messages
+            ]
+        if "messages" in body:
+            sent["messages"] = list[JsonValue](fitted(messages, self.template))
+        return sent
 
     def refusing(self, name: str, *, message: str) -> "Dialect":
         """Return the dialect without the fields that a refusal names."""
@@ -226,15 +234,10 @@ def endpoint_at(url: str, choice: DialectName = "auto") -> Endpoint | None:
     return next((endpoint for endpoint in ENDPOINTS.values() if endpoint.at(host)), None)
 
 
-def _messages(body: Json) -> list[JsonValue]:
+def messages_of(body: Json) -> list[Json]:
+    """Return the messages of a request."""
     messages = body.get("messages")
-    return messages if isinstance(messages, list) else []
-
-
-def _without_thinking(message: JsonValue) -> JsonValue:
-    if not isinstance(message, dict):
-        return message
-    return {name: value for name, value in message.items() if name != EARLIER_THINKING}
+    return [each for each in messages if isinstance(each, dict)] if isinstance(messages, list) else []
 
 
 def _thinks(body: Json) -> bool:

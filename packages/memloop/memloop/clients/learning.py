@@ -4,10 +4,12 @@ import asyncio
 import logging
 from collections import defaultdict
 from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import replace
 from typing import Final, TypeAlias, cast
 
-from memloop.clients.dialects import ANY, ENDPOINTS, Dialect, Endpoint
+from memloop.clients.dialects import ANY, ENDPOINTS, Dialect, Endpoint, messages_of
 from memloop.clients.refusals import refused_fields
+from memloop.templates import refuses_roles, stricter
 from memloop.wire.chat import Json
 from memloop.wire.errors import EngineError, MemloopError, Timeout, Unavailable
 
@@ -74,6 +76,7 @@ class Learned:
                     return await post(changed.fit(body))
                 except EngineError as error:
                     refusal = error
+            self._models[model] = replace(self._models[model], template=first.template)  # the roles were not the reason
             raise refusal
         finally:
             _LOG.warning("the engine refuses fields for model %s: %s", model, _changes(first, self._models[model]))
@@ -116,6 +119,9 @@ async def _answer(get: Get, path: str) -> Json:
 def _changed(spoken: Dialect, refusal: EngineError, body: Json) -> Dialect:
     for name in sorted(refused_fields(refusal, spoken.fit(body))):
         spoken = spoken.refusing(name, message=refusal.message)
+    if refuses_roles(status=refusal.engine_status, message=refusal.message):
+        template = next(stricter(spoken.template, messages_of(body)), spoken.template)
+        spoken = replace(spoken, template=template)
     return spoken
 
 
@@ -126,6 +132,7 @@ def _changes(before: Dialect, after: Dialect) -> str:
         "the limit's name": {after.limit_field} - {before.limit_field},
         "tool_choice": after.tool_choices if after.tool_choices != before.tool_choices else frozenset[str](),
         "reasoning_effort with tools": {str(after.tools_effort)} - {str(before.tools_effort)},
+        "roles": {str(after.template)} - {str(before.template)},
     }
     found = [f"{name} {', '.join(sorted(values))}" for name, values in changes.items() if values]
     return f"{'; '.join(found) or 'nothing helps'}; MEMLOOP_ENGINE_DIALECT sets the dialect (docs/how-to/endpoints.md)"
