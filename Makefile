@@ -439,6 +439,14 @@ bench-beside: $(READY) ## the figures of bench-gateway, compared with another ch
 bench-evidence: $(READY) ## precision and recall of similar sentences in evidence, on made-up pairs
 	$(BIN)/python -m benchmarks.evidence
 
+.PHONY: bench-redaction
+bench-redaction: $(READY) ## secrets found by published forms, false alarms, and time for 1,000 characters
+	$(BIN)/python -m benchmarks.redaction
+
+.PHONY: redaction-rules
+redaction-rules: $(READY) ## write gitleaks' rules of the pinned version; ARGS="--from gitleaks.toml" reads a copy
+	$(BIN)/python requirements/redaction_rules.py $(ARGS)
+
 bench-memory: $(READY) ## search and adds beside mem0 and the bare parts
 	$(BIN)/python -m benchmarks.memory
 

@@ -52,12 +52,29 @@ UNITS = {
     "dotted I": "İ",
 }
 
+SECRET_UNITS = {
+    "curl": "curl -u ",
+    "http": "http -a ",
+    "mysql": "mysql -p",
+    "cookies": "cookie: a=",
+    "credentials of a header": "authorization: basic ",
+    "settings": 'api_key="',
+    "options": "--password ",
+    "a service's name": "adafruit=",
+    "a service's beginning": "fm2_",
+    "many services": "datadog asana discord facebook twitter new-relic dropbox fastly = ",
+    "base64 of PEM": "LS0tLS1CRUdJTi",
+    "hashes of passwords": "$6$abcdefgh$",
+    "invisible": "a\u200b",
+    "full-width": "４",
+}
+
 
 def text_of(unit: str, size: int) -> str:
     return (unit * (1 + size // len(unit)))[:size]
 
 
-@pytest.mark.parametrize("unit", UNITS.values(), ids=UNITS)
+@pytest.mark.parametrize("unit", (UNITS | SECRET_UNITS).values(), ids=UNITS | SECRET_UNITS)
 def test_sensitive_values_are_found_in_linear_time(unit: str) -> None:
     def found(text: str) -> object:
         return find_by_rules(text, ALL_KINDS)

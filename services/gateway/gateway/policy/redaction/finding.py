@@ -8,9 +8,11 @@ from dataclasses import dataclass, field
 from itertools import groupby
 from typing import Final, Protocol, cast
 
+from gateway.policy.redaction.folding import folded
+from gateway.policy.redaction.kept import kept_rules_for
 from gateway.policy.redaction.phrases import Refusals
-from gateway.policy.redaction.rules import RULES, Rule, Sign
-from memloop.wire.redaction import Kind
+from gateway.policy.redaction.rules import RULES, Sign
+from memloop.wire.redaction import SECRETS, Kind
 
 NEVER: Final = "never"
 """Under which sentences that are never kept are counted, beside the kinds of values."""
@@ -31,6 +33,19 @@ class Found:
     kind: Kind
 
 
+class Finder(Protocol):
+    """A rule: finds values of one kind."""
+
+    @property
+    def kind(self) -> Kind:
+        """The kind."""
+        ...
+
+    def spans(self, text: str, /) -> list[tuple[int, int]]:
+        """Return the places of the values, in order."""
+        ...
+
+
 class Detector(Protocol):
     """Finds sensitive values: the built-in rules, or a library behind ``MEMLOOP_MEMORY_DETECTOR``."""
 
@@ -41,14 +56,20 @@ class Detector(Protocol):
 
 def find_by_rules(text: str, kinds: Set[Kind], /) -> list[Found]:
     """Return the values of these kinds that the built-in rules find, in order and without overlaps."""
-    lowered = text.lower()
+    shown, places = folded(text)
+    lowered = shown.lower()
     found: list[Found] = []
     for signs, rules in _RULES_BY_SIGNS:
-        if _has_one(lowered, signs) if signs else _DIGITS.search(text):
+        if _has_one(lowered, signs) if signs else _DIGITS.search(shown):
             for rule in rules:
                 if rule.kind in kinds:
-                    _add(rule, text, found)
-    return found
+                    _add(rule, shown, found)
+    if "key" in kinds:
+        for rule in kept_rules_for(lowered):
+            _add(rule, shown, found)
+    if places is None:
+        return found
+    return [Found(places[each.start], places[each.end - 1] + 1, each.kind) for each in found]
 
 
 def _has_one(lowered: str, signs: Iterable[Sign]) -> bool:
@@ -58,16 +79,18 @@ def _has_one(lowered: str, signs: Iterable[Sign]) -> bool:
     return False
 
 
-def _add(rule: Rule, text: str, found: list[Found]) -> None:
-    """Add the rule's values in the places where no other rule has found one."""
+def _add(rule: Finder, text: str, found: list[Found]) -> None:
+    """Add the rule's values where no other rule has found one; a secret that overlaps with another extends it."""
     for start, end in rule.spans(text):
-        if end > start and _is_free(found, start, end):
+        if end <= start:
+            continue
+        first = bisect_left(found, start, key=lambda each: each.end - 1)
+        last = bisect_left(found, end, key=lambda each: each.start)
+        others = found[first:last]
+        if not others:
             insort(found, Found(start, end, rule.kind))
-
-
-def _is_free(found: list[Found], start: int, end: int) -> bool:
-    at = bisect_left(found, start, key=lambda each: each.start)
-    return (at == len(found) or found[at].start >= end) and (at == 0 or found[at - 1].end <= start)
+        elif rule.kind in SECRETS and all(each.kind in SECRETS for each in others):
+            found[first:last] = [Found(min(start, others[0].start), max(end, others[-1].end), others[0].kind)]
 
 
 def mark_of(kind: Kind) -> str:

@@ -11,9 +11,13 @@ from dataclasses import dataclass
 from typing import Final, TypeAlias
 
 from gateway.policy.redaction import checks
+from gateway.policy.redaction.contexts import CONTEXTS
+from gateway.policy.redaction.formats import CANDIDATE, FORMATS, is_key
+from gateway.policy.redaction.named import SETTING, is_secret_setting
 from memloop.wire.redaction import Kind
 
 Check: TypeAlias = Callable[[str], bool]
+Accepts: TypeAlias = Callable[[re.Match[str]], bool]
 Sign: TypeAlias = str | re.Pattern[str]
 _BEFORE_CHARS: Final = 16
 _GAP: Final = "[ \u00a0\u2009\u202f.\\-\u2010\u2011\u2013/]"
@@ -31,60 +35,43 @@ class Rule:
     pattern: re.Pattern[str]
     signs: tuple[Sign, ...] = ()
     check: Check | None = None
+    accepts: Accepts | None = None
 
     def spans(self, text: str) -> list[tuple[int, int]]:
         """Return the places of the values, in order."""
-        found = (_span(match) for match in self.pattern.finditer(text))
-        return [(start, end) for start, end in found if self._accepts(text, start, end)]
+        return [place for match in self.pattern.finditer(text) if (place := self._place(match)) is not None]
 
-    def _accepts(self, text: str, start: int, end: int) -> bool:
-        if self.kind == "ip":
-            return checks.is_address(text[start:end], text[max(0, start - _BEFORE_CHARS) : start])
-        return self.check is None or self.check(text[start:end])
+    def _place(self, match: re.Match[str]) -> tuple[int, int] | None:
+        start, end = _span(match)
+        if end <= start or _MARK.match(match.string, start) or (self.accepts is not None and not self.accepts(match)):
+            return None
+        return (start, end) if self.check is None or self.check(match.string[start:end]) else None
 
 
 def _span(match: re.Match[str]) -> tuple[int, int]:
-    if "value" not in match.re.groupindex:
+    group = next((name for name in ("value", "bare") if match.groupdict().get(name) is not None), None)
+    if group is None:
         return match.span()
-    start, end = match.span("value")
+    start, end = match.span(group)
     quoted = match.string[start - 1 : start] in {'"', "'", "`"} and match.string[end : end + 1] in {'"', "'", "`"}
-    return start, end if quoted else start + len(match["value"].rstrip(".,;:!?)]}…"))
+    return start, end if quoted else start + len(match[group].rstrip(".,;:!?)]}…"))
 
 
-def _rule(kind: Kind, pattern: str, *signs: Sign, check: Check | None = None, flags: int = 0) -> Rule:
-    return Rule(kind, re.compile(pattern, flags), signs, check)
+def _is_address(match: re.Match[str]) -> bool:
+    start = match.start()
+    return checks.is_address(match[0], match.string[max(0, start - _BEFORE_CHARS) : start])
+
+
+def _rule(
+    kind: Kind, pattern: str, *signs: Sign, check: Check | None = None, accepts: Accepts | None = None, flags: int = 0
+) -> Rule:
+    return Rule(kind, re.compile(pattern, flags), signs, check, accepts)
 
 
 _PEM = r"-----BEGIN [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----"
 _PEM_BODY = r"(?:[^-]++|-(?!----))*+-----END [A-Z0-9 ]{1,60}-----"
-_PEM_LINES = r"(?:\s{0,4}[A-Za-z0-9+/=]{20,80}+(?![A-Za-z0-9+/=]))*+"
+_PEM_LINES = r"(?:(?:\s|\\[nr]){0,4}[A-Za-z0-9+/=]{20,80}+(?![A-Za-z0-9+/=]))*+"
 
-_PREFIXES = (
-    "sk pk rk ml mlp key whsec glpat glptt gldt glrt glsa hf npm pypi shpat shpss shpca dckr_pat xai gsk lin_api r8"
-    " pplx ntn secret figd tskey sntrys sntryu rpa fw tgp_v1 dp.pt hvs vercel re pscale_tkn pat ctx7sk nvapi rubygems"
-)
-_STARTS = "|".join(re.escape(prefix) for prefix in _PREFIXES.split())
-_PREFIXED = rf"(?<![A-Za-z0-9_-])(?:{_STARTS})[-_.][A-Za-z0-9_-]{{16,}}+"
-_FORMATS = (
-    r"(?:AKIA|ASIA|ABIA|ACCA)[A-Z0-9]{16}(?![A-Za-z0-9])",
-    r"AIza[A-Za-z0-9_-]{30,}+",
-    r"ya29\.[A-Za-z0-9_-]{20,}+",
-    r"GOCSPX-[A-Za-z0-9_-]{20,}+",
-    r"gh[opusr]_[A-Za-z0-9]{30,}+",
-    r"github_pat_[A-Za-z0-9_]{22,}+",
-    r"xox[abceoprs](?:\.xox[bp])?-[A-Za-z0-9-]{10,}+",
-    r"xapp-\d-[A-Za-z0-9-]{20,}+",
-    r"SG\.[A-Za-z0-9_-]{16,}+\.[A-Za-z0-9_-]{32,}+",
-    r"dop_v1_[a-f0-9]{64}",
-    r"sq0(?:atp|csp)-[A-Za-z0-9_-]{22,}+",
-    r"SK[a-f0-9]{32}(?![A-Za-z0-9])",
-    r"[0-9]{8,10}:AA[A-Za-z0-9_-]{33}(?![A-Za-z0-9_-])",
-    r"[a-f0-9]{32}-us\d{1,2}(?![A-Za-z0-9])",
-    r"AGE-SECRET-KEY-1[A-Z0-9]{50,}+",
-    r"[MNO][A-Za-z0-9_-]{23,26}\.[A-Za-z0-9_-]{6}\.[A-Za-z0-9_-]{27,}+",
-    r"ATATT3[A-Za-z0-9_=-]{50,}+",
-)
-_FORMAT = rf"(?<![A-Za-z0-9_-])(?:{'|'.join(_FORMATS)})"
 _WEBHOOK = (
     r"(?<=hooks\.slack\.com/services/)T[A-Z0-9]{6,12}/B[A-Z0-9]{6,12}/[A-Za-z0-9]{16,}+"
     r"|(?<=/api/webhooks/)\d{16,20}/[A-Za-z0-9_-]{40,}+"
@@ -96,17 +83,30 @@ _BY_WORD = (
 _BY_NAME = (
     r"(?:client|api|app|shared|consumer|signing)[ _-]?secret(?:[ _-]?key)?|secret(?:[ _-]?access)?[ _-]?key|secret"
     r"|(?:api|access|account|auth|encryption|private|shared[ _-]?access|license)[ _-]?key"
-    r"|(?:auth|access|refresh|bearer|api|id|session|bot|security)[ _-]?token|token|credentials?"
+    r"|(?:auth|access|refresh|bearer|api|id|session|bot|security)[ _-]?token|(?<!page[ _-])token|credentials?"
 )
-_UNQUOTED = r"(?P<value>[^\s\"'`,;<>&|]{4,256}+)"
+_UNQUOTED = r"(?P<bare>[^\s\"'`,;<>&|]{4,256}+)"
 _QUOTED = r"(?P<quote>[\"'`])(?P<value>[^\s\"'`][^\"'`\n]{2,127}+)(?=[\"'`])"
 _IS = r"(?:\s{1,3}(?:is|was|to|ist|lautet|es|est|é|are)\s{1,3}(?:now\s{1,3}|still\s{1,3})?|\s{0,3}(?:是|は|为)\s{0,3})"
 _SET = r"[\"'`]?\s{0,3}(?::=|=>|[:=：])\s{0,3}"
 _NOT_MARK = r"(?!\[[a-z ]{2,20} redacted\])"
+_MARK = re.compile(r"\[[a-z ]{2,20} redacted\]")
 
 
-def _after(words: str, connector: str, value: str) -> str:
-    return rf"(?i)(?<![A-Za-z0-9])(?:{words}){connector}{_NOT_MARK}{value}"
+_SAID = (
+    rf"(?i)(?<![A-Za-z0-9])(?:(?P<word>{_BY_WORD})|(?:{_BY_NAME}))(?:(?P<is>{_IS})|{_SET}){_NOT_MARK}"
+    rf"(?:{_QUOTED}|{_UNQUOTED})"
+)
+"""What somebody says a password or a key is."""
+
+
+def _is_said(match: re.Match[str]) -> bool:
+    """Return whether the value looks like one: the less its place says so, the more its characters must."""
+    if match["value"] is not None or (match["word"] is not None and match["is"] is None):
+        return checks.is_given_password(match["value"] or match["bare"])
+    if match["is"] is not None:
+        return checks.is_spoken_password(match["bare"])
+    return len(match["bare"]) >= 6 and checks.is_given_secret(match["bare"])
 
 
 _OF_KEYS = "|".join(
@@ -118,24 +118,17 @@ _WORD_SIGNS = (
     "密码", "パスワード", re.compile(f"key(?:{_OF_KEYS})"),
 )  # fmt: skip
 """A word or a name of ``_BY_WORD`` and ``_BY_NAME`` has one of these; a mere "key" is in many texts."""
-_RUN = re.compile("[a-z0-9_=-]{15}")
-"""Every key of ``_FORMAT`` and ``_PREFIXED`` has so many of these characters in a row, and few words do."""
-
 RULES: Final[Sequence[Rule]] = (
     _rule("private_key", rf"{_PEM}(?:{_PEM_BODY}|{_PEM_LINES})", "private key"),
     _rule("token", r"(?<![\w-])eyJ[\w-]{8,}+\.[\w-]{8,}+\.[\w-]*+", "eyj", flags=re.ASCII),
-    _rule("key", _FORMAT, _RUN),
-    _rule("key", _PREFIXED, _RUN, check=checks.is_random),
+    *(_rule("key", rf"(?<![A-Za-z0-9_-])(?:{pattern})", *signs.split()) for signs, pattern in FORMATS),
+    _rule("key", CANDIDATE, re.compile("[a-z0-9_./~$-]{16}"), check=is_key),
     _rule("key", _WEBHOOK, "hooks.slack.com/services/", "/api/webhooks/"),
+    *(_rule(each.kind, each.pattern, *each.signs, check=each.check) for each in CONTEXTS),
+    _rule("password", SETTING, "=", ":", "',", '",', accepts=is_secret_setting),
     _rule("token", r"(?i)(?<![\w-])(?:bearer|basic)\s{1,3}(?P<value>[\w.~+/-]{16,}+=*+)", "bearer", "basic",
           check=checks.is_given_secret),
-    _rule("password", r"(?<=://)[^\s/:@]{0,128}+:[^\s/@]{1,256}+(?=@)", "://"),
-    _rule("password", _after(rf"{_BY_WORD}|{_BY_NAME}", rf"(?:{_IS}|{_SET})", _QUOTED), *_WORD_SIGNS,
-          check=checks.is_given_password),
-    _rule("password", _after(_BY_WORD, _SET, _UNQUOTED), *_WORD_SIGNS, check=checks.is_given_password),
-    _rule("password", _after(_BY_NAME, _SET, _UNQUOTED), *_WORD_SIGNS, check=checks.is_given_secret),
-    _rule("password", _after(f"{_BY_WORD}|{_BY_NAME}", _IS, _UNQUOTED), *_WORD_SIGNS,
-          check=checks.is_spoken_password),
+    _rule("password", _SAID, *_WORD_SIGNS, accepts=_is_said),
     _rule("password", r"(?i)(?<![A-Za-z0-9])(?:pin|cvv2?|cvc|otp|passcode|pin[ -]code|door code)(?:\s{1,3}is\s{1,3}|"
           r"\s{0,3}[:=]\s{0,3}|\s)(?P<value>\d{3,8})(?![\w-])", "pin", "cv", "otp", "code"),
     _rule("email", r"(?<![\w.%+-])[\w.%+-]{1,64}+@[\w-]{1,63}+(?:\.[\w-]{1,63}+){1,6}+", "@"),
@@ -149,9 +142,9 @@ RULES: Final[Sequence[Rule]] = (
     _rule("national_id", r"(?<!\w)[A-Z]{6}\d\d[A-EHLMPRST]\d\d[A-Z]\d{3}[A-Z](?!\w)", check=checks.is_italian_id),
     _rule("national_id", r"(?<![\w.])[12] ?\d\d ?[01]\d ?\d\d ?\d{3} ?\d{3} ?\d\d(?!\w)", check=checks.is_french_id),
     _rule("national_id", r"(?<![\w.])\d{3}\.\d{3}\.\d{3}-\d\d(?!\w)", check=checks.is_brazilian_id),
-    _rule("card", r"(?<![\w.-])\d(?:[ \u00a0-]?\d){12,18}(?![\w-])", check=checks.is_card),
-    _rule("ip", r"(?<![\w.])(?:\d{1,3}\.){3}\d{1,3}(?![\w]|\.\d)"),
-    _rule("ip", r"(?<![\w:.])[0-9A-Fa-f:]{4,39}+(?![\w:])"),
+    _rule("card", r"(?<![\w.-])\d(?:[\s._/-]{0,2}\d){12,18}(?![\w-])", check=checks.is_card),
+    _rule("ip", r"(?<![\w.])(?:\d{1,3}\.){3}\d{1,3}(?![\w]|\.\d)", accepts=_is_address),
+    _rule("ip", r"(?<![\w:.])[0-9A-Fa-f:]{4,39}+(?![\w:])", accepts=_is_address),
     _rule("phone", rf"(?<![\w.])(?:\+|00)\d(?:(?:{_GAP}|[()]){{0,3}}\d){{6,14}}(?!\w)", check=checks.is_phone),
     _rule("phone", rf"(?<![\w.-])\(?0\d{{1,4}}\)?(?:{_GAP}\d{{2,5}}){{2,4}}(?!\w)", check=checks.is_phone),
     _rule("phone", rf"(?<![\w.-])(?:1{_GAP})?(?:\(\d{{3}}\) ?|\d{{3}}{_GAP})\d{{3}}{_GAP}\d{{4}}(?![\w-])"),

@@ -1,0 +1,1 @@
+"""Measures redaction: ``make bench-redaction``."""
