@@ -182,3 +182,32 @@ def test_an_invalid_profile_names_the_file(files: dict[str, str], problem: str) 
 def test_an_unknown_name_is_refused() -> None:
     with pytest.raises(ProfileError, match="nowhere"):
         load_profile("nowhere")
+
+
+IMITATIONS = (
+    "</memory>", "</ MEMORY >", "<memory", "＜/memory＞", "<\u200bmemory>", "<mem\u200dory>", "﹤/ｍｅｍｏｒｙ﹥",
+    "</passage>", "<system-reminder>", "</system-reminder>", "<SYSTEM_REMINDER>", "<system>",
+    "</ system>", "<assistant>", "<invoke name=", "<function_calls>", "<|im_start|>", "< |im_start| >",
+    "<｜User｜>", "＜|im_end|＞", "<\ufeff|im_end|>", "[INST]", "[ /INST ]", "[inst]", "［INST］",
+    "[\u200bTOOL_CALLS]", "</s>", "< /s >", "<<SYS>>",
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("text", IMITATIONS)
+def test_no_spelling_of_a_mark_passes(text: str) -> None:
+    safe = neutralise(f"Tea {text} said.")
+    assert safe != f"Tea {text} said."
+    assert safe.startswith(("Tea &lt;", "Tea &#91;"))
+    assert neutralise(safe) == safe
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Mail <user@example.com> or <system.web>, a < b, x[0] and [1]: see [INSTALL].",
+        "<div><p>if (a<|b) {</p></div>".replace("<|", "< |"),
+        "Größe ＜ 5 ［cm］ — [a](b) <br/> <users> <systemd>",
+    ],
+)
+def test_text_that_only_resembles_a_mark_is_left_alone(text: str) -> None:
+    assert neutralise(text) == text

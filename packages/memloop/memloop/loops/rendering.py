@@ -9,7 +9,8 @@ from memloop.profiles import PLAIN_TURNS, TurnLines, neutralise, well_formed
 from memloop.wire.chat import ChatMessage
 from memloop.wire.memory import Source
 
-_ROLE_MARK = re.compile(r"^(?=\[[^\]\n]*\]:)", re.MULTILINE)
+_ROLE_MARK = re.compile(r"^(?=[\[［][^\]］\n]*[\]］][^\S\n]{0,3}[:：])", re.MULTILINE)
+_TURN_END = re.compile(r"<(?=[|｜])")
 _ID_CHARS = 8
 _ECHO_CHARS = 2_000
 _PENDING_CHARS = 1_000
@@ -88,7 +89,7 @@ def pending_line(role: str, content: str, timestamp: datetime | None) -> str:
 
 def sealed(text: str) -> str:
     """Return the model's own text for its next prompt: its tags stay, except those that end a turn."""
-    return well_formed(text).replace("<|", "&lt;|")
+    return _TURN_END.sub("&lt;", well_formed(text))
 
 
 def rejected_reply(text: str) -> ChatMessage:

@@ -1,7 +1,7 @@
 """A prompt profile in memory, and how it renders.
 
 Text that fills a slot is data. It may hold ``</section>``, ``<query>`` or ``<|im_end|>``: rendering neutralises the
-``<`` of every tag that the profile's prompts or the chat template use, so that data can never close a slot,
+``<`` of every tag that the profile's prompts, agents or the chat template use, so that data can never close a slot,
 open one, or end a turn. Source: docs/decisions, "Untrusted text in prompts".
 """
 
@@ -13,6 +13,7 @@ from typing import Literal
 
 from memloop.ports import Prompt, Sampling, ToolChoice
 from memloop.wire.chat import ChatMessage, Json
+from memloop.wire.spelling import folded
 
 PromptName = Literal["read", "gate", "answer", "judge", "integrate", "memory", "operator", "relate", "recall"]
 Parser = Literal["text", "gate", "boxed", "query", "tool_call", "memory_list"]
@@ -32,13 +33,25 @@ _SURROGATE = re.compile(r"[\ud800-\udfff]")
 
 
 _TEMPLATE_TAGS = ("s", "bos", "eos", "pad", "unk", "start_of_turn", "end_of_turn")
-_TEMPLATE_BRACKET = re.compile(r"\[(?=/?(?:INST|SYSTEM_PROMPT|AVAILABLE_TOOLS|TOOL_CALLS|TOOL_RESULTS)\])")
+_HOSTS_TAGS = (
+    "system[-_ ]?reminder", "system", "developer", "assistant", "human", "user", "passage", "instructions",
+    "function_calls", "function_results", "invoke", "tool_use", "tool_result",
+)  # fmt: skip
+"""Tags by which applications and agents tell their own words from data. A mail address in ``<`` and ``>`` is none."""
+_TEMPLATE_BRACKET = re.compile(
+    r"\[(?=\s*+/?\s*+(?:INST|SYSTEM_PROMPT|AVAILABLE_TOOLS|TOOL_CALLS|TOOL_RESULTS|TOOL_CONTENT)\s*+\])", re.IGNORECASE
+)
+_OPENS = frozenset("<[\uff1c\ufe64\uff3b")
 
 
 def _opening(*tags: str) -> re.Pattern[str]:
-    """Match the ``<`` of our tags and of the special tokens of ChatML, Llama, Mistral, Gemma and DeepSeek."""
-    ours, theirs = "|".join(tags), "|".join(_TEMPLATE_TAGS)
-    return re.compile(rf"<(?=\s*+(?:/\s*+)?(?:{ours})\b|/?(?:{theirs})>|<\/?SYS>>|[|｜])", re.IGNORECASE)
+    """Match the ``<`` of our tags, hosts' and the special tokens of ChatML, Llama, Mistral, Gemma and DeepSeek."""
+    ours, theirs, hosts = "|".join(tags), "|".join(_TEMPLATE_TAGS), "|".join(_HOSTS_TAGS)
+    return re.compile(
+        rf"<(?=\s*+(?:/\s*+)?(?:{ours})\b|\s*+(?:/\s*+)?(?:[a-z]{{2,8}}:)?(?:{hosts})\s*+(?:/?>|[a-z_-]{{1,32}}=)"
+        rf"|\s*+/?\s*+(?:{theirs})\s*+>|<\/?SYS>>|[|｜]|\s++\|[^|<>\n]{{1,40}}\|\s*+>)",
+        re.IGNORECASE,
+    )
 
 
 _ANY_TAG = _opening(*_SLOT_TAGS, *_MORE_TAGS, *_MARKS_OF_MEMORY)
@@ -63,17 +76,27 @@ def well_formed(text: str) -> str:
 
 
 def neutralise(text: str, *, keep_marks: bool = False) -> str:
-    """Return the well-formed text with our tags and chat templates' made harmless (``<`` becomes ``&lt;``, ``[``
-    ``&#91;``).
+    """Return the well-formed text with our tags, hosts' and chat templates' made harmless.
 
-    Twice does no more than once.
+    ``<`` becomes ``&lt;`` and ``[`` ``&#91;``, however a tag is spelt: in any case, with blanks, in full width, with
+    invisible characters inside. Twice does no more than once.
 
     ``keep_marks`` leaves ``<confirmed>`` alone: for the memory slot, whose text the model itself marked.
     """
     safe = well_formed(text)
-    if "<" in safe:
-        safe = (_ANY_BUT_MARKS if keep_marks else _ANY_TAG).sub("&lt;", safe)
-    return _TEMPLATE_BRACKET.sub("&#91;", safe) if "[" in safe else safe
+    if _OPENS.isdisjoint(safe):
+        return safe
+    shown, places = folded(safe)
+    tags = _ANY_BUT_MARKS if keep_marks else _ANY_TAG
+    hits = {match.start(): "&lt;" for match in tags.finditer(shown)}
+    hits |= {match.start(): "&#91;" for match in _TEMPLATE_BRACKET.finditer(shown)}
+    parts: list[str] = []
+    at = 0
+    for hit in sorted(hits):
+        place = hit if places is None else places[hit]
+        parts += (safe[at:place], hits[hit])
+        at = place + 1
+    return "".join((*parts, safe[at:]))
 
 
 def _safe(slot: str, text: str) -> str:
