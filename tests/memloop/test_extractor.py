@@ -1,6 +1,7 @@
 """The passive memory writer: a list of memories as JSON, in one reply."""
 
 import json
+import re
 from dataclasses import replace
 
 import pytest
@@ -37,12 +38,61 @@ async def test_a_list_of_memories_is_an_add() -> None:
 
 
 async def test_one_bad_entry_does_not_lose_the_good_ones() -> None:
-    bare = {"key": "cat", "memory_type": "UserMemory", "value": "Ann has a cat."}
-    reply = {"memory list": [bare, *HOME["memory list"], "talk"], "summary": HOME["summary"]}
+    bare = {"key": "cat", "memory_type": "UserMemory"}
+    reply = {"memory list": [bare, *HOME["memory list"], 7], "summary": HOME["summary"]}
     result, model, steps = await run(json.dumps(reply))
     assert (result.decision, result.dropped, model.calls) == (KEPT, 2, 1)
-    assert result.records[0].note == "2 of 3 entries were left out, the first for: 0.tags: Field required"
+    assert result.records[0].note == "2 of 3 entries were left out, the first for: 0.value: Field required"
     assert steps.names == ["Decided"]
+
+
+async def test_an_entry_with_nothing_but_its_text_is_a_memory_and_the_record_says_so() -> None:
+    reply = {"memory list": ["Ann has a cat.", {"content": "Ann has a dog.", "tags": "pets, dogs"}], "summary": ""}
+    result, model, _ = await run(json.dumps(reply))
+    assert [(draft.key, draft.value) for draft in result.drafts] == [
+        ("Ann has a cat.", "Ann has a cat."),
+        ("Ann has a dog.", "Ann has a dog."),
+    ]
+    assert (model.calls, result.dropped) == (1, 0)
+    assert (result.records[0].parse_path, result.records[0].note) == ("repaired", "2 of 2 entries were mended")
+
+
+_AS_MODELS_WRITE = [
+    "Based on the talk {about a dog}, here it is:\n```json\n" + json.dumps(HOME).replace("}]", "},]") + "\n```",
+    json.dumps(HOME).replace('"', "'"),
+    json.dumps(HOME).replace('"', "”"),
+    re.sub(r'"([^"]*)"', r"“\1”", json.dumps(HOME)),
+    json.dumps(HOME)[:-1],
+    json.dumps(HOME["memory list"]),
+    json.dumps({"memories": HOME["memory list"], "summary": "s"}),
+]
+
+
+@pytest.mark.parametrize(
+    "reply",
+    _AS_MODELS_WRITE,
+    ids=[
+        "prose with braces, trailing comma",
+        "single quotes",
+        "one smart quote",
+        "smart quotes",
+        "no end",
+        "list alone",
+        "memories",
+    ],
+)
+async def test_what_is_almost_json_is_read(reply: str) -> None:
+    result, model, _ = await run(reply)
+    assert [draft.value for draft in result.drafts] == ["Ann lives in Rome."]
+    assert model.calls == 1
+
+
+async def test_of_a_reply_that_is_cut_twice_the_whole_entries_are_kept() -> None:
+    whole, begun = json.dumps(HOME)[: json.dumps(HOME).index("]") + 2], ', {"key": "cat", "value": "Ann has no ca'
+    cut = says(whole[: whole.rindex("}") + 1] + begun, finish_reason="length")
+    result, model, steps = await run(cut, cut)
+    assert [draft.value for draft in result.drafts] == ["Ann lives in Rome."]
+    assert (model.calls, steps.names) == (2, ["OutputRejected", "Decided"])
 
 
 async def test_a_list_without_one_good_entry_is_repaired() -> None:

@@ -152,8 +152,7 @@ async def test_a_call_that_the_engine_lost_is_found_in_the_text(reply: Completio
         (says('{"action": "add"}'), "a tool call is"),
         (calls_tools(("add_memory", '{"memory_list": [{"key"')), "not a JSON object"),
         (calls_tools(("add_memory", '{"memory_list": [], "summary": ""}')), "add_memory: memory_list"),
-        (calls_tools(("add_memory", '{"memory_list": [{"key": "k", "value": "v"}]}')), "memory_list.0.memory_type"),
-        (calls_tools(("ignore_memory", "{}")), "ignore_memory: reason"),
+        (calls_tools(("add_memory", '{"memory_list": [{"key": "k"}]}')), "memory_list.0.memory_type"),
         (calls_tools(("search_memory", '{"query": " "}')), "search_memory: query"),
         (calls_tools(("search_memory", '{"query": "\\ud800"}')), "search_memory: query"),
         (calls_tools(("add_memory", ADD.replace('"tags": []', '"tags": ["\\udc00"]'))), "memory_list.0.tags.0"),
@@ -161,8 +160,8 @@ async def test_a_call_that_the_engine_lost_is_found_in_the_text(reply: Completio
         (says("[" * 100_000), "held no tool call"),
     ],
     ids=[
-        *("nothing", "talk", "cut", "no-object", "no-call", "cut-arguments", "no-drafts", "partial-draft"),
-        *("no-reason", "blank-query", "surrogate", "surrogate-tag", "unknown-tool", "deep"),
+        *("nothing", "talk", "cut", "no-object", "no-call", "cut-arguments", "no-drafts", "empty-draft"),
+        *("blank-query", "surrogate", "surrogate-tag", "unknown-tool", "deep"),
     ],
 )
 async def test_bad_output_gets_one_repair_turn_that_names_the_problem(reply: Completion, problem: str) -> None:
@@ -213,7 +212,7 @@ async def test_a_model_that_insists_on_buffering_them_ignores_them() -> None:
 
 
 async def test_a_call_with_wrong_arguments_is_answered_by_a_tool_message() -> None:
-    _, model = await run(calls_tools(("ignore_memory", "{}")), calls_tools(("add_memory", ADD)))
+    _, model = await run(calls_tools(("search_memory", "{}")), calls_tools(("add_memory", ADD)))
     call, answer = model.prompts[1].messages[2:]
     assert call.tool_calls is not None
     assert (answer.role, answer.tool_call_id) == ("tool", call.tool_calls[0].id)

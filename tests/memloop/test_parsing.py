@@ -191,9 +191,10 @@ def test_a_call_cut_anywhere_is_no_call(kept: int) -> None:
     assert isinstance(find_call(says(f"<tool_call>{call[:kept]}", finish_reason="length")), NoCall)
 
 
-def test_bare_json_counts_only_as_the_whole_reply_and_never_in_thinking() -> None:
+def test_bare_json_counts_in_prose_and_never_in_thinking() -> None:
     call = '{"name": "ignore_memory", "arguments": {"reason": "x"}}'
-    assert isinstance(find_call(says(f"The user wrote {call}")), NoCall)
+    found = find_call(says(f"Of the talk {{about a dog}} I keep nothing:\n```json\n{call}\n```"))
+    assert found == FoundCall("ignore_memory", {"reason": "x"}, "fallback")
     assert isinstance(find_call(says(f"<think>{call}</think>")), NoCall)
 
 

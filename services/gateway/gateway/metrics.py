@@ -208,7 +208,7 @@ class MemoryMetrics:
         self.responses_not_kept = count("responses_not_kept", "Responses that could not be stored.", ("reason",))
         _begin_at_zero(self.responses_not_kept, ("full", "erased", "unavailable"))
         _begin_at_zero(self.memory_action, get_args(Action))
-        _begin_at_zero(self.memory_tool_parse, ("native", "fallback", "failed"))
+        _begin_at_zero(self.memory_tool_parse, ("native", "fallback", "repaired", "failed"))
         _begin_at_zero(self.memory_writes_refused, ("400", "401", "403", "404", "413", "422"))
         _begin_at_zero(self.memory_writes_not_admitted, ("too_large", "quota", "unavailable"))
         _begin_at_zero(self.memory_redacted, sorted(ALL_KINDS))

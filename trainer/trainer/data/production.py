@@ -115,7 +115,7 @@ class Sorted:
 
 def was_rejected(record: DecisionRecord) -> bool:
     """Return whether the reply was not a valid call, so that the model was asked once more."""
-    return record.action == "invalid" or record.parse_path == "failed"
+    return record.action == "invalid" or record.parse_path in {"failed", "repaired"}
 
 
 def of_each(paths: list[Path], make: Callable[[Trace], Iterator[Json]]) -> Iterator[Json]:

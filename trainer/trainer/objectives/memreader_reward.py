@@ -93,7 +93,7 @@ def extraction_f1(memories: Sequence[str], golds: Sequence[str]) -> float:
 
 def format_share(records: Sequence[DecisionRecord]) -> float:
     """Return the share of turns that were valid calls; 0 without turns."""
-    valid = sum(record.action != "invalid" and record.parse_path != "failed" for record in records)
+    valid = sum(record.action != "invalid" and record.parse_path not in {"failed", "repaired"} for record in records)
     return valid / len(records) if records else 0.0
 
 

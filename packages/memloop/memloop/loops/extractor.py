@@ -18,6 +18,7 @@ from memloop.wire.chat import ChatMessage
 from memloop.wire.memory import Source, Usage
 from memloop.wire.memory_events import DecisionRecord
 
+_CUT = "the reply was cut off; list less"
 _NOTHING = "nothing worth keeping"
 
 
@@ -31,12 +32,12 @@ async def extract(
     if not turns:
         raise ValueError("there are no turns to decide on")
     messages = profile.render("memory", conversation=conversation_lines(turns, profile.turns))
-    taken = first = _understood(await model.complete(profile.request("memory", messages)))
-    if isinstance(first.decision, InvalidOutput):
-        await report(OutputRejected(first.decision.problem, first.decision.raw, first.record, first.usage))
-        taken = _understood(await model.complete(profile.request("memory", messages + _repair(first.decision))))
+    replies = [first := _understood(await model.complete(profile.request("memory", messages)))]
+    if first.rejected is not None:
+        await report(OutputRejected(first.rejected.problem, first.rejected.raw, first.record, first.usage))
+        replies.append(_understood(await model.complete(profile.request("memory", messages + _repair(first.rejected)))))
+    taken = next((reply for reply in reversed(replies) if not isinstance(reply.decision, InvalidOutput)), replies[-1])
     await report(Decided(taken.decision, taken.record, taken.usage))
-    replies = (taken,) if taken is first else (first, taken)
     return DecisionResult(
         taken.decision,
         records=tuple(reply.record for reply in replies),
@@ -47,31 +48,35 @@ async def extract(
 
 @dataclass(frozen=True, slots=True)
 class _Understood:
-    """One reply of the model."""
+    """One reply of the model. ``rejected``: why it asks for another one, be it usable or not."""
 
     decision: Decision
     record: DecisionRecord
     usage: Usage
     dropped: int = 0
+    rejected: InvalidOutput | None = None
 
 
 def _understood(completion: Completion) -> _Understood:
     spoken = listen(completion)
     found = find_memory_list(completion)
     checked = CheckedDrafts() if isinstance(found, NoList) else check_drafts(found.entries)
+    cut = completion.finish_reason == "length"
     problem = found.problem if isinstance(found, NoList) else _problem(checked)
-    if problem:
-        decision: Decision = InvalidOutput(problem, spoken.text, cut=completion.finish_reason == "length")
+    if problem or isinstance(found, NoList):
+        rejected = decision = InvalidOutput(problem, spoken.text, cut=cut)
     else:
-        decision = _decision(checked, summary="" if isinstance(found, NoList) else well_formed(found.summary))
+        decision = _decision(checked, summary=well_formed(found.summary))
+        rejected = InvalidOutput(_CUT, spoken.text, cut=True) if cut and found.path == "repaired" else None
     record = DecisionRecord(
         action=decision.action,
         reason=_reason(decision),
         reasoning=spoken.reasoning,
-        parse_path=found.path if isinstance(found, FoundList) else "failed",
-        note="" if problem else _note(checked),
+        parse_path=("repaired" if checked.mended else found.path) if isinstance(found, FoundList) else "failed",
+        note="" if isinstance(decision, InvalidOutput) else _note(checked),
     )
-    return _Understood(decision, record, completion.usage, 0 if problem else checked.dropped)
+    dropped = 0 if isinstance(decision, InvalidOutput) else checked.dropped
+    return _Understood(decision, record, completion.usage, dropped, rejected)
 
 
 def _problem(checked: CheckedDrafts) -> str:
@@ -86,10 +91,11 @@ def _decision(checked: CheckedDrafts, *, summary: str) -> Decision:
 
 
 def _note(checked: CheckedDrafts) -> str:
-    if not checked.dropped:
-        return ""
     entries = len(checked.drafts) + checked.dropped
-    return well_formed(f"{checked.dropped} of {entries} entries were left out, the first for: {checked.fault}")
+    notes = [f"{checked.mended} of {entries} entries were mended"] if checked.mended else []
+    if checked.dropped:
+        notes.append(f"{checked.dropped} of {entries} entries were left out, the first for: {checked.fault}")
+    return well_formed("; ".join(notes))
 
 
 def _repair(rejected: InvalidOutput) -> tuple[ChatMessage, ...]:

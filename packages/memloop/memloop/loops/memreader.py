@@ -27,6 +27,7 @@ from memloop.wire.memory_events import Action, DecisionRecord
 
 SEARCH_TOP_K = 5
 REPAIRS = 1
+_CUT = "the reply was cut off; write less"
 _NOT_NOW = "buffer_memory: these turns have waited long enough; add what is worth keeping, or ignore them"
 
 
@@ -80,7 +81,7 @@ class _Attempt:
         native = completion.tool_calls[0] if completion.tool_calls else None
         self.call_id = (native.id if native else "") or "call_0"
         self._native = native or ToolCall(function=FunctionCall(name=""))
-        self.tool, self.problem = _checked(self.call)
+        self.tool, self.problem, self._mended = _checked(self.call)
 
     @property
     def record(self) -> DecisionRecord:
@@ -90,8 +91,10 @@ class _Attempt:
             reason=_reason(self.tool) or self.problem,
             reasoning=self.reasoning,
             query=self.tool.query if isinstance(self.tool, SearchMemory) else None,
-            parse_path=self.call.path if isinstance(self.call, FoundCall) else "failed",
-            note=_note(self.call),
+            parse_path=("repaired" if self._mended else self.call.path)
+            if isinstance(self.call, FoundCall)
+            else "failed",
+            note="; ".join(note for note in (_note(self.call), self._mended) if note),
         )
 
     def echo(self) -> ChatMessage:
@@ -133,6 +136,8 @@ class _Dialogue:
         """Why the reply cannot be taken; empty when it can."""
         if isinstance(attempt.tool, BufferMemory) and not self._may_buffer:
             return _NOT_NOW
+        if attempt.cut and attempt.record.parse_path == "repaired":
+            return _CUT
         return attempt.problem
 
     def may_repair(self) -> bool:
@@ -155,13 +160,15 @@ class _Dialogue:
         self._messages += (attempt.echo(), ChatMessage(role=role, content=text, tool_call_id=call_id))
 
 
-def _checked(call: FoundCall | NoCall) -> tuple[Tool | None, str]:
+def _checked(call: FoundCall | NoCall) -> tuple[Tool | None, str, str]:
+    """Return the tool, the problem without one, and the note of what was mended."""
     if isinstance(call, NoCall):
-        return None, call.problem
+        return None, call.problem, ""
     try:
-        return check_call(call.name, call.arguments), ""
+        tool, mended = check_call(call.name, call.arguments)
     except InvalidArguments as error:
-        return None, well_formed(str(error))
+        return None, well_formed(str(error)), ""
+    return tool, "", well_formed(mended)
 
 
 def _decision(attempt: _Attempt, *, may_buffer: bool) -> Decision:

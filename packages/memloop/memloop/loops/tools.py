@@ -1,7 +1,9 @@
 """The memory writer's four tools as the loop checks them; what the model sees is the profile's ``tools.json``."""
 
+import difflib
+import re
 from dataclasses import dataclass
-from typing import Annotated, Literal, TypeAlias
+from typing import Annotated, Final, Literal, TypeAlias, cast
 
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints, ValidationError
 
@@ -12,6 +14,12 @@ _Text = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, ma
 _Tag = Annotated[str, StringConstraints(strip_whitespace=True, max_length=256)]
 _Reason = Annotated[str, StringConstraints(strip_whitespace=True, max_length=MAX_TEXT_CHARS)]
 _MOST_DRAFTS = 100
+_ADD: Final = "add_memory"
+_LISTS: Final = ("memory_list", "memory list", "memories")
+_TEXTS: Final = ("value", "memory", "content", "text", "fact")
+_RAW: Final = "RawTurn"
+"""The type of the store's own records, which no model may write."""
+_KEY_CHARS: Final = 128
 
 
 class InvalidArguments(ValueError):
@@ -74,34 +82,85 @@ _TOOLS: dict[str, type[Tool]] = {
 
 @dataclass(frozen=True, slots=True)
 class CheckedDrafts:
-    """The valid entries of a memory list, the number of the others, and the first fault: entry, field and reason."""
+    """The valid entries of a memory list, the number of the others, and the first fault: entry, field and reason.
+
+    ``mended`` of the valid ones lacked a key, a type or tags, or had them in another form.
+    """
 
     drafts: tuple[Draft, ...] = ()
     dropped: int = 0
     fault: str = ""
+    mended: int = 0
 
 
 def check_drafts(entries: list[object]) -> CheckedDrafts:
     """Checks each entry of a memory list by itself. Entries past the hundredth are dropped."""
     drafts: list[Draft] = []
     faults: list[str] = []
+    mended = 0
     for number, entry in enumerate(entries[:_MOST_DRAFTS]):
         try:
             drafts.append(Draft.model_validate(entry))
         except ValidationError as error:
-            faults.append(f"{number}.{_first_fault(error)}")
+            try:
+                drafts.append(Draft.model_validate(_mended(entry)))
+                mended += 1
+            except ValidationError:
+                faults.append(f"{number}.{_first_fault(error)}")
     faults.append(f"there are more than {_MOST_DRAFTS}")
-    return CheckedDrafts(tuple(drafts), len(entries) - len(drafts), faults[0])
+    return CheckedDrafts(tuple(drafts), len(entries) - len(drafts), faults[0], mended)
 
 
-def check_call(name: str, arguments: Json) -> Tool:
-    """Validate a call and return its tool. Raises InvalidArguments, which names the tool, the field and the fault."""
-    if name not in _TOOLS:
+def check_call(name: str, arguments: Json) -> tuple[Tool, str]:
+    """Validate a call; return its tool, and a note of what was mended: the tool's name, its memories or a reason.
+
+    Raises InvalidArguments, which names the tool, the field and the fault.
+    """
+    meant = _meant(name)
+    if meant is None:
         raise InvalidArguments(f"there is no tool {name[:64]!r}; the tools are {', '.join(_TOOLS)}")
+    notes = [] if meant == name else [f"{name[:64]!r} was taken for {meant}"]
     try:
-        return _TOOLS[name].model_validate(arguments)
+        return _TOOLS[meant].model_validate(arguments), "; ".join(notes)
     except ValidationError as error:
-        raise InvalidArguments(f"{name}: {_first_fault(error)}") from error
+        fault = f"{meant}: {_first_fault(error)}"
+    listed = next((found for key in _LISTS if isinstance(found := arguments.get(key), list)), [arguments])
+    checked = check_drafts(list[object](listed)) if meant == _ADD else CheckedDrafts()
+    reason = {"reason": "", "summary": "", **arguments}
+    try:
+        if meant == _ADD and not checked.drafts:
+            raise InvalidArguments(fault)
+        drafts = {"memory_list": checked.drafts} if meant == _ADD else {}
+        tool = _TOOLS[meant].model_validate(reason | drafts)
+    except ValidationError:
+        raise InvalidArguments(fault) from None
+    left_out = f", {checked.dropped} left out" if checked.dropped else ""
+    return tool, "; ".join([*notes, f"mended: {fault}{left_out}"])
+
+
+def _meant(name: str) -> str | None:
+    """Return the tool that a name means: in another case or notation, behind a namespace, or nearly spelt so."""
+    if name in _TOOLS:
+        return name
+    snake = re.sub(r"(?<=[a-z])(?=[A-Z])", "_", name.rsplit(".", 1)[-1].rsplit(":", 1)[-1]).lower().replace("-", "_")
+    turned = "_".join(reversed(snake.split("_")))
+    close = difflib.get_close_matches(snake[:64], _TOOLS, n=1, cutoff=0.8)
+    return next((each for each in (snake, turned, *close) if each in _TOOLS), None)
+
+
+def _mended(entry: object) -> object:
+    """Return a memory with what it lacks: its text may stand alone, or under another name than ``value``."""
+    fields = cast(dict[str, object], entry) if isinstance(entry, dict) else {"value": entry}
+    text = next((word for key in _TEXTS if isinstance(word := fields.get(key), str) and word.strip()), None)
+    key, kind, tags = fields.get("key"), fields.get("memory_type"), fields.get("tags")
+    if isinstance(tags, str):
+        tags = [tag for tag in tags.split(",") if tag.strip()]
+    return {
+        "key": key if isinstance(key, str) and key.strip() else (text or "")[:_KEY_CHARS],
+        "value": text,
+        "memory_type": kind if kind in {"LongTermMemory", "UserMemory", _RAW} else "LongTermMemory",
+        "tags": [tag for tag in cast(list[object], tags) if isinstance(tag, str)] if isinstance(tags, list) else [],
+    }
 
 
 def _first_fault(error: ValidationError) -> str:

@@ -19,7 +19,7 @@ class DecisionRecord(Wire):
     reason: str = ""
     reasoning: str = ""
     query: str | None = None
-    parse_path: Literal["native", "fallback", "failed"] = "native"
+    parse_path: Literal["native", "fallback", "repaired", "failed"] = "native"
     note: str = ""
 
 

@@ -1,31 +1,26 @@
 """The reply of a passive memory writer: one JSON object, ``{"memory list": [...], "summary": "..."}``.
 
-Source: the extraction format of MemReader-0.6B and MemOS, whose list is named with a blank.
+Source: the extraction format of MemReader-0.6B and MemOS, whose list is named with a blank. Other models write the list
+under another name, or the list alone.
 """
 
-import json
-import re
 from dataclasses import dataclass
-from itertools import islice
-from typing import Literal, cast
+from typing import cast
 
+from memloop.loops.parsing.json_values import ParsePath, json_values
 from memloop.loops.parsing.spoken import listen
 from memloop.ports import Completion
-from memloop.wire.chat import Json
 
-_NAMES = ("memory list", "memory_list")
-_OBJECT = re.compile(r"\{")
-_MOST_TRIES = 64
-"""Objects that are tried: a reply of braces alone must not keep the process busy."""
+_NAMES = ("memory list", "memory_list", "memories", "memoryList")
 
 
 @dataclass(frozen=True, slots=True)
 class FoundList:
-    """The decoded object with unchecked entries. ``native``: the reply was that object alone."""
+    """The decoded object with unchecked entries. ``path``: how it was found (:class:`FoundJson`)."""
 
     entries: list[object]
     summary: str
-    path: Literal["native", "fallback"]
+    path: ParsePath
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,16 +31,21 @@ class NoList:
 
 
 def find_memory_list(completion: Completion) -> FoundList | NoList:
-    """Return the reply's first object with a memory list, without the prose, thinking and fences around it."""
+    """Return the reply's first object with a memory list, without the prose, thinking and fences around it.
+
+    A list of entries in the place of the object counts where no object holds one.
+    """
     text = listen(completion).text
-    whole = _decoded(text, 0)
-    if whole is not None and _entries(whole) is not None:
-        return _found(whole, "native" if text.startswith("{") and text.endswith("}") else "fallback")
-    for brace in islice(_OBJECT.finditer(text), _MOST_TRIES):
-        value = _decoded(text, brace.start())
-        if value is not None and _entries(value) is not None:
-            return _found(value, "fallback")
-    return NoList(_problem(text, completion.finish_reason))
+    listed: FoundList | None = None
+    for found in json_values(text):
+        if isinstance(found.value, dict):
+            entries = next((found.value[name] for name in _NAMES if name in found.value), None)
+            if isinstance(entries, list):
+                summary = found.value.get("summary")
+                return FoundList(cast(list[object], entries), summary if isinstance(summary, str) else "", found.path)
+        elif listed is None and found.value and all(isinstance(entry, dict) for entry in found.value):
+            listed = FoundList(found.value, "", "repaired")
+    return listed or NoList(_problem(text, completion.finish_reason))
 
 
 def _problem(text: str, finish_reason: str) -> str:
@@ -54,21 +54,3 @@ def _problem(text: str, finish_reason: str) -> str:
     if finish_reason == "length":
         return "the reply was cut off before its JSON ended"
     return 'the reply held no JSON object with a "memory list"'
-
-
-def _decoded(text: str, start: int) -> Json | None:
-    try:
-        value, _ = json.JSONDecoder().raw_decode(text, start)
-    except (ValueError, RecursionError):
-        return None
-    return cast(Json, value) if isinstance(value, dict) else None
-
-
-def _entries(value: Json) -> list[object] | None:
-    listed = next((value[name] for name in _NAMES if name in value), None)
-    return cast(list[object], listed) if isinstance(listed, list) else None
-
-
-def _found(value: Json, path: Literal["native", "fallback"]) -> FoundList:
-    summary = value.get("summary")
-    return FoundList(_entries(value) or [], summary if isinstance(summary, str) else "", path)

@@ -1,21 +1,29 @@
 """The reply of the memory writer: one tool call.
 
-Engines lose calls: inside ``<think>``, or as an empty list under ``tool_choice: required``. So a call is looked for
-in three places, in this order: the engine's own ``tool_calls`` (native); the raw text, as hermes ``<tool_call>`` or as
-bare JSON (fallback); the thinking, as ``<tool_call>`` only (fallback). Of several calls the first counts.
+Engines lose calls: inside ``<think>``, or as an empty list under ``tool_choice: required``; and models whose template
+does not show tools write them as text. So a call is looked for in this order: the engine's own ``tool_calls``
+(native); the text, as hermes ``<tool_call>``, as JSON with or without prose around it, or as a call in Python; the
+thinking, as ``<tool_call>`` only. Of several calls the first counts.
 """
 
+import ast
 import json
 import re
+from collections.abc import Collection
 from dataclasses import dataclass
-from typing import Literal, TypeAlias, cast
+from itertools import islice
+from typing import Final, cast
 
+from memloop.loops.parsing.json_values import ParsePath, json_values
 from memloop.loops.parsing.spoken import listen
 from memloop.ports import Completion
 from memloop.wire.chat import Json, ToolCall
 
-_TAG = re.compile(r"<tool_call>\s*")
-_FENCE = "```"
+_TAG: Final = re.compile(r"<tool_call>\s*")
+_LIST_NAMES: Final = ("memory_list", "memory list", "memories")
+_ADD: Final = "add_memory"
+_PYTHON_CALL: Final = re.compile(r"\b(?:search|add|buffer|ignore)_memory\(")
+_MOST_CALLS: Final = 8
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,7 +32,7 @@ class FoundCall:
 
     name: str
     arguments: Json
-    path: Literal["native", "fallback"]
+    path: ParsePath
     ignored: int = 0
 
 
@@ -35,73 +43,91 @@ class NoCall:
     problem: str
 
 
-_Raw: TypeAlias = tuple[object, int]
-"""The first call as decoded JSON, and how many calls there were."""
-
-
 def find_call(completion: Completion) -> FoundCall | NoCall:
     """Return the reply's first tool call, by whichever path it came."""
     if completion.tool_calls:
         return _native(completion.tool_calls)
     spoken = listen(completion)
-    for read in (_tagged(spoken.text), _bare(spoken.text), _tagged(spoken.reasoning)):
-        if read is not None:
-            return _call(*read) if not isinstance(read, NoCall) else read
-    return NoCall("the reply was empty" if not spoken.text else "the reply held no tool call")
+    for found in (_in_json(spoken.text), _in_python(spoken.text), _in_json(spoken.reasoning, tagged=True)):
+        if found is not None:
+            return found
+    if not spoken.text:
+        return NoCall("the reply was empty")
+    behind = _TAG.split(spoken.text, maxsplit=1)[-1]
+    if any(found.path == "native" or len(behind) < len(spoken.text) for found in json_values(behind)):
+        return NoCall('a tool call is {"name": …, "arguments": {…}}')
+    if len(behind) < len(spoken.text):
+        return NoCall("the tool call is cut off or not JSON")
+    return NoCall("the reply held no tool call")
 
 
 def _native(calls: tuple[ToolCall, ...]) -> FoundCall | NoCall:
     function = calls[0].function
-    arguments = _object(function.arguments)
-    if arguments is None:
+    path: ParsePath = "native"
+    try:
+        arguments: object = json.loads(function.arguments)
+    except (ValueError, RecursionError):
+        arguments, path = next((found.value for found in json_values(function.arguments)), None), "repaired"
+    if not isinstance(arguments, dict):
         return NoCall(f"the arguments of {function.name} are not a JSON object")
-    return FoundCall(function.name, arguments, "native", ignored=len(calls) - 1)
+    return FoundCall(function.name, cast(Json, arguments), path, ignored=len(calls) - 1)
 
 
-def _tagged(text: str) -> _Raw | NoCall | None:
-    marks = list(_TAG.finditer(text))
-    if not marks:
+def _in_json(text: str, *, tagged: bool = False) -> FoundCall | None:
+    """Return the first JSON value that is a call, behind the first tag if there is one. ``tagged`` wants a tag."""
+    tags = list(_TAG.finditer(text))
+    if tagged and not tags:
         return None
-    try:
-        value, _ = json.JSONDecoder().raw_decode(text, marks[0].end())
-    except (ValueError, RecursionError):
-        return NoCall("the tool call is cut off or not JSON")
-    return value, len(marks)
+    for found in json_values(text[tags[0].end() :] if tags else text):
+        calls: list[object] = found.value if isinstance(found.value, list) else [found.value]
+        call = _call(calls[0] if calls else None)
+        if call is not None:
+            name, arguments = call
+            path: ParsePath = "repaired" if found.path == "repaired" else "fallback"
+            return FoundCall(name, arguments, path, ignored=max(len(tags), len(calls)) - 1)
+        if isinstance(found.value, list) and calls and all(_is_draft(entry) for entry in calls):
+            return FoundCall(_ADD, cast(Json, {"memory_list": found.value}), "repaired")
+    return None
 
 
-def _bare(text: str) -> _Raw | None:
-    value = _json(_unfenced(text))
-    if isinstance(value, list) and value:
-        calls = cast(list[object], value)
-        return calls[0], len(calls)
-    return (cast(Json, value), 1) if isinstance(value, dict) else None
-
-
-def _unfenced(text: str) -> str:
-    """Return the text inside one code fence around all of it; the text itself without one."""
-    if len(text) < 2 * len(_FENCE) or not (text.startswith(_FENCE) and text.endswith(_FENCE)):
-        return text
-    return text[len(_FENCE) : -len(_FENCE)].removeprefix("json").strip()
-
-
-def _call(value: object, count: int) -> FoundCall | NoCall:
-    call = cast(Json, value) if isinstance(value, dict) else {}
-    name = call.get("name")
-    arguments = call.get("arguments", call.get("parameters"))
-    if isinstance(arguments, str):
-        arguments = _object(arguments)
-    if not isinstance(name, str) or not isinstance(arguments, dict):
-        return NoCall('a tool call is {"name": …, "arguments": {…}}')
-    return FoundCall(name, arguments, "fallback", ignored=count - 1)
-
-
-def _object(text: str) -> Json | None:
-    value = _json(text)
-    return cast(Json, value) if isinstance(value, dict) else None
-
-
-def _json(text: str) -> object:
-    try:
-        return json.loads(text)
-    except (ValueError, RecursionError):
+def _call(value: object) -> tuple[str, Json] | None:
+    """Return name and arguments of a call in one of the forms in which models write one."""
+    if not isinstance(value, dict):
         return None
+    call = cast(dict[str, object], value)
+    if isinstance(inner := call.get("function"), dict):
+        call = cast(dict[str, object], inner)
+    name = next(
+        (word for key in ("name", "tool", "tool_name", "function") if isinstance(word := call.get(key), str)), ""
+    )
+    given = next((call[key] for key in ("arguments", "parameters", "args", "input") if key in call), None)
+    if isinstance(given, str):
+        given = next((found.value for found in json_values(given)), None)
+    if name and isinstance(given, dict):
+        return name, cast(Json, given)
+    if not name and any(isinstance(call.get(key), list) for key in _LIST_NAMES):
+        return _ADD, cast(Json, call)
+    return None
+
+
+def _is_draft(entry: object) -> bool:
+    return isinstance(entry, dict) and "value" in entry
+
+
+def _in_python(text: str) -> FoundCall | None:
+    """Return the first call of a tool with literal keyword arguments, as ``add_memory(summary="…", …)``."""
+    for start in islice(_PYTHON_CALL.finditer(text), _MOST_CALLS):
+        for end in _ends(text, start.end()):
+            try:
+                node = ast.parse(text[start.start() : end], mode="eval").body
+                if isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
+                    values = {word.arg: ast.literal_eval(word.value) for word in node.keywords if word.arg}
+                    return FoundCall(node.func.id, cast(Json, values), "repaired")
+            except (ValueError, SyntaxError, RecursionError, MemoryError):
+                continue
+    return None
+
+
+def _ends(text: str, start: int) -> Collection[int]:
+    """Return where the brackets that may close a call end."""
+    return [found.end() for found in islice(re.compile(r"\)").finditer(text, start), _MOST_CALLS)]
