@@ -8,8 +8,8 @@ import orjson
 
 from benchmarks.gateway.load import post
 from benchmarks.mock_engine import TAKE_YOUR_TIME
-from memloop.clients import StoreClient
 from memloop.wire.memory import MemoryDraft, Namespace, StoreAdd
+from memloop_clients import StoreClient
 
 Kind: TypeAlias = Literal["json", "stream", "stream_paced", "json_100k"]
 STREAMS: tuple[Kind, ...] = ("stream", "stream_paced")

@@ -16,7 +16,7 @@ from benchmarks.inference.workload import Row, all_at_once, questions, reads
 from benchmarks.tiny_engine import MODEL, tiny_engine
 from inference.conformance.probe import Probe
 from inference.conformance.suite import run_checks
-from memloop.clients import EngineClient
+from memloop_clients import EngineClient
 
 BOTH = "both on"
 VARIANTS = {

@@ -10,9 +10,9 @@ import random
 import time
 from dataclasses import dataclass
 
-from memloop.clients import EngineClient
 from memloop.wire.chat import Json
 from memloop.wire.memory import Usage
+from memloop_clients import EngineClient
 
 TEMPLATE, QUESTION, MEMORY, CHUNK, REPLY = 120, 1024, 1024, 5000, 1024
 _FIRST_ID, _LAST_ID = 16, 4095

@@ -10,8 +10,8 @@ from pathlib import Path
 from benchmarks.inference.chunk_loop import Load, Measured, run_load
 from benchmarks.inference.shapes import engine_settings, write_shape
 from benchmarks.tiny_engine import tiny_engine
-from memloop.clients import EngineClient, Timeouts
 from memloop.wire.chat import Json
+from memloop_clients import EngineClient, Timeouts
 
 CHUNKS = 2
 _PATIENT = Timeouts(read_s=7200.0, total_s=7200.0)

@@ -14,8 +14,8 @@ from benchmarks.long_read.reads import client_of, finished, request, uploaded
 from benchmarks.long_read.stack import TOKENIZER, Stack, running_stack
 from benchmarks.tiny_engine import MODEL
 from memloop.chunking import TokenizerSplitter
-from memloop.clients import GatewayClient
 from memloop.profiles import load_profile
+from memloop_clients import GatewayClient
 from trainer.tiny.documents import Document, random_document
 
 TOKENS: Final = 3_500_000

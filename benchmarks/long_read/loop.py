@@ -15,10 +15,10 @@ from rich.console import Console
 from rich.table import Table
 
 from benchmarks.mock_engine import REPLY, mock_engine
-from memloop.clients.engine import EngineClient, request_body
 from memloop.loops.memagent import read_document
 from memloop.ports import Chunk, Completion, HeldChunks, Prompt
 from memloop.profiles import load_profile
+from memloop_clients.engine import EngineClient, request_body
 
 CHUNKS = 100
 CHUNK_CHARS = 20_000

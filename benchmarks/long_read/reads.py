@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from math import inf
 from pathlib import Path
 
-from memloop.clients import GatewayClient, Timeouts
-from memloop.clients.gateway_memory import ended
 from memloop.wire.long_read import Document, LongRead, LongReadRequest
+from memloop_clients import GatewayClient, Timeouts
+from memloop_clients.gateway_memory import ended
 
 _POLL_S = 0.25
 _TIMEOUTS = Timeouts(read_s=120.0)

@@ -16,7 +16,7 @@ from benchmarks.long_read.full_length import planted
 from benchmarks.long_read.reads import Finished, client_of, finished, now_s, request, uploaded
 from benchmarks.long_read.stack import Stack, running_stack
 from benchmarks.tiny_engine import MODEL
-from memloop.clients import GatewayClient
+from memloop_clients import GatewayClient
 
 AT_ONCE: Final = 32
 _SAMPLE_S: Final = 0.2

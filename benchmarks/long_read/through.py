@@ -10,7 +10,7 @@ from benchmarks.long_read.reads import Finished, client_of, finished, request, u
 from benchmarks.long_read.sizes import QUESTION, write_prose
 from benchmarks.long_read.stack import Stack, running_stack
 from benchmarks.mock_engine import mock_engine
-from memloop.clients import GatewayClient
+from memloop_clients import GatewayClient
 
 LATENCY_S: Final = 0.25
 """At least the time of a GPU for a chunk of 5,000 tokens, within an order of magnitude."""

@@ -26,8 +26,8 @@ from benchmarks.long_read_strategies.questions import measured_questions
 from benchmarks.long_read_strategies.results import SHORT, headline, keep_ways, kept_lengths
 from benchmarks.long_read_strategies.room import speedup
 from benchmarks.tiny_engine import MODEL, tiny_engine
-from memloop.clients.engine import EngineClient
 from memloop.profiles import Profile, load_profile
+from memloop_clients.engine import EngineClient
 
 SEGMENTS = 8
 

@@ -5,11 +5,11 @@ from dataclasses import dataclass, replace
 from itertools import count
 
 from benchmarks.mock_engine import mock_engine
-from memloop.clients.engine import EngineClient
 from memloop.loops.memagent import read_document
 from memloop.ports import ChatModel, Chunk, Completion, HeldChunks, Prompt
 from memloop.profiles import load_profile
 from memloop.wire.reading import Parallel, ReadingOptions
+from memloop_clients.engine import EngineClient
 
 CHUNKS = 160
 LATENCY_S = 0.05

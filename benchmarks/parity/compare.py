@@ -11,9 +11,9 @@ from typing import Final
 import orjson
 
 from benchmarks.parity.scripted_model import Request
-from memloop.clients.dialects import THINKING_SWITCH
 from memloop.profiles import neutralise
 from memloop.wire.chat import Json
+from memloop_clients.dialects import THINKING_SWITCH
 
 NAMES: Final = {
     "repeated": "Their client sends each call more than once; the last reply counts.",

@@ -6,12 +6,12 @@ from pathlib import Path
 from benchmarks.parity.items import CHUNK_TOKENS, MAX_REREADS, Item, Project
 from inference.profile_import import import_prompts
 from memloop.chunking import TokenizerSplitter
-from memloop.clients import EngineClient
 from memloop.loops.memagent import read_document
 from memloop.loops.memreread import reread_document
 from memloop.loops.parity import as_published
 from memloop.profiles import Profile, profile_from_files, whole_profile
 from memloop.wire.reading import ReadingOptions
+from memloop_clients import EngineClient
 
 _PARITY = ReadingOptions(parity=True)
 

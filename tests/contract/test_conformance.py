@@ -5,7 +5,7 @@ import pytest
 from inference.conformance.command import line
 from inference.conformance.probe import Probe
 from inference.conformance.suite import run_checks
-from memloop.clients import EngineClient
+from memloop_clients import EngineClient
 from tests.contract.conftest import TinyEngine
 
 pytestmark = pytest.mark.engine

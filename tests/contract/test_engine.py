@@ -9,12 +9,12 @@ import pytest
 
 from inference.engines import BUILDERS, Adapter, EnginePlan, PromptLookup
 from memloop.chunking import TokenizerSplitter
-from memloop.clients import EngineClient, InferenceClient
-from memloop.clients.dialects import ENDPOINTS
 from memloop.ports import Completion, Prompt, Sampling, ToolChoice
 from memloop.profiles import load_profile
 from memloop.wire.chat import ChatMessage, Json
 from memloop.wire.errors import EngineError
+from memloop_clients import EngineClient, InferenceClient
+from memloop_clients.dialects import ENDPOINTS
 from tests.contract.conftest import TinyEngine
 from tests.fakes import engine_arguments
 

@@ -12,8 +12,8 @@ from evaluation.updates.command import figures
 from evaluation.updates.facts import DEVELOPMENT, HELD_OUT, Attribute
 from evaluation.updates.oracle import Oracle
 from evaluation.updates.run import Outcome, run
-from memloop.clients.store import StoreClient
 from memloop.profiles import load_profile
+from memloop_clients.store import StoreClient
 from tests.fakes.model import ScriptedModel
 from tests.fakes.real_store import real_store
 

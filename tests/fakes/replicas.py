@@ -9,7 +9,7 @@ from typing import Final
 
 from aiohttp import web
 
-from memloop.clients import Balancing
+from memloop_clients import Balancing
 from tests.fakes.ports import free_port
 from tests.fakes.processes import PATIENCE_S
 from tests.fakes.web_server import serving

@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
-from memloop.clients import DialectName
+from memloop_clients import DialectName
 from tests.fakes import strict_shapes as shape
 from tests.fakes.strict_shapes import Body, Refused
 

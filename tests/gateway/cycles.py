@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from uvicorn.protocols.http.httptools_impl import RequestResponseCycle
 
-from memloop.clients.http1.answer import Answer
+from memloop_clients.http1.answer import Answer
 
 MARK: Final = "a text of megabytes"
 

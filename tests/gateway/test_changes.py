@@ -12,9 +12,9 @@ import pytest
 
 from gateway.changes.dispatch import Dispatcher
 from gateway.changes.following import followed
-from memloop.clients import StoreClient
 from memloop.wire.changes import StoreChanges
 from memloop.wire.memory import Scope
+from memloop_clients import StoreClient
 from tests.fakes.job_engine import Body, Reply, add_memory, last_text
 from tests.fakes.webhook_receiver import Receiver, webhook_receiver
 from tests.gateway.api_rig import ALICE_KEY, BOB_KEY, TWO_TENANTS, configured

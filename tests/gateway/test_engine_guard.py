@@ -9,10 +9,10 @@ import pytest
 from gateway.engine.breaker import EngineGuard
 from gateway.engine.engines import Engines, RetryBudget
 from gateway.settings import GatewaySettings
-from memloop.clients import CircuitOpen, EngineBusy, RawResponse, ReplicaLoad
 from memloop.ports import Completion, Prompt, Sampling
 from memloop.wire.chat import Json
 from memloop.wire.errors import ConnectRefused, EngineError, MemloopError, Timeout, Unavailable, Unreachable
+from memloop_clients import CircuitOpen, EngineBusy, RawResponse, ReplicaLoad
 from tests.fakes.streaming_engine import MODEL, FakeEngine, fake_engine
 from tests.gateway.rig import eventually
 from tests.gateway.running import Gateway, running_gateway

@@ -14,10 +14,10 @@ from gateway.memory.dead_letters import DeadLetters
 from gateway.memory.operations import write_batch
 from gateway.traces.redaction import Redact
 from gateway.worker import working
-from memloop.clients import StoreClient
 from memloop.wire.memory import BatchResult, StoreBatch
 from memloop.wire.memory_requests import BatchedAdd, MemoryBatch
 from memloop.wire.transfer import MAX_LINES
+from memloop_clients import StoreClient
 from tests.fakes.job_engine import Body, Reply, add_memory, tool_call
 from tests.fakes.real_store import real_store
 from tests.gateway.api_rig import Api, api

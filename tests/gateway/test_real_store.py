@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from gateway.settings import GatewaySettings
-from memloop.clients import StoreClient
 from memloop.wire.memory import MemoryDraft, Namespace, StoreAdd
+from memloop_clients import StoreClient
 from memloop_service import new_registry
 from memory_store.embedding.embedder import BatchingEmbedder
 from memory_store.main import Adapters, build

@@ -9,9 +9,9 @@ import pytest
 from gateway.engine import Rollouts
 from gateway.engine.shares import Share, Shares
 from gateway.metrics import Metrics
-from memloop.clients.gateway import GatewayClient
 from memloop.wire.errors import EngineError
 from memloop.wire.rollouts import CALL_BOUNDS_S, RolloutChange
+from memloop_clients.gateway import GatewayClient
 from memloop_service import new_registry
 from tests.gateway.long_reads import PATH as READ
 from tests.gateway.rig import eventually

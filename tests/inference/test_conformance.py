@@ -10,8 +10,8 @@ from aiohttp import web
 from inference.conformance import chats, running, tools
 from inference.conformance.probe import Probe
 from inference.conformance.suite import EXPLAINED, Check, Row, run_checks
-from memloop.clients import EngineClient
 from memloop.wire.chat import Json
+from memloop_clients import EngineClient
 
 Answer = Callable[[Json], web.StreamResponse]
 

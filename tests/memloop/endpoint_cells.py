@@ -7,7 +7,6 @@ from typing import TypeAlias
 import orjson
 
 from memloop.chunking import EstimatingSplitter
-from memloop.clients import EngineClient
 from memloop.loops.decisions import AddMemories
 from memloop.loops.memreader import decide
 from memloop.loops.memreread import reread_document
@@ -16,6 +15,7 @@ from memloop.profiles import load_profile
 from memloop.wire.chat import ChatMessage
 from memloop.wire.errors import EngineError
 from memloop.wire.memory import Source
+from memloop_clients import EngineClient
 from tests.fakes.strict_endpoint import LIMITED, MEMORY, RETRY_AFTER_S, TOO_LONG, StrictEndpoint
 from tests.fakes.strict_shapes import words_of
 from tests.memloop.reading import ListIndex

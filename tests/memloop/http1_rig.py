@@ -12,9 +12,9 @@ from cryptography import x509
 from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 
-from memloop.clients import Balancing, Timeouts
-from memloop.clients.http import Http
 from memloop.wire.errors import MemloopError
+from memloop_clients import Balancing, Timeouts
+from memloop_clients.http import Http
 from tests.fakes.odd_peer import OddPeer, Script, odd_peer
 
 Scenario: TypeAlias = Callable[[], Coroutine[None, None, None]]

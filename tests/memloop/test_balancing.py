@@ -8,11 +8,11 @@ import orjson
 import pytest
 from yarl import URL
 
-from memloop.clients import Balancing, CircuitOpen, EngineClient, StoreClient
-from memloop.clients.balancing.resolving import has_a_name, replicas_at, system_addresses
-from memloop.clients.http import Http, RawResponse
 from memloop.wire.errors import ConnectRefused, Unavailable
 from memloop.wire.memory import Scope
+from memloop_clients import Balancing, CircuitOpen, EngineClient, StoreClient
+from memloop_clients.balancing.resolving import has_a_name, replicas_at, system_addresses
+from memloop_clients.http import Http, RawResponse
 from tests.fakes.replicas import ADDRESSES, Replicas, replicas
 from tests.gateway.rig import eventually
 from tests.memloop.http1_rig import PATIENT, refused

@@ -2,7 +2,7 @@
 
 import pytest
 
-from memloop.clients import balanced_url, balanced_urls, plain_url, urls_in
+from memloop_clients import balanced_url, balanced_urls, plain_url, urls_in
 
 SRV = "http+srv://_http._tcp.engines.ns.svc/v1"
 

@@ -2,8 +2,8 @@
 
 import pytest
 
-from memloop.clients.dialects import ANY, DIALECT_NAMES, ENDPOINTS, Dialect, DialectName, endpoint_at
 from memloop.wire.chat import Json
+from memloop_clients.dialects import ANY, DIALECT_NAMES, ENDPOINTS, Dialect, DialectName, endpoint_at
 
 BODY: Json = {
     "model": "m",

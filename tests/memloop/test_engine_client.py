@@ -6,13 +6,13 @@ import orjson
 import pytest
 from aiohttp import web
 
-from memloop.clients import DialectName, EngineClient, Timeouts
-from memloop.clients.engine import read_completion
 from memloop.ports import Prompt, Sampling
 from memloop.profiles import load_profile
 from memloop.wire.chat import ChatMessage, Json
 from memloop.wire.errors import DependencyError, EngineError, MemloopError, Timeout, Unavailable
 from memloop.wire.memory import Usage
+from memloop_clients import DialectName, EngineClient, Timeouts
+from memloop_clients.engine import read_completion
 from tests.fakes.processes import PATIENCE_S
 from tests.fakes.web_server import serving
 

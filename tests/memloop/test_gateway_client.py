@@ -8,10 +8,6 @@ from pathlib import Path
 import pytest
 from aiohttp import web
 
-from memloop.clients.chat_stream import ChatAnswer, ChatDelta
-from memloop.clients.gateway import GatewayClient
-from memloop.clients.gateway_calls import root_url
-from memloop.clients.gateway_memory import ended
 from memloop.wire.chat import Json
 from memloop.wire.errors import (
     DependencyError,
@@ -28,6 +24,10 @@ from memloop.wire.errors import (
 from memloop.wire.long_read import Document, LongRead, LongReadRequest
 from memloop.wire.memory import Source
 from memloop.wire.memory_requests import MemoryAdd
+from memloop_clients.chat_stream import ChatAnswer, ChatDelta
+from memloop_clients.gateway import GatewayClient
+from memloop_clients.gateway_calls import root_url
+from memloop_clients.gateway_memory import ended
 from tests.fakes.gateway_server import FakeGateway
 from tests.fakes.gateway_server import ended as ended_read
 from tests.fakes.web_server import serving

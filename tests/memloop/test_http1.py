@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from memloop.clients.http1 import Answer
 from memloop.wire.errors import DependencyError, MemloopError, Unavailable
+from memloop_clients.http1 import Answer
 from tests.fakes.odd_peer import answering, odd_peer
 from tests.memloop.http1_rig import CHUNKED, OK, Run, client, peer_and_client
 

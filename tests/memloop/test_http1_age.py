@@ -7,9 +7,9 @@ from collections.abc import Sequence
 
 import pytest
 
-from memloop.clients import Timeouts
-from memloop.clients.http import Http
 from memloop.wire.errors import MemloopError
+from memloop_clients import Timeouts
+from memloop_clients.http import Http
 from tests.fakes.odd_peer import OddPeer, Script, answering
 from tests.memloop.http1_rig import OK, Run, peer_and_client
 

@@ -5,9 +5,9 @@ import time
 
 import pytest
 
-from memloop.clients import Timeouts
-from memloop.clients.http1 import Connection
 from memloop.wire.errors import ConnectRefused, Timeout, Unavailable, Unreachable
+from memloop_clients import Timeouts
+from memloop_clients.http1 import Connection
 from tests.fakes.odd_peer import OddPeer, Script, answering, odd_peer
 from tests.fakes.processes import PATIENCE_S
 from tests.memloop.http1_rig import CHUNKED, OK, Run, client, peer_and_client

@@ -5,9 +5,9 @@ from pathlib import Path
 import pytest
 from yarl import URL
 
-from memloop.clients import EngineClient, StoreClient, Timeouts
-from memloop.clients.http1 import Proxy, proxy_for
 from memloop.wire.errors import ConnectRefused, Unavailable, Unreachable
+from memloop_clients import EngineClient, StoreClient, Timeouts
+from memloop_clients.http1 import Proxy, proxy_for
 from tests.fakes.forward_proxy import forward_proxy
 from tests.fakes.odd_peer import answering, odd_peer
 from tests.memloop.http1_rig import Run, certificate

@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from memloop.clients import Balancing, Timeouts
 from memloop.wire.errors import ConnectRefused
+from memloop_clients import Balancing, Timeouts
 from tests.fakes.odd_peer import answering, odd_peer
 from tests.memloop.http1_rig import CHUNKED, Run, certificate, client
 

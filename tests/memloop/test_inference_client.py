@@ -4,9 +4,9 @@ from contextlib import asynccontextmanager
 import pytest
 from aiohttp import web
 
-from memloop.clients import InferenceClient
 from memloop.profiles import ProfileError, load_profile, profile_files
 from memloop.wire.errors import DependencyError, Unavailable
+from memloop_clients import InferenceClient
 from tests.fakes.web_server import serving
 
 

@@ -3,10 +3,10 @@
 import pytest
 from pydantic import JsonValue
 
-from memloop.clients.dialects import ENDPOINTS, messages_of
-from memloop.clients.learning import Learned
 from memloop.wire.chat import Json
 from memloop.wire.errors import EngineError
+from memloop_clients.dialects import ENDPOINTS, messages_of
+from memloop_clients.learning import Learned
 
 IN_TURNS = "Conversation roles must alternate user/assistant/user/assistant/..."
 NO_SYSTEM = "System role not supported"

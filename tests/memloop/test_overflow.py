@@ -3,8 +3,8 @@
 import orjson
 import pytest
 
-from memloop.clients.engine import engine_error
-from memloop.clients.overflow import Overflow, overflow_of
+from memloop_clients.engine import engine_error
+from memloop_clients.overflow import Overflow, overflow_of
 from tests.fakes import strict_shapes as shape
 from tests.fakes.strict_shapes import Refused
 

@@ -5,10 +5,10 @@ from typing import Any
 import orjson
 import pytest
 
-from memloop.clients.engine import engine_error
-from memloop.clients.refusals import Fault, refused_fields
 from memloop.wire.chat import Json
 from memloop.wire.errors import EngineError
+from memloop_clients.engine import engine_error
+from memloop_clients.refusals import Fault, refused_fields
 from tests.fakes import strict_shapes as shape
 from tests.fakes.strict_shapes import Refused
 

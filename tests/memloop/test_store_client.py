@@ -6,7 +6,6 @@ import orjson
 import pytest
 from aiohttp import web
 
-from memloop.clients import NamespaceIndex, StoreClient
 from memloop.ports import Recalled
 from memloop.wire.base import Wire
 from memloop.wire.chat import Json
@@ -29,6 +28,7 @@ from memloop.wire.memory import (
     StoreSearch,
     Written,
 )
+from memloop_clients import NamespaceIndex, StoreClient
 from tests.fakes.web_server import serving
 
 SPACE = Namespace(tenant="t", user_id="u", agent_id="a")

@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from memloop.clients import Timeouts
-from memloop.clients.http import Http
-from memloop.clients.http1 import Certificate, RenewedContext, client_context, server_context
 from memloop.wire.errors import MemloopError, Unavailable
+from memloop_clients import Timeouts
+from memloop_clients.http import Http
+from memloop_clients.http1 import Certificate, RenewedContext, client_context, server_context
 from tests.fakes.authority import Authority, Pair
 from tests.fakes.odd_peer import answering, odd_peer
 from tests.memloop.http1_rig import OK, Run, refused

@@ -8,12 +8,12 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
-from memloop.clients.gateway import GatewayClient
 from memloop.wire.long_read import Strategy
 from memloop_cli.demo.chatting import ChatShown, show_chat
 from memloop_cli.demo.questions import DemoQuestion, DemoReading, load_reading
 from memloop_cli.demo.reading import Answered, ReadShown, show_reading
 from memloop_cli.errors import BadInput
+from memloop_clients.gateway import GatewayClient
 from tests.fakes.gateway_server import EVENT, FakeGateway, ended
 from tests.fakes.web_server import serving
 

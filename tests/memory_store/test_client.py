@@ -7,9 +7,9 @@ from collections.abc import AsyncGenerator, AsyncIterator
 import pytest
 import uvicorn
 
-from memloop.clients.store import NamespaceIndex, StoreClient
 from memloop.wire.errors import Conflict, NotFound, PreconditionFailed, Unprocessable
 from memloop.wire.memory import Buffer, ItemPatch, MemoryDraft, Source, StoreAdd, StoreSearch
+from memloop_clients.store import NamespaceIndex, StoreClient
 from memory_store.settings import Settings
 from memory_store.vectors.qdrant_edge import QdrantEdge
 from tests.fakes.ports import free_port

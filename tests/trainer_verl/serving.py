@@ -7,8 +7,8 @@ from collections.abc import Generator
 from contextlib import contextmanager
 from pathlib import Path
 
-from memloop.clients.engine import EngineClient
 from memloop.wire.errors import DependencyError
+from memloop_clients.engine import EngineClient
 from tests.fakes.ports import free_port
 from tests.fakes.processes import end
 

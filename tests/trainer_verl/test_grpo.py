@@ -19,10 +19,10 @@ from safetensors.torch import load_file
 from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
 
 from memloop.chunking import TokenizerSplitter
-from memloop.clients.engine import EngineClient
 from memloop.loops.memagent import read_document
 from memloop.ports import ChatModel
 from memloop.profiles import load_profile
+from memloop_clients.engine import EngineClient
 from tests.dialogues.scripted import DOCUMENT, QUESTION, TINY
 from tests.trainer_verl.serving import serving, until_up
 from trainer.__main__ import main

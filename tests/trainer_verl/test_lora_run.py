@@ -12,9 +12,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from memloop.clients.engine import EngineClient
 from memloop.ports import ChatModel, Prompt, Sampling
 from memloop.wire.chat import ChatMessage
+from memloop_clients.engine import EngineClient
 from tests.dialogues.scripted import TINY
 from tests.trainer_verl.runs import command, finish, start, steps_of
 from tests.trainer_verl.serving import serving, until_up

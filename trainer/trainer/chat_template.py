@@ -13,9 +13,9 @@ from typing import Any, cast
 
 from transformers import PreTrainedTokenizerBase
 
-from memloop.clients.engine import request_body
 from memloop.ports import Prompt
 from memloop.wire.chat import Json
+from memloop_clients.engine import request_body
 
 
 class ChatTemplate:

@@ -10,9 +10,9 @@ from typing import Annotated, Concatenate, Final, ParamSpec
 import typer
 from rich.console import Console
 
-from memloop.clients import GatewayClient, Timeouts
 from memloop_cli.errors import CliError, errors_printed, gateway_errors
 from memloop_cli.home import Home, gateway_url
+from memloop_clients import GatewayClient, Timeouts
 
 TIMEOUTS: Final = Timeouts(connect_s=5.0, read_s=600.0, total_s=600.0)
 HOME: Final = Path(".memloop")

@@ -25,9 +25,9 @@ from evaluation.memory.run import IN_MEMORY, Judged, Kept, judge_all, recall_all
 from evaluation.memory.scorecard import Card, last_line, markdown, save_plot
 from evaluation.memory.scores import Prices, recall_score, row_score
 from evaluation.memory.stack import Place, embedding_threads, own_stack
-from memloop.clients.dialects import DIALECT_NAMES
 from memloop.wire.errors import MemloopError
 from memloop_cli.errors import CliError
+from memloop_clients.dialects import DIALECT_NAMES
 from memloop_service import new_registry
 from memory_store.embedding.embedder import BatchingEmbedder, Encoder
 from memory_store.embedding.sentence_encoder import DEFAULT_MODEL, SentenceEncoder

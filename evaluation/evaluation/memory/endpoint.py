@@ -4,11 +4,11 @@ import time
 from dataclasses import dataclass
 
 from evaluation.memory.records import Tokens
-from memloop.clients.dialects import DialectName
-from memloop.clients.engine import EngineClient
-from memloop.clients.origin import Timeouts
 from memloop.ports import Prompt, Sampling
 from memloop.wire.chat import ChatMessage
+from memloop_clients.dialects import DialectName
+from memloop_clients.engine import EngineClient
+from memloop_clients.origin import Timeouts
 from trainer.data.retry_policy import RetryPolicy
 
 

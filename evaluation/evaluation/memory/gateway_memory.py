@@ -7,12 +7,12 @@ from dataclasses import dataclass
 from typing import Self
 
 from evaluation.memory.records import Ingested, Row, Tokens
-from memloop.clients.gateway import GatewayClient
-from memloop.clients.gateway_memory import ended
 from memloop.ports import Recalled
 from memloop.wire.memory import Source
 from memloop.wire.memory_events import MemoryEvent
 from memloop.wire.memory_requests import MemoryAdd, MemorySearch
+from memloop_clients.gateway import GatewayClient
+from memloop_clients.gateway_memory import ended
 from trainer.data.dialogues.dialogue import ASSISTANT, Conversation, Session, Turn
 from trainer.data.retry_policy import RetryPolicy
 

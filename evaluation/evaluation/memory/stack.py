@@ -11,9 +11,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from evaluation.memory.endpoint import Address
-from memloop.clients import StoreClient
 from memloop_cli.stack.local import free_ports, local_stages
 from memloop_cli.stack.running import Ready, running_stack
+from memloop_clients import StoreClient
 
 _TENANT = "local"
 _PORTS = range(10_000, 30_000, 10)

@@ -19,12 +19,12 @@ from evaluation.ruler.readers import ReaderKind, Setup
 from evaluation.ruler.run import Evaluation, evaluate, to_stderr
 from evaluation.ruler.synthesis import synthesise
 from evaluation.ruler.tiny_items import TASK, tiny_items
-from memloop.clients.dialects import DIALECT_NAMES
 from memloop.profiles import profile_files
 from memloop.profiles.profile import ProfileError
 from memloop.wire.chat import Json
 from memloop.wire.long_read import Strategy
 from memloop.wire.reading import ReadingOptions
+from memloop_clients.dialects import DIALECT_NAMES
 from trainer.data.hotpot import questions as questions_of
 from trainer.data.json_rows import DataError
 

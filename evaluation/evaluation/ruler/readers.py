@@ -10,10 +10,6 @@ from typing import Literal, Protocol, TypeAlias
 from evaluation.ruler.items import Item
 from gateway.long_read.plan import cut, plan_read
 from memloop.chunking import EstimatingSplitter, TokenizerSplitter
-from memloop.clients.dialects import DialectName
-from memloop.clients.engine import EngineClient
-from memloop.clients.gateway import GatewayClient
-from memloop.clients.origin import Timeouts
 from memloop.loops.journal import Journaled
 from memloop.loops.reader import PLAIN, Reader, answer
 from memloop.loops.reading import read_questions
@@ -22,6 +18,10 @@ from memloop.profiles import profile_from_files
 from memloop.wire.errors import EngineError, InvalidRequest
 from memloop.wire.long_read import Document, LongRead, LongReadRequest, ReadUsage, Strategy
 from memloop.wire.reading import ReadingOptions
+from memloop_clients.dialects import DialectName
+from memloop_clients.engine import EngineClient
+from memloop_clients.gateway import GatewayClient
+from memloop_clients.origin import Timeouts
 
 _TEMPLATE_TOKENS = 64
 """For the chat template around the messages."""

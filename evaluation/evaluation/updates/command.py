@@ -17,9 +17,9 @@ from evaluation.updates import facts, tiny_facts
 from evaluation.updates.cases import Case, cases
 from evaluation.updates.oracle import Oracle
 from evaluation.updates.run import Outcome, run
-from memloop.clients.engine import EngineClient
 from memloop.ports import ChatModel
 from memloop.profiles import load_profile
+from memloop_clients.engine import EngineClient
 
 _SEED = 7
 _REPLACED_GOAL = 90.0

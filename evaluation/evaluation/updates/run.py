@@ -6,12 +6,12 @@ from datetime import UTC, datetime, timedelta
 from typing import Protocol
 
 from evaluation.updates.cases import Case
-from memloop.clients.store import NamespaceIndex, StoreClient
 from memloop.loops.decisions import AddMemories, DecisionResult
 from memloop.loops.relating import relate
 from memloop.ports import ChatModel
 from memloop.profiles import Profile
 from memloop.wire.memory import MemoryDraft, Namespace, StoreAdd, Usage
+from memloop_clients.store import NamespaceIndex, StoreClient
 
 _THEN = datetime(2026, 1, 5, tzinfo=UTC)
 

@@ -6,7 +6,7 @@ from prometheus_client import CollectorRegistry
 from prometheus_client.metrics_core import CounterMetricFamily, GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 
-from memloop.clients import ReplicaLoad
+from memloop_clients import ReplicaLoad
 
 
 class ReplicaMetrics(Collector):

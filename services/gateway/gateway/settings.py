@@ -11,8 +11,8 @@ from typing import Annotated, Final, Self, TypeAlias
 from pydantic import AfterValidator, Field, SecretStr, TypeAdapter, ValidationError, model_validator
 from pydantic_settings import SettingsConfigDict
 
-from memloop.clients import DialectName, balanced_urls, plain_url, urls_in
 from memloop.wire.redaction import ALL_KINDS, Kind, KindNames, kinds_of
+from memloop_clients import DialectName, balanced_urls, plain_url, urls_in
 from memloop_service import MOST_PROCESSES, ServiceSettings, part_of
 
 MIB = 1024 * 1024

@@ -19,9 +19,9 @@ from inference.stuck import StuckWatch
 from inference.tokenizer import read_tokenizer
 from inference.warmup import warm_up
 from memloop.chunking import TokenizerSplitter
-from memloop.clients import EngineClient
 from memloop.profiles import ProfileError, check_fit, profile_from_files
 from memloop.wire.errors import NotFound, Unavailable
+from memloop_clients import EngineClient
 
 Phase: TypeAlias = Literal["starting", "warming up", "ready", "stopping"]
 _METRICS_EVERY_S = 5.0

@@ -35,8 +35,8 @@ from inference.registry import MODELS_FILE, RegistryError, read_registry
 from inference.routes import model_routes
 from inference.settings import LauncherSettings, SettingsRefused, read_settings
 from inference.stuck import EngineStuck
-from memloop.clients import EngineClient
 from memloop.wire.errors import DependencyError
+from memloop_clients import EngineClient
 from memloop_service import configure_logging, connects_by, create_app, metrics_served, new_registry, served_by
 
 _LAST_LINES = 30

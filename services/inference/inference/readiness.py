@@ -3,9 +3,9 @@
 import asyncio
 from typing import Protocol
 
-from memloop.clients import EngineClient
 from memloop.wire.chat import Json
 from memloop.wire.errors import DependencyError
+from memloop_clients import EngineClient
 
 POLL_S = 0.5
 

@@ -7,7 +7,7 @@ from typing import cast
 import pytest
 from mcp import MCPError
 
-from memloop.clients import StoreClient
+from memloop_clients import StoreClient
 from tests.gateway.api_rig import BOB_KEY
 from tests.gateway.mcp_client.caller import ERAS, Era, caller
 from tests.gateway.whole import Whole

@@ -14,9 +14,9 @@ from gateway.engine.engines import Engines
 from gateway.messages.requests import create_message_in
 from gateway.messages.translation import translated
 from memloop.chunking import EstimatingSplitter
-from memloop.clients.dialects import ENDPOINTS
 from memloop.profiles import load_profile
 from memloop.wire.errors import InvalidRequest
+from memloop_clients.dialects import ENDPOINTS
 
 Object: TypeAlias = dict[str, Any]
 MODEL = LoopModel(

@@ -6,8 +6,8 @@ from contextlib import asynccontextmanager
 
 from prometheus_client import CollectorRegistry
 
-from memloop.clients import Timeouts
 from memloop.wire.memory import SearchResult, StoreSearch
+from memloop_clients import Timeouts
 from memloop_service import new_registry
 from memory_store.main import adapters_of, build
 from memory_store.metrics import Metrics

@@ -5,11 +5,11 @@ from typing import Any
 
 import pytest
 
-from memloop.clients import CircuitOpen
-from memloop.clients.balancing import Breaker
-from memloop.clients.model_endpoint import EmbeddingsClient, InputRefused
 from memloop.wire.errors import Unavailable
 from memloop.wire.memory import MemoryDraft, StoreAdd
+from memloop_clients import CircuitOpen
+from memloop_clients.balancing import Breaker
+from memloop_clients.model_endpoint import EmbeddingsClient, InputRefused
 from memloop_service import new_registry
 from memory_store.embedding.endpoint_embedder import EndpointEmbedder, EndpointLimits
 from memory_store.metrics import Metrics

@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
-from memloop.clients.model_endpoint import RerankClient
 from memloop.wire.errors import DependencyError
+from memloop_clients.model_endpoint import RerankClient
 from memory_store.settings import Settings
 from tests.fakes.model_endpoint import KEY, ModelEndpoint
 from tests.fakes.processes import PATIENCE_S

@@ -12,9 +12,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from memloop.clients import InferenceClient, ServedModel
 from memloop.profiles import Profile, ProfileError, load_profile
 from memloop.wire.checkpoint import CheckpointRecord
+from memloop_clients import InferenceClient, ServedModel
 from trainer.rollout.export_record import ExportError, tokenizer_sha256, tools_sha256, weights_sha256
 
 _ENGINE_CHECK = "memloop-inference"

@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Final, Self, TypeVar
 
-from memloop.clients.gateway import GatewayClient
-from memloop.clients.gateway_calls import root_url
-from memloop.clients.gateway_memory import ended
 from memloop.ports import Recalled
 from memloop.wire.errors import DependencyError, MemloopError, NotFound, Unprocessable
 from memloop.wire.long_read import Document, LongRead, LongReadRequest, Strategy
 from memloop.wire.memory import BatchResult, Source
 from memloop.wire.memory_events import MemoryEvent
 from memloop.wire.memory_requests import BatchedAdd, MemoryAdd, MemoryBatch
+from memloop_clients.gateway import GatewayClient
+from memloop_clients.gateway_calls import root_url
+from memloop_clients.gateway_memory import ended
 from trainer.data.json_rows import DataError
 from trainer.data.retry_policy import RetryPolicy
 from trainer.rollout.tasks import DecideTask, ReadTask

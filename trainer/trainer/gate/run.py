@@ -12,11 +12,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeAlias
 
-from memloop.clients import InferenceClient
 from memloop.profiles import ProfileError
 from memloop.scoring.comparison import Comparison, compare_all
 from memloop.wire.checkpoint import CheckpointRecord
 from memloop.wire.errors import DependencyError, Unavailable
+from memloop_clients import InferenceClient
 from trainer.data.json_rows import DataError
 from trainer.data.progress import Progress
 from trainer.data.retry_policy import RetryPolicy

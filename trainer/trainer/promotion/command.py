@@ -15,9 +15,9 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
-from memloop.clients.gateway import GatewayClient
 from memloop.profiles import ProfileError
 from memloop.wire.errors import MemloopError
+from memloop_clients.gateway import GatewayClient
 from trainer.data.json_rows import DataError
 from trainer.data.progress import Progress
 from trainer.gate.card import table

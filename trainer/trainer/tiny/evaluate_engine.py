@@ -8,9 +8,9 @@ from pathlib import Path
 from rich.console import Console
 from rich.table import Column, Table
 
-from memloop.clients.engine import EngineClient
 from memloop.profiles import load_profile
 from memloop.wire.errors import DependencyError
+from memloop_clients.engine import EngineClient
 from trainer.tiny.card import write_card
 from trainer.tiny.card_data import EVALUATION, Evaluation, ScoreRow
 from trainer.tiny.evaluate import Score, evaluate

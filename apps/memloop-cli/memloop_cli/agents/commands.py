@@ -11,13 +11,13 @@ import typer
 from rich.console import Console
 from rich.text import Text
 
-from memloop.clients import GatewayClient, Timeouts
 from memloop_cli.agents.connections import AgentName, Connection, edits_for
 from memloop_cli.agents.edits import Edit
 from memloop_cli.agents.sessions import Session, recalled, session_of, stored
 from memloop_cli.errors import errors_printed
 from memloop_cli.home import Home, gateway_url
 from memloop_cli.options import HOME, HomeFolder, Key, Url, with_gateway
+from memloop_clients import GatewayClient, Timeouts
 
 _STYLES = {"+": "green", "-": "red", "@": "cyan"}
 _TIMEOUTS = Timeouts(connect_s=5.0, read_s=20.0, total_s=25.0)

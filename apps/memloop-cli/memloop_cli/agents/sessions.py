@@ -11,7 +11,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import cast
 
-from memloop.clients import GatewayClient
 from memloop.wire.chat import Json
 from memloop.wire.memory import Source
 from memloop.wire.memory_requests import MemoryAdd, MemorySearch
@@ -19,6 +18,7 @@ from memloop_cli.agents.edits import read_text, write_whole
 from memloop_cli.agents.repository import repository_id
 from memloop_cli.agents.transcripts import turns_in
 from memloop_cli.errors import BadInput
+from memloop_clients import GatewayClient
 
 _ABOUT = "conventions, commands, decisions and preferences in this repository"
 _MOST_RECALLED = 20

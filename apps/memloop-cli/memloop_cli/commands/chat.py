@@ -8,11 +8,11 @@ from typing import cast
 from rich.console import Console
 from rich.text import Text
 
-from memloop.clients.chat_stream import ChatAnswer, ChatDelta
-from memloop.clients.gateway import GatewayClient
 from memloop.wire.chat import ChatMessage, Json
 from memloop_cli.commands.writing import settled, show_event
 from memloop_cli.errors import CliError, gateway_errors
+from memloop_clients.chat_stream import ChatAnswer, ChatDelta
+from memloop_clients.gateway import GatewayClient
 
 _HELP = "Type a message; /new starts a conversation without history, /quit or Ctrl-D ends."
 

@@ -8,9 +8,9 @@ from pydantic import ValidationError
 from rich.console import Console
 from rich.text import Text
 
-from memloop.clients.gateway import GatewayClient
 from memloop.wire.keys import ALL_SCOPES, ApiKey, KeyCreate, NewApiKey
 from memloop_cli.errors import BadInput
+from memloop_clients.gateway import GatewayClient
 
 _UNITS_S: Final = {"s": 1, "m": 60, "h": 3600, "d": 86_400}
 _PAGE: Final = 100

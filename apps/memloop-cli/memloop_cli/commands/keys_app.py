@@ -4,9 +4,9 @@ from typing import Annotated
 
 import typer
 
-from memloop.clients import GatewayClient
 from memloop_cli.commands import keys
 from memloop_cli.options import console, through_gateway
+from memloop_clients import GatewayClient
 
 Tenant = Annotated[str | None, typer.Option("--tenant", help="The tenant; default: the admin key's own.")]
 app = typer.Typer(no_args_is_help=True, help="The gateway's API keys; needs a key with the scope admin.")

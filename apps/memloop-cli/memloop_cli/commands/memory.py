@@ -9,11 +9,11 @@ import typer
 from rich.console import Console
 from rich.text import Text
 
-from memloop.clients.gateway import GatewayClient
 from memloop.wire.memory import Namespace, Source
 from memloop.wire.memory_requests import MemoryAdd, MemorySearch
 from memloop_cli.commands.writing import memory_line, settled, show_event
 from memloop_cli.errors import BadInput, CliError, named_if_missing
+from memloop_clients.gateway import GatewayClient
 
 _PAGE = 100
 _LAST_LINE_BYTES = 200

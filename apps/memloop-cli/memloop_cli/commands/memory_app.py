@@ -5,10 +5,10 @@ from typing import Annotated
 
 import typer
 
-from memloop.clients import GatewayClient
 from memloop.wire.memory import Namespace
 from memloop_cli.commands import memory, quality
 from memloop_cli.options import Agent, AsJson, Run, User, Yes, console, through_gateway
+from memloop_clients import GatewayClient
 
 MemoryId = Annotated[str, typer.Argument(metavar="ID", help="The memory's id, as list and search print it.")]
 app = typer.Typer(no_args_is_help=True, help="A user's memories.")

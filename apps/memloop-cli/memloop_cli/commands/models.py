@@ -1,7 +1,7 @@
 """Which model a command uses when the user names none."""
 
-from memloop.clients.gateway import GatewayClient
 from memloop_cli.errors import CliError
+from memloop_clients.gateway import GatewayClient
 
 
 async def first_model(client: GatewayClient) -> str:

@@ -3,10 +3,10 @@
 from rich.console import Console
 from rich.text import Text
 
-from memloop.clients.gateway import GatewayClient
 from memloop.wire.feedback import FeedbackRequest, Verdict
 from memloop.wire.quality import AuditExample, AuditFinding, QualityAudit
 from memloop_cli.errors import BadInput, named_if_missing
+from memloop_clients.gateway import GatewayClient
 
 _VERDICTS: dict[str, Verdict | None] = {
     "helpful": "helpful",

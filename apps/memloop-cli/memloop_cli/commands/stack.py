@@ -10,10 +10,10 @@ import typer
 from rich.console import Console
 from rich.text import Text
 
-from memloop.clients import GatewayClient
 from memloop_cli.errors import BadInput, CliError, errors_printed
 from memloop_cli.home import Home
 from memloop_cli.options import HOME, HomeFolder, Key, Url, console, with_gateway
+from memloop_clients import GatewayClient
 
 _POLL_S = 0.2
 

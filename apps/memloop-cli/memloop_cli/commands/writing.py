@@ -3,10 +3,10 @@
 from rich.console import Console
 from rich.text import Text
 
-from memloop.clients.gateway import GatewayClient
 from memloop.wire.errors import Timeout
 from memloop.wire.memory import MemoryItem
 from memloop.wire.memory_events import DecisionRecord, MemoryEvent
+from memloop_clients.gateway import GatewayClient
 
 _WAIT_S = 60.0
 _COLOURS = {"add": "green", "search": "cyan", "buffer": "yellow", "ignore": "dim", "invalid": "red"}

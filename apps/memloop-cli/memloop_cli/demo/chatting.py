@@ -5,12 +5,12 @@ from dataclasses import dataclass
 from rich.console import Console
 from rich.text import Text
 
-from memloop.clients.chat_stream import ChatAnswer
-from memloop.clients.gateway import GatewayClient
 from memloop.wire.chat import Json
 from memloop.wire.memory_events import MemoryEvent
 from memloop_cli.commands.chat import Conversation
 from memloop_cli.commands.writing import settled
+from memloop_clients.chat_stream import ChatAnswer
+from memloop_clients.gateway import GatewayClient
 
 USER = "demo-user"
 STATED = "My locker code is 482."

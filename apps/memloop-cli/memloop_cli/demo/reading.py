@@ -9,11 +9,11 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
-from memloop.clients.gateway import GatewayClient
 from memloop.scoring.lenient import exact_match
 from memloop.wire.long_read import Document, LongRead, LongReadRequest, ReadEvent, Strategy
 from memloop_cli.demo.questions import DemoQuestion, DemoReading
 from memloop_cli.reading.showing import read_to_end
+from memloop_clients.gateway import GatewayClient
 
 _ONE = "One fact each"
 _TWO = "Two facts each, the second before the first"

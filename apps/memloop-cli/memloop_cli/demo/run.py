@@ -8,7 +8,6 @@ from pathlib import Path
 
 from rich.console import Console
 
-from memloop.clients.gateway import GatewayClient
 from memloop_cli.commands.models import first_model
 from memloop_cli.demo.chatting import show_chat
 from memloop_cli.demo.questions import DemoReading, load_reading
@@ -19,6 +18,7 @@ from memloop_cli.stack.local import free_ports, local_stages
 from memloop_cli.stack.page import console_address
 from memloop_cli.stack.running import running_stack
 from memloop_cli.stack.up import printer, stop_on_sigterm
+from memloop_clients.gateway import GatewayClient
 
 _FIRST_PORT = 7820
 _TINY = "memloop-tiny"

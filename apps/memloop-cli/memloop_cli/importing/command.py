@@ -9,7 +9,6 @@ from typing import Annotated, Final
 
 import typer
 
-from memloop.clients import GatewayClient
 from memloop_cli.errors import BadInput, CliError, errors_printed
 from memloop_cli.home import Home, gateway_url
 from memloop_cli.importing.counts import Counts
@@ -23,6 +22,7 @@ from memloop_cli.importing.sending import Sender, Target, check
 from memloop_cli.importing.streaming import Record, opened, records
 from memloop_cli.importing.zep_api import zep_records
 from memloop_cli.options import HOME, HomeFolder, Key, Url, console, with_gateway
+from memloop_clients import GatewayClient
 
 
 class Kind(StrEnum):

@@ -5,9 +5,9 @@ from typing import Final
 
 from pydantic import ValidationError
 
-from memloop.clients import GatewayClient
 from memloop.wire.transfer import MAX_LINES, MemoryLine
 from memloop_cli.importing.counts import Counts
+from memloop_clients import GatewayClient
 
 _LAST_LINE: Final = b'{"exported":'
 

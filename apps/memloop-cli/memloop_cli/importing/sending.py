@@ -13,7 +13,6 @@ from typing import Final, TypedDict, TypeVar
 
 from pydantic import JsonValue, ValidationError
 
-from memloop.clients import GatewayClient
 from memloop.wire.errors import (
     Conflict,
     DependencyError,
@@ -31,6 +30,7 @@ from memloop.wire.transfer import MAX_LINES, MemoryLine
 from memloop_cli.importing.counts import Counts
 from memloop_cli.importing.entries import Conversation, Entry, Fact, Turn, Whose, stable_id
 from memloop_cli.importing.notes import DoneNotes
+from memloop_clients import GatewayClient
 
 _BATCH_BYTES: Final = 4 << 20
 _TURNS_OF_A_WRITE: Final = 40

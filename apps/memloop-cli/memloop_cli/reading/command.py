@@ -9,7 +9,6 @@ import typer
 from rich.console import Console
 from rich.text import Text
 
-from memloop.clients import GatewayClient
 from memloop.wire.long_read import Document, LongRead, LongReadRequest, ReadEvent, Strategy
 from memloop_cli.errors import BadInput, errors_printed
 from memloop_cli.options import HOME, AsJson, HomeFolder, Key, Url, console, with_gateway
@@ -18,6 +17,7 @@ from memloop_cli.reading.following import followed, named_read
 from memloop_cli.reading.showing import LiveRead, check_whole, read_to_end, show_estimate, show_result
 from memloop_cli.reading.sources import Found, found, inline_text
 from memloop_cli.reading.uploads import UploadNotes, uploaded
+from memloop_clients import GatewayClient
 
 _stderr = Console(stderr=True, highlight=False, soft_wrap=True)
 

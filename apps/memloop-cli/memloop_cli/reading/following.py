@@ -4,11 +4,11 @@ import asyncio
 from contextlib import aclosing
 from typing import Final
 
-from memloop.clients import GatewayClient
 from memloop.wire.errors import DependencyError
 from memloop.wire.long_read import LongRead
 from memloop_cli.errors import BadInput
 from memloop_cli.reading.showing import Watcher, finished
+from memloop_clients import GatewayClient
 
 _PAUSE_S: Final = 1.0
 _MOST_BREAKS: Final = 60

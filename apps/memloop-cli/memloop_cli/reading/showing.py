@@ -9,9 +9,9 @@ from rich.panel import Panel
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn, TimeElapsedColumn
 from rich.text import Text
 
-from memloop.clients.gateway import GatewayClient
 from memloop.wire.long_read import Estimate, Evidence, LongRead, LongReadRequest, ReadEvent, ReadOutput
 from memloop_cli.errors import CliError
+from memloop_clients.gateway import GatewayClient
 
 _MEMORY_CHARS = 1_200
 

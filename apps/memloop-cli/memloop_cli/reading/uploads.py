@@ -11,12 +11,12 @@ from typing import Final, cast
 from rich.console import Console
 from rich.text import Text
 
-from memloop.clients import GatewayClient
 from memloop.wire.errors import NotFound
 from memloop.wire.files import FileObject
 from memloop_cli.agents.edits import read_text, write_whole
 from memloop_cli.errors import CliError
 from memloop_cli.reading.sources import PipedSource, Source, UrlSource
+from memloop_clients import GatewayClient
 
 _KEEP_S: Final = 24 * 3600
 """Uploads are deleted after this long; a read holds its texts until it ends."""

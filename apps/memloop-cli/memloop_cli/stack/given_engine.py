@@ -5,12 +5,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from memloop.clients import Timeouts, balanced_url, urls_in
-from memloop.clients.dialects import DIALECT_NAMES
-from memloop.clients.engine import EngineClient, read_completion
 from memloop.wire.chat import Json
 from memloop.wire.errors import EngineError, MemloopError, Timeout, Unavailable
 from memloop_cli.errors import BadInput, CliError
+from memloop_clients import Timeouts, balanced_url, urls_in
+from memloop_clients.dialects import DIALECT_NAMES
+from memloop_clients.engine import EngineClient, read_completion
 
 ENGINE_URL: Final = "MEMLOOP_ENGINE_URL"
 MODEL: Final = "MEMLOOP_MODEL"

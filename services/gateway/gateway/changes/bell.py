@@ -6,9 +6,9 @@ from collections.abc import Generator, Sequence
 from contextlib import contextmanager
 from typing import Final
 
-from memloop.clients import StoreClient
 from memloop.wire.changes import MOST_TENANTS
 from memloop.wire.errors import MemloopError
+from memloop_clients import StoreClient
 from memloop_service.chores import ended
 
 _LOG = logging.getLogger(__name__)

@@ -10,7 +10,7 @@ from gateway.changes.following import LONGEST_S
 from gateway.changes.hooks import MemoryHooks
 from gateway.long_read.following import Followers
 from gateway.webhooks.webhooks import Webhooks
-from memloop.clients import StoreClient
+from memloop_clients import StoreClient
 
 
 @dataclass(frozen=True, slots=True)

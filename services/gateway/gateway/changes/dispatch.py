@@ -15,10 +15,10 @@ from gateway.changes.hooks import MEMORY_HOOK_LOCK, Hook, MemoryHooks
 from gateway.metrics import Metrics
 from gateway.queue import LaneQueue
 from gateway.webhooks.deliveries import change_delivery
-from memloop.clients import StoreClient
 from memloop.wire.changes import LATEST, MOST_TENANTS, StoreChanges
 from memloop.wire.errors import DependencyError, Gone, RateLimited
 from memloop.wire.memory import Scope
+from memloop_clients import StoreClient
 from memloop_service.redis_scripts import Script
 
 _LOG = logging.getLogger(__name__)

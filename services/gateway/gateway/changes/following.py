@@ -6,10 +6,10 @@ from contextlib import aclosing
 from typing import Final
 
 from gateway.changes.bell import Bell
-from memloop.clients import StoreClient
 from memloop.wire.changes import MOST_CHANGES, ChangePage, MemoryChange, StoreChanges
 from memloop.wire.errors import MemloopError
 from memloop.wire.memory import Scope
+from memloop_clients import StoreClient
 from memloop_service.http import Outlet, error_event
 
 LONGEST_S: Final = 3600.0

@@ -17,10 +17,10 @@ from gateway.chat.recall import with_recalled
 from gateway.chat.relay import relay_chat, with_memory, written
 from gateway.engine import EngineCall, LoopModel, Meter, Outgoing, Relay, answer_in, counted, relay
 from gateway.idempotency import Attempt, refuse_key_of_stream, subject_of_user
-from memloop.clients import RawResponse
 from memloop.wire.chat import NO_OPTIONS, ChatRequest, Json
 from memloop.wire.errors import MemloopError
 from memloop.wire.memory import Namespace
+from memloop_clients import RawResponse
 from memloop_service.http import (
     ClientGone,
     JsonBody,

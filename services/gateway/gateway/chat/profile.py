@@ -10,11 +10,11 @@ from typing import Final
 
 from pydantic import JsonValue
 
-from memloop.clients import StoreClient
 from memloop.ports import Splitter
 from memloop.wire.listing import StoreList
 from memloop.wire.memory import MemoryItem, Namespace
 from memloop.wire.profile import PINNED, UNSORTED, ProfileCategory, ProfileFact, UserProfile
+from memloop_clients import StoreClient
 
 MOST_FACTS: Final = 200
 _MOST_PINNED: Final = 100

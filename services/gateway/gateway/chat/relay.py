@@ -7,9 +7,9 @@ import orjson
 from gateway.chat.chat import Chat
 from gateway.chat.memory import ChatTurn
 from gateway.engine import Meter, TextEvents, send_broken
-from memloop.clients import RawResponse
 from memloop.wire.chat import ChatMemory, Json
 from memloop.wire.errors import DependencyError, EngineError
+from memloop_clients import RawResponse
 from memloop_service.http import DONE, EventCutter, Sink, data_event, data_of, object_in, objects_in, parsed_object
 
 _DONE_DATA = b"[DONE]"

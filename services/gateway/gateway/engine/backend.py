@@ -19,10 +19,10 @@ from gateway.engine.served import LoopModel, loop_model
 from gateway.engine.stream_usage import UsageAsked
 from gateway.metrics import Metrics
 from gateway.settings import GatewaySettings
-from memloop.clients import Balancing, EngineClient, InferenceClient, Timeouts
-from memloop.clients.balancing import plain
 from memloop.profiles import ProfileError
 from memloop.wire.errors import DependencyError
+from memloop_clients import Balancing, EngineClient, InferenceClient, Timeouts
+from memloop_clients.balancing import plain
 from memloop_service import connects_by
 from memloop_service.chores import alongside
 from memloop_service.http import Pace

@@ -8,11 +8,11 @@ import time
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Final, Protocol, TypeAlias, TypeVar
 
-from memloop.clients import CircuitOpen, EngineBusy, RawResponse, ReplicaLoad
-from memloop.clients.balancing import Breaker
 from memloop.ports import Completion, Prompt
 from memloop.wire.chat import Json
 from memloop.wire.errors import MemloopError, Unreachable
+from memloop_clients import CircuitOpen, EngineBusy, RawResponse, ReplicaLoad
+from memloop_clients.balancing import Breaker
 
 _PROBE_S: Final = 3.0
 Answer = TypeVar("Answer")

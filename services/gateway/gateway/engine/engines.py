@@ -13,10 +13,10 @@ from collections.abc import Awaitable, Callable, Sequence
 from typing import Final
 
 from gateway.engine.breaker import Answer, Engine, EngineGuard
-from memloop.clients import CircuitOpen, EngineBusy, RawResponse
 from memloop.ports import Completion, Prompt
 from memloop.wire.chat import Json
 from memloop.wire.errors import ConnectRefused, MemloopError, Unreachable
+from memloop_clients import CircuitOpen, EngineBusy, RawResponse
 
 _PAUSE_S: Final = (0.05, 0.25)
 _REFUSES_WORK: Final = 503

@@ -3,7 +3,6 @@
 from collections.abc import Mapping
 from typing import Final
 
-from memloop.clients import RawResponse
 from memloop.wire.chat import Json
 from memloop.wire.errors import (
     CONTEXT_LENGTH_EXCEEDED,
@@ -13,6 +12,7 @@ from memloop.wire.errors import (
     ErrorEnvelope,
     MemloopError,
 )
+from memloop_clients import RawResponse
 from memloop_service.http import object_in, parsed_object
 
 _OPENAIS: Final = frozenset({CONTEXT_LENGTH_EXCEEDED, MODEL_NOT_FOUND})

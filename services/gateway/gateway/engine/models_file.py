@@ -25,8 +25,8 @@ from pydantic_core import ErrorDetails
 
 from gateway.settings import GatewaySettings, secret_of
 from memloop.chunking import TokenizerSplitter
-from memloop.clients import DialectName, balanced_url, plain_url
 from memloop.profiles import Profile, ProfileError, check_fit, load_profile
+from memloop_clients import DialectName, balanced_url, plain_url
 
 Role: TypeAlias = Literal["writer", "reader", "judge", "chat"]
 _Found = TypeVar("_Found")

@@ -16,8 +16,8 @@ from gateway.engine.meter import Meter
 from gateway.engine.served import LoopModel
 from gateway.engine.spans import open_call
 from gateway.engine.stream_usage import Outgoing, Passing, counted
-from memloop.clients import RawResponse
 from memloop.wire.errors import DependencyError
+from memloop_clients import RawResponse
 from memloop_service.http import (
     ClientGone,
     EventStream,

@@ -11,12 +11,12 @@ from gateway.engine.models_file import ModelSpec
 from gateway.engine.spans import WatchedModel
 from gateway.metrics import Metrics
 from memloop.chunking import EstimatingSplitter, TokenizerSplitter
-from memloop.clients import Dialect, InferenceClient
-from memloop.clients.dialects import ANY, Endpoint, endpoint_at
 from memloop.ports import Splitter
 from memloop.profiles import Profile, ProfileError, check_fit, load_profile
 from memloop.wire.chat import Json
 from memloop.wire.errors import DependencyError
+from memloop_clients import Dialect, InferenceClient
+from memloop_clients.dialects import ANY, Endpoint, endpoint_at
 from memloop_service.http import Pace
 
 DEFAULT_PROFILE: Final = "default"

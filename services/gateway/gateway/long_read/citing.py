@@ -6,11 +6,11 @@ from typing import Final
 
 from gateway.long_read.places import ReadDocument
 from gateway.long_read.progress import ReadAccount
-from memloop.clients import StoreClient
 from memloop.evidence import Finding, Similarity, TextSpan, evidence_for, with_similar
 from memloop.wire.errors import MemloopError
 from memloop.wire.long_read import Evidence
 from memloop.wire.similarity import Comparison, StoreSimilarities
+from memloop_clients import StoreClient
 
 _LOG = logging.getLogger(__name__)
 _DIGITS: Final = 4

@@ -18,8 +18,8 @@ from gateway.policy import Keeper, keeper_of
 from gateway.queue import queue_rules
 from gateway.settings import GatewaySettings, secret_of
 from gateway.traces import TraceKeeper, open_traces
-from memloop.clients import Balancing
 from memloop.wire.memory import Namespace
+from memloop_clients import Balancing
 from memloop_service import connects_by
 
 Erases: TypeAlias = Callable[[Namespace], Awaitable[object]]

@@ -15,7 +15,6 @@ from gateway.memory.redacting import (
     redacted_patch,
 )
 from gateway.policy import Keeper, Redactions, category_of, end_of
-from memloop.clients import Balancing, StoreClient
 from memloop.wire.feedback import FeedbackRequest
 from memloop.wire.memory import (
     BatchOutcome,
@@ -32,6 +31,7 @@ from memloop.wire.memory import (
 from memloop.wire.policy import EffectivePolicy
 from memloop.wire.profile import PINNED, UNSORTED
 from memloop.wire.transfer import Imported, MemoryLine, NumberedLine, StoreImport
+from memloop_clients import Balancing, StoreClient
 from memloop_service.chores import computed
 
 

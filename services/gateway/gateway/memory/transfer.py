@@ -4,9 +4,9 @@ from collections.abc import AsyncGenerator, AsyncIterator
 
 import orjson
 
-from memloop.clients import StoreClient
 from memloop.wire.errors import MemloopError, TooLarge
 from memloop.wire.transfer import MAX_LINES, ExportPage, Imported, NumberedLine, StoreExport, StoreImport
+from memloop_clients import StoreClient
 
 _MAX_LINE_BYTES = 1024 * 1024
 _MAX_BATCH_BYTES = 4 * 1024 * 1024

@@ -31,7 +31,6 @@ from gateway.metrics import Metrics
 from gateway.policy import Keeper, with_rules
 from gateway.queue import Hold, JobGone, JobResult, Journal, JournalCheckpoints, Keys, Lease
 from gateway.traces import RecordedIndex, RecordedModel, Recording, Served, TraceKeeper
-from memloop.clients.store import NamespaceIndex, StoreClient
 from memloop.loops.decisions import DecisionResult
 from memloop.loops.journal import Journaled
 from memloop.loops.memreader import decide
@@ -41,6 +40,7 @@ from memloop.profiles import Profile
 from memloop.wire.errors import DependencyError, MemloopError
 from memloop.wire.memory import Buffer, MemoryDraft, Namespace, Source, StoreAdd, Written
 from memloop.wire.memory_events import MemoryEvent
+from memloop_clients.store import NamespaceIndex, StoreClient
 from memloop_service.redis_link import redis_errors
 from memloop_service.redis_scripts import text
 

@@ -14,10 +14,10 @@ import orjson
 from pydantic import JsonValue
 from pydantic_core import from_json
 
-from memloop.clients.dialects import thinking_in
 from memloop.wire.base import Wire
 from memloop.wire.chat import ChatMemory, Json
 from memloop.wire.errors import EngineError
+from memloop_clients.dialects import thinking_in
 from memloop_service.http import object_in, objects_in
 
 StopReason: TypeAlias = Literal["end_turn", "max_tokens", "stop_sequence", "tool_use", "refusal"]

@@ -12,9 +12,9 @@ from gateway.messages.requests import CountTokens, CreateMessage, count_tokens_i
 from gateway.messages.stream import MessageStream
 from gateway.messages.style import ERRORS
 from gateway.messages.translation import TranslatedChat, prompt_of, translated
-from memloop.clients import RawResponse
 from memloop.wire.chat import Json
 from memloop.wire.errors import DependencyError
+from memloop_clients import RawResponse
 from memloop_service.direct_route import DirectRoute, json_response
 from memloop_service.http import Sink, body_of, read_json, read_with, streams
 

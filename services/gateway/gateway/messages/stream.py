@@ -22,9 +22,9 @@ from gateway.messages.answers import (
     text_in,
     usage_of,
 )
-from memloop.clients.dialects import thinking_in
 from memloop.wire.chat import Json
 from memloop.wire.errors import DependencyError, EngineError
+from memloop_clients.dialects import thinking_in
 from memloop_service.api_style import api_style
 from memloop_service.http import EventCutter, Sink, data_event, data_of, object_in, objects_in, parsed_object
 

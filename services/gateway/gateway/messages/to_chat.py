@@ -27,9 +27,9 @@ from gateway.messages.blocks import (
     UrlSource,
     UserMessage,
 )
-from memloop.clients.dialects import EARLIER_THINKING
 from memloop.wire.chat import Json
 from memloop.wire.errors import InvalidRequest
+from memloop_clients.dialects import EARLIER_THINKING
 from memloop_service.http import json_text
 
 _BETWEEN: Final = "\n\n"

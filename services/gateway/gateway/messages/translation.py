@@ -10,9 +10,9 @@ from gateway.messages.blocks import Message, TextParam, UserMessage
 from gateway.messages.requests import AnthropicTool, AnyTool, CreateMessage, Prompt, Tool, ToolChoice
 from gateway.messages.to_chat import chat_messages, refuse, system_prompt
 from gateway.messages.users import user_of
-from memloop.clients import Dialect
 from memloop.wire.agent_texts import is_of_agent
 from memloop.wire.chat import NO_OPTIONS, ChatRequest, Json
+from memloop_clients import Dialect
 from memloop_service.http import JsonBody, json_text, validated
 
 _CHOICES: Final = {"auto": "auto", "any": "required", "none": "none"}

@@ -12,9 +12,9 @@ from pydantic import JsonValue
 from gateway.responses.items import PREFIXES
 from gateway.responses.open_items import OpenCall, OpenItem, Parts, open_call, prefix_of
 from gateway.responses.tools import Offered
-from memloop.clients.dialects import thinking_in
 from memloop.wire.chat import Json
 from memloop.wire.errors import EngineError
+from memloop_clients.dialects import thinking_in
 from memloop_service.http import json_text, object_in, objects_in
 
 _INCOMPLETE: Final = {"length": "max_output_tokens", "content_filter": "content_filter"}

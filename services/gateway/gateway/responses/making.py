@@ -11,9 +11,9 @@ from gateway.responses.file_search import Searched
 from gateway.responses.keeping import Keeping
 from gateway.responses.requests import Asked
 from gateway.responses.tools import Offered
-from memloop.clients import RawResponse
 from memloop.wire.chat import Json
 from memloop.wire.errors import EngineError
+from memloop_clients import RawResponse
 from memloop_service.http import EventCutter, Sink, data_of, object_in, objects_in, parsed_object
 
 _DONE = b"[DONE]"

@@ -26,9 +26,9 @@ from gateway.responses.items import EngineItem, FileSearchCall, Item, Message, R
 from gateway.responses.parts import InputAudio, InputFile, InputImage, InputText, Part, Refusal
 from gateway.responses.requests import Asked, Format
 from gateway.responses.tools import Offered, chosen
-from memloop.clients.dialects import EARLIER_THINKING
 from memloop.wire.chat import Json
 from memloop.wire.errors import InvalidRequest
+from memloop_clients.dialects import EARLIER_THINKING
 
 _OURS: Final = frozenset(
     {

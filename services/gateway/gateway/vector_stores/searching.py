@@ -9,9 +9,9 @@ from pydantic import JsonValue
 from gateway.vector_stores.filters import Comparison, Compound, passes
 from gateway.vector_stores.records import Attached
 from gateway.vector_stores.schemas import Found, SearchContent, SearchFields
-from memloop.clients import StoreClient
 from memloop.wire.chat import Json
 from memloop.wire.memory import Namespace, Scope, SearchHit, StoreSearch
+from memloop_clients import StoreClient
 
 _IDS_OF_A_CONDITION: Final = 200
 _DECIMALS: Final = 4

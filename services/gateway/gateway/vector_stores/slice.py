@@ -24,10 +24,10 @@ from gateway.vector_stores.schemas import (
     VectorStoreFile,
 )
 from gateway.vector_stores.searching import chunks_in, chunks_of_file, found_in
-from memloop.clients import StoreClient
 from memloop.wire.base import Wire
 from memloop.wire.errors import Conflict, NotFound, RateLimited
 from memloop.wire.memory import Namespace, Scope
+from memloop_clients import StoreClient
 
 INDEX_QUEUE: Final = "vector-stores"
 

@@ -3,9 +3,9 @@
 import json
 
 from inference.conformance.probe import Probe, choice_of, expect, message_of
-from memloop.clients.dialects import THINKING_SWITCH
 from memloop.ports import Prompt, Sampling
 from memloop.wire.chat import ChatMessage, Json
+from memloop_clients.dialects import THINKING_SWITCH
 
 _LONG = "word " * 200_000
 

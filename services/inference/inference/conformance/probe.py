@@ -9,9 +9,9 @@ from typing import cast
 import aiohttp
 from pydantic import JsonValue
 
-from memloop.clients import EngineClient
 from memloop.sse import parse_events
 from memloop.wire.chat import Json
+from memloop_clients import EngineClient
 
 GREEDY: Json = {"temperature": 0.0, "seed": 7}
 NO_THINKING: Json = {"chat_template_kwargs": {"enable_thinking": False}}

@@ -8,9 +8,9 @@ from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from typing import Final, Protocol
 
-from memloop.clients.balancing import Breaker, CircuitOpen
-from memloop.clients.model_endpoint import InputRefused
 from memloop.wire.errors import DependencyError, Timeout, Unavailable
+from memloop_clients.balancing import Breaker, CircuitOpen
+from memloop_clients.model_endpoint import InputRefused
 from memory_store.embedding.vector_cache import KnownVectors, Vector, VectorCache
 from memory_store.metrics import Metrics
 from memory_store.vectors.schema import EmbeddingMismatch
@@ -24,7 +24,7 @@ _log = logging.getLogger(__name__)
 
 
 class VectorsEndpoint(Protocol):
-    """The client of an endpoint (``memloop.clients.model_endpoint``)."""
+    """The client of an endpoint (``memloop_clients.model_endpoint``)."""
 
     async def vectors(self, texts: Sequence[str], *, within_s: float) -> Sequence[Vector]:
         """Return one unit vector per text, in order. Raises ``InputRefused`` and other ``DependencyError``."""

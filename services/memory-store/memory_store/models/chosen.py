@@ -5,10 +5,10 @@ from typing import Final
 
 from pydantic import SecretStr
 
-from memloop.clients import Timeouts
-from memloop.clients.balancing import Breaker
-from memloop.clients.model_endpoint import EmbeddingsClient, RerankClient
 from memloop.wire.errors import Unprocessable
+from memloop_clients import Timeouts
+from memloop_clients.balancing import Breaker
+from memloop_clients.model_endpoint import EmbeddingsClient, RerankClient
 from memory_store.embedding.bundled_encoder import BundledEncoder, is_bundled
 from memory_store.embedding.embedder import BatchingEmbedder, EmbeddingModel, Encoder
 from memory_store.embedding.endpoint_embedder import EndpointEmbedder, EndpointLimits

@@ -6,8 +6,8 @@ from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Final, Protocol
 
-from memloop.clients.balancing import Breaker
 from memloop.wire.errors import DependencyError, Timeout
+from memloop_clients.balancing import Breaker
 from memory_store.retrieval.candidates import Candidate
 
 _RRF: Final = 60
@@ -105,7 +105,7 @@ class ThreadScorer:
 
 
 class RankingEndpoint(Protocol):
-    """The client of an endpoint (``memloop.clients.model_endpoint``)."""
+    """The client of an endpoint (``memloop_clients.model_endpoint``)."""
 
     async def scores(self, question: str, texts: Sequence[str], *, within_s: float) -> Mapping[int, float]:
         """Return the scores of the texts by their place. Raises ``DependencyError``."""

@@ -9,8 +9,6 @@ import orjson
 from pydantic import BaseModel, ValidationError
 from yarl import URL
 
-from memloop.clients.http import Http, HttpClient, retry_after
-from memloop.clients.origin import Timeouts
 from memloop.sse import ServerEvent, parse_events
 from memloop.wire.chat import Json
 from memloop.wire.errors import (
@@ -31,6 +29,8 @@ from memloop.wire.errors import (
     Unavailable,
     Unprocessable,
 )
+from memloop_clients.http import Http, HttpClient, retry_after
+from memloop_clients.origin import Timeouts
 
 _TIMEOUTS: Final = Timeouts()
 _ERRORS: Final[Mapping[int, type[MemloopError]]] = {

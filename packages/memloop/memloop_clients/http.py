@@ -11,11 +11,11 @@ import orjson
 from pydantic import JsonValue
 from yarl import URL
 
-from memloop.clients.balancing import Balancing, ProxyOf, ReplicaLoad, balancer_of, is_srv, plain
-from memloop.clients.http1 import Answer, Connection, Proxy
-from memloop.clients.origin import Origin, Peer, Request, Timeouts
 from memloop.wire.correlation import outgoing
 from memloop.wire.errors import DependencyError, MemloopError, Timeout
+from memloop_clients.balancing import Balancing, ProxyOf, ReplicaLoad, balancer_of, is_srv, plain
+from memloop_clients.http1 import Answer, Connection, Proxy
+from memloop_clients.origin import Origin, Peer, Request, Timeouts
 
 _PLAIN: Final = frozenset({"", "identity"})
 _LONGEST_WAIT_S: Final = 24 * 3600.0

@@ -10,10 +10,10 @@ from typing import cast
 
 from yarl import URL
 
-from memloop.clients.http1.connection import Connection
-from memloop.clients.http1.proxy import Proxy
 from memloop.patience import patient
 from memloop.wire.errors import ConnectRefused, Timeout, Unavailable, Unreachable
+from memloop_clients.http1.connection import Connection
+from memloop_clients.http1.proxy import Proxy
 
 _RETRY_AFTER_S = 1.0
 _SUCCESS = range(200, 300)

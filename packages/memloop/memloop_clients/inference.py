@@ -5,12 +5,12 @@ from collections.abc import Mapping
 
 from pydantic import Field, ValidationError
 
-from memloop.clients.http import Http, HttpClient, retry_after
-from memloop.clients.origin import Timeouts
 from memloop.profiles import Profile, profile_from_files
 from memloop.wire.base import OpenWire
 from memloop.wire.checkpoint import CheckpointRecord
 from memloop.wire.errors import DependencyError, MemloopError, Unavailable
+from memloop_clients.http import Http, HttpClient, retry_after
+from memloop_clients.origin import Timeouts
 
 _TIMEOUTS = Timeouts(connect_s=2.0, read_s=30.0, total_s=60.0)
 

@@ -4,8 +4,8 @@ import asyncio
 import random
 from collections import deque
 
-from memloop.clients.http1.connection import Connection
-from memloop.clients.http1.dialer import Dialer
+from memloop_clients.http1.connection import Connection
+from memloop_clients.http1.dialer import Dialer
 
 # Shorter than the 5 s after which uvicorn, and so vLLM, hangs up: a request never goes into a closing connection.
 _KEEP_ALIVE_S = 4.0

@@ -7,11 +7,11 @@ from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import replace
 from typing import Final, TypeAlias, cast
 
-from memloop.clients.dialects import ANY, ENDPOINTS, Dialect, Endpoint, messages_of
-from memloop.clients.refusals import refused_fields
 from memloop.templates import refuses_roles, stricter
 from memloop.wire.chat import Json
 from memloop.wire.errors import EngineError, MemloopError, Timeout, Unavailable
+from memloop_clients.dialects import ANY, ENDPOINTS, Dialect, Endpoint, messages_of
+from memloop_clients.refusals import refused_fields
 
 _LOG = logging.getLogger(__name__)
 _PROBE_S: Final = 3.0

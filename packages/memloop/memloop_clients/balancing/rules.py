@@ -3,13 +3,13 @@
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from memloop.clients.balancing.resolving import Resolve, system_addresses
-from memloop.clients.balancing.srv import Endpoint, Endpoints
+from memloop_clients.balancing.resolving import Resolve, system_addresses
+from memloop_clients.balancing.srv import Endpoint, Endpoints
 
 
 async def system_endpoints(name: str) -> Sequence[Endpoint]:
     """Resolve by the name servers and search list of ``/etc/resolv.conf``. Raises OSError."""
-    from memloop.clients.balancing.lookup import by_the_system  # dnspython is slow to import
+    from memloop_clients.balancing.lookup import by_the_system  # dnspython is slow to import
 
     return await by_the_system(name)
 

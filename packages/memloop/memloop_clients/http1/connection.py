@@ -8,8 +8,8 @@ import asyncio
 import math
 from typing import Final, cast
 
-from memloop.clients.http1.answer import Answer, AnswerError
 from memloop.wire.errors import Timeout, Unavailable
+from memloop_clients.http1.answer import Answer, AnswerError
 
 _MOST_WAITING_BYTES: Final = 64 * 1024
 _RETRY_AFTER_S: Final = 1.0

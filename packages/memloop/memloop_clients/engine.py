@@ -1,4 +1,4 @@
-"""Calls an engine: an endpoint with a dialect of OpenAI's chat completions (:mod:`memloop.clients.dialects`)."""
+"""Calls an engine: an endpoint with a dialect of OpenAI's chat completions (:mod:`memloop_clients.dialects`)."""
 
 import re
 import ssl
@@ -10,14 +10,6 @@ import orjson
 from pydantic import JsonValue, ValidationError
 from yarl import URL
 
-from memloop.clients.balancing import Balancing
-from memloop.clients.dialects import ANY, THINKING_SWITCH, Dialect, DialectName, endpoint_at
-from memloop.clients.http import Http, HttpClient, RawResponse, parse_json, retry_after
-from memloop.clients.http1 import proxy_for
-from memloop.clients.learning import Learned
-from memloop.clients.origin import Timeouts
-from memloop.clients.overflow import overflow_of
-from memloop.clients.refusals import Fault
 from memloop.ports import Completion, Prompt
 from memloop.wire.base import OpenWire
 from memloop.wire.chat import ChatMessage, FunctionCall, Json, ToolCall
@@ -30,6 +22,14 @@ from memloop.wire.errors import (
     Unavailable,
 )
 from memloop.wire.memory import Usage
+from memloop_clients.balancing import Balancing
+from memloop_clients.dialects import ANY, THINKING_SWITCH, Dialect, DialectName, endpoint_at
+from memloop_clients.http import Http, HttpClient, RawResponse, parse_json, retry_after
+from memloop_clients.http1 import proxy_for
+from memloop_clients.learning import Learned
+from memloop_clients.origin import Timeouts
+from memloop_clients.overflow import overflow_of
+from memloop_clients.refusals import Fault
 
 _BROKEN_OFF = frozenset({"abort", "error"})
 """Finish reasons of a reply that is not the model's: half a memory would overwrite a whole one."""

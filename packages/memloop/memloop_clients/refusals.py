@@ -7,9 +7,9 @@ from typing import Final, Self, cast
 
 import orjson
 
-from memloop.clients.dialects import EARLIER_THINKING, LIMIT_FIELDS, THINKING_SWITCH
 from memloop.wire.chat import Json
 from memloop.wire.errors import EngineError
+from memloop_clients.dialects import EARLIER_THINKING, LIMIT_FIELDS, THINKING_SWITCH
 
 _EFFORT: Final = "reasoning_effort"
 _WANTS_NONE: Final = "'none'"

@@ -15,7 +15,7 @@ from collections import OrderedDict
 from collections.abc import Sequence
 from typing import Final
 
-from memloop.clients.balancing.replica import Replica
+from memloop_clients.balancing.replica import Replica
 
 _ABOVE_THE_MEAN: Final = 1.25
 _ALWAYS_ROOM: Final = 4

@@ -13,13 +13,13 @@ from typing import Final, TypeVar
 import orjson
 from pydantic import FiniteFloat, JsonValue, ValidationError
 
-from memloop.clients.dialects import ANY, endpoint_at
-from memloop.clients.http import Http, HttpClient, retry_after
-from memloop.clients.http1 import proxy_for
-from memloop.clients.origin import Timeouts
-from memloop.clients.refusals import Fault
 from memloop.wire.base import OpenWire
 from memloop.wire.errors import DependencyError, MemloopError, Timeout, Unavailable
+from memloop_clients.dialects import ANY, endpoint_at
+from memloop_clients.http import Http, HttpClient, retry_after
+from memloop_clients.http1 import proxy_for
+from memloop_clients.origin import Timeouts
+from memloop_clients.refusals import Fault
 
 _MESSAGE_CHARS: Final = 500
 _MOST_BYTES: Final = 64 * 1024 * 1024

@@ -9,8 +9,8 @@ from typing import Final
 
 from yarl import URL
 
-from memloop.clients.http1 import Answer, Connection, Dialer, Pool, Proxy
 from memloop.wire.errors import Unavailable
+from memloop_clients.http1 import Answer, Connection, Dialer, Pool, Proxy
 
 _REPEATABLE: Final = frozenset({"GET", "PUT", "DELETE"})
 

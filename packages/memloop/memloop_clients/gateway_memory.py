@@ -6,7 +6,6 @@ from typing import Final, TypeVar, cast
 
 import orjson
 
-from memloop.clients.gateway_calls import GatewayCalls, body_of, parsed, segment
 from memloop.wire.base import OpenWire
 from memloop.wire.chat import Json
 from memloop.wire.errors import Timeout
@@ -18,6 +17,7 @@ from memloop.wire.memory_events import MemoryEvent
 from memloop.wire.memory_requests import MemoryAdd, MemoryBatch, MemorySearch
 from memloop.wire.quality import QualityAudit
 from memloop.wire.transfer import Imported, MemoryLine
+from memloop_clients.gateway_calls import GatewayCalls, body_of, parsed, segment
 
 _ENDED: Final = frozenset({"completed", "failed", "cancelled", "incomplete"})
 _PAUSES_S: Final = (0.05, 2.0)

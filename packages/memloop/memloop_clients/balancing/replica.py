@@ -7,12 +7,12 @@ from typing import Final, Literal, TypeAlias
 
 from yarl import URL
 
-from memloop.clients.balancing.breaker import Breaker
-from memloop.clients.balancing.rules import Balancing
-from memloop.clients.http1 import Answer, Connection, Proxy
-from memloop.clients.origin import Origin, Peer, Request, Timeouts
 from memloop.patience import patient
 from memloop.wire.errors import ConnectRefused, DependencyError, MemloopError
+from memloop_clients.balancing.breaker import Breaker
+from memloop_clients.balancing.rules import Balancing
+from memloop_clients.http1 import Answer, Connection, Proxy
+from memloop_clients.origin import Origin, Peer, Request, Timeouts
 
 _LOG = logging.getLogger(__name__)
 _MOST_SILENCES: Final = 3

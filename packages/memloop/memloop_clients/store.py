@@ -7,9 +7,6 @@ from typing import TypeVar, cast
 
 from pydantic import BaseModel, ValidationError
 
-from memloop.clients.balancing import Balancing
-from memloop.clients.http import Http, HttpClient, retry_after
-from memloop.clients.origin import Timeouts
 from memloop.ports import Recalled
 from memloop.wire.changes import AskNewest, ChangePage, Newest, StoreChanges
 from memloop.wire.chat import Json
@@ -54,6 +51,9 @@ from memloop.wire.quality import QualityAudit, StoreAudit
 from memloop.wire.recall import RecallResult
 from memloop.wire.similarity import Similarities, StoreSimilarities
 from memloop.wire.transfer import ExportPage, Imported, StoreExport, StoreImport
+from memloop_clients.balancing import Balancing
+from memloop_clients.http import Http, HttpClient, retry_after
+from memloop_clients.origin import Timeouts
 
 _TENANT_HEADER = "x-memloop-tenant"
 _FENCING_HEADER = "x-fencing-token"

@@ -7,16 +7,16 @@ from contextlib import aclosing
 from pathlib import Path
 from typing import Final
 
-from memloop.clients.chat_stream import ChatAnswer, ChatChunk, ChatDelta
-from memloop.clients.gateway_calls import body_of, parsed, segment
-from memloop.clients.gateway_memory import MemoryCalls, ended
-from memloop.clients.multipart import file_form
 from memloop.wire.base import OpenWire
 from memloop.wire.chat import ChatMemory, Json
 from memloop.wire.files import FileObject
 from memloop.wire.keys import KeyCreate, KeyPage, KeyRevoked, NewApiKey
 from memloop.wire.long_read import Estimate, LongRead, LongReadRequest, ReadEvent
 from memloop.wire.rollouts import Rollout, RolloutChange, RolloutEnded, RolloutPage
+from memloop_clients.chat_stream import ChatAnswer, ChatChunk, ChatDelta
+from memloop_clients.gateway_calls import body_of, parsed, segment
+from memloop_clients.gateway_memory import MemoryCalls, ended
+from memloop_clients.multipart import file_form
 
 _DONE: Final = "[DONE]"
 

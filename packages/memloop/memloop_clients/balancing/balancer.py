@@ -16,15 +16,15 @@ from typing import Final, Literal, TypeAlias
 
 from yarl import URL
 
-from memloop.clients.balancing.breaker import CircuitOpen
-from memloop.clients.balancing.choice import Choice
-from memloop.clients.balancing.replica import Place, Replica, State
-from memloop.clients.balancing.resolving import has_a_name, replicas_at
-from memloop.clients.balancing.rules import Balancing
-from memloop.clients.balancing.srv import is_srv, plain
-from memloop.clients.http1 import Answer, Connection, Proxy
-from memloop.clients.origin import Peer, Request
 from memloop.wire.errors import Unreachable
+from memloop_clients.balancing.breaker import CircuitOpen
+from memloop_clients.balancing.choice import Choice
+from memloop_clients.balancing.replica import Place, Replica, State
+from memloop_clients.balancing.resolving import has_a_name, replicas_at
+from memloop_clients.balancing.rules import Balancing
+from memloop_clients.balancing.srv import is_srv, plain
+from memloop_clients.http1 import Answer, Connection, Proxy
+from memloop_clients.origin import Peer, Request
 
 _LOG = logging.getLogger(__name__)
 _RESOLVE_S: Final = 5.0

@@ -1,0 +1,22 @@
+"""Spreads a client's requests over the replicas of one server."""
+
+from memloop_clients.balancing.balancer import Balancer, ProxyOf, ReplicaLoad, balancer_of
+from memloop_clients.balancing.breaker import Breaker, CircuitOpen
+from memloop_clients.balancing.resolving import Resolve, system_addresses
+from memloop_clients.balancing.rules import Balancing
+from memloop_clients.balancing.srv import Endpoint, is_srv, plain
+
+__all__ = [
+    "Balancer",
+    "Balancing",
+    "Breaker",
+    "CircuitOpen",
+    "Endpoint",
+    "ProxyOf",
+    "ReplicaLoad",
+    "Resolve",
+    "balancer_of",
+    "is_srv",
+    "plain",
+    "system_addresses",
+]
