@@ -26,7 +26,7 @@ def turns_of(loop: Loop, assumed: Assumptions) -> list[Turn]:
     MemReader: its searches and the decision.
     """
     if loop.name == "memreader":
-        lists = loop.profile.prompts["memory"].parser == "memory_list"  # one reply, no search
+        lists = loop.profile.prompts["memory"].parser != "tool_call"  # one reply, no search
         searches = 0.0 if lists else min(assumed.searches, float(loop.max_searches))
         reply = _reply(loop, "memory", assumed)
         return [Turn("memory", searches + 1, assumed.conversation_tokens, reply)]

@@ -1,14 +1,16 @@
 """The passive memory writer: one reply lists what to remember, with no tools and no search. Source: MemReader-0.6B.
 
-It can neither wait for more turns nor look anything up; whether a fact is new, the store decides. A reply that cannot
-be read is treated as in :mod:`memloop.loops.memreader`: one repair, then InvalidOutput.
+It looks nothing up; whether a fact is new, the store decides. The list is a JSON object, or lines that a small model
+writes more easily; in lines it may also wait for more turns. A reply that cannot be read is treated as in
+:mod:`memloop.loops.memreader`: one repair, then InvalidOutput.
 """
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 
-from memloop.loops.decisions import AddMemories, Decision, DecisionResult, IgnoreTurns, InvalidOutput
-from memloop.loops.parsing import FoundList, NoList, find_memory_list, listen
+from memloop.loops.decisions import AddMemories, BufferTurns, Decision, DecisionResult, IgnoreTurns, InvalidOutput
+from memloop.loops.parsing import FoundList, NoList, find_memory_lines, find_memory_list, listen
 from memloop.loops.rendering import conversation_lines, rejected_reply
 from memloop.loops.steps import Decided, DecideStep, OutputRejected
 from memloop.loops.tools import CheckedDrafts, check_drafts
@@ -20,22 +22,32 @@ from memloop.wire.memory_events import DecisionRecord
 
 _CUT = "the reply was cut off; list less"
 _NOTHING = "nothing worth keeping"
+_UNFINISHED = "a fact is not finished yet"
 
 
 async def extract(
-    turns: Sequence[Source], *, model: ChatModel, profile: Profile, report: Report[DecideStep] = discard
+    turns: Sequence[Source],
+    *,
+    model: ChatModel,
+    profile: Profile,
+    may_buffer: bool = True,
+    report: Report[DecideStep] = discard,
 ) -> DecisionResult:
     """Extracts the memories of the turns, oldest first; an empty list ignores them.
 
-    Costs at most two calls. Raises ValueError without turns, and what the model raises.
+    With ``may_buffer`` false a model that would wait for more turns ignores these. Costs at most two calls. Raises
+    ValueError without turns, and what the model raises.
     """
     if not turns:
         raise ValueError("there are no turns to decide on")
     messages = profile.render("memory", conversation=conversation_lines(turns, profile.turns))
-    replies = [first := _understood(await model.complete(profile.request("memory", messages)))]
+    lines = profile.prompts["memory"].parser == "memory_lines"
+    read = partial(_understood, lines=lines, may_buffer=may_buffer)
+    replies = [first := read(await model.complete(profile.request("memory", messages)))]
     if first.rejected is not None:
         await report(OutputRejected(first.rejected.problem, first.rejected.raw, first.record, first.usage))
-        replies.append(_understood(await model.complete(profile.request("memory", messages + _repair(first.rejected)))))
+        repair = _repair(first.rejected, lines=lines)
+        replies.append(read(await model.complete(profile.request("memory", messages + repair))))
     taken = next((reply for reply in reversed(replies) if not isinstance(reply.decision, InvalidOutput)), replies[-1])
     await report(Decided(taken.decision, taken.record, taken.usage))
     return DecisionResult(
@@ -57,9 +69,15 @@ class _Understood:
     rejected: InvalidOutput | None = None
 
 
-def _understood(completion: Completion) -> _Understood:
+def _understood(completion: Completion, *, lines: bool, may_buffer: bool) -> _Understood:
     spoken = listen(completion)
-    found = find_memory_list(completion)
+    found = find_memory_lines(completion) if lines else find_memory_list(completion)
+    if found is None:
+        waits: Decision = BufferTurns(_UNFINISHED) if may_buffer else IgnoreTurns(f"not settled: {_UNFINISHED}")
+        record = DecisionRecord(
+            action=waits.action, reason=_reason(waits), reasoning=spoken.reasoning, parse_path="native"
+        )
+        return _Understood(waits, record, completion.usage)
     checked = CheckedDrafts() if isinstance(found, NoList) else check_drafts(found.entries)
     cut = completion.finish_reason == "length"
     problem = found.problem if isinstance(found, NoList) else _problem(checked)
@@ -98,9 +116,10 @@ def _note(checked: CheckedDrafts) -> str:
     return well_formed("; ".join(notes))
 
 
-def _repair(rejected: InvalidOutput) -> tuple[ChatMessage, ...]:
+def _repair(rejected: InvalidOutput, *, lines: bool) -> tuple[ChatMessage, ...]:
     """Return the reply as the model sees it again, and what was wrong with it."""
-    text = f"Not usable: {neutralise(rejected.problem)}. Nothing was stored. Reply with the JSON object alone."
+    form = 'lines "topic: fact", "none" or "wait"' if lines else "the JSON object"
+    text = f"Not usable: {neutralise(rejected.problem)}. Nothing was stored. Reply with {form} alone."
     return rejected_reply(rejected.raw), ChatMessage(role="user", content=text)
 
 

@@ -47,8 +47,8 @@ async def decide(
     are ignored. Costs at most ``max_turns`` + 2 calls: the searches, one repair, the decision. Raises ValueError
     without turns, and the errors of model and index.
     """
-    if profile.prompts["memory"].parser == "memory_list":
-        return await extract(turns, model=model, profile=profile, report=report)
+    if profile.prompts["memory"].parser != "tool_call":
+        return await extract(turns, model=model, profile=profile, may_buffer=may_buffer, report=report)
     if not turns:
         raise ValueError("there are no turns to decide on")
     dialogue = _Dialogue(turns, profile, may_buffer=may_buffer)

@@ -55,7 +55,7 @@ _PARSERS: dict[PromptName, set[Parser]] = {
     "answer": {"boxed"},
     "judge": {"query"},
     "integrate": {"text"},
-    "memory": {"tool_call", "memory_list"},
+    "memory": {"tool_call", "memory_list", "memory_lines"},
     "operator": {"text"},
     "relate": {"text"},
     "recall": {"text"},

@@ -16,8 +16,8 @@ from memloop.wire.chat import ChatMessage, Json
 from memloop.wire.spelling import folded
 
 PromptName = Literal["read", "gate", "answer", "judge", "integrate", "memory", "operator", "relate", "recall"]
-Parser = Literal["text", "gate", "boxed", "query", "tool_call", "memory_list"]
-"""How a reply is read. The memory writer either calls tools (``tool_call``) or lists memories as JSON."""
+Parser = Literal["text", "gate", "boxed", "query", "tool_call", "memory_list", "memory_lines"]
+"""How a reply is read. The memory writer calls tools (``tool_call``), or lists memories as JSON or as lines."""
 RecallPlace = Literal["user_message", "own_message"]
 """Where recalled notes stand in a chat: in the last user message, before its text, or in a message of their own before
 it. Chat templates that want the roles to alternate refuse the second."""

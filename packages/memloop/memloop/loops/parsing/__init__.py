@@ -3,6 +3,7 @@
 from memloop.loops.parsing.answer import Answer, parse_answer
 from memloop.loops.parsing.gate import Gate, parse_gate
 from memloop.loops.parsing.memory import parse_memory
+from memloop.loops.parsing.memory_lines import find_memory_lines
 from memloop.loops.parsing.memory_list import FoundList, NoList, find_memory_list
 from memloop.loops.parsing.query import parse_query
 from memloop.loops.parsing.relations import Relation, parse_relations
@@ -20,6 +21,7 @@ __all__ = [
     "Spoken",
     "as_written",
     "find_call",
+    "find_memory_lines",
     "find_memory_list",
     "listen",
     "parse_answer",

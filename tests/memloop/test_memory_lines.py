@@ -1,0 +1,84 @@
+"""The passive memory writer of a small model: a line ``topic: fact`` for each memory, ``none`` or ``wait``."""
+
+from datetime import UTC, datetime
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from memloop.loops.decisions import AddMemories, BufferTurns, IgnoreTurns, InvalidOutput
+from memloop.loops.memreader import decide
+from memloop.loops.parsing import FoundList, find_memory_lines
+from memloop.loops.rendering import conversation_lines
+from memloop.ports import Completion
+from memloop.profiles import load_profile
+from memloop.wire.memory import MemoryDraft, Source
+from tests.fakes.model import Line, ScriptedModel
+from tests.memloop.reading import ListIndex, turn
+
+PROFILE = load_profile("small")
+HOME = MemoryDraft(key="home town", value="The user lives in Rome.", memory_type="UserMemory")
+
+
+async def run(*script: Line, may_buffer: bool = True):
+    model = ScriptedModel(script)
+    result = await decide(
+        [turn("I live in Rome.")], model=model, index=ListIndex(), profile=PROFILE, may_buffer=may_buffer
+    )
+    return result, model
+
+
+async def test_each_line_is_a_memory_and_its_topic_the_key() -> None:
+    result, model = await run("home town: The user lives in Rome.\nbridge: The bridge is closed: it fell down.")
+    bridge = MemoryDraft(key="bridge", value="The bridge is closed: it fell down.", memory_type="LongTermMemory")
+    assert result.decision == AddMemories((HOME, bridge), "")
+    assert model.calls == 1
+
+
+@pytest.mark.parametrize("reply", ["none", "None.", " none\n"])
+async def test_none_ignores_the_turns(reply: str) -> None:
+    result, _ = await run(reply)
+    assert isinstance(result.decision, IgnoreTurns)
+
+
+async def test_wait_buffers_the_turns() -> None:
+    result, _ = await run("wait")
+    assert isinstance(result.decision, BufferTurns)
+    assert result.records[0].action == "buffer"
+
+
+async def test_wait_ignores_turns_that_have_waited_long_enough() -> None:
+    result, model = await run("wait", may_buffer=False)
+    assert isinstance(result.decision, IgnoreTurns)
+    assert model.calls == 1
+
+
+async def test_prose_is_repaired_once_and_names_the_form() -> None:
+    result, model = await run("How lovely that you live there!", "home town: The user lives in Rome.")
+    assert result.decision == AddMemories((HOME,), "")
+    assert 'lines "topic: fact", "none" or "wait"' in model.asked[1]
+
+
+async def test_prose_twice_is_invalid() -> None:
+    result, model = await run("How lovely!", "Really, how lovely!")
+    assert isinstance(result.decision, InvalidOutput)
+    assert model.calls == 2
+
+
+def test_a_line_that_the_token_limit_cut_is_left_out() -> None:
+    reply = "home town: The user lives in Rome.\ndog: The user's dog is cal"
+    found = find_memory_lines(Completion(reply, finish_reason="length"))
+    assert isinstance(found, FoundList)
+    assert len(found.entries) == 1
+
+
+def test_the_writer_sees_the_day_of_the_turns() -> None:
+    told = Source(role="user", content="I fly tomorrow.", timestamp=datetime(2026, 1, 31, 9, tzinfo=UTC))
+    lines = conversation_lines([told], PROFILE.turns)
+    assert lines == "Date: 2026-01-31\n[user]: I fly tomorrow."
+
+
+@given(st.text(max_size=400))
+def test_any_reply_is_read_or_refused(reply: str) -> None:
+    found = find_memory_lines(Completion(reply))
+    assert not isinstance(found, FoundList) or all(isinstance(entry, dict) for entry in found.entries)
