@@ -4,6 +4,8 @@ Points are ranked by qdrant-client's local mode, one for each shard.
 """
 
 import asyncio
+import random
+from collections import Counter
 from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
@@ -19,6 +21,7 @@ from tests.fakes.web_server import serving
 
 _JSON: TypeAdapter[object] = TypeAdapter(object)
 
+Handler: TypeAlias = Callable[[web.Request], Awaitable[web.StreamResponse]]
 Answer: TypeAlias = Callable[[], Awaitable[web.Response]]
 
 _CONFIG: Json = {
@@ -30,6 +33,19 @@ _CONFIG: Json = {
         "flush_interval_sec": 5,
     },
 }
+
+
+_STUMBLES = 0.2
+_HALF_DONE = (
+    "Service internal error: Failed to apply operation to at least one `Active` replica. "
+    "Consistency of this update is not guaranteed. Please retry."
+)
+_STUMBLING = (
+    (500, _HALF_DONE),
+    (404, "Not found: Collection `memloop_m_4` doesn't exist!"),
+    (408, "Timeout: Operation timed out"),
+    (503, "Service unavailable"),
+)
 
 
 @dataclass
@@ -52,6 +68,9 @@ class QdrantStandIn:
     versions_asked: int = 0
     alias_of_another: str | None = None
     """Another store points the alias there just before the first one does."""
+    stumbles: random.Random | None = None
+    """Decides which steps of a set-up fail as on a cluster that is being set up; a failed one may have been done."""
+    stumbled: Counter[str] = field(default_factory=Counter[str])
 
     def __post_init__(self) -> None:
         self._together = asyncio.Barrier(self.asked_together)
@@ -65,8 +84,7 @@ class QdrantStandIn:
     def routes(self) -> list[web.RouteDef]:
         """Everything that it answers."""
         place = "/collections/{name}"
-        return [
-            web.get("/", self._root),
+        steps = [
             web.get("/cluster", self._cluster),
             web.get("/collections", self._names),
             web.get("/aliases", self._aliases),
@@ -74,13 +92,32 @@ class QdrantStandIn:
             web.get(f"{place}/exists", self._exists),
             web.put(place, self._create),
             web.get(place, self._info),
-            web.delete(place, self._drop),
             web.get(f"{place}/shards", self._shard_keys),
             web.put(f"{place}/shards", self._create_shard_key),
             web.put(f"{place}/index", self._index),
+        ]
+        return [
+            web.get("/", self._root),
+            *(web.route(step.method, step.path, self._stumbling(step)) for step in steps),
+            web.delete(place, self._drop),
             web.route("*", f"{place}/points{{operation:.*}}", self._points),
             web.post(f"{place}/{{operation:facet}}", self._points),
         ]
+
+    def _stumbling(self, step: web.RouteDef) -> Handler:
+        """The step's handler, which may fail before it does anything or after it has done all."""
+        handler, name = cast(Handler, step.handler), f"{step.method} {step.path}"
+
+        async def answer(request: web.Request) -> web.StreamResponse:
+            if self.stumbles is None or self.stumbles.random() > _STUMBLES:
+                return await handler(request)
+            self.stumbled[name] += 1
+            if self.stumbles.random() < 0.5:
+                await handler(request)
+            status, error = self.stumbles.choice(_STUMBLING)
+            return failed(status, error)
+
+        return answer
 
     async def _root(self, request: web.Request) -> web.Response:
         del request

@@ -2,6 +2,7 @@
 
 import asyncio
 import logging
+import random
 
 import httpx
 import pytest
@@ -44,6 +45,25 @@ async def test_stores_that_start_together_on_an_empty_server_all_open(nodes: int
     assert set(server.indexes[_SPEC.name]) == {"owner", *(field for field, _ in PAYLOAD_INDEXES)}
     assert len(server.collections[_SPEC.name].shards) == max(1, 2 * nodes)
     assert server.refusals == (_STORES - 1) * (2 + 2 * nodes + len(server.indexes[_SPEC.name]))
+
+
+@pytest.mark.parametrize("seed", range(12))
+async def test_stores_that_start_together_repeat_the_steps_at_which_a_cluster_stumbles(seed: int) -> None:
+    server = QdrantStandIn(nodes=3, stumbles=random.Random(seed))
+    async with server.running() as url:
+        stores = [_vectors(url) for _ in range(_STORES)]
+        async with asyncio.timeout(PATIENCE_S), asyncio.TaskGroup() as starting:
+            for store in stores:
+                starting.create_task(store.open(_SPEC))
+        names = {store.name for store in stores}
+        for store in stores:
+            await store.close()
+
+    assert names == {_SPEC.name} == {*server.collections}
+    assert server.aliases == {"memloop": _SPEC.name}
+    assert set(server.indexes[_SPEC.name]) == {"owner", *(field for field, _ in PAYLOAD_INDEXES)}
+    assert set(server.collections[_SPEC.name].shards) == {f"users-{number}" for number in range(6)}
+    assert server.stumbled.total() > 10
 
 
 async def test_another_collection_put_in_service_meanwhile_is_not_replaced() -> None:

@@ -74,6 +74,10 @@ _ERRORS: dict[int, type[MemloopError]] = {
 _Model = TypeVar("_Model", bound=BaseModel)
 
 
+class _Ready(BaseModel):
+    warnings: dict[str, str] = {}
+
+
 class StoreClient(HttpClient):
     """Calls the store. Every method raises the store's own error, or a DependencyError when it cannot answer."""
 
@@ -216,6 +220,11 @@ class StoreClient(HttpClient):
     async def check(self) -> None:
         """Raise unless the store is ready: a readiness check."""
         await self._http.json("GET", "readyz")
+
+    async def warning(self) -> str | None:
+        """Return what the store's readiness warns of, such as a full disk."""
+        ready = _read(_Ready, await self._http.json("GET", "readyz"))
+        return " ".join(ready.warnings.values()) or None
 
 
 class NamespaceIndex:

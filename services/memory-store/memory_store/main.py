@@ -273,7 +273,14 @@ def adapters_of(settings: Settings, metrics: Metrics) -> Adapters:
 
 def _vectors(settings: Settings, metrics: Metrics, tls: ssl.SSLContext | None) -> LiveCollection:
     if settings.qdrant_url is None:
-        return QdrantEdge(settings.data_dir, flush_s=settings.edge_flush_s, flushing=metrics.flushing)
+        embedded = QdrantEdge(
+            settings.data_dir,
+            flush_s=settings.edge_flush_s,
+            flushing=metrics.flushing,
+            free_bytes=settings.edge_free_bytes,
+        )
+        metrics.watch_room(lambda: embedded.room.full)
+        return embedded
     try:
         from memory_store.vectors.server_at import Address, Pems, server_at
         from memory_store.vectors.server_setup import ShardConfig

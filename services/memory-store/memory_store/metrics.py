@@ -77,6 +77,9 @@ class Metrics:
         self.flush_failed = Counter(
             "memory_store_flush_failed_total", "Flushes of Qdrant Edge that failed", registry=registry
         )
+        self._disk_full = Gauge(
+            "memory_store_disk_full", "1 while new memories are refused for want of disk space", registry=registry
+        )
         self._begin_at_zero()
 
     def _begin_at_zero(self) -> None:
@@ -106,6 +109,10 @@ class Metrics:
         """Time and trace a stage of a search."""
         with self.search_seconds.labels(stage=stage).time(), span(f"memory.search.{stage}"):
             yield
+
+    def watch_room(self, full: Callable[[], bool]) -> None:
+        """Points the gauge at the disk of the vectors."""
+        self._disk_full.set_function(full)
 
     def watch_copy(self, *, done: Callable[[], float], total: Callable[[], float]) -> None:
         """Points the gauges at the running copy."""

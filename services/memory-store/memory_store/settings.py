@@ -11,6 +11,7 @@ from memloop_service import MOST_PROCESSES, ServiceSettings, part_of
 from memloop_service.settings import EMPTY_IS_UNSET
 from memory_store.embedding.graph import Precision
 from memory_store.embedding.sentence_encoder import DEFAULT_MODEL, usable_threads
+from memory_store.vectors.disk_room import FLOOR_BYTES, LEAST_FREE_BYTES
 
 ENDPOINT = "endpoint:"
 """Begins the name of a model that is served elsewhere."""
@@ -56,6 +57,8 @@ class Settings(ServiceSettings):
     data_dir: Path = Path(".memloop/edge")
     edge_flush_s: float = Field(default=15.0, gt=0)
     """The most that a power cut can take; a killed process loses nothing."""
+    edge_free_bytes: int = Field(default=LEAST_FREE_BYTES, ge=2 * FLOOR_BYTES)
+    """New memories are refused while less is free on the disk of ``data_dir``; reads and erasures go on."""
     embedding_model: str = DEFAULT_MODEL
     """A sentence-transformers model, by folder or name, or ``endpoint:`` and a model that ``embedding_url`` serves."""
     embedding_url: Annotated[str | None, EMPTY_IS_UNSET] = None

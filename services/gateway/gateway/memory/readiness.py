@@ -52,8 +52,8 @@ class Readiness:
 
     @property
     def warnings(self) -> Mapping[str, Warn]:
-        """Refused memory writes, and engines that do not answer."""
-        return {"memory_writes": self._refused_writes, "models": self._lost_engines}
+        """Refused memory writes, what the store warns of, and engines that do not answer."""
+        return {"memory_writes": self._refused_writes, "store": self._store_warns, "models": self._lost_engines}
 
     async def _redis(self) -> None:
         with redis_errors():
@@ -67,6 +67,9 @@ class Readiness:
 
     async def _refused_writes(self) -> str | None:
         return await self.parts().memory.failures.warning()
+
+    async def _store_warns(self) -> str | None:
+        return await self.parts().memory.store.warning()
 
     async def _lost_engines(self) -> str | None:
         return await self.parts().backend.models.warning()

@@ -84,15 +84,23 @@ class GuardedStore:
         self._erasures = erasures
         self.settler = Settler(vectors, Settlings(erasures))
 
-    async def begin(self, namespace: Namespace, *, began: int | None = None) -> Begun:
-        """Begin a write without a lane. Raises ``Conflict`` while the namespace is erased, and if it was since then."""
-        [begun] = await self.begin_all([Claim(namespace, began=began)])
+    async def begin(self, namespace: Namespace, *, began: int | None = None, adds: bool = True) -> Begun:
+        """Begin a write without a lane. Raises ``Conflict`` while the namespace is erased, and if it was since then.
+
+        ``adds`` False: one that may take of the room that is kept, such as a deletion.
+        """
+        [begun] = await self.begin_all([Claim(namespace, began=began)], adds=adds)
         if not isinstance(begun, Begun):
             raise begun
         return begun
 
-    async def begin_all(self, claims: Sequence[Claim]) -> Sequence[Begun | Refusal]:
-        """Begin one write to several namespaces; some may be refused. Settles earlier writes that Qdrant refused."""
+    async def begin_all(self, claims: Sequence[Claim], *, adds: bool = True) -> Sequence[Begun | Refusal]:
+        """Begin one write to several namespaces; some may be refused. Settles earlier writes that Qdrant refused.
+
+        Raises ``Unavailable`` where there is no room for what a write adds.
+        """
+        if adds:
+            await self._vectors.admit()
         try:
             answers = await self._erasures.begin(claims) if claims else ()
         except Unsettled as error:

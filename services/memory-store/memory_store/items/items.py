@@ -82,7 +82,7 @@ class Items:
         """Take one version out of every view but history. Raises ``NotFound`` and ``PreconditionFailed``."""
         namespace = (await self._tools.visible(owned)).namespace
         async with self._tools.locks.hold(namespace.lane()):
-            begun = await self._tools.guarded.begin(namespace)
+            begun = await self._tools.guarded.begin(namespace, adds=False)
             record = await self._tools.visible(owned)
             _check_version(record, if_version)
             moment = self._tools.clock()

@@ -179,6 +179,7 @@ class Copy:
         made = await self._transform(fresh) if fresh else ()
         await self._lease.hold()
         if made:
+            await self._live.admit()
             await target.upsert(made)
         if gone:
             await target.delete(where=Ids(gone))

@@ -94,6 +94,9 @@ class LiveCollection:
         """Raise if it cannot answer."""
         await (await self._confirmed()).ping()
 
+    async def admit(self) -> None:
+        """Raise ``Unavailable`` while there is no room for new memories."""
+
     async def upsert(self, points: Sequence[Point]) -> None:
         """Store the points."""
         await self._now.upsert(points)

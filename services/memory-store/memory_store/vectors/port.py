@@ -147,6 +147,10 @@ class VectorStore(Collection, Protocol):
         """Create or load the collection and its payload indexes. Raises ``EmbeddingMismatch`` (see ``schema``)."""
         ...
 
+    async def admit(self) -> None:
+        """Raise ``Unavailable`` while there is no room for new memories; nothing of a write has begun then."""
+        ...
+
 
 class Collections(Protocol):
     """All collections of one place, and which of them is in service."""

@@ -25,6 +25,7 @@ from typing import TypeAlias
 import qdrant_edge as edge
 
 from memloop.wire.errors import DependencyError
+from memory_store.vectors.disk_room import LEAST_FREE_BYTES, DiskRoom
 from memory_store.vectors.edge_filters import to_filter
 from memory_store.vectors.edge_points import KnownPoints, from_edge, payload_of, to_edge, to_query
 from memory_store.vectors.edge_shards import created, dimension_of, index_of, is_made
@@ -49,19 +50,44 @@ _ARCHIVE_KEPT_S = 3600.0
 class QdrantEdge(LiveCollection):
     """``VectorStore`` on Edge shards, each in a subfolder named as its collection.
 
-    ``flush_s``: seconds between flushes while there are writes. ``flushing`` is entered around each.
+    ``flush_s``: seconds between flushes while there are writes. ``flushing`` is entered around each. ``free_bytes``:
+    what must be free on the disk for new memories.
     """
 
-    def __init__(self, folder: Path, *, flush_s: float, flushing: Around = contextlib.nullcontext) -> None:
-        collections = EdgeCollections(folder, flush_s=flush_s, flushing=flushing)
+    def __init__(
+        self,
+        folder: Path,
+        *,
+        flush_s: float,
+        flushing: Around = contextlib.nullcontext,
+        free_bytes: int = LEAST_FREE_BYTES,
+    ) -> None:
+        self.room = DiskRoom(folder, least_bytes=free_bytes)
+        collections = EdgeCollections(folder, flush_s=flush_s, flushing=flushing, room=self.room)
         super().__init__(collections, site=f"edge-{hashlib.sha256(bytes(folder.resolve())).hexdigest()[:16]}")
+
+    async def admit(self) -> None:
+        """Raise ``InsufficientStorage`` while the disk is too full for new memories."""
+        self.room.for_memories()
+
+    async def warning(self) -> str | None:
+        """A sentence for the operator while new memories are refused."""
+        return self.room.warning()
 
 
 class EdgeCollections:
     """``Collections`` in the subfolders of one folder; a small file, replaced as a whole, names the one in service."""
 
-    def __init__(self, folder: Path, *, flush_s: float, flushing: Around = contextlib.nullcontext) -> None:
+    def __init__(
+        self,
+        folder: Path,
+        *,
+        flush_s: float,
+        flushing: Around = contextlib.nullcontext,
+        room: DiskRoom | None = None,
+    ) -> None:
         self._folder = folder
+        self._room = room or DiskRoom(folder)
         self._flush_s = flush_s
         self._flushing = flushing
         self._pointer = folder / "in-service"
@@ -91,11 +117,12 @@ class EdgeCollections:
         """Load the shard or make it, with its indexes; it is flushed on a timer until it is closed."""
         path = self._folder / name
         with _translated(path):
+            self._room.for_shard(new=not is_made(path))
             if not is_made(path):
                 shutil.rmtree(path, ignore_errors=True)
             shard = edge.EdgeShard.load(str(path)) if is_made(path) else created(path, spec)
             spec.check_dimension(dimension_of(path))
-        return EdgeCollection(name, shard, flush_s=self._flush_s, flushing=self._flushing)
+        return EdgeCollection(name, shard, self._room, flush_s=self._flush_s, flushing=self._flushing)
 
     async def drop(self, name: str) -> None:
         """Remove the subfolder."""
@@ -104,6 +131,7 @@ class EdgeCollections:
 
     async def archive(self, collection: Collection) -> Path:
         """Flush the shard, then pack its folder and the file that names it, beside them; old archives go."""
+        self._room.for_memories()
         with collection.flushed() if isinstance(collection, EdgeCollection) else contextlib.nullcontext():
             return await asyncio.to_thread(self._pack, collection.name)
 
@@ -124,8 +152,9 @@ class EdgeCollections:
 class EdgeCollection:
     """``Collection`` on one open shard. Made inside a running event loop, which flushes it on a timer."""
 
-    def __init__(self, name: str, shard: edge.EdgeShard, *, flush_s: float, flushing: Around) -> None:
+    def __init__(self, name: str, shard: edge.EdgeShard, room: DiskRoom, *, flush_s: float, flushing: Around) -> None:
         self.name = name
+        self._room = room
         self._shard: edge.EdgeShard | None = shard
         self._flush_s = flush_s
         self._flushing = flushing
@@ -158,6 +187,7 @@ class EdgeCollection:
 
     async def upsert(self, points: Sequence[Point]) -> None:
         """One operation in the log, applied at once."""
+        self._room.for_points(points)
         self._update(edge.UpdateOperation.upsert_points([to_edge(point) for point in points]))
         self._known.note(points)
 
@@ -239,6 +269,7 @@ class EdgeCollection:
 
     async def delete(self, *, where: Condition) -> None:
         """Remove by condition."""
+        self._room.for_deletions()
         self._update(edge.UpdateOperation.delete_points_by_filter(to_filter(where)))
 
     def _make_indexes(self, shard: edge.EdgeShard) -> None:

@@ -24,13 +24,16 @@ from memory_store.vectors.port import (
 )
 from memory_store.vectors.schema import DENSE, SPARSE, CollectionSpec, is_ours
 from memory_store.vectors.server_clients import RenewedClient
-from memory_store.vectors.server_errors import accept_existing, alias_taken, translated
+from memory_store.vectors.server_errors import alias_taken, translated
 from memory_store.vectors.server_layout import OWNER, Layout, owner_of
+from memory_store.vectors.server_repeats import made, repeated
 from memory_store.vectors.server_setup import ONE_NODE, ShardConfig, set_up
 from memory_store.vectors.server_state import ServerState, state_of
 from memory_store.vectors.server_version import check_version
 
 _ALIAS = "memloop"
+_READ_S = 5.0
+"""How long names are asked for again: operators ask for them too."""
 _PAYLOAD = models.PayloadSelectorExclude(exclude=[OWNER])
 
 
@@ -73,15 +76,13 @@ class ServerCollections:
 
     async def names(self) -> Sequence[str]:
         """Those with our names; others may share the server."""
-        with translated():
-            collections = (await self._client.get_collections()).collections
-        return [collection.name for collection in collections if is_ours(collection.name)]
+        found = await repeated(self._client.get_collections, patience_s=_READ_S)
+        return [collection.name for collection in found.collections if is_ours(collection.name)]
 
     async def serving(self) -> str | None:
         """What the alias names."""
-        with translated():
-            aliases = (await self._client.get_aliases()).aliases
-        return next((alias.collection_name for alias in aliases if alias.alias_name == _ALIAS), None)
+        found = await repeated(self._client.get_aliases, patience_s=_READ_S)
+        return next((alias.collection_name for alias in found.aliases if alias.alias_name == _ALIAS), None)
 
     async def serve(self, name: str) -> None:
         """Move the alias: the server deletes and makes it in one step."""
@@ -94,8 +95,7 @@ class ServerCollections:
                 await self._client.update_collection_aliases([drop, make])
 
     async def _serve_first(self, name: str, make: models.CreateAliasOperation) -> None:
-        with translated(), accept_existing():
-            await self._client.update_collection_aliases([make])
+        await made(lambda: self._client.update_collection_aliases([make]))
         served = await self.serving()
         if served is not None and served != name:
             raise alias_taken(served)
@@ -104,7 +104,7 @@ class ServerCollections:
         """Find the collection or make it, with its indexes. Raises ``ServerTooOld`` too."""
         with translated():
             check_version((await self._client.info()).version)
-            layout = await set_up(self._client, spec, name, self._spread)
+        layout = await set_up(self._client, spec, name, self._spread)
         return ServerCollection(self._points, name, layout)
 
     async def drop(self, name: str) -> None:

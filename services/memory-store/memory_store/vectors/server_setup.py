@@ -2,12 +2,13 @@
 
 import logging
 from dataclasses import dataclass
+from functools import partial
 
 from qdrant_client import AsyncQdrantClient, models
 
 from memory_store.vectors.schema import DENSE, SPARSE, CollectionSpec, IndexKind
-from memory_store.vectors.server_errors import accept_existing
 from memory_store.vectors.server_layout import Layout
+from memory_store.vectors.server_repeats import made, repeated
 
 _SHARDS_PER_NODE = 2
 _PER_USER = models.HnswConfigDiff(m=0, payload_m=16)
@@ -31,10 +32,13 @@ ONE_NODE = ShardConfig()
 
 
 async def set_up(client: AsyncQdrantClient, spec: CollectionSpec, name: str, sharding: ShardConfig) -> Layout:
-    """Find the collection or make it, and make the shard keys and indexes that it lacks."""
-    if not await client.collection_exists(name):
+    """Find the collection or make it, and make the shard keys and indexes that it lacks.
+
+    Other stores may do the same at once. Raises ``Unavailable`` or ``DependencyError``.
+    """
+    if not await repeated(lambda: client.collection_exists(name)):
         await _create(client, spec, name, sharding)
-    info = await client.get_collection(name)
+    info = await repeated(lambda: client.get_collection(name))
     spec.check_dimension(_dimension(info))
     layout = Layout.of(info)
     if not layout.has_owners:
@@ -51,10 +55,10 @@ _OLD_LAYOUT = (
 
 
 async def _create(client: AsyncQdrantClient, spec: CollectionSpec, name: str, sharding: ShardConfig) -> None:
-    nodes = await nodes_of(client)
+    nodes = await repeated(lambda: nodes_of(client))
     layout = Layout(shard_keys=(sharding.shards or _SHARDS_PER_NODE * nodes) if nodes else 0)
-    with accept_existing():
-        await client.create_collection(
+    await made(
+        lambda: client.create_collection(
             name,
             vectors_config={DENSE: models.VectorParams(size=spec.dimension, distance=models.Distance.COSINE)},
             sparse_vectors_config={SPARSE: models.SparseVectorParams(modifier=models.Modifier.IDF)},
@@ -65,6 +69,7 @@ async def _create(client: AsyncQdrantClient, spec: CollectionSpec, name: str, sh
             write_consistency_factor=sharding.write_consistency,
             metadata=layout.metadata,
         )
+    )
 
 
 async def nodes_of(client: AsyncQdrantClient) -> int:
@@ -79,18 +84,15 @@ async def nodes_of(client: AsyncQdrantClient) -> int:
 async def _make_shard_keys(client: AsyncQdrantClient, name: str, layout: Layout) -> None:
     if not layout.keys:
         return
-    made = {described.key for described in (await client.list_shard_keys(name)).shard_keys or ()}
-    for key in layout.keys:
-        if key not in made:
-            with accept_existing():
-                await client.create_shard_key(name, key)
+    there = await repeated(lambda: client.list_shard_keys(name))
+    for key in {*layout.keys} - {described.key for described in there.shard_keys or ()}:
+        await made(partial(client.create_shard_key, name, key))
 
 
 async def _make_indexes(client: AsyncQdrantClient, name: str, info: models.CollectionInfo, layout: Layout) -> None:
     for field, kind in layout.indexes:
         if field not in info.payload_schema:
-            with accept_existing():
-                await client.create_payload_index(name, field, field_schema=_index(kind), wait=True)
+            await made(partial(client.create_payload_index, name, field, field_schema=_index(kind), wait=True))
 
 
 def _index(kind: IndexKind) -> models.KeywordIndexParams | models.DatetimeIndexParams | models.IntegerIndexParams:
