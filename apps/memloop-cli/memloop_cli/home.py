@@ -54,6 +54,7 @@ class Home:
     def held(self, note: StackNote) -> Generator["Holder"]:
         """Hold the lock on the note. Raises CliError when a stack runs here already."""
         self.folder.mkdir(parents=True, exist_ok=True)
+        self.folder.chmod(0o700)
         with self._file.open("a+") as file:
             if not _lock(file):
                 running = self.running()

@@ -12,6 +12,7 @@ from memloop_service.drain import DrainingServer
 from memloop_service.joined_writes import JoinedHttp
 from memloop_service.logs import configure_logging
 from memloop_service.metrics_port import metrics_served
+from memloop_service.private_files import make_files_private
 from memloop_service.settings import ServiceSettings
 from memloop_service.siblings import Sibling, inherited
 from memloop_service.tls import served_by
@@ -35,6 +36,7 @@ def run(app: FastAPI, settings: ServiceSettings, *, drain_s: float = 0.0) -> Non
     A thread that computes gives the interpreter back to the event loop after a millisecond. With Python's default of
     five, a request that waits for the network a dozen times waits 60 ms more beside such a thread.
     """
+    make_files_private()
     configure_logging(app.title, settings.log_level)
     _spare_the_collector()
     sys.setswitchinterval(_SWITCH_S)

@@ -32,6 +32,7 @@ async def stay_up(home: Home, ports: Ports, environment: Mapping[str, str], cons
 async def _run_stack(home: Home, ports: Ports, environment: Mapping[str, str], console: Console) -> None:
     note = StackNote(pid=os.getpid(), status="starting", url=f"http://127.0.0.1:{ports.gateway}", ports=ports.by_name)
     stop_on_sigterm()
+    os.umask(0o077)
     with home.held(note) as holder:
         check_ports(ports)
         console.print(f"Starting the local stack in {home.folder} (logs in {home.logs})")
@@ -67,6 +68,7 @@ def up_detached(home: Home, ports: Ports, environment: Mapping[str, str], consol
     if home.running():
         raise CliError("a stack runs here already: `memloop down` stops it")
     check_ports(ports)
+    os.umask(0o077)
     home.logs.mkdir(parents=True, exist_ok=True)
     log = home.logs / "stack.log"
     where = ("--home", str(home.folder), "--port", str(ports.gateway))

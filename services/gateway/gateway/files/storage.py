@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Final, Protocol
 from urllib.parse import unquote, urlsplit
 
 from memloop.wire.errors import NotFound, Unavailable
+from memloop_service.private_files import make_private
 
 if TYPE_CHECKING:
     from obstore.store import ClientConfig, ObjectStore, RetryConfig
@@ -59,7 +60,9 @@ class Storage:
         from obstore.store import from_url
 
         try:
-            if url.startswith("file:"):
+            if (folder := local_folder(url)) is not None:
+                folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+                make_private(folder)
                 return cls(from_url(url, mkdir=True))
             plain: ClientConfig = {"allow_http": os.environ.get("AWS_ALLOW_HTTP", "").lower() == "true"}
             return cls(from_url(url, client_options=_TIMES | plain, retry_config=_RETRIES))

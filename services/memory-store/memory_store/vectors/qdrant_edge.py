@@ -25,6 +25,7 @@ from typing import TypeAlias
 import qdrant_edge as edge
 
 from memloop.wire.errors import DependencyError
+from memloop_service.private_files import make_private
 from memory_store.vectors.disk_room import LEAST_FREE_BYTES, DiskRoom
 from memory_store.vectors.edge_filters import to_filter
 from memory_store.vectors.edge_points import KnownPoints, from_edge, payload_of, to_edge, to_query
@@ -117,6 +118,8 @@ class EdgeCollections:
         """Load the shard or make it, with its indexes; it is flushed on a timer until it is closed."""
         path = self._folder / name
         with _translated(path):
+            self._folder.mkdir(parents=True, exist_ok=True)
+            make_private(self._folder)
             self._room.for_shard(new=not is_made(path))
             if not is_made(path):
                 shutil.rmtree(path, ignore_errors=True)
