@@ -1,6 +1,8 @@
 """What Qdrant Edge keeps when its process is killed, and what it refuses."""
 
 import asyncio
+import os
+import shutil
 import sys
 from contextlib import suppress
 from pathlib import Path
@@ -9,6 +11,7 @@ import pytest
 
 from memloop_service import new_registry
 from memory_store.metrics import Metrics
+from memory_store.vectors.edge_counts import EdgeDamaged
 from memory_store.vectors.filters import AllOf
 from memory_store.vectors.port import NO_WORDS, Point
 from memory_store.vectors.qdrant_edge import EdgeCollections, EdgeInUse, QdrantEdge
@@ -131,6 +134,10 @@ def test_the_collections_name_carries_model_and_dimension() -> None:
     )
 
 
+def _files(folder: Path, pattern: str) -> list[Path]:
+    return sorted(folder.rglob(pattern))
+
+
 async def _make(folder: Path, spec: CollectionSpec) -> None:
     store = QdrantEdge(folder, flush_s=60)
     await store.open(spec)
@@ -139,3 +146,53 @@ async def _make(folder: Path, spec: CollectionSpec) -> None:
 
 def _id(number: int) -> str:
     return f"00000000-0000-0000-0000-{number:012d}"
+
+
+@pytest.mark.parametrize(
+    ("file", "size", "problem"),
+    [
+        ("edge_config.json", None, "edge_config.json is missing"),
+        ("edge_config.json", 20, "edge_config.json"),
+        ("mutable_id_tracker.mappings", None, "of 200 memories can be read"),
+        ("mutable_id_tracker.mappings", 500, "of 200 memories can be read"),
+        ("segment.json", None, ""),
+        ("segment.json", 20, ""),
+        ("in-service", 3, "names no collection"),
+    ],
+)
+async def test_a_damaged_file_is_named_at_the_start_and_nothing_is_removed(
+    edge_folder: Path, file: str, size: int | None, problem: str
+) -> None:
+    store = QdrantEdge(edge_folder, flush_s=60)
+    await store.open(_SPEC)
+    for start in range(0, 200, 100):
+        await store.upsert(
+            [Point(_id(number), (1, 0, 0, 0), NO_WORDS, {"n": number}) for number in range(start, start + 100)]
+        )
+    await store.close()
+    [damaged] = _files(edge_folder, file)
+    if size is None:
+        damaged.unlink()
+    else:
+        os.truncate(damaged, size)
+    before = _files(edge_folder, "page_*")
+
+    with pytest.raises(EdgeDamaged, match=f"is damaged: .*{problem}.*Restore a backup"):
+        await QdrantEdge(edge_folder, flush_s=60).open(_SPEC)
+
+    assert before == _files(edge_folder, "page_*")
+
+
+async def test_erasures_after_the_last_flush_are_no_damage(edge_folder: Path) -> None:
+    shard = await EdgeCollections(edge_folder, flush_s=3600).open(_SPEC, _SPEC.name)
+    await shard.upsert([Point(_id(number), (1, 0, 0, 0), NO_WORDS, {"n": number}) for number in range(10)])
+    shard.flush()
+    await shard.delete(where=AllOf(()))
+    shutil.copytree(edge_folder, edge_folder.with_suffix(".killed"))
+
+    again = await EdgeCollections(edge_folder.with_suffix(".killed"), flush_s=3600).open(_SPEC, _SPEC.name)
+
+    assert await again.count(where=AllOf(())) == 0
+    await again.close()
+    await shard.close()
+    shutil.rmtree(edge_folder.with_suffix(".killed"))

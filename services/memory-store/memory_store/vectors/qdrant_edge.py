@@ -27,6 +27,7 @@ import qdrant_edge as edge
 from memloop.wire.errors import DependencyError
 from memloop_service.private_files import make_private
 from memory_store.vectors.disk_room import LEAST_FREE_BYTES, DiskRoom
+from memory_store.vectors.edge_counts import EdgeDamaged, FlushedPoints, sync_folder
 from memory_store.vectors.edge_filters import to_filter
 from memory_store.vectors.edge_points import KnownPoints, from_edge, payload_of, to_edge, to_query
 from memory_store.vectors.edge_shards import created, dimension_of, index_of, is_made
@@ -100,9 +101,15 @@ class EdgeCollections:
         return [path.name for path in self._folder.iterdir() if is_ours(path.name) and is_made(path)]
 
     async def serving(self) -> str | None:
-        """Return the collection that the file names, if it exists."""
-        name = self._pointer.read_text().strip() if self._pointer.is_file() else ""
-        return name if is_ours(name) and is_made(self._folder / name) else None
+        """Return the collection that the file names. Raises ``EdgeDamaged`` where it is gone: memories were in it."""
+        if not self._pointer.is_file():
+            return None
+        name = self._pointer.read_text().strip()
+        if not is_ours(name):
+            raise EdgeDamaged(self._pointer, "it names no collection")
+        if not is_made(self._folder / name):
+            raise EdgeDamaged(self._folder / name, "edge_config.json is missing")
+        return name
 
     async def serve(self, name: str) -> None:
         """Write a new file and move it over the old one, on the disk when this returns."""
@@ -112,7 +119,7 @@ class EdgeCollections:
             file.flush()
             os.fsync(file.fileno())
         fresh.replace(self._pointer)
-        _sync_folder(self._folder)
+        sync_folder(self._folder)
 
     async def open(self, spec: CollectionSpec, name: str) -> "EdgeCollection":
         """Load the shard or make it, with its indexes; it is flushed on a timer until it is closed."""
@@ -125,12 +132,14 @@ class EdgeCollections:
                 shutil.rmtree(path, ignore_errors=True)
             shard = edge.EdgeShard.load(str(path)) if is_made(path) else created(path, spec)
             spec.check_dimension(dimension_of(path))
-        return EdgeCollection(name, shard, self._room, flush_s=self._flush_s, flushing=self._flushing)
+        points = FlushedPoints(path)
+        points.check(shard.count(edge.CountRequest(exact=True)))
+        return EdgeCollection(name, shard, self._room, points, flush_s=self._flush_s, flushing=self._flushing)
 
     async def drop(self, name: str) -> None:
         """Remove the subfolder."""
         shutil.rmtree(self._folder / name)
-        _sync_folder(self._folder)
+        sync_folder(self._folder)
 
     async def archive(self, collection: Collection) -> Path:
         """Flush the shard, then pack its folder and the file that names it, beside them; old archives go."""
@@ -155,13 +164,23 @@ class EdgeCollections:
 class EdgeCollection:
     """``Collection`` on one open shard. Made inside a running event loop, which flushes it on a timer."""
 
-    def __init__(self, name: str, shard: edge.EdgeShard, room: DiskRoom, *, flush_s: float, flushing: Around) -> None:
+    def __init__(
+        self,
+        name: str,
+        shard: edge.EdgeShard,
+        room: DiskRoom,
+        points: FlushedPoints,
+        *,
+        flush_s: float,
+        flushing: Around,
+    ) -> None:
         self.name = name
+        self._points = points
         self._room = room
         self._shard: edge.EdgeShard | None = shard
         self._flush_s = flush_s
         self._flushing = flushing
-        self._dirty = False
+        self._dirty = not points.known
         self._resting = False
         self._known = KnownPoints()
         with _translated():
@@ -273,6 +292,7 @@ class EdgeCollection:
     async def delete(self, *, where: Condition) -> None:
         """Remove by condition."""
         self._room.for_deletions()
+        self._points.forget()
         self._update(edge.UpdateOperation.delete_points_by_filter(to_filter(where)))
 
     def _make_indexes(self, shard: edge.EdgeShard) -> None:
@@ -297,6 +317,7 @@ class EdgeCollection:
         if self._dirty and self._shard:
             with self._flushing():
                 self._shard.flush()
+                self._points.write(self._shard.count(edge.CountRequest(exact=True)))
             self._dirty = False
 
     @contextlib.contextmanager
@@ -333,13 +354,6 @@ def _translated(path: Path | None = None) -> Generator[None]:
                 f"{path} is open in another process. Stop it, or give this one a MEMLOOP_DATA_DIR of its own; "
                 "several stores share memories through a Qdrant server (QDRANT_URL)."
             ) from error
+        if path:
+            raise EdgeDamaged(path, str(error)) from error
         raise DependencyError(f"Qdrant Edge: {error}") from error
-
-
-def _sync_folder(path: Path) -> None:
-    """Make the folder's list of names durable."""
-    handle = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)
