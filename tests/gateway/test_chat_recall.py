@@ -2,8 +2,7 @@
 
 import pytest
 
-from gateway.access import Principal
-from gateway.chat import namespace_named
+from gateway.access import Principal, namespace_named
 from gateway.settings import GatewaySettings
 from memloop.wire.keys import ALL_SCOPES
 from tests.fakes.recall_store import FakeStore, memory

@@ -21,7 +21,7 @@ from memloop_clients import StoreClient
 from tests.fakes.job_engine import Body, Reply, add_memory, tool_call
 from tests.fakes.real_store import real_store
 from tests.gateway.api_rig import Api, api
-from tests.gateway.long_reads import asked, ended, queued, reader
+from tests.gateway.long_reads import asked, queued, reader
 from tests.gateway.redis_view import connected, keys_that_hold
 from tests.gateway.rig import Rig, eventually, rig, script, turns
 from tests.gateway.running import CHAT, Answer
@@ -96,9 +96,7 @@ async def test_the_answer_of_a_chat_that_an_erasure_overtakes_is_not_kept(redis_
 
 
 @pytest.mark.parametrize("background", [False, True])
-async def test_a_read_saves_no_memory_of_a_user_who_was_erased_after_its_admission(
-    redis_url: str, background: bool
-) -> None:
+async def test_a_read_that_saves_to_a_user_ends_with_the_users_erasure(redis_url: str, background: bool) -> None:
     saves = {"save_to_memory": {"user_id": "alice"}}
     async with api(redis_url, reader, hang_at=1) as it, it.rig.working():
         if background:
@@ -106,9 +104,14 @@ async def test_a_read_saves_no_memory_of_a_user_who_was_erased_after_its_admissi
             await it.rig.engine.hanging.wait()
             await erase(it)
             it.rig.engine.let_go.set()
-            assert (await ended(it, read_id))["status"] == "completed"
+            assert (await it.get(f"/v1/long-read/{read_id}")).status == 404
         else:
-            await overtaken(it, it.post("/v1/long-read", asked(**saves)))
+            read = asyncio.create_task(it.post("/v1/long-read", asked(**saves)))
+            await it.rig.engine.hanging.wait()
+            await erase(it)
+            it.rig.engine.let_go.set()
+            assert ((await read).status, (await read).error["code"]) == (404, "not_found")
+        assert (await it.get("/v1/long-read")).json["data"] == []
         assert (await it.get(f"/v1/memory/events?{ERASE.partition('?')[2]}")).json["data"] == []
         assert (await it.rig.writes.lanes.depth()).jobs == 0
 

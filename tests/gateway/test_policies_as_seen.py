@@ -145,7 +145,7 @@ async def test_what_was_redacted_before_a_change_was_seen_is_counted_once(redis:
 async def test_a_response_is_not_kept_by_policies_that_have_changed(redis: Redis, elsewhere: Policies) -> None:
     records, owner = open_records(GatewaySettings(), redis), Owner("a", ALICE)
     response = StoredResponse({"id": new_response_id("a"), "output": []}, ())
-    began = await records.begin(owner, size=10)
+    began = await records.begin(response.id, owner, size=10)
     seen = elsewhere.seen(ALICE)
     assert seen is not None
     await elsewhere.put(ALICE, NEVER)

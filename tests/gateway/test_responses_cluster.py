@@ -7,6 +7,7 @@ from gateway.responses.conversations import ConversationRecords, Limits, new_con
 from gateway.responses.records import Owner, ResponseRecords, StoredResponse, new_response_id
 from memloop.wire.errors import NotFound
 from memloop.wire.memory import Namespace
+from memloop_service.records import Owners
 from memloop_service.redis_room import RedisRoom
 from tests.gateway.redis_view import keys
 
@@ -19,8 +20,8 @@ async def test_responses_of_many_tenants_are_kept_continued_and_erased(cluster_r
     last: dict[str, str] = {}
     for owner in owners:
         for _ in range(3):
-            began = await records.begin(owner, size=100)
             response_id = new_response_id(owner.tenant)
+            began = await records.begin(response_id, owner, size=100)
             stored = StoredResponse({"id": response_id, "output": []}, (), last.get(owner.tenant, ""))
             assert await records.keep(stored, owner, began) == "kept"
             last[owner.tenant] = response_id
@@ -31,7 +32,10 @@ async def test_responses_of_many_tenants_are_kept_continued_and_erased(cluster_r
         assert len(chain) == 3
         await records.delete(owner.tenant, last[owner.tenant])
         assert owner.namespace is not None
-        assert await records.forget(owner.namespace) == 2
+        owned = await Owners(cluster_redis).records(owner.namespace)
+        assert [kind for kind, _ in owned] == ["responses"] * 2
+        for _, response_id in owned:
+            await records.delete(owner.tenant, response_id)
         with pytest.raises(NotFound):
             await records.get(owner.tenant, chain[0].id)
     assert await keys(cluster_redis, "*:response:*") == []
@@ -52,5 +56,6 @@ async def test_conversations_of_many_tenants_are_kept_and_erased(cluster_redis: 
     assert len(tags) > 3
     for owner in owners:
         assert owner.namespace is not None
-        assert await records.forget(owner.namespace) == 1
+        assert await Owners(cluster_redis).records(owner.namespace) == [("conversations", made[owner.tenant])]
+        await records.delete(owner.tenant, made[owner.tenant])
     assert await keys(cluster_redis, "*conversation*") == []

@@ -10,6 +10,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from gateway.files.blobs import Blobs
+from gateway.files.reservations import Quota
 from gateway.files.storage import Storage
 from gateway.files.texts import ChunkIndex, store_text, stored_chunks, utf8_blocks
 from memloop.chunking import EstimatingSplitter, TokenizerSplitter
@@ -34,7 +35,7 @@ TEXTS = st.lists(
 async def blobs(redis_url: str, tmp_path: Path) -> AsyncGenerator[Blobs]:
     """An empty storage in a folder."""
     async with connected(redis_url) as redis:
-        yield Blobs(redis, Storage.at(tmp_path.as_uri()), tenant_bytes=1 << 30)
+        yield Blobs(redis, Storage.at(tmp_path.as_uri()), Quota(10, 1 << 30))
 
 
 async def chunks_of(blobs: Blobs, text: str, splitter: Splitter, chunk_tokens: int) -> list[Chunk]:
@@ -103,7 +104,7 @@ async def test_a_long_text_is_stored_indexed_and_read_in_bounded_memory(blobs: B
 
 async def test_over_the_quota_nothing_stays(blobs: Blobs, tmp_path: Path, redis_url: str) -> None:
     async with connected(redis_url) as redis:
-        small = Blobs(redis, blobs.storage, tenant_bytes=10)
+        small = Blobs(redis, blobs.storage, Quota(10, 10))
         with pytest.raises(TooLarge):
             await store_text(small, "t", utf8_blocks("x" * 11), holder="read:lr_1")
     assert stored(tmp_path) == []

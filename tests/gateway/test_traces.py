@@ -10,6 +10,7 @@ from gateway.traces.records import TraceRecords
 from gateway.traces.redaction import RuleRedactor, redactor_at
 from memloop.wire.memory import Namespace
 from memloop.wire.traces import Trace
+from memloop_service.records import Owner, Owners
 from tests.fakes.job_engine import add_memory, tool_call
 from tests.gateway.api_rig import ALICE_KEY, BOB_KEY, OPERATED, OPERATOR_KEY, Api, api
 from tests.gateway.long_reads import PATH, asked, reader
@@ -149,7 +150,7 @@ async def test_the_oldest_traces_make_room(redis_url: str) -> None:
         records = TraceRecords(redis, keep_s=60.0, most=2)
         await records.enable("a")
         for number in range(4):
-            assert await records.keep(f"t{number}", f'"{number}"', tenant="a", namespace=None)
+            assert await records.keep(f"t{number}", f'"{number}"', tenant="a", owners=()) == "kept"
         assert [each async for each in records.all("a")] == ['"2"', '"3"']
         assert await records.forget_one("a", "t3") == 1
         assert (await records.settings("a")).kept == 1
@@ -160,19 +161,34 @@ async def test_erasing_a_namespace_takes_its_traces_and_no_others(redis_url: str
         records = TraceRecords(redis, keep_s=60.0, most=10)
         await records.enable("local")
         for number, agent in enumerate((None, "x", "y")):
-            of = Namespace(tenant="local", user_id="alice", agent_id=agent)
-            await records.keep(f"t{number}", str(number), tenant="local", namespace=of)
-        await records.keep("t3", "3", tenant="local", namespace=Namespace(tenant="local", user_id="bob"))
-        assert await records.forget(Namespace(tenant="local", user_id="alice", agent_id="x")) == 1
-        assert [each async for each in records.all("local")] == ["0", "2", "3"]
-        assert await records.forget(ALICE) == 2
-        assert [each async for each in records.all("local")] == ["3"]
+            of = Owner(Namespace(tenant="local", user_id="alice", agent_id=agent), 0)
+            await records.keep(f"t{number}", str(number), tenant="local", owners=(of,))
+        bob = Owner(Namespace(tenant="local", user_id="bob"), 0)
+        await records.keep("t3", "3", tenant="local", owners=(bob,))
+        owners = Owners(redis)
+        assert await owners.records(Namespace(tenant="local", user_id="alice", agent_id="x")) == [("traces", "t1")]
+        assert sorted(await owners.records(ALICE)) == [("traces", f"t{number}") for number in range(3)]
+        assert await records.forget_one("local", "t1") == 1
+        assert sorted(await owners.records(ALICE)) == [("traces", "t0"), ("traces", "t2")]
+
+
+async def test_a_trace_of_work_that_began_before_an_erasure_is_not_kept(redis_url: str) -> None:
+    async with connected(redis_url) as redis:
+        records, owners = TraceRecords(redis, keep_s=60.0, most=10), Owners(redis)
+        await records.enable("local")
+        of_agent = Namespace(tenant="local", user_id="alice", agent_id="x")
+        await owners.mark(of_agent, 7)
+        await owners.mark(of_agent, 5)  # an older one that comes late
+        assert await records.keep("t0", "canary", tenant="local", owners=(Owner(of_agent, 6),)) == "erased"
+        assert await keys_that_hold(redis, b"canary") == []
+        for number, owner in enumerate((Owner(of_agent, 7), Owner(ALICE, 6))):
+            assert await records.keep(f"t{number}", "canary", tenant="local", owners=(owner,)) == "kept"
 
 
 async def test_nothing_is_kept_once_the_switch_is_off(redis_url: str) -> None:
     async with connected(redis_url) as redis:
         records = TraceRecords(redis, keep_s=60.0, most=10)
-        assert not await records.keep("t", "canary", tenant="a", namespace=None)
+        assert await records.keep("t", "canary", tenant="a", owners=()) == "off"
         assert await keys_that_hold(redis, b"canary") == []
 
 

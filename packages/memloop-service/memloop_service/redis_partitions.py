@@ -28,6 +28,18 @@ class Partition:
         """Name a key of this partition."""
         return f"memloop:{{{self.tag}}}:{':'.join(parts)}"
 
+    def erased(self, lane: str) -> str:
+        """Name the hash of a user's erased scopes, each with the token of its last erasure. It outlives the user."""
+        return self.key("erased", name_digest(lane))
+
+    def owned(self, lane: str) -> str:
+        """Name the hash of the records here that hold a user's data, by key."""
+        return self.key("owned", name_digest(lane))
+
+    def owners(self, tenant: str) -> str:
+        """Name the hash of a tenant's users with such records here."""
+        return self.key("owners", tenant)
+
 
 P_co = TypeVar("P_co", bound=Partition, covariant=True)
 

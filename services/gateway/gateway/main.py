@@ -1,8 +1,9 @@
 """The API process: reads the settings, builds the application and serves it. Run: ``python -m gateway.main``."""
 
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Mapping
 from contextlib import aclosing, asynccontextmanager
 from dataclasses import replace
+from functools import partial
 from typing import cast
 
 from fastapi import FastAPI, Request, Response
@@ -22,33 +23,41 @@ from gateway.console.files import open_console
 from gateway.document import describe
 from gateway.engine import ModelsConfig, Rollouts, open_backend, read_models, refusing_wrong_models
 from gateway.engine import routes as models
+from gateway.files import records as file_records
 from gateway.files import routes as uploads
 from gateway.files.fetching import open_fetching
 from gateway.files.files import open_files
 from gateway.jobs import routes as jobs
 from gateway.jobs.letters import Jobs
+from gateway.long_read import records as long_read_records
 from gateway.long_read import routes as long_read
-from gateway.long_read.reading import open_reading
+from gateway.long_read.forgetting import forget_read
+from gateway.long_read.reading import Reading, open_reading
 from gateway.mcp import routes as mcp
 from gateway.mcp.host import McpHost
 from gateway.mcp.surface import Mcp
 from gateway.memory import routes as memories
-from gateway.memory.memory import open_memory
+from gateway.memory.memory import Delete, Memory, open_memory
 from gateway.memory.readiness import OPTIONAL, Parts, Readiness
 from gateway.messages import routes as messages
 from gateway.messages.style import ANTHROPIC
 from gateway.metrics import Metrics
 from gateway.policy import check_routes as policy_checks
 from gateway.policy import routes as policies
+from gateway.responses import records as response_records
 from gateway.responses import routes as responses
-from gateway.responses.background.jobs import open_background, open_erasure
+from gateway.responses.background.jobs import Background, open_background
+from gateway.responses.conversations import records as conversation_records
 from gateway.responses.conversations import routes as conversations
 from gateway.settings import GatewaySettings
+from gateway.traces import records as trace_records
 from gateway.traces import routes as traces
 from gateway.usage import routes as usage
 from gateway.usage.ledger import Ledger
 from gateway.vector_stores import open_vector_stores
+from gateway.vector_stores import records as vector_store_records
 from gateway.vector_stores import routes as vector_stores
+from gateway.vector_stores.slice import VectorStores
 from gateway.webhooks import routes as webhook_secrets
 from gateway.webhooks.webhooks import open_webhooks
 from memloop_service import (
@@ -152,7 +161,7 @@ async def opened(
     async with (
         redis_of(settings, tls=connects_by(settings)) as redis,
         open_backend(config, settings, metrics) as backend,
-        open_memory(settings, redis, metrics=metrics, also_erases=(open_erasure(settings, redis),)) as memory,
+        open_memory(settings, redis, metrics=metrics) as memory,
     ):
         access = open_access(
             settings, redis, counting=lambda: backend.models.counting, metrics=metrics, pace=backend.pace
@@ -160,8 +169,9 @@ async def opened(
         rules = memory.queue.lanes.rules
         files, webhooks = open_files(settings, redis, rules), open_webhooks(settings, redis, rules)
         searched = open_vector_stores(settings, redis, rules, files=files, store=memory.store, keeper=memory.keeper)
-        memory = replace(memory, also_erases=(*memory.also_erases, searched.forget_user))
+        background = open_background(settings, redis, rules, metrics)
         reading = open_reading(settings, redis, backend=backend, memory=memory, files=files, webhooks=webhooks)
+        memory = replace(memory, deletes=deletes_of(memory, reading, background, searched))
         bell = Bell(memory.store)
         async with McpHost(max_body_bytes=settings.max_body_bytes) as host, aclosing(bell):
             app.state.redis, app.state.access, app.state.backend = redis, access, backend
@@ -169,8 +179,11 @@ async def opened(
             app.state.files, app.state.webhooks, app.state.fetching = files, webhooks, open_fetching(settings)
             app.state.memory, app.state.reading, app.state.keeper = memory, reading, memory.keeper
             app.state.chat = open_chat(settings, backend=backend, memory=memory, admission=access.admission)
-            app.state.background = background = open_background(settings, redis, rules, metrics)
-            app.state.responses, app.state.vector_stores = background.responses, searched
+            app.state.background, app.state.responses, app.state.vector_stores = (
+                background,
+                background.responses,
+                searched,
+            )
             app.state.conversations = background.responses.conversations
             app.state.changes = Changes(
                 memory.store, bell, reading.followers, MemoryHooks(redis), webhooks, settings.heartbeat_s
@@ -182,6 +195,19 @@ async def opened(
             app.state.usage = usage.Usage(ledger := Ledger(redis, metrics), settings.prices)
             async with access.running(), ledger.keeping(), rollouts.following():
                 yield
+
+
+def deletes_of(
+    memory: Memory, reading: Reading, background: Background, searched: VectorStores
+) -> Mapping[str, Delete]:
+    """Return how an erasure deletes each kind of record that a user may own."""
+    return {
+        long_read_records.KIND: partial(forget_read, reading=reading),
+        trace_records.KIND: memory.traces.records.forget_one,
+        response_records.KIND: background.forget,
+        conversation_records.KIND: background.responses.conversations.delete,
+        vector_store_records.KIND: searched.delete,
+    } | ({} if reading.files.records is None else {file_records.KIND: reading.files.records.delete})
 
 
 async def client_gone(request: Request, failure: Exception) -> Response:

@@ -301,12 +301,23 @@ class ItemPatch(Wire):
 
 
 class Erased(Wire):
-    """How much a namespace's erasure took out of each place; ``queue`` counts the writes that were still waiting."""
+    """How much a namespace's erasure deleted, by kind.
+
+    ``vectors`` are memories and raw turns in all versions, ``queue`` the writes that were still waiting, ``events``
+    those of all writes. ``replayed`` are answers kept for an ``Idempotency-Key``.
+    """
 
     vectors: int
     buffers: int
     queue: int = 0
     events: int = 0
+    long_reads: int = 0
+    traces: int = 0
+    files: int = 0
+    responses: int = 0
+    conversations: int = 0
+    vector_stores: int = 0
+    replayed: int = 0
 
 
 class Buffer(Wire):

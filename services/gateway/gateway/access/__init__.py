@@ -19,6 +19,7 @@ from gateway.access.local_only import LocalOnly
 from gateway.access.named import NamespaceDep, OptionalId, QueryId
 from gateway.access.principal import Principal, managed
 from gateway.access.static_keys import load_static_keys
+from gateway.access.user_names import namespace_named
 
 __all__ = [
     "Allowance",
@@ -40,6 +41,7 @@ __all__ = [
     "audit_denials",
     "load_static_keys",
     "managed",
+    "namespace_named",
     "needs",
     "open_access",
     "principal_of",

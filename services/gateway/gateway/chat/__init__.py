@@ -3,7 +3,7 @@
 from gateway.chat.answering import ENGINE_PATH, AnswerForm, AskedChat, answer_chat, asked_chat, engine_body
 from gateway.chat.chat import Chat, ChatDep, open_chat
 from gateway.chat.memory import begin_turn
-from gateway.chat.namespaces import names_user, namespace_named
+from gateway.chat.namespaces import names_user
 from gateway.chat.oversized import prompt_tokens
 
 __all__ = [
@@ -17,7 +17,6 @@ __all__ = [
     "begin_turn",
     "engine_body",
     "names_user",
-    "namespace_named",
     "open_chat",
     "prompt_tokens",
 ]

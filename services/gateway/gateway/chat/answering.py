@@ -16,7 +16,7 @@ from gateway.chat.oversized import Oversize
 from gateway.chat.recall import with_recalled
 from gateway.chat.relay import relay_chat, with_memory, written
 from gateway.engine import EngineCall, LoopModel, Meter, Outgoing, Relay, answer_in, counted, relay
-from gateway.idempotency import Attempt, refuse_key_of_stream, subject_of_user
+from gateway.idempotency import Attempt, refuse_key_of_stream
 from memloop.wire.chat import NO_OPTIONS, ChatRequest, Json
 from memloop.wire.errors import MemloopError
 from memloop.wire.memory import Namespace
@@ -110,9 +110,9 @@ async def answer_chat(
     answering = _Answering(request, chat, allowance, meter, asked, form)
     if asked.fields.stream:
         refuse_key_of_stream(request)
-    subject = subject_of_user(asked.named.user_id) if asked.named is not None else ""
+    owners = () if asked.named is None else (asked.named,)
     return await chat.memory.idempotency.once(
-        request, asked.principal, answering.answer, subject=subject, also=form.subject
+        request, asked.principal, answering.answer, owners=owners, also=form.subject
     )
 
 

@@ -13,9 +13,9 @@ from typing import Final, cast
 from redis.asyncio import Redis
 
 from gateway.files.key_names import Keys, Partition
+from gateway.files.reservations import Quota
 from gateway.files.storage import Storage
 from memloop.wire.base import Wire
-from memloop.wire.errors import TooLarge
 from memloop_service.redis_link import redis_errors
 from memloop_service.redis_scripts import Script, text
 
@@ -43,15 +43,17 @@ return kept
 
 _RELEASE = """
 -- KEYS: content, tenant's bytes, loose, holders; ARGV: holder, now, holder's line
+-- Returns the content's place if that was its last holder, else ''
 redis.call('ZREM', KEYS[4], ARGV[3])
-if redis.call('HDEL', KEYS[1], 'held:' .. ARGV[1]) == 0 then return 0 end
+if redis.call('HDEL', KEYS[1], 'held:' .. ARGV[1]) == 0 then return '' end
 local found = redis.call('HMGET', KEYS[1], 'place', 'bytes')
 redis.call('DECRBY', KEYS[2], found[2])
 if redis.call('HLEN', KEYS[1]) == 2 then
   redis.call('DEL', KEYS[1])
   redis.call('ZADD', KEYS[3], ARGV[2], found[1])
+  return found[1]
 end
-return 1
+return ''
 """
 
 
@@ -67,10 +69,10 @@ class Blob(Wire):
 class Blobs:
     """The records of the contents. Methods raise Unavailable and Timeout when Redis or the storage fails."""
 
-    def __init__(self, redis: Redis, storage: Storage, *, tenant_bytes: int) -> None:
+    def __init__(self, redis: Redis, storage: Storage, quota: Quota) -> None:
         self._redis = redis
         self._keys = Keys(redis)
-        self._tenant_bytes = tenant_bytes
+        self._quota = quota
         self._claim = Script(redis, _CLAIM, acknowledged=True)
         self._release = Script(redis, _RELEASE)
         self.storage = storage
@@ -91,17 +93,21 @@ class Blobs:
         if place != written.place:
             await self.drop(written.place)
         if place is None:
-            raise self._too_much()
+            raise self._quota.too_many_bytes()
         return written.model_copy(update={"place": place})
 
     async def hold(self, blob: Blob, *, holder: str) -> None:
         """Add a holder to a content that another holder keeps. Raises TooLarge over the tenant's quota."""
         if await self._held(blob, holder) is None:
-            raise self._too_much()
+            raise self._quota.too_many_bytes()
 
     async def release(self, blob: Blob, *, holder: str) -> None:
-        """Release a hold; a content without holders is deleted soon. Does nothing when it was not held."""
-        await self._remove_holder(blob.tenant, blob.sha256, holder)
+        """Release a hold; a content without holders is deleted. Does nothing when it was not held.
+
+        If the deletion fails, the sweep repeats it.
+        """
+        if place := await self._remove_holder(blob.tenant, blob.sha256, holder):
+            await self.drop(place)
 
     async def drop(self, place: str) -> None:
         """Delete an object that was written but not claimed."""
@@ -123,11 +129,13 @@ class Blobs:
 
     async def _held(self, blob: Blob, holder: str) -> str | None:
         line = _line(holder, blob.tenant, blob.sha256)
-        args = [holder, blob.place, blob.size_bytes, self._tenant_bytes, line, repr(time.time() + _FIRST_LOOK_S)]
+        args = [holder, blob.place, blob.size_bytes, self._quota.bytes, line, repr(time.time() + _FIRST_LOOK_S)]
         return cast("str | None", await self._claim(self._names(blob.tenant, blob.sha256), args))
 
-    async def _remove_holder(self, tenant: str, sha256: str, holder: str) -> None:
-        await self._release(self._names(tenant, sha256), [holder, repr(time.time()), _line(holder, tenant, sha256)])
+    async def _remove_holder(self, tenant: str, sha256: str, holder: str) -> str:
+        """Remove the hold. Returns the place of a content that nobody holds any more, which is loose now, or ''."""
+        args = [holder, repr(time.time()), _line(holder, tenant, sha256)]
+        return cast(str, await self._release(self._names(tenant, sha256), args))
 
     async def _look_at(self, line: str) -> None:
         holder, tenant, sha256 = line.split(" ")
@@ -152,12 +160,6 @@ class Blobs:
         """Return the keys that both scripts use."""
         here = self._keys.of_name(tenant)
         return [here.blob(tenant, sha256), here.blob_bytes(tenant), here.loose, here.holders]
-
-    def _too_much(self) -> TooLarge:
-        return TooLarge(
-            f"This tenant may store at most {self._tenant_bytes} bytes. Delete files to free space.",
-            code="storage_quota_exceeded",
-        )
 
 
 def _line(holder: str, tenant: str, sha256: str) -> str:

@@ -10,6 +10,7 @@ from redis.asyncio import Redis
 
 from gateway.files.blobs import Blobs
 from gateway.files.records import FileRecords, ReadableFile
+from gateway.files.reservations import Quota
 from gateway.files.storage import Storage
 from gateway.queue import LaneQueue, QueueRules
 from gateway.settings import GatewaySettings
@@ -63,5 +64,5 @@ FilesDep: TypeAlias = Annotated[Files, Depends(files_of)]
 def _records(settings: GatewaySettings, redis: Redis, queue: LaneQueue) -> FileRecords | None:
     if settings.storage_url is None:
         return None
-    blobs = Blobs(redis, Storage.at(settings.storage_url), tenant_bytes=settings.tenant_storage_bytes)
-    return FileRecords(redis, queue, blobs, tenant_files=settings.tenant_files)
+    quota = Quota(settings.tenant_files, settings.tenant_storage_bytes)
+    return FileRecords(redis, queue, Blobs(redis, Storage.at(settings.storage_url), quota), quota)

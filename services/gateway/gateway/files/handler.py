@@ -32,7 +32,7 @@ class FileHandler:
             await self.records.blobs.release(text, holder=_holder(job))
             raise
         file = job.file.model_copy(update={"status": "processed"})
-        return _ending("completed", StoredFile(file=file, text=text))
+        return _ending("completed", StoredFile(file=file, text=text, owner=job.owner))
 
     async def give_up(self, lease: Lease, error: MemloopError, *, attempts: int) -> JobResult:
         """Mark the file as unreadable after a bug of ours or a long storage outage."""
@@ -63,7 +63,7 @@ def _holder(job: FileJob) -> str:
 
 def _failed(job: FileJob, reason: str) -> JobResult:
     file = job.file.model_copy(update={"status": "error", "status_details": reason})
-    return _ending("failed", StoredFile(file=file))
+    return _ending("failed", StoredFile(file=file, owner=job.owner))
 
 
 def _ending(status: str, stored: StoredFile) -> JobResult:

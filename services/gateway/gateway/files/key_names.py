@@ -18,6 +18,14 @@ class Partition(JobPartition):
         """Name the sorted set of a tenant's files, by time."""
         return self.key("files", tenant)
 
+    def reserved_files(self, tenant: str) -> str:
+        """Name the sorted set of a tenant's uploads in progress, by the time at which their reservations end."""
+        return self.key("files-reserved", tenant)
+
+    def reserved_bytes(self, tenant: str) -> str:
+        """Name the hash of the bytes that these uploads announced."""
+        return self.key("files-reserved-bytes", tenant)
+
     def blob(self, tenant: str, sha256: str) -> str:
         """Name the hash of a content: its place and its holders."""
         return self.key("blob", tenant, sha256)

@@ -2,17 +2,21 @@
 
 import asyncio
 import time
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
+from contextlib import asynccontextmanager
 from typing import Any, Final, TypeAlias, cast
 
 from redis.asyncio import Redis
 
 from gateway.files.blobs import Blob, Blobs
 from gateway.files.key_names import FILES_EXPIRING, Keys
-from gateway.queue import LaneQueue, Submission
+from gateway.files.reservations import Quota, Reservations
+from gateway.queue import IndexFull, LaneQueue, Submission
 from memloop.wire.base import Wire
-from memloop.wire.errors import Conflict, NotFound, TooLarge, Unprocessable
+from memloop.wire.errors import Conflict, NotFound, Unprocessable
 from memloop.wire.files import FileDeleted, FileObject, FilePage
+from memloop.wire.memory import Namespace
+from memloop_service.records import Owner
 from memloop_service.redis_link import acknowledged, redis_errors
 from memloop_service.redis_scripts import text
 
@@ -20,16 +24,28 @@ _FIRST_POLL_S: Final = 0.02
 _LAST_POLL_S: Final = 0.5
 _LOOKED_AT: Final = 500
 """How many files a list by purpose reads at a time, however few it returns."""
+KIND: Final = "files"
+"""What files are among the records of their owners."""
 BeforeDeletion: TypeAlias = Callable[[str, str], Awaitable[object]]
 
 
 class FileJob(Wire):
-    """The payload of an extraction: the file's tenant and the place of its bytes."""
+    """The payload of an extraction: the file's tenant and the place of its bytes.
+
+    ``owner`` is the user whose file it is, if its upload named one; ``began`` the newest fencing token at that time.
+    """
 
     tenant: str
     raw: Blob
     media_type: str = ""
     file: FileObject
+    owner: Namespace | None = None
+    began: int = 0
+
+    @property
+    def owners(self) -> tuple[Owner, ...]:
+        """The owner, as records are noted by it."""
+        return () if self.owner is None else (Owner(self.owner, self.began),)
 
 
 class StoredFile(Wire):
@@ -37,6 +53,7 @@ class StoredFile(Wire):
 
     file: FileObject
     text: Blob | None = None
+    owner: Namespace | None = None
 
 
 class ReadableFile(Wire):
@@ -45,16 +62,18 @@ class ReadableFile(Wire):
     file_id: str
     filename: str
     text: Blob
+    owner: Namespace | None = None
 
 
 class FileRecords:
     """Reads and changes a tenant's files. Methods raise Unavailable when Redis is unreachable."""
 
-    def __init__(self, redis: Redis, queue: LaneQueue, blobs: Blobs, *, tenant_files: int) -> None:
+    def __init__(self, redis: Redis, queue: LaneQueue, blobs: Blobs, quota: Quota) -> None:
         self._redis = redis
         self._queue = queue
         self._keys = Keys(redis)
-        self._tenant_files = tenant_files
+        self._quota = quota
+        self._reservations = Reservations(redis, quota)
         self._first: list[BeforeDeletion] = []
         self.blobs = blobs
 
@@ -62,36 +81,50 @@ class FileRecords:
         """Have a function called with tenant and id of every file that is deleted, before it is."""
         self._first.append(also)
 
-    async def check_room(self, tenant: str) -> None:
-        """Raise TooLarge when the tenant has reached its number of files, Unavailable while Redis is nearly full."""
+    @asynccontextmanager
+    async def room(self, tenant: str, *, size_bytes: int) -> AsyncGenerator[None]:
+        """Hold room for one more file, of ``size_bytes`` as far as its client announced them, during the block.
+
+        Raises TooLarge over the tenant's files or bytes, Unavailable while Redis is nearly full.
+        """
         with self._queue.rules.counted(self._queue.name):
             await self._queue.rules.quota_bytes()
-        with redis_errors():
-            count = await self._redis.zcard(self._index(tenant))
-        if count >= self._tenant_files:
-            raise TooLarge(f"This tenant may have at most {self._tenant_files} files.", code="file_quota_exceeded")
+        async with self._reservations.held(tenant, size_bytes=size_bytes):
+            yield
+
+    async def newest_token(self) -> int:
+        """Return the newest fencing token, against which erasures are ordered."""
+        return await self._queue.newest_token()
 
     async def enqueue(self, job: FileJob) -> None:
-        """Store the file's record and queue its extraction. Raises as ``LaneQueue.admit`` does."""
+        """Store the file's record and queue its extraction.
+
+        Raises TooLarge over the tenant's number of files, and as ``LaneQueue.admit`` does.
+        """
         file = job.file
         fields = {
             "tenant": job.tenant,
             "status": "queued",
-            "record": StoredFile(file=file).model_dump_json(),
+            "record": StoredFile(file=file, owner=job.owner).model_dump_json(),
             "payload": job.model_dump_json(),
         }
         if file.expires_at is not None:
             with redis_errors():
                 await acknowledged(self._redis, "ZADD", FILES_EXPIRING, file.expires_at, f"{job.tenant} {file.id}")
-        await self._queue.admit(
-            Submission(
-                job_id=file.id,
-                lane=file.id,
-                created_ms=int(time.time() * 1000),
-                index=self._index(job.tenant),
-                fields=fields,
-            )
+        submission = Submission(
+            job_id=file.id,
+            lane=file.id,
+            created_ms=int(time.time() * 1000),
+            index=self._index(job.tenant),
+            index_most=self._quota.files,
+            fields=fields,
+            owners=job.owners,
+            kind=KIND,
         )
+        try:
+            await self._queue.admit(submission)
+        except IndexFull:
+            raise self._quota.too_many_files() from None
 
     async def payload(self, file_id: str) -> FileJob | None:
         """Return the upload's payload, or None when the file is gone."""
@@ -124,7 +157,9 @@ class FileRecords:
         while True:
             stored = await self.get(tenant, file_id)
             if stored.text is not None:
-                return ReadableFile(file_id=file_id, filename=stored.file.filename, text=stored.text)
+                return ReadableFile(
+                    file_id=file_id, filename=stored.file.filename, text=stored.text, owner=stored.owner
+                )
             if stored.file.status == "error":
                 reason = f"The file {stored.file.filename} cannot be read: {stored.file.status_details}"
                 raise Unprocessable(reason, param=param, code="file_unreadable")

@@ -10,21 +10,34 @@ from urllib.parse import quote
 from fastapi import APIRouter, Depends, Query, Request
 from fastapi.responses import StreamingResponse
 
-from gateway.access import AllowanceDep, PrincipalDep, Room, access_of, announced_bytes, needs, principal_of
+from gateway.access import (
+    AllowanceDep,
+    Principal,
+    PrincipalDep,
+    Room,
+    access_of,
+    announced_bytes,
+    namespace_named,
+    needs,
+    principal_of,
+)
 from gateway.files.blobs import Blob
 from gateway.files.fetching import FetchingDep
 from gateway.files.files import FilesDep
 from gateway.files.records import FileJob, FileRecords
 from gateway.files.uploads import Upload, receive_upload
 from gateway.idempotency import refuse_key_of_stream
-from memloop.wire.errors import Conflict, RateLimited, Unprocessable
+from memloop.wire.errors import Conflict, Erased, RateLimited, TooLarge, Unprocessable
 from memloop.wire.files import FileDeleted, FileFromUrl, FileObject, FilePage, FilePurpose
 from memloop_service import ERRORS
 from memloop_service.http import body_of, read_ours
+from memloop_service.records import Owner
 from memloop_service.redis_partitions import id_at
 
 _UPLOAD_HOLDS_BYTES: Final = 16 << 20
 """The admission bytes that an upload takes, whatever its size."""
+_FORM_BYTES: Final = 1 << 16
+"""The most that an upload's form takes beside its file."""
 _LONGEST_EXPIRY_S: Final = 30 * 24 * 3600
 _PURPOSES: Final[tuple[FilePurpose, ...]] = get_args(FilePurpose)
 _FORM: Final[dict[str, Any]] = {
@@ -67,15 +80,16 @@ async def upload_file(
     refuse_key_of_stream(request)
     records = files.stored()
     await allowance.admit()
-    await records.check_room(principal.tenant)
-    upload = await receive_upload(
-        request.stream(),
-        content_type=request.headers.get("content-type", ""),
-        tenant=principal.tenant,
-        blobs=records.blobs,
-        max_bytes=files.max_bytes,
-    )
-    return await register_upload(upload, records, principal.tenant)
+    owner = await _owner_of(request, records, principal)
+    async with records.room(principal.tenant, size_bytes=max(0, announced_bytes(request) - _FORM_BYTES)):
+        upload = await receive_upload(
+            request.stream(),
+            content_type=request.headers.get("content-type", ""),
+            tenant=principal.tenant,
+            blobs=records.blobs,
+            max_bytes=files.max_bytes,
+        )
+        return await register_upload(upload, records, principal.tenant, owner=owner)
 
 
 @router.post("/from-url", dependencies=[Depends(upload_room)], openapi_extra=body_of(FileFromUrl))
@@ -88,9 +102,10 @@ async def fetch_file(
     downloads = fetching.downloads()
     records = files.stored()
     await allowance.admit()
-    await records.check_room(principal.tenant)
-    upload = await downloads.stored(asked.url, blobs=records.blobs, tenant=principal.tenant, max_bytes=files.max_bytes)
-    return await register_upload(replace(upload, fields=_url_form(asked)), records, principal.tenant)
+    owner, tenant = await _owner_of(request, records, principal), principal.tenant
+    async with records.room(tenant, size_bytes=0):
+        upload = await downloads.stored(asked.url, blobs=records.blobs, tenant=tenant, max_bytes=files.max_bytes)
+        return await register_upload(replace(upload, fields=_url_form(asked)), records, tenant, owner=owner)
 
 
 @router.get("", dependencies=[Room])
@@ -134,8 +149,17 @@ async def delete_file(file_id: str, files: FilesDep, principal: PrincipalDep) ->
     return await files.stored().delete(principal.tenant, file_id)
 
 
-async def register_upload(upload: Upload, files: FileRecords, tenant: str) -> FileObject:
-    """Store the file's record if the form's fields are valid; otherwise delete the upload."""
+async def _owner_of(request: Request, records: FileRecords, principal: Principal) -> Owner | None:
+    """Return the user that the request's headers name, whose erasure deletes the file."""
+    named = namespace_named(principal, {}, request.headers)
+    return None if named is None else Owner(named, await records.newest_token())
+
+
+async def register_upload(upload: Upload, files: FileRecords, tenant: str, *, owner: Owner | None = None) -> FileObject:
+    """Store the file's record if the form's fields are valid; otherwise delete the upload.
+
+    Raises TooLarge over the tenant's quota, Erased when the owner was erased since the upload began.
+    """
     file_id = id_at("file-", tenant, secrets.token_hex(16))
     try:
         file = _file(upload, file_id)
@@ -143,9 +167,12 @@ async def register_upload(upload: Upload, files: FileRecords, tenant: str) -> Fi
         await files.blobs.drop(upload.content.place)
         raise
     blob = await files.blobs.claim(upload.content, holder=f"file:{file_id}")
+    job = FileJob(tenant=tenant, raw=blob, media_type=upload.media_type, file=file)
+    if owner is not None:
+        job = job.model_copy(update={"owner": owner.namespace, "began": owner.began})
     try:
-        await files.enqueue(FileJob(tenant=tenant, raw=blob, media_type=upload.media_type, file=file))
-    except RateLimited:
+        await files.enqueue(job)
+    except (RateLimited, TooLarge, Erased):
         await files.blobs.release(blob, holder=f"file:{file_id}")
         raise
     return file

@@ -7,7 +7,6 @@ from gateway.idempotency.subjects import (
     refuse_key_of_stream,
     subject_of_read,
     subject_of_response,
-    subject_of_user,
 )
 
 __all__ = [
@@ -18,5 +17,4 @@ __all__ = [
     "refuse_key_of_stream",
     "subject_of_read",
     "subject_of_response",
-    "subject_of_user",
 ]

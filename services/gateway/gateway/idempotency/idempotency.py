@@ -26,7 +26,7 @@ from fastapi import Request, Response
 from redis.asyncio import Redis
 
 from gateway.idempotency import scripts
-from gateway.idempotency.subjects import KEY_HEADER
+from gateway.idempotency.subjects import KEY_HEADER, subject_of_scope
 from memloop.wire.errors import Conflict, DependencyError, InvalidRequest, MemloopError, Unavailable
 from memloop.wire.memory import Namespace
 from memloop_service.headers import AGENT_HEADER, USER_HEADER
@@ -60,7 +60,7 @@ class Attempt:
 
 Work = Callable[[Attempt], Awaitable[Response]]
 Subject = str | Callable[[Attempt], str]
-"""The subject whose data an answer holds, or a function that names it from the attempt."""
+"""What an answer holds beside its owners' data, or a function that names it from the attempt."""
 
 
 class Asker(Protocol):
@@ -97,13 +97,19 @@ class Idempotency:
         self._max_bytes = max_bytes
 
     async def once(
-        self, request: Request, asker: Asker, work: Work, *, subject: Subject = "", also: Subject = ""
+        self,
+        request: Request,
+        asker: Asker,
+        work: Work,
+        *,
+        owners: Sequence[Namespace] = (),
+        also: Subject = "",
     ) -> Response:
         """The answer of ``work``, or the one that it gave to the same request before.
 
-        The request's body must have been read. ``subject`` names whose data the answer holds, for ``forget``; user and
-        agent may stand outside the body, so a request for another one is another request. So is one with other scopes.
-        ``also`` names a second subject.
+        The request's body must have been read. ``owners`` are those whose data the answer holds, for ``forget_owner``;
+        user and agent may stand outside the body, so a request for another one is another request. So is one with other
+        scopes. ``also`` names a further subject, for ``forget``.
         Raises Conflict, Unavailable, InvalidRequest, and what ``work`` raises.
         """
         key = request.headers.get(KEY_HEADER)
@@ -111,21 +117,25 @@ class Idempotency:
             return await work(Attempt(secrets.token_hex(16)))
         record = _record(asker.tenant, request.scope["route"].path, _checked(key))
         taken = _Taken(record, secrets.token_hex(16))
-        whose = subject if isinstance(subject, str) else ""
-        for_whom = _digest(whose, *sorted(asker.scopes), *_ids_in(request.headers))
+        of_scopes = [subject_of_scope(owner.user_id, scope) for owner in owners for scope in owner.scopes()]
+        for_whom = _digest(*of_scopes, *sorted(asker.scopes), *_ids_in(request.headers))
         seed, kept = await self._taken(taken, await _hash_of(await request.body(), for_whom))
         if kept is not None:
             return kept
         attempt = Attempt(seed)
-        for each in (subject, also) if also else (subject,):
-            named = each if isinstance(each, str) else each(attempt)
-            await self._noted(taken, _subject_key(asker.tenant, named))
+        further = also if isinstance(also, str) else also(attempt)
+        for subject in filter(None, (*of_scopes, further)):
+            await self._noted(taken, _subject_key(asker.tenant, subject))
         answer = await self._worked(taken, work, attempt)
         if isinstance(answer, EventStream):  # of an engine that streams unasked
             await self._released(taken, "again")
         else:
             await self._kept(taken, answer)
         return answer
+
+    async def forget_owner(self, namespace: Namespace) -> int:
+        """Delete the kept answers that hold the namespace's data, as ``forget`` does."""
+        return await self.forget(namespace.tenant, subject_of_scope(namespace.user_id, namespace.scopes()[-1]))
 
     async def forget(self, tenant: str, subject: str) -> int:
         """Delete the kept answers that hold the subject's data; how many records. Raises Unavailable.

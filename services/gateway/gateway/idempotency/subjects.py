@@ -27,9 +27,9 @@ def refuse_key_of_batch(request: Request) -> None:
         )
 
 
-def subject_of_user(user_id: str) -> str:
-    """The subject of answers that hold a user's data."""
-    return f"user:{user_id}"
+def subject_of_scope(user_id: str, scope: str) -> str:
+    """The subject of answers that hold the data of one of a user's scopes."""
+    return f"user:{user_id} {scope}"
 
 
 def subject_of_response(response_id: str) -> str:

@@ -5,13 +5,15 @@ from dataclasses import dataclass, replace
 
 from gateway.access import Principal
 from gateway.files import ReadableFile
-from gateway.long_read.documents import held
+from gateway.long_read.documents import held, release_document
 from gateway.long_read.hosts import ForegroundRead
 from gateway.long_read.plan import ReadingPlan
 from gateway.long_read.reading import Reading
 from gateway.long_read.records import ReadJob
 from gateway.long_read.run import ReadingTools
+from memloop.wire.errors import Erased
 from memloop.wire.long_read import LongReadRequest
+from memloop.wire.memory import Namespace
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,15 +29,16 @@ class AdmittedRead:
         return replace(self, job=self.job.model_copy(update={"read_id": read_id}))
 
 
-async def admitted_read(asked: LongReadRequest, reading: Reading, principal: Principal) -> AdmittedRead:
-    """Check the request and plan the read.
+async def admitted_read(
+    asked: LongReadRequest, reading: Reading, principal: Principal, *, named: Namespace | None = None
+) -> AdmittedRead:
+    """Check the request and plan the read. ``named`` is the user that the request names beside ``save_to_memory``.
 
     Raises Forbidden, NotFound for an unknown model, as ``plan_read`` does, and as ``readable`` for files.
     """
-    began = None
+    began = await reading.memory.queue.lanes.newest_token()
     if asked.save_to_memory is not None:
         principal.require("memory:write", param="save_to_memory")
-        began = await reading.memory.queue.lanes.newest_token()
     if asked.webhook is not None:
         reading.webhooks.rules.check_url(asked.webhook.url)
     read_id = f"lr_{secrets.token_hex(16)}"
@@ -43,6 +46,8 @@ async def admitted_read(asked: LongReadRequest, reading: Reading, principal: Pri
     tools = ReadingTools.of(reading, model, asked)
     plan = await tools.plan_of(asked)
     files = await _files_of(asked, reading, principal)
+    saves = None if asked.save_to_memory is None else asked.save_to_memory.namespace(principal.tenant)
+    owners = dict.fromkeys(filter(None, (saves, named, *(file.owner for file in files))))
     job = ReadJob(
         read_id=read_id,
         tenant=principal.tenant,
@@ -50,16 +55,21 @@ async def admitted_read(asked: LongReadRequest, reading: Reading, principal: Pri
         request=asked,
         text=files[0].text if len(files) == 1 else None,
         files=files,
+        owners=tuple(owners),
         began=began,
     )
     return AdmittedRead(job, plan, tools)
 
 
 async def opened_read(admitted: AdmittedRead, reading: Reading) -> ForegroundRead:
-    """Enter the read among the tenant's; the caller runs it. Raises Unavailable."""
+    """Enter the read among the tenant's; the caller runs it. Raises Unavailable, Erased."""
     job = await held(admitted.job, reading.files.records)
     read = ForegroundRead(job, admitted.plan, admitted.tools)
-    await read.open()
+    try:
+        await read.open()
+    except Erased:
+        await release_document(job, reading.files.records)
+        raise
     return read
 
 

@@ -38,8 +38,8 @@ class ForegroundRead:
         self._next = 0
 
     async def open(self) -> None:
-        """Store the read, so that clients can get and cancel it. Raises Unavailable."""
-        await self._records.open(self._job.tenant, self._record)
+        """Store the read, so that clients can get and cancel it. Raises Unavailable, Erased."""
+        await self._records.open(self._job, self._record)
 
     async def run(self, emit: Emit = discard) -> LongRead:
         """Run the read and return its final record; ``emit`` gets every event, the terminal one in any case.

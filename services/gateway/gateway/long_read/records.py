@@ -6,9 +6,10 @@ resumed read repeats its steps from the journal; events that were published befo
 
 import math
 import time
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import Any, TypeAlias, cast
+from typing import Any, Final, TypeAlias, cast
 
 from pydantic import model_validator
 from redis.asyncio import Redis
@@ -20,8 +21,10 @@ from gateway.queue import DEFAULT_TIER, Entry, JobCancelled, JobGone, LaneQueue,
 from gateway.webhooks import deliveries
 from memloop.wire.base import Wire
 from memloop.wire.chat import Json
-from memloop.wire.errors import NotFound, OtherTenants
+from memloop.wire.errors import Erased, NotFound, OtherTenants
 from memloop.wire.long_read import LongRead, LongReadRequest, ReadEvent, ReadStatus, ServiceTier
+from memloop.wire.memory import Namespace
+from memloop_service.records import Owner, owned_args, owned_keys
 from memloop_service.redis_link import redis_errors
 from memloop_service.redis_scripts import Script, entry_list, text
 
@@ -30,6 +33,8 @@ TIERS: tuple[ServiceTier, ...] = ("priority", "default", "flex")
 """The most urgent first."""
 _ABANDONED_AFTER_MS = 3600 * 1000
 """A foreground read whose process died disappears after this long without an event."""
+KIND: Final = "long_reads"
+"""What reads are among the records of their owners."""
 _NONE = "There is no long read {!r}."
 _Row: TypeAlias = tuple[float, str]
 """When a read was made, in milliseconds since the epoch, and its id: the order of a tenant's list."""
@@ -41,8 +46,9 @@ class ReadJob(Wire):
 
     ``files`` are the files that it reads: of a single one, ``text`` is the text.
 
-    ``model`` is the one that reads, also where the request names none: every run of the read is its own. ``began`` is
-    the newest fencing token at its admission, if it saves memories: it saves none of a user that was erased since.
+    ``model`` is the one that reads, also where the request names none: every run of the read is its own. ``owners`` are
+    the users whose data it holds: whose memory it saves to, who the request names, whose files it reads. ``began`` is
+    the newest fencing token at its admission: of an owner that was erased since, nothing is kept.
     """
 
     read_id: str
@@ -51,7 +57,13 @@ class ReadJob(Wire):
     request: LongReadRequest
     text: Blob | None = None
     files: tuple[ReadableFile, ...] = ()
-    began: int | None = None
+    owners: tuple[Namespace, ...] = ()
+    began: int = 0
+
+    @property
+    def owned(self) -> tuple[Owner, ...]:
+        """The owners, as records are noted by them."""
+        return tuple(Owner(namespace, self.began) for namespace in self.owners)
 
     @property
     def blobs(self) -> tuple[Blob, ...]:
@@ -132,16 +144,19 @@ class ReadRecords:
             fields=fields,
             events_key=here.read_events(job.read_id),
             first_event=event.model_dump_json(exclude_none=True),
+            owners=job.owned,
+            kind=KIND,
         )
         await self._queue.admit(submission)
         return event
 
-    async def open(self, tenant: str, record: LongRead) -> None:
-        """Store a foreground read, which no worker runs."""
+    async def open(self, job: ReadJob, record: LongRead) -> None:
+        """Store a foreground read, which no worker runs. Raises Erased when an owner was erased since it began."""
         here = self._keys.of_id(record.id)
-        index = here.reads_of(tenant)
-        args = [record.id, _now_ms(), tenant, record.status, record.model_dump_json(), _ABANDONED_AFTER_MS]
-        await self._open.number([here.job(record.id), index], args)
+        keys = [here.job(record.id), here.reads_of(job.tenant), *owned_keys(here, job.owned)]
+        args = [record.id, _now_ms(), job.tenant, record.status, record.model_dump_json(), _ABANDONED_AFTER_MS]
+        if not await self._open.number(keys, [*args, *owned_args(job.owned, kind=KIND, record_id=record.id)]):
+            raise Erased
 
     async def publish(self, event: ReadEvent, record: LongRead, *, foreground: bool) -> None:
         """Append the event and store the record of that moment; has no effect for an event that exists.
@@ -220,9 +235,10 @@ class ReadRecords:
         To be called before the read's job is finished: whoever dies in between has the job, and so this, done again.
         """
         if job.request.webhook is not None:
-            url = job.request.webhook.url
-            here = self._keys.of_id(record.id)
-            await self._webhooks.submit(deliveries.delivery_of(record, tenant=job.tenant, url=url, at=here))
+            here, tenant, url = self._keys.of_id(record.id), job.tenant, job.request.webhook.url
+            delivery = deliveries.delivery_of(record, tenant=tenant, url=url, at=here, owners=job.owned)
+            with suppress(Erased):
+                await self._webhooks.submit(delivery)
 
     async def _notification(self, record: LongRead, tenant: str) -> Entry:
         with redis_errors():

@@ -10,17 +10,18 @@ from fastapi import APIRouter, Query, Request, Response
 from fastapi.responses import JSONResponse
 from starlette.types import Receive
 
-from gateway.access import Allowance, AllowanceDep, BatchRoom, PrincipalDep, needs
+from gateway.access import Allowance, AllowanceDep, BatchRoom, PrincipalDep, namespace_named, needs
 from gateway.idempotency import Attempt, refuse_key_of_stream, subject_of_read
 from gateway.long_read.admission import AdmittedRead, admitted_read, opened_read
 from gateway.long_read.documents import document_of, held, release_document, tokens_at_most
+from gateway.long_read.forgetting import forget_read
 from gateway.long_read.hosts import ForegroundRead
 from gateway.long_read.plan import estimate
 from gateway.long_read.reading import Reading, ReadingDep
 from gateway.long_read.records import TERMINAL, ReadDeleted, ReadJob, ReadPage
 from gateway.long_read.run import new_record
 from memloop.wire.base import Wire
-from memloop.wire.errors import MemloopError, RateLimited
+from memloop.wire.errors import Erased, MemloopError, RateLimited
 from memloop.wire.long_read import Estimate, LongRead, LongReadRequest, ReadEvent
 from memloop_service import ERRORS
 from memloop_service.http import ClientGone, EventStream, Outlet, StopWhenGone, body_of, error_event, read_ours, streams
@@ -42,7 +43,8 @@ async def create_read(
 ) -> Response:
     """Read a document: the answer (200), a stream of events (``stream``), or a queued read (``background``, 202)."""
     asked = await read_ours(request, LongReadRequest)
-    admitted = await admitted_read(asked, reading, principal)
+    named = namespace_named(principal, asked.metadata, request.headers)
+    admitted = await admitted_read(asked, reading, principal, named=named)
 
     def id_of(attempt: Attempt) -> str:
         return f"lr_{attempt.id_of()}"
@@ -57,7 +59,7 @@ async def create_read(
     if asked.stream:
         refuse_key_of_stream(request)
     return await reading.memory.idempotency.once(
-        request, principal, read, subject=lambda attempt: subject_of_read(id_of(attempt))
+        request, principal, read, owners=admitted.job.owners, also=lambda attempt: subject_of_read(id_of(attempt))
     )
 
 
@@ -111,15 +113,7 @@ async def cancel_read(read_id: str, reading: ReadingDep, principal: PrincipalDep
 @router.delete("/{read_id}")
 async def delete_read(read_id: str, reading: ReadingDep, principal: PrincipalDep) -> ReadDeleted:
     """Delete a read, its document and its events; a running one stops."""
-    records = reading.records
-    await records.get(principal.tenant, read_id)
-    job = await records.payload(read_id)
-    deleted = await records.delete(principal.tenant, read_id)
-    if job is not None:
-        await release_document(job, reading.files.records)
-    await reading.memory.idempotency.forget(principal.tenant, subject_of_read(read_id))
-    await reading.memory.traces.records.forget_one(principal.tenant, read_id)
-    return deleted
+    return await forget_read(principal.tenant, read_id, reading)
 
 
 async def _queued(job: ReadJob, reading: Reading) -> Response:
@@ -130,7 +124,7 @@ async def _queued(job: ReadJob, reading: Reading) -> Response:
         record = new_record(job)
         try:
             await reading.records.enqueue(job, record)
-        except RateLimited:
+        except (RateLimited, Erased):
             await release_document(job, reading.files.records)
             raise
         if job.request.stream:

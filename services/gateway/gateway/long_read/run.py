@@ -163,6 +163,7 @@ async def _keep_trace(
         list(zip(job.request.asked, results, strict=True)),
         trace_id=job.read_id,
         tenant=job.tenant,
+        owners=job.owned,
         strategy=job.request.strategy,
         served=Served(job.model, plan.profile.ref),
     )

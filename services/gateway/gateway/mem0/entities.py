@@ -94,17 +94,18 @@ async def _erase(scope: Scope, memory: Memory) -> None:
 
 
 async def _users_of(scope: Scope, memory: Memory) -> list[str]:
-    """Return the scope's user, or all users with waiting, buffered or stored data of that agent or run.
+    """Return the scope's user, or all users with waiting, buffered, stored or derived data of that agent or run.
 
     A write goes on from the queue to the store, so it is seen in the one or in the other.
     """
     if scope.user_id is not None:
         return [scope.user_id]
     waiting = await memory.queue.events.waiting_users(scope)
+    owners = await memory.owners.users(scope)
     stored = [one.id for one in (await memory.store.entities(scope)).entities if one.type == "user"]
     buffered = [
         buffer.namespace.user_id
         for buffer in (await memory.store.buffers(scope.tenant)).buffers
         if scope.agent_id in (None, buffer.namespace.agent_id) and scope.run_id in (None, buffer.namespace.run_id)
     ]
-    return list(dict.fromkeys([*waiting, *buffered, *stored]))
+    return list(dict.fromkeys([*waiting, *buffered, *stored, *owners]))

@@ -10,7 +10,7 @@ from fastapi.responses import JSONResponse
 from pydantic import JsonValue
 
 from gateway.access import AllowanceDep, PrincipalDep, QueryId, Room, needs
-from gateway.idempotency import Attempt, subject_of_user
+from gateway.idempotency import Attempt
 from gateway.mem0 import answers
 from gateway.mem0.answers import Answer
 from gateway.mem0.links import url_of
@@ -46,7 +46,7 @@ async def add_memories(
             return JSONResponse(answers.accepted(event_id))
         return JSONResponse(answers.added(event, shown=principal.allows("memory:read")))
 
-    return await memory.idempotency.once(request, principal, work, subject=subject_of_user(add.user_id))
+    return await memory.idempotency.once(request, principal, work, owners=(add.namespace(principal.tenant),))
 
 
 @router.post("/v3/memories/search", dependencies=[_READ, Room])

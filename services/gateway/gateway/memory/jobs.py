@@ -24,6 +24,7 @@ from memloop.wire.limits import MAX_WRITE_BYTES
 from memloop.wire.memory import Namespace, Source
 from memloop.wire.memory_events import MemoryEvent
 from memloop_service.chores import computed
+from memloop_service.records import Owner
 from memloop_service.redis_guard import Guard
 from memloop_service.redis_link import redis_errors
 from memloop_service.redis_scripts import text
@@ -115,7 +116,7 @@ class MemoryQueue:
         clean, redact = await _cleaned(job, redactions) if redactions is not None else (job, None)
         submission = self._submission(clean, queued_event(clean))
         if began is not None:
-            submission = replace(submission, began=began, scopes=job.namespace.scopes())
+            submission = replace(submission, owners=(Owner(job.namespace, began),))
         _check_size(submission.fields["payload"])
         await self.lanes.admit(submission, guard=guard)
         if redactions is not None and redact is not None:

@@ -1,8 +1,8 @@
 """Bundles the store, the queue of writes and the data that an erasure must reach into one value."""
 
-from collections.abc import AsyncGenerator, Awaitable, Callable
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Annotated, TypeAlias, cast
 
 from fastapi import Depends, Request
@@ -18,12 +18,12 @@ from gateway.policy import Keeper, keeper_of
 from gateway.queue import queue_rules
 from gateway.settings import GatewaySettings, secret_of
 from gateway.traces import TraceKeeper, open_traces
-from memloop.wire.memory import Namespace
 from memloop_clients import Balancing
 from memloop_service import connects_by
+from memloop_service.records import Owners
 
-Erases: TypeAlias = Callable[[Namespace], Awaitable[object]]
-"""Deletes what a slice holds of a namespace."""
+Delete: TypeAlias = Callable[[str, str], Awaitable[object]]
+"""Deletes the record of a tenant with that id, and everything derived from it. Raises NotFound when it is gone."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,14 +39,13 @@ class Memory:
     metrics: Metrics
     sync_wait_s: float
     keeper: Keeper
-    also_erases: tuple[Erases, ...] = ()
-    """What other slices hold of a user."""
+    owners: Owners
+    deletes: Mapping[str, Delete] = field(default_factory=dict[str, Delete])
+    """How each kind of record that a user may own is deleted, by the field of ``Erased`` that counts it."""
 
 
 @asynccontextmanager
-async def open_memory(
-    settings: GatewaySettings, redis: Redis, *, metrics: Metrics, also_erases: tuple[Erases, ...] = ()
-) -> AsyncGenerator[Memory]:
+async def open_memory(settings: GatewaySettings, redis: Redis, *, metrics: Metrics) -> AsyncGenerator[Memory]:
     """Build the slice from the settings; close the store's client on exit."""
     first, *also = settings.stores
     keeper = keeper_of(settings, redis, metrics)
@@ -70,7 +69,7 @@ async def open_memory(
             metrics=metrics,
             sync_wait_s=settings.sync_wait_s,
             keeper=keeper,
-            also_erases=also_erases,
+            owners=Owners(redis),
         )
 
 

@@ -3,15 +3,16 @@
 import asyncio
 import secrets
 import time
+from collections import Counter
 from collections.abc import Sequence
+from contextlib import suppress
 
 from gateway.access import Principal
-from gateway.idempotency import subject_of_user
 from gateway.memory.jobs import MemoryJob, MemoryQueue
 from gateway.memory.memory import Memory
 from gateway.memory.pending import ranked, read_beside
 from gateway.memory.verbatim import adds_of, write_directly
-from memloop.wire.errors import Unprocessable
+from memloop.wire.errors import NotFound, Unprocessable
 from memloop.wire.memory import BatchOutcome, BatchResult, Erased, Namespace, SearchResult, StoreBatch, StoreSearch
 from memloop.wire.memory_events import MemoryEvent
 from memloop.wire.memory_requests import MemoryAdd, MemoryBatch
@@ -104,28 +105,38 @@ async def _with_pending(asked: StoreSearch, memory: Memory) -> SearchResult:
 
 
 async def erase(namespace: Namespace, memory: Memory) -> Erased:
-    """Delete all data of the namespace: queue, events, dead letters, traces, store, stored responses, policies.
+    """Delete all data of the namespace, wherever it is, and what was derived from it. Return the counts.
 
-    Returns the counts; raises the errors of Redis and the store. A running write loses its job, and so its lease,
-    within a second. Traces and store are deleted while the lane is locked, so that nothing is written afterwards. The
-    lane of a dead holder is taken over.
+    From the lock of the lane on, work that began before stores nothing any more: its token is older. A running write
+    loses its job, and so its lease, within a second. The lane of a dead holder is taken over. Raises the errors of
+    Redis and the store; repeat the erasure then.
     """
     queue, lane = memory.queue, namespace.lane()
     forgotten = await queue.events.forget(namespace)
     token = await _lane(queue, lane, namespace.scopes()[-1])
     try:
+        await memory.owners.mark(namespace, token)
         late = await queue.events.forget(namespace)  # a write may have ended during the wait for the lane
-        await memory.traces.records.forget(namespace)
         await memory.failures.forget(namespace)
         await memory.keeper.policies.forget(namespace)
-        for also in memory.also_erases:
-            await also(namespace)
+        deleted = await _derived(namespace, memory)
         erased = await memory.store.erase(namespace, fencing_token=token)
     finally:
         await queue.lanes.leave_lane(lane, token)
-    await memory.idempotency.forget(namespace.tenant, subject_of_user(namespace.user_id))
-    waiting, events = forgotten.waiting + late.waiting, forgotten.events + late.events
-    return erased.model_copy(update={"queue": waiting, "events": events})
+    deleted["replayed"] += await memory.idempotency.forget_owner(namespace)
+    deleted["queue"] = forgotten.waiting + late.waiting
+    deleted["events"] = forgotten.events + late.events
+    return erased.model_copy(update=deleted)
+
+
+async def _derived(namespace: Namespace, memory: Memory) -> Counter[str]:
+    """Delete the records that the namespace owns; how many of each kind."""
+    deleted = Counter[str]()
+    for kind, record_id in await memory.owners.records(namespace):
+        with suppress(NotFound):  # it has expired, or its tenant has just deleted it
+            await memory.deletes[kind](namespace.tenant, record_id)
+            deleted[kind] += 1
+    return deleted
 
 
 async def _lane(queue: MemoryQueue, lane: str, scope: str) -> int:

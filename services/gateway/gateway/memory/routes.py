@@ -6,7 +6,7 @@ from fastapi import APIRouter, Header, Query, Request, Response
 from fastapi.responses import StreamingResponse
 
 from gateway.access import AllowanceDep, NamespaceDep, OptionalId, Principal, PrincipalDep, Room, needs
-from gateway.idempotency import Attempt, refuse_key_of_batch, subject_of_user
+from gateway.idempotency import Attempt, refuse_key_of_batch
 from gateway.memory import quality
 from gateway.memory.jobs import MemoryJob
 from gateway.memory.memory import Memory, MemoryDep
@@ -52,7 +52,7 @@ async def add_memory(request: Request, memory: MemoryDep, principal: PrincipalDe
         event_id = attempt.event_id(Namespace(tenant=principal.tenant, user_id=add.user_id))
         return await added(add, memory, principal, event_id=event_id)
 
-    return await memory.idempotency.once(request, principal, work, subject=subject_of_user(add.user_id))
+    return await memory.idempotency.once(request, principal, work, owners=(add.namespace(principal.tenant),))
 
 
 async def added(add: MemoryAdd, memory: Memory, principal: Principal, *, event_id: str) -> Response:
@@ -134,7 +134,7 @@ async def flush_buffers(
         await allowance.admit()
         return json_response(await flushed(flush, memory, principal, attempt), status=202)
 
-    return await memory.idempotency.once(request, principal, queue, subject=subject_of_user(flush.user_id))
+    return await memory.idempotency.once(request, principal, queue, owners=(flush.namespace(principal.tenant),))
 
 
 async def flushed(flush: FlushRequest, memory: Memory, principal: Principal, attempt: Attempt) -> Flushing:

@@ -16,7 +16,6 @@ the turns that the previous one left buffered. A round whose reply is truncated 
 import asyncio
 from collections import deque
 from collections.abc import Callable, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import datetime
 
@@ -37,10 +36,11 @@ from memloop.loops.memreader import decide
 from memloop.loops.relating import relate
 from memloop.ports import ChatModel, Splitter
 from memloop.profiles import Profile
-from memloop.wire.errors import DependencyError, MemloopError
+from memloop.wire.errors import MemloopError
 from memloop.wire.memory import Buffer, MemoryDraft, Namespace, Source, StoreAdd, Written
 from memloop.wire.memory_events import MemoryEvent
 from memloop_clients.store import NamespaceIndex, StoreClient
+from memloop_service.records import Owner
 from memloop_service.redis_link import redis_errors
 from memloop_service.redis_scripts import text
 
@@ -187,12 +187,11 @@ class MemoryWrite:
     async def _keep_trace(
         self, recording: Recording, result: DecisionResult, turns: Sequence[Source], number: int
     ) -> None:
-        """Keep the decision's trace, unless the job is erased meanwhile."""
-        traces, trace_id, namespace = self._tools.traces, f"{self._job.event_id}.{number}", self._job.namespace
-        await traces.keep_write(recording, result, turns, trace_id=trace_id, of=namespace, served=self._tools.served)
-        with suppress(DependencyError):
-            if not await self._journal.has_job():
-                await traces.records.forget_one(namespace.tenant, trace_id)
+        """Keep the decision's trace, unless its user was erased since the lane was taken."""
+        trace_id, owner = f"{self._job.event_id}.{number}", Owner(self._job.namespace, self._hold.token)
+        await self._tools.traces.keep_write(
+            recording, result, turns, trace_id=trace_id, of=owner, served=self._tools.served
+        )
 
     def _may_buffer(self, turns: Sequence[Source]) -> bool:
         """Return whether the turns may stay buffered: not during a flush, nor when there are too many."""

@@ -4,6 +4,7 @@ Work that takes long notes the newest fencing token when it begins. An erasure h
 began before the erasure is refused after it (docs/decisions/0048-erase-wins.md).
 """
 
+from memloop_service.records import OWNERS
 from memloop_service.redis_link import LUA_CLOCK
 
 LIST_IN = """
@@ -48,33 +49,31 @@ NEWEST = BEGAN + "return began(KEYS[1])"
 
 ENTER = (
     LIST_IN
+    + OWNERS
     + """
--- Whether one of the scopes was erased since the work began; without scopes it does not matter
-local function is_erased(erasures, began, scopes)
-  for scope in string.gmatch(scopes, '%S+') do
-    local token = redis.call('HGET', erasures, scope)
-    if token and tonumber(token) > tonumber(began) then return true end
-  end
-end
--- Enters a new job. KEYS[k..]: the ten of its lane, then job, index, erasures, events (may be missing); ARGV[a..]: id,
--- lane, now, first event ('' = none), tenant, quota of the tenant's bytes (0 = none), the newest token when the work
--- began, the scopes whose erasure since then forbids it, then the hash's pairs. Returns -1 over quota, -2 if erased
+-- Enters a new job. KEYS[k..]: the ten of its lane, then job, index, those of its owners, events (may be missing);
+-- ARGV[a..]: id, lane, now, first event ('' = none), tenant, quota of the tenant's bytes (0 = none), the most jobs of
+-- its index (0 = any), its owners, then the hash's pairs. Returns -1 over quota, -2 if one of its owners was erased
+-- since the work began, -4 if the index is full
 local function enter(k, a)
   local q, job, index, id, now, tenant = lane_at(k), KEYS[k + 10], KEYS[k + 11], ARGV[a], ARGV[a + 2], ARGV[a + 4]
-  local quota, bytes = tonumber(ARGV[a + 5]), 1024
+  local quota, bytes, most, owners = tonumber(ARGV[a + 5]), 1024, tonumber(ARGV[a + 6]), ARGV[a + 7]
   if redis.call('EXISTS', job) == 1 then return 0 end
-  if is_erased(KEYS[k + 12], ARGV[a + 6], ARGV[a + 7]) then return -2 end
-  for i = a + 8, #ARGV do bytes = bytes + #ARGV[i] end
+  if is_erased(k + 12, a + 7) then return -2 end
+  if most > 0 and redis.call('ZCARD', index) >= most then return -4 end
+  local first = a + 8 + 4 * owners
+  for i = first, #ARGV do bytes = bytes + #ARGV[i] end
   local held = tonumber(redis.call('HGET', q.bytes, tenant) or 0)
   if quota > 0 and held > 0 and held + bytes > quota then return -1 end
-  redis.call('HSET', job, unpack(ARGV, a + 8))
+  redis.call('HSET', job, unpack(ARGV, first))
   redis.call('HSET', job, 'bytes', bytes, 'index', index)
   redis.call('HINCRBY', q.bytes, tenant, bytes)
   redis.call('ZADD', q.open, now, id)
-  if ARGV[a + 3] ~= '' then redis.call('XADD', KEYS[k + 13], '0-1', 'event', ARGV[a + 3]) end
+  if ARGV[a + 3] ~= '' then redis.call('XADD', KEYS[k + 12 + 3 * owners], '0-1', 'event', ARGV[a + 3]) end
   redis.call('RPUSH', q.list, id)
   pass_on(q, tenant, ARGV[a + 1])
   list_in(index, job, id, now)
+  own(k + 12, a + 7, job)
   return 1
 end
 """

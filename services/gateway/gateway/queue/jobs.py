@@ -6,6 +6,7 @@ from typing import Literal, TypeAlias
 
 from gateway.queue.tickets import Ticket
 from memloop.wire.correlation import Origin
+from memloop_service.records import Owner
 
 Beat: TypeAlias = Literal["held", "lost", "cancel"]
 Counter: TypeAlias = Literal["failures", "outages"]
@@ -54,7 +55,8 @@ class Submission:
     """A new job. ``fields`` fill its hash; ``index`` is the sorted set that lists it by time.
 
     The field ``tenant`` is whose turn the job takes, and whose quota of queued bytes it uses. An erasure of one of the
-    ``scopes`` after ``began`` (see ``LaneQueue.newest_token``) forbids the job.
+    ``owners`` after it ``began`` (see ``LaneQueue.newest_token``) forbids the job. With a ``kind`` it is noted among
+    the records of its owners. An ``index`` that holds ``index_most`` jobs (0 = no limit) takes no more.
     """
 
     job_id: str
@@ -64,13 +66,18 @@ class Submission:
     fields: Mapping[str, str]
     events_key: str = ""
     first_event: str = ""
-    began: int = 0
-    scopes: Sequence[str] = ()
+    owners: Sequence[Owner] = ()
+    kind: str = ""
+    index_most: int = 0
 
     @property
     def tenant(self) -> str:
         """The job's tenant, empty without one."""
         return self.fields.get("tenant", "")
+
+
+class IndexFull(Exception):
+    """The job's index holds as many as it may: it was not queued."""
 
 
 class GuardBroken(Exception):

@@ -38,11 +38,6 @@ class Journal:
             value = await self._redis.hget(self._journal, field)
         return None if value is None else text(value)
 
-    async def has_job(self) -> bool:
-        """Return whether the job still exists: an erasure deletes it."""
-        with redis_errors():
-            return bool(await self._redis.exists(self._job))
-
     async def fields(self) -> set[str]:
         """Return the names of the fields that are set."""
         with redis_errors():

@@ -68,10 +68,6 @@ class JobPartition(Partition):
         """The stream of dead letters."""
         return self.key("dead")
 
-    def erasures(self, lane: str) -> str:
-        """Name the hash of the lane's erased scopes, each with the token of its last erasure. It outlives the user."""
-        return self.key("erased", name_digest(lane))
-
     def job(self, job_id: str) -> str:
         """Name the hash of a job: payload, record, status, counters."""
         return self.key("job", job_id)

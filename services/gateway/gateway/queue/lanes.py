@@ -27,12 +27,13 @@ from redis.asyncio import Redis
 
 from gateway.queue import scripts as lane_scripts
 from gateway.queue.entering import NEWEST
-from gateway.queue.jobs import Beat, Counter, Depth, Entry, GuardBroken, Lease, Submission
+from gateway.queue.jobs import Beat, Counter, Depth, Entry, GuardBroken, IndexFull, Lease, Submission
 from gateway.queue.key_names import JobPartition, Keys
 from gateway.queue.rules import QueueRules
 from gateway.queue.tickets import DEFAULT_TIER, GROUP, Ticket, Tickets, delayed, ready
 from memloop.wire.correlation import Origin
 from memloop.wire.errors import Erased, RateLimited
+from memloop_service.records import owned_args, owned_keys
 from memloop_service.redis_guard import UNGUARDED, Guard
 from memloop_service.redis_link import redis_errors
 from memloop_service.redis_scripts import Script, text
@@ -42,6 +43,7 @@ KEEP_MS = 7 * 24 * 3600 * 1000
 _OVER_QUOTA = -1
 _ERASED = -2
 _GUARD_BROKEN = -3
+_INDEX_FULL = -4
 _TOO_MUCH = "This tenant's queued jobs hold as many bytes as they may: wait until some are done."
 _RETRY_AFTER_S = 10.0
 
@@ -117,7 +119,7 @@ class LaneQueue:
         """Queue the job. Returns True once it is durable, False if a job of that id already exists.
 
         With ``quota_bytes`` the tenant's queued jobs in the job's partition may hold that much, or be one job. Raises
-        RateLimited when they would hold more, and Conflict when one of its scopes was erased after the job began.
+        RateLimited when they would hold more, and Erased when one of its owners was erased after the work on it began.
         """
         keys, args = self.entry(job, quota_bytes=quota_bytes)
         if guard is None:
@@ -128,6 +130,8 @@ class LaneQueue:
             raise GuardBroken
         if entered == _ERASED:
             raise Erased
+        if entered == _INDEX_FULL:
+            raise IndexFull
         if entered == _OVER_QUOTA:
             raise RateLimited(_TOO_MUCH, code="queue_quota_exceeded", retry_after_s=_RETRY_AFTER_S)
         return entered > 0
@@ -135,9 +139,9 @@ class LaneQueue:
     def entry(self, job: Submission, *, quota_bytes: int = 0) -> Entry:
         """Return the keys and arguments with which a script queues the job."""
         part = self.keys.of_id(job.job_id)
-        keys = [*self._lane_keys(part, job.lane), part.job(job.job_id), job.index, part.erasures(job.lane)]
+        keys = [*self._lane_keys(part, job.lane), part.job(job.job_id), job.index, *owned_keys(part, job.owners)]
         events = [job.events_key] if job.first_event else []
-        rules = [quota_bytes, job.began, " ".join(job.scopes)]
+        rules = [quota_bytes, job.index_most, *owned_args(job.owners, kind=job.kind, record_id=job.job_id)]
         fields = {**job.fields, **Origin.here().model_dump()}
         pairs = [value for pair in fields.items() for value in pair]
         return keys + events, [job.job_id, job.lane, job.created_ms, job.first_event, job.tenant, *rules, *pairs]
@@ -240,7 +244,7 @@ class LaneQueue:
         From then on jobs of the scope that began before are refused.
         """
         part = self.keys.of_name(lane)
-        keys = [*self._lane_keys(part, lane), part.fence, part.erasures(lane), part.changed(self.name, lane)]
+        keys = [*self._lane_keys(part, lane), part.fence, part.erased(lane), part.changed(self.name, lane)]
         token = await self._take_lane(keys, [lease_ms, int(force), scope, KEEP_MS])
         return int(cast(str, token)) or None
 

@@ -12,6 +12,7 @@ drains. A new job begins with a command that needs memory, and is refused.
 
 from gateway.queue.entering import END_INDEX, ENTER, LIST_IN
 from gateway.queue.turns import LANE
+from memloop_service.records import OWNERS
 from memloop_service.redis_guard import UNCHANGED
 from memloop_service.redis_link import LUA_CLOCK
 
@@ -116,6 +117,7 @@ return 'held'
 FINISH = (
     _HEAD
     + END_INDEX
+    + OWNERS
     + """
 -- KEYS[11] job, KEYS[12] journal, KEYS[13] dead letters, KEYS[14] change
 -- ARGV: group, ticket, mine, lane, id, status, record, keep ms (0 = keep indefinitely), error ('' = done, else a dead
@@ -143,6 +145,7 @@ if redis.call('EXISTS', KEYS[11]) == 1 then
     redis.call('PEXPIRE', KEYS[12], ARGV[8])
     local index = redis.call('HGET', KEYS[11], 'index')
     if ARGV[12] == '1' and index then end_index(index, KEYS[11], ARGV[5]) end
+    end_with_records(KEYS[11])
   end
 end
 redis.call('LREM', q.list, 1, ARGV[5])
@@ -279,12 +282,14 @@ return 1
 
 FORGET = (
     _HEAD
+    + OWNERS
     + """
 -- KEYS[11] job, KEYS[12] journal, KEYS[13] index, KEYS[14] dead letters, KEYS[15..] more to delete; ARGV: id, lane
 local status, dead, tenant = unpack(redis.call('HMGET', KEYS[11], 'status', 'dead', 'tenant'))
 redis.call('LREM', q.list, 0, ARGV[1])
 redis.call('ZREM', q.open, ARGV[1])
 redis.call('ZREM', KEYS[13], ARGV[1])
+disown(KEYS[11])
 if dead then redis.call('XDEL', KEYS[14], dead) end
 release(KEYS[11])
 redis.call('DEL', KEYS[11], KEYS[12], unpack(KEYS, 15))
@@ -334,6 +339,7 @@ redis.call('HSET', KEYS[11], 'status', 'cancelled', 'record', ARGV[3])
 redis.call('HDEL', KEYS[11], 'payload')
 release(KEYS[11])
 redis.call('PEXPIRE', KEYS[11], ARGV[4])
+end_with_records(KEYS[11])
 redis.call('DEL', KEYS[12])
 redis.call('LREM', q.list, 0, ARGV[1])
 redis.call('ZREM', q.open, ARGV[1])

@@ -2,6 +2,7 @@
 
 import logging
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Literal
 
@@ -39,6 +40,7 @@ class Keeping:
     """
 
     records: ResponseRecords
+    response_id: str
     owner: Owner
     began: str | None
     input: Sequence[Json]
@@ -63,6 +65,12 @@ class Keeping:
             _LOG.warning("a response was not kept: %s", error.message)
             self.lost.labels("unavailable").inc()
             return False
+
+    async def give_up(self) -> None:
+        """Give back the response's part of the quota: it will not be kept."""
+        if self.began is not None:
+            with suppress(DependencyError):
+                await self.records.give_back(self.owner.tenant, self.response_id)
 
     async def keep_queued(self, response: Json) -> None:
         """Keep a response that a worker will make. Raises RateLimited, Erased, Unavailable."""
@@ -129,15 +137,18 @@ async def keeping_of(
     items = named_items(asked.items, response_id.removeprefix("resp_"))
     _refuse_known_ids(items, earlier, conversation=request.conversation_id)
     size += len(json_text(items))
+    conversation = await _continued(asked, responses, owner, new=len(items), size=size)
+    began = await responses.records.begin(response_id, owner, size=size) if request.stores else None
     return Keeping(
         records=responses.records,
+        response_id=response_id,
         owner=owner,
-        began=await responses.records.begin(owner, size=size) if request.stores else None,
+        began=began,
         input=items,
         previous=request.previous_response_id or "",
         lost=responses.lost,
         keeper=keeper,
-        conversation=await _continued(asked, responses, owner, new=len(items), size=size),
+        conversation=conversation,
     )
 
 

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 from redis.asyncio import Redis
 
-from memloop_service.redis_partitions import Partition, Partitions, id_at, name_digest
+from memloop_service.redis_partitions import Partition, Partitions, id_at
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,14 +22,6 @@ class ResponsePartition(Partition):
     def response_sizes(self, tenant: str) -> str:
         """Name the hash of the bytes of a tenant's responses, with their sum."""
         return self.key("response-sizes", tenant)
-
-    def responses_of_user(self, tenant: str, user_id: str) -> str:
-        """Name the sorted set of a user's responses, by the time at which they expire."""
-        return self.key("responses-of", tenant, user_id)
-
-    def responses_erased(self, tenant: str, user_id: str) -> str:
-        """Name the hash of a user's erased scopes, for responses that are being made. It outlives the user."""
-        return self.key("responses-erased", tenant, name_digest(user_id))
 
     def conversation(self, tenant: str, conversation_id: str) -> str:
         """Name the hash of a conversation: metadata, owners, the number of items so far."""
@@ -50,10 +42,6 @@ class ResponsePartition(Partition):
     def conversation_sizes(self, tenant: str) -> str:
         """Name the hash of the bytes of a tenant's conversations, with their sum."""
         return self.key("conversation-sizes", tenant)
-
-    def conversations_of_user(self, tenant: str, user_id: str) -> str:
-        """Name the sorted set of the conversations that a user has a part in, by the time at which they expire."""
-        return self.key("conversations-of", tenant, user_id)
 
 
 class Keys(Partitions[ResponsePartition]):

@@ -36,6 +36,7 @@ class Making:
         self.draft = draft
         self.assembly, self.first_events = begun(asked, draft, tools, search)
         self._keeping = keeping
+        self._was_kept = False
         self._meter = meter
 
     def whole(self, answer: Json) -> Json:
@@ -49,9 +50,16 @@ class Making:
 
     async def kept(self, response: Json) -> Json:
         """Keep a response and return it as its client gets it."""
-        if self._keeping is not None and not await self._keeping.keep(response):
-            response["store"] = False
+        if self._keeping is not None:
+            self._was_kept = await self._keeping.keep(response)
+            if not self._was_kept:
+                response["store"] = False
         return response
+
+    async def end(self) -> None:
+        """Give back the quota of a response that was not kept."""
+        if self._keeping is not None and not self._was_kept:
+            await self._keeping.give_up()
 
     def streamed(self, relay: Relay) -> Relay:
         """Return a relay that sends the response's events instead of the chat's."""
@@ -64,6 +72,7 @@ class Making:
                 await events.finish()
             finally:
                 await events.keep_if_answered()
+                await self.end()
 
         return stream
 

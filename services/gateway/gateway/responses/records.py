@@ -2,12 +2,12 @@
 
 A tenant's responses share a tag with the count of their bytes, so that one step checks the quota and keeps a response.
 They expire ``keep_s`` after they were made or last continued. An erased user's responses are deleted, and a response
-that began before the erasure is not kept after it.
+that began before the erasure is not kept after it. One that is being made holds its part of the quota meanwhile.
 """
 
 import re
 import secrets
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final, Literal, TypeAlias, cast
 
@@ -15,18 +15,22 @@ import orjson
 from redis.asyncio import Redis
 
 from gateway.responses.key_names import Keys, placed_response_id
-from gateway.responses.scripts import CONTINUE, DELETE, END, KEEP, ROOM
+from gateway.responses.scripts import CONTINUE, DELETE, END, GIVE_BACK, KEEP, ROOM
 from memloop.wire.chat import Json
 from memloop.wire.errors import InvalidRequest, NotFound, RateLimited
 from memloop.wire.memory import Namespace, Scope
+from memloop_service import records
+from memloop_service.records import owned_args, owned_keys
 from memloop_service.redis_guard import UNGUARDED, Guard
-from memloop_service.redis_link import acknowledged, redis_errors
+from memloop_service.redis_link import redis_errors
 from memloop_service.redis_room import RedisRoom
 from memloop_service.redis_scripts import Script, text
 
 Outcome: TypeAlias = Literal["kept", "full", "erased", "changed"]
-_ERASED_KEEP_MS: Final = 24 * 60 * 60 * 1000
-"""Longer than any request takes."""
+KIND: Final = "responses"
+"""What responses are among the records of their owners."""
+_MAKING_MS: Final = 60 * 60 * 1000
+"""Longer than a response is made for."""
 _ID: Final = re.compile(r"resp_[0-9a-f]{32}")
 _BYTES_BESIDE: Final = 512
 """What a record takes in Redis beside its texts."""
@@ -54,9 +58,14 @@ class Owner:
     namespace: Namespace | None
 
     @property
-    def user_id(self) -> str:
-        """The user, or an empty text."""
-        return self.namespace.user_id if self.namespace is not None else ""
+    def lane(self) -> str:
+        """The user's lane, or the tenant's where there is no user."""
+        return self.namespace.lane() if self.namespace is not None else f"{self.tenant}/"
+
+    @property
+    def noted(self) -> tuple[records.Owner, ...]:
+        """The owner, as records are noted by it. What it ``began`` with are its erasures so far, not a token."""
+        return () if self.namespace is None else (records.Owner(self.namespace, 0),)
 
     @property
     def scopes(self) -> tuple[str, ...]:
@@ -81,23 +90,30 @@ class ResponseRecords:
         self._tenant_bytes = tenant_bytes
         self._chain = chain
         self._room = Script(redis, ROOM)
+        self._give_back = Script(redis, GIVE_BACK)
         self._keep = Script(redis, KEEP, acknowledged=True)
         self._continue = Script(redis, CONTINUE)
         self._delete = Script(redis, DELETE, acknowledged=True)
         self._end = Script(redis, END, acknowledged=True)
 
-    async def begin(self, owner: Owner, *, size: int) -> str:
-        """Return the user's erasures so far, for ``keep`` of a response of at least ``size`` bytes.
+    async def begin(self, response_id: str, owner: Owner, *, size: int) -> str:
+        """Take ``size`` bytes out of the quota for a response that is being made; return the user's erasures so far.
 
-        Raises RateLimited when the tenant's quota has no room for it, Unavailable while Redis is nearly full.
+        The bytes return with ``keep``, with ``give_back``, or when the process has died, after an hour. Raises
+        RateLimited when the tenant's quota has no room for them, Unavailable while Redis is nearly full.
         """
         await self._redis_room.check()
-        part = self._keys.of_name(owner.tenant)
-        keys = [part.responses_erased(owner.tenant, owner.user_id), *self._counted(owner.tenant)]
-        held, erasures = await self._room.rows(keys, list(owner.scopes))
-        if int(held) + size + _BYTES_BESIDE > self._tenant_bytes:
+        keys = [self._keys.of_name(owner.tenant).erased(owner.lane), *self._counted(owner.tenant)]
+        args = [response_id, size + _BYTES_BESIDE, self._tenant_bytes, _MAKING_MS, *owner.scopes]
+        outcome, *erasures = await self._room.rows(keys, args)
+        if outcome == "full":
             raise self.over_quota()
-        return erasures
+        return erasures[0]
+
+    async def give_back(self, tenant: str, response_id: str) -> None:
+        """Give back the bytes of a response that was begun and will not be kept; no effect on one that was kept."""
+        keys = [self._keys.of_name(tenant).response(tenant, response_id), *self._counted(tenant)]
+        await self._give_back(keys, [response_id])
 
     async def keep(self, stored: StoredResponse, owner: Owner, began: str, *, guard: Guard | None = None) -> Outcome:
         """Keep the response, unless it does not fit in the quota or its user was erased since ``began``.
@@ -105,23 +121,20 @@ class ResponseRecords:
         With ``guard`` it is not kept either if the policies have ``changed`` by which it was redacted.
         """
         tenant, part = owner.tenant, self._keys.of_name(owner.tenant)
-        namespace, scopes = owner.namespace, owner.scopes
+        scopes = owner.scopes
         fields = {
-            "user": owner.user_id.encode(),
-            "agent": (namespace.agent_id or "" if namespace is not None else "").encode(),
-            "run": (namespace.run_id or "" if namespace is not None else "").encode(),
             "previous": stored.previous.encode(),
             "input": orjson.dumps(stored.input),
             "response": orjson.dumps(stored.response),
         }
         size = _BYTES_BESIDE + sum(map(len, fields.values()))
         guarding = guard.args if guard is not None else UNGUARDED
-        args = [stored.id, self._keep_ms, size, self._tenant_bytes, began, *guarding, len(scopes), *scopes]
-        keys = [part.responses_erased(tenant, owner.user_id), *self._counted(tenant), part.response(tenant, stored.id)]
-        of_user = part.responses_of_user(tenant, owner.user_id)
+        owned = owned_args(owner.noted, kind=KIND, record_id=stored.id)
+        args = [stored.id, self._keep_ms, size, self._tenant_bytes, began, *owned, *guarding, len(scopes), *scopes]
+        keys = [part.erased(owner.lane), *self._counted(tenant), part.response(tenant, stored.id)]
         pairs = [part for pair in fields.items() for part in pair]
         guarded = [guard.key] if guard is not None else []
-        return cast(Outcome, await self._keep([*keys, of_user, *guarded], [*args, *pairs]))
+        return cast(Outcome, await self._keep([*keys, *owned_keys(part, owner.noted), *guarded], [*args, *pairs]))
 
     async def end(self, tenant: str, response: Json, *, anyway: bool = False) -> Literal["ended", "full", "gone"]:
         """Put the end of a response in the place of the one that was queued; ``anyway`` also over the quota."""
@@ -181,35 +194,9 @@ class ResponseRecords:
 
     async def delete(self, tenant: str, response_id: str) -> None:
         """Delete the response. Raises NotFound."""
-        part = self._keys.of_name(tenant)
         await self.get(tenant, response_id)
-        with redis_errors():
-            user = await self._redis.hget(part.response(tenant, response_id), "user")
-        await self._deleted(tenant, response_id, "" if user is None else text(user))
-
-    async def forget(self, namespace: Namespace, *, first: Callable[[str, str], Awaitable[None]] | None = None) -> int:
-        """Delete the responses of the namespace; those that are being made will not be kept. Returns the number.
-
-        ``first`` is called with the tenant and the id of each before it is deleted.
-        """
-        tenant, part = namespace.tenant, self._keys.of_name(namespace.tenant)
-        erased = part.responses_erased(tenant, namespace.user_id)
-        with redis_errors():
-            await acknowledged(self._redis, "HSET", erased, namespace.scopes()[-1], secrets.token_hex(8))
-            await self._redis.pexpire(erased, _ERASED_KEEP_MS)
-            ids: object = await self._redis.zrange(  # pyright: ignore[reportUnknownMemberType]
-                part.responses_of_user(tenant, namespace.user_id), 0, -1
-            )
-        gone = 0
-        for response_id in map(text, cast(Sequence[object], ids)):
-            with redis_errors():
-                whose = await self._redis.hmget(part.response(tenant, response_id), ["agent", "run"])
-            agent, run = ("" if value is None else text(value) for value in whose)
-            if namespace.agent_id in (None, agent) and namespace.run_id in (None, run):
-                if first is not None:
-                    await first(tenant, response_id)
-                gone += await self._deleted(tenant, response_id, namespace.user_id)
-        return gone
+        keys = [self._keys.of_name(tenant).response(tenant, response_id), *self._counted(tenant)]
+        await self._delete.number(keys, [response_id])
 
     async def _continued(self, tenant: str, response_id: str) -> list[str]:
         part = self._keys.of_name(tenant)
@@ -217,20 +204,14 @@ class ResponseRecords:
         if _ID.fullmatch(response_id):
             record = part.response(tenant, response_id)
             keys = [record, *self._counted(tenant), record]
-            args = [response_id, self._keep_ms, part.responses_of_user(tenant, "")]
-            rows = await self._continue.rows(keys, args)
+            rows = await self._continue.rows(keys, [response_id, self._keep_ms])
         if not rows:
             raise InvalidRequest(
                 "The previous response, or one that it continues, was not found.",
                 param="previous_response_id",
                 code="previous_response_not_found",
             )
-        return rows[1:]
-
-    async def _deleted(self, tenant: str, response_id: str, user_id: str) -> int:
-        part = self._keys.of_name(tenant)
-        keys = [part.response(tenant, response_id), *self._counted(tenant), part.responses_of_user(tenant, user_id)]
-        return await self._delete.number(keys, [response_id])
+        return rows
 
     def _counted(self, tenant: str) -> list[str]:
         part = self._keys.of_name(tenant)

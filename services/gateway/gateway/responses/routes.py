@@ -11,7 +11,7 @@ from typing import Annotated, Final, Literal, TypeAlias
 from fastapi import APIRouter, Query, Request, Response
 from fastapi.responses import JSONResponse
 
-from gateway.access import AllowanceDep, Principal, PrincipalDep, Room, needs
+from gateway.access import Allowance, AllowanceDep, Principal, PrincipalDep, Room, needs
 from gateway.chat import AnswerForm, AskedChat, Chat, ChatDep, answer_chat, asked_chat, names_user, prompt_tokens
 from gateway.engine import Meter, pass_through
 from gateway.idempotency import subject_of_response
@@ -33,7 +33,7 @@ from memloop.wire.chat import Json
 from memloop.wire.errors import NotFound
 from memloop_service import ERRORS
 from memloop_service.direct_route import DirectRoute
-from memloop_service.http import JsonBody, body_of, json_text, read_json, read_with, streams
+from memloop_service.http import EventStream, JsonBody, body_of, json_text, read_json, read_with, streams
 
 PATH: Final = "/v1/responses"
 _CHAT = needs("chat")
@@ -91,9 +91,9 @@ async def create_response(
             principal.require("long-read", param="tools")
             await vector_stores.check(principal.tenant, tool)
         if not read.request.background:
-            asked, form = await _translated(request, chat, responses, principal, read, meter, vector_stores)
+            asked, making = await _translated(request, chat, responses, principal, read, meter, vector_stores)
             meter.goes_to(asked.model)
-            return await answer_chat(request, chat, allowance, meter, asked, form)
+            return await _answered(request, chat, allowance, meter, asked, making)
     return await create_background(
         request, read, background, reading.followers, chat=chat, principal=principal, allowance=allowance
     )
@@ -191,8 +191,8 @@ async def _translated(
     asked: Asked,
     meter: Meter,
     vector_stores: VectorStores,
-) -> tuple[AskedChat, AnswerForm]:
-    """Return the chat that answers the request, and the form that makes a response of its answer."""
+) -> tuple[AskedChat, Making]:
+    """Return the chat that answers the request, and what makes a response of its answer."""
     earlier = await earlier_items(asked, responses, principal.tenant)
     question = question_of(asked, earlier, limit_field=chat.limit_field(asked.request.model))
     window = chat.backend.models.named(asked.request.model).window_tokens
@@ -203,10 +203,23 @@ async def _translated(
     known = asked_chat(request, chat, principal, JsonBody(json_text(question.body), question.body), question.read)
     owner = Owner(principal.tenant, known.named)
     keeping = await keeping_of(asked, responses, owner, draft.id, earlier=earlier, size=size, keeper=chat.memory.keeper)
-    making = Making(asked, draft, keeping, meter, tools=question.tools, search=search)
-    return known, AnswerForm(
-        whole=making.whole, streamed=making.streamed, kept=making.kept, subject=subject_of_response(draft.id)
-    )
+    return known, Making(asked, draft, keeping, meter, tools=question.tools, search=search)
+
+
+async def _answered(
+    request: Request, chat: Chat, allowance: Allowance, meter: Meter, asked: AskedChat, making: Making
+) -> Response:
+    """Answer the chat in the form of a response, which holds its part of the quota until it is kept or has failed."""
+    subject = subject_of_response(making.draft.id)
+    form = AnswerForm(whole=making.whole, streamed=making.streamed, kept=making.kept, subject=subject)
+    try:
+        answer = await answer_chat(request, chat, allowance, meter, asked, form)
+    except BaseException:
+        await asyncio.shield(making.end())
+        raise
+    if not isinstance(answer, EventStream):
+        await making.end()
+    return answer
 
 
 def _page(items: Sequence[Json], *, after: str | None, limit: int) -> Json:

@@ -6,9 +6,12 @@ sizes, whose field '' is the sum. Expired responses are uncounted first, at most
 
 from typing import Final
 
+from memloop_service.records import OWNERS
 from memloop_service.redis_guard import UNCHANGED
 
-PRELUDE: Final = """
+PRELUDE: Final = (
+    OWNERS
+    + """
 local t = redis.call('TIME')
 local now = t[1] * 1000 + math.floor(t[2] / 1000)
 local function drop(id)
@@ -26,12 +29,31 @@ local function erasures(key, names)
   return table.concat(found, ' ')
 end
 """
+)
 
 ROOM: Final = (
     PRELUDE
     + """
--- KEYS[1] erasures of the user; ARGV: scopes. Returns the bytes that the tenant's responses hold, and the erasures
-return {redis.call('HGET', KEYS[3], '') or '0', erasures(KEYS[1], ARGV)}
+-- KEYS[1] marks of the user; ARGV: id, bytes, quota, lease ms, scopes…. Takes the bytes of a response that is being
+-- made out of the quota, until it is kept or the lease ends. Returns 'full', or 'ok' and the user's erasures so far
+if redis.call('HEXISTS', KEYS[3], ARGV[1]) == 1 then return {'ok', erasures(KEYS[1], {unpack(ARGV, 5)})} end
+if (tonumber(redis.call('HGET', KEYS[3], '')) or 0) + ARGV[2] > tonumber(ARGV[3]) then return {'full'} end
+redis.call('ZADD', KEYS[2], string.format('%.0f', now + ARGV[4]), ARGV[1])
+redis.call('HSET', KEYS[3], ARGV[1], ARGV[2])
+redis.call('HINCRBY', KEYS[3], '', ARGV[2])
+for place = 2, 3 do
+  if redis.call('PTTL', KEYS[place]) < tonumber(ARGV[4]) then redis.call('PEXPIRE', KEYS[place], ARGV[4]) end
+end
+return {'ok', erasures(KEYS[1], {unpack(ARGV, 5)})}
+"""
+)
+
+GIVE_BACK: Final = (
+    PRELUDE
+    + """
+-- KEYS[1] record; ARGV: id. Gives back the bytes of a response that was not kept
+if redis.call('EXISTS', KEYS[1]) == 0 then drop(ARGV[1]) end
+return 1
 """
 )
 
@@ -39,13 +61,13 @@ KEEP: Final = (
     PRELUDE
     + UNCHANGED
     + """
--- KEYS[1] erasures of the user, KEYS[4] record, KEYS[5] the user's index
--- KEYS[6] the policies by which it was redacted, if that is to be checked
--- ARGV: id, keep ms, bytes, quota, erasures at the beginning, the guard of the policies…, number of scopes, scopes…,
--- the record's fields…
-local at = 8 + ARGV[7]
+-- KEYS[1] marks of the user, KEYS[4] record, KEYS[5..] those of its owners, then the policies by which it was redacted,
+-- if that is to be checked. ARGV: id, keep ms, bytes, quota, erasures at the beginning, its owners, the guard of the
+-- policies…, number of scopes, scopes…, the record's fields…
+local guard = 7 + 4 * ARGV[6]
+local at = guard + 2 + ARGV[guard + 1]
 local scopes, fields = {unpack(ARGV, at + 1, at + ARGV[at])}, {unpack(ARGV, at + 1 + ARGV[at])}
-if has_changed(KEYS[6], 6) then return 'changed' end
+if has_changed(KEYS[5 + 3 * ARGV[6]], guard) then return 'changed' end
 if erasures(KEYS[1], scopes) ~= ARGV[5] then return 'erased' end
 drop(ARGV[1])
 if (tonumber(redis.call('HGET', KEYS[3], '')) or 0) + ARGV[3] > tonumber(ARGV[4]) then return 'full' end
@@ -54,9 +76,9 @@ redis.call('HSET', KEYS[4], unpack(fields))
 redis.call('ZADD', KEYS[2], ends, ARGV[1])
 redis.call('HSET', KEYS[3], ARGV[1], ARGV[3])
 redis.call('HINCRBY', KEYS[3], '', ARGV[3])
-redis.call('ZREMRANGEBYSCORE', KEYS[5], '-inf', now)
-redis.call('ZADD', KEYS[5], ends, ARGV[1])
-for place = 2, 5 do redis.call('PEXPIRE', KEYS[place], ARGV[2]) end
+for place = 2, 4 do redis.call('PEXPIRE', KEYS[place], ARGV[2]) end
+own(5, 6, KEYS[4])
+end_with_records(KEYS[4])
 return 'kept'
 """
 )
@@ -64,15 +86,12 @@ return 'kept'
 CONTINUE: Final = (
     PRELUDE
     + """
--- KEYS[4] record; ARGV: id, keep ms, the beginning of the names of the users' indexes, whose tag is the record's
--- Returns the record's fields, and keeps it for longer
-local found = redis.call('HMGET', KEYS[4], 'user', 'previous', 'input', 'response')
+-- KEYS[4] record; ARGV: id, keep ms. Returns the record's fields, and keeps it for longer
+local found = redis.call('HMGET', KEYS[4], 'previous', 'input', 'response')
 if not found[1] then return {} end
-local ends = string.format('%.0f', now + ARGV[2])
-local of_user = ARGV[3] .. found[1]
-redis.call('ZADD', KEYS[2], ends, ARGV[1])
-redis.call('ZADD', of_user, ends, ARGV[1])
-for _, key in ipairs({KEYS[2], KEYS[3], KEYS[4], of_user}) do redis.call('PEXPIRE', key, ARGV[2]) end
+redis.call('ZADD', KEYS[2], string.format('%.0f', now + ARGV[2]), ARGV[1])
+for place = 2, 4 do redis.call('PEXPIRE', KEYS[place], ARGV[2]) end
+end_with_records(KEYS[4])
 return found
 """
 )
@@ -80,9 +99,9 @@ return found
 DELETE: Final = (
     PRELUDE
     + """
--- KEYS[1] record, KEYS[4] the user's index; ARGV: id. Returns how many were deleted
+-- KEYS[1] record; ARGV: id. Returns how many were deleted
 drop(ARGV[1])
-redis.call('ZREM', KEYS[4], ARGV[1])
+disown(KEYS[1])
 return redis.call('DEL', KEYS[1])
 """
 )

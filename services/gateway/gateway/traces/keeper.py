@@ -19,8 +19,9 @@ from memloop.loops.decisions import DecisionResult, InvalidOutput
 from memloop.loops.results import ReadResult
 from memloop.ports import total
 from memloop.wire.errors import DependencyError
-from memloop.wire.memory import Namespace, Source
+from memloop.wire.memory import Source
 from memloop.wire.traces import Trace, TracedAnswer
+from memloop_service.records import Owner
 
 _LOG = logging.getLogger(__name__)
 
@@ -29,7 +30,8 @@ _LOG = logging.getLogger(__name__)
 class TraceKeeper:
     """Stores traces. ``max_chars`` bounds one trace; ``count`` counts the outcome of each.
 
-    An outcome is ``kept``, ``too_long``, ``off`` (switched off meanwhile) or ``lost`` (Redis was unreachable).
+    An outcome is ``kept``, ``too_long``, ``off`` (switched off meanwhile), ``erased`` (an owner was, meanwhile) or
+    ``lost`` (Redis was unreachable).
     """
 
     records: TraceRecords
@@ -51,10 +53,10 @@ class TraceKeeper:
         turns: Sequence[Source],
         *,
         trace_id: str,
-        of: Namespace,
+        of: Owner,
         served: "Served",
     ) -> None:
-        """Store a decision, unless it is invalid."""
+        """Store a decision, unless it is invalid or its user was erased since the write began."""
         if isinstance(result.decision, InvalidOutput):
             return
         trace = Trace(
@@ -72,7 +74,7 @@ class TraceKeeper:
             memories=tuple(draft.value for draft in result.drafts),
             decisions=result.records,
         )
-        await self._keep(recording, trace, tenant=of.tenant, namespace=of)
+        await self._keep(recording, trace, tenant=of.namespace.tenant, owners=(of,))
 
     async def keep_read(
         self,
@@ -81,6 +83,7 @@ class TraceKeeper:
         *,
         trace_id: str,
         tenant: str,
+        owners: Sequence[Owner],
         strategy: str,
         served: "Served",
     ) -> None:
@@ -100,14 +103,14 @@ class TraceKeeper:
                 for question, result in results
             ),
         )
-        await self._keep(recording, trace, tenant=tenant, namespace=None)
+        await self._keep(recording, trace, tenant=tenant, owners=owners)
 
-    async def _keep(self, recording: Recording, trace: Trace, *, tenant: str, namespace: Namespace | None) -> None:
+    async def _keep(self, recording: Recording, trace: Trace, *, tenant: str, owners: Sequence[Owner]) -> None:
         if recording.too_long:
             self.count("too_long")
             return
         clean = redacted(trace.model_dump(mode="json", exclude_defaults=True), self.new_redactor())
-        kept = self.records.keep(trace.id, orjson.dumps(clean).decode(), tenant=tenant, namespace=namespace)
+        kept = self.records.keep(trace.id, orjson.dumps(clean).decode(), tenant=tenant, owners=owners)
         self.count(await _outcome(kept))
 
 
@@ -137,9 +140,9 @@ async def traces_of(request: Request) -> TraceKeeper:
 TracesDep: TypeAlias = Annotated[TraceKeeper, Depends(traces_of)]
 
 
-async def _outcome(keeping: Awaitable[bool]) -> str:
+async def _outcome(keeping: Awaitable[str]) -> str:
     try:
-        return "kept" if await keeping else "off"
+        return await keeping
     except DependencyError as error:
         _LOG.warning("a trace was lost: %s", error.message)
         return "lost"

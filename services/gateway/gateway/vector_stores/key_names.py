@@ -23,10 +23,6 @@ class Partition(JobPartition):
         """Name the sorted set of a tenant's vector stores, by time."""
         return self.key("vector-stores", tenant)
 
-    def vector_stores_of_user(self, tenant: str, user_id: str) -> str:
-        """Name the set of a user's vector stores."""
-        return self.key("vector-stores-of", tenant, user_id)
-
     def vector_stores_with(self, tenant: str, file_id: str) -> str:
         """Name the set of the vector stores that a file is in."""
         return self.key("vector-stores-with", tenant, file_id)

@@ -13,12 +13,15 @@ from gateway.vector_stores.key_names import Keys
 from gateway.vector_stores.schemas import FileCounts, VectorStore, VectorStoreCreate, VectorStoreFile, VectorStoreUpdate
 from gateway.vector_stores.scripts import ATTACH, CHANGE, CREATE, DELETE, DETACH, NEXT, TOUCH, UPDATE
 from memloop.wire.chat import Json
-from memloop.wire.errors import NotFound, TooLarge
+from memloop.wire.errors import Erased, NotFound, TooLarge
+from memloop_service.records import Owner, owned_args, owned_keys
 from memloop_service.redis_link import redis_errors
 from memloop_service.redis_partitions import id_at
 from memloop_service.redis_room import RedisRoom
 from memloop_service.redis_scripts import Script, text
 
+KIND: Final = "vector_stores"
+"""What vector stores are among the records of their owners."""
 _DAY_S: Final = 24 * 3600
 _SWEPT_AT_ONCE: Final = 100
 
@@ -73,16 +76,23 @@ class VectorStoreRecords:
         self._detach = Script(redis, DETACH, acknowledged=True)
         self._touch = Script(redis, TOUCH)
 
-    async def create(self, tenant: str, asked: VectorStoreCreate, *, user_id: str) -> str:
-        """Make a vector store without files and return its id. Raises TooLarge over the tenant's number of them."""
+    async def create(self, tenant: str, asked: VectorStoreCreate, *, owners: Sequence[Owner]) -> str:
+        """Make a vector store without files and return its id.
+
+        Raises TooLarge over the tenant's number of them, Erased when an owner was erased since the request began.
+        """
         await self._room.check()
         here, now = self._keys.of_name(tenant), int(time.time())
         store_id = id_at("vs_", tenant, secrets.token_hex(16))
         head = asked.model_dump(mode="json", include={"name", "description", "expires_after", "metadata"})
-        fields = ["head", orjson.dumps(head).decode(), "created", now, "active", now, "user", user_id]
-        keys = [*self._of(tenant, store_id), here.vector_stores_of(tenant), here.vector_stores_of_user(tenant, user_id)]
+        fields = ["head", orjson.dumps(head).decode(), "created", now, "active", now]
+        keys = [*self._of(tenant, store_id), here.vector_stores_of(tenant), *owned_keys(here, owners)]
+        owned = owned_args(owners, kind=KIND, record_id=store_id)
         order = time.time_ns() // 1000
-        if not await self._create.number(keys, [store_id, order, self._limits.stores, user_id, *fields]):
+        outcome = await self._create(keys, [store_id, order, self._limits.stores, *owned, *fields])
+        if outcome == "erased":
+            raise Erased
+        if outcome == "full":
             message = f"This tenant may have at most {self._limits.stores} vector stores. Delete some."
             raise TooLarge(message, code="vector_store_quota_exceeded")
         await self._touched(tenant, store_id, asked.expires_after.days if asked.expires_after else 0)
@@ -122,10 +132,7 @@ class VectorStoreRecords:
     async def delete(self, tenant: str, store_id: str) -> None:
         """Delete the vector store with the records of its files. Raises NotFound."""
         await self.get(tenant, store_id)
-        here, keys = self._keys.of_name(tenant), self._of(tenant, store_id)
-        with redis_errors():
-            user = text(await self._redis.hget(keys[0], "user") or "")
-        keys += [here.vector_stores_of(tenant), here.vector_stores_of_user(tenant, user)]
+        keys = [*self._of(tenant, store_id), self._keys.of_name(tenant).vector_stores_of(tenant)]
         await self.clear(tenant, store_id)
         while not await self._delete.number(keys, [store_id]):  # a file was added meanwhile
             await self.clear(tenant, store_id)
@@ -197,11 +204,11 @@ class VectorStoreRecords:
 
     async def with_file(self, tenant: str, file_id: str) -> list[str]:
         """Return the ids of the vector stores that have the file."""
-        return await self._members(self._keys.of_name(tenant).vector_stores_with(tenant, file_id))
-
-    async def of_user(self, tenant: str, user_id: str) -> list[str]:
-        """Return the ids of the user's vector stores."""
-        return await self._members(self._keys.of_name(tenant).vector_stores_of_user(tenant, user_id))
+        with redis_errors():
+            found = await self._redis.smembers(  # pyright: ignore[reportUnknownVariableType, reportUnknownMemberType]
+                self._keys.of_name(tenant).vector_stores_with(tenant, file_id)
+            )
+        return sorted(text(one) for one in cast("set[object]", found))
 
     async def expired(self) -> list[tuple[str, str]]:
         """Return tenant and id of vector stores that have expired and still have files."""
@@ -213,11 +220,6 @@ class VectorStoreRecords:
                 )
             lines += [text(line) for line in cast(Sequence[object], due)]
         return [cast("tuple[str, str]", tuple(line.split(" "))) for line in lines]
-
-    async def _members(self, key: str) -> list[str]:
-        with redis_errors():
-            found = await self._redis.smembers(key)  # pyright: ignore[reportUnknownVariableType, reportUnknownMemberType]
-        return sorted(text(one) for one in cast("set[object]", found))
 
     async def _head(self, tenant: str, store_id: str) -> Json:
         with redis_errors():

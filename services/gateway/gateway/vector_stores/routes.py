@@ -8,7 +8,7 @@ from typing import Annotated, Final, Literal, TypeAlias, cast
 
 from fastapi import APIRouter, Query, Request
 
-from gateway.access import AllowanceDep, PrincipalDep, Room, needs
+from gateway.access import AllowanceDep, PrincipalDep, Room, namespace_named, needs
 from gateway.vector_stores.records import Attached, between
 from gateway.vector_stores.schemas import (
     FileAttach,
@@ -26,12 +26,11 @@ from gateway.vector_stores.schemas import (
     VectorStoreUpdate,
 )
 from gateway.vector_stores.slice import VectorStores, VectorStoresDep
-from memloop.wire.errors import Unprocessable
 from memloop_service import ERRORS
 from memloop_service.http import body_of, read_ours
+from memloop_service.records import Owner
 
 _PATH: Final = "/v1/vector_stores"
-_LONGEST_USER: Final = 256
 Cursor: TypeAlias = Annotated[str | None, Query(max_length=64)]
 Limit: TypeAlias = Annotated[int, Query(ge=1, le=100)]
 Order: TypeAlias = Literal["asc", "desc"]
@@ -46,14 +45,13 @@ async def create_vector_store(
     """Create a vector store, with at most 100 uploaded files."""
     asked = await read_ours(request, VectorStoreCreate)
     await allowance.admit()
-    tenant, user_id = principal.tenant, (asked.metadata or {}).get("user_id", "")
-    if len(user_id) > _LONGEST_USER:
-        raise Unprocessable("metadata.user_id is too long.", param="metadata")
+    tenant, named = principal.tenant, namespace_named(principal, asked.metadata or {}, request.headers)
+    owners = () if named is None else (Owner(named, await vector_stores.queue.newest_token()),)
     for file_id in asked.file_ids:
         await vector_stores.files.stored().get(tenant, file_id)
     texts = {"name": asked.name, "description": asked.description, "metadata": asked.metadata}
     clean = asked.model_copy(update=cast("dict[str, object]", await vector_stores.clean(tenant, texts)))
-    store_id = await vector_stores.records.create(tenant, clean, user_id=user_id)
+    store_id = await vector_stores.records.create(tenant, clean, owners=owners)
     for file_id in dict.fromkeys(asked.file_ids):
         await vector_stores.attach(tenant, store_id, file_id, asked.chunking_strategy, {})
     return await vector_stores.records.get(tenant, store_id)

@@ -6,6 +6,8 @@ counts its files by status in ``count:STATUS``, and their bytes in ``bytes``.
 
 from typing import Final
 
+from memloop_service.records import OWNERS
+
 _PUT: Final = """
 local function put(file, value)
   local old = redis.call('HGET', KEYS[2], file)
@@ -18,14 +20,19 @@ local function put(file, value)
 end
 """
 
-CREATE: Final = """
--- KEYS[3] the tenant's vector stores, KEYS[4] the user's; ARGV: id, time, most of a tenant, user, fields…
-if redis.call('ZCARD', KEYS[3]) >= tonumber(ARGV[3]) then return 0 end
-redis.call('HSET', KEYS[1], unpack(ARGV, 5))
+CREATE: Final = (
+    OWNERS
+    + """
+-- KEYS[3] the tenant's vector stores, then those of its owners; ARGV: id, time, most of a tenant, its owners, fields…
+-- Returns full, erased or created
+if redis.call('ZCARD', KEYS[3]) >= tonumber(ARGV[3]) then return 'full' end
+if is_erased(4, 4) then return 'erased' end
+redis.call('HSET', KEYS[1], unpack(ARGV, 5 + 4 * ARGV[4]))
 redis.call('ZADD', KEYS[3], ARGV[2], ARGV[1])
-if ARGV[4] ~= '' then redis.call('SADD', KEYS[4], ARGV[1]) end
-return 1
+own(4, 4, KEYS[1])
+return 'created'
 """
+)
 
 NEXT: Final = """
 -- Returns the number of the next file, 0 without the vector store
@@ -40,14 +47,17 @@ redis.call('HSET', KEYS[1], 'head', ARGV[1])
 return 1
 """
 
-DELETE: Final = """
--- KEYS[3] the tenant's vector stores, KEYS[4] the user's; ARGV: id. Returns 0 while there are files
+DELETE: Final = (
+    OWNERS
+    + """
+-- KEYS[3] the tenant's vector stores; ARGV: id. Returns 0 while there are files
 if redis.call('HLEN', KEYS[2]) > 0 then return 0 end
+disown(KEYS[1])
 redis.call('DEL', KEYS[1])
 redis.call('ZREM', KEYS[3], ARGV[1])
-redis.call('SREM', KEYS[4], ARGV[1])
 return 1
 """
+)
 
 ATTACH: Final = (
     _PUT

@@ -25,7 +25,7 @@ from gateway.vector_stores.schemas import (
 )
 from gateway.vector_stores.searching import chunks_in, chunks_of_file, found_in
 from memloop.wire.base import Wire
-from memloop.wire.errors import Conflict, NotFound, RateLimited
+from memloop.wire.errors import Conflict, RateLimited
 from memloop.wire.memory import Namespace, Scope
 from memloop_clients import StoreClient
 
@@ -154,16 +154,6 @@ class VectorStores:
         for store_id in await self.records.with_file(tenant, file_id):
             await self.records.detach(tenant, store_id, file_id)
             await self.store.erase(chunks_of_file(tenant, store_id, file_id))
-
-    async def forget_user(self, namespace: Namespace) -> None:
-        """Delete the user's vector stores, when all of the user is erased."""
-        if namespace.agent_id is not None or namespace.run_id is not None:
-            return
-        for store_id in await self.records.of_user(namespace.tenant, namespace.user_id):
-            try:
-                await self.delete(namespace.tenant, store_id)
-            except NotFound:
-                continue
 
     async def sweep(self) -> None:
         """Delete the chunks and files of vector stores that have expired."""

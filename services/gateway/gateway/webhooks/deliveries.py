@@ -6,6 +6,8 @@ recognise duplicates. The body is built once: every attempt sends the same bytes
 
 import hashlib
 import time
+from collections.abc import Sequence
+from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Final, Literal, Protocol
 
@@ -13,6 +15,7 @@ from gateway.queue import Submission
 from memloop.wire.base import Wire
 from memloop.wire.changes import MemoryChange
 from memloop.wire.long_read import LongRead, ReadStatus
+from memloop_service.records import Owner
 from memloop_service.redis_partitions import Partition, Partitions, id_beside
 
 _PREFIX: Final = "msg_"
@@ -84,15 +87,15 @@ def memory_hooks_of(tenant: str) -> str:
     return f"memloop:{{memory-webhooks}}:of:{tenant}"
 
 
-def delivery_of(record: LongRead, *, tenant: str, url: str, at: Partition) -> Submission:
-    """Return the job that notifies ``url`` of the read's end; ``at`` is the read's partition."""
+def delivery_of(record: LongRead, *, tenant: str, url: str, at: Partition, owners: Sequence[Owner] = ()) -> Submission:
+    """Return the job that notifies ``url`` of the read's end; ``at`` is the read's partition, ``owners`` the read's."""
     message = Message(
         type=f"long_read.{record.status}",
         timestamp=datetime.fromtimestamp(record.completed_at or time.time(), UTC),
         data=MessageData(id=record.id, status=record.status),
     )
     delivery = Delivery(id=delivery_id(record.id), tenant=tenant, url=url, body=message.model_dump_json())
-    return _submission(delivery, index=index_of(tenant, at=at))
+    return replace(_submission(delivery, index=index_of(tenant, at=at)), owners=owners)
 
 
 def change_delivery(change: MemoryChange, *, hook: Delivered, at: Partitions[Partition]) -> Submission:

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from gateway.chat import AskedChat, Chat
 from gateway.idempotency import Attempt
+from gateway.queue import JobGone
 from gateway.responses.answer import Draft
 from gateway.responses.background.jobs import UNDER_WAY, Background, ResponseJob
 from gateway.responses.keeping import Keeping
@@ -55,10 +56,12 @@ async def queue_response(admitted: Admitted, attempt: Attempt, background: Backg
     try:
         await background.jobs.enqueue(job, {"type": "response.created", "response": queued})
         await background.jobs.publish(id_, [{"type": "response.queued", "response": queued}], first=1)
-    except RateLimited:
-        await records.delete(owner.tenant, id_)
+    except (RateLimited, Erased):
+        with suppress(NotFound):
+            await records.delete(owner.tenant, id_)
         raise
-    await _refuse_erased(owner.tenant, id_, background)
+    except JobGone:
+        raise Erased from None
     return queued
 
 
@@ -80,12 +83,3 @@ async def _job(admitted: Admitted, attempt: Attempt, chat: Chat) -> ResponseJob:
         conversation=None if conversation is None else conversation.began.id,
         erasures="" if conversation is None else conversation.began.erasures,
     )
-
-
-async def _refuse_erased(tenant: str, response_id: str, background: Background) -> None:
-    """Drop the job of a response that an erasure deleted between its two steps. Raises Erased."""
-    try:
-        await background.responses.records.get(tenant, response_id)
-    except NotFound:
-        await background.jobs.forget(tenant, response_id)
-        raise Erased from None

@@ -1,5 +1,6 @@
 """Answers the requests for background responses: queued, looked up, followed, cancelled."""
 
+import asyncio
 from contextlib import ExitStack
 from functools import partial
 from typing import Final
@@ -10,7 +11,7 @@ from fastapi.responses import JSONResponse
 
 from gateway.access import Allowance, Principal
 from gateway.chat import Chat, asked_chat
-from gateway.idempotency import Attempt, refuse_key_of_stream, subject_of_response, subject_of_user
+from gateway.idempotency import Attempt, refuse_key_of_stream, subject_of_response
 from gateway.long_read.following import Followers
 from gateway.responses.answer import draft_of
 from gateway.responses.asking import earlier_items, question_of
@@ -59,16 +60,22 @@ async def create_background(
         with ExitStack() as seat:
             if asked.request.stream:
                 seat.enter_context(followers.seat(tenant))
-            queued = await queue_response(Admitted(asked, earlier, plain, draft, keeping), attempt, background, chat)
+            try:
+                queued = await queue_response(
+                    Admitted(asked, earlier, plain, draft, keeping), attempt, background, chat
+                )
+            except BaseException:
+                await asyncio.shield(keeping.give_up())
+                raise
             if not asked.request.stream:
                 return JSONResponse(queued)
             return _followed(draft.id, followers, seat.pop_all(), heartbeat_s=chat.backend.heartbeat_s)
 
     if asked.request.stream:
         refuse_key_of_stream(request)
-    subject = subject_of_user(plain.named.user_id) if plain.named is not None else ""
+    owners = () if plain.named is None else (plain.named,)
     return await chat.memory.idempotency.once(
-        request, principal, work, subject=subject, also=lambda attempt: subject_of_response(id_of(attempt))
+        request, principal, work, owners=owners, also=lambda attempt: subject_of_response(id_of(attempt))
     )
 
 

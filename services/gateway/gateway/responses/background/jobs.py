@@ -5,7 +5,7 @@ resumes a job publishes all its events again, and Redis keeps those that are new
 """
 
 import time
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Annotated, Final, TypeAlias, cast
 
@@ -15,12 +15,12 @@ from redis.asyncio import Redis
 
 from gateway.metrics import Metrics
 from gateway.queue import JobGone, LaneQueue, QueueRules, Submission
-from gateway.responses.conversations import open_conversations
-from gateway.responses.responses import Responses, open_records, open_responses
+from gateway.responses.responses import Responses, open_responses
 from gateway.settings import GatewaySettings
 from memloop.wire.base import Wire
 from memloop.wire.chat import Json, MemoryOptions
 from memloop.wire.memory import Namespace
+from memloop_service.records import Owner
 from memloop_service.redis_link import redis_errors
 from memloop_service.redis_partitions import Partition
 from memloop_service.redis_scripts import Script, text
@@ -86,6 +86,7 @@ class BackgroundJobs:
                 fields=fields,
                 events_key=here.read_events(id_),
                 first_event=orjson.dumps({**first_event, "sequence_number": 0}).decode(),
+                owners=() if job.named is None else (Owner(job.named, job.began),),
             )
         )
 
@@ -143,23 +144,19 @@ class Background:
     jobs: BackgroundJobs
     responses: Responses
 
+    async def forget(self, tenant: str, response_id: str) -> None:
+        """Delete a response and its job, which goes first: a crash in between leaves a response that can be found.
+
+        Raises NotFound.
+        """
+        await self.jobs.forget(tenant, response_id)
+        await self.responses.records.delete(tenant, response_id)
+
 
 def open_background(settings: GatewaySettings, redis: Redis, rules: QueueRules, metrics: Metrics) -> Background:
     """Build the slice from the settings."""
     queue = LaneQueue(redis, RESPONSES_QUEUE, keep_ms=KEEP_MS, rules=rules)
     return Background(queue, BackgroundJobs(redis, queue), open_responses(settings, redis, metrics))
-
-
-def open_erasure(settings: GatewaySettings, redis: Redis) -> Callable[[Namespace], Awaitable[object]]:
-    """Return what deletes a user's responses, with their jobs, and conversations."""
-    jobs = BackgroundJobs(redis, LaneQueue(redis, RESPONSES_QUEUE, keep_ms=KEEP_MS))
-    records, conversations = open_records(settings, redis), open_conversations(settings, redis)
-
-    async def forget(namespace: Namespace) -> None:
-        await records.forget(namespace, first=jobs.forget)
-        await conversations.forget(namespace)
-
-    return forget
 
 
 async def background_of(request: Request) -> Background:

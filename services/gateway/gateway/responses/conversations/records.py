@@ -20,13 +20,15 @@ from gateway.responses.key_names import Keys
 from gateway.responses.records import Owner
 from memloop.wire.chat import Json
 from memloop.wire.errors import InvalidRequest, NotFound, RateLimited
-from memloop.wire.memory import Namespace
+from memloop_service.records import owned_args, owned_keys
 from memloop_service.redis_link import redis_errors
 from memloop_service.redis_partitions import id_at
 from memloop_service.redis_room import RedisRoom
 from memloop_service.redis_scripts import Script, text
 
 Added: TypeAlias = Literal["added", "erased", "gone", "many", "full", "long", "duplicate"]
+KIND: Final = "conversations"
+"""What conversations are among the records of their owners."""
 _ID: Final = re.compile(r"conv_[0-9a-f]{32}")
 _RETRY_AFTER_S: Final = 60.0
 
@@ -139,10 +141,11 @@ class ConversationRecords:
         return cast(Json, orjson.loads(text(found)))
 
     async def update(self, tenant: str, conversation_id: str, metadata: Json) -> Json:
-        """Replace the metadata. Raises NotFound."""
+        """Replace the metadata. Raises NotFound, RateLimited over the tenant's quota."""
         keys = self._keys_of(Owner(tenant, None), _checked(conversation_id))
-        if not await self._update.number(keys, [conversation_id, orjson.dumps(metadata).decode()]):
-            raise _missing()
+        args = [conversation_id, orjson.dumps(metadata).decode(), self._limits.tenant_bytes]
+        if (outcome := cast(Added | Literal["updated"], await self._update(keys, args))) != "updated":
+            _refuse(outcome)
         return await self.get(tenant, conversation_id)
 
     async def delete_item(self, tenant: str, conversation_id: str, item_id: str) -> Json:
@@ -158,24 +161,6 @@ class ConversationRecords:
         if not await self._deleted(tenant, _checked(conversation_id)):
             raise _missing()
 
-    async def forget(self, namespace: Namespace) -> int:
-        """Delete the conversations in which the namespace has a part. Returns their number.
-
-        ``ResponseRecords.forget`` must have noted the erasure: from then on no response that began before adds to one.
-        """
-        index = self._keys.of_name(namespace.tenant).conversations_of_user(namespace.tenant, namespace.user_id)
-        with redis_errors():
-            members: object = await self._redis.zrange(index, 0, -1)  # pyright: ignore[reportUnknownMemberType]
-        gone = 0
-        for member in map(text, cast(Sequence[object], members)):
-            conversation_id, _, owner = member.partition(" ")
-            _, agent, run = orjson.loads(owner)
-            if namespace.agent_id in (None, agent) and namespace.run_id in (None, run):
-                gone += await self._deleted(namespace.tenant, conversation_id)
-                with redis_errors():
-                    await self._redis.zrem(index, member)
-        return gone
-
     async def _added(
         self,
         conversation_id: str,
@@ -186,8 +171,7 @@ class ConversationRecords:
         created_at: str = "",
         metadata: Json | None = None,
     ) -> Added:
-        limits, named = self._limits, owner.namespace
-        whose = orjson.dumps([named.user_id, named.agent_id, named.run_id]).decode() if named is not None else ""
+        limits = self._limits
         args: list[str | int] = [
             conversation_id,
             int(limits.keep_s * 1000),
@@ -195,29 +179,25 @@ class ConversationRecords:
             limits.conversations,
             limits.bytes,
             limits.items,
-            whose,
-            owner.user_id,
-            self._prefix(owner.tenant),
             erasures,
             created_at,
             orjson.dumps(metadata or {}).decode(),
             len(owner.scopes),
             *owner.scopes,
+            *owned_args(owner.noted, kind=KIND, record_id=conversation_id),
         ]
+        owned = owned_keys(self._keys.of_name(owner.tenant), owner.noted)
         pairs = [part for item in items for part in (str(item["id"]), orjson.dumps(item).decode())]
-        return cast(Added, await self._add(self._keys_of(owner, conversation_id), [*args, *pairs]))
+        return cast(Added, await self._add([*self._keys_of(owner, conversation_id), *owned], [*args, *pairs]))
 
     async def _deleted(self, tenant: str, conversation_id: str) -> int:
         keys = self._keys_of(Owner(tenant, None), conversation_id)
-        return await self._delete.number(keys, [conversation_id, self._prefix(tenant)])
-
-    def _prefix(self, tenant: str) -> str:
-        return self._keys.of_name(tenant).conversations_of_user(tenant, "")
+        return await self._delete.number(keys, [conversation_id])
 
     def _keys_of(self, owner: Owner, conversation_id: str) -> list[str]:
         tenant, part = owner.tenant, self._keys.of_name(owner.tenant)
         return [
-            part.responses_erased(tenant, owner.user_id),
+            part.erased(owner.lane),
             part.conversations_of(tenant),
             part.conversation_sizes(tenant),
             part.conversation(tenant, conversation_id),

@@ -6,8 +6,8 @@ from typing import Annotated, Final, Literal, TypeAlias
 from fastapi import APIRouter, Query, Request
 from pydantic import Field, JsonValue
 
-from gateway.access import AllowanceDep, Principal, PrincipalDep, Room, needs
-from gateway.chat import ChatDep, namespace_named
+from gateway.access import AllowanceDep, Principal, PrincipalDep, Room, namespace_named, needs
+from gateway.chat import ChatDep
 from gateway.policy import Keeper
 from gateway.responses.conversations.records import new_conversation_id
 from gateway.responses.conversations.slice import ConversationsDep
