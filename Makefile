@@ -219,7 +219,7 @@ test-fast: $(READY) $(SGLANG)
 
 # Each runs by a command of its own below.
 SLOW_ALONE := tests/stack/test_gate.py tests/stack/test_rollout.py $(addprefix tests/memory_store/,test_state_machine.py test_stores_killed.py test_stores_redis_failover.py vector_contract qdrant) \
-  $(addprefix tests/gateway/test_,worker_kills.py redis_failover.py rolling_restart.py) tests/hostile tests/install
+  tests/gateway/erasures $(addprefix tests/gateway/test_,worker_kills.py redis_failover.py rolling_restart.py) tests/hostile tests/install
 test-slow: $(READY) ## the slow tests without a command of their own, the whole demo among them
 	$(BIN)/pytest -m slow $(SLOW_ALONE:%=--ignore=%)
 
@@ -280,6 +280,10 @@ test-state-machine: $(READY) ## ten thousand random steps of the store beside it
 
 test-kills: $(READY) ## kill -9 of the worker at twenty random moments of a read, on a scripted engine
 	$(BIN)/pytest -m slow -s tests/gateway/test_worker_kills.py
+
+.PHONY: test-erasures
+test-erasures: $(READY) ## ten thousand users erased at random moments of writes, reads, chats and traces: no byte of them is left
+	OMP_NUM_THREADS=1 $(BIN)/pytest -m slow -s tests/gateway/erasures
 
 .PHONY: test-stores
 test-stores: $(READY) ## stores under a flush and a re-embedding: one of three killed in each, in twenty rounds; and Redis failing over

@@ -25,6 +25,7 @@ SUITES: Final = (
     "test-slow",
     "test-state-machine",
     "test-kills",
+    "test-erasures",
     "test-qdrant",
     "test-stores",
     "test-cluster",

@@ -91,7 +91,8 @@ def test_an_erasure_asks_first(memloop: Memloop, gateway: FakeGateway) -> None:
     assert memloop("memory", "erase", "--user", "u1", typed="n\n").exit_code == 1
     assert gateway.asked == []
     result = memloop("memory", "erase", "--user", "u1", "--agent", "a", "--yes")
-    assert lines(result) == ["erased  3 memories and turns, 1 buffers, 0 waiting writes, 2 events of user u1, agent a"]
+    told = "3 memories and turns, 1 buffers, 0 waiting writes, 2 events, 0 derived records of user u1, agent a"
+    assert lines(result) == [f"erased  {told}"]
     assert gateway.asked == [("/v1/memory", {"user_id": "u1", "agent_id": "a"})]
 
 

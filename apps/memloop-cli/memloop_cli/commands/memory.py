@@ -116,7 +116,7 @@ async def erase(client: GatewayClient, console: Console, namespace: Namespace, *
     console.print(
         Text(
             f"erased  {erased.vectors} memories and turns, {erased.buffers} buffers, {erased.queue} waiting writes, "
-            f"{erased.events} events of {named}"
+            f"{erased.events} events, {erased.derived} derived records of {named}"
         )
     )
 

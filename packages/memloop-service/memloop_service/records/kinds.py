@@ -55,7 +55,7 @@ KINDS: Final = _kinds(
     ("queued-bytes", "ids", "never", "the bytes of each tenant's unfinished jobs"),
     # records of users
     ("events", "ids", "user", "a user's memory writes"),
-    ("failed-write", "texts", "user", "a user's last failed write"),
+    ("failed-write", "ids", "user", "a user's last failed write, without its text"),
     ("writes-refused", "ids", "never", "how many writes were refused"),
     ("reads", "ids", "owner", "a tenant's reads"),
     ("webhooks", "ids", "owner", "a tenant's deliveries"),

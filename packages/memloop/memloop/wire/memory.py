@@ -319,6 +319,12 @@ class Erased(Wire):
     vector_stores: int = 0
     replayed: int = 0
 
+    @property
+    def derived(self) -> int:
+        """The records of other kinds than memories and their writes."""
+        reads = self.long_reads + self.traces + self.files + self.vector_stores
+        return reads + self.responses + self.conversations + self.replayed
+
 
 class Buffer(Wire):
     """Turns that wait for more context, oldest first. ``event_id`` is the last write that left them here."""

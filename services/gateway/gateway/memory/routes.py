@@ -197,7 +197,7 @@ async def list_memories(
 
 @router.delete("", dependencies=[_WRITE])
 async def erase_memories(memory: MemoryDep, namespace: NamespaceDep) -> Erased:
-    """Erase all data of a namespace: memories, buffers, waiting writes, events and stored idempotent responses."""
+    """Erase all data of a namespace and all that was derived from it. Returns the counts by kind."""
     return await erase(namespace, memory)
 
 

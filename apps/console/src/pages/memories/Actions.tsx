@@ -88,6 +88,13 @@ const PLACES: readonly { name: keyof Schema["Erased"]; label: string }[] = [
   { name: "buffers", label: "buffers" },
   { name: "queue", label: "waiting writes" },
   { name: "events", label: "events of writes" },
+  { name: "long_reads", label: "long reads" },
+  { name: "responses", label: "stored responses" },
+  { name: "conversations", label: "conversations" },
+  { name: "files", label: "files" },
+  { name: "vector_stores", label: "vector stores" },
+  { name: "traces", label: "traces for training" },
+  { name: "replayed", label: "answers kept for a repetition" },
 ];
 
 function EraseDialog({ space, onClose }: { space: Space; onClose: () => void }) {
@@ -114,7 +121,7 @@ function EraseDialog({ space, onClose }: { space: Space; onClose: () => void }) 
       ) : (
         <>
           <p>
-            Erases all data of {where ? `${where} of this user` : "this user"} everywhere: memories with their history, raw turns, buffers, waiting writes and their events. It cannot be undone. Export first to keep a copy.
+            Erases all data of {where ? `${where} of this user` : "this user"} everywhere: memories with their history, raw turns, buffers, waiting writes, long reads, responses, files and all that was derived from them. It cannot be undone. Export first to keep a copy.
           </p>
           <Field label={`Type ${space.user} to confirm`}>
             <input value={typed} onChange={(event) => setTyped(event.target.value)} autoComplete="off" spellCheck={false} />

@@ -6,7 +6,6 @@ from dataclasses import dataclass
 
 from gateway.chat import AskedChat, Chat
 from gateway.idempotency import Attempt
-from gateway.queue import JobGone
 from gateway.responses.answer import Draft
 from gateway.responses.background.jobs import UNDER_WAY, Background, ResponseJob
 from gateway.responses.keeping import Keeping
@@ -54,14 +53,11 @@ async def queue_response(admitted: Admitted, attempt: Attempt, background: Backg
     queued = admitted.draft.queued()
     await admitted.keeping.keep_queued(queued)
     try:
-        await background.jobs.enqueue(job, {"type": "response.created", "response": queued})
-        await background.jobs.publish(id_, [{"type": "response.queued", "response": queued}], first=1)
+        await background.jobs.enqueue(job, queued)
     except (RateLimited, Erased):
         with suppress(NotFound):
             await records.delete(owner.tenant, id_)
         raise
-    except JobGone:
-        raise Erased from None
     return queued
 
 

@@ -19,6 +19,7 @@ from gateway.responses.responses import Responses, open_responses
 from gateway.settings import GatewaySettings
 from memloop.wire.base import Wire
 from memloop.wire.chat import Json, MemoryOptions
+from memloop.wire.errors import Erased
 from memloop.wire.memory import Namespace
 from memloop_service.records import Owner
 from memloop_service.redis_link import redis_errors
@@ -73,9 +74,11 @@ class BackgroundJobs:
         self._keys = queue.keys
         self._publish = Script(redis, _PUBLISH)
 
-    async def enqueue(self, job: ResponseJob, first_event: Json) -> None:
-        """Queue the job. Raises as ``LaneQueue.admit``."""
+    async def enqueue(self, job: ResponseJob, response: Json) -> None:
+        """Queue the job of a response, with its first two events. Raises Erased, and as ``LaneQueue.admit``."""
         here, id_ = self._keys.of_id(job.response_id), job.response_id
+        created: Json = {"type": "response.created", "response": response}
+        queued: Json = {"type": "response.queued", "response": response}
         fields = {"tenant": job.tenant, "status": "queued", "record": "{}", "payload": job.model_dump_json()}
         await self._queue.admit(
             Submission(
@@ -85,10 +88,14 @@ class BackgroundJobs:
                 index=_index(here, job.tenant),
                 fields=fields,
                 events_key=here.read_events(id_),
-                first_event=orjson.dumps({**first_event, "sequence_number": 0}).decode(),
+                first_event=orjson.dumps({**created, "sequence_number": 0}).decode(),
                 owners=() if job.named is None else (Owner(job.named, job.began),),
             )
         )
+        try:
+            await self.publish(id_, [queued], first=1)
+        except JobGone:
+            raise Erased from None
 
     async def publish(self, response_id: str, events: Sequence[Json], *, first: int, last: bool = False) -> None:
         """Append events, of which the first has that number. Raises JobGone."""
