@@ -180,8 +180,8 @@ async def test_keys_are_listed_newest_first_page_by_page(admin: Admin) -> None:
 
 
 async def test_a_tenants_admin_manages_its_own_keys_only(admin: Admin) -> None:
-    manager = (await admin.made(scopes=["admin"]))["secret"]
-    own = await admin.call("POST", KEYS, {"name": "own"}, key=manager)
+    manager = (await admin.made(scopes=["admin", "chat"]))["secret"]
+    own = await admin.call("POST", KEYS, {"name": "own", "scopes": ["chat"]}, key=manager)
     foreign = await admin.call("POST", KEYS, {"name": "foreign", "tenant": "b"}, key=manager)
     listed = await admin.call("GET", KEYS, key=manager)
     assert (own.status, own.json["tenant"]) == (201, "a")
@@ -287,3 +287,63 @@ def _seconds_to_find_one_of(count: int) -> float:
     ring = KeyRing(load_static_keys(GatewaySettings.model_validate({"api_keys": OPERATED})), book)
     headers = {"authorization": f"Bearer {secrets[7]}"}
     return min(timeit.repeat(lambda: ring.authenticate(headers), number=200, repeat=9)) / 200
+
+
+async def _manager(admin: Admin, *scopes: str, **fields: object) -> str:
+    """The secret of a key of tenant a that manages its keys."""
+    return (await admin.made(name="manager", scopes=["admin", *scopes], **fields))["secret"]
+
+
+@pytest.mark.parametrize(
+    "scopes",
+    [["memory:read"], ["admin", "memory:write"], ["chat", "long-read"], None],
+    ids=["one", "two", "some", "all"],
+)
+async def test_an_admins_key_makes_no_key_with_scopes_that_it_lacks(scopes: list[str] | None, admin: Admin) -> None:
+    manager = await _manager(admin, "chat")
+    asked = {"name": "wider"} | ({} if scopes is None else {"scopes": scopes})
+    refused = await admin.call("POST", KEYS, asked, key=manager)
+    assert (refused.status, refused.error["code"], refused.error["param"]) == (403, "permission_denied", "scopes")
+    assert [key["name"] for key in (await admin.call("GET", KEYS, key=manager)).json["data"]] == ["manager"]
+
+
+async def test_an_admins_key_makes_keys_within_its_own_scopes(admin: Admin) -> None:
+    manager = await _manager(admin, "chat", "memory:read")
+    made = await admin.call("POST", KEYS, {"name": "app", "scopes": ["chat", "memory:read"]}, key=manager)
+    assert (made.status, made.json["scopes"]) == (201, ["chat", "memory:read"])
+
+
+async def test_rotating_a_wider_key_would_give_its_secret_away_and_is_refused(admin: Admin) -> None:
+    manager = await _manager(admin)
+    wider = await admin.made(scopes=["memory:read"])
+    refused = await admin.call("POST", f"{KEYS}/{wider['id']}/rotate", {"overlap_s": 60}, key=manager)
+    assert (refused.status, refused.error["code"], refused.error["param"]) == (403, "permission_denied", "scopes")
+    assert await admin.status_with(wider["secret"]) == 200
+    assert (await admin.call("DELETE", f"{KEYS}/{wider['id']}", key=manager)).status == 200
+
+
+@pytest.mark.parametrize("later", [{}, {"expires_at": 4_000_000_000}], ids=["no end", "a later end"])
+async def test_a_key_makes_no_key_that_outlives_it(later: dict[str, int], admin: Admin) -> None:
+    ends_at = int(time.time()) + 3600
+    manager = await _manager(admin, "chat", expires_at=ends_at)
+    asked = {"name": "longer", "scopes": ["chat"]}
+    refused = await admin.call("POST", KEYS, asked | later, key=manager)
+    assert (refused.status, refused.error["code"], refused.error["param"]) == (403, "permission_denied", "expires_at")
+    assert str(ends_at) in refused.error["message"]
+    assert (await admin.call("POST", KEYS, asked | {"expires_at": ends_at}, key=manager)).status == 201
+    longer = await admin.made(scopes=["chat"])
+    rotated = await admin.call("POST", f"{KEYS}/{longer['id']}/rotate", {}, key=manager)
+    assert (rotated.status, rotated.error["param"]) == (403, "expires_at")
+
+
+async def test_an_old_secret_in_its_overlap_cannot_prolong_itself(admin: Admin) -> None:
+    made = await admin.made(scopes=["admin", "chat"])
+    new = (await admin.call("POST", f"{KEYS}/{made['id']}/rotate", {"overlap_s": 3600})).json["secret"]
+    for path, body in ((f"{KEYS}/{made['id']}/rotate", {}), (KEYS, {"name": "x", "scopes": ["chat"]})):
+        refused = await admin.call("POST", path, body, key=made["secret"])
+        assert (refused.status, refused.error["param"]) == (403, "expires_at")
+    assert (await admin.call("POST", f"{KEYS}/{made['id']}/rotate", {}, key=new)).status == 200
+
+
+async def test_the_operators_key_gives_scopes_that_it_lacks_itself(admin: Admin) -> None:
+    assert (await admin.made(scopes=["memory:read", "memory:write"]))["scopes"] == ["memory:read", "memory:write"]

@@ -4,7 +4,13 @@ from tests.gateway.tenants import Attempt
 
 ATTEMPTS: dict[str, list[Attempt]] = {
     "POST /v1/admin/keys": [
-        Attempt("/v1/admin/keys", {"name": "mine"}, 201, lambda body: body["tenant"].startswith("b-")),
+        Attempt(
+            "/v1/admin/keys",
+            {"name": "mine", "scopes": ["admin"]},
+            201,
+            lambda body: body["tenant"].startswith("b-"),
+        ),
+        Attempt("/v1/admin/keys", {"name": "mine", "scopes": ["memory:read"]}, 403),
         Attempt("/v1/admin/keys", {"name": "mine", "tenant": "a"}, 403),
     ],
     "GET /v1/admin/keys": [Attempt("/v1/admin/keys", status=403), Attempt("/v1/admin/keys?cursor={key}", status=403)],

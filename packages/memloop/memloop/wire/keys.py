@@ -10,7 +10,7 @@ from pydantic import Field
 from memloop.wire.base import Wire
 
 Scope: TypeAlias = Literal["chat", "memory:read", "memory:write", "long-read", "admin"]
-"""What a key may do. ``admin`` is keys and audit log alone: it brings none of the others with it."""
+"""What a key may do. ``admin`` brings none of the others with it, nor the right to make a key that has them."""
 ALL_SCOPES: Final[frozenset[Scope]] = frozenset(get_args(Scope))
 DEFAULT_SCOPES: Final[frozenset[Scope]] = ALL_SCOPES - {"admin"}
 """The default of a key that names none."""

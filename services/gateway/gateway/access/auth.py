@@ -56,7 +56,7 @@ class KeyRing:
         if grant is None or not hmac.compare_digest(grant.digest, presented):
             raise Unauthenticated("Invalid API key.")
         now = time.time()
-        if now >= grant.expires_at:
+        if now >= grant.principal.expires_at:
             raise Unauthenticated("This API key has expired.", code="api_key_expired")
         if static is None:
             self.cache.used(grant, now)

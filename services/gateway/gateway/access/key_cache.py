@@ -9,6 +9,7 @@ import logging
 import time
 from collections.abc import AsyncGenerator, Callable, Iterator, Sequence
 from contextlib import asynccontextmanager, suppress
+from dataclasses import replace
 from typing import Final
 
 from gateway.access.key_records import KeyRecord, KeyRecords
@@ -124,8 +125,9 @@ class KeyCache:
 
 def _grants(record: KeyRecord) -> Iterator[Grant]:
     """Yield the grants of a key's secrets: the newest, and the previous one while both are valid."""
-    principal = Principal(record.tenant, frozenset(record.scopes), key=record.id)
     ends_at = NEVER if record.expires_at is None else float(record.expires_at)
-    yield Grant(bytes.fromhex(record.digest), principal, ends_at)
+    principal = Principal(record.tenant, frozenset(record.scopes), key=record.id, expires_at=ends_at)
+    yield Grant(bytes.fromhex(record.digest), principal)
     if record.old_digest is not None and record.old_until is not None:
-        yield Grant(bytes.fromhex(record.old_digest), principal, min(ends_at, float(record.old_until)))
+        old = replace(principal, expires_at=min(ends_at, float(record.old_until)))
+        yield Grant(bytes.fromhex(record.old_digest), old)

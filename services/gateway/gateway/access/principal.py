@@ -1,5 +1,7 @@
 """The caller of a request and its permissions."""
 
+import math
+from collections.abc import Collection
 from dataclasses import dataclass, field
 
 from memloop.wire.errors import Forbidden
@@ -15,6 +17,8 @@ class Principal:
     key: str = field(default="", compare=False)
     is_operator: bool = False
     """Whether it may manage the keys of every tenant, not only its own."""
+    expires_at: float = field(default=math.inf, compare=False)
+    """When the secret that it presented ends, in seconds since the epoch."""
 
     @property
     def bucket(self) -> str:
@@ -37,6 +41,21 @@ class Principal:
             raise Forbidden(
                 f"This key has insufficient permissions for this operation. Missing scopes: {', '.join(missing)}.",
                 param=param,
+                code="permission_denied",
+            )
+
+    def require_no_wider(self, scopes: Collection[Scope], *, expires_at: float | None) -> None:
+        """Raise Forbidden when a key would have a right or a lifetime that its maker lacks; an operator may give all.
+
+        ``expires_at`` is the key's end, None for a key without one.
+        """
+        if self.is_operator:
+            return
+        self.require(*sorted(scopes), param="scopes")
+        if (math.inf if expires_at is None else expires_at) > self.expires_at:
+            raise Forbidden(
+                f"A key cannot outlive the one that makes it: expires_at may be at most {int(self.expires_at)}.",
+                param="expires_at",
                 code="permission_denied",
             )
 

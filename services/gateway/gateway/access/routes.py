@@ -1,7 +1,7 @@
 """Serves ``/v1/admin``: creates, lists, rotates and revokes API keys, and reads the audit log. Needs scope ``admin``.
 
-A key made at run time manages its own tenant. A key configured by the operator (environment or file) manages any
-tenant, selected with ``tenant``.
+A key made at run time manages its own tenant; it makes and rotates no key with a scope or a lifetime that it lacks
+itself. A key configured by the operator (environment or file) manages any tenant, selected with ``tenant``.
 """
 
 import time
@@ -35,10 +35,12 @@ async def create_key(request: Request, access: AccessDep, principal: PrincipalDe
     asked = await read_ours(request, KeyCreate)
     if asked.expires_at is not None and asked.expires_at <= time.time():
         raise Unprocessable("expires_at is in the past.", param="expires_at")
+    tenant = managed(principal, asked.tenant)
+    principal.require_no_wider(asked.scopes, expires_at=asked.expires_at)
     secret = new_secret()
     record = KeyRecord(
         id=new_key_id(),
-        tenant=managed(principal, asked.tenant),
+        tenant=tenant,
         name=asked.name,
         prefix=prefix_of(secret),
         scopes=tuple(sorted(set(asked.scopes))),
@@ -67,6 +69,7 @@ async def rotate_key(key_id: str, request: Request, access: AccessDep, principal
     _refuse_to_keep_the_secret(request)
     asked = await read_ours(request, KeyRotate)
     old = await _managed_key(key_id, access, principal)
+    principal.require_no_wider(old.scopes, expires_at=old.expires_at)
     if old.expires_at is not None and old.expires_at <= time.time():
         raise Conflict("The key has expired. Create a new one.", code="api_key_expired")
     secret = new_secret()

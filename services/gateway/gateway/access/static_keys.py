@@ -29,11 +29,10 @@ class KeyFileError(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class Grant:
-    """Maps a secret's SHA-256 to its principal until ``expires_at`` (epoch seconds)."""
+    """Maps a secret's SHA-256 to its principal, until the principal's ``expires_at``."""
 
     digest: bytes
     principal: Principal
-    expires_at: float = NEVER
 
 
 def load_static_keys(settings: GatewaySettings) -> Mapping[bytes, Grant]:
@@ -63,8 +62,9 @@ def _grant(text: str, place: str) -> Grant:
     scopes = _scopes(entry["scopes"], place)
     digest = bytes.fromhex(entry["digest"])
     key = digest.hex()[:_KEY_NAME_CHARS]
-    principal = Principal(entry["tenant"], scopes, key=key, is_operator="admin" in scopes)
-    return Grant(digest, principal, _expiry(entry["expires"], place))
+    ends_at = _expiry(entry["expires"], place)
+    principal = Principal(entry["tenant"], scopes, key=key, is_operator="admin" in scopes, expires_at=ends_at)
+    return Grant(digest, principal)
 
 
 def _scopes(text: str | None, place: str) -> frozenset[Scope]:
