@@ -282,8 +282,12 @@ class WorkerSettings(GatewaySettings):
     read_concurrency: int = Field(default=4, ge=1)
     """Background reads at a time, and as many background responses."""
     extract_concurrency: int = Field(default=2, ge=1)
+    """Text extractions at a time; one more runs for a tenant that has none running."""
     extract_memory_bytes: int = Field(default=1024 * MIB, gt=0)
     """The address space of the process that extracts one file's text."""
+    extract_base_cpu_s: int = Field(default=5, ge=1)
+    extract_cpu_s_per_mib: int = Field(default=10, ge=0)
+    """CPU time of a file: the base and so much for each MiB of its size, at most ``extract_cpu_s``."""
     extract_cpu_s: int = Field(default=120, ge=1)
     extract_wall_s: float = Field(default=300.0, gt=0)
     max_text_bytes: int = Field(default=1024 * MIB, gt=0)

@@ -20,7 +20,7 @@ from redis.asyncio import Redis
 from gateway.changes.dispatch import Dispatcher
 from gateway.chat import Chat, open_chat
 from gateway.engine import Backend, LoopModel, ModelsConfig, Rollouts, open_backend, read_models, refusing_wrong_models
-from gateway.files.extraction import ExtractionLimits
+from gateway.files.extraction import ExtractionLimits, ExtractionRules
 from gateway.files.files import open_files
 from gateway.files.handler import FileHandler
 from gateway.files.storage import local_folder
@@ -200,8 +200,8 @@ def _runners(work: Work, settings: WorkerSettings, consumer: str) -> Iterator[Ru
     yield Runner(work.background.queue, responses, _options(settings, settings.read_concurrency), consumer=consumer)
     yield Runner(reading.webhooks.queue, _deliveries(work, settings), _attempts(settings), consumer=consumer)
     if reading.files.records is not None:
-        files = FileHandler(reading.files.records, _limits(settings))
-        options = replace(_options(settings, settings.extract_concurrency), spare=0)  # each takes extract_memory_bytes
+        files = FileHandler(reading.files.records, _extraction(settings))
+        options = _options(settings, settings.extract_concurrency)
         yield Runner(reading.files.queue, files, options, consumer=consumer)
         indexing = IndexHandler(work.vector_stores)
         yield Runner(work.vector_stores.queue, indexing, options, consumer=consumer)
@@ -225,13 +225,14 @@ def _attempts(settings: WorkerSettings) -> RunnerOptions:
     )
 
 
-def _limits(settings: WorkerSettings) -> ExtractionLimits:
-    return ExtractionLimits(
+def _extraction(settings: WorkerSettings) -> ExtractionRules:
+    most = ExtractionLimits(
         memory_bytes=settings.extract_memory_bytes,
         cpu_s=settings.extract_cpu_s,
         wall_s=settings.extract_wall_s,
         text_bytes=settings.max_text_bytes,
     )
+    return ExtractionRules(most, settings.extract_base_cpu_s, settings.extract_cpu_s_per_mib)
 
 
 def _options(settings: WorkerSettings, concurrency: int) -> RunnerOptions:

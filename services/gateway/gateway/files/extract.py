@@ -86,6 +86,8 @@ def main(name: str, media_type: str, memory_bytes: str, cpu_s: str) -> int:
         return _refused(str(error))
     except MemoryError:
         return _refused("extraction ran out of memory")
+    except RecursionError:
+        return _refused("the file is nested too deeply")
     except Exception as error:  # noqa: BLE001 - a parser may raise anything; the file is at fault
         return _refused(f"the file is damaged ({type(error).__name__})")
     return 0
@@ -94,15 +96,10 @@ def main(name: str, media_type: str, memory_bytes: str, cpu_s: str) -> int:
 def limit_process(memory_bytes: int, cpu_s: int) -> None:
     """Limit memory and CPU time; forbid files, core dumps and child processes; let other work go first."""
     os.nice(_NICENESS)
-    limits = {
-        resource.RLIMIT_AS: memory_bytes,
-        resource.RLIMIT_CPU: cpu_s,
-        resource.RLIMIT_FSIZE: 0,
-        resource.RLIMIT_CORE: 0,
-        resource.RLIMIT_NPROC: 0,
-    }
-    for kind, most in limits.items():
-        resource.setrlimit(kind, (most, most))
+    resource.setrlimit(resource.RLIMIT_CPU, (cpu_s, cpu_s + 1))  # SIGXCPU, which says why; a second later SIGKILL
+    resource.setrlimit(resource.RLIMIT_AS, (memory_bytes, memory_bytes))
+    for kind in (resource.RLIMIT_FSIZE, resource.RLIMIT_CORE, resource.RLIMIT_NPROC):
+        resource.setrlimit(kind, (0, 0))
 
 
 def text_of(source: BinaryIO, *, name: str, media_type: str) -> Iterator[str]:

@@ -1,12 +1,17 @@
-"""Runs the extraction of a file's text in a separate process, and kills it when it takes too long."""
+"""Runs the extraction of a file's text in a separate process, and kills it when it takes too long.
+
+The CPU time that the process gets grows with the file's size: a small file that computes for ever holds its slot for
+seconds. The limits are those of the process, whatever library reads the file in it.
+"""
 
 import asyncio
+import math
 import os
 import signal
 import sys
 from collections.abc import AsyncGenerator, AsyncIterator
 from contextlib import asynccontextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final, cast
 
 from gateway.files import extract
@@ -14,8 +19,7 @@ from gateway.files.extract import UNREADABLE, Unreadable
 
 _BLOCK_BYTES: Final = 1 << 18
 _REASON_BYTES: Final = 500
-_TOO_LONG: Final = "extraction timed out"
-_DEATHS: Final = {-signal.SIGXCPU: _TOO_LONG, -signal.SIGKILL: _TOO_LONG, -signal.SIGSEGV: "the parser crashed"}
+_MIB: Final = 1 << 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,11 +32,29 @@ class ExtractionLimits:
     text_bytes: int
 
 
+@dataclass(frozen=True, slots=True)
+class ExtractionRules:
+    """The limits of every file. ``most`` are those of the largest one; a smaller one gets less CPU time.
+
+    A file gets ``base_cpu_s`` and ``cpu_s_per_mib`` for each MiB of its size.
+    """
+
+    most: ExtractionLimits
+    base_cpu_s: int
+    cpu_s_per_mib: int
+
+    def for_size(self, size_bytes: int) -> ExtractionLimits:
+        """Return the limits of a file of this size."""
+        cpu_s = self.base_cpu_s + math.ceil(size_bytes * self.cpu_s_per_mib / _MIB)
+        return replace(self.most, cpu_s=min(cpu_s, self.most.cpu_s))
+
+
 async def extracted(
     source: AsyncIterator[bytes], *, name: str, media_type: str, limits: ExtractionLimits
 ) -> AsyncGenerator[bytes]:
     """Yield the file's text in blocks of UTF-8. Raises Unreadable at any block, and the errors of ``source``."""
     text_bytes, blank = 0, True
+    ends_at = asyncio.get_running_loop().time() + limits.wall_s
     async with _process(name, media_type, limits) as process:
         stdout = cast(asyncio.StreamReader, process.stdout)
         feed = asyncio.create_task(_feed(process, source))
@@ -45,13 +67,25 @@ async def extracted(
                     raise Unreadable(f"the text is longer than {limits.text_bytes} bytes")
                 yield block
             await feed
-            _check_end(await process.wait(), await tail)
+            status, errors = await process.wait(), await tail
         finally:
             for task in (feed, tail):
                 task.cancel()
             await asyncio.wait({feed, tail})
+    if status != 0:
+        overdue = asyncio.get_running_loop().time() >= ends_at
+        raise Unreadable(errors if status == UNREADABLE else _broken_limit(-status, limits, overdue=overdue))
     if blank:
         raise Unreadable("the file contains no text (a scan?)")
+
+
+def _broken_limit(number: int, limits: ExtractionLimits, *, overdue: bool) -> str:
+    """Return the limit for which a signal ended the process; ``overdue`` says that its wall time was over."""
+    if number == signal.SIGXCPU:
+        return f"the file needs more than {limits.cpu_s} s of CPU time, the limit for its size"
+    if number == signal.SIGKILL:  # ours, or that of a kernel without memory
+        return f"the file needs more than {limits.wall_s:g} s" if overdue else "extraction ran out of memory"
+    return "the parser crashed"
 
 
 @asynccontextmanager
@@ -93,13 +127,6 @@ async def _tail(process: asyncio.subprocess.Process) -> str:
     while block := await stderr.read(_REASON_BYTES):
         errors = (errors + block)[-_REASON_BYTES:]
     return errors.decode("utf-8", "replace")
-
-
-def _check_end(status: int, errors: str) -> None:
-    if status == UNREADABLE:
-        raise Unreadable(errors)
-    if status != 0:
-        raise Unreadable(_DEATHS.get(status, "the parser crashed"))
 
 
 def _kill(process: asyncio.subprocess.Process) -> None:

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from gateway.files.blobs import Blob
 from gateway.files.extract import Unreadable
-from gateway.files.extraction import ExtractionLimits, extracted
+from gateway.files.extraction import ExtractionRules, extracted
 from gateway.files.records import FileJob, FileRecords, StoredFile
 from gateway.files.texts import store_text
 from gateway.queue import Hold, JobGone, JobResult, Lease
@@ -17,7 +17,7 @@ class FileHandler:
     """Extracts texts. A file without text gets the status ``error`` and a reason; the client may delete it."""
 
     records: FileRecords
-    limits: ExtractionLimits
+    rules: ExtractionRules
 
     async def run(self, lease: Lease, hold: Hold) -> JobResult:
         """Return the file with its text, or with the reason why it has none."""
@@ -46,7 +46,8 @@ class FileHandler:
     async def _text(self, job: FileJob) -> Blob:
         raw = self.records.blobs.storage.stream(job.raw.place)
         async with aclosing(raw):
-            blocks = extracted(raw, name=job.file.filename, media_type=job.media_type, limits=self.limits)
+            limits = self.rules.for_size(job.raw.size_bytes)
+            blocks = extracted(raw, name=job.file.filename, media_type=job.media_type, limits=limits)
             async with aclosing(blocks):
                 return await store_text(self.records.blobs, job.tenant, blocks, holder=_holder(job))
 
