@@ -1,11 +1,17 @@
 """The launcher and the tiny model on a real vLLM: what our clients rely on."""
 
+import asyncio
 import json
+import os
 import subprocess
 import sys
-from dataclasses import replace
+from collections.abc import AsyncGenerator
+from dataclasses import dataclass, field, replace
+from itertools import takewhile
 
 import pytest
+from aiohttp import web
+from yarl import URL
 
 from inference.engines import BUILDERS, Adapter, EnginePlan, PromptLookup
 from memloop.chunking import TokenizerSplitter
@@ -16,7 +22,8 @@ from memloop.wire.errors import EngineError
 from memloop_clients import EngineClient, InferenceClient
 from memloop_clients.dialects import ENDPOINTS
 from tests.contract.conftest import TinyEngine
-from tests.fakes import engine_arguments
+from tests.fakes import engine_arguments, engine_media
+from tests.fakes.web_server import serving
 
 pytestmark = pytest.mark.engine
 PROFILE = load_profile("tiny")
@@ -53,6 +60,7 @@ EVERYTHING = EnginePlan(
     revision="main",
     seed=7,
     trust_remote_code=True,
+    media_domains=("images.example.com", "cdn.example.com"),
 )
 
 
@@ -103,9 +111,55 @@ def test_vllms_own_parser_understands_every_flag_that_we_write() -> None:
         "revision": "main",
         "seed": 7,
         "trust_remote_code": True,
+        "allowed_media_domains": ["images.example.com", "cdn.example.com"],
         "port": 7803,
     }
     assert {name: understood.get(name) for name in expected} == expected
+
+
+@dataclass
+class Inside:
+    """A host of the operator's network that notes what it is asked for; ``/moved`` leads to its other name."""
+
+    url: str = ""
+    asked: list[str] = field(default_factory=list[str])
+
+    async def answer(self, request: web.Request) -> web.Response:
+        """``GET`` of any path."""
+        self.asked.append(request.path)
+        if request.path == "/moved":
+            raise web.HTTPFound(f"http://localhost:{URL(self.url).port}/secret")
+        return web.Response(body=b"no picture")
+
+
+@pytest.fixture
+async def inside() -> AsyncGenerator[Inside]:
+    """The host, on 127.0.0.1."""
+    it = Inside()
+    async with serving([web.get("/{path:.*}", it.answer)]) as url:
+        it.url = url
+        yield it
+
+
+def fetched(url: str, plan: EnginePlan) -> str:
+    """The outcome of a picture's URL in a vLLM that was started by this plan."""
+    command = BUILDERS["vllm"](plan)
+    first = command.argv.index("--allowed-media-domains") + 1
+    hosts = list(takewhile(lambda word: not word.startswith("--"), command.argv[first:]))
+    asked = [sys.executable, engine_media.__file__, url, *hosts]
+    environment = command.environment_within(os.environ)
+    return subprocess.run(asked, capture_output=True, text=True, check=True, timeout=300, env=environment).stdout
+
+
+async def test_vllm_fetches_no_picture_from_the_operators_network(inside: Inside) -> None:
+    outcome = await asyncio.to_thread(fetched, f"{inside.url}/secret", replace(EVERYTHING, media_domains=()))
+    assert "The URL must be from one of the allowed domains" in outcome
+    assert inside.asked == []
+
+
+async def test_vllm_does_not_follow_an_allowed_host_to_another_one(inside: Inside) -> None:
+    await asyncio.to_thread(fetched, f"{inside.url}/moved", replace(EVERYTHING, media_domains=("127.0.0.1",)))
+    assert inside.asked == ["/moved"]
 
 
 async def test_the_launcher_serves_the_model_the_profile_and_a_working_tokenizer(tiny_engine: TinyEngine) -> None:

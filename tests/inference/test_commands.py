@@ -37,6 +37,7 @@ BIG = EnginePlan(
     revision="main",
     seed=7,
     trust_remote_code=True,
+    media_domains=("images.example.com", "cdn.example.com"),
 )
 TINY = EnginePlan(
     engine="vllm-cpu",
@@ -64,7 +65,8 @@ def test_vllm_on_gpus_gets_every_value_of_the_plan() -> None:
     assert BUILDERS["vllm"](BIG).argv == words(
         "python3 -m vllm.entrypoints.openai.api_server --model IAAR-Shanghai/MemReader-4B-thinking"
         " --served-model-name MemReader-4B-thinking --revision main --load-format safetensors --dtype bfloat16"
-        " --quantization fp8 --chat-template template.jinja --seed 7 --trust-remote-code --host 0.0.0.0 --port 7803"
+        " --quantization fp8 --chat-template template.jinja --seed 7 --trust-remote-code"
+        " --allowed-media-domains images.example.com cdn.example.com --host 0.0.0.0 --port 7803"
         " --disable-uvicorn-access-log --max-model-len 40960 --max-num-seqs 64 --tensor-parallel-size 2"
         " --data-parallel-size 2 --gpu-memory-utilization 0.9 --kv-cache-dtype fp8 --enable-prefix-caching"
         " --max-num-batched-tokens 8192 --speculative-config SPECULATION --enable-lora --max-lora-rank 32"
@@ -78,7 +80,8 @@ def test_vllm_on_gpus_gets_every_value_of_the_plan() -> None:
 def test_vllm_cpu_gets_the_size_of_its_cache_and_does_not_compile() -> None:
     assert BUILDERS["vllm-cpu"](TINY).argv == words(
         "python3 -m vllm.entrypoints.openai.api_server --model /models/memloop-tiny --served-model-name memloop-tiny"
-        " --dtype float32 --seed 0 --host 127.0.0.1 --port 7803 --disable-uvicorn-access-log --max-model-len 2048"
+        " --dtype float32 --seed 0 --allowed-media-domains none.invalid --host 127.0.0.1 --port 7803"
+        " --disable-uvicorn-access-log --max-model-len 2048"
         " --max-num-seqs 16 --kv-cache-memory-bytes 134217728 --enforce-eager --enable-prefix-caching"
         " --enable-auto-tool-choice --tool-call-parser hermes --reasoning-parser qwen3 --generation-config vllm"
         " --enable-prompt-tokens-details"
@@ -95,7 +98,8 @@ def test_sglang_gets_the_same_plan_in_its_own_words() -> None:
     assert BUILDERS["sglang"](plan).argv == words(
         "python3 -m sglang.launch_server --model-path IAAR-Shanghai/MemReader-4B-thinking"
         " --served-model-name MemReader-4B-thinking --revision main --load-format safetensors --dtype bfloat16"
-        " --quantization fp8 --chat-template template.jinja --random-seed 7 --trust-remote-code --host 0.0.0.0"
+        " --quantization fp8 --chat-template template.jinja --random-seed 7 --trust-remote-code"
+        " --allowed-media-domains images.example.com cdn.example.com --host 0.0.0.0"
         " --port 7803 --api-key secret --enable-metrics --context-length 40960 --max-running-requests 64 --tp-size 2"
         " --dp-size 2 --mem-fraction-static 0.9 --kv-cache-dtype fp8_e4m3 --cuda-graph-backend-decode disabled"
         " --cuda-graph-backend-prefill disabled --disable-radix-cache --chunked-prefill-size 8192"
@@ -104,6 +108,19 @@ def test_sglang_gets_the_same_plan_in_its_own_words() -> None:
         " --tool-call-parser qwen25"
         " --reasoning-parser qwen3 --sampling-defaults openai --enable-cache-report"
     )
+
+
+@pytest.mark.parametrize("engine", BUILDERS)
+def test_without_a_media_host_the_engine_fetches_from_none(engine: EngineName) -> None:
+    argv = BUILDERS[engine](TINY).argv
+    place = argv.index("--allowed-media-domains")
+    assert argv[place + 1] == "none.invalid"
+    assert argv[place + 2].startswith("--")
+
+
+@pytest.mark.parametrize("engine", ["vllm", "vllm-cpu"])
+def test_vllm_follows_no_redirect_of_a_media_host(engine: EngineName) -> None:
+    assert BUILDERS[engine](BIG).environment["VLLM_MEDIA_URL_ALLOW_REDIRECTS"] == "0"
 
 
 def test_vllm_speaks_tls_with_the_launchers_certificate() -> None:

@@ -45,6 +45,7 @@ def test_sglangs_own_parser_understands_every_flag_that_we_write() -> None:
         "sampling_defaults": "openai",
         "enable_metrics": True,
         "random_seed": 7,
+        "allowed_media_domains": ["images.example.com", "cdn.example.com"],
         "port": 7803,
     }
     assert {name: understood.get(name) for name in expected} == expected

@@ -54,6 +54,10 @@ WRONG: dict[str, tuple[Mapping[str, str], str]] = {
         "MEMLOOP_ENGINE_API_KEY: Value error, a key must not contain blanks",
     ),
     "engine_url": ({"MEMLOOP_ENGINE_URL": "http://e/v1"}, "MEMLOOP_ENGINE_URL names a running engine"),
+    "serve_media_domains": (
+        {"MEMLOOP_SERVE_MEDIA_DOMAINS": "https://images.example.com"},
+        "MEMLOOP_SERVE_MEDIA_DOMAINS: Value error, needs host names alone",
+    ),
     "serve_name": ({"MEMLOOP_SERVE_NAME": "my model"}, "MEMLOOP_SERVE_NAME: String should match pattern"),
     "serve_start_timeout_s": (
         {"MEMLOOP_SERVE_START_TIMEOUT_S": "0"},

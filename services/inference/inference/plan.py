@@ -63,6 +63,7 @@ def plan_engine(settings: LauncherSettings, cards: Mapping[str, ModelCard], mach
         revision=settings.serve_revision,
         seed=settings.serve_seed,
         trust_remote_code=settings.serve_trust_remote_code,
+        media_domains=settings.allowed_media_hosts,
         extra_args=extra_arguments(settings.serve_extra_args),
         tls_cert=_path(settings.tls_cert),
         tls_key=_path(settings.tls_key),

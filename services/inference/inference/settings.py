@@ -4,6 +4,7 @@
 variable that starts with ``MEMLOOP_SERVE_`` stops the start, because it is probably misspelt.
 """
 
+import re
 import sys
 from collections.abc import Iterable
 from pathlib import Path
@@ -20,6 +21,7 @@ class SettingsRefused(ValueError):
 
 
 _PREFIX = "MEMLOOP_SERVE_"
+_HOST = re.compile(r"[A-Za-z0-9]([A-Za-z0-9.-]*[A-Za-z0-9])?")
 
 
 class LauncherSettings(ServiceSettings):
@@ -76,8 +78,22 @@ class LauncherSettings(ServiceSettings):
     serve_revision: str | None = None
     serve_seed: int = Field(default=0, ge=0)
     serve_trust_remote_code: bool = False
+    serve_media_domains: str = ""
+    """Hosts from which the engine may fetch pictures that a prompt names by URL, commas between them; empty: none."""
     serve_extra_args: str = ""
     """More arguments of the engine, quoted as in a shell. They come last, so that they win."""
+
+    @field_validator("serve_media_domains")
+    @classmethod
+    def _hosts(cls, text: str) -> str:
+        if not all(_HOST.fullmatch(host.strip()) for host in text.split(",") if host.strip()):
+            raise ValueError("needs host names alone, with commas between them: images.example.com,cdn.example.com")
+        return text
+
+    @property
+    def allowed_media_hosts(self) -> tuple[str, ...]:
+        """The hosts of ``serve_media_domains``, as the engines compare them: in lower case."""
+        return tuple(host.strip().lower() for host in self.serve_media_domains.split(",") if host.strip())
 
     @field_validator("engine_api_key")
     @classmethod

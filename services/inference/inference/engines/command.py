@@ -9,6 +9,8 @@ from pydantic import JsonValue
 from inference.machine import EngineName
 
 Flags = tuple[str, ...]
+_NO_HOST = "none.invalid"
+"""A name that never resolves (RFC 6761, section 6.4)."""
 _ANY_ADDRESS = ("0.0.0.0", "::")  # noqa: S104 - compared, never bound
 
 
@@ -61,6 +63,7 @@ class EnginePlan:
     ``max_model_len`` counts tokens of prompt and reply, ``memory_fraction`` is of the GPU's memory (0..1),
     ``prefill_chunk_tokens`` is how much of the waiting prompts one step computes, ``cores`` are the machine's,
     ``config_override`` replaces values of the checkpoint's configuration: so ``yarn_factor`` stretches its positions.
+    ``media_domains`` are the hosts from which the engine may fetch pictures that a prompt names by URL.
     ``prompts`` are the files of a profile that was imported at the start. None leaves a choice to the engine.
     """
 
@@ -99,6 +102,7 @@ class EnginePlan:
     revision: str | None = None
     seed: int = 0
     trust_remote_code: bool = False
+    media_domains: tuple[str, ...] = ()
     strict_tools: bool = False
     tls_cert: str | None = None
     tls_key: str | None = None
@@ -130,6 +134,11 @@ def option(name: str, value: object | None) -> Flags:
 def switch(name: str, *, on: bool) -> Flags:
     """Return ``--name`` when on."""
     return (name,) if on else ()
+
+
+def media_domains(plan: EnginePlan) -> Flags:
+    """Return the hosts of media that the engine may fetch; both engines take an empty list for every host."""
+    return ("--allowed-media-domains", *(plan.media_domains or (_NO_HOST,)))
 
 
 def secrets_of(plan: EnginePlan) -> frozenset[str]:

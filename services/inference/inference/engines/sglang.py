@@ -2,7 +2,16 @@
 
 import json
 
-from inference.engines.command import Command, EnginePlan, Flags, option, quiet_environment, secrets_of, switch
+from inference.engines.command import (
+    Command,
+    EnginePlan,
+    Flags,
+    media_domains,
+    option,
+    quiet_environment,
+    secrets_of,
+    switch,
+)
 
 _MODULE = ("-m", "sglang.launch_server")
 TOOL_CALL_PARSERS = {"hermes": "qwen25", "qwen3_coder": "qwen3_coder", "mistral": "mistral", "llama3_json": "llama3"}
@@ -28,6 +37,7 @@ def _model(plan: EnginePlan) -> Flags:
         *option("--chat-template", plan.chat_template),
         *option("--random-seed", plan.seed),
         *switch("--trust-remote-code", on=plan.trust_remote_code),
+        *media_domains(plan),
     )
 
 

@@ -3,14 +3,24 @@
 Source: ``python -m vllm.entrypoints.openai.api_server --help=all`` of vLLM 0.32.0. ``vllm serve`` is not used: it looks
 for a distribution named ``vllm``, which the CPU build is not. The key goes through the environment, where no process
 list shows it. ``--tool-strict-level parameter`` holds a tool call's arguments to the tool's schema without
-``"strict": true`` in the request, which a chat template may print into the prompt.
+``"strict": true`` in the request, which a chat template may print into the prompt. A redirect of an allowed media host
+would lead anywhere, so none is followed.
 """
 
 import json
 import ssl
 from dataclasses import replace
 
-from inference.engines.command import Command, EnginePlan, Flags, PromptLookup, option, quiet_environment, switch
+from inference.engines.command import (
+    Command,
+    EnginePlan,
+    Flags,
+    PromptLookup,
+    media_domains,
+    option,
+    quiet_environment,
+    switch,
+)
 
 _MODULE = ("-m", "vllm.entrypoints.openai.api_server")
 _CPU_KV_CACHE_BYTES = 1 << 30
@@ -21,7 +31,7 @@ def vllm_command(plan: EnginePlan) -> Command:
     """Build the command for vLLM on GPUs."""
     argv = (plan.python, *_MODULE, *_model(plan), *_listen(plan), *_resources(plan), *_answers(plan), *plan.extra_args)
     key = {"VLLM_API_KEY": plan.api_key} if plan.api_key else {}
-    return Command(argv, quiet_environment(plan) | key)
+    return Command(argv, quiet_environment(plan) | {"VLLM_MEDIA_URL_ALLOW_REDIRECTS": "0"} | key)
 
 
 def vllm_cpu_command(plan: EnginePlan) -> Command:
@@ -49,6 +59,7 @@ def _model(plan: EnginePlan) -> Flags:
         *option("--chat-template", plan.chat_template),
         *option("--seed", plan.seed),
         *switch("--trust-remote-code", on=plan.trust_remote_code),
+        *media_domains(plan),
     )
 
 
