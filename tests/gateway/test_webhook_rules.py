@@ -1,13 +1,16 @@
 """Webhooks: which URLs are taken, which addresses are reached, whose secret signs."""
 
+import asyncio
 import base64
+import socket
+from collections.abc import Sequence
 from datetime import UTC, datetime
 
 import pytest
 from pydantic import ValidationError
 from standardwebhooks import Webhook, WebhookVerificationError
 
-from gateway.addresses import AddressRefused, AddressRules, CheckedResolver
+from gateway.addresses import AddressRefused, AddressRules, CheckedResolver, Lookup, system_lookup
 from gateway.settings import GatewaySettings, networks_of
 from gateway.webhooks.signing import WebhookSecrets
 from gateway.webhooks.webhooks import WebhookRules
@@ -49,8 +52,30 @@ REFUSED = {
 }
 
 
-def _rules(*, networks: str = "", allow_http: bool = False, secret: str = NEW) -> WebhookRules:
-    return WebhookRules(WebhookSecrets.parse(secret), AddressRules(networks_of(networks)), allow_http)
+NAMES: dict[str, Sequence[str]] = {
+    "hooks.example": ["93.184.215.14"],
+    "localtest.me": ["127.0.0.1"],
+    "lvh.me": ["::1"],
+    "10.0.0.1.nip.io": ["10.0.0.1"],
+    "metadata.google.internal": ["169.254.169.254"],
+    "two.example": ["93.184.215.14", "192.168.0.1"],
+    "mapped.example": ["::ffff:127.0.0.1"],
+}
+"""What a resolver of tests knows."""
+
+
+async def resolved(host: str, port: int) -> Sequence[str]:
+    """Resolve a name of ``NAMES``; a resolver has no others."""
+    del port
+    if host.rstrip(".") not in NAMES:
+        raise socket.gaierror(socket.EAI_NONAME, "Name or service not known")
+    return NAMES[host.rstrip(".")]
+
+
+def _rules(
+    *, networks: str = "", allow_http: bool = False, secret: str = NEW, lookup: Lookup = resolved
+) -> WebhookRules:
+    return WebhookRules(WebhookSecrets.parse(secret), AddressRules(networks_of(networks)), allow_http, lookup)
 
 
 @pytest.mark.parametrize("address", REFUSED.values(), ids=REFUSED)
@@ -93,22 +118,71 @@ async def test_a_name_with_one_address_that_is_not_public_is_refused(found: list
         "https://user:secret@hooks.example/in",
         "https:///in",
         "https://hooks.example:99999/in",
+        "https://127.1/",
+        "https://127.0.1/",
+        "https://127.1./",
+        "https://2130706433/",
+        "https://0x7f000001/",
+        "https://0x7f.1/",
+        "https://017700000001/",
+        "https://0177.0.0.01/",
+        "https://0/",
+        "https://0.0.0.0/",
+        "https://10.1/",
+        "https://3232235521/",
+        "https://0xa9fea9fe/",
+        "https://127.0.0.1./",
+        "https://\uff11\uff12\uff17.0.0.1/",
+        "https://127\u3002\u0030\u3002\u0030\u30021/",
+        "https://[::]/",
+        "https://[::ffff:7f00:1]/",
+        "https://[0:0:0:0:0:0:0:1]/",
+        "https://[::127.0.0.1]/",
+        "https://[64:ff9b::7f00:1]/",
+        "https://[fe80::1%25eth0]/",
+        "https://localhost/",
+        "https://LOCALHOST./",
+        "https://a.localhost/",
+        *(f"https://{name}/in" for name in NAMES if name != "hooks.example"),
+        "https://LocalTest.me/",
+        "https://localtest.me./",
     ],
 )
-def test_a_url_that_can_never_be_delivered_to_is_refused_at_once(url: str) -> None:
+async def test_a_url_that_can_never_be_delivered_to_is_refused_at_once(url: str) -> None:
     with pytest.raises(Unprocessable) as refused:
-        _rules().check_url(url)
+        await _rules().check_url(url)
     assert refused.value.param == "webhook.url"
 
 
-def test_a_url_of_a_public_host_is_taken_and_plain_http_where_the_operator_allows_it() -> None:
-    _rules().check_url("https://hooks.example:8443/in?token=1")
-    _rules(allow_http=True, networks="127.0.0.1").check_url("http://127.0.0.1:9/in")
+async def test_a_url_of_a_public_host_is_taken_and_plain_http_where_the_operator_allows_it() -> None:
+    await _rules().check_url("https://hooks.example:8443/in?token=1")
+    await _rules().check_url("https://8.8.8.8/in")
+    local = _rules(allow_http=True, networks="127.0.0.1")
+    for url in ("http://127.0.0.1:9/in", "http://127.1/in", "http://localhost:9/in", "http://localtest.me/in"):
+        await local.check_url(url)
 
 
-def test_without_a_secret_webhooks_are_not_served() -> None:
+async def test_a_name_that_does_not_resolve_is_taken_since_each_delivery_checks_it_again() -> None:
+    await _rules().check_url("https://not-yet.example/in")
+
+
+async def test_a_name_that_resolves_slowly_is_not_waited_for() -> None:
+    async def slow(host: str, port: int) -> Sequence[str]:
+        await asyncio.Event().wait()
+        return [host, str(port)]
+
+    await _rules(lookup=slow).check_url("https://slow.example/in")
+
+
+@pytest.mark.parametrize("name", ["localhost", "127.1", "0x7f.1", "2130706433", "017700000001", "0"])
+async def test_the_systems_resolver_finds_this_machine_behind_its_other_names(name: str) -> None:
+    with pytest.raises(AddressRefused):
+        await CheckedResolver(AddressRules(), system_lookup).resolve(name, 443)
+
+
+async def test_without_a_secret_webhooks_are_not_served() -> None:
     with pytest.raises(NotSupported, match="MEMLOOP_WEBHOOK_SECRET"):
-        _rules(secret="").check_url("https://hooks.example/in")
+        await _rules(secret="").check_url("https://hooks.example/in")
 
 
 def test_a_tenants_secret_verifies_its_own_messages_only() -> None:

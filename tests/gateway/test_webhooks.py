@@ -175,8 +175,13 @@ async def test_a_receiver_that_does_not_answer_is_given_up_in_time(redis_url: st
 
 async def test_a_name_that_leads_to_a_private_address_is_never_connected_to(redis_url: str) -> None:
     async with hooked(redis_url, webhook_allow_networks="") as (it, receiver), it.rig.working():
-        port = URL(receiver.url).port
-        await queued(it, webhook={"url": f"http://localhost:{port}/in"})
+        url = URL(receiver.url).with_path("/in")
+        refused = await it.post(PATH, asked(background=True, webhook={"url": str(url.with_host("localhost"))}))
+        assert (refused.status, refused.error["param"]) == (422, "webhook.url")
+        record = LongRead(id="lr_1", status="completed", created_at=1, completed_at=2, model="m", strategy="memagent")
+        webhooks = it.rig.work.reading.webhooks.queue
+        at = webhooks.keys.of_id(record.id)
+        await webhooks.submit(delivery_of(record, tenant="local", url=str(url.with_host("localhost")), at=at))
         await eventually(lambda: _outcome(it, "dead") == 1)
         assert _outcome(it, "refused") == 3
     assert receiver.messages == []

@@ -1,11 +1,18 @@
-"""Resolves a host name to addresses that the gateway may connect to."""
+"""Resolves a host name to addresses that the gateway may connect to.
+
+Clients choose these names, and a slow name server holds a thread for half a minute. Names are therefore resolved in a
+few threads of their own: they never hold those in which the process does its other work.
+"""
 
 import asyncio
 import socket
 from collections.abc import Awaitable, Callable, Sequence
-from typing import TYPE_CHECKING, TypeAlias
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from functools import partial
+from typing import TYPE_CHECKING, Final, TypeAlias
 
-from gateway.addresses.addresses import AddressRules
+from gateway.addresses.addresses import AddressRefused, AddressRules
 
 if TYPE_CHECKING:
     from aiohttp.abc import AbstractResolver, ResolveResult
@@ -14,6 +21,7 @@ else:  # aiohttp is large, and a gateway that downloads nothing does not need it
 
 Lookup: TypeAlias = Callable[[str, int], Awaitable[Sequence[str]]]
 """Resolves a host name and port to addresses. Raises OSError."""
+_THREADS: Final = ThreadPoolExecutor(16, thread_name_prefix="names")
 
 
 class CheckedResolver(AbstractResolver):
@@ -37,9 +45,34 @@ class CheckedResolver(AbstractResolver):
         """Do nothing: the resolver holds no resources."""
 
 
+async def check_host(host: str, port: int, *, rules: AddressRules, lookup: Lookup, timeout_s: float) -> None:
+    """Raise AddressRefused when a URL's host is an address, or a name of addresses, that the rules refuse.
+
+    Every form that a resolver takes for an address counts: ``127.1``, ``0x7f000001``, ``017700000001``, ``0``. A name
+    that cannot be resolved within ``timeout_s`` passes: the connection checks it again.
+    """
+    name = host.rstrip(".").lower()
+    if name == "localhost" or name.endswith(".localhost"):
+        name = "127.0.0.1"  # whatever a resolver says (RFC 6761, section 6.3)
+    with suppress(OSError):  # not an address in any form that inet_aton takes
+        name = socket.inet_ntoa(socket.inet_aton(name))
+    addresses: Sequence[str] = ()
+    try:
+        rules.check(name)
+    except AddressRefused:
+        raise
+    except ValueError:  # a name
+        with suppress(OSError, UnicodeError, TimeoutError):
+            async with asyncio.timeout(timeout_s):
+                addresses = await lookup(host, port)
+    for address in addresses:
+        rules.check(address)
+
+
 async def system_lookup(host: str, port: int) -> Sequence[str]:
     """Resolve the name with the system's resolver."""
-    found = await asyncio.get_running_loop().getaddrinfo(host, port, type=socket.SOCK_STREAM)
+    resolve = partial(socket.getaddrinfo, host, port, type=socket.SOCK_STREAM)
+    found = await asyncio.get_running_loop().run_in_executor(_THREADS, resolve)
     return [str(target[0]) for *_, target in found]
 
 

@@ -71,7 +71,7 @@ async def create_memory_webhook(
 ) -> Hook:
     """Subscribe an address to a tenant's changes from now on; each one is a signed message."""
     asked, whose = await read_ours(request, NewHook), managed(principal, tenant)
-    changes.webhooks.rules.check_url(asked.url, param="url")
+    await changes.webhooks.rules.check_url(asked.url, param="url")
     hook = Hook(
         id=new_hook_id(),
         tenant=whose,

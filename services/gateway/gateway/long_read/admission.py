@@ -40,7 +40,7 @@ async def admitted_read(
     if asked.save_to_memory is not None:
         principal.require("memory:write", param="save_to_memory")
     if asked.webhook is not None:
-        reading.webhooks.rules.check_url(asked.webhook.url)
+        await reading.webhooks.rules.check_url(asked.webhook.url)
     read_id = f"lr_{secrets.token_hex(16)}"
     model = reading.backend.models.reading(asked.model, key=read_id)
     tools = ReadingTools.of(reading, model, asked)

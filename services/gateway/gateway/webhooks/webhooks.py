@@ -1,19 +1,20 @@
 """Bundles the operator's webhook rules and the delivery queue into one value."""
 
 from dataclasses import dataclass
-from typing import Annotated, TypeAlias, cast
+from typing import Annotated, Final, TypeAlias, cast
 
 from fastapi import Depends, Request
 from redis.asyncio import Redis
 from yarl import URL
 
-from gateway.addresses import AddressRefused, AddressRules
+from gateway.addresses import AddressRefused, AddressRules, Lookup, check_host, system_lookup
 from gateway.queue import LaneQueue, QueueRules
 from gateway.settings import GatewaySettings, networks_of, secret_of
 from gateway.webhooks.signing import WebhookSecrets
 from memloop.wire.errors import NotSupported, Unprocessable
 
 _PARAM = "webhook.url"
+_LOOKUP_S: Final = 2.0
 _UNSET = "Webhooks are disabled: no secret is configured (MEMLOOP_WEBHOOK_SECRET)."
 
 
@@ -24,6 +25,7 @@ class WebhookRules:
     secrets: WebhookSecrets | None
     addresses: AddressRules
     allow_http: bool
+    lookup: Lookup = system_lookup
 
     def signed(self) -> WebhookSecrets:
         """Return the secrets. Raises NotSupported when none is configured."""
@@ -31,10 +33,11 @@ class WebhookRules:
             raise NotSupported(_UNSET)
         return self.secrets
 
-    def check_url(self, text: str, *, param: str = _PARAM) -> None:
-        """Reject a URL that can never be delivered to. Host names are resolved on delivery.
+    async def check_url(self, text: str, *, param: str = _PARAM) -> None:
+        """Reject a URL that can never be delivered to, and a host that is, or resolves to, an address off limits.
 
-        Raises NotSupported, Unprocessable.
+        A name that does not resolve now is accepted: the receiver may come up later, and each delivery checks the
+        address of its own connection. Raises NotSupported, Unprocessable.
         """
         self.signed()
         try:
@@ -47,11 +50,9 @@ class WebhookRules:
         if not host or url.raw_user is not None or url.raw_password is not None:
             raise Unprocessable("The URL must contain a host and no user name.", param=param)
         try:
-            self.addresses.check(host)
+            await check_host(host, url.port or 443, rules=self.addresses, lookup=self.lookup, timeout_s=_LOOKUP_S)
         except AddressRefused as error:
             raise Unprocessable("The URL's address is not public.", param=param) from error
-        except ValueError:
-            return  # a name
 
 
 WEBHOOKS_QUEUE = "webhooks"
