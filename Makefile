@@ -316,7 +316,7 @@ test-balancing: $(READY) ## engines join, drain and die under a gateway's load, 
 	$(BIN)/pytest -m slow -s tests/gateway/test_balancing_under_load.py
 
 .PHONY: pin-images
-pin-images: $(READY) ## the digests of the chart's images, as values: make -s pin-images ARGS="--registry registry.example.com/"
+pin-images: $(READY) ## the digests of images: as values of the chart (ARGS="--registry registry.example.com/"), or ARGS=--write for those of others
 	@$(BIN)/python -m deploy.images.pinning $(ARGS)
 
 .PHONY: test-hostile

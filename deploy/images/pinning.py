@@ -2,11 +2,13 @@
 
     python -m deploy.images.pinning --registry registry.example.com/ > pinned.yaml
     python -m deploy.images.pinning --bases
+    python -m deploy.images.pinning --write
 
 The first prints values for ``helm upgrade -f pinned.yaml``, the second the base images of ``deploy/docker``, each as
-``NAME=image@digest`` for ``--build-arg``. Run it after you have pushed the images. An image that is not in its registry
-is named and left out (status 1); ``--only NAME`` asks for some. Logins are those of ``docker login`` in
-``~/.docker/config.json``.
+``NAME=image@digest`` for ``--build-arg``. Run it after you have pushed the images. The third writes the digests of
+other projects' images into Dockerfiles, Compose file and the chart's values, beside their tags. An image that is not
+in its registry is named and left out (status 1); ``--only NAME`` asks for some. Logins are those of ``docker login``
+in ``~/.docker/config.json``.
 """
 
 import argparse
@@ -19,26 +21,36 @@ from typing import Any, Final
 import yaml
 
 from deploy.images.registry import Image, Registries, RegistryError
+from deploy.images.writing import images_of_others, write_digests
 
 _ROOT: Final = Path(__file__).parents[2]
 _CHART: Final = _ROOT / "deploy/helm/memloop"
 _DOCKERFILES: Final = _ROOT / "deploy/docker"
 _LOGINS: Final = Path.home() / ".docker/config.json"
-_BASE: Final = re.compile(r"^ARG (\w+_IMAGE)=(\S+)$", re.MULTILINE)
+_BASE: Final = re.compile(r"^ARG (\w+_IMAGE)=([^\s@]+)(?:@\S+)?$", re.MULTILINE)
 
 
-def main(arguments: Sequence[str] | None = None, *, logins: Path = _LOGINS) -> int:
-    """Print the digests; status 0, 1 if some are missing."""
+def main(arguments: Sequence[str] | None = None, *, logins: Path = _LOGINS, root: Path = _ROOT) -> int:
+    """Print or write the digests; status 0, 1 if some are missing."""
     parser = argparse.ArgumentParser(prog="python -m deploy.images.pinning", description=__doc__)
     parser.add_argument("--registry", default="", help="the registry of our own images, with its slash")
     parser.add_argument("--tag", default="", help="their tag; default: the chart's appVersion")
     parser.add_argument("--only", action="append", default=[], metavar="NAME", help="one of the images; again for more")
     parser.add_argument("--bases", action="store_true", help="the base images of deploy/docker")
+    parser.add_argument(
+        "--write", action="store_true", help="write the digests of other projects' images into the files"
+    )
     asked = parser.parse_args(arguments)
-    images = base_images() if asked.bases else chart_images(asked.registry, asked.tag)
+    if asked.write:
+        images = images_of_others(root)
+    else:
+        images = base_images() if asked.bases else chart_images(asked.registry, asked.tag)
     wanted = {name: image for name, image in images.items() if not asked.only or name in asked.only}
     digests = dict(_resolved(wanted, Registries.of_docker(logins)))
-    if asked.bases:
+    if asked.write:
+        for path in write_digests(root, digests):
+            print(path.relative_to(root))
+    elif asked.bases:
         for name, digest in digests.items():
             print(f"{name}={wanted[name]}@{digest}")
     else:

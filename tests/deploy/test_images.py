@@ -123,7 +123,7 @@ def test_every_container_is_confined_and_bounded(services: dict[str, dict[str, A
 
 @pytest.mark.parametrize("name", ["redis", "qdrant", "prometheus", "grafana"])
 def test_images_of_others_have_a_version_and_a_health_check(services: dict[str, dict[str, Any]], name: str) -> None:
-    assert re.fullmatch(r"[a-z/]+:v?\d+\.\d+(\.\d+)?[a-z-]*", services[name]["image"])
+    assert re.fullmatch(r"[a-z/]+:v?\d+\.\d+(\.\d+)?[a-z-]*(@sha256:[0-9a-f]{64})?", services[name]["image"])
     assert services[name]["healthcheck"]["test"]
 
 

@@ -4,6 +4,8 @@ import asyncio
 import base64
 import hashlib
 import json
+import re
+import shutil
 from collections.abc import AsyncGenerator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -14,6 +16,7 @@ from aiohttp import web
 
 from deploy.images.pinning import base_images, chart_images, main
 from deploy.images.registry import Image, Registries, RegistryError
+from deploy.images.writing import images_of_others, pinned_files
 from tests.fakes.web_server import serving
 
 TOKEN = "token-for-pulling"
@@ -138,3 +141,68 @@ def test_every_base_image_of_the_dockerfiles_can_be_pinned() -> None:
         "PYTHON_IMAGE": "docker.io/library/python:3.11-slim-bookworm",
         "ENGINE_IMAGE": "docker.io/vllm/vllm-openai:v0.33.0",
     }
+
+
+ROOT = Path(__file__).parents[2]
+
+
+@pytest.fixture
+def copy(tmp_path: Path) -> Path:
+    """The files that name other projects' images, in a tree of their own."""
+    for path in pinned_files(ROOT):
+        (tmp_path / path.relative_to(ROOT).parent).mkdir(parents=True, exist_ok=True)
+        shutil.copy(path, tmp_path / path.relative_to(ROOT))
+    return tmp_path
+
+
+def test_every_image_of_another_project_is_found() -> None:
+    assert sorted(map(str, {str(image) for image in images_of_others(ROOT).values()})) == [
+        "docker.io/grafana/grafana:12.1.1",
+        "docker.io/library/python:3.11-slim-bookworm",
+        "docker.io/library/redis:7.4-bookworm",
+        "docker.io/prom/prometheus:v3.5.0",
+        "docker.io/qdrant/qdrant:v1.20.0-unprivileged",
+        "docker.io/vllm/vllm-openai:v0.33.0",
+    ]
+
+
+async def test_digests_are_written_beside_the_tags_and_written_again(
+    registry: Registry, logins: Path, copy: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The registry stands for all others: the tree names it, and the tag that it has."""
+    for path in pinned_files(copy):
+        text = path.read_text().replace("registry: docker.io/", f"registry: {registry.host}/")
+        for name in images_of_others(ROOT):
+            image = Image.parse(name)
+            registry.repositories.add(image.repository)
+            text = text.replace(name, f"{registry.host}/{image.repository}:0.1.0")
+            text = text.replace(f"tag: {image.tag},", "tag: 0.1.0,")
+        path.write_text(text)
+    assert await asyncio.to_thread(main, ["--write"], logins=logins, root=copy) == 0
+    changed = capsys.readouterr().out.split()
+    assert "docker-compose.yml" in changed
+    assert "deploy/helm/memloop/values.yaml" in changed
+    compose = yaml.safe_load((copy / "docker-compose.yml").read_text())["services"]
+    for name in ("redis", "qdrant", "prometheus", "grafana"):
+        assert re.fullmatch(rf"\S+:0\.1\.0@{DIGEST}", compose[name]["image"])
+    images = yaml.safe_load((copy / "deploy/helm/memloop/values.yaml").read_text())["images"]
+    pinned = {name for name, image in images.items() if image["digest"] == DIGEST}
+    assert pinned == {"redis", "qdrant"}
+    bases = "".join(path.read_text() for path in (copy / "deploy/docker").glob("*.Dockerfile"))
+    for line in re.findall(r"^ARG (?:PYTHON|ENGINE)_IMAGE=.*$", bases, re.MULTILINE):
+        assert line.endswith(f":0.1.0@{DIGEST}")
+    before = (copy / "docker-compose.yml").read_text()
+    assert await asyncio.to_thread(main, ["--write"], logins=logins, root=copy) == 0
+    assert (copy / "docker-compose.yml").read_text() == before
+
+
+async def test_an_image_that_its_registry_lacks_is_named_and_keeps_its_tag(
+    registry: Registry, logins: Path, copy: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    compose = copy / "docker-compose.yml"
+    text = compose.read_text().replace("redis:7.4-bookworm", f"{registry.host}/library/absent:0.1.0")
+    compose.write_text(text)
+    asked = ["--write", "--only", f"{registry.host}/library/absent:0.1.0"]
+    assert await asyncio.to_thread(main, asked, logins=logins, root=copy) == 1
+    assert "library/absent:0.1.0" in capsys.readouterr().err
+    assert compose.read_text() == text
