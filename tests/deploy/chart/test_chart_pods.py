@@ -252,3 +252,23 @@ def test_every_container_can_have_the_cpu_limit_that_a_quota_asks_for(chart: Ren
     pods = chart.objects(values).pods()
     containers = [(owner, one) for owner, pod in pods for kind in CONTAINERS for one in pod["spec"].get(kind, ())]
     assert [(owner, one["name"]) for owner, one in containers if "cpu" not in one["resources"].get("limits", {})] == []
+
+
+def test_a_digest_pins_each_image_of_each_container(chart: Rendered) -> None:
+    values = values_of("everything")
+    defaults = yaml.safe_load((CHART / "values.yaml").read_text())["images"]
+    digests = {name: f"sha256:{number:064x}" for number, name in enumerate(defaults, start=1)}
+    for name, digest in digests.items():
+        values = changed(values, f"images.{name}.digest", digest)
+    found = set[str]()
+    for _, pod in chart.objects(values).pods():
+        found |= {part["image"] for kind in CONTAINERS for part in pod["spec"].get(kind, ())}
+    assert found
+    assert all(image.partition("@")[2] in digests.values() for image in found), found
+    assert {name for name, digest in digests.items() if any(digest in image for image in found)} >= {
+        "gateway",
+        "memoryStore",
+        "trainerGpu",
+        "redis",
+        "qdrant",
+    }
