@@ -7,7 +7,7 @@ Each call takes the next behaviour; when none is left it says "Hello.". What it 
 
 import asyncio
 from collections import deque
-from collections.abc import AsyncGenerator, Mapping, Sequence
+from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias, cast
@@ -91,7 +91,8 @@ class Received:
 class FakeEngine:
     """The engine's state. ``running`` counts open requests, ``aborted`` those whose client left early.
 
-    ``models`` are the listed ids; None is an engine without a list.
+    ``models`` are the listed ids; None is an engine without a list. ``template`` raises ValueError for the messages of
+    a chat that its chat template refuses; the engine then answers 400 with the error's text, as vLLM does.
     """
 
     def __init__(self) -> None:
@@ -100,6 +101,7 @@ class FakeEngine:
         self.running = 0
         self.aborted = 0
         self.models: tuple[str, ...] | None = (MODEL,)
+        self.template: Callable[[Sequence[Object]], None] | None = None
         self._port = free_port()
         self._behaviours: deque[Behaviour] = deque()
         self._stack = AsyncExitStack()
@@ -142,6 +144,11 @@ class FakeEngine:
         port = request.get_extra_info("peername")[1]
         received = Received(request.match_info["path"], dict(request.headers), await request.read(), port)
         self.received.append(received)
+        try:
+            if self.template is not None:
+                self.template(received.json["messages"])
+        except ValueError as refusal:
+            return _json({"error": {"message": str(refusal), "type": "BadRequestError", "code": 400}}, status=400)
         behaviour = self._behaviours.popleft() if self._behaviours else Says()
         await self._count(1)
         try:

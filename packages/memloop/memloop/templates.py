@@ -26,7 +26,7 @@ _REFUSES_ROLES: Final = re.compile(
     r"|does not support tools|first message|last message",
     re.IGNORECASE,
 )
-_STATUSES: Final = frozenset({400, 422, 500})
+ROLES_REFUSED: Final = frozenset({400, 422, 500})
 """vLLM and Ollama refuse a chat with 400, others with 422; llama.cpp answers 500 when its template raises."""
 
 
@@ -92,7 +92,7 @@ def described(render: Render) -> ChatTemplate:
 
 def refuses_roles(*, status: int | None, message: str) -> bool:
     """Return whether an engine's error may be its template's, about the roles of a chat."""
-    return status in _STATUSES and _REFUSES_ROLES.search(message) is not None
+    return status in ROLES_REFUSED and _REFUSES_ROLES.search(message) is not None
 
 
 def stricter(known: ChatTemplate, messages: Sequence[Json]) -> Iterator[ChatTemplate]:

@@ -8,15 +8,24 @@ first ten, so that they never double the load on a recovering engine.
 """
 
 import asyncio
+import logging
 import random
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Final
 
+from pydantic import JsonValue
+
 from gateway.engine.breaker import Answer, Engine, EngineGuard
 from memloop.ports import Completion, Prompt
+from memloop.templates import ANY_ROLES, ROLES_REFUSED, ChatTemplate, fitted, refuses_roles, stricter
 from memloop.wire.chat import Json
 from memloop.wire.errors import ConnectRefused, MemloopError, Unreachable
 from memloop_clients import CircuitOpen, EngineBusy, RawResponse
+from memloop_clients.dialects import messages_of
+from memloop_service.http import json_text, parsed_object
+
+CHAT_PATH: Final = "chat/completions"
+_LOG = logging.getLogger(__name__)
 
 _PAUSE_S: Final = (0.05, 0.25)
 _REFUSES_WORK: Final = 503
@@ -57,6 +66,8 @@ class Engines:
         self._model = model
         self._budget = budget or RetryBudget()
         self._on_fallback = on_fallback
+        self._template: ChatTemplate | None = None
+        """The roles that the model's template takes, once it has refused others."""
 
     def of_model(self, model: str) -> "Engines":
         """Return the same engines for another model."""
@@ -64,19 +75,43 @@ class Engines:
         return Engines(guards, model=model, budget=self._budget, on_fallback=self._on_fallback)
 
     async def send(self, body: bytes, *, path: str) -> RawResponse:
-        """Send a POST; return the open response of any status, which the caller closes. Raises Unavailable, Timeout."""
+        """Send a POST; return the open response of any status, which the caller closes. Raises Unavailable, Timeout.
+
+        A chat goes in the roles that the model's chat template takes, as far as its refusals have shown them.
+        """
+        chat = body if self._template is None or path != CHAT_PATH else _in_roles(body, self._template)
 
         async def sent(engine: Engine) -> RawResponse:
-            return await engine.send_raw(body, path=path)
+            return await engine.send_raw(chat, path=path)
 
         self._budget.earn()
         try:
-            return await self._first(sent)
+            upstream = await self._first(sent)
         except ConnectRefused:
             if not self._budget.spend():
                 raise
-        await asyncio.sleep(random.uniform(*_PAUSE_S))
-        return await self._first(sent)
+            await asyncio.sleep(random.uniform(*_PAUSE_S))
+            upstream = await self._first(sent)
+        if path == CHAT_PATH and upstream.status in ROLES_REFUSED:
+            return await self._in_other_roles(body, upstream)
+        return upstream
+
+    async def _in_other_roles(self, body: bytes, refused: RawResponse) -> RawResponse:
+        """Send a refused chat in stricter roles, if these were the reason; else return the refusal."""
+        error = await refused.error()
+        if not refuses_roles(status=refused.status, message=error.message):
+            return refused
+        messages = messages_of(parsed_object(body))
+        for template in stricter(self._template or ANY_ROLES, messages):
+            chat = _in_roles(body, template)
+            upstream = await self._first(lambda engine, sent=chat: engine.send_raw(sent, path=CHAT_PATH))
+            if upstream.succeeded:
+                refused.close()
+                self._template = template
+                _LOG.warning("the chat template of model %s takes other roles: %s", self._model, template)
+                return upstream
+            upstream.close()
+        return refused
 
     async def complete(self, prompt: Prompt) -> Completion:
         """Return the model's reply. Raises EngineError, Unavailable, Timeout; the caller decides about retries."""
@@ -116,3 +151,9 @@ def _refuses_work(answer: object) -> bool:
         return False
     answer.close()
     return True
+
+
+def _in_roles(body: bytes, template: ChatTemplate) -> bytes:
+    """Return the chat in roles that the template takes."""
+    fields = parsed_object(body)
+    return json_text({**fields, "messages": list[JsonValue](fitted(messages_of(fields), template))})
