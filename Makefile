@@ -570,6 +570,8 @@ lock: $(UV_READY) ## resolve the pinned versions again and write the locks
 	  --python-version 3.11 --no-header --no-annotate --upgrade -o requirements/docs.lock
 	$(UV) pip compile requirements/sglang.in --no-deps --generate-hashes \
 	  --python-version 3.11 --no-header --no-annotate --upgrade -o requirements/sglang.lock
+	$(UV) pip compile requirements/small-model.in --no-deps --generate-hashes \
+	  --python-version 3.11 --no-header --no-annotate --upgrade -o requirements/small-model.lock
 	$(UV) pip compile requirements/bench.in --generate-hashes \
 	  --python-version 3.11 --no-header --no-annotate --upgrade -o requirements/bench.lock
 	$(UV) pip compile trainer/requirements.in --override trainer/overrides.txt --generate-hashes \
@@ -582,6 +584,36 @@ lock: $(UV_READY) ## resolve the pinned versions again and write the locks
 	  --python-version 3.11 --no-header --no-annotate --upgrade -o requirements/ray.lock
 
 	$(MAKE) --no-print-directory lock-images
+
+# memloop-small: a real pretrained model, its weights from a package, and what our trainer teaches it.
+SMALL_VENV := .venv-small
+SMALL := .memloop/models/small
+SMALL_PY := $(SMALL_VENV)/bin/python
+GPU_SMALL := build/gpu-small
+GPU_PYTHONS := 3.11 3.12 3.13
+# What its code imports beside torch and transformers, in the workspace's versions.
+GPU_NEEDS = $(shell grep -oE '^(annotated-types|json-repair|pydantic|pydantic-core|typing-extensions|typing-inspection)==[^ ]+' requirements/workspace.lock)
+$(SMALL_VENV)/.ready: requirements/small-model.lock | $(READY) $(UV_READY)
+	rm -rf $(SMALL_VENV) && $(UV) venv --quiet --python $(PYTHON) $(SMALL_VENV)
+	$(INSTALL) $(SMALL_VENV) --require-hashes -r $<
+	echo "import site; site.addsitedir('$(CURDIR)/$(VENV)/$(SITE)')" > $(SMALL_VENV)/$(SITE)/workspace.pth
+	@touch $@
+
+$(SMALL)/base/tokenizer_config.json: | $(SMALL_VENV)/.ready
+	$(SMALL_PY) -m trainer.small base $(SMALL)/base
+
+.PHONY: train-small evaluate-small gpu-small
+train-small: $(SMALL)/base/tokenizer_config.json ## teach the small model by examples on two cores; it resumes where it stopped
+	nice -n 19 $(SMALL_PY) -m trainer.small sft --recipe trainer/recipes/small/small-sft.yaml base=$(SMALL)/base output=$(SMALL)/sft $(ARGS)
+
+evaluate-small: $(SMALL)/base/tokenizer_config.json ## measure the small model on what training never shows (ARGS="--adapter FILE")
+	$(SMALL_PY) -m trainer.small evaluate --base $(SMALL)/base $(ARGS)
+
+gpu-small: $(SMALL_VENV)/.ready ## pack build/gpu-small: run.sh trains the small model on a bare machine with one GPU
+	for version in $(GPU_PYTHONS); do $(UV_VENV)/bin/pip download --quiet --no-deps --only-binary :all: \
+	  --platform manylinux2014_x86_64 --python-version $$version --dest build/gpu-wheels/$$version $(GPU_NEEDS) || exit 1; done
+	$(UV_VENV)/bin/pip download --quiet --no-deps --dest build/gpu-wheels/any $$(grep -oE '^gguf==[^ ]+' requirements/small-model.lock)
+	$(SMALL_PY) -m trainer.small pack $(GPU_SMALL) --wheels build/gpu-wheels
 
 # What an image needs of the workspace's lock, and nothing that is not in it.
 IMAGE_LOCK = $(UV) pip compile --override requirements/overrides.txt --override requirements/images/overrides.txt \
@@ -598,4 +630,4 @@ lock-images: $(UV_READY) ## derive the images' locks from workspace.lock
 	$(IMAGE_LOCK) $(MEMLOOP) services/inference/pyproject.toml $(IMAGES)/inference-cpu.in -o $(IMAGES)/inference-cpu.lock
 
 clean: ## remove the environment and the local stack's data
-	rm -rf $(VENV) .venv-deploy $(BENCH_VENV) $(RAY_VENV) $(FRAMEWORKS_VENV) $(TRAINER_VENV) $(UV_VENV) $(NODE_VENV) .venv-browser $(DOCS_VENV) .memloop
+	rm -rf $(VENV) .venv-deploy $(BENCH_VENV) $(RAY_VENV) $(FRAMEWORKS_VENV) $(TRAINER_VENV) $(UV_VENV) $(NODE_VENV) $(SMALL_VENV) .venv-browser $(DOCS_VENV) .memloop

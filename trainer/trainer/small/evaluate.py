@@ -1,0 +1,194 @@
+"""Measures a network on kinds, words and small talk that training never shows, by exact result."""
+
+# torch's own annotations are partly unknown to pyright.
+# pyright: reportUnknownMemberType=false, reportUnknownVariableType=false, reportUnknownArgumentType=false
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
+from random import Random
+from typing import Final
+
+from memloop.loops.parsing import parse_answer
+from memloop.loops.parsing.memory_lines import NOTHING
+from memloop.loops.rendering import conversation_lines, memory_line, ranked_lines
+from memloop.ports import Completion
+from memloop.scoring.intervals import wilson
+from memloop.wire.chat import ChatMessage
+from memloop.wire.memory import Source
+from trainer.small.kinds import English
+from trainer.small.reading import draw_reading
+from trainer.small.relating import draw_answers, draw_relating
+from trainer.small.sample import PROFILE, Sample, Task
+from trainer.small.writing import draw_writing
+
+Reply = Callable[[Sequence[Sample]], list[str]]
+"""Gives each sample's prompt to a model."""
+_EVERYDAY: Final = Path(__file__).parent / "english" / "everyday.jsonl"
+_UNKNOWN: Final = re.compile(r"don'?t know|haven'?t told|not sure|no information|can'?t tell", re.IGNORECASE)
+_OF_OTHERS: Final = re.compile(r"\bthe user's [\w-]+(?: [\w-]+)? (?=[A-Z])", re.IGNORECASE)
+_EVERYDAY_AT: Final = datetime(2026, 11, 27, 9, tzinfo=UTC)
+
+
+@dataclass(slots=True)
+class Scores:
+    """Right and all of each figure."""
+
+    right: dict[str, int] = field(default_factory=dict[str, int])
+    of: dict[str, int] = field(default_factory=dict[str, int])
+
+    def add(self, figure: str, *, right: bool) -> None:
+        """Count one result."""
+        self.right[figure] = self.right.get(figure, 0) + right
+        self.of[figure] = self.of.get(figure, 0) + 1
+
+    def report(self) -> dict[str, list[float]]:
+        """Return share, both ends of its 95 % interval, and count, by figure."""
+        return {
+            name: [round(value, 3) for value in (self.right[name] / of, *wilson(self.right[name] / of, of))] + [of]
+            for name, of in self.of.items()
+        }
+
+
+def held_out_samples(count: int, *, seed: str = "evaluation") -> list[Sample]:
+    """Draw ``count`` samples of each task from kinds, wordings, values and small talk that are never trained on."""
+    english, rng = English("held_out", words_held_out=True), Random(seed)
+    drawn: dict[Task, list[Sample]] = {
+        "write": [draw_writing(english, rng) for _ in range(count)],
+        "relate": [draw_relating(english, rng, sort=rng.choice(("updates", "new", "same"))) for _ in range(count)],
+        "answer": [sample for _ in range(-(-count // 4)) for sample in draw_answers(english, rng, questions=4)][:count],
+    }
+    turns = [sample for _ in range(count // 2) for sample in draw_reading(english, rng)]
+    return [*drawn["write"], *drawn["relate"], *drawn["answer"], *turns]
+
+
+def judge(samples: Sequence[Sample], replies: Sequence[str]) -> Scores:
+    """Score replies to samples."""
+    scores = Scores()
+    for sample, reply in zip(samples, replies, strict=True):
+        match sample.task:
+            case "write":
+                _judge_writing(sample, reply, scores)
+            case "answer":
+                right = _answered(sample, reply)
+                scores.add("answers", right=right)
+                scores.add("answers known" if sample.golds else "abstains", right=right)
+            case "conclude":
+                said = parse_answer(Completion(reply)).text
+                scores.add("reading answers", right=_plain(said) == _plain(sample.golds[0]))
+            case _:
+                right = reply.strip() == sample.reply
+                scores.add(f"{sample.task} {sample.sort}", right=right)
+                scores.add(sample.task, right=right)
+    return scores
+
+
+def _judge_writing(sample: Sample, reply: str, scores: Scores) -> None:
+    lines, said = _lines(reply), _lines(sample.reply)
+    if sample.sort in {"ignore", "wait"}:
+        right = reply.strip() == sample.reply
+        scores.add(
+            "small talk stored" if sample.sort == "ignore" else "waits", right=right != (sample.sort == "ignore")
+        )
+    else:
+        pairs = list(zip(lines, sample.golds, strict=False))
+        right = len(lines) == len(said) and all(
+            _plain(gold) in _plain(line) and _subject(line) == _subject(due)
+            for (line, gold), due in zip(pairs, said, strict=True)
+        )
+        scores.add("false of the user", right=_claims_false(lines, said))
+    scores.add("writes", right=right)
+    scores.add(f"writes {sample.sort}", right=right)
+
+
+def _claims_false(lines: list[str], said: list[str]) -> bool:
+    """Whether a line about the user holds what was said of somebody else, or was not said."""
+    of_user = [_words(line) for line in said if not _subject(line)]
+    return any(
+        not _subject(line) and "user" in line.lower() and not any(_alike(_words(line), due) for due in of_user)
+        for line in lines
+    )
+
+
+def _alike(one: set[str], other: set[str]) -> bool:
+    return len(one & other) >= 0.6 * max(1, min(len(one), len(other)))
+
+
+def _lines(reply: str) -> list[str]:
+    facts = [line.partition(": ")[2] for line in reply.splitlines() if ": " in line]
+    return [] if reply.strip() == NOTHING else facts
+
+
+def _subject(line: str) -> str:
+    found = _OF_OTHERS.search(line)
+    return found[0].lower() if found else ""
+
+
+def _answered(sample: Sample, reply: str) -> bool:
+    if not sample.golds:
+        return bool(_UNKNOWN.search(reply))
+    return _plain(sample.golds[0]) in _plain(reply) and not _UNKNOWN.search(reply)
+
+
+def _plain(text: str) -> str:
+    return " ".join(re.sub(r"\b(a|an|the)\b|[^\w\s:]", " ", text.lower()).split())
+
+
+def _words(text: str) -> set[str]:
+    return set(_plain(text).split()) - {"user", "users", "is", "has", "in", "of", "to", "their"}
+
+
+def everyday(reply: Reply) -> Scores:
+    """Tell forty statements of another hand, and ask for each: alone, and among five others."""
+    rows = [json.loads(line) for line in _EVERYDAY.read_text("utf-8").splitlines()]
+    written = reply([_told(row["say"]) for row in rows])
+    notes = [" ".join(_lines(said)) for said in written]
+    alone = reply([_asked(row["ask"], [note] if note else []) for row, note in zip(rows, notes, strict=True)])
+    sixes = [[notes[(place + step) % len(rows)] for step in range(6)] for place in range(len(rows))]
+    among = reply([_asked(row["ask"], [note for note in six if note]) for row, six in zip(rows, sixes, strict=True)])
+    scores = Scores()
+    for row, note, one, six in zip(rows, notes, alone, among, strict=True):
+        scores.add("everyday stored", right=row["gold"].lower() in note.lower())
+        scores.add("everyday answered", right=row["gold"].lower() in one.lower())
+        scores.add("everyday answered among six", right=row["gold"].lower() in six.lower())
+    return scores
+
+
+def _told(text: str) -> Sample:
+    turn = Source(role="user", content=text, timestamp=_EVERYDAY_AT)
+    return Sample("write", PROFILE.render("memory", conversation=conversation_lines([turn], PROFILE.turns)), "")
+
+
+def _asked(question: str, notes: list[str]) -> Sample:
+    lines = ranked_lines([memory_line(note, _EVERYDAY_AT) for note in notes])
+    before = PROFILE.render("recall", memories=lines) if notes else ()
+    return Sample("answer", (*before, ChatMessage(role="user", content=question)), "")
+
+
+def with_examples(sample: Sample, rng: Random) -> Sample:
+    """Return the sample after three of the training's, as turns of the same conversation."""
+    english = English("train")
+    match sample.task:
+        case "write":
+            shown = [draw_writing(english, rng, sort=sort) for sort in ("own", "ignore", "other")]
+        case "relate":
+            shown = [draw_relating(english, rng, sort=sort) for sort in ("updates", "new", "same")]
+        case "answer":
+            shown = draw_answers(english, rng, questions=3, most_notes=4)
+        case _:
+            return sample
+    system = tuple(message for message in sample.messages if message.role == "system")
+    turns = [
+        message
+        for example in shown
+        for message in (
+            *(held for held in example.messages if held.role != "system"),
+            ChatMessage(role="assistant", content=example.reply),
+        )
+    ]
+    own = tuple(message for message in sample.messages if message.role != "system")
+    return Sample(sample.task, (*system, *turns, *own), sample.reply, sample.sort, sample.golds)

@@ -1,0 +1,66 @@
+"""Runs the evaluation with a base and an adapter on this machine."""
+
+# torch's own annotations are partly unknown to pyright.
+# pyright: reportUnknownVariableType=false
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from random import Random
+from typing import Any
+
+from safetensors.torch import load_file
+
+from trainer.small.evaluate import everyday, held_out_samples, judge, with_examples
+from trainer.small.generate import generate
+from trainer.small.network import SmallLlama
+from trainer.small.packing import Encoder
+from trainer.small.sample import PROFILE, Sample
+
+_MOST_TOKENS = {"write": 120, "relate": 24, "answer": 48, "read": 120, "conclude": 24, "chat": 64}
+
+
+class Asking:
+    """Asks a network for replies, prompts of like length together."""
+
+    def __init__(self, network: SmallLlama, tokenizer: Any, *, at_once: int = 24) -> None:
+        self._network, self._tokenizer, self._encoder = network, tokenizer, Encoder(tokenizer)
+        self._at_once = at_once
+
+    def __call__(self, samples: Sequence[Sample]) -> list[str]:
+        """Return the replies, in the samples' order."""
+        prompts = [self._encoder.prompt(sample) for sample in samples]
+        order = sorted(range(len(samples)), key=lambda place: (samples[place].task, len(prompts[place])))
+        replies = [""] * len(samples)
+        for start in range(0, len(order), self._at_once):
+            places = order[start : start + self._at_once]
+            most = max(_MOST_TOKENS[samples[place].task] for place in places)
+            made = generate(
+                self._network, [prompts[place] for place in places], end=self._tokenizer.eos_token_id, most=most
+            )
+            for place, ids in zip(places, made, strict=True):
+                replies[place] = self._tokenizer.decode(ids)
+            print(f"{start + len(places)}/{len(order)}", file=sys.stderr)
+        return replies
+
+
+def measure(base: Path, adapter: Path | None, *, samples: int, examples: bool) -> dict[str, object]:
+    """Return the figures: share, both ends of its 95 % interval and count of each."""
+    from transformers import AutoTokenizer
+
+    network = SmallLlama.load(base)
+    if adapter is not None:
+        held = network.adapters()
+        for name, tensor in load_file(adapter).items():
+            held[name].data = tensor.float()
+    tokenizers: Any = AutoTokenizer
+    asking = Asking(network, tokenizers.from_pretrained(base))
+    rng = Random("examples")
+
+    def ask(given: Sequence[Sample]) -> list[str]:
+        return asking([with_examples(sample, rng) for sample in given] if examples else given)
+
+    drawn = held_out_samples(samples)
+    figures = {**judge(drawn, ask(drawn)).report(), **everyday(ask).report()}
+    return {"adapter": adapter.name if adapter else None, "examples": examples, "profile": PROFILE.ref, **figures}

@@ -1,0 +1,228 @@
+"""A Llama with low-rank adapters in plain torch: packed rows for training, a cache for decoding.
+
+The frozen weights carry the names of `transformers.LlamaForCausalLM`, the adapters those of PEFT. Written out because
+the same network then trains on a CPU in bfloat16, compiles to fixed shapes on a GPU and decodes in batches, with
+torch alone. A test asserts that its logits are those of transformers.
+"""
+
+# torch's own annotations are partly unknown to pyright.
+# pyright: reportUnknownMemberType=false, reportUnknownVariableType=false, reportUnknownArgumentType=false
+from __future__ import annotations
+
+import json
+import math
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Self, cast
+
+import torch
+from safetensors.torch import load_file
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+
+@dataclass(frozen=True, slots=True)
+class Shape:
+    """Sizes of the network, under the names of a Hugging Face ``config.json``."""
+
+    vocab_size: int
+    hidden_size: int
+    intermediate_size: int
+    num_hidden_layers: int
+    num_attention_heads: int
+    num_key_value_heads: int
+    head_dim: int
+    rope_theta: float
+    rms_norm_eps: float
+
+    @classmethod
+    def of(cls, config: dict[str, Any]) -> Self:
+        """Read the sizes from a configuration; newer ones keep ``rope_theta`` in ``rope_parameters``."""
+        given = {**config, **config.get("rope_parameters", {})}
+        given.setdefault("head_dim", given["hidden_size"] // given["num_attention_heads"])
+        return cls(**{name: given[name] for name in cls.__slots__})
+
+
+@dataclass(frozen=True, slots=True)
+class LoraShape:
+    """Rank and scale of the adapters on every linear layer of the blocks."""
+
+    rank: int = 16
+    alpha: int = 32
+
+
+class LoraLinear(nn.Module):
+    """A frozen linear layer and what was learned beside it: ``x W^T + scale (x A^T) B^T``.
+
+    A and B stay float32, so that small steps of the optimiser are not rounded away; they compute in x's type.
+    """
+
+    def __init__(self, inputs: int, outputs: int, lora: LoraShape) -> None:
+        super().__init__()
+        self.weight = nn.Parameter(torch.empty(outputs, inputs), requires_grad=False)
+        self.lora_A = nn.Parameter(torch.empty(lora.rank, inputs))
+        self.lora_B = nn.Parameter(torch.zeros(outputs, lora.rank))
+        self.scale = lora.alpha / lora.rank
+        nn.init.kaiming_uniform_(self.lora_A, a=math.sqrt(5))
+
+    def forward(self, x: Tensor) -> Tensor:
+        low = F.linear(x, self.lora_A.to(x.dtype))
+        return F.linear(x, self.weight) + F.linear(low, (self.lora_B * self.scale).to(x.dtype))
+
+
+class RmsNorm(nn.Module):
+    """Root-mean-square norm over the last axis with a frozen gain."""
+
+    def __init__(self, size: int, eps: float) -> None:
+        super().__init__()
+        self.weight = nn.Parameter(torch.ones(size), requires_grad=False)
+        self.eps = eps
+
+    def forward(self, x: Tensor) -> Tensor:
+        wide = x.float()
+        return self.weight * (wide * torch.rsqrt(wide.pow(2).mean(-1, keepdim=True) + self.eps)).to(x.dtype)
+
+
+@dataclass(slots=True)
+class Cache:
+    """Keys and values of the tokens so far: each (layers, batch, key heads, room, head_dim), ``filled`` of it used."""
+
+    keys: Tensor
+    values: Tensor
+    filled: int = 0
+
+
+class Attention(nn.Module):
+    """Grouped-query attention, written out: torch's fused kernel has a slow backward pass in bfloat16 on a CPU."""
+
+    def __init__(self, shape: Shape, lora: LoraShape, number: int) -> None:
+        super().__init__()
+        self.shape, self.number = shape, number
+        wide = shape.num_attention_heads * shape.head_dim
+        narrow = shape.num_key_value_heads * shape.head_dim
+        self.q_proj = LoraLinear(shape.hidden_size, wide, lora)
+        self.k_proj = LoraLinear(shape.hidden_size, narrow, lora)
+        self.v_proj = LoraLinear(shape.hidden_size, narrow, lora)
+        self.o_proj = LoraLinear(wide, shape.hidden_size, lora)
+
+    def forward(self, x: Tensor, rope: tuple[Tensor, Tensor], mask: Tensor, cache: Cache | None) -> Tensor:
+        batch, length, _ = x.shape
+        size = self.shape.head_dim
+        q = rotate(self.q_proj(x).view(batch, length, -1, size).transpose(1, 2), rope)
+        k = rotate(self.k_proj(x).view(batch, length, -1, size).transpose(1, 2), rope)
+        v = self.v_proj(x).view(batch, length, -1, size).transpose(1, 2)
+        if cache is not None:
+            end = cache.filled + length
+            cache.keys[self.number, :, :, cache.filled : end] = k
+            cache.values[self.number, :, :, cache.filled : end] = v
+            k, v = cache.keys[self.number, :, :, :end], cache.values[self.number, :, :, :end]
+        heads = self.shape.num_key_value_heads
+        grouped = (q * size**-0.5).reshape(batch, heads, -1, size)  # the queries of one key head, one after another
+        scores = (grouped @ k.transpose(2, 3)).view(batch, heads, -1, length, k.shape[2])
+        weights = (scores.float() + mask[:, None, None]).softmax(-1).to(v.dtype)
+        mixed = weights.view(batch, heads, -1, k.shape[2]) @ v
+        return self.o_proj(mixed.view(batch, -1, length, size).transpose(1, 2).reshape(batch, length, -1))
+
+
+def rotate(x: Tensor, rope: tuple[Tensor, Tensor]) -> Tensor:
+    """Apply rotary positions to x (batch, heads, length, head_dim)."""
+    first, second = x.chunk(2, dim=-1)
+    return x * rope[0] + torch.cat((-second, first), dim=-1) * rope[1]
+
+
+class Mlp(nn.Module):
+    """The gated feed-forward block."""
+
+    def __init__(self, shape: Shape, lora: LoraShape) -> None:
+        super().__init__()
+        self.gate_proj = LoraLinear(shape.hidden_size, shape.intermediate_size, lora)
+        self.up_proj = LoraLinear(shape.hidden_size, shape.intermediate_size, lora)
+        self.down_proj = LoraLinear(shape.intermediate_size, shape.hidden_size, lora)
+
+    def forward(self, x: Tensor) -> Tensor:
+        return self.down_proj(F.silu(self.gate_proj(x)) * self.up_proj(x))
+
+
+class Layer(nn.Module):
+    """One pre-norm transformer block."""
+
+    def __init__(self, shape: Shape, lora: LoraShape, number: int) -> None:
+        super().__init__()
+        self.self_attn = Attention(shape, lora, number)
+        self.mlp = Mlp(shape, lora)
+        self.input_layernorm = RmsNorm(shape.hidden_size, shape.rms_norm_eps)
+        self.post_attention_layernorm = RmsNorm(shape.hidden_size, shape.rms_norm_eps)
+
+    def forward(self, x: Tensor, rope: tuple[Tensor, Tensor], mask: Tensor, cache: Cache | None = None) -> Tensor:
+        x = x + self.self_attn(self.input_layernorm(x), rope, mask, cache)
+        return x + self.mlp(self.post_attention_layernorm(x))
+
+
+class SmallLlama(nn.Module):
+    """The whole network; the output head shares the frozen embedding."""
+
+    def __init__(self, shape: Shape, lora: LoraShape = LoraShape()) -> None:
+        super().__init__()
+        self.shape, self.lora = shape, lora
+        self.embed_tokens = nn.Embedding(shape.vocab_size, shape.hidden_size)
+        self.embed_tokens.weight.requires_grad_(False)
+        self.layers = nn.ModuleList(Layer(shape, lora, number) for number in range(shape.num_hidden_layers))
+        self.norm = RmsNorm(shape.hidden_size, shape.rms_norm_eps)
+
+    @classmethod
+    def load(cls, folder: Path, lora: LoraShape = LoraShape(), *, dtype: torch.dtype = torch.bfloat16) -> Self:
+        """Load a Hugging Face folder of a Llama with tied embeddings. Raises OSError, KeyError for another network."""
+        network = cls(Shape.of(json.loads((folder / "config.json").read_text("utf-8"))), lora)
+        weights = load_file(folder / "model.safetensors")
+        for name, parameter in network.named_parameters():
+            if "lora_" not in name:
+                parameter.data = weights[f"model.{name}"].to(dtype)
+        return network
+
+    def adapters(self) -> dict[str, nn.Parameter]:
+        """Return what is trained, by PEFT's names."""
+        named = self.named_parameters()
+        return {f"base_model.model.model.{name}.weight": held for name, held in named if "lora_" in name}
+
+    def forward(self, ids: Tensor, positions: Tensor, mask: Tensor, cache: Cache | None = None) -> Tensor:
+        """Return the last hidden states (batch, length, hidden).
+
+        ``ids`` and ``positions`` are (batch, length); ``mask`` is (batch, length, keys), 0 where a token sees a key and
+        ``-inf``-like where not.
+        """
+        x = self.embed_tokens(ids)
+        rope = self._rope(positions, x.dtype)
+        for layer in layers_of(self):
+            # A compiled layer is that of training; decoding, of other shapes at each step, goes past it.
+            x = layer(x, rope, mask) if cache is None else layer.forward(x, rope, mask, cache)
+        if cache is not None:
+            cache.filled += ids.shape[1]
+        return self.norm(x)
+
+    def logits(self, hidden: Tensor) -> Tensor:
+        """Return logits (…, vocab) of hidden states (…, hidden)."""
+        return F.linear(hidden, self.embed_tokens.weight)
+
+    @property
+    def device(self) -> torch.device:
+        """Where the weights are."""
+        return self.embed_tokens.weight.device
+
+    def cache(self, batch: int, room: int) -> Cache:
+        """Return an empty cache for so many tokens a row."""
+        shape, weight = self.shape, self.embed_tokens.weight
+        sizes = (shape.num_hidden_layers, batch, shape.num_key_value_heads, room, shape.head_dim)
+        keys, values = (torch.zeros(sizes, dtype=weight.dtype, device=weight.device) for _ in range(2))
+        return Cache(keys, values)
+
+    def _rope(self, positions: Tensor, dtype: torch.dtype) -> tuple[Tensor, Tensor]:
+        half = torch.arange(0, self.shape.head_dim, 2, device=positions.device, dtype=torch.float32)
+        speeds = self.shape.rope_theta ** -(half / self.shape.head_dim)
+        angles = positions[:, None, :, None].float() * speeds
+        doubled = torch.cat((angles, angles), dim=-1)
+        return doubled.cos().to(dtype), doubled.sin().to(dtype)
+
+
+def layers_of(network: SmallLlama) -> list[Layer]:
+    """Return the blocks with their type."""
+    return [cast(Layer, layer) for layer in network.layers]

@@ -1,0 +1,153 @@
+"""Samples for relating new memories to stored ones, and for answering from recalled ones."""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+from random import Random
+from typing import Final
+
+from memloop.loops.relating import Listed
+from memloop.loops.rendering import memory_line, ranked_lines
+from memloop.wire.chat import ChatMessage
+from memloop.wire.memory import MemoryDraft, MemoryItem
+from trainer.small.facts import Fact, Someone, Told, another_value, draw_fact, draw_person, tell
+from trainer.small.kinds import English, Kind
+from trainer.small.persons import told_to_user
+from trainer.small.sample import PROFILE, Sample, some_day
+
+UNKNOWN: Final = "I don't know, you haven't told me."
+"""The answer to what no note holds."""
+_MOST_CHARS: Final = 2_000
+_OTHER_TOPICS: Final = (
+    "current {key}",
+    "{name}",
+    "the {key}",
+    "{last}",
+    "new {key}",
+    "{key} now",
+    "my {key}",
+    "{key}s",
+)
+
+
+def draw_relating(english: English, rng: Random, *, sort: str | None = None) -> Sample:
+    """Draw new memories beside stored ones: updated, the same in other words, or none of them."""
+    at = some_day(rng)
+    chosen = [sort or rng.choices(("updates", "same", "new"), (45, 15, 40))[0]]
+    if sort is None and rng.random() < 0.25:
+        chosen.append(rng.choice(("updates", "new")))
+    drafts: list[MemoryDraft] = []
+    near: list[list[MemoryItem]] = []
+    lines: list[str] = []
+    number = 0
+    for place, verb in enumerate(chosen, 1):
+        fact = _changing(english, rng) if verb != "new" else draw_fact(english, rng, of=_maybe_person(english, rng))
+        told = tell(fact, english, rng, at=at, changed=verb == "updates" and rng.random() < 0.5)
+        items = [_item(held, english, at, rng) for held in _beside(fact, english, rng, at)]
+        if verb != "new":
+            old = fact if verb == "same" else another_value(fact, english, rng)
+            target = rng.randrange(len(items) + 1)
+            items.insert(target, _item(tell(old, english, rng, at=at), english, at, rng))
+            lines.append(f"{place}: {verb} {number + target + 1}")
+        else:
+            lines.append(f"{place}: new")
+        drafts.append(MemoryDraft(key=fact.key(english), value=told.note, memory_type="UserMemory"))
+        near.append(items)
+        number += len(items)
+    listed = Listed.of(drafts, near, most_chars=_MOST_CHARS)
+    return Sample("relate", PROFILE.render("relate", memories=listed.text), "\n".join(lines), sort="+".join(chosen))
+
+
+def draw_answers(english: English, rng: Random, *, questions: int = 6, most_notes: int = 10) -> list[Sample]:
+    """Draw notes, and questions about them and about what they do not hold; all share the notes' message."""
+    at = some_day(rng)
+    people = [draw_person(english, rng) for _ in range(2)]
+    drawn = [
+        draw_fact(english, rng, of=rng.choice(people) if rng.random() < 0.35 else None)
+        for _ in range(rng.randint(1, most_notes))
+    ]
+    facts = list({(fact.of, _topic(fact)): fact for fact in drawn}.values())
+    notes = [tell(fact, english, rng, at=at) for fact in facts]
+    lines = [memory_line(note.note, at - timedelta(days=rng.randrange(400))) for note in notes]
+    before = PROFILE.render("recall", memories=ranked_lines(lines))
+    return [_asked(before, notes, people, english, rng) for _ in range(questions)]
+
+
+def _asked(
+    before: tuple[ChatMessage, ...], notes: list[Told], people: list[Someone], english: English, rng: Random
+) -> Sample:
+    known = rng.random() < 0.72
+    if known:
+        note = rng.choice(notes)
+        fact, reply, golds = note.fact, told_to_user(note.note), (note.fact.gold(english),)
+    else:
+        fact, reply, golds = _absent(notes, people, english, rng), UNKNOWN, ()
+    words = fact.question(english, rng)
+    if rng.random() < 0.3:
+        words = f"{rng.choice(english.talk['asking'])} {words[:1].lower()}{words[1:]}"
+    question = ChatMessage(role="user", content=words)
+    return Sample("answer", (*before, question), reply, sort="known" if known else "unknown", golds=golds)
+
+
+def _absent(notes: list[Told], people: list[Someone], english: English, rng: Random) -> Fact:
+    """Draw a fact that no note holds; often one that a note holds of somebody else."""
+    held = {(note.fact.of, _topic(note.fact)) for note in notes}
+    while True:
+        kind = rng.choice(notes).fact.kind if rng.random() < 0.35 else None
+        of = rng.choice((None, *people))
+        if kind is not None and of is not None and kind.own:
+            continue
+        fact = draw_fact(english, rng, of=of, kind=kind)
+        if (of, _topic(fact)) not in held:
+            return fact
+
+
+def _topic(fact: Fact) -> str:
+    """Kinds that one question would ask for together share their first word."""
+    return fact.kind.key.split()[-1]
+
+
+def _changing(english: English, rng: Random) -> Fact:
+    of = _maybe_person(english, rng)
+    kinds = [kind for kind in english.kinds if kind.one and not (of and kind.own)]
+    return draw_fact(english, rng, of=of, kind=rng.choice(kinds))
+
+
+def _maybe_person(english: English, rng: Random) -> Someone | None:
+    return draw_person(english, rng) if rng.random() < 0.25 else None
+
+
+def _beside(fact: Fact, english: English, rng: Random, at: datetime) -> list[Told]:
+    """Draw stored memories that are near but another fact: of another person, or of another kind."""
+    held: list[Told] = []
+    for _ in range(rng.randint(1, 4)):
+        if rng.random() < 0.4 and not fact.kind.own:
+            other = draw_fact(english, rng, of=draw_person(english, rng) if fact.of is None else None, kind=fact.kind)
+        else:
+            other = draw_fact(english, rng, of=fact.of if rng.random() < 0.5 else None)
+        if other.kind.key != fact.kind.key or other.of != fact.of:
+            held.append(tell(other, english, rng, at=at))
+    return held or [tell(draw_fact(english, rng, kind=_other_kind(fact, english, rng)), english, rng, at=at)]
+
+
+def _other_kind(fact: Fact, english: English, rng: Random) -> Kind:
+    return rng.choice([kind for kind in english.kinds if kind.key != fact.kind.key])
+
+
+def _item(told: Told, english: English, at: datetime, rng: Random) -> MemoryItem:
+    """Return a stored memory under a topic of its own: the store does not list those of the new memory's topic."""
+    before, fact = at - timedelta(days=rng.randrange(1, 500)), told.fact
+    topic = rng.choice(_OTHER_TOPICS).format(key=fact.kind.key, last=fact.kind.key.split()[-1], name=fact.kind.name)
+    if fact.of is not None:
+        topic = f"{fact.of.name}'s {topic}"
+    return MemoryItem(
+        id="m",
+        memory=told.note,
+        key=topic.replace("_", " "),
+        memory_type="UserMemory",
+        user_id="u",
+        valid_from=before,
+        created_at=before,
+        updated_at=before,
+        hash="h",
+    )

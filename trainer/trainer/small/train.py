@@ -1,0 +1,207 @@
+"""Teaches the network by packed rows: AdamW on the adapters alone, a cosine, checkpoints that a run resumes from."""
+
+# torch's own annotations are partly unknown to pyright.
+# pyright: reportUnknownMemberType=false, reportUnknownVariableType=false, reportUnknownArgumentType=false
+from __future__ import annotations
+
+import json
+import math
+import signal
+import threading
+import time
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from itertools import islice
+from random import Random
+from typing import Any
+
+import torch
+from safetensors.torch import load_file, save_file
+from torch import Tensor
+from torch.nn import functional as F
+
+from trainer.small.kinds import English
+from trainer.small.mix import draw_group, stream
+from trainer.small.network import LoraShape, SmallLlama
+from trainer.small.packing import Batch, Encoder, Row, packed
+from trainer.small.recipe import SmallSft
+
+_CALIBRATION = 40
+"""Groups of each task that are measured for the mix."""
+
+
+RowsFrom = Callable[[int], Iterator[tuple[Row, int]]]
+"""Gives packed rows from a group on, each with the number of groups used up."""
+
+
+@dataclass(slots=True)
+class Progress:
+    """How far a run is: optimizer steps, groups packed, tokens of rows, seconds."""
+
+    steps: int = 0
+    groups: int = 0
+    tokens: int = 0
+    seconds: float = 0.0
+
+
+class Run:
+    """One training run in its folder: ``adapter.safetensors``, ``state.pt`` and ``log.jsonl``."""
+
+    def __init__(self, recipe: SmallSft, network: SmallLlama, rows: RowsFrom) -> None:
+        self._recipe, self._network, self._rows = recipe, network, rows
+        self._adapters = network.adapters()
+        self._optimizer = torch.optim.AdamW(
+            self._adapters.values(), lr=recipe.learning_rate, betas=(0.9, 0.98), weight_decay=0.0
+        )
+        self._workers = ThreadPoolExecutor(recipe.threads)
+        self._stop = threading.Event()
+        self.progress = Progress()
+
+    def resume(self) -> None:
+        """Go on from the folder's checkpoint, if it has one."""
+        state = self._recipe.output / "state.pt"
+        if state.exists():
+            held: Any = torch.load(state, weights_only=True)
+            self._optimizer.load_state_dict(held["optimizer"])
+            self.progress = Progress(**held["progress"])
+            for name, tensor in load_file(self._recipe.output / "adapter-fp32.safetensors").items():
+                self._adapters[name].data = tensor
+
+    def train(self) -> Progress:
+        """Train until the recipe's tokens are spent or SIGTERM; saves every ``save_s`` seconds and at the end."""
+        signal.signal(signal.SIGTERM, self._stop_at_signal)
+        saved = time.monotonic()
+        rows = self._rows(self.progress.groups)
+        while self._done() < 1 and not self._stop.is_set() and self.progress.steps != self._recipe.steps:
+            began = time.monotonic()
+            taken = list(islice(rows, self._recipe.rows))
+            loss, norm = self._step([row for row, _ in taken])
+            self.progress.steps += 1
+            self.progress.groups = taken[-1][1]
+            self.progress.tokens += sum(len(row.ids) for row, _ in taken)
+            self.progress.seconds += time.monotonic() - began
+            self._log(loss, norm, time.monotonic() - began, taken)
+            if time.monotonic() - saved > self._recipe.save_s:
+                self.save()
+                saved = time.monotonic()
+        self.save()
+        return self.progress
+
+    def _stop_at_signal(self, *_: object) -> None:
+        self._stop.set()
+
+    def save(self) -> None:
+        """Write the checkpoint whole before it replaces the last one, and keep an adapter of this step."""
+        folder = self._recipe.output
+        folder.mkdir(parents=True, exist_ok=True)
+        weights = {name: tensor.detach().contiguous() for name, tensor in self._adapters.items()}
+        save_file(weights, folder / "new.safetensors")
+        progress = {name: getattr(self.progress, name) for name in Progress.__slots__}
+        torch.save({"optimizer": self._optimizer.state_dict(), "progress": progress}, folder / "new.pt")
+        (folder / "new.safetensors").replace(folder / "adapter-fp32.safetensors")
+        (folder / "new.pt").replace(folder / "state.pt")
+        small = {name: tensor.to(torch.bfloat16) for name, tensor in weights.items()}
+        save_file(small, folder / f"adapter-{self.progress.tokens:09d}.safetensors")
+
+    def _step(self, rows: list[Row]) -> tuple[float, float]:
+        rate = self._rate()
+        for group in self._optimizer.param_groups:
+            group["lr"] = rate
+        learned = sum(target >= 0 for row in rows for target in row.targets)
+        starts = range(0, len(rows), self._recipe.rows_at_once)
+        batches = [rows[start : start + self._recipe.rows_at_once] for start in starts]
+        for parameter in self._adapters.values():
+            parameter.grad = torch.zeros_like(parameter)
+        total = 0.0
+        for loss, gradients in self._workers.map(self._gradients, batches):
+            total += loss / learned
+            for parameter, gradient in zip(self._adapters.values(), gradients, strict=True):
+                parameter.grad.add_(gradient, alpha=1 / learned)  # pyright: ignore[reportOptionalMemberAccess]
+        norm = torch.nn.utils.clip_grad_norm_(self._adapters.values(), 1.0)
+        self._optimizer.step()
+        self._optimizer.zero_grad(set_to_none=True)
+        return total, norm.item()
+
+    def _gradients(self, rows: list[Row]) -> tuple[float, tuple[Tensor, ...]]:
+        """Return the summed loss of rows and its gradients.
+
+        Each worker has one thread: beside other work, two threads that wait for each other in every layer do no more
+        than one.
+        """
+        torch.set_num_threads(1)
+        batch = Batch.of(rows, self._network.device, fixed=self._recipe.fixed_shapes)
+        loss = reply_loss(self._network, batch)
+        return loss.item(), torch.autograd.grad(loss, list(self._adapters.values()))
+
+    def _done(self) -> float:
+        """Return the share of the run that is behind it."""
+        by_time = self.progress.seconds / self._recipe.seconds if self._recipe.seconds else 0.0
+        return max(self.progress.tokens / self._recipe.tokens, by_time)
+
+    def _rate(self) -> float:
+        done = self._done()
+        warm = min(1.0, (self.progress.steps + 1) / self._recipe.warmup_steps)
+        return self._recipe.learning_rate * warm * (0.02 + 0.98 * (1 + math.cos(math.pi * min(1.0, done))) / 2)
+
+    def _log(self, loss: float, norm: float, seconds: float, taken: list[tuple[Row, int]]) -> None:
+        tokens = sum(len(row.ids) for row, _ in taken)
+        samples: dict[str, int] = {}
+        for row, _ in taken:
+            for task, count in row.tasks.items():
+                samples[task] = samples.get(task, 0) + count
+        line = {
+            "step": self.progress.steps,
+            "tokens": self.progress.tokens,
+            "loss": round(loss, 4),
+            "norm": round(norm, 3),
+            "tokens_per_s": round(tokens / seconds, 1),
+            "samples": samples,
+        }
+        self._recipe.output.mkdir(parents=True, exist_ok=True)
+        with (self._recipe.output / "log.jsonl").open("a", encoding="utf-8") as log:
+            log.write(json.dumps(line) + "\n")
+
+
+def reply_loss(network: SmallLlama, batch: Batch) -> Tensor:
+    """Return the weighted sum of the loss over the batch's targets."""
+    hidden = network(batch.ids, batch.positions, batch.mask)
+    at = batch.targets >= 0
+    losses = F.cross_entropy(network.logits(hidden[at]).float(), batch.targets[at], reduction="none")
+    return (losses * batch.weights[at]).sum()
+
+
+def drawn_rows(recipe: SmallSft, encoder: Encoder) -> RowsFrom:
+    """Return the rows of the recipe's data, drawn in this thread as they are needed."""
+    english = English("train", kinds_of=recipe.kinds_of)
+    weights = group_weights(recipe, encoder, english)
+
+    def rows(start: int) -> Iterator[tuple[Row, int]]:
+        groups = stream(english, recipe.seed, weights, start)
+        encoded = ([encoder.tokens(sample) for sample in group] for group in groups)
+        return ((row, start + number) for row, number in packed(encoded, recipe.row_tokens))
+
+    return rows
+
+
+def group_weights(recipe: SmallSft, encoder: Encoder, english: English) -> dict[str, float]:
+    """Return the shares of groups that give the tasks their shares of tokens."""
+    weights: dict[str, float] = {}
+    for task, share in recipe.shares.items():
+        rng, row = Random(f"weights/{task}"), Row(1 << 20)
+        for _ in range(_CALIBRATION):
+            row.add([encoder.tokens(sample) for sample in draw_group(task, english, rng)])
+        weights[task] = share / len(row.ids)
+    return weights
+
+
+def new_run(recipe: SmallSft) -> Run:
+    """Return the run of a recipe, resumed where its folder has a checkpoint. Raises OSError without the base."""
+    from transformers import AutoTokenizer
+
+    torch.manual_seed(recipe.seed)
+    network = SmallLlama.load(recipe.base, LoraShape(recipe.rank, recipe.alpha))
+    tokenizers: Any = AutoTokenizer
+    run = Run(recipe, network, drawn_rows(recipe, Encoder(tokenizers.from_pretrained(recipe.base))))
+    run.resume()
+    return run
