@@ -15,6 +15,7 @@ from starlette.routing import BaseRoute, Match, Route
 from memloop.profiles import well_formed
 from memloop.wire.errors import ErrorBody, ErrorEnvelope, InvalidRequest, MemloopError, Unprocessable
 from memloop_service.api_style import api_style
+from memloop_service.unknown_fields import unknown_field
 
 ERRORS: Final[dict[int | str, dict[str, Any]]] = {"4XX": {"model": ErrorEnvelope}, "5XX": {"model": ErrorEnvelope}}
 """The failures that every route documents: the ``responses`` of a router."""
@@ -60,7 +61,7 @@ def as_error(failure: Exception, request: Request) -> MemloopError:
     if isinstance(failure, MemloopError):
         return failure
     if isinstance(failure, RequestValidationError):
-        return _invalid(cast(Sequence[Mapping[str, object]], failure.errors()))
+        return _invalid(cast(Sequence[Mapping[str, object]], failure.errors()), request)
     if isinstance(failure, HTTPException):
         return _refused(failure, request)
     if isinstance(failure, ExceptionGroup):
@@ -73,8 +74,13 @@ def _only(group: "ExceptionGroup[Exception]") -> Exception:
     return group.exceptions[0] if len(group.exceptions) == 1 else RuntimeError("several failures")
 
 
-def _invalid(faults: Sequence[Mapping[str, object]]) -> InvalidRequest:
+def _invalid(faults: Sequence[Mapping[str, object]], request: Request) -> InvalidRequest:
     fault = faults[0]
+    body = getattr(request.scope.get("route"), "body_field", None)
+    if body is not None and fault["type"] != "json_invalid":
+        below = [{**one, "loc": cast(Sequence[object], one["loc"])[1:]} for one in faults]
+        if (unknown := unknown_field(body.field_info.annotation, below)) is not None:
+            return unknown
     if fault["type"] == "json_invalid":
         return InvalidRequest("the body is not valid JSON", code="invalid_json")
     place = [str(part) for part in cast(Sequence[object], fault["loc"])]

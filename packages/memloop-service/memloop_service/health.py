@@ -8,7 +8,7 @@ from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from fastapi import APIRouter
+from fastapi import APIRouter, Depends
 from starlette.responses import JSONResponse
 
 from memloop.patience import patient
@@ -16,6 +16,7 @@ from memloop.wire.base import Wire
 from memloop.wire.errors import ErrorEnvelope, MemloopError, Unavailable
 from memloop_service.drain import Drain
 from memloop_service.errors import ERRORS
+from memloop_service.known_parameters import refuse_unknown
 
 Check: TypeAlias = Callable[[], Awaitable[object]]
 """Raises when the dependency is unavailable."""
@@ -64,7 +65,7 @@ def health_routes(
 
     A draining process is not ready, whatever the state of its dependencies.
     """
-    router = APIRouter(tags=["health"], responses=ERRORS)
+    router = APIRouter(tags=["health"], dependencies=[Depends(refuse_unknown)], responses=ERRORS)
 
     @router.get("/livez")
     async def livez() -> dict[str, str]:

@@ -8,7 +8,7 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Final
 
-from fastapi import APIRouter, FastAPI
+from fastapi import APIRouter, Depends, FastAPI
 from prometheus_client import (
     CONTENT_TYPE_LATEST,
     CollectorRegistry,
@@ -19,8 +19,10 @@ from prometheus_client import (
 )
 from starlette.responses import Response
 
-from memloop_service.errors import ERRORS
+from memloop.wire.errors import MemloopError
+from memloop_service.errors import ERRORS, handle
 from memloop_service.health import Check, is_there
+from memloop_service.known_parameters import refuse_unknown
 from memloop_service.merged_metrics import exposition
 
 _TEXT: Final = {"text/plain": {"schema": {"type": "string"}}}
@@ -44,7 +46,7 @@ def new_registry() -> CollectorRegistry:
 
 def metrics_route(registry: CollectorRegistry) -> APIRouter:
     """Serve ``GET /metrics`` in Prometheus's text format."""
-    router = APIRouter(tags=["health"], responses=ERRORS)
+    router = APIRouter(tags=["health"], dependencies=[Depends(refuse_unknown)], responses=ERRORS)
 
     @router.get("/metrics", response_class=Response, responses={200: {"content": _TEXT}})
     async def metrics() -> Response:
@@ -57,6 +59,7 @@ def metrics_route(registry: CollectorRegistry) -> APIRouter:
 def metrics_app(registry: CollectorRegistry) -> FastAPI:
     """Build the app of a port that serves ``/metrics`` and nothing else."""
     app = FastAPI(title="metrics", openapi_url=None)
+    app.add_exception_handler(MemloopError, handle)
     app.router.routes.extend(metrics_route(registry).routes)
     return app
 

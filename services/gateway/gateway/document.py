@@ -13,7 +13,9 @@ from gateway.access import Needed
 from memloop_service.http import Fragment, with_schema
 
 _DESCRIPTION = """OpenAI-compatible routes with long-term memory and long reading. Every error is `{"error": {...}}`.
-Every route works with and without a trailing slash."""
+Every route works with and without a trailing slash. A parameter, a field or a body that a route does not know is a 400
+`unknown_parameter`, unless its `x-unknown-parameters` is `ignored`: OpenAI's and Anthropic's routes ignore unknown
+parameters of the query."""
 _SCHEMES: Final[Fragment] = {
     "Bearer": {"type": "http", "scheme": "bearer", "description": "`Authorization: Token KEY` is accepted too."},
     "ApiKey": {"type": "apiKey", "in": "header", "name": "X-API-Key"},
@@ -63,17 +65,19 @@ def _name_bodies(document: Fragment) -> None:
 
 
 def _add_keys(document: Fragment, app: FastAPI) -> None:
-    """Add keys and scopes; OpenAPI 3.1 lets every security scheme list roles, here the scopes."""
+    """Add keys and scopes; OpenAPI 3.1 lets every security scheme list roles, here the scopes. And what is ignored."""
     document["components"]["securitySchemes"] = _SCHEMES
     needed = {
-        (method.lower(), route.path_format): [] if need.scope is None else [need.scope]
+        (method.lower(), route.path_format): need
         for route in _routes(app)
         for need in needs_of(route)
         for method in route.methods
     }
     for method, path, operation in _operations(document):
-        scopes = needed.get((method, path))
-        operation["security"] = [] if scopes is None else [{name: scopes} for name in _SCHEMES]
+        need = needed.get((method, path))
+        scopes = [need.scope] if need is not None and need.scope is not None else []
+        operation["security"] = [] if need is None else [{name: scopes} for name in _SCHEMES]
+        operation["x-unknown-parameters"] = "ignored" if need is not None and need.ignores_unknown else "refused"
 
 
 def _routes(app: FastAPI) -> Iterator[APIRoute]:

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 
-from fastapi import APIRouter, Request, Response
+from fastapi import APIRouter, Depends, Request, Response
 
 from inference.lifecycle import Lifecycle
 from inference.tokenizer import read_tokenizer
@@ -10,6 +10,7 @@ from memloop.wire.base import Wire
 from memloop.wire.checkpoint import CheckpointRecord
 from memloop.wire.errors import Unavailable
 from memloop_service import ERRORS
+from memloop_service.known_parameters import refuse_unknown
 
 
 class ServedProfile(Wire):
@@ -36,7 +37,7 @@ class ServedModel(Wire):
 
 def model_routes(lifecycle: Lifecycle) -> APIRouter:
     """Build the three routes. They need no key because they hold no user data."""
-    router = APIRouter(tags=["model"], responses=ERRORS)
+    router = APIRouter(tags=["model"], dependencies=[Depends(refuse_unknown)], responses=ERRORS)
     plan = lifecycle.plan
 
     @router.get("/v1/profile")

@@ -27,6 +27,7 @@ from memloop_service import (
     watch_disk,
 )
 from memloop_service.chores import alongside
+from memloop_service.known_parameters import refuse_unknown
 from memory_store.access.store_key import requires
 from memory_store.buffers.buffers import Buffers
 from memory_store.buffers.routes import buffer_routes
@@ -121,7 +122,9 @@ def build(
     """Returns the app over the adapters; its lifespan opens and closes them."""
     parts = _parts(settings, adapters, metrics, clock)
     key = secret_of(settings.store_key)
-    new_router = partial(APIRouter, prefix="/v1", dependencies=[Depends(requires(key))], responses=ERRORS)
+    new_router = partial(
+        APIRouter, prefix="/v1", dependencies=[Depends(requires(key)), Depends(refuse_unknown)], responses=ERRORS
+    )
 
     @contextlib.asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncGenerator[None]:

@@ -205,7 +205,7 @@ REFUSED: dict[str, tuple[str, tuple[Any, ...], dict[str, Any], str]] = {
     "nothing said": ("add", (" ",), {"user_id": "ann"}, "HTTP_422"),
     "two users": ("add", ("Tea.",), {"user_id": "ann", "filters": {"user_id": "bob"}}, "HTTP_422"),
     "instructions": ("add", ("Tea.",), {"user_id": "ann", "custom_instructions": "Be brief."}, "HTTP_501"),
-    "an unknown option": ("add", ("Tea.",), {"user_id": "ann", "colour": "red"}, "HTTP_422"),
+    "an unknown option": ("add", ("Tea.",), {"user_id": "ann", "colour": "red"}, "HTTP_400"),
     "a picture": ("add", ([{"role": "user", "content": [{"type": "image_url"}]}],), {"user_id": "ann"}, "HTTP_501"),
     "a day after the calendar": ("add", ("Tea.",), {"user_id": "ann", "expiration_date": "9999-12-30"}, "HTTP_422"),
     "a time before the calendar": ("add", ("Tea.",), {"user_id": "ann", "timestamp": -60_000_000_000}, "HTTP_422"),

@@ -43,7 +43,7 @@ SAME_FOR_ALL = {"GET /v1/ping": "the caller's own tenant"} | {
 ATTEMPTS: dict[str, list[Attempt]] = {
     "POST /v3/memories/add": [
         Attempt("/v3/memories/add", _SAID, 200, lambda body: body["status"] == "PENDING"),
-        _Refused("/v3/memories/add", _SAID | {"tenant": "a"}, 422),
+        _Refused("/v3/memories/add", _SAID | {"tenant": "a"}, 400),
     ],
     "POST /v3/memories/search": [
         Attempt("/v3/memories/search", {"query": "tea at five", "filters": filters, "latest_only": False}, 200, _empty)

@@ -30,11 +30,11 @@ _AIMED = {
 ATTEMPTS: dict[str, list[Attempt]] = {
     "POST /v1/memory/add": [
         Attempt("/v1/memory/add", SAID, 202, lambda body: body["status"] == "queued"),
-        Attempt("/v1/memory/add", SAID | {"tenant": "a"}, 422),
+        Attempt("/v1/memory/add", SAID | {"tenant": "a"}, 400),
     ],
     "POST /v1/memory/batch": [
         Attempt("/v1/memory/batch", {"adds": [SAID]}, 200, lambda b: len(b["results"][0]["memories"]) == 1),
-        Attempt("/v1/memory/batch", {"adds": [SAID | {"tenant": "a"}]}, 422),
+        Attempt("/v1/memory/batch", {"adds": [SAID | {"tenant": "a"}]}, 400),
     ],
     "POST /v1/memory/search": [
         Attempt("/v1/memory/search", {"query": "tea at five", "user_id": "alice"}, 200, lambda b: b == NOTHING_FOUND),
@@ -50,7 +50,7 @@ ATTEMPTS: dict[str, list[Attempt]] = {
             200,
             lambda body: body == NOTHING_FOUND,
         ),
-        Attempt("/v1/memory/search", {"query": "tea", "user_id": "alice", "tenant": "a"}, 422),
+        Attempt("/v1/memory/search", {"query": "tea", "user_id": "alice", "tenant": "a"}, 400),
     ],
     "GET /v1/memory/events": [
         Attempt("/v1/memory/events?user_id=alice", None, 200, lambda body: body == {"events": [], **NO_PAGE}),
@@ -74,7 +74,7 @@ ATTEMPTS: dict[str, list[Attempt]] = {
     ],
     "POST /v1/memory/export": [
         Attempt("/v1/memory/export", {"user_id": "alice"}, 200, lambda body: body == {"exported": 0}),
-        Attempt("/v1/memory/export", {"user_id": "alice", "tenant": "a"}, 422),
+        Attempt("/v1/memory/export", {"user_id": "alice", "tenant": "a"}, 400),
     ],
     "POST /v1/memory/import": [
         Attempt("/v1/memory/import", _AIMED, 200, lambda body: (body["imported"], body["failed"]) == (1, 0))
@@ -86,7 +86,7 @@ ATTEMPTS: dict[str, list[Attempt]] = {
             200,
             lambda body: not body["counts"],
         ),
-        Attempt("/v1/memory/redaction/check", {"texts": ["x"], "user_id": "alice", "tenant": "a"}, 422),
+        Attempt("/v1/memory/redaction/check", {"texts": ["x"], "user_id": "alice", "tenant": "a"}, 400),
     ],
     "GET /v1/memory/policy": [
         Attempt("/v1/memory/policy?user_id=alice", None, 200, lambda body: body["policy"] is None)

@@ -25,6 +25,7 @@ from memloop.wire.limits import LIMIT_CODES
 from memloop_service.http.json_output import json_text
 from memloop_service.http.json_size import has_odd_numbers, is_lost, refuse_lost_digits, refuse_too_many_parts
 from memloop_service.turns import INLINE_BYTES, in_turn
+from memloop_service.unknown_fields import unknown_field
 
 _SURROGATE = re.compile(r"[\ud800-\udfff]")
 _COLLECTED = nullcontext()
@@ -100,11 +101,15 @@ def _parsed(raw: bytes) -> JsonBody:
 
 
 def validated(model: type[Model], fields: Json) -> Model:
-    """Validate the fields as one of OpenAI's models. Raises Unprocessable (422), naming the first invalid field."""
+    """Validate the fields as one of OpenAI's models.
+
+    Raises Unprocessable (422) with the name of the first invalid field, UnknownParameter (400) where objects of ours
+    have an unknown one.
+    """
     try:
         return model.model_validate(fields)
     except ValidationError as error:
-        raise _first_fault(error) from error
+        raise _first_fault(model, error) from error
 
 
 async def read_ours(request: Request, model: type[Model]) -> Model:
@@ -129,7 +134,7 @@ def _ours(model: type[Model], raw: bytes) -> Model:
             return model.model_validate_json(raw, strict=True)
         except ValidationError as error:
             if error.errors(include_url=False, include_input=False, include_context=False)[0]["loc"]:
-                raise _first_fault(error) from error
+                raise _first_fault(model, error) from error
     return strictly(model, _parsed(raw).raw)
 
 
@@ -151,16 +156,19 @@ def _uncollected() -> Generator[None]:
 
 
 def strictly(model: type[Model], raw: bytes) -> Model:
-    """Validate a JSON object against one of our models. Raises Unprocessable (422), naming the first invalid field."""
+    """Validate a JSON object against one of our models. Raises UnknownParameter (400) and Unprocessable (422)."""
     refuse_lost_digits(raw)
     try:
         return model.model_validate_json(raw, strict=True)
     except ValidationError as error:
-        raise _first_fault(error) from error
+        raise _first_fault(model, error) from error
 
 
-def _first_fault(error: ValidationError) -> Unprocessable:
-    first = error.errors(include_url=False, include_input=False, include_context=False)[0]
+def _first_fault(model: type[BaseModel], error: ValidationError) -> InvalidRequest:
+    faults = error.errors(include_url=False, include_input=False, include_context=False)
+    if (unknown := unknown_field(model, cast("list[dict[str, object]]", faults))) is not None:
+        return unknown
+    first = faults[0]
     code = first["type"] if first["type"] in LIMIT_CODES else None
     param, words = ".".join(str(part) for part in first["loc"]), first["msg"].replace("Tuple", "List", 1)
     return Unprocessable(f"{param}: {words}" if param else words, param=param or None, code=code)

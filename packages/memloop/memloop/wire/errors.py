@@ -2,6 +2,7 @@
 
     MemloopError                500 api_error
     ├── InvalidRequest          400 invalid_request_error
+    │   ├── UnknownParameter
     │   ├── Unprocessable       422
     │   ├── TooLarge            413
     │   └── SlowBody            408
@@ -26,6 +27,9 @@
 Source of the body's shape: OpenAI API reference, "Errors".
 """
 
+import re
+from collections.abc import Iterable
+from difflib import get_close_matches
 from typing import ClassVar, Final
 
 from memloop.wire.base import Wire
@@ -33,6 +37,7 @@ from memloop.wire.base import Wire
 CONTEXT_LENGTH_EXCEEDED: Final = "context_length_exceeded"
 MODEL_NOT_FOUND: Final = "model_not_found"
 """OpenAI's codes that its clients act upon."""
+_SHOWN_CHARS: Final = 128
 
 
 class ErrorBody(Wire):
@@ -88,6 +93,26 @@ class InvalidRequest(MemloopError):
     status = 400
     type = "invalid_request_error"
     default_code = "invalid_request"
+
+
+class UnknownParameter(InvalidRequest):
+    """A parameter or field that the route does not have. The message names the closest of ``known``.
+
+    ``within`` is the path of the object that has the field, empty for a parameter of the request.
+    """
+
+    default_code = "unknown_parameter"
+
+    def __init__(self, name: str, *, known: Iterable[str], within: str = "") -> None:
+        shown = (f"{within}.{name}" if within else name)[:_SHOWN_CHARS]
+        names = {_alike(one): one for one in sorted(known)}
+        close = get_close_matches(_alike(name[:_SHOWN_CHARS]), names, n=1)
+        hint = f"Did you mean {names[close[0]]!r}?" if close else f"Known: {', '.join(names.values()) or 'none'}."
+        super().__init__(f"Unknown parameter: {shown!r}. {hint}", param=shown)
+
+
+def _alike(name: str) -> str:
+    return re.sub("[^a-z0-9]", "", name.lower())
 
 
 class Unprocessable(InvalidRequest):

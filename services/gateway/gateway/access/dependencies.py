@@ -18,6 +18,7 @@ from memloop.wire.errors import MemloopError
 from memloop.wire.keys import TENANT_PATTERN, Scope
 from memloop_service import INCOMING, IncomingBody
 from memloop_service.http import Held, Lane
+from memloop_service.known_parameters import refuse_unknown, refuse_unknown_dry_run
 from memloop_service.turns import TENANT
 
 CALLER: Final = "memloop.caller"
@@ -49,20 +50,25 @@ PrincipalDep: TypeAlias = Annotated[Principal, Depends(principal_of)]
 
 @dataclass(frozen=True, slots=True)
 class Needed:
-    """Checks that the caller's key has ``scope``; None accepts any key."""
+    """Checks that the caller's key has ``scope``, None accepts any key; then that the route knows all parameters.
+
+    ``ignores_unknown``: the route is OpenAI's or Anthropic's, whose clients send it parameters of newer versions.
+    """
 
     scope: Scope | None
+    ignores_unknown: bool = False
 
     async def __call__(self, request: Request) -> None:
-        """Raise Unauthenticated or Forbidden unless the caller has the scope."""
+        """Raise Unauthenticated or Forbidden unless the caller has the scope, UnknownParameter for what is unknown."""
         principal = await principal_of(request)
         if self.scope is not None:
             principal.require(self.scope)
+        await (refuse_unknown_dry_run if self.ignores_unknown else refuse_unknown)(request)
 
 
-def needs(scope: Scope | None) -> params.Depends:
+def needs(scope: Scope | None, *, ignores_unknown: bool = False) -> params.Depends:
     """Return a scope check for ``dependencies``. Every route that is not public needs exactly one."""
-    return Depends(Needed(scope))
+    return Depends(Needed(scope, ignores_unknown))
 
 
 async def allowance_of(request: Request) -> AsyncIterator[Allowance]:

@@ -28,7 +28,7 @@ profiles = APIRouter(tags=["memory"], responses=ERRORS)
 @router.post(
     PATH,
     response_model=None,
-    dependencies=[needs("chat"), Room],
+    dependencies=[needs("chat", ignores_unknown=True), Room],
     responses=streams(),
     openapi_extra=body_of(ChatRequest),
 )

@@ -19,7 +19,7 @@ from memloop_service.http import body_of, engines_body, objects_in, read_ours, s
 listings = APIRouter(tags=["engine"])
 router = APIRouter(tags=["engine"], route_class=DirectRoute, responses=ERRORS)
 rollouts = APIRouter(prefix="/v1/admin/rollouts", tags=["admin"], dependencies=[needs("admin")], responses=ERRORS)
-_CHAT = needs("chat")
+_CHAT = needs("chat", ignores_unknown=True)
 
 
 async def _operator(principal: PrincipalDep) -> Principal:
@@ -36,14 +36,14 @@ OperatorDep: TypeAlias = Annotated[Principal, Depends(_operator)]
 RolloutsDep: TypeAlias = Annotated[Rollouts, Depends(_rollouts)]
 
 
-@listings.get("/v1/models", dependencies=[needs(None)])
+@listings.get("/v1/models", dependencies=[needs(None, ignores_unknown=True)])
 async def list_models(backend: BackendDep, principal: PrincipalDep) -> Json:
     """List the models that requests may name."""
     del principal
     return await _models(backend)
 
 
-@listings.get("/v1/models/{model_id:path}", dependencies=[needs(None)])
+@listings.get("/v1/models/{model_id:path}", dependencies=[needs(None, ignores_unknown=True)])
 async def retrieve_model(model_id: str, backend: BackendDep, principal: PrincipalDep) -> Json:
     """Return one of the models that requests may name."""
     del principal

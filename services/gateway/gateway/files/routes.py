@@ -27,7 +27,7 @@ from gateway.files.files import FilesDep
 from gateway.files.records import FileJob, FileRecords
 from gateway.files.uploads import Upload, receive_upload
 from gateway.idempotency import refuse_key_of_stream
-from memloop.wire.errors import Conflict, Erased, RateLimited, TooLarge, Unprocessable
+from memloop.wire.errors import Conflict, Erased, InvalidRequest, RateLimited, TooLarge, UnknownParameter, Unprocessable
 from memloop.wire.files import FileDeleted, FileFromUrl, FileObject, FilePage, FilePurpose
 from memloop_service import ERRORS
 from memloop_service.http import body_of, read_ours
@@ -56,7 +56,11 @@ _FORM: Final[dict[str, Any]] = {
     },
 }
 
-router = APIRouter(prefix="/v1/files", tags=["files"], dependencies=[needs("long-read")], responses=ERRORS)
+_PATH: Final = "/v1/files"
+openais = APIRouter(
+    prefix=_PATH, tags=["files"], dependencies=[needs("long-read", ignores_unknown=True)], responses=ERRORS
+)
+ours = APIRouter(prefix=_PATH, tags=["files"], dependencies=[needs("long-read")], responses=ERRORS)
 
 
 async def upload_room(request: Request) -> AsyncIterator[None]:
@@ -68,7 +72,7 @@ async def upload_room(request: Request) -> AsyncIterator[None]:
         yield
 
 
-@router.post(
+@openais.post(
     "",
     dependencies=[Depends(upload_room)],
     openapi_extra={"requestBody": {"required": True, "content": {"multipart/form-data": {"schema": _FORM}}}},
@@ -92,7 +96,7 @@ async def upload_file(
         return await register_upload(upload, records, principal.tenant, owner=owner)
 
 
-@router.post("/from-url", dependencies=[Depends(upload_room)], openapi_extra=body_of(FileFromUrl))
+@ours.post("/from-url", dependencies=[Depends(upload_room)], openapi_extra=body_of(FileFromUrl))
 async def fetch_file(
     request: Request, files: FilesDep, fetching: FetchingDep, principal: PrincipalDep, allowance: AllowanceDep
 ) -> FileObject:
@@ -108,7 +112,7 @@ async def fetch_file(
         return await register_upload(replace(upload, fields=_url_form(asked)), records, tenant, owner=owner)
 
 
-@router.get("", dependencies=[Room])
+@openais.get("", dependencies=[Room])
 async def list_files(
     files: FilesDep,
     principal: PrincipalDep,
@@ -122,13 +126,13 @@ async def list_files(
     return await records.page(principal.tenant, limit=limit, after=after, newest_first=order == "desc", purpose=purpose)
 
 
-@router.get("/{file_id}")
+@openais.get("/{file_id}")
 async def get_file(file_id: str, files: FilesDep, principal: PrincipalDep) -> FileObject:
     """Return one file."""
     return (await files.stored().get(principal.tenant, file_id)).file
 
 
-@router.get("/{file_id}/content", response_class=StreamingResponse)
+@openais.get("/{file_id}/content", response_class=StreamingResponse)
 async def get_content(
     file_id: str, files: FilesDep, principal: PrincipalDep, form: Literal["original", "text"] = "original"
 ) -> StreamingResponse:
@@ -143,10 +147,15 @@ async def get_content(
     return _download(stored.text, f"{job.file.filename}.txt", "text/plain; charset=utf-8", records)
 
 
-@router.delete("/{file_id}")
+@openais.delete("/{file_id}")
 async def delete_file(file_id: str, files: FilesDep, principal: PrincipalDep) -> FileDeleted:
     """Delete a file and its text. A running read keeps the text until it ends."""
     return await files.stored().delete(principal.tenant, file_id)
+
+
+router = APIRouter()
+router.include_router(openais)
+router.include_router(ours)
 
 
 async def _owner_of(request: Request, records: FileRecords, principal: Principal) -> Owner | None:
@@ -163,7 +172,7 @@ async def register_upload(upload: Upload, files: FileRecords, tenant: str, *, ow
     file_id = id_at("file-", tenant, secrets.token_hex(16))
     try:
         file = _file(upload, file_id)
-    except Unprocessable:
+    except InvalidRequest:
         await files.blobs.drop(upload.content.place)
         raise
     blob = await files.blobs.claim(upload.content, holder=f"file:{file_id}")
@@ -181,7 +190,7 @@ async def register_upload(upload: Upload, files: FileRecords, tenant: str, *, ow
 def _file(upload: Upload, file_id: str) -> FileObject:
     unknown = sorted(upload.fields.keys() - _FORM["properties"].keys())
     if unknown:
-        raise Unprocessable("The form has an unknown field.", param=unknown[0])
+        raise UnknownParameter(unknown[0], known=_FORM["properties"])
     purpose = upload.fields.get("purpose")
     if purpose not in _PURPOSES:
         raise Unprocessable(f"The purpose must be {' or '.join(_PURPOSES)}.", param="purpose")

@@ -11,6 +11,7 @@ from gateway.access import AllowanceDep, PrincipalDep, Room, needs
 from gateway.mcp.call import Caller
 from gateway.mcp.cancelling import SESSION_HEADER, Session
 from gateway.mcp.surface import McpDep
+from memloop_service.http import engines_body
 
 router = APIRouter(include_in_schema=False)
 
@@ -28,7 +29,7 @@ class _Handed(Response):
         await self._answer(scope, self._session.watching(receive), self._session.with_session_id(send))
 
 
-@router.post("/mcp", dependencies=[needs(None), Room])
+@router.post("/mcp", dependencies=[needs(None), Room], openapi_extra=engines_body())
 async def answer_mcp(request: Request, mcp: McpDep, principal: PrincipalDep, allowance: AllowanceDep) -> Response:
     """Pass an authenticated request to the MCP server; each tool checks its own scope."""
     session = Session(mcp, principal.tenant, request.headers.get(SESSION_HEADER))

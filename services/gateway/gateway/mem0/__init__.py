@@ -3,15 +3,17 @@
 The specification is the client of ``mem0ai`` 2.2: its requests, the fields it reads, the errors it distinguishes.
 """
 
-from fastapi import APIRouter
+from fastapi import APIRouter, Depends
 from fastapi.routing import APIRoute
 
 from gateway.mem0 import entities, memories, unsupported
+from gateway.mem0.older_clients import of_older_clients
 from gateway.mem0.style import MEM0
 
 router = APIRouter()
-for part in (memories, entities, unsupported):
-    router.include_router(part.router)
+for part in (memories, entities):
+    router.include_router(part.router, dependencies=[Depends(of_older_clients)])
+router.include_router(unsupported.router)
 
 PATHS = {"/".join(route.path.split("/")[:3]) for route in router.routes if isinstance(route, APIRoute)}
 """The first two segments of each path."""

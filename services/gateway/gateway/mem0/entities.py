@@ -4,14 +4,15 @@ import ast
 from collections.abc import Mapping
 from typing import Annotated, Final, Literal, TypeAlias, cast
 
-from fastapi import APIRouter, Path, Request
+from fastapi import APIRouter, Path, Query, Request
 from pydantic import JsonValue
 
 from gateway.access import PrincipalDep, Room, needs
 from gateway.mem0 import answers
 from gateway.mem0.answers import Answer
-from gateway.mem0.filters import ENTITIES, refuse_app
+from gateway.mem0.filters import refuse_app
 from gateway.mem0.links import url_of
+from gateway.mem0.older_clients import ORGANISATION
 from gateway.mem0.requests import entity_ids
 from gateway.memory import Memory, MemoryDep, erase
 from memloop.wire.errors import NotSupported, Unprocessable
@@ -27,7 +28,7 @@ router = APIRouter(include_in_schema=False)
 @router.get("/v1/ping", dependencies=[needs(None)])
 async def ping(principal: PrincipalDep) -> Answer:
     """Confirm that the API key is valid; mem0's client calls this when it is created."""
-    return {"status": "ok", "org_id": "memloop", "project_id": principal.tenant, "user_email": None}
+    return {"status": "ok", "org_id": ORGANISATION, "project_id": principal.tenant, "user_email": None}
 
 
 @router.get("/v1/entities", dependencies=[needs("memory:read")])
@@ -52,9 +53,18 @@ async def delete_entity(
 
 
 @router.delete("/v1/memories", dependencies=[needs("memory:write"), Room])
-async def delete_memories(request: Request, memory: MemoryDep, principal: PrincipalDep) -> Answer:
+async def delete_memories(
+    memory: MemoryDep,
+    principal: PrincipalDep,
+    user_id: str | None = None,
+    agent_id: str | None = None,
+    run_id: str | None = None,
+    app_id: str | None = None,
+    filters: Annotated[str | None, Query(max_length=_FILTER_CHARS)] = None,
+) -> Answer:
     """Delete all data of the named user, agent and run; ``user_id=*`` means every user."""
-    ids = _ids_of_query(request.query_params)
+    refuse_app(app_id)
+    ids = _ids_of_query({"user_id": user_id, "agent_id": agent_id, "run_id": run_id}, filters)
     if any(ids.get(name) == _ANY for name in ("agent_id", "run_id")):
         raise NotSupported("Only user_id may be '*'.", param="agent_id")
     if ids.get("user_id") == _ANY:
@@ -63,11 +73,10 @@ async def delete_memories(request: Request, memory: MemoryDep, principal: Princi
     return {"message": "Memories deleted successfully!"}
 
 
-def _ids_of_query(query: Mapping[str, str]) -> dict[str, str]:
+def _ids_of_query(query: Mapping[str, str | None], filters: str | None) -> dict[str, str]:
     """Parse the entity ids. Raises Unprocessable when there are none, so nothing is deleted by default."""
-    refuse_app(query.get("app_id"))
-    given = {name: query[name] for name in ENTITIES if name in query}
-    ids = entity_ids(given, _filters_of(query.get("filters")))
+    given = {name: value for name, value in query.items() if value is not None}
+    ids = entity_ids(given, _filters_of(filters))
     if not ids:
         raise Unprocessable("Give a user_id, an agent_id or a run_id. user_id '*' means every user.", param="user_id")
     return ids
@@ -78,7 +87,7 @@ def _filters_of(text: str | None) -> dict[str, JsonValue]:
     if text is None:
         return {}
     try:
-        value: object = ast.literal_eval(text) if len(text) <= _FILTER_CHARS else None
+        value: object = ast.literal_eval(text)
     except (ValueError, SyntaxError, MemoryError, RecursionError, TypeError):
         value = None
     if not isinstance(value, dict):

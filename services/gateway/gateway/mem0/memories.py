@@ -17,7 +17,7 @@ from gateway.mem0.links import url_of
 from gateway.mem0.requests import Add, BatchDelete, BatchUpdate, FeedbackOnMemory, GetAll, Search, Update
 from gateway.memory import Memory, MemoryDep, check_has_text, search, write_memory
 from memloop.wire.memory import Namespace
-from memloop_service.http import read_ours
+from memloop_service.http import body_of, read_ours
 
 _AT_ONCE: Final = 8
 _NEWEST_EVENTS: Final = 200
@@ -30,7 +30,7 @@ _READ, _WRITE = needs("memory:read"), needs("memory:write")
 router = APIRouter(include_in_schema=False)
 
 
-@router.post("/v3/memories/add", dependencies=[_WRITE, Room])
+@router.post("/v3/memories/add", dependencies=[_WRITE, Room], openapi_extra=body_of(Add))
 async def add_memories(
     request: Request, memory: MemoryDep, principal: PrincipalDep, allowance: AllowanceDep
 ) -> Response:
@@ -49,7 +49,7 @@ async def add_memories(
     return await memory.idempotency.once(request, principal, work, owners=(add.namespace(principal.tenant),))
 
 
-@router.post("/v3/memories/search", dependencies=[_READ, Room])
+@router.post("/v3/memories/search", dependencies=[_READ, Room], openapi_extra=body_of(Search))
 async def search_memories(
     request: Request, memory: MemoryDep, principal: PrincipalDep, allowance: AllowanceDep
 ) -> Answer:
@@ -61,7 +61,7 @@ async def search_memories(
     return {"results": results, "pending": answers.pending(found.pending), "pending_complete": found.pending_complete}
 
 
-@router.post("/v3/memories", dependencies=[_READ, Room])
+@router.post("/v3/memories", dependencies=[_READ, Room], openapi_extra=body_of(GetAll))
 async def list_memories(
     request: Request, memory: MemoryDep, principal: PrincipalDep, page: Page = 1, page_size: PageSize = 100
 ) -> Answer:
@@ -78,7 +78,7 @@ async def get_memory(memory_id: str, memory: MemoryDep, principal: PrincipalDep)
     return answers.memory(await memory.store.item(memory_id, tenant=principal.tenant))
 
 
-@router.put("/v1/memories/{memory_id}", dependencies=[_WRITE, Room])
+@router.put("/v1/memories/{memory_id}", dependencies=[_WRITE, Room], openapi_extra=body_of(Update))
 async def update_memory(memory_id: str, request: Request, memory: MemoryDep, principal: PrincipalDep) -> Answer:
     """Edit a memory, which creates a new version."""
     patch = (await read_ours(request, Update)).native()
@@ -105,7 +105,7 @@ async def get_history(memory_id: str, memory: MemoryDep, principal: PrincipalDep
     return answers.history(memory_id, known.versions)
 
 
-@router.put("/v1/batch", dependencies=[_WRITE, Room])
+@router.put("/v1/batch", dependencies=[_WRITE, Room], openapi_extra=body_of(BatchUpdate))
 async def update_batch(request: Request, memory: MemoryDep, principal: PrincipalDep) -> Answer:
     """Edit several memories. If one does not exist, none is edited."""
     memories = (await read_ours(request, BatchUpdate)).memories
@@ -115,7 +115,7 @@ async def update_batch(request: Request, memory: MemoryDep, principal: Principal
     return {"message": f"Successfully updated {len(patches)} memories"}
 
 
-@router.delete("/v1/batch", dependencies=[_WRITE, Room])
+@router.delete("/v1/batch", dependencies=[_WRITE, Room], openapi_extra=body_of(BatchDelete))
 async def delete_batch(request: Request, memory: MemoryDep, principal: PrincipalDep) -> Answer:
     """Delete several memories. If one does not exist, none is deleted."""
     ids = list(dict.fromkeys(one.memory_id for one in (await read_ours(request, BatchDelete)).memories))
@@ -124,7 +124,7 @@ async def delete_batch(request: Request, memory: MemoryDep, principal: Principal
     return {"message": f"Successfully deleted {len(ids)} memories"}
 
 
-@router.post("/v1/feedback", dependencies=[_WRITE, Room])
+@router.post("/v1/feedback", dependencies=[_WRITE, Room], openapi_extra=body_of(FeedbackOnMemory))
 async def give_feedback(request: Request, memory: MemoryDep, principal: PrincipalDep) -> Answer:
     """Give a verdict on a memory."""
     given = await read_ours(request, FeedbackOnMemory)

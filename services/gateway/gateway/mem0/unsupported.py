@@ -18,7 +18,7 @@ _ROUTES: Final = (
     ("/api/v1/webhooks/{path:path}", ("GET", "POST", "PUT", "DELETE"), "Webhooks of projects"),
 )
 
-router = APIRouter(include_in_schema=False, dependencies=[needs(None)])
+router = APIRouter(include_in_schema=False, dependencies=[needs(None, ignores_unknown=True)])
 
 
 def _refusing(what: str) -> Callable[[], Awaitable[None]]:

@@ -27,7 +27,7 @@ router = APIRouter(tags=["messages"], route_class=DirectRoute, responses=ERRORS)
 @router.post(
     PATH,
     response_model=None,
-    dependencies=[needs("chat"), Room],
+    dependencies=[needs("chat", ignores_unknown=True), Room],
     responses=streams(MessageAnswer),
     openapi_extra=body_of(CreateMessage),
 )
@@ -47,7 +47,7 @@ async def create_message(request: Request, chat: ChatDep, principal: PrincipalDe
 @router.post(
     COUNT_PATH,
     response_model=None,
-    dependencies=[needs("chat"), Room],
+    dependencies=[needs("chat", ignores_unknown=True), Room],
     responses={200: {"model": TokenCount}},
     openapi_extra=body_of(CountTokens),
 )

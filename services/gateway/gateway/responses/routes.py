@@ -36,7 +36,7 @@ from memloop_service.direct_route import DirectRoute
 from memloop_service.http import EventStream, JsonBody, body_of, json_text, read_json, read_with, streams
 
 PATH: Final = "/v1/responses"
-_CHAT = needs("chat")
+_CHAT = needs("chat", ignores_unknown=True)
 Limit: TypeAlias = Annotated[int, Query(ge=1, le=100)]
 Include: TypeAlias = Annotated[list[str] | None, Query()]
 

@@ -35,7 +35,9 @@ Cursor: TypeAlias = Annotated[str | None, Query(max_length=64)]
 Limit: TypeAlias = Annotated[int, Query(ge=1, le=100)]
 Order: TypeAlias = Literal["asc", "desc"]
 
-router = APIRouter(prefix=_PATH, tags=["vector stores"], dependencies=[needs("long-read")], responses=ERRORS)
+router = APIRouter(
+    prefix=_PATH, tags=["vector stores"], dependencies=[needs("long-read", ignores_unknown=True)], responses=ERRORS
+)
 
 
 @router.post("", dependencies=[Room], openapi_extra=body_of(VectorStoreCreate))

@@ -26,7 +26,9 @@ _MOST_AT_ONCE: Final = 20
 """How many items one request may add, as in the public API."""
 _Include: TypeAlias = Annotated[list[str] | None, Query()]
 
-router = APIRouter(prefix=_PATH, tags=["conversations"], dependencies=[needs("chat")], responses=ERRORS)
+router = APIRouter(
+    prefix=_PATH, tags=["conversations"], dependencies=[needs("chat", ignores_unknown=True)], responses=ERRORS
+)
 
 
 class ConversationCreate(Wire):

@@ -1,0 +1,97 @@
+"""Refuses the part of a request that its route would ignore: an unknown or repeated query parameter, and a body.
+
+An ignored parameter widens a request: ``DELETE /v1/memory?user_id=U&agentId=A`` would erase all of U. FastAPI's
+declaration of the route is the only list of what it knows.
+"""
+
+from collections.abc import Iterator
+from typing import Final, cast, get_args, get_origin
+from urllib.parse import parse_qsl
+
+import orjson
+from fastapi import Request
+from fastapi.dependencies.models import Dependant
+from fastapi.routing import APIRoute
+from pydantic import BaseModel
+from starlette.types import Scope
+
+from memloop.wire.errors import InvalidRequest, UnknownParameter
+
+_MANY: Final = (list, tuple, set, frozenset)
+_PARSED_BYTES: Final = 1 << 16
+_NOTHING: Final = (None, {})
+DRY_RUN: Final = "dry_run"
+
+
+async def refuse_unknown(request: Request) -> None:
+    """Raise UnknownParameter (400) for what the matched route does not know, InvalidRequest for a repeated parameter.
+
+    A dependency. ``{}`` as a body asks for nothing, and passes.
+    """
+    route = cast(APIRoute, request.scope["route"])
+    if request.scope["query_string"]:
+        _refuse_query(request, dict(_query_parameters(route.dependant)))
+    if _announces_body(request.scope) and not takes_body(route):
+        _refuse_body(await request.body(), dict(_query_parameters(route.dependant)))
+
+
+async def refuse_unknown_dry_run(request: Request) -> None:
+    """Raise UnknownParameter for a dry run of a deletion that has none, on a route that ignores what it does not know.
+
+    A client that asks for a dry run must not lose anything.
+    """
+    if request.method == "DELETE" and DRY_RUN in request.query_params:
+        known = dict(_query_parameters(cast(APIRoute, request.scope["route"]).dependant))
+        if DRY_RUN not in known:
+            raise UnknownParameter(DRY_RUN, known=known)
+
+
+def takes_body(route: APIRoute) -> bool:
+    """Return whether the route declares a body, for FastAPI to read or to read by hand."""
+    return route.body_field is not None or "requestBody" in (route.openapi_extra or {})
+
+
+def _refuse_query(request: Request, known: dict[str, bool]) -> None:
+    seen: set[str] = set()
+    for name, _ in request.query_params.multi_items():
+        if name not in known:
+            raise UnknownParameter(name, known=known)
+        if name in seen and not known[name]:
+            raise InvalidRequest(f"{name} may come only once.", param=name, code="repeated_parameter")
+        seen.add(name)
+
+
+def _refuse_body(raw: bytes, known: dict[str, bool]) -> None:
+    """Raise UnknownParameter with the name of the first field, or ``body`` where it is no JSON object and no form."""
+    if not raw.strip():
+        return
+    try:
+        value: object = orjson.loads(raw) if len(raw) <= _PARSED_BYTES else raw
+    except orjson.JSONDecodeError:
+        value = dict(parse_qsl(raw.decode("latin-1"))) or raw
+    if value not in _NOTHING:
+        fields = cast("dict[str, object]", value) if isinstance(value, dict) else {}
+        raise UnknownParameter(next(iter(fields), "body"), known=known)
+
+
+def _announces_body(scope: Scope) -> bool:
+    return any(
+        name == b"transfer-encoding" or (name == b"content-length" and value.strip(b" 0"))
+        for name, value in scope["headers"]
+    )
+
+
+def _query_parameters(dependant: Dependant) -> Iterator[tuple[str, bool]]:
+    """Yield the name of each declared query parameter, and whether it may come more than once."""
+    for declared in dependant.query_params:
+        kind = declared.field_info.annotation
+        if isinstance(kind, type) and issubclass(kind, BaseModel):
+            yield from ((field.alias or name, _is_many(field.annotation)) for name, field in kind.model_fields.items())
+        else:
+            yield declared.alias, _is_many(kind)
+    for needed in dependant.dependencies:
+        yield from _query_parameters(needed)
+
+
+def _is_many(kind: object) -> bool:
+    return any(get_origin(part) in _MANY or part in _MANY for part in (kind, *get_args(kind)))
