@@ -168,6 +168,8 @@ class StoreServer:
         wanted = _namespace(request)
         doomed = [item_id for item_id, (namespace, _) in self.items.items() if _inside(namespace, wanted)]
         buffers = [namespace for namespace in self.buffers if _inside(namespace, wanted)]
+        if request.query.get("dry_run") == "true":
+            return _json(Erased(vectors=len(doomed), buffers=len(buffers), dry_run=True))
         for item_id in doomed:
             del self.items[item_id]
         for namespace in buffers:

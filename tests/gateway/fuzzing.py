@@ -31,6 +31,7 @@ REFUSALS: Final[Mapping[str, str]] = {
     "not_supported": "chat completions hold less than a message; the manual lists what is refused",
     "number_out_of_range": "JSON Schema knows no 64-bit integer, and none is kept inexactly",
     "mutually_exclusive_parameters": "a response continues a response or a conversation, which two open schemas hide",
+    "invalid_name": "which names a parser, a header or a form would change is Unicode's to say",
     "unprintable_text": "which characters are printable is Unicode's to say, not a pattern's",
     "url_not_downloaded": "what an address answers is the web's to say",
     "missing_required_parameter": "a message's text may be empty, but not everything",

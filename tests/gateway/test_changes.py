@@ -296,7 +296,7 @@ async def test_a_deleted_subscription_gets_nothing_more(redis_url: str, tmp_path
         pytest.param({"url": "ftp://example.com"}, 422, id="no-web-address"),
         pytest.param({"url": "https://example.com", "events": ["memory.read"]}, 422, id="unknown-type"),
         pytest.param({"url": "https://example.com", "events": []}, 422, id="no-type"),
-        pytest.param({"url": "https://example.com", "tenant": "b"}, 422, id="unknown-field"),
+        pytest.param({"url": "https://example.com", "tenant": "b"}, 400, id="unknown-field"),
     ],
 )
 async def test_a_subscription_that_cannot_be_is_refused(

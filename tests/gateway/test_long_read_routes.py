@@ -65,7 +65,7 @@ async def test_a_quiet_stream_is_kept_alive(redis_url: str) -> None:
         ({"question": "why " * 2000}, 422, "question", "question_too_long"),
         ({"chunk_tokens": 8000}, 422, "chunk_tokens", "window_exceeded"),
         ({"memory_tokens": 4096, "chunk_tokens": None}, 422, "memory_tokens", "window_exceeded"),
-        ({"urls": ["x"]}, 422, "urls", "validation_error"),
+        ({"urls": ["x"]}, 400, "urls", "unknown_parameter"),
         ({"max_rereads": 17}, 422, "max_rereads", "validation_error"),
         ({"metadata": {"k": "x" * 513}}, 422, "metadata.k", "validation_error"),
         ({"metadata": {str(number): "" for number in range(17)}}, 422, "metadata", "validation_error"),

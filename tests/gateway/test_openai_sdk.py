@@ -134,8 +134,9 @@ async def test_error_in_mid_stream(sdk: AsyncOpenAI, engine: FakeEngine) -> None
 
 
 async def test_error_of_ours_is_typed(sdk: AsyncOpenAI) -> None:
-    with pytest.raises(openai.UnprocessableEntityError) as caught:
+    with pytest.raises(openai.BadRequestError) as caught:
         await sdk.chat.completions.create(model=MODEL, messages=HI, extra_body={"memory": {"colour": "red"}})
+    assert caught.value.code == "unknown_parameter"
     assert caught.value.param == "memory.colour"
 
 

@@ -232,7 +232,7 @@ async def test_an_app_adds_for_its_user_and_takes_nothing_away(redis_url: str, t
         longer = {"never": ["age"], "retention": [{"days": 100}]}
         state = await ask(it.gateway, "PUT", f"{OWN}?user_id=alice", longer)
         shorter = await ask(it.gateway, "PUT", f"{OWN}?user_id=alice", {"retention": [{"days": 3}]})
-        await ask(it.gateway, "PUT", f"{OWN}?user_id=alice", {"redaction": {"enabled": False}}, status=422)
+        await ask(it.gateway, "PUT", f"{OWN}?user_id=alice", {"redaction": {"enabled": False}}, status=400)
         await ask(it.gateway, "PUT", f"{OWN}?user_id=alice", {}, READER, status=403)
         assert (await ask(it.gateway, "GET", f"{OWN}?user_id=bo", key=READER))["policy"] is None
         gone = await ask(it.gateway, "DELETE", f"{OWN}?user_id=alice")

@@ -216,7 +216,7 @@ async def test_the_dry_run_shows_what_a_write_would_lose_and_stores_nothing(redi
     [
         pytest.param("", {"redaction": {"kinds": ["shoe size"]}}, 422, id="unknown-kind"),
         pytest.param("", {"redaction": {"enabled": "yes"}}, 422, id="no-boolean"),
-        pytest.param("", {"colour": "red"}, 422, id="unknown-field"),
+        pytest.param("", {"colour": "red"}, 400, id="unknown-field"),
         pytest.param("?user_id=a&agent_id=b", {}, 422, id="two-levels"),
     ],
 )

@@ -233,7 +233,7 @@ _BAD_BODIES: dict[str, tuple[bytes, int]] = {
     "a list": (b"[]", 422),
     "no drafts": (b'{"namespace":{"tenant":"t","user_id":"u"},"drafts":[]}', 422),
     "no tenant": (_HEAD.replace(b'"t"', b'""') + b"}", 422),
-    "unknown field": (_HEAD + b',"surprise":1}', 422),
+    "unknown field": (_HEAD + b',"surprise":1}', 400),
     "NaN": (_HEAD + b',"metadata":{"a":NaN}}', 422),
     "huge number": (_HEAD + b',"metadata":{"a":1' + b"0" * 40 + b"}}", 422),
     "deep metadata": (_HEAD + b',"metadata":' + b'{"a":' * 300 + b"1" + b"}" * 301, 422),

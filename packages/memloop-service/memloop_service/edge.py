@@ -18,6 +18,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from memloop.wire.correlation import CALLERS_ID, request_id
 from memloop.wire.errors import MemloopError, SlowBody
+from memloop_service.addresses import refuse_lost_characters
 from memloop_service.api_style import OPENAI, ApiStyle, api_style
 from memloop_service.drain import Drain
 from memloop_service.errors import as_error, error_response
@@ -78,6 +79,7 @@ class Edge:
         scope[BODY_SEND], scope[INCOMING], scope[TURNS] = send, body, self._turns
         try:
             exchange.refuse_head()
+            refuse_lost_characters(scope)
             await self._app(_without_slash(scope), exchange.receive, exchange.send)
         except Exception as failure:
             if exchange.started:
@@ -181,8 +183,12 @@ def _without_slash(scope: Scope) -> Scope:
     path = scope["path"]
     if path == "/" or not path.endswith("/"):
         return scope
-    raw: bytes = scope.get("raw_path") or b""
-    return {**scope, "path": path.rstrip("/") or "/", "raw_path": raw.rstrip(b"/") or b"/", TRAILING_SLASH: True}
+    raw: bytes = scope.get("raw_path") or path.encode()
+    bare = raw.rstrip(b"/")
+    slashes = len(raw) - len(bare)  # an encoded one, %2F, is a part of a name
+    if not slashes:
+        return scope
+    return {**scope, "path": path[:-slashes] or "/", "raw_path": bare or b"/", TRAILING_SLASH: True}
 
 
 def _client_id(headers: Headers) -> str:

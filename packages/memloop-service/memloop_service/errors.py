@@ -14,6 +14,7 @@ from starlette.routing import BaseRoute, Match, Route
 
 from memloop.profiles import well_formed
 from memloop.wire.errors import ErrorBody, ErrorEnvelope, InvalidRequest, MemloopError, Unprocessable
+from memloop.wire.limits import LIMIT_CODES
 from memloop_service.api_style import api_style
 from memloop_service.unknown_fields import unknown_field
 
@@ -85,7 +86,8 @@ def _invalid(faults: Sequence[Mapping[str, object]], request: Request) -> Invali
         return InvalidRequest("the body is not valid JSON", code="invalid_json")
     place = [str(part) for part in cast(Sequence[object], fault["loc"])]
     param = well_formed(".".join(place[1:])) or None
-    return Unprocessable(f"{param or place[0]}: {well_formed(str(fault['msg']))}", param=param)
+    code = str(fault["type"]) if fault["type"] in LIMIT_CODES else None
+    return Unprocessable(f"{param or place[0]}: {well_formed(str(fault['msg']))}", param=param, code=code)
 
 
 def _refused(failure: HTTPException, request: Request) -> MemloopError:

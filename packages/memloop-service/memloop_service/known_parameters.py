@@ -13,13 +13,12 @@ from fastapi import Request
 from fastapi.dependencies.models import Dependant
 from fastapi.routing import APIRoute
 from pydantic import BaseModel
-from starlette.types import Scope
 
 from memloop.wire.errors import InvalidRequest, UnknownParameter
 
 _MANY: Final = (list, tuple, set, frozenset)
 _PARSED_BYTES: Final = 1 << 16
-_NOTHING: Final = (None, {})
+_NAMELESS: Final = "body"
 DRY_RUN: Final = "dry_run"
 
 
@@ -30,9 +29,18 @@ async def refuse_unknown(request: Request) -> None:
     """
     route = cast(APIRoute, request.scope["route"])
     if request.scope["query_string"]:
-        _refuse_query(request, dict(_query_parameters(route.dependant)))
-    if _announces_body(request.scope) and not takes_body(route):
-        _refuse_body(await request.body(), dict(_query_parameters(route.dependant)))
+        known = dict(_query_parameters(route.dependant))
+        seen: set[str] = set()
+        for name, _ in request.query_params.multi_items():
+            if name not in known:
+                raise UnknownParameter(name, known=known)
+            if name in seen and not known[name]:
+                raise InvalidRequest(f"{name} may come only once.", param=name, code="repeated_parameter")
+            seen.add(name)
+    headers = request.headers
+    announced = headers.get("content-length", "").strip(" 0") or "transfer-encoding" in headers
+    if announced and not takes_body(route) and (fields := _fields_of(await request.body())):
+        raise UnknownParameter(fields[0], known=dict(_query_parameters(route.dependant)))
 
 
 async def refuse_unknown_dry_run(request: Request) -> None:
@@ -51,44 +59,30 @@ def takes_body(route: APIRoute) -> bool:
     return route.body_field is not None or "requestBody" in (route.openapi_extra or {})
 
 
-def _refuse_query(request: Request, known: dict[str, bool]) -> None:
-    seen: set[str] = set()
-    for name, _ in request.query_params.multi_items():
-        if name not in known:
-            raise UnknownParameter(name, known=known)
-        if name in seen and not known[name]:
-            raise InvalidRequest(f"{name} may come only once.", param=name, code="repeated_parameter")
-        seen.add(name)
-
-
-def _refuse_body(raw: bytes, known: dict[str, bool]) -> None:
-    """Raise UnknownParameter with the name of the first field, or ``body`` where it is no JSON object and no form."""
+def _fields_of(raw: bytes) -> list[str]:
+    """Return the names of the body's fields, ``body`` for one without names, and none for one that asks for nothing."""
     if not raw.strip():
-        return
+        return []
+    if len(raw) > _PARSED_BYTES:
+        return [_NAMELESS]
     try:
-        value: object = orjson.loads(raw) if len(raw) <= _PARSED_BYTES else raw
+        value: object = orjson.loads(raw)
     except orjson.JSONDecodeError:
-        value = dict(parse_qsl(raw.decode("latin-1"))) or raw
-    if value not in _NOTHING:
-        fields = cast("dict[str, object]", value) if isinstance(value, dict) else {}
-        raise UnknownParameter(next(iter(fields), "body"), known=known)
-
-
-def _announces_body(scope: Scope) -> bool:
-    return any(
-        name == b"transfer-encoding" or (name == b"content-length" and value.strip(b" 0"))
-        for name, value in scope["headers"]
-    )
+        return [name for name, _ in parse_qsl(raw.decode("latin-1"))] or [_NAMELESS]
+    if isinstance(value, dict):
+        return [*cast("dict[str, object]", value)]
+    return [] if value is None else [_NAMELESS]
 
 
 def _query_parameters(dependant: Dependant) -> Iterator[tuple[str, bool]]:
     """Yield the name of each declared query parameter, and whether it may come more than once."""
     for declared in dependant.query_params:
-        kind = declared.field_info.annotation
+        kind: object = declared.field_info.annotation
         if isinstance(kind, type) and issubclass(kind, BaseModel):
-            yield from ((field.alias or name, _is_many(field.annotation)) for name, field in kind.model_fields.items())
+            for name, field in kind.model_fields.items():
+                yield field.alias or name, _is_many(field.annotation)
         else:
-            yield declared.alias, _is_many(kind)
+            yield declared.alias, _is_many(cast(object, kind))
     for needed in dependant.dependencies:
         yield from _query_parameters(needed)
 

@@ -93,9 +93,9 @@ class MemoryCalls(GatewayCalls):
         """Return all versions of a memory, oldest first. Raises NotFound."""
         return parsed(VersionList, await self._call("GET", f"memory/{segment(item_id)}/history"))
 
-    async def erase_namespace(self, namespace: Namespace) -> Erased:
-        """Erase all data of a namespace in the key's own tenant; return how much it was."""
-        params = namespace.model_dump(exclude_none=True, exclude={"tenant"})
+    async def erase_namespace(self, namespace: Namespace, *, dry_run: bool = False) -> Erased:
+        """Erase all data of a namespace in the key's own tenant; return how much it was. ``dry_run`` only counts."""
+        params = namespace.model_dump(exclude_none=True, exclude={"tenant"}) | ({"dry_run": "true"} if dry_run else {})
         return parsed(Erased, await self._call("DELETE", "memory", params=params))
 
     async def export_memory(self, namespace: Namespace, *, include_raw: bool = False) -> AsyncGenerator[bytes]:

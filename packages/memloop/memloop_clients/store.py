@@ -188,6 +188,11 @@ class StoreClient(HttpClient):
             Erased, await self._http.json("DELETE", "v1/namespaces", params=_query(namespace), headers=headers)
         )
 
+    async def would_erase(self, namespace: Namespace) -> Erased:
+        """Count what an erasure would delete, and delete nothing."""
+        params = _query(namespace) | {"dry_run": "true"}
+        return _read(Erased, await self._http.json("DELETE", "v1/namespaces", params=params))
+
     async def buffers(self, tenant: str, *, user_id: str | None = None) -> BufferPage:
         """Return the buffered turns of a tenant or one of its users."""
         params = {"tenant": tenant} | ({"user_id": user_id} if user_id is not None else {})

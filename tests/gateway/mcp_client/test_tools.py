@@ -61,7 +61,7 @@ async def test_a_failing_tool_returns_an_error_result(it: Whole, era: Era) -> No
         assert codes == {
             "a missing field": ("validation_error", "user_id"),
             "a wrong type": ("validation_error", "limit"),
-            "an unknown field": ("validation_error", "colour"),
+            "an unknown field": ("unknown_parameter", "colour"),
             "no text": ("empty_messages", "messages"),
             "a wrong filter": ("invalid_filter", "filters"),
             "an unknown memory": ("not_found", "id"),

@@ -229,8 +229,8 @@ async def test_error_of_ours_names_the_field(sdk: AsyncAnthropic) -> None:
         await sdk.messages.create(
             model=MODEL, max_tokens=10, messages=HI, extra_body={"memory": {"user_id": "u1", "colour": "red"}}
         )
-    assert _body(caught.value)["error"]["details"] == {"error_code": "validation_error", "param": "memory.colour"}
-    assert caught.value.error_code == "validation_error"
+    assert _body(caught.value)["error"]["details"] == {"error_code": "unknown_parameter", "param": "memory.colour"}
+    assert caught.value.error_code == "unknown_parameter"
 
 
 async def test_error_in_mid_stream(sdk: AsyncAnthropic, engine: FakeEngine) -> None:

@@ -106,16 +106,17 @@ async def export(client: GatewayClient, namespace: Namespace, output: Path, *, r
         raise CliError("the export is not whole: the gateway ended it early")
 
 
-async def erase(client: GatewayClient, console: Console, namespace: Namespace, *, asked: bool) -> None:
-    """Erase a namespace, after a question."""
+async def erase(client: GatewayClient, console: Console, namespace: Namespace, *, asked: bool, dry_run: bool) -> None:
+    """Erase a namespace, after a question; ``dry_run`` only counts."""
     parts = (("user", namespace.user_id), ("agent", namespace.agent_id), ("run", namespace.run_id))
     named = ", ".join(f"{kind} {name}" for kind, name in parts if name is not None)
-    if asked:
+    if asked and not dry_run:
         typer.confirm(f"Erase all data of {named}?", abort=True)
-    erased = await client.erase_namespace(namespace)
+    erased = await client.erase_namespace(namespace, dry_run=dry_run)
+    done = "would erase" if dry_run else "erased"
     console.print(
         Text(
-            f"erased  {erased.vectors} memories and turns, {erased.buffers} buffers, {erased.queue} waiting writes, "
+            f"{done}  {erased.vectors} memories and turns, {erased.buffers} buffers, {erased.queue} waiting writes, "
             f"{erased.events} events, {erased.derived} derived records of {named}"
         )
     )

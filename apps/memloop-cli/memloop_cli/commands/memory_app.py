@@ -108,10 +108,11 @@ async def memory_erase(
     agent: Agent = None,
     run: Run = None,
     yes: Yes = False,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Count what would be erased, and erase nothing.")] = False,
 ) -> None:
     """Erase all data of a user: memories, buffers, waiting writes, events. It cannot be undone."""
     namespace = Namespace(tenant="-", user_id=user, agent_id=agent, run_id=run)
-    await memory.erase(client, console, namespace, asked=not yes)
+    await memory.erase(client, console, namespace, asked=not yes, dry_run=dry_run)
 
 
 @app.command("feedback")

@@ -6,11 +6,12 @@ Source: OpenAI API reference, "Chat Completions".
 
 from typing import Annotated, Final, Literal, TypeAlias
 
-from pydantic import Field, JsonValue
+from pydantic import AfterValidator, Field, JsonValue
 
 from memloop.wire.base import Integral, OpenWire, Wire
 from memloop.wire.memory import Usage
 from memloop.wire.memory_events import MemoryEvent
+from memloop.wire.names import Name, whole_name
 
 Json: TypeAlias = dict[str, JsonValue]
 
@@ -62,9 +63,9 @@ class ChatMessage(SentMessage):
 class MemoryOptions(Wire):
     """The ``memory`` field of a chat request; see ``docs/api.md``."""
 
-    user_id: str | None = Field(default=None, min_length=1, max_length=256)
-    agent_id: str | None = Field(default=None, min_length=1, max_length=256)
-    run_id: str | None = Field(default=None, min_length=1, max_length=256)
+    user_id: Name | None = None
+    agent_id: Name | None = None
+    run_id: Name | None = None
     mode: Literal["readwrite", "read", "write", "off"] = "readwrite"
     top_k: Annotated[int, Integral] = Field(default=10, ge=1, le=100, strict=True)
     max_tokens: Annotated[int, Integral] = Field(default=1500, ge=1, le=32_768, strict=True)
@@ -84,7 +85,7 @@ class StreamOptions(OpenWire):
     include_usage: bool | None = Field(default=None, strict=True)
 
 
-MetadataKey: TypeAlias = Annotated[str, Field(max_length=64)]
+MetadataKey: TypeAlias = Annotated[str, Field(max_length=64), AfterValidator(whole_name)]
 MetadataValue: TypeAlias = Annotated[str, Field(max_length=512)]
 Metadata: TypeAlias = Annotated[dict[MetadataKey, MetadataValue], Field(max_length=16)]
 

@@ -3,11 +3,12 @@
 Times are seconds since the epoch, as OpenAI gives those of its keys.
 """
 
-from typing import Final, Literal, TypeAlias, get_args
+from typing import Annotated, Final, Literal, TypeAlias, get_args
 
 from pydantic import Field
 
 from memloop.wire.base import Wire
+from memloop.wire.names import Name
 
 Scope: TypeAlias = Literal["chat", "memory:read", "memory:write", "long-read", "admin"]
 """What a key may do. ``admin`` brings none of the others with it, nor the right to make a key that has them."""
@@ -21,7 +22,7 @@ MAX_OVERLAP_S: Final = 30 * 24 * 3600
 class KeyCreate(Wire):
     """``POST /v1/admin/keys``. Without ``tenant``: the caller's own."""
 
-    name: str = Field(min_length=1, max_length=128)
+    name: Annotated[Name, Field(max_length=128)]
     tenant: str | None = Field(default=None, pattern=f"^{TENANT_PATTERN}$")
     scopes: tuple[Scope, ...] = Field(default=tuple(sorted(DEFAULT_SCOPES)), min_length=1, max_length=len(ALL_SCOPES))
     expires_at: int | None = Field(default=None, ge=0, le=253_402_300_799)

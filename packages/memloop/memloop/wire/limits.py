@@ -7,6 +7,8 @@ from typing import Annotated, Final, TypeAlias
 from pydantic import AfterValidator, JsonValue
 from pydantic_core import PydanticCustomError
 
+from memloop.wire.names import INVALID_NAME
+
 EARLIEST: Final = datetime(1000, 1, 1, tzinfo=UTC)
 LATEST: Final = datetime(9000, 1, 1, tzinfo=UTC)
 MAX_METADATA_BYTES: Final = 65_536
@@ -19,7 +21,7 @@ UNPRINTABLE: Final = "unprintable_text"
 CHUNK_OVERLAP_TOO_LARGE: Final = "chunk_overlap_too_large"
 FILTER_TOO_LARGE: Final = "filter_too_large"
 LIMIT_CODES: Final = frozenset(
-    {TIME_OUT_OF_RANGE, METADATA_TOO_LARGE, UNPRINTABLE, CHUNK_OVERLAP_TOO_LARGE, FILTER_TOO_LARGE}
+    {TIME_OUT_OF_RANGE, METADATA_TOO_LARGE, UNPRINTABLE, CHUNK_OVERLAP_TOO_LARGE, FILTER_TOO_LARGE, INVALID_NAME}
 )
 """Codes of values that a JSON schema cannot bound."""
 STORE_BODY_BYTES: Final = 32 * 1024 * 1024

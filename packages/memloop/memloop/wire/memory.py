@@ -5,6 +5,7 @@ from a client: the gateway sets it from the key.
 """
 
 import hashlib
+import operator
 from collections.abc import Sequence
 from datetime import datetime
 from functools import lru_cache
@@ -17,6 +18,7 @@ from memloop.wire.errors import ErrorBody
 from memloop.wire.feedback import Feedback
 from memloop.wire.joining import joined
 from memloop.wire.limits import Metadata, Moment
+from memloop.wire.names import Name, check_keys, whole_name
 from memloop.wire.speakers import Speaker, said
 
 MemoryType: TypeAlias = Literal["LongTermMemory", "UserMemory", "RawTurn"]
@@ -67,13 +69,23 @@ def _scope(agent_id: str | None, run_id: str | None) -> str:
 class UserFields(Wire):
     """The ids by which a client names a namespace; its tenant comes from the key."""
 
-    user_id: str = _ID
-    agent_id: str | None = _OPTIONAL_ID
-    run_id: str | None = _OPTIONAL_ID
+    user_id: Name
+    agent_id: Name | None = None
+    run_id: Name | None = None
 
     def namespace(self, tenant: str) -> Namespace:
         """Return the tenant's namespace of these ids."""
         return Namespace(tenant=tenant, user_id=self.user_id, agent_id=self.agent_id, run_id=self.run_id)
+
+
+def _whole(namespace: Namespace) -> Namespace:
+    for name in (namespace.user_id, namespace.agent_id, namespace.run_id):
+        whole_name(name or "")
+    return namespace
+
+
+WholeNamespace: TypeAlias = Annotated[Namespace, AfterValidator(_whole)]
+"""A namespace to write to: no name of it has lost a character."""
 
 
 def _is_none(value: object) -> bool:
@@ -164,7 +176,7 @@ class StoreAdd(Wire):
     ``expires_at`` counts.
     """
 
-    namespace: Namespace
+    namespace: WholeNamespace
     drafts: tuple[MemoryDraft, ...] = Field(min_length=1, max_length=100)
     sources: tuple[Source, ...] = ()
     metadata: Metadata = Field(default_factory=dict[str, JsonValue])
@@ -295,7 +307,7 @@ class ItemPatch(Wire):
     """``PATCH``: the fields that an edit may change; the edit is a new version."""
 
     memory: str | None = Field(default=None, min_length=1, max_length=MAX_TEXT_CHARS)
-    metadata: Metadata | None = None
+    metadata: Annotated[Metadata, AfterValidator(check_keys)] | None = None
     tags: tuple[str, ...] | None = None
     expires_at: Moment | None = None
 
@@ -305,6 +317,8 @@ class Erased(Wire):
 
     ``vectors`` are memories and raw turns in all versions, ``queue`` the writes that were still waiting, ``events``
     those of all writes. ``replayed`` are answers kept for an ``Idempotency-Key``.
+
+    ``dry_run``: nothing was deleted, the counts are of what an erasure would delete. Left out where it is false.
     """
 
     vectors: int
@@ -318,6 +332,7 @@ class Erased(Wire):
     conversations: int = 0
     vector_stores: int = 0
     replayed: int = 0
+    dry_run: bool = Field(default=False, exclude_if=operator.not_)
 
     @property
     def derived(self) -> int:

@@ -8,6 +8,7 @@ from pydantic.config import JsonDict
 from memloop.wire.base import Wire
 from memloop.wire.limits import Metadata, Moment
 from memloop.wire.memory import MAX_BATCH_STATEMENTS, SearchOptions, Source, StoreSearch, UserFields
+from memloop.wire.names import check_keys
 
 _SOME_TEXT: JsonDict = {"contains": {"properties": {"content": {"pattern": r"\S"}}}}
 
@@ -16,7 +17,7 @@ class BatchedAdd(UserFields):
     """One add of a batch: its texts are stored verbatim."""
 
     messages: tuple[Source, ...] = Field(min_length=1, max_length=200, json_schema_extra=_SOME_TEXT)
-    metadata: Metadata = Field(default_factory=dict[str, JsonValue])
+    metadata: Annotated[Metadata, AfterValidator(check_keys)] = Field(default_factory=dict[str, JsonValue])
     timestamp: Moment | None = None
     expires_at: Moment | None = None
 

@@ -6,9 +6,10 @@ from fastapi import Depends, Query
 
 from gateway.access.dependencies import PrincipalDep
 from memloop.wire.memory import Namespace
+from memloop.wire.names import Name
 
-QueryId: TypeAlias = Annotated[str, Query(min_length=1, max_length=256)]
-OptionalId: TypeAlias = Annotated[str | None, Query(min_length=1, max_length=256)]
+QueryId: TypeAlias = Annotated[Name, Query()]
+OptionalId: TypeAlias = Annotated[Name | None, Query()]
 
 
 async def _namespace_of(

@@ -4,11 +4,9 @@ from collections.abc import Mapping, Sequence
 
 from gateway.access.principal import Principal
 from memloop.wire.chat import NO_OPTIONS, MemoryOptions
-from memloop.wire.errors import Unprocessable
 from memloop.wire.memory import Namespace
+from memloop.wire.names import named
 from memloop_service.headers import AGENT_HEADER, USER_HEADER
-
-_MAX_ID_CHARS = 256
 
 
 def namespace_named(
@@ -48,14 +46,8 @@ def _in_header(headers: Mapping[str, str], name: str) -> str | None:
         return value
 
 
-def _first(*named: tuple[str, str | None]) -> str | None:
-    for place, value in named:
+def _first(*candidates: tuple[str, str | None]) -> str | None:
+    for place, value in candidates:
         if value:
-            return _short(place, value)
+            return named(value, param=place)
     return None
-
-
-def _short(place: str, value: str) -> str:
-    if len(value) > _MAX_ID_CHARS:
-        raise Unprocessable(f"{place} is a memory id and may have at most {_MAX_ID_CHARS} characters.", param=place)
-    return value

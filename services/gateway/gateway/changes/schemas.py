@@ -7,6 +7,7 @@ from pydantic import Field
 from gateway.changes.hooks import Hook
 from memloop.wire.base import Wire
 from memloop.wire.changes import CHANGE_TYPES, ChangeType
+from memloop.wire.names import Name
 
 
 class NewHook(Wire):
@@ -14,7 +15,7 @@ class NewHook(Wire):
 
     url: str = Field(min_length=1, max_length=2048)
     events: tuple[ChangeType, ...] = Field(default=CHANGE_TYPES, min_length=1, max_length=16)
-    user_id: str | None = Field(default=None, min_length=1, max_length=256)
+    user_id: Name | None = None
 
 
 class HookPage(Wire):

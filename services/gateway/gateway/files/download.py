@@ -6,6 +6,7 @@ from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from typing import Final
+from unicodedata import normalize
 from urllib.parse import unquote
 
 import aiohttp
@@ -13,13 +14,14 @@ from yarl import URL
 
 from gateway.addresses import AddressRefused, AddressRules, CheckedResolver, Lookup, system_lookup
 from gateway.files.blobs import Blob, Blobs
-from gateway.files.uploads import Upload, safe_name
+from gateway.files.uploads import Upload
 from memloop.wire.errors import TooLarge, Unprocessable
 
 _REDIRECTS: Final = 5
 _MOVED: Final = frozenset((301, 302, 303, 307, 308))
 _BLOCK_BYTES: Final = 1 << 18
 _MEDIA_TYPE_CHARS: Final = 255
+_NAME_CHARS: Final = 255
 _HEADERS: Final = {"User-Agent": "memloop", "Accept-Encoding": "identity"}
 
 
@@ -119,8 +121,10 @@ async def _stored(response: aiohttp.ClientResponse, *, blobs: Blobs, tenant: str
 
 
 def _name_of(url: URL) -> str:
+    """Return a name for the file: nobody gave it one, so it is made of what can be shown of the address."""
     last = unquote(url.raw_path.rstrip("/").rpartition("/")[2])
-    return safe_name((last or url.host or "").encode("utf-8", "replace"))
+    shown = "".join(letter for letter in last or url.host or "" if letter.isprintable())
+    return normalize("NFC", shown)[:_NAME_CHARS].strip() or "file"
 
 
 def _refused(message: str) -> Unprocessable:

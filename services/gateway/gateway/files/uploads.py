@@ -1,18 +1,23 @@
 """Parses a multipart upload as it arrives and streams the file to the storage."""
 
 import hashlib
+import re
 from collections.abc import AsyncIterator
 from dataclasses import dataclass, field
 from typing import Final
+from urllib.parse import unquote_to_bytes
 
 from python_multipart.exceptions import FormParserError
 from python_multipart.multipart import MultipartParser, parse_options_header
 
 from gateway.files.blobs import Blob, Blobs
 from memloop.wire.errors import InvalidRequest, TooLarge, Unprocessable
+from memloop.wire.names import named
 
 _FIELD_BYTES: Final = 1024
-_NAME_CHARS: Final = 255
+_MEDIA_TYPE_CHARS: Final = 255
+_EXTENDED_NAME: Final = re.compile(rb"""filename\*\s*=\s*utf-8'[^'"]*'([^;\s"]*)""", re.IGNORECASE)
+"""RFC 8187, as some clients write a name that is not ASCII."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,12 +123,14 @@ class _Parts:
         self._header, self._value = b"", b""
 
     def _part_begins(self) -> None:
-        _, options = parse_options_header(self._headers.get("content-disposition", b""))
+        disposition = self._headers.get("content-disposition", b"")
+        _, options = parse_options_header(disposition)
         self._name = options.get(b"name", b"").decode("utf-8", "replace")
         if self._name == "file":
             self._files += 1
-            self.filename = safe_name(options.get(b"filename", b""))
-            self.media_type = self._headers.get("content-type", b"").decode("latin-1")[:_NAME_CHARS]
+            extended = _EXTENDED_NAME.search(disposition)
+            self.filename = base_name(unquote_to_bytes(extended[1]) if extended else options.get(b"filename", b""))
+            self.media_type = self._headers.get("content-type", b"").decode("latin-1")[:_MEDIA_TYPE_CHARS]
         elif len(self.fields) >= 16:
             raise Unprocessable("The form has too many fields.")
         else:
@@ -141,7 +148,7 @@ class _Parts:
         self._ended = True
 
 
-def safe_name(raw: bytes) -> str:
-    """Return the file's base name without unprintable characters."""
+def base_name(raw: bytes) -> str:
+    """Return the base name of a file's path, unchanged. Raises Unprocessable for one that would be altered."""
     name = raw.decode("utf-8", "replace").replace("\\", "/").rpartition("/")[2]
-    return "".join(letter for letter in name if letter.isprintable())[:_NAME_CHARS] or "file"
+    return named(name, param="file") if name else "file"

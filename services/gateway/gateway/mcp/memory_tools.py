@@ -2,7 +2,7 @@
 
 from typing import Annotated, ClassVar
 
-from pydantic import BaseModel, Field, JsonValue
+from pydantic import AfterValidator, BaseModel, Field, JsonValue
 
 from gateway.mcp.call import Call
 from gateway.memory import check_has_text, new_event_id, search, write_memory
@@ -12,8 +12,9 @@ from memloop.wire.limits import Metadata
 from memloop.wire.memory import MAX_TEXT_CHARS, ItemPatch, Namespace, Source, UserFields
 from memloop.wire.memory_events import EventStatus
 from memloop.wire.memory_requests import MemoryAdd, MemorySearch
+from memloop.wire.names import Name, check_keys
 
-_USER_ID = Field(min_length=1, max_length=256, description="The user whose memory it is.")
+UserId = Annotated[Name, Field(description="The user whose memory it is.")]
 ItemId = Annotated[str, Field(min_length=1, max_length=64, description="The memory's id.")]
 
 
@@ -56,8 +57,8 @@ class AddMemory(Tool, UserFields):
     scope: ClassVar[Scope] = "memory:write"
 
     text: str = Field(min_length=1, max_length=MAX_TEXT_CHARS)
-    user_id: str = _USER_ID
-    metadata: Metadata = Field(default_factory=dict[str, JsonValue])
+    user_id: UserId
+    metadata: Annotated[Metadata, AfterValidator(check_keys)] = Field(default_factory=dict[str, JsonValue])
     infer: bool = True
     wait: bool = Field(default=False, description="Wait until the memory is written, not only queued.")
 
@@ -103,7 +104,7 @@ class ListMemories(Tool, UserFields):
     scope: ClassVar[Scope] = "memory:read"
     read_only: ClassVar[bool] = True
 
-    user_id: str = _USER_ID
+    user_id: UserId
     cursor: str | None = Field(default=None, max_length=1024, description="The next_cursor of the previous page.")
     limit: int = Field(default=50, ge=1, le=200)
 

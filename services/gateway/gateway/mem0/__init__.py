@@ -7,12 +7,11 @@ from fastapi import APIRouter, Depends
 from fastapi.routing import APIRoute
 
 from gateway.mem0 import entities, memories, unsupported
-from gateway.mem0.older_clients import of_older_clients
 from gateway.mem0.style import MEM0
 
 router = APIRouter()
 for part in (memories, entities):
-    router.include_router(part.router, dependencies=[Depends(of_older_clients)])
+    router.include_router(part.router, dependencies=[Depends(entities.of_older_clients)])
 router.include_router(unsupported.router)
 
 PATHS = {"/".join(route.path.split("/")[:3]) for route in router.routes if isinstance(route, APIRoute)}

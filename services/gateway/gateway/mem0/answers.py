@@ -85,6 +85,11 @@ def page(results: Sequence[JsonValue], *, total: int, url: URL, number: int, siz
     }
 
 
+def dry_run(memories: int, **counts: int) -> Answer:
+    """Build the answer to a deletion that was only counted."""
+    return {"message": "Dry run: nothing was deleted.", "dry_run": True, "memories": memories, **counts}
+
+
 def accepted(event_id: str) -> Answer:
     """Build the answer to an add that is queued."""
     return {"message": "Memory processing has been queued.", "status": "PENDING", "event_id": event_id}

@@ -7,28 +7,49 @@ from typing import Annotated, Final, Literal, TypeAlias, cast
 from fastapi import APIRouter, Path, Query, Request
 from pydantic import JsonValue
 
-from gateway.access import PrincipalDep, Room, needs
+from gateway.access import PrincipalDep, Room, needs, principal_of
 from gateway.mem0 import answers
 from gateway.mem0.answers import Answer
 from gateway.mem0.filters import refuse_app
 from gateway.mem0.links import url_of
-from gateway.mem0.older_clients import ORGANISATION
 from gateway.mem0.requests import entity_ids
-from gateway.memory import Memory, MemoryDep, erase
+from gateway.memory import Memory, MemoryDep, erase, would_erase
 from memloop.wire.errors import NotSupported, Unprocessable
 from memloop.wire.memory import Namespace, Scope
+from memloop.wire.names import Name
 
 _ANY: Final = "*"
 _FILTER_CHARS: Final = 4_096
+_ORGANISATION: Final = "memloop"
+"""The organisation of every key; a key's tenant is its project."""
 EntityKind: TypeAlias = Literal["user", "agent", "run", "app"]
 
 router = APIRouter(include_in_schema=False)
 
 
+async def of_older_clients(
+    request: Request,
+    org_id: str | None = None,
+    project_id: str | None = None,
+    version: str | None = None,
+    api_version: str | None = None,
+    output_format: str | None = None,
+) -> None:
+    """Accept what older clients send with every request, without an effect.
+
+    Raises NotSupported for an organisation or a project other than the key's.
+    """
+    del version, api_version, output_format
+    own = {"org_id": (org_id, _ORGANISATION), "project_id": (project_id, (await principal_of(request)).tenant)}
+    for name, (given, keys) in own.items():
+        if given not in (None, keys):
+            raise NotSupported(f"{name} is not supported: a key's tenant is its project.", param=name)
+
+
 @router.get("/v1/ping", dependencies=[needs(None)])
 async def ping(principal: PrincipalDep) -> Answer:
     """Confirm that the API key is valid; mem0's client calls this when it is created."""
-    return {"status": "ok", "org_id": ORGANISATION, "project_id": principal.tenant, "user_email": None}
+    return {"status": "ok", "org_id": _ORGANISATION, "project_id": principal.tenant, "user_email": None}
 
 
 @router.get("/v1/entities", dependencies=[needs("memory:read")])
@@ -42,13 +63,17 @@ async def list_entities(request: Request, memory: MemoryDep, principal: Principa
 @router.delete("/v2/entities/{kind}/{name:path}", dependencies=[needs("memory:write"), Room])
 async def delete_entity(
     kind: EntityKind,
-    name: Annotated[str, Path(min_length=1, max_length=256)],
+    name: Annotated[Name, Path()],
     memory: MemoryDep,
     principal: PrincipalDep,
+    dry_run: bool = False,
 ) -> Answer:
-    """Delete all data of a user, an agent or a run."""
+    """Delete all data of a user, an agent or a run; with ``dry_run`` count it."""
     refuse_app(name if kind == "app" else None)
-    await _erase(Scope(tenant=principal.tenant, **{f"{kind}_id": name}), memory)
+    scope = Scope(tenant=principal.tenant, **{f"{kind}_id": name})
+    if dry_run:
+        return await _would_erase(scope, memory)
+    await _erase(scope, memory)
     return {"message": "Entity deleted successfully!"}
 
 
@@ -61,15 +86,19 @@ async def delete_memories(
     run_id: str | None = None,
     app_id: str | None = None,
     filters: Annotated[str | None, Query(max_length=_FILTER_CHARS)] = None,
+    dry_run: bool = False,
 ) -> Answer:
-    """Delete all data of the named user, agent and run; ``user_id=*`` means every user."""
+    """Delete all data of the named user, agent and run; ``user_id=*`` means every user; with ``dry_run`` count it."""
     refuse_app(app_id)
     ids = _ids_of_query({"user_id": user_id, "agent_id": agent_id, "run_id": run_id}, filters)
     if any(ids.get(name) == _ANY for name in ("agent_id", "run_id")):
         raise NotSupported("Only user_id may be '*'.", param="agent_id")
     if ids.get("user_id") == _ANY:
         del ids["user_id"]
-    await _erase(Scope(tenant=principal.tenant, **ids), memory)
+    scope = Scope(tenant=principal.tenant, **ids)
+    if dry_run:
+        return await _would_erase(scope, memory)
+    await _erase(scope, memory)
     return {"message": "Memories deleted successfully!"}
 
 
@@ -97,9 +126,19 @@ def _filters_of(text: str | None) -> dict[str, JsonValue]:
 
 async def _erase(scope: Scope, memory: Memory) -> None:
     """Erase one namespace after another, each in its own write lane."""
+    for namespace in await _namespaces_of(scope, memory):
+        await erase(namespace, memory)
+
+
+async def _would_erase(scope: Scope, memory: Memory) -> Answer:
+    counts = [await would_erase(namespace, memory) for namespace in await _namespaces_of(scope, memory)]
+    return answers.dry_run(sum(one.vectors for one in counts), users=len(counts))
+
+
+async def _namespaces_of(scope: Scope, memory: Memory) -> list[Namespace]:
     ids = scope.model_dump(include={"agent_id", "run_id"})
-    for user_id in await _users_of(scope, memory):
-        await erase(Namespace(tenant=scope.tenant, user_id=user_id, **ids), memory)
+    users = await _users_of(scope, memory)
+    return [Namespace(tenant=scope.tenant, user_id=user_id, **ids) for user_id in users]
 
 
 async def _users_of(scope: Scope, memory: Memory) -> list[str]:

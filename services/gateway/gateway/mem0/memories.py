@@ -87,11 +87,14 @@ async def update_memory(memory_id: str, request: Request, memory: MemoryDep, pri
 
 @router.delete("/v1/memories/{memory_id}", dependencies=[_WRITE])
 async def delete_memory(
-    memory_id: str, memory: MemoryDep, principal: PrincipalDep, delete_linked: bool = False
+    memory_id: str, memory: MemoryDep, principal: PrincipalDep, delete_linked: bool = False, dry_run: bool = False
 ) -> Answer:
-    """Delete a memory softly; with ``delete_linked``, also the versions that it superseded."""
+    """Delete a memory softly; with ``delete_linked``, also the versions that it superseded; with ``dry_run`` count."""
     tenant = principal.tenant
     older = await _older_versions(memory_id, memory, tenant) if delete_linked else []
+    if dry_run:
+        await memory.store.item(memory_id, tenant=tenant)
+        return answers.dry_run(1 + len(older))
     await memory.store.delete(memory_id, tenant=tenant)
     for version_id in older:
         await memory.store.delete(version_id, tenant=tenant)
@@ -116,10 +119,12 @@ async def update_batch(request: Request, memory: MemoryDep, principal: Principal
 
 
 @router.delete("/v1/batch", dependencies=[_WRITE, Room], openapi_extra=body_of(BatchDelete))
-async def delete_batch(request: Request, memory: MemoryDep, principal: PrincipalDep) -> Answer:
-    """Delete several memories. If one does not exist, none is deleted."""
+async def delete_batch(request: Request, memory: MemoryDep, principal: PrincipalDep, dry_run: bool = False) -> Answer:
+    """Delete several memories. If one does not exist, none is deleted. With ``dry_run`` none is."""
     ids = list(dict.fromkeys(one.memory_id for one in (await read_ours(request, BatchDelete)).memories))
     await _check_all(memory, principal.tenant, ids)
+    if dry_run:
+        return answers.dry_run(len(ids))
     await _each(ids, lambda memory_id: memory.store.delete(memory_id, tenant=principal.tenant))
     return {"message": f"Successfully deleted {len(ids)} memories"}
 

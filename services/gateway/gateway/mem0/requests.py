@@ -2,12 +2,11 @@
 
 from collections.abc import Mapping
 from datetime import UTC, date, datetime, time, timedelta
-from typing import ClassVar, Final, Literal, TypeAlias
+from typing import Annotated, ClassVar, Final, Literal, TypeAlias
 
-from pydantic import ConfigDict, Field, JsonValue
+from pydantic import AfterValidator, ConfigDict, Field, JsonValue
 
 from gateway.mem0.filters import ENTITIES, Filter, all_of, check_names_entity, moment, refuse_app, translated
-from memloop.profiles import well_formed
 from memloop.wire.base import Wire
 from memloop.wire.errors import NotSupported, Unprocessable
 from memloop.wire.feedback import MAX_REASON_CHARS, FeedbackRequest, Verdict
@@ -15,6 +14,7 @@ from memloop.wire.limits import Metadata, check_moment
 from memloop.wire.listing import MAX_DEPTH, StoreList
 from memloop.wire.memory import MAX_ROLE_CHARS, MAX_TEXT_CHARS, ItemPatch, Scope, Source, StoreSearch
 from memloop.wire.memory_requests import MemoryAdd
+from memloop.wire.names import check_keys, named
 from memloop.wire.speakers import clean_name, said
 
 _EntityId: TypeAlias = str | None
@@ -88,7 +88,7 @@ class Add(Options):
     agent_id: _EntityId = None
     run_id: _EntityId = None
     app_id: _EntityId = None
-    metadata: Metadata | None = None
+    metadata: Annotated[Metadata, AfterValidator(check_keys)] | None = None
     infer: bool = True
     async_mode: bool = True
     timestamp: float | None = None
@@ -187,7 +187,7 @@ class Update(Options):
     not_served: ClassVar[tuple[str, ...]] = ("timestamp",)
 
     text: str | None = Field(default=None, min_length=1, max_length=MAX_TEXT_CHARS)
-    metadata: Metadata | None = None
+    metadata: Annotated[Metadata, AfterValidator(check_keys)] | None = None
     timestamp: JsonValue = None
     expiration_date: str | None = None
 
@@ -254,10 +254,9 @@ def entity_ids(given: dict[str, str], filters: dict[str, JsonValue] | None) -> d
         if ids.setdefault(name, value) != value:
             raise Unprocessable(f"{name} is given twice.", param=name)
     for name, value in ids.items():
-        if not 1 <= len(value) <= 256:
-            raise Unprocessable(f"{name} must have 1 to 256 characters.", param=name)
-        if value != well_formed(value):  # in a query, Python's notation can name half a character
-            raise Unprocessable(f"{name} must not contain lone surrogates.", param=name)
+        if not value:
+            raise Unprocessable(f"{name} must not be empty.", param=name)
+        named(value, param=name)
     return ids
 
 

@@ -3,7 +3,7 @@
 from gateway.memory.jobs import MemoryJob, MemoryQueue, dead_write, new_event_id, requeue
 from gateway.memory.key_names import event_id
 from gateway.memory.memory import Memory, MemoryDep
-from gateway.memory.operations import check_has_text, erase, search
+from gateway.memory.operations import check_has_text, erase, search, would_erase
 from gateway.memory.operations import write as write_memory
 from gateway.memory.pending import Standing, ranked, read_beside
 
@@ -22,5 +22,6 @@ __all__ = [
     "read_beside",
     "requeue",
     "search",
+    "would_erase",
     "write_memory",
 ]

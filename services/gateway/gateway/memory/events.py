@@ -91,11 +91,16 @@ class MemoryEvents:
 
     async def forget(self, namespace: Namespace) -> Forgotten:
         """Delete the namespace's events, waiting writes, journals and dead letters. A running write loses its lease."""
-        ids = [event_id async for event_id, row in self._rows(namespace) if row is not None and _inside(row, namespace)]
+        ids = [event_id async for event_id, _ in self._within(namespace)]
         index = self.index(namespace)
         statuses = [await self._queue.forget(namespace.lane(), event_id, index=index) for event_id in ids]
         waiting = sum(status is not None and status not in _TERMINAL for status in statuses)
         return Forgotten(events=len(ids), waiting=waiting)
+
+    async def would_forget(self, namespace: Namespace) -> Forgotten:
+        """Count what an erasure would delete, and delete nothing."""
+        statuses = [row.status async for _, row in self._within(namespace)]
+        return Forgotten(events=len(statuses), waiting=sum(status not in _TERMINAL for status in statuses))
 
     async def waiting_users(self, scope: Scope) -> list[str]:
         """Return the users of the scope with writes that are not finished, each once. Other tenants' are not read."""
@@ -140,6 +145,11 @@ class MemoryEvents:
     async def _rows(self, namespace: Namespace) -> AsyncIterator[tuple[str, _Row | None]]:
         for event_id in await self._ids(self.index(namespace)):
             yield event_id, await self._row(event_id)
+
+    async def _within(self, namespace: Namespace) -> AsyncIterator[tuple[str, _Row]]:
+        async for event_id, row in self._rows(namespace):
+            if row is not None and _inside(row, namespace):
+                yield event_id, row
 
     async def _ids(self, index: str) -> Sequence[str]:
         """Return all ids, newest first."""

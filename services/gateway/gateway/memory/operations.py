@@ -139,6 +139,14 @@ async def _derived(namespace: Namespace, memory: Memory) -> Counter[str]:
     return deleted
 
 
+async def would_erase(namespace: Namespace, memory: Memory) -> Erased:
+    """Count what ``erase`` would delete, in the same places, and delete nothing."""
+    waiting = await memory.queue.events.would_forget(namespace)
+    counted = await memory.store.would_erase(namespace)
+    derived = Counter(kind for kind, _ in await memory.owners.records(namespace))
+    return counted.model_copy(update={**derived, "queue": waiting.waiting, "events": waiting.events})
+
+
 async def _lane(queue: MemoryQueue, lane: str, scope: str) -> int:
     deadline = time.monotonic() + _WAIT_S
     while True:

@@ -10,7 +10,7 @@ from gateway.idempotency import Attempt, refuse_key_of_batch
 from gateway.memory import quality
 from gateway.memory.jobs import MemoryJob
 from gateway.memory.memory import Memory, MemoryDep
-from gateway.memory.operations import check_has_text, erase, search, write, write_batch
+from gateway.memory.operations import check_has_text, erase, search, would_erase, write, write_batch
 from gateway.memory.schemas import Accepted, Flushing, FlushRequest, MemoryDeleted, MemoryExport
 from gateway.memory.transfer import exported, imported
 from memloop.wire.lists import BufferList, EventList, FoundMemories, MemoryList, VersionList
@@ -196,9 +196,12 @@ async def list_memories(
 
 
 @router.delete("", dependencies=[_WRITE])
-async def erase_memories(memory: MemoryDep, namespace: NamespaceDep) -> Erased:
-    """Erase all data of a namespace and all that was derived from it. Returns the counts by kind."""
-    return await erase(namespace, memory)
+async def erase_memories(memory: MemoryDep, namespace: NamespaceDep, dry_run: bool = False) -> Erased:
+    """Erase all data of a namespace and all that was derived from it. Returns the counts by kind.
+
+    With ``dry_run`` nothing is erased, and the counts are of what would be.
+    """
+    return await (would_erase if dry_run else erase)(namespace, memory)
 
 
 @router.get("/{item_id}", dependencies=[_READ])

@@ -119,12 +119,20 @@ class Buffers:
 
     async def erase(self, namespace: Namespace) -> int:
         """Forget every buffer that the namespace's set ids match; how many there were."""
+        fields = await self._within(namespace)
+        await self._drop(namespace, fields, token=None)  # with none: replicas have what an earlier try deleted
+        return len(fields)
+
+    async def count(self, namespace: Namespace) -> int:
+        """How many buffers an erasure would forget."""
+        return len(await self._within(namespace))
+
+    async def _within(self, namespace: Namespace) -> list[str]:
+        """The names of the buffers that the namespace's set ids match."""
         tenant, user = namespace.tenant, namespace.user_id
         with redis_errors():
             stored = await self._texts.hgetall(self._keys.of_user(tenant, user).buffers_of(tenant, user))
-        fields = [field for field, value in stored.items() if _matches(namespace, Buffer.model_validate_json(value))]
-        await self._drop(namespace, fields, token=None)  # with none: replicas have what an earlier try deleted
-        return len(fields)
+        return [field for field, value in stored.items() if _matches(namespace, Buffer.model_validate_json(value))]
 
     async def ping(self) -> None:
         """Raise ``Unavailable`` when Redis does not answer."""

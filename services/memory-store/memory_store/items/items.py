@@ -124,6 +124,11 @@ class Items:
         self._tools.metrics.erased.labels(place="buffers").inc(buffers)
         return Erased(vectors=count, buffers=buffers)
 
+    async def would_erase(self, namespace: Namespace) -> Erased:
+        """Count what an erasure would remove, and remove nothing."""
+        count = await self._tools.vectors.count(where=within(namespace))
+        return Erased(vectors=count, buffers=await self._buffers.count(namespace), dry_run=True)
+
     async def _remove(self, where: Condition) -> int:
         count = await self._tools.vectors.count(where=where)
         await self._tools.vectors.delete(where=where)

@@ -62,6 +62,12 @@ class ItemsQuery(Namespace):
     as_of: Moment | None = None
 
 
+class ErasureQuery(Namespace):
+    """The query of ``DELETE /v1/namespaces``: a namespace, and whether to count only."""
+
+    dry_run: bool = False
+
+
 def item_routes(new_router: partial[APIRouter], services: ItemServices) -> tuple[APIRouter, ...]:
     """Every route below ``/items``, ``/entities`` and ``DELETE /namespaces``."""
     return (
@@ -109,8 +115,10 @@ def _page_routes(new_router: partial[APIRouter], services: ItemServices) -> APIR
         return await services.listings.entities(scope)
 
     @router.delete("/namespaces", tags=["namespaces"])
-    async def erase(namespace: Annotated[Namespace, Query()], x_fencing_token: FencingToken = None) -> Erased:
-        return await services.items.erase(namespace, token=x_fencing_token)
+    async def erase(asked: Annotated[ErasureQuery, Query()], x_fencing_token: FencingToken = None) -> Erased:
+        if asked.dry_run:
+            return await services.items.would_erase(asked)
+        return await services.items.erase(asked, token=x_fencing_token)
 
     _ = page, listing, neighbours, entities, erase
     return router

@@ -8,7 +8,7 @@ from pydantic import ValidationError
 
 from memloop.wire import limits
 from memloop.wire.errors import Conflict, MemloopError, Unprocessable
-from memloop.wire.memory import MAX_TEXT_CHARS, MemoryItem, Namespace
+from memloop.wire.memory import MAX_TEXT_CHARS, MemoryItem, Namespace, UserFields
 from memloop.wire.transfer import ExportPage, Imported, LineError, MemoryLine, StoreExport, StoreImport
 from memory_store.items.batch import Batch
 from memory_store.items.documents import Record, exactly_in, from_payload, of_tenant, within
@@ -114,7 +114,7 @@ def _parsed(text: str) -> MemoryLine:
     """Raises ``Unprocessable`` with the reason, which never holds the text itself."""
     try:
         line = MemoryLine.model_validate_json(text)
-        _namespace("-", line.item)
+        UserFields.model_validate(line.item.model_dump(include={*UserFields.model_fields}))
     except ValidationError as error:
         first = error.errors(include_url=False, include_input=False, include_context=False)[0]
         where = ".".join(map(str, first["loc"]))

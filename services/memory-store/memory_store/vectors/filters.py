@@ -16,6 +16,7 @@ from pydantic import JsonValue
 
 from memloop.wire.errors import Unprocessable
 from memloop.wire.limits import check_moment
+from memloop.wire.names import INVALID_NAME
 from memory_store.vectors.metadata import flag
 
 _MAX_DEPTH = 8
@@ -23,6 +24,8 @@ _MAX_CONDITIONS = 200
 _MAX_EXACT_FLOAT = 2**53
 _FIELD = re.compile(r"[A-Za-z0-9_-]+(?:\.[A-Za-z0-9_-]+){0,8}")
 _TEXT_FIELDS = ("id", "key", "memory", "memory_type", "tags", "user_id", "agent_id", "run_id", "supersedes", "hash")
+_NAMES = frozenset(("user_id", "agent_id", "run_id"))
+_LOST = "\ufffd"
 _TIME_FIELDS = ("valid_from", "valid_to", "created_at", "updated_at", "expires_at")
 _ITEM_FIELDS = frozenset((*_TEXT_FIELDS, *_TIME_FIELDS, "version", "status"))
 
@@ -160,6 +163,9 @@ class _Parser:
         if self._conditions > _MAX_CONDITIONS:
             raise _refused(f"a filter has at most {_MAX_CONDITIONS} conditions")
         field = _payload_path(name)
+        if field in _NAMES and _LOST in str(value):
+            message = f"filters: {field} is compared with a name that has lost a character: it has U+FFFD"
+            raise Unprocessable(message, param="filters", code=INVALID_NAME)
         if isinstance(value, dict):
             return _operators(field, value)
         if isinstance(value, list):
