@@ -36,7 +36,7 @@ def _kinds(*rows: tuple[str, Holds, Erased, str]) -> Mapping[str, Kind]:
 KINDS: Final = _kinds(
     # owners, lanes and queues
     ("owned", "ids", "owner", "the index of a user's records"),
-    ("owners", "ids", "owner", "a tenant's users with records; a user stays until the next look, by name"),
+    ("owners", "ids", "owner", "a tenant's users with records, by name"),
     ("erased", "ids", "never", "marks of erasures, by digest: they outlive the user"),
     ("job", "texts", "user", "a job: payload, record, status. Reads, files and responses name owners; writes, a user"),
     ("journal", "texts", "user", "replies and decisions of a job; deleted with it"),

@@ -101,6 +101,13 @@ return users
 """
 
 
+_LEAVE: Final = """
+-- KEYS: the tenant's owners, a user's index; ARGV: user. Forgets the name of a user without records
+if redis.call('EXISTS', KEYS[2]) == 0 then redis.call('HDEL', KEYS[1], ARGV[1]) end
+return 1
+"""
+
+
 @dataclass(frozen=True, slots=True)
 class Owner:
     """A user's namespace whose data a record holds, and the newest fencing token when the work on it began."""
@@ -133,6 +140,7 @@ class Owners:
         self._partitions = Partitions(redis, Partition)
         self._mark = Script(redis, _MARK, acknowledged=True)
         self._listed = Script(redis, _LISTED)
+        self._leave = Script(redis, _LEAVE)
 
     async def mark(self, namespace: Namespace, token: int) -> None:
         """Note an erasure everywhere: from now on no record is stored whose work began before its token."""
@@ -150,6 +158,11 @@ class Owners:
                 if namespace.agent_id in (None, agent) and namespace.run_id in (None, run):
                     found.append((kind, record_id))
         return list(dict.fromkeys(found))
+
+    async def leave(self, namespace: Namespace) -> None:
+        """Forget the user's name wherever no record of the user is left."""
+        for part in self._partitions.partitions:
+            await self._leave([part.owners(namespace.tenant), part.owned(namespace.lane())], [namespace.user_id])
 
     async def users(self, scope: Scope) -> list[str]:
         """Return the users of the tenant with records of the scope's agent and run, each once."""

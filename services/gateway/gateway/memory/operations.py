@@ -136,6 +136,7 @@ async def _derived(namespace: Namespace, memory: Memory) -> Counter[str]:
         with suppress(NotFound):  # it has expired, or its tenant has just deleted it
             await memory.deletes[kind](namespace.tenant, record_id)
             deleted[kind] += 1
+    await memory.owners.leave(namespace)
     return deleted
 
 
