@@ -5,9 +5,8 @@ from collections.abc import Generator, Sequence
 from contextlib import contextmanager
 from typing import Any, Final
 
+from aiohttp import ClientResponse
 from uvicorn.protocols.http.httptools_impl import RequestResponseCycle
-
-from memloop_clients.http1.answer import Answer
 
 MARK: Final = "a text of megabytes"
 
@@ -31,7 +30,7 @@ def cycles() -> Generator[list[Any]]:
 
 def holders(found: Sequence[object]) -> list[str]:
     """What of it is a request, or an engine's answer, or refers to a text with the mark."""
-    ours = [each for each in found if isinstance(each, RequestResponseCycle | Answer) or _refers_to_mark(each)]
+    ours = [each for each in found if isinstance(each, RequestResponseCycle | ClientResponse) or _refers_to_mark(each)]
     return [f"{each!r:.300}" for each in ours]
 
 

@@ -5,7 +5,6 @@ import subprocess
 import sys
 
 OF_FEATURES = {
-    "aiohttp": "downloads",
     "mcp": "requests to /mcp",
     "httpx2": "requests to /mcp",
     "obstore": "storage",

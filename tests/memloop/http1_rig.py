@@ -20,7 +20,7 @@ from tests.fakes.odd_peer import OddPeer, Script, odd_peer
 Scenario: TypeAlias = Callable[[], Coroutine[None, None, None]]
 Run: TypeAlias = Callable[[Scenario], None]
 OK = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok"
-CHUNKED = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\nX-Twice: a\r\nx-twice: b\r\n\r\n"
+CHUNKED = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\nX-Once: a\r\n\r\n"
 PATIENT = Timeouts(connect_s=60.0, read_s=60.0, total_s=120.0)
 
 

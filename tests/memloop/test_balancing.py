@@ -12,7 +12,8 @@ from memloop.wire.errors import ConnectRefused, Unavailable
 from memloop.wire.memory import Scope
 from memloop_clients import Balancing, CircuitOpen, EngineClient, StoreClient
 from memloop_clients.balancing.resolving import has_a_name, replicas_at, system_addresses
-from memloop_clients.http import Http, RawResponse
+from memloop_clients.http import Http
+from memloop_clients.transport import RawResponse
 from tests.fakes.replicas import ADDRESSES, Replicas, replicas
 from tests.gateway.rig import eventually
 from tests.memloop.http1_rig import PATIENT, refused

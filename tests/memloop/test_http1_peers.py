@@ -1,13 +1,11 @@
 """The HTTP client against peers that are slow, silent, gone, or cannot stop. Each test runs on both loops."""
 
 import asyncio
-import time
 
 import pytest
 
 from memloop.wire.errors import ConnectRefused, Timeout, Unavailable, Unreachable
 from memloop_clients import Timeouts
-from memloop_clients.http1 import Connection
 from tests.fakes.odd_peer import OddPeer, Script, answering, odd_peer
 from tests.fakes.processes import PATIENCE_S
 from tests.memloop.http1_rig import CHUNKED, OK, Run, client, peer_and_client
@@ -33,18 +31,6 @@ def test_a_slow_peer_that_goes_on_is_no_silent_one(run: Run) -> None:
         limits = Timeouts(read_s=4.0)
         async with peer_and_client(answering(*pieces, pause_s=0.75), timeouts=limits) as (_, http):
             assert await http.json("GET", "x") == b"xxxxx"
-
-    run(scenario)
-
-
-def test_a_connection_that_was_made_while_the_loop_was_held_up_is_used(run: Run) -> None:
-    async def scenario() -> None:
-        limits = Timeouts(connect_s=0.05)
-        async with peer_and_client(answering(OK), timeouts=limits) as (_, http):
-            asking = asyncio.create_task(http.json("GET", "x"))
-            await asyncio.sleep(0)
-            time.sleep(0.3)  # noqa: ASYNC251 - holds up the loop
-            assert await asking == b"ok"
 
     run(scenario)
 
@@ -138,17 +124,6 @@ def test_leaving_an_answer_early_hangs_up(run: Run) -> None:
     run(scenario)
 
 
-def test_bytes_are_given_to_the_one_who_waits_before_the_garbage_behind_them_fails(run: Run) -> None:
-    async def scenario() -> None:
-        script = answering(CHUNKED, b"2\r\nok\r\nzz\r\n", pause_s=0.05)
-        async with peer_and_client(script) as (_, http), http.open("GET", "x") as response:
-            assert await response.some() == b"ok"
-            with pytest.raises(Unavailable):
-                await response.some()
-
-    run(scenario)
-
-
 def test_a_cancelled_call_hangs_up(run: Run) -> None:
     async def scenario() -> None:
         async with peer_and_client(answering(b""), timeouts=Timeouts()) as (peer, http):
@@ -186,38 +161,6 @@ def test_a_body_without_a_reader_is_not_read_and_arrives_whole_later(run: Run) -
                 await asyncio.sleep(2.4)  # longer than a silence may be: waiting for us is no silence of the peer
             assert sent[0] < 400 * 65_536 / 2
             assert sum([len(chunk) async for chunk in response.chunks()]) == 400 * 65_536
-
-    run(scenario)
-
-
-class TakingSlowly(asyncio.Transport):
-    """Takes a byte of the request each time that it is asked how many are left."""
-
-    def __init__(self, left: int) -> None:
-        super().__init__()
-        self.left = left
-        self.asked = 0
-
-    def get_write_buffer_size(self) -> int:
-        self.asked += 1
-        self.left = max(0, self.left - 1)
-        return self.left
-
-    def writelines(self, list_of_data: object) -> None:
-        pass
-
-    def abort(self) -> None:
-        pass
-
-
-@pytest.mark.parametrize(("left", "looks"), [(0, 1), (4, 4)])
-def test_a_request_that_is_still_on_its_way_is_no_silence(run: Run, left: int, looks: int) -> None:
-    async def scenario() -> None:
-        connection, transport = Connection("peer", read_s=0.02), TakingSlowly(left)
-        connection.connection_made(transport)
-        with pytest.raises(Timeout):
-            await connection.ask(b"", b"")
-        assert looks <= transport.asked <= 2 * looks
 
     run(scenario)
 

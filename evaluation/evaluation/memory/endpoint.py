@@ -8,7 +8,7 @@ from memloop.ports import Prompt, Sampling
 from memloop.wire.chat import ChatMessage
 from memloop_clients.dialects import DialectName
 from memloop_clients.engine import EngineClient
-from memloop_clients.origin import Timeouts
+from memloop_clients.transport import Timeouts
 from trainer.data.retry_policy import RetryPolicy
 
 

@@ -21,7 +21,7 @@ from memloop.wire.reading import ReadingOptions
 from memloop_clients.dialects import DialectName
 from memloop_clients.engine import EngineClient
 from memloop_clients.gateway import GatewayClient
-from memloop_clients.origin import Timeouts
+from memloop_clients.transport import Timeouts
 
 _TEMPLATE_TOKENS = 64
 """For the chat template around the messages."""

@@ -3,7 +3,7 @@
 import ssl
 from pathlib import Path
 
-from memloop_clients.http1 import Certificate, client_context, server_context
+from memloop_clients.tls import Certificate, client_context, server_context
 from memloop_service.settings import ServiceSettings
 
 

@@ -4,10 +4,9 @@ from memloop_clients.balancing import Balancing, CircuitOpen, ReplicaLoad
 from memloop_clients.dialects import Dialect, DialectName
 from memloop_clients.engine import EngineBusy, EngineClient
 from memloop_clients.gateway import GatewayClient
-from memloop_clients.http import RawResponse
 from memloop_clients.inference import InferenceClient, ServedModel
-from memloop_clients.origin import Timeouts
 from memloop_clients.store import NamespaceIndex, StoreClient
+from memloop_clients.transport import RawResponse, Timeouts
 from memloop_clients.urls import balanced_url, balanced_urls, plain_url, urls_in
 
 __all__ = [

@@ -24,12 +24,12 @@ from memloop.wire.errors import (
 from memloop.wire.memory import Usage
 from memloop_clients.balancing import Balancing
 from memloop_clients.dialects import ANY, THINKING_SWITCH, Dialect, DialectName, endpoint_at
-from memloop_clients.http import Http, HttpClient, RawResponse, parse_json, retry_after
-from memloop_clients.http1 import proxy_for
+from memloop_clients.http import Http, HttpClient, parse_json, retry_after
 from memloop_clients.learning import Learned
-from memloop_clients.origin import Timeouts
 from memloop_clients.overflow import overflow_of
+from memloop_clients.proxy import proxy_for
 from memloop_clients.refusals import Fault
+from memloop_clients.transport import RawResponse, Timeouts
 
 _BROKEN_OFF = frozenset({"abort", "error"})
 """Finish reasons of a reply that is not the model's: half a memory would overwrite a whole one."""

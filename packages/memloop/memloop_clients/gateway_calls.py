@@ -30,7 +30,7 @@ from memloop.wire.errors import (
     Unprocessable,
 )
 from memloop_clients.http import Http, HttpClient, retry_after
-from memloop_clients.origin import Timeouts
+from memloop_clients.transport import Timeouts
 
 _TIMEOUTS: Final = Timeouts()
 _ERRORS: Final[Mapping[int, type[MemloopError]]] = {

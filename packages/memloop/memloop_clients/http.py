@@ -1,98 +1,27 @@
-"""Sends requests to one peer: a base URL, kept connections, explicit timeouts, and a typed error for every failure."""
+"""Sends requests to one peer, which may have replicas, as JSON or as bytes."""
 
 import asyncio
 import ssl
-from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
+from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import asynccontextmanager
-from functools import partial
-from typing import Final, Self, TypeAlias
+from typing import Final, Self
 
 import orjson
 from pydantic import JsonValue
 from yarl import URL
 
 from memloop.wire.correlation import outgoing
-from memloop.wire.errors import DependencyError, MemloopError, Timeout
+from memloop.wire.errors import DependencyError, Timeout
 from memloop_clients.balancing import Balancing, ProxyOf, ReplicaLoad, balancer_of, is_srv, plain
-from memloop_clients.http1 import Answer, Connection, Proxy
-from memloop_clients.origin import Origin, Peer, Request, Timeouts
+from memloop_clients.transport import ErrorOf, Origin, Peer, RawResponse, Request, Timeouts
 
-_PLAIN: Final = frozenset({"", "identity"})
 _LONGEST_WAIT_S: Final = 24 * 3600.0
 _JSON: Final = {"Content-Type": "application/json"}
 
 
-def direct(url: URL) -> Proxy | None:
+def direct(url: URL) -> URL | None:
     """A way to every URL without a proxy."""
     del url
-
-
-ErrorOf: TypeAlias = Callable[[int, bytes, Mapping[str, str]], MemloopError]
-"""Makes an error of a peer's status, body and headers."""
-_Ended: TypeAlias = Callable[[Connection, Answer], None]
-
-
-async def _nothing() -> bytes:
-    return b""
-
-
-class RawResponse:
-    """An open response: status and headers have arrived, and the body is read as it arrives.
-
-    Always ``close`` it. Closing before the body's end closes the connection, which makes the peer stop.
-    """
-
-    def __init__(self, connection: Connection, answer: Answer, *, ended: _Ended, error_of: ErrorOf) -> None:
-        self._connection: Connection | None = connection
-        self._answer = answer
-        self._ended = ended
-        self._error_of = error_of
-        self._read: list[bytes] = []
-        self.some: Callable[[], Awaitable[bytes]] = partial(connection.some, answer)
-        """Return the next bytes; none at the end. Raises Unavailable when the connection is lost, Timeout."""
-
-    @property
-    def status(self) -> int:
-        """The HTTP status."""
-        return self._answer.status
-
-    @property
-    def headers(self) -> Mapping[str, str]:
-        """The headers; names match in any case."""
-        return self._answer.headers
-
-    async def chunks(self) -> AsyncGenerator[bytes]:
-        """Yield the body's bytes as they arrive. Raises as ``some`` does."""
-        while chunk := await self.some():
-            yield chunk
-
-    async def read(self) -> bytes:
-        """Return the whole body, or the rest after ``chunks``; repeated calls return the same."""
-        while chunk := await self.some():
-            self._read.append(chunk)
-        if len(self._read) != 1:
-            self._read = [b"".join(self._read)]
-        return self._read[0]
-
-    @property
-    def succeeded(self) -> bool:
-        """Whether the peer did what it was asked for: a 2xx. Redirects are not followed."""
-        return 200 <= self._answer.status < 300
-
-    async def check(self) -> None:
-        """Raise the peer's error unless it has ``succeeded``."""
-        if not self.succeeded:
-            raise await self.error()
-
-    async def error(self) -> MemloopError:
-        """Return the error for a status other than a 2xx."""
-        return self._error_of(self.status, await self.read(), self.headers)
-
-    def close(self) -> None:
-        """Stop reading."""
-        connection, self._connection, self.some = self._connection, None, _nothing
-        if connection is not None:
-            self._ended(connection, self._answer)
 
 
 class Http:
@@ -115,9 +44,8 @@ class Http:
         tls: ssl.SSLContext | None = None,
     ) -> None:
         self._peer = peer
-        self._error_of = error_of
         self._total_s = timeouts.total_s
-        shared, base = Peer(peer, headers, timeouts, tls), URL(base_url)
+        shared, base = Peer(peer, headers, timeouts, error_of, tls), URL(base_url)
         self._origin = Origin(plain(base), shared, proxy=proxy_of(plain(base)))
         if is_srv(base):
             balancing = balancing or Balancing()
@@ -189,10 +117,8 @@ class Http:
         more = {**(_JSON if body is not None else {}), **outgoing(), **(headers or {})}
         request = Request(method, path, body, params, more, beside)
         if self._balancer is None:
-            connection, answer = await self._origin.ask(request)
-            return self._opened(connection, answer, self._origin.ended)
-        taken = await self._balancer.ask(request, affinity)
-        return self._opened(taken.connection, taken.answer, taken.ended)
+            return await self._origin.send(request)
+        return await self._balancer.send(request, affinity)
 
     @property
     def replicas(self) -> int:
@@ -205,7 +131,7 @@ class Http:
 
     async def close(self) -> None:
         """Close the idle connections."""
-        self._origin.close()
+        await self._origin.close()
         if self._balancer is not None:
             await self._balancer.close()
 
@@ -214,13 +140,6 @@ class Http:
 
     async def __aexit__(self, *_: object) -> None:
         await self.close()
-
-    def _opened(self, connection: Connection, answer: Answer, ended: _Ended) -> RawResponse:
-        response = RawResponse(connection, answer, ended=ended, error_of=self._error_of)
-        if answer.headers.get("content-encoding", "") not in _PLAIN:
-            response.close()
-            raise DependencyError(f"the {self._peer} sent a compressed answer, which the request ruled out")
-        return response
 
 
 class HttpClient:

@@ -10,7 +10,7 @@ from memloop.wire.base import OpenWire
 from memloop.wire.checkpoint import CheckpointRecord
 from memloop.wire.errors import DependencyError, MemloopError, Unavailable
 from memloop_clients.http import Http, HttpClient, retry_after
-from memloop_clients.origin import Timeouts
+from memloop_clients.transport import Timeouts
 
 _TIMEOUTS = Timeouts(connect_s=2.0, read_s=30.0, total_s=60.0)
 

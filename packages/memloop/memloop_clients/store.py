@@ -53,7 +53,7 @@ from memloop.wire.similarity import Similarities, StoreSimilarities
 from memloop.wire.transfer import ExportPage, Imported, StoreExport, StoreImport
 from memloop_clients.balancing import Balancing
 from memloop_clients.http import Http, HttpClient, retry_after
-from memloop_clients.origin import Timeouts
+from memloop_clients.transport import Timeouts
 
 _TENANT_HEADER = "x-memloop-tenant"
 _FENCING_HEADER = "x-fencing-token"

@@ -10,7 +10,7 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from memloop.ports import ChatModel
 from memloop_clients.dialects import DIALECT_NAMES
 from memloop_clients.engine import EngineClient
-from memloop_clients.origin import Timeouts
+from memloop_clients.transport import Timeouts
 
 
 def add_endpoint_options(add: Callable[..., object], *, flag: str, help_: str) -> None:

@@ -23,8 +23,7 @@ from memloop_clients.balancing.replica import Place, Replica, State
 from memloop_clients.balancing.resolving import has_a_name, replicas_at
 from memloop_clients.balancing.rules import Balancing
 from memloop_clients.balancing.srv import is_srv, plain
-from memloop_clients.http1 import Answer, Connection, Proxy
-from memloop_clients.origin import Peer, Request
+from memloop_clients.transport import Peer, RawResponse, Request
 
 _LOG = logging.getLogger(__name__)
 _RESOLVE_S: Final = 5.0
@@ -33,7 +32,7 @@ _MOST_NUMBERS: Final = 16
 _MORE: Final = "more"
 _TAKES_NO_WORK: Final = 503
 LoadState: TypeAlias = State | Literal["gone"]
-ProxyOf: TypeAlias = Callable[[URL], Proxy | None]
+ProxyOf: TypeAlias = Callable[[URL], URL | None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,19 +46,6 @@ class ReplicaLoad:
     state: LoadState
     outstanding: int
     requests: int
-
-
-@dataclass(frozen=True, slots=True)
-class Taken:
-    """A request that a replica took: its answer has begun."""
-
-    replica: Replica
-    connection: Connection
-    answer: Answer
-
-    def ended(self, connection: Connection, answer: Answer) -> None:
-        """End the exchange."""
-        self.replica.ended(connection, answer)
 
 
 def balancer_of(base: URL, peer: Peer, rules: Balancing, *, proxy_of: ProxyOf) -> "Balancer | None":
@@ -86,19 +72,26 @@ class Balancer:
         self._last: dict[URL, Sequence[Place]] = {}
         self._unresolved: set[URL] = set()
 
-    async def ask(self, request: Request, affinity: str | None) -> Taken:
-        """Send a request to a replica. Raises CircuitOpen when all are ejected, and as ``Origin.ask`` does."""
+    async def send(self, request: Request, affinity: str | None) -> RawResponse:
+        """Send a request to a replica. Raises CircuitOpen when all are ejected, and as ``Origin.send`` does."""
         if self._following is None or self._following.done():
             await self._follow()
         tried: list[Replica] = []
         while True:
             replica = self._choice.of(self._candidates(tried), affinity)
+            replica.outstanding += 1
+            self._requests[_label(replica)] += 1
             try:
-                return await self._asked(replica, request)
-            except Unreachable:
+                answer = await replica.breaker.watched(replica.origin.send(request, ended=replica.ended))
+            except BaseException as error:
+                replica.ended()
                 tried.append(replica)
-                if len(tried) == _MOST_TRIES or not self._left(tried):
+                if not isinstance(error, Unreachable) or len(tried) == _MOST_TRIES or not self._left(tried):
                     raise
+            else:
+                if answer.status == _TAKES_NO_WORK and len(self._replicas) > 1:
+                    replica.ready = False  # until it is examined
+                return answer
 
     @property
     def replicas(self) -> int:
@@ -117,20 +110,7 @@ class Balancer:
         if self._following is not None:
             self._following.cancel()
             await asyncio.wait({self._following})
-        for replica in self._replicas:
-            replica.retire()
-
-    async def _asked(self, replica: Replica, request: Request) -> Taken:
-        replica.outstanding += 1
-        self._requests[_label(replica)] += 1
-        try:
-            connection, answer = await replica.breaker.watched(replica.origin.ask(request))
-        except BaseException:
-            replica.outstanding -= 1
-            raise
-        if answer.status == _TAKES_NO_WORK and len(self._replicas) > 1:
-            replica.ready = False  # until it is examined
-        return Taken(replica, connection, answer)
+        await asyncio.gather(*(replica.close() for replica in self._replicas))
 
     def _candidates(self, tried: Collection[Replica]) -> Sequence[Replica]:
         """Return the replicas that may get a request. Raises CircuitOpen when there is none."""
@@ -193,7 +173,7 @@ class Balancer:
         self._replicas = after
         for replica in gone:
             self._choice.forget(replica)
-            replica.retire()
+            await replica.close()
         _LOG.info("%s replicas: %s", self._peer.name, ", ".join(f"{r.number} at {r.place}" for r in after))
 
     async def _places(self, url: URL) -> Sequence[Place]:

@@ -11,8 +11,7 @@ from memloop.patience import patient
 from memloop.wire.errors import ConnectRefused, DependencyError, MemloopError
 from memloop_clients.balancing.breaker import Breaker
 from memloop_clients.balancing.rules import Balancing
-from memloop_clients.http1 import Answer, Connection, Proxy
-from memloop_clients.origin import Origin, Peer, Request, Timeouts
+from memloop_clients.transport import Origin, Peer, Request, Timeouts
 
 _LOG = logging.getLogger(__name__)
 _MOST_SILENCES: Final = 3
@@ -32,7 +31,7 @@ class Place:
 
     url: URL
     address: str | None
-    proxy: Proxy | None
+    proxy: URL | None
     priority: int = field(default=0, compare=False)
     weight: int = field(default=1, compare=False)
 
@@ -59,8 +58,9 @@ class Replica:
         at = place.url if rules.ready_port is None else place.url.with_port(rules.ready_port)
         self._examine_s = rules.examine_s
         limits = Timeouts(connect_s=rules.examine_s, read_s=rules.examine_s)
-        self._readiness = Origin(at, Peer(peer.name, {}, limits, peer.tls), proxy=place.proxy, address=place.address)
-        self._look = Request("GET", rules.ready_path, None, None, {}, beside=True)
+        quiet = Peer(peer.name, {}, limits, peer.error_of, peer.tls)
+        self._readiness = Origin(at, quiet, proxy=place.proxy, address=place.address)
+        self._look = Request("GET", rules.ready_path, beside=True)
         self._silences = _MOST_SILENCES - 1  # at first, no answer is enough
 
     @property
@@ -73,10 +73,9 @@ class Replica:
         """Return whether it is ejected after failures, else whether it takes new requests."""
         return "ejected" if self.breaker.is_open() else "ready" if self.ready else "unready"
 
-    def ended(self, connection: Connection, answer: Answer) -> None:
+    def ended(self) -> None:
         """End one of its exchanges."""
         self.outstanding -= 1
-        self.origin.ended(connection, answer)
 
     async def examine(self) -> None:
         """Read its readiness. A ready one whose circuit was open for long enough gets requests again."""
@@ -87,28 +86,27 @@ class Replica:
             self._silences += 1
             self.ready = before and self._silences < _MOST_SILENCES
         if before and not self.ready:
-            self.origin.close()
+            self.origin.retire()
         if before != self.ready:
             _LOG.info("%s %s", self._name, "takes requests" if self.ready else "gets no new requests")
         if self.ready:
             with suppress(DependencyError):
                 await self.breaker.admit(_answered)
 
-    def retire(self) -> None:
+    async def close(self) -> None:
         """Keep no connection longer than the request that it serves."""
-        self.origin.retire()
-        self._readiness.retire()
+        await self.origin.close()
+        await self._readiness.close()
 
     async def _is_ready(self) -> bool | None:
         """Return None when there is no answer."""
         try:
             async with patient(self._examine_s):
-                connection, answer = await self._readiness.ask(self._look)
+                answer = await self._readiness.send(self._look)
                 try:
-                    while await connection.some(answer):
-                        pass
+                    await answer.read()
                 finally:
-                    self._readiness.ended(connection, answer)
+                    answer.close()
         except ConnectRefused:
             return False
         except (TimeoutError, MemloopError):
