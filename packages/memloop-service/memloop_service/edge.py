@@ -79,7 +79,6 @@ class Edge:
         scope[BODY_SEND], scope[INCOMING], scope[TURNS] = send, body, self._turns
         try:
             exchange.refuse_head()
-            refuse_lost_characters(scope)
             await self._app(_without_slash(scope), exchange.receive, exchange.send)
         except Exception as failure:
             if exchange.started:
@@ -116,10 +115,13 @@ class _Exchange:
         self._is_json = "json" in headers.get("content-type", "")
 
     def refuse_head(self) -> None:
-        """Raise InvalidRequest for a repeated header, TooLarge from Content-Length, before reading a byte."""
+        """Raise InvalidRequest for a repeated header, Unprocessable for a damaged address, TooLarge."""
         self._headers.refuse_repeated()
         if self._announced.isdecimal():
             self._body.check(int(self._announced))
+        address: bytes = (self._scope.get("raw_path") or b"") + self._scope["query_string"]
+        if b"%" in address or not address.isascii():
+            refuse_lost_characters(self._scope)
 
     async def receive(self) -> Message:
         """Return the app's next message; JSON bodies are whole and well-formed. Raises as ``IncomingBody.next`` does.

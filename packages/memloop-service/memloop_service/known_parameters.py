@@ -43,12 +43,12 @@ async def refuse_unknown(request: Request) -> None:
         raise UnknownParameter(fields[0], known=dict(_query_parameters(route.dependant)))
 
 
-async def refuse_unknown_dry_run(request: Request) -> None:
+def refuse_unknown_dry_run(request: Request) -> None:
     """Raise UnknownParameter for a dry run of a deletion that has none, on a route that ignores what it does not know.
 
     A client that asks for a dry run must not lose anything.
     """
-    if request.method == "DELETE" and DRY_RUN in request.query_params:
+    if DRY_RUN in request.query_params:
         known = dict(_query_parameters(cast(APIRoute, request.scope["route"]).dependant))
         if DRY_RUN not in known:
             raise UnknownParameter(DRY_RUN, known=known)

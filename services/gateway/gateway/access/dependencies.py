@@ -63,7 +63,10 @@ class Needed:
         principal = await principal_of(request)
         if self.scope is not None:
             principal.require(self.scope)
-        await (refuse_unknown_dry_run if self.ignores_unknown else refuse_unknown)(request)
+        if not self.ignores_unknown:
+            await refuse_unknown(request)
+        elif request.method == "DELETE":
+            refuse_unknown_dry_run(request)
 
 
 def needs(scope: Scope | None, *, ignores_unknown: bool = False) -> params.Depends:
