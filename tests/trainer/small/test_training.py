@@ -162,9 +162,7 @@ def test_the_recipe_in_the_repository_is_valid() -> None:
 
 @pytest.mark.slow
 def test_the_training_of_a_gpu_runs_on_a_cpu(base: Path, tmp_path: Path) -> None:
-    settings = GpuRun(
-        base, tmp_path, minutes=0.2, samples=2, row_tokens=1024, rows=2, rows_at_once=1, prompts=2, processes=1
-    )
+    settings = GpuRun(base, tmp_path, minutes=0.2).dry()
     facts = train_on_gpu(settings)
     assert facts["updates"]
     assert load_file(tmp_path / "adapter.safetensors").keys() == SmallLlama.load(base).adapters().keys()

@@ -13,10 +13,12 @@ import memloop
 import trainer
 from trainer.small.base import make_base, packaged_file
 from trainer.small.gpu import GpuRun, train_on_gpu
-from trainer.small.measure import measure
+from trainer.small.kinds import English
+from trainer.small.measure import Asking, measure
 from trainer.small.merge import merge
 from trainer.small.pack import pack
 from trainer.small.recipe import load_recipe
+from trainer.small.replies import write_base_replies
 from trainer.small.train import new_run
 
 
@@ -24,6 +26,10 @@ def main() -> None:
     """Run one command; the last line is one JSON object."""
     parser = argparse.ArgumentParser(prog="trainer.small")
     commands = parser.add_subparsers(dest="command", required=True)
+    replies = commands.add_parser("replies", help="write the base's own replies to general chat")
+    replies.add_argument("--base", type=Path, required=True)
+    replies.add_argument("--count", type=int, default=600)
+    replies.add_argument("file", type=Path)
     sft = commands.add_parser("sft", help="teach by examples")
     sft.add_argument("--recipe", type=Path, required=True)
     sft.add_argument("overrides", nargs="*")
@@ -56,6 +62,9 @@ def main() -> None:
             facts = asdict(new_run(recipe).train())
         case "evaluate":
             facts = measure(options.base, options.adapter, samples=options.samples, examples=options.examples)
+        case "replies":
+            asking = Asking.load(options.base)
+            facts = {"replies": write_base_replies(options.file, asking.ended, English("train"), options.count)}
         case "base":
             make_base(options.gguf or packaged_file(), options.folder)
         case "pack":
@@ -65,8 +74,8 @@ def main() -> None:
         case "merge":
             merge(options.base, options.adapter, options.folder)
         case _:
-            few = {"samples": 2, "rows": 2, "rows_at_once": 1, "prompts": 2, "processes": 1} if options.small else {}
-            facts = train_on_gpu(GpuRun(options.base, options.output, options.minutes, **few))
+            settings = GpuRun(options.base, options.output, options.minutes)
+            facts = train_on_gpu(settings.dry() if options.small else settings)
     print(json.dumps(facts))
 
 

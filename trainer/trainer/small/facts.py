@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, replace
 from datetime import datetime
 from random import Random
@@ -122,7 +123,5 @@ def tell(
     third = told_of(text, only_pronoun(fact.of.pronoun) if by_pronoun else person)
     kept_of = told_of(note, somebody(f"the user's {fact.of.rel} {fact.of.name}", fact.of.pronoun))
     if way.note:
-        kept_of = noted.replace("the user's", f"the user's {fact.of.rel} {fact.of.name}'s", 1).replace(
-            "the user ", f"the user's {fact.of.rel} {fact.of.name} ", 1
-        )
+        kept_of = re.sub(r"\bthe user\b", f"the user's {fact.of.rel} {fact.of.name}", noted, count=1)
     return Told(fact, third, sentence(kept_of))

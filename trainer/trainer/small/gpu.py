@@ -8,7 +8,7 @@ import json
 import os
 import time
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from itertools import count, islice
 from multiprocessing import get_context
 from pathlib import Path
@@ -25,10 +25,12 @@ from trainer.small.network import SmallLlama, layers_of
 from trainer.small.packing import Encoder, Row, packed
 from trainer.small.recipe import SmallSft
 from trainer.small.reinforce import Reinforcing, reinforce
+from trainer.small.replies import write_base_replies
 from trainer.small.train import RowsFrom, Run, group_weights
 
 _GROUPS_AT_ONCE = 400
 _SFT_SHARE, _REINFORCE_SHARE = 0.45, 0.3
+_SHARES = {"write": 0.25, "relate": 0.08, "answer": 0.27, "read": 0.35, "chat": 0.05}
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,11 +41,16 @@ class GpuRun:
     output: Path
     minutes: float
     samples: int = 300
-    row_tokens: int = 512
-    rows: int = 96
-    rows_at_once: int = 32
+    row_tokens: int = 1024
+    rows: int = 48
+    rows_at_once: int = 16
     prompts: int = 64
+    chats: int = 1_000
     processes: int = max(1, (os.cpu_count() or 2) - 1)
+
+    def dry(self) -> GpuRun:
+        """Return the same run with as little of everything as shows that it works, for a CPU."""
+        return replace(self, samples=2, rows=2, rows_at_once=1, prompts=2, chats=4, processes=1)
 
 
 def train_on_gpu(settings: GpuRun) -> dict[str, object]:
@@ -60,6 +67,10 @@ def train_on_gpu(settings: GpuRun) -> dict[str, object]:
     recipe = SmallSft(
         base=settings.base,
         output=settings.output,
+        replies=settings.output / "base_replies.jsonl",
+        shares=_SHARES,
+        section_words=(80, 180, 350, 550),
+        kinds_of=("train",),
         tokens=1 << 40,
         seconds=settings.minutes * 60 * _SFT_SHARE,
         learning_rate=2e-3,
@@ -70,6 +81,8 @@ def train_on_gpu(settings: GpuRun) -> dict[str, object]:
         threads=1,
     )
     asking = Asking(network, tokenizer, at_once=256 if device.type == "cuda" else 24)
+    settings.output.mkdir(parents=True, exist_ok=True)
+    write_base_replies(settings.output / "base_replies.jsonl", asking.ended, English("train"), settings.chats)
     drawn = held_out_samples(settings.samples)
     progress = Run(recipe, network, rows_of_processes(recipe, Encoder(tokenizer), settings.processes)).train()
     facts: dict[str, object] = {"examples": asdict(progress), "after examples": judge(drawn, asking(drawn)).report()}
@@ -96,7 +109,7 @@ def train_on_gpu(settings: GpuRun) -> dict[str, object]:
 
 def rows_of_processes(recipe: SmallSft, encoder: Encoder, processes: int) -> RowsFrom:
     """Return the rows of the recipe's data, drawn ahead by other processes, in an order that is always the same."""
-    weights = group_weights(recipe, encoder, English("train", kinds_of=recipe.kinds_of))
+    weights = group_weights(recipe, encoder)
 
     def rows(start: int) -> Iterator[tuple[Row, int]]:
         tasks = ((recipe, weights, first) for first in count(start, _GROUPS_AT_ONCE))
@@ -115,7 +128,7 @@ def _drawn(task: tuple[SmallSft, dict[str, float], int]) -> list[tuple[Row, int]
     recipe, weights, first = task
     tokenizers: Any = AutoTokenizer
     encoder = Encoder(tokenizers.from_pretrained(recipe.base))
-    groups = islice(stream(English("train", kinds_of=recipe.kinds_of), recipe.seed, weights, first), _GROUPS_AT_ONCE)
+    groups = islice(stream(recipe.english, recipe.seed, weights, first), _GROUPS_AT_ONCE)
     encoded = ([encoder.tokens(sample) for sample in group] for group in groups)
     return [(row, first + number) for row, number in packed(encoded, recipe.row_tokens)]
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import itertools
+import json
 import random
 import re
 import tomllib
@@ -95,11 +96,16 @@ class Kind:
 
 @dataclass(frozen=True)
 class English:
-    """All that the samples are made of, for one part. ``words_held_out`` draws wordings and values never trained on."""
+    """All that the samples are made of, for one part.
+
+    ``words_held_out`` draws wordings and values never trained on; ``section_words`` are lengths of prose to read.
+    """
 
     part: Part
     words_held_out: bool = False
     kinds_of: tuple[Part, ...] = field(default=())
+    replies_file: Path | None = None
+    section_words: tuple[int, ...] = (40, 80, 130, 180)
 
     @cached_property
     def kinds(self) -> list[Kind]:
@@ -120,6 +126,14 @@ class English:
     def values(self) -> dict[str, list[str]]:
         """The values of each slot: five of six to train, the last sixth where words are held out."""
         return {slot: self._share(text.split(", ")) for slot, text in _table("values.toml").items()}
+
+    @cached_property
+    def replies(self) -> list[tuple[str, str]]:
+        """Lines of general chat and the base's replies to them: of ``replies_file``, or the few of the data."""
+        packaged = (_FOLDER / "base_replies.jsonl").read_text("utf-8")
+        given = self.replies_file.read_text("utf-8") if self.replies_file else ""
+        rows = map(json.loads, (given or packaged).splitlines())
+        return [(str(row["prompt"]), str(row["reply"])) for row in rows]
 
     @cached_property
     def relatives(self) -> dict[str, list[str]]:
@@ -148,7 +162,7 @@ class English:
         return [way for line in lines if (part_of(f"line {line}") == self.part) for way in wordings(line)]
 
     def _share(self, values: list[str]) -> list[str]:
-        kept = len(values) - max(1, len(values) // 6)
+        kept = len(values) - max(2, len(values) // 6)
         return values[kept:] if self.words_held_out else values[:kept]
 
 

@@ -8,7 +8,7 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 from random import Random
-from typing import Any
+from typing import Any, Self
 
 from safetensors.torch import load_file
 
@@ -18,7 +18,7 @@ from trainer.small.network import SmallLlama
 from trainer.small.packing import Encoder
 from trainer.small.sample import PROFILE, Sample
 
-_MOST_TOKENS = {"write": 120, "relate": 24, "answer": 48, "read": 120, "conclude": 24, "chat": 64}
+_MOST_TOKENS = {"write": 120, "relate": 24, "answer": 48, "read": 120, "conclude": 24, "chat": 96}
 
 
 class Asking:
@@ -28,11 +28,30 @@ class Asking:
         self._network, self._tokenizer, self._encoder = network, tokenizer, Encoder(tokenizer)
         self._at_once = at_once
 
+    @classmethod
+    def load(cls, base: Path, adapter: Path | None = None) -> Self:
+        """Load a base and, if given, what it was taught. Raises OSError, KeyError for an adapter of other layers."""
+        from transformers import AutoTokenizer
+
+        network = SmallLlama.load(base)
+        held = network.adapters()
+        for name, tensor in load_file(adapter).items() if adapter else ():
+            held[name].data = tensor.float()
+        tokenizers: Any = AutoTokenizer
+        return cls(network, tokenizers.from_pretrained(base))
+
     def __call__(self, samples: Sequence[Sample]) -> list[str]:
         """Return the replies, in the samples' order."""
+        return [text for text, _ in self._replies(samples)]
+
+    def ended(self, samples: Sequence[Sample]) -> list[str | None]:
+        """Return the replies, in the samples' order; None for one that did not end by itself."""
+        return [text if whole else None for text, whole in self._replies(samples)]
+
+    def _replies(self, samples: Sequence[Sample]) -> list[tuple[str, bool]]:
         prompts = [self._encoder.prompt(sample) for sample in samples]
         order = sorted(range(len(samples)), key=lambda place: (samples[place].task, len(prompts[place])))
-        replies = [""] * len(samples)
+        replies = [("", False)] * len(samples)
         for start in range(0, len(order), self._at_once):
             places = order[start : start + self._at_once]
             most = max(_MOST_TOKENS[samples[place].task] for place in places)
@@ -40,22 +59,14 @@ class Asking:
                 self._network, [prompts[place] for place in places], end=self._tokenizer.eos_token_id, most=most
             )
             for place, ids in zip(places, made, strict=True):
-                replies[place] = self._tokenizer.decode(ids)
+                replies[place] = self._tokenizer.decode(ids), len(ids) < most
             print(f"{start + len(places)}/{len(order)}", file=sys.stderr)
         return replies
 
 
 def measure(base: Path, adapter: Path | None, *, samples: int, examples: bool) -> dict[str, object]:
     """Return the figures: share, both ends of its 95 % interval and count of each."""
-    from transformers import AutoTokenizer
-
-    network = SmallLlama.load(base)
-    if adapter is not None:
-        held = network.adapters()
-        for name, tensor in load_file(adapter).items():
-            held[name].data = tensor.float()
-    tokenizers: Any = AutoTokenizer
-    asking = Asking(network, tokenizers.from_pretrained(base))
+    asking = Asking.load(base, adapter)
     rng = Random("examples")
 
     def ask(given: Sequence[Sample]) -> list[str]:

@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
-from functools import cache
 from itertools import count
-from pathlib import Path
 from random import Random
 from typing import Final
 
 from memloop.loops.rendering import memory_line, ranked_lines
 from memloop.wire.chat import ChatMessage
 from trainer.small.facts import draw_fact, tell
-from trainer.small.kinds import English, part_of
+from trainer.small.kinds import English
 from trainer.small.reading import draw_reading
 from trainer.small.relating import draw_answers, draw_relating
 from trainer.small.sample import PROFILE, Sample, some_day
@@ -21,7 +18,6 @@ from trainer.small.writing import draw_writing
 
 SHARES: Final[dict[str, float]] = {"write": 0.36, "relate": 0.11, "answer": 0.36, "read": 0.15, "chat": 0.02}
 """Share of the tokens of each task; ``read`` counts a text's answer too."""
-_REPLIES: Final = Path(__file__).parent / "english" / "base_replies.jsonl"
 
 
 def draw_group(task: str, english: English, rng: Random) -> list[Sample]:
@@ -34,7 +30,7 @@ def draw_group(task: str, english: English, rng: Random) -> list[Sample]:
         case "answer":
             return draw_answers(english, rng, most_notes=rng.choice((3, 6, 10)))
         case "read":
-            read, conclude = draw_reading(english, rng, words=rng.choice((40, 80, 130, 180)))
+            read, conclude = draw_reading(english, rng, words=rng.choice(english.section_words))
             return [conclude] if rng.random() < 0.25 else [read]
         case "chat":
             return [_chat(english, rng)]
@@ -53,16 +49,9 @@ def stream(english: English, seed: int, weights: dict[str, float], start: int = 
         yield draw_group(rng.choices(tasks, shares)[0], english, rng)
 
 
-@cache
-def base_replies(part: str) -> tuple[tuple[str, str], ...]:
-    """Return what the base replied to lines of a part, as pairs of prompt and reply."""
-    rows = [json.loads(line) for line in _REPLIES.read_text("utf-8").splitlines()]
-    return tuple((row["prompt"], row["reply"]) for row in rows if part_of(f"reply {row['prompt']}") == part)
-
-
 def _chat(english: English, rng: Random) -> Sample:
     """Draw a turn of general chat with the base's own reply, half of them below notes that do not matter to it."""
-    prompt, reply = rng.choice(base_replies(english.part))
+    prompt, reply = rng.choice(english.replies)
     before: tuple[ChatMessage, ...] = ()
     if rng.random() < 0.5:
         at = some_day(rng)

@@ -34,7 +34,10 @@ class Planted:
 
 def draw_planted(english: English, rng: Random, *, hops: int) -> Planted:
     """Draw a question of one hop or two, with two or three near misses."""
-    asked, other, third = (full_name(english, rng) for _ in range(3))
+    people: set[str] = set()
+    while len(people) < 3:
+        people.add(full_name(english, rng))
+    asked, other, third = rng.sample(sorted(people), 3)
     fact = draw_fact(english, rng, kind=rng.choice(_readable(english)))
     values, names = fact.values, [asked, other, third]
     subject = names[1] if hops == 2 else names[0]

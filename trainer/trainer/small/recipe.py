@@ -8,12 +8,12 @@ from typing import Any
 import yaml
 from pydantic import BaseModel, ConfigDict, Field
 
-from trainer.small.kinds import Part
+from trainer.small.kinds import English, Part
 from trainer.small.mix import SHARES
 
 
 class SmallSft(BaseModel):
-    """``shares`` are those of the tasks, in tokens.
+    """``shares`` are those of the tasks, in tokens; ``replies`` holds the base's replies to general chat.
 
     ``tokens`` of rows end the run and bend the cosine, and so do ``seconds``, whichever come first; ``steps`` stop it
     before, to be resumed. A step takes ``rows`` rows of ``row_tokens`` tokens; ``fixed_shapes`` pads every row to that
@@ -25,6 +25,8 @@ class SmallSft(BaseModel):
     output: Path
     shares: dict[str, float] = SHARES
     kinds_of: tuple[Part, ...] = ("train", "reward")
+    replies: Path | None = None
+    section_words: tuple[int, ...] = (40, 80, 130, 180)
     rank: int = Field(default=16, ge=1)
     alpha: int = Field(default=32, ge=1)
     learning_rate: float = Field(default=1e-3, gt=0)
@@ -39,6 +41,11 @@ class SmallSft(BaseModel):
     fixed_shapes: bool = False
     threads: int = Field(default=2, ge=1)
     seed: int = 0
+
+    @property
+    def english(self) -> English:
+        """The data to train on."""
+        return English("train", kinds_of=self.kinds_of, replies_file=self.replies, section_words=self.section_words)
 
 
 def load_recipe(file: Path, overrides: tuple[str, ...] = ()) -> SmallSft:

@@ -21,7 +21,6 @@ from safetensors.torch import load_file, save_file
 from torch import Tensor
 from torch.nn import functional as F
 
-from trainer.small.kinds import English
 from trainer.small.mix import draw_group, stream
 from trainer.small.network import LoraShape, SmallLlama
 from trainer.small.packing import Batch, Encoder, Row, packed
@@ -173,8 +172,8 @@ def reply_loss(network: SmallLlama, batch: Batch) -> Tensor:
 
 def drawn_rows(recipe: SmallSft, encoder: Encoder) -> RowsFrom:
     """Return the rows of the recipe's data, drawn in this thread as they are needed."""
-    english = English("train", kinds_of=recipe.kinds_of)
-    weights = group_weights(recipe, encoder, english)
+    english = recipe.english
+    weights = group_weights(recipe, encoder)
 
     def rows(start: int) -> Iterator[tuple[Row, int]]:
         groups = stream(english, recipe.seed, weights, start)
@@ -184,9 +183,9 @@ def drawn_rows(recipe: SmallSft, encoder: Encoder) -> RowsFrom:
     return rows
 
 
-def group_weights(recipe: SmallSft, encoder: Encoder, english: English) -> dict[str, float]:
+def group_weights(recipe: SmallSft, encoder: Encoder) -> dict[str, float]:
     """Return the shares of groups that give the tasks their shares of tokens."""
-    weights: dict[str, float] = {}
+    english, weights = recipe.english, dict[str, float]()
     for task, share in recipe.shares.items():
         rng, row = Random(f"weights/{task}"), Row(1 << 20)
         for _ in range(_CALIBRATION):

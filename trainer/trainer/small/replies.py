@@ -1,0 +1,38 @@
+"""The base's own replies to general chat: learned beside the tasks, they keep what the base could do before."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from random import Random
+
+from memloop.wire.chat import ChatMessage
+from trainer.small.facts import draw_fact, tell
+from trainer.small.kinds import English
+from trainer.small.sample import Sample, some_day
+from trainer.small.writing import ignored_line, spoken
+
+_SHARE_OF_FACTS = 0.3
+
+
+def write_base_replies(
+    file: Path, ask: Callable[[Sequence[Sample]], list[str | None]], english: English, count: int
+) -> int:
+    """Ask the base about ``count`` lines of chat, and write its replies; None, a reply without an end, is left out."""
+    rng = Random("base replies")
+    lines = dict.fromkeys(_line(english, rng) for _ in range(count))
+    samples = [Sample("chat", (ChatMessage(role="user", content=line),), "") for line in lines]
+    kept = [
+        {"prompt": line, "reply": reply}
+        for line, reply in zip(lines, ask(samples), strict=True)
+        if reply is not None and reply.strip()
+    ]
+    file.write_text("".join(f"{json.dumps(row, ensure_ascii=False)}\n" for row in kept), "utf-8")
+    return len(kept)
+
+
+def _line(english: English, rng: Random) -> str:
+    if rng.random() > _SHARE_OF_FACTS:
+        return ignored_line(english, rng)
+    return spoken([tell(draw_fact(english, rng), english, rng, at=some_day(rng))], english, rng)
