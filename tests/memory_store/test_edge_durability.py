@@ -9,10 +9,11 @@ from pathlib import Path
 
 import pytest
 
+from memloop.wire.chat import Json
 from memloop_service import new_registry
 from memory_store.metrics import Metrics
 from memory_store.vectors.edge_counts import EdgeDamaged
-from memory_store.vectors.filters import AllOf
+from memory_store.vectors.filters import AllOf, Equals
 from memory_store.vectors.port import NO_WORDS, Point
 from memory_store.vectors.qdrant_edge import EdgeCollections, EdgeInUse, QdrantEdge
 from memory_store.vectors.schema import CollectionSpec, EmbeddingMismatch
@@ -181,6 +182,51 @@ async def test_a_damaged_file_is_named_at_the_start_and_nothing_is_removed(
         await QdrantEdge(edge_folder, flush_s=60).open(_SPEC)
 
     assert before == _files(edge_folder, "page_*")
+
+
+async def _filled(folder: Path) -> None:
+    store = QdrantEdge(folder, flush_s=60)
+    await store.open(_SPEC)
+    fields: Json = {"tenant": "t", "user_id": "ada", "tags": ["a", "b"], "place": 7}
+    for start in range(0, 2000, 50):
+        await store.upsert([Point(_id(start + more), (1, 0, 0, 0), NO_WORDS, fields) for more in range(50)])
+    await store.close()
+
+
+def _zero(file: Path) -> None:
+    with file.open("r+b") as opened:
+        opened.write(bytes(min(file.stat().st_size, 200_000)))
+
+
+async def test_fields_that_are_lost_are_named_at_the_start(edge_folder: Path) -> None:
+    await _filled(edge_folder)
+    [damaged] = _files(edge_folder, "payload_storage/tracker.dat")
+    _zero(damaged)
+    with pytest.raises(EdgeDamaged, match=r"memories have lost their fields. Restore a backup"):
+        await QdrantEdge(edge_folder, flush_s=60).open(_SPEC)
+
+
+async def test_a_payload_index_that_is_damaged_is_made_anew(
+    edge_folder: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    await _filled(edge_folder)
+    damaged = [path for path in _files(edge_folder, "tracker.dat") if "user_id" in str(path)]
+    assert damaged
+    for path in damaged:
+        _zero(path)
+    store = QdrantEdge(edge_folder, flush_s=60)
+    await store.open(_SPEC)
+    assert await store.count(where=Equals("user_id", "ada")) == 2000
+    await store.close()
+    assert "the index of user_id" in caplog.text
+
+
+async def test_a_file_over_which_edge_panics_is_named_at_the_start(edge_folder: Path) -> None:
+    await _filled(edge_folder)
+    damaged = next(path for path in _files(edge_folder, "status.dat") if "null" in str(path))
+    os.truncate(damaged, damaged.stat().st_size // 2)
+    with pytest.raises(EdgeDamaged, match="Restore a backup"):
+        await QdrantEdge(edge_folder, flush_s=60).open(_SPEC)
 
 
 async def test_erasures_after_the_last_flush_are_no_damage(edge_folder: Path) -> None:

@@ -27,7 +27,7 @@ import qdrant_edge as edge
 from memloop.wire.errors import DependencyError
 from memloop_service.private_files import make_private
 from memory_store.vectors.disk_room import LEAST_FREE_BYTES, DiskRoom
-from memory_store.vectors.edge_counts import EdgeDamaged, FlushedPoints, sync_folder
+from memory_store.vectors.edge_counts import EdgeDamaged, FlushedPoints, check_contents, sync_folder
 from memory_store.vectors.edge_filters import to_filter
 from memory_store.vectors.edge_points import KnownPoints, from_edge, payload_of, to_edge, to_query
 from memory_store.vectors.edge_shards import created, dimension_of, index_of, is_made
@@ -134,6 +134,8 @@ class EdgeCollections:
             spec.check_dimension(dimension_of(path))
         points = FlushedPoints(path)
         points.check(shard.count(edge.CountRequest(exact=True)))
+        with _translated(path):
+            check_contents(path, shard)
         return EdgeCollection(name, shard, self._room, points, flush_s=self._flush_s, flushing=self._flushing)
 
     async def drop(self, name: str) -> None:
@@ -348,7 +350,9 @@ def _translated(path: Path | None = None) -> Generator[None]:
         yield
     except (DependencyError, RuntimeError):
         raise
-    except Exception as error:
+    except BaseException as error:
+        if not isinstance(error, Exception) and type(error).__name__ != "PanicException":  # Rust's, no Exception
+            raise
         if path and "WouldBlock" in str(error):
             raise EdgeInUse(
                 f"{path} is open in another process. Stop it, or give this one a MEMLOOP_DATA_DIR of its own; "
