@@ -18,7 +18,15 @@ from tests.gateway.rig import eventually
 from tests.gateway.running import Gateway, running_gateway
 
 REFUSED = ConnectRefused("refused")
-ANSWER = cast(RawResponse, object())
+
+
+class Answered:
+    """A response of which only the status is looked at."""
+
+    status = 200
+
+
+ANSWER = cast(RawResponse, Answered())
 
 
 @dataclass
@@ -86,7 +94,7 @@ async def outcomes(guarded: Engines, count: int) -> Sequence[type[object]]:
 
 async def test_a_refused_connection_is_tried_once_more() -> None:
     engine = Engine([REFUSED])
-    assert await outcomes(guard(engine), 1) == [object]
+    assert await outcomes(guard(engine), 1) == [Answered]
     assert engine.calls == 2
 
 
@@ -120,7 +128,7 @@ async def test_the_circuit_opens_after_failures_in_a_row_and_the_engine_is_left_
 
 async def test_an_answer_in_between_starts_the_count_again() -> None:
     engine = Engine([Unreachable("u"), EngineError("500"), Unreachable("u")])  # "500" is an answer of its own
-    assert await outcomes(guard(engine, failures=2), 4) == [Unreachable, EngineError, Unreachable, object]
+    assert await outcomes(guard(engine, failures=2), 4) == [Unreachable, EngineError, Unreachable, Answered]
 
 
 @pytest.mark.parametrize("error", [Timeout("silence"), Unavailable("lost")], ids=repr)
@@ -130,12 +138,12 @@ async def test_silence_and_lost_connections_open_the_circuit_too(error: MemloopE
 
 async def test_an_engine_that_takes_no_work_now_is_there() -> None:
     engine = Engine([EngineBusy("503")] * 3)
-    assert await outcomes(guard(engine, failures=1), 4) == [EngineBusy, EngineBusy, EngineBusy, object]
+    assert await outcomes(guard(engine, failures=1), 4) == [EngineBusy, EngineBusy, EngineBusy, Answered]
 
 
 async def test_an_engine_of_several_replicas_has_its_breakers_in_its_client() -> None:
     engine = Engine([Unavailable("lost")] * 4, replicas=2)
-    assert await outcomes(guard(engine, failures=1), 5) == [*[Unavailable] * 4, object]
+    assert await outcomes(guard(engine, failures=1), 5) == [*[Unavailable] * 4, Answered]
 
 
 async def test_a_probe_that_is_answered_closes_the_circuit() -> None:
@@ -143,7 +151,7 @@ async def test_a_probe_that_is_answered_closes_the_circuit() -> None:
     guarded = guard(engine, clock=clock, failures=1)
     before = await outcomes(guarded, 2)
     clock.now = 5.0
-    assert [*before, *await outcomes(guarded, 2)] == [Unreachable, CircuitOpen, object, object]
+    assert [*before, *await outcomes(guarded, 2)] == [Unreachable, CircuitOpen, Answered, Answered]
     assert engine.checks == 1
 
 
@@ -159,7 +167,7 @@ async def test_a_probe_that_fails_keeps_the_circuit_open() -> None:
 @pytest.mark.parametrize("error", [REFUSED, Unreachable("u"), EngineBusy("503")], ids=repr)
 async def test_the_next_engine_gets_what_the_one_before_cannot_have_begun(error: MemloopError) -> None:
     first, second = Engine([error]), Engine()
-    assert await outcomes(guard(first, second), 2) == [object, object]
+    assert await outcomes(guard(first, second), 2) == [Answered, Answered]
     assert (first.calls, second.calls) == (2, 1)
 
 
@@ -173,7 +181,7 @@ async def test_what_may_have_broken_an_engine_is_not_sent_to_the_next(error: Mem
 async def test_an_engine_with_an_open_circuit_is_passed_over_until_it_is_back() -> None:
     first, second, clock = Engine([Unreachable("u")]), Engine(), Clock()
     guarded = guard(first, second, clock=clock, failures=1)
-    assert await outcomes(guarded, 3) == [object] * 3
+    assert await outcomes(guarded, 3) == [Answered] * 3
     assert (first.calls, second.calls) == (1, 3)
     clock.now = 5.0
     await outcomes(guarded, 2)
@@ -182,7 +190,7 @@ async def test_an_engine_with_an_open_circuit_is_passed_over_until_it_is_back() 
 
 async def test_when_all_engines_refuse_all_are_tried_once_more() -> None:
     first, second = Engine([REFUSED] * 2), Engine([REFUSED])
-    assert await outcomes(guard(first, second), 1) == [object]
+    assert await outcomes(guard(first, second), 1) == [Answered]
     assert (first.calls, second.calls) == (2, 2)
 
 
