@@ -25,6 +25,8 @@ DRY_RUN: Final = "dry_run"
 async def refuse_unknown(request: Request) -> None:
     """Raise UnknownParameter (400) for what the matched route does not know, InvalidRequest for a repeated parameter.
 
+    A body that the route does not read has UnknownParameter's code, and a message of its own.
+
     A dependency. ``{}`` as a body asks for nothing, and passes.
     """
     route = cast(APIRoute, request.scope["route"])
@@ -40,7 +42,11 @@ async def refuse_unknown(request: Request) -> None:
     headers = request.headers
     announced = headers.get("content-length", "").strip(" 0") or "transfer-encoding" in headers
     if announced and not takes_body(route) and (fields := _fields_of(await request.body())):
-        raise UnknownParameter(fields[0], known=dict(_query_parameters(route.dependant)))
+        known = ", ".join(sorted(dict(_query_parameters(route.dependant)))) or "none"
+        message = (
+            f"{request.method} reads no body here: {fields[0][:64]!r} would be ignored. Known in the query: {known}."
+        )
+        raise InvalidRequest(message, param=fields[0][:64], code=UnknownParameter.default_code)
 
 
 def refuse_unknown_dry_run(request: Request) -> None:
