@@ -7,9 +7,10 @@ from contextlib import asynccontextmanager, suppress
 
 import uvicorn
 from fastapi import FastAPI
+from prometheus_client import CollectorRegistry
 
-from memloop_service.joined_writes import JoinedHttp
-from memloop_service.run import KEEP_ALIVE_S
+from memloop_service import ServiceSettings, serving
+from memloop_service.connections import Refusals
 
 _STREAMS_END_S = 1.0
 
@@ -17,9 +18,7 @@ _STREAMS_END_S = 1.0
 @asynccontextmanager
 async def running(app: FastAPI) -> AsyncGenerator[str]:
     """The base URL of the running app; on leaving it is stopped, open streams after a second."""
-    config = uvicorn.Config(
-        app, http=JoinedHttp, log_config=None, access_log=False, lifespan="on", timeout_keep_alive=KEEP_ALIVE_S
-    )
+    config = serving(app, ServiceSettings(), refusals=Refusals(CollectorRegistry()), lifespan="on")
     config.load()
     server = uvicorn.Server(config)
     server.lifespan = config.lifespan_class(config)

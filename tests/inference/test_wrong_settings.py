@@ -29,6 +29,11 @@ WRONG: dict[str, tuple[Mapping[str, str], str]] = {
         {"MEMLOOP_BODY_BYTES_PER_S": "0"},
         "MEMLOOP_BODY_BYTES_PER_S: Input should be greater than or equal to 1",
     ),
+    "head_timeout_s": ({"MEMLOOP_HEAD_TIMEOUT_S": "0"}, "MEMLOOP_HEAD_TIMEOUT_S: Input should be greater than 0"),
+    "max_connections": (
+        {"MEMLOOP_MAX_CONNECTIONS": "0"},
+        "MEMLOOP_MAX_CONNECTIONS: Input should be greater than or equal to 1",
+    ),
     "write_timeout_s": ({"MEMLOOP_WRITE_TIMEOUT_S": "0"}, "MEMLOOP_WRITE_TIMEOUT_S: Input should be greater than 0"),
     "drain_s": ({"MEMLOOP_DRAIN_S": "-1"}, "MEMLOOP_DRAIN_S: Input should be greater than or equal to 0"),
     "stop_grace_s": ({"MEMLOOP_STOP_GRACE_S": "0"}, "MEMLOOP_STOP_GRACE_S: Input should be greater than or equal to 1"),

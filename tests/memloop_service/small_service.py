@@ -69,7 +69,7 @@ def routes() -> APIRouter:
 @asynccontextmanager
 async def client_of(app: FastAPI | None = None) -> AsyncGenerator[httpx.AsyncClient]:
     app = app or create_app("test", settings=SETTINGS, routers=[routes()])
-    async with httpx.AsyncClient(transport=httpx.ASGITransport(app), base_url="http://test") as client:
+    async with httpx.AsyncClient(transport=httpx.ASGITransport(app), base_url="http://localhost") as client:
         yield client
 
 

@@ -59,7 +59,7 @@ async def serving(app: FastAPI) -> AsyncGenerator[httpx.AsyncClient]:
     async with app.router.lifespan_context(app):
         transport = httpx.ASGITransport(app=app)
         json_body = {"content-type": "application/json"}
-        async with httpx.AsyncClient(transport=transport, base_url="http://store", headers=json_body) as client:
+        async with httpx.AsyncClient(transport=transport, base_url="http://localhost", headers=json_body) as client:
             yield client
 
 

@@ -78,7 +78,7 @@ async def store_on(
     app = build(settings, adapters, registry, metrics)
     async with (
         app.router.lifespan_context(app),
-        httpx.AsyncClient(transport=httpx.ASGITransport(app=app), base_url="http://store") as http,
+        httpx.AsyncClient(transport=httpx.ASGITransport(app=app), base_url="http://localhost") as http,
     ):
         http.headers["content-type"] = "application/json"
         yield StoreApi(http)

@@ -12,8 +12,9 @@ from memloop_service.metrics_port import metrics_served
 from memloop_service.processes import MOST_PROCESSES, is_parent_of, part_of
 from memloop_service.request_times import RequestTimes
 from memloop_service.run import refuse_open_listen, run
+from memloop_service.serving import serving
 from memloop_service.settings import ServiceSettings
-from memloop_service.tls import connects_by, served_by
+from memloop_service.tls import connects_by
 from memloop_service.tracing import start_tracing
 
 __all__ = [
@@ -39,7 +40,7 @@ __all__ = [
     "part_of",
     "refuse_open_listen",
     "run",
-    "served_by",
+    "serving",
     "start_tracing",
     "watch_disk",
 ]

@@ -11,17 +11,20 @@ from fastapi.exceptions import RequestValidationError
 from fastapi.routing import APIRoute
 from prometheus_client import CollectorRegistry
 from starlette.exceptions import HTTPException
+from starlette.middleware import Middleware
 from starlette.middleware.errors import ServerErrorMiddleware
 from starlette.types import ASGIApp
 
 from memloop.wire.errors import MemloopError
 from memloop_service.api_style import ApiStyle
 from memloop_service.chores import alongside
+from memloop_service.connections import Refusals
 from memloop_service.drain import Drain
 from memloop_service.edge import Edge
 from memloop_service.errors import handle
 from memloop_service.health import Check, Warn, health_routes
 from memloop_service.incoming import BodyLimits
+from memloop_service.local_only import LocalOnly
 from memloop_service.merged_metrics import given_to_siblings
 from memloop_service.metrics import introduce, metrics_app, metrics_route, new_registry, watch_dependencies, watch_loop
 from memloop_service.settings import ServiceSettings
@@ -51,6 +54,8 @@ def create_app(
     styles: Mapping[str, ApiStyle] | None = None,
     lifespan: Lifespan = _nothing,
     adopts_ids: bool = False,
+    has_keys: bool = False,
+    other_bodies: Collection[str] = (),
 ) -> FastAPI:
     """An app with the process's routers, and all that every process has.
 
@@ -62,7 +67,8 @@ def create_app(
     ``registry`` holds the process's metrics; the default is a new one. ``max_body_bytes`` limits a body and defaults to
     the settings' limit; ``larger_bodies`` maps paths that need more to their limits in bytes, ``styles`` paths to the
     style of their API. ``lifespan`` opens and closes the process's resources. ``adopts_ids`` is for a process that only
-    our own processes call. Call ``start_tracing`` first if the process traces.
+    our own processes call. Without ``has_keys`` only this machine's own programs are answered, and only the paths in
+    ``other_bodies`` take a body that is not JSON. Call ``start_tracing`` first if the process traces.
     """
     registry, checks = registry or new_registry(), readiness or {}
     introduce(title.removeprefix("memloop-"), registry)
@@ -77,6 +83,7 @@ def create_app(
         redirect_slashes=False,
     )
     app.state.drain = drain
+    app.state.refusals = Refusals(registry)
     for failure in (MemloopError, RequestValidationError, HTTPException):
         app.add_exception_handler(failure, handle)
     app.add_middleware(
@@ -91,6 +98,8 @@ def create_app(
     )
     if is_tracing():
         app.add_middleware(traced)
+    if not has_keys:
+        app.user_middleware.append(Middleware(LocalOnly, listens_at=settings.host, other_bodies=other_bodies))
     health = health_routes(checks, drain, warnings, optional=optional)
     for router in (*routers, health):  # searched in this order
         app.router.routes.extend(router.routes)
@@ -98,6 +107,7 @@ def create_app(
         app.router.routes.extend(metrics_route(registry).routes)
     else:
         app.state.metrics = metrics_app(registry)
+        app.state.metrics.add_middleware(LocalOnly, listens_at=settings.host)
         if settings.tls_cert is not None:  # a probe of Kubernetes has no certificate to show
             app.state.metrics.router.routes.extend(health.routes)
     _name_operations(app)

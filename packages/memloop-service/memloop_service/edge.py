@@ -33,6 +33,8 @@ TRAILING_SLASH: Final = "memloop.trailing_slash"
 """The scope's key that is set if the request's path had a trailing slash."""
 _CALLERS_ID: Final = CALLERS_ID.encode()
 _CLIENT_ID_CHARS = 512
+_NOT_SNIFFED: Final = (b"x-content-type-options", b"nosniff")
+_NOT_STORED: Final = (b"cache-control", b"no-store")
 _OUR_ID = re.compile(r"req_[0-9a-f]{32}")
 
 log = logging.getLogger(__name__)
@@ -148,7 +150,10 @@ class _Exchange:
         """Forward the app's response with our headers added to its start."""
         if message["type"] == "http.response.start":
             self._begin(message["status"])
-            message["headers"] = [*message["headers"], *self._own_headers()]
+            headers = message["headers"]
+            message["headers"] = [*headers, *self._own_headers(), _NOT_SNIFFED]
+            if all(name != b"cache-control" for name, _ in headers):
+                message["headers"].append(_NOT_STORED)
         await self._send(message)
 
     def _own_headers(self) -> list[tuple[bytes, bytes]]:

@@ -12,7 +12,15 @@ HEADERS: Final = "memloop.headers"
 """The scope's key for the headers that the edge has indexed."""
 USER_HEADER: Final = "x-memory-user-id"
 AGENT_HEADER: Final = "x-memory-agent-id"
-_SINGLE: Final = ("authorization", "x-api-key", "x-memloop-tenant", USER_HEADER, AGENT_HEADER, "idempotency-key")
+_SINGLE: Final = (
+    "host",
+    "authorization",
+    "x-api-key",
+    "x-memloop-tenant",
+    USER_HEADER,
+    AGENT_HEADER,
+    "idempotency-key",
+)
 """Headers that name the caller, whose data it asks for, or the request: no list of several (RFC 9110, section 5.3)."""
 _Default = TypeVar("_Default")
 

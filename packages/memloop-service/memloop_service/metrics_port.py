@@ -6,6 +6,7 @@ from contextlib import asynccontextmanager
 import uvicorn
 from fastapi import FastAPI
 
+from memloop_service.serving import serving
 from memloop_service.settings import ServiceSettings
 from memloop_service.siblings import inherited
 
@@ -18,17 +19,19 @@ async def metrics_served(app: FastAPI, settings: ServiceSettings) -> AsyncGenera
     if settings.metrics_port is None:
         yield
         return
-    config = uvicorn.Config(
+    config = serving(
         app.state.metrics,
+        settings,
+        refusals=app.state.refusals,
+        own_port=False,
         lifespan="off",
-        log_config=None,
-        access_log=False,
-        server_header=False,
-        timeout_graceful_shutdown=_STOP_S,
+        headers=[("cache-control", "no-store"), ("x-content-type-options", "nosniff")],
     )
+    config.timeout_graceful_shutdown = _STOP_S
     config.load()
     server = uvicorn.Server(config)
     server.lifespan = config.lifespan_class(config)
+    server.server_state.default_headers = config.encoded_headers
     bound = inherited(settings, settings.metrics_port)
     await server.startup(sockets=[bound])
     try:

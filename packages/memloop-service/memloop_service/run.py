@@ -2,23 +2,19 @@
 
 import asyncio
 import gc
-import ipaddress
 import sys
 
-import uvicorn
 from fastapi import FastAPI
 
 from memloop_service.drain import DrainingServer
-from memloop_service.joined_writes import JoinedHttp
+from memloop_service.local_only import is_loopback
 from memloop_service.logs import configure_logging
 from memloop_service.metrics_port import metrics_served
 from memloop_service.private_files import make_files_private
+from memloop_service.serving import serving
 from memloop_service.settings import ServiceSettings
 from memloop_service.siblings import Sibling, inherited
-from memloop_service.tls import served_by
 
-KEEP_ALIVE_S = 75
-"""How long an idle connection is kept for its client."""
 _NEW_OBJECTS = 20_000
 _NOT_STARTED = 3
 _SWITCH_S = 0.001
@@ -26,7 +22,7 @@ _SWITCH_S = 0.001
 
 def refuse_open_listen(host: str, *, has_keys: bool) -> None:
     """Exit unless keys are configured or the host is loopback, so that memories are never served unguarded."""
-    if not has_keys and not _is_loopback(host):
+    if not has_keys and not is_loopback(host):
         raise SystemExit(f"no keys are configured: refusing to listen on {host!r}; set keys, or MEMLOOP_HOST=127.0.0.1")
 
 
@@ -40,17 +36,7 @@ def run(app: FastAPI, settings: ServiceSettings, *, drain_s: float = 0.0) -> Non
     configure_logging(app.title, settings.log_level)
     _spare_the_collector()
     sys.setswitchinterval(_SWITCH_S)
-    tls = served_by(settings)
-    config = uvicorn.Config(
-        app,
-        http=JoinedHttp,
-        log_config=None,
-        access_log=False,
-        server_header=False,
-        timeout_keep_alive=KEEP_ALIVE_S,
-        timeout_graceful_shutdown=round(settings.stop_grace_s),
-        ssl_context_factory=(lambda config, default: tls) if tls is not None else None,
-    )
+    config = serving(app, settings, refusals=app.state.refusals)
     server = DrainingServer(config, app.state.drain, drain_s=drain_s, grace_s=settings.stop_grace_s)
     with asyncio.Runner(loop_factory=config.get_loop_factory()) as runner:
         runner.run(_serve(server, app, settings))
@@ -76,12 +62,3 @@ def _spare_the_collector() -> None:
     gc.collect()
     gc.freeze()
     gc.set_threshold(_NEW_OBJECTS, 10, 10)
-
-
-def _is_loopback(host: str) -> bool:
-    if host == "localhost":
-        return True
-    try:
-        return ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return False

@@ -30,6 +30,10 @@ class ServiceSettings(CheckedCopy, BaseSettings):
     body_timeout_s: float = Field(default=30.0, gt=0)
     body_bytes_per_s: int = Field(default=64 * 1024, ge=1)
     """How long a client may take to send a body, and for how many bytes it gets a second more."""
+    head_timeout_s: float = Field(default=10.0, gt=0)
+    """How long a client may take to send a request's line and headers."""
+    max_connections: int = Field(default=4096, ge=1)
+    """More are refused; at most half of the file descriptors that the process may open."""
     write_timeout_s: float = Field(default=60.0, gt=0)
     """Disconnect a client that reads nothing of its response for this long."""
     drain_s: float = Field(default=0.0, ge=0)

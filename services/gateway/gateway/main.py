@@ -10,7 +10,7 @@ from fastapi import FastAPI, Request, Response
 from starlette.middleware import Middleware
 
 from gateway import mem0
-from gateway.access import LocalOnly, RateHeaders, audit_denials, load_static_keys, open_access
+from gateway.access import RateHeaders, audit_denials, load_static_keys, open_access
 from gateway.access import routes as admin
 from gateway.changes import routes as changes
 from gateway.changes.bell import Bell
@@ -135,6 +135,8 @@ def build_app(settings: GatewaySettings) -> FastAPI:
         | {"/v1/files": settings.max_file_bytes + FORM_BYTES},
         styles=STYLES,
         lifespan=lifespan,
+        has_keys=bool(load_static_keys(settings)),
+        other_bodies=NOT_JSON,
     )
     app.add_exception_handler(ClientGone, client_gone)
     audit_denials(app)
@@ -143,8 +145,6 @@ def build_app(settings: GatewaySettings) -> FastAPI:
     if settings.requests_per_minute or settings.tokens_per_minute:
         app.user_middleware.append(Middleware(RateHeaders))
     app.user_middleware.append(Middleware(RequestTimes, seconds=metrics.request_seconds))
-    if not load_static_keys(settings):
-        app.user_middleware.append(Middleware(LocalOnly, other_bodies=NOT_JSON))
     app.user_middleware.append(Middleware(FairStart))
     app.user_middleware.append(Middleware(DirectDispatch, app=app))
     return app

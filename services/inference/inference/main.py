@@ -37,7 +37,8 @@ from inference.settings import LauncherSettings, SettingsRefused, read_settings
 from inference.stuck import EngineStuck
 from memloop.wire.errors import DependencyError
 from memloop_clients import EngineClient
-from memloop_service import configure_logging, connects_by, create_app, metrics_served, new_registry, served_by
+from memloop_service import configure_logging, connects_by, create_app, metrics_served, new_registry, serving
+from memloop_service.listening import listener
 
 _LAST_LINES = 30
 _SIGKILLED = 128 + signal.SIGKILL
@@ -107,16 +108,7 @@ def compose() -> Launch:
         readiness={"engine": lifecycle.check},
         registry=registry,
     )
-    shown = served_by(settings)
-    config = uvicorn.Config(
-        app,
-        host=settings.host,
-        port=settings.port,
-        log_config=None,
-        access_log=False,
-        server_header=False,
-        ssl_context_factory=(lambda config, default: shown) if shown is not None else None,
-    )
+    config = serving(app, settings, refusals=app.state.refusals)
     warnings = prompt_warnings(card, lifecycle.profile)
     return Launch(settings, lifecycle, BUILDERS[plan.engine](plan), app, _Server(config), client, warnings)
 
@@ -169,7 +161,7 @@ async def serve(launch: Launch) -> int:
 
 async def _serve(launch: Launch) -> None:
     async with metrics_served(launch.app, launch.settings):
-        await launch.server.serve()
+        await launch.server.serve(sockets=[listener(launch.settings, launch.settings.port)])
 
 
 async def _drain(launch: Launch, hurry: asyncio.Event) -> None:

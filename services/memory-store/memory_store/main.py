@@ -153,6 +153,7 @@ def build(
         registry=registry,
         lifespan=lifespan,
         adopts_ids=True,
+        has_keys=key is not None,
     )
     app.user_middleware.append(Middleware(RequestTimes, seconds=metrics.request_seconds))
     return app

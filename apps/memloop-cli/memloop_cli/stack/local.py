@@ -1,5 +1,6 @@
 """The local stack's components, in the order of their start."""
 
+import secrets
 import socket
 import sys
 from collections.abc import Mapping
@@ -16,6 +17,7 @@ _ENGINE_START_S: Final = 900.0
 """For an engine, and for gateway and worker, which start beside it: the worker is ready once an engine answers."""
 READER_MODEL: Final = "MEMLOOP_READER_MODEL"
 READER_PROFILE: Final = "MEMLOOP_READER_PROFILE"
+STORE_KEY: Final = "MEMLOOP_STORE_KEY"
 NO_BYTECODE: Final = "PYTHONDONTWRITEBYTECODE"
 GIVEN_ENGINES: Final = ("MEMLOOP_ENGINE_URL", "MEMLOOP_MODELS")
 _MODELS_FILE: Final = """# Written by `memloop up`.
@@ -91,6 +93,7 @@ class _LocalStack:
         more = {
             "MEMLOOP_REDIS_URL": self._redis_url,
             "MEMLOOP_DATA_DIR": str(self.home / "edge"),
+            STORE_KEY: self.store_key,
             **({} if self.environment.get("QDRANT_URL") else {"MEMLOOP_PROCESSES": "1"}),
             "HF_HUB_OFFLINE": self.environment.get("HF_HUB_OFFLINE", "1"),
         }
@@ -115,6 +118,7 @@ class _LocalStack:
         more = {
             "MEMLOOP_REDIS_URL": self._redis_url,
             "MEMLOOP_STORE_URL": f"http://{_HOST}:{self.ports['store']}",
+            STORE_KEY: self.store_key,
             "MEMLOOP_FETCH_URLS": self.environment.get("MEMLOOP_FETCH_URLS") or "true",
             "MEMLOOP_STORAGE_URL": self.environment.get("MEMLOOP_STORAGE_URL") or (self.home / "documents").as_uri(),
             **self._engines(),
@@ -138,6 +142,18 @@ class _LocalStack:
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(_MODELS_FILE.format(host=_HOST, **ports), "utf-8")
         return path
+
+    @property
+    def store_key(self) -> str:
+        """The store's key: the given one, else that of this stack, which is made at its first start."""
+        if given := self.environment.get(STORE_KEY):
+            return given
+        self.home.mkdir(parents=True, exist_ok=True)
+        kept = self.home / "store-key"
+        if not kept.exists():
+            kept.touch(mode=0o600)
+            kept.write_text(secrets.token_urlsafe(32))
+        return kept.read_text()
 
     @property
     def _redis_url(self) -> str:

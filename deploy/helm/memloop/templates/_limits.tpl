@@ -12,6 +12,8 @@
       "MEMLOOP_TENANT_FOLLOWERS" (int64 $limits.tenantFollowers | toString)
       "MEMLOOP_REQUESTS_PER_MINUTE" (int64 $limits.requestsPerMinute | toString)
       "MEMLOOP_TOKENS_PER_MINUTE" (int64 $limits.tokensPerMinute | toString)
+      "MEMLOOP_HEAD_TIMEOUT_S" (int64 $limits.headTimeoutSeconds | toString)
+      "MEMLOOP_MAX_CONNECTIONS" (int64 $limits.maxConnections | toString)
       "MEMLOOP_BODY_TIMEOUT_S" (int64 $limits.bodyTimeoutSeconds | toString)
       "MEMLOOP_BODY_BYTES_PER_S" (int64 $limits.bodyBytesPerSecond | toString)
       "MEMLOOP_WRITE_TIMEOUT_S" (int64 $limits.writeTimeoutSeconds | toString)

@@ -82,7 +82,7 @@ class EventStream(Response):
     ) -> None:
         self.status_code = 200
         self.background = None
-        self.init_headers({"cache-control": "no-cache", "x-accel-buffering": "no"})
+        self.init_headers({"cache-control": "no-store", "x-accel-buffering": "no"})
         self._source = source
         self._heartbeat_s = heartbeat_s
         self._owns = owns or nullcontext()

@@ -15,7 +15,6 @@ from gateway.access.dependencies import (
     needs,
     principal_of,
 )
-from gateway.access.local_only import LocalOnly
 from gateway.access.named import NamespaceDep, OptionalId, QueryId
 from gateway.access.principal import Principal, managed
 from gateway.access.static_keys import load_static_keys
@@ -25,7 +24,6 @@ __all__ = [
     "Allowance",
     "AllowanceDep",
     "BatchRoom",
-    "LocalOnly",
     "NamespaceDep",
     "Needed",
     "OptionalId",

@@ -223,7 +223,6 @@ def _download(stored: Blob, name: str, media_type: str, records: FileRecords) ->
     headers = {
         "content-length": str(stored.size_bytes),
         "content-disposition": f"attachment; filename*=UTF-8''{quote(name)}",
-        "x-content-type-options": "nosniff",
     }
     return StreamingResponse(_blocks(stored, records), media_type=media_type, headers=headers)
 

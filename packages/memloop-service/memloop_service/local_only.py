@@ -1,8 +1,11 @@
-"""Without keys only this machine's own programs are answered, and no page that a browser has open.
+"""A process without keys answers only this machine's own programs, and no page that a browser has open.
 
 A page may send requests to the loopback interface too. Its browser names the page's site in ``Origin``, and in ``Host``
 the name that led here, which may be the page's own (DNS rebinding). A page can send a body without asking first only as
 a form or as plain text (Fetch, "CORS-safelisted request-header"), so a JSON route takes nothing but JSON.
+
+A port that other machines reach has other names, so its Host is not checked: such a port without keys serves health
+and metrics, which no page can read from there.
 """
 
 import ipaddress
@@ -16,8 +19,7 @@ from starlette.datastructures import Headers
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from memloop.wire.errors import Forbidden, MemloopError
-from memloop_service import error_response
-from memloop_service.errors import RouteError
+from memloop_service.errors import RouteError, error_response
 
 _JSON: Final = re.compile(r"application/(?:[\w.+-]+\+)?json\s*(?:;.*)?", re.IGNORECASE)
 
@@ -25,11 +27,12 @@ _JSON: Final = re.compile(r"application/(?:[\w.+-]+\+)?json\s*(?:;.*)?", re.IGNO
 class LocalOnly:
     """Refuses requests that are not from this machine: 403, and 415 for a body that should be JSON and is not.
 
-    ``other_bodies`` are the paths whose bodies are not JSON.
+    ``listens_at`` is the address that the port is bound to; ``other_bodies`` are the paths whose bodies are not JSON.
     """
 
-    def __init__(self, app: ASGIApp, *, other_bodies: Collection[str] = ()) -> None:
+    def __init__(self, app: ASGIApp, *, listens_at: str, other_bodies: Collection[str] = ()) -> None:
         self._app = app
+        self._any_host = not is_loopback(listens_at)
         self._other_bodies = frozenset(other_bodies)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -42,13 +45,21 @@ class LocalOnly:
 
     def _refusal(self, scope: Scope) -> MemloopError | None:
         headers = Headers(scope=scope)
-        if not _is_here(f"//{headers.get('host', '')}"):
+        if not (self._any_host or _is_here(f"//{headers.get('host', '')}")):
             return Forbidden("Without API keys, the Host header must name a loopback address.", code="foreign_host")
         if not all(map(_is_here, headers.getlist("origin"))):
             return Forbidden("Without API keys, pages of other sites are refused.", code="foreign_origin")
         if scope["path"] not in self._other_bodies and _has_body(headers) and not _is_json(headers):
             return RouteError(415, "The body must be JSON: send 'Content-Type: application/json'.", {})
         return None
+
+
+def is_loopback(host: str) -> bool:
+    """Return whether the host's name or address is this machine's own."""
+    try:
+        return host == "localhost" or ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return False
 
 
 def _has_body(headers: Headers) -> bool:
@@ -66,6 +77,6 @@ def _is_here(url: str) -> bool:
         parts = urlsplit(url)
         host = parts.hostname or ""
         plain = parts.username is None and not parts.path and parts.port != 0  # a port that is none raises
-        return plain and (host == "localhost" or ipaddress.ip_address(host).is_loopback)
+        return plain and is_loopback(host)
     except ValueError:
         return False
