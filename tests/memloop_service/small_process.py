@@ -3,7 +3,7 @@
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -57,7 +57,7 @@ class Small:
 
 
 @contextmanager
-def small_process(**settings: object) -> Iterator[Small]:
+def small_process(**settings: object) -> Generator[Small]:
     """Start one with these settings."""
     port, metrics_port = free_port(), free_port()
     given = {"port": port, "metrics_port": metrics_port, **settings}

@@ -148,7 +148,7 @@ class LimitedHttp(HttpToolsProtocol):
                 self._refuse(_TOO_LARGE)
             if self.transport.is_closing():
                 return
-        if self._timer is None and (self.cycle is None or self.cycle.response_complete):
+        if self._timer is None and (not self.cycle or self.cycle.response_complete):
             self._watch()
 
     def on_message_begin(self) -> None:
@@ -226,7 +226,7 @@ class LimitedHttp(HttpToolsProtocol):
         if self.transport.is_closing():
             return
         self._refusals.add(refusal.reason, refusal.message)
-        if self.cycle is None or self.cycle.response_complete or not self.cycle.response_started:
+        if not self.cycle or self.cycle.response_complete or not self.cycle.response_started:
             self.transport.write(self._answer(refusal))
         self._waiting = b""
         self._unwatch()
