@@ -123,7 +123,7 @@ def test_a_head_over_a_limit_is_refused_with_its_status(small: Small, port: str,
 
 
 def test_a_head_within_the_limits_is_served(small: Small) -> None:
-    head = b"GET /livez?" + b"a" * 30_000 + b" HTTP/1.1\r\nHost: localhost\r\n" + b"X: %s\r\n" % (b"b" * 300) * 98
+    head = b"GET /livez" + b"/" * 30_000 + b" HTTP/1.1\r\nHost: localhost\r\n" + b"X: %s\r\n" % (b"b" * 300) * 98
     with closing(connected(small.port)) as client:
         client.sendall(head + b"Connection: close\r\n\r\n")
         assert received(client).startswith(b"HTTP/1.1 200 ")
