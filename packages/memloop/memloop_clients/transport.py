@@ -195,30 +195,30 @@ class Origin:
                 allow_redirects=False,
             )
         except BaseException as error:
-            self._ended(pool)
+            self._leave(pool)
             if isinstance(error, aiohttp.ClientError | OSError):
                 raise self._peer.failure(error, way=self._way) from error
             raise
         if response.status == _TAKES_NO_WORK:
             self.retire()
 
-        def both() -> None:
-            self._ended(pool)
-            ended()
-
-        answer = RawResponse(response, self._peer, both)
         if response.headers.get("Content-Encoding", "") not in _PLAIN:
-            self._ended(pool)
+            self._leave(pool)
             response.close()
             raise DependencyError(f"the {self._peer.name} sent a compressed answer, which the request ruled out")
-        return answer
+
+        def both() -> None:
+            self._leave(pool)
+            ended()
+
+        return RawResponse(response, self._peer, both)
 
     def retire(self) -> None:
         """Use no present connection again. Requests that run go on."""
         pool, self._pool = self._pool, None
         if pool is not None:
             pool.retired = True
-            self._close_if_unused(pool)
+            self._leave(pool, requests=0)
 
     async def close(self) -> None:
         """Close the idle connections, and the others when their requests end."""
@@ -250,11 +250,9 @@ class Origin:
         self._pool = pool = _Pool(session, asyncio.get_running_loop().time() + age_s)
         return pool
 
-    def _ended(self, pool: "_Pool") -> None:
-        pool.running -= 1
-        self._close_if_unused(pool)
-
-    def _close_if_unused(self, pool: "_Pool") -> None:
+    def _leave(self, pool: "_Pool", *, requests: int = 1) -> None:
+        """Count the requests as ended, and close a retired pool after its last one."""
+        pool.running -= requests
         if pool.retired and not pool.running:
             task = asyncio.create_task(pool.session.close())
             self._closing.add(task)
