@@ -91,8 +91,7 @@ class ServerCollections:
         if await self.serving() is None:
             await self._serve_first(name, make)
         else:
-            with translated():
-                await self._client.update_collection_aliases([drop, make])
+            await repeated(lambda: self._client.update_collection_aliases([drop, make]))
 
     async def _serve_first(self, name: str, make: models.CreateAliasOperation) -> None:
         await made(lambda: self._client.update_collection_aliases([make]))
