@@ -15,7 +15,7 @@ from gateway.chat.namespaces import asks_for_memory, namespace_of, permitted
 from gateway.chat.oversized import Oversize
 from gateway.chat.recall import with_recalled
 from gateway.chat.relay import relay_chat, with_memory, written
-from gateway.engine import EngineCall, LoopModel, Meter, Outgoing, Relay, answer_in, counted, relay
+from gateway.engine import CHAT_PATH, EngineCall, LoopModel, Meter, Outgoing, Relay, answer_in, counted, relay
 from gateway.idempotency import Attempt, refuse_key_of_stream
 from memloop.wire.chat import NO_OPTIONS, ChatRequest, Json
 from memloop.wire.errors import MemloopError
@@ -34,8 +34,6 @@ from memloop_service.http import (
     objects_in,
     within,
 )
-
-ENGINE_PATH: Final = "chat/completions"
 
 Prepared: TypeAlias = tuple[ChatTurn | None, Outgoing]
 """The chat's memory turn, if any, and the request body for the engine."""
@@ -186,7 +184,7 @@ class _Answering:
         """Run the work, then stream the engine's events; errors become ``error`` events."""
         try:
             turn, outgoing = await work()
-            await self._call.events(ENGINE_PATH, outgoing, self._relayed(turn, outgoing), out)
+            await self._call.events(CHAT_PATH, outgoing, self._relayed(turn, outgoing), out)
         except MemloopError as error:
             if error.http_status >= 500:
                 self._meter.broken()
@@ -206,7 +204,7 @@ class _Answering:
         """Return the engine's answer, with the memory field added."""
         turn, outgoing = prepared
         stream, whole = self._relayed(turn, outgoing), partial(self._remembered, turn)
-        return await self._call.answer(ENGINE_PATH, outgoing, stream=stream, whole=whole)
+        return await self._call.answer(CHAT_PATH, outgoing, stream=stream, whole=whole)
 
     async def _remembered(self, turn: ChatTurn | None, raw: bytes) -> bytes:
         """Return the engine's answer with the memory field, and queue the write of the turn."""

@@ -2,6 +2,7 @@
 
 from gateway.engine.affinity import Affine
 from gateway.engine.backend import Backend, open_backend
+from gateway.engine.engines import CHAT_PATH
 from gateway.engine.errors import answer_in, refusal
 from gateway.engine.meter import Meter
 from gateway.engine.models import Models
@@ -13,6 +14,7 @@ from gateway.engine.served import LoopModel
 from gateway.engine.stream_usage import Outgoing, counted
 
 __all__ = [
+    "CHAT_PATH",
     "Affine",
     "Backend",
     "EngineCall",

@@ -8,8 +8,8 @@ import time
 
 from redis.asyncio import Redis
 
-from gateway.chat import ENGINE_PATH, Chat, begin_turn, engine_body
-from gateway.engine import LoopModel, answer_in, refusal
+from gateway.chat import Chat, begin_turn, engine_body
+from gateway.engine import CHAT_PATH, LoopModel, answer_in, refusal
 from gateway.long_read.hosts import is_permanent
 from gateway.queue import Hold, JobGone, JobResult, Journal, Lease
 from gateway.responses.answer import Draft
@@ -119,7 +119,7 @@ class ResponseHandler:
 
     async def _asked(self, body: bytes, model: LoopModel) -> Json:
         began = time.perf_counter()
-        upstream = await model.engines.send(body, path=ENGINE_PATH)
+        upstream = await model.engines.send(body, path=CHAT_PATH)
         try:
             if not upstream.succeeded:
                 raise await refusal(upstream)
