@@ -24,7 +24,7 @@ from tests.gateway.rig import eventually
 pytestmark = pytest.mark.skipif(not hasattr(socket, "TCP_USER_TIMEOUT"), reason="the kernel of Linux watches writes")
 _EVENT = b"data: " + b"x" * 16_000 + b"\n\n"
 _CLIENTS = 24
-_MOST_BYTES_EACH = 2_000_000
+_MOST_BYTES_EACH = 1_500_000
 _MOST_UNSENT_BYTES_EACH = 300_000
 _ASK = b'{"model": "m", "stream": true, "messages": [{"role": "user", "content": "x"}]}'
 _HEAD = (

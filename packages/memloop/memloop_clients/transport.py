@@ -244,6 +244,7 @@ class Origin:
             proxy=self._proxy,
             cookie_jar=aiohttp.DummyCookieJar(),
             auto_decompress=False,
+            read_bufsize=16_384,  # what a client that never reads makes this process hold
             timeout=aiohttp.ClientTimeout(connect=limits.connect_s, sock_read=limits.read_s),
         )
         age_s = limits.connection_age_s * random.uniform(1 - _JITTER, 1 + _JITTER)
