@@ -16,6 +16,7 @@ import pytest
 from gateway.access.key_names import api_keys_of
 from gateway.access.key_records import KEYS_OF_A_TENANT
 from gateway.changes.hooks import MOST_HOOKS
+from gateway.files.key_names import Keys
 from gateway.files.reservations import Quota, Reservations
 from gateway.policy.policies import MOST_OF_A_TENANT, policies_of
 from memloop.wire.errors import TooLarge
@@ -127,18 +128,29 @@ async def test_an_upload_that_breaks_off_or_is_malformed_gives_its_share_back(re
         assert (await uploaded(it.one, 1)).status == 200
 
 
+async def test_a_stored_file_and_its_reservation_take_one_place(redis_url: str) -> None:
+    async with connected(redis_url) as redis:
+        reservations = Reservations(redis, Quota(files=2, bytes=100))
+        async with reservations.held("a", "file-1", size_bytes=60):
+            await redis.zadd(Keys(redis).of_name("a").files_of("a"), {"file-1": 1})
+            async with reservations.held("a", "file-2", size_bytes=60):
+                with pytest.raises(TooLarge):
+                    async with reservations.held("a", "file-3", size_bytes=0):
+                        pass
+
+
 async def test_the_share_of_a_process_that_died_returns(redis_url: str) -> None:
     async with connected(redis_url) as redis:
         reservations = Reservations(redis, Quota(files=1, bytes=100))
-        dead = reservations.held("a", size_bytes=60)
+        dead = reservations.held("a", "file-1", size_bytes=60)
         await dead.__aenter__()
         with pytest.raises(TooLarge):
-            async with reservations.held("a", size_bytes=1):
+            async with reservations.held("a", "file-2", size_bytes=1):
                 pass
         for key in await keys(redis, "*files-reserved*"):
             assert 0 < await redis.pttl(key) <= 60_000
             await redis.delete(key)  # as if that time had passed
-        async with reservations.held("a", size_bytes=60):
+        async with reservations.held("a", "file-3", size_bytes=60):
             pass
         await dead.__aexit__(None, None, None)
 

@@ -1,6 +1,7 @@
 """Stores files in Redis as jobs: the payload is the upload, the record is the result of its extraction."""
 
 import asyncio
+import secrets
 import time
 from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
@@ -18,6 +19,7 @@ from memloop.wire.files import FileDeleted, FileObject, FilePage
 from memloop.wire.memory import Namespace
 from memloop_service.records import Owner
 from memloop_service.redis_link import acknowledged, redis_errors
+from memloop_service.redis_partitions import id_at
 from memloop_service.redis_scripts import text
 
 _FIRST_POLL_S: Final = 0.02
@@ -82,15 +84,16 @@ class FileRecords:
         self._first.append(also)
 
     @asynccontextmanager
-    async def room(self, tenant: str, *, size_bytes: int) -> AsyncGenerator[None]:
-        """Hold room for one more file, of ``size_bytes`` as far as its client announced them, during the block.
+    async def room(self, tenant: str, *, size_bytes: int) -> AsyncGenerator[str]:
+        """Hold room for one more file, of ``size_bytes`` as far as its client announced them, and yield its id.
 
         Raises TooLarge over the tenant's files or bytes, Unavailable while Redis is nearly full.
         """
         with self._queue.rules.counted(self._queue.name):
             await self._queue.rules.quota_bytes()
-        async with self._reservations.held(tenant, size_bytes=size_bytes):
-            yield
+        file_id = id_at("file-", tenant, secrets.token_hex(16))
+        async with self._reservations.held(tenant, file_id, size_bytes=size_bytes):
+            yield file_id
 
     async def newest_token(self) -> int:
         """Return the newest fencing token, against which erasures are ordered."""

@@ -1,6 +1,5 @@
 """``/v1/files``: documents for long reads, in OpenAI's file API. The worker extracts their text."""
 
-import secrets
 import time
 from collections.abc import AsyncGenerator, AsyncIterator
 from dataclasses import replace
@@ -32,7 +31,6 @@ from memloop.wire.files import FileDeleted, FileFromUrl, FileObject, FilePage, F
 from memloop_service import ERRORS
 from memloop_service.http import body_of, read_ours
 from memloop_service.records import Owner
-from memloop_service.redis_partitions import id_at
 
 _UPLOAD_HOLDS_BYTES: Final = 16 << 20
 """The admission bytes that an upload takes, whatever its size."""
@@ -85,7 +83,7 @@ async def upload_file(
     records = files.stored()
     await allowance.admit()
     owner = await _owner_of(request, records, principal)
-    async with records.room(principal.tenant, size_bytes=max(0, announced_bytes(request) - _FORM_BYTES)):
+    async with records.room(principal.tenant, size_bytes=max(0, announced_bytes(request) - _FORM_BYTES)) as file_id:
         upload = await receive_upload(
             request.stream(),
             content_type=request.headers.get("content-type", ""),
@@ -93,7 +91,7 @@ async def upload_file(
             blobs=records.blobs,
             max_bytes=files.max_bytes,
         )
-        return await register_upload(upload, records, principal.tenant, owner=owner)
+        return await register_upload(upload, records, principal.tenant, file_id=file_id, owner=owner)
 
 
 @ours.post("/from-url", dependencies=[Depends(upload_room)], openapi_extra=body_of(FileFromUrl))
@@ -107,9 +105,10 @@ async def fetch_file(
     records = files.stored()
     await allowance.admit()
     owner, tenant = await _owner_of(request, records, principal), principal.tenant
-    async with records.room(tenant, size_bytes=0):
+    async with records.room(tenant, size_bytes=0) as file_id:
         upload = await downloads.stored(asked.url, blobs=records.blobs, tenant=tenant, max_bytes=files.max_bytes)
-        return await register_upload(replace(upload, fields=_url_form(asked)), records, tenant, owner=owner)
+        described = replace(upload, fields=_url_form(asked))
+        return await register_upload(described, records, tenant, file_id=file_id, owner=owner)
 
 
 @openais.get("", dependencies=[Room])
@@ -164,12 +163,13 @@ async def _owner_of(request: Request, records: FileRecords, principal: Principal
     return None if named is None else Owner(named, await records.newest_token())
 
 
-async def register_upload(upload: Upload, files: FileRecords, tenant: str, *, owner: Owner | None = None) -> FileObject:
+async def register_upload(
+    upload: Upload, files: FileRecords, tenant: str, *, file_id: str, owner: Owner | None = None
+) -> FileObject:
     """Store the file's record if the form's fields are valid; otherwise delete the upload.
 
     Raises TooLarge over the tenant's quota, Erased when the owner was erased since the upload began.
     """
-    file_id = id_at("file-", tenant, secrets.token_hex(16))
     try:
         file = _file(upload, file_id)
     except InvalidRequest:
