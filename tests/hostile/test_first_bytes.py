@@ -13,10 +13,13 @@ from typing import Final
 import aiohttp
 import pytest
 
+from tests.fakes import engine_process
+from tests.fakes.ports import free_port
 from tests.fakes.processes import PATIENCE_S
 from tests.fakes.service_process import ServiceProcess, started
 from tests.hostile.process_use import peak_bytes, reset_peak
-from tests.hostile.stack import Stack, hostile_stack
+from tests.hostile.stack import hostile_stack
+from tests.inference.conftest import write_checkpoint
 from tests.memloop_service.test_first_bytes import FLOODS, Flood
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(1800)]
@@ -30,9 +33,19 @@ HALF: Final = b"GET /livez HTTP/1.1\r\nHost: local"
 
 
 @pytest.fixture
-async def stack(tmp_path: Path) -> AsyncGenerator[Stack]:
-    async with hostile_stack(tmp_path) as running:
-        yield running
+async def doors(tmp_path: Path) -> AsyncGenerator[Mapping[str, ServiceProcess]]:
+    """Every process of ours that listens, by its name; the launcher over the script of an engine."""
+    launcher = {
+        "MEMLOOP_MODEL": str(write_checkpoint(tmp_path / "model")),
+        "MEMLOOP_PROFILE": "tiny",
+        "MEMLOOP_ENGINE": "vllm-cpu",
+        "MEMLOOP_ENGINE_PORT": str(free_port()),
+        "MEMLOOP_SERVE_PYTHON": engine_process.__file__,
+        "FAKE_ENGINE": "ready",
+        "FAKE_ENGINE_PIDS": str(tmp_path / "pids"),
+    }
+    async with hostile_stack(tmp_path) as stack, started("inference.main", tmp_path, launcher) as launched:
+        yield {**stack.ours, "launcher": launched}
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,10 +85,10 @@ def _sent(port: int, flood: Flood) -> bool:
     return False
 
 
-async def test_one_connection_takes_neither_memory_nor_time(stack: Stack) -> None:
+async def test_one_connection_takes_neither_memory_nor_time(doors: Mapping[str, ServiceProcess]) -> None:
     seen: Mapping[str, Seen] = {
         f"{name}: {what}": await flooded(process, flood)
-        for name, process in stack.ours.items()
+        for name, process in doors.items()
         for what, flood in FLOODS.items()
     }
     for name, each in seen.items():
@@ -100,8 +113,8 @@ async def connections(port: int, count: int, first: bytes) -> AsyncGenerator[lis
             writer.close()
 
 
-async def test_connections_with_half_a_head_are_gone_after_the_time(stack: Stack) -> None:
-    for process in stack.ours.values():
+async def test_connections_with_half_a_head_are_gone_after_the_time(doors: Mapping[str, ServiceProcess]) -> None:
+    for process in doors.values():
         async with connections(process.port, HALF_HEADS, HALF) as readers, asyncio.timeout(PATIENCE_S):
             answers = await asyncio.gather(*(reader.read() for reader in readers))
         assert {answer[:12] for answer in answers} == {b"HTTP/1.1 408"}
