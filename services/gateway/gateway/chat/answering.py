@@ -10,6 +10,7 @@ from fastapi import Request, Response
 from gateway.access import Allowance, Principal
 from gateway.chat.chat import Chat
 from gateway.chat.long_context import ReadContext, oversize_of, read_context
+from gateway.chat.media import refuse_local_media
 from gateway.chat.memory import ChatTurn, begin_turn, standing_of
 from gateway.chat.namespaces import asks_for_memory, namespace_of, permitted
 from gateway.chat.oversized import Oversize
@@ -92,7 +93,11 @@ class AskedChat:
 
 
 def asked_chat(request: Request, chat: Chat, principal: Principal, body: JsonBody, fields: ChatRequest) -> AskedChat:
-    """Determine model, user and rights of a chat. Raises NotFound, Unavailable, Forbidden and Unprocessable."""
+    """Determine model, user and rights of a chat.
+
+    Raises InvalidRequest, NotFound, Unavailable, Forbidden and Unprocessable.
+    """
+    refuse_local_media(body.fields)
     named = namespace_of(principal, fields, request.headers)
     model = chat.backend.models.serving(fields.model, key=named.lane() if named is not None else None)
     remembers = asks_for_memory(fields, request.headers, for_users=chat.memory_for_users)
