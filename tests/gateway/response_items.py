@@ -21,7 +21,9 @@ def _texts(kind: str) -> st.SearchStrategy[Object]:
     return _object(type=st.just(kind), text=TEXTS)
 
 
-IMAGES = _object(type=st.just("input_image"), image_url=TEXTS.map("data:,".__add__), detail=st.sampled_from(["auto", "low", "high"]))
+IMAGES = _object(
+    type=st.just("input_image"), image_url=TEXTS.map("data:,".__add__), detail=st.sampled_from(["auto", "low", "high"])
+)
 FILES = _object(type=st.just("input_file"), filename=TEXTS, file_data=TEXTS)
 AUDIO = _object(type=st.just("input_audio"), input_audio=_object(data=TEXTS, format=st.just("wav")))
 PARTS: dict[str, st.SearchStrategy[Object]] = {

@@ -1,6 +1,6 @@
 """The real stack as processes at the chart's default limits: Redis, store, gateway, worker; a scripted engine."""
 
-from collections.abc import AsyncGenerator, Mapping
+from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -58,10 +58,12 @@ def memory_limits() -> dict[str, int]:
 
 
 @asynccontextmanager
-async def hostile_stack(folder: Path) -> AsyncGenerator[Stack]:
-    """The stack, ready; one process of each kind."""
+async def hostile_stack(
+    folder: Path, *, redis_folder: Path | None = None, redis_options: Sequence[str] = ()
+) -> AsyncGenerator[Stack]:
+    """The stack, ready; one process of each kind. ``redis_options`` come after the chart's."""
     async with AsyncExitStack() as stack:
-        redis = RedisServer.start(appendonly=True, options=_REDIS)
+        redis = RedisServer.start(folder=redis_folder, appendonly=True, options=(*_REDIS, *redis_options))
         stack.callback(redis.stop)
         engine = await stack.enter_async_context(started("tests.hostile.engine", folder, {}))
         shared = {"MEMLOOP_REDIS_URL": redis.url}

@@ -1,9 +1,6 @@
 """The store's process on a disk that fills up: it refuses writes, goes on reading and erasing, and never dies."""
 
 import asyncio
-import os
-import shutil
-import subprocess
 from collections.abc import AsyncGenerator, Generator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -15,6 +12,7 @@ from memloop_service.chores import alongside
 from tests.fakes.model_endpoint import KEY, model_endpoint
 from tests.fakes.processes import PATIENCE_S
 from tests.fakes.service_process import ServiceProcess
+from tests.fakes.small_disk import small_disk, weigh_down
 
 _MIB = 1024**2
 _DISK_BYTES = 176 * _MIB
@@ -28,14 +26,8 @@ _TEXT = "Ada keeps the harbour's tide tables. " * 200
 
 @pytest.fixture
 def disk(tmp_path: Path) -> Generator[Path]:
-    """A small disk of its own."""
-    folder = tmp_path / "disk"
-    folder.mkdir()
-    subprocess.run(["mount", "-t", "tmpfs", "-o", f"size={_DISK_BYTES}", "tmpfs", str(folder)], check=True)
-    try:
+    with small_disk(tmp_path / "disk", size_bytes=_DISK_BYTES) as folder:
         yield folder
-    finally:
-        subprocess.run(["umount", "-l", str(folder)], check=True)
 
 
 @asynccontextmanager
@@ -63,14 +55,6 @@ async def running(redis_url: str, disk: Path, logs: Path) -> AsyncGenerator[tupl
 def fact(number: int) -> dict[str, object]:
     draft = {"memory_type": "LongTermMemory", "key": f"key {number}", "value": f"{number} {_TEXT}"}
     return {"namespace": {"tenant": "t", "user_id": f"u{number % _USERS}"}, "drafts": [draft]}
-
-
-def weigh_down(ballast: Path, *, leave: int) -> None:
-    """Another program's file takes the disk but for so many bytes."""
-    ballast.unlink(missing_ok=True)
-    if (size := shutil.disk_usage(ballast.parent).free - leave) > 0:
-        with ballast.open("wb") as file:
-            os.posix_fallocate(file.fileno(), 0, size)
 
 
 async def stored(http: httpx.AsyncClient) -> set[str]:
