@@ -77,6 +77,8 @@ class StrictEndpoint:
 
 def _text(body: Body) -> str:
     draft: Body = {"key": "boat", "memory_type": "UserMemory", "value": MEMORY, "tags": []}
+    if '{"query": "..."}' in str(body["messages"][-1]["content"]):
+        return '{"query": ""}'
     if "JSON" in str(body["messages"]):
         return json.dumps({"memory list": [draft], "memory_list": [draft], "summary": "kept"})
     return "Ann has a red boat. \\boxed{red}"

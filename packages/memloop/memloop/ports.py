@@ -24,9 +24,23 @@ class Sampling:
 
 
 @dataclass(frozen=True, slots=True)
+class ReplyFormat:
+    """JSON that a reply may be held to, where the engine can do that.
+
+    ``schema`` has an object at its root, no references, and every property is required: the part of JSON Schema that
+    all engines take. ``words`` ask for that JSON; they join the prompt only where the engine holds the reply to it.
+    """
+
+    name: str
+    schema: Json
+    words: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class Prompt:
     """One request to a chat model. ``thinking`` switches the chat template's thinking mode.
 
+    ``reply`` is the JSON that the reply may be. Engines that cannot hold a reply to it are asked in the prompt's words.
     ``branch`` separates calls that run side by side (``s3/q0/``). It is part of a journal's keys and never sent.
     ``name`` is the profile's name of the prompt (``read``, ``judge``), for hosts that ask several models; never sent.
     ``affinity`` is equal for prompts that begin alike, for hosts that choose among replicas of an engine; never sent.
@@ -37,6 +51,7 @@ class Prompt:
     tools: tuple[Json, ...] = ()
     tool_choice: ToolChoice = "auto"
     thinking: bool = False
+    reply: ReplyFormat | None = None
     branch: str = ""
     name: str = ""
     affinity: str = ""

@@ -12,6 +12,7 @@ from typing import Final, Literal, TypeAlias, cast, get_args
 from pydantic import JsonValue
 from yarl import URL
 
+from memloop.ports import ReplyFormat
 from memloop.templates import ANY_ROLES, ChatTemplate, fitted
 from memloop.wire.chat import Json
 
@@ -20,12 +21,14 @@ DialectName: TypeAlias = Literal[
 ]
 DIALECT_NAMES: Final[tuple[DialectName, ...]] = get_args(DialectName)
 LimitField: TypeAlias = Literal["max_tokens", "max_completion_tokens"]
+FormatType: TypeAlias = Literal["json_schema", "json_object"]
 
 EARLIER_THINKING: Final = "reasoning_content"
 """The field of an earlier assistant message that holds its thinking."""
 ANSWERED_THINKING: Final = ("reasoning", "reasoning_content")
 """The fields of an answer that may hold its thinking: the first is vLLM's, the second that of others."""
 THINKING_SWITCH: Final = "chat_template_kwargs"
+RESPONSE_FORMAT: Final = "response_format"
 LIMIT_FIELDS: Final = frozenset({"max_tokens", "max_completion_tokens"})
 _ENGINE_FIELDS: Final = frozenset({THINKING_SWITCH, EARLIER_THINKING, "top_k", "min_p", "repetition_penalty"})
 """What vLLM, SGLang and llama.cpp add to OpenAI's request."""
@@ -45,7 +48,7 @@ class Dialect:
     ``effort``: the ``reasoning_effort`` of a request without thinking; ``tools_effort``: of one with tools. None omits
     the field. ``reasoning_room``: tokens added to the limit for thinking that the endpoint counts but does not return.
     ``of_reasoning``: the dialect of its reasoning models, which reject a temperature. ``template``: the roles of a chat
-    that the model's template takes.
+    that the model's template takes. ``formats``: the types of ``response_format`` that it accepts, the strictest first.
     """
 
     name: str
@@ -57,11 +60,14 @@ class Dialect:
     reasoning_room: int = 0
     of_reasoning: "Dialect | None" = None
     template: ChatTemplate = ANY_ROLES
+    formats: tuple[FormatType, ...] = ("json_schema", "json_object")
 
     def fit(self, body: Json) -> Json:
         """Convert the canonical request to this endpoint's form."""
         sent: Json = {
-            name: value for name, value in body.items() if name not in self.leaves_out and name not in LIMIT_FIELDS
+            name: value
+            for name, value in body.items()
+            if name not in self.leaves_out and name not in LIMIT_FIELDS and name != RESPONSE_FORMAT
         }
         sent |= self._limit(body) | self._effort(body)
         if "tool_choice" in sent:
@@ -71,6 +77,10 @@ class Dialect:
             messages = [
                 {name: value for name, value in message.items() if name != EARLIER_THINKING} for message in messages
             ]
+        if (asked := format_of(body)) is not None and self.formats:
+            words, schema = _parted(asked)
+            sent[RESPONSE_FORMAT] = schema if "json_schema" in self.formats else {"type": self.formats[0]}
+            messages = _asked(messages, words)
         if "messages" in body:
             sent["messages"] = list[JsonValue](fitted(messages, self.template))
         return sent
@@ -87,6 +97,10 @@ class Dialect:
         if name == "reasoning_effort" and "'none'" in message and self.tools_effort != "none":
             return replace(self, tools_effort="none")
         return replace(self, leaves_out=self.leaves_out | {name})
+
+    def without_format(self) -> "Dialect":
+        """Return the dialect that asks for the next type of ``response_format``, or for none."""
+        return replace(self, formats=self.formats[1:])
 
     def _limit(self, body: Json) -> Json:
         limit = next((body[name] for name in LIMIT_FIELDS if name in body), None)
@@ -179,10 +193,10 @@ ENDPOINTS: Final[Mapping[str, Endpoint]] = {
         key_header="api-key",
         api_version="2024-10-21",
     ),
-    # https://docs.anthropic.com/en/api/openai-sdk: logprobs and seed are ignored. The Messages API, which it stands on,
-    # refuses temperature beside top_p from Claude 4.1 on, and fields that it does not have.
+    # https://docs.anthropic.com/en/api/openai-sdk: response_format, logprobs and seed are ignored. The Messages API,
+    # which it stands on, refuses temperature beside top_p from Claude 4.1 on, and fields that it does not have.
     "anthropic": Endpoint(
-        Dialect("anthropic", leaves_out=_ENGINE_FIELDS | {"top_p", "seed", "logprobs", "top_logprobs"}),
+        Dialect("anthropic", leaves_out=_ENGINE_FIELDS | {"top_p", "seed", "logprobs", "top_logprobs"}, formats=()),
         hosts=("api.anthropic.com",),
     ),
     # https://ai.google.dev/gemini-api/docs/openai: reasoning_effort maps to a thinking budget; 2.5 Pro and 3 cannot
@@ -213,12 +227,14 @@ ENDPOINTS: Final[Mapping[str, Endpoint]] = {
         owner="library",
         probe=("api/version", "version"),
     ),
-    # https://lmstudio.ai/docs/developer/openai-compat/chat-completions and .../tools: tool_choice is a word.
+    # https://lmstudio.ai/docs/developer/openai-compat/chat-completions, .../tools: tool_choice is a word, and
+    # .../structured-output: "'response_format.type' must be 'json_schema' or 'text'".
     "lmstudio": Endpoint(
         Dialect(
             "lmstudio",
             leaves_out=frozenset({THINKING_SWITCH, EARLIER_THINKING}),
             tool_choices=frozenset({"none", "auto", "required"}),
+            formats=("json_schema",),
         ),
         owner="organization_owner",
     ),
@@ -238,6 +254,33 @@ def messages_of(body: Json) -> list[Json]:
     """Return the messages of a request."""
     messages = body.get("messages")
     return [each for each in messages if isinstance(each, dict)] if isinstance(messages, list) else []
+
+
+def response_format(reply: ReplyFormat) -> Json:
+    """Return OpenAI's ``response_format`` of a reply; its ``description`` holds the words that ask for it."""
+    held: Json = {"name": reply.name, "strict": True, "schema": reply.schema}
+    return {"type": "json_schema", "json_schema": {**held, "description": reply.words} if reply.words else held}
+
+
+def format_of(body: Json) -> Json | None:
+    """Return the ``response_format`` of a request."""
+    asked = body.get(RESPONSE_FORMAT)
+    return asked if isinstance(asked, dict) else None
+
+
+def _parted(asked: Json) -> tuple[str, Json]:
+    """Return the words that ask for the JSON, and the format without them: not every engine has a description."""
+    held = asked.get("json_schema")
+    if not isinstance(held, dict) or not isinstance(words := held.get("description"), str):
+        return "", asked
+    return words, {**asked, "json_schema": {name: value for name, value in held.items() if name != "description"}}
+
+
+def _asked(messages: list[Json], words: str) -> list[Json]:
+    """Return the chat with the words at the end of its last message."""
+    if not words or not messages or not isinstance(said := messages[-1].get("content"), str):
+        return messages
+    return [*messages[:-1], {**messages[-1], "content": f"{said}\n\n{words}"}]
 
 
 def _thinks(body: Json) -> bool:

@@ -23,7 +23,15 @@ from memloop.wire.errors import (
 )
 from memloop.wire.memory import Usage
 from memloop_clients.balancing import Balancing
-from memloop_clients.dialects import ANY, THINKING_SWITCH, Dialect, DialectName, endpoint_at
+from memloop_clients.dialects import (
+    ANY,
+    RESPONSE_FORMAT,
+    THINKING_SWITCH,
+    Dialect,
+    DialectName,
+    endpoint_at,
+    response_format,
+)
 from memloop_clients.http import Http, HttpClient, parse_json, retry_after
 from memloop_clients.learning import Learned
 from memloop_clients.overflow import overflow_of
@@ -159,6 +167,8 @@ def request_body(prompt: Prompt, *, model: str) -> Json:
     }
     if prompt.tools:
         body |= {"tools": list(prompt.tools), "tool_choice": prompt.tool_choice}
+    elif prompt.reply is not None:
+        body[RESPONSE_FORMAT] = response_format(prompt.reply)
     body[THINKING_SWITCH] = {"enable_thinking": prompt.thinking}
     return body
 

@@ -11,7 +11,7 @@ from memloop.templates import refuses_roles, stricter
 from memloop.wire.chat import Json
 from memloop.wire.errors import EngineError, MemloopError, Timeout, Unavailable
 from memloop_clients.dialects import ANY, ENDPOINTS, Dialect, Endpoint, messages_of
-from memloop_clients.refusals import refused_fields
+from memloop_clients.refusals import may_refuse_format, refused_fields, refuses_format
 
 _LOG = logging.getLogger(__name__)
 _PROBE_S: Final = 3.0
@@ -76,7 +76,8 @@ class Learned:
                     return await post(changed.fit(body))
                 except EngineError as error:
                     refusal = error
-            self._models[model] = replace(self._models[model], template=first.template)  # the roles were not the reason
+            # neither the roles nor the reply's format were the reason
+            self._models[model] = replace(self._models[model], template=first.template, formats=first.formats)
             raise refusal
         finally:
             _LOG.warning("the engine refuses fields for model %s: %s", model, _changes(first, self._models[model]))
@@ -117,12 +118,16 @@ async def _answer(get: Get, path: str) -> Json:
 
 
 def _changed(spoken: Dialect, refusal: EngineError, body: Json) -> Dialect:
-    for name in sorted(refused_fields(refusal, spoken.fit(body))):
+    """Return the dialect to try after a refusal; the same one where nothing can be learned from it."""
+    sent, before = spoken.fit(body), spoken
+    for name in sorted(refused_fields(refusal, sent)):
         spoken = spoken.refusing(name, message=refusal.message)
+    if refuses_format(refusal, sent):
+        return spoken.without_format()
     if refuses_roles(status=refusal.engine_status, message=refusal.message):
         template = next(stricter(spoken.template, messages_of(body)), spoken.template)
         spoken = replace(spoken, template=template)
-    return spoken
+    return spoken.without_format() if spoken == before and may_refuse_format(refusal, sent) else spoken
 
 
 def _changes(before: Dialect, after: Dialect) -> str:
@@ -133,6 +138,7 @@ def _changes(before: Dialect, after: Dialect) -> str:
         "tool_choice": after.tool_choices if after.tool_choices != before.tool_choices else frozenset[str](),
         "reasoning_effort with tools": {str(after.tools_effort)} - {str(before.tools_effort)},
         "roles": {str(after.template)} - {str(before.template)},
+        "response_format": {" or ".join(after.formats) or "none"} if after.formats != before.formats else set[str](),
     }
     found = [f"{name} {', '.join(sorted(values))}" for name, values in changes.items() if values]
     return f"{'; '.join(found) or 'nothing helps'}; MEMLOOP_ENGINE_DIALECT sets the dialect (docs/how-to/endpoints.md)"

@@ -8,8 +8,8 @@ from typing import Final, Self, cast
 import orjson
 
 from memloop.wire.chat import Json
-from memloop.wire.errors import EngineError
-from memloop_clients.dialects import EARLIER_THINKING, LIMIT_FIELDS, THINKING_SWITCH
+from memloop.wire.errors import CONTEXT_LENGTH_EXCEEDED, EngineError
+from memloop_clients.dialects import EARLIER_THINKING, LIMIT_FIELDS, RESPONSE_FORMAT, THINKING_SWITCH
 
 _EFFORT: Final = "reasoning_effort"
 _WANTS_NONE: Final = "'none'"
@@ -32,6 +32,15 @@ _REFUSES: Final = re.compile(
     re.IGNORECASE,
 )
 """Words of a refusal of a field. A limit that is too large for the window is none."""
+_FORMAT: Final = re.compile(
+    r"response.?format|json.?(schema|mode|object)|structured.?output|\bschema\b|grammar|guided|requested parameters"
+    r"|mime.?type",
+    re.IGNORECASE,
+)
+"""Words of a refusal of ``response_format``, of one of its types or of a part of its schema."""
+_FORMAT_STATUSES: Final = _STATUSES | {415, 500, 501}
+"""llama.cpp and Ollama answer 500 when they cannot make a grammar of a schema."""
+_WITHOUT_A_NAME: Final = frozenset({400, 422})
 _ONE_OF_TWO: Final = re.compile(r"cannot both|only one", re.IGNORECASE)
 
 
@@ -71,6 +80,18 @@ def refused_fields(error: EngineError, sent: Json) -> frozenset[str]:
     if _ONE_OF_TWO.search(message) and named >= {"temperature", "top_p"}:
         return frozenset({"top_p"})
     return named
+
+
+def refuses_format(error: EngineError, sent: Json) -> bool:
+    """Return whether the error rejects the request's ``response_format`` in words of its own."""
+    refuses = error.engine_status in _FORMAT_STATUSES and _FORMAT.search(error.message) is not None
+    return refuses and RESPONSE_FORMAT in sent
+
+
+def may_refuse_format(error: EngineError, sent: Json) -> bool:
+    """Return whether the error names no reason, so that its reason may be the ``response_format``."""
+    silent = error.engine_status in _WITHOUT_A_NAME and error.code != CONTEXT_LENGTH_EXCEEDED
+    return silent and RESPONSE_FORMAT in sent
 
 
 def _is_sent(name: str, sent: Json) -> bool:

@@ -6,16 +6,17 @@ writes more easily; in lines it may also wait for more turns. A reply that canno
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 
 from memloop.loops.decisions import AddMemories, BufferTurns, Decision, DecisionResult, IgnoreTurns, InvalidOutput
+from memloop.loops.forms import Asked
 from memloop.loops.parsing import FoundList, NoList, find_memory_lines, find_memory_list, listen
 from memloop.loops.rendering import conversation_lines, rejected_reply
-from memloop.loops.steps import Decided, DecideStep, OutputRejected
+from memloop.loops.steps import DecideStep, OutputRejected
 from memloop.loops.tools import CheckedDrafts, check_drafts
 from memloop.ports import ChatModel, Completion, Report, discard
-from memloop.profiles import Profile, neutralise, well_formed
+from memloop.profiles import Profile, PromptName, neutralise, well_formed
 from memloop.wire.chat import ChatMessage
 from memloop.wire.memory import Source, Usage
 from memloop.wire.memory_events import DecisionRecord
@@ -30,26 +31,30 @@ async def extract(
     *,
     model: ChatModel,
     profile: Profile,
-    may_buffer: bool = True,
+    asked: Asked,
     report: Report[DecideStep] = discard,
 ) -> DecisionResult:
     """Extracts the memories of the turns, oldest first; an empty list ignores them.
 
-    With ``may_buffer`` false a model that would wait for more turns ignores these. Costs at most two calls. Raises
-    ValueError without turns, and what the model raises.
+    Unless it may buffer, a model that would wait for more turns ignores these. Only in the form ``json_schema`` the
+    engine may hold the reply to a schema. Costs at most two calls: a list that was cut is asked for once more, a reply
+    that cannot be read where ``asked`` says so. Raises what the model raises.
     """
-    if not turns:
-        raise ValueError("there are no turns to decide on")
-    messages = profile.render("memory", conversation=conversation_lines(turns, profile.turns))
-    lines = profile.prompts["memory"].parser == "memory_lines"
-    read = partial(_understood, lines=lines, may_buffer=may_buffer)
-    replies = [first := read(await model.complete(profile.request("memory", messages)))]
-    if first.rejected is not None:
+    name: PromptName = "extract" if profile.prompts["memory"].parser == "tool_call" else "memory"
+    lines = asked.form == "lines"
+    messages = profile.render(name, conversation=conversation_lines(turns, profile.turns))
+    read = partial(_understood, lines=lines, may_buffer=asked.may_buffer)
+
+    async def reply_to(*repair: ChatMessage) -> _Understood:
+        prompt = profile.request(name, (*messages, *repair))
+        return read(await model.complete(prompt if asked.form == "json_schema" else replace(prompt, reply=None)))
+
+    replies = [first := await reply_to()]
+    if first.rejected is not None and (asked.repairs or not isinstance(first.decision, InvalidOutput)):
         await report(OutputRejected(first.rejected.problem, first.rejected.raw, first.record, first.usage))
-        repair = _repair(first.rejected, lines=lines)
-        replies.append(read(await model.complete(profile.request("memory", messages + repair))))
+        replies.append(await reply_to(*_repair(first.rejected, lines=lines)))
     taken = next((reply for reply in reversed(replies) if not isinstance(reply.decision, InvalidOutput)), replies[-1])
-    await report(Decided(taken.decision, taken.record, taken.usage))
+    await report(asked.ended(taken.decision, taken.record, taken.usage))
     return DecisionResult(
         taken.decision,
         records=tuple(reply.record for reply in replies),

@@ -54,7 +54,9 @@ def prompt_digest(prompt: Prompt) -> str:
         "tools": prompt.tools,
         "tool_choice": prompt.tool_choice,
         "thinking": prompt.thinking,
-    } | ({"branch": prompt.branch} if prompt.branch else {})
+        **({"reply": [prompt.reply.name, prompt.reply.schema]} if prompt.reply else {}),
+        **({"branch": prompt.branch} if prompt.branch else {}),
+    }
     return hashlib.sha256(json.dumps(content, sort_keys=True).encode("ascii")).hexdigest()
 
 

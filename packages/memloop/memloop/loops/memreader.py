@@ -1,27 +1,31 @@
 """MemReader: decides what to remember of a piece of conversation. Source: arXiv 2604.07877.
 
-The profile sets the form: a model that calls tools (here), or one that lists memories as JSON, with no search
-and no buffer (:mod:`memloop.loops.extractor`).
+The form is the profile's, or chosen by what has worked (:mod:`memloop.loops.forms`): a model that calls tools (here),
+or one that lists memories as JSON, with no search and no buffer (:mod:`memloop.loops.extractor`).
 
 Each turn of the model is one tool call. A search is run and its result shown to the model, which goes on; to add, to
 buffer or to ignore ends the loop. The loop only searches: its host applies the decision.
 
 A reply without a valid call is data, not an exception. The loop shows the model the fault and asks once more. If the
-second reply fails too, the decision is InvalidOutput and the host keeps the turns.
+second reply fails too, the decision is InvalidOutput and the host keeps the turns. Where another form is left, a reply
+without any call is not repaired: the model is asked in the next form.
 """
 
 import json
 from collections.abc import Sequence
+from dataclasses import replace
 
 from memloop.loops.decisions import AddMemories, BufferTurns, Decision, DecisionResult, IgnoreTurns, InvalidOutput
 from memloop.loops.extractor import extract
+from memloop.loops.forms import TOOL_FORMS, Asked, Form, Forms, ladder_of, may_refuse_form
 from memloop.loops.parsing import FoundCall, NoCall, find_call, listen
 from memloop.loops.rendering import conversation_lines, memory_lines, rejected_reply, sealed
-from memloop.loops.steps import Decided, DecideStep, MemorySearched, OutputRejected
+from memloop.loops.steps import DecideStep, MemorySearched, OutputRejected
 from memloop.loops.tools import AddMemory, BufferMemory, InvalidArguments, SearchMemory, Tool, check_call
-from memloop.ports import ChatModel, Completion, MemoryIndex, Recalled, Report, discard
+from memloop.ports import ChatModel, Completion, MemoryIndex, Recalled, Report, discard, total
 from memloop.profiles import Profile, neutralise, well_formed
 from memloop.wire.chat import ChatMessage, FunctionCall, ToolCall
+from memloop.wire.errors import EngineError
 from memloop.wire.memory import Source, Usage
 from memloop.wire.memory_events import Action, DecisionRecord
 
@@ -40,22 +44,66 @@ async def decide(
     max_turns: int = 4,
     may_buffer: bool = True,
     report: Report[DecideStep] = discard,
+    forms: Forms | None = None,
 ) -> DecisionResult:
     """Decide on the turns, oldest first. The model may search ``max_turns`` times; then it must decide.
 
     With ``may_buffer`` false the turns are settled now: a model that buffers them gets one repair; if it insists, they
-    are ignored. Costs at most ``max_turns`` + 2 calls: the searches, one repair, the decision. Raises ValueError
-    without turns, and the errors of model and index.
+    are ignored. Costs at most ``max_turns`` + 2 calls: the searches, one repair, the decision. ``forms`` is what is
+    known of the model: with it, a form that fails is followed by the next one, at two calls each; without it the form
+    is the profile's own. Raises ValueError without turns, and the errors of model and index.
     """
-    if profile.prompts["memory"].parser != "tool_call":
-        return await extract(turns, model=model, profile=profile, may_buffer=may_buffer, report=report)
     if not turns:
         raise ValueError("there are no turns to decide on")
-    dialogue = _Dialogue(turns, profile, may_buffer=may_buffer)
+    left = ladder_of(profile)[:1] if forms is None else forms.left(profile)
+    known = forms or Forms()
+    results: list[DecisionResult] = []
+    refused: dict[Form, EngineError] = {}
+    for form in left:
+        asked = Asked(form, repairs=len(left) == 1, last=form == left[-1], may_buffer=may_buffer)
+        try:
+            if form in TOOL_FORMS:
+                result = await _by_tools(turns, model, index, profile, asked, max_turns=max_turns, report=report)
+            else:
+                result = await extract(turns, model=model, profile=profile, asked=asked, report=report)
+        except EngineError as error:
+            refused[form] = error
+            if not may_refuse_form(error) or (asked.last and not results):
+                raise next(iter(refused.values())) from error
+            continue
+        results.append(result)
+        if not isinstance(result.decision, InvalidOutput):
+            known.worked(form)
+            break
+        known.failed(form)
+    for form in refused:
+        known.failed(form, for_good=True)  # the engine answers, in another form
+    known.decided()
+    return replace(
+        results[-1],
+        records=tuple(record for each in results for record in each.records),
+        usage=total(each.usage for each in results),
+    )
+
+
+async def _by_tools(
+    turns: Sequence[Source],
+    model: ChatModel,
+    index: MemoryIndex,
+    profile: Profile,
+    asked: Asked,
+    *,
+    max_turns: int,
+    report: Report[DecideStep],
+) -> DecisionResult:
+    """Hold the dialogue of tools. Wrong arguments of a call are always repaired once, a reply without a call where
+    ``asked`` says so.
+    """
+    dialogue = _Dialogue(turns, profile, asked)
     while True:
         attempt = await dialogue.ask(model)
         problem = dialogue.problem_of(attempt)
-        if problem and dialogue.may_repair():
+        if problem and dialogue.may_repair() and (asked.repairs or isinstance(attempt.call, FoundCall)):
             dialogue.show_problem(attempt, problem)
             await report(OutputRejected(problem, attempt.raw, attempt.record, attempt.usage))
         elif isinstance(attempt.tool, SearchMemory) and dialogue.searches < max_turns:
@@ -63,8 +111,8 @@ async def decide(
             dialogue.show_found(attempt, found)
             await report(MemorySearched(attempt.tool.query, found, attempt.record, attempt.usage))
         else:
-            decision = _decision(attempt, may_buffer=may_buffer)
-            await report(Decided(decision, attempt.record, attempt.usage))
+            decision = _decision(attempt, may_buffer=asked.may_buffer)
+            await report(asked.ended(decision, attempt.record, attempt.usage))
             return DecisionResult(decision, tuple(dialogue.records), dialogue.usage)
 
 
@@ -116,9 +164,9 @@ class _Attempt:
 class _Dialogue:
     """The conversation with the memory writer, and what it cost."""
 
-    def __init__(self, turns: Sequence[Source], profile: Profile, *, may_buffer: bool) -> None:
+    def __init__(self, turns: Sequence[Source], profile: Profile, asked: Asked) -> None:
         self._profile = profile
-        self._may_buffer = may_buffer
+        self._asked = asked
         self._messages = profile.render("memory", conversation=conversation_lines(turns, profile.turns))
         self._repairs = 0
         self.searches = 0
@@ -126,7 +174,10 @@ class _Dialogue:
         self.usage = Usage()
 
     async def ask(self, model: ChatModel) -> _Attempt:
-        completion = await model.complete(self._profile.request("memory", self._messages))
+        prompt = self._profile.request("memory", self._messages)
+        if self._asked.form == "forced_tools":
+            prompt = replace(prompt, tool_choice="required")
+        completion = await model.complete(prompt)
         attempt = _Attempt(completion)
         self.records.append(attempt.record)
         self.usage += completion.usage
@@ -134,7 +185,7 @@ class _Dialogue:
 
     def problem_of(self, attempt: _Attempt) -> str:
         """Why the reply cannot be taken; empty when it can."""
-        if isinstance(attempt.tool, BufferMemory) and not self._may_buffer:
+        if isinstance(attempt.tool, BufferMemory) and not self._asked.may_buffer:
             return _NOT_NOW
         if attempt.cut and attempt.record.parse_path == "repaired":
             return _CUT

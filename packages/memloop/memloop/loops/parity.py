@@ -21,13 +21,13 @@ _READING: Final = ("read", "answer", "integrate")
 def as_published(profile: Profile) -> Profile:
     """Return the profile's prompts with the published budget, decoding, and words for an empty memory and history.
 
-    The judge may write ``JUDGE_TOKENS``, or what the profile's window leaves it. A profile with an origin keeps its own
-    words: they are the published ones.
+    The judge may write ``JUDGE_TOKENS``, or what the profile's window leaves it, and is held to no JSON. A profile with
+    an origin keeps its own words: they are the published ones.
     """
     verdict = min(JUDGE_TOKENS, profile.budget.window_tokens - _BESIDE_THE_VERDICT)
     judging = replace(DECODING, max_tokens=max(DECODING.max_tokens, verdict))
     prompts = {name: replace(profile.prompts[name], sampling=DECODING) for name in _READING}
-    prompts["judge"] = replace(profile.prompts["judge"], sampling=judging)
+    prompts["judge"] = replace(profile.prompts["judge"], sampling=judging, reply=None)
     published = replace(profile, budget=PUBLISHED, prompts={**profile.prompts, **prompts}, subanswer="whole")
     if profile.origin is not None:
         return published

@@ -13,9 +13,18 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Self, cast
 
-from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError, field_validator, model_validator
+from pydantic import (
+    BaseModel,
+    ConfigDict,
+    Field,
+    JsonValue,
+    TypeAdapter,
+    ValidationError,
+    field_validator,
+    model_validator,
+)
 
-from memloop.ports import Sampling, ToolChoice
+from memloop.ports import ReplyFormat, Sampling, ToolChoice
 from memloop.profiles.archive import KINDS, is_archive, read_archive
 from memloop.profiles.profile import (
     Budget,
@@ -37,6 +46,7 @@ Files = Mapping[str, str]
 """File name to text."""
 
 _TOOLS = TypeAdapter(list[Json])
+_REPLY = TypeAdapter(ReplyFormat)
 _SLOTS: dict[PromptName, set[str]] = {
     "read": {"problem", "memory", "section"},
     "gate": {"problem", "memory", "section"},
@@ -44,6 +54,7 @@ _SLOTS: dict[PromptName, set[str]] = {
     "judge": {"question", "memory", "query_history"},
     "integrate": {"question", "memory", "subquestion", "subanswer"},
     "memory": {"conversation"},
+    "extract": {"conversation"},
     "operator": {"rules"},
     "relate": {"memories"},
     "recall": {"memories"},
@@ -56,12 +67,13 @@ _PARSERS: dict[PromptName, set[Parser]] = {
     "judge": {"query"},
     "integrate": {"text"},
     "memory": {"tool_call", "memory_list", "memory_lines"},
+    "extract": {"memory_list"},
     "operator": {"text"},
     "relate": {"text"},
     "recall": {"text"},
 }
 """How the loops can read a prompt's reply."""
-_OPTIONAL: set[PromptName] = {"gate", "operator", "relate"}
+_OPTIONAL: set[PromptName] = {"extract", "gate", "operator", "relate"}
 
 
 class _BudgetFile(BaseModel):
@@ -78,6 +90,7 @@ class _PromptFile(BaseModel):
     slots: tuple[str, ...]
     system: str | None = None
     tools: str | None = None
+    reply: str | None = None
     parser: Parser = "text"
     max_tokens: int = Field(default=1024, gt=0)
     temperature: float = Field(default=0.0, ge=0.0)
@@ -183,6 +196,8 @@ def whole_profile(own: Files, *, of_folder: bool = False) -> dict[str, str]:
     inherited = profile_files(str(parent))
     below = {key: value for key, value in _toml(inherited[_MANIFEST]).items() if key != "origin"}
     merged = _merge(below, manifest)
+    if _fixes_the_writer(manifest.get("prompts")):
+        cast(Json, merged["prompts"]).pop("extract", None)
     merged.pop("extends")
     return {**inherited, **own, _MANIFEST: json.dumps(merged)}
 
@@ -211,6 +226,12 @@ def profile_from_files(files: Files) -> Profile:
         content_hash=_hash(files),
         origin=manifest.origin.check(files) if manifest.origin else None,
     )
+
+
+def _fixes_the_writer(own: JsonValue) -> bool:
+    """Return whether a manifest brings words of its own for the memory writer, and none for JSON beside them."""
+    memory = own.get("memory") if isinstance(own, dict) else None
+    return isinstance(memory, dict) and "template" in memory and isinstance(own, dict) and "extract" not in own
 
 
 def _check_line(line: str, *, needed: str, **slots: str | int) -> str:
@@ -250,6 +271,8 @@ def _merge(base: Json, over: Json) -> Json:
     merged = dict(base)
     for key, value in over.items():
         below = merged.get(key)
+        if isinstance(below, dict) and isinstance(value, dict) and "template" in value:
+            below = {name: kept for name, kept in below.items() if name != "reply"}  # it belongs to the words
         merged[key] = _merge(below, value) if isinstance(below, dict) and isinstance(value, dict) else value
     return merged
 
@@ -272,7 +295,15 @@ def _prompt(name: PromptName, spec: _PromptFile, files: Files) -> PromptSpec:
         thinking=spec.thinking,
         tool_choice=spec.tool_choice if spec.parser == "tool_call" else "auto",
         parser=spec.parser,
+        reply=_reply(files, spec.reply) if spec.reply and spec.parser != "tool_call" else None,
     )
+
+
+def _reply(files: Files, name: str) -> ReplyFormat:
+    try:
+        return _REPLY.validate_json(_file(files, name))
+    except ValidationError as error:
+        raise ProfileError(f"{name}: {error}") from error
 
 
 def _tools(files: Files, name: str) -> tuple[Json, ...]:

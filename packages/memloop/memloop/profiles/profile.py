@@ -11,11 +11,13 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Literal
 
-from memloop.ports import Prompt, Sampling, ToolChoice
+from memloop.ports import Prompt, ReplyFormat, Sampling, ToolChoice
 from memloop.wire.chat import ChatMessage, Json
 from memloop.wire.spelling import folded
 
-PromptName = Literal["read", "gate", "answer", "judge", "integrate", "memory", "operator", "relate", "recall"]
+PromptName = Literal[
+    "read", "gate", "answer", "judge", "integrate", "memory", "extract", "operator", "relate", "recall"
+]
 Parser = Literal["text", "gate", "boxed", "query", "tool_call", "memory_list", "memory_lines"]
 """How a reply is read. The memory writer calls tools (``tool_call``), or lists memories as JSON or as lines."""
 RecallPlace = Literal["user_message", "own_message"]
@@ -26,6 +28,8 @@ SubAnswer = Literal["whole", "boxed"]
 
 REWRITES: tuple[PromptName, ...] = ("read", "gate", "integrate")
 """The prompts whose reply is a memory."""
+WRITING: tuple[PromptName, ...] = ("memory", "extract")
+"""The prompts of the memory writer: its own form, and JSON for a model that fails in that."""
 _SLOT_TAGS = ("problem", "memory", "section", "question", "query_history", "query", "result", "reference")
 _MORE_TAGS = ("subquestion", "subanswer", "memories", "think", "tool_call", "tool_response", "tools", "keep", "enough")
 _MARKS_OF_MEMORY = ("confirmed",)
@@ -120,7 +124,7 @@ class Budget:
 
 @dataclass(frozen=True, slots=True)
 class PromptSpec:
-    """One prompt: its template with ``{slot}`` marks, and how the reply is decoded."""
+    """One prompt: its template with ``{slot}`` marks, how the reply is decoded, and the JSON that it may be."""
 
     template: str
     slots: tuple[str, ...]
@@ -130,6 +134,7 @@ class PromptSpec:
     thinking: bool
     tool_choice: ToolChoice
     parser: Parser = "text"
+    reply: ReplyFormat | None = None
 
     def limited(self, max_tokens: int) -> "PromptSpec":
         """Return the same prompt with another limit on the reply's tokens."""
@@ -229,6 +234,7 @@ class Profile:
             tools=spec.tools,
             tool_choice=spec.tool_choice,
             thinking=spec.thinking,
+            reply=spec.reply,
             name=prompt,
         )
 
@@ -251,16 +257,19 @@ class Profile:
         return self.with_memory_tokens(max(1, self.budget.memory_tokens // parts))
 
     def with_operator(self, rules: str) -> "Profile":
-        """Return the same profile whose memory writer gets the operator's rules after its system prompt.
+        """Return the same profile whose memory writer gets the operator's rules after its system prompts.
 
         Without rules it is this profile, byte for byte. The prompt ``operator`` of the profile words them.
         """
         if not rules:
             return self
-        memory = self.prompts["memory"]
         words = self.prompts.get("operator", _OPERATOR).fill({"rules": rules})
-        system = words if memory.system is None else f"{memory.system}\n\n{words}"
-        return replace(self, prompts={**self.prompts, "memory": replace(memory, system=system)})
+        ruled = {
+            name: replace(spec, system="\n\n".join(part for part in (spec.system, words) if part is not None))
+            for name, spec in self.prompts.items()
+            if name in WRITING
+        }
+        return replace(self, prompts={**self.prompts, **ruled})
 
     @cached_property
     def ref(self) -> str:

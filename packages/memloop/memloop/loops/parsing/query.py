@@ -1,7 +1,8 @@
-"""The reply of a judge prompt: nothing, or one ``<query>…</query>``."""
+"""The reply of a judge prompt: nothing, or one ``<query>…</query>``; or JSON, ``{"query": "…"}``."""
 
 import re
 
+from memloop.loops.parsing.json_values import json_values
 from memloop.loops.parsing.spoken import listen
 from memloop.loops.steps import Verdict
 from memloop.ports import Completion
@@ -17,10 +18,16 @@ def parse_query(completion: Completion, *, whole: bool = False) -> tuple[Verdict
     Silence means that the memory suffices, but only when the model itself ended its reply: one that was cut or
     filtered, or that never came out of its thinking, says nothing about the memory. Neither does talk without
     a query, or an empty query. Braces around a query are dropped, and its line breaks become blanks. ``whole`` keeps
-    the line breaks and takes a query of at most five characters for none, as published.
+    the line breaks, takes a query of at most five characters for none, and reads no JSON, as published.
     """
     spoken = listen(completion)
     query = _first_query(spoken.text)
+    if not query and not whole:
+        objects = (found.value for found in json_values(spoken.text) if isinstance(found.value, dict))
+        given = next((value["query"] for value in objects if "query" in value), None)
+        if isinstance(given, str) and not given.strip() and spoken.finished:
+            return "sufficient", None
+        query = given if isinstance(given, str) else ""
     query = _published(query) if whole else " ".join(query.split())
     if query:
         return "ask", query

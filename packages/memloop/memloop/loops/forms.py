@@ -1,0 +1,110 @@
+"""The form in which a memory writer is asked, and the memory of the forms that have worked with its model.
+
+Models differ in what they can do, and engines in what they take: tools that may be called (``tools``) or must be
+(``forced_tools``), JSON that the engine holds to a schema (``json_schema``), JSON that is asked for in words
+(``json``), or lines (``lines``). A profile's own words for the writer fix the form. A profile that also has words for
+JSON (``extract``) gives a ladder: a reply without a usable call, or an engine that refuses the request, steps to the
+next form, and a model that has failed in a form is asked in the next one from then on.
+"""
+
+import re
+from collections import Counter
+from dataclasses import dataclass
+from typing import Final, Literal, TypeAlias
+
+from memloop.loops.decisions import Decision, InvalidOutput
+from memloop.loops.steps import Decided, DecideStep, OutputRejected
+from memloop.profiles import Profile
+from memloop.wire.errors import CONTEXT_LENGTH_EXCEEDED, EngineError
+from memloop.wire.memory import Usage
+from memloop.wire.memory_events import DecisionRecord
+
+Form: TypeAlias = Literal["tools", "forced_tools", "json_schema", "json", "lines"]
+TOOL_FORMS: Final[frozenset[Form]] = frozenset({"tools", "forced_tools"})
+
+_FAILURES: Final = 2
+"""Decisions in a row that a form may fail before it is left: one bad reply may be chance."""
+_LOOKS_BACK_AFTER: Final = 100
+"""Decisions after which the first form is tried again: the model behind a name may have changed."""
+_OF_THE_REQUEST: Final = frozenset({400, 422})
+_BY_WORDS: Final = frozenset({404, 405, 415, 500, 501})
+_NAMES_THE_FORM: Final = re.compile(
+    r"\btools?\b|function|tool_|jinja|template|grammar|schema|response.?format|structured", re.IGNORECASE
+)
+
+
+def ladder_of(profile: Profile) -> tuple[Form, ...]:
+    """Return the forms in which the profile can ask, the one of its own words first."""
+    memory = profile.prompts["memory"]
+    if memory.parser == "memory_lines":
+        return ("lines",)
+    if memory.parser == "memory_list":
+        return ("json_schema", "json") if memory.reply else ("json",)
+    tools: tuple[Form, ...] = ("forced_tools",) if memory.tool_choice == "required" else ("tools", "forced_tools")
+    extract = profile.prompts.get("extract")
+    if extract is None:
+        return tools[:1]
+    json: tuple[Form, ...] = ("json_schema", "json") if extract.reply else ("json",)
+    return (*tools, *json)
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """How a writer is asked: the form, and whether it is the ``last`` one of this decision.
+
+    ``repairs``: a reply that holds nothing readable is shown to the model with the fault, once.
+    """
+
+    form: Form
+    repairs: bool
+    last: bool
+    may_buffer: bool
+
+    def ended(self, decision: Decision, record: DecisionRecord, usage: Usage) -> DecideStep:
+        """Return the step with which this form ends: a decision, unless it failed and another form follows."""
+        if isinstance(decision, InvalidOutput) and not self.last:
+            return OutputRejected(decision.problem, decision.raw, record, usage)
+        return Decided(decision, record, usage)
+
+
+class Forms:
+    """The forms that have worked with one model, and those that have not; a few numbers, whatever happens.
+
+    ``tools`` is False for a model whose chat template is known to show none.
+    """
+
+    def __init__(self, *, tools: bool = True) -> None:
+        self._tools = tools
+        self._failures = Counter[Form]()
+        self._decisions = 0
+
+    def left(self, profile: Profile) -> tuple[Form, ...]:
+        """Return the forms to ask in, the first one that has not failed and those after it; at least one."""
+        ladder = ladder_of(profile)
+        without: tuple[Form, ...] = tuple(form for form in ladder if form not in TOOL_FORMS)
+        known = ladder if self._tools else without or ladder
+        first = next((place for place, form in enumerate(known) if self._failures[form] < _FAILURES), len(known) - 1)
+        return known[first:]
+
+    def decided(self) -> None:
+        """Count a decision. After a hundred of them every form has another chance."""
+        self._decisions += 1
+        if self._decisions % _LOOKS_BACK_AFTER == 0:
+            self._failures.clear()
+
+    def worked(self, form: Form) -> None:
+        """Note a usable reply."""
+        self._failures[form] = 0
+
+    def failed(self, form: Form, *, for_good: bool = False) -> None:
+        """Note a reply without a usable call; ``for_good`` a request that the engine refused in this form alone."""
+        self._failures[form] += _FAILURES if for_good else 1
+
+
+def may_refuse_form(error: EngineError) -> bool:
+    """Return whether the engine may have refused the form of the request: not its length, its key or its rate."""
+    if error.code == CONTEXT_LENGTH_EXCEEDED:
+        return False
+    if error.engine_status in _OF_THE_REQUEST:
+        return True
+    return error.engine_status in _BY_WORDS and _NAMES_THE_FORM.search(error.message) is not None
