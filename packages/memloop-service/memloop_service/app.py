@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import AsyncGenerator, Callable, Collection, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from importlib.metadata import version
-from typing import TypeAlias, cast
+from typing import TypeAlias
 
 from fastapi import APIRouter, FastAPI
 from fastapi.exceptions import RequestValidationError
@@ -12,8 +12,6 @@ from fastapi.routing import APIRoute
 from prometheus_client import CollectorRegistry
 from starlette.exceptions import HTTPException
 from starlette.middleware import Middleware
-from starlette.middleware.errors import ServerErrorMiddleware
-from starlette.types import ASGIApp
 
 from memloop.wire.errors import MemloopError
 from memloop_service.api_style import ApiStyle
@@ -73,7 +71,7 @@ def create_app(
     registry, checks = registry or new_registry(), readiness or {}
     introduce(title.removeprefix("memloop-"), registry)
     drain = Drain()
-    app = _App(
+    app = FastAPI(
         title=title,
         version=version("memloop-service"),
         openapi_url=None,
@@ -114,13 +112,6 @@ def create_app(
     app.openapi_url = "/openapi.json"
     app.setup()  # the document: after the frequent routes
     return app
-
-
-class _App(FastAPI):
-    """An app without Starlette's outermost layer: the Edge answers what no handler has."""
-
-    def build_middleware_stack(self) -> ASGIApp:
-        return cast(ServerErrorMiddleware, super().build_middleware_stack()).app
 
 
 def _name_operations(app: FastAPI) -> None:

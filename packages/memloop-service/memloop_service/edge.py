@@ -22,7 +22,7 @@ from memloop_service.addresses import refuse_lost_characters
 from memloop_service.api_style import OPENAI, ApiStyle, api_style
 from memloop_service.drain import Drain
 from memloop_service.errors import as_error, error_response
-from memloop_service.headers import HEADERS, IndexedHeaders
+from memloop_service.headers import refuse_repeated
 from memloop_service.incoming import INCOMING, BodyLimits, IncomingBody
 from memloop_service.surrogates import without_lone_surrogates
 from memloop_service.turns import INLINE_BYTES, TURNS, Turns, in_turn
@@ -109,7 +109,7 @@ class _Exchange:
         self._send = send
         self._body = body
         self._began = time.perf_counter()
-        self._headers = headers = scope[HEADERS] = IndexedHeaders(scope["headers"])
+        self._headers = headers = Headers(scope=scope)
         self._announced = headers.get("content-length", "")
         self._client_id = _client_id(headers)
         known = adopts_id and _OUR_ID.fullmatch(self._client_id)
@@ -118,7 +118,7 @@ class _Exchange:
 
     def refuse_head(self) -> None:
         """Raise InvalidRequest for a repeated header, Unprocessable for a damaged address, TooLarge."""
-        self._headers.refuse_repeated()
+        refuse_repeated(self._headers)
         if self._announced.isdecimal():
             self._body.check(int(self._announced))
         address: bytes = (self._scope.get("raw_path") or b"") + self._scope["query_string"]

@@ -70,7 +70,6 @@ from memloop_service import (
     run,
     start_tracing,
 )
-from memloop_service.direct_route import DirectDispatch
 from memloop_service.http import ClientGone, FairStart
 from memloop_service.redis_link import redis_of
 
@@ -146,7 +145,6 @@ def build_app(settings: GatewaySettings) -> FastAPI:
         app.user_middleware.append(Middleware(RateHeaders))
     app.user_middleware.append(Middleware(RequestTimes, seconds=metrics.request_seconds))
     app.user_middleware.append(Middleware(FairStart))
-    app.user_middleware.append(Middleware(DirectDispatch, app=app))
     return app
 
 

@@ -16,8 +16,7 @@ from memloop.wire.changes import LATEST, MOST_CHANGES, OLDEST, Cursor, StoreChan
 from memloop.wire.lists import ChangeList
 from memloop.wire.memory import Scope
 from memloop_service import ERRORS
-from memloop_service.direct_route import json_response
-from memloop_service.http import EventStream, body_of, read_ours, streams
+from memloop_service.http import EventStream, body_of, json_response, read_ours, streams
 
 router = APIRouter(responses=ERRORS)
 _ADMIN = needs("admin")

@@ -16,12 +16,11 @@ from gateway.engine import Meter
 from memloop.wire.chat import ChatRequest
 from memloop.wire.profile import UserProfile
 from memloop_service import ERRORS
-from memloop_service.direct_route import DirectRoute
 from memloop_service.http import body_of, read_as, streams
 
 PATH = "/v1/chat/completions"
 
-router = APIRouter(tags=["chat"], route_class=DirectRoute, responses=ERRORS)
+router = APIRouter(tags=["chat"], responses=ERRORS)
 profiles = APIRouter(tags=["memory"], responses=ERRORS)
 
 

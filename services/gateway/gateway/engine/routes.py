@@ -13,11 +13,10 @@ from memloop.wire.chat import Json
 from memloop.wire.errors import MODEL_NOT_FOUND, EngineError, NotFound
 from memloop.wire.rollouts import Rollout, RolloutChange, RolloutEnded, RolloutPage
 from memloop_service import ERRORS
-from memloop_service.direct_route import DirectRoute
 from memloop_service.http import body_of, engines_body, objects_in, read_ours, streams
 
 listings = APIRouter(tags=["engine"])
-router = APIRouter(tags=["engine"], route_class=DirectRoute, responses=ERRORS)
+router = APIRouter(tags=["engine"], responses=ERRORS)
 rollouts = APIRouter(prefix="/v1/admin/rollouts", tags=["admin"], dependencies=[needs("admin")], responses=ERRORS)
 _CHAT = needs("chat", ignores_unknown=True)
 

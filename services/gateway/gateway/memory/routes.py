@@ -19,8 +19,7 @@ from memloop.wire.memory_events import MemoryEvent
 from memloop.wire.memory_requests import MemoryAdd, MemoryBatch, MemorySearch
 from memloop.wire.transfer import Imported, StoreExport
 from memloop_service import ERRORS
-from memloop_service.direct_route import DirectRoute, json_response
-from memloop_service.http import body_of, read_ours
+from memloop_service.http import body_of, json_response, read_ours
 from memloop_service.if_match import IF_MATCH, version_in
 
 _JSONL: Final[dict[str, Any]] = {"application/jsonl": {"schema": {"type": "string"}}}
@@ -29,12 +28,10 @@ Limit: TypeAlias = Annotated[int, Query(ge=1, le=200)]
 
 
 router = APIRouter(prefix="/v1/memory", tags=["memory"], responses=ERRORS)
-hot = APIRouter(route_class=DirectRoute)
-"""The routes that agents call most."""
 _READ, _WRITE = needs("memory:read"), needs("memory:write")
 
 
-@hot.post(
+@router.post(
     "/add",
     response_model=MemoryEvent | Accepted,
     status_code=202,
@@ -64,7 +61,7 @@ async def added(add: MemoryAdd, memory: Memory, principal: Principal, *, event_i
     return json_response(answer, status=200 if event.status in _ENDED else 202)
 
 
-@hot.post("/batch", dependencies=[_WRITE, Room], openapi_extra=body_of(MemoryBatch))
+@router.post("/batch", dependencies=[_WRITE, Room], openapi_extra=body_of(MemoryBatch))
 async def add_batch(
     request: Request, memory: MemoryDep, principal: PrincipalDep, allowance: AllowanceDep
 ) -> BatchResult:
@@ -78,7 +75,7 @@ async def add_batch(
     return await write_batch(batch, memory, principal)
 
 
-@hot.post("/search", dependencies=[_READ, Room], openapi_extra=body_of(MemorySearch))
+@router.post("/search", dependencies=[_READ, Room], openapi_extra=body_of(MemorySearch))
 async def search_memory(
     request: Request, memory: MemoryDep, principal: PrincipalDep, allowance: AllowanceDep
 ) -> FoundMemories:
@@ -88,7 +85,6 @@ async def search_memory(
     return FoundMemories.of(await search(asked.in_tenant(principal.tenant), memory))
 
 
-router.include_router(hot)
 router.include_router(quality.router)
 
 

@@ -15,13 +15,12 @@ from gateway.messages.translation import TranslatedChat, prompt_of, translated
 from memloop.wire.chat import Json
 from memloop.wire.errors import DependencyError
 from memloop_clients import RawResponse
-from memloop_service.direct_route import DirectRoute, json_response
-from memloop_service.http import Sink, body_of, read_json, read_with, streams
+from memloop_service.http import Sink, body_of, json_response, read_json, read_with, streams
 
 PATH = "/v1/messages"
 COUNT_PATH = "/v1/messages/count_tokens"
 
-router = APIRouter(tags=["messages"], route_class=DirectRoute, responses=ERRORS)
+router = APIRouter(tags=["messages"], responses=ERRORS)
 
 
 @router.post(

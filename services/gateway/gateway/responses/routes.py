@@ -32,7 +32,6 @@ from memloop.wire.base import Wire
 from memloop.wire.chat import Json
 from memloop.wire.errors import NotFound
 from memloop_service import ERRORS
-from memloop_service.direct_route import DirectRoute
 from memloop_service.http import EventStream, JsonBody, body_of, json_text, read_json, read_with, streams
 
 PATH: Final = "/v1/responses"
@@ -41,7 +40,6 @@ Limit: TypeAlias = Annotated[int, Query(ge=1, le=100)]
 Include: TypeAlias = Annotated[list[str] | None, Query()]
 
 router = APIRouter(tags=["responses"], responses=ERRORS)
-hot = APIRouter(route_class=DirectRoute)
 
 
 class TokenCount(Wire):
@@ -59,7 +57,7 @@ class ResponseDeleted(Wire):
     deleted: bool = True
 
 
-@hot.post(
+@router.post(
     PATH,
     response_model=None,
     dependencies=[_CHAT, Room],
@@ -99,7 +97,7 @@ async def create_response(
     )
 
 
-@hot.post(
+@router.post(
     PATH + "/input_tokens",
     dependencies=[_CHAT, Room],
     openapi_extra=body_of(CountBody),
@@ -120,9 +118,6 @@ async def count_input_tokens(
     )
     splitter = chat.backend.models.named(asked.request.model).splitter
     return TokenCount(input_tokens=await asyncio.to_thread(prompt_tokens, question.read, question.body, splitter))
-
-
-router.include_router(hot)
 
 
 @router.get(PATH + "/{response_id}", response_model=None, responses=streams(), dependencies=[_CHAT])

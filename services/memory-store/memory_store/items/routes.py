@@ -25,7 +25,6 @@ from memloop.wire.memory import (
 )
 from memloop.wire.neighbours import Neighbours, StoreNeighbours
 from memloop.wire.transfer import ExportPage, Imported, StoreExport, StoreImport
-from memloop_service.direct_route import DirectRoute
 from memloop_service.if_match import version_in
 from memory_store.buffers.routes import FencingToken
 from memory_store.items.feedback import Feedbacks
@@ -80,7 +79,7 @@ def item_routes(new_router: partial[APIRouter], services: ItemServices) -> tuple
 
 
 def _write_routes(new_router: partial[APIRouter], writer: Writer) -> APIRouter:
-    router = new_router(tags=["items"], route_class=DirectRoute)
+    router = new_router(tags=["items"])
 
     @router.post("/items")
     async def add(request: StoreAdd) -> StoreAddResult:

@@ -6,7 +6,6 @@ from fastapi import APIRouter
 
 from memloop.wire.memory import SearchResult, StoreSearch
 from memloop_service.chores import beside
-from memloop_service.direct_route import DirectRoute
 from memory_store.buffers.buffers import Buffers
 from memory_store.buffers.pending import buffered_turns
 from memory_store.retrieval.search import Retrieval
@@ -15,7 +14,7 @@ from memory_store.vectors.gate import Gate
 
 def search_routes(new_router: partial[APIRouter], retrieval: Retrieval, gate: Gate, buffers: Buffers) -> APIRouter:
     """``POST /items/search``, which waits while another collection is put in service."""
-    router = new_router(tags=["items"], route_class=DirectRoute)
+    router = new_router(tags=["items"])
 
     @router.post("/items/search")
     async def search(request: StoreSearch) -> SearchResult:
