@@ -9,9 +9,9 @@ from pydantic import BaseModel, JsonValue
 from starlette.requests import Request
 
 from memloop.wire.errors import MemloopError
+from memloop_service.chores import INLINE_BYTES
 from memloop_service.http.bodies import read_json, read_ours, strictly
 from memloop_service.http.json_size import has_odd_numbers
-from memloop_service.turns import INLINE_BYTES
 from tests.memloop.growth import is_linear
 
 

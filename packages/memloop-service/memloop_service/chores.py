@@ -2,12 +2,17 @@
 
 import asyncio
 from collections.abc import AsyncGenerator, Callable, Coroutine
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager
 from typing import Any, Final, TypeVar
 
 _CANCEL_AGAIN_S: Final = 0.2
 _INLINE_CHARS: Final = 20_000
 """Texts up to this length are counted or redacted in about 2 ms."""
+INLINE_BYTES: Final = 16_384
+"""Bodies up to this length are parsed on the event loop: a thread would take longer."""
+_BODIES: Final = ThreadPoolExecutor(1, "bodies")
+"""A second thread would only contend for the interpreter, and hold the objects of a second body."""
 _Result = TypeVar("_Result")
 
 
@@ -42,3 +47,8 @@ async def ended(tasks: "set[asyncio.Task[Any]]") -> None:
 async def computed(work: Callable[[], _Result], *, chars: int) -> _Result:
     """Compute with so many characters of text: on the event loop if they are few, else in a thread."""
     return work() if chars <= _INLINE_CHARS else await asyncio.to_thread(work)
+
+
+async def parsed(work: Callable[[], _Result], *, size: int) -> _Result:
+    """Parse a body of so many bytes: on the event loop if it is short, else in the thread of long ones."""
+    return work() if size <= INLINE_BYTES else await asyncio.get_running_loop().run_in_executor(_BODIES, work)

@@ -20,12 +20,12 @@ from memloop.wire.correlation import CALLERS_ID, request_id
 from memloop.wire.errors import MemloopError, SlowBody
 from memloop_service.addresses import refuse_lost_characters
 from memloop_service.api_style import OPENAI, ApiStyle, api_style
+from memloop_service.chores import INLINE_BYTES, parsed
 from memloop_service.drain import Drain
 from memloop_service.errors import as_error, error_response
 from memloop_service.headers import refuse_repeated
 from memloop_service.incoming import INCOMING, BodyLimits, IncomingBody
 from memloop_service.surrogates import without_lone_surrogates
-from memloop_service.turns import INLINE_BYTES, TURNS, Turns, in_turn
 
 BODY_SEND: Final = "memloop.body_send"
 """The scope's key for the direct ``send`` of a response's body, set once its start has passed all layers."""
@@ -66,7 +66,6 @@ class Edge:
             path: replace(limits, max_bytes=max_bytes) for path, max_bytes in (larger_bodies or {}).items()
         }
         self._adopts_ids = adopts_ids
-        self._turns = Turns()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Handle an ASGI call."""
@@ -78,7 +77,7 @@ class Edge:
         api_style.set(self._style(path))
         exchange = _Exchange(scope, receive, send, self._drain, body, adopts_id=self._adopts_ids)
         request_id.set(exchange.id)
-        scope[BODY_SEND], scope[INCOMING], scope[TURNS] = send, body, self._turns
+        scope[BODY_SEND], scope[INCOMING] = send, body
         try:
             exchange.refuse_head()
             await self._app(_without_slash(scope), exchange.receive, exchange.send)
@@ -143,7 +142,7 @@ class _Exchange:
             if message["type"] != "http.request":
                 return message
             parts.append(message.get("body", b""))
-        whole = await in_turn(self._scope, sum(map(len, parts)), lambda: without_lone_surrogates(b"".join(parts)))
+        whole = await parsed(lambda: without_lone_surrogates(b"".join(parts)), size=sum(map(len, parts)))
         return {"type": "http.request", "body": whole, "more_body": False}
 
     async def send(self, message: Message) -> None:

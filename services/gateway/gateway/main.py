@@ -70,7 +70,7 @@ from memloop_service import (
     run,
     start_tracing,
 )
-from memloop_service.http import ClientGone, FairStart
+from memloop_service.http import ClientGone
 from memloop_service.redis_link import redis_of
 
 CLIENT_CLOSED_REQUEST = 499
@@ -144,7 +144,6 @@ def build_app(settings: GatewaySettings) -> FastAPI:
     if settings.requests_per_minute or settings.tokens_per_minute:
         app.user_middleware.append(Middleware(RateHeaders))
     app.user_middleware.append(Middleware(RequestTimes, seconds=metrics.request_seconds))
-    app.user_middleware.append(Middleware(FairStart))
     return app
 
 
@@ -161,9 +160,7 @@ async def opened(
         open_backend(config, settings, metrics) as backend,
         open_memory(settings, redis, metrics=metrics) as memory,
     ):
-        access = open_access(
-            settings, redis, counting=lambda: backend.models.counting, metrics=metrics, pace=backend.pace
-        )
+        access = open_access(settings, redis, counting=lambda: backend.models.counting, metrics=metrics)
         rules = memory.queue.lanes.rules
         files, webhooks = open_files(settings, redis, rules), open_webhooks(settings, redis, rules)
         searched = open_vector_stores(settings, redis, rules, files=files, store=memory.store, keeper=memory.keeper)

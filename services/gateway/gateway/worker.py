@@ -251,7 +251,7 @@ def _writer_tools(work: Work, writer: LoopModel, limits: BufferLimits) -> Writer
     return WriterTools(
         redis=work.redis,
         store=work.memory.store,
-        model=writer.watched(work.metrics, work.backend.pace, operation="memory_write"),
+        model=writer.watched(work.metrics, operation="memory_write"),
         profile=writer.profile,
         splitter=writer.splitter,
         metrics=work.metrics,

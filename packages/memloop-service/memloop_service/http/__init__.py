@@ -5,11 +5,9 @@ from memloop_service.http.bodies import JsonBody, read_as, read_json, read_ours,
 from memloop_service.http.deadline import deadline_s, within
 from memloop_service.http.disconnect import ClientGone, StopWhenGone
 from memloop_service.http.event_stream import EventStream, Outlet, Sink, Source
-from memloop_service.http.fair_start import FairStart
 from memloop_service.http.fragments import Fragment, body_of, engines_body, streams, with_schema
 from memloop_service.http.json_output import json_response, json_text
 from memloop_service.http.lenient_json import object_in, objects_in, parsed_object
-from memloop_service.http.pace import Pace
 from memloop_service.http.sse import DONE, EventCutter, data_event, data_of, error_event
 
 __all__ = [
@@ -19,14 +17,12 @@ __all__ = [
     "ClientGone",
     "EventCutter",
     "EventStream",
-    "FairStart",
     "Fragment",
     "Held",
     "JsonBody",
     "Lane",
     "Limit",
     "Outlet",
-    "Pace",
     "Sink",
     "Source",
     "StopWhenGone",

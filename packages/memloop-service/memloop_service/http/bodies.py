@@ -22,9 +22,9 @@ from starlette.requests import ClientDisconnect
 from memloop.wire.chat import Json
 from memloop.wire.errors import InvalidRequest, Unprocessable
 from memloop.wire.limits import LIMIT_CODES
+from memloop_service.chores import INLINE_BYTES, parsed
 from memloop_service.http.json_output import json_text
 from memloop_service.http.json_size import has_odd_numbers, is_lost, refuse_lost_digits, refuse_too_many_parts
-from memloop_service.turns import INLINE_BYTES, in_turn
 from memloop_service.unknown_fields import unknown_field
 
 _SURROGATE = re.compile(r"[\ud800-\udfff]")
@@ -49,7 +49,7 @@ async def read_json(request: Request) -> JsonBody:
         with _no_collection(raw):
             return _parsed(raw)
 
-    return await in_turn(request.scope, len(raw), read)
+    return await parsed(read, size=len(raw))
 
 
 async def read_as(request: Request, model: type[Model]) -> tuple[JsonBody, Model]:
@@ -61,12 +61,12 @@ async def read_as(request: Request, model: type[Model]) -> tuple[JsonBody, Model
             body = _parsed(raw)
             return body, validated(model, body.fields)
 
-    return await in_turn(request.scope, len(raw), read)
+    return await parsed(read, size=len(raw))
 
 
 async def read_with(request: Request, body: JsonBody, work: Callable[[Json], _Result]) -> _Result:
-    """Return what ``work`` makes of the body's fields: a long body has its turn, in a thread."""
-    return await in_turn(request.scope, len(body.raw), partial(work, body.fields))
+    """Return what ``work`` makes of the body's fields, those of a long body in a thread."""
+    return await parsed(partial(work, body.fields), size=len(body.raw))
 
 
 async def _whole(request: Request) -> bytes:
@@ -120,7 +120,7 @@ async def read_ours(request: Request, model: type[Model]) -> Model:
         with _no_collection(raw):
             return _ours(model, raw)
 
-    return await in_turn(request.scope, len(raw), read)
+    return await parsed(read, size=len(raw))
 
 
 def _ours(model: type[Model], raw: bytes) -> Model:

@@ -18,7 +18,7 @@ from gateway.access.static_keys import load_static_keys
 from gateway.metrics import Metrics
 from gateway.settings import GatewaySettings
 from memloop.ports import Splitter
-from memloop_service.http import Admission, Capacity, Pace
+from memloop_service.http import Admission, Capacity
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,7 +29,6 @@ class Access:
     records: KeyRecords
     auditor: Auditor
     admission: Admission
-    pace: Pace
     rates: Rates
     counting: Callable[[], Splitter]
     metrics: Metrics
@@ -43,7 +42,7 @@ class Access:
 
 
 def open_access(
-    settings: GatewaySettings, redis: Redis, *, counting: Callable[[], Splitter], metrics: Metrics, pace: Pace
+    settings: GatewaySettings, redis: Redis, *, counting: Callable[[], Splitter], metrics: Metrics
 ) -> Access:
     """Build the slice from the settings. Raises KeyFileError on bad keys."""
     records = KeyRecords(redis)
@@ -53,7 +52,6 @@ def open_access(
         records=records,
         auditor=Auditor(AuditLog(redis)),
         admission=_admission(settings, metrics),
-        pace=pace,
         rates=Rates(redis, RateLimits(settings.requests_per_minute, settings.tokens_per_minute)),
         counting=counting,
         metrics=metrics,

@@ -19,7 +19,6 @@ from memloop.wire.keys import TENANT_PATTERN, Scope
 from memloop_service import INCOMING, IncomingBody
 from memloop_service.http import Held, Lane
 from memloop_service.known_parameters import refuse_unknown, refuse_unknown_dry_run
-from memloop_service.turns import TENANT
 
 CALLER: Final = "memloop.caller"
 """The key in a request's ASGI scope that holds the authenticated caller."""
@@ -105,11 +104,8 @@ async def batch_room_of(request: Request) -> AsyncIterator[None]:
 
 async def _room(request: Request, lane: Lane) -> "_Counted":
     principal = await principal_of(request)  # only authenticated callers take a slot
-    request.scope[TENANT] = principal.tenant
-    access = access_of(request)
-    announced = announced_bytes(request)
-    await access.pace.turn(principal.tenant, announced)
-    held = access.admission.room(lane, tenant=principal.tenant, announced=announced)
+    admission, announced = access_of(request).admission, announced_bytes(request)
+    held = admission.room(lane, tenant=principal.tenant, announced=announced)
     return _Counted(held, cast(IncomingBody, request.scope[INCOMING]))
 
 

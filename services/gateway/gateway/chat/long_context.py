@@ -100,7 +100,7 @@ async def read_context(
     reader, metrics = chat.backend.models.reading_for(model), chat.backend.metrics
     cuts = [await asyncio.to_thread(_cut, chat, reader, over.question, part) for part in over.parts]
     _refuse_too_much(sum(len(piece.chunks) for piece in cuts), chat.long_context_max_calls)
-    watched = Affine(reader.watched(metrics, chat.backend.pace, operation="long_read"), secrets.token_hex(8))
+    watched = Affine(reader.watched(metrics, operation="long_read"), secrets.token_hex(8))
     budgeted = Budgeted(watched, deadline_s=chat.long_context_deadline_s - (time.monotonic() - began))
     try:
         with chat.admission.batch_part(tenant=tenant), span("long_context", {"memloop.parts": len(cuts)}):

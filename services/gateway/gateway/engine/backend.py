@@ -25,7 +25,6 @@ from memloop_clients import Balancing, EngineClient, InferenceClient, Timeouts
 from memloop_clients.balancing import plain
 from memloop_service import connects_by
 from memloop_service.chores import alongside
-from memloop_service.http import Pace
 
 _POLL_S: Final = 0.5
 _MISFIT_POLL_S: Final = 30.0
@@ -41,8 +40,6 @@ class Backend:
     models: Models
     metrics: Metrics
     heartbeat_s: float
-    pace: Pace = field(default_factory=Pace)
-    """The turns of this process: of its requests and of the loops' engine calls."""
     usage_asked: UsageAsked = field(default_factory=UsageAsked)
 
 

@@ -17,7 +17,6 @@ from memloop.wire.chat import Json
 from memloop.wire.errors import DependencyError
 from memloop_clients import Dialect, InferenceClient
 from memloop_clients.dialects import ANY, Endpoint, endpoint_at
-from memloop_service.http import Pace
 
 DEFAULT_PROFILE: Final = "default"
 
@@ -56,9 +55,9 @@ class LoopModel:
         engines = self.engines.of_model(model_id)
         return replace(self, id=model_id, engine_model=model_id, engines=engines, window_tokens=None)
 
-    def watched(self, metrics: Metrics, pace: Pace, *, operation: str) -> WatchedModel:
-        """Return the model for a loop, with metrics and a span around each call, which waits for its tenant's turn."""
-        return WatchedModel(self.engines, metrics, pace, model_id=self.id, label=self.label, operation=operation)
+    def watched(self, metrics: Metrics, *, operation: str) -> WatchedModel:
+        """Return the model for a loop, with metrics and a span around each call."""
+        return WatchedModel(self.engines, metrics, model_id=self.id, label=self.label, operation=operation)
 
 
 async def loop_model(spec: ModelSpec, engine: Engines, inference: InferenceClient | None) -> LoopModel:

@@ -13,9 +13,7 @@ from opentelemetry.trace import Span, SpanKind
 
 from gateway.metrics import Metrics
 from memloop.ports import ChatModel, Completion, Prompt
-from memloop.wire.correlation import spender
 from memloop.wire.errors import DependencyError
-from memloop_service.http import Pace
 from memloop_service.tracing import open_span, span
 
 _OPERATIONS: Final = {"completions": "text_completion", "responses": "chat"}
@@ -46,20 +44,16 @@ def note_finish(call: Span, reasons: Sequence[str]) -> None:
 class WatchedModel:
     """A ChatModel with metrics and a span around each call. Put it inside a ``Journaled``: replays do not count."""
 
-    def __init__(
-        self, model: ChatModel, metrics: Metrics, pace: Pace, *, model_id: str, label: str, operation: str
-    ) -> None:
+    def __init__(self, model: ChatModel, metrics: Metrics, *, model_id: str, label: str, operation: str) -> None:
         """``label`` names the model in metrics, ``model_id`` in spans."""
         self._model = model
         self._metrics = metrics
-        self._pace = pace
         self._model_id = model_id
         self._label = label
         self._operation = operation
 
     async def complete(self, prompt: Prompt) -> Completion:
         """Return the inner model's reply and raise its errors."""
-        await self._pace.turn(spender.get())
         began = time.perf_counter()
         with loop_call(self._model_id) as call:
             try:

@@ -64,9 +64,7 @@ ours = APIRouter(prefix=_PATH, tags=["files"], dependencies=[needs("long-read")]
 async def upload_room(request: Request) -> AsyncIterator[None]:
     """Hold the room of an upload in the process."""
     principal = await principal_of(request)  # only authenticated callers take a slot
-    access = access_of(request)
-    await access.pace.turn(principal.tenant, announced_bytes(request))
-    with access.admission.room("batch", tenant=principal.tenant, body_bytes=_UPLOAD_HOLDS_BYTES):
+    with access_of(request).admission.room("batch", tenant=principal.tenant, body_bytes=_UPLOAD_HOLDS_BYTES):
         yield
 
 

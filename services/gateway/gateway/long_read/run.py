@@ -63,10 +63,10 @@ class ReadingTools:
     def of(cls, reading: Reading, reader: LoopModel, request: LongReadRequest) -> "ReadingTools":
         """Build the tools for a reading model. With ``parity`` it is its own judge, as published."""
         judge = reader if request.options.parity else reading.backend.models.judge_of(reader)
-        metrics, pace, apart = reading.backend.metrics, reading.backend.pace, judge.id != reader.id
+        metrics, apart = reading.backend.metrics, judge.id != reader.id
         return cls(
-            model=reader.watched(metrics, pace, operation="long_read"),
-            judge=NamedModel(judge.id, judge.watched(metrics, pace, operation="long_read")) if apart else None,
+            model=reader.watched(metrics, operation="long_read"),
+            judge=NamedModel(judge.id, judge.watched(metrics, operation="long_read")) if apart else None,
             profile=judged_by(reader.profile, judge.profile) if apart else reader.profile,
             splitter=reader.splitter,
             records=reading.records,
