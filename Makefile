@@ -466,10 +466,6 @@ bench-console: $(CONSOLE) $(BROWSER_VENV)/.ready ## the console in a real Chromi
 bench-starts: $(READY) $(ENCODER) ## seconds and CPU seconds from the start of each process to ready; ARGS="--engine --keep"
 	$(BIN)/python -m benchmarks.starts $(ARGS)
 
-.PHONY: bench-processes
-bench-processes: $(READY) $(ENCODER) ## requests a second of two processes beside one, of gateway and store (QDRANT_URL=…, else a stand-in); ARGS="--compiled"
-	$(BIN)/python -m benchmarks.processes $(ARGS)
-
 .PHONY: bench-pending
 bench-pending: $(READY) ## overhead of pending turns in a search
 	$(BIN)/python -m benchmarks.memory.pending

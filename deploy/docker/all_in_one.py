@@ -105,7 +105,7 @@ def stages(environment: Mapping[str, str], data: Path) -> Sequence[Sequence[Part
         *("appendonly yes", "appendfsync always", "maxmemory-policy noeviction"),
         f"maxmemory {environment.get('MEMLOOP_REDIS_MAXMEMORY', '1gb')}",
     ]
-    inside = {**environment, "MEMLOOP_HOST": "127.0.0.1", "MEMLOOP_METRICS_PORT": "", "MEMLOOP_PROCESSES": "1"}
+    inside = {**environment, "MEMLOOP_HOST": "127.0.0.1", "MEMLOOP_METRICS_PORT": ""}
     store = {**inside, "MEMLOOP_PORT": str(STORE_PORT), "MEMLOOP_DATA_DIR": str(data / "edge")}
     worker = {**inside, "MEMLOOP_PORT": str(WORKER_PORT)}
     gateway_port = int(environment["MEMLOOP_PORT"])

@@ -9,7 +9,6 @@ from memloop_service.incoming import INCOMING, IncomingBody
 from memloop_service.logs import configure_logging
 from memloop_service.metrics import new_registry, watch_disk
 from memloop_service.metrics_port import metrics_served
-from memloop_service.processes import MOST_PROCESSES, is_parent_of, part_of
 from memloop_service.request_times import RequestTimes
 from memloop_service.run import refuse_open_listen, run
 from memloop_service.serving import serving
@@ -21,7 +20,6 @@ __all__ = [
     "BODY_SEND",
     "ERRORS",
     "INCOMING",
-    "MOST_PROCESSES",
     "TRAILING_SLASH",
     "Check",
     "IncomingBody",
@@ -34,10 +32,8 @@ __all__ = [
     "create_app",
     "ended",
     "error_response",
-    "is_parent_of",
     "metrics_served",
     "new_registry",
-    "part_of",
     "refuse_open_listen",
     "run",
     "serving",

@@ -23,10 +23,8 @@ from memloop_service.errors import handle
 from memloop_service.health import Check, Warn, health_routes
 from memloop_service.incoming import BodyLimits
 from memloop_service.local_only import LocalOnly
-from memloop_service.merged_metrics import given_to_siblings
 from memloop_service.metrics import introduce, metrics_app, metrics_route, new_registry, watch_dependencies, watch_loop
 from memloop_service.settings import ServiceSettings
-from memloop_service.siblings import announced_when_ready
 from memloop_service.tracing import flush_spans, is_tracing, traced
 
 Lifespan: TypeAlias = Callable[[FastAPI], AbstractAsyncContextManager[None]]
@@ -77,7 +75,7 @@ def create_app(
         openapi_url=None,
         docs_url=None,  # FastAPI's pages load their scripts from a CDN
         redoc_url=None,
-        lifespan=_watched(lifespan, registry, checks, optional),
+        lifespan=_watched(lifespan, registry, checks),
         redirect_slashes=False,
     )
     app.state.drain = drain
@@ -121,17 +119,13 @@ def _name_operations(app: FastAPI) -> None:
             route.operation_id = route.name
 
 
-def _watched(
-    lifespan: Lifespan, registry: CollectorRegistry, checks: Mapping[str, Check], optional: Collection[str]
-) -> Lifespan:
+def _watched(lifespan: Lifespan, registry: CollectorRegistry, checks: Mapping[str, Check]) -> Lifespan:
     @asynccontextmanager
     async def run(app: FastAPI) -> AsyncGenerator[None]:
         try:
             async with (
                 alongside(watch_loop(registry)),
                 lifespan(app),
-                given_to_siblings(registry),
-                alongside(announced_when_ready(checks, optional)),
                 alongside(watch_dependencies(registry, checks)),
             ):
                 yield

@@ -4,19 +4,13 @@ On SIGTERM ``/readyz`` returns 503, so that load balancers send nothing new, and
 close``; requests that still arrive are served. That lasts for ``drain_s`` seconds after the last response whose head
 was sent before the signal: its client may use the connection once more. Then the process stops listening, closes idle
 connections, and gives requests in flight the rest of ``stop_grace_s``.
-
-A process that hands over to others on its port stops listening at once, and stays ready: they get what is new.
 """
 
 import signal
 import time
 from types import FrameType
-from typing import Final
 
 import uvicorn
-
-_HAND_OVER_S: Final = 1.0
-"""The least time of a drain to other processes: clients may have connections that they used a moment ago."""
 
 
 class Drain:
@@ -24,7 +18,6 @@ class Drain:
 
     def __init__(self) -> None:
         self._began_at: float | None = None
-        self._ready = True
         self._untold = 0
         self._last_untold_at = 0.0
 
@@ -36,11 +29,10 @@ class Drain:
     @property
     def ready(self) -> bool:
         """Whether the process may get new requests, as far as a drain is concerned."""
-        return self._ready
+        return not self.begun
 
-    def begin(self, *, ready: bool = False) -> None:
-        """Start draining. ``ready``: others on the same port serve what is new."""
-        self._ready = ready
+    def begin(self) -> None:
+        """Start draining."""
         if self._began_at is None:
             self._began_at = time.monotonic()
 
@@ -79,16 +71,6 @@ class DrainingServer(uvicorn.Server):
             self._drain.begin()
         else:
             super().handle_exit(sig, frame)
-
-    def hand_over(self) -> None:
-        """Stop listening, and drain: the other processes on the port serve what is new."""
-        if not self.started:
-            super().handle_exit(signal.SIGTERM, None)
-            return
-        for server in self.servers:
-            server.close()
-        self._drain_s = max(self._drain_s, _HAND_OVER_S)
-        self._drain.begin(ready=True)
 
     async def on_tick(self, counter: int) -> bool:
         """Return whether to stop; uvicorn calls it ten times a second."""

@@ -16,6 +16,7 @@ from prometheus_client import (
     GCCollector,
     Histogram,
     ProcessCollector,
+    generate_latest,
 )
 from starlette.responses import Response
 
@@ -23,7 +24,6 @@ from memloop.wire.errors import MemloopError
 from memloop_service.errors import ERRORS, handle
 from memloop_service.health import Check, is_there
 from memloop_service.known_parameters import refuse_unknown
-from memloop_service.merged_metrics import exposition
 
 _TEXT: Final = {"text/plain": {"schema": {"type": "string"}}}
 _EVERY_S: Final = 0.25
@@ -50,7 +50,7 @@ def metrics_route(registry: CollectorRegistry) -> APIRouter:
 
     @router.get("/metrics", response_class=Response, responses={200: {"content": _TEXT}})
     async def metrics() -> Response:
-        return Response(await exposition(registry), media_type=CONTENT_TYPE_LATEST)
+        return Response(generate_latest(registry), media_type=CONTENT_TYPE_LATEST)
 
     _ = metrics
     return router

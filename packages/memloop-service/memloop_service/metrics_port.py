@@ -6,9 +6,9 @@ from contextlib import asynccontextmanager
 import uvicorn
 from fastapi import FastAPI
 
+from memloop_service.listening import listener
 from memloop_service.serving import serving
 from memloop_service.settings import ServiceSettings
-from memloop_service.siblings import inherited
 
 _STOP_S = 1
 
@@ -32,7 +32,7 @@ async def metrics_served(app: FastAPI, settings: ServiceSettings) -> AsyncGenera
     server = uvicorn.Server(config)
     server.lifespan = config.lifespan_class(config)
     server.server_state.default_headers = config.encoded_headers
-    bound = inherited(settings, settings.metrics_port)
+    bound = listener(settings, settings.metrics_port)
     await server.startup(sockets=[bound])
     try:
         yield

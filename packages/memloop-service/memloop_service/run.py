@@ -7,13 +7,13 @@ import sys
 from fastapi import FastAPI
 
 from memloop_service.drain import DrainingServer
+from memloop_service.listening import listener
 from memloop_service.local_only import is_loopback
 from memloop_service.logs import configure_logging
 from memloop_service.metrics_port import metrics_served
 from memloop_service.private_files import make_files_private
 from memloop_service.serving import serving
 from memloop_service.settings import ServiceSettings
-from memloop_service.siblings import Sibling, inherited
 
 _NEW_OBJECTS = 20_000
 _NOT_STARTED = 3
@@ -46,9 +46,7 @@ def run(app: FastAPI, settings: ServiceSettings, *, drain_s: float = 0.0) -> Non
 
 async def _serve(server: DrainingServer, app: FastAPI, settings: ServiceSettings) -> None:
     """Serve the app; its metrics from the start of the process to the end of its drain."""
-    own = inherited(settings, settings.port)
-    if (sibling := Sibling.here()) is not None:
-        sibling.follows_its_parent(server.hand_over)
+    own = listener(settings, settings.port)
     async with metrics_served(app, settings):
         await server.serve(sockets=[own])
 

@@ -64,7 +64,6 @@ from memloop_service import (
     RequestTimes,
     connects_by,
     create_app,
-    is_parent_of,
     new_registry,
     refuse_open_listen,
     run,
@@ -215,9 +214,6 @@ def main() -> None:
     """Serve until a signal. Exits with a message on wrong settings or an unprotected public address."""
     settings = GatewaySettings()
     refuse_open_listen(settings.host, has_keys=bool(load_static_keys(settings)))
-    if is_parent_of("gateway.main", settings, settings.processes):
-        return
-    settings = settings.of_one_process()
     start_tracing("gateway")
     with refusing_wrong_models():
         app = build_app(settings)

@@ -13,7 +13,7 @@ from pydantic_settings import SettingsConfigDict
 
 from memloop.wire.redaction import ALL_KINDS, Kind, KindNames, kinds_of
 from memloop_clients import DialectName, balanced_urls, plain_url, urls_in
-from memloop_service import MOST_PROCESSES, ServiceSettings, part_of
+from memloop_service import ServiceSettings
 
 MIB = 1024 * 1024
 DAY_S = 24 * 3600
@@ -31,8 +31,6 @@ class GatewaySettings(ServiceSettings):
     model_config = SettingsConfigDict(env_ignore_empty=True)
 
     port: int = 7800
-    processes: int = Field(default=1, ge=1, le=MOST_PROCESSES)
-    """The API's processes on its port. They share the limits on requests, bodies and streams in equal parts."""
     max_body_bytes: int = Field(default=64 * MIB, gt=0)
     """Of a document, a batch of memories, an import, an MCP request."""
     max_json_bytes: int = Field(default=16 * MIB, gt=0)
@@ -174,21 +172,6 @@ class GatewaySettings(ServiceSettings):
     webhook_allow_http: bool = False
     webhook_allow_networks: str = ""
     """Non-public networks that webhooks may reach, comma-separated: ``10.1.0.0/16,127.0.0.1``."""
-
-    def of_one_process(self) -> Self:
-        """Return the settings of each of the API's processes: its part of the limits."""
-        parts = {name: part_of(limit, self.processes) for name, limit in self._shared().items()}
-        parts["max_active_bytes"] = max(parts["max_active_bytes"], self.max_body_bytes)
-        return self.model_copy(update=parts)
-
-    def _shared(self) -> dict[str, int]:
-        return {
-            "max_active_requests": self.max_active_requests,
-            "max_batch_requests": self.max_batch_requests,
-            "max_active_bytes": self.max_active_bytes,
-            "max_followers": self.max_followers,
-            "tenant_followers": self.tenant_followers,
-        }
 
     @property
     def engines(self) -> tuple[str, ...]:

@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 from inference import guard
-from memloop_service.children import send_signal
+from inference.children import send_signal
 
 _TAIL_LINES = 40
 _OUT_OF_MEMORY = re.compile(

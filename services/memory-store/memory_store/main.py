@@ -19,7 +19,6 @@ from memloop_service import (
     RequestTimes,
     connects_by,
     create_app,
-    is_parent_of,
     new_registry,
     refuse_open_listen,
     run,
@@ -301,9 +300,6 @@ def main() -> None:
     """Read the settings and serve."""
     settings = Settings()
     refuse_open_listen(settings.host, has_keys=settings.store_key is not None)
-    if is_parent_of("memory_store.main", settings, settings.processes):
-        return
-    settings = settings.of_one_process()
     registry = new_registry()
     metrics = Metrics(registry)
     if settings.qdrant_url is None:

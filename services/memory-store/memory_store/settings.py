@@ -3,14 +3,14 @@
 from pathlib import Path
 from typing import Annotated, Self
 
-from pydantic import AliasChoices, BeforeValidator, Field, SecretStr, model_validator
+from pydantic import AliasChoices, Field, SecretStr, model_validator
 from pydantic_settings import SettingsConfigDict
 
 from memloop.wire.limits import STORE_BODY_BYTES
-from memloop_service import MOST_PROCESSES, ServiceSettings, part_of
+from memloop_service import ServiceSettings
 from memloop_service.settings import EMPTY_IS_UNSET
 from memory_store.embedding.graph import Precision
-from memory_store.embedding.sentence_encoder import DEFAULT_MODEL, usable_threads
+from memory_store.embedding.sentence_encoder import DEFAULT_MODEL
 from memory_store.vectors.disk_room import FLOOR_BYTES, LEAST_FREE_BYTES
 
 ENDPOINT = "endpoint:"
@@ -28,10 +28,6 @@ class Settings(ServiceSettings):
     model_config = SettingsConfigDict(populate_by_name=True)
 
     port: int = Field(default=7801, ge=0, le=65_535)
-    processes: Annotated[int, BeforeValidator(lambda given: 1 if given == "" else given)] = Field(
-        default=1, ge=1, le=MOST_PROCESSES
-    )
-    """On its port, over a Qdrant server. They share the threads of the embedding model and the texts that may wait."""
     max_body_bytes: int = Field(default=STORE_BODY_BYTES, ge=STORE_BODY_BYTES)
     """Not less than what the gateway admits and keeps until the store takes it."""
     store_key: Annotated[SecretStr | None, EMPTY_IS_UNSET] = None
@@ -114,22 +110,6 @@ class Settings(ServiceSettings):
         if self.embedding_shorten and self.embedding_dimension is None:
             raise ValueError("MEMLOOP_EMBEDDING_SHORTEN needs MEMLOOP_EMBEDDING_DIMENSION")
         return self
-
-    @model_validator(mode="after")
-    def _one_process_of_edge(self) -> Self:
-        if self.processes > 1 and not self.qdrant_urls:
-            raise ValueError(
-                "MEMLOOP_PROCESSES above 1 needs QDRANT_URL: one process alone can open Qdrant Edge's files"
-            )
-        return self
-
-    def of_one_process(self) -> Self:
-        """Return the settings of each of the store's processes: its part of the threads and of the texts that wait."""
-        if self.processes == 1:
-            return self
-        threads = part_of(self.embedding_threads or usable_threads(), self.processes)
-        waiting = max(self.embedding_batch, part_of(self.embedding_waiting, self.processes))
-        return self.model_copy(update={"embedding_threads": threads, "embedding_waiting": waiting})
 
     @property
     def qdrant_urls(self) -> list[str]:

@@ -94,7 +94,6 @@ class _LocalStack:
             "MEMLOOP_REDIS_URL": self._redis_url,
             "MEMLOOP_DATA_DIR": str(self.home / "edge"),
             STORE_KEY: self.store_key,
-            **({} if self.environment.get("QDRANT_URL") else {"MEMLOOP_PROCESSES": "1"}),
             "HF_HUB_OFFLINE": self.environment.get("HF_HUB_OFFLINE", "1"),
         }
         return self._python("memory_store.main", "store", "memories and their search", more, 180.0)
