@@ -5,7 +5,7 @@ import asyncio
 import pytest
 from starlette.types import Message
 
-from memloop_service.http.disconnect import ClientGone, StopWhenGone
+from memloop_service.http.disconnect import ClientGone, stopped_when_gone
 
 
 class Connection:
@@ -39,7 +39,7 @@ async def client() -> Connection:
 
 
 async def _work(client: Connection, seconds: float = 300.0) -> str:
-    with StopWhenGone(client.receive):
+    async with stopped_when_gone(client.receive):
         await asyncio.sleep(seconds)
     return "done"
 
@@ -70,8 +70,9 @@ async def test_a_receive_that_only_gives_way_is_run_on() -> None:
         await asyncio.sleep(0)
         return {"type": "http.disconnect"}
 
-    with pytest.raises(ClientGone), StopWhenGone(receive):
-        await asyncio.sleep(300)
+    with pytest.raises(ClientGone):
+        async with stopped_when_gone(receive):
+            await asyncio.sleep(300)
 
 
 async def test_a_cancellation_from_outside_stays_one(client: Connection) -> None:
@@ -101,7 +102,7 @@ async def test_a_client_that_leaves_as_the_work_ends_stops_nothing_that_comes_af
 
     async def worked() -> str:
         try:
-            with StopWhenGone(client.receive):
+            async with stopped_when_gone(client.receive):
                 await ended.wait()
         except ClientGone:
             return "gone"
@@ -119,6 +120,6 @@ async def test_a_client_that_leaves_as_the_work_ends_stops_nothing_that_comes_af
 
 
 async def test_a_deadline_inside_is_a_deadline(client: Connection) -> None:
-    with pytest.raises(TimeoutError), StopWhenGone(client.receive):
-        async with asyncio.timeout(0.01):
+    with pytest.raises(TimeoutError):
+        async with stopped_when_gone(client.receive), asyncio.timeout(0.01):
             await asyncio.sleep(300)

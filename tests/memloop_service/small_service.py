@@ -4,7 +4,7 @@ from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 
 import httpx
-from fastapi import APIRouter, FastAPI
+from fastapi import APIRouter, Depends, FastAPI
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import StreamingResponse
@@ -14,6 +14,7 @@ from memloop.wire.correlation import request_id
 from memloop.wire.errors import Conflict, RateLimited, Unauthenticated, Unavailable
 from memloop.wire.long_read import LongReadRequest
 from memloop_service import ERRORS, ServiceSettings, create_app
+from memloop_service.http import refuse_half_characters
 
 SETTINGS = ServiceSettings(max_body_bytes=1000)
 FAULTS: dict[str, Exception] = {
@@ -33,7 +34,7 @@ class Body(Wire):
 
 
 def routes() -> APIRouter:
-    router = APIRouter(responses=ERRORS)
+    router = APIRouter(dependencies=[Depends(refuse_half_characters)], responses=ERRORS)
 
     @router.get("/fail/{name}")
     async def fail(name: str) -> None:

@@ -20,12 +20,10 @@ from memloop.wire.correlation import CALLERS_ID, request_id
 from memloop.wire.errors import MemloopError, SlowBody
 from memloop_service.addresses import refuse_lost_characters
 from memloop_service.api_style import OPENAI, ApiStyle, api_style
-from memloop_service.chores import INLINE_BYTES, parsed
 from memloop_service.drain import Drain
 from memloop_service.errors import as_error, error_response
 from memloop_service.headers import refuse_repeated
 from memloop_service.incoming import INCOMING, BodyLimits, IncomingBody
-from memloop_service.surrogates import without_lone_surrogates
 
 BODY_SEND: Final = "memloop.body_send"
 """The scope's key for the direct ``send`` of a response's body, set once its start has passed all layers."""
@@ -113,7 +111,6 @@ class _Exchange:
         self._client_id = _client_id(headers)
         known = adopts_id and _OUR_ID.fullmatch(self._client_id)
         self.id = self._client_id if known else f"req_{secrets.token_hex(16)}"
-        self._is_json = "json" in headers.get("content-type", "")
 
     def refuse_head(self) -> None:
         """Raise InvalidRequest for a repeated header, Unprocessable for a damaged address, TooLarge."""
@@ -125,25 +122,13 @@ class _Exchange:
             refuse_lost_characters(self._scope)
 
     async def receive(self) -> Message:
-        """Return the app's next message; JSON bodies are whole and well-formed. Raises as ``IncomingBody.next`` does.
+        """Return the app's next message. Raises as ``IncomingBody.next`` does.
 
         Once the body is whole or the response has begun, a receive waits for the client to leave, without a limit.
         """
         if self._body.is_whole or self.started:
             return await self._receive()
-        message = await self._body.next()
-        if not self._is_json or message["type"] != "http.request":
-            return message
-        parts = [message.get("body", b"")]
-        if self._body.is_whole and len(parts[0]) <= INLINE_BYTES:
-            return {"type": "http.request", "body": without_lone_surrogates(parts[0]), "more_body": False}
-        while message.get("more_body"):
-            message = await self._body.next()
-            if message["type"] != "http.request":
-                return message
-            parts.append(message.get("body", b""))
-        whole = await parsed(lambda: without_lone_surrogates(b"".join(parts)), size=sum(map(len, parts)))
-        return {"type": "http.request", "body": whole, "more_body": False}
+        return await self._body.next()
 
     async def send(self, message: Message) -> None:
         """Forward the app's response with our headers added to its start."""

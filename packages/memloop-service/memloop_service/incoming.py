@@ -3,13 +3,12 @@
 import asyncio
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Final, cast
+from typing import Final
 
 from starlette.types import Message, Receive
 
 from memloop.patience import patient_until
 from memloop.wire.errors import SlowBody, TooLarge
-from memloop_service.stepping import Resumed, Steps
 
 INCOMING: Final = "memloop.incoming"
 """Where a request's scope holds its body."""
@@ -53,17 +52,12 @@ class IncomingBody:
 
     async def _in_time(self) -> Message:
         """Only waiting for the client counts, not what is done with the body in between."""
-        steps = cast(Steps, self._receive().__await__())
-        try:
-            waits_for = next(steps)
-        except StopIteration as done:  # it has come already, and needs no timer
-            return cast(Message, done.value)
         limits, loop = self._limits, asyncio.get_running_loop()
         began = loop.time()
         left_s = limits.timeout_s + self._received / limits.bytes_per_s - self._waited_s
         try:
             async with patient_until(began + left_s):
-                return cast(Message, await Resumed(steps, waits_for))
+                return await self._receive()
         except TimeoutError:
             message = f"{self._received} bytes of the body came in {limits.timeout_s + self._waited_s:.0f} s."
             raise SlowBody(message) from None

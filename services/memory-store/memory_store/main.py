@@ -26,6 +26,7 @@ from memloop_service import (
     watch_disk,
 )
 from memloop_service.chores import alongside
+from memloop_service.http import refuse_half_characters
 from memloop_service.known_parameters import refuse_unknown
 from memory_store.access.store_key import requires
 from memory_store.buffers.buffers import Buffers
@@ -121,9 +122,8 @@ def build(
     """Returns the app over the adapters; its lifespan opens and closes them."""
     parts = _parts(settings, adapters, metrics, clock)
     key = secret_of(settings.store_key)
-    new_router = partial(
-        APIRouter, prefix="/v1", dependencies=[Depends(requires(key)), Depends(refuse_unknown)], responses=ERRORS
-    )
+    asked = [Depends(each) for each in (requires(key), refuse_unknown, refuse_half_characters)]
+    new_router = partial(APIRouter, prefix="/v1", dependencies=asked, responses=ERRORS)
 
     @contextlib.asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncGenerator[None]:

@@ -1,9 +1,18 @@
 """Bodies, deadlines, streams, admission: HTTP without any resource of a service."""
 
 from memloop_service.http.admission import Admission, Capacity, Held, Lane, Limit
-from memloop_service.http.bodies import JsonBody, read_as, read_json, read_ours, read_with, strictly, validated
+from memloop_service.http.bodies import (
+    JsonBody,
+    read_as,
+    read_json,
+    read_ours,
+    read_with,
+    refuse_half_characters,
+    strictly,
+    validated,
+)
 from memloop_service.http.deadline import deadline_s, within
-from memloop_service.http.disconnect import ClientGone, StopWhenGone
+from memloop_service.http.disconnect import ClientGone, stopped_when_gone
 from memloop_service.http.event_stream import EventStream, Outlet, Sink, Source
 from memloop_service.http.fragments import Fragment, body_of, engines_body, streams, with_schema
 from memloop_service.http.json_output import json_response, json_text
@@ -25,7 +34,6 @@ __all__ = [
     "Outlet",
     "Sink",
     "Source",
-    "StopWhenGone",
     "body_of",
     "data_event",
     "data_of",
@@ -41,6 +49,8 @@ __all__ = [
     "read_json",
     "read_ours",
     "read_with",
+    "refuse_half_characters",
+    "stopped_when_gone",
     "streams",
     "strictly",
     "validated",

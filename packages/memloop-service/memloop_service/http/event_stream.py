@@ -9,7 +9,7 @@ from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
 from memloop_service import BODY_SEND
-from memloop_service.http.disconnect import ClientGone, StopWhenGone
+from memloop_service.http.disconnect import ClientGone, stopped_when_gone
 from memloop_service.http.sse import HEARTBEAT
 
 
@@ -93,9 +93,9 @@ class EventStream(Response):
         with self._owns:
             await send({"type": "http.response.start", "status": 200, "headers": self.raw_headers})
             try:
-                with StopWhenGone(receive):
-                    async with Outlet(scope.get(BODY_SEND, send), heartbeat_s=self._heartbeat_s) as outlet:
-                        await asyncio.create_task(self._source(outlet))
+                outlet = Outlet(scope.get(BODY_SEND, send), heartbeat_s=self._heartbeat_s)
+                async with stopped_when_gone(receive), outlet:
+                    await asyncio.create_task(self._source(outlet))
             except ClientGone:
                 if self._on_abandoned is not None:
                     self._on_abandoned()

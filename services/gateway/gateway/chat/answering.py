@@ -27,12 +27,12 @@ from memloop_service.http import (
     JsonBody,
     Outlet,
     Sink,
-    StopWhenGone,
     deadline_s,
     error_event,
     json_text,
     object_in,
     objects_in,
+    stopped_when_gone,
     within,
 )
 
@@ -178,9 +178,8 @@ class _Answering:
     async def _watched(self, work: Callable[[], Awaitable[Prepared]]) -> Prepared:
         """Await the work, and cancel it when the client disconnects or its deadline passes."""
         try:
-            async with within(deadline_s(self._request.headers)):
-                with StopWhenGone(self._request.receive):
-                    return await work()
+            async with within(deadline_s(self._request.headers)), stopped_when_gone(self._request.receive):
+                return await work()
         except ClientGone:
             self._chat.backend.metrics.upstream_abort.inc()
             raise

@@ -23,11 +23,11 @@ from memloop_service.http import (
     EventStream,
     Sink,
     Source,
-    StopWhenGone,
     deadline_s,
     error_event,
     json_text,
     read_json,
+    stopped_when_gone,
     within,
 )
 from memloop_service.tracing import current
@@ -129,11 +129,10 @@ class EngineCall:
         whole: Callable[[bytes], Awaitable[bytes]],
     ) -> Response:
         with _Open() as opened:
-            async with within(deadline_s(self._request.headers)):
-                with StopWhenGone(self._request.receive):
-                    upstream = await self._opened(opened, body, path)
-                    streams = upstream.succeeded and is_event_stream(upstream)
-                    raw = b"" if streams else await upstream.read()
+            async with within(deadline_s(self._request.headers)), stopped_when_gone(self._request.receive):
+                upstream = await self._opened(opened, body, path)
+                streams = upstream.succeeded and is_event_stream(upstream)
+                raw = b"" if streams else await upstream.read()
             if not upstream.succeeded:
                 raise await refusal(upstream)
             if streams:

@@ -24,7 +24,16 @@ from memloop.wire.base import Wire
 from memloop.wire.errors import Erased, MemloopError, RateLimited
 from memloop.wire.long_read import Estimate, LongRead, LongReadRequest, ReadEvent
 from memloop_service import ERRORS
-from memloop_service.http import ClientGone, EventStream, Outlet, StopWhenGone, body_of, error_event, read_ours, streams
+from memloop_service.http import (
+    ClientGone,
+    EventStream,
+    Outlet,
+    body_of,
+    error_event,
+    read_ours,
+    stopped_when_gone,
+    streams,
+)
 
 Limit: TypeAlias = Annotated[int, Query(ge=1, le=100)]
 
@@ -143,7 +152,7 @@ async def _read_now(admitted: AdmittedRead, receive: Receive, reading: Reading, 
 
 async def _answered(read: ForegroundRead, receive: Receive, reading: Reading, allowance: Allowance) -> Response:
     try:
-        with StopWhenGone(receive):
+        async with stopped_when_gone(receive):
             record = await read.run()
             allowance.spend(record.usage.total_tokens)
             return _json(record, 200)
