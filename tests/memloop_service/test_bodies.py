@@ -21,7 +21,7 @@ class Asked(BaseModel):
 
 def request(raw: bytes) -> Request:
     """A request with that body, in two pieces."""
-    messages = [
+    messages: list[dict[str, object]] = [
         {"type": "http.request", "body": raw[:3], "more_body": True},
         {"type": "http.request", "body": raw[3:], "more_body": False},
     ]
