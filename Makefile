@@ -443,6 +443,10 @@ bench-beside: $(READY) ## the figures of bench-gateway, compared with another ch
 bench-evidence: $(READY) ## precision and recall of similar sentences in evidence, on made-up pairs
 	$(BIN)/python -m benchmarks.evidence
 
+.PHONY: bench-dates
+bench-dates: $(READY) ## times in 300 made-up sentences that are read right, and false ones in 1,000 without a time
+	$(BIN)/python -m benchmarks.dates
+
 .PHONY: bench-redaction
 bench-redaction: $(READY) ## secrets found by published forms, false alarms, and time for 1,000 characters
 	$(BIN)/python -m benchmarks.redaction

@@ -7,7 +7,7 @@ from a client: the gateway sets it from the key.
 import hashlib
 import operator
 from collections.abc import Sequence
-from datetime import datetime
+from datetime import date, datetime
 from functools import lru_cache
 from typing import Annotated, Literal, Self, TypeAlias
 
@@ -133,6 +133,17 @@ class MemoryDraft(Wire):
     memory_type: MemoryType = "LongTermMemory"
     tags: tuple[str, ...] = Field(default=(), max_length=64)
     source: Source | None = Field(default=None, exclude_if=_is_none)
+
+
+class NamedTime(Wire):
+    """A time that a memory names, as days relative to the day on which it was said: ``last Friday``.
+
+    ``text`` is as it was said; ``start`` and ``end`` are its first and last day.
+    """
+
+    text: str
+    start: date
+    end: date
 
 
 class MemoryItem(Wire):

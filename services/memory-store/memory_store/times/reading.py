@@ -1,0 +1,79 @@
+"""Reads the times of a text: English by the patterns of ``english``, other languages as ``dateparser`` finds them."""
+
+import re
+from datetime import UTC, datetime
+from itertools import islice
+from typing import Final
+
+from dateparser.search import search_dates
+
+from memloop.wire.memory import NamedTime
+from memory_store.embedding.languages import language_of, language_of_script
+from memory_store.times.english import english
+
+MOST_TIMES: Final = 4
+"""Of a text; more name a diary, and none of them."""
+_MOST_CHARS: Final = 4_000
+"""Of an English text that are read: a fact says its time early."""
+_MOST_FOREIGN_CHARS: Final = 400
+"""``dateparser`` takes up to 0.2 ms for each."""
+_CODES: Final = {
+    "arabic": "ar",
+    "armenian": "hy",
+    "catalan": "ca",
+    "danish": "da",
+    "dutch": "nl",
+    "finnish": "fi",
+    "french": "fr",
+    "german": "de",
+    "greek": "el",
+    "hindi": "hi",
+    "hungarian": "hu",
+    "indonesian": "id",
+    "italian": "it",
+    "lithuanian": "lt",
+    "norwegian": "nb",
+    "portuguese": "pt",
+    "romanian": "ro",
+    "russian": "ru",
+    "spanish": "es",
+    "swedish": "sv",
+    "tamil": "ta",
+    "turkish": "tr",
+}
+_WORD: Final = re.compile(r"[^\W\d_]+")
+_LEAST_LETTERS: Final = 4
+"""Of the longest word of a foreign time: shorter ones are abbreviations such as "mit" for Wednesday."""
+
+
+def times_in(text: str, said_at: datetime) -> tuple[NamedTime, ...]:
+    """Return the times that the text names, in its order, at most four, relative to the day of ``said_at``.
+
+    The day is that of the moment's own zone. Never raises; its cost is bounded whatever the text is.
+    """
+    said = (said_at if said_at.tzinfo else said_at.replace(tzinfo=UTC)).date()
+    words = [word.casefold() for word in islice((match.group() for match in _WORD.finditer(text[:_MOST_CHARS])), 64)]
+    language = language_of(words) or next(filter(None, map(language_of_script, words)), None)
+    if language is not None:
+        return _foreign(text[:_MOST_FOREIGN_CHARS], _CODES.get(language), said_at)
+    found = sorted(english(text[:_MOST_CHARS], said))
+    return tuple(
+        NamedTime(text=" ".join(text[start:end].split()), start=days[0], end=days[1])
+        for start, end, days in found[:MOST_TIMES]
+    )
+
+
+def _foreign(text: str, code: str | None, said_at: datetime) -> tuple[NamedTime, ...]:
+    if code is None:
+        return ()
+    settings = {"RELATIVE_BASE": said_at.replace(tzinfo=None), "PREFER_DATES_FROM": "past"}
+    try:
+        found = search_dates(text, languages=[code], settings=settings) or []
+    except Exception:  # noqa: BLE001 - a text must never fail a write
+        return ()
+    days = [
+        (words, moment.date())
+        for words, moment in found
+        if max(map(len, _WORD.findall(words)), default=0) >= _LEAST_LETTERS
+    ]
+    return tuple(NamedTime(text=words, start=day, end=day) for words, day in days[:MOST_TIMES])
