@@ -16,7 +16,7 @@ def make_files_private() -> None:
 
 
 def make_private(folder: Path) -> None:
-    """Take an existing folder from other users (0700), with all that is in it; warn where that is not allowed."""
+    """Close an existing folder to other users (0700), and so all that is in it; warn where that is not allowed."""
     mode = stat.S_IMODE(folder.stat().st_mode)
     if not mode & _OTHERS:
         return

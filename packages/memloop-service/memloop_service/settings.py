@@ -1,9 +1,13 @@
 """The settings of every process. Each process adds its own fields in a subclass."""
 
+import difflib
+import os
+import sys
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Annotated, Final, Literal, Self
 
-from pydantic import BeforeValidator, Field, model_validator
+from pydantic import BeforeValidator, Field, ValidationError, model_validator
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
 from memloop.wire.base import CheckedCopy
@@ -16,11 +20,17 @@ def _empty_is_none(value: object) -> object:
 EMPTY_IS_UNSET: Final = BeforeValidator(_empty_is_none)
 """Takes an empty variable as one that is not set."""
 
+_PREFIX: Final = "MEMLOOP_"
+_ALIKE: Final = 0.9
+"""A slip of a finger differs by less, in Python's ratio of matching characters."""
+_OF_OTHERS: Final = frozenset({"MEMLOOP_API_KEY", "MEMLOOP_MODEL", "MEMLOOP_MODELS"})
+"""Settings of another process or program that differ by less from one here."""
+
 
 class ServiceSettings(CheckedCopy, BaseSettings):
     """Reads the environment, ``MEMLOOP_`` before each field's name."""
 
-    model_config = SettingsConfigDict(env_prefix="MEMLOOP_", frozen=True, extra="ignore")
+    model_config = SettingsConfigDict(env_prefix=_PREFIX, frozen=True, extra="ignore", hide_input_in_errors=True)
 
     host: str = "127.0.0.1"
     port: int = Field(default=7800, ge=0, le=65_535)
@@ -55,6 +65,29 @@ class ServiceSettings(CheckedCopy, BaseSettings):
     connect_key: Annotated[Path | None, EMPTY_IS_UNSET] = None
     log_level: Literal["debug", "info", "warning", "error"] = "info"
 
+    @classmethod
+    def read(cls) -> Self:
+        """Read the environment of a process that starts.
+
+        Exits with a sentence for each wrong variable, which shows no value: it may be a secret. A name that no setting
+        has, but almost, gets a warning; other parts of the product have settings of their own.
+        """
+        for unknown, known in cls.misspelt(os.environ):
+            print(f"{unknown} is not a setting; did you mean {known}?", file=sys.stderr)
+        try:
+            return cls()
+        except ValidationError as error:
+            raise SystemExit("\n".join(sentences_of(error))) from None
+
+    @classmethod
+    def misspelt(cls, names: Iterable[str]) -> list[tuple[str, str]]:
+        """Return the variables that almost have a setting's name, each with that name."""
+        known = {_PREFIX + field.upper() for field in cls.model_fields}
+        named = known | _OF_OTHERS
+        strange = sorted(name for name in names if name.upper().startswith(_PREFIX) and name.upper() not in named)
+        closest = ((name, difflib.get_close_matches(name.upper(), known, n=1, cutoff=_ALIKE)) for name in strange)
+        return [(name, found[0]) for name, found in closest if found]
+
     @model_validator(mode="after")
     def _ports(self) -> Self:
         if self.metrics_port == self.port:
@@ -68,3 +101,12 @@ class ServiceSettings(CheckedCopy, BaseSettings):
         if self.connect_cert is None and self.connect_key:
             raise ValueError("MEMLOOP_CONNECT_KEY needs MEMLOOP_CONNECT_CERT")
         return self
+
+
+def sentences_of(error: ValidationError) -> list[str]:
+    """Return what is wrong with each variable, without its value."""
+    faults = error.errors(include_url=False, include_context=False, include_input=False)
+    return [
+        ": ".join((*((_PREFIX + "_".join(map(str, fault["loc"])).upper(),) if fault["loc"] else ()), fault["msg"]))
+        for fault in faults
+    ]

@@ -36,4 +36,4 @@ def _with_scheme(text: str, schemes: Sequence[str]) -> str:
     if url.scheme in schemes and url.host:
         return text
     *first, last = (f"{scheme}://" for scheme in schemes)
-    raise ValueError(f"{text!r} is not an absolute {', '.join(first)} or {last} URL")
+    raise ValueError(f"this is not an absolute {', '.join(first)} or {last} URL")

@@ -212,7 +212,7 @@ async def client_gone(request: Request, failure: Exception) -> Response:
 
 def main() -> None:
     """Serve until a signal. Exits with a message on wrong settings or an unprotected public address."""
-    settings = GatewaySettings()
+    settings = GatewaySettings.read()
     refuse_open_listen(settings.host, has_keys=bool(load_static_keys(settings)))
     start_tracing("gateway")
     with refusing_wrong_models():

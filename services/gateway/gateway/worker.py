@@ -313,7 +313,7 @@ def _end_process_on_fault(work: "asyncio.Task[None]") -> None:
 
 def main() -> None:
     """Run until a signal."""
-    settings = WorkerSettings()
+    settings = WorkerSettings.read()
     start_tracing("memloop-worker")
     with refusing_wrong_models():
         app = build_app(settings)

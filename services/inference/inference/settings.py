@@ -14,6 +14,7 @@ from pydantic import Field, SecretStr, ValidationError, field_validator
 from pydantic_settings import SettingsConfigDict
 
 from memloop_service import ServiceSettings
+from memloop_service.settings import sentences_of
 
 
 class SettingsRefused(ValueError):
@@ -112,5 +113,4 @@ def read_settings(names: Iterable[str]) -> LauncherSettings:
     try:
         return LauncherSettings()
     except ValidationError as error:
-        faults = (f"MEMLOOP_{'_'.join(map(str, fault['loc'])).upper()}: {fault['msg']}" for fault in error.errors())
-        raise SettingsRefused("; ".join(faults)) from error
+        raise SettingsRefused("; ".join(sentences_of(error))) from None

@@ -71,7 +71,7 @@ async def run(command: str, ids: Sequence[str], letters: DeadLetters) -> int:
 
 
 async def _main(arguments: argparse.Namespace) -> int:
-    settings = WorkerSettings()
+    settings = WorkerSettings.read()
     async with redis_of(settings, tls=connects_by(settings)) as redis:
         letters = DeadLetters(redis)
         everything = getattr(arguments, "all", False)
