@@ -328,7 +328,5 @@ def _webhook_key(part: str) -> bytes:
         key = b""
     if not part.startswith(WEBHOOK_KEY_PREFIX) or len(key) not in _SECRET_BYTES:
         least, most = _SECRET_BYTES[0], _SECRET_BYTES[-1]
-        raise ValueError(
-            f"MEMLOOP_WEBHOOK_SECRET must be {WEBHOOK_KEY_PREFIX} and base64 of {least} to {most} bytes"
-        )
+        raise ValueError(f"MEMLOOP_WEBHOOK_SECRET must be {WEBHOOK_KEY_PREFIX} and base64 of {least} to {most} bytes")
     return key
