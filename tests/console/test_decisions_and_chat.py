@@ -25,7 +25,7 @@ async def test_a_write_is_seen_arriving_with_its_reason(redis_url: str, tmp_path
         await expect(page.get_by_role("region", name="History")).to_contain_text("new fact")
 
 
-async def test_a_failed_write_is_put_back(redis_url: str, tmp_path: Path) -> None:
+async def test_a_write_that_was_kept_shows_the_reply_and_is_decided_again(redis_url: str, tmp_path: Path) -> None:
     mended: list[bool] = []
 
     def answer(body: Body) -> Reply:
@@ -34,10 +34,13 @@ async def test_a_failed_write_is_put_back(redis_url: str, tmp_path: Path) -> Non
     async with console_stack(redis_url, tmp_path, answer) as stack:
         await stack.tell("I live in Leeds.")
         async with browsing(stack.gateway.url) as page:
-            await page.goto(stack.gateway.url + "/console/decisions?user=ann&outcome=failed")
+            await page.goto(stack.gateway.url + "/console/decisions?user=ann&outcome=kept")
             await page.get_by_role("article").get_by_role("button").first.click()
+            write = page.get_by_role("article")
+            await expect(write).to_contain_text("The writer replied: It is indeed.")
+            await expect(write.get_by_role("link", name="I live in Leeds.")).to_be_visible()
             mended.append(True)
-            await page.get_by_role("button", name="Put back").click()
+            await page.get_by_role("button", name="Decide again").click()
             await page.get_by_role("group", name="Show").get_by_role("button", name="All").click()
             await expect(page.get_by_role("article").filter(has_text="Ann lives in Leeds.")).to_contain_text("added")
 

@@ -156,6 +156,8 @@ class FakeGateway:
             web.get("/v1/memory/events", self._events),
             web.get("/v1/memory/events/evt_1", self._event),
             web.post("/v1/memory/events/evt_1/retry", self._retry),
+            web.post("/v1/memory/events/evt_1/redecide", self._retry),
+            web.post("/v1/memory/redecide", self._redecide),
             web.get("/v1/memory", self._list),
             web.get("/v1/memory/m1", self._item),
             web.post("/v1/memory/m1/feedback", self._feedback),
@@ -309,6 +311,11 @@ class FakeGateway:
     async def _retry(self, request: web.Request) -> web.Response:
         self.event = EVENT
         return await self._answer(request, {"event_id": "evt_1", "status": "queued"}, status=202)
+
+    async def _redecide(self, request: web.Request) -> web.Response:
+        queued = [] if self.event == EVENT else [{"event_id": "evt_1", "status": "queued"}]
+        self.event = EVENT
+        return await self._answer(request, {"events": queued, "has_more": bool(queued)}, status=202)
 
     async def _list(self, request: web.Request) -> web.Response:
         return await self._answer(request, MemoryList.of(ItemPage(items=self.items)).model_dump(mode="json"))

@@ -55,11 +55,12 @@ class Hold:
 
 @dataclass
 class StoreServer:
-    """The store's state, open to tests. ``down`` answers 503 to everything."""
+    """The store's state, open to tests. ``down`` answers 503 to everything, the others their status to some adds."""
 
     url: str = ""
     down: bool = False
     refuse_adds: int | None = None
+    refuse_memories: int | None = None
     items: dict[str, tuple[Namespace, MemoryItem]] = field(default_factory=dict[str, tuple[Namespace, MemoryItem]])
     buffers: dict[Namespace, Buffer] = field(default_factory=dict[Namespace, Buffer])
     adds: list[StoreAdd] = field(default_factory=list[StoreAdd])
@@ -83,6 +84,8 @@ class StoreServer:
         add = StoreAdd.model_validate_json(await request.read())
         if self.refuse_adds is not None:
             return _error(self.refuse_adds, "scripted")
+        if self.refuse_memories is not None and any(draft.memory_type != "RawTurn" for draft in add.drafts):
+            return _error(self.refuse_memories, "scripted")
         lane, token = add.namespace.lane(), add.fencing_token or 0
         if token < self._newest.get(lane, 0):
             return _error(409, "stale fencing token")
@@ -119,7 +122,7 @@ class StoreServer:
             created_at=now,
             updated_at=now,
             expires_at=add.expires_at,
-            sources=add.sources,
+            sources=(draft.source,) if draft.source else add.sources,
             hash=digest,
         )
         self.items[item_id] = (namespace, item)
@@ -151,6 +154,8 @@ class StoreServer:
         if request.path.endswith("/history"):
             return _json(History(versions=(ItemVersion(**dict(item)),)))
         if request.method == "DELETE":
+            if request.headers.get("If-Match") not in (None, str(item.version)):
+                return _error(412, "another version")
             del self.items[item.id]
             return web.Response(status=204)
         if request.method == "PATCH":

@@ -8,15 +8,17 @@ from tests.gateway.api_rig import ALICE_KEY, OPERATED, OPERATOR_KEY, Api, api
 from tests.gateway.rig import script
 from tests.gateway.running import Answer
 
-NONSENSE = ("What a lovely day.",) * 6
+LIKES = add_memory("Alice likes tea.")
 SAID = {"messages": [{"role": "user", "content": "I like tea."}], "user_id": "alice"}
 OPERATOR = {"Authorization": f"Bearer {OPERATOR_KEY}"}
 ALICE = {"Authorization": f"Bearer {ALICE_KEY}"}
 
 
 async def failed_write(it: Api) -> str:
+    it.rig.store.refuse_memories = 422
     event_id = (await it.call("POST", "/v1/memory/add", SAID, headers=ALICE)).json["event_id"]
     assert await status(it, event_id) == "failed"
+    it.rig.store.refuse_memories = None
     return event_id
 
 
@@ -33,8 +35,7 @@ async def requeued(it: Api, job_id: str, headers: dict[str, str] = OPERATOR) -> 
 
 
 async def test_a_failed_write_is_listed_for_its_tenant_and_put_back(redis_url: str) -> None:
-    answers = script(*NONSENSE, add_memory("Alice likes tea."))
-    async with api(redis_url, answers, api_keys=OPERATED) as it, it.rig.working():
+    async with api(redis_url, script(LIKES), api_keys=OPERATED) as it, it.rig.working():
         event_id = await failed_write(it)
         (letter,) = (await letters(it)).json["data"]
         assert (letter["job_id"], letter["tenant"], letter["user_id"]) == (event_id, "a", "alice")
@@ -47,7 +48,7 @@ async def test_a_failed_write_is_listed_for_its_tenant_and_put_back(redis_url: s
 
 
 async def test_pages_of_dead_letters_follow_each_other(redis_url: str) -> None:
-    async with api(redis_url, script("What a lovely day."), api_keys=OPERATED) as it, it.rig.working():
+    async with api(redis_url, script(LIKES), api_keys=OPERATED) as it, it.rig.working():
         made = {await failed_write(it) for _ in range(3)}
         found: list[str] = []
         cursor = ""
@@ -93,7 +94,7 @@ async def test_without_configured_keys_the_local_user_sees_the_queues(redis_url:
 
 
 async def test_a_tenants_admin_neither_lists_nor_puts_back_anothers_dead_letters(redis_url: str) -> None:
-    async with api(redis_url, script(*NONSENSE), api_keys=OPERATED) as it, it.rig.working():
+    async with api(redis_url, script(LIKES), api_keys=OPERATED) as it, it.rig.working():
         event_id = await failed_write(it)
         body = {"name": "b's admin", "scopes": ["admin"], "tenant": "b"}
         made = await it.call("POST", "/v1/admin/keys", body, headers=OPERATOR)

@@ -8,19 +8,21 @@ from tests.fakes.job_engine import add_memory, tool_call
 from tests.gateway.redis_view import stream_length
 from tests.gateway.rig import ALICE, Rig, rig, script
 
-NONSENSE = ("What a lovely day.",) * 6
+LIKES = add_memory("Alice likes tea.")
 BUFFER = tool_call("buffer_memory", reason="half a thought")
 
 
 async def given_up(it: Rig) -> str:
-    """A write whose model says nothing usable, six times."""
+    """A write whose memories the store refuses, in every attempt; then it takes them."""
+    it.store.refuse_memories = 422
     event_id = await it.write("I like tea.")
     assert (await it.event(event_id)).status == "failed"
+    it.store.refuse_memories = None
     return event_id
 
 
-async def test_a_requeued_dead_letter_is_decided_again_and_writes_its_turns_once(redis_url: str) -> None:
-    async with rig(redis_url, script(*NONSENSE, add_memory("Alice likes tea."))) as it, it.working():
+async def test_a_requeued_dead_letter_goes_on_with_its_decision_and_writes_its_turns_once(redis_url: str) -> None:
+    async with rig(redis_url, script(LIKES)) as it, it.working():
         letters = DeadLetters(it.work.redis)
         event_id = await given_up(it)
         assert [letter.job_id async for letter in letters.all()] == [event_id]
@@ -32,16 +34,17 @@ async def test_a_requeued_dead_letter_is_decided_again_and_writes_its_turns_once
 
 
 async def test_a_dead_letter_that_fails_again_is_one_again(redis_url: str) -> None:
-    async with rig(redis_url, script(NONSENSE[0])) as it, it.working():
+    async with rig(redis_url, script(LIKES)) as it, it.working():
         letters = DeadLetters(it.work.redis)
         event_id = await given_up(it)
+        it.store.refuse_memories = 422
         assert await letters.requeue(event_id)
         assert (await it.event(event_id)).attempts == 3
         assert [letter.job_id async for letter in letters.all()] == [event_id]
 
 
 async def test_a_write_that_is_put_back_waits_for_the_writes_that_came_after_it(redis_url: str) -> None:
-    replies = script(*NONSENSE, add_memory("Alice has a cat."), add_memory("Alice likes tea."))
+    replies = script(LIKES, add_memory("Alice has a cat."))
     async with rig(redis_url, replies) as it:
         async with it.working():
             event_id = await given_up(it)
@@ -54,7 +57,7 @@ async def test_a_write_that_is_put_back_waits_for_the_writes_that_came_after_it(
 
 
 async def test_a_dropped_dead_letter_leaves_nothing_but_the_raw_turns(redis_url: str) -> None:
-    async with rig(redis_url, script(NONSENSE[0])) as it, it.working():
+    async with rig(redis_url, script(LIKES)) as it, it.working():
         event_id = await given_up(it)
         assert await DeadLetters(it.work.redis).drop(event_id)
         at = Keys(it.work.redis).of_id(event_id)
@@ -64,7 +67,7 @@ async def test_a_dropped_dead_letter_leaves_nothing_but_the_raw_turns(redis_url:
 
 
 async def test_a_dead_letter_ends_with_its_time_and_one_that_is_put_back_has_time(redis_url: str) -> None:
-    async with rig(redis_url, script(NONSENSE[0]), dead_letter_keep_s=60) as it:
+    async with rig(redis_url, script(LIKES), dead_letter_keep_s=60) as it:
         at, letters = Keys(it.work.redis), DeadLetters(it.work.redis)
         async with it.working():
             event_id = await given_up(it)
@@ -75,7 +78,7 @@ async def test_a_dead_letter_ends_with_its_time_and_one_that_is_put_back_has_tim
 
 
 async def test_a_dead_letter_whose_write_is_gone_can_be_dropped(redis_url: str) -> None:
-    async with rig(redis_url, script(NONSENSE[0])) as it, it.working():
+    async with rig(redis_url, script(LIKES)) as it, it.working():
         letters, event_id = DeadLetters(it.work.redis), await given_up(it)
         await it.work.redis.delete(Keys(it.work.redis).job(event_id))
         assert not await letters.requeue(event_id)
@@ -93,7 +96,7 @@ async def test_a_write_that_is_well_is_not_touched(redis_url: str, command: str)
 
 
 async def test_the_list_names_each_with_its_error(redis_url: str, capsys: pytest.CaptureFixture[str]) -> None:
-    async with rig(redis_url, script(NONSENSE[0])) as it, it.working():
+    async with rig(redis_url, script(LIKES)) as it, it.working():
         event_id = await given_up(it)
         assert await run("list", (), DeadLetters(it.work.redis)) == 0
-    assert capsys.readouterr().out.startswith(f"{event_id}\tThe memory writer returned no usable decision")
+    assert capsys.readouterr().out.startswith(f"{event_id}\tscripted")

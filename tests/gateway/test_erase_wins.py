@@ -10,11 +10,11 @@ import pytest
 import redis as plain_redis
 
 from gateway.access import Principal
-from gateway.memory.dead_letters import DeadLetters
 from gateway.memory.operations import write_batch
 from gateway.traces.redaction import Redact
 from gateway.worker import working
-from memloop.wire.memory import BatchResult, StoreBatch
+from memloop.wire.errors import NotFound
+from memloop.wire.memory import BatchResult, Namespace, StoreBatch
 from memloop.wire.memory_requests import BatchedAdd, MemoryBatch
 from memloop.wire.transfer import MAX_LINES
 from memloop_clients import StoreClient
@@ -200,24 +200,26 @@ async def test_what_waits_in_any_state_of_the_queue_does_not_run_after_an_erasur
     redis_url: str, store_url: str
 ) -> None:
     async with api(redis_url, decided, store_url=store_url, job_retry_s=0.5, job_attempts=1) as it:
-        letters = DeadLetters(it.rig.work.redis)
+        kept = it.rig.work.memory.kept
         async with it.rig.working():
-            for text, user in (("nonsense", "dead"), ("half", "buffered")):
+            for text, user in (("nonsense", "kept"), ("half", "buffered")):
                 assert (await it.post("/v1/memory/add", said(f"{text} {SECRET}", user) | {"sync": True})).status == 200
             failing = (await it.post("/v1/memory/add", said(f"outage {SECRET}", "delayed"))).json["event_id"]
             await eventually(lambda: has_failed_once(it, failing))
         assert (await it.post("/v1/memory/add", said(f"Waits. {SECRET}", "queued"))).status == 202
-        [dead] = [letter.job_id async for letter in letters.all()]
+        [event] = await it.rig.writes.events.newest(Namespace(tenant="local", user_id="kept"), limit=9)
+        assert event.status == "kept_verbatim"
 
-        for user in ("dead", "buffered", "delayed", "queued"):
+        for user in ("kept", "buffered", "delayed", "queued"):
             assert (await it.call("DELETE", f"/v1/memory?user_id={user}")).status == 200
 
-        assert not await letters.requeue(dead)
+        with pytest.raises(NotFound):
+            await kept.redecide(it.rig.writes, event.event_id, tenant="local")
         assert (await it.post("/v1/memory/buffers/flush", {"user_id": "buffered"})).status == 202
         async with it.rig.working():
             assert (await it.post("/v1/memory/add", said("Last.") | {"sync": True})).json["status"] == "completed"
             await eventually(lambda: is_idle(it))
-        for user in ("dead", "buffered", "delayed", "queued"):
+        for user in ("kept", "buffered", "delayed", "queued"):
             assert await exported(it, user) == b'{"exported":0}\n'
         assert await keys_with_the_secret(redis_url) == []
 

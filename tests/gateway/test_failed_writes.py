@@ -12,6 +12,7 @@ from pydantic import SecretStr
 from gateway.memory.failures import is_refusal
 from memloop.wire.errors import EngineError
 from tests.fakes import strict_shapes as shape
+from tests.fakes.job_engine import add_memory
 from tests.fakes.strict_endpoint import StrictEndpoint, strict_endpoint
 from tests.fakes.strict_shapes import Body, Refused
 from tests.fakes.strict_specs import SPECS, Spec
@@ -53,11 +54,8 @@ async def test_a_refused_write_is_seen_until_one_succeeds(redis_url: str, caplog
         first = await said(gateway)
         assert first["error"] is None
         event = await gateway.rig.event(first["write_event_id"])
-        assert (event.status, event.error) == ("failed", "the engine answered 400: m does not support tools")
-
-        error = (await said(gateway, mode="read"))["error"]
-        assert first["write_event_id"] in error
-        assert "is not remembered" in error
+        assert (event.status, event.error) == ("kept_verbatim", "the engine answered 400: m does not support tools")
+        assert (await said(gateway, mode="read"))["error"] is None  # what was said is a memory
         ready = await gateway.get("/readyz")
         assert ready.status == 200
         warning = ready.json["warnings"]["memory_writes"]
@@ -93,8 +91,9 @@ async def test_a_key_that_the_endpoint_refuses_is_seen_while_the_write_waits(red
         assert (await gateway.rig.event(event_id)).status == "completed"
 
 
-async def test_a_write_that_no_attempt_could_decide_is_seen_as_well(redis_url: str) -> None:
-    async with api(redis_url, script("What a lovely day."), job_attempts=1) as gateway, gateway.rig.working():
+async def test_a_write_whose_memories_the_store_refuses_is_seen_as_well(redis_url: str) -> None:
+    async with api(redis_url, script(add_memory("red")), job_attempts=1) as gateway, gateway.rig.working():
+        gateway.rig.store.refuse_memories = 422
         first = await said(gateway)
         event = await gateway.rig.event(first["write_event_id"])
         error = (await said(gateway, mode="read"))["error"]
@@ -105,7 +104,8 @@ async def test_a_write_that_no_attempt_could_decide_is_seen_as_well(redis_url: s
 
 
 async def test_another_user_does_not_see_it_and_erase_forgets_it(redis_url: str) -> None:
-    async with served_by(redis_url, replace(BY_NAME["ollama"], rules=(no_tools,))) as (gateway, _):
+    async with api(redis_url, script(add_memory("red")), job_attempts=1) as gateway, gateway.rig.working():
+        gateway.rig.store.refuse_memories = 422
         await gateway.rig.event((await said(gateway))["write_event_id"])
         assert (await said(gateway, mode="read", user_id="bob"))["error"] is None
         assert (await said(gateway, mode="read"))["error"] is not None

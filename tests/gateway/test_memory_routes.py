@@ -205,7 +205,8 @@ async def test_an_erasure_in_the_middle_of_a_write_wins(redis_url: str) -> None:
 
 
 async def test_an_erasure_takes_dead_letters_too(redis_url: str) -> None:
-    async with api(redis_url, script(400)) as it, it.rig.working():
+    async with api(redis_url, script(TEA)) as it, it.rig.working():
+        it.rig.store.refuse_memories = 422
         assert (await it.post("/v1/memory/add", said("poison", sync=True))).json["status"] == "failed"
         await it.call("DELETE", "/v1/memory?user_id=alice")
         assert await stream_length(it.rig.work.redis, "*:dead") == 0

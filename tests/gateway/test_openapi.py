@@ -18,6 +18,7 @@ OPERATIONS: dict[str, dict[str, Any]] = {
 WITHOUT_BODY = (
     "POST /v1/admin/dead-letters/{job_id}/requeue",
     "POST /v1/memory/events/{event_id}/retry",
+    "POST /v1/memory/events/{event_id}/redecide",
     "POST /v1/long-read/{read_id}/cancel",
     "POST /v1/memory/{item_id}/recover",
     "POST /v1/responses/{response_id}/cancel",

@@ -12,9 +12,12 @@ from uuid import uuid4
 import orjson
 import pytest
 
+from gateway.policy import end_of
 from gateway.policy.filed import read_policies
 from gateway.policy.redaction import Refusals, refusals_of
 from gateway.settings import GatewaySettings
+from memloop.wire.memory import MemoryType
+from memloop.wire.policy import EffectivePolicy, RedactionPolicy, Retention
 from tests.fakes.job_engine import Body, Reply, last_text, tool_call
 from tests.gateway.api_rig import ALICE_KEY, TWO_TENANTS, configured
 from tests.gateway.redis_view import keys_that_hold
@@ -220,6 +223,20 @@ async def test_the_end_of_a_memory_is_the_earliest_that_a_rule_or_the_client_nam
     days = [days_of(item, now) for item in (event["memories"][0]["item"], plain, sick, longer)]
     assert days == [7, 30, 1, 30]
     assert days_of(short, now) == 0
+
+
+@pytest.mark.parametrize(
+    ("rules", "days"), [((7, None), 7), ((None, 7), 7), ((30, 7), 7), ((None, None), None)], ids=str
+)
+def test_a_turn_that_was_kept_ends_with_the_facts_that_it_may_state(
+    rules: tuple[int | None, int | None], days: int | None
+) -> None:
+    kinds: tuple[MemoryType, ...] = ("LongTermMemory", "UserMemory")
+    retention = [Retention(days=one, memory_type=kind) for kind, one in zip(kinds, rules, strict=True) if one]
+    raw = Retention(days=1, memory_type="RawTurn")
+    policy = EffectivePolicy(redaction=RedactionPolicy(), retention=(*retention, raw))
+    now = datetime.now(UTC)
+    assert end_of(policy, kind="KeptTurn", tags=(), made_at=now) == (now + timedelta(days=days) if days else None)
 
 
 def days_of(item: Any, now: datetime) -> int:

@@ -27,7 +27,7 @@ _GIVE_UP_S = 600.0
 _PAUSE_S = 0.05
 _BUSY = (409, 429)
 _PORT = 8000
-_ENDED = ("completed", "failed")
+_ENDED = ("completed", "kept_verbatim", "failed")
 _POLL_S = 0.5
 
 

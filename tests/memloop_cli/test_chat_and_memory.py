@@ -85,6 +85,42 @@ def test_a_failed_write_fails_the_command(memloop: Memloop, gateway: FakeGateway
     assert "the write failed: no valid decision" in result.output
 
 
+UNUSABLE = DecisionRecord(action="invalid", reason="no call", parse_path="failed", reply="What a\nlovely day!")
+KEPT = EVENT.model_copy(update={"status": "kept_verbatim", "error": "no valid decision", "decisions": (UNUSABLE,)})
+
+
+def test_what_was_kept_word_for_word_is_shown_with_the_reply_and_the_way_on(
+    memloop: Memloop, gateway: FakeGateway
+) -> None:
+    gateway.event = KEPT
+    result = memloop("memory", "add", "A fact.")
+    assert result.exit_code == 0
+    assert "kept word for word: no valid decision; decide again: memory redecide evt_1" in result.output
+    assert "replied: What a lovely day!" in result.output
+
+
+@pytest.mark.parametrize(
+    ("arguments", "body"), [(("evt_1",), None), (("--user", "u1"), {"user_id": "u1"}), (("--all",), {})]
+)
+def test_kept_writes_are_decided_again(
+    memloop: Memloop, gateway: FakeGateway, arguments: tuple[str, ...], body: object
+) -> None:
+    gateway.event = KEPT
+    result = memloop("memory", "redecide", *arguments)
+    assert "completed  evt_1" in result.output
+    assert gateway.bodies("/v1/memory/redecide") == ([] if body is None else [body])
+    assert ("there are more" in result.output) == (body is not None)
+    if body is not None:
+        assert "no write was kept word for word" in memloop("memory", "redecide", *arguments).output
+
+
+@pytest.mark.parametrize("arguments", [(), ("evt_1", "--all"), ("--user", "u1", "--all")])
+def test_to_decide_again_takes_one_choice(memloop: Memloop, arguments: tuple[str, ...]) -> None:
+    result = memloop("memory", "redecide", *arguments)
+    assert result.exit_code == 2
+    assert "--all" in result.output
+
+
 def test_a_decision_that_was_not_parsed_natively_is_marked(memloop: Memloop, gateway: FakeGateway) -> None:
     odd = DecisionRecord(action="ignore", reason="Nothing.", parse_path="fallback")
     gateway.event = EVENT.model_copy(update={"decisions": (odd,), "memories": ()})

@@ -40,8 +40,9 @@ async def test_a_draft_whose_key_is_stored_has_no_neighbours(store: StoreApi) ->
     assert await near(store, CATS) == [[]]
 
 
-async def test_raw_turns_and_deleted_memories_are_not_near(store: StoreApi) -> None:
+async def test_turns_and_deleted_memories_are_not_near(store: StoreApi) -> None:
     await store.add("turn", CATS, kind="RawTurn")
+    await store.add("evt_1:0:0", CATS, kind="KeptTurn")
     deleted = await store.add("animals", CATS)
     response = await store.http.delete(f"/v1/items/{deleted.item.id}", headers=store.tenant)
     assert response.status_code == 204

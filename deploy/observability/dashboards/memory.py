@@ -48,6 +48,21 @@ BOARD = Board(
                     limit=0.05,
                 ),
                 Chart(
+                    "Kept word for word",
+                    "percentunit",
+                    (Query("memloop:kept_verbatim:ratio_rate30m", "30 min"),),
+                    limit=0.05,
+                ),
+                Chart(
+                    "Kept and decided again",
+                    "short",
+                    (
+                        Query(rate("memory_kept_verbatim_total", "reason"), "kept: {{reason}}"),
+                        Query(rate("memory_redecided_total", "status"), "decided again: {{status}}"),
+                    ),
+                    "Per second.",
+                ),
+                Chart(
                     "Tokens",
                     "short",
                     (Query(rate("gen_ai_client_token_usage_sum", "type", 'operation="memory_write"'), "{{type}}"),),

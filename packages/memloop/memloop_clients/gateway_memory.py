@@ -13,13 +13,13 @@ from memloop.wire.feedback import FeedbackRequest
 from memloop.wire.lists import EventList, FoundMemories, MemoryList, VersionList
 from memloop.wire.long_read import LongRead
 from memloop.wire.memory import BatchResult, Erased, MemoryItem, Namespace
-from memloop.wire.memory_events import MemoryEvent
+from memloop.wire.memory_events import ENDED, MemoryEvent
 from memloop.wire.memory_requests import MemoryAdd, MemoryBatch, MemorySearch
 from memloop.wire.quality import QualityAudit
 from memloop.wire.transfer import Imported, MemoryLine
 from memloop_clients.gateway_calls import GatewayCalls, body_of, parsed, segment
 
-_ENDED: Final = frozenset({"completed", "failed", "cancelled", "incomplete"})
+_ENDED: Final = ENDED | {"cancelled", "incomplete"}
 _PAUSES_S: Final = (0.05, 2.0)
 _State = TypeVar("_State", LongRead, MemoryEvent)
 
@@ -80,6 +80,19 @@ class MemoryCalls(GatewayCalls):
     async def retry_event(self, event_id: str) -> None:
         """Queue a failed write again. Raises Conflict for any other."""
         await self._call("POST", f"memory/events/{segment(event_id)}/retry")
+
+    async def redecide_event(self, event_id: str) -> None:
+        """Queue a new decision on a write that was kept verbatim. Raises Conflict for any other."""
+        await self._call("POST", f"memory/events/{segment(event_id)}/redecide")
+
+    async def redecide(self, user_id: str | None) -> tuple[tuple[str, ...], bool]:
+        """Queue new decisions on up to 100 kept writes of a user, or of the key's tenant.
+
+        Returns the ids of their events, and whether there may be more.
+        """
+        body: Json = {} if user_id is None else {"user_id": user_id}
+        queued = parsed(_Redeciding, await self._call("POST", "memory/redecide", body=body))
+        return tuple(event.event_id for event in queued.events), queued.has_more
 
     async def event_ended(self, event_id: str, *, wait_s: float) -> MemoryEvent:
         """Wait for the end of a write and return its event. Raises Timeout after ``wait_s`` seconds."""
@@ -142,3 +155,7 @@ class _Accepted(OpenWire):
 
 class _Flushing(OpenWire):
     events: tuple[_Accepted, ...]
+
+
+class _Redeciding(_Flushing):
+    has_more: bool = False

@@ -30,6 +30,7 @@ from memloop.wire.feedback import FeedbackRequest
 from memloop.wire.history import History
 from memloop.wire.listing import Entities, Listing, StoreList
 from memloop.wire.memory import (
+    MAX_TOP_K,
     BatchResult,
     Buffer,
     BufferPage,
@@ -154,13 +155,13 @@ class StoreClient(HttpClient):
 
     async def patch(self, item_id: str, patch: ItemPatch, *, tenant: str, if_version: int | None = None) -> MemoryItem:
         """Edit an item: a new version. Raises PreconditionFailed when its version is not ``if_version``."""
-        headers = {_TENANT_HEADER: tenant} | ({"If-Match": str(if_version)} if if_version is not None else {})
         body = cast(Json, patch.model_dump(mode="json", exclude_unset=True))
+        headers = _of_version(tenant, if_version)
         return _read(MemoryItem, await self._http.json("PATCH", _item_path(item_id), body=body, headers=headers))
 
-    async def delete(self, item_id: str, *, tenant: str) -> None:
-        """Delete an item softly. Raises NotFound."""
-        await self._http.json("DELETE", _item_path(item_id), headers={_TENANT_HEADER: tenant})
+    async def delete(self, item_id: str, *, tenant: str, if_version: int | None = None) -> None:
+        """Delete an item softly. Raises NotFound, and PreconditionFailed when its version is not ``if_version``."""
+        await self._http.json("DELETE", _item_path(item_id), headers=_of_version(tenant, if_version))
 
     async def recover(self, item_id: str, *, tenant: str) -> MemoryItem:
         """Undo a soft deletion. Raises NotFound."""
@@ -233,16 +234,21 @@ class StoreClient(HttpClient):
 
 
 class NamespaceIndex:
-    """A MemoryIndex and a Neighbourhood over the store, bound to one namespace."""
+    """A MemoryIndex and a Neighbourhood over the store, bound to one namespace.
 
-    def __init__(self, store: StoreClient, namespace: Namespace) -> None:
+    ``hidden`` memories are not found: a writer that decides on them again must not take them as known.
+    """
+
+    def __init__(self, store: StoreClient, namespace: Namespace, *, hidden: frozenset[str] = frozenset()) -> None:
         self._store = store
         self._namespace = namespace
+        self._hidden = hidden
 
     async def search(self, query: str, *, top_k: int) -> Sequence[Recalled]:
         """Return the best memories that are valid now, without raw turns."""
-        result = await self._store.search(StoreSearch(namespace=self._namespace, query=query, top_k=top_k))
-        return [Recalled(hit.item.id, hit.item.memory, hit.item.valid_from, hit.item.key) for hit in result.results]
+        asked = StoreSearch(namespace=self._namespace, query=query, top_k=min(top_k + len(self._hidden), MAX_TOP_K))
+        shown = [hit.item for hit in (await self._store.search(asked)).results if hit.item.id not in self._hidden]
+        return [Recalled(item.id, item.memory, item.valid_from, item.key) for item in shown[:top_k]]
 
     async def near(self, drafts: Sequence[MemoryDraft]) -> Sequence[Sequence[MemoryItem]]:
         """See ``memloop.loops.relating.Neighbourhood``."""
@@ -279,6 +285,10 @@ def _body(model: BaseModel) -> Json:
 
 def _query(scope: Scope) -> dict[str, str]:
     return cast(dict[str, str], scope.model_dump(exclude_none=True))
+
+
+def _of_version(tenant: str, version: int | None) -> dict[str, str]:
+    return {_TENANT_HEADER: tenant} | ({"If-Match": str(version)} if version is not None else {})
 
 
 def _fenced(token: int | None) -> dict[str, str]:

@@ -180,6 +180,16 @@ class MemoryMetrics:
             "memory_tool_parse", "Memory writer tool calls, by the parser that read them.", ("path",)
         )
         self.memory_dead_letters = count("memory_dead_letters", "Memory writes that became dead letters.")
+        self.memory_kept_verbatim = count(
+            "memory_kept_verbatim",
+            "Memory writes with turns that were kept word for word, by why the writer decided nothing on them.",
+            ("reason",),
+        )
+        self.memory_redecided = count(
+            "memory_redecided",
+            "New decisions on writes that were kept verbatim, by the status of the write.",
+            ("status",),
+        )
         self.memory_writes_refused = count(
             "memory_writes_refused",
             "Attempts of memory writes that the engine rejected, by HTTP status.",
@@ -209,6 +219,8 @@ class MemoryMetrics:
         _begin_at_zero(self.responses_not_kept, ("full", "erased", "unavailable"))
         _begin_at_zero(self.memory_action, get_args(Action))
         _begin_at_zero(self.memory_tool_parse, ("native", "fallback", "repaired", "failed"))
+        _begin_at_zero(self.memory_kept_verbatim, ("unusable", "refused"))
+        _begin_at_zero(self.memory_redecided, ("completed", "kept_verbatim"))
         _begin_at_zero(self.memory_writes_refused, ("400", "401", "403", "404", "413", "422"))
         _begin_at_zero(self.memory_writes_not_admitted, ("too_large", "quota", "unavailable"))
         _begin_at_zero(self.memory_redacted, sorted(ALL_KINDS))

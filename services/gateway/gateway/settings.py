@@ -253,7 +253,9 @@ class WorkerSettings(GatewaySettings):
     job_poll_s: float = Field(default=1.0, gt=0, le=4.0)
     """How long one poll for new jobs blocks; below ``redis_timeout_s``."""
     dead_letter_keep_s: float = Field(default=30 * DAY_S, ge=60)
-    """How long a dead letter can be requeued."""
+    """How long a dead letter can be requeued, and a memory write that was kept verbatim be decided again."""
+    memory_redecisions: int = Field(default=1, ge=0, le=100)
+    """How often a write that was kept verbatim is decided again by itself, once the writer has decided another one."""
     stop_wait_s: float = Field(default=10.0, ge=0)
     """How long running jobs may continue after the worker gets a stop signal."""
     buffer_flush_turns: int = Field(default=20, ge=1, le=100)

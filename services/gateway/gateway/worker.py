@@ -26,10 +26,11 @@ from gateway.files.handler import FileHandler
 from gateway.files.storage import local_folder
 from gateway.long_read.hosts import ReadHandler
 from gateway.long_read.reading import Reading, open_reading
+from gateway.memory.handler import MemoryHandler
 from gateway.memory.memory import Memory, open_memory
 from gateway.memory.readiness import OPTIONAL, Readiness
 from gateway.memory.turn_batches import BufferLimits, flush_idle_repeatedly
-from gateway.memory.write import MemoryHandler, WriterTools
+from gateway.memory.write import WriterTools
 from gateway.metrics import Metrics
 from gateway.queue import ExpiredLetters, Keys, LaneQueue, Runner, RunnerOptions, queued_bytes
 from gateway.responses.background.handler import ResponseHandler
@@ -186,9 +187,15 @@ async def _writes(work: Work, settings: WorkerSettings, stop: asyncio.Event, con
     def tools_for(namespace: Namespace) -> WriterTools:
         return _writer_tools(work, work.backend.models.writing(writer.result(), key=namespace.lane()), limits)
 
-    keep_s = settings.dead_letter_keep_s
-    handler = MemoryHandler(work.redis, work.metrics, tools_for, dead_letter_keep_s=keep_s)
     options = _options(settings, settings.worker_concurrency)
+    handler = MemoryHandler(
+        work.redis,
+        work.metrics,
+        tools_for,
+        options=options,
+        keep_s=settings.dead_letter_keep_s,
+        redecisions=settings.memory_redecisions,
+    )
     await Runner(work.memory.queue.lanes, handler, options, consumer=consumer).run(stop)
 
 
@@ -263,11 +270,12 @@ def _writer_tools(work: Work, writer: LoopModel, limits: BufferLimits) -> Writer
 
 
 async def _sweep_repeatedly(work: Work, every_s: float) -> None:
-    """Delete expired dead letters, expired files and contents without holders, repeatedly."""
+    """Delete expired dead letters, files and contents without holders; decide again on kept writes. Repeatedly."""
     letters, files = ExpiredLetters(work.redis), work.reading.files.records
     while True:
         try:
             await letters.sweep()
+            await work.memory.kept.redecide_due(work.memory.queue)
             if files is not None:
                 await files.delete_expired()
                 await files.blobs.sweep()

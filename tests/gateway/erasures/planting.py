@@ -91,9 +91,9 @@ class Planter:
         await self.send("POST", "/v1/memory/add", self.said(f"BUFFER {self.text}", sync=True))
 
     async def give_up(self) -> None:
-        """Leave a dead letter."""
+        """Leave a write that the engine refuses."""
         event = (await self.send("POST", "/v1/memory/add", self.said(f"DIE {self.text}", sync=True))).json
-        assert event["status"] == "failed", event
+        assert event["status"] == "kept_verbatim", event
 
     async def wait(self) -> None:
         """Leave in the queues: a write, a read, a read with a long document, a response."""
@@ -294,6 +294,8 @@ STORES_NOTHING: Final = frozenset(
         "POST /v1/admin/memory-webhooks",  # the tenant's own: it reports the erasure
         "POST /v1/memory/search",
         "POST /v1/memory/events/{event_id}/retry",
+        "POST /v1/memory/events/{event_id}/redecide",
+        "POST /v1/memory/redecide",
         "POST /v1/memory/buffers/flush",
         "POST /v1/memory/{item_id}/recover",
         "POST /v1/admin/keys",

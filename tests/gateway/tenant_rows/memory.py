@@ -65,6 +65,15 @@ ATTEMPTS: dict[str, list[Attempt]] = {
         Attempt("/v1/memory/events/{event}/retry", {}),
         Attempt("/v1/memory/events/{waiting_event}/retry", {}),
     ],
+    "POST /v1/memory/events/{event_id}/redecide": [
+        Attempt("/v1/memory/events/{event}/redecide", {}),
+        Attempt("/v1/memory/events/{waiting_event}/redecide", {}),
+    ],
+    "POST /v1/memory/redecide": [
+        Attempt("/v1/memory/redecide", {}, 202, lambda body: body == {"events": [], "has_more": False}),
+        Attempt("/v1/memory/redecide", {"user_id": "alice"}, 202, lambda body: body["events"] == []),
+        Attempt("/v1/memory/redecide", {"user_id": "alice", "tenant": "a"}, 400),
+    ],
     "GET /v1/memory/buffers": [
         Attempt(f"/v1/memory/buffers{query}", None, 200, lambda body: body == {"buffers": [], **NO_PAGE})
         for query in ("", "?user_id=alice")

@@ -93,6 +93,7 @@ export const judged = ({ id, feedback }: { id: string; feedback: Verdict | null 
 export const erased = (space: Space) => api.delete("/v1/memory", { query: named(space) });
 export const settled = (space: Space) => api.post("/v1/memory/buffers/flush", { body: inBody(space) });
 export const retried = (id: string) => api.post("/v1/memory/events/{event_id}/retry", { path: { event_id: id } });
+export const redecided = (id: string) => api.post("/v1/memory/events/{event_id}/redecide", { path: { event_id: id } });
 export const imported = async (file: Blob): Promise<Schema["Imported"]> =>
   (await send("post", "/v1/memory/import", { body: file, headers: { "Content-Type": "application/jsonl" } })).json();
 export const exported = async (space: Space): Promise<Blob> =>

@@ -1,4 +1,4 @@
-"""``memloop memory``: add, search, list, events, delete, history, export, erase."""
+"""``memloop memory``: add, search, list, events, redecide, delete, history, export, erase."""
 
 import sys
 from collections.abc import Sequence
@@ -70,6 +70,25 @@ async def events(client: GatewayClient, console: Console, *, user_id: str, limit
         console.print(Text.assemble((when, "dim"), (event.status, "bold"), (f"  {event.event_id}", "dim")))
         show_event(event, console)
     _print_if_none(console, len(page.data), f"{user_id} has no writes yet")
+
+
+async def redecide(
+    client: GatewayClient, console: Console, ids: Sequence[str], *, user_id: str | None, everything: bool
+) -> None:
+    """Decide again on writes that were kept word for word: those named, a user's, or all of the tenant's."""
+    if sum((bool(ids), user_id is not None, everything)) != 1:
+        raise BadInput("name events, or a user with --user, or take --all")
+    for event_id in ids:
+        with named_if_missing(event_id):
+            await client.redecide_event(event_id)
+    queued, more = (ids, False) if ids else await client.redecide(user_id)
+    for event_id in queued:
+        event = await settled(client, event_id)
+        console.print(Text.assemble((event.status, "bold"), (f"  {event.event_id}", "dim")))
+        show_event(event, console)
+    _print_if_none(console, len(queued), "no write was kept word for word")
+    if more:
+        console.print("there are more: run the command again", style="dim")
 
 
 async def delete(client: GatewayClient, console: Console, ids: Sequence[str]) -> None:

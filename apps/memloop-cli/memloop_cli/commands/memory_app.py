@@ -64,6 +64,18 @@ async def memory_events(
     await memory.events(client, console, user_id=user, limit=limit)
 
 
+@app.command("redecide")
+@through_gateway
+async def memory_redecide(
+    client: GatewayClient,
+    ids: Annotated[list[str] | None, typer.Argument(metavar="[EVENT]...", help="Ids, as events prints them.")] = None,
+    user: Annotated[str | None, typer.Option("--user", help="All kept writes of this user.")] = None,
+    everything: Annotated[bool, typer.Option("--all", help="All kept writes of the key's tenant.")] = False,
+) -> None:
+    """Decide again on what was kept word for word because the memory writer gave no usable decision."""
+    await memory.redecide(client, console, ids or (), user_id=user, everything=everything)
+
+
 @app.command("delete")
 @through_gateway
 async def memory_delete(

@@ -9,6 +9,7 @@ from memloop.wire.memory_events import DecisionRecord, MemoryEvent
 from memloop_clients.gateway import GatewayClient
 
 _WAIT_S = 60.0
+_SHOWN_CHARS = 200
 _COLOURS = {"add": "green", "search": "cyan", "buffer": "yellow", "ignore": "dim", "invalid": "red"}
 
 
@@ -28,7 +29,12 @@ def show_event(event: MemoryEvent, console: Console) -> None:
         kind = written.item.memory_type
         line = Text.assemble(("  stored   ", "green"), written.item.memory, (f"  ({kind}, {written.outcome})", "dim"))
         console.print(line)
-    if event.status == "failed":
+    if event.status == "kept_verbatim":
+        why = event.error or "no reason given"
+        console.print(
+            Text(f"  kept word for word: {why}; decide again: memory redecide {event.event_id}", style="yellow")
+        )
+    elif event.status == "failed":
         console.print(Text(f"  the write failed: {event.error or 'no reason given'}", style="red"))
     elif event.status != "completed":
         console.print(Text(f"  the write is still {event.status}: memory events {event.event_id}", style="yellow"))
@@ -52,6 +58,8 @@ def _decision(record: DecisionRecord) -> Text:
     line.append(record.reason)
     if record.reasoning.strip():
         line.append(f"\n           because: {' '.join(record.reasoning.split())}", "dim italic")
+    if record.reply:
+        line.append(f"\n           replied: {' '.join(record.reply.split())[:_SHOWN_CHARS]}", "dim italic")
     if record.parse_path != "native":
         line.append(f"  (parsed: {record.parse_path})", "dim")
     return line

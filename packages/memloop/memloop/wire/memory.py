@@ -21,12 +21,14 @@ from memloop.wire.limits import Metadata, Moment
 from memloop.wire.names import Name, check_keys, whole_name
 from memloop.wire.speakers import Speaker, said
 
-MemoryType: TypeAlias = Literal["LongTermMemory", "UserMemory", "RawTurn"]
+MemoryType: TypeAlias = Literal["LongTermMemory", "UserMemory", "KeptTurn", "RawTurn"]
+"""``KeptTurn``: a turn, or a piece of one, that is a memory because the memory writer gave no usable decision on it."""
 Status: TypeAlias = Literal["activated", "archived", "deleted"]
 Outcome: TypeAlias = Literal["inserted", "touched", "superseded"]
 
 MAX_TEXT_CHARS = 32_768
 MAX_ROLE_CHARS = 64
+MAX_TOP_K = 100
 MAX_BATCH_STATEMENTS = 2000
 """Texts of one batch, over all its adds."""
 _ID = Field(min_length=1, max_length=256)
@@ -125,7 +127,7 @@ def repeated_turn(memory: str, sources: Sequence[Source]) -> Source | None:
 class MemoryDraft(Wire):
     """A memory that is to be stored: what ``add_memory`` carries (MemReader card, tool definitions).
 
-    ``source``: the turn that the draft repeats, if its speaker has a name; it replaces the sources of the add.
+    ``source``: the turn that the draft repeats; it replaces the sources of the add.
     """
 
     key: str = Field(min_length=1, max_length=512)
@@ -247,7 +249,7 @@ class SearchOptions(Wire):
     """What a search takes beside its namespace."""
 
     query: str = Field(min_length=1, max_length=MAX_TEXT_CHARS)
-    top_k: Annotated[int, Integral] = Field(default=10, ge=1, le=100)
+    top_k: Annotated[int, Integral] = Field(default=10, ge=1, le=MAX_TOP_K)
     threshold: float | None = Field(default=None, ge=0.0)
     as_of: Moment | None = None
     latest_only: bool = True

@@ -1,7 +1,8 @@
 """The state of a memory write, and the decisions of the memory writer."""
 
+import operator
 from datetime import datetime
-from typing import Literal, TypeAlias
+from typing import Final, Literal, TypeAlias
 
 from pydantic import Field
 
@@ -9,7 +10,10 @@ from memloop.wire.base import Wire
 from memloop.wire.memory import Usage, Written
 
 Action: TypeAlias = Literal["search", "add", "relate", "buffer", "ignore", "invalid"]
-EventStatus: TypeAlias = Literal["queued", "in_progress", "completed", "failed"]
+EventStatus: TypeAlias = Literal["queued", "in_progress", "completed", "kept_verbatim", "failed"]
+"""``kept_verbatim``: the memory writer gave no usable decision on some turns, which became memories as they are."""
+ENDED: Final = frozenset[EventStatus]({"completed", "kept_verbatim", "failed"})
+MAX_REPLY_CHARS: Final = 2000
 
 
 class DecisionRecord(Wire):
@@ -21,6 +25,8 @@ class DecisionRecord(Wire):
     query: str | None = None
     parse_path: Literal["native", "fallback", "repaired", "failed"] = "native"
     note: str = ""
+    reply: str = Field(default="", exclude_if=operator.not_)
+    """The beginning of a reply that held no usable decision, the last one; left out of the JSON elsewhere."""
 
 
 class MemoryEvent(Wire):
@@ -38,6 +44,8 @@ class MemoryEvent(Wire):
     redacted: dict[str, int] = Field(default_factory=dict[str, int])
     """The number of values that were redacted before the write was queued, by kind."""
     error: str | None = None
+    redecided: int = Field(default=0, exclude_if=operator.not_)
+    """How often a write that was kept verbatim was decided again; left out of the JSON where it never was."""
 
 
 class EventPage(Wire):

@@ -41,8 +41,8 @@ async def facts_of(store: StoreClient, namespace: Namespace, *, category: str | 
 
 
 def _stands(item: MemoryItem) -> bool:
-    """Whether no client called the fact wrong or outdated."""
-    return item.feedback is None or item.feedback.verdict == "helpful"
+    """Whether it is a fact, not a turn without a decision, and no client called it wrong or outdated."""
+    return item.memory_type != "KeptTurn" and (item.feedback is None or item.feedback.verdict == "helpful")
 
 
 def profile_of(facts: Facts, namespace: Namespace, splitter: Splitter, *, max_tokens: int) -> UserProfile:

@@ -18,6 +18,7 @@ _STATUS: Final[dict[EventStatus, str]] = {
     "queued": "PENDING",
     "in_progress": "RUNNING",
     "completed": "SUCCEEDED",
+    "kept_verbatim": "SUCCEEDED",
     "failed": "FAILED",
 }
 _SHOWN_OF_A_TURN: Final = {"role", "content", "name"}
@@ -103,7 +104,7 @@ def added(done: MemoryEvent, *, shown: bool) -> Answer:
     if done.status == "failed":
         raise DependencyError(f"The write failed: {done.error}", code="write_failed")
     results: list[JsonValue] = [_written(written) for written in done.memories if shown]
-    return {"results": results, "status": _STATUS[done.status], "event_id": done.event_id}
+    return {"results": results, "event_id": done.event_id, **_ended(done)}
 
 
 def event(known: MemoryEvent) -> Answer:
@@ -112,7 +113,7 @@ def event(known: MemoryEvent) -> Answer:
     return {
         "id": known.event_id,
         "event_type": "ADD",
-        "status": _STATUS[known.status],
+        **_ended(known),
         "results": [_written(written) for written in known.memories],
         "error": known.error,
         "created_at": _time(known.created_at),
@@ -124,6 +125,12 @@ def event(known: MemoryEvent) -> Answer:
 def entity(one: Entity) -> Answer:
     """Convert a user, an agent or a run."""
     return {"id": one.id, "name": one.id, "type": one.type, "total_memories": one.memories}
+
+
+def _ended(known: MemoryEvent) -> Answer:
+    """Return the status; ``kept_verbatim`` is ours, because mem0 drops what its writer could not decide on."""
+    kept: Answer = {"kept_verbatim": True} if known.status == "kept_verbatim" else {}
+    return {"status": _STATUS[known.status], **kept}
 
 
 def _written(written: Written) -> Answer:

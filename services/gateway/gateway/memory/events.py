@@ -12,11 +12,10 @@ from gateway.memory.key_names import Keys
 from gateway.queue import LaneQueue
 from memloop.wire.errors import NotFound, OtherTenants
 from memloop.wire.memory import Namespace, Scope
-from memloop.wire.memory_events import MemoryEvent
+from memloop.wire.memory_events import ENDED, MemoryEvent
 from memloop_service.redis_link import redis_errors
 from memloop_service.redis_scripts import text
 
-_TERMINAL = ("completed", "failed")
 _NONE = "Event {!r} not found."
 _FIRST_POLL_S = 0.02
 _LAST_POLL_S = 0.5
@@ -65,13 +64,13 @@ class MemoryEvents:
         return _event(row)
 
     async def wait(self, tenant: str, event_id: str, *, timeout_s: float) -> MemoryEvent:
-        """Return the event once it is completed or failed, or its state after ``timeout_s``."""
+        """Return the event once it has ended, or its state after ``timeout_s``."""
         deadline = time.monotonic() + timeout_s
         poll_s = _FIRST_POLL_S
         while True:
             event = await self.get(tenant, event_id)
             left_s = deadline - time.monotonic()
-            if event.status in _TERMINAL or left_s <= 0:
+            if event.status in ENDED or left_s <= 0:
                 return event
             await asyncio.sleep(min(poll_s, left_s))
             poll_s = min(poll_s * 1.5, _LAST_POLL_S)
@@ -94,13 +93,16 @@ class MemoryEvents:
         ids = [event_id async for event_id, _ in self._within(namespace)]
         index = self.index(namespace)
         statuses = [await self._queue.forget(namespace.lane(), event_id, index=index) for event_id in ids]
-        waiting = sum(status is not None and status not in _TERMINAL for status in statuses)
+        if ids:
+            with redis_errors():
+                await self._redis.zrem(self._keys.of_name(namespace.lane()).kept_events, *ids)
+        waiting = sum(status is not None and status not in ENDED for status in statuses)
         return Forgotten(events=len(ids), waiting=waiting)
 
     async def would_forget(self, namespace: Namespace) -> Forgotten:
         """Count what an erasure would delete, and delete nothing."""
         statuses = [row.status async for _, row in self._within(namespace)]
-        return Forgotten(events=len(statuses), waiting=sum(status not in _TERMINAL for status in statuses))
+        return Forgotten(events=len(statuses), waiting=sum(status not in ENDED for status in statuses))
 
     async def waiting_users(self, scope: Scope) -> list[str]:
         """Return the users of the scope with writes that are not finished, each once. Other tenants' are not read."""
@@ -177,7 +179,7 @@ def _is_of(scope: Scope, agent: str, run: str) -> bool:
 def _event(row: _Row) -> MemoryEvent:
     """Return the record, with the queue's current state while the write is unfinished."""
     event = MemoryEvent.model_validate_json(row.record)
-    if event.status in _TERMINAL:
+    if event.status in ENDED:
         return event
     live = {"status": row.status, "attempts": row.failures, "error": row.error or None}
     return MemoryEvent.model_validate(event.model_dump() | live)

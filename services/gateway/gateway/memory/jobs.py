@@ -35,7 +35,7 @@ _LEASE_MS = 120_000
 
 
 class MemoryJob(Wire):
-    """One memory write. A job without turns decides over the buffered ones (a flush).
+    """One memory write. A job without turns decides over the buffered ones (a flush), or again over ``kept`` ones.
 
     With ``infer`` MemReader decides what to keep; without it the texts are stored verbatim. ``key`` is then the key of
     the memories; by default it derives from the text.
@@ -52,6 +52,8 @@ class MemoryJob(Wire):
     created_at: datetime = Field(default_factory=lambda: datetime.now(UTC))
     redacted: dict[str, int] = Field(default_factory=dict[str, int])
     """The number of values that were redacted, by kind."""
+    kept: MemoryEvent | None = None
+    """The event of a write that was kept verbatim, whose ``KeptTurn`` memories the job decides on again."""
 
     @property
     def created_ms(self) -> int:
@@ -61,7 +63,7 @@ class MemoryJob(Wire):
     @property
     def flushes(self) -> bool:
         """Whether the job settles the buffer."""
-        return not self.turns
+        return not self.turns and self.kept is None
 
 
 def new_event_id(namespace: Namespace) -> str:

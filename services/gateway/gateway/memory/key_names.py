@@ -9,6 +9,8 @@ from gateway.queue import JobKeys, JobPartition
 from memloop_service.redis_partitions import id_at
 
 WRITES_REFUSED: Final = "memloop:writes-refused"
+WRITER_DECIDED: Final = "memloop:writer-decided"
+"""The time in ms of the last usable decision."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,6 +24,11 @@ class Partition(JobPartition):
     def failed_write_of(self, tenant: str, user_id: str) -> str:
         """Name the record of a user's last failed memory write."""
         return self.key("failed-write", tenant, user_id)
+
+    @property
+    def kept_events(self) -> str:
+        """The sorted set of the writes here that were kept verbatim, by the time since when."""
+        return self.key("kept-events")
 
 
 class Keys(JobKeys[Partition]):

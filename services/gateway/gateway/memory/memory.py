@@ -13,6 +13,7 @@ from gateway.memory.failures import WriteFailures
 from gateway.memory.jobs import MemoryQueue
 from gateway.memory.pending import PendingWrites
 from gateway.memory.policed_store import PolicedStore
+from gateway.memory.redeciding import KeptEvents
 from gateway.metrics import Metrics
 from gateway.policy import Keeper, keeper_of
 from gateway.queue import queue_rules
@@ -34,6 +35,7 @@ class Memory:
     queue: MemoryQueue
     failures: WriteFailures
     pending: PendingWrites
+    kept: KeptEvents
     traces: TraceKeeper
     idempotency: Idempotency
     metrics: Metrics
@@ -63,6 +65,7 @@ async def open_memory(settings: GatewaySettings, redis: Redis, *, metrics: Metri
                 keeper=keeper,
             ),
             failures=WriteFailures(redis),
+            kept=KeptEvents(redis),
             pending=PendingWrites(redis, wait_s=settings.recall_timeout_s / 2),
             traces=open_traces(settings, redis, metrics),
             idempotency=Idempotency(redis, max_bytes=settings.idempotency_max_bytes),

@@ -1,25 +1,26 @@
 """The rounds of a memory write in its journal, and the event with which a write ends."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Literal
 
-from redis.asyncio import Redis
-
 from gateway.memory.jobs import MemoryJob
-from gateway.queue import Journal
 from memloop.loops.decisions import AddMemories, BufferTurns, DecisionResult, IgnoreTurns, InvalidOutput
+from memloop.profiles import well_formed
 from memloop.wire.base import Wire
-from memloop.wire.memory import MemoryDraft, Source, Usage, Written
-from memloop.wire.memory_events import DecisionRecord, MemoryEvent
+from memloop.wire.memory import MemoryDraft, MemoryItem, Source, Usage, Written
+from memloop.wire.memory_events import MAX_REPLY_CHARS, DecisionRecord, MemoryEvent
 
-_ROUND_FIELDS = ("decision:", "invalid:")
+_MOST_DECISIONS = 200
+"""Of a write that was decided again and again: its newest."""
 
 
 class Start(Wire):
     """The buffer at the start of the write."""
 
     turns: tuple[Source, ...]
+    kept: tuple[MemoryItem, ...] = ()
+    """Of a write that is decided again: the memories that the turns were read from."""
 
 
 class Round(Wire):
@@ -33,31 +34,37 @@ class Round(Wire):
 
 
 class Stored(Wire):
-    """The store's results for a round's memories."""
+    """The store's results for the memories of a round, or for the turns of an unusable one."""
 
     memories: tuple[Written, ...]
 
 
-async def failed_event(job: MemoryJob, redis: Redis, *, attempts: int, error: str) -> MemoryEvent:
-    """Return the event of a failed write with the model's decisions and the stored memories."""
-    kept = await Journal(redis, job.event_id).all()
-    names = sorted(kept, key=_place)
-    rounds = [Round.model_validate_json(kept[name]) for name in names if name.startswith(_ROUND_FIELDS)]
-    stored = [Stored.model_validate_json(kept[name]) for name in names if name.startswith("stored:")]
+def given_up(job: MemoryJob, journal: Mapping[str, str], *, attempts: int, error: str) -> MemoryEvent:
+    """Return the event of a write that is given up: failed, with the model's decisions and the stored memories.
+
+    One whose memories were to be decided again keeps these.
+    """
+    if job.kept is not None:
+        return ended_event(job, "kept_verbatim", attempts=attempts, memories=job.kept.memories, error=error)
+    names = sorted(journal, key=_place)
+    rounds = [Round.model_validate_json(journal[name]) for name in names if name.startswith("decision:")]
+    stored = [Stored.model_validate_json(journal[name]) for name in names if name.startswith("stored:")]
     memories = [written for part in stored for written in part.memories]
     return ended_event(job, "failed", attempts=attempts, rounds=rounds, memories=memories, error=error)
 
 
 def ended_event(
     job: MemoryJob,
-    status: Literal["completed", "failed"],
+    status: Literal["completed", "kept_verbatim", "failed"],
     *,
     attempts: int,
     rounds: Sequence[Round] = (),
     memories: Sequence[Written] = (),
     error: str | None = None,
 ) -> MemoryEvent:
-    """Return the event of a write that ends now."""
+    """Return the event of a write that ends now; one that was decided again goes on with its former event."""
+    before, usage = job.kept, sum((decided.usage for decided in rounds), start=Usage())
+    records = tuple(record for decided in rounds for record in decided.records)
     return MemoryEvent(
         event_id=job.event_id,
         status=status,
@@ -65,11 +72,12 @@ def ended_event(
         created_at=job.created_at,
         completed_at=datetime.now(UTC),
         attempts=attempts,
-        decisions=tuple(record for decided in rounds for record in decided.records),
+        decisions=records if before is None else (*before.decisions, *records)[-_MOST_DECISIONS:],
         memories=tuple(memories),
-        usage=sum((decided.usage for decided in rounds), start=Usage()),
+        usage=usage if before is None else before.usage + usage,
         redacted=job.redacted,
         error=error,
+        redecided=0 if before is None else before.redecided + 1,
     )
 
 
@@ -80,7 +88,10 @@ def _place(name: str) -> tuple[str, int]:
 
 
 def round_of(result: DecisionResult, *, splits: bool) -> Round:
-    """Return the decision in its journal form; with ``splits``, a truncated reply is not a failure."""
+    """Return the decision in its journal form; with ``splits``, a truncated reply leads to two smaller rounds.
+
+    The last record of an unusable one has the beginning of the reply.
+    """
     match result.decision:
         case AddMemories(drafts=drafts, summary=summary):
             return Round(action="add", drafts=drafts, reason=summary, records=result.records, usage=result.usage)
@@ -88,6 +99,8 @@ def round_of(result: DecisionResult, *, splits: bool) -> Round:
             return Round(action="buffer", reason=reason, records=result.records, usage=result.usage)
         case IgnoreTurns(reason=reason):
             return Round(action="ignore", reason=reason, records=result.records, usage=result.usage)
-        case InvalidOutput(problem=problem, cut=cut):
+        case InvalidOutput(problem=problem, raw=raw, cut=cut):
             action = "split" if cut and splits else "invalid"
-            return Round(action=action, reason=problem, records=result.records, usage=result.usage)
+            *earlier, last = result.records
+            records = (*earlier, last.model_copy(update={"reply": well_formed(raw[:MAX_REPLY_CHARS])}))
+            return Round(action=action, reason=problem, records=records, usage=result.usage)

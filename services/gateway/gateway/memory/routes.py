@@ -11,11 +11,19 @@ from gateway.memory import quality
 from gateway.memory.jobs import MemoryJob
 from gateway.memory.memory import Memory, MemoryDep
 from gateway.memory.operations import check_has_text, erase, search, would_erase, write, write_batch
-from gateway.memory.schemas import Accepted, Flushing, FlushRequest, MemoryDeleted, MemoryExport
+from gateway.memory.schemas import (
+    Accepted,
+    Flushing,
+    FlushRequest,
+    MemoryDeleted,
+    MemoryExport,
+    RedecideRequest,
+    Redeciding,
+)
 from gateway.memory.transfer import exported, imported
 from memloop.wire.lists import BufferList, EventList, FoundMemories, MemoryList, VersionList
 from memloop.wire.memory import BatchResult, Erased, ItemPatch, MemoryItem, Namespace
-from memloop.wire.memory_events import MemoryEvent
+from memloop.wire.memory_events import ENDED, MemoryEvent
 from memloop.wire.memory_requests import MemoryAdd, MemoryBatch, MemorySearch
 from memloop.wire.transfer import Imported, StoreExport
 from memloop_service import ERRORS
@@ -23,7 +31,6 @@ from memloop_service.http import body_of, json_response, read_ours
 from memloop_service.if_match import IF_MATCH, version_in
 
 _JSONL: Final[dict[str, Any]] = {"application/jsonl": {"schema": {"type": "string"}}}
-_ENDED = ("completed", "failed")
 Limit: TypeAlias = Annotated[int, Query(ge=1, le=200)]
 
 
@@ -58,7 +65,7 @@ async def added(add: MemoryAdd, memory: Memory, principal: Principal, *, event_i
     if event is None:
         return json_response(Accepted(event_id=event_id), status=202)
     answer = event if principal.allows("memory:read") else Accepted(event_id=event_id, status=event.status)
-    return json_response(answer, status=200 if event.status in _ENDED else 202)
+    return json_response(answer, status=200 if event.status in ENDED else 202)
 
 
 @router.post("/batch", dependencies=[_WRITE, Room], openapi_extra=body_of(MemoryBatch))
@@ -105,6 +112,30 @@ async def retry_event(event_id: str, memory: MemoryDep, principal: PrincipalDep)
     """Queue a failed write again with a new set of attempts; its stored items stay. 409 for any other write."""
     await memory.queue.retry(principal.tenant, event_id)
     return Accepted(event_id=event_id)
+
+
+@router.post("/events/{event_id}/redecide", status_code=202, dependencies=[_WRITE, Room])
+async def redecide_event(
+    event_id: str, memory: MemoryDep, principal: PrincipalDep, allowance: AllowanceDep
+) -> Accepted:
+    """Queue a new decision on a write that was kept verbatim. 409 for any other write."""
+    await allowance.admit()
+    await memory.kept.redecide(memory.queue, event_id, tenant=principal.tenant)
+    return Accepted(event_id=event_id)
+
+
+@router.post("/redecide", status_code=202, dependencies=[_WRITE, Room], openapi_extra=body_of(RedecideRequest))
+async def redecide_events(
+    request: Request, memory: MemoryDep, principal: PrincipalDep, allowance: AllowanceDep
+) -> Redeciding:
+    """Queue new decisions on writes that were kept verbatim: a user's, or without ids all of the tenant's.
+
+    At most 100 at a time. A repeated request finds those that are still to be decided.
+    """
+    asked = await read_ours(request, RedecideRequest)
+    await allowance.admit()
+    ids, more = await memory.kept.redecide_some(memory.queue, asked.scope(principal.tenant), most=100)
+    return Redeciding(events=tuple(Accepted(event_id=one) for one in ids), has_more=more)
 
 
 @router.get("/buffers", dependencies=[_READ])

@@ -1,8 +1,9 @@
 """Request and response bodies of the native memory routes."""
 
 from memloop.wire.base import Wire
-from memloop.wire.memory import UserFields
+from memloop.wire.memory import Scope, UserFields
 from memloop.wire.memory_events import EventStatus
+from memloop.wire.names import Name
 
 
 class Accepted(Wire):
@@ -27,6 +28,25 @@ class Flushing(Wire):
     """The queued writes, one for each buffer."""
 
     events: tuple[Accepted, ...]
+
+
+class RedecideRequest(Wire):
+    """``POST /v1/memory/redecide``: whose writes are decided again; without ids, the whole tenant's."""
+
+    user_id: Name | None = None
+    agent_id: Name | None = None
+    run_id: Name | None = None
+
+    def scope(self, tenant: str) -> Scope:
+        """Return the tenant's scope of these ids."""
+        return Scope(tenant=tenant, user_id=self.user_id, agent_id=self.agent_id, run_id=self.run_id)
+
+
+class Redeciding(Wire):
+    """The writes whose new decisions are queued. ``has_more``: repeat the request for further ones."""
+
+    events: tuple[Accepted, ...]
+    has_more: bool = False
 
 
 class MemoryDeleted(Wire):

@@ -9,26 +9,32 @@ Every step is repeatable, so a write that crashed at any point completes on the 
 4. memories are stored under the event id, and the buffer is *replaced* by the turns that the decisions leave buffered;
 5. one script stores the final event, ends the job and frees the lane (``LaneQueue.finish``).
 
+Turns on which the model gives no usable decision become memories as they are (``keeping``); a later job may decide on
+them again.
+
 If the turns exceed one window or the profile's ``turns_per_decision``, they are decided in several rounds, each with
 the turns that the previous one left buffered. A round whose reply is truncated at its token limit is split in half.
 """
 
 import asyncio
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import datetime
+from functools import partial
 
 from redis.asyncio import Redis
 
-from gateway.memory.failures import WriteFailures
 from gateway.memory.jobs import MemoryJob
-from gateway.memory.rounds import Round, Start, Stored, ended_event, failed_event, round_of
+from gateway.memory.keeping import KEPT, kept_drafts, still_kept, turns_of
+from gateway.memory.redacting import redacted_turns
+from gateway.memory.rounds import Round, Start, Stored, ended_event, round_of
 from gateway.memory.turn_batches import BufferLimits, batches, conversation_room, newest_within
 from gateway.memory.verbatim import adds_of, groups, slices
 from gateway.metrics import Metrics
 from gateway.policy import Keeper, with_rules
-from gateway.queue import Hold, JobGone, JobResult, Journal, JournalCheckpoints, Keys, Lease
+from gateway.queue import Hold, Journal, JournalCheckpoints
 from gateway.traces import RecordedIndex, RecordedModel, Recording, Served, TraceKeeper
 from memloop.loops.decisions import DecisionResult
 from memloop.loops.journal import Journaled
@@ -36,17 +42,13 @@ from memloop.loops.memreader import decide
 from memloop.loops.relating import relate
 from memloop.ports import ChatModel, Splitter
 from memloop.profiles import Profile
-from memloop.wire.errors import MemloopError
+from memloop.wire.errors import NotFound, PreconditionFailed
 from memloop.wire.memory import Buffer, MemoryDraft, Namespace, Source, StoreAdd, Written
 from memloop.wire.memory_events import MemoryEvent
 from memloop_clients.store import NamespaceIndex, StoreClient
 from memloop_service.records import Owner
-from memloop_service.redis_link import redis_errors
-from memloop_service.redis_scripts import text
 
-
-class InvalidDecision(MemloopError):
-    """The model returned no usable decision; the run counts as a failed attempt."""
+_UNUSABLE = "The memory writer returned no usable decision"
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,22 +73,29 @@ class WriterTools:
 
 
 class MemoryWrite:
-    """One run of one job."""
+    """One run of one job. With ``unusable`` the model is not asked any more: what is undecided is kept verbatim."""
 
-    def __init__(self, job: MemoryJob, tools: WriterTools, hold: Hold, *, attempt: int) -> None:
+    def __init__(
+        self, job: MemoryJob, tools: WriterTools, hold: Hold, *, attempt: int, unusable: str | None = None
+    ) -> None:
         self._job = job
         self._tools = tools
         self._hold = hold
         self._attempt = attempt
+        self._unusable = unusable
         self._journal = Journal(tools.redis, job.event_id)
         self._room = conversation_room(tools.profile, tools.splitter) // 2
         self._limits = tools.limits.within(self._room)
+        self._hidden = frozenset[str]()
 
     async def run(self) -> MemoryEvent:
-        """Run the write and return its completed event. Raises InvalidDecision and the errors of its dependencies."""
+        """Run the write and return its event. Raises the errors of its dependencies."""
+        if self._job.kept is not None:
+            return await self._redecide(self._job.kept)
         if not self._job.infer:
-            memories = await self._store_verbatim()
-            return ended_event(self._job, "completed", attempts=self._attempt + 1, memories=memories)
+            adds = adds_of(self._job, token=self._hold.token)
+            memories = [written for add in adds for written in await self._add(add)]
+            return self._ended((), memories)
         return await self._infer()
 
     async def _infer(self) -> MemoryEvent:
@@ -97,7 +106,7 @@ class MemoryWrite:
         )
         rounds: list[Round] = []
         memories: list[Written] = []
-        waiting = deque(self._batches(buffered))
+        waiting = deque(self._batches(buffered, self._job.turns))
         while waiting:
             number, shown = len(rounds), (*buffered, *waiting.popleft())
             decided = await self._decided(number, shown)
@@ -107,10 +116,59 @@ class MemoryWrite:
             if decided.action == "split":
                 waiting.extendleft((shown[len(shown) // 2 :], shown[: len(shown) // 2]))
         await self._put_buffer(before=start.turns, after=buffered, reason=rounds[-1].reason if rounds else "")
-        return ended_event(self._job, "completed", attempts=self._attempt + 1, rounds=rounds, memories=memories)
+        return self._ended(rounds, memories)
 
-    def _batches(self, buffered: Sequence[Source]) -> list[tuple[Source, ...]]:
-        spoken = [turn for turn in self._job.turns if turn.content.strip()]
+    async def _redecide(self, kept: MemoryEvent) -> MemoryEvent:
+        """Decide again on turns that were kept, and replace their memories if all decisions are usable.
+
+        The new memories are stored before the kept ones are deleted, so at no moment is neither there.
+        """
+        start = await self._kept_turns(kept)
+        self._hidden = frozenset(item.id for item in start.kept)
+        decisions: list[tuple[Round, tuple[Source, ...]]] = []
+        waiting = deque(self._batches((), start.turns))
+        while waiting:
+            shown = waiting.popleft()
+            decided = await self._decided(len(decisions), shown)
+            decisions.append((decided, shown))
+            if decided.action == "invalid":
+                return self._ended([one for one, _ in decisions], kept.memories)
+            if decided.action == "split":
+                waiting.extendleft((shown[len(shown) // 2 :], shown[: len(shown) // 2]))
+        memories = [written for written in kept.memories if written.item.memory_type != KEPT]
+        for number, (decided, shown) in enumerate(decisions):
+            memories += await self._stored(number, decided, shown)
+        for item in start.kept:
+            await self._hold.check()
+            with suppress(NotFound, PreconditionFailed):
+                await self._tools.store.delete(item.id, tenant=self._job.namespace.tenant, if_version=item.version)
+        return self._ended([one for one, _ in decisions], memories)
+
+    async def _kept_turns(self, kept: MemoryEvent) -> Start:
+        """Return the turns that are still kept, as the first run of this decision found them, redacted."""
+        known = await self._journal.read("start")
+        if known is None:
+            namespace = self._job.namespace
+            items = await still_kept(kept, self._tools.store, namespace.tenant)
+            redactions = await self._tools.keeper.redactions(namespace.tenant, [namespace])
+            found = turns_of(items)
+            turns = redactions.applied(namespace, partial(redacted_turns, found), found)
+            known = await self._journal.keep("start", Start(turns=turns, kept=items).model_dump_json())
+        return Start.model_validate_json(known)
+
+    def _ended(self, rounds: Sequence[Round], memories: Sequence[Written]) -> MemoryEvent:
+        problems = [decided.reason for decided in rounds if decided.action == "invalid"]
+        return ended_event(
+            self._job,
+            "kept_verbatim" if problems else "completed",
+            attempts=self._attempt + 1,
+            rounds=rounds,
+            memories=memories,
+            error=(self._unusable or f"{_UNUSABLE}: {problems[0]}") if problems else None,
+        )
+
+    def _batches(self, buffered: Sequence[Source], turns: Sequence[Source]) -> list[tuple[Source, ...]]:
+        spoken = [turn for turn in turns if turn.content.strip()]
         profile = self._tools.profile
         runs = batches(
             spoken,
@@ -140,28 +198,18 @@ class MemoryWrite:
             if turn.content.strip()
         ]
         for part, pairs in enumerate(groups(drafts)):
-            await self._add(
-                [draft for _, draft in pairs],
-                event_id=f"{self._job.event_id}:raw:{part}",
-                timestamp=pairs[0][0].timestamp,
-                expires_at=self._job.expires_at,
-            )
-
-    async def _store_verbatim(self) -> list[Written]:
-        memories: list[Written] = []
-        for add in adds_of(self._job, token=self._hold.token):
-            await self._hold.check()
-            memories += (await self._tools.store.add(add)).results
-        return memories
+            raw = [draft for _, draft in pairs]
+            event_id = f"{self._job.event_id}:raw:{part}"
+            await self._add(self._store_add(raw, event_id=event_id, timestamp=pairs[0][0].timestamp))
 
     async def _decided(self, number: int, turns: Sequence[Source]) -> Round:
-        """Return the round's decision from the journal or the model. An invalid one is recorded and raised."""
+        """Return the round's decision from the journal or the model."""
         known = await self._journal.read(f"decision:{number}")
         if known is None:
-            decided = await self._decide(number, turns)
-            if decided.action == "invalid":
-                await self._journal.keep(f"invalid:{self._attempt}", decided.model_dump_json())
-                raise InvalidDecision(f"The memory writer returned no usable decision: {decided.reason}")
+            if self._unusable is not None:
+                decided = Round(action="invalid", reason=self._unusable)
+            else:
+                decided = await self._decide(number, turns)
             known = await self._journal.keep(f"decision:{number}", decided.model_dump_json())
         return Round.model_validate_json(known)
 
@@ -169,7 +217,7 @@ class MemoryWrite:
         """Ask MemReader. Each counted attempt makes new calls; after an outage or crash it reuses the journal."""
         namespace, traces = self._job.namespace, self._tools.traces
         model = Journaled(self._tools.model, JournalCheckpoints(self._journal, scope=f"{self._attempt}:{number}"))
-        index = NamespaceIndex(self._tools.store, namespace)
+        index = NamespaceIndex(self._tools.store, namespace, hidden=self._hidden)
         recording = await traces.new_recording(namespace.tenant)
         result = await decide(
             turns,
@@ -194,8 +242,8 @@ class MemoryWrite:
         )
 
     def _may_buffer(self, turns: Sequence[Source]) -> bool:
-        """Return whether the turns may stay buffered: not during a flush, nor when there are too many."""
-        return not self._job.flushes and self._limits.hold(
+        """Return whether the turns may stay buffered: only newly said ones, and not too many."""
+        return bool(self._job.turns) and self._limits.hold(
             turns, splitter=self._tools.splitter, lines=self._tools.profile.turns
         )
 
@@ -205,25 +253,27 @@ class MemoryWrite:
             self._tools.metrics.memory_tool_parse.labels(record.parse_path).inc()
 
     async def _stored(self, number: int, decided: Round, turns: Sequence[Source]) -> tuple[Written, ...]:
-        if decided.action != "add":
+        if decided.action not in {"add", "invalid"}:
             return ()
         known = await self._journal.read(f"stored:{number}")
         if known is None:
-            stored = Stored(memories=tuple(await self._add_memories(number, decided, turns)))
-            known = await self._journal.keep(f"stored:{number}", stored.model_dump_json())
+            written: list[Written] = []
+            for add in self._adds(number, decided, turns):
+                written += await self._add(add)
+            known = await self._journal.keep(f"stored:{number}", Stored(memories=tuple(written)).model_dump_json())
         return Stored.model_validate_json(known).memories
 
-    async def _add_memories(self, number: int, decided: Round, turns: Sequence[Source]) -> list[Written]:
-        written: list[Written] = []
+    def _adds(self, number: int, decided: Round, turns: Sequence[Source]) -> Iterator[StoreAdd]:
+        """Yield the adds of a round's memories, or of its turns word for word when its reply was unusable."""
+        event_id = f"{self._job.event_id}{f':again{self._job.kept.redecided}' if self._job.kept else ''}:{number}"
+        if decided.action == "invalid":
+            kept = list(kept_drafts(turns, key=f"{self._job.event_id}:{number:04}"))
+            for part, pairs in enumerate(groups(kept)):
+                drafts = [draft for _, draft in pairs]
+                yield self._store_add(drafts, event_id=f"{event_id}:kept:{part}", timestamp=pairs[0][0].timestamp)
+        said_at = next((turn.timestamp for turn in reversed(turns) if turn.timestamp is not None), None)
         for part, drafts in enumerate(slices(decided.drafts)):
-            written += await self._add(
-                drafts,
-                event_id=f"{self._job.event_id}:{number}:{part}",
-                timestamp=_newest_time(turns),
-                expires_at=self._job.expires_at,
-                sources=turns,
-            )
-        return written
+            yield self._store_add(drafts, event_id=f"{event_id}:{part}", timestamp=said_at, sources=turns)
 
     async def _put_buffer(self, *, before: tuple[Source, ...], after: tuple[Source, ...], reason: str) -> None:
         namespace, token = self._job.namespace, self._hold.token
@@ -234,79 +284,29 @@ class MemoryWrite:
         elif before:
             await self._tools.store.clear_buffer(namespace, fencing_token=token)
 
-    async def _add(
+    def _store_add(
         self,
         drafts: Sequence[MemoryDraft],
         *,
         event_id: str,
         timestamp: datetime | None,
-        expires_at: datetime | None,
         sources: Sequence[Source] = (),
-    ) -> tuple[Written, ...]:
-        await self._hold.check()
-        add = StoreAdd(
+    ) -> StoreAdd:
+        return StoreAdd(
             namespace=self._job.namespace,
             drafts=tuple(drafts),
             sources=tuple(sources),
             metadata=self._job.metadata,
             timestamp=timestamp or self._job.timestamp or self._job.created_at,
-            expires_at=expires_at,
+            expires_at=self._job.expires_at,
             event_id=event_id,
             fencing_token=self._hold.token,
         )
+
+    async def _add(self, add: StoreAdd) -> tuple[Written, ...]:
+        await self._hold.check()
         return (await self._tools.store.add(add)).results
-
-
-class MemoryHandler:
-    """Runs memory writes."""
-
-    def __init__(
-        self,
-        redis: Redis,
-        metrics: Metrics,
-        tools_for: Callable[[Namespace], WriterTools],
-        *,
-        dead_letter_keep_s: float,
-    ) -> None:
-        """``tools_for`` chooses the model that decides over a namespace's turns."""
-        self._redis = redis
-        self._metrics = metrics
-        self._tools_for = tools_for
-        self._dead_letter_keep_ms = int(dead_letter_keep_s * 1000)
-        self._keys = Keys(redis)
-        self._failures = WriteFailures(redis)
-
-    async def run(self, lease: Lease, hold: Hold) -> JobResult:
-        """Run the write. Raises the errors that make it fail."""
-        job = await self._job(lease.job_id)
-        async with self._failures.watching(job, self._metrics):
-            tools = await self._tools_for(job.namespace).under_policy(job.namespace)
-            event = await MemoryWrite(job, tools, hold, attempt=lease.failures).run()
-        return JobResult("completed", event.model_dump_json())
-
-    async def give_up(self, lease: Lease, error: MemloopError, *, attempts: int) -> JobResult:
-        """Return the failed event; payload and journal are kept for an operator, and the store has the raw turns."""
-        job = await self._job(lease.job_id)
-        event = await failed_event(job, self._redis, attempts=attempts, error=error.message)
-        await self._failures.failed(job, error)
-        self._metrics.memory_dead_letters.inc()
-        return JobResult("failed", event.model_dump_json(), keep_ms=self._dead_letter_keep_ms, keeps_work=True)
-
-    async def cancelled(self, lease: Lease) -> JobResult:
-        """Raise JobGone: a memory write cannot be cancelled; erasing it deletes the job."""
-        raise JobGone(lease.job_id)
-
-    async def _job(self, job_id: str) -> MemoryJob:
-        with redis_errors():
-            payload = await self._redis.hget(self._keys.job(job_id), "payload")
-        if payload is None:
-            raise JobGone(job_id)
-        return MemoryJob.model_validate_json(text(payload))
 
 
 def _raw_turn(turn: Source, *, key: str) -> MemoryDraft:
     return MemoryDraft(key=key, value=turn.said(), memory_type="RawTurn", tags=(turn.role,), source=turn.if_named())
-
-
-def _newest_time(turns: Sequence[Source]) -> datetime | None:
-    return next((turn.timestamp for turn in reversed(turns) if turn.timestamp is not None), None)

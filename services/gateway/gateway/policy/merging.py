@@ -27,12 +27,16 @@ def merged(
 
 
 def end_of(policy: EffectivePolicy, *, kind: MemoryType, tags: Sequence[str], made_at: datetime) -> datetime | None:
-    """Return when a memory made then ends: the earliest end of all rules that apply to it; None without one."""
+    """Return when a memory made then ends: the earliest end of all rules that apply to it; None without one.
+
+    A kept turn may say anything, so the rules for facts of either type apply to it.
+    """
     category = category_of(policy, tags)
+    kinds = (None, kind, *(("LongTermMemory", "UserMemory") if kind == "KeptTurn" else ()))
     days = [
         rule.days
         for rule in policy.retention
-        if rule.memory_type in (None, kind) and (rule.category is None or rule.category == category)
+        if rule.memory_type in kinds and (rule.category is None or rule.category == category)
     ]
     return made_at + timedelta(days=min(days)) if days else None
 

@@ -4,7 +4,7 @@ from gateway.queue.dead_letters import DeadLetter, ExpiredLetters, read_dead_let
 from gateway.queue.entering import BEGAN, LIST_IN
 from gateway.queue.handling import Hold, JobResult
 from gateway.queue.holdings import QueuedBytes, queued_bytes
-from gateway.queue.jobs import Depth, Entry, GuardBroken, IndexFull, JobCancelled, JobGone, Lease, Submission
+from gateway.queue.jobs import Depth, Entry, GuardBroken, IndexFull, JobCancelled, JobGone, LaneLost, Lease, Submission
 from gateway.queue.journal import Journal, JournalCheckpoints
 from gateway.queue.key_names import JobKeys, JobPartition, Keys
 from gateway.queue.lanes import KEEP_MS, LaneQueue
@@ -32,6 +32,7 @@ __all__ = [
     "Journal",
     "JournalCheckpoints",
     "Keys",
+    "LaneLost",
     "LaneQueue",
     "Lease",
     "QueueRules",

@@ -284,9 +284,21 @@ class LaneQueue:
 
     async def requeue(self, lane: str, job_id: str, *, record: str, created_ms: int) -> bool:
         """Requeue a dead letter at the end of its lane with its attempts reset. Returns False if it is not one."""
+        return await self._put_back(lane, job_id, [record, created_ms, "", ""])
+
+    async def requeue_ended(
+        self, lane: str, job_id: str, *, record: str, created_ms: int, payload: str, status: str, former: str
+    ) -> bool:
+        """Queue an ended job again, with another payload and an empty journal.
+
+        Returns False, and changes nothing, unless it ended with that status and is recorded as ``former``.
+        """
+        return await self._put_back(lane, job_id, [record, created_ms, payload, status, former])
+
+    async def _put_back(self, lane: str, job_id: str, args: Sequence[str | int]) -> bool:
         part = self.keys.of_id(job_id)
         keys = [*self._lane_keys(part, lane), part.job(job_id), part.journal(job_id), part.dead]
-        return await self._requeue.number(keys, [job_id, lane, record, created_ms]) == 1
+        return await self._requeue.number(keys, [job_id, lane, *args]) == 1
 
     async def cancel(self, lane: str, job_id: str, *, record: str, keep_ms: int, then: Entry = ((), ())) -> str:
         """End a waiting job with ``record``, or request its worker to: ``cancelled``, ``asked``, ``done`` or ``gone``.

@@ -66,6 +66,12 @@ class RunnerOptions(IntakeOptions):
         """``lease_s`` in milliseconds."""
         return int(self.lease_s * 1000)
 
+    def is_last(self, lease: Lease, error: Exception) -> bool:
+        """Return whether the run that ends with the error was the last of its kind."""
+        if is_outage(error):
+            return lease.outages + 1 >= self.outages
+        return lease.failures + 1 >= self.attempts
+
     def delay_ms(self, earlier: int) -> int:
         """Return the delay before the next attempt after ``earlier`` ones: exponential, plus up to 25 % jitter."""
         delay_s = min(self.retry_s * 2 ** min(earlier, 16), self.max_delay_s)
@@ -152,7 +158,7 @@ class Runner:
         problem = error if isinstance(error, MemloopError) else MemloopError(f"{type(error).__name__}: {error}")
         trace = None if problem is error else error
         _LOG.warning("job %s: %s %d of %d", lease.job_id, counter, earlier + 1, limit, exc_info=trace)
-        if earlier + 1 >= limit:
+        if self._options.is_last(lease, error):
             return await self._bury(lease, problem)
         delay_ms = self._options.delay_ms(earlier)
         await self._queue.retry(lease, counter=counter, delay_ms=delay_ms, error=problem.message)

@@ -302,15 +302,23 @@ return status
 REQUEUE = (
     _HEAD
     + """
--- KEYS[11] job, KEYS[12] journal, KEYS[13] dead letters; ARGV: id, lane, record, created ms
--- Keeps decisions and stored results in the journal; deletes replies and invalid outputs.
-local dead, payload, tenant, index = unpack(redis.call('HMGET', KEYS[11], 'dead', 'payload', 'tenant', 'index'))
-if not dead or not payload then return 0 end
+-- KEYS[11] job, KEYS[12] journal, KEYS[13] dead letters; ARGV: id, lane, record, created ms, then of a job that ended
+-- well: its new payload, the status and the record that it must have ('' = a dead letter, with its own payload).
+-- A dead letter keeps decisions and stored results in the journal; its replies are deleted.
+local dead, payload, tenant, index, status, record =
+  unpack(redis.call('HMGET', KEYS[11], 'dead', 'payload', 'tenant', 'index', 'status', 'record'))
+if ARGV[5] ~= '' then
+  if status ~= ARGV[6] or record ~= ARGV[7] then return 0 end
+  redis.call('DEL', KEYS[12])
+  redis.call('HSET', KEYS[11], 'payload', ARGV[5])
+elseif not dead or not payload then
+  return 0
+end
 if index then redis.call('PERSIST', index) end
 for _, field in ipairs(redis.call('HKEYS', KEYS[12])) do
-  if string.find(field, '^call:') or string.find(field, '^invalid:') then redis.call('HDEL', KEYS[12], field) end
+  if string.find(field, '^call:') then redis.call('HDEL', KEYS[12], field) end
 end
-redis.call('XDEL', KEYS[13], dead)
+if dead then redis.call('XDEL', KEYS[13], dead) end
 redis.call('PERSIST', KEYS[11])
 redis.call('PERSIST', KEYS[12])
 redis.call('HDEL', KEYS[11], 'dead', 'starts', 'failures', 'outages', 'error')

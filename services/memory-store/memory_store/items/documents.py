@@ -76,10 +76,12 @@ class Record:
     def embedded_text(self) -> str:
         """The text to embed, with the key, whose words help short values.
 
-        A raw turn is embedded with its speaker instead of its key. The key of a verbatim text is the text itself or,
+        A turn is embedded with its speaker instead of its key. The key of a verbatim text is the text itself or,
         up to a digest, its beginning, so it is embedded once.
         """
         item = self.item
+        if item.memory_type == "KeptTurn":
+            return item.memory
         if item.memory_type == "RawTurn":
             return f"{item.tags[0]}: {item.memory}" if item.tags and item.tags[0] not in _ROLES else item.memory
         if item.memory.strip().startswith(item.key[:_COMPARED_CHARS]):

@@ -14,7 +14,7 @@ from memory_store.vectors.port import VectorStore
 
 
 class Neighbourhoods:
-    """Compares drafts with the live memories of exactly their namespace, raw turns left out."""
+    """Compares drafts with the live memories of exactly their namespace, turns left out."""
 
     def __init__(self, vectors: VectorStore, encoding: TextEncoding, *, clock: Clock = now) -> None:
         self._vectors = vectors
@@ -34,7 +34,7 @@ class Neighbourhoods:
 
     def _readable(self) -> Condition:
         over = TimeRange("expires_at", lte=self._clock())
-        return all_of([Not(Equals("memory_type", "RawTurn")), Not(over)])
+        return all_of([Not(OneOf("memory_type", ("RawTurn", "KeptTurn"))), Not(over)])
 
     async def _near(self, dense: Sequence[float], where: Condition, request: StoreNeighbours) -> tuple[MemoryItem, ...]:
         found = await self._vectors.nearest(tuple(dense), where=where, limit=request.top_k)

@@ -1,6 +1,6 @@
 import { Link } from "@tanstack/react-router";
 import type { Schema } from "../../api";
-import { retried, useChange, type MemoryEvent } from "../../data/memories";
+import { redecided, retried, useChange, type MemoryEvent } from "../../data/memories";
 import { Icon } from "../../layout/Icon";
 import { Cost, Failure, Moment, Quantity } from "../../shared";
 import { ACTION_TONES, TONES, type Outcome } from "./outcomes";
@@ -33,7 +33,7 @@ export function Write({ event, outcome, isOpen, onToggle }: Props) {
 }
 
 function headlineOf(event: MemoryEvent): string {
-  if (event.error) return event.error;
+  if (event.error && event.status !== "kept_verbatim") return event.error;
   const kept = event.memories?.map(({ item }) => item.memory) ?? [];
   if (kept.length) return kept.join(" · ");
   const reasons = event.decisions?.map(({ reason }) => reason).filter(Boolean) ?? [];
@@ -58,6 +58,7 @@ const OUTCOME_NAMES: Record<Schema["Written"]["outcome"], string> = { inserted: 
 
 function Opened({ event }: { event: MemoryEvent }) {
   const retry = useChange(retried);
+  const again = useChange(redecided);
   return (
     <div className="write-more">
       {event.status === "failed" && (
@@ -71,8 +72,18 @@ function Opened({ event }: { event: MemoryEvent }) {
           </button>
         </div>
       )}
+      {event.status === "kept_verbatim" && (
+        <div className="notice warn">
+          <p className="text">{event.error ?? "The writer decided nothing."}</p>
+          <p className="soft">What was said is remembered word for word. A writer that works can decide on it again.</p>
+          <button type="button" className="button" disabled={again.isPending} onClick={() => again.mutate(event.event_id)}>
+            <Icon name="again" size={16} /> Decide again
+          </button>
+        </div>
+      )}
+      {again.isError && <Failure small error={again.error} />}
       {retry.isError && <Failure small error={retry.error} />}
-      {event.status !== "failed" && event.error && <p className="notice warn text">{event.error}</p>}
+      {event.status !== "failed" && event.status !== "kept_verbatim" && event.error && <p className="notice warn text">{event.error}</p>}
       <ol className="steps">
         {event.decisions?.map((decision, index) => (
           <Decision key={index} decision={decision} />
@@ -105,7 +116,7 @@ function Opened({ event }: { event: MemoryEvent }) {
 }
 
 function Decision({ decision }: { decision: Schema["DecisionRecord"] }) {
-  const { action, reason, reasoning, query, note, parse_path } = decision;
+  const { action, reason, reasoning, query, note, reply, parse_path } = decision;
   return (
     <li className="stack tight">
       <div className="row wrap">
@@ -116,6 +127,11 @@ function Decision({ decision }: { decision: Schema["DecisionRecord"] }) {
       </div>
       {note && <p className="faint text">{note}</p>}
       {reasoning && <p className="reasoning text soft">{reasoning}</p>}
+      {reply && (
+        <p className="reasoning text soft">
+          The writer replied: <q>{reply}</q>
+        </p>
+      )}
     </li>
   );
 }

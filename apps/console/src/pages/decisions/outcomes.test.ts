@@ -10,6 +10,7 @@ test.each([
   [event("queued"), "waiting"],
   [event("in_progress", "search"), "waiting"],
   [event("failed", "invalid"), "failed"],
+  [event("kept_verbatim", "invalid", "invalid"), "kept"],
   [event("completed", "search", "add"), "added"],
   [event("completed", "buffer"), "buffered"],
   [event("completed", "search", "ignore"), "ignored"],

@@ -4,7 +4,7 @@ import type { Hit, Item } from "../../data/memories";
 import { Moment } from "../../shared";
 import { Explain } from "./Explain";
 
-export const TYPE_NAMES: Record<Item["memory_type"], string> = { LongTermMemory: "Long term", UserMemory: "User", RawTurn: "Raw turn" };
+export const TYPE_NAMES: Record<Item["memory_type"], string> = { LongTermMemory: "Long term", UserMemory: "User", KeptTurn: "Kept turn", RawTurn: "Raw turn" };
 
 interface Props {
   item: Item;

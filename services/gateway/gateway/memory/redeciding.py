@@ -1,0 +1,170 @@
+"""Decides again on writes that were kept verbatim: when a client asks, and by itself once the writer works again.
+
+The job keeps its id. It reads the kept memories when it runs, replaces them by what the writer decides, and leaves them
+as they are if its reply is unusable again. An erased write has no record any more, so nothing decides on it again.
+"""
+
+import time
+from collections.abc import Sequence
+from typing import Final, cast
+
+from redis.asyncio import Redis
+
+from gateway.memory.jobs import MemoryJob, MemoryQueue
+from gateway.memory.keeping import KEPT
+from gateway.memory.key_names import WRITER_DECIDED, Keys, Partition
+from memloop.wire.errors import Conflict, NotFound, OtherTenants
+from memloop.wire.memory import MemoryItem, Namespace, Scope
+from memloop.wire.memory_events import MemoryEvent
+from memloop_service.redis_link import redis_errors
+from memloop_service.redis_scripts import text
+
+_NO_MORE: Final = 1 << 52
+"""Added to the time of an event that is not decided again by itself any more: no time of a clock is above it."""
+_AT_ONCE: Final = 20
+_READ_AT_ONCE: Final = 500
+_WAITS: Final = {"status": "queued", "completed_at": None, "error": None}
+_HELD: Final = frozenset({"kept_verbatim", "queued", "in_progress"})
+
+
+class KeptEvents:
+    """The writes of one Redis that were kept verbatim, by the time since when.
+
+    A write enters before its event ends. One that has expired, was erased or is decided is taken out when it is met.
+    """
+
+    def __init__(self, redis: Redis) -> None:
+        self._redis = redis
+        self._keys = Keys(redis)
+
+    async def note(self, job: MemoryJob, event: MemoryEvent, *, again: bool) -> None:
+        """Note how a write ends. One that was kept is decided ``again`` by itself once the writer decides others."""
+        index, now_ms = self._keys.of_id(event.event_id).kept_events, time.time_ns() // 1_000_000
+        with redis_errors():
+            if event.status == "kept_verbatim" and _kept_of(event):
+                await self._redis.zadd(index, {event.event_id: now_ms if again else now_ms + _NO_MORE})
+            elif job.kept is not None:
+                await self._redis.zrem(index, event.event_id)
+            if event.status == "completed" and event.decisions:
+                await self._redis.set(WRITER_DECIDED, now_ms)
+
+    async def redecide(self, queue: MemoryQueue, event_id: str, *, tenant: str) -> None:
+        """Queue a new decision on the kept turns of a write, at the end of its user's lane.
+
+        Raises NotFound, Conflict for a write that was not kept verbatim, and Unavailable while Redis is nearly full.
+        """
+        with queue.lanes.rules.counted(queue.lanes.name):
+            await queue.lanes.rules.quota_bytes()
+        missing = f"Event {event_id!r} not found."
+        with redis_errors():
+            values = await self._redis.hmget(queue.lanes.keys.job(event_id), ["tenant", "status", "record"])
+        owner, status, record = ("" if value is None else text(value) for value in values)
+        if not record or not event_id.startswith("evt_"):
+            raise NotFound(missing, param="event_id")
+        if owner != tenant:
+            raise OtherTenants(missing, param="event_id")
+        job = _job_of(MemoryEvent.model_validate_json(record), tenant) if status == "kept_verbatim" else None
+        if (
+            job is None
+            or job.kept is None
+            or not await queue.lanes.requeue_ended(
+                job.namespace.lane(),
+                event_id,
+                record=job.kept.model_copy(update=_WAITS).model_dump_json(),
+                created_ms=job.created_ms,
+                payload=job.model_dump_json(),
+                status=status,
+                former=record,
+            )
+        ):
+            raise Conflict("Only a write that was kept verbatim can be decided again.", code="write_not_kept_verbatim")
+
+    async def redecide_due(self, queue: MemoryQueue) -> int:
+        """Queue new decisions on writes that were kept before the writer decided another one: 20 of each partition.
+
+        Returns how many. Raises Unavailable.
+        """
+        with redis_errors():
+            decided_ms = await self._redis.get(WRITER_DECIDED)
+        if decided_ms is None:
+            return 0
+        queued = 0
+        for part in self._keys.partitions:
+            with redis_errors():
+                found = await self._redis.zrange(  # pyright: ignore[reportUnknownMemberType] - untyped keywords
+                    part.kept_events, "-inf", int(text(decided_ms)), byscore=True, offset=0, num=_AT_ONCE
+                )
+            for event_id, tenant in await self._kept(part, found):
+                queued += await self._queued(queue, event_id, tenant)
+        return queued
+
+    async def redecide_some(self, queue: MemoryQueue, scope: Scope, *, most: int) -> tuple[list[str], bool]:
+        """Queue new decisions on kept writes of the scope. Returns their ids, and whether there may be more."""
+        queued: list[str] = []
+        for part in self._keys.partitions:
+            start = 0
+            while True:
+                with redis_errors():
+                    found = await self._redis.zrange(  # pyright: ignore[reportUnknownMemberType] - untyped keywords
+                        part.kept_events, start, start + _READ_AT_ONCE - 1
+                    )
+                for event_id, _ in await self._kept(part, found, of=scope):
+                    if len(queued) == most:
+                        return queued, True
+                    queued += [event_id] if await self._queued(queue, event_id, scope.tenant) else []
+                if len(found) < _READ_AT_ONCE:
+                    break
+                start += _READ_AT_ONCE
+        return queued, False
+
+    async def _queued(self, queue: MemoryQueue, event_id: str, tenant: str) -> bool:
+        try:
+            await self.redecide(queue, event_id, tenant=tenant)
+        except (NotFound, Conflict):
+            return False
+        return True
+
+    async def _kept(
+        self, part: Partition, found: Sequence[object], *, of: Scope | None = None
+    ) -> list[tuple[str, str]]:
+        """Return the events that wait for a decision, with their tenants; what has ended otherwise is taken out."""
+        ids, kept = [text(one) for one in found], list[tuple[str, str]]()
+        async with self._redis.pipeline(transaction=False) as pipeline:
+            for event_id in ids:
+                pipeline.hmget(part.job(event_id), ["tenant", "status", "user_id", "agent_id", "run_id"])
+            with redis_errors():
+                rows = cast("list[list[object]]", await pipeline.execute())
+        for event_id, row in zip(ids, rows, strict=True):
+            tenant, status, *names = ("" if value is None else text(value) for value in row)
+            if status not in _HELD:
+                with redis_errors():
+                    await self._redis.zrem(part.kept_events, event_id)
+            elif status == "kept_verbatim" and (of is None or (tenant == of.tenant and _is_in(of, names))):
+                kept.append((event_id, tenant))
+        return kept
+
+
+def _is_in(scope: Scope, names: Sequence[str]) -> bool:
+    asked = (scope.user_id, scope.agent_id, scope.run_id)
+    return all(want in (None, name) for want, name in zip(asked, names, strict=True))
+
+
+def _kept_of(event: MemoryEvent) -> list[MemoryItem]:
+    return [written.item for written in event.memories if written.item.memory_type == KEPT]
+
+
+def _job_of(event: MemoryEvent, tenant: str) -> MemoryJob | None:
+    """Return the job that decides again; None for an event without kept memories."""
+    if not (kept := _kept_of(event)):
+        return None
+    first = kept[0]
+    return MemoryJob(
+        event_id=event.event_id,
+        namespace=Namespace(tenant=tenant, user_id=first.user_id, agent_id=first.agent_id, run_id=first.run_id),
+        metadata=first.metadata,
+        timestamp=max(item.valid_from for item in kept),
+        expires_at=min((item.expires_at for item in kept if item.expires_at), default=None),
+        created_at=event.created_at,
+        redacted=event.redacted,
+        kept=event,
+    )
