@@ -2,7 +2,7 @@
 
 from memloop_service.app import create_app
 from memloop_service.chores import ended
-from memloop_service.edge import BODY_SEND, TRAILING_SLASH
+from memloop_service.edge import TRAILING_SLASH
 from memloop_service.errors import ERRORS, error_response
 from memloop_service.health import Check, StillStarting, Warn
 from memloop_service.incoming import INCOMING, IncomingBody
@@ -17,7 +17,6 @@ from memloop_service.tls import connects_by
 from memloop_service.tracing import start_tracing
 
 __all__ = [
-    "BODY_SEND",
     "ERRORS",
     "INCOMING",
     "TRAILING_SLASH",

@@ -1,8 +1,4 @@
-"""The outermost layer of an app, as plain ASGI: request ID, timing, body limit, trailing slashes, unhandled errors.
-
-Our layers inspect only the start of a response. The body may bypass them all, and does when it is streamed:
-``scope[BODY_SEND]`` is the ``send`` for it.
-"""
+"""The outermost layer of an app, as plain ASGI: request ID, timing, body limit, trailing slashes, unhandled errors."""
 
 import logging
 import re
@@ -25,14 +21,10 @@ from memloop_service.errors import as_error, error_response
 from memloop_service.headers import refuse_repeated
 from memloop_service.incoming import INCOMING, BodyLimits, IncomingBody
 
-BODY_SEND: Final = "memloop.body_send"
-"""The scope's key for the direct ``send`` of a response's body, set once its start has passed all layers."""
 TRAILING_SLASH: Final = "memloop.trailing_slash"
 """The scope's key that is set if the request's path had a trailing slash."""
 _CALLERS_ID: Final = CALLERS_ID.encode()
 _CLIENT_ID_CHARS = 512
-_NOT_SNIFFED: Final = (b"x-content-type-options", b"nosniff")
-_NOT_STORED: Final = (b"cache-control", b"no-store")
 _OUR_ID = re.compile(r"req_[0-9a-f]{32}")
 
 log = logging.getLogger(__name__)
@@ -70,104 +62,95 @@ class Edge:
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
-        path = scope["path"].rstrip("/")
-        body = IncomingBody(receive, self._larger_bodies.get(path, self._limits))
-        api_style.set(self._style(path))
-        exchange = _Exchange(scope, receive, send, self._drain, body, adopts_id=self._adopts_ids)
+        headers, path = Headers(scope=scope), scope["path"].rstrip("/")
+        style = self._styles.get("/".join(path.split("/", 3)[:3]), OPENAI)
+        body = scope[INCOMING] = IncomingBody(receive, self._larger_bodies.get(path, self._limits))
+        exchange = _Exchange(headers, receive, send, self._drain, body, style, adopts_id=self._adopts_ids)
+        api_style.set(style)
         request_id.set(exchange.id)
-        scope[BODY_SEND], scope[INCOMING] = send, body
         try:
-            exchange.refuse_head()
+            _refuse_head(scope, headers, body)
             await self._app(_without_slash(scope), exchange.receive, exchange.send)
         except Exception as failure:
             if exchange.started:
                 raise
-            await exchange.fail(failure)
+            await _response_to(failure, scope)(scope, receive, exchange.send)
         finally:
-            exchange.ended()
-            del scope[BODY_SEND], scope[INCOMING]  # both refer to the server's request, which refers to the scope
-
-    def _style(self, path: str) -> ApiStyle:
-        """Return the style of a path: that of its API, or OpenAI's."""
-        return self._styles.get("/".join(path.split("/", 3)[:3]), OPENAI)
+            if exchange.started and not exchange.closing:
+                self._drain.fulfilled()
+            del scope[INCOMING]  # it refers to the server's request, which refers to the scope
 
 
 class _Exchange:
     """One request and its response."""
 
     def __init__(
-        self, scope: Scope, receive: Receive, send: Send, drain: Drain, body: IncomingBody, *, adopts_id: bool
+        self,
+        headers: Headers,
+        receive: Receive,
+        send: Send,
+        drain: Drain,
+        body: IncomingBody,
+        style: ApiStyle,
+        *,
+        adopts_id: bool,
     ) -> None:
-        self.started = False
-        self._drain = drain
-        self._closing = False
-        self._scope = scope
-        self._receive = receive
-        self._send = send
-        self._body = body
+        self.started = self.closing = False
+        self._receive, self._send, self._drain, self._body, self._style = receive, send, drain, body, style
         self._began = time.perf_counter()
-        self._headers = headers = Headers(scope=scope)
-        self._announced = headers.get("content-length", "")
-        self._client_id = _client_id(headers)
+        given = headers.get(CALLERS_ID, "")
+        self._client_id = given if given.isascii() and given.isprintable() and len(given) <= _CLIENT_ID_CHARS else ""
         known = adopts_id and _OUR_ID.fullmatch(self._client_id)
         self.id = self._client_id if known else f"req_{secrets.token_hex(16)}"
-
-    def refuse_head(self) -> None:
-        """Raise InvalidRequest for a repeated header, Unprocessable for a damaged address, TooLarge."""
-        refuse_repeated(self._headers)
-        if self._announced.isdecimal():
-            self._body.check(int(self._announced))
-        address: bytes = (self._scope.get("raw_path") or b"") + self._scope["query_string"]
-        if b"%" in address or not address.isascii():
-            refuse_lost_characters(self._scope)
 
     async def receive(self) -> Message:
         """Return the app's next message. Raises as ``IncomingBody.next`` does.
 
         Once the body is whole or the response has begun, a receive waits for the client to leave, without a limit.
         """
-        if self._body.is_whole or self.started:
-            return await self._receive()
-        return await self._body.next()
+        return await (self._receive() if self._body.is_whole or self.started else self._body.next())
 
     async def send(self, message: Message) -> None:
-        """Forward the app's response with our headers added to its start."""
+        """Forward the app's response with the headers added to its start that no other part of a process sets."""
         if message["type"] == "http.response.start":
-            self._begin(message["status"])
-            headers = message["headers"]
-            message["headers"] = [*headers, *self._own_headers(), _NOT_SNIFFED]
+            self.started = True
+            # the rest of a slow body is not awaited
+            self.closing = self._drain.begun or message["status"] == SlowBody.status
+            if not self.closing:
+                self._drain.promised()
+            took_ms = round((time.perf_counter() - self._began) * 1000)
+            headers = message["headers"] = [
+                *message["headers"],
+                *((name.encode(), self.id.encode()) for name in self._style.id_headers),
+                (b"openai-processing-ms", b"%d" % took_ms),
+                (b"x-content-type-options", b"nosniff"),
+            ]
+            if self._client_id:
+                headers.append((_CALLERS_ID, self._client_id.encode()))
+            if self.closing:
+                headers.append((b"connection", b"close"))
             if all(name != b"cache-control" for name, _ in headers):
-                message["headers"].append(_NOT_STORED)
+                headers.append((b"cache-control", b"no-store"))
         await self._send(message)
 
-    def _own_headers(self) -> list[tuple[bytes, bytes]]:
-        """Return the headers that no other part of a process sets."""
-        took_ms = round((time.perf_counter() - self._began) * 1000)
-        own = [(name.encode(), self.id.encode()) for name in api_style.get().id_headers]
-        own.append((b"openai-processing-ms", b"%d" % took_ms))
-        if self._client_id:
-            own.append((_CALLERS_ID, self._client_id.encode()))
-        if self._closing:
-            own.append((b"connection", b"close"))
-        return own
 
-    def _begin(self, status: int) -> None:
-        self.started = True
-        self._closing = self._drain.begun or status == SlowBody.status  # the rest of that body is not awaited
-        if not self._closing:
-            self._drain.promised()
+def _response_to(failure: Exception, scope: Scope) -> ASGIApp:
+    """Return the response to an unhandled exception. No frame of its traceback may hold it: both would stay."""
+    error = as_error(failure, Request(scope))
+    if type(error) is MemloopError:
+        log.error("unhandled exception", exc_info=failure)
+    return error_response(error)
 
-    def ended(self) -> None:
-        """Record the end of the exchange, successful or not."""
-        if self.started and not self._closing:
-            self._drain.fulfilled()
 
-    async def fail(self, failure: Exception) -> None:
-        """Respond to an unhandled exception."""
-        error = as_error(failure, Request(self._scope))
-        if type(error) is MemloopError:
-            log.error("unhandled exception", exc_info=failure)
-        await error_response(error)(self._scope, self._receive, self.send)
+def _refuse_head(scope: Scope, headers: Headers, body: IncomingBody) -> None:
+    """Raise InvalidRequest for a repeated header, Unprocessable for a damaged address, TooLarge."""
+    refuse_repeated(headers)
+    announced = headers.get("content-length", "")
+    if announced.isdecimal():
+        body.check(int(announced))
+    address: bytes = (scope.get("raw_path") or b"") + scope["query_string"]
+    if b"%" in address or not address.isascii():
+        refuse_lost_characters(scope)
 
 
 def _without_slash(scope: Scope) -> Scope:
@@ -180,8 +163,3 @@ def _without_slash(scope: Scope) -> Scope:
     if not slashes:
         return scope
     return {**scope, "path": path[:-slashes] or "/", "raw_path": bare or b"/", TRAILING_SLASH: True}
-
-
-def _client_id(headers: Headers) -> str:
-    given = headers.get(CALLERS_ID, "")
-    return given if given.isascii() and given.isprintable() and len(given) <= _CLIENT_ID_CHARS else ""

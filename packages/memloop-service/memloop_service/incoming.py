@@ -40,8 +40,21 @@ class IncomingBody:
             raise TooLarge(f"the body is over the limit of {self._limits.max_bytes} bytes")
 
     async def next(self) -> Message:
-        """The next piece, or the client's leaving. Raises TooLarge, SlowBody, and what ``count`` raises."""
-        message = await self._in_time()
+        """Return the next piece, or the client's leaving. Raises TooLarge, SlowBody, and what ``count`` raises.
+
+        Only waiting for the client counts, not what is done with the body in between.
+        """
+        limits, loop = self._limits, asyncio.get_running_loop()
+        began = loop.time()
+        left_s = limits.timeout_s + self._received / limits.bytes_per_s - self._waited_s
+        try:
+            async with patient_until(began + left_s):
+                message = await self._receive()
+        except TimeoutError:
+            late = f"{self._received} bytes of the body came in {limits.timeout_s + self._waited_s:.0f} s."
+            raise SlowBody(late) from None
+        finally:
+            self._waited_s += loop.time() - began
         size = len(message.get("body", b""))
         self._received += size
         self.is_whole = not message.get("more_body", False)
@@ -49,17 +62,3 @@ class IncomingBody:
         if size and self.count is not None:
             self.count(size)
         return message
-
-    async def _in_time(self) -> Message:
-        """Only waiting for the client counts, not what is done with the body in between."""
-        limits, loop = self._limits, asyncio.get_running_loop()
-        began = loop.time()
-        left_s = limits.timeout_s + self._received / limits.bytes_per_s - self._waited_s
-        try:
-            async with patient_until(began + left_s):
-                return await self._receive()
-        except TimeoutError:
-            message = f"{self._received} bytes of the body came in {limits.timeout_s + self._waited_s:.0f} s."
-            raise SlowBody(message) from None
-        finally:
-            self._waited_s += loop.time() - began

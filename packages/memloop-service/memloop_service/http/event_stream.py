@@ -8,7 +8,6 @@ from typing import Any, Protocol, Self, TypeAlias
 from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
-from memloop_service import BODY_SEND
 from memloop_service.http.disconnect import ClientGone, stopped_when_gone
 from memloop_service.http.sse import HEARTBEAT
 
@@ -93,7 +92,7 @@ class EventStream(Response):
         with self._owns:
             await send({"type": "http.response.start", "status": 200, "headers": self.raw_headers})
             try:
-                outlet = Outlet(scope.get(BODY_SEND, send), heartbeat_s=self._heartbeat_s)
+                outlet = Outlet(send, heartbeat_s=self._heartbeat_s)
                 async with stopped_when_gone(receive), outlet:
                     await asyncio.create_task(self._source(outlet))
             except ClientGone:

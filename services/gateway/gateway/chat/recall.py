@@ -7,7 +7,7 @@ import asyncio
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from functools import lru_cache, partial
+from functools import partial
 from typing import TypeVar
 
 from pydantic import JsonValue
@@ -36,8 +36,6 @@ _PENDING_SHARE = 2
 _UNREAD = "The queue of memory writes could not be read; this reply may lack turns that are not memories yet."
 _NO_PROFILE = "The memory store did not list the user's profile; this reply was made without it."
 _DEGRADED = "A model of the memory store did not respond; this reply may lack memories that it would have found."
-_MOST_KEPT = 2048
-_MOST_KEPT_CHARS = 1_000
 """A process keeps the lines and the tokens of so many texts of up to 1,000 characters: at most 6 MB."""
 
 
@@ -214,11 +212,13 @@ def pack(
     Pending turns take at most half of it. One that does not fit is skipped; a shorter one after it may still fit. Parts
     are counted one by one and the whole is counted at the end, because token counts of parts do not add up exactly.
     """
-    left = max_tokens - _tokens(splitter, _message(profile, (), ()).text())
-    said = [_Said(turn.event_id, _said_line(turn)) for turn in pending]
+    left = max_tokens - splitter.count(_message(profile, (), ()).text())
+    said = [_Said(turn.event_id, pending_line(turn.role, turn.said(), turn.timestamp)) for turn in pending]
     turns = _fitting(said, left // _PENDING_SHARE, splitter)
     left -= splitter.count(pending_lines([turn.line for turn in turns]))
-    chosen = _fitting([_Shown(memory.id, _shown_line(memory)) for memory in found], left, splitter)
+    chosen = _fitting(
+        [_Shown(memory.id, memory_line(memory.text, memory.valid_from)) for memory in found], left, splitter
+    )
     while chosen or turns:
         message = _message(profile, chosen, turns)
         tokens = splitter.count(message.text())
@@ -233,7 +233,7 @@ def _fitting(parts: Sequence[_Line], tokens: int, splitter: Splitter) -> list[_L
     """Return the parts that fit, in their order."""
     chosen: list[_Line] = []
     for part in parts:
-        cost = _tokens(splitter, part.counted) + 1
+        cost = splitter.count(part.counted) + 1
         if cost <= tokens:
             chosen.append(part)
             tokens -= cost
@@ -243,31 +243,6 @@ def _fitting(parts: Sequence[_Line], tokens: int, splitter: Splitter) -> list[_L
 def _message(profile: Profile, memories: Sequence[_Shown], pending: Sequence[_Said]) -> ChatMessage:
     blocks = (ranked_lines([memory.line for memory in memories]), pending_lines([turn.line for turn in pending]))
     return profile.render("recall", memories="\n".join(filter(None, blocks)))[-1]
-
-
-def _tokens(splitter: Splitter, text: str) -> int:
-    """Count a text's tokens. Those of short ones are kept: chats of one user show the same memories and turns."""
-    return _kept_tokens(splitter, text) if len(text) <= _MOST_KEPT_CHARS else splitter.count(text)
-
-
-@lru_cache(maxsize=_MOST_KEPT)
-def _kept_tokens(splitter: Splitter, text: str) -> int:
-    return splitter.count(text)
-
-
-def _shown_line(memory: Recalled) -> str:
-    kept = _kept_line if len(memory.text) <= _MOST_KEPT_CHARS else memory_line
-    return kept(memory.text, memory.valid_from)
-
-
-def _said_line(turn: PendingTurn) -> str:
-    text = turn.said()
-    kept = _kept_said if len(text) <= _MOST_KEPT_CHARS else pending_line
-    return kept(turn.role, text, turn.timestamp)
-
-
-_kept_line = lru_cache(maxsize=_MOST_KEPT)(memory_line)
-_kept_said = lru_cache(maxsize=_MOST_KEPT)(pending_line)
 
 
 def with_recalled(fields: Json, notes: str, *, place: int, form: RecallPlace) -> Json:

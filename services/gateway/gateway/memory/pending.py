@@ -5,7 +5,6 @@ import time
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from functools import lru_cache
 from typing import Final, TypeVar
 
 import orjson
@@ -13,7 +12,7 @@ from redis.asyncio import Redis
 
 from gateway.memory.failures import FailedWrite
 from gateway.memory.jobs import MEMORY_QUEUE
-from gateway.memory.kept_writes import MOST_KEPT, MOST_KEPT_CHARS, KeptWrites, QueuedWrite
+from gateway.memory.kept_writes import KeptWrites, QueuedWrite
 from gateway.memory.key_names import Keys
 from gateway.queue import BEGAN
 from memloop.patience import patient
@@ -158,9 +157,4 @@ def ranked(turns: Iterable[PendingTurn], query: str) -> Sequence[PendingTurn]:
 
 
 def _words(text: str) -> frozenset[str]:
-    return (_words_of if len(text) <= MOST_KEPT_CHARS else _words_of.__wrapped__)(text)
-
-
-@lru_cache(maxsize=MOST_KEPT)
-def _words_of(text: str) -> frozenset[str]:
     return frozenset(_WORD.findall(text.casefold()))
