@@ -28,7 +28,7 @@ pytestmark = pytest.mark.timeout(900)
 
 def remember(body: Body) -> Reply:
     """A memory writer that keeps every turn as a fact of its own name."""
-    fact = last_text(body).rpartition("[user]: ")[2]
+    fact = last_text(body).rpartition("): ")[2]
     draft: Body = {"key": fact, "memory_type": "UserMemory", "value": fact, "tags": []}
     return tool_call("add_memory", memory_list=[draft], summary="kept")
 

@@ -76,7 +76,7 @@ async def test_a_flush_decides_over_the_buffered_turns_alone(redis_url: str) -> 
     assert it.store.buffered() == []
 
 
-@pytest.mark.parametrize("limit", [{"buffer_flush_turns": 3}, {"buffer_flush_tokens": 30}], ids=["turns", "tokens"])
+@pytest.mark.parametrize("limit", [{"buffer_flush_turns": 3}, {"buffer_flush_tokens": 70}], ids=["turns", "tokens"])
 async def test_a_buffer_that_is_full_is_settled(redis_url: str, limit: dict[str, int]) -> None:
     replies = (BUFFER, BUFFER, BUFFER, add_memory("Alice moved to Rome."))
     async with rig(redis_url, script(*replies), **limit) as it, it.working():
@@ -231,7 +231,7 @@ async def test_a_write_that_was_halved_goes_on_where_it_was(redis_url: str) -> N
 
 
 def _turns_shown(call: Body) -> int:
-    return str(call["messages"][1]["content"]).count("[user]:")
+    return str(call["messages"][1]["content"]).count("[user] (")
 
 
 async def test_a_graceful_stop_gives_the_job_back_uncounted(redis_url: str) -> None:
@@ -254,3 +254,10 @@ async def test_a_worker_that_is_stopped_while_it_starts_stops(redis_url: str) ->
 
 async def _idle(it: Rig) -> bool:
     return (await it.writes.lanes.depth()).jobs == 0
+
+
+async def test_the_writer_reads_when_a_message_without_a_time_of_its_own_was_said(redis_url: str) -> None:
+    async with rig(redis_url, script(IGNORE)) as it, it.working():
+        event = await it.event(await it.write("My dog turned five yesterday."))
+    said = f"[user] ({event.created_at:%A %Y-%m-%d %H:%M}): My dog turned five yesterday."
+    assert str(it.engine.calls[0]["messages"][1]["content"]).endswith(said)

@@ -1,5 +1,6 @@
 """Whoever said a message is found by name: chats, adds and mem0's client keep ``messages[].name``."""
 
+import re
 from collections.abc import AsyncGenerator, Callable
 from pathlib import Path
 from typing import cast
@@ -108,12 +109,14 @@ async def test_the_same_words_of_two_people_are_two_memories(stack: Whole) -> No
 async def test_the_writer_reads_who_said_a_message(stack: Whole) -> None:
     await add(stack, *GROUP, infer=True, sync=True)
     prompt = writer_prompt(stack)
-    assert "[user]: Melanie: I adopted a grey cat from the shelter last week.\n[user]: Caroline: I adopted" in prompt
+    first, second = re.findall(r"^\[user\] \(\w+day [\d-]+ [\d:]+\): (.*)$", prompt, re.MULTILINE)[:2]
+    assert first == "Melanie: I adopted a grey cat from the shelter last week."
+    assert second.startswith("Caroline: I adopted")
 
 
 async def test_a_message_without_a_name_is_shown_as_before(stack: Whole) -> None:
     await add(stack, {"role": "user", "content": "I adopted a dog."}, infer=True, sync=True)
-    assert "[user]: I adopted a dog." in writer_prompt(stack)
+    assert writer_prompt(stack).endswith("): I adopted a dog.")
 
 
 def writer_prompt(it: Whole) -> str:

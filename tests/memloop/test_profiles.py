@@ -1,10 +1,12 @@
 import json
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from memloop.loops.rendering import conversation_lines
 from memloop.profiles import (
     Markup,
     ProfileError,
@@ -15,6 +17,7 @@ from memloop.profiles import (
     profile_from_files,
     well_formed,
 )
+from memloop.wire.memory import Source
 
 DEFAULT = load_profile("default")
 HOSTILE = st.lists(
@@ -129,7 +132,32 @@ def test_a_profile_sets_how_turns_results_and_sub_answers_are_shown(tmp_path: Pa
     mine = load_profile(tmp_path)
     assert (mine.subanswer, mine.turns_per_decision, mine.result_line) == ("boxed", 7, "{key} {text}")
     assert mine.turns == TurnLines(timed="{role} {time} {text}", date="{date}")
-    assert DEFAULT.turns.plain
+
+
+@pytest.mark.parametrize("name", ["default", "extractor", "section-first"])
+def test_untrained_writers_see_the_weekday_and_time_of_a_turn(name: str) -> None:
+    friday = Source(role="user", content="I flew home last Friday.", timestamp=datetime(2026, 11, 27, 9, 5, tzinfo=UTC))
+
+    assert conversation_lines([friday], load_profile(name).turns) == (
+        "[user] (Friday 2026-11-27 09:05): I flew home last Friday."
+    )
+
+
+@pytest.mark.parametrize("name", ["tiny", "tiny-writer"])
+def test_a_writer_that_was_trained_without_times_sees_none(name: str) -> None:
+    profile = load_profile(name)
+
+    assert profile.turns.plain
+    assert "weekday" not in (profile.prompts["memory"].system or "")
+
+
+def test_a_profile_with_words_of_its_own_for_the_writer_shows_turns_as_published(tmp_path: Path) -> None:
+    (tmp_path / "manifest.toml").write_text(
+        'name = "mine"\nversion = "1"\nextends = "default"\n[prompts.memory]\ntemplate = "own.txt"\n'
+    )
+    (tmp_path / "own.txt").write_text("Decide.\n{conversation}")
+
+    assert load_profile(tmp_path).turns.plain
 
 
 @pytest.mark.parametrize("name", ["default", "extractor", "section-first", "tiny", "tiny-writer"])
@@ -153,10 +181,10 @@ def test_a_built_in_prompt_ends_without_a_newline(name: str) -> None:
         (_default_manifest("{text} (", "{texts} ("), "result_line"),
         (_default_manifest("{text} (", "("), "no slot {text}"),
         (
-            _default_manifest("[budget]", '[turns]\ntimed = "{role}: {when} {text}"\n[budget]'),
-            "slots are {role}, {time}",
+            _default_manifest("({weekday} {time})", "{when}"),
+            "slots are {role}, {text}, {weekday}",
         ),
-        (_default_manifest("[budget]", '[turns]\ndate = "today"\n[budget]'), "no slot {date}"),
+        (_default_manifest("[budget]", 'date = "today"\n[budget]'), "no slot {date}"),
     ],
     ids=[
         "nothing",

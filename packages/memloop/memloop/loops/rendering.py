@@ -33,11 +33,12 @@ def _dated(turns: Iterable[Source], lines: TurnLines) -> Iterator[str]:
     for turn in turns:
         date = f"{turn.timestamp:%Y-%m-%d}" if turn.timestamp else ""
         if lines.date and date and date != day:
-            yield lines.date.format(date=date)
+            yield lines.date.format(date=date, weekday=f"{turn.timestamp:%A}")
         day = date or day
         text = neutralise("\n ".join(turn.said().splitlines()))
         if lines.timed and turn.timestamp:
-            yield lines.timed.format(role=_role(turn.role), time=f"{turn.timestamp:%Y-%m-%d %H:%M}", text=text)
+            time, weekday = f"{turn.timestamp:%Y-%m-%d %H:%M}", f"{turn.timestamp:%A}"
+            yield lines.timed.format(role=_role(turn.role), time=time, weekday=weekday, text=text)
         else:
             yield f"[{_role(turn.role)}]: {text}"
 

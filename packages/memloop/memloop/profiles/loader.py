@@ -107,9 +107,10 @@ class _TurnsFile(BaseModel):
     @model_validator(mode="after")
     def _fill(self) -> Self:
         if self.timed is not None:
-            _check_line(self.timed, needed="text", role="user", time="2026-01-31 14:05", text="the text")
+            when = {"weekday": "Saturday", "time": "2026-01-31 14:05"}
+            _check_line(self.timed, needed="text", role="user", text="the text", **when)
         if self.date is not None:
-            _check_line(self.date, needed="date", date="2026-01-31")
+            _check_line(self.date, needed="date", date="2026-01-31", weekday="Saturday")
         return self
 
 
@@ -196,6 +197,8 @@ def whole_profile(own: Files, *, of_folder: bool = False) -> dict[str, str]:
     inherited = profile_files(str(parent))
     below = {key: value for key, value in _toml(inherited[_MANIFEST]).items() if key != "origin"}
     merged = _merge(below, manifest)
+    if "turns" in manifest or _has_own_writer(manifest.get("prompts")):
+        merged["turns"] = manifest.get("turns", {})
     if _fixes_the_writer(manifest.get("prompts")):
         cast(Json, merged["prompts"]).pop("extract", None)
     merged.pop("extends")
@@ -228,10 +231,15 @@ def profile_from_files(files: Files) -> Profile:
     )
 
 
-def _fixes_the_writer(own: JsonValue) -> bool:
+def _has_own_writer(prompts: JsonValue) -> bool:
+    """Return whether a manifest brings words of its own for the memory writer."""
+    memory = prompts.get("memory") if isinstance(prompts, dict) else None
+    return isinstance(memory, dict) and "template" in memory
+
+
+def _fixes_the_writer(prompts: JsonValue) -> bool:
     """Return whether a manifest brings words of its own for the memory writer, and none for JSON beside them."""
-    memory = own.get("memory") if isinstance(own, dict) else None
-    return isinstance(memory, dict) and "template" in memory and isinstance(own, dict) and "extract" not in own
+    return _has_own_writer(prompts) and isinstance(prompts, dict) and "extract" not in prompts
 
 
 def _check_line(line: str, *, needed: str, **slots: str | int) -> str:

@@ -166,8 +166,9 @@ _OPERATOR = PromptSpec(
 class TurnLines:
     """The lines of a conversation that the memory writer reads, beside the published ``[role]: text``.
 
-    ``timed`` is the line of a turn with a time, with the slots ``{role}``, ``{time}`` (``2026-01-31 14:05``) and
-    ``{text}``; ``date`` stands before the first turn of each day, with the slot ``{date}`` (``2026-01-31``).
+    ``timed`` is the line of a turn with a time, with the slots ``{role}``, ``{time}`` (``2026-01-31 14:05``),
+    ``{weekday}`` (``Saturday``) and ``{text}``; ``date`` stands before the first turn of each day, with the slots
+    ``{date}`` (``2026-01-31``) and ``{weekday}``. Times are those of the turn's own offset.
     """
 
     timed: str | None = None

@@ -168,7 +168,12 @@ class MemoryWrite:
         )
 
     def _batches(self, buffered: Sequence[Source], turns: Sequence[Source]) -> list[tuple[Source, ...]]:
-        spoken = [turn for turn in turns if turn.content.strip()]
+        said_at = self._job.timestamp or self._job.created_at
+        spoken = [
+            turn if turn.timestamp else turn.model_copy(update={"timestamp": said_at})
+            for turn in turns
+            if turn.content.strip()
+        ]
         profile = self._tools.profile
         runs = batches(
             spoken,
