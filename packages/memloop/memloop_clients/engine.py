@@ -1,5 +1,6 @@
 """Calls an engine: an endpoint with a dialect of OpenAI's chat completions (:mod:`memloop_clients.dialects`)."""
 
+import asyncio
 import re
 import ssl
 from collections.abc import Mapping
@@ -38,6 +39,7 @@ from memloop_clients.overflow import overflow_of
 from memloop_clients.proxy import proxy_for
 from memloop_clients.refusals import Fault
 from memloop_clients.transport import RawResponse, Timeouts
+from memloop_clients.windows import ServedWindow, listed_window
 
 _BROKEN_OFF = frozenset({"abort", "error"})
 """Finish reasons of a reply that is not the model's: half a memory would overwrite a whole one."""
@@ -45,6 +47,7 @@ _MESSAGE_CHARS = 2_000
 _OF_THE_REQUEST: Final = frozenset({400, 413, 422})
 _NO_SUCH_MODEL: Final = re.compile(r"model\b.*\b(not exist|not found)", re.IGNORECASE)
 _TIMEOUTS = Timeouts()
+_WINDOW_S: Final = 5.0
 
 
 class EngineBusy(Unavailable):
@@ -117,6 +120,21 @@ class EngineClient(HttpClient):
         """Return a model's dialect as known so far; asks the endpoint before the first chat."""
         return await self._learned.dialect(model)
 
+    async def window(self, model: str) -> ServedWindow | None:
+        """Return what the endpoint states of a model's window; None while it does not answer."""
+        try:
+            async with asyncio.timeout(_WINDOW_S):
+                endpoint = await self._learned.endpoint()
+                if endpoint is None:
+                    return None
+                if endpoint.window is not None:
+                    return await endpoint.window(model, self._ask_beside)
+                return await listed_window(model, self.get_json)
+        except EngineError as error:
+            return ServedWindow(None) if error.engine_status < 500 else None
+        except (MemloopError, TimeoutError):
+            return None
+
     def stream_raw(
         self, body: bytes | Json, *, path: str = "chat/completions"
     ) -> AbstractAsyncContextManager[RawResponse]:
@@ -141,7 +159,11 @@ class EngineClient(HttpClient):
         await self.get_json("models")
 
     async def _get_beside(self, path: str) -> Json:
-        return _object(await self._http.json("GET", path, beside=True))
+        return await self._ask_beside(path)
+
+    async def _ask_beside(self, path: str, body: Json | None = None) -> Json:
+        method = "GET" if body is None else "POST"
+        return _object(await self._http.json(method, path, body=body, beside=True))
 
 
 class ServedChatModel:

@@ -44,10 +44,14 @@ class Learned:
         """Return the model's dialect as known so far."""
         if model in self._models:
             return self._models[model]
-        endpoint = self._endpoint or await self._probed()
+        endpoint = await self.endpoint()
         if endpoint is None:
             return ANY.dialect
         return self._models.setdefault(model, endpoint.dialect_of(model))
+
+    async def endpoint(self) -> Endpoint | None:
+        """Return the kind of endpoint; None while it is unreachable."""
+        return self._endpoint or await self._probed()
 
     async def send(self, body: Json, post: Post) -> Json:
         """Send a canonical request; return its answer. Raises ``post``'s error once nothing can be learned from it."""

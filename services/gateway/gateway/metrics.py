@@ -101,6 +101,17 @@ class EngineMetrics:
         self.usage_lost = count(
             "gateway_usage_lost", "Engine calls that are missing from the tenants' usage because Redis failed."
         )
+        self.prompts_cut = count(
+            "upstream_prompts_cut",
+            "Prompts of the loops that an engine cut, and whose replies were dropped.",
+            ("model",),
+        )
+        self.window_tokens = Gauge(
+            "upstream_window_tokens",
+            "The window that the loops' prompts are made for, once it is known.",
+            ("model",),
+            registry=registry,
+        )
         self.upstream_abort = count("upstream_abort", "Engine requests aborted because the client disconnected.")
         self.upstream_fallback = count(
             "upstream_fallback", "Requests passed to the next engine because one could not take them.", ("model",)

@@ -73,6 +73,8 @@ class GatewaySettings(ServiceSettings):
     profile: str | None = None
     tokenizer: Path | None = None
     model: str | None = None
+    window_tokens: int | None = Field(default=None, gt=0)
+    """The model's window, for an endpoint that does not state it; chunks, memories and replies of the loops fit it."""
     startup_wait_s: float = Field(default=120.0, ge=0)
     """How long after its start a process without a model is not ready; it serves memory from the start."""
 

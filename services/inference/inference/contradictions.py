@@ -3,12 +3,12 @@
 import shutil
 from pathlib import Path
 
+from inference.budgets import fitted_profile, positions_served
 from inference.engines import EnginePlan, sglang, vllm_parsers
 from inference.prompts import profile_of
-from inference.rope import SETTING, positions_of, stretched
+from inference.rope import SETTING
 from inference.settings import LauncherSettings
-from memloop.chunking import TokenizerSplitter
-from memloop.profiles import Profile, ProfileError, check_fit
+from memloop.profiles import ProfileError
 from memloop_service import refuse_open_listen
 
 
@@ -116,39 +116,14 @@ def _about_parsers(plan: EnginePlan) -> list[str]:
 
 
 def _about_window(plan: EnginePlan) -> list[str]:
-    """Yield the reasons why the windows of profile, engine and model do not fit each other."""
+    """Return the reasons why profile, engine and model do not fit each other."""
+    reasons: list[str] = []
     try:
-        profile = profile_of(plan)
+        fitted_profile(plan, profile_of(plan))
     except ProfileError as error:
-        return [f"MEMLOOP_PROFILE: {error}"]
-    needed = profile.budget.window_tokens
-    reasons = _about_tokenizer(plan, profile)
-    positions = _positions(plan)
-    served = plan.max_model_len or positions
-    if served is not None and served < needed:
-        reasons.append(f"the profile {plan.profile} needs {needed} tokens, and the engine would serve {served}")
+        reasons.append(f"MEMLOOP_PROFILE: {error}")
+    positions = positions_served(plan)
     if positions is not None and plan.max_model_len is not None and plan.max_model_len > positions:
         way_out = "" if plan.yarn_factor else f"; {SETTING} stretches them"
         reasons.append(f"the model has {positions} positions, fewer than the {plan.max_model_len} asked for{way_out}")
     return reasons
-
-
-def _positions(plan: EnginePlan) -> int | None:
-    """Return the positions of a local checkpoint, stretched as the plan stretches them."""
-    positions = positions_of(Path(plan.model)) if plan.local else None
-    return stretched(positions, plan.yarn_factor) if positions is not None else None
-
-
-def _about_tokenizer(plan: EnginePlan, profile: Profile) -> list[str]:
-    """Checks a local folder. A model on a hub is checked after its download."""
-    if not plan.local:
-        return []
-    try:
-        check_fit(
-            profile,
-            TokenizerSplitter((Path(plan.model) / "tokenizer.json").read_bytes()),
-            window_tokens=plan.max_model_len or _positions(plan) or profile.budget.window_tokens,
-        )
-    except ProfileError as error:
-        return [f"MEMLOOP_PROFILE: {error}"]
-    return []

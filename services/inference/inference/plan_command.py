@@ -5,6 +5,7 @@ import os
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
+from inference.budgets import fitted_profile
 from inference.engines import BUILDERS, EnginePlan
 from inference.estimate import GIB, RUNTIME_BYTES, Estimate, Hardware, estimate, shape_of
 from inference.gpus import GPU_GIB
@@ -13,7 +14,7 @@ from inference.plan import card_of, plan_engine
 from inference.prompts import OWN_PROMPTS, PromptsMissing, profile_of, prompt_warnings, unserved_tools
 from inference.registry import MODELS_FILE, ModelCard, ModelShape, read_registry
 from inference.settings import LauncherSettings, read_settings
-from memloop.profiles import Profile
+from memloop.profiles import Profile, sizes
 
 _ANYTHING = frozenset(ENGINES)
 _BUSY_SEQUENCES = 32
@@ -48,14 +49,16 @@ def plan_text(settings: LauncherSettings, cards: Mapping[str, ModelCard], *, gpu
     shape = (shape_of(Path(plan.model)) if plan.local else None) or (card.shape if card else None)
     hardware = Hardware(round(gpu_gib * GIB), plan.tensor_parallel_size * plan.data_parallel_size) if gpu_gib else None
     profile = profile_of(plan)
-    memory = estimate(plan, shape, hardware, call_tokens=profile.budget.window_tokens) if shape else None
+    fitted = fitted_profile(plan, profile)
+    memory = estimate(plan, shape, hardware, call_tokens=fitted.budget.window_tokens) if shape else None
     warnings = [*missing, *_about_shape(plan, shape), *_about_memory(plan, memory), *_about_speed(plan)]
     warnings += [] if missing else prompt_warnings(card_of(settings, cards), profile)
     if unserved := unserved_tools(plan, profile):
         warnings.append(unserved)
     if homeless:
         warnings.append("the location of its weights is unknown: set MEMLOOP_MODEL_PATH to their folder")
-    rows = [*_what(settings, plan, profile), *_memory(plan, memory, hardware)]
+    budget = f"budget    window {fitted.budget.most_tokens} tokens: {sizes(fitted, profile)}"
+    rows = [*_what(settings, plan, profile), budget, *_memory(plan, memory, hardware)]
     return "\n".join([*rows, *(f"warning   {warning}" for warning in warnings)])
 
 

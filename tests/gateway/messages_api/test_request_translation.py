@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from gateway.engine import LoopModel
 from gateway.engine.engines import Engines
+from gateway.engine.window import Window
 from gateway.messages.requests import create_message_in
 from gateway.messages.translation import translated
 from memloop.chunking import EstimatingSplitter
@@ -23,7 +24,7 @@ MODEL = LoopModel(
     id="m",
     engine_model="m",
     engines=Engines([None]),  # pyright: ignore[reportArgumentType] - translating asks no engine
-    profile=load_profile("default"),
+    window=Window(load_profile("default"), EstimatingSplitter(), "m"),
     splitter=EstimatingSplitter(),
     label="m",
 )

@@ -14,19 +14,23 @@ from memloop.loops.reader import Reader, Revision, judge, revise
 from memloop.loops.results import NO_DEGRADATIONS, PassResult
 from memloop.loops.side_by_side import together
 from memloop.loops.steps import ChunkRead
-from memloop.ports import Chunk, Chunks, Prompt
+from memloop.ports import Chunk, Chunks, Prompt, total
+from memloop.wire.errors import ContextTruncated
 from memloop.wire.long_read import ReadDegradations
 from memloop.wire.memory import Usage
+
+_LEAST_PIECE_CHARS = 200
 
 
 @dataclass(frozen=True, slots=True)
 class _Turn:
-    """One chunk for one question: the notes after it, and what the call was like."""
+    """One chunk for one question: the notes after it, and what the calls for its pieces were like."""
 
     notes: Notes
     revision: Revision
     skipped: bool = False
     enough: bool = False
+    pieces: int = 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,6 +43,8 @@ class _Line:
     usage: Usage = Usage()
     degradations: ReadDegradations = NO_DEGRADATIONS
     over: bool = False
+    pieces: int = 1
+    """In how many pieces the engine takes a chunk: more than one after it cut a prompt."""
 
     def after(self, turn: _Turn) -> "_Line":
         return replace(
@@ -47,6 +53,7 @@ class _Line:
             usage=self.usage + turn.revision.usage,
             degradations=self.degradations + turn.revision.degradations,
             over=turn.enough,
+            pieces=turn.pieces,
         )
 
     def result(self) -> PassResult:
@@ -87,7 +94,43 @@ def _lines(questions: Sequence[str], reader: Reader) -> list[_Line]:
 
 
 async def _take_in(line: _Line, chunk: Chunk) -> _Turn:
-    """Read one chunk for one question, through the active gates."""
+    """Read one chunk for one question, in as many pieces as the engine needs to read all of it.
+
+    Raises ContextTruncated when the engine cuts the prompt of a small piece, too.
+    """
+    pieces = line.pieces
+    while True:
+        try:
+            return await _in_pieces(line, chunk, pieces)
+        except ContextTruncated:
+            pieces *= 2
+            if len(chunk.text) < pieces * _LEAST_PIECE_CHARS:
+                raise
+
+
+async def _in_pieces(line: _Line, chunk: Chunk, pieces: int) -> _Turn:
+    size = -(-len(chunk.text) // pieces)
+    turns: list[_Turn] = []
+    for start in range(0, max(1, len(chunk.text)), max(1, size)):
+        turn = await _read_piece(line, replace(chunk, text=chunk.text[start : start + size]))
+        turns.append(turn)
+        line = line.after(turn)
+        if turn.enough:
+            break
+    if len(turns) == 1:
+        return replace(turns[0], pieces=pieces)
+    revision = Revision(
+        memory=turns[-1].revision.memory,
+        kept=all(turn.revision.kept for turn in turns),
+        truncated=any(turn.revision.truncated for turn in turns),
+        usage=total(turn.revision.usage for turn in turns),
+    )
+    skipped = all(turn.skipped for turn in turns)
+    return _Turn(turns[-1].notes, revision, skipped=skipped, enough=turns[-1].enough, pieces=pieces)
+
+
+async def _read_piece(line: _Line, chunk: Chunk) -> _Turn:
+    """Read one piece for one question, through the active gates."""
     gated = line.reader.options.gated
     if gated and gated.skip:
         return await _through_gate(line, chunk, may_end=gated.exit)

@@ -1,6 +1,6 @@
 """Prompt profiles: the templates, tool schemas, budgets and decoding values that a checkpoint was made for."""
 
-from memloop.profiles.fit import check_fit
+from memloop.profiles.fit import check_fit, fit, sizes
 from memloop.profiles.loader import load_profile, profile_files, profile_from_files, whole_profile
 from memloop.profiles.profile import (
     PLAIN_TURNS,
@@ -33,10 +33,12 @@ __all__ = [
     "RecallPlace",
     "TurnLines",
     "check_fit",
+    "fit",
     "load_profile",
     "neutralise",
     "profile_files",
     "profile_from_files",
+    "sizes",
     "well_formed",
     "whole_profile",
 ]

@@ -109,12 +109,22 @@ def _safe(slot: str, text: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Budget:
-    """Token budget of one model's window. All in tokens of the served model."""
+    """Token budget of one model's window. All in tokens of the served model.
+
+    ``served_tokens`` is the served model's window where that is larger than the profile's: requests may ask for chunks
+    and memories up to it.
+    """
 
     window_tokens: int
     question_tokens: int
     chunk_tokens: int
     memory_tokens: int
+    served_tokens: int = 0
+
+    @property
+    def most_tokens(self) -> int:
+        """The tokens of the longest prompt with its reply."""
+        return max(self.window_tokens, self.served_tokens)
 
     @property
     def memories_in_a_chunk(self) -> int:

@@ -19,6 +19,7 @@
     ├── Overloaded              503 overloaded_error      (Retry-After)
     └── DependencyError         502 upstream_error
         ├── EngineError             the engine answered with an error (its status is kept when it is a 4xx)
+        │   └── ContextTruncated        it read only a part of the prompt
         ├── Unavailable         503 (Retry-After)  the dependency cannot be reached
         │   └── Unreachable         no connection came about in time: nothing was sent
         │       └── ConnectRefused      it was refused at once
@@ -249,6 +250,12 @@ class EngineError(DependencyError):
         """The engine's own 4xx, else 502; 401 and 403 concern the key that we hold, not the client's."""
         ours = self.engine_status in {401, 403, 407}
         return self.engine_status if 400 <= self.engine_status < 500 and not ours else 502
+
+
+class ContextTruncated(EngineError):
+    """The engine read only a part of the prompt, or has no room for the rest of its reply. The reply is dropped."""
+
+    default_code = "context_truncated"
 
 
 class Unavailable(DependencyError):

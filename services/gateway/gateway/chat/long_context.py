@@ -29,7 +29,6 @@ from memloop.wire.chat import NO_OPTIONS, ChatRequest, Json, LongContext, PartRe
 from memloop.wire.errors import Timeout, Unprocessable
 from memloop.wire.long_read import Document, LongReadRequest
 from memloop.wire.memory import Usage
-from memloop_service.http import objects_in
 from memloop_service.tracing import past_span, span
 
 _STRATEGY = "memagent"
@@ -74,7 +73,8 @@ async def oversize_of(chat: Chat, model: LoopModel, asked: ChatRequest, fields: 
     """
     if (asked.memory or NO_OPTIONS).long_context == "off":
         return None
-    window = await _window(model)
+    await model.look()
+    window = model.window.limit_tokens
     reader = chat.backend.models.reading_for(model)
     return await asyncio.to_thread(
         oversize, asked, fields, profile=reader.profile, splitters=(model.splitter, reader.splitter), window=window
@@ -112,15 +112,6 @@ async def read_context(
     finally:
         allowance.spend_more(budgeted.usage.total_tokens)
     return _replaced(asked, fields, over, cuts, memories, budgeted.usage)
-
-
-async def _window(model: LoopModel) -> int:
-    """Return the window that is known, else that which the engine lists (vLLM and SGLang do), else the profile's."""
-    if model.window_tokens is not None:
-        return model.window_tokens
-    listed = objects_in((await model.engines.get_json("models")).get("data"))
-    sizes = [entry.get("max_model_len") for entry in listed if entry.get("id") == model.engine_model]
-    return next((size for size in sizes if isinstance(size, int)), model.profile.budget.window_tokens)
 
 
 def _cut(chat: Chat, reader: LoopModel, question: str, part: Part) -> _Cut:

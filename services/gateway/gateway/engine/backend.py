@@ -77,7 +77,7 @@ class _Opening:
 
     async def model(self, metrics: Metrics) -> LoopModel:
         """Complete the model. Raises as ``loop_model`` does."""
-        model = await loop_model(self.spec, Engines(self.guards), self.inference)
+        model = await loop_model(self.spec, Engines(self.guards), self.inference, metrics)
         for place, guard in enumerate(self.guards):
             metrics.watch_circuit(model.label, place, guard.is_open)
             metrics.replicas.watch(f"{model.label}/{place}", guard.loads)

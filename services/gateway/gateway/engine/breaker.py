@@ -11,7 +11,7 @@ from typing import Final, Protocol, TypeAlias, TypeVar
 from memloop.ports import Completion, Prompt
 from memloop.wire.chat import Json
 from memloop.wire.errors import MemloopError, Unreachable
-from memloop_clients import CircuitOpen, EngineBusy, RawResponse, ReplicaLoad
+from memloop_clients import CircuitOpen, EngineBusy, RawResponse, ReplicaLoad, ServedWindow
 from memloop_clients.balancing import Breaker
 
 _PROBE_S: Final = 3.0
@@ -32,6 +32,10 @@ class Engine(Protocol):
 
     async def get_json(self, path: str) -> Json:
         """Read a JSON resource, such as ``models``."""
+        ...
+
+    async def window(self, model: str) -> ServedWindow | None:
+        """Return what the endpoint states of a model's window."""
         ...
 
     async def check(self) -> None:

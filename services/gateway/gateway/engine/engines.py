@@ -19,8 +19,8 @@ from gateway.engine.breaker import Answer, Engine, EngineGuard
 from memloop.ports import Completion, Prompt
 from memloop.templates import ANY_ROLES, ROLES_REFUSED, ChatTemplate, fitted, refuses_roles, stricter
 from memloop.wire.chat import Json
-from memloop.wire.errors import ConnectRefused, MemloopError, Unreachable
-from memloop_clients import CircuitOpen, EngineBusy, RawResponse
+from memloop.wire.errors import ConnectRefused, DependencyError, MemloopError, Unreachable
+from memloop_clients import CircuitOpen, EngineBusy, RawResponse, ServedWindow
 from memloop_clients.dialects import messages_of
 from memloop_service.http import json_text, parsed_object
 
@@ -116,6 +116,13 @@ class Engines:
     async def complete(self, prompt: Prompt) -> Completion:
         """Return the model's reply. Raises EngineError, Unavailable, Timeout; the caller decides about retries."""
         return await self._first(lambda engine: engine.ask(prompt, model=self._model))
+
+    async def window(self) -> ServedWindow | None:
+        """Return what the first engine that answers states of the model's window; None where none does."""
+        try:
+            return await self._first(lambda engine: engine.window(self._model))
+        except DependencyError:
+            return None
 
     async def get_json(self, path: str) -> Json:
         """Read a JSON resource, such as ``models``. Raises as ``complete`` does."""

@@ -99,6 +99,7 @@ def _from_settings(settings: GatewaySettings) -> ModelsConfig:
         inference_url=settings.inference_url,
         profile=load_profile(settings.profile) if settings.profile is not None else None,
         splitter=TokenizerSplitter(settings.tokenizer.read_bytes()) if settings.tokenizer is not None else None,
+        window_tokens=settings.window_tokens,
     )
     return ModelsConfig((spec,), {})
 

@@ -9,10 +9,12 @@ from typing import Final
 from gateway.engine.engines import Engines
 from gateway.engine.models_file import ModelSpec
 from gateway.engine.spans import WatchedModel
+from gateway.engine.uncut import Uncut
+from gateway.engine.window import Window
 from gateway.metrics import Metrics
 from memloop.chunking import EstimatingSplitter, TokenizerSplitter
 from memloop.ports import Splitter
-from memloop.profiles import Profile, ProfileError, check_fit, load_profile
+from memloop.profiles import Profile, ProfileError, load_profile
 from memloop.wire.chat import Json
 from memloop.wire.errors import DependencyError
 from memloop_clients import Dialect, InferenceClient
@@ -23,7 +25,7 @@ DEFAULT_PROFILE: Final = "default"
 
 @dataclass(frozen=True, slots=True)
 class LoopModel:
-    """A model that requests name and loops call: its engines, its prompts and its tokenizer.
+    """A model that requests name and loops call: its engines, its tokenizer, and its prompts for its window.
 
     ``engine_model`` is its name at the engine, to which ``engines`` is bound. ``label`` names it in metrics.
     """
@@ -31,12 +33,21 @@ class LoopModel:
     id: str
     engine_model: str
     engines: Engines
-    profile: Profile
+    window: Window
     splitter: Splitter
     label: str
-    window_tokens: int | None = None
     endpoint: Endpoint = ANY
     """The kind of its first engine, as far as setting or host name it."""
+
+    @property
+    def profile(self) -> Profile:
+        """The prompts, with the sizes that fit the window as far as it is known."""
+        return self.window.profile
+
+    @property
+    def window_tokens(self) -> int | None:
+        """The window in tokens, prompt and reply together; None while it is not known."""
+        return self.window.tokens
 
     @property
     def dialect(self) -> Dialect:
@@ -52,15 +63,25 @@ class LoopModel:
 
     def of_id(self, model_id: str) -> "LoopModel":
         """Return the same engines, prompts and tokenizer for another of the engine's models."""
-        engines = self.engines.of_model(model_id)
-        return replace(self, id=model_id, engine_model=model_id, engines=engines, window_tokens=None)
+        engines, window = self.engines.of_model(model_id), self.window.of(model_id)
+        return replace(self, id=model_id, engine_model=model_id, engines=engines, window=window)
 
-    def watched(self, metrics: Metrics, *, operation: str) -> WatchedModel:
-        """Return the model for a loop, with metrics and a span around each call."""
-        return WatchedModel(self.engines, metrics, model_id=self.id, label=self.label, operation=operation)
+    async def look(self) -> None:
+        """Ask the endpoint for the window, unless it is known."""
+        await self.window.look(self.engines.window)
+
+    def watched(self, metrics: Metrics, *, operation: str) -> Uncut:
+        """Return the model for a loop, with metrics and a span around each call.
+
+        It raises ContextTruncated for a prompt that was cut.
+        """
+        model = WatchedModel(self.engines, metrics, model_id=self.id, label=self.label, operation=operation)
+        return Uncut(model, self.window, self.engines.window, metrics, label=self.label)
 
 
-async def loop_model(spec: ModelSpec, engine: Engines, inference: InferenceClient | None) -> LoopModel:
+async def loop_model(
+    spec: ModelSpec, engine: Engines, inference: InferenceClient | None, metrics: Metrics
+) -> LoopModel:
     """Complete the specification.
 
     Raises DependencyError while a service that provides a part does not answer, ProfileError when profile and model do
@@ -69,34 +90,28 @@ async def loop_model(spec: ModelSpec, engine: Engines, inference: InferenceClien
     launched = await inference.model() if inference else None
     model_id = spec.id or (launched.id if launched else _first_id(await engine.get_json("models")))
     profile, splitter = await _profile(spec, inference), await _splitter(spec, inference)
-    window_tokens = spec.window_tokens or (launched.max_model_len if launched else None)
-    if isinstance(splitter, TokenizerSplitter):  # an estimate is too rough to reject prompts by
-        _check_fit(spec, profile, splitter, window_tokens)
     engine_model = spec.engine_model or model_id
+    engines = engine.of_model(engine_model)
+    window = Window(profile, splitter, model_id, show=metrics.window_tokens.labels(model_id).set)
+    try:
+        window.check()
+        if spec.window_tokens is not None:
+            window.set(spec.window_tokens, "a setting")
+        elif launched is not None:
+            window.set(launched.max_model_len, "the launcher")
+        else:
+            await window.look(engines.window)
+    except ProfileError as error:
+        raise ProfileError(f"{spec.place}: {error}" if spec.place else str(error)) from error
     return LoopModel(
         id=model_id,
         engine_model=engine_model,
-        engines=engine.of_model(engine_model),
-        profile=_within(profile, spec.window_tokens),
+        engines=engines,
+        window=window,
         splitter=splitter,
         label=model_id,
-        window_tokens=window_tokens,
         endpoint=endpoint_at(spec.engine_urls[0], spec.dialect) or ANY,
     )
-
-
-def _check_fit(spec: ModelSpec, profile: Profile, splitter: TokenizerSplitter, window_tokens: int | None) -> None:
-    try:
-        check_fit(profile, splitter, window_tokens=window_tokens)
-    except ProfileError as error:
-        raise ProfileError(f"{spec.place}: {error}" if spec.place else str(error)) from error
-
-
-def _within(profile: Profile, window_tokens: int | None) -> Profile:
-    """Return the profile for at most the specified window."""
-    if window_tokens is None or window_tokens >= profile.budget.window_tokens:
-        return profile
-    return replace(profile, budget=replace(profile.budget, window_tokens=window_tokens))
 
 
 def _first_id(listing: Json) -> str:
@@ -114,7 +129,7 @@ async def _profile(spec: ModelSpec, inference: InferenceClient | None) -> Profil
     return load_profile(DEFAULT_PROFILE) if inference is None else await inference.profile()
 
 
-async def _splitter(spec: ModelSpec, inference: InferenceClient | None) -> Splitter:
+async def _splitter(spec: ModelSpec, inference: InferenceClient | None) -> TokenizerSplitter | EstimatingSplitter:
     if spec.splitter is not None:
         return spec.splitter
     return EstimatingSplitter() if inference is None else TokenizerSplitter(await inference.tokenizer())

@@ -43,6 +43,7 @@ async def admitted_read(
         await reading.webhooks.rules.check_url(asked.webhook.url)
     read_id = f"lr_{secrets.token_hex(16)}"
     model = reading.backend.models.reading(asked.model, key=read_id)
+    await model.look()
     tools = ReadingTools.of(reading, model, asked)
     plan = await tools.plan_of(asked)
     files = await _files_of(asked, reading, principal)

@@ -15,7 +15,15 @@ from gateway.long_read.reading import Reading
 from gateway.long_read.records import TERMINAL, ReadJob, ReadRecords, terminal_event
 from gateway.long_read.run import ReadingTools, new_record, run_read
 from gateway.queue import Hold, JobCancelled, JobGone, JobResult, Journal, JournalCheckpoints, Lease, is_outage
-from memloop.wire.errors import DependencyError, EngineError, InvalidRequest, MemloopError, NotFound, NotSupported
+from memloop.wire.errors import (
+    ContextTruncated,
+    DependencyError,
+    EngineError,
+    InvalidRequest,
+    MemloopError,
+    NotFound,
+    NotSupported,
+)
 from memloop.wire.long_read import LongRead, ReadEvent
 
 Emit = Callable[[ReadEvent], Awaitable[None]]
@@ -143,7 +151,9 @@ class ReadHandler:
         journal = Journal(self._redis, job.read_id)
         began = await journal.keep("started", repr(time.time()))
         created_at = (await self._stored(job)).created_at
-        tools = ReadingTools.of(self._reading, self._reading.backend.models.named(job.model), job.request)
+        model = self._reading.backend.models.named(job.model)
+        await model.look()
+        tools = ReadingTools.of(self._reading, model, job.request)
         plan = await tools.plan_of(job.request)
 
         async with published_behind(partial(self._records.publish, foreground=False)) as publish:
@@ -221,7 +231,12 @@ async def _awaited(publish: Publish, event: ReadEvent, record: LongRead) -> None
 
 
 def is_permanent(error: MemloopError) -> bool:
-    """Return whether every attempt would fail alike: the request does not fit, or the engine rejects it."""
+    """Return whether every attempt would fail alike: the request does not fit, or the engine rejects it.
+
+    After a cut prompt the next attempt plans for a smaller window.
+    """
+    if isinstance(error, ContextTruncated):
+        return False
     if isinstance(error, EngineError):
         return error.engine_status == 404 or not is_outage(error)
     return isinstance(error, InvalidRequest | NotFound | NotSupported)

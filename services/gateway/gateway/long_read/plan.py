@@ -95,13 +95,13 @@ def _room_for_chunk(profile: Profile, splitter: Splitter, question_tokens: int) 
     specs = [profile.prompts[name] for name in ("read", "gate") if name in profile.prompts]
     fixed = max(splitter.count(f"{spec.system or ''}{spec.template}") for spec in specs) + _CHAT_TEMPLATE_TOKENS
     reply = max(spec.sampling.max_tokens for spec in specs)
-    return profile.budget.window_tokens - fixed - question_tokens - profile.budget.memory_tokens - reply
+    return profile.budget.most_tokens - fixed - question_tokens - profile.budget.memory_tokens - reply
 
 
 def _with_chunk(profile: Profile, asked: int | None, room: int) -> Profile:
     chunk_tokens = asked if asked is not None else min(profile.budget.chunk_tokens, room)
     if chunk_tokens > room or chunk_tokens < _LEAST_CHUNK_TOKENS:
-        window = profile.budget.window_tokens
+        window = profile.budget.most_tokens
         raise Unprocessable(
             f"The model's window of {window} tokens leaves {max(room, 0)} for a chunk beside the question, a memory of "
             f"{profile.budget.memory_tokens} tokens and the reply. Ask with smaller chunk_tokens or memory_tokens.",

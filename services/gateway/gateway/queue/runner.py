@@ -32,6 +32,7 @@ from gateway.queue.tickets import Ticket
 from memloop.wire.correlation import request_id, spender
 from memloop.wire.errors import (
     Conflict,
+    ContextTruncated,
     DependencyError,
     EngineError,
     Forbidden,
@@ -183,6 +184,8 @@ class Runner:
 
 def is_outage(error: Exception) -> bool:
     """Return whether a dependency is at fault, not the job: it is down, overloaded, or rejects our own key."""
+    if isinstance(error, ContextTruncated):
+        return False
     if isinstance(error, EngineError):
         return not 400 <= error.engine_status < 500 or error.engine_status in _OURS_TO_MEND
     return isinstance(error, DependencyError | RateLimited | Unauthenticated | Forbidden)

@@ -1,0 +1,119 @@
+"""A model's real window, and its prompt profile with the sizes that fit it.
+
+The window comes from a setting, the launcher or the endpoint's own statement, and becomes smaller once the endpoint cut
+a prompt. Until it is known, the profile's own window is assumed.
+"""
+
+import logging
+import time
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, field
+from typing import Final
+
+from memloop.chunking import EstimatingSplitter, TokenizerSplitter
+from memloop.profiles import Profile, ProfileError, check_fit, fit, sizes
+from memloop_clients import ServedWindow
+
+_LOG = logging.getLogger(__name__)
+_LOOK_EVERY_S: Final = 30.0
+_MOST_MODELS: Final = 64
+"""Windows of models that clients name without a models file; the oldest is forgotten beyond that."""
+Ask = Callable[[], Awaitable[ServedWindow | None]]
+
+
+@dataclass(slots=True)
+class Measured:
+    """What usage showed: most tokens of a prompt, most characters of a token, and the suspicion that was wrong last."""
+
+    most_tokens: int = 0
+    chars_per_token: float = 3.5
+    cleared_tokens: int = 0
+
+
+@dataclass(slots=True)
+class Window:
+    """The window of one model. ``profile`` changes with it; whoever plans reads it anew. Times are in seconds."""
+
+    own: Profile
+    tokenizer: TokenizerSplitter | EstimatingSplitter
+    model: str
+    show: Callable[[int], object] = lambda tokens: None
+    tokens: int | None = None
+    measured: Measured = field(default_factory=Measured)
+    _profile: Profile | None = None
+    _settled: bool = False
+    _advice: str = ""
+    _looked_at: float = float("-inf")
+    _others: dict[str, "Window"] = field(default_factory=dict[str, "Window"])
+
+    @property
+    def profile(self) -> Profile:
+        """The profile with the sizes that fit the window as far as it is known."""
+        return self._profile or self.own
+
+    @property
+    def limit_tokens(self) -> int:
+        """The window that prompts are made for."""
+        return self.tokens or self.own.budget.window_tokens
+
+    def check(self) -> None:
+        """Raise ProfileError when the profile's texts do not fit the tokenizer."""
+        check_fit(self.own, self.tokenizer, window_tokens=None)
+
+    def set(self, tokens: int, source: str, *, advice: str = "", settled: bool = True) -> None:
+        """Fit the profile to a window that is now known, and log the sizes. Raises ProfileError when none fits."""
+        self._settled = settled
+        if tokens == self.tokens:
+            return
+        self._profile = fit(self.own, self.tokenizer, window_tokens=tokens)
+        self.tokens, self._advice = tokens, advice if tokens < self.own.budget.window_tokens else ""
+        self.show(tokens)
+        _LOG.info(
+            "the model %s has a window of %d tokens (%s); the profile %s reads with %s%s",
+            self.model,
+            tokens,
+            source,
+            self.own.ref,
+            sizes(self._profile, self.own),
+            f". {self._advice}" if self._advice else "",
+        )
+
+    async def look(self, ask: Ask) -> None:
+        """Ask the endpoint, unless the window is settled or was asked for lately.
+
+        A window that is too small for the profile is logged and shown by readiness; the profile stays as it is.
+        """
+        if self._settled or time.monotonic() - self._looked_at < _LOOK_EVERY_S:
+            return
+        self._looked_at = time.monotonic()
+        found = await ask()
+        if found is None or self._settled:
+            return
+        if found.tokens is None:
+            self._settled = not found.assumed
+            return
+        try:
+            self.set(found.tokens, found.source, advice=found.advice, settled=not found.assumed)
+        except ProfileError as error:
+            self._advice = f"{error}. {found.advice}"
+            _LOG.error("the model %s: %s", self.model, self._advice)
+
+    def shrink(self, kept_tokens: int) -> None:
+        """Make room after the endpoint kept only so many tokens of a prompt; keep the sizes when none is smaller."""
+        tokens = min(kept_tokens, self.limit_tokens * 7 // 8)
+        try:
+            self.set(tokens, "it cut a longer prompt")
+        except ProfileError as error:
+            _LOG.warning("the model %s cut a prompt at %d tokens: %s", self.model, kept_tokens, error)
+
+    def warning(self) -> str | None:
+        """Return the way to a larger window where the endpoint has one, for readiness."""
+        return self._advice or None
+
+    def of(self, model: str) -> "Window":
+        """Return the window of another model at the same endpoint, with the same profile and tokenizer."""
+        if model not in self._others:
+            if len(self._others) >= _MOST_MODELS:
+                del self._others[next(iter(self._others))]
+            self._others[model] = Window(self.own, self.tokenizer, model)
+        return self._others[model]

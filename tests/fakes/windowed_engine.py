@@ -1,0 +1,184 @@
+"""An engine with a window of its own on a real port. It cuts longer prompts without an error, or refuses them.
+
+It counts a token for every four characters of a request. It reads facts ("fact-0017"), and only what it still sees: a
+reply that lists every fact proves that every part of a text was read. How it states its window follows the public API
+documents of Ollama, llama.cpp, LM Studio, vLLM and OpenRouter.
+"""
+
+import json
+import re
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from typing import Literal, TypeAlias
+
+from aiohttp import web
+
+from tests.fakes.job_engine import Body, add_memory
+from tests.fakes.web_server import serving
+
+States: TypeAlias = Literal["nothing", "ollama", "llama.cpp", "lmstudio", "vllm", "openrouter"]
+Cuts: TypeAlias = Literal["to the window", "to room for the reply", "to half", "never"]
+FACT = re.compile(r"fact-\d{4}")
+MODEL = "m"
+_CHARS = 4
+_TRAINED = 32_768
+
+
+@dataclass
+class WindowedEngine:
+    """``window``: prompt and reply together, in tokens. ``cuts``: what is left of a longer prompt; "never" refuses it.
+
+    ``num_ctx`` is a parameter of Ollama's Modelfile, ``loaded`` whether the model is in memory already.
+    ``hides_cached`` leaves tokens of an equal beginning out of the usage; without ``counts`` there is no usage.
+    """
+
+    window: int
+    states: States = "nothing"
+    cuts: Cuts = "to the window"
+    num_ctx: int | None = None
+    loaded: bool = True
+    counts: bool = True
+    hides_cached: bool = False
+    url: str = ""
+    asked: list[Body] = field(default_factory=list[Body])
+    cut_prompts: list[Body] = field(default_factory=list[Body])
+    shown: list[str] = field(default_factory=list[str])
+    _last: str = ""
+
+    async def complete(self, request: web.Request) -> web.Response:
+        body: Body = await request.json()
+        self.asked.append(body)
+        self.loaded = True
+        text = "\n".join(str(message.get("content") or "") for message in body["messages"])
+        text = json.dumps(body.get("tools") or "") + text
+        limit = int(body.get("max_tokens") or 512)
+        if tokens_of(text) + limit > self.window and self.cuts == "never":
+            message = (
+                f"This model's maximum context length is {self.window} tokens. However, you requested {limit} output"
+                f" tokens and your prompt contains at least {tokens_of(text)} input tokens."
+            )
+            return web.json_response(
+                {"error": {"message": message, "type": "BadRequestError", "code": 400}}, status=400
+            )
+        seen = self._kept(text, limit)
+        if seen != text:
+            self.cut_prompts.append(body)
+        self.shown.append(seen)
+        message = _reply(body, seen)
+        said = str(message.get("content") or "")
+        room = limit if seen != text else min(limit, self.window - tokens_of(seen))
+        reason = "tool_calls" if message.get("tool_calls") else "stop"
+        if tokens_of(said) > room:
+            message["content"], reason = said[: room * _CHARS], "length"
+        asked = tokens_of(seen) - (tokens_of(_same_beginning(seen, self._last)) if self.hides_cached else 0)
+        self._last = seen
+        replied = min(room, tokens_of(said) + (40 if message.get("tool_calls") else 0))
+        usage = {"prompt_tokens": asked, "completion_tokens": replied, "total_tokens": asked + replied}
+        choice = {"index": 0, "message": message, "finish_reason": reason}
+        answer: Body = {"id": "x", "object": "chat.completion", "choices": [choice]}
+        return web.json_response(answer | ({"usage": usage} if self.counts else {}))
+
+    def _kept(self, text: str, limit: int) -> str:
+        if tokens_of(text) <= self.window:
+            return text
+        kept = {
+            "to the window": self.window,
+            "to room for the reply": max(self.window // 2, self.window - limit),
+            "to half": self.window // 2 + 2,
+            "never": self.window,
+        }[self.cuts]
+        return text[-kept * _CHARS + 1 :]
+
+    async def models(self, request: web.Request) -> web.Response:
+        del request
+        row: Body = {"id": MODEL, "object": "model", "created": 0}
+        row |= {
+            "nothing": {},
+            "ollama": {"owned_by": "library"},
+            "llama.cpp": {"owned_by": "llamacpp", "meta": {"n_ctx_train": _TRAINED}},
+            "lmstudio": {"owned_by": "organization_owner"},
+            "vllm": {"owned_by": "vllm", "root": "/models/m", "parent": None, "max_model_len": self.window},
+            "openrouter": {"context_length": _TRAINED, "top_provider": {"context_length": self.window}},
+        }[self.states]
+        return web.json_response({"object": "list", "data": [row]})
+
+    async def show(self, request: web.Request) -> web.Response:
+        """Ollama's POST /api/show: https://docs.ollama.com/api-reference/show-model-details."""
+        if (await request.json())["model"] != MODEL:
+            return web.json_response({"error": "model not found"}, status=404)
+        set_here = f"num_ctx                        {self.num_ctx}\n" if self.num_ctx else ""
+        parameters = f'{set_here}stop                           "<|im_end|>"\ntop_k                          20'
+        info = {"general.architecture": "qwen3", "qwen3.context_length": _TRAINED, "qwen3.block_count": 36}
+        return web.json_response(
+            {"parameters": parameters, "model_info": info, "capabilities": ["completion", "tools"]}
+        )
+
+    async def running(self, request: web.Request) -> web.Response:
+        """Ollama's GET /api/ps: https://docs.ollama.com/api/ps."""
+        del request
+        row = {"name": f"{MODEL}:latest", "model": f"{MODEL}:latest", "size_vram": 1, "context_length": self.window}
+        return web.json_response({"models": [row] if self.loaded else []})
+
+    async def props(self, request: web.Request) -> web.Response:
+        """llama.cpp's GET /props; ``n_ctx`` is that of one slot."""
+        del request
+        slot = {"id": 0, "n_ctx": self.window, "params": {"temperature": 0.8}}
+        return web.json_response({"default_generation_settings": slot, "total_slots": 4, "model_path": "m.gguf"})
+
+    async def of_lmstudio(self, request: web.Request) -> web.Response:
+        """LM Studio's GET /api/v0/models: https://lmstudio.ai/docs/developer/rest/endpoints."""
+        del request
+        row: Body = {"id": MODEL, "object": "model", "type": "llm", "max_context_length": _TRAINED}
+        row |= {"state": "loaded", "loaded_context_length": self.window} if self.loaded else {"state": "not-loaded"}
+        return web.json_response({"object": "list", "data": [row]})
+
+
+def tokens_of(text: str) -> int:
+    """A token for every four characters that began."""
+    return -(-len(text) // _CHARS)
+
+
+def document(facts: int, *, words_between: int = 110) -> str:
+    """Prose with numbered facts in it, evenly spread."""
+    prose = " ".join(["The harbour lies in the north, and its boats sail at noon."] * (words_between // 11))
+    return " ".join(f"{prose} Note fact-{number:04}." for number in range(facts))
+
+
+@asynccontextmanager
+async def windowed_engine(engine: WindowedEngine) -> AsyncGenerator[WindowedEngine]:
+    """The engine while it runs."""
+    routes = [web.post("/v1/chat/completions", engine.complete), web.get("/v1/models", engine.models)]
+    if engine.states == "ollama":
+        version = {"version": "0.40.12"}
+
+        async def shown(request: web.Request) -> web.Response:
+            del request
+            return web.json_response(version)
+
+        routes += [
+            web.get("/api/version", shown),
+            web.post("/api/show", engine.show),
+            web.get("/api/ps", engine.running),
+        ]
+    if engine.states == "llama.cpp":
+        routes.append(web.get("/props", engine.props))
+    if engine.states == "lmstudio":
+        routes.append(web.get("/api/v0/models", engine.of_lmstudio))
+    async with serving(routes) as url:
+        engine.url = f"{url}/v1"
+        yield engine
+
+
+def _reply(body: Body, seen: str) -> Body:
+    """What a model that reads well says of what it sees: all facts, as the prompt wants them."""
+    found = sorted(set(FACT.findall(seen)))
+    if body.get("tools"):
+        return add_memory(*(f"The user told {fact}." for fact in found or ["nothing"]))
+    said = " ".join(found) or "No previous memory"
+    return {"role": "assistant", "content": rf"\boxed{{{said}}}" if "boxed" in seen else said}
+
+
+def _same_beginning(one: str, other: str) -> str:
+    length = next((at for at, (a, b) in enumerate(zip(one, other, strict=False)) if a != b), min(len(one), len(other)))
+    return one[:length]
