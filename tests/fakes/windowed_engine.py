@@ -142,7 +142,7 @@ def tokens_of(text: str) -> int:
 def document(facts: int, *, words_between: int = 110) -> str:
     """Prose with numbered facts in it, evenly spread."""
     prose = " ".join(["The harbour lies in the north, and its boats sail at noon."] * (words_between // 11))
-    return " ".join(f"{prose} Note fact-{number:04}." for number in range(facts))
+    return " ".join(f"{prose} Note fact-{number:04}, which is known: fact-{number:04}." for number in range(facts))
 
 
 @asynccontextmanager
@@ -174,7 +174,7 @@ def _reply(body: Body, seen: str) -> Body:
     """What a model that reads well says of what it sees: all facts, as the prompt wants them."""
     found = sorted(set(FACT.findall(seen)))
     if body.get("tools"):
-        return add_memory(*(f"The user told {fact}." for fact in found or ["nothing"]))
+        return add_memory(*(f"{fact} was told by the user." for fact in found or ["nothing"]))
     said = " ".join(found) or "No previous memory"
     return {"role": "assistant", "content": rf"\boxed{{{said}}}" if "boxed" in seen else said}
 

@@ -6,6 +6,7 @@ for a chunk go out together, so that the engine serves them as one batch.
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from itertools import pairwise
 
 from memloop.loops.budget import BudgetSpent
 from memloop.loops.notes import Notes
@@ -109,16 +110,18 @@ async def _take_in(line: _Line, chunk: Chunk) -> _Turn:
 
 
 async def _in_pieces(line: _Line, chunk: Chunk, pieces: int) -> _Turn:
-    size = -(-len(chunk.text) // pieces)
+    if pieces == 1:
+        return await _read_piece(line, chunk)
+    text, bounds = chunk.text, [0]
+    for place in (number * len(chunk.text) // pieces for number in range(1, pieces)):
+        word_end = text.find(" ", place, place + _LEAST_PIECE_CHARS // 2)
+        bounds.append(place if word_end < 0 else word_end)
     turns: list[_Turn] = []
-    for start in range(0, max(1, len(chunk.text)), max(1, size)):
-        turn = await _read_piece(line, replace(chunk, text=chunk.text[start : start + size]))
-        turns.append(turn)
-        line = line.after(turn)
-        if turn.enough:
+    for start, end in pairwise((*bounds, len(text))):
+        turns.append(await _read_piece(line, replace(chunk, text=text[start:end])))
+        line = line.after(turns[-1])
+        if line.over:
             break
-    if len(turns) == 1:
-        return replace(turns[0], pieces=pieces)
     revision = Revision(
         memory=turns[-1].revision.memory,
         kept=all(turn.revision.kept for turn in turns),

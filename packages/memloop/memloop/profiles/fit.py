@@ -8,7 +8,7 @@ from collections.abc import Collection, Iterator, Mapping
 from dataclasses import replace
 from typing import Final, Protocol
 
-from memloop.profiles.profile import Budget, Profile, ProfileError, PromptName, PromptSpec
+from memloop.profiles.profile import WRITING, Budget, Profile, ProfileError, PromptName, PromptSpec
 
 CHAT_TEMPLATE_TOKENS: Final = 16
 """Assumed for what a chat template puts around one message and before the reply."""
@@ -106,7 +106,7 @@ def _fitted(profile: Profile, tokenizer: OwnTokenizer, window: int) -> Profile:
     replies = {name: share for name in _READING if name in profile.prompts}
     if window < own.window_tokens:
         chunk = int(own.chunk_tokens * share)
-        replies |= {name: _reply_share(profile, name, tokenizer, window, chunk) for name in ("memory", "relate")}
+        replies |= {name: _reply_share(profile, name, tokenizer, window, chunk) for name in (*WRITING, "relate")}
     prompts = {
         name: spec.limited(max(1, int(spec.sampling.max_tokens * replies.get(name, 1.0))))
         for name, spec in profile.prompts.items()
@@ -172,5 +172,5 @@ def _control_tokens(profile: Profile, tokenizer: OwnTokenizer) -> Iterator[str]:
 
 def _own_tokens(spec: PromptSpec, tokenizer: OwnTokenizer) -> int:
     tools = "".join(json.dumps(tool, ensure_ascii=False) for tool in spec.tools)
-    texts = (spec.system or "", spec.template, tools)
+    texts = (spec.system or "", spec.template, tools, spec.reply.words if spec.reply else "")
     return sum(tokenizer.count_own(text) for text in texts) + CHAT_TEMPLATE_TOKENS

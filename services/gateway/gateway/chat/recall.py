@@ -33,6 +33,8 @@ _PROFILE_SHARE = 2
 """A profile gets at most this part of the budget: one half."""
 _PENDING_SHARE = 2
 """Pending turns get at most this part of the budget: one half."""
+_WINDOW_SHARE = 4
+"""The notes get at most this part of a window that is known: a quarter."""
 _UNREAD = "The queue of memory writes could not be read; this reply may lack turns that are not memories yet."
 _NO_PROFILE = "The memory store did not list the user's profile; this reply was made without it."
 _DEGRADED = "A model of the memory store did not respond; this reply may lack memories that it would have found."
@@ -118,7 +120,9 @@ async def recall(
         chat.memory.metrics.pending_unread.inc()
         errors.append(_UNREAD)
     pending = ranked(_unsaid((*standing.pending, *reversed(found.pending)), messages), query)
-    packed = await _packed(model, found, pending, max_tokens=options.max_tokens)
+    window = model.window_tokens
+    most = options.max_tokens if window is None else min(options.max_tokens, window // _WINDOW_SHARE)
+    packed = await _packed(model, found, pending, max_tokens=most)
     return replace(packed, error=" ".join(errors) or None, standing=standing)
 
 

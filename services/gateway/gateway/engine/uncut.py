@@ -3,7 +3,7 @@
 Some engines cut a prompt that exceeds their window and answer 200: Ollama's OpenAI route, llama.cpp with its context
 shift, proxies. Their usage shows it: far fewer tokens than such a text has, or exactly a round window. Usage is odd in
 other ways, too (cached tokens left out, constants, other tokenizers), so a suspicion is checked before it counts: two
-calls of one token show how many tokens a part of the same text has, and whether a longer prompt has more.
+calls of one token show how many tokens a part of the same text has, and a third whether a longer prompt has more.
 """
 
 import secrets
@@ -26,7 +26,7 @@ _FAR: Final = 1.3
 _SURELY: Final = 1.35
 """… and so many times those of a part of the same text are a cut."""
 _PART_CHARS: Final = 2_400
-_SLICES: Final = 8
+_SLICES: Final = 16
 
 
 class Uncut:
@@ -84,25 +84,35 @@ class Uncut:
         return None
 
     async def _is_cut(self, prompt: Prompt, text: str, asked: int) -> bool:
-        part, mark = _part(text), secrets.token_hex(8)  # with the mark, nothing of these prompts is in a cache
-        shorter = (ChatMessage(role="user", content=f"{mark}\n{part}"),)
-        alone = await self._count(replace(prompt, messages=shorter, tools=(), tool_choice="auto"))
+        part = _part(text)
+        short = replace(
+            prompt, tools=(), tool_choice="auto", reply=None, sampling=replace(prompt.sampling, max_tokens=1)
+        )
+        around, alone = [
+            await self._count(replace(short, messages=(ChatMessage(role="user", content=_marked(some)),)))
+            for some in ("", part)
+        ]
         *before, last = prompt.messages
-        marked = last.model_copy(update={"content": f"{mark}\n{last.text()}"})
-        longer = await self._count(replace(prompt, messages=(*before, marked)))
-        if not 0 < alone < longer or longer < _LEAST_TOKENS:
+        more = last.model_copy(update={"content": _marked(last.text())})
+        longer = await self._count(replace(prompt, messages=(*before, more)))  # some keep what the reply leaves
+        if not 0 < around < alone < longer or longer < _LEAST_TOKENS:
             return False
         if longer <= asked:  # more text, and not one token more
             return True
-        return len(text) / longer > _SURELY * len(part) / alone
+        return len(text) / (longer - around) > _SURELY * len(part) / (alone - around)
 
     async def _count(self, prompt: Prompt) -> int:
         """Return how many tokens the engine counts; 0 where it does not answer."""
         try:
-            counted = await self._model.complete(replace(prompt, sampling=replace(prompt.sampling, max_tokens=1)))
+            counted = await self._model.complete(prompt)
         except DependencyError:
             return 0
         return counted.usage.input_tokens
+
+
+def _marked(text: str) -> str:
+    """Return the text behind a mark of its own, so that nothing of it is in a cache."""
+    return f"{secrets.token_hex(8)}\n{text}"
 
 
 def _part(text: str) -> str:

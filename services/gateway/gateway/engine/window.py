@@ -99,12 +99,18 @@ class Window:
             _LOG.error("the model %s: %s", self.model, self._advice)
 
     def shrink(self, kept_tokens: int) -> None:
-        """Make room after the endpoint kept only so many tokens of a prompt; keep the sizes when none is smaller."""
-        tokens = min(kept_tokens, self.limit_tokens * 7 // 8)
-        try:
-            self.set(tokens, "it cut a longer prompt")
-        except ProfileError as error:
-            _LOG.warning("the model %s cut a prompt at %d tokens: %s", self.model, kept_tokens, error)
+        """Make room after the endpoint kept only so many tokens of a prompt.
+
+        Some keep no more than half of what fits: a window that is too small for the profile may be one and a half times
+        as large, or twice. If none fits, the sizes stay.
+        """
+        most = self.limit_tokens * 7 // 8
+        for tokens in (kept_tokens, kept_tokens * 3 // 2, kept_tokens * 2):
+            try:
+                return self.set(min(tokens, most), "it cut a longer prompt")
+            except ProfileError as error:
+                _LOG.warning("the model %s cut a prompt: %s", self.model, error)
+        return None
 
     def warning(self) -> str | None:
         """Return the way to a larger window where the endpoint has one, for readiness."""

@@ -1,0 +1,137 @@
+"""Engines that cut prompts without an error, as a stranger would try them: nothing is read by halves.
+
+The engine lists every fact that it sees; a read that lists all facts of its document has read all of it.
+"""
+
+from collections.abc import AsyncGenerator
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from gateway.worker import working
+from tests.fakes.real_store import real_store
+from tests.fakes.redis_server import RedisServer
+from tests.fakes.windowed_engine import FACT, Cuts, States, WindowedEngine, document, windowed_engine
+from tests.gateway.rig import settings_for
+from tests.gateway.running import CHAT, Gateway, running_gateway
+
+FACTS = 48
+DOCUMENT = document(FACTS)
+ALL = {f"fact-{number:04}" for number in range(FACTS)}
+TOKENIZER = Path("services/memory-store/memory_store/embedding/minilm/tokenizer.json")
+
+
+@dataclass(frozen=True)
+class Stack:
+    """A gateway with a worker in it, before one engine."""
+
+    gateway: Gateway
+    engine: WindowedEngine
+
+    async def read(self, **fields: object) -> Any:
+        """A read's answer to all facts."""
+        body = {"model": "m", "question": "Which facts?", "document": {"text": DOCUMENT}, **fields}
+        return (await self.gateway.post("/v1/long-read", body)).json
+
+
+@asynccontextmanager
+async def stack(redis: RedisServer, folder: Path, engine: WindowedEngine, **changes: object) -> AsyncGenerator[Stack]:
+    async with AsyncExitStack() as opened:
+        await opened.enter_async_context(windowed_engine(engine))
+        store = await opened.enter_async_context(real_store(redis.url, folder / "store"))
+        settings = settings_for(redis.url, engine_url=engine.url, store_url=store, **changes)
+        gateway = await opened.enter_async_context(running_gateway(settings))
+        await opened.enter_async_context(working(gateway.work, settings))
+        yield Stack(gateway, engine)
+
+
+STATED: list[tuple[States, int]] = [
+    ("ollama", 2048),
+    ("ollama", 4096),
+    ("ollama", 8192),
+    ("llama.cpp", 2048),
+    ("lmstudio", 4096),
+    ("vllm", 2048),
+    ("openrouter", 4096),
+]
+
+
+@pytest.mark.parametrize(("states", "window"), STATED)
+async def test_no_prompt_of_a_read_is_cut_where_the_endpoint_states_its_window(
+    redis_server: RedisServer, tmp_path: Path, states: States, window: int
+) -> None:
+    engine = WindowedEngine(window, states=states)
+    async with stack(redis_server, tmp_path, engine, tokenizer=TOKENIZER) as it:
+        read = await it.read()
+        assert (read["status"], set(FACT.findall(read["output_text"]))) == ("completed", ALL)
+    assert engine.cut_prompts == []
+
+
+@pytest.mark.parametrize("window", [2048, 4096])
+async def test_a_set_window_is_kept_where_the_endpoint_states_none(
+    redis_server: RedisServer, tmp_path: Path, window: int
+) -> None:
+    engine = WindowedEngine(window)
+    async with stack(redis_server, tmp_path, engine, tokenizer=TOKENIZER, window_tokens=window) as it:
+        read = await it.read()
+        assert (read["status"], set(FACT.findall(read["output_text"]))) == ("completed", ALL)
+    assert engine.cut_prompts == []
+
+
+CUTS: list[tuple[int, Cuts]] = [
+    (2048, "to the window"),
+    (2048, "to room for the reply"),
+    (2048, "to half"),
+    (2048, "never"),
+    (4096, "to the window"),
+    (4096, "to room for the reply"),
+]
+
+
+@pytest.mark.parametrize(("window", "cuts"), CUTS)
+async def test_a_cut_prompt_is_noticed_and_its_chunk_is_read_again_in_pieces(
+    redis_server: RedisServer, tmp_path: Path, window: int, cuts: Cuts
+) -> None:
+    engine = WindowedEngine(window, cuts=cuts)
+    async with stack(redis_server, tmp_path, engine, tokenizer=TOKENIZER) as it:
+        read = await it.read()
+        assert (read["status"], set(FACT.findall(read["output_text"]))) == ("completed", ALL), read
+        assert it.gateway.backend.models.reader.window_tokens is not None
+        noticed = len(engine.cut_prompts)
+        again = await it.read()
+        assert set(FACT.findall(again["output_text"])) == ALL
+    assert len(engine.cut_prompts) == noticed
+
+
+@pytest.mark.parametrize("odd", [{"counts": False}, {"hides_cached": True}], ids=["no usage", "cached left out"])
+async def test_odd_usage_of_an_engine_that_cuts_nothing_fails_no_read(
+    redis_server: RedisServer, tmp_path: Path, odd: dict[str, Any]
+) -> None:
+    engine = WindowedEngine(32_768, **odd)
+    async with stack(redis_server, tmp_path, engine, tokenizer=TOKENIZER) as it:
+        read = await it.read(strategy="memreread", max_rereads=1)
+        assert (read["status"], set(FACT.findall(read["output_text"]))) == ("completed", ALL)
+        assert it.gateway.backend.models.reader.window_tokens is None
+
+
+@pytest.mark.parametrize(
+    ("states", "window"), [("ollama", 2048), ("ollama", 4096), ("nothing", 2048), ("nothing", 4096)]
+)
+async def test_everything_told_in_a_long_turn_is_remembered_and_recalled_within_the_window(
+    redis_server: RedisServer, tmp_path: Path, states: States, window: int
+) -> None:
+    engine = WindowedEngine(window, states=states)
+    async with stack(redis_server, tmp_path, engine) as it:
+        told = {"messages": [{"role": "user", "content": DOCUMENT}], "user_id": "u", "sync": True}
+        answer = await it.gateway.post("/v1/memory/add", told)
+        assert answer.status == 200, answer.raw
+        kept = str(answer.json["memories"])
+        assert set(FACT.findall(kept)) == ALL
+        chat = {"model": "m", "messages": [{"role": "user", "content": "Which facts?"}], "memory": {"user_id": "u"}}
+        answered = await it.gateway.post(CHAT, chat)
+        assert answered.status == 200, answered.raw
+        assert len(FACT.findall(answered.json["choices"][0]["message"]["content"])) >= 10
+    assert engine.cut_prompts == []
