@@ -58,9 +58,9 @@ async def test_settings_win_over_inference(settings: GatewaySettings) -> None:
 
 
 async def test_a_profile_that_does_not_fit_the_served_window_is_refused(settings: GatewaySettings) -> None:
-    async with launched(Launcher(window_tokens=4096)) as url:
+    async with launched(Launcher(window_tokens=512)) as url:
         told = settings.model_copy(update={"inference_url": url, "profile": "default"})
-        with pytest.raises(ProfileError, match=r"the prompt read needs .* and the window has 4096"):
+        with pytest.raises(ProfileError, match=r"the prompt memory needs .* and the window has 512"):
             async with opened(told):
                 pass
 

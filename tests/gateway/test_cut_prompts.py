@@ -3,6 +3,7 @@
 The engine lists every fact that it sees; a read that lists all facts of its document has read all of it.
 """
 
+import logging
 from collections.abc import AsyncGenerator
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
@@ -11,11 +12,12 @@ from typing import Any
 
 import pytest
 
+from gateway.long_read.records import TERMINAL
 from gateway.worker import working
 from tests.fakes.real_store import real_store
 from tests.fakes.redis_server import RedisServer
 from tests.fakes.windowed_engine import FACT, Cuts, States, WindowedEngine, document, windowed_engine
-from tests.gateway.rig import settings_for
+from tests.gateway.rig import eventually, settings_for
 from tests.gateway.running import CHAT, Gateway, running_gateway
 
 FACTS = 48
@@ -135,3 +137,35 @@ async def test_everything_told_in_a_long_turn_is_remembered_and_recalled_within_
         assert answered.status == 200, answered.raw
         assert len(FACT.findall(answered.json["choices"][0]["message"]["content"])) >= 10
     assert engine.cut_prompts == []
+
+
+async def test_the_start_says_how_to_give_ollama_a_larger_window(
+    redis_server: RedisServer, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.INFO, "gateway.engine.window")
+    async with stack(redis_server, tmp_path, WindowedEngine(4096, states="ollama")) as it:
+        ready = (await it.gateway.get("/readyz")).json
+    lines = [
+        record.getMessage() for record in caplog.records if "has a window of 4096 tokens (/api/ps)" in record.message
+    ]
+    assert len(lines) == 1
+    for said in (lines[0], ready["warnings"]["models"]):
+        assert "OLLAMA_CONTEXT_LENGTH=8192 ollama serve" in said
+        assert "PARAMETER num_ctx 8192" in said
+    assert "chunk " in lines[0]
+    assert "(not 5000)" in lines[0]
+
+
+async def test_a_background_read_of_a_model_that_cuts_reads_everything(
+    redis_server: RedisServer, tmp_path: Path
+) -> None:
+    engine = WindowedEngine(2048, cuts="to half")
+    async with stack(redis_server, tmp_path, engine, tokenizer=TOKENIZER) as it:
+        queued = await it.read(background=True)
+
+        async def over() -> bool:
+            return (await it.gateway.get(f"/v1/long-read/{queued['id']}")).json["status"] in TERMINAL
+
+        await eventually(over)
+        read = (await it.gateway.get(f"/v1/long-read/{queued['id']}")).json
+        assert (read["status"], set(FACT.findall(read["output_text"]))) == ("completed", ALL), read

@@ -145,3 +145,27 @@ async def test_a_refused_prompt_of_a_loop_counts_as_cut_and_its_window_is_learne
     with pytest.raises(ContextTruncated, match="maximum context length"):
         await model.complete(prompt(PROSE))
     assert window.tokens == 4096
+
+
+async def test_a_window_that_was_assumed_is_asked_for_again_until_it_is_known() -> None:
+    stated = [None, ServedWindow(4096, "/api/show", assumed=True), ServedWindow(8192, "/api/ps")]
+    window = Window(load_profile("default"), EstimatingSplitter(), "m", look_every_s=0.0)
+    seen: list[tuple[int | None, int]] = []
+
+    async def next_one() -> ServedWindow | None:
+        return stated.pop(0)
+
+    for _ in range(4):
+        await window.look(next_one)
+        seen.append((window.tokens, window.profile.budget.chunk_tokens))
+    assert [tokens for tokens, _ in seen] == [None, 4096, 8192, 8192]
+    assert [chunk == 5000 for _, chunk in seen] == [True, False, True, True]
+
+
+async def test_windows_of_models_that_clients_name_are_forgotten_in_the_end() -> None:
+    window = Window(load_profile("default"), EstimatingSplitter(), "m")
+    first = window.of("a0")
+    assert window.of("a0") is first
+    for number in range(1, 500):
+        window.of(f"a{number}")
+    assert window.of("a0") is not first

@@ -171,7 +171,7 @@ class Models:
             raise failures[0]
 
     async def warning(self) -> str | None:
-        """Return a sentence for the operator about the models without an engine, or None."""
+        """Return a sentence for the operator about the models without an engine, or with a small window; else None."""
         every = list(self._models.values())
         states = await asyncio.gather(*(_state(model) for model in every))
         down = {model.id: state for model, state in zip(every, states, strict=True) if state is not None}
@@ -231,4 +231,4 @@ async def _state(model: LoopModel) -> str | None:
         return "its engine does not answer"
     except MemloopError as error:
         return error.message
-    return None
+    return model.window.warning()

@@ -15,7 +15,6 @@ from memloop.profiles import Profile, ProfileError, check_fit, fit, sizes
 from memloop_clients import ServedWindow
 
 _LOG = logging.getLogger(__name__)
-_LOOK_EVERY_S: Final = 30.0
 _MOST_MODELS: Final = 64
 """Windows of models that clients name without a models file; the oldest is forgotten beyond that."""
 Ask = Callable[[], Awaitable[ServedWindow | None]]
@@ -39,6 +38,7 @@ class Window:
     model: str
     show: Callable[[int], object] = lambda tokens: None
     tokens: int | None = None
+    look_every_s: float = 30.0
     measured: Measured = field(default_factory=Measured)
     _profile: Profile | None = None
     _settled: bool = False
@@ -83,7 +83,7 @@ class Window:
 
         A window that is too small for the profile is logged and shown by readiness; the profile stays as it is.
         """
-        if self._settled or time.monotonic() - self._looked_at < _LOOK_EVERY_S:
+        if self._settled or time.monotonic() - self._looked_at < self.look_every_s:
             return
         self._looked_at = time.monotonic()
         found = await ask()
