@@ -8,7 +8,8 @@ from hypothesis import strategies as st
 
 from benchmarks.dates.corpus import phrases, undated
 from memloop.wire.limits import EARLIEST, LATEST
-from memory_store.times import MOST_TIMES, times_in
+from memloop.wire.memory import MOST_TIMES
+from memory_store.times import times_in
 
 FRIDAY = datetime(2026, 11, 27, 15, tzinfo=UTC)
 

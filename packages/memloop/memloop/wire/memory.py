@@ -29,6 +29,8 @@ Outcome: TypeAlias = Literal["inserted", "touched", "superseded"]
 MAX_TEXT_CHARS = 32_768
 MAX_ROLE_CHARS = 64
 MAX_TOP_K = 100
+MOST_TIMES = 4
+"""Of a memory."""
 MAX_BATCH_STATEMENTS = 2000
 """Texts of one batch, over all its adds."""
 _ID = Field(min_length=1, max_length=256)
@@ -143,9 +145,15 @@ class NamedTime(Wire):
     ``text`` is as it was said; ``start`` and ``end`` are its first and last day.
     """
 
-    text: str
+    text: str = Field(max_length=256)
     start: date
     end: date
+
+    @model_validator(mode="after")
+    def _ordered(self) -> Self:
+        if self.end < self.start:
+            raise ValueError("a time ends before it starts")
+        return self
 
 
 class MemoryItem(Wire):
@@ -173,6 +181,8 @@ class MemoryItem(Wire):
     expires_at: datetime | None = None
     sources: tuple[Source, ...] = ()
     hash: str
+    times: tuple[NamedTime, ...] = Field(default=(), max_length=MOST_TIMES, exclude_if=operator.not_)
+    """The times that the text names, else its only source's. Left out of the JSON where there is none."""
     feedback: Feedback | None = Field(default=None, exclude_if=_is_none)
     """Left out of the JSON where no verdict was given."""
 

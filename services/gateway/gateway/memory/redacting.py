@@ -90,6 +90,7 @@ def redacted_line(line: NumberedLine, memory: MemoryLine, redact: Redaction) -> 
             "tags": _tags(item.tags, redact),
             "metadata": redacted_metadata(item.metadata, redact),
             "sources": sources,
+            "times": tuple(one.model_copy(update={"text": redact(one.text)[:256]}) for one in item.times),
             "feedback": _verdict(item.feedback, redact),
         }
     )

@@ -162,6 +162,7 @@ def _new(statement: Statement, placement: Placement, item_id: str, number: int) 
         expires_at=context.expires_at,
         sources=context.sources,
         hash=statement.value_hash,
+        times=context.times,
     )
     return Record(context.namespace.tenant, item, statement.chain, confirmed_at=placement.valid_from)
 

@@ -11,6 +11,7 @@ from memloop.wire.feedback import Feedback
 from memloop.wire.history import ItemVersion
 from memloop.wire.memory import (
     MemoryItem,
+    NamedTime,
     Namespace,
     Scope,
     Status,
@@ -46,6 +47,7 @@ class ItemChanges(TypedDict, total=False):
     updated_at: datetime
     expires_at: datetime | None
     hash: str
+    times: tuple[NamedTime, ...]
     feedback: Feedback | None
 
 

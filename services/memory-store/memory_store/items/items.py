@@ -23,6 +23,7 @@ from memory_store.items.points import points_of, updated_point
 from memory_store.items.tools import ItemTools
 from memory_store.items.view import View
 from memory_store.redis.erasures import Erasures
+from memory_store.times import times_of
 from memory_store.vectors.filters import Condition, Equals, TimeRange, all_of, utc
 from memory_store.vectors.metadata import check_metadata
 from memory_store.vectors.paging import pages
@@ -183,6 +184,8 @@ def _edited(record: Record, fields: ItemChanges, *, number: int, moment: datetim
     since = max(moment, item.valid_from) if "memory" in fields else item.valid_from
     snapshot = snapshot_id(item.id, item.version)
     before = record.with_item(id=snapshot, status="archived", valid_to=since, updated_at=moment)
+    if "memory" in fields:
+        fields["times"] = times_of(fields["memory"], since, ())
     after = record.with_item(**fields).with_item(
         version=number, supersedes=snapshot, valid_from=since, updated_at=moment
     )

@@ -8,8 +8,9 @@ from itertools import zip_longest
 
 from pydantic import JsonValue
 
-from memloop.wire.memory import MemoryDraft, Namespace, Source, StoreAdd
+from memloop.wire.memory import MemoryDraft, NamedTime, Namespace, Source, StoreAdd
 from memory_store.items.identity import chain_id, content_hash, draft_digest, raw_turn_id
+from memory_store.times import times_of
 from memory_store.vectors.filters import utc
 
 
@@ -39,6 +40,8 @@ class Context:
     expires_at: datetime | None = None
     said_at: datetime | None = None
     """The client's own timestamp, None when it gave none."""
+    times: tuple[NamedTime, ...] = ()
+    """What the draft's text names, in the zone of its timestamp's offset."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,14 +98,17 @@ def _context(
     add: StoreAdd, draft: MemoryDraft, expires_at: datetime | None, written_at: datetime, arrival: int
 ) -> Context:
     said_at = utc(add.timestamp) if add.timestamp else None
+    sources = (draft.source,) if draft.source else add.sources
+    spoken_at = (draft.source.timestamp if draft.source else None) or add.timestamp or written_at
     return Context(
         namespace=add.namespace,
         stated_at=said_at or written_at,
         written_at=written_at + timedelta(microseconds=arrival),
-        sources=(draft.source,) if draft.source else add.sources,
+        sources=sources,
         metadata=add.metadata,
         expires_at=expires_at,
         said_at=said_at,
+        times=times_of(draft.value, spoken_at, sources),
     )
 
 

@@ -18,6 +18,7 @@ from memory_store.items.lookup import every_record
 from memory_store.items.points import embedded
 from memory_store.items.tools import ItemTools
 from memory_store.items.view import View
+from memory_store.times import times_of
 from memory_store.vectors.filters import Condition, Ids, OneOf, all_of
 from memory_store.vectors.metadata import check_metadata
 
@@ -160,4 +161,5 @@ def _record(namespace: Namespace, line: MemoryLine, ids: Mapping[str, str]) -> R
         supersedes=ids[item.supersedes] if item.supersedes else None,
         status="archived" if item.valid_to else "activated",
         hash=content_hash(item.memory),
+        times=item.times or times_of(item.memory, item.valid_from, item.sources),
     )

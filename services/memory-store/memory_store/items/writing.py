@@ -4,11 +4,13 @@ import asyncio
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from itertools import count
 from typing import TypeAlias
 
 from memloop.wire.errors import DependencyError, MemloopError, Unavailable, Unprocessable
 from memloop.wire.memory import BatchOutcome, BatchResult, Namespace, StoreAdd, StoreAddResult, Written
+from memloop_service.chores import computed
 from memory_store.embedding.encoding import TextEncoding
 from memory_store.items.batch import Batch
 from memory_store.items.conflicts import Resolution
@@ -153,7 +155,9 @@ class Writer:
     async def _plan(self, adds: Sequence[StoreAdd]) -> _Plan:
         moment = self._clock()
         arrivals = count()
-        stated = [statements_of(add, written_at=moment, policy=self._policy, arrivals=arrivals) for add in adds]
+        reading = partial(statements_of, written_at=moment, policy=self._policy, arrivals=arrivals)
+        chars = sum(len(draft.value) for add in adds for draft in add.drafts)
+        stated = await computed(lambda: [reading(add) for add in adds], chars=chars)  # it reads their texts for times
         known = await self._known([statement for statements in stated for statement in statements])
         batches = {add.namespace: Batch(add.namespace, known.get(add.namespace, ()), written_at=moment) for add in adds}
         resolutions: list[Resolution] = []

@@ -1,22 +1,22 @@
 """Reads the times of a text: English by the patterns of ``english``, other languages as ``dateparser`` finds them."""
 
 import re
+from collections.abc import Sequence
 from datetime import UTC, datetime
 from itertools import islice
 from typing import Final
 
 from dateparser.search import search_dates
 
-from memloop.wire.memory import NamedTime
+from memloop.wire.memory import MOST_TIMES, NamedTime, Source
 from memory_store.embedding.languages import language_of, language_of_script
 from memory_store.times.english import english
 
-MOST_TIMES: Final = 4
-"""Of a text; more name a diary, and none of them."""
 _MOST_CHARS: Final = 4_000
 """Of an English text that are read: a fact says its time early."""
 _MOST_FOREIGN_CHARS: Final = 400
 """``dateparser`` takes up to 0.2 ms for each."""
+_MOST_SAID_CHARS: Final = 256
 _CODES: Final = {
     "arabic": "ar",
     "armenian": "hy",
@@ -46,6 +46,15 @@ _LEAST_LETTERS: Final = 4
 """Of the longest word of a foreign time: shorter ones are abbreviations such as "mit" for Wednesday."""
 
 
+def times_of(memory: str, said_at: datetime, sources: Sequence[Source]) -> tuple[NamedTime, ...]:
+    """Return the times of a memory: those that its text names, else those of its source if that is a single turn."""
+    found = times_in(memory, said_at)
+    if found or len(sources) != 1:
+        return found
+    said = times_in(sources[0].content, sources[0].timestamp or said_at)
+    return said if len(said) == 1 else ()  # of several, none is sure to be that of the memory
+
+
 def times_in(text: str, said_at: datetime) -> tuple[NamedTime, ...]:
     """Return the times that the text names, in its order, at most four, relative to the day of ``said_at``.
 
@@ -58,7 +67,7 @@ def times_in(text: str, said_at: datetime) -> tuple[NamedTime, ...]:
         return _foreign(text[:_MOST_FOREIGN_CHARS], _CODES.get(language), said_at)
     found = sorted(english(text[:_MOST_CHARS], said))
     return tuple(
-        NamedTime(text=" ".join(text[start:end].split()), start=days[0], end=days[1])
+        NamedTime(text=" ".join(text[start:end].split())[:_MOST_SAID_CHARS], start=days[0], end=days[1])
         for start, end, days in found[:MOST_TIMES]
     )
 
@@ -76,4 +85,4 @@ def _foreign(text: str, code: str | None, said_at: datetime) -> tuple[NamedTime,
         for words, moment in found
         if max(map(len, _WORD.findall(words)), default=0) >= _LEAST_LETTERS
     ]
-    return tuple(NamedTime(text=words, start=day, end=day) for words, day in days[:MOST_TIMES])
+    return tuple(NamedTime(text=words[:_MOST_SAID_CHARS], start=day, end=day) for words, day in days[:MOST_TIMES])
