@@ -4,12 +4,12 @@ from pathlib import Path
 
 from playwright.async_api import expect
 
+from memloop.wire.memory import Namespace
 from tests.console.browser import browsing, only_text
 from tests.console.scripted import HOSTILE
-from tests.console.scripted import answer as scripted
 from tests.console.stack import console_stack
-from tests.fakes.job_engine import Body, Reply
 from tests.gateway.api_rig import configured
+from tests.gateway.rig import leased
 
 _HAS_LINE = """() => {
   const canvas = document.querySelector("[aria-label='Cost of each model by the day'] canvas");
@@ -61,15 +61,17 @@ async def test_markup_in_a_keys_name_is_shown_as_text(redis_url: str, tmp_path: 
 
 
 async def test_a_failed_write_is_put_back_from_the_dead_letters(redis_url: str, tmp_path: Path) -> None:
-    mended: list[bool] = []
-
-    def answer(body: Body) -> Reply:
-        return scripted(body) if mended or not body.get("tools") else "It is indeed."
-
-    async with console_stack(redis_url, tmp_path, answer) as stack, browsing(stack.gateway.url) as page:
-        await stack.tell("I live in Leeds.")
+    async with console_stack(redis_url, tmp_path) as stack, browsing(stack.gateway.url) as page:
+        await stack.worker.aclose()
+        said = {"messages": [{"role": "user", "content": "I live in Leeds."}], "user_id": "ann"}
+        event_id = (await stack.gateway.post("/v1/memory/add", said)).json["event_id"]
+        queue = stack.gateway.memory.queue
+        lease = await leased(queue, Namespace(tenant="local", user_id="ann"))
+        event = (await queue.events.get("local", event_id)).model_copy(update={"status": "failed", "error": "full"})
+        record = event.model_dump_json()
+        await queue.lanes.finish(lease, status="failed", record=record, keep_ms=None, dead="full", keeps_work=True)
+        await stack.another_worker()
         await page.goto(stack.gateway.url + "/console/operate?tab=jobs")
-        mended.append(True)
         await page.get_by_role("region", name="Dead letters").get_by_role("button", name="Put back").click()
         await expect(page.get_by_text("No dead letters")).to_be_visible()
         await page.goto(stack.gateway.url + "/console/memories?user=ann")
