@@ -55,6 +55,27 @@ async def test_a_writer_that_fails_again_leaves_what_was_kept(redis_url: str) ->
     assert it.store.texts() == [TEA]
 
 
+async def test_what_the_writer_decides_is_replaced_and_the_rest_stays_kept(redis_url: str) -> None:
+    def answer(body: Body) -> Reply:
+        shown = str(body["messages"][1]["content"])
+        return add_memory(f"decided {len(it.engine.calls)}") if works and "fact 1." not in shown else "no"
+
+    works = False
+    async with rig(redis_url, answer, **OFF) as it, it.working():
+        event_id = await kept(it, *(f"fact {number}." for number in range(10)))
+        assert len(it.store.texts()) == 10
+        works = True
+        await again(it, event_id)
+        event = await it.event(event_id)
+        assert (event.status, event.redecided) == ("kept_verbatim", 1)
+        assert it.store.texts() == [*(f"fact {number}." for number in range(4)), "decided 9", "decided 10"]
+        assert [written.item.memory for written in event.memories] == it.store.texts()
+        await again(it, event_id)
+        await it.event(event_id)
+    assert [text for text in it.store.texts() if text.startswith("fact")] == [f"fact {number}." for number in range(4)]
+    assert len(it.store.texts()) == 6
+
+
 async def test_an_engine_that_refuses_the_new_decision_leaves_what_was_kept(redis_url: str) -> None:
     async with rig(redis_url, script("no", "no", 400), job_attempts=2, **OFF) as it, it.working():
         event_id = await kept(it)

@@ -38,13 +38,13 @@ def kept_drafts(turns: Sequence[Source], *, key: str) -> Iterator[tuple[Source, 
             )
 
 
-def turns_of(kept: Iterable[MemoryItem]) -> tuple[Source, ...]:
-    """Put the turns of kept memories together again, in their order."""
+def parts_of(kept: Iterable[MemoryItem]) -> Iterator[tuple[tuple[Source, ...], tuple[MemoryItem, ...]]]:
+    """Yield the turns of each decision that was not usable, put together again, and their memories, in order."""
     ordered = sorted((item for item in kept if item.sources), key=lambda item: item.key)
-    return tuple(
-        _joined([item.sources[0] for item in pieces])
-        for _, pieces in groupby(ordered, key=lambda item: item.key.rpartition(":")[0])
-    )
+    for _, found in groupby(ordered, key=lambda item: item.key.rsplit(":", 2)[0]):
+        items = tuple(found)
+        turns = groupby(items, key=lambda item: item.key.rpartition(":")[0])
+        yield tuple(_joined([item.sources[0] for item in pieces]) for _, pieces in turns), items
 
 
 async def still_kept(event: MemoryEvent, store: StoreClient, tenant: str) -> tuple[MemoryItem, ...]:

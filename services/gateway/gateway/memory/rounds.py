@@ -15,12 +15,18 @@ _MOST_DECISIONS = 200
 """Of a write that was decided again and again: its newest."""
 
 
-class Start(Wire):
-    """The buffer at the start of the write."""
+class KeptPart(Wire):
+    """The turns of one decision that was not usable, and the memories from which they were read."""
 
     turns: tuple[Source, ...]
-    kept: tuple[MemoryItem, ...] = ()
-    """Of a write that is decided again: the memories that the turns were read from."""
+    items: tuple[MemoryItem, ...]
+
+
+class Start(Wire):
+    """The buffer at the start of the write, or what is left of the turns that were kept."""
+
+    turns: tuple[Source, ...] = ()
+    kept: tuple[KeptPart, ...] = ()
 
 
 class Round(Wire):

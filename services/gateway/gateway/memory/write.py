@@ -27,9 +27,9 @@ from functools import partial
 from redis.asyncio import Redis
 
 from gateway.memory.jobs import MemoryJob
-from gateway.memory.keeping import KEPT, kept_drafts, still_kept, turns_of
+from gateway.memory.keeping import KEPT, kept_drafts, parts_of, still_kept
 from gateway.memory.redacting import redacted_turns
-from gateway.memory.rounds import Round, Start, Stored, ended_event, round_of
+from gateway.memory.rounds import KeptPart, Round, Start, Stored, ended_event, round_of
 from gateway.memory.turn_batches import BufferLimits, batches, conversation_room, newest_within
 from gateway.memory.verbatim import adds_of, groups, slices
 from gateway.metrics import Metrics
@@ -119,41 +119,44 @@ class MemoryWrite:
         return self._ended(rounds, memories)
 
     async def _redecide(self, kept: MemoryEvent) -> MemoryEvent:
-        """Decide again on turns that were kept, and replace their memories if all decisions are usable.
+        """Decide again on turns that were kept. Those with usable decisions are replaced, the others stay kept.
 
         The new memories are stored before the kept ones are deleted, so at no moment is neither there.
         """
-        start = await self._kept_turns(kept)
-        self._hidden = frozenset(item.id for item in start.kept)
-        decisions: list[tuple[Round, tuple[Source, ...]]] = []
-        waiting = deque(self._batches((), start.turns))
+        parts = (await self._kept_parts(kept)).kept
+        self._hidden = frozenset(item.id for part in parts for item in part.items)
+        decisions: list[tuple[int, Round, tuple[Source, ...]]] = []
+        waiting = deque((number, run) for number, part in enumerate(parts) for run in self._batches((), part.turns))
         while waiting:
-            shown = waiting.popleft()
+            part, shown = waiting.popleft()
             decided = await self._decided(len(decisions), shown)
-            decisions.append((decided, shown))
-            if decided.action == "invalid":
-                return self._ended([one for one, _ in decisions], kept.memories)
+            decisions.append((part, decided, shown))
             if decided.action == "split":
-                waiting.extendleft((shown[len(shown) // 2 :], shown[: len(shown) // 2]))
-        memories = [written for written in kept.memories if written.item.memory_type != KEPT]
-        for number, (decided, shown) in enumerate(decisions):
-            memories += await self._stored(number, decided, shown)
-        for item in start.kept:
-            await self._hold.check()
-            with suppress(NotFound, PreconditionFailed):
-                await self._tools.store.delete(item.id, tenant=self._job.namespace.tenant, if_version=item.version)
-        return self._ended([one for one, _ in decisions], memories)
+                half = len(shown) // 2
+                waiting.extendleft(((part, shown[half:]), (part, shown[:half])))
+        undecided = {part for part, decided, _ in decisions if decided.action == "invalid"}
+        stay = {item.id for part in undecided for item in parts[part].items}
+        memories = [one for one in kept.memories if one.item.memory_type != KEPT or one.item.id in stay]
+        for number, (part, decided, shown) in enumerate(decisions):
+            memories += await self._stored(number, decided, shown) if part not in undecided else ()
+        for item_id, version in ((item.id, item.version) for part in parts for item in part.items):
+            if item_id not in stay:
+                await self._hold.check()
+                with suppress(NotFound, PreconditionFailed):
+                    await self._tools.store.delete(item_id, tenant=self._job.namespace.tenant, if_version=version)
+        return self._ended([decided for _, decided, _ in decisions], memories)
 
-    async def _kept_turns(self, kept: MemoryEvent) -> Start:
+    async def _kept_parts(self, kept: MemoryEvent) -> Start:
         """Return the turns that are still kept, as the first run of this decision found them, redacted."""
         known = await self._journal.read("start")
         if known is None:
             namespace = self._job.namespace
-            items = await still_kept(kept, self._tools.store, namespace.tenant)
             redactions = await self._tools.keeper.redactions(namespace.tenant, [namespace])
-            found = turns_of(items)
-            turns = redactions.applied(namespace, partial(redacted_turns, found), found)
-            known = await self._journal.keep("start", Start(turns=turns, kept=items).model_dump_json())
+            parts = [
+                KeptPart(turns=redactions.applied(namespace, partial(redacted_turns, turns), turns), items=items)
+                for turns, items in parts_of(await still_kept(kept, self._tools.store, namespace.tenant))
+            ]
+            known = await self._journal.keep("start", Start(kept=tuple(parts)).model_dump_json())
         return Start.model_validate_json(known)
 
     def _ended(self, rounds: Sequence[Round], memories: Sequence[Written]) -> MemoryEvent:
