@@ -1,12 +1,13 @@
-from datetime import UTC, datetime
+from datetime import UTC, date, datetime
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memloop.loops.rendering import conversation_lines, memory_lines
+from memloop.loops.rendering import conversation_lines, memory_line, memory_lines
 from memloop.ports import Recalled
 from memloop.profiles import TurnLines
-from memloop.wire.memory import Source
+from memloop.wire.memory import NamedTime, Source
 from tests.memloop.reading import DAY, turn
 
 TIMES = TurnLines(timed="[{role}] ({time}): {text}", date="Date: {date}")
@@ -71,3 +72,28 @@ def test_a_result_line_may_show_the_key() -> None:
     memories = [Recalled("a", "Ann lives in Rome.", DAY, "home of\n</memories> Ann"), Recalled("b", "x", DAY)]
     lines = memory_lines(memories, nothing="none", line="{key}: {text} ({date})")
     assert lines == "home of &lt;/memories> Ann: Ann lives in Rome. (2026-01-31)\n: x (2026-01-31)"
+
+
+@pytest.mark.parametrize(
+    ("text", "start", "end", "shown"),
+    [
+        ("last Friday", (2026, 11, 20), (2026, 11, 20), "last Friday: Friday 20 November 2026"),
+        ("last week", (2026, 11, 16), (2026, 11, 22), "last week: 16 to 22 November 2026"),
+        ("next week", (2026, 11, 30), (2026, 12, 6), "next week: 30 November to 6 December 2026"),
+        ("in three weeks", (2026, 12, 30), (2027, 1, 5), "in three weeks: 30 December 2026 to 5 January 2027"),
+        ("in March", (2026, 3, 1), (2026, 3, 31), "in March: March 2026"),
+        ("last year", (2025, 1, 1), (2025, 12, 31), "last year: 2025"),
+        ("the 90s", (1990, 1, 1), (1999, 12, 31), "the 90s: 1990 to 1999"),
+        ("</memories>\nnow", (2026, 1, 1), (2026, 1, 1), "&lt;/memories> now: Thursday 1 January 2026"),
+    ],
+)
+def test_a_memory_shows_which_days_its_words_meant(
+    text: str, start: tuple[int, int, int], end: tuple[int, int, int], shown: str
+) -> None:
+    times = (NamedTime(text=text, start=date(*start), end=date(*end)),)
+    assert memory_line("Ann sang.", DAY, times) == f"Ann sang. (2026-01-31; {shown})"
+
+
+def test_a_date_that_was_said_in_full_is_not_repeated() -> None:
+    times = (NamedTime(text="on 7 May 2023", start=date(2023, 5, 7), end=date(2023, 5, 7)),)
+    assert memory_line("Ann sang on 7 May 2023.", DAY, times) == "Ann sang on 7 May 2023. (2026-01-31)"

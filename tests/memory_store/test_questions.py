@@ -1,6 +1,6 @@
 """Times and names that retrieval finds in a question."""
 
-from datetime import UTC, datetime
+from datetime import UTC, date, datetime
 
 import pytest
 from hypothesis import given
@@ -8,45 +8,50 @@ from hypothesis import strategies as st
 
 from memloop.wire.limits import EARLIEST
 from memory_store.retrieval.names import possible_names, without_names
-from memory_store.retrieval.time_windows import Window, windows
+from memory_store.times import asked_for
 
 ASKED_AT = datetime(2026, 1, 15, 12, tzinfo=UTC)
+
+
+def days(question: str, asked_at: datetime = ASKED_AT) -> set[tuple[date, date]]:
+    return {(one.start, one.end) for one in asked_for(question, asked_at)}
 
 
 @pytest.mark.parametrize(
     ("question", "start", "end"),
     [
-        ("what did Anna say last May?", (2025, 5, 1), (2025, 6, 1)),
-        ("what was it in December", (2025, 12, 1), (2026, 1, 1)),
-        ("who came on 7 May 2023?", (2023, 5, 7), (2023, 5, 8)),
-        ("who came on May 7th, 2023?", (2023, 5, 7), (2023, 5, 8)),
-        ("what happened on 2025-03-31?", (2025, 3, 31), (2025, 4, 1)),
-        ("what was yesterday?", (2026, 1, 14), (2026, 1, 15)),
-        ("where was she in 2024?", (2024, 1, 1), (2025, 1, 1)),
-        ("in January, who was ill?", (2026, 1, 1), (2026, 2, 1)),
+        ("what did Anna say last May?", (2025, 5, 1), (2025, 5, 31)),
+        ("what was it in December", (2025, 12, 1), (2025, 12, 31)),
+        ("who came on 7 May 2023?", (2023, 5, 7), (2023, 5, 7)),
+        ("who came on May 7th, 2023?", (2023, 5, 7), (2023, 5, 7)),
+        ("what happened on 2025-03-31?", (2025, 3, 31), (2025, 3, 31)),
+        ("what was yesterday?", (2026, 1, 14), (2026, 1, 14)),
+        ("where was she in 2024?", (2024, 1, 1), (2024, 12, 31)),
+        ("in January, who was ill?", (2026, 1, 1), (2026, 1, 31)),
+        ("what did you tell me two weeks ago?", (2025, 12, 29), (2026, 1, 4)),
+        ("what did I do last week?", (2026, 1, 5), (2026, 1, 11)),
+        ("what is on next week?", (2026, 1, 19), (2026, 1, 25)),
+        ("what is coming up?", (2026, 1, 16), (2026, 2, 15)),
     ],
 )
-def test_a_time_in_a_question_is_a_window(
+def test_a_time_in_a_question_is_a_span_of_days(
     question: str, start: tuple[int, int, int], end: tuple[int, int, int]
 ) -> None:
-    assert windows(question, asked_at=ASKED_AT) == [Window(datetime(*start, tzinfo=UTC), datetime(*end, tzinfo=UTC))]
+    assert days(question) == {(date(*start), date(*end))}
 
 
-def test_some_weeks_ago_is_a_window_around_that_day() -> None:
-    [window] = windows("what did you tell me two weeks ago?", asked_at=ASKED_AT)
-
-    assert window.holds(datetime(2026, 1, 1, 12, tzinfo=UTC))
-    assert not window.holds(datetime(2026, 1, 10, tzinfo=UTC))
+def test_a_day_that_may_be_past_or_to_come_is_both() -> None:
+    assert days("Who comes on Friday?") == {(date(2026, 1, day), date(2026, 1, day)) for day in (9, 16)}
 
 
 @pytest.mark.parametrize("question", ["may I come?", "she may know", "what is 30 February 2025?", "on 2025-13-01", ""])
-def test_what_is_no_time_is_no_window(question: str) -> None:
-    assert windows(question, asked_at=ASKED_AT) == []
+def test_a_question_without_a_time_asks_for_none(question: str) -> None:
+    assert days(question) == set()
 
 
 @given(st.text())
 def test_any_question_can_be_read_for_times(question: str) -> None:
-    assert all(window.start < window.end for window in windows(question, asked_at=ASKED_AT))
+    assert all(start <= end for start, end in days(question))
 
 
 @pytest.mark.parametrize(
@@ -81,6 +86,4 @@ def test_any_question_can_lose_its_names(question: str, names: set[str]) -> None
 
 
 def test_a_question_that_is_asked_at_the_earliest_moment_can_be_read() -> None:
-    [ago, *_] = windows("999 years ago, last year, yesterday, in 1999", asked_at=EARLIEST)
-
-    assert ago.start.year == 1
+    assert (date(1, 1, 1), date(1, 12, 31)) in days("999 years ago, last year, yesterday, in 1999", EARLIEST)

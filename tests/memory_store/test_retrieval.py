@@ -209,6 +209,20 @@ def test_boosts_are_for_the_speaker_the_date_and_answers() -> None:
     assert boosted(candidate("b", text="Where? ", by="ben"), "Where was Anna?", "anna") == {"asking": -0.1}
 
 
+def test_a_memory_that_names_the_asked_time_is_boosted_whenever_it_was_said() -> None:
+    def said(*times: tuple[str, str]) -> Candidate:
+        one = candidate("a", said_at=datetime(2024, 12, 20, tzinfo=UTC))
+        named: list[dict[str, str]] = [{"text": "then", "start": start, "end": end} for start, end in times]
+        return Candidate(one.id, {**one.payload, "times": named})  # type: ignore[dict-item]
+
+    asked = "What is coming up next week?"
+    assert boosted(said(("2026-01-20", "2026-01-20")), asked) == {"date": 0.2}
+    assert boosted(said(("2020-01-01", "2020-01-01"), ("2026-01-25", "2026-02-01")), asked) == {"date": 0.2}
+    assert boosted(said(("2026-01-12", "2026-01-18")), asked) == {}
+    assert boosted(said(("2019-01-01", "2026-12-31")), asked) == {}
+    assert boosted(said(("2025-01-01", "2025-12-31")), "What was in 2025?") == {"date": 0.2}
+
+
 class Backwards:
     """Likes the last text best."""
 

@@ -21,6 +21,7 @@ from memory_store.items.points import points_of
 from memory_store.metrics import Metrics
 from memory_store.retrieval import Retrieval, Tuning
 from memory_store.retrieval.tuning import PLAIN
+from memory_store.times import times_in
 from memory_store.vectors.qdrant_edge import QdrantEdge
 from memory_store.vectors.schema import CollectionSpec
 from trainer.data.dialogues.dialogue import Turn
@@ -168,6 +169,7 @@ def raw_turn(name: str, turn: Turn, number: int) -> Record:
         created_at=arrived_at,
         updated_at=arrived_at,
         hash=content_hash(turn.text),
+        times=times_in(turn.text, turn.said_at),
     )
     return Record(namespace.tenant, item, item.id, confirmed_at=turn.said_at)
 

@@ -9,7 +9,7 @@ from datetime import datetime
 from typing import Literal, Protocol, TypeAlias, TypeVar
 
 from memloop.wire.chat import ChatMessage, Json, ToolCall
-from memloop.wire.memory import Usage
+from memloop.wire.memory import NamedTime, Usage
 
 ToolChoice: TypeAlias = Literal["auto", "required", "none"]
 
@@ -88,6 +88,7 @@ class Recalled:
     text: str
     valid_from: datetime
     key: str = ""
+    times: tuple[NamedTime, ...] = ()
 
 
 class MemoryIndex(Protocol):

@@ -1,16 +1,18 @@
 """Turns and memories as lines: one place, for the memory writer, its tool results and chat recall."""
 
 import re
+from calendar import monthrange
 from collections.abc import Iterable, Iterator, Sequence
-from datetime import datetime
+from datetime import date, datetime
 
 from memloop.ports import Recalled
 from memloop.profiles import PLAIN_TURNS, TurnLines, neutralise, well_formed
 from memloop.wire.chat import ChatMessage
-from memloop.wire.memory import Source
+from memloop.wire.memory import NamedTime, Source
 
 _ROLE_MARK = re.compile(r"^(?=[\[［][^\]］\n]*[\]］][^\S\n]{0,3}[:：])", re.MULTILINE)
 _TURN_END = re.compile(r"<(?=[|｜])")
+_DATED = re.compile(r"\d{4}")
 _ID_CHARS = 8
 _ECHO_CHARS = 2_000
 _PENDING_CHARS = 1_000
@@ -66,9 +68,27 @@ def memory_lines(memories: Sequence[Recalled], *, nothing: str, line: str = "{ra
     return "\n".join(lines) or nothing
 
 
-def memory_line(text: str, valid_from: datetime) -> str:
-    """``text (2026-01-31)``: the default line of ``memory_lines`` without its rank."""
-    return f"{one_line(text)} ({valid_from.date().isoformat()})"
+def memory_line(text: str, valid_from: datetime, times: tuple[NamedTime, ...] = ()) -> str:
+    """``text (2026-01-31)``: the default line of ``memory_lines`` without its rank.
+
+    Days that were meant by other words stand behind the date: ``(2026-01-31; yesterday: Friday 30 January 2026)``.
+    """
+    meant = [f"{one_line(time.text)}: {_in_words(time)}" for time in times if not _DATED.search(time.text)]
+    return f"{one_line(text)} ({'; '.join((valid_from.date().isoformat(), *meant))})"
+
+
+def _in_words(time: NamedTime) -> str:
+    """Return the days as people write them: a day with its weekday, a month, a year, or the first and the last day."""
+    start, end = time.start, time.end
+    if start == end:
+        return f"{start:%A} {start.day} {start:%B %Y}"
+    if (start.day, start.month, end.day, end.month) == (1, 1, 31, 12):
+        return f"{start.year}" if start.year == end.year else f"{start.year} to {end.year}"
+    if start.day == 1 and end == date(start.year, start.month, monthrange(start.year, start.month)[1]):
+        return f"{start:%B %Y}"
+    same_year, same_month = start.year == end.year, (start.year, start.month) == (end.year, end.month)
+    first = f"{start.day}" if same_month else f"{start.day} {start:%B}" if same_year else f"{start.day} {start:%B %Y}"
+    return f"{first} to {end.day} {end:%B %Y}"
 
 
 def ranked_lines(lines: Sequence[str]) -> str:

@@ -5,7 +5,7 @@ from datetime import datetime
 from pydantic import ConfigDict
 
 from memloop.wire.base import FirstFault
-from memloop.wire.memory import PendingTurn
+from memloop.wire.memory import NamedTime, PendingTurn
 
 
 class _Part(FirstFault):
@@ -20,6 +20,7 @@ class RecalledItem(_Part):
     id: str
     memory: str
     valid_from: datetime
+    times: tuple[NamedTime, ...] = ()
 
 
 class RecalledHit(_Part):

@@ -200,7 +200,7 @@ async def _search(chat: Chat, namespace: Namespace, query: str, options: MemoryO
 
 
 def _recalled(item: MemoryItem | RecalledItem) -> Recalled:
-    return Recalled(id=item.id, text=item.memory, valid_from=item.valid_from)
+    return Recalled(id=item.id, text=item.memory, valid_from=item.valid_from, times=item.times)
 
 
 def pack(
@@ -220,9 +220,8 @@ def pack(
     said = [_Said(turn.event_id, pending_line(turn.role, turn.said(), turn.timestamp)) for turn in pending]
     turns = _fitting(said, left // _PENDING_SHARE, splitter)
     left -= splitter.count(pending_lines([turn.line for turn in turns]))
-    chosen = _fitting(
-        [_Shown(memory.id, memory_line(memory.text, memory.valid_from)) for memory in found], left, splitter
-    )
+    lines = [_Shown(one.id, memory_line(one.text, one.valid_from, one.times)) for one in found]
+    chosen = _fitting(lines, left, splitter)
     while chosen or turns:
         message = _message(profile, chosen, turns)
         tokens = splitter.count(message.text())

@@ -1,12 +1,15 @@
 """Boosts of a candidate's score: each adds a share of its own, which ``explain`` shows under its name."""
 
 from collections.abc import Collection, Sequence
-from datetime import datetime
+from datetime import datetime, timedelta
+from typing import Final
 
+from memloop.wire.memory import NamedTime
 from memory_store.retrieval.candidates import Candidate
-from memory_store.retrieval.time_windows import windows
 from memory_store.retrieval.tuning import Tuning
+from memory_store.times import asked_for
 
+_LONGEST: Final = timedelta(days=31)
 _QUESTION_MARKS = ("?", "\uff1f", "\u061f")
 
 
@@ -28,12 +31,20 @@ def boost_speakers(candidates: Sequence[Candidate], named: Collection[str], weig
 
 
 def boost_dates(candidates: Sequence[Candidate], question: str, weight: float, *, asked_at: datetime) -> None:
-    """Boosts memories from a time that the question names."""
-    named = windows(question, asked_at=asked_at) if weight else ()
-    for one in candidates if named else ():
-        said_at = one.said_at
-        if any(window.holds(said_at) for window in named):
+    """Boosts memories that name a time, or were said in one, that the question names."""
+    asked = asked_for(question, asked_at) if weight and candidates else ()
+    for one in candidates if asked else ():
+        day = one.said_at.date()
+        if any(span.start <= day <= span.end or _names(one, span) for span in asked):
             one.shares["date"] = weight
+
+
+def _names(one: Candidate, asked: NamedTime) -> bool:
+    """Returns whether the memory names a time in the asked one; "since 2019" is in no week."""
+    longest = max(_LONGEST, asked.end - asked.start)
+    return any(
+        time.start <= asked.end and asked.start <= time.end and time.end - time.start <= longest for time in one.times
+    )
 
 
 def lower_questions(candidates: Sequence[Candidate], weight: float) -> None:

@@ -3,10 +3,15 @@
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from typing import Final
+
+from pydantic import TypeAdapter
 
 from memloop.wire.feedback import Feedback
+from memloop.wire.memory import NamedTime
 from memory_store.vectors.port import Payload
 
+_TIMES: Final = TypeAdapter(tuple[NamedTime, ...])
 DECIMALS = 6
 """Of a score that count for the order: processors and vector stores differ beyond them."""
 
@@ -46,6 +51,11 @@ class Candidate:
     def feedback(self) -> Feedback | None:
         """The verdict of a client, if there is one."""
         return feedback_in(self.payload)
+
+    @property
+    def times(self) -> tuple[NamedTime, ...]:
+        """The times that the memory names."""
+        return _TIMES.validate_python(self.payload.get("times", ()))
 
     @property
     def said_at(self) -> datetime:

@@ -11,7 +11,7 @@ from typing import Final, TypeAlias
 from memory_store.times import days as spans
 from memory_store.times import meanings
 from memory_store.times.days import Days, Which
-from memory_store.times.tense import tense
+from memory_store.times.tense import Tense, tense
 from memory_store.times.words import ALONE, DATE, DECADES, MON, PHASE, POINT, UNIT, WD, YEAR, D, N
 
 Rule: TypeAlias = Callable[[re.Match[str], date, Which], Days | None]
@@ -97,7 +97,7 @@ _MOST_TRIES: Final = 32
 _BY_PREPOSITION: Final[Mapping[str, Which]] = {"since": "past", "until": "future", "till": "future", "by": "future"}
 
 
-def english(text: str, said: date) -> Iterator[tuple[int, int, Days]]:
+def english(text: str, said: date, unmarked: Tense) -> Iterator[tuple[int, int, Days]]:
     """Yield where in the text a time stands, and its days; a place that one pattern has read is left to it."""
     taken = bytearray(len(text))
     tries = 0
@@ -109,10 +109,11 @@ def english(text: str, said: date) -> Iterator[tuple[int, int, Days]]:
             if any(taken[start:end]) or _RECURRING.search(text[max(0, start - _LOOK_BACK_CHARS) : start]):
                 continue
             prep = (match["prep"] or "").lower()
-            which = _BY_PREPOSITION.get(prep) or tense(text, start, end)
+            which = _BY_PREPOSITION.get(prep) or tense(text, start, end, unmarked=unmarked)
             try:
                 found = rule(match, said, which)
-            except (ValueError, OverflowError):  # no such day in the calendar
+            except (ValueError, OverflowError):  # no such day in the calendar, so no month or year inside it is meant
+                taken[start:end] = b"\1" * (end - start)
                 continue
             if found is None or found[0] > found[1]:
                 continue

@@ -44,8 +44,8 @@ def _year_and_month(day: date) -> tuple[int, int]:
     return day.year, day.month
 
 
-def written(text: str, said: date, tense_of: Which) -> Days | None:
-    """Return the days of a written date, month or year: ``7 May``, ``2026-05-07``, ``12/25/2024``, ``May 2023``."""
+def written(text: str, said: date, tense_of: Which) -> Days:
+    """Return the day of a written date: ``7 May``, ``12/25/2024``. Raises ValueError where the calendar has none."""
     parser = DateDataParser(
         languages=["en"],
         settings={
@@ -55,7 +55,9 @@ def written(text: str, said: date, tense_of: Which) -> Days | None:
         },
     )
     found = parser.get_date_data(text).date_obj
-    return spans.one(found.date()) if found else None
+    if found is None:
+        raise ValueError(text)
+    return spans.one(found.date())
 
 
 def _point(text: str, said: date, which: Which) -> Days | None:
@@ -105,7 +107,8 @@ def date_days(match: re.Match[str], said: date, which: Which) -> Days | None:
 
 
 def numeric_days(match: re.Match[str], said: date, which: Which) -> Days | None:
-    return written(match["date"], said, which)
+    text = match["date"]
+    return spans.one(date.fromisoformat(text)) if "-" in text else written(text, said, which)
 
 
 def part_days(match: re.Match[str], said: date, which: Which) -> Days | None:

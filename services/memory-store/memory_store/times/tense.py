@@ -1,7 +1,7 @@
 """Whether a sentence looks back or ahead: it decides which Friday "on Friday" is."""
 
 import re
-from typing import Final, Literal
+from typing import Final, Literal, TypeAlias
 
 _AHEAD: Final = re.compile(
     r"\b(?:will|shall|going to|gonna|plan(?:s|ning)? (?:to|on|for)|hop(?:e|es|ing) to|want(?:s)? to|due"
@@ -24,11 +24,16 @@ _SENTENCE_END: Final = re.compile(r"[.!?\n](?=\s|$)")
 _LOOKED_AT_CHARS: Final = 160
 
 
-def tense(text: str, start: int, end: int) -> Literal["past", "future"]:
-    """Return the tense of the sentence around a place in the text; without a mark of the past it looks ahead."""
+Tense: TypeAlias = Literal["past", "future"]
+
+
+def tense(text: str, start: int, end: int, *, unmarked: Tense) -> Tense:
+    """Return the tense of the sentence around a place in the text; ``unmarked`` if nothing in it shows one."""
     before = text[max(0, start - _LOOKED_AT_CHARS) : start]
     after = text[end : end + _LOOKED_AT_CHARS]
     *_, before = _SENTENCE_END.split(before)
     after, *_ = _SENTENCE_END.split(after, maxsplit=1)
     around = f"{before} {after}"
-    return "past" if not _AHEAD.search(around) and _BACK.search(around) else "future"
+    if _AHEAD.search(around):
+        return "future"
+    return "past" if _BACK.search(around) else unmarked
