@@ -14,7 +14,8 @@ from fastapi import APIRouter
 from fastapi.responses import StreamingResponse
 
 from memloop_service import ServiceSettings, create_app
-from memloop_service.drain import DrainingServer
+from memloop_service.chores import alongside
+from memloop_service.drain import Drain, drained
 from tests.fakes.processes import PATIENCE_S
 from tests.gateway.rig import eventually
 
@@ -25,13 +26,17 @@ DRAIN_S = 0.4
 class Running:
     """A server, where it is, and the end of it."""
 
-    server: DrainingServer
+    server: uvicorn.Server
+    drain: Drain | None
     url: str
     over: "asyncio.Task[None]"
     go_on: asyncio.Event
 
     def terminate(self) -> None:
-        self.server.handle_exit(signal.SIGTERM, None)
+        if self.drain is not None:
+            self.drain.terminate(self.server)
+        else:
+            self.server.handle_exit(signal.SIGTERM, None)
 
 
 @asynccontextmanager
@@ -50,13 +55,16 @@ async def running(*, drain_s: float = DRAIN_S, grace_s: float = PATIENCE_S) -> A
     _ = stream
     app = create_app("test", settings=ServiceSettings(), routers=[router])
     config = uvicorn.Config(app, log_config=None, timeout_graceful_shutdown=round(grace_s))
-    server = DrainingServer(config, app.state.drain, drain_s=drain_s, grace_s=grace_s)
+    server, drain = uvicorn.Server(config), app.state.drain
+    draining = [drained(server, drain, drain_s=drain_s, grace_s=grace_s)] if drain_s else []
     with socket.socket(proto=socket.IPPROTO_TCP) as listener:
         listener.bind(("127.0.0.1", 0))
         task = asyncio.create_task(server._serve([listener]))  # pyright: ignore[reportPrivateUsage] - no signal handlers
         await eventually(lambda: server.started)
+        url = f"http://127.0.0.1:{listener.getsockname()[1]}"
         try:
-            yield Running(server, f"http://127.0.0.1:{listener.getsockname()[1]}", task, go_on)
+            async with alongside(*draining):
+                yield Running(server, drain if drain_s else None, url, task, go_on)
         finally:
             go_on.set()
             server.handle_exit(signal.SIGINT, None)

@@ -6,11 +6,14 @@ was sent before the signal: its client may use the connection once more. Then th
 connections, and gives requests in flight the rest of ``stop_grace_s``.
 """
 
+import asyncio
 import signal
 import time
-from types import FrameType
+from typing import Final
 
 import uvicorn
+
+_LOOK_S: Final = 0.05
 
 
 class Drain:
@@ -31,10 +34,12 @@ class Drain:
         """Whether the process may get new requests, as far as a drain is concerned."""
         return not self.begun
 
-    def begin(self) -> None:
-        """Start draining."""
+    def terminate(self, server: uvicorn.Server) -> None:
+        """Start draining, or stop the server if that has begun."""
         if self._began_at is None:
             self._began_at = time.monotonic()
+        else:
+            server.handle_exit(signal.SIGTERM, None)
 
     def promised(self) -> None:
         """Count a response that starts without ``Connection: close``: its client may reuse the connection."""
@@ -56,26 +61,12 @@ class Drain:
         return max(1.0, self._began_at + drain_s + grace_s - now) if announced or over else None
 
 
-class DrainingServer(uvicorn.Server):
-    """A uvicorn server that drains on its first SIGTERM. A second signal, or SIGINT, stops it as in uvicorn."""
-
-    def __init__(self, config: uvicorn.Config, drain: Drain, *, drain_s: float, grace_s: float) -> None:
-        super().__init__(config)
-        self._drain = drain
-        self._drain_s = drain_s
-        self._grace_s = grace_s
-
-    def handle_exit(self, sig: int, frame: FrameType | None) -> None:
-        """Start the drain, or stop on a further signal."""
-        if sig == signal.SIGTERM and self._drain_s > 0 and self.started and not self._drain.begun:
-            self._drain.begin()
-        else:
-            super().handle_exit(sig, frame)
-
-    async def on_tick(self, counter: int) -> bool:
-        """Return whether to stop; uvicorn calls it ten times a second."""
-        left_s = self._drain.left_s(self._drain_s, self._grace_s)
-        if left_s is not None and not self.should_exit:
-            self.config.timeout_graceful_shutdown = round(left_s)
-            super().handle_exit(signal.SIGTERM, None)
-        return await super().on_tick(counter)
+async def drained(server: uvicorn.Server, drain: Drain, *, drain_s: float, grace_s: float) -> None:
+    """Drain a server once it has started: on its first SIGTERM. A second one, or SIGINT, stops it as in uvicorn."""
+    while not server.started:  # noqa: ASYNC110 - uvicorn has no event for it
+        await asyncio.sleep(_LOOK_S)
+    asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, drain.terminate, server)
+    while (left_s := drain.left_s(drain_s, grace_s)) is None:  # noqa: ASYNC110 - and a drain ends by the clock
+        await asyncio.sleep(_LOOK_S)
+    server.config.timeout_graceful_shutdown = round(left_s)
+    server.handle_exit(signal.SIGTERM, None)

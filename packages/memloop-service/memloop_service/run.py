@@ -4,9 +4,11 @@ import asyncio
 import gc
 import sys
 
+import uvicorn
 from fastapi import FastAPI
 
-from memloop_service.drain import DrainingServer
+from memloop_service.chores import alongside
+from memloop_service.drain import drained
 from memloop_service.listening import listener
 from memloop_service.local_only import is_loopback
 from memloop_service.logs import configure_logging
@@ -37,17 +39,18 @@ def run(app: FastAPI, settings: ServiceSettings, *, drain_s: float = 0.0) -> Non
     _spare_the_collector()
     sys.setswitchinterval(_SWITCH_S)
     config = serving(app, settings, refusals=app.state.refusals)
-    server = DrainingServer(config, app.state.drain, drain_s=drain_s, grace_s=settings.stop_grace_s)
+    server = uvicorn.Server(config)
     with asyncio.Runner(loop_factory=config.get_loop_factory()) as runner:
-        runner.run(_serve(server, app, settings))
+        runner.run(_serve(server, app, settings, drain_s))
     if not server.started:
         raise SystemExit(_NOT_STARTED)
 
 
-async def _serve(server: DrainingServer, app: FastAPI, settings: ServiceSettings) -> None:
+async def _serve(server: uvicorn.Server, app: FastAPI, settings: ServiceSettings, drain_s: float) -> None:
     """Serve the app; its metrics from the start of the process to the end of its drain."""
     own = listener(settings, settings.port)
-    async with metrics_served(app, settings):
+    draining = [drained(server, app.state.drain, drain_s=drain_s, grace_s=settings.stop_grace_s)] if drain_s else []
+    async with metrics_served(app, settings), alongside(*draining):
         await server.serve(sockets=[own])
 
 
