@@ -69,7 +69,10 @@ async def decide(
         except EngineError as error:
             refused[form] = error
             if not may_refuse_form(error) or (asked.last and not results):
-                raise next(iter(refused.values())) from error
+                try:
+                    raise next(iter(refused.values()))
+                finally:
+                    refused.clear()  # its traceback holds this frame: both would stay until the next collection
             continue
         results.append(result)
         if not isinstance(result.decision, InvalidOutput):
