@@ -1,6 +1,7 @@
 """Runs background tasks and cancels them at the end; computes long things in a thread."""
 
 import asyncio
+import time
 from collections.abc import AsyncGenerator, Callable, Coroutine
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager
@@ -13,6 +14,9 @@ INLINE_BYTES: Final = 16_384
 """Bodies up to this length are parsed on the event loop: a thread would take longer."""
 _BODIES: Final = ThreadPoolExecutor(1, "bodies")
 """A second thread would only contend for the interpreter, and hold the objects of a second body."""
+_LONG_S: Final = 0.004
+_REST: Final = 3.0
+_MOST_REST_S: Final = 0.5
 _Result = TypeVar("_Result")
 
 
@@ -50,5 +54,20 @@ async def computed(work: Callable[[], _Result], *, chars: int) -> _Result:
 
 
 async def parsed(work: Callable[[], _Result], *, size: int) -> _Result:
-    """Parse a body of so many bytes: on the event loop if it is short, else in the thread of long ones."""
-    return work() if size <= INLINE_BYTES else await asyncio.get_running_loop().run_in_executor(_BODIES, work)
+    """Parse a body of so many bytes: on the event loop if it is short, else in the thread of long ones.
+
+    A parser holds the interpreter as long as it takes. So the thread rests after a long one, three times its length:
+    the event loop meets a held interpreter in a quarter of its turns at most.
+    """
+    if size <= INLINE_BYTES:
+        return work()
+
+    def rested() -> _Result:
+        began = time.thread_time()
+        try:
+            return work()
+        finally:
+            if (took_s := time.thread_time() - began) > _LONG_S:
+                time.sleep(min(_REST * took_s, _MOST_REST_S))
+
+    return await asyncio.get_running_loop().run_in_executor(_BODIES, rested)
