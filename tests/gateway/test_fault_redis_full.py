@@ -17,7 +17,7 @@ from gateway.settings import GatewaySettings
 from memloop.wire.errors import Unavailable
 from memloop.wire.memory import Buffer
 from memloop_service.redis_room import redis_state
-from tests.fakes.job_engine import add_memory
+from tests.fakes.job_engine import Reply, add_memory
 from tests.fakes.redis_server import RedisServer, find_redis_servers
 from tests.gateway.redis_view import connected
 from tests.gateway.rig import ALICE, eventually, rig, script, turns
@@ -109,14 +109,17 @@ async def test_a_runner_drains_a_full_redis(redis: RedisServer) -> None:
         assert (await queue.depth()).jobs == 0
 
 
-async def test_a_worker_finishes_what_is_queued_in_a_full_redis(redis: RedisServer) -> None:
-    async with rig(redis.url, script(add_memory("Alice likes tea."))) as it:
+@pytest.mark.parametrize(
+    ("reply", "status"), [(add_memory("Alice likes tea."), "completed"), ("What a lovely day.", "kept_verbatim")]
+)
+async def test_a_worker_finishes_what_is_queued_in_a_full_redis(redis: RedisServer, reply: Reply, status: str) -> None:
+    async with rig(redis.url, script(reply)) as it:
         await it.writes.lanes.ensure_group()
         events = [await it.write("I like tea."), await it.write("Hm.")]
         fill(redis)
         async with it.working():
             ended = [await it.event(event_id) for event_id in events]
-    assert [event.status for event in ended] == ["completed", "completed"]
+    assert [event.status for event in ended] == [status, status]
 
 
 async def test_the_search_for_idle_buffers_goes_on_until_there_is_room(redis: RedisServer) -> None:

@@ -57,6 +57,15 @@ async def test_what_was_told_is_a_memory_whatever_the_writer_answers(redis_url: 
     assert event.error is not None
 
 
+@pytest.mark.parametrize("profile", ["extractor", "small"])
+@pytest.mark.parametrize("way", ["an empty reply", "an endless reply", "only a thought"])
+async def test_a_writer_without_tools_loses_nothing_either(redis_url: str, profile: str, way: str) -> None:
+    async with rig(redis_url, lambda _: BAD[way](), profile=profile) as it, it.working():
+        event = await it.event(await it.write(TEA))
+        calls = len(it.engine.calls)
+    assert (event.status, calls, it.store.texts()) == ("kept_verbatim", 2, [TEA])
+
+
 async def test_the_reply_is_shown_with_the_decision(redis_url: str) -> None:
     async with rig(redis_url, script("no", "What a lovely day. " * 500)) as it, it.working():
         event = await it.event(await kept(it))
@@ -126,6 +135,16 @@ async def test_an_engine_that_is_away_is_waited_for(redis_url: str) -> None:
     async with rig(redis_url, script(*(503,) * 5, add_memory("Alice likes tea."))) as it, it.working():
         event = await it.event(await it.write(TEA))
     assert (event.status, it.store.texts()) == ("completed", ["Alice likes tea."])
+
+
+async def test_an_engine_that_stays_away_leads_to_the_same_once_no_retry_is_left(redis_url: str) -> None:
+    async with rig(redis_url, script(503)) as it:
+        event_id = await it.write(TEA)
+        await it.work.redis.hset(it.writes.lanes.keys.job(event_id), "outages", "999")
+        async with it.working():
+            event = await it.event(event_id)
+        calls = len(it.engine.calls)
+    assert (event.status, calls, it.store.texts()) == ("kept_verbatim", 1, [TEA])
 
 
 async def test_turns_that_the_engine_refuses_are_kept_after_the_last_attempt(redis_url: str) -> None:

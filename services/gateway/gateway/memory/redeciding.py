@@ -6,6 +6,7 @@ as they are if its reply is unusable again. An erased write has no record any mo
 
 import time
 from collections.abc import Sequence
+from contextlib import suppress
 from typing import Final, cast
 
 from redis.asyncio import Redis
@@ -13,7 +14,7 @@ from redis.asyncio import Redis
 from gateway.memory.jobs import MemoryJob, MemoryQueue
 from gateway.memory.keeping import KEPT
 from gateway.memory.key_names import WRITER_DECIDED, Keys, Partition
-from memloop.wire.errors import Conflict, NotFound, OtherTenants
+from memloop.wire.errors import Conflict, DependencyError, NotFound, OtherTenants
 from memloop.wire.memory import MemoryItem, Namespace, Scope
 from memloop.wire.memory_events import MemoryEvent
 from memloop_service.redis_link import redis_errors
@@ -38,9 +39,12 @@ class KeptEvents:
         self._keys = Keys(redis)
 
     async def note(self, job: MemoryJob, event: MemoryEvent, *, again: bool) -> None:
-        """Note how a write ends. One that was kept is decided ``again`` by itself once the writer decides others."""
+        """Note how a write ends. One that was kept is decided ``again`` by itself once the writer decides others.
+
+        A full Redis does not take the note, and the write ends all the same: a client can still name it.
+        """
         index, now_ms = self._keys.of_id(event.event_id).kept_events, time.time_ns() // 1_000_000
-        with redis_errors():
+        with suppress(DependencyError), redis_errors():
             if event.status == "kept_verbatim" and _kept_of(event):
                 await self._redis.zadd(index, {event.event_id: now_ms if again else now_ms + _NO_MORE})
             elif job.kept is not None:
