@@ -8,9 +8,7 @@ from redis.asyncio import Redis
 
 from memloop.wire.errors import Unavailable
 from memloop_service.redis_link import connect, redis_errors
-from memloop_service.redis_pool import WaitingPool
 from tests.fakes.processes import PATIENCE_S
-from tests.gateway.rig import eventually
 
 MOST = 4
 
@@ -96,16 +94,15 @@ async def test_a_cancelled_task_ends_at_whatever_moment_of_its_command(redis_url
         assert await _set(redis, 0)
 
 
-async def test_the_connections_of_a_burst_are_closed_once_nobody_takes_them(redis_url: str) -> None:
-    pool = WaitingPool.from_url(redis_url, wait_s=30.0, idle_s=0.1, client_name="burst")  # pyright: ignore
-
-    async def open_connections(number: int) -> bool:
-        clients: list[dict[str, str]] = await redis.client_list()  # pyright: ignore
-        return sum(client["name"] == "burst" for client in clients) == number
-
-    async with Redis.from_pool(pool) as redis, asyncio.TaskGroup() as group:
-        burst = [group.create_task(hold(redis, 0)) for _ in range(20)]
-        await eventually(lambda: open_connections(21))
-        await redis.rpush("nothing", *range(20))  # pyright: ignore
-        await asyncio.wait(burst)
-        await eventually(lambda: open_connections(1))
+async def test_a_burst_of_which_half_is_cancelled_leaves_no_connection_taken(redis_url: str) -> None:
+    async with few_connections(redis_url, 0.1) as redis:
+        for turns in range(40):
+            burst = [asyncio.create_task(_set(redis, number)) for number in range(6 * MOST)]
+            for task in burst[::2]:
+                for _ in range(turns % 4):
+                    await asyncio.sleep(0)
+                task.cancel()
+            await asyncio.wait(burst)
+        _, (taken, _) = redis.connection_pool.get_connection_count()
+        assert taken == 0
+        assert await _set(redis, 0)

@@ -18,17 +18,15 @@ from urllib.parse import unquote, urlsplit
 
 from pydantic import SecretStr
 from redis import exceptions
-from redis.asyncio import Redis, RedisCluster
+from redis.asyncio import BlockingConnectionPool, Redis, RedisCluster
 from redis.asyncio.cluster import ClusterNode
-from redis.asyncio.connection import parse_url
+from redis.asyncio.connection import AbstractConnection, SSLConnection, parse_url
 from redis.asyncio.retry import Retry
+from redis.asyncio.sentinel import Sentinel
 from redis.backoff import NoBackoff
 
 from memloop.wire.errors import Unavailable
-from memloop_service.redis_client import LeanRedis
-from memloop_service.redis_connections import OURS, Acknowledged, OurConnection, OurTlsConnection, TooFewCopies
-from memloop_service.redis_pool import WaitingPool
-from memloop_service.redis_sentinel import sentinel_pool, sentinels
+from memloop_service.redis_client import Acknowledged, Client, ClusterClient, LastingSentinels, TooFewCopies
 
 TAGS: Final = ("q52", "q38", "q0", "q53", "q39", "q1", "q50", "q69", "q2", "q51", "q68", "q3")
 """In the order of their slots; each lies near the middle of its twelfth of all slots."""
@@ -55,8 +53,10 @@ _TOO_FEW_COPIES: Final = (
 _PORT: Final = 6379
 _SENTINEL_PORT: Final = 26379
 _OF_ONE_NODE: Final = {"host", "port", "connection_class"}
-_MOST_CONNECTIONS: Final = 10_000
-_CONNECTION_RETRIES: Final = 1
+_MOST_CONNECTIONS: Final = 100
+_MOST_UNSHARED: Final = 10_000
+"""For Sentinels and clusters, whose pools do not let a command wait: what Redis itself accepts."""
+_RETRIES: Final = 1
 _TOPOLOGY_RETRIES: Final = 3
 
 
@@ -76,7 +76,7 @@ def connect(
     ``rediss+sentinel://`` the primary of that name, found through any of these Sentinels. One server is retried once,
     for a pooled connection that it has closed; in a cluster the slot map is refreshed between retries. All other
     retries are the caller's. While all connections to one server are in use (100, or the URL's ``max_connections``), a
-    command waits for one, at most ``read_timeout_s``.
+    command waits for one, at most ``read_timeout_s``. Sentinels' primary and a cluster have no such limit.
 
     An acknowledged write is on ``ack_copies`` replicas before its reply is returned; replicas have half of
     ``read_timeout_s`` for it. ``tls`` is the context of TLS connections, unless the URL has options (``ssl_…``) of its
@@ -87,19 +87,55 @@ def connect(
         "socket_timeout": read_timeout_s,
         "decode_responses": decode,
     }
-    kind = _kind(url)
+    more: dict[str, Any]
+    client: Client | ClusterClient
+    match _kind(url):
+        case "cluster":
+            nodes, named = _nodes(url, _PORT)
+            if urlsplit(url).path.strip("/") not in {"", "0"} or named.pop("db", 0):
+                raise ValueError("A Redis Cluster has only database 0.")
+            more = {"max_connections": _MOST_UNSHARED, "retry": Retry(NoBackoff(), _TOPOLOGY_RETRIES)} | named | options
+            startup = [ClusterNode(host, port) for host, port in nodes]
+            client = ClusterClient(startup_nodes=startup, require_full_coverage=False, **more)
+            pools = client.startup_nodes
+        case "sentinel":
+            nodes, named = _nodes(url, _SENTINEL_PORT)
+            name, sentinels = _primary_name(url), _sentinels(nodes, named, timeout_s=connect_timeout_s)
+            more = {"max_connections": _MOST_UNSHARED} | named | options
+            client = cast(Client, sentinels.master_for(name, redis_class=Client, **more))  # pyright: ignore
+            client.again = Retry(NoBackoff(), _RETRIES)
+            pools = [client.connection_pool, *(one.connection_pool for one in sentinels.sentinels)]
+        case _:
+            more = {"max_connections": _MOST_CONNECTIONS, "retry": Retry(NoBackoff(), _RETRIES), **options}
+            pool = BlockingConnectionPool.from_url(url, timeout=read_timeout_s, **more)  # pyright: ignore
+            client, pools = cast(Client, Client.from_pool(pool)), [pool]
     if tls is not None and urlsplit(url).scheme.startswith("rediss") and "ssl_" not in urlsplit(url).query:
-        options["tls"] = tls
-    if kind == "cluster":
-        return _cluster(url, ack_copies, options)
-    options |= {"retry": Retry(NoBackoff(), _CONNECTION_RETRIES), "ack_copies": ack_copies}
-    if kind == "sentinel":
-        nodes, named = _nodes(url, _SENTINEL_PORT)
-        client = sentinels(nodes, named, timeout_s=connect_timeout_s, tls=options.get("tls"))
-        return LeanRedis.from_pool(sentinel_pool(_primary_name(url), client, named | options, wait_s=read_timeout_s))
-    pool = WaitingPool.from_url(url, wait_s=read_timeout_s, **options)  # pyright: ignore[reportUnknownMemberType] - redis types its keywords as Any
-    pool.connection_class = OURS[pool.connection_class]
-    return LeanRedis.from_pool(pool)
+        for each in cast(list[Any], pools):
+            each.connection_class = partial(_over, tls, each.connection_class)
+        if isinstance(client, ClusterClient):  # for the nodes that it finds
+            client.connection_kwargs["connection_class"] = partial(_over, tls, SSLConnection)
+    client.ack_copies, client.ack_ms = ack_copies, int(read_timeout_s * 500)
+    return cast(Redis, client)  # the commands that we use are the same on all
+
+
+def _over(tls: ssl.SSLContext, kind: type[SSLConnection], **options: Any) -> AbstractConnection:
+    """Make a TLS connection by a context that outlives it, whose files may be renewed."""
+    connection = kind(**options)
+    connection.ssl_context.context = tls
+    return connection
+
+
+def _sentinels(nodes: Sequence[tuple[str, int]], options: dict[str, Any], *, timeout_s: float) -> Sentinel:
+    """Return a client of the Sentinels.
+
+    Its credentials are the options ``sentinel_username`` and ``sentinel_password``, which are removed; TLS is that of
+    the servers. A Sentinel that does not answer is not asked twice, because the next one is there.
+    """
+    credentials = {word: options.pop(f"sentinel_{word}", None) for word in ("username", "password")}
+    by_options = {name: value for name, value in options.items() if name.startswith("ssl")}
+    once = Retry(NoBackoff(), 0)
+    asked: dict[str, Any] = {"socket_connect_timeout": timeout_s, "socket_timeout": timeout_s, "retry": once}
+    return LastingSentinels(nodes, sentinel_kwargs=asked | credentials | by_options)
 
 
 class RedisSettings(Protocol):
@@ -118,17 +154,6 @@ def redis_of(settings: RedisSettings, *, tls: ssl.SSLContext | None = None) -> R
     timeout_s, copies = settings.redis_timeout_s, settings.redis_ack_copies
     url = settings.redis_url.get_secret_value()
     return connect(url, connect_timeout_s=timeout_s, read_timeout_s=timeout_s, ack_copies=copies, tls=tls)
-
-
-class _Cluster(RedisCluster):
-    def __init__(self, *, ack_copies: int, tls: ssl.SSLContext | None = None, **options: Any) -> None:
-        super().__init__(**options)  # pyright: ignore[reportUnknownMemberType] - redis types some keywords as Any
-        made = OurTlsConnection if options["ssl"] else OurConnection
-        more: dict[str, Any] = {"ack_copies": ack_copies} | ({"tls": tls} if tls is not None else {})
-        self.connection_kwargs |= {"connection_class": made, **more}
-        for node in self.nodes_manager.startup_nodes.values():
-            node.connection_class = made
-            node.connection_kwargs |= more
 
 
 LUA_CLOCK: Final = """
@@ -212,7 +237,7 @@ async def _cluster_primaries(url: str) -> Sequence[tuple[str, int]]:
 async def _sentinel_primary(
     url: str, nodes: Sequence[tuple[str, int]], options: dict[str, Any]
 ) -> Sequence[tuple[str, int]]:
-    async with sentinels(nodes, options, timeout_s=5.0) as client:
+    async with _sentinels(nodes, options, timeout_s=5.0) as client:
         return [cast(tuple[str, int], await client.discover_master(_primary_name(url)))]
 
 
@@ -282,22 +307,6 @@ def _primary_name(url: str) -> str:
     if not name:
         raise ValueError("A redis+sentinel:// URL ends with the primary's name: redis+sentinel://host:26379/mymaster")
     return name
-
-
-def _cluster(url: str, ack_copies: int, options: dict[str, Any]) -> Redis:
-    nodes, named = _nodes(url, _PORT)
-    if urlsplit(url).path.strip("/") not in {"", "0"} or named.pop("db", 0):
-        raise ValueError("A Redis Cluster has only database 0.")
-    cluster = _Cluster(
-        startup_nodes=[ClusterNode(host, port) for host, port in nodes],
-        require_full_coverage=False,
-        max_connections=_MOST_CONNECTIONS,
-        retry=Retry(NoBackoff(), _TOPOLOGY_RETRIES),
-        ack_copies=ack_copies,
-        **named,
-        **options,
-    )
-    return cast(Redis, cast(object, cluster))  # the commands that we use are the same on both
 
 
 def _nodes(url: str, default_port: int) -> tuple[list[tuple[str, int]], dict[str, Any]]:
