@@ -9,8 +9,8 @@ from gateway.chat.turns import newest_turn
 from memloop.chunking import EstimatingSplitter
 from memloop.ports import Recalled
 from memloop.profiles import load_profile
+from memloop.sse import EventCutter, data_of
 from memloop.wire.chat import SentMessage
-from memloop_service.http.sse import EventCutter, data_of
 from tests.gateway.running import said
 
 NOW = datetime(2026, 1, 31, tzinfo=UTC)
@@ -22,7 +22,9 @@ def test_events_are_cut_the_same_however_the_bytes_arrive(size: int) -> None:
     raw = b"".join(EVENTS)
     cutter = EventCutter()
     pieces = [raw[start : start + size] for start in range(0, len(raw), size)]
-    assert [event for piece in pieces for event in cutter.feed(piece)] == EVENTS
+    events = [event for piece in pieces for event in cutter.feed(piece)]
+    assert b"".join(events) == raw
+    assert [event.strip() for event in events] == [event.strip() for event in EVENTS]
 
 
 def test_unfinished_event_is_not_given() -> None:

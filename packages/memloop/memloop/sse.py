@@ -1,4 +1,4 @@
-"""Parses server-sent events: bytes in pieces of any size in, whole events out.
+"""Reads server-sent events: bytes in pieces of any size in, whole events out.
 
 Source: WHATWG HTML Living Standard, "Server-sent events", the parts on parsing and on interpreting an event stream.
 """
@@ -12,6 +12,10 @@ from memloop.wire.errors import DependencyError
 
 MAX_EVENT_BYTES: Final = 64 * 1024 * 1024
 _LINE_END: Final = re.compile(rb"\r\n|\n|\r")
+_BLANK_LINE: Final = re.compile(rb"(?:\r\n|\n|\r(?!\n)){2}")
+_USUAL_END: Final = b"\n\n"
+_OVERLAP_BYTES: Final = 3
+"""So much of a blank line's end may have come before."""
 _BYTE_ORDER_MARK: Final = b"\xef\xbb\xbf"
 _MESSAGE: Final = "message"
 
@@ -33,78 +37,83 @@ class EventTooLarge(DependencyError):
     """The stream holds an event, or a line, over the parser's limit."""
 
 
+class EventCutter:
+    """Cuts one stream into whole events; the beginning of an unfinished event waits for the next bytes."""
+
+    def __init__(self, *, max_event_bytes: int = MAX_EVENT_BYTES) -> None:
+        self._max_event_bytes = max_event_bytes
+        self._held: list[bytes] = []
+        self._held_bytes = 0
+        self._tail = b""
+
+    def whole(self, data: bytes) -> bytes:
+        """Return the events that these bytes complete, in one piece; bytes that end an event are not searched."""
+        if not self._held and data.endswith(_USUAL_END):
+            return data
+        return b"".join(self.feed(data))
+
+    def feed(self, data: bytes) -> list[bytes]:
+        """Return the events that these bytes complete, each with its closing blank line. Raises EventTooLarge.
+
+        An event ends with the carriage return of its blank line. A line feed after that comes before the next event.
+        """
+        if not self._held and b"\r" not in data:
+            *found, rest = data.split(_USUAL_END)
+            events = [event + _USUAL_END for event in found]
+        else:
+            events, start = list[bytes](), 0
+            for end in _BLANK_LINE.finditer(self._tail + data):
+                stop = end.end() - len(self._tail)
+                events.append(b"".join((*self._held, data[start:stop])))
+                self._held, start = [], stop
+            rest = data[start:]
+        if events:
+            self._held, self._held_bytes, self._tail = [], 0, b""
+        if rest:
+            self._held.append(rest)
+            self._held_bytes += len(rest)
+            self._tail = (self._tail + rest)[-_OVERLAP_BYTES:]
+        if max(self._held_bytes, *map(len, events), 0) > self._max_event_bytes:
+            raise EventTooLarge(f"an event of the stream is over {self._max_event_bytes:,} bytes")
+        return events
+
+
 class EventParser:
-    """Holds the unfinished part of one stream between two pieces.
+    """Parses the events of one stream.
 
     A comment and a block without a ``data`` line make no event. The standard discards an event that its stream does not
     end with a blank line, and so does this parser: there is nothing to flush at the end.
     """
 
     def __init__(self, *, max_event_bytes: int = MAX_EVENT_BYTES) -> None:
-        self._max_event_bytes = max_event_bytes
-        self._line: list[bytes] = []
-        self._line_bytes = 0
-        self._at_start = True
-        self._after_cr = False
-        self._type = ""
-        self._data: list[str] = []
-        self._data_bytes = 0
+        self._cutter = EventCutter(max_event_bytes=max_event_bytes)
+        self._mark = _BYTE_ORDER_MARK
         self._id = ""
 
     def feed(self, piece: bytes) -> list[ServerEvent]:
         """Return the events that these bytes complete. Raises EventTooLarge."""
-        if not piece:
-            return []
-        whole = piece.removeprefix(b"\n") if self._after_cr else piece  # a CRLF whose halves came apart
-        self._after_cr = whole.endswith(b"\r")
-        first, *others = _LINE_END.split(whole)
-        self._hold(first)
-        events: list[ServerEvent] = []
-        for part in others:
-            events += self._interpret(self._taken_line())
-            self._hold(part)
-        return events
-
-    def _hold(self, part: bytes) -> None:
-        self._line.append(part)
-        self._line_bytes += len(part)
-        if self._line_bytes + self._data_bytes > self._max_event_bytes:
-            raise EventTooLarge(f"an event of the stream is over {self._max_event_bytes:,} bytes")
-
-    def _taken_line(self) -> bytes:
-        line = b"".join(self._line)
-        self._line, self._line_bytes = [], 0
-        if self._at_start:
-            self._at_start = False
-            return line.removeprefix(_BYTE_ORDER_MARK)
-        return line
-
-    def _interpret(self, line: bytes) -> list[ServerEvent]:
-        if not line:
-            return self._dispatched()
-        name, _, value = line.partition(b":")
-        self._set_field(name, value.removeprefix(b" "))
-        return []
-
-    def _set_field(self, name: bytes, raw: bytes) -> None:
-        value = raw.decode("utf-8", "replace")
-        match name:
-            case b"data":
-                self._data.append(value)
-                self._data_bytes += len(raw) + 1
-            case b"event":
-                self._type = value
-            case b"id" if "\0" not in value:
-                self._id = value
-            case _:  # a comment has an empty name; the standard ignores all other fields
-                pass
-
-    def _dispatched(self) -> list[ServerEvent]:
-        """The event that a blank line ends; none without data."""
-        event = ServerEvent(self._type or _MESSAGE, "\n".join(self._data), self._id)
-        found = [event] if self._data else []
-        self._type, self._data, self._data_bytes = "", [], 0
+        found: list[ServerEvent] = []
+        for event in self._cutter.feed(piece):
+            kind, data = "", list[str]()
+            for line in _LINE_END.split(event.removeprefix(self._mark)):
+                name, _, raw = line.partition(b":")
+                value = raw.removeprefix(b" ").decode("utf-8", "replace")
+                if name == b"data":
+                    data.append(value)
+                elif name == b"event":
+                    kind = value
+                elif name == b"id" and "\0" not in value:
+                    self._id = value
+            self._mark = b""
+            if data:
+                found.append(ServerEvent(kind or _MESSAGE, "\n".join(data), self._id))
         return found
+
+
+def data_of(event: bytes) -> bytes:
+    """Return the event's data, several ``data:`` lines joined by a newline; empty for a comment."""
+    lines = (line for line in event.splitlines() if line.startswith(b"data:"))
+    return b"\n".join(line[5:].removeprefix(b" ") for line in lines)
 
 
 async def parse_events(

@@ -17,14 +17,13 @@ from memloop_service.http.event_stream import EventStream, Outlet, Sink, Source
 from memloop_service.http.fragments import Fragment, body_of, engines_body, streams, with_schema
 from memloop_service.http.json_output import json_response, json_text
 from memloop_service.http.lenient_json import object_in, objects_in, parsed_object
-from memloop_service.http.sse import DONE, EventCutter, data_event, data_of, error_event
+from memloop_service.http.sse import DONE, data_event, error_event
 
 __all__ = [
     "DONE",
     "Admission",
     "Capacity",
     "ClientGone",
-    "EventCutter",
     "EventStream",
     "Fragment",
     "Held",
@@ -36,7 +35,6 @@ __all__ = [
     "Source",
     "body_of",
     "data_event",
-    "data_of",
     "deadline_s",
     "engines_body",
     "error_event",

@@ -15,8 +15,9 @@ from gateway.access.estimates import estimate_tokens
 from gateway.access.principal import Principal
 from gateway.access.rates import Standing
 from memloop.patience import patient
+from memloop.sse import data_of
 from memloop.wire.errors import DependencyError, RateLimited
-from memloop_service.http import data_of, object_in, parsed_object
+from memloop_service.http import object_in, parsed_object
 
 STATE_HEADERS: Final = "rate_limit_headers"
 """The key in the request's state that holds the response's rate-limit headers."""

@@ -10,7 +10,7 @@ from memloop.wire.changes import MOST_CHANGES, ChangePage, MemoryChange, StoreCh
 from memloop.wire.errors import MemloopError
 from memloop.wire.memory import Scope
 from memloop_clients import StoreClient
-from memloop_service.http import Outlet, error_event
+from memloop_service.http import Outlet, data_event, error_event
 
 LONGEST_S: Final = 3600.0
 """A stream ends then, and its client comes back with its key, which may have lost its rights."""
@@ -53,5 +53,4 @@ async def send(changes: AsyncGenerator[MemoryChange], out: Outlet) -> None:
 
 def event_of(change: MemoryChange) -> bytes:
     """Return the change as an event whose id is its cursor."""
-    data = change.model_dump_json(exclude_none=True)
-    return f"event: {change.type}\nid: {change.id}\ndata: {data}\n\n".encode()
+    return data_event(change.model_dump_json(exclude_none=True).encode(), kind=change.type, event_id=change.id)

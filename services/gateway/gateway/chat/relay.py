@@ -6,11 +6,12 @@ import orjson
 
 from gateway.chat.chat import Chat
 from gateway.chat.memory import ChatTurn
-from gateway.engine import Meter, TextEvents, send_broken
+from gateway.engine import Meter, only_text, send_broken
+from memloop.sse import EventCutter, data_of
 from memloop.wire.chat import ChatMemory, Json
 from memloop.wire.errors import DependencyError, EngineError
 from memloop_clients import RawResponse
-from memloop_service.http import DONE, EventCutter, Sink, data_event, data_of, object_in, objects_in, parsed_object
+from memloop_service.http import DONE, Sink, data_event, object_in, objects_in, parsed_object
 
 _DONE_DATA = b"[DONE]"
 _HEAD = ("id", "created", "model", "system_fingerprint")
@@ -65,7 +66,6 @@ class _ChatStream:
         self._hides_usage = hides_usage
         self._usage: Json = {}
         self._texts: list[str] = []
-        self._reader = TextEvents()
         self._head: Json = {}
         self._answered = False
         self._failed = False
@@ -74,8 +74,8 @@ class _ChatStream:
         self._memory: ChatMemory | None = None
 
     def is_text(self, event: bytes) -> bool:
-        """Return whether the event adds nothing but text, which is then noted: such an event is seldom parsed."""
-        text = self._reader.text_of(event) if self._head else None
+        """Return whether the event adds nothing but text, which is then noted."""
+        text = only_text(event) if self._head else None
         if not text:
             return False
         self._texts.append(text)

@@ -8,7 +8,7 @@ from gateway.engine.meter import Meter
 from gateway.engine.models import Models
 from gateway.engine.models_file import ModelsConfig, read_models, refusing_wrong_models
 from gateway.engine.passthrough import EngineCall, Relay, pass_through, relay, send_broken
-from gateway.engine.pieces import TextEvents
+from gateway.engine.pieces import only_text
 from gateway.engine.rollouts import Rollouts
 from gateway.engine.served import LoopModel
 from gateway.engine.stream_usage import Outgoing, counted
@@ -25,9 +25,9 @@ __all__ = [
     "Outgoing",
     "Relay",
     "Rollouts",
-    "TextEvents",
     "answer_in",
     "counted",
+    "only_text",
     "open_backend",
     "pass_through",
     "read_models",

@@ -8,8 +8,9 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from gateway.engine.meter import Meter
+from memloop.sse import EventCutter, data_of
 from memloop.wire.chat import Json
-from memloop_service.http import EventCutter, data_of, json_text, object_in, parsed_object
+from memloop_service.http import json_text, object_in, parsed_object
 
 OPTIONS: Final = "stream_options"
 _ASKS: Final = b',"stream_options":{"include_usage":true}}'

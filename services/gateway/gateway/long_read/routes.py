@@ -29,6 +29,7 @@ from memloop_service.http import (
     EventStream,
     Outlet,
     body_of,
+    data_event,
     error_event,
     read_ours,
     stopped_when_gone,
@@ -175,7 +176,7 @@ async def _send_run(read: ForegroundRead, allowance: Allowance, out: Outlet) -> 
         while (event := await waiting.get()) is not None:
             if event.read is not None and event.read.status in TERMINAL:
                 allowance.spend(event.read.usage.total_tokens)
-            await out.send(_line(event))
+            await out.send(_event(event))
         await _outcome(task)
     except MemloopError as error:
         await out.send(error_event(error))
@@ -195,14 +196,14 @@ async def _send(events: AsyncGenerator[ReadEvent, None], out: Outlet) -> None:
     async with aclosing(events):
         try:
             async for event in events:
-                await out.send(_line(event))
+                await out.send(_event(event))
         except MemloopError as error:
             await out.send(error_event(error))
 
 
-def _line(event: ReadEvent) -> bytes:
-    return f"event: {event.type}\ndata: {event.model_dump_json(exclude_none=True)}\n\n".encode()
-
-
 def _json(model: Wire, status: int) -> Response:
     return JSONResponse(model.model_dump(mode="json"), status_code=status)
+
+
+def _event(event: ReadEvent) -> bytes:
+    return data_event(event.model_dump_json(exclude_none=True).encode(), kind=event.type)

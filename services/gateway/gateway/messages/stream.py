@@ -12,7 +12,7 @@ from typing import Final, Literal, TypeAlias
 import orjson
 from pydantic import JsonValue
 
-from gateway.engine import Meter, TextEvents, send_broken
+from gateway.engine import Meter, only_text, send_broken
 from gateway.messages.answers import (
     arguments_in,
     begun_message,
@@ -22,11 +22,11 @@ from gateway.messages.answers import (
     text_in,
     usage_of,
 )
+from memloop.sse import EventCutter, data_of
 from memloop.wire.chat import Json
 from memloop.wire.errors import DependencyError, EngineError
 from memloop_clients.dialects import thinking_in
-from memloop_service.api_style import api_style
-from memloop_service.http import EventCutter, Sink, data_event, data_of, object_in, objects_in, parsed_object
+from memloop_service.http import Sink, data_event, error_event, object_in, objects_in, parsed_object
 
 Kind: TypeAlias = Literal["text", "thinking", "tool_use"]
 _DONE: Final = b"[DONE]"
@@ -58,7 +58,6 @@ class MessageStream:
         self._stops = stops
         self._shows_thinking = thinking
         self._cutter = EventCutter()
-        self._texts = TextEvents()
         self._calls: dict[int, _Call] = {}
         self._checksum = hashlib.sha256()
         self._index = -1
@@ -76,7 +75,7 @@ class MessageStream:
         """Translate and pass on. Raises EngineError for events that a message cannot hold."""
         shown: list[bytes] = []
         for event in self._cutter.feed(events):
-            if self._open == "text" and (text := self._texts.text_of(event)):
+            if self._open == "text" and (text := only_text(event)):
                 shown.append(b"".join((self._text_head, orjson.dumps(text), _TEXT_TAIL)))
             else:
                 shown.extend(self._translated(event))
@@ -117,7 +116,7 @@ class MessageStream:
             return
         words = object_in(chunk["error"]).get("message") or chunk["error"]
         error = EngineError(str(words))
-        yield b"event: error\n" + data_event(orjson.dumps(api_style.get().error_body(error)))
+        yield error_event(error)
 
     def _chunk(self, chunk: Json) -> Iterator[bytes]:
         if isinstance(chunk.get("usage"), dict):
@@ -214,4 +213,4 @@ def _tool_block(call: _Call) -> Json:
 
 
 def _event(value: Json) -> bytes:
-    return b"event: " + str(value["type"]).encode() + b"\n" + data_event(orjson.dumps(value))
+    return data_event(orjson.dumps(value), kind=str(value["type"]))

@@ -4,17 +4,18 @@ from collections.abc import Iterable, Mapping, Sequence
 
 import orjson
 
-from gateway.engine import Meter, Relay, TextEvents
+from gateway.engine import Meter, Relay, only_text
 from gateway.responses.answer import Draft
 from gateway.responses.assembly import Assembly
 from gateway.responses.file_search import Searched
 from gateway.responses.keeping import Keeping
 from gateway.responses.requests import Asked
 from gateway.responses.tools import Offered
+from memloop.sse import EventCutter, data_of
 from memloop.wire.chat import Json
 from memloop.wire.errors import EngineError
 from memloop_clients import RawResponse
-from memloop_service.http import EventCutter, Sink, data_of, object_in, objects_in, parsed_object
+from memloop_service.http import Sink, data_event, object_in, objects_in, parsed_object
 
 _DONE = b"[DONE]"
 
@@ -113,7 +114,6 @@ class _ResponseStream:
         self._meter = meter
         self._out = out
         self._cutter = EventCutter()
-        self._texts = TextEvents()
         self._shown: list[bytes] = []
         self._number = 0
         self._usage: Json = {}
@@ -161,7 +161,7 @@ class _ResponseStream:
         texts: list[str] = []
         grows = self._grows_text()
         for event in events:
-            if grows and (text := self._texts.text_of(event)):
+            if grows and (text := only_text(event)):
                 texts.append(text)
                 continue
             self._pass_on(texts)
@@ -208,7 +208,7 @@ class _ResponseStream:
         for event in events:
             event["sequence_number"] = self._number
             self._number += 1
-            self._shown.append(b"event: %b\ndata: %b\n\n" % (str(event["type"]).encode(), orjson.dumps(event)))
+            self._shown.append(data_event(orjson.dumps(event), kind=str(event["type"])))
 
     async def _flush(self) -> None:
         if self._shown:

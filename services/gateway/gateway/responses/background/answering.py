@@ -23,7 +23,7 @@ from gateway.responses.records import Owner
 from gateway.responses.requests import Asked
 from memloop.wire.chat import Json
 from memloop.wire.errors import InvalidRequest, MemloopError
-from memloop_service.http import EventStream, JsonBody, Outlet, error_event, json_text
+from memloop_service.http import EventStream, JsonBody, Outlet, data_event, error_event, json_text
 
 _LAST: Final = frozenset({"response.completed", "response.incomplete", "response.failed"})
 
@@ -134,7 +134,7 @@ async def _send(id_: str, followers: Followers, is_over: bool, starting_after: i
     try:
         async for entry in followers.entries(id_, is_over=is_over, starting_after=starting_after):
             kind = orjson.loads(entry.raw)["type"]
-            await out.send(f"event: {kind}\ndata: {entry.raw}\n\n".encode())
+            await out.send(data_event(entry.raw.encode(), kind=kind))
             if kind in _LAST:
                 return
     except MemloopError as error:
