@@ -1,4 +1,4 @@
-"""An engine that refuses connections: one retry, and a circuit that opens and closes again."""
+"""An engine that refuses connections: one retry, then the next engine, and a circuit that opens and closes again."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -6,13 +6,12 @@ from typing import cast
 
 import pytest
 
-from gateway.engine.breaker import EngineGuard
 from gateway.engine.engines import Engines, RetryBudget
 from gateway.settings import GatewaySettings
 from memloop.ports import Completion, Prompt, Sampling
 from memloop.wire.chat import Json
 from memloop.wire.errors import ConnectRefused, EngineError, MemloopError, Timeout, Unavailable, Unreachable
-from memloop_clients import CircuitOpen, EngineBusy, RawResponse, ReplicaLoad
+from memloop_clients import EngineBusy, RawResponse
 from tests.fakes.streaming_engine import MODEL, FakeEngine, fake_engine
 from tests.gateway.rig import eventually
 from tests.gateway.running import Gateway, running_gateway
@@ -35,9 +34,7 @@ class Engine:
 
     failures: list[MemloopError] = field(default_factory=list[MemloopError])
     health: MemloopError | None = None
-    replicas: int = 1
     calls: int = 0
-    checks: int = 0
 
     async def send_raw(self, body: bytes, *, path: str) -> RawResponse:
         del body, path
@@ -54,12 +51,8 @@ class Engine:
         return {"path": path}
 
     async def check(self) -> None:
-        self.checks += 1
         if self.health is not None:
             raise self.health
-
-    def loads(self) -> Sequence[ReplicaLoad]:
-        return [ReplicaLoad(str(number), "ready", 0, 0) for number in range(self.replicas)]
 
     def _call(self) -> None:
         self.calls += 1
@@ -67,17 +60,8 @@ class Engine:
             raise self.failures.pop(0)
 
 
-@dataclass
-class Clock:
-    now: float = 0.0
-
-    def __call__(self) -> float:
-        return self.now
-
-
-def guard(*engines: Engine, clock: Clock | None = None, failures: int = 100) -> Engines:
-    clock = clock or Clock()
-    return Engines([EngineGuard(engine, failures=failures, open_s=5.0, clock=clock) for engine in engines], model="m")
+def guard(*engines: Engine) -> Engines:
+    return Engines(engines, model="m")
 
 
 async def outcomes(guarded: Engines, count: int) -> Sequence[type[object]]:
@@ -120,50 +104,6 @@ def test_retries_are_a_tenth_of_the_calls_after_the_first_ten() -> None:
     assert 19 <= made <= 20
 
 
-async def test_the_circuit_opens_after_failures_in_a_row_and_the_engine_is_left_alone() -> None:
-    engine = Engine([REFUSED] * 100)
-    assert await outcomes(guard(engine, failures=4), 5) == [ConnectRefused, ConnectRefused, *[CircuitOpen] * 3]
-    assert engine.calls == 4
-
-
-async def test_an_answer_in_between_starts_the_count_again() -> None:
-    engine = Engine([Unreachable("u"), EngineError("500"), Unreachable("u")])  # "500" is an answer of its own
-    assert await outcomes(guard(engine, failures=2), 4) == [Unreachable, EngineError, Unreachable, Answered]
-
-
-@pytest.mark.parametrize("error", [Timeout("silence"), Unavailable("lost")], ids=repr)
-async def test_silence_and_lost_connections_open_the_circuit_too(error: MemloopError) -> None:
-    assert await outcomes(guard(Engine([error] * 9), failures=2), 3) == [type(error), type(error), CircuitOpen]
-
-
-async def test_an_engine_that_takes_no_work_now_is_there() -> None:
-    engine = Engine([EngineBusy("503")] * 3)
-    assert await outcomes(guard(engine, failures=1), 4) == [EngineBusy, EngineBusy, EngineBusy, Answered]
-
-
-async def test_an_engine_of_several_replicas_has_its_breakers_in_its_client() -> None:
-    engine = Engine([Unavailable("lost")] * 4, replicas=2)
-    assert await outcomes(guard(engine, failures=1), 5) == [*[Unavailable] * 4, Answered]
-
-
-async def test_a_probe_that_is_answered_closes_the_circuit() -> None:
-    engine, clock = Engine([Unreachable("u")], health=EngineError("no such route", engine_status=404)), Clock()
-    guarded = guard(engine, clock=clock, failures=1)
-    before = await outcomes(guarded, 2)
-    clock.now = 5.0
-    assert [*before, *await outcomes(guarded, 2)] == [Unreachable, CircuitOpen, Answered, Answered]
-    assert engine.checks == 1
-
-
-async def test_a_probe_that_fails_keeps_the_circuit_open() -> None:
-    engine, clock = Engine([Unreachable("u")], health=Unreachable("u")), Clock()
-    guarded = guard(engine, clock=clock, failures=1)
-    before = await outcomes(guarded, 1)
-    clock.now = 5.0
-    assert [*before, *await outcomes(guarded, 2)] == [Unreachable, Unreachable, CircuitOpen]
-    assert (engine.calls, engine.checks) == (1, 1)
-
-
 @pytest.mark.parametrize("error", [REFUSED, Unreachable("u"), EngineBusy("503")], ids=repr)
 async def test_the_next_engine_gets_what_the_one_before_cannot_have_begun(error: MemloopError) -> None:
     first, second = Engine([error]), Engine()
@@ -176,16 +116,6 @@ async def test_what_may_have_broken_an_engine_is_not_sent_to_the_next(error: Mem
     first, second = Engine([error]), Engine()
     assert await outcomes(guard(first, second), 1) == [type(error)]
     assert second.calls == 0
-
-
-async def test_an_engine_with_an_open_circuit_is_passed_over_until_it_is_back() -> None:
-    first, second, clock = Engine([Unreachable("u")]), Engine(), Clock()
-    guarded = guard(first, second, clock=clock, failures=1)
-    assert await outcomes(guarded, 3) == [Answered] * 3
-    assert (first.calls, second.calls) == (1, 3)
-    clock.now = 5.0
-    await outcomes(guarded, 2)
-    assert (first.calls, second.calls) == (3, 3)
 
 
 async def test_when_all_engines_refuse_all_are_tried_once_more() -> None:

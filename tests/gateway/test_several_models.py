@@ -226,7 +226,7 @@ async def test_a_dead_reader_leaves_writes_and_chats_alone(redis_url: str, tmp_p
         assert (await it.gateway.post(CHAT, chat)).status == 200
         assert await it.gateway.metric('upstream_circuit_open{engine="0",model="r"}') == 1
         assert await it.gateway.metric('upstream_circuit_open{engine="0",model="w"}') == 0
-        assert await it.gateway.metric('upstream_errors_total{kind="circuitopen",model="r"}') == 2
+        assert await it.gateway.metric('upstream_errors_total{kind="circuitopen",model="r"}') >= 2
         ready = await it.gateway.get("/readyz")
     assert (ready.status, ready.json["dependencies"]["engine"]) == (200, "ok")
     assert {line.split(":")[0] for line in ready.json["warnings"]["models"].split("; ")} == {"r", "talker"}

@@ -14,7 +14,7 @@ from memloop_clients import Balancing, CircuitOpen, EngineClient, StoreClient
 from memloop_clients.balancing.resolving import has_a_name, replicas_at, system_addresses
 from memloop_clients.http import Http
 from memloop_clients.transport import RawResponse
-from tests.fakes.replicas import ADDRESSES, Replicas, replicas
+from tests.fakes.replicas import ADDRESSES, Replica, Replicas, replicas
 from tests.gateway.rig import eventually
 from tests.memloop.http1_rig import PATIENT, refused
 
@@ -169,6 +169,43 @@ async def test_when_every_replica_is_ejected_requests_are_refused_at_once() -> N
             await ask(http)
         assert refusal.value.code == "engine_circuit_open"
         assert them.requests == [1, 1]
+
+
+@asynccontextmanager
+async def one_server(*, failures: int, open_s: float) -> AsyncGenerator[tuple[Replica, Http]]:
+    rules = Balancing(failures=failures, open_s=open_s, suspends_one=True)
+    async with replicas(1) as them, client(f"{them.every[0].url}/v1", rules) as http:
+        yield them.every[0], http
+
+
+async def test_one_server_that_keeps_failing_is_left_alone() -> None:
+    async with one_server(failures=2, open_s=600.0) as (server, http):
+        server.drops = True
+        for expected in (Unavailable, Unavailable, CircuitOpen, CircuitOpen):
+            with pytest.raises(expected) as refusal:
+                await ask(http)
+        assert (refusal.value.code, server.requests, http.is_suspended()) == ("engine_circuit_open", 2, True)
+
+
+async def test_an_answer_in_between_starts_the_count_again() -> None:
+    async with one_server(failures=2, open_s=600.0) as (server, http):
+        for drops in (True, False, True, False):
+            server.drops = drops
+            await asyncio.gather(ask(http), return_exceptions=True)
+        assert (server.requests, http.is_suspended()) == (4, False)
+
+
+async def test_a_probe_decides_about_one_server_while_other_requests_are_refused() -> None:
+    async with one_server(failures=1, open_s=0.0) as (server, http):
+        server.drops = True
+        for _ in range(2):
+            with pytest.raises(Unavailable, match="was lost"):
+                await ask(http)
+        assert (server.bodies[0], set(server.bodies[1:])) == (b"1", {b""})  # the probe's
+        server.drops = False
+        replies = await asyncio.gather(*(ask(http) for _ in range(3)), return_exceptions=True)
+        assert [type(reply) for reply in replies] == [str, CircuitOpen, CircuitOpen]
+        assert await ask(http) == server.address
 
 
 async def test_requests_of_one_key_stay_on_one_replica_and_keys_are_spread() -> None:

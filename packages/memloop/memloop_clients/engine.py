@@ -3,8 +3,9 @@
 import asyncio
 import re
 import ssl
-from collections.abc import Mapping
+from collections.abc import Awaitable, Mapping
 from contextlib import AbstractAsyncContextManager
+from dataclasses import replace
 from typing import Final, cast
 
 import orjson
@@ -76,6 +77,8 @@ class EngineClient(HttpClient):
     ) -> None:
         known = endpoint_at(base_url, dialect)
         kind = known or ANY
+        if balancing is not None and kind.at(URL(base_url).host or ""):
+            balancing = replace(balancing, several=False)
         super().__init__(
             Http(
                 kind.base_url(base_url),
@@ -84,7 +87,7 @@ class EngineClient(HttpClient):
                 headers=kind.headers(api_key),
                 timeouts=timeouts,
                 proxy_of=proxy_for,
-                balancing=None if kind.at(URL(base_url).host or "") else balancing,
+                balancing=balancing,
                 tls=tls,
             )
         )
@@ -142,9 +145,9 @@ class EngineClient(HttpClient):
         raw = body if isinstance(body, bytes) else orjson.dumps(body)
         return self._http.open("POST", path, body=raw)
 
-    async def send_raw(self, body: bytes, *, path: str) -> RawResponse:
+    def send_raw(self, body: bytes, *, path: str) -> Awaitable[RawResponse]:
         """Open a POST's response, whatever its status; the caller closes it."""
-        return await self._http.send("POST", path, body=body)
+        return self._http.send("POST", path, body=body)
 
     async def post_json(self, path: str, body: Json) -> Json:
         """POST under the base URL. Raises EngineError, Unavailable or Timeout."""

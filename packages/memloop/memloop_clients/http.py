@@ -2,9 +2,9 @@
 
 import asyncio
 import ssl
-from collections.abc import AsyncGenerator, Mapping, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Mapping, Sequence
 from contextlib import asynccontextmanager
-from typing import Final, Self
+from typing import Final, Self, TypedDict, Unpack
 
 import orjson
 from pydantic import JsonValue
@@ -17,6 +17,19 @@ from memloop_clients.transport import ErrorOf, Origin, Peer, RawResponse, Reques
 
 _LONGEST_WAIT_S: Final = 24 * 3600.0
 _JSON: Final = {"Content-Type": "application/json"}
+
+
+class More(TypedDict, total=False):
+    """What a request may have beside its body.
+
+    Requests of one ``affinity`` go to the same replica as far as its load permits. ``beside``: the path is below the
+    server's root, not the base URL.
+    """
+
+    params: Mapping[str, str] | None
+    headers: Mapping[str, str] | None
+    affinity: str | None
+    beside: bool
 
 
 def direct(url: URL) -> URL | None:
@@ -51,74 +64,36 @@ class Http:
             balancing = balancing or Balancing()
         self._balancer = balancer_of(base, shared, balancing, proxy_of=proxy_of) if balancing else None
 
-    async def json(
-        self,
-        method: str,
-        path: str,
-        *,
-        body: JsonValue = None,
-        params: Mapping[str, str] | None = None,
-        headers: Mapping[str, str] | None = None,
-        affinity: str | None = None,
-        beside: bool = False,
-    ) -> bytes:
+    async def json(self, method: str, path: str, *, body: JsonValue = None, **more: Unpack[More]) -> bytes:
         """Return a successful call's body, within the time limit. Raises the peer's error for any other."""
         raw = None if body is None else orjson.dumps(body)
         try:
-            async with asyncio.timeout(self._total_s):
-                response = await self.send(
-                    method, path, body=raw, params=params, headers=headers, affinity=affinity, beside=beside
-                )
-                try:
-                    await response.check()
-                    return await response.read()
-                finally:
-                    response.close()
+            async with asyncio.timeout(self._total_s), self.open(method, path, body=raw, **more) as response:
+                await response.check()
+                return await response.read()
         except TimeoutError as error:
             raise Timeout(f"the {self._peer} did not answer in time") from error
 
     @asynccontextmanager
     async def open(
-        self,
-        method: str,
-        path: str,
-        *,
-        body: bytes | None = None,
-        params: Mapping[str, str] | None = None,
-        headers: Mapping[str, str] | None = None,
-        affinity: str | None = None,
-        beside: bool = False,
+        self, method: str, path: str, *, body: bytes | None = None, **more: Unpack[More]
     ) -> AsyncGenerator[RawResponse]:
         """Open a response, and close it on leaving."""
-        response = await self.send(
-            method, path, body=body, params=params, headers=headers, affinity=affinity, beside=beside
-        )
+        response = await self.send(method, path, body=body, **more)
         try:
             yield response
         finally:
             response.close()
 
-    async def send(
-        self,
-        method: str,
-        path: str,
-        *,
-        body: bytes | None = None,
-        params: Mapping[str, str] | None = None,
-        headers: Mapping[str, str] | None = None,
-        affinity: str | None = None,
-        beside: bool = False,
-    ) -> RawResponse:
-        """Open a response; the caller closes it. Raises Unreachable, Unavailable, Timeout, DependencyError.
-
-        Requests of one ``affinity`` go to the same replica as far as its load permits. ``beside``: the path is below
-        the server's root, not the base URL.
-        """
-        more = {**(_JSON if body is not None else {}), **outgoing(), **(headers or {})}
-        request = Request(method, path, body, params, more, beside)
+    def send(
+        self, method: str, path: str, *, body: bytes | None = None, **more: Unpack[More]
+    ) -> Awaitable[RawResponse]:
+        """Open a response; the caller closes it. Raises Unreachable, Unavailable, Timeout, DependencyError."""
+        headers = {**(_JSON if body is not None else {}), **outgoing(), **(more.get("headers") or {})}
+        request = Request(method, path, body, more.get("params"), headers, more.get("beside", False))
         if self._balancer is None:
-            return await self._origin.send(request)
-        return await self._balancer.send(request, affinity)
+            return self._origin.send(request)
+        return self._balancer.send(request, more.get("affinity"))
 
     @property
     def replicas(self) -> int:
@@ -128,6 +103,10 @@ class Http:
     def loads(self) -> Sequence[ReplicaLoad]:
         """Return the load of each replica; none while there is one server."""
         return self._balancer.loads() if self._balancer is not None else ()
+
+    def is_suspended(self) -> bool:
+        """Return whether all replicas have failed several times in a row, so that requests are refused."""
+        return self._balancer is not None and self._balancer.is_suspended()
 
     async def close(self) -> None:
         """Close the idle connections."""
@@ -152,10 +131,9 @@ class HttpClient:
         """Close the connections."""
         await self._http.close()
 
-    @property
-    def replicas(self) -> int:
-        """The number of replicas that the client balances over; 1 for one server."""
-        return self._http.replicas
+    def is_suspended(self) -> bool:
+        """Return whether all replicas have failed several times in a row, so that requests are refused."""
+        return self._http.is_suspended()
 
     def loads(self) -> Sequence[ReplicaLoad]:
         """Return the load of each replica that the client balances over; none while there is one server."""

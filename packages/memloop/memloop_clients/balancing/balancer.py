@@ -12,6 +12,7 @@ import logging
 from collections import Counter
 from collections.abc import Awaitable, Callable, Collection, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Final, Literal, TypeAlias
 
 from yarl import URL
@@ -51,13 +52,15 @@ class ReplicaLoad:
 def balancer_of(base: URL, peer: Peer, rules: Balancing, *, proxy_of: ProxyOf) -> "Balancer | None":
     """Return a balancer over the base URL and the further ones of the rules; None if they can only be one server."""
     urls = (base, *map(URL, rules.also))
-    if len(urls) == 1 and not _expands(base, proxy_of):
-        return None
-    return Balancer(urls, peer, rules, proxy_of=proxy_of)
+    balancer = Balancer(urls, peer, rules, proxy_of=proxy_of)
+    return balancer if balancer.follows or rules.suspends_one else None
 
 
 class Balancer:
-    """Balances over the replicas at some base URLs, whose names may have several addresses each."""
+    """Balances over the replicas at some base URLs, whose names may have several addresses each.
+
+    ``follows`` is false for a single server that stays the same.
+    """
 
     def __init__(self, urls: Sequence[URL], peer: Peer, rules: Balancing, *, proxy_of: ProxyOf) -> None:
         self._urls = urls
@@ -66,6 +69,9 @@ class Balancer:
         self._proxy_of = proxy_of
         self._choice = Choice()
         self._replicas: Sequence[Replica] = ()
+        self.follows = len(urls) > 1 or self._expands(urls[0])
+        if not self.follows:
+            self._replicas = [self._new(Place(urls[0], None, proxy_of(urls[0])), 0)]
         self._beginning = asyncio.Lock()
         self._following: asyncio.Task[None] | None = None
         self._requests: Counter[str] = Counter()
@@ -74,17 +80,22 @@ class Balancer:
 
     async def send(self, request: Request, affinity: str | None) -> RawResponse:
         """Send a request to a replica. Raises CircuitOpen when all are ejected, and as ``Origin.send`` does."""
-        if self._following is None or self._following.done():
+        if self.follows and (self._following is None or self._following.done()):
             await self._follow()
         tried: list[Replica] = []
         while True:
-            replica = self._choice.of(self._candidates(tried), affinity)
+            candidates = self._candidates(tried)
+            only = len(self._replicas) == 1
+            replica = candidates[0] if only else self._choice.of(candidates, affinity)
+            if only and self._rules.suspends_one:
+                await replica.breaker.admit(replica.probe)
             replica.outstanding += 1
             self._requests[_label(replica)] += 1
             try:
-                answer = await replica.breaker.watched(replica.origin.send(request, ended=replica.ended))
+                with replica.breaker.watching():
+                    answer = await replica.origin.send(request, ended=partial(_ended, replica))
             except BaseException as error:
-                replica.ended()
+                _ended(replica)
                 tried.append(replica)
                 if not isinstance(error, Unreachable) or len(tried) == _MOST_TRIES or not self._left(tried):
                     raise
@@ -99,11 +110,17 @@ class Balancer:
         return len(self._replicas) or 1
 
     def loads(self) -> Sequence[ReplicaLoad]:
-        """Return the load by number, also of replicas that are gone."""
+        """Return the load by number, also of replicas that are gone; none of a single server that stays the same."""
+        if not self.follows:
+            return ()
         present: dict[str, list[Replica]] = {label: [] for label in sorted(self._requests)}
         for replica in self._replicas:
             present.setdefault(_label(replica), []).append(replica)
         return [self._load(label, replicas) for label, replicas in present.items()]
+
+    def is_suspended(self) -> bool:
+        """Return whether no replica may get a request."""
+        return bool(self._replicas or self._requests) and all(each.breaker.is_open() for each in self._replicas)
 
     async def close(self) -> None:
         """Stop following the replicas and close the idle connections."""
@@ -179,7 +196,7 @@ class Balancer:
     async def _places(self, url: URL) -> Sequence[Place]:
         """Return where the replicas of one URL are; as before when its name cannot be resolved."""
         proxy = self._proxy_of(url)
-        if not _expands(url, self._proxy_of):
+        if not self._expands(url):
             return [Place(url, None, proxy)]
         try:
             async with asyncio.timeout(_RESOLVE_S):
@@ -202,12 +219,20 @@ class Balancer:
         base = plain(url)
         return [Place(base.with_port(each.port), each.address, None, each.priority, each.weight) for each in found]
 
+    def _expands(self, url: URL) -> bool:
+        """Return whether the URL may be that of several replicas: a proxy resolves the names of its URLs itself."""
+        return is_srv(url) or (self._rules.several and has_a_name(url) and self._proxy_of(url) is None)
+
     def _new(self, place: Place, number: int) -> Replica:
         return Replica(place, self._peer, self._rules, number=number)
 
     def _load(self, label: str, replicas: Sequence[Replica]) -> ReplicaLoad:
         running = sum(replica.outstanding for replica in replicas)
         return ReplicaLoad(label, _best({replica.state for replica in replicas}), running, self._requests[label])
+
+
+def _ended(replica: Replica) -> None:
+    replica.outstanding -= 1
 
 
 def _first(usable: Sequence[Replica]) -> Sequence[Replica]:
@@ -229,8 +254,3 @@ def _best(states: Collection[State]) -> LoadState:
 
 def _label(replica: Replica) -> str:
     return str(replica.number) if replica.number < _MOST_NUMBERS else _MORE
-
-
-def _expands(url: URL, proxy_of: ProxyOf) -> bool:
-    """Return whether the URL may be that of several replicas: a proxy resolves the names of its URLs itself."""
-    return is_srv(url) or (has_a_name(url) and proxy_of(url) is None)

@@ -6,12 +6,10 @@ cannot be opened or is lost before the answer begins, or a silence longer than t
 """
 
 import time
-from collections.abc import Awaitable, Callable
-from typing import TypeVar
+from collections.abc import Awaitable, Callable, Generator
+from contextlib import contextmanager
 
 from memloop.wire.errors import MemloopError, Timeout, Unavailable
-
-Answer = TypeVar("Answer")
 
 
 class CircuitOpen(Unavailable):
@@ -23,8 +21,7 @@ class CircuitOpen(Unavailable):
 class Breaker:
     """Opens for ``open_s`` seconds after ``failures`` failures in a row; then one probe decides.
 
-    ``answers`` are errors that an answer caused, although they are kinds of Unavailable. ``peer`` names the server in
-    errors.
+    ``peer`` names the server in errors.
     """
 
     def __init__(
@@ -33,13 +30,11 @@ class Breaker:
         failures: int,
         open_s: float,
         clock: Callable[[], float] = time.monotonic,
-        answers: tuple[type[MemloopError], ...] = (),
         peer: str = "engine",
     ) -> None:
         self._most = failures
         self._open_s = open_s
         self._clock = clock
-        self._answers = answers
         self._peer = peer
         self._failures = 0
         self._opened_at: float | None = None
@@ -59,28 +54,22 @@ class Breaker:
             raise CircuitOpen(f"The {self._peer} cannot be reached.", code=code, retry_after_s=max(1.0, left_s))
         self._probing = True
         try:
-            await self.watched(probe())
+            with self.watching():
+                await probe()
         finally:
             self._probing = False
 
-    async def watched(self, attempt: Awaitable[Answer]) -> Answer:
-        """Await an attempt and update the circuit. Any answer of the server, even an error, counts as a success."""
+    @contextmanager
+    def watching(self) -> Generator[None]:
+        """Update the circuit by an attempt. Any answer of the server, even an error, counts as a success."""
         try:
-            answer = await attempt
+            yield
         except MemloopError as error:
-            self._failed() if self._is_gone(error) else self._closed()
+            if isinstance(error, Unavailable | Timeout):
+                self._failures += 1
+                if self._failures >= self._most:
+                    self._opened_at = self._clock()
+            else:
+                self._failures, self._opened_at = 0, None
             raise
-        self._closed()
-        return answer
-
-    def _failed(self) -> None:
-        self._failures += 1
-        if self._failures >= self._most:
-            self._opened_at = self._clock()
-
-    def _closed(self) -> None:
-        self._failures = 0
-        self._opened_at = None
-
-    def _is_gone(self, error: MemloopError) -> bool:
-        return isinstance(error, Unavailable | Timeout) and not isinstance(error, self._answers)
+        self._failures, self._opened_at = 0, None

@@ -8,7 +8,7 @@ from typing import Final, Literal, TypeAlias
 from yarl import URL
 
 from memloop.patience import patient
-from memloop.wire.errors import ConnectRefused, DependencyError, MemloopError
+from memloop.wire.errors import ConnectRefused, DependencyError, MemloopError, Unreachable
 from memloop_clients.balancing.breaker import Breaker
 from memloop_clients.balancing.rules import Balancing
 from memloop_clients.transport import Origin, Peer, Request, Timeouts
@@ -18,6 +18,9 @@ _MOST_SILENCES: Final = 3
 """A busy server may be late once or twice."""
 _TAKES_NO_WORK: Final = 500
 """From this status on."""
+
+_PROBE: Final = Request("GET", "models")
+_PROBE_S: Final = 3.0
 
 State: TypeAlias = Literal["ready", "unready", "ejected"]
 
@@ -46,10 +49,11 @@ class Replica:
     """
 
     def __init__(self, place: Place, peer: Peer, rules: Balancing, *, number: int) -> None:
+        self._peer = peer
         self.place = place
         self.number = number
         self.origin = Origin(place.url, peer, proxy=place.proxy, address=place.address)
-        self.breaker = Breaker(failures=rules.failures, open_s=rules.open_s)
+        self.breaker = Breaker(failures=rules.failures, open_s=rules.open_s, peer=peer.name)
         self.ready = True
         self.outstanding = 0
         self.turn = 0
@@ -73,10 +77,6 @@ class Replica:
         """Return whether it is ejected after failures, else whether it takes new requests."""
         return "ejected" if self.breaker.is_open() else "ready" if self.ready else "unready"
 
-    def ended(self) -> None:
-        """End one of its exchanges."""
-        self.outstanding -= 1
-
     async def examine(self) -> None:
         """Read its readiness. A ready one whose circuit was open for long enough gets requests again."""
         before, ready = self.ready, await self._is_ready()
@@ -92,6 +92,14 @@ class Replica:
         if self.ready:
             with suppress(DependencyError):
                 await self.breaker.admit(_answered)
+
+    async def probe(self) -> None:
+        """Raise Unavailable unless it answers, with any status."""
+        try:
+            async with patient(_PROBE_S):
+                (await self.origin.send(_PROBE)).close()
+        except TimeoutError as error:
+            raise Unreachable(f"the {self._peer.name} does not answer") from error
 
     async def close(self) -> None:
         """Keep no connection longer than the request that it serves."""

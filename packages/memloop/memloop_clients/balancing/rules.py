@@ -21,12 +21,15 @@ class Balancing:
     ``also`` are base URLs of further replicas. ``ready_path`` below a server's root answers 503 while it takes no new
     requests; ``ready_port`` is the port of that path, if it is another one. Names are resolved every
     ``resolve_every_s`` and readiness is read every ``examine_every_s`` seconds, for at most ``examine_s``. A replica
-    is ejected for ``open_s`` seconds after ``failures`` in a row. ``on_unresolved`` is called at each failed lookup.
+    is ejected for ``open_s`` seconds after ``failures`` in a row. With ``suspends_one`` so is a server without other
+    replicas, until it answers a probe. ``on_unresolved`` is called at each failed lookup. A name may stand for
+    ``several`` servers.
     """
 
     also: tuple[str, ...] = ()
     ready_path: str = "health"
     ready_port: int | None = None
+    several: bool = True
     resolve: Resolve = system_addresses
     endpoints: Endpoints = system_endpoints
     resolve_every_s: float = 2.0
@@ -34,4 +37,5 @@ class Balancing:
     examine_s: float = 1.0
     failures: int = 5
     open_s: float = 5.0
+    suspends_one: bool = False
     on_unresolved: Callable[[], object] = lambda: None

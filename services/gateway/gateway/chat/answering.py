@@ -106,17 +106,15 @@ def asked_chat(request: Request, chat: Chat, principal: Principal, body: JsonBod
     return AskedChat(body, fields, model, principal, named, namespace, left_out)
 
 
-async def answer_chat(
+def answer_chat(
     request: Request, chat: Chat, allowance: Allowance, meter: Meter, asked: AskedChat, form: AnswerForm = OPENAI
-) -> Response:
+) -> Awaitable[Response]:
     """Answer the chat, once per ``Idempotency-Key``. Raises the errors of the limits, of memory and of the engine."""
     answering = _Answering(request, chat, allowance, meter, asked, form)
     if asked.fields.stream:
         refuse_key_of_stream(request)
     owners = () if asked.named is None else (asked.named,)
-    return await chat.memory.idempotency.once(
-        request, asked.principal, answering.answer, owners=owners, also=form.subject
-    )
+    return chat.memory.idempotency.once(request, asked.principal, answering.answer, owners=owners, also=form.subject)
 
 
 class _Answering:
@@ -139,12 +137,12 @@ class _Answering:
         with self._meter.ours():
             await self._allowance.admit(asked.body.fields["messages"])
             over = await oversize_of(self._chat, asked.model, asked.fields, asked.body.fields)
-        if over is None:
-            return await self._at_the_engine(await self._prepared(attempt, over))
         work = partial(self._prepared, attempt, over)
-        if asked.fields.stream:
+        if over is not None and asked.fields.stream:
             return self._call.event_stream(partial(self._send_after, work))
-        return await self._at_the_engine(await self._watched(work))
+        turn, outgoing = await (work() if over is None else self._watched(work))
+        stream, whole = self._relayed(turn, outgoing), partial(self._remembered, turn)
+        return await self._call.answer(CHAT_PATH, outgoing, stream=stream, whole=whole)
 
     async def _prepared(self, attempt: Attempt, over: Oversize | None) -> Prepared:
         """Read the oversized parts and recall memories."""
@@ -203,12 +201,6 @@ class _Answering:
             return relay_chat(self._chat, upstream, turn, self._meter, out, hides_usage=hides)
 
         return self._form.streamed(stream)
-
-    async def _at_the_engine(self, prepared: Prepared) -> Response:
-        """Return the engine's answer, with the memory field added."""
-        turn, outgoing = prepared
-        stream, whole = self._relayed(turn, outgoing), partial(self._remembered, turn)
-        return await self._call.answer(CHAT_PATH, outgoing, stream=stream, whole=whole)
 
     async def _remembered(self, turn: ChatTurn | None, raw: bytes) -> bytes:
         """Return the engine's answer with the memory field, and queue the write of the turn."""

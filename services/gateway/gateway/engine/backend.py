@@ -11,7 +11,6 @@ from typing import Annotated, Final, TypeAlias, cast
 from fastapi import Depends, Request
 from yarl import URL
 
-from gateway.engine.breaker import EngineGuard
 from gateway.engine.engines import Engines
 from gateway.engine.models import Models
 from gateway.engine.models_file import ModelsConfig, ModelSpec
@@ -72,17 +71,17 @@ class _Opening:
     """A model's clients, before its services have named its parts."""
 
     spec: ModelSpec
-    guards: Sequence[EngineGuard]
+    clients: Sequence[EngineClient]
     inference: InferenceClient | None
 
     async def model(self, metrics: Metrics) -> LoopModel:
         """Complete the model. Raises as ``loop_model`` does."""
-        model = await loop_model(self.spec, Engines(self.guards), self.inference, metrics)
-        for place, guard in enumerate(self.guards):
-            metrics.watch_circuit(model.label, place, guard.is_open)
-            metrics.replicas.watch(f"{model.label}/{place}", guard.loads)
+        model = await loop_model(self.spec, Engines(self.clients), self.inference, metrics)
+        for place, client in enumerate(self.clients):
+            metrics.watch_circuit(model.label, place, client.is_suspended)
+            metrics.replicas.watch(f"{model.label}/{place}", client.loads)
         counted = metrics.upstream_fallback.labels(model.label).inc
-        return replace(model, engines=Engines(self.guards, model=model.engine_model, on_fallback=counted))
+        return replace(model, engines=Engines(self.clients, model=model.engine_model, on_fallback=counted))
 
 
 async def _opening(
@@ -90,15 +89,12 @@ async def _opening(
 ) -> _Opening:
     launcher = InferenceClient(spec.inference_url, tls=tls) if spec.inference_url else None
     inference = await stack.enter_async_context(launcher) if launcher is not None else None
-    guards: list[EngineGuard] = []
+    clients: list[EngineClient] = []
     for place, url in enumerate(spec.engine_urls):
         balancing = balancing_of(spec, url, also=spec.replica_urls if place == 0 else (), settings=settings)
         balancing = replace(balancing, on_unresolved=partial(metrics.count_unresolved, spec.id or ""))
-        client = await stack.enter_async_context(_engine(settings, spec, url, balancing, tls))
-        guards.append(
-            EngineGuard(client, failures=settings.engine_breaker_failures, open_s=settings.engine_breaker_open_s)
-        )
-    return _Opening(spec, guards, inference)
+        clients.append(await stack.enter_async_context(_engine(settings, spec, url, balancing, tls)))
+    return _Opening(spec, clients, inference)
 
 
 async def _first_arrivals(openings: list[_Opening], models: Models, metrics: Metrics) -> list[_Opening]:
@@ -167,7 +163,8 @@ def _engine(
 
 def balancing_of(spec: ModelSpec, url: str, *, also: tuple[str, ...], settings: GatewaySettings) -> Balancing:
     """Return how to balance over an engine's replicas: by the readiness of a launcher beside it, else by its own."""
-    rules = Balancing(also=also, failures=settings.engine_breaker_failures, open_s=settings.engine_breaker_open_s)
+    failures, open_s = settings.engine_breaker_failures, settings.engine_breaker_open_s
+    rules = Balancing(also=also, failures=failures, open_s=open_s, suspends_one=True)
     launcher = URL(spec.inference_url or "")
     if launcher.host is None or launcher.host not in {plain(URL(each)).host for each in (url, *also)}:
         return rules

@@ -1,4 +1,4 @@
-"""Calls the configured engines in order, each behind its own circuit breaker.
+"""Calls the configured engines in order; each one's client has a circuit breaker for every replica.
 
 A request falls through to the next engine only if the previous one cannot have begun it: its circuit is open, the
 connection failed, or it answered 503. A request that lost its connection or timed out may have broken the engine, so it
@@ -11,11 +11,10 @@ import asyncio
 import logging
 import random
 from collections.abc import Awaitable, Callable, Sequence
-from typing import Final
+from typing import Final, Protocol, TypeVar
 
 from pydantic import JsonValue
 
-from gateway.engine.breaker import Answer, Engine, EngineGuard
 from memloop.ports import Completion, Prompt
 from memloop.templates import ANY_ROLES, ROLES_REFUSED, ChatTemplate, fitted, refuses_roles, stricter
 from memloop.wire.chat import Json
@@ -31,6 +30,32 @@ _PAUSE_S: Final = (0.05, 0.25)
 _REFUSES_WORK: Final = 503
 _MOST_RETRIES: Final = 10.0
 _RETRIES_PER_CALL: Final = 0.1
+_CHECK_S: Final = 3.0
+Answer = TypeVar("Answer")
+
+
+class Engine(Protocol):
+    """The client of an engine."""
+
+    def send_raw(self, body: bytes, *, path: str) -> Awaitable[RawResponse]:
+        """Send a POST and return the open response, which the caller closes."""
+        ...
+
+    async def ask(self, prompt: Prompt, *, model: str) -> Completion:
+        """Return the model's reply."""
+        ...
+
+    async def get_json(self, path: str) -> Json:
+        """Read a JSON resource, such as ``models``."""
+        ...
+
+    async def window(self, model: str) -> ServedWindow | None:
+        """Return what the endpoint states of a model's window."""
+        ...
+
+    async def check(self) -> None:
+        """Raise unless the engine answers."""
+        ...
 
 
 class RetryBudget:
@@ -56,13 +81,13 @@ class Engines:
 
     def __init__(
         self,
-        guards: Sequence[EngineGuard],
+        engines: Sequence[Engine],
         *,
         model: str = "",
         budget: RetryBudget | None = None,
         on_fallback: Callable[[], None] | None = None,
     ) -> None:
-        *self._earlier, self._last = guards
+        *self._earlier, self._last = engines
         self._model = model
         self._budget = budget or RetryBudget()
         self._on_fallback = on_fallback
@@ -71,8 +96,8 @@ class Engines:
 
     def of_model(self, model: str) -> "Engines":
         """Return the same engines for another model."""
-        guards = (*self._earlier, self._last)
-        return Engines(guards, model=model, budget=self._budget, on_fallback=self._on_fallback)
+        engines = (*self._earlier, self._last)
+        return Engines(engines, model=model, budget=self._budget, on_fallback=self._on_fallback)
 
     async def send(self, body: bytes, *, path: str) -> RawResponse:
         """Send a POST; return the open response of any status, which the caller closes. Raises Unavailable, Timeout.
@@ -80,18 +105,14 @@ class Engines:
         A chat goes in the roles that the model's chat template takes, as far as its refusals have shown them.
         """
         chat = body if self._template is None or path != CHAT_PATH else _in_roles(body, self._template)
-
-        async def sent(engine: Engine) -> RawResponse:
-            return await engine.send_raw(chat, path=path)
-
         self._budget.earn()
         try:
-            upstream = await self._first(sent)
+            upstream = await self._first(lambda engine: engine.send_raw(chat, path=path))
         except ConnectRefused:
             if not self._budget.spend():
                 raise
             await asyncio.sleep(random.uniform(*_PAUSE_S))
-            upstream = await self._first(sent)
+            upstream = await self._first(lambda engine: engine.send_raw(chat, path=path))
         if path == CHAT_PATH and upstream.status in ROLES_REFUSED:
             return await self._in_other_roles(body, upstream)
         return upstream
@@ -129,19 +150,24 @@ class Engines:
         return await self._first(lambda engine: engine.get_json(path))
 
     async def check(self) -> None:
-        """Raise unless one engine answers: a readiness check that bypasses the breakers."""
+        """Raise Unreachable or CircuitOpen unless one engine answers, with any status: a readiness check."""
         failures: list[MemloopError] = []
-        for guard in (*self._earlier, self._last):
+        for engine in (*self._earlier, self._last):
             try:
-                return await guard.check()
-            except MemloopError as error:
+                async with asyncio.timeout(_CHECK_S):
+                    return await engine.check()
+            except (CircuitOpen, Unreachable) as error:
                 failures.append(error)
+            except TimeoutError:
+                failures.append(Unreachable("the engine does not answer"))
+            except MemloopError:
+                return None
         raise failures[0]
 
     async def _first(self, ask: Callable[[Engine], Awaitable[Answer]]) -> Answer:
-        for guard in self._earlier:
+        for engine in self._earlier:
             try:
-                answer = await guard.call(ask)
+                answer = await ask(engine)
             except (CircuitOpen, Unreachable, EngineBusy):
                 pass
             else:
@@ -149,7 +175,7 @@ class Engines:
                     return answer
             if self._on_fallback is not None:
                 self._on_fallback()
-        return await self._last.call(ask)
+        return await ask(self._last)
 
 
 def _refuses_work(answer: object) -> bool:

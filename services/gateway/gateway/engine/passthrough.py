@@ -101,7 +101,19 @@ class EngineCall:
         Raises the engine's refusal, and Unavailable, Timeout or EngineError when the engine is unreachable or broken.
         """
         try:
-            return await self._answer(path, body, stream, whole)
+            with _Open() as opened:
+                async with within(deadline_s(self._request.headers)), stopped_when_gone(self._request.receive):
+                    upstream = await self._opened(opened, body, path)
+                    streams = upstream.succeeded and is_event_stream(upstream)
+                    raw = b"" if streams else await upstream.read()
+                if not upstream.succeeded:
+                    raise await refusal(upstream)
+                if streams:
+                    return self.event_stream(partial(stream, upstream), opened.moved())
+                answer = await whole(raw)
+                self._meter.finish()
+                kind = upstream.headers.get("Content-Type", "application/json")
+                return Response(answer, status_code=upstream.status, media_type=kind)
         except ClientGone:
             self._backend.metrics.upstream_abort.inc()
             raise
@@ -121,46 +133,23 @@ class EngineCall:
             self._backend.metrics.count_error(error, model=self._model.label)
             raise with_retry_after(error) from error.__cause__
 
-    async def _answer(
-        self,
-        path: str,
-        body: Outgoing,
-        stream: Relay,
-        whole: Callable[[bytes], Awaitable[bytes]],
-    ) -> Response:
-        with _Open() as opened:
-            async with within(deadline_s(self._request.headers)), stopped_when_gone(self._request.receive):
-                upstream = await self._opened(opened, body, path)
-                streams = upstream.succeeded and is_event_stream(upstream)
-                raw = b"" if streams else await upstream.read()
-            if not upstream.succeeded:
-                raise await refusal(upstream)
-            if streams:
-                return self.event_stream(partial(stream, upstream), opened.moved())
-            answer = await whole(raw)
-            self._meter.finish()
-            return self._json(answer, upstream)
-
     async def _opened(self, opened: "_Open", body: Outgoing, path: str) -> RawResponse:
+        """Send the body; to an engine that refuses the question for usage, without it. ``opened`` owns the response."""
         call = self._meter.call = opened.begin(open_call(self._meter.operation, self._model.id))
-        with current(call):
-            upstream = opened.upstream = await self._sent(body, path)
-        return upstream
-
-    async def _sent(self, body: Outgoing, path: str) -> RawResponse:
-        """Send the body; to an engine that refuses the question for usage, without it."""
         asked, model, send = self._backend.usage_asked, self._model.label, self._model.engines.send
-        if body.plain is None or asked.refused_by(model):
-            return await send(body.body if body.plain is None else body.plain, path=path)
-        upstream = await send(body.body, path=path)
-        if upstream.status in _MAY_REFUSE_A_FIELD and asked.is_unknown(model):
-            upstream.close()
-            upstream = await send(body.plain, path=path)
-            if upstream.succeeded:
-                asked.found(model, takes=False)
-        elif upstream.succeeded:
-            asked.found(model, takes=True)
-        return upstream
+        with current(call):
+            if body.plain is None or asked.refused_by(model):
+                opened.upstream = await send(body.body if body.plain is None else body.plain, path=path)
+                return opened.upstream
+            upstream = opened.upstream = await send(body.body, path=path)
+            if upstream.status in _MAY_REFUSE_A_FIELD and asked.is_unknown(model):
+                upstream.close()
+                upstream = opened.upstream = await send(body.plain, path=path)
+                if upstream.succeeded:
+                    asked.found(model, takes=False)
+            elif upstream.succeeded:
+                asked.found(model, takes=True)
+            return upstream
 
     def event_stream(self, source: Source, owns: AbstractContextManager[object] | None = None) -> Response:
         """Stream events to the client with heartbeats while idle; stop when the client disconnects."""
@@ -170,11 +159,6 @@ class EngineCall:
             heartbeat_s=self._backend.heartbeat_s,
             on_abandoned=self._backend.metrics.upstream_abort.inc,
         )
-
-    @staticmethod
-    def _json(body: bytes, upstream: RawResponse) -> Response:
-        kind = upstream.headers.get("Content-Type", "application/json")
-        return Response(body, status_code=upstream.status, media_type=kind)
 
 
 async def pass_through(request: Request, backend: Backend, allowance: Allowance, operation: str) -> Response:

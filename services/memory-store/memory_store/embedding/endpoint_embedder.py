@@ -206,8 +206,8 @@ class EndpointEmbedder:
     async def _once(self, texts: Sequence[str], *, within_s: float) -> Sequence[Vector]:
         await self._breaker.admit(lambda: self._probed(within_s))
         self._metrics.embed_texts.observe(len(texts))
-        with self._metrics.embed_seconds.time():
-            return await self._breaker.watched(self._asked(texts, within_s=within_s))
+        with self._metrics.embed_seconds.time(), self._breaker.watching():
+            return await self._asked(texts, within_s=within_s)
 
     async def _probed(self, within_s: float) -> None:
         await self._asked([_PROBE], within_s=within_s)

@@ -130,8 +130,8 @@ class EndpointScorer:
         """Return the endpoint's scores."""
         await self._breaker.admit(lambda: self._probed(within_s))
         cut = [text[:_MOST_CHARS] for text in texts]
-        asked = self._endpoint.scores(question[:_MOST_CHARS], cut, within_s=within_s)
-        return await self._breaker.watched(asked)
+        with self._breaker.watching():
+            return await self._endpoint.scores(question[:_MOST_CHARS], cut, within_s=within_s)
 
     async def close(self) -> None:
         """Close the connections."""
