@@ -50,6 +50,9 @@ class Engine:
         self._call()
         return {"path": path}
 
+    async def window(self, model: str) -> None:
+        del model
+
     async def check(self) -> None:
         if self.health is not None:
             raise self.health
