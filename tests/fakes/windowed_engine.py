@@ -13,6 +13,9 @@ from dataclasses import dataclass, field
 from typing import Literal, TypeAlias
 
 from aiohttp import web
+from tokenizers import Regex, Tokenizer
+from tokenizers.models import WordLevel
+from tokenizers.pre_tokenizers import Split
 
 from tests.fakes.job_engine import Body, add_memory
 from tests.fakes.web_server import serving
@@ -137,6 +140,13 @@ class WindowedEngine:
 def tokens_of(text: str) -> int:
     """A token for every four characters that began."""
     return -(-len(text) // _CHARS)
+
+
+def tokenizer_json() -> str:
+    """A ``tokenizer.json`` that counts as the engine does."""
+    tokenizer = Tokenizer(WordLevel({"?": 0}, unk_token="?"))
+    tokenizer.pre_tokenizer = Split(Regex(rf"[\s\S]{{1,{_CHARS}}}"), "isolated")
+    return tokenizer.to_str()
 
 
 def document(facts: int, *, words_between: int = 110) -> str:

@@ -11,11 +11,10 @@ import pytest
 from memloop.chunking import EstimatingSplitter, TokenizerSplitter
 from memloop.profiles import Profile, ProfileError, check_fit, fit, load_profile, sizes
 from memloop.profiles.fit import OwnTokenizer
+from tests.fakes.windowed_engine import tokenizer_json
 from tests.memloop.tokenizers_of_tests import byte_level_bpe
 
 TINY = load_profile("tiny")
-ENGLISH = Path("services/memory-store/memory_store/embedding/minilm/tokenizer.json")
-"""A tokenizer with a vocabulary of 30,000 words, as common models have one."""
 SHIPPED = Path("services/inference/models/memloop-tiny/tokenizer.json")
 
 
@@ -62,7 +61,7 @@ def longest(profile: Profile, count: Callable[[str], int]) -> dict[str, int]:
 
 @pytest.mark.parametrize("tokens", [2048, 3000, 4096, 6000])
 @pytest.mark.parametrize(
-    "tokenizer", [EstimatingSplitter(), TokenizerSplitter(ENGLISH.read_bytes())], ids=["estimate", "tokenizer"]
+    "tokenizer", [EstimatingSplitter(), TokenizerSplitter(tokenizer_json())], ids=["estimate", "tokenizer"]
 )
 def test_the_default_profile_is_made_to_fit_a_smaller_window(tokenizer: OwnTokenizer, tokens: int) -> None:
     fitted = fit(load_profile("default"), tokenizer, window_tokens=tokens)

@@ -99,18 +99,20 @@ class Window:
             _LOG.error("the model %s: %s", self.model, self._advice)
 
     def shrink(self, kept_tokens: int) -> None:
-        """Make room after the endpoint kept only so many tokens of a prompt.
+        """Make later prompts for a window of which the endpoint kept so many tokens.
 
-        Some keep no more than half of what fits: a window that is too small for the profile may be one and a half times
-        as large, or twice. If none fits, the sizes stay.
+        Some endpoints keep no more than half of what fits: where the profile does not fit the tokens that were kept,
+        the window is one and a half times as large, or twice. It never grows, and stays where no size fits.
         """
-        most = self.limit_tokens * 7 // 8
         for tokens in (kept_tokens, kept_tokens * 3 // 2, kept_tokens * 2):
+            if tokens >= self.limit_tokens:
+                break
             try:
-                return self.set(min(tokens, most), "it cut a longer prompt")
+                self.set(tokens, "it cut a longer prompt")
             except ProfileError as error:
                 _LOG.warning("the model %s cut a prompt: %s", self.model, error)
-        return None
+            else:
+                break
 
     def warning(self) -> str | None:
         """Return the way to a larger window where the endpoint has one, for readiness."""
