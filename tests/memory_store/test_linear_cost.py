@@ -21,6 +21,7 @@ from memory_store.items.statements import WritePolicy, statements_of
 from memory_store.metrics import Metrics
 from memory_store.retrieval.boosts import boost_dates
 from memory_store.retrieval.candidates import Candidate
+from memory_store.times import asked_for
 from memory_store.vectors.filters import parse_filters
 from memory_store.vectors.metadata import check_metadata, flags_of
 from memory_store.vectors.qdrant_edge import QdrantEdge
@@ -53,12 +54,12 @@ def document(words: int) -> object:
 
 
 def months_that_are_verbs(words: int) -> object:
-    return boost_dates([candidate(0)], "may " * words, 0.3, asked_at=_NOW)
+    return boost_dates([candidate(0)], asked_for("may " * words, _NOW), 0.3)
 
 
 def days(number: int) -> object:
     question = " ".join(f"2025-{1 + day % 12:02}-{1 + day % 28:02}" for day in range(number))
-    return boost_dates([candidate(n) for n in range(number // 4)], question, 0.3, asked_at=_NOW)
+    return boost_dates([candidate(n) for n in range(number // 4)], asked_for(question, _NOW), 0.3)
 
 
 def candidate(number: int) -> Candidate:

@@ -20,6 +20,7 @@ from memory_store.retrieval.conversation import around, contexts, in_spans
 from memory_store.retrieval.relevance import Relevance
 from memory_store.retrieval.rerank import CrossEncoderScorer, Reranker, RerankerMissing, ThreadScorer
 from memory_store.retrieval.tuning import Tuning
+from memory_store.times import asked_for
 from memory_store.vectors.filters import AnyOf, NumberRange
 from memory_store.vectors.port import Placed, Ranked
 from tests.fakes.processes import PATIENCE_S
@@ -45,7 +46,7 @@ def candidate(
 
 def boosted(one: Candidate, question: str, *named: str) -> dict[str, float]:
     """The shares that the boosts add."""
-    boost([one], question, Tuning(), named=named, asked_at=ASKED_AT)
+    boost([one], Tuning(), named=named, times=asked_for(question, ASKED_AT), asked_at=ASKED_AT)
     return one.shares
 
 

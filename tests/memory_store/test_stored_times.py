@@ -98,3 +98,19 @@ async def test_an_import_refuses_a_time_that_ends_before_it_starts(store: StoreA
 
     assert (imported.imported, imported.failed) == (0, 1)
     assert "times" in imported.errors[0].message
+
+
+async def test_a_question_about_a_week_finds_its_memories_among_many_others(store: StoreApi) -> None:
+    others = [MemoryDraft(key=f"plot {at}", value=f"Garden plot {at} was weeded.") for at in range(90)]
+    await store.add_all(*others, timestamp=FRIDAY - timedelta(days=60))
+    await store.add("roof", "The roof leaked on Tuesday.", timestamp=FRIDAY - timedelta(days=8))
+    await store.add("talk", "Ann gives a talk in two weeks.", timestamp=FRIDAY - timedelta(days=8))
+    await store.add("boat", "Ann learned to sail.", timestamp=FRIDAY - timedelta(days=8))
+
+    past = await store.found("What did I do last week?", as_of=FRIDAY, top_k=2)
+    ahead = await store.found("What do I do next week?", as_of=FRIDAY, top_k=1)
+    everything = await store.found("What do I do next week?", as_of=FRIDAY, top_k=100)
+
+    assert set(past) <= {"The roof leaked on Tuesday.", "Ann learned to sail.", "Ann gives a talk in two weeks."}
+    assert ahead == ["Ann gives a talk in two weeks."]
+    assert len(everything) == 93

@@ -7,18 +7,25 @@ from typing import Final
 from memloop.wire.memory import NamedTime
 from memory_store.retrieval.candidates import Candidate
 from memory_store.retrieval.tuning import Tuning
-from memory_store.times import asked_for
 
 _LONGEST: Final = timedelta(days=31)
 _QUESTION_MARKS = ("?", "\uff1f", "\u061f")
 
 
 def boost(
-    candidates: Sequence[Candidate], question: str, tuning: Tuning, *, named: Collection[str], asked_at: datetime
+    candidates: Sequence[Candidate],
+    tuning: Tuning,
+    *,
+    named: Collection[str],
+    times: Collection[NamedTime],
+    asked_at: datetime,
 ) -> None:
-    """Adds the shares of speaker, date, question mark and feedback. ``named``: the words of names in the question."""
+    """Adds the shares of speaker, date, question mark and feedback.
+
+    ``named``: the words of names in the question; ``times``: those that it names.
+    """
     boost_speakers(candidates, named, tuning.speaker)
-    boost_dates(candidates, question, tuning.date, asked_at=asked_at)
+    boost_dates(candidates, times, tuning.date)
     lower_questions(candidates, tuning.asking)
     weigh_feedback(candidates, tuning, asked_at=asked_at)
 
@@ -30,10 +37,9 @@ def boost_speakers(candidates: Sequence[Candidate], named: Collection[str], weig
             one.shares["speaker"] = weight
 
 
-def boost_dates(candidates: Sequence[Candidate], question: str, weight: float, *, asked_at: datetime) -> None:
+def boost_dates(candidates: Sequence[Candidate], asked: Collection[NamedTime], weight: float) -> None:
     """Boosts memories that name a time, or were said in one, that the question names."""
-    asked = asked_for(question, asked_at) if weight and candidates else ()
-    for one in candidates if asked else ():
+    for one in candidates if asked and weight else ():
         day = one.said_at.date()
         if any(span.start <= day <= span.end or _names(one, span) for span in asked):
             one.shares["date"] = weight

@@ -1,13 +1,13 @@
 """Search: dense and BM25 rankings in one round trip, added up; the best read, boosted, packed into a budget."""
 
 import logging
-from collections.abc import Awaitable, Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
 from memloop.chunking import EstimatingSplitter
 from memloop.wire.errors import DependencyError
-from memloop.wire.memory import SearchHit, SearchOptions, SearchResult, StoreSearch
+from memloop.wire.memory import NamedTime, SearchHit, SearchOptions, SearchResult, StoreSearch
 from memory_store.embedding.encoding import TextEncoding
 from memory_store.items.documents import Clock, from_payload, now, within
 from memory_store.items.view import View
@@ -19,6 +19,7 @@ from memory_store.retrieval.names import possible_names, without_names
 from memory_store.retrieval.relevance import Relevance
 from memory_store.retrieval.rerank import Reranker
 from memory_store.retrieval.tuning import Tuning
+from memory_store.times import asked_for
 from memory_store.vectors.filters import Condition, Ids, OneOf, all_of, parse_filters, utc
 from memory_store.vectors.port import Payload, Query, SparseVector, VectorStore
 
@@ -38,14 +39,16 @@ _MOST_WRONG = 100
 class _Asked:
     """What is asked for; ``where`` can be seen, ``corpus`` counts the words, ``depth`` is read at most.
 
-    ``named``: the words of the question that name speakers. ``dense`` is None if the embedding model failed.
-    ``explained``: the answer has the places in the rankings.
+    ``named``: the words of the question that name speakers; ``times``: those that it names. "What did I do last week"
+    has no word in common with its answers, so that with a time all that is ranked is read. ``dense`` is None if the
+    embedding model failed. ``explained``: the answer has the places in the rankings.
     """
 
     where: Condition
     corpus: Condition
     depth: int
     named: frozenset[str]
+    times: Collection[NamedTime]
     dense: tuple[float, ...] | None
     sparse: SparseVector
     explained: bool
@@ -87,7 +90,7 @@ class Retrieval:
                 await after
             with self._stage("vectors"):
                 candidates = await self._candidates(query)
-            boost(candidates, request.query, self._tuning, named=query.named, asked_at=self._asked_at(request))
+            boost(candidates, self._tuning, named=query.named, times=query.times, asked_at=self._asked_at(request))
             best, judged = await self._reranked(request.query, ordered(candidates))
         by_words = query.dense is None
         if by_words:
@@ -115,8 +118,11 @@ class Retrieval:
         named = await self._speakers(request.query, where)
         with self._stage("embed"):
             dense, sparse = await self._encoding.query(without_names(request.query, named))
-        depth = max(_MIN_DEPTH, _DEPTH_PER_HIT * request.top_k)
-        return _Asked(where, namespace, depth, named=named, dense=dense, sparse=sparse, explained=request.explain)
+        times = asked_for(request.query, self._asked_at(request)) if self._tuning.date else ()
+        depth = max(_MIN_RANKED if times else _MIN_DEPTH, _DEPTH_PER_HIT * request.top_k)
+        return _Asked(
+            where, namespace, depth, named=named, times=times, dense=dense, sparse=sparse, explained=request.explain
+        )
 
     async def _speakers(self, question: str, where: Condition) -> frozenset[str]:
         """Returns the words of the question that name a speaker of memories that can be seen."""
