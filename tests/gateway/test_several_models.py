@@ -340,5 +340,5 @@ async def test_a_process_with_a_wrong_file_ends_with_the_reason(tmp_path: Path, 
     process = await asyncio.create_subprocess_exec(sys.executable, "-m", module, env=environment, stderr=PIPE)
     _, words = await process.communicate()
     assert process.returncode == 1
-    reason = "[models.m] engine_url: '/v1' is not an absolute http://, https://, http+srv:// or https+srv:// URL"
+    reason = "[models.m] engine_url: this is not an absolute http://, https://, http+srv:// or https+srv:// URL"
     assert words.decode() == f"{file}: {reason}\n"
