@@ -92,7 +92,7 @@ RULES: Final = (
 
 _RECURRING: Final = re.compile(r"\b(?:every|each|most|all|any|some)\s+(?:other\s+)?$", re.IGNORECASE)
 _LOOK_BACK_CHARS: Final = 24
-_MOST_TRIES: Final = 32
+_MOST_TRIES: Final = 16
 """Of places that look like a time: each is read in up to 1 ms."""
 _BY_PREPOSITION: Final[Mapping[str, Which]] = {"since": "past", "until": "future", "till": "future", "by": "future"}
 
