@@ -10,7 +10,7 @@ from memloop.scoring.lenient import normalise
 from tests.fakes.job_engine import Body, Reply, add_memory, last_text
 from trainer.data.dialogues.dialogue import Conversation
 
-_TURN = re.compile(r"^\[(?:user|assistant)\]: (.+)$", re.MULTILINE)
+_TURN = re.compile(r"^\[(?:user|assistant)\](?: \([^)]*\))?: (.+)$", re.MULTILINE)
 _QUESTION = re.compile(r"^Question: (.+)$", re.MULTILINE)
 UNKNOWN = "I do not know."
 

@@ -3,6 +3,7 @@
 import asyncio
 import hashlib
 import random
+import re
 import signal
 from pathlib import Path
 
@@ -303,7 +304,7 @@ async def told(redis_url: str, number: int) -> tuple[set[str], list[str]]:
 
     def answer(body: Body) -> Reply:
         if dice.random() < 0.3:
-            facts = [line.split("]: ")[-1] for line in last_text(body).splitlines() if "]: fact" in line]
+            facts = re.findall(r"fact \d{4}: the code of door \d+ is \d+\.", last_text(body))
             return add_memory(*facts) if facts else bad(body)
         return bad(body)
 
