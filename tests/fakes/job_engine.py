@@ -29,6 +29,11 @@ def add_memory(*values: str) -> Body:
     return tool_call("add_memory", memory_list=drafts, summary="kept")
 
 
+def listed(*values: str) -> str:
+    """The same decision as JSON in a text, which a writer may give in every form."""
+    return json.dumps({"memory list": [{"key": value[:20], "value": value} for value in values], "summary": "kept"})
+
+
 def cut(text: str) -> Body:
     """A reply that hits its token limit."""
     return {"role": "assistant", "content": text, "finish_reason": "length"}

@@ -9,9 +9,10 @@ import pytest
 from gateway.engine.engines import Engines, RetryBudget
 from gateway.settings import GatewaySettings
 from memloop.ports import Completion, Prompt, Sampling
+from memloop.templates import ChatTemplate
 from memloop.wire.chat import Json
 from memloop.wire.errors import ConnectRefused, EngineError, MemloopError, Timeout, Unavailable, Unreachable
-from memloop_clients import EngineBusy, RawResponse
+from memloop_clients import Dialect, EngineBusy, RawResponse
 from tests.fakes.streaming_engine import MODEL, FakeEngine, fake_engine
 from tests.gateway.rig import eventually
 from tests.gateway.running import Gateway, running_gateway
@@ -52,6 +53,16 @@ class Engine:
 
     async def window(self, model: str) -> None:
         del model
+
+    async def in_other_roles(self, body: bytes, refused: RawResponse) -> RawResponse:
+        del body
+        return refused
+
+    def describe(self, model: str, template: ChatTemplate) -> None:
+        del model, template
+
+    async def dialect(self, model: str) -> Dialect:
+        return Dialect(model)
 
     async def check(self) -> None:
         if self.health is not None:

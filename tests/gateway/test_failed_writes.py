@@ -22,9 +22,9 @@ from tests.gateway.rig import ALICE, eventually, script
 BY_NAME = {spec.name: spec for spec in SPECS}
 
 
-def no_tools(body: Body) -> Refused | None:
-    """Ollama, of a model whose template has no tools."""
-    return shape.ollama(400, f"{body['model']} does not support tools") if body.get("tools") else None
+def no_loops(body: Body) -> Refused | None:
+    """An endpoint that answers the chats of clients, and refuses every request of a loop."""
+    return shape.ollama(400, f"{body['model']} is not for this") if "max_tokens" in body else None
 
 
 @asynccontextmanager
@@ -50,11 +50,11 @@ async def said(gateway: Api, text: str = "I bought a red boat. I am Ann.", **mem
 
 async def test_a_refused_write_is_seen_until_one_succeeds(redis_url: str, caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.ERROR, logger="gateway.memory.failures")
-    async with served_by(redis_url, replace(BY_NAME["ollama"], rules=(no_tools,))) as (gateway, endpoint):
+    async with served_by(redis_url, replace(BY_NAME["ollama"], rules=(no_loops,))) as (gateway, endpoint):
         first = await said(gateway)
         assert first["error"] is None
         event = await gateway.rig.event(first["write_event_id"])
-        assert (event.status, event.error) == ("kept_verbatim", "the engine answered 400: m does not support tools")
+        assert (event.status, event.error) == ("kept_verbatim", "the engine answered 400: m is not for this")
         assert (await said(gateway, mode="read"))["error"] is None  # what was said is a memory
         ready = await gateway.get("/readyz")
         assert ready.status == 200

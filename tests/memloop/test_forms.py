@@ -96,13 +96,22 @@ async def test_one_bad_reply_leaves_the_form_as_it_is() -> None:
     assert forms.left(DEFAULT)[0] == "forced_tools"
 
 
-async def test_a_model_that_fails_in_every_form_costs_two_calls() -> None:
+async def test_a_model_that_fails_in_every_form_costs_two_calls_until_a_reply_is_usable() -> None:
     forms = Forms()
     for _ in range(2):
         await told(able_to(), forms)
     result, asked = await told(able_to(), forms)
     assert isinstance(result.decision, InvalidOutput)
-    assert asked == ["json", "json"]
+    assert asked == ["forced_tools", "forced_tools"]
+    await told(able_to("forced_tools"), forms)
+    assert (await told(able_to(), forms))[1] == ["forced_tools", "json_schema", "json"]
+
+
+async def test_turns_on_which_every_form_fails_change_the_form_of_no_others() -> None:
+    forms = Forms()
+    for _ in range(5):
+        await told(able_to(), forms)
+    assert (await told(able_to("forced_tools", "json"), forms))[1] == ["forced_tools"]
 
 
 async def test_a_model_that_has_learned_to_call_tools_is_found_out_in_time() -> None:

@@ -12,6 +12,7 @@ import pytest
 from fastapi import FastAPI
 from prometheus_client import CollectorRegistry, Counter
 
+from memloop.wire.chat import Json
 from memloop.wire.errors import Unavailable
 from memloop_service import Check, create_app, watch_disk
 from memloop_service.chores import alongside
@@ -121,3 +122,16 @@ def test_a_disk_is_measured_at_each_scrape_and_a_missing_folder_is_nan(tmp_path:
     assert math.isnan(registry.get_sample_value("disk_free_ratio") or 0)
     (tmp_path / "data").mkdir()
     assert 0 < (registry.get_sample_value("disk_free_ratio") or 0) < 1
+
+
+async def test_details_are_shown_to_who_asks_for_them() -> None:
+    async def how() -> Json:
+        return {"form": "json"}
+
+    async def away() -> Json:
+        raise Unavailable("not now")
+
+    app = create_app("test", settings=SETTINGS, details={"models": how, "others": away})
+    assert (await get("/readyz?verbose", app)).json()["details"] == {"models": {"form": "json"}}
+    assert "details" not in (await get("/readyz", app)).json()
+    assert (await get("/readyz?wordy", app)).status_code == 400

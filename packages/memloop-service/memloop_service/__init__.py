@@ -4,7 +4,7 @@ from memloop_service.app import create_app
 from memloop_service.chores import ended
 from memloop_service.edge import TRAILING_SLASH
 from memloop_service.errors import ERRORS, error_response
-from memloop_service.health import Check, StillStarting, Warn
+from memloop_service.health import Check, Detail, StillStarting, Warn
 from memloop_service.incoming import INCOMING, IncomingBody
 from memloop_service.logs import configure_logging
 from memloop_service.metrics import new_registry, watch_disk
@@ -21,6 +21,7 @@ __all__ = [
     "INCOMING",
     "TRAILING_SLASH",
     "Check",
+    "Detail",
     "IncomingBody",
     "RequestTimes",
     "ServiceSettings",

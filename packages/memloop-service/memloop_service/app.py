@@ -20,7 +20,7 @@ from memloop_service.connections import Refusals
 from memloop_service.drain import Drain
 from memloop_service.edge import Edge
 from memloop_service.errors import handle
-from memloop_service.health import Check, Warn, health_routes
+from memloop_service.health import Check, Detail, Warn, health_routes
 from memloop_service.incoming import BodyLimits
 from memloop_service.local_only import LocalOnly
 from memloop_service.metrics import introduce, metrics_app, metrics_route, new_registry, watch_dependencies, watch_loop
@@ -44,6 +44,7 @@ def create_app(
     readiness: Mapping[str, Check] | None = None,
     optional: Collection[str] = (),
     warnings: Mapping[str, Warn] | None = None,
+    details: Mapping[str, Detail] | None = None,
     registry: CollectorRegistry | None = None,
     max_body_bytes: int | None = None,
     larger_bodies: Mapping[str, int] | None = None,
@@ -59,12 +60,13 @@ def create_app(
     ``responses=ERRORS`` itself.
 
     ``readiness`` names the dependencies that ``/readyz`` checks, ``optional`` those of them without which the process
-    serves a part of its routes, ``warnings`` the sentences that it shows beside them.
-    ``registry`` holds the process's metrics; the default is a new one. ``max_body_bytes`` limits a body and defaults to
-    the settings' limit; ``larger_bodies`` maps paths that need more to their limits in bytes, ``styles`` paths to the
-    style of their API. ``lifespan`` opens and closes the process's resources. ``adopts_ids`` is for a process that only
-    our own processes call. Without ``has_keys`` only this machine's own programs are answered, and only the paths in
-    ``other_bodies`` take a body that is not JSON. Call ``start_tracing`` first if the process traces.
+    serves a part of its routes, ``warnings`` the sentences that it shows beside them, ``details`` what
+    ``/readyz?verbose`` adds. ``registry`` holds the process's metrics; the default is a new one. ``max_body_bytes``
+    limits a body and defaults to the settings' limit; ``larger_bodies`` maps paths that need more to their limits in
+    bytes, ``styles`` paths to the style of their API. ``lifespan`` opens and closes the process's resources.
+    ``adopts_ids`` is for a process that only our own processes call. Without ``has_keys`` only this machine's own
+    programs are answered, and only the paths in ``other_bodies`` take a body that is not JSON. Call ``start_tracing``
+    first if the process traces.
     """
     registry, checks = registry or new_registry(), readiness or {}
     introduce(title.removeprefix("memloop-"), registry)
@@ -96,7 +98,7 @@ def create_app(
         app.add_middleware(traced)
     if not has_keys:
         app.user_middleware.append(Middleware(LocalOnly, listens_at=settings.host, other_bodies=other_bodies))
-    health = health_routes(checks, drain, warnings, optional=optional)
+    health = health_routes(checks, drain, warnings, details=details, optional=optional)
     for router in (*routers, health):  # searched in this order
         app.router.routes.extend(router.routes)
     if settings.metrics_port is None:

@@ -5,14 +5,16 @@ A process that serves a part of its routes without some dependency is ready whil
 
 import asyncio
 from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
-from typing import TypeAlias
+from typing import Annotated, TypeAlias
 
-from fastapi import APIRouter, Depends
+from fastapi import APIRouter, Depends, Query
 from starlette.responses import JSONResponse
 
 from memloop.patience import patient
 from memloop.wire.base import Wire
+from memloop.wire.chat import Json
 from memloop.wire.errors import ErrorEnvelope, MemloopError, Unavailable
 from memloop_service.drain import Drain
 from memloop_service.errors import ERRORS
@@ -22,6 +24,9 @@ Check: TypeAlias = Callable[[], Awaitable[object]]
 """Raises when the dependency is unavailable."""
 Warn: TypeAlias = Callable[[], Awaitable[str | None]]
 """Returns a sentence for an operator, or None. A process with warnings is still ready."""
+
+Detail: TypeAlias = Callable[[], Awaitable[Json]]
+"""Returns what an operator may want to see of a part, beyond whether it works."""
 
 CHECK_TIMEOUT_S = 3.0
 _OK = "ok"
@@ -44,6 +49,8 @@ class Ready(Wire):
     dependencies: dict[str, str]
     warnings: dict[str, str] | None = None
     """By name; omitted when empty."""
+    details: dict[str, Json] | None = None
+    """By name, for ``?verbose``."""
 
 
 class NotReady(ErrorEnvelope):
@@ -58,12 +65,13 @@ def health_routes(
     drain: Drain,
     warnings: Mapping[str, Warn] | None = None,
     *,
+    details: Mapping[str, Detail] | None = None,
     optional: Collection[str] = (),
 ) -> APIRouter:
     """Build both routes. The checks run in parallel, each within three seconds; failures are named with the reason.
     A failure of an ``optional`` one leaves the process ready.
 
-    A draining process is not ready, whatever the state of its dependencies.
+    A draining process is not ready, whatever the state of its dependencies. ``?verbose`` adds the details.
     """
     router = APIRouter(tags=["health"], dependencies=[Depends(refuse_unknown)], responses=ERRORS)
 
@@ -72,13 +80,14 @@ def health_routes(
         return {"status": _OK}
 
     @router.get("/readyz", response_model=Ready, responses={503: {"model": NotReady}})
-    async def readyz() -> JSONResponse:
+    async def readyz(verbose: Annotated[str | None, Query()] = None) -> JSONResponse:
         if not drain.ready:
             return _not_ready("draining", "This process is stopping.", {})
         found, down = await look(readiness, optional)
         if not down:
             status = _OK if set(found.values()) <= {_OK} else _DEGRADED
-            return JSONResponse({"status": status, "dependencies": found, **await _warnings(warnings or {})})
+            shown = await _details(details or {}) if verbose is not None else {}
+            return JSONResponse({"status": status, "dependencies": found, **await _warnings(warnings or {}), **shown})
         return _not_ready("not_ready", f"not ready: {', '.join(down)}", found)
 
     _ = livez, readyz
@@ -108,6 +117,15 @@ async def _warnings(warnings: Mapping[str, Warn]) -> dict[str, dict[str, str]]:
     warned = await asyncio.gather(*(_warning(warn) for warn in warnings.values()))
     found = {name: sentence for name, sentence in zip(warnings, warned, strict=True) if sentence is not None}
     return {"warnings": found} if found else {}
+
+
+async def _details(details: Mapping[str, Detail]) -> dict[str, dict[str, Json]]:
+    found: dict[str, Json] = {}
+    for name, detail in details.items():
+        with suppress(TimeoutError, MemloopError):
+            async with patient(CHECK_TIMEOUT_S):
+                found[name] = await detail()
+    return {"details": found} if found else {}
 
 
 async def _warning(warn: Warn) -> str | None:

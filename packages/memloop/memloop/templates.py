@@ -64,7 +64,7 @@ def described(render: Render) -> ChatTemplate:
     """Return which roles a template takes, found by rendering: a role whose text is missing is not taken."""
     user, later, answer = _message("user", "alpha"), _message("user", "gamma"), _message("assistant", "beta")
     call = {"id": "call00000", "type": "function", "function": {"name": "look_up", "arguments": {"word": "delta"}}}
-    tool: Json = {"type": "function", "function": {"name": "look_up", "description": "epsilon", "parameters": {}}}
+    tool: Json = {"type": "function", "function": {"name": "look_up", "description": "Looks up.", "parameters": {}}}
     called: Json = {"role": "assistant", "content": "", "tool_calls": [cast(JsonValue, call)]}
     result: Json = {"role": "tool", "tool_call_id": "call00000", "name": "look_up", "content": "zeta"}
 
@@ -78,7 +78,7 @@ def described(render: Render) -> ChatTemplate:
     return ChatTemplate(
         system=shows("eta alpha", [_message("system", "eta"), user]),
         developer=shows("theta alpha", [_message("developer", "theta"), user]),
-        tools=shows("epsilon alpha", [user], [tool]) and shows("delta zeta", [user, called, result], [tool]),
+        tools=shows("look_up alpha", [user], [tool]) and shows("delta zeta", [user, called, result], [tool]),
         alternates=not (
             shows("alpha gamma", [user, later])
             and shows("beta alpha", [answer, user])

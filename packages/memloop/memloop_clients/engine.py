@@ -3,7 +3,7 @@
 import asyncio
 import re
 import ssl
-from collections.abc import Awaitable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from contextlib import AbstractAsyncContextManager
 from dataclasses import replace
 from typing import Final, cast
@@ -13,6 +13,7 @@ from pydantic import JsonValue, ValidationError
 from yarl import URL
 
 from memloop.ports import Completion, Prompt
+from memloop.templates import ROLES_REFUSED, ChatTemplate, fitted, refuses_roles, stricter
 from memloop.wire.base import OpenWire
 from memloop.wire.chat import ChatMessage, FunctionCall, Json, ToolCall
 from memloop.wire.errors import (
@@ -32,6 +33,7 @@ from memloop_clients.dialects import (
     Dialect,
     DialectName,
     endpoint_at,
+    messages_of,
     response_format,
 )
 from memloop_clients.http import Http, HttpClient, parse_json, retry_after
@@ -42,6 +44,7 @@ from memloop_clients.refusals import Fault
 from memloop_clients.transport import RawResponse, Timeouts
 from memloop_clients.windows import ServedWindow, listed_window
 
+CHAT_PATH: Final = "chat/completions"
 _BROKEN_OFF = frozenset({"abort", "error"})
 """Finish reasons of a reply that is not the model's: half a memory would overwrite a whole one."""
 _MESSAGE_CHARS = 2_000
@@ -114,8 +117,8 @@ class EngineClient(HttpClient):
     async def chat(self, body: Json, *, affinity: str | None = None) -> Json:
         """Send a canonical request in the endpoint's dialect and return the answer. Raises as ``complete`` does."""
 
-        async def post(fitted: Json) -> Json:
-            return _object(await self._http.json("POST", "chat/completions", body=fitted, affinity=affinity))
+        async def post(spoken: Json) -> Json:
+            return _object(await self._http.json("POST", CHAT_PATH, body=spoken, affinity=affinity))
 
         return await self._learned.send(body, post)
 
@@ -138,16 +141,42 @@ class EngineClient(HttpClient):
         except (MemloopError, TimeoutError):
             return None
 
-    def stream_raw(
-        self, body: bytes | Json, *, path: str = "chat/completions"
-    ) -> AbstractAsyncContextManager[RawResponse]:
+    def stream_raw(self, body: bytes | Json, *, path: str = CHAT_PATH) -> AbstractAsyncContextManager[RawResponse]:
         """Open a POST's response, whatever its status. Leaving the context early aborts the engine's request."""
         raw = body if isinstance(body, bytes) else orjson.dumps(body)
         return self._http.open("POST", path, body=raw)
 
     def send_raw(self, body: bytes, *, path: str) -> Awaitable[RawResponse]:
-        """Open a POST's response, whatever its status; the caller closes it."""
-        return self._http.send("POST", path, body=body)
+        """Open a POST's response, whatever its status; the caller closes it.
+
+        A chat goes in the roles that the model's chat template takes, as far as they are known, else byte for byte.
+        """
+        known = path == CHAT_PATH and self._learned.knows_roles
+        return self._http.send("POST", path, body=in_roles(body, self._learned.template) if known else body)
+
+    def describe(self, model: str, template: ChatTemplate) -> None:
+        """Take the roles of a model's template that its launcher has found by rendering."""
+        self._learned.describe(model, template)
+
+    async def in_other_roles(self, body: bytes, refused: RawResponse) -> RawResponse:
+        """Send a refused chat in stricter roles, if these were the reason; else return the refusal. Remembers the roles."""
+        error = await refused.error()
+        if not refuses_roles(status=refused.status, message=error.message):
+            return refused
+        try:
+            fields = _object(body)
+        except MemloopError:
+            return refused
+        model = str(fields.get("model"))
+        for template in stricter(self._learned.template(model), messages_of(fields)):
+            chat = in_roles(body, lambda _, step=template: step)
+            upstream = await self._http.send("POST", CHAT_PATH, body=chat)
+            if upstream.succeeded:
+                refused.close()
+                await self._learned.learn_roles(model, template)
+                return upstream
+            upstream.close()
+        return refused
 
     async def post_json(self, path: str, body: Json) -> Json:
         """POST under the base URL. Raises EngineError, Unavailable or Timeout."""
@@ -179,6 +208,17 @@ class ServedChatModel:
     async def complete(self, prompt: Prompt) -> Completion:
         """Return the model's reply. Raises as ``EngineClient.complete`` does."""
         return await self._engine.ask(prompt, model=self._model)
+
+
+def in_roles(body: bytes, template_of: Callable[[str], ChatTemplate]) -> bytes:
+    """Return a chat in roles that its model's template takes; the same bytes where it is in such roles already."""
+    try:
+        fields = _object(body)
+    except MemloopError:
+        return body  # the engine refuses it in its own words
+    messages = messages_of(fields)
+    chat = fitted(messages, template_of(str(fields.get("model"))))
+    return body if chat == messages else orjson.dumps({**fields, "messages": chat})
 
 
 def request_body(prompt: Prompt, *, model: str) -> Json:

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from pydantic import Field, ValidationError
 
 from memloop.profiles import Profile, profile_from_files
+from memloop.templates import ChatTemplate
 from memloop.wire.base import OpenWire
 from memloop.wire.checkpoint import CheckpointRecord
 from memloop.wire.errors import DependencyError, MemloopError, Unavailable
@@ -18,13 +19,15 @@ _TIMEOUTS = Timeouts(connect_s=2.0, read_s=30.0, total_s=60.0)
 class ServedModel(OpenWire):
     """``GET /v1/model``: the served model; ``engine_url`` ends in ``/v1``.
 
-    ``checkpoint`` is the record of the served checkpoint, if it has one.
+    ``checkpoint`` is the record of the served checkpoint, if it has one; ``template`` the roles that the model's chat
+    template takes, if they were found by rendering it.
     """
 
     id: str
     engine_url: str
     max_model_len: int = Field(gt=0)
     checkpoint: CheckpointRecord | None = None
+    template: ChatTemplate | None = None
 
 
 class ServedProfile(OpenWire):

@@ -1,13 +1,18 @@
-"""Detects an endpoint's dialect, and learns from its refusals about each of its models."""
+"""Detects an endpoint's dialect, and learns from its refusals about each of its models.
+
+The loops' requests and the chats of clients share what is learned: a role that a loop was refused is not tried in a
+chat again, nor the other way round.
+"""
 
 import asyncio
 import logging
-from collections import defaultdict
+from collections import OrderedDict
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import replace
 from typing import Final, TypeAlias, cast
+from weakref import WeakValueDictionary
 
-from memloop.templates import refuses_roles, stricter
+from memloop.templates import ANY_ROLES, ChatTemplate, refuses_roles, stricter
 from memloop.wire.chat import Json
 from memloop.wire.errors import EngineError, MemloopError, Timeout, Unavailable
 from memloop_clients.dialects import ANY, ENDPOINTS, Dialect, Endpoint, messages_of
@@ -17,6 +22,8 @@ _LOG = logging.getLogger(__name__)
 _PROBE_S: Final = 3.0
 MOST_CHANGES: Final = 6
 """Changes of the dialect within one call."""
+MOST_MODELS: Final = 256
+"""Models whose dialects are kept: clients name what they like."""
 
 Get: TypeAlias = Callable[[str], Awaitable[Json]]
 """Reads the JSON object at a path. Raises MemloopError."""
@@ -25,7 +32,7 @@ Post: TypeAlias = Callable[[Json], Awaitable[Json]]
 
 
 class Learned:
-    """Holds the dialects of one endpoint, by model id.
+    """Holds the dialects of one endpoint, by model id; those that were used last, if there are many.
 
     ``endpoint`` is None when neither a setting nor the host names it: then the first call probes. A call refused for a
     field changes its model's dialect and is sent again. Calls refused at the same time wait for the one that learns.
@@ -36,18 +43,41 @@ class Learned:
         self._endpoint = endpoint
         self._below = below
         self._beside = beside
-        self._models: dict[str, Dialect] = {}
-        self._learning: defaultdict[str, asyncio.Lock] = defaultdict(asyncio.Lock)
+        self._models = OrderedDict[str, Dialect]()
+        self._templates: dict[str, ChatTemplate] = {}
+        self._learning = WeakValueDictionary[str, asyncio.Lock]()
         self._probing = asyncio.Lock()
 
     async def dialect(self, model: str) -> Dialect:
         """Return the model's dialect as known so far."""
         if model in self._models:
+            self._models.move_to_end(model)
             return self._models[model]
         endpoint = await self.endpoint()
-        if endpoint is None:
-            return ANY.dialect
-        return self._models.setdefault(model, endpoint.dialect_of(model))
+        dialect = (endpoint or ANY).dialect_of(model)
+        spoken = replace(dialect, template=self._templates[model]) if model in self._templates else dialect
+        return spoken if endpoint is None else self._models.get(model) or self._keep(model, spoken)
+
+    @property
+    def knows_roles(self) -> bool:
+        """Whether the template of some model is known not to take every chat."""
+        return bool(self._templates)
+
+    def template(self, model: str) -> ChatTemplate:
+        """Return the roles that a model's chat template takes, as known so far."""
+        return self._templates.get(model, ANY_ROLES)
+
+    def describe(self, model: str, template: ChatTemplate) -> None:
+        """Take what is known of a model's template before the first refusal."""
+        if model in self._models:
+            self._keep(model, replace(self._models[model], template=template))
+        elif not template.takes_all:
+            self._templates[model] = template
+
+    async def learn_roles(self, model: str, template: ChatTemplate) -> None:
+        """Keep the roles in which the engine answered a chat that it had refused."""
+        self._keep(model, replace(await self.dialect(model), template=template))
+        _LOG.warning("the chat template of model %s takes other roles: %s", model, template)
 
     async def endpoint(self) -> Endpoint | None:
         """Return the kind of endpoint; None while it is unreachable."""
@@ -63,28 +93,40 @@ class Learned:
             except EngineError as refusal:
                 if _changed(spoken, refusal, body) == spoken:
                     raise
-                async with self._learning[model]:
-                    if self._models.setdefault(model, spoken) == spoken:
+                async with self._learning.setdefault(model, asyncio.Lock()):
+                    if (self._models.get(model) or self._keep(model, spoken)) == spoken:
                         return await self._taught(body, post, model, refusal)
         return await post((await self.dialect(model)).fit(body))
 
     async def _taught(self, body: Json, post: Post, model: str, refusal: EngineError) -> Json:
         """Change the dialect until the request is answered, or refused for another reason."""
-        first = self._models[model]
+        first = spoken = await self.dialect(model)
         tried = {first}
         try:
-            while (changed := _changed(self._models[model], refusal, body)) not in tried and len(tried) <= MOST_CHANGES:
-                tried.add(changed)
-                self._models[model] = changed
+            while (spoken := _changed(spoken, refusal, body)) not in tried and len(tried) <= MOST_CHANGES:
+                tried.add(spoken)
+                self._keep(model, spoken)
                 try:
-                    return await post(changed.fit(body))
+                    return await post(spoken.fit(body))
                 except EngineError as error:
                     refusal = error
             # neither the roles nor the reply's format were the reason
-            self._models[model] = replace(self._models[model], template=first.template, formats=first.formats)
+            spoken = self._keep(model, replace(spoken, template=first.template, formats=first.formats))
             raise refusal
         finally:
-            _LOG.warning("the engine refuses fields for model %s: %s", model, _changes(first, self._models[model]))
+            _LOG.warning("the engine refuses fields for model %s: %s", model, _changes(first, spoken))
+
+    def _keep(self, model: str, dialect: Dialect) -> Dialect:
+        self._models[model] = dialect
+        self._models.move_to_end(model)
+        if dialect.template.takes_all:
+            self._templates.pop(model, None)
+        else:
+            self._templates[model] = dialect.template
+        while len(self._models) > MOST_MODELS:
+            forgotten, _ = self._models.popitem(last=False)
+            self._templates.pop(forgotten, None)
+        return dialect
 
     async def _probed(self) -> Endpoint | None:
         """Detect the endpoint by its list of models, else by the paths beside it; None while it is unreachable."""

@@ -127,6 +127,7 @@ def build_app(settings: GatewaySettings) -> FastAPI:
         readiness=ready.checks,
         optional=OPTIONAL,
         warnings=ready.warnings,
+        details=ready.details,
         registry=registry,
         max_body_bytes=min(settings.max_json_bytes, settings.max_body_bytes),
         larger_bodies=dict.fromkeys(LARGER, settings.max_body_bytes)

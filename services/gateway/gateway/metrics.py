@@ -8,6 +8,7 @@ from typing import Literal, TypeAlias, TypeVar, get_args
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
 
 from gateway.queue import Depth, QueuedBytes
+from memloop.loops.forms import Form
 from memloop.loops.results import NO_DEGRADATIONS
 from memloop.wire.errors import MemloopError, NotFound
 from memloop.wire.long_read import Strategy
@@ -190,6 +191,12 @@ class MemoryMetrics:
         self.memory_tool_parse = count(
             "memory_tool_parse", "Memory writer tool calls, by the parser that read them.", ("path",)
         )
+        self._writer_form = Gauge(
+            "memory_writer_form",
+            "1 for the form in which a model is asked as a memory writer.",
+            ("model", "form"),
+            registry=registry,
+        )
         self.memory_dead_letters = count("memory_dead_letters", "Memory writes that became dead letters.")
         self.memory_kept_verbatim = count(
             "memory_kept_verbatim",
@@ -236,6 +243,11 @@ class MemoryMetrics:
         _begin_at_zero(self.memory_writes_not_admitted, ("too_large", "quota", "unavailable"))
         _begin_at_zero(self.memory_redacted, sorted(ALL_KINDS))
         _begin_at_zero(self.traces, ("kept", "too_long", "off", "lost"))
+
+    def show_form(self, model: str, form: Form) -> None:
+        """Set the form in which a model is asked as a memory writer from now on."""
+        for each in get_args(Form):
+            self._writer_form.labels(model, each).set(each == form)
 
 
 class QueueMetrics:

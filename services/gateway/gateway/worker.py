@@ -124,7 +124,7 @@ def build_app(settings: WorkerSettings) -> FastAPI:
     registry = new_registry()
     metrics = Metrics(registry)
     opened = _Opened()
-    ready = Readiness(opened.get)
+    ready = Readiness(opened.get, writes=True)
     if (documents := local_folder(settings.storage_url)) is not None:
         watch_disk(registry, documents)
 
@@ -142,6 +142,7 @@ def build_app(settings: WorkerSettings) -> FastAPI:
         readiness=ready.checks,
         optional=OPTIONAL,
         warnings=ready.warnings,
+        details=ready.details,
         registry=registry,
         lifespan=lifespan,
     )
@@ -183,6 +184,7 @@ async def _writes(work: Work, settings: WorkerSettings, stop: asyncio.Event, con
         writer.cancel()
         return
     limits = BufferLimits(settings.buffer_flush_turns, settings.buffer_flush_tokens)
+    work.metrics.show_form(writer.result().id, writer.result().forms.left(writer.result().profile)[0])
 
     def tools_for(namespace: Namespace) -> WriterTools:
         return _writer_tools(work, work.backend.models.writing(writer.result(), key=namespace.lane()), limits)
@@ -261,6 +263,7 @@ def _writer_tools(work: Work, writer: LoopModel, limits: BufferLimits) -> Writer
         model=writer.watched(work.metrics, operation="memory_write"),
         profile=writer.profile,
         splitter=writer.splitter,
+        forms=writer.forms,
         metrics=work.metrics,
         limits=limits,
         traces=work.memory.traces,

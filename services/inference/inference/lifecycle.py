@@ -16,10 +16,12 @@ from inference.metrics import EngineLoad, LauncherMetrics, engine_load
 from inference.prompts import files_of
 from inference.readiness import Lives, NotReady, wait_until_served
 from inference.stuck import StuckWatch
+from inference.template import describe_template
 from inference.tokenizer import read_tokenizer
 from inference.warmup import warm_up
 from memloop.chunking import TokenizerSplitter
 from memloop.profiles import ProfileError, check_fit, profile_from_files
+from memloop.templates import ChatTemplate
 from memloop.wire.errors import NotFound, Unavailable
 from memloop_clients import EngineClient
 
@@ -49,6 +51,7 @@ class Lifecycle:
         self.checkpoint = read_record(Path(plan.model)) if plan.local else None
         self.phase: Phase = "starting"
         self.window_tokens = plan.max_model_len
+        self.template: ChatTemplate | None = None
         self._client = client
         self._metrics = metrics
         self._tls = tls or True
@@ -59,8 +62,11 @@ class Lifecycle:
         Raises NotReady or DependencyError before it was ready, EngineStuck afterwards.
         """
         began = time.monotonic()
+        self.template = await describe_template(self.plan)
         window = await wait_until_served(self._client, self.plan.served_name, process, timeout_s=start_timeout_s)
         self.window_tokens = window or self.window_tokens
+        if self.template is None:  # the engine has loaded the model's files by now
+            self.template = await describe_template(self.plan)
         await self._check_profile()
         self._metrics.start_seconds.set(time.monotonic() - began)
         self.phase = "warming up"

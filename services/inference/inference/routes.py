@@ -6,6 +6,7 @@ from fastapi import APIRouter, Depends, Request, Response
 
 from inference.lifecycle import Lifecycle
 from inference.tokenizer import read_tokenizer
+from memloop.templates import ChatTemplate
 from memloop.wire.base import Wire
 from memloop.wire.checkpoint import CheckpointRecord
 from memloop.wire.errors import Unavailable
@@ -23,7 +24,8 @@ class ServedProfile(Wire):
 class ServedModel(Wire):
     """``GET /v1/model``: ``engine_url`` is the OpenAI base URL, ``max_model_len`` counts tokens.
 
-    ``checkpoint`` is the export record of a trained checkpoint, None without one.
+    ``checkpoint`` is the export record of a trained checkpoint, None without one. ``template`` says which roles the
+    model's chat template takes; None where it could not be rendered.
     """
 
     id: str
@@ -33,6 +35,7 @@ class ServedModel(Wire):
     profile: str
     ready: bool
     checkpoint: CheckpointRecord | None = None
+    template: ChatTemplate | None = None
 
 
 def model_routes(lifecycle: Lifecycle) -> APIRouter:
@@ -61,6 +64,7 @@ def model_routes(lifecycle: Lifecycle) -> APIRouter:
             profile=lifecycle.profile.ref,
             ready=lifecycle.phase == "ready",
             checkpoint=lifecycle.checkpoint,
+            template=lifecycle.template,
         )
 
     _ = profile, tokenizer, model

@@ -15,7 +15,7 @@ from memloop.loops.parsing import FoundList, NoList, find_memory_lines, find_mem
 from memloop.loops.rendering import conversation_lines, rejected_reply
 from memloop.loops.steps import DecideStep, OutputRejected
 from memloop.loops.tools import CheckedDrafts, check_drafts
-from memloop.ports import ChatModel, Completion, Report, discard
+from memloop.ports import ChatModel, Completion, MemoryIndex, Report
 from memloop.profiles import Profile, PromptName, neutralise, well_formed
 from memloop.wire.chat import ChatMessage
 from memloop.wire.memory import Source, Usage
@@ -27,19 +27,21 @@ _UNFINISHED = "a fact is not finished yet"
 
 
 async def extract(
+    asked: Asked,
     turns: Sequence[Source],
     *,
     model: ChatModel,
+    index: MemoryIndex,
     profile: Profile,
-    asked: Asked,
-    report: Report[DecideStep] = discard,
+    report: Report[DecideStep],
 ) -> DecisionResult:
-    """Extracts the memories of the turns, oldest first; an empty list ignores them.
+    """Extracts the memories of the turns, oldest first; an empty list ignores them. Searches nothing in the index.
 
     Unless it may buffer, a model that would wait for more turns ignores these. Only in the form ``json_schema`` the
     engine may hold the reply to a schema. Costs at most two calls: a list that was cut is asked for once more, a reply
     that cannot be read where ``asked`` says so. Raises what the model raises.
     """
+    del index
     name: PromptName = "extract" if profile.prompts["memory"].parser == "tool_call" else "memory"
     lines = asked.form == "lines"
     messages = profile.render(name, conversation=conversation_lines(turns, profile.turns))

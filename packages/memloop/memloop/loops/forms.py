@@ -9,6 +9,7 @@ next form, and a model that has failed in a form is asked in the next one from t
 
 import re
 from collections import Counter
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Final, Literal, TypeAlias
 
@@ -52,12 +53,14 @@ def ladder_of(profile: Profile) -> tuple[Form, ...]:
 class Asked:
     """How a writer is asked: the form, and whether it is the ``last`` one of this decision.
 
-    ``repairs``: a reply that holds nothing readable is shown to the model with the fault, once.
+    ``repairs``: a reply that holds nothing readable is shown to the model with the fault, once. ``searches``: the most
+    searches before the decision.
     """
 
     form: Form
     repairs: bool
     last: bool
+    searches: int
     may_buffer: bool
 
     def ended(self, decision: Decision, record: DecisionRecord, usage: Usage) -> DecideStep:
@@ -70,12 +73,15 @@ class Asked:
 class Forms:
     """The forms that have worked with one model, and those that have not; a few numbers, whatever happens.
 
-    ``tools`` is False for a model whose chat template is known to show none.
+    A form is left once another one worked where it failed, twice in a row. Where every form failed it was not the
+    form: what is asked may be at fault, so no form is left, and after two such decisions only the first one is asked
+    in until a reply is usable. ``tools`` is False for a model whose chat template is known to show none.
     """
 
     def __init__(self, *, tools: bool = True) -> None:
         self._tools = tools
         self._failures = Counter[Form]()
+        self._without_any = 0
         self._decisions = 0
 
     def left(self, profile: Profile) -> tuple[Form, ...]:
@@ -84,21 +90,22 @@ class Forms:
         without: tuple[Form, ...] = tuple(form for form in ladder if form not in TOOL_FORMS)
         known = ladder if self._tools else without or ladder
         first = next((place for place, form in enumerate(known) if self._failures[form] < _FAILURES), len(known) - 1)
-        return known[first:]
+        return known[first:] if self._without_any < _FAILURES else known[first : first + 1]
 
-    def decided(self) -> None:
-        """Count a decision. After a hundred of them every form has another chance."""
+    def decided(self, worked: Form | None, *, failed: Iterable[Form], refused: Iterable[Form]) -> None:
+        """Note a decision: the form of its usable reply, if any, those that failed before, and those that the engine
+        refused while it answered in another.
+        """
         self._decisions += 1
         if self._decisions % _LOOKS_BACK_AFTER == 0:
             self._failures.clear()
-
-    def worked(self, form: Form) -> None:
-        """Note a usable reply."""
-        self._failures[form] = 0
-
-    def failed(self, form: Form, *, for_good: bool = False) -> None:
-        """Note a reply without a usable call; ``for_good`` a request that the engine refused in this form alone."""
-        self._failures[form] += _FAILURES if for_good else 1
+        self._failures.update(dict.fromkeys(refused, _FAILURES))
+        if worked is None:
+            self._without_any += 1
+            return
+        self._without_any = 0
+        self._failures.update(failed)
+        self._failures[worked] = 0
 
 
 def may_refuse_form(error: EngineError) -> bool:

@@ -56,16 +56,13 @@ async def decide(
     if not turns:
         raise ValueError("there are no turns to decide on")
     left = ladder_of(profile)[:1] if forms is None else forms.left(profile)
-    known = forms or Forms()
-    results: list[DecisionResult] = []
+    results: dict[Form, DecisionResult] = {}
     refused: dict[Form, EngineError] = {}
     for form in left:
-        asked = Asked(form, repairs=len(left) == 1, last=form == left[-1], may_buffer=may_buffer)
+        asked = Asked(form, len(left) == 1, form == left[-1], searches=max_turns, may_buffer=may_buffer)
         try:
-            if form in TOOL_FORMS:
-                result = await _by_tools(turns, model, index, profile, asked, max_turns=max_turns, report=report)
-            else:
-                result = await extract(turns, model=model, profile=profile, asked=asked, report=report)
+            ask = _by_tools if form in TOOL_FORMS else extract
+            result = results[form] = await ask(asked, turns, model=model, index=index, profile=profile, report=report)
         except EngineError as error:
             refused[form] = error
             if not may_refuse_form(error) or (asked.last and not results):
@@ -74,42 +71,40 @@ async def decide(
                 finally:
                     refused.clear()  # its traceback holds this frame: both would stay until the next collection
             continue
-        results.append(result)
-        if not isinstance(result.decision, InvalidOutput):
-            known.worked(form)
-            break
-        known.failed(form)
-    for form in refused:
-        known.failed(form, for_good=True)  # the engine answers, in another form
-    known.decided()
+        if not isinstance(result.decision, InvalidOutput) or (result.decision.cut and len(turns) > 1):
+            break  # it is usable, or too long: fewer turns need a shorter reply, and the host divides them
+    *failed, last = results
+    result = results[last]
+    usable = not isinstance(result.decision, InvalidOutput)
+    if forms is not None and (usable or len(results) + len(refused) == len(left)):
+        forms.decided(last if usable else None, failed=failed, refused=refused)
     return replace(
-        results[-1],
-        records=tuple(record for each in results for record in each.records),
-        usage=total(each.usage for each in results),
+        result,
+        records=tuple(record for each in results.values() for record in each.records),
+        usage=total(each.usage for each in results.values()),
     )
 
 
 async def _by_tools(
+    asked: Asked,
     turns: Sequence[Source],
+    *,
     model: ChatModel,
     index: MemoryIndex,
     profile: Profile,
-    asked: Asked,
-    *,
-    max_turns: int,
     report: Report[DecideStep],
 ) -> DecisionResult:
-    """Hold the dialogue of tools. Wrong arguments of a call are always repaired once, a reply without a call where
-    ``asked`` says so.
+    """Hold the dialogue of tools. A call that is cut or has wrong arguments is repaired once, a reply without a call
+    where ``asked`` says so.
     """
     dialogue = _Dialogue(turns, profile, asked)
     while True:
         attempt = await dialogue.ask(model)
         problem = dialogue.problem_of(attempt)
-        if problem and dialogue.may_repair() and (asked.repairs or isinstance(attempt.call, FoundCall)):
+        if problem and dialogue.may_repair() and (asked.repairs or attempt.call.begun):
             dialogue.show_problem(attempt, problem)
             await report(OutputRejected(problem, attempt.raw, attempt.record, attempt.usage))
-        elif isinstance(attempt.tool, SearchMemory) and dialogue.searches < max_turns:
+        elif isinstance(attempt.tool, SearchMemory) and dialogue.searches < asked.searches:
             found = tuple(await index.search(attempt.tool.query, top_k=SEARCH_TOP_K))
             dialogue.show_found(attempt, found)
             await report(MemorySearched(attempt.tool.query, found, attempt.record, attempt.usage))

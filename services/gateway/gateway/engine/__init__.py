@@ -2,7 +2,6 @@
 
 from gateway.engine.affinity import Affine
 from gateway.engine.backend import Backend, open_backend
-from gateway.engine.engines import CHAT_PATH
 from gateway.engine.errors import answer_in, refusal
 from gateway.engine.meter import Meter
 from gateway.engine.models import Models
@@ -12,6 +11,7 @@ from gateway.engine.pieces import only_text
 from gateway.engine.rollouts import Rollouts
 from gateway.engine.served import LoopModel
 from gateway.engine.stream_usage import Outgoing, counted
+from memloop_clients.engine import CHAT_PATH
 
 __all__ = [
     "CHAT_PATH",

@@ -8,23 +8,16 @@ first ten, so that they never double the load on a recovering engine.
 """
 
 import asyncio
-import logging
 import random
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Final, Protocol, TypeVar
 
-from pydantic import JsonValue
-
 from memloop.ports import Completion, Prompt
-from memloop.templates import ANY_ROLES, ROLES_REFUSED, ChatTemplate, fitted, refuses_roles, stricter
+from memloop.templates import ROLES_REFUSED, ChatTemplate
 from memloop.wire.chat import Json
 from memloop.wire.errors import ConnectRefused, DependencyError, MemloopError, Unreachable
-from memloop_clients import CircuitOpen, EngineBusy, RawResponse, ServedWindow
-from memloop_clients.dialects import messages_of
-from memloop_service.http import json_text, parsed_object
-
-CHAT_PATH: Final = "chat/completions"
-_LOG = logging.getLogger(__name__)
+from memloop_clients import CircuitOpen, Dialect, EngineBusy, RawResponse, ServedWindow
+from memloop_clients.engine import CHAT_PATH
 
 _PAUSE_S: Final = (0.05, 0.25)
 _REFUSES_WORK: Final = 503
@@ -51,6 +44,18 @@ class Engine(Protocol):
 
     async def window(self, model: str) -> ServedWindow | None:
         """Return what the endpoint states of a model's window."""
+        ...
+
+    async def in_other_roles(self, body: bytes, refused: RawResponse) -> RawResponse:
+        """Send a refused chat in roles that its model's chat template takes, else return the refusal."""
+        ...
+
+    def describe(self, model: str, template: ChatTemplate) -> None:
+        """Take the roles of a model's chat template."""
+        ...
+
+    async def dialect(self, model: str) -> Dialect:
+        """Return a model's dialect as known so far."""
         ...
 
     async def check(self) -> None:
@@ -91,8 +96,6 @@ class Engines:
         self._model = model
         self._budget = budget or RetryBudget()
         self._on_fallback = on_fallback
-        self._template: ChatTemplate | None = None
-        """The roles that the model's template takes, once it has refused others."""
 
     def of_model(self, model: str) -> "Engines":
         """Return the same engines for another model."""
@@ -102,37 +105,19 @@ class Engines:
     async def send(self, body: bytes, *, path: str) -> RawResponse:
         """Send a POST; return the open response of any status, which the caller closes. Raises Unavailable, Timeout.
 
-        A chat goes in the roles that the model's chat template takes, as far as its refusals have shown them.
+        A chat whose roles the model's chat template refuses is sent again in roles that it takes.
         """
-        chat = body if self._template is None or path != CHAT_PATH else _in_roles(body, self._template)
         self._budget.earn()
         try:
-            upstream = await self._first(lambda engine: engine.send_raw(chat, path=path))
+            upstream = await self._first(lambda engine: engine.send_raw(body, path=path))
         except ConnectRefused:
             if not self._budget.spend():
                 raise
             await asyncio.sleep(random.uniform(*_PAUSE_S))
-            upstream = await self._first(lambda engine: engine.send_raw(chat, path=path))
+            upstream = await self._first(lambda engine: engine.send_raw(body, path=path))
         if path == CHAT_PATH and upstream.status in ROLES_REFUSED:
-            return await self._in_other_roles(body, upstream)
+            return await self._first(lambda engine: engine.in_other_roles(body, upstream))
         return upstream
-
-    async def _in_other_roles(self, body: bytes, refused: RawResponse) -> RawResponse:
-        """Send a refused chat in stricter roles, if these were the reason; else return the refusal."""
-        error = await refused.error()
-        if not refuses_roles(status=refused.status, message=error.message):
-            return refused
-        messages = messages_of(parsed_object(body))
-        for template in stricter(self._template or ANY_ROLES, messages):
-            chat = _in_roles(body, template)
-            upstream = await self._first(lambda engine, sent=chat: engine.send_raw(sent, path=CHAT_PATH))
-            if upstream.succeeded:
-                refused.close()
-                self._template = template
-                _LOG.warning("the chat template of model %s takes other roles: %s", self._model, template)
-                return upstream
-            upstream.close()
-        return refused
 
     async def complete(self, prompt: Prompt) -> Completion:
         """Return the model's reply. Raises EngineError, Unavailable, Timeout; the caller decides about retries."""
@@ -144,6 +129,14 @@ class Engines:
             return await self._first(lambda engine: engine.window(self._model))
         except DependencyError:
             return None
+
+    def describe(self, template: ChatTemplate) -> None:
+        """Take the roles of the model's template that the launcher of the first engine has found."""
+        (*self._earlier, self._last)[0].describe(self._model, template)
+
+    async def dialect(self) -> Dialect:
+        """Return the dialect that the first engine speaks, as known so far."""
+        return await (*self._earlier, self._last)[0].dialect(self._model)
 
     async def get_json(self, path: str) -> Json:
         """Read a JSON resource, such as ``models``. Raises as ``complete`` does."""
@@ -185,8 +178,3 @@ def _refuses_work(answer: object) -> bool:
     answer.close()
     return True
 
-
-def _in_roles(body: bytes, template: ChatTemplate) -> bytes:
-    """Return the chat in roles that the template takes."""
-    fields = parsed_object(body)
-    return json_text({**fields, "messages": list[JsonValue](fitted(messages_of(fields), template))})

@@ -177,6 +177,10 @@ class Models:
         down = {model.id: state for model, state in zip(every, states, strict=True) if state is not None}
         return "; ".join(f"{name}: {why}" if name else why for name, why in (down | self._missing).items()) or None
 
+    async def details(self, *, writes: bool) -> Json:
+        """Return for each model how it is asked, for an operator; with ``writes`` in which form as a memory writer."""
+        return {model.label: await model.details(writes=writes) for model in self._models.values()}
+
     @property
     def _first(self) -> LoopModel:
         if not self._models:

@@ -3,8 +3,10 @@
 Sources, in order: the specification, the inference service, then the engine (the id) and safe defaults (the rest).
 """
 
-from dataclasses import dataclass, replace
-from typing import Final
+from dataclasses import asdict, dataclass, field, replace
+from typing import Final, cast
+
+from pydantic import JsonValue
 
 from gateway.engine.engines import Engines
 from gateway.engine.models_file import ModelSpec
@@ -13,6 +15,7 @@ from gateway.engine.uncut import Uncut
 from gateway.engine.window import Window
 from gateway.metrics import Metrics
 from memloop.chunking import EstimatingSplitter, TokenizerSplitter
+from memloop.loops.forms import Forms
 from memloop.ports import Splitter
 from memloop.profiles import Profile, ProfileError, load_profile
 from memloop.wire.chat import Json
@@ -38,6 +41,8 @@ class LoopModel:
     label: str
     endpoint: Endpoint = ANY
     """The kind of its first engine, as far as setting or host name it."""
+    forms: Forms = field(default_factory=Forms)
+    """The forms in which this process has asked it as a memory writer."""
 
     @property
     def profile(self) -> Profile:
@@ -70,6 +75,20 @@ class LoopModel:
         """Ask the endpoint for the window, unless it is known."""
         await self.window.look(self.engines.window)
 
+    async def details(self, *, writes: bool) -> Json:
+        """Return what is known of how it is asked: the roles of a chat, the formats of replies, and with ``writes``
+        the form as a memory writer.
+        """
+        dialect = await self.engines.dialect()
+        form, *others = self.forms.left(self.profile)
+        writer: Json = {"form": form, "forms_left": list[JsonValue](others)}
+        return {
+            **({"memory_writer": writer} if writes else {}),
+            "dialect": dialect.name,
+            "response_format": list[JsonValue](dialect.formats),
+            "roles": cast(Json, asdict(dialect.template)),
+        }
+
     def watched(self, metrics: Metrics, *, operation: str) -> Uncut:
         """Return the model for a loop, with metrics and a span around each call.
 
@@ -91,7 +110,9 @@ async def loop_model(
     model_id = spec.id or (launched.id if launched else _first_id(await engine.get_json("models")))
     profile, splitter = await _profile(spec, inference), await _splitter(spec, inference)
     engine_model = spec.engine_model or model_id
-    engines = engine.of_model(engine_model)
+    engines, template = engine.of_model(engine_model), launched.template if launched else None
+    if template is not None:
+        engines.describe(template)
     window = Window(profile, splitter, model_id, show=metrics.window_tokens.labels(model_id).set)
     try:
         window.check()
@@ -111,6 +132,7 @@ async def loop_model(
         splitter=splitter,
         label=model_id,
         endpoint=endpoint_at(spec.engine_urls[0], spec.dialect) or ANY,
+        forms=Forms(tools=template is None or template.tools),
     )
 
 

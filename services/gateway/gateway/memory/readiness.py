@@ -7,7 +7,8 @@ from typing import Final, Protocol
 from redis.asyncio import Redis
 
 from gateway.memory.memory import Memory
-from memloop_service import Check, Warn
+from memloop.wire.chat import Json
+from memloop_service import Check, Detail, Warn
 from memloop_service.redis_link import redis_errors
 
 OPTIONAL: Final = frozenset({"engine"})
@@ -19,6 +20,7 @@ class Models(Protocol):
 
     async def check(self) -> None: ...
     async def warning(self) -> str | None: ...
+    async def details(self, *, writes: bool) -> Json: ...
 
 
 class Backend(Protocol):
@@ -44,6 +46,8 @@ class Readiness:
     """``parts`` is called at each check: a process opens its slices after its routes are made."""
 
     parts: Callable[[], Parts]
+    writes: bool = False
+    """Whether this process runs the memory writes, and so has seen in which forms their writers reply."""
 
     @property
     def checks(self) -> Mapping[str, Check]:
@@ -54,6 +58,11 @@ class Readiness:
     def warnings(self) -> Mapping[str, Warn]:
         """Refused memory writes, what the store warns of, and engines that do not answer."""
         return {"memory_writes": self._refused_writes, "store": self._store_warns, "models": self._lost_engines}
+
+    @property
+    def details(self) -> Mapping[str, Detail]:
+        """How each model is asked."""
+        return {"models": self._how_models_are_asked}
 
     async def _redis(self) -> None:
         with redis_errors():
@@ -73,3 +82,6 @@ class Readiness:
 
     async def _lost_engines(self) -> str | None:
         return await self.parts().backend.models.warning()
+
+    async def _how_models_are_asked(self) -> Json:
+        return await self.parts().backend.models.details(writes=self.writes)

@@ -37,6 +37,7 @@ from gateway.policy import Keeper, with_rules
 from gateway.queue import Hold, Journal, JournalCheckpoints
 from gateway.traces import RecordedIndex, RecordedModel, Recording, Served, TraceKeeper
 from memloop.loops.decisions import DecisionResult
+from memloop.loops.forms import Forms
 from memloop.loops.journal import Journaled
 from memloop.loops.memreader import decide
 from memloop.loops.relating import relate
@@ -60,6 +61,7 @@ class WriterTools:
     model: ChatModel
     profile: Profile
     splitter: Splitter
+    forms: Forms
     metrics: Metrics
     limits: BufferLimits
     traces: TraceKeeper
@@ -233,6 +235,7 @@ class MemoryWrite:
             index=RecordedIndex(index, recording) if recording else index,
             profile=self._tools.profile,
             may_buffer=self._may_buffer(turns),
+            forms=self._tools.forms,
         )
         if recording:
             await asyncio.shield(self._keep_trace(recording, result, turns, number))
@@ -259,6 +262,7 @@ class MemoryWrite:
         for record in result.records:
             self._tools.metrics.memory_action.labels(record.action).inc()
             self._tools.metrics.memory_tool_parse.labels(record.parse_path).inc()
+        self._tools.metrics.show_form(self._tools.served.model, self._tools.forms.left(self._tools.profile)[0])
 
     async def _stored(self, number: int, decided: Round, turns: Sequence[Source]) -> tuple[Written, ...]:
         if decided.action not in {"add", "invalid"}:

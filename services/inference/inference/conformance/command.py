@@ -45,7 +45,11 @@ def spoken(dialect: Dialect) -> str:
     """Describe the dialect used for the engine, with the changes learned from its refusals."""
     left_out = ", ".join(sorted(dialect.leaves_out)) or "nothing"
     choices = ", ".join(sorted(dialect.tool_choices))
-    return f"dialect {dialect.name}: {dialect.limit_field}; tool_choice {choices}; left out: {left_out}"
+    formats = ", ".join(dialect.formats) or "none"
+    return (
+        f"dialect {dialect.name}: {dialect.limit_field}; tool_choice {choices}; response_format {formats}; "
+        f"left out: {left_out}"
+    )
 
 
 def line(row: Row) -> str:

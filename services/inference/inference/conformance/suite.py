@@ -30,6 +30,7 @@ CHECKS: tuple[Check, ...] = (
     tools.the_writer_calls_without_thinking,
     tools.the_writer_calls_while_thinking,
     tools.the_writer_must_call_while_thinking,
+    tools.the_writer_finds_its_form,
     chats.unknown_fields_do_no_harm,
     chats.an_unknown_model_is_refused,
     chats.an_over_long_prompt_is_refused,

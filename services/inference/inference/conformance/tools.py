@@ -1,12 +1,17 @@
 """Checks tool calls, which the memory writer depends on."""
 
 import json
+from collections.abc import Sequence
 
 from inference.conformance.probe import TOOL, Probe, arguments_of, calls_of, choice_of, expect, message_of
+from memloop.loops.decisions import InvalidOutput
+from memloop.loops.forms import Forms
+from memloop.loops.memreader import decide
 from memloop.loops.parsing import FoundCall, find_call
-from memloop.ports import Prompt, Sampling, ToolChoice
+from memloop.ports import Prompt, Recalled, Sampling, ToolChoice
 from memloop.profiles import load_profile
 from memloop.wire.chat import ChatMessage, Json
+from memloop.wire.memory import Source
 
 _NAMED: Json = {"type": "function", "function": {"name": "ignore_memory"}}
 _SMALL_TALK = "Decide what to remember from this conversation.\n\n[user]: How are you?"
@@ -68,6 +73,27 @@ async def the_writer_calls_while_thinking(probe: Probe) -> str:
 async def the_writer_must_call_while_thinking(probe: Probe) -> str:
     """Require the same under ``required``."""
     return await _writer_call(probe, choice="required", thinking=True)
+
+
+async def the_writer_finds_its_form(probe: Probe) -> str:
+    """Require a decision in one of the memory writer's forms, each tried as often as the writer does."""
+    forms, profile = Forms(), load_profile("default")
+    told = (Source(role="user", content="I moved to Lima, and my dog is called Rufus."),)
+    model = probe.client.of_model(probe.model)
+    once, again = [
+        await decide(told, model=model, index=_Empty(), profile=profile, forms=forms) for _ in range(2)
+    ]  # one bad reply may be chance
+    expect(not isinstance(again.decision, InvalidOutput), again.records[-1].reason)
+    return f"{forms.left(profile)[0]}: {once.decision.action}, {again.decision.action}"
+
+
+class _Empty:
+    """A MemoryIndex of nothing."""
+
+    async def search(self, query: str, *, top_k: int) -> Sequence[Recalled]:
+        """Return nothing."""
+        del query, top_k
+        return ()
 
 
 async def a_tool_result_is_taken(probe: Probe) -> str:

@@ -11,7 +11,8 @@ from memloop.loops.parsing.json_values import ParsePath, json_values
 from memloop.loops.parsing.spoken import listen
 from memloop.ports import Completion
 
-_NAMES = ("memory list", "memory_list", "memories", "memoryList")
+_NAMES = ("memory list", "memory_list", "memories", "memoryList", "facts")
+_TEXTS = ("value", "memory", "fact", "content", "text")
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,17 +34,23 @@ class NoList:
 def find_memory_list(completion: Completion) -> FoundList | NoList:
     """Return the reply's first object with a memory list, without the prose, thinking and fences around it.
 
-    A list of entries in the place of the object counts where no object holds one.
+    A list of entries in the place of the object, or one entry alone, counts where no object holds a list.
     """
-    text = listen(completion).text
+    called = (call.function.arguments for call in completion.tool_calls)  # of a tool that was not offered
+    text = listen(completion).text or "\n".join(called)
     listed: FoundList | None = None
     for found in json_values(text):
         if isinstance(found.value, dict):
             entries = next((found.value[name] for name in _NAMES if name in found.value), None)
+            summary = found.value.get("summary")
+            said = summary if isinstance(summary, str) else ""
             if isinstance(entries, list):
-                summary = found.value.get("summary")
-                return FoundList(cast(list[object], entries), summary if isinstance(summary, str) else "", found.path)
-        elif listed is None and found.value and all(isinstance(entry, dict) for entry in found.value):
+                return FoundList(cast(list[object], entries), said, found.path)
+            if isinstance(entries, dict):
+                return FoundList([entries], said, "repaired")
+            if listed is None and any(isinstance(found.value.get(name), str) for name in _TEXTS):
+                listed = FoundList([found.value], said, "repaired")
+        elif listed is None and found.value and all(isinstance(entry, dict | str) for entry in found.value):
             listed = FoundList(found.value, "", "repaired")
     return listed or NoList(_problem(text, completion.finish_reason))
 

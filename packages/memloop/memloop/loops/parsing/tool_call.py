@@ -2,8 +2,9 @@
 
 Engines lose calls: inside ``<think>``, or as an empty list under ``tool_choice: required``; and models whose template
 does not show tools write them as text. So a call is looked for in this order: the engine's own ``tool_calls``
-(native); the text, as hermes ``<tool_call>``, as JSON with or without prose around it, or as a call in Python; the
-thinking, as ``<tool_call>`` only. Of several calls the first counts.
+(native); the text, as hermes ``<tool_call>``, as Qwen's ``<function=…>``, as JSON with or without prose around it,
+as JSON behind the tool's name (Mistral, Llama), or as a call in Python; the thinking, as ``<tool_call>`` only. Of
+several calls the first counts.
 """
 
 import ast
@@ -12,7 +13,7 @@ import re
 from collections.abc import Collection
 from dataclasses import dataclass
 from itertools import islice
-from typing import Final, cast
+from typing import ClassVar, Final, cast
 
 from memloop.loops.parsing.json_values import ParsePath, json_values
 from memloop.loops.parsing.spoken import listen
@@ -23,6 +24,10 @@ _TAG: Final = re.compile(r"<tool_call>\s*")
 _LIST_NAMES: Final = ("memory_list", "memory list", "memories")
 _ADD: Final = "add_memory"
 _PYTHON_CALL: Final = re.compile(r"\b(?:search|add|buffer|ignore)_memory\(")
+_XML_CALL: Final = re.compile(r"<function=((?:search|add|buffer|ignore)_memory)>")
+_XML_VALUE: Final = re.compile(r"<parameter=(\w{1,64})>([^<]*)(?:</parameter>|$)")
+_NAMED: Final = re.compile(r"\b((?:search|add|buffer|ignore)_memory)\b(?:\[ARGS\]|[^\w{}]){0,8}(?=\{)")
+_ARGUMENTS: Final = ("arguments", "parameters", "args", "input", "action_input")
 _MOST_CALLS: Final = 8
 
 
@@ -34,13 +39,18 @@ class FoundCall:
     arguments: Json
     path: ParsePath
     ignored: int = 0
+    begun: ClassVar[bool] = True
 
 
 @dataclass(frozen=True, slots=True)
 class NoCall:
-    """The reply holds no readable call; ``problem`` is the reason, for the model and the record."""
+    """The reply holds no readable call; ``problem`` is the reason, for the model and the record.
+
+    ``begun``: it holds the beginning of one, or one in another form.
+    """
 
     problem: str
+    begun: bool = False
 
 
 def find_call(completion: Completion) -> FoundCall | NoCall:
@@ -48,16 +58,22 @@ def find_call(completion: Completion) -> FoundCall | NoCall:
     if completion.tool_calls:
         return _native(completion.tool_calls)
     spoken = listen(completion)
-    for found in (_in_json(spoken.text), _in_python(spoken.text), _in_json(spoken.reasoning, tagged=True)):
+    for found in (
+        _in_xml(spoken.text),
+        _in_json(spoken.text),
+        _behind_its_name(spoken.text),
+        _in_python(spoken.text),
+        _in_json(spoken.reasoning, tagged=True),
+    ):
         if found is not None:
             return found
     if not spoken.text:
         return NoCall("the reply was empty")
     behind = _TAG.split(spoken.text, maxsplit=1)[-1]
     if any(found.path == "native" or len(behind) < len(spoken.text) for found in json_values(behind)):
-        return NoCall('a tool call is {"name": …, "arguments": {…}}')
+        return NoCall('a tool call is {"name": …, "arguments": {…}}', begun=True)
     if len(behind) < len(spoken.text):
-        return NoCall("the tool call is cut off or not JSON")
+        return NoCall("the tool call is cut off or not JSON", begun=True)
     return NoCall("the reply held no tool call")
 
 
@@ -69,7 +85,7 @@ def _native(calls: tuple[ToolCall, ...]) -> FoundCall | NoCall:
     except (ValueError, RecursionError):
         arguments, path = next((found.value for found in json_values(function.arguments)), None), "repaired"
     if not isinstance(arguments, dict):
-        return NoCall(f"the arguments of {function.name} are not a JSON object")
+        return NoCall(f"the arguments of {function.name} are not a JSON object", begun=True)
     return FoundCall(function.name, cast(Json, arguments), path, ignored=len(calls) - 1)
 
 
@@ -98,9 +114,10 @@ def _call(value: object) -> tuple[str, Json] | None:
     if isinstance(inner := call.get("function"), dict):
         call = cast(dict[str, object], inner)
     name = next(
-        (word for key in ("name", "tool", "tool_name", "function") if isinstance(word := call.get(key), str)), ""
+        (word for key in ("name", "tool", "tool_name", "function", "action") if isinstance(word := call.get(key), str)),
+        "",
     )
-    given = next((call[key] for key in ("arguments", "parameters", "args", "input") if key in call), None)
+    given = next((call[key] for key in _ARGUMENTS if key in call), None)
     if isinstance(given, str):
         given = next((found.value for found in json_values(given)), None)
     if name and isinstance(given, dict):
@@ -112,6 +129,28 @@ def _call(value: object) -> tuple[str, Json] | None:
 
 def _is_draft(entry: object) -> bool:
     return isinstance(entry, dict) and "value" in entry
+
+
+def _in_xml(text: str) -> FoundCall | None:
+    """Return the first call as ``<function=name><parameter=field>value</parameter></function>``; values may be JSON."""
+    start = _XML_CALL.search(text)
+    if start is None:
+        return None
+    arguments: Json = {}
+    for field, raw in islice(_XML_VALUE.findall(text, start.end()), _MOST_CALLS):
+        listed = next((found.value for found in json_values(raw.strip())), None)
+        arguments[field] = raw.strip() if listed is None else cast(Json, listed)
+    return FoundCall(start[1], arguments, "fallback") if arguments else None
+
+
+def _behind_its_name(text: str) -> FoundCall | None:
+    """Return the first call as ``name{…}``, ``[TOOL_CALLS]name[ARGS]{…}`` or ``<function=name>{…}``."""
+    for named in islice(_NAMED.finditer(text), _MOST_CALLS):
+        given = next((found for found in json_values(text[named.end() :]) if isinstance(found.value, dict)), None)
+        if given is not None:
+            path: ParsePath = "repaired" if given.path == "repaired" else "fallback"
+            return FoundCall(named[1], cast(Json, given.value), path)
+    return None
 
 
 def _in_python(text: str) -> FoundCall | None:
