@@ -150,8 +150,7 @@ async def test_an_engine_that_stays_away_leads_to_the_same_once_no_retry_is_left
 async def test_turns_that_the_engine_refuses_are_kept_after_the_last_attempt(redis_url: str) -> None:
     async with rig(redis_url, script(400), job_attempts=2) as it, it.working():
         event = await it.event(await it.write(TEA))
-        calls = len(it.engine.calls)
-    assert (event.status, event.attempts, calls, it.store.texts()) == ("kept_verbatim", 2, 2, [TEA])
+    assert (event.status, event.attempts, it.store.texts()) == ("kept_verbatim", 2, [TEA])
     assert "scripted 400" in (event.error or "")
 
 

@@ -112,10 +112,11 @@ def engines(named: Mapping[str, Engine]) -> pytest.MarkDecorator:
 
 @engines(FOUND)
 async def test_what_is_told_is_found(served: Api) -> None:
-    for attempt in range(3):  # by the third time its form is known
+    for attempt in range(4):
         event = await told(served, f"u{attempt}")
-        assert event["status"] == "completed", event
+        assert event["status"] in {"completed", "kept_verbatim"}, event
         assert ["Rufus" in memory for memory in await found_by(served, f"u{attempt}")] == [True]
+    assert event["status"] == "completed"  # by now its form is known
 
 
 @engines(UNUSABLE)

@@ -12,7 +12,7 @@ from memloop.loops.decisions import AddMemories, DecisionResult, InvalidOutput
 from memloop.loops.forms import Form, Forms, ladder_of
 from memloop.loops.memreader import decide
 from memloop.loops.steps import DecideStep
-from memloop.ports import Completion, Prompt
+from memloop.ports import Prompt
 from memloop.profiles import Profile, load_profile
 from memloop.wire.errors import CONTEXT_LENGTH_EXCEEDED, EngineError, MemloopError, Unavailable
 from tests.fakes.model import Line, ScriptedModel, calls_tools, draft, says
@@ -51,10 +51,8 @@ async def told(model: Model, forms: Forms, profile: Profile = DEFAULT) -> tuple[
     [
         ("forced_tools", DEFAULT, ["forced_tools"]),
         ("json_schema", DEFAULT, ["forced_tools", "json_schema"]),
-        ("json", DEFAULT, ["forced_tools", "json_schema", "json"]),
         ("tools", OFFERED, ["tools"]),
         ("forced_tools", OFFERED, ["tools", "forced_tools"]),
-        ("json", OFFERED, ["tools", "forced_tools", "json_schema", "json"]),
     ],
 )
 async def test_a_reply_without_a_call_steps_to_the_next_form(able: Form, profile: Profile, asked: list[Form]) -> None:
@@ -63,6 +61,27 @@ async def test_a_reply_without_a_call_steps_to_the_next_form(able: Form, profile
     assert [each.value for each in result.drafts] == ["Ann lives in Rome."]
     assert [record.action for record in result.records] == [*["invalid"] * (len(asked) - 1), "add"]
     assert result.usage.llm_calls == len(asked)
+
+
+@pytest.mark.parametrize(
+    ("profile", "rounds"),
+    [
+        (DEFAULT, [["forced_tools", "json_schema"], *[["forced_tools", "json"]] * 2, ["json"], ["json"]]),
+        (
+            OFFERED,
+            [
+                ["tools", "forced_tools"],
+                ["tools", "json_schema"],
+                *[["tools", "json"]] * 2,
+                ["json"],
+            ],
+        ),
+    ],
+    ids=["default", "offered"],
+)
+async def test_what_two_calls_could_not_try_the_next_decision_tries(profile: Profile, rounds: list[list[Form]]) -> None:
+    forms = Forms()
+    assert [(await told(able_to("json"), forms, profile))[1] for _ in rounds] == rounds
 
 
 @pytest.mark.parametrize(
@@ -76,17 +95,20 @@ async def test_whatever_holds_no_call_steps_to_the_next_form(nothing: Line) -> N
     assert asked == ["forced_tools", "json_schema"]
 
 
+WRONG = calls_tools(("add_memory", '{"memory_list": [{"key": "k"}]}'))
+
+
 async def test_a_call_with_wrong_arguments_is_repaired_in_its_own_form() -> None:
-    replies = iter([calls_tools(("add_memory", '{"memory_list": [{"key": "k"}]}')), ADD])
+    replies = iter([WRONG, ADD])
     _, asked = await told(lambda _: next(replies), Forms())
     assert asked == ["forced_tools", "forced_tools"]
 
 
-async def test_a_form_that_failed_twice_is_not_asked_in_again() -> None:
-    forms, asked = Forms(), list[list[Form]]()
-    for _ in range(4):
-        asked.append((await told(able_to("json"), forms))[1])
-    assert asked == [["forced_tools", "json_schema", "json"]] * 2 + [["json"]] * 2
+async def test_a_repair_in_vain_makes_way_for_another_form() -> None:
+    forms = Forms()
+    model = able_to("json_schema", otherwise=WRONG)
+    assert (await told(model, forms))[1] == ["forced_tools", "forced_tools"]
+    assert (await told(model, forms))[1] == ["forced_tools", "json_schema"]
 
 
 async def test_one_bad_reply_leaves_the_form_as_it_is() -> None:
@@ -96,21 +118,12 @@ async def test_one_bad_reply_leaves_the_form_as_it_is() -> None:
     assert forms.left(DEFAULT)[0] == "forced_tools"
 
 
-async def test_a_model_that_fails_in_every_form_costs_two_calls_until_a_reply_is_usable() -> None:
+async def test_a_model_that_fails_in_every_form_costs_two_calls_and_changes_nothing_for_other_turns() -> None:
     forms = Forms()
-    for _ in range(2):
-        await told(able_to(), forms)
-    result, asked = await told(able_to(), forms)
-    assert isinstance(result.decision, InvalidOutput)
-    assert asked == ["forced_tools", "forced_tools"]
-    await told(able_to("forced_tools"), forms)
-    assert (await told(able_to(), forms))[1] == ["forced_tools", "json_schema", "json"]
-
-
-async def test_turns_on_which_every_form_fails_change_the_form_of_no_others() -> None:
-    forms = Forms()
-    for _ in range(5):
-        await told(able_to(), forms)
+    for _ in range(6):
+        result, asked = await told(able_to(), forms)
+        assert isinstance(result.decision, InvalidOutput)
+        assert (len(asked), result.usage.llm_calls) == (2, 2)
     assert (await told(able_to("forced_tools", "json"), forms))[1] == ["forced_tools"]
 
 
@@ -220,14 +233,8 @@ async def test_without_a_memory_of_forms_the_form_is_the_profiles_own() -> None:
 
 
 async def test_a_form_that_failed_is_reported_as_rejected_and_the_decision_once() -> None:
-    recorder = Recorder[DecideStep]()
-    replies: list[Completion | str] = ["no", "no", LIST]
-    await decide(
-        [turn("hi")],
-        model=ScriptedModel(replies),
-        index=ListIndex(),
-        profile=DEFAULT,
-        forms=Forms(),
-        report=recorder,
-    )
-    assert recorder.names == ["OutputRejected", "OutputRejected", "Decided"]
+    for replies in ([("no"), LIST], ["no", "no"], [WRONG, WRONG]):
+        recorder = Recorder[DecideStep]()
+        model = ScriptedModel(replies)
+        await decide([turn("hi")], model=model, index=ListIndex(), profile=DEFAULT, forms=Forms(), report=recorder)
+        assert recorder.names == ["OutputRejected", "Decided"]

@@ -13,7 +13,7 @@ from pydantic import JsonValue, ValidationError
 from yarl import URL
 
 from memloop.ports import Completion, Prompt
-from memloop.templates import ROLES_REFUSED, ChatTemplate, fitted, refuses_roles, stricter
+from memloop.templates import ChatTemplate, fitted, refuses_roles, stricter
 from memloop.wire.base import OpenWire
 from memloop.wire.chat import ChatMessage, FunctionCall, Json, ToolCall
 from memloop.wire.errors import (

@@ -56,7 +56,7 @@ async def extract(
         await report(OutputRejected(first.rejected.problem, first.rejected.raw, first.record, first.usage))
         replies.append(await reply_to(*_repair(first.rejected, lines=lines)))
     taken = next((reply for reply in reversed(replies) if not isinstance(reply.decision, InvalidOutput)), replies[-1])
-    await report(asked.ended(taken.decision, taken.record, taken.usage))
+    await report(asked.ended(taken.decision, taken.record, taken.usage, repaired=len(replies) > 1))
     return DecisionResult(
         taken.decision,
         records=tuple(reply.record for reply in replies),

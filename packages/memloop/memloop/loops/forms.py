@@ -4,7 +4,8 @@ Models differ in what they can do, and engines in what they take: tools that may
 (``forced_tools``), JSON that the engine holds to a schema (``json_schema``), JSON that is asked for in words
 (``json``), or lines (``lines``). A profile's own words for the writer fix the form. A profile that also has words for
 JSON (``extract``) gives a ladder: a reply without a usable call, or an engine that refuses the request, steps to the
-next form, and a model that has failed in a form is asked in the next one from then on.
+next form, and a model that has failed in a form is asked in the next one from then on. One decision costs at most two
+bad replies, so what it could not try is tried by the next one.
 """
 
 import re
@@ -53,19 +54,20 @@ def ladder_of(profile: Profile) -> tuple[Form, ...]:
 class Asked:
     """How a writer is asked: the form, and whether it is the ``last`` one of this decision.
 
-    ``repairs``: a reply that holds nothing readable is shown to the model with the fault, once. ``searches``: the most
-    searches before the decision.
+    ``repairs``: any reply that cannot be taken is shown to the model with the fault, once; ``mends``: one that holds a
+    call with faults. ``searches``: the most searches before the decision.
     """
 
     form: Form
     repairs: bool
+    mends: bool
     last: bool
     searches: int
     may_buffer: bool
 
-    def ended(self, decision: Decision, record: DecisionRecord, usage: Usage) -> DecideStep:
+    def ended(self, decision: Decision, record: DecisionRecord, usage: Usage, *, repaired: bool) -> DecideStep:
         """Return the step with which this form ends: a decision, unless it failed and another form follows."""
-        if isinstance(decision, InvalidOutput) and not self.last:
+        if isinstance(decision, InvalidOutput) and not (self.last or repaired):
             return OutputRejected(decision.problem, decision.raw, record, usage)
         return Decided(decision, record, usage)
 
@@ -73,39 +75,42 @@ class Asked:
 class Forms:
     """The forms that have worked with one model, and those that have not; a few numbers, whatever happens.
 
-    A form is left once another one worked where it failed, twice in a row. Where every form failed it was not the
-    form: what is asked may be at fault, so no form is left, and after two such decisions only the first one is asked
-    in until a reply is usable. ``tools`` is False for a model whose chat template is known to show none.
+    A form is left once another one worked where it failed, twice in a row. Where no form worked the turns may be at
+    fault: no form is left, and the next decision tries those that were tried least. ``tools`` is False for a model
+    whose chat template is known to show none.
     """
 
     def __init__(self, *, tools: bool = True) -> None:
         self._tools = tools
         self._failures = Counter[Form]()
-        self._without_any = 0
+        self._in_vain = Counter[Form]()
         self._decisions = 0
 
     def left(self, profile: Profile) -> tuple[Form, ...]:
-        """Return the forms to ask in, the first one that has not failed and those after it; at least one."""
+        """Return the forms to ask in, at least one: the profile's own unless it failed, then the least in vain."""
         ladder = ladder_of(profile)
         without: tuple[Form, ...] = tuple(form for form in ladder if form not in TOOL_FORMS)
         known = ladder if self._tools else without or ladder
-        first = next((place for place, form in enumerate(known) if self._failures[form] < _FAILURES), len(known) - 1)
-        return known[first:] if self._without_any < _FAILURES else known[first : first + 1]
+        good = [form for form in known if self._failures[form] < _FAILURES] or [known[-1]]
+        own = good[:1] if good[0] == known[0] else []
+        return (*own, *sorted(good[len(own) :], key=lambda form: self._in_vain[form]))
+
+    def mends(self, form: Form) -> bool:
+        """Return whether a call with faults is worth a repair: not where the last one was in vain."""
+        return self._in_vain[form] == 0
 
     def decided(self, worked: Form | None, *, failed: Iterable[Form], refused: Iterable[Form]) -> None:
-        """Note a decision: the form of its usable reply, if any, those that failed before, and those that the engine
-        refused while it answered in another.
+        """Note a decision: the form of its usable reply, if any, those that failed, and those that the engine refused
+        while it answered in another.
         """
         self._decisions += 1
         if self._decisions % _LOOKS_BACK_AFTER == 0:
             self._failures.clear()
         self._failures.update(dict.fromkeys(refused, _FAILURES))
-        if worked is None:
-            self._without_any += 1
-            return
-        self._without_any = 0
-        self._failures.update(failed)
-        self._failures[worked] = 0
+        self._in_vain.update(failed)
+        if worked is not None:
+            self._failures.update(failed)
+            self._failures[worked] = self._in_vain[worked] = 0
 
 
 def may_refuse_form(error: EngineError) -> bool:

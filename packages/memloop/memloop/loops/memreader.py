@@ -50,8 +50,8 @@ async def decide(
 
     With ``may_buffer`` false the turns are settled now: a model that buffers them gets one repair; if it insists, they
     are ignored. Costs at most ``max_turns`` + 2 calls: the searches, one repair, the decision. ``forms`` is what is
-    known of the model: with it, a form that fails is followed by the next one, at two calls each; without it the form
-    is the profile's own. Raises ValueError without turns, and the errors of model and index.
+    known of the model: with it, a form that fails is followed by another one in place of the repair; without it the
+    form is the profile's own. Raises ValueError without turns, and the errors of model and index.
     """
     if not turns:
         raise ValueError("there are no turns to decide on")
@@ -59,25 +59,38 @@ async def decide(
     results: dict[Form, DecisionResult] = {}
     refused: dict[Form, EngineError] = {}
     for form in left:
-        asked = Asked(form, len(left) == 1, form == left[-1], searches=max_turns, may_buffer=may_buffer)
+        last = form == left[-1] or bool(results)
+        asked = Asked(
+            form,
+            repairs=len(left) == 1,
+            mends=forms is None or forms.mends(form) or len(left) == 1,
+            last=last,
+            searches=max_turns,
+            may_buffer=may_buffer,
+        )
+        ask = _by_tools if form in TOOL_FORMS else extract
         try:
-            ask = _by_tools if form in TOOL_FORMS else extract
             result = results[form] = await ask(asked, turns, model=model, index=index, profile=profile, report=report)
         except EngineError as error:
+            if not may_refuse_form(error):
+                raise
             refused[form] = error
-            if not may_refuse_form(error) or (asked.last and not results):
-                try:
-                    raise next(iter(refused.values()))
-                finally:
-                    refused.clear()  # its traceback holds this frame: both would stay until the next collection
             continue
-        if not isinstance(result.decision, InvalidOutput) or (result.decision.cut and len(turns) > 1):
-            break  # it is usable, or too long: fewer turns need a shorter reply, and the host divides them
+        bad = sum(record.action == "invalid" for each in results.values() for record in each.records)
+        too_long = isinstance(result.decision, InvalidOutput) and result.decision.cut and len(turns) > 1
+        if not isinstance(result.decision, InvalidOutput) or bad > REPAIRS or too_long:
+            break  # of fewer turns the reply is shorter: the host divides them
+    if not results:
+        try:
+            raise next(iter(refused.values()))
+        finally:
+            refused.clear()  # its traceback holds this frame: both would stay until the next collection
     *failed, last = results
     result = results[last]
     usable = not isinstance(result.decision, InvalidOutput)
-    if forms is not None and (usable or len(results) + len(refused) == len(left)):
-        forms.decided(last if usable else None, failed=failed, refused=refused)
+    if forms is not None:
+        forms.decided(last if usable else None, failed=failed if usable else [*failed, last], refused=[*refused])
+    refused.clear()
     return replace(
         result,
         records=tuple(record for each in results.values() for record in each.records),
@@ -94,14 +107,12 @@ async def _by_tools(
     profile: Profile,
     report: Report[DecideStep],
 ) -> DecisionResult:
-    """Hold the dialogue of tools. A call that is cut or has wrong arguments is repaired once, a reply without a call
-    where ``asked`` says so.
-    """
+    """Hold the dialogue of tools. Where ``asked`` says so, the model may repair its reply once."""
     dialogue = _Dialogue(turns, profile, asked)
     while True:
         attempt = await dialogue.ask(model)
         problem = dialogue.problem_of(attempt)
-        if problem and dialogue.may_repair() and (asked.repairs or attempt.call.begun):
+        if problem and dialogue.may_repair() and (asked.repairs or (asked.mends and attempt.call.begun)):
             dialogue.show_problem(attempt, problem)
             await report(OutputRejected(problem, attempt.raw, attempt.record, attempt.usage))
         elif isinstance(attempt.tool, SearchMemory) and dialogue.searches < asked.searches:
@@ -110,7 +121,7 @@ async def _by_tools(
             await report(MemorySearched(attempt.tool.query, found, attempt.record, attempt.usage))
         else:
             decision = _decision(attempt, may_buffer=asked.may_buffer)
-            await report(asked.ended(decision, attempt.record, attempt.usage))
+            await report(asked.ended(decision, attempt.record, attempt.usage, repaired=dialogue.repaired))
             return DecisionResult(decision, tuple(dialogue.records), dialogue.usage)
 
 
@@ -191,6 +202,10 @@ class _Dialogue:
 
     def may_repair(self) -> bool:
         return self._repairs < REPAIRS
+
+    @property
+    def repaired(self) -> bool:
+        return self._repairs > 0
 
     def show_problem(self, attempt: _Attempt, problem: str) -> None:
         self._repairs += 1

@@ -177,4 +177,3 @@ def _refuses_work(answer: object) -> bool:
         return False
     answer.close()
     return True
-

@@ -76,14 +76,15 @@ class LoopModel:
         await self.window.look(self.engines.window)
 
     async def details(self, *, writes: bool) -> Json:
-        """Return what is known of how it is asked: the roles of a chat, the formats of replies, and with ``writes``
-        the form as a memory writer.
+        """Return what is known of how it is asked: its window, the roles of a chat, the formats of replies, and with
+        ``writes`` the form as a memory writer.
         """
         dialect = await self.engines.dialect()
         form, *others = self.forms.left(self.profile)
         writer: Json = {"form": form, "forms_left": list[JsonValue](others)}
         return {
             **({"memory_writer": writer} if writes else {}),
+            "window_tokens": self.window_tokens,
             "dialect": dialect.name,
             "response_format": list[JsonValue](dialect.formats),
             "roles": cast(Json, asdict(dialect.template)),
