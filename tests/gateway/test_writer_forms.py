@@ -113,10 +113,9 @@ def engines(named: Mapping[str, Engine]) -> pytest.MarkDecorator:
 @engines(FOUND)
 async def test_what_is_told_is_found(served: Api) -> None:
     for attempt in range(4):
-        event = await told(served, f"u{attempt}")
-        assert event["status"] in {"completed", "kept_verbatim"}, event
+        status = (await told(served, f"u{attempt}"))["status"]
+        assert status in ({"completed", "kept_verbatim"} if attempt < 3 else {"completed"})  # by now its form is known
         assert ["Rufus" in memory for memory in await found_by(served, f"u{attempt}")] == [True]
-    assert event["status"] == "completed"  # by now its form is known
 
 
 @engines(UNUSABLE)

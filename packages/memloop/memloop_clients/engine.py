@@ -159,7 +159,7 @@ class EngineClient(HttpClient):
         self._learned.describe(model, template)
 
     async def in_other_roles(self, body: bytes, refused: RawResponse) -> RawResponse:
-        """Send a refused chat in stricter roles, if these were the reason; else return the refusal. Remembers the roles."""
+        """Send a refused chat in stricter roles, and remember them; else return the refusal."""
         error = await refused.error()
         if not refuses_roles(status=refused.status, message=error.message):
             return refused

@@ -91,8 +91,8 @@ class Forms:
         ladder = ladder_of(profile)
         without: tuple[Form, ...] = tuple(form for form in ladder if form not in TOOL_FORMS)
         known = ladder if self._tools else without or ladder
-        good = [form for form in known if self._failures[form] < _FAILURES] or [known[-1]]
-        own = good[:1] if good[0] == known[0] else []
+        good: tuple[Form, ...] = tuple(form for form in known if self._failures[form] < _FAILURES) or known[-1:]
+        own = good[:1] if good[0] == known[0] else ()
         return (*own, *sorted(good[len(own) :], key=lambda form: self._in_vain[form]))
 
     def mends(self, form: Form) -> bool:
