@@ -11,7 +11,7 @@ from typing import Any, Final
 from tests.fakes.job_engine import add_memory
 
 MODEL: Final = "scripted"
-_TURN: Final = re.compile(r"^\[user\]: (.+)$", re.MULTILINE)
+_TURN: Final = re.compile(r"^\[user\](?: \(\w+ [\d: -]+\))?: (.+)$", re.MULTILINE)
 _FACT: Final = re.compile(r"\w+ (?:vault|locker) code(?: of \w+)? is \d{3}\.")
 
 
