@@ -151,8 +151,9 @@ class EngineClient(HttpClient):
 
         A chat goes in the roles that the model's chat template takes, as far as they are known, else byte for byte.
         """
-        known = path == CHAT_PATH and self._learned.knows_roles
-        return self._http.send("POST", path, body=in_roles(body, self._learned.template) if known else body)
+        if path == CHAT_PATH and self._learned.templates:
+            body = in_roles(body, self._learned.template)
+        return self._http.send("POST", path, body=body)
 
     def describe(self, model: str, template: ChatTemplate) -> None:
         """Take the roles of a model's template that its launcher has found by rendering."""

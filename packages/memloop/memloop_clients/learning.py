@@ -44,7 +44,8 @@ class Learned:
         self._below = below
         self._beside = beside
         self._models = OrderedDict[str, Dialect]()
-        self._templates: dict[str, ChatTemplate] = {}
+        self.templates: dict[str, ChatTemplate] = {}
+        """The templates that do not take every chat, by model."""
         self._learning = WeakValueDictionary[str, asyncio.Lock]()
         self._probing = asyncio.Lock()
 
@@ -55,24 +56,19 @@ class Learned:
             return self._models[model]
         endpoint = await self.endpoint()
         dialect = (endpoint or ANY).dialect_of(model)
-        spoken = replace(dialect, template=self._templates[model]) if model in self._templates else dialect
+        spoken = replace(dialect, template=self.templates[model]) if model in self.templates else dialect
         return spoken if endpoint is None else self._models.get(model) or self._keep(model, spoken)
-
-    @property
-    def knows_roles(self) -> bool:
-        """Whether the template of some model is known not to take every chat."""
-        return bool(self._templates)
 
     def template(self, model: str) -> ChatTemplate:
         """Return the roles that a model's chat template takes, as known so far."""
-        return self._templates.get(model, ANY_ROLES)
+        return self.templates.get(model, ANY_ROLES)
 
     def describe(self, model: str, template: ChatTemplate) -> None:
         """Take what is known of a model's template before the first refusal."""
         if model in self._models:
             self._keep(model, replace(self._models[model], template=template))
         elif not template.takes_all:
-            self._templates[model] = template
+            self.templates[model] = template
 
     async def learn_roles(self, model: str, template: ChatTemplate) -> None:
         """Keep the roles in which the engine answered a chat that it had refused."""
@@ -120,12 +116,12 @@ class Learned:
         self._models[model] = dialect
         self._models.move_to_end(model)
         if dialect.template.takes_all:
-            self._templates.pop(model, None)
+            self.templates.pop(model, None)
         else:
-            self._templates[model] = dialect.template
+            self.templates[model] = dialect.template
         while len(self._models) > MOST_MODELS:
             forgotten, _ = self._models.popitem(last=False)
-            self._templates.pop(forgotten, None)
+            self.templates.pop(forgotten, None)
         return dialect
 
     async def _probed(self) -> Endpoint | None:
