@@ -110,6 +110,7 @@ class Learned:
             spoken = self._keep(model, replace(spoken, template=first.template, formats=first.formats))
             raise refusal
         finally:
+            del refusal  # its traceback holds this frame: both would stay until the next collection
             _LOG.warning("the engine refuses fields for model %s: %s", model, _changes(first, spoken))
 
     def _keep(self, model: str, dialect: Dialect) -> Dialect:

@@ -75,16 +75,16 @@ async def decide(
             if not may_refuse_form(error):
                 raise
             refused[form] = error
+            if form == left[-1] and not results:
+                try:
+                    raise next(iter(refused.values()))
+                finally:
+                    refused.clear()  # its traceback holds this frame: both would stay until the next collection
             continue
         bad = sum(record.action == "invalid" for each in results.values() for record in each.records)
         too_long = isinstance(result.decision, InvalidOutput) and result.decision.cut and len(turns) > 1
         if not isinstance(result.decision, InvalidOutput) or bad > REPAIRS or too_long:
             break  # of fewer turns the reply is shorter: the host divides them
-    if not results:
-        try:
-            raise next(iter(refused.values()))
-        finally:
-            refused.clear()  # its traceback holds this frame: both would stay until the next collection
     *failed, last = results
     result = results[last]
     usable = not isinstance(result.decision, InvalidOutput)
