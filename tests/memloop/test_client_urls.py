@@ -17,18 +17,18 @@ def test_the_refusal_names_every_accepted_scheme(url: str) -> None:
     with pytest.raises(ValueError) as refused:
         balanced_url(url)
 
-    assert str(refused.value) == f"{url!r} is not an absolute http://, https://, http+srv:// or https+srv:// URL"
+    assert str(refused.value) == "this is not an absolute http://, https://, http+srv:// or https+srv:// URL"
 
 
 def test_one_server_is_not_named_by_srv_records() -> None:
     with pytest.raises(ValueError) as refused:
         plain_url(SRV)
 
-    assert str(refused.value) == f"{SRV!r} is not an absolute http:// or https:// URL"
+    assert str(refused.value) == "this is not an absolute http:// or https:// URL"
 
 
-def test_one_wrong_url_of_a_list_is_refused_by_name() -> None:
-    with pytest.raises(ValueError, match="'engine-b:7803/v1' is not an absolute http://"):
+def test_one_wrong_url_of_a_list_is_refused() -> None:
+    with pytest.raises(ValueError, match="this is not an absolute http://"):
         balanced_urls("http://engine-a:7803/v1, engine-b:7803/v1")
 
 

@@ -99,7 +99,7 @@ async def test_a_path_without_an_api_is_named() -> None:
 async def test_what_is_no_http_url_is_refused_as_input(url: str) -> None:
     error = await refusal(GivenEngine(url, "m").environment({}))
 
-    assert (error.code, f"{url!r} is not an absolute http://, https://, " in error.message) == (2, True)
+    assert (error.code, "not an absolute http://, https://, " in error.message) == (2, True)
 
 
 def test_options_win_over_the_environment_and_leave_the_rest() -> None:

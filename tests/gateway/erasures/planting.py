@@ -84,10 +84,13 @@ class Planter:
         return {"messages": [{"role": "user", "content": text or self.text}], **self.ids, **fields}
 
     async def add(self) -> None:
-        """Add: as said, decided, buffered."""
+        """Add: as said, and decided."""
         made = await self.send("POST", "/v1/memory/add", self.said(infer=False, metadata={"n": self.text}), once=True)
         self.items.append(made.json["memories"][0]["item"]["id"])
         assert (await self.send("POST", "/v1/memory/add", self.said(sync=True), once=True)).json["memories"]
+
+    async def buffer(self) -> None:
+        """Leave half a thought, which the next write of the user would take along."""
         await self.send("POST", "/v1/memory/add", self.said(f"BUFFER {self.text}", sync=True))
 
     async def give_up(self) -> None:
@@ -314,6 +317,7 @@ async def plant_all(planter: Planter) -> None:
     """Use every route of ``PLANTED``, with a worker at work."""
     for plant in PLANTED.values():
         await plant(planter)
+    await planter.buffer()
 
 
 def routes_with_bodies(document: Mapping[str, Any]) -> set[str]:

@@ -57,6 +57,8 @@ KINDS: Final = _kinds(
     ("events", "ids", "user", "a user's memory writes"),
     ("failed-write", "ids", "user", "a user's last failed write, without its text"),
     ("writes-refused", "ids", "never", "how many writes were refused"),
+    ("writer-decided", "ids", "never", "when the memory writer last gave a usable decision"),
+    ("kept-events", "ids", "user", "writes that were kept verbatim, by time"),
     ("reads", "ids", "owner", "a tenant's reads"),
     ("webhooks", "ids", "owner", "a tenant's deliveries"),
     ("trace", "texts", "owner", "a trace"),

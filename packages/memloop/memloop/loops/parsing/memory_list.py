@@ -34,23 +34,25 @@ class NoList:
 def find_memory_list(completion: Completion) -> FoundList | NoList:
     """Return the reply's first object with a memory list, without the prose, thinking and fences around it.
 
-    A list of entries in the place of the object, or one entry alone, counts where no object holds a list.
+    A list of entries in the place of the object, or one entry alone, counts where no object holds a list. A call of a
+    tool that was not offered counts only with a list that is not empty.
     """
-    called = (call.function.arguments for call in completion.tool_calls)  # of a tool that was not offered
-    text = listen(completion).text or "\n".join(called)
+    called = "\n".join(call.function.arguments for call in completion.tool_calls)
+    spoken = listen(completion).text
+    text = spoken or called
     listed: FoundList | None = None
     for found in json_values(text):
         if isinstance(found.value, dict):
             entries = next((found.value[name] for name in _NAMES if name in found.value), None)
             summary = found.value.get("summary")
             said = summary if isinstance(summary, str) else ""
-            if isinstance(entries, list):
+            if isinstance(entries, list) and (entries or spoken):
                 return FoundList(cast(list[object], entries), said, found.path)
             if isinstance(entries, dict):
                 return FoundList([entries], said, "repaired")
-            if listed is None and any(isinstance(found.value.get(name), str) for name in _TEXTS):
+            if listed is None and spoken and any(isinstance(found.value.get(name), str) for name in _TEXTS):
                 listed = FoundList([found.value], said, "repaired")
-        elif listed is None and found.value and all(isinstance(entry, dict | str) for entry in found.value):
+        elif listed is None and spoken and found.value and all(isinstance(entry, dict | str) for entry in found.value):
             listed = FoundList(found.value, "", "repaired")
     return listed or NoList(_problem(text, completion.finish_reason))
 
