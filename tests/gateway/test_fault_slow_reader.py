@@ -41,7 +41,9 @@ class Flood:
         self.stopped = 0
 
     async def __call__(self, peer: OddPeer, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        await peer.next_request(reader)
+        if not (await peer.next_request(reader)).startswith(b"POST "):
+            writer.write(b"HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\nConnection: close\r\n\r\n")
+            return
         writer.write(b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\n\r\n")
         try:
             while True:
