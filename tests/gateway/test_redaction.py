@@ -43,11 +43,13 @@ ALL = tuple(map(secret, WAYS))
 def decider(body: Body) -> Reply:
     """Keeps the words of the turns as they are, buffers one, fails at another, else chats and repeats a secret."""
     text = last_text(body)
+    if "never decided" in str(body["messages"]):
+        return "No tool at all."
     if "tools" not in body:
         return f"Noted: {secret('reply')}."
     if "half a thought" in text:
         return tool_call("buffer_memory", reason=text[-200:])
-    return "No tool at all." if "never decided" in str(body["messages"]) else add_memory(f"Kept: {text[-300:]}")
+    return add_memory(f"Kept: {text[-300:]}")
 
 
 def said(text: str, **fields: object) -> dict[str, object]:
@@ -267,3 +269,11 @@ async def policy(it: Api, query: str, body: object) -> Answer:
     answer = await it.call("PUT", f"/v1/admin/memory-policy{query}", body, headers=ADMIN)
     assert answer.status == 200, answer.raw
     return answer
+
+
+async def test_the_words_of_a_writer_that_repeats_a_secret_are_redacted_in_its_record(redis_url: str) -> None:
+    async with api(redis_url, lambda _: f"Noted: {secret('reply')}.") as it, it.rig.working():
+        event = (await it.post("/v1/memory/add", said("I have a cat.", sync=True))).json
+        found = (await it.call("GET", f"/v1/memory/events/{event['event_id']}")).raw.decode()
+    assert "Noted: [key redacted]" in found
+    assert secret("reply") not in found

@@ -1,7 +1,7 @@
-"""Redacts the texts of writes: turns, drafts, metadata, edits and imported lines."""
+"""Redacts the texts of writes: turns, drafts, metadata, edits, imported lines, and the records of decisions."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import cast
+from typing import Final, cast
 
 from pydantic import JsonValue, ValidationError
 
@@ -9,10 +9,13 @@ from gateway.policy import Redaction, redacted_json
 from memloop.wire.errors import Unprocessable
 from memloop.wire.feedback import MAX_REASON_CHARS, Feedback, FeedbackRequest
 from memloop.wire.memory import MAX_TEXT_CHARS, Buffer, ItemPatch, MemoryDraft, Source, StoreAdd, repeated_turn
+from memloop.wire.memory_events import DecisionRecord
 from memloop.wire.speakers import clean_name, pieces
 from memloop.wire.transfer import MemoryLine, NumberedLine
 
 _KEY_CHARS = 512
+_WORDS: Final = ("reason", "reasoning", "query", "note", "reply")
+"""The fields of a record that hold the model's words."""
 
 
 def redacted_turns(turns: Sequence[Source], redact: Redaction) -> tuple[Source, ...]:
@@ -143,3 +146,11 @@ def _renamed(turn: Source, redact: Redaction) -> Source:
 def _parts(turn: Source, clean: str) -> Iterator[Source]:
     for piece in (*pieces(clean, name=turn.name, most_chars=MAX_TEXT_CHARS),) or ("",):
         yield turn if piece == turn.content else turn.model_copy(update={"content": piece})
+
+
+def redacted_records(records: Iterable[DecisionRecord], redact: Redaction) -> tuple[DecisionRecord, ...]:
+    """Return the records with the model's own words redacted."""
+    return tuple(
+        record.model_copy(update={name: redact(text) for name in _WORDS if (text := getattr(record, name))})
+        for record in records
+    )

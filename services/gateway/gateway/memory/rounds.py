@@ -2,10 +2,9 @@
 
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
-from typing import Final, Literal
+from typing import Literal
 
 from gateway.memory.jobs import MemoryJob
-from gateway.policy import Redaction
 from memloop.loops.decisions import AddMemories, BufferTurns, DecisionResult, IgnoreTurns, InvalidOutput
 from memloop.profiles import well_formed
 from memloop.wire.base import Wire
@@ -14,10 +13,6 @@ from memloop.wire.memory_events import MAX_REPLY_CHARS, DecisionRecord, MemoryEv
 
 _MOST_DECISIONS = 200
 """Of a write that was decided again and again: its newest."""
-
-
-_WORDS: Final = ("reason", "reasoning", "query", "note", "reply")
-"""The fields of a record that hold the model's words."""
 
 
 class KeptPart(Wire):
@@ -115,12 +110,3 @@ def round_of(result: DecisionResult, *, splits: bool) -> Round:
             *earlier, last = result.records
             records = (*earlier, last.model_copy(update={"reply": well_formed(raw[:MAX_REPLY_CHARS])}))
             return Round(action=action, reason=problem, records=records, usage=result.usage)
-
-
-def redacted_round(decided: Round, redact: Redaction) -> Round:
-    """Return the decision with the model's own words redacted; its drafts are redacted on their way to the store."""
-    records = [
-        record.model_copy(update={name: redact(text) for name in _WORDS if (text := getattr(record, name))})
-        for record in decided.records
-    ]
-    return decided.model_copy(update={"reason": redact(decided.reason), "records": tuple(records)})

@@ -28,8 +28,8 @@ from redis.asyncio import Redis
 
 from gateway.memory.jobs import MemoryJob
 from gateway.memory.keeping import KEPT, kept_drafts, parts_of, still_kept
-from gateway.memory.redacting import redacted_turns
-from gateway.memory.rounds import KeptPart, Round, Start, Stored, ended_event, redacted_round, round_of
+from gateway.memory.redacting import redacted_records, redacted_turns
+from gateway.memory.rounds import KeptPart, Round, Start, Stored, ended_event, round_of
 from gateway.memory.turn_batches import BufferLimits, batches, conversation_room, newest_within
 from gateway.memory.verbatim import adds_of, groups, slices
 from gateway.metrics import Metrics
@@ -243,7 +243,13 @@ class MemoryWrite:
         self._count(result)
         decided = round_of(result, splits=len(turns) > 1)
         redactions = await self._tools.keeper.redactions(namespace.tenant, [namespace])
-        return redactions.applied(namespace, partial(redacted_round, decided), decided)
+        return redactions.applied(
+            namespace,
+            lambda redact: decided.model_copy(
+                update={"reason": redact(decided.reason), "records": redacted_records(decided.records, redact)}
+            ),
+            decided,
+        )
 
     async def _keep_trace(
         self, recording: Recording, result: DecisionResult, turns: Sequence[Source], number: int
