@@ -22,6 +22,7 @@ const ITEM: Item = {
   tags: [],
   metadata: {},
   sources: [],
+  times: [],
 };
 const BREAKDOWN = { dense_rank: 1, dense_score: 0.9, sparse_rank: 3, sparse_score: 4.2, dense: 0.9, sparse: 0.21, asking: -0.05 };
 
