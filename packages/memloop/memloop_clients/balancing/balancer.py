@@ -79,7 +79,11 @@ class Balancer:
         self._unresolved: set[URL] = set()
 
     async def send(self, request: Request, affinity: str | None) -> RawResponse:
-        """Send a request to a replica. Raises CircuitOpen when all are ejected, and as ``Origin.send`` does."""
+        """Send a request to a replica. Raises CircuitOpen when all are ejected, and as ``Origin.send`` does.
+
+        A GET asks about a server, perhaps while it starts: it opens no circuit, and its answer closes one.
+        """
+        asks = request.method == "GET"
         if self.follows and (self._following is None or self._following.done()):
             await self._follow()
         tried: list[Replica] = []
@@ -87,12 +91,12 @@ class Balancer:
             candidates = self._candidates(tried)
             only = len(self._replicas) == 1
             replica = candidates[0] if only else self._choice.of(candidates, affinity)
-            if only and self._rules.suspends_one:
+            if only and self._rules.suspends_one and not asks:
                 await replica.breaker.admit(replica.probe)
             replica.outstanding += 1
             self._requests[_label(replica)] += 1
             try:
-                with replica.breaker.watching():
+                with replica.breaker.watching(counts_failures=not asks):
                     answer = await replica.origin.send(request, ended=partial(_ended, replica))
             except BaseException as error:
                 _ended(replica)

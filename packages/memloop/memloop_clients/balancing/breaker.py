@@ -60,14 +60,14 @@ class Breaker:
             self._probing = False
 
     @contextmanager
-    def watching(self) -> Generator[None]:
+    def watching(self, *, counts_failures: bool = True) -> Generator[None]:
         """Update the circuit by an attempt. Any answer of the server, even an error, counts as a success."""
         try:
             yield
         except MemloopError as error:
             if isinstance(error, Unavailable | Timeout):
-                self._failures += 1
-                if self._failures >= self._most:
+                self._failures += counts_failures
+                if counts_failures and self._failures >= self._most:
                     self._opened_at = self._clock()
             else:
                 self._failures, self._opened_at = 0, None
