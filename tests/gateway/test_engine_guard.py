@@ -194,6 +194,19 @@ async def test_clients_get_an_error_immediately_while_the_engine_is_gone_and_ans
         await eventually(served)
 
 
+async def test_questions_to_an_engine_that_starts_leave_the_first_chat_alone(
+    settings: GatewaySettings, engine: FakeEngine
+) -> None:
+    changes = {"model": MODEL, "engine_breaker_failures": 2, "engine_breaker_open_s": 600.0}
+    async with running_gateway(settings.model_copy(update=changes)) as gateway:
+        await engine.stop()
+        for _ in range(5):
+            assert (await gateway.get("/readyz")).json["dependencies"]["engine"] != "ok"
+            await gateway.get("/v1/models")
+        await engine.start()
+        assert (await gateway.chat()).status == 200
+
+
 async def kinds(gateway: Gateway) -> dict[str, float]:
     """The failures that were counted, by kind."""
     names = ("connectrefused", "unreachable", "circuitopen", "unavailable", "timeout")
