@@ -81,15 +81,15 @@ class Balancer:
     async def send(self, request: Request, affinity: str | None) -> RawResponse:
         """Send a request to a replica. Raises CircuitOpen when all are ejected, and as ``Origin.send`` does.
 
-        A GET asks about a server, perhaps while it starts: it opens no circuit, and its answer closes one.
+        A GET asks about a single server, perhaps while that starts: it opens no circuit, and its answer closes one.
         """
-        asks = request.method == "GET"
         if self.follows and (self._following is None or self._following.done()):
             await self._follow()
         tried: list[Replica] = []
         while True:
             candidates = self._candidates(tried)
             only = len(self._replicas) == 1
+            asks = only and self._rules.suspends_one and request.method == "GET"
             replica = candidates[0] if only else self._choice.of(candidates, affinity)
             if only and self._rules.suspends_one and not asks:
                 await replica.breaker.admit(replica.probe)

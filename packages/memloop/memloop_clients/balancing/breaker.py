@@ -61,15 +61,18 @@ class Breaker:
 
     @contextmanager
     def watching(self, *, counts_failures: bool = True) -> Generator[None]:
-        """Update the circuit by an attempt. Any answer of the server, even an error, counts as a success."""
+        """Update the circuit by an attempt. Any answer of the server, even an error, counts as a success.
+
+        Without ``counts_failures`` the attempt can close the circuit, and not open it.
+        """
         try:
             yield
         except MemloopError as error:
-            if isinstance(error, Unavailable | Timeout):
-                self._failures += counts_failures
-                if counts_failures and self._failures >= self._most:
-                    self._opened_at = self._clock()
-            else:
+            if not isinstance(error, Unavailable | Timeout):
                 self._failures, self._opened_at = 0, None
+            elif counts_failures:
+                self._failures += 1
+                if self._failures >= self._most:
+                    self._opened_at = self._clock()
             raise
         self._failures, self._opened_at = 0, None
