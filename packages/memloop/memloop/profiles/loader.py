@@ -197,9 +197,11 @@ def whole_profile(own: Files, *, of_folder: bool = False) -> dict[str, str]:
     inherited = profile_files(str(parent))
     below = {key: value for key, value in _toml(inherited[_MANIFEST]).items() if key != "origin"}
     merged = _merge(below, manifest)
-    if "turns" in manifest or _has_own_writer(manifest.get("prompts")):
+    prompts = manifest.get("prompts")
+    own_writer = _has_own_writer(prompts)
+    if "turns" in manifest or own_writer:
         merged["turns"] = manifest.get("turns", {})
-    if _fixes_the_writer(manifest.get("prompts")):
+    if own_writer and "extract" not in cast(Json, prompts):  # its words fix the form of the writer
         cast(Json, merged["prompts"]).pop("extract", None)
     merged.pop("extends")
     return {**inherited, **own, _MANIFEST: json.dumps(merged)}
@@ -235,11 +237,6 @@ def _has_own_writer(prompts: JsonValue) -> bool:
     """Return whether a manifest brings words of its own for the memory writer."""
     memory = prompts.get("memory") if isinstance(prompts, dict) else None
     return isinstance(memory, dict) and "template" in memory
-
-
-def _fixes_the_writer(prompts: JsonValue) -> bool:
-    """Return whether a manifest brings words of its own for the memory writer, and none for JSON beside them."""
-    return _has_own_writer(prompts) and isinstance(prompts, dict) and "extract" not in prompts
 
 
 def _check_line(line: str, *, needed: str, **slots: str | int) -> str:

@@ -23,10 +23,11 @@ from memloop.wire.chat import Json, ToolCall
 _TAG: Final = re.compile(r"<tool_call>\s*")
 _LIST_NAMES: Final = ("memory_list", "memory list", "memories")
 _ADD: Final = "add_memory"
-_PYTHON_CALL: Final = re.compile(r"\b(?:search|add|buffer|ignore)_memory\(")
-_XML_CALL: Final = re.compile(r"<function=((?:search|add|buffer|ignore)_memory)>")
+_TOOL: Final = r"(?:search|add|buffer|ignore)_memory"
+_PYTHON_CALL: Final = re.compile(rf"\b{_TOOL}\(")
+_XML_CALL: Final = re.compile(rf"<function=({_TOOL})>")
 _XML_VALUE: Final = re.compile(r"<parameter=(\w{1,64})>([^<]*)(?:</parameter>|$)")
-_NAMED: Final = re.compile(r"\b((?:search|add|buffer|ignore)_memory)\b(?:\[ARGS\]|[^\w{}]){0,8}(?=\{)")
+_NAMED: Final = re.compile(rf"\b({_TOOL})\b" r"(?:\[ARGS\]|[^\w{}]){0,8}(?=\{)")
 _ARGUMENTS: Final = ("arguments", "parameters", "args", "input", "action_input")
 _MOST_CALLS: Final = 8
 
