@@ -147,12 +147,13 @@ async def test_a_request_that_was_sent_is_not_sent_again() -> None:
         assert sum(them.requests) == 1
 
 
-async def test_a_replica_that_keeps_failing_is_ejected_and_comes_back() -> None:
+@pytest.mark.parametrize("method", ["POST", "GET"])
+async def test_a_replica_that_keeps_failing_is_ejected_and_comes_back(method: str) -> None:
     async with set_up(2, failures=2, open_s=0.1) as (them, http):
         them.every[0].drops = True
 
         async def ejected() -> bool:
-            await asyncio.gather(ask(http), ask(http), return_exceptions=True)
+            await asyncio.gather(*(http.json(method, "chat") for _ in range(2)), return_exceptions=True)
             return "ejected" in states(http)
 
         await eventually(ejected)
