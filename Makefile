@@ -10,7 +10,7 @@ BIN := $(VENV)/bin
 SITE = lib/$(notdir $(shell echo $(UV_VENV)/lib/python3.*))/site-packages
 TORCH := torch==2.13.0+cpu
 TORCH_INDEX ?= https://download.pytorch.org/whl/cpu
-PARTS := packages/memloop packages/memloop-service services/gateway services/memory-store services/inference trainer apps/memloop-cli evaluation
+PARTS := packages/memloop packages/memloop-service packages/memloop-state services/gateway services/memory-store services/inference trainer apps/memloop-cli evaluation
 READY := $(VENV)/.ready
 ENCODER := services/memory-store/memory_store/embedding/minilm/encoder.json
 BENCH_VENV := .venv-bench
@@ -185,7 +185,7 @@ PYTEST := OMP_NUM_THREADS=1 $(BIN)/pytest -n $(or $(TEST_PROCESSES),4) --no-load
 AT_ONCE := $(MAKE) --no-print-directory --output-sync=target
 
 # What watches no clock runs beside trainer and checkers; the other tests have the machine almost for themselves.
-CALM := $(addprefix tests/,memloop memloop_service trainer benchmarks evaluation dialogues examples observability docs architecture)
+CALM := $(addprefix tests/,memloop memloop_service memloop_state trainer benchmarks evaluation dialogues examples observability docs architecture)
 
 test: ## all checks, and all tests but the slow ones and the browser's; a real engine and real verl included
 	$(AT_ONCE) --jobs=2 setup setup-trainer $(SGLANG)
@@ -619,12 +619,13 @@ gpu-small: $(SMALL_VENV)/.ready ## pack build/gpu-small: run.sh trains the small
 IMAGE_LOCK = $(UV) pip compile --override requirements/overrides.txt --override requirements/images/overrides.txt \
   -c requirements/workspace.lock --generate-hashes --python-version 3.11 --no-header --no-annotate --upgrade --quiet
 MEMLOOP := packages/memloop/pyproject.toml packages/memloop-service/pyproject.toml
+STATE := packages/memloop-state/pyproject.toml
 IMAGES := requirements/images
 .PHONY: lock-images
 lock-images: $(UV_READY) ## derive the images' locks from workspace.lock
 	$(IMAGE_LOCK) $(IMAGES)/build.in -o $(IMAGES)/build.lock
-	$(IMAGE_LOCK) --override $(IMAGES)/gateway-overrides.txt $(MEMLOOP) services/gateway/pyproject.toml -o $(IMAGES)/gateway.lock
-	$(IMAGE_LOCK) --override $(IMAGES)/store-overrides.txt $(MEMLOOP) services/memory-store/pyproject.toml $(IMAGES)/memory-store.in -o $(IMAGES)/memory-store.lock
+	$(IMAGE_LOCK) --override $(IMAGES)/gateway-overrides.txt $(MEMLOOP) $(STATE) services/gateway/pyproject.toml -o $(IMAGES)/gateway.lock
+	$(IMAGE_LOCK) --override $(IMAGES)/store-overrides.txt $(MEMLOOP) $(STATE) services/memory-store/pyproject.toml $(IMAGES)/memory-store.in -o $(IMAGES)/memory-store.lock
 	$(IMAGE_LOCK) $(MEMLOOP) services/inference/pyproject.toml -o $(IMAGES)/launcher.lock
 	$(IMAGE_LOCK) $(MEMLOOP) services/inference/pyproject.toml $(IMAGES)/promotion.in -o $(IMAGES)/promotion.lock
 	$(IMAGE_LOCK) $(MEMLOOP) services/inference/pyproject.toml $(IMAGES)/inference-cpu.in -o $(IMAGES)/inference-cpu.lock

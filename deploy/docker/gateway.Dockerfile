@@ -25,7 +25,7 @@ RUN --mount=type=cache,target=/root/.cache/pip \
 FROM dependencies AS code
 COPY packages packages
 COPY services/gateway services/gateway
-RUN pip wheel --no-deps --no-build-isolation --wheel-dir /wheels ./packages/memloop ./packages/memloop-service ./services/gateway \
+RUN pip wheel --no-deps --no-build-isolation --wheel-dir /wheels ./packages/memloop ./packages/memloop-service ./packages/memloop-state ./services/gateway \
  && pip --python /opt/memloop/bin/python install --no-cache-dir --no-deps --no-index --prefix /code /wheels/*.whl
 WORKDIR /opt/memloop
 RUN PYTHONPATH=/code/lib/python3.11/site-packages bin/python -c \

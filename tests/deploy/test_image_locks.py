@@ -8,13 +8,13 @@ import pytest
 
 LOCKS = {
     "build": (),
-    "gateway": ("packages/memloop", "packages/memloop-service", "services/gateway"),
-    "memory-store": ("packages/memloop", "packages/memloop-service", "services/memory-store"),
+    "gateway": ("packages/memloop", "packages/memloop-service", "packages/memloop-state", "services/gateway"),
+    "memory-store": ("packages/memloop", "packages/memloop-service", "packages/memloop-state", "services/memory-store"),
     "launcher": ("packages/memloop", "packages/memloop-service", "services/inference"),
     "promotion": ("packages/memloop", "packages/memloop-service", "services/inference"),
     "inference-cpu": ("packages/memloop", "packages/memloop-service", "services/inference"),
 }
-OURS = {"memloop-core", "memloop-inference", "memloop-service"}
+OURS = {"memloop-core", "memloop-inference", "memloop-service", "memloop-state"}
 APART = {"torch"}
 """Comes first, from an index of its own."""
 LEFT_OUT = {"gateway": {"huggingface-hub"}, "memory-store": {"onnxruntime", "openvino-telemetry"}}

@@ -6,7 +6,7 @@ from typing import Any
 
 from redis.asyncio import Redis
 
-from memloop_service.redis_link import connect, is_cluster, servers
+from memloop_state.link import connect, is_cluster, servers
 
 _OF_SERVERS = {"CONFIG", "FLUSHALL", "KEYS"}
 

@@ -16,7 +16,7 @@ from gateway.queue.runner import Runner
 from gateway.settings import GatewaySettings
 from memloop.wire.errors import Unavailable
 from memloop.wire.memory import Buffer
-from memloop_service.redis_room import redis_state
+from memloop_state.room import redis_state
 from tests.fakes.job_engine import Reply, add_memory
 from tests.fakes.redis_server import RedisServer, find_redis_servers
 from tests.gateway.redis_view import connected

@@ -13,7 +13,7 @@ from gateway.queue.jobs import Depth, Lease, Submission
 from gateway.queue.lanes import LaneQueue
 from gateway.queue.tickets import Ticket
 from memloop.wire.errors import DependencyError
-from memloop_service.redis_scripts import entries
+from memloop_state.scripts import entries
 from tests.fakes.redis_server import RedisServer
 from tests.gateway.dead_workers import been_silent
 from tests.gateway.redis_view import command, connected, keys

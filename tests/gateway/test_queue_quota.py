@@ -10,7 +10,7 @@ from gateway.queue.jobs import Lease, Submission
 from gateway.queue.lanes import LaneQueue
 from memloop.wire.errors import RateLimited
 from memloop.wire.memory import Namespace
-from memloop_service.redis_room import RedisRoom, redis_state
+from memloop_state.room import RedisRoom, redis_state
 from tests.gateway.api_rig import Api, api
 from tests.gateway.file_uploads import objects, sent
 from tests.gateway.long_reads import PATH, asked, reader

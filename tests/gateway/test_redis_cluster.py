@@ -13,8 +13,8 @@ from gateway.queue.jobs import Lease
 from gateway.queue.runner import Runner, RunnerOptions
 from memloop.wire.errors import MemloopError
 from memloop.wire.memory import Namespace
-from memloop_service.redis_link import TAGS, primaries
-from memloop_service.redis_room import redis_state
+from memloop_state.link import TAGS, primaries
+from memloop_state.room import redis_state
 from tests.fakes.redis_cluster import RedisClusterServers
 from tests.gateway.redis_view import keys
 from tests.gateway.rig import enqueued, eventually, memory_queue, turns

@@ -26,7 +26,7 @@ from gateway.queue.jobs import Lease, Submission
 from gateway.queue.lanes import LaneQueue
 from gateway.queue.runner import Runner, RunnerOptions
 from memloop.wire.errors import DependencyError, MemloopError
-from memloop_service.redis_link import connect
+from memloop_state.link import connect
 from tests.fakes.job_engine import engine_server
 from tests.fakes.job_store import store_server
 from tests.fakes.redis_cluster import RedisClusterServers

@@ -7,8 +7,8 @@ from gateway.responses.conversations import ConversationRecords, Limits, new_con
 from gateway.responses.records import Owner, ResponseRecords, StoredResponse, new_response_id
 from memloop.wire.errors import NotFound
 from memloop.wire.memory import Namespace
-from memloop_service.records import Owners
-from memloop_service.redis_room import RedisRoom
+from memloop_state.owners import Owners
+from memloop_state.room import RedisRoom
 from tests.gateway.redis_view import keys
 
 

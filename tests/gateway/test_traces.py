@@ -10,7 +10,7 @@ from gateway.traces.records import TraceRecords
 from gateway.traces.redaction import RuleRedactor, redactor_at
 from memloop.wire.memory import Namespace
 from memloop.wire.traces import Trace
-from memloop_service.records import Owner, Owners
+from memloop_state.owners import Owner, Owners
 from tests.fakes.job_engine import add_memory, tool_call
 from tests.gateway.api_rig import ALICE_KEY, BOB_KEY, OPERATED, OPERATOR_KEY, Api, api
 from tests.gateway.long_reads import PATH, asked, reader

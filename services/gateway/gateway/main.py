@@ -70,7 +70,7 @@ from memloop_service import (
     start_tracing,
 )
 from memloop_service.http import ClientGone
-from memloop_service.redis_link import redis_of
+from memloop_state.link import redis_of
 
 CLIENT_CLOSED_REQUEST = 499
 LARGER = ("/v1/long-read", "/v1/long-read/estimate", "/v1/memory/batch", "/v1/memory/import", "/mcp")

@@ -46,8 +46,8 @@ from memloop.wire.errors import DependencyError
 from memloop.wire.memory import Namespace
 from memloop_service import connects_by, create_app, ended, new_registry, run, start_tracing, watch_disk
 from memloop_service.http.admission import Admission, Capacity
-from memloop_service.redis_link import redis_errors, redis_of
-from memloop_service.redis_room import redis_state
+from memloop_state.link import redis_errors, redis_of
+from memloop_state.room import redis_state
 
 _LOG = logging.getLogger(__name__)
 _GAUGE_EVERY_S = 5.0

@@ -18,8 +18,8 @@ from redis.asyncio import Redis
 from gateway.access.key_names import audit as stream_of
 from memloop.wire.audit import AuditEntry, AuditKind, AuditPage, AuditRecord
 from memloop.wire.errors import DependencyError
-from memloop_service.redis_link import redis_errors
-from memloop_service.redis_scripts import entry_list
+from memloop_state.link import redis_errors
+from memloop_state.scripts import entry_list
 
 ENTRIES_KEPT: Final = 10_000
 """The minimum number of entries that each stream retains."""

@@ -17,8 +17,8 @@ from memloop.wire.audit import AuditEntry
 from memloop.wire.base import Wire
 from memloop.wire.errors import Conflict, NotFound
 from memloop.wire.keys import ApiKey, Scope
-from memloop_service.redis_link import redis_errors
-from memloop_service.redis_scripts import Script, entries, entry_list, text
+from memloop_state.link import redis_errors
+from memloop_state.scripts import Script, entries, entry_list, text
 
 KEYS_OF_A_TENANT: Final = 1000
 _SECRET_BYTES: Final = 32

@@ -11,7 +11,7 @@ from typing import Final
 from redis.asyncio import Redis
 
 from gateway.access.key_names import rate_window
-from memloop_service.redis_scripts import Script
+from memloop_state.scripts import Script
 
 _KEEP_S: Final = 61
 

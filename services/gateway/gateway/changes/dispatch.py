@@ -19,7 +19,7 @@ from memloop.wire.changes import LATEST, MOST_TENANTS, StoreChanges
 from memloop.wire.errors import DependencyError, Gone, RateLimited
 from memloop.wire.memory import Scope
 from memloop_clients import StoreClient
-from memloop_service.redis_scripts import Script
+from memloop_state.scripts import Script
 
 _LOG = logging.getLogger(__name__)
 _LEASE_MS: Final = 30_000

@@ -11,8 +11,8 @@ from gateway.webhooks.deliveries import memory_hooks_of
 from memloop.wire.base import Wire
 from memloop.wire.changes import Change, ChangeType
 from memloop.wire.errors import Conflict, NotFound
-from memloop_service.redis_link import redis_errors
-from memloop_service.redis_scripts import Script, text
+from memloop_state.link import redis_errors
+from memloop_state.scripts import Script, text
 
 MOST_HOOKS: Final = 20
 MEMORY_HOOK_TENANTS: Final = "memloop:{memory-webhooks}:tenants"

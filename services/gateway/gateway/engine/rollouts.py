@@ -24,8 +24,8 @@ from memloop.patience import patient
 from memloop.wire.base import Wire
 from memloop.wire.errors import MODEL_NOT_FOUND, Conflict, DependencyError, NotFound
 from memloop.wire.rollouts import CALL_BOUNDS_S, Rollout, RolloutChange, TargetCalls
-from memloop_service.redis_link import acknowledged, redis_errors
-from memloop_service.redis_scripts import text
+from memloop_state.link import acknowledged, redis_errors
+from memloop_state.scripts import text
 
 ROLLOUTS: Final = "memloop:rollouts"
 EVERY_S: Final = 1.0

@@ -16,8 +16,8 @@ from gateway.files.key_names import Keys, Partition
 from gateway.files.reservations import Quota
 from gateway.files.storage import Storage
 from memloop.wire.base import Wire
-from memloop_service.redis_link import redis_errors
-from memloop_service.redis_scripts import Script, text
+from memloop_state.link import redis_errors
+from memloop_state.scripts import Script, text
 
 _UPLOAD_MAY_TAKE_S: Final = 6 * 3600.0
 _FIRST_LOOK_S: Final = 600.0

@@ -17,10 +17,10 @@ from memloop.wire.base import Wire
 from memloop.wire.errors import Conflict, NotFound, Unprocessable
 from memloop.wire.files import FileDeleted, FileObject, FilePage
 from memloop.wire.memory import Namespace
-from memloop_service.records import Owner
-from memloop_service.redis_link import acknowledged, redis_errors
-from memloop_service.redis_partitions import id_at
-from memloop_service.redis_scripts import text
+from memloop_state.link import acknowledged, redis_errors
+from memloop_state.owners import Owner
+from memloop_state.partitions import id_at
+from memloop_state.scripts import text
 
 _FIRST_POLL_S: Final = 0.02
 _LAST_POLL_S: Final = 0.5

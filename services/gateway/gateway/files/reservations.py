@@ -14,8 +14,8 @@ from redis.asyncio import Redis
 
 from gateway.files.key_names import Keys
 from memloop.wire.errors import DependencyError, TooLarge
-from memloop_service.redis_link import LUA_CLOCK
-from memloop_service.redis_scripts import Script
+from memloop_state.link import LUA_CLOCK
+from memloop_state.scripts import Script
 
 _LEASE_MS: Final = 60_000
 

@@ -30,7 +30,7 @@ from memloop.wire.errors import Conflict, Erased, InvalidRequest, RateLimited, T
 from memloop.wire.files import FileDeleted, FileFromUrl, FileObject, FilePage, FilePurpose
 from memloop_service import ERRORS
 from memloop_service.http import body_of, read_ours
-from memloop_service.records import Owner
+from memloop_state.owners import Owner
 
 _UPLOAD_HOLDS_BYTES: Final = 16 << 20
 """The admission bytes that an upload takes, whatever its size."""

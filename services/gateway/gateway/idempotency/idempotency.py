@@ -31,9 +31,9 @@ from memloop.wire.errors import Conflict, DependencyError, InvalidRequest, Memlo
 from memloop.wire.memory import Namespace
 from memloop_service.headers import AGENT_HEADER, USER_HEADER
 from memloop_service.http import EventStream
-from memloop_service.redis_link import RETRY_AFTER_S, redis_errors
-from memloop_service.redis_partitions import id_at
-from memloop_service.redis_scripts import Script, text
+from memloop_state.link import RETRY_AFTER_S, redis_errors
+from memloop_state.partitions import id_at
+from memloop_state.scripts import Script, text
 
 REPLAYED_HEADER: Final = "idempotent-replayed"
 KEEP_MS: Final = 24 * 60 * 60 * 1000

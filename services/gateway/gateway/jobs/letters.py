@@ -9,8 +9,8 @@ from redis.asyncio import Redis
 from gateway.memory import dead_write, requeue
 from gateway.queue import DeadLetter, Depth, LaneQueue, read_dead_letters
 from memloop.wire.base import Wire
-from memloop_service.redis_link import redis_errors
-from memloop_service.redis_scripts import text
+from memloop_state.link import redis_errors
+from memloop_state.scripts import text
 
 _LOOKED_AT: Final = 500
 """How many dead letters of any tenant one request looks at."""

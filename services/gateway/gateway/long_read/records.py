@@ -24,9 +24,9 @@ from memloop.wire.chat import Json
 from memloop.wire.errors import Erased, NotFound, OtherTenants
 from memloop.wire.long_read import LongRead, LongReadRequest, ReadEvent, ReadStatus, ServiceTier
 from memloop.wire.memory import Namespace
-from memloop_service.records import Owner, owned_args, owned_keys
-from memloop_service.redis_link import redis_errors
-from memloop_service.redis_scripts import Script, entry_list, text
+from memloop_state.link import redis_errors
+from memloop_state.owners import Owner, owned_args, owned_keys
+from memloop_state.scripts import Script, entry_list, text
 
 TERMINAL: tuple[ReadStatus, ...] = ("completed", "failed", "cancelled", "incomplete")
 TIERS: tuple[ServiceTier, ...] = ("priority", "default", "flex")

@@ -1,7 +1,7 @@
 """The atomic steps of long reads, in Lua: keys from the caller, only commands of Redis 6.2."""
 
 from gateway.queue import LIST_IN
-from memloop_service.records import OWNERS
+from memloop_state.owners import OWNERS
 
 PUBLISH = (
     OWNERS

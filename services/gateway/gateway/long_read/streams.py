@@ -20,8 +20,8 @@ from redis.asyncio import Redis
 from gateway.long_read.scripts import STATUSES
 from memloop.wire.errors import MemloopError, Unavailable
 from memloop.wire.long_read import ReadEvent
-from memloop_service.redis_link import RETRY_AFTER_S, redis_errors
-from memloop_service.redis_scripts import Script, entries_by_stream, entry_list
+from memloop_state.link import RETRY_AFTER_S, redis_errors
+from memloop_state.scripts import Script, entries_by_stream, entry_list
 
 _LOG = logging.getLogger(__name__)
 _MOST_WAITING: Final = 64

@@ -17,8 +17,8 @@ from starlette.types import Message, Receive, Send
 from gateway.mcp.surface import Mcp
 from memloop.wire.errors import DependencyError, NotFound
 from memloop_service.http import object_in, parsed_object
-from memloop_service.redis_link import redis_errors
-from memloop_service.redis_scripts import text
+from memloop_state.link import redis_errors
+from memloop_state.scripts import text
 
 SESSION_HEADER: Final = "mcp-session-id"
 _KEEP_S: Final = 24 * 60 * 60

@@ -17,8 +17,8 @@ from gateway.memory.jobs import MEMORY_QUEUE, dead_write, requeue
 from gateway.queue import DeadLetter, LaneQueue, read_dead_letters
 from gateway.settings import WorkerSettings
 from memloop.wire.errors import MemloopError
-from memloop_service.redis_link import redis_errors, redis_of
 from memloop_service.tls import connects_by
+from memloop_state.link import redis_errors, redis_of
 
 _PAGE = 100
 

@@ -13,8 +13,8 @@ from gateway.queue import LaneQueue
 from memloop.wire.errors import NotFound, OtherTenants
 from memloop.wire.memory import Namespace, Scope
 from memloop.wire.memory_events import ENDED, MemoryEvent
-from memloop_service.redis_link import redis_errors
-from memloop_service.redis_scripts import text
+from memloop_state.link import redis_errors
+from memloop_state.scripts import text
 
 _NONE = "Event {!r} not found."
 _FIRST_POLL_S = 0.02

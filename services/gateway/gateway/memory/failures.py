@@ -20,8 +20,8 @@ from gateway.metrics import Metrics
 from memloop.wire.base import Wire
 from memloop.wire.errors import DependencyError, EngineError, MemloopError
 from memloop.wire.memory import Namespace
-from memloop_service.redis_link import acknowledged, redis_errors
-from memloop_service.redis_scripts import text
+from memloop_state.link import acknowledged, redis_errors
+from memloop_state.scripts import text
 
 _LOG = logging.getLogger(__name__)
 _KEEP_S: Final = 24 * 3600

@@ -14,8 +14,8 @@ from gateway.metrics import Metrics
 from gateway.queue import Hold, JobCancelled, JobGone, JobResult, Journal, LaneLost, Lease, RunnerOptions
 from memloop.wire.errors import Conflict, MemloopError
 from memloop.wire.memory import Namespace
-from memloop_service.redis_link import redis_errors
-from memloop_service.redis_scripts import text
+from memloop_state.link import redis_errors
+from memloop_state.scripts import text
 
 
 class MemoryHandler:

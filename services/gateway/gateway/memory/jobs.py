@@ -24,10 +24,10 @@ from memloop.wire.limits import MAX_WRITE_BYTES
 from memloop.wire.memory import Namespace, Source
 from memloop.wire.memory_events import MemoryEvent
 from memloop_service.chores import computed
-from memloop_service.records import Owner
-from memloop_service.redis_guard import Guard
-from memloop_service.redis_link import redis_errors
-from memloop_service.redis_scripts import text
+from memloop_state.guard import Guard
+from memloop_state.link import redis_errors
+from memloop_state.owners import Owner
+from memloop_state.scripts import text
 
 MEMORY_QUEUE = "memory"
 _LEASE_MS = 120_000

@@ -6,7 +6,7 @@ from typing import Final
 from redis.asyncio import Redis
 
 from gateway.queue import JobKeys, JobPartition
-from memloop_service.redis_partitions import id_at
+from memloop_state.partitions import id_at
 
 WRITES_REFUSED: Final = "memloop:writes-refused"
 WRITER_DECIDED: Final = "memloop:writer-decided"

@@ -21,7 +21,7 @@ from gateway.settings import GatewaySettings, secret_of
 from gateway.traces import TraceKeeper, open_traces
 from memloop_clients import Balancing
 from memloop_service import connects_by
-from memloop_service.records import Owners
+from memloop_state.owners import Owners
 
 Delete: TypeAlias = Callable[[str, str], Awaitable[object]]
 """Deletes the record of a tenant with that id, and everything derived from it. Raises NotFound when it is gone."""

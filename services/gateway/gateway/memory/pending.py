@@ -19,7 +19,7 @@ from memloop.patience import patient
 from memloop.wire.errors import DependencyError
 from memloop.wire.memory import Namespace, PendingTurn
 from memloop_service.chores import beside
-from memloop_service.redis_scripts import Script
+from memloop_state.scripts import Script
 
 MOST_WRITES: Final = 50
 MOST_BYTES: Final = 262_144

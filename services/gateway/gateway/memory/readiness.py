@@ -9,7 +9,7 @@ from redis.asyncio import Redis
 from gateway.memory.memory import Memory
 from memloop.wire.chat import Json
 from memloop_service import Check, Detail, Warn
-from memloop_service.redis_link import redis_errors
+from memloop_state.link import redis_errors
 
 OPTIONAL: Final = frozenset({"engine"})
 """Without an engine a process serves memory, files, webhooks and deletions; other jobs wait."""

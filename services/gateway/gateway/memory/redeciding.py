@@ -17,8 +17,8 @@ from gateway.memory.key_names import WRITER_DECIDED, Keys, Partition
 from memloop.wire.errors import Conflict, DependencyError, NotFound, OtherTenants
 from memloop.wire.memory import MemoryItem, Namespace, Scope
 from memloop.wire.memory_events import MemoryEvent
-from memloop_service.redis_link import redis_errors
-from memloop_service.redis_scripts import text
+from memloop_state.link import redis_errors
+from memloop_state.scripts import text
 
 _NO_MORE: Final = 1 << 52
 """Added to the time of an event that is not decided again by itself any more: no time of a clock is above it."""

@@ -47,7 +47,7 @@ from memloop.wire.errors import NotFound, PreconditionFailed
 from memloop.wire.memory import Buffer, MemoryDraft, Namespace, Source, StoreAdd, Written
 from memloop.wire.memory_events import MemoryEvent
 from memloop_clients.store import NamespaceIndex, StoreClient
-from memloop_service.records import Owner
+from memloop_state.owners import Owner
 
 _UNUSABLE = "The memory writer returned no usable decision"
 

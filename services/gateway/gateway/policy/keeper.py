@@ -16,7 +16,7 @@ from gateway.settings import GatewaySettings
 from memloop.wire.memory import Scope
 from memloop.wire.policy import EffectivePolicy
 from memloop.wire.redaction import Kind, kinds_of
-from memloop_service.redis_guard import Guard
+from memloop_state.guard import Guard
 
 _Kept = TypeVar("_Kept")
 

@@ -16,9 +16,9 @@ from memloop.wire.errors import Conflict, TooLarge
 from memloop.wire.memory import Namespace, Scope
 from memloop.wire.policy import EffectivePolicy, KeepPolicy, MemoryPolicy
 from memloop.wire.redaction import Kind
-from memloop_service.redis_guard import Guard, guard_of
-from memloop_service.redis_link import acknowledged, is_cluster, redis_errors
-from memloop_service.redis_scripts import Script, text
+from memloop_state.guard import Guard, guard_of
+from memloop_state.link import acknowledged, is_cluster, redis_errors
+from memloop_state.scripts import Script, text
 
 MOST_OF_A_TENANT: Final = 10_000
 MOST_BYTES: Final = 8192

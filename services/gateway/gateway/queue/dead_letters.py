@@ -11,8 +11,8 @@ from typing import Final, cast
 from redis.asyncio import Redis
 
 from gateway.queue.key_names import JobPartition, Keys
-from memloop_service.redis_link import redis_errors
-from memloop_service.redis_scripts import Script, entry_list
+from memloop_state.link import redis_errors
+from memloop_state.scripts import Script, entry_list
 
 _LOOKED_AT: Final = 1000
 _DROP = """

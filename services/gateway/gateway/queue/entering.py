@@ -4,8 +4,8 @@ Work that takes long notes the newest fencing token when it begins. An erasure h
 began before the erasure is refused after it (docs/decisions/0048-erase-wins.md).
 """
 
-from memloop_service.records import OWNERS
-from memloop_service.redis_link import LUA_CLOCK
+from memloop_state.link import LUA_CLOCK
+from memloop_state.owners import OWNERS
 
 LIST_IN = """
 -- Lists a job of that key and id. At every sixteenth one in a long index, the oldest that are deleted are taken out

@@ -8,8 +8,8 @@ from typing import cast
 from redis.asyncio import Redis
 
 from gateway.queue.key_names import Keys
-from memloop_service.redis_link import redis_errors
-from memloop_service.redis_scripts import text
+from memloop_state.link import redis_errors
+from memloop_state.scripts import text
 
 
 @dataclass(frozen=True, slots=True)

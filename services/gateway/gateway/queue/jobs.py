@@ -6,7 +6,7 @@ from typing import Literal, TypeAlias
 
 from gateway.queue.tickets import Ticket
 from memloop.wire.correlation import Origin
-from memloop_service.records import Owner
+from memloop_state.owners import Owner
 
 Beat: TypeAlias = Literal["held", "lost", "cancel"]
 Counter: TypeAlias = Literal["failures", "outages"]

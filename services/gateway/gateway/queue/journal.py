@@ -9,8 +9,8 @@ from gateway.queue.jobs import JobGone
 from gateway.queue.key_names import Keys
 from memloop.loops.journal import dump_completion, load_completion
 from memloop.ports import Completion
-from memloop_service.redis_link import redis_errors
-from memloop_service.redis_scripts import Script, text
+from memloop_state.link import redis_errors
+from memloop_state.scripts import Script, text
 
 _KEEP = """
 -- KEYS: job, journal; ARGV: field, value. Sets the field if it is unset; returns its value

@@ -10,7 +10,7 @@ from typing import TypeVar
 
 from redis.asyncio import Redis
 
-from memloop_service.redis_partitions import Partition, Partitions, name_digest
+from memloop_state.partitions import Partition, Partitions, name_digest
 
 
 @dataclass(frozen=True, slots=True)

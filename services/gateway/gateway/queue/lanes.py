@@ -15,7 +15,7 @@ The lock is ``SET PX`` with a fencing token from one counter for all lanes. The 
 the ticket's idle time; every step of the holder compares the lock's value first.
 
 A queue has *partitions*: one on a single Redis, more in a cluster. All keys of a lane and its jobs are in one partition
-and so in one slot (``memloop_service.redis_partitions``). Each partition has its own stream, token counter and dead
+and so in one slot (``memloop_state.partitions``). Each partition has its own stream, token counter and dead
 letters.
 """
 
@@ -33,10 +33,10 @@ from gateway.queue.rules import QueueRules
 from gateway.queue.tickets import DEFAULT_TIER, GROUP, Ticket, Tickets, delayed, ready
 from memloop.wire.correlation import Origin
 from memloop.wire.errors import Erased, RateLimited
-from memloop_service.records import owned_args, owned_keys
-from memloop_service.redis_guard import UNGUARDED, Guard
-from memloop_service.redis_link import redis_errors
-from memloop_service.redis_scripts import Script, text
+from memloop_state.guard import UNGUARDED, Guard
+from memloop_state.link import redis_errors
+from memloop_state.owners import owned_args, owned_keys
+from memloop_state.scripts import Script, text
 
 KEEP_MS = 7 * 24 * 3600 * 1000
 """Default retention of a finished job's record."""

@@ -9,7 +9,7 @@ from redis.asyncio import Redis
 
 from gateway.settings import GatewaySettings, weights_of
 from memloop.wire.errors import RateLimited, Unavailable
-from memloop_service.redis_room import RedisRoom
+from memloop_state.room import RedisRoom
 
 
 @dataclass(frozen=True, slots=True)

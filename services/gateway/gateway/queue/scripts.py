@@ -12,9 +12,9 @@ drains. A new job begins with a command that needs memory, and is refused.
 
 from gateway.queue.entering import END_INDEX, ENTER, LIST_IN
 from gateway.queue.turns import LANE
-from memloop_service.records import OWNERS
-from memloop_service.redis_guard import UNCHANGED
-from memloop_service.redis_link import LUA_CLOCK
+from memloop_state.guard import UNCHANGED
+from memloop_state.link import LUA_CLOCK
+from memloop_state.owners import OWNERS
 
 _HEAD = (
     LANE

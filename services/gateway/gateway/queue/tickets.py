@@ -14,8 +14,8 @@ from redis.asyncio import Redis
 from gateway.queue import tenant_lanes, turns
 from gateway.queue.key_names import JobPartition
 from memloop.wire.errors import Unavailable
-from memloop_service.redis_link import redis_errors
-from memloop_service.redis_scripts import Script, entry_list
+from memloop_state.link import redis_errors
+from memloop_state.scripts import Script, entry_list
 
 GROUP = "workers"
 DEFAULT_TIER = "default"

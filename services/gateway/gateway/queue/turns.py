@@ -19,7 +19,7 @@ State, per partition and queue. All of a tenant is deleted when its last waiting
 Each step costs O(log n) for n waiting lanes.
 """
 
-from memloop_service.redis_link import LUA_CLOCK
+from memloop_state.link import LUA_CLOCK
 
 LANE = (
     LUA_CLOCK

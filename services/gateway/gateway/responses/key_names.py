@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 from redis.asyncio import Redis
 
-from memloop_service.redis_partitions import Partition, Partitions, id_at
+from memloop_state.partitions import Partition, Partitions, id_at
 
 
 @dataclass(frozen=True, slots=True)

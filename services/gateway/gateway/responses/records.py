@@ -19,12 +19,12 @@ from gateway.responses.scripts import CONTINUE, DELETE, END, GIVE_BACK, KEEP, RO
 from memloop.wire.chat import Json
 from memloop.wire.errors import InvalidRequest, NotFound, RateLimited
 from memloop.wire.memory import Namespace, Scope
-from memloop_service import records
-from memloop_service.records import owned_args, owned_keys
-from memloop_service.redis_guard import UNGUARDED, Guard
-from memloop_service.redis_link import redis_errors
-from memloop_service.redis_room import RedisRoom
-from memloop_service.redis_scripts import Script, text
+from memloop_state import owners
+from memloop_state.guard import UNGUARDED, Guard
+from memloop_state.link import redis_errors
+from memloop_state.owners import owned_args, owned_keys
+from memloop_state.room import RedisRoom
+from memloop_state.scripts import Script, text
 
 Outcome: TypeAlias = Literal["kept", "full", "erased", "changed"]
 KIND: Final = "responses"
@@ -63,9 +63,9 @@ class Owner:
         return self.namespace.lane() if self.namespace is not None else f"{self.tenant}/"
 
     @property
-    def noted(self) -> tuple[records.Owner, ...]:
+    def noted(self) -> tuple[owners.Owner, ...]:
         """The owner, as records are noted by it. What it ``began`` with are its erasures so far, not a token."""
-        return () if self.namespace is None else (records.Owner(self.namespace, 0),)
+        return () if self.namespace is None else (owners.Owner(self.namespace, 0),)
 
     @property
     def scopes(self) -> tuple[str, ...]:

@@ -13,7 +13,7 @@ from gateway.responses.records import ResponseRecords
 from gateway.settings import GatewaySettings
 from memloop.wire.chat import Json
 from memloop_service.http import objects_in
-from memloop_service.redis_room import RedisRoom
+from memloop_state.room import RedisRoom
 
 _STATE: Final = ("previous_response_id", "conversation", "memory", "background")
 _USERS: Final = ("user", "safety_identifier", "metadata")

@@ -6,8 +6,8 @@ sizes, whose field '' is the sum. Expired responses are uncounted first, at most
 
 from typing import Final
 
-from memloop_service.records import OWNERS
-from memloop_service.redis_guard import UNCHANGED
+from memloop_state.guard import UNCHANGED
+from memloop_state.owners import OWNERS
 
 PRELUDE: Final = (
     OWNERS

@@ -21,7 +21,7 @@ from memloop.ports import total
 from memloop.wire.errors import DependencyError
 from memloop.wire.memory import Source
 from memloop.wire.traces import Trace, TracedAnswer
-from memloop_service.records import Owner
+from memloop_state.owners import Owner
 
 _LOG = logging.getLogger(__name__)
 

@@ -12,10 +12,10 @@ from typing import Any, Final, cast
 from redis.asyncio import Redis
 
 from memloop.wire.traces import TraceSettings
-from memloop_service import redis_partitions
-from memloop_service.records import OWNERS, Owner, owned_args, owned_keys
-from memloop_service.redis_link import acknowledged, redis_errors
-from memloop_service.redis_scripts import Script, text
+from memloop_state import partitions
+from memloop_state.link import acknowledged, redis_errors
+from memloop_state.owners import OWNERS, Owner, owned_args, owned_keys
+from memloop_state.scripts import Script, text
 
 KIND: Final = "traces"
 """What traces are among the records of their owners."""
@@ -59,7 +59,7 @@ return redis.call('DEL', KEYS[2])
 
 
 @dataclass(frozen=True, slots=True)
-class Partition(redis_partitions.Partition):
+class Partition(partitions.Partition):
     """The keys under one tag."""
 
     def trace_switch(self, tenant: str) -> str:
@@ -84,7 +84,7 @@ class TraceRecords:
         self._most = most
         self._keep = Script(redis, _KEEP)
         self._forget = Script(redis, _FORGET, acknowledged=True)
-        self._partitions = redis_partitions.Partitions(redis, Partition)
+        self._partitions = partitions.Partitions(redis, Partition)
 
     async def enabled(self, tenant: str) -> bool:
         """Return whether the tenant's traces are kept."""

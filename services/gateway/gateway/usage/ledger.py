@@ -21,8 +21,8 @@ from gateway.metrics import Metrics, TokenKind
 from memloop.patience import patient
 from memloop.wire.correlation import spender
 from memloop.wire.errors import DependencyError
-from memloop_service.redis_link import redis_errors
-from memloop_service.redis_scripts import text
+from memloop_state.link import redis_errors
+from memloop_state.scripts import text
 
 KEEP_DAYS: Final = 35
 EVERY_S: Final = 1.0

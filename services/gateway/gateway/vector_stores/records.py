@@ -14,11 +14,11 @@ from gateway.vector_stores.schemas import FileCounts, VectorStore, VectorStoreCr
 from gateway.vector_stores.scripts import ATTACH, CHANGE, CREATE, DELETE, DETACH, NEXT, TOUCH, UPDATE
 from memloop.wire.chat import Json
 from memloop.wire.errors import Erased, NotFound, TooLarge
-from memloop_service.records import Owner, owned_args, owned_keys
-from memloop_service.redis_link import redis_errors
-from memloop_service.redis_partitions import id_at
-from memloop_service.redis_room import RedisRoom
-from memloop_service.redis_scripts import Script, text
+from memloop_state.link import redis_errors
+from memloop_state.owners import Owner, owned_args, owned_keys
+from memloop_state.partitions import id_at
+from memloop_state.room import RedisRoom
+from memloop_state.scripts import Script, text
 
 KIND: Final = "vector_stores"
 """What vector stores are among the records of their owners."""

@@ -28,7 +28,7 @@ from gateway.vector_stores.schemas import (
 from gateway.vector_stores.slice import VectorStores, VectorStoresDep
 from memloop_service import ERRORS
 from memloop_service.http import body_of, read_ours
-from memloop_service.records import Owner
+from memloop_state.owners import Owner
 
 _PATH: Final = "/v1/vector_stores"
 Cursor: TypeAlias = Annotated[str | None, Query(max_length=64)]

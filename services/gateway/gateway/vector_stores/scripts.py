@@ -6,7 +6,7 @@ counts its files by status in ``count:STATUS``, and their bytes in ``bytes``.
 
 from typing import Final
 
-from memloop_service.records import OWNERS
+from memloop_state.owners import OWNERS
 
 _PUT: Final = """
 local function put(file, value)

@@ -15,8 +15,8 @@ from gateway.queue import Submission
 from memloop.wire.base import Wire
 from memloop.wire.changes import MemoryChange
 from memloop.wire.long_read import LongRead, ReadStatus
-from memloop_service.records import Owner
-from memloop_service.redis_partitions import Partition, Partitions, id_beside
+from memloop_state.owners import Owner
+from memloop_state.partitions import Partition, Partitions, id_beside
 
 _PREFIX: Final = "msg_"
 

@@ -12,8 +12,8 @@ from gateway.queue import Hold, JobGone, JobResult, Keys, Lease
 from gateway.webhooks.deliveries import Delivery, memory_hooks_of
 from gateway.webhooks.webhooks import WebhookRules
 from memloop.wire.errors import MemloopError, Unavailable
-from memloop_service.redis_link import redis_errors
-from memloop_service.redis_scripts import text
+from memloop_state.link import redis_errors
+from memloop_state.scripts import text
 
 _LOG = logging.getLogger(__name__)
 _GONE = 410

@@ -17,7 +17,7 @@ from urllib.parse import unquote, urlsplit
 from pydantic import SecretStr
 
 from memloop.wire.errors import InvalidRequest, Unavailable
-from memloop_service.redis_link import primaries
+from memloop_state.link import primaries
 from memory_store.backup.download import download
 from memory_store.backup.manifest import FILE, Collection, Manifest, Part, part_of
 from memory_store.backup.qdrant_nodes import Qdrant, cluster_of

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Final
 
 from memloop.wire.errors import DependencyError, Unavailable
-from memloop_service.redis_link import Address
+from memloop_state.link import Address
 
 _TIMEOUT_S: Final = 600.0
 _SILENCE_S: Final = 60.0

@@ -11,7 +11,7 @@ from typing import Protocol, cast
 
 from memloop.wire.errors import TooLarge
 from memloop.wire.memory import Buffer, BufferPage, Namespace
-from memloop_service.redis_link import LuaScript, redis_errors
+from memloop_state.link import LuaScript, redis_errors
 from memory_store.redis.fencing import KEEP_MS, STALE, refuse_stale
 from memory_store.redis.key_names import Keys, StorePartition, digest
 from memory_store.redis.link import RedisLink

@@ -18,7 +18,7 @@ from pydantic import TypeAdapter
 from memloop.wire.changes import LATEST, OLDEST, Change, ChangePage, MemoryChange, Newest, StoreChanges
 from memloop.wire.errors import Gone, MemloopError
 from memloop.wire.memory import Scope
-from memloop_service.redis_link import LuaScript, redis_errors
+from memloop_state.link import LuaScript, redis_errors
 from memory_store.changes import scripts
 from memory_store.redis.key_names import Keys
 from memory_store.redis.link import RedisLink

@@ -7,7 +7,7 @@ the vector store, as ``<ms> <JSON>`` under the write's name.
 
 from typing import Final
 
-from memloop_service.redis_link import LUA_CLOCK
+from memloop_state.link import LUA_CLOCK
 
 _TRIM: Final = (
     LUA_CLOCK

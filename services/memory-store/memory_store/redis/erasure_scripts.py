@@ -16,7 +16,7 @@ it begins, its last token (``token …``), and, while one is under way, the time
 
 from typing import Final
 
-from memloop_service.redis_link import LUA_CLOCK
+from memloop_state.link import LUA_CLOCK
 from memory_store.redis.fencing import STALE
 from memory_store.redis.gate_scripts import GATE
 

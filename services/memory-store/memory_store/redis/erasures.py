@@ -35,7 +35,7 @@ import orjson
 
 from memloop.wire.errors import Conflict, Erased, Unavailable
 from memloop.wire.memory import Namespace
-from memloop_service.redis_link import LuaScript, redis_errors
+from memloop_state.link import LuaScript, redis_errors
 from memory_store.redis import erasure_scripts, gate_scripts, settling_scripts
 from memory_store.redis.fencing import KEEP_MS, refuse_stale, stale_token
 from memory_store.redis.key_names import Keys, StorePartition

@@ -10,7 +10,7 @@ has every user with a write that is not over, as JSON (``settling_scripts``).
 
 from typing import Final
 
-from memloop_service.redis_link import LUA_CLOCK
+from memloop_state.link import LUA_CLOCK
 
 KINDS: Final = ("gate", "passages", "pending", "changed", "unsettled")
 """The last five KEYS of every script that uses ``GATE``."""

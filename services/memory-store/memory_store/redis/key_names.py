@@ -10,7 +10,7 @@ from functools import lru_cache
 
 from memloop.wire.joining import joined
 from memloop.wire.memory import Namespace
-from memloop_service.redis_partitions import Partition, Partitions
+from memloop_state.partitions import Partition, Partitions
 from memory_store.redis.gate_scripts import KINDS
 from memory_store.redis.link import RedisLink
 

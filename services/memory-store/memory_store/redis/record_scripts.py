@@ -8,7 +8,7 @@ KEYS of every script: ``service``, a hash, and ``stores``, a hash of the process
 
 from typing import Final
 
-from memloop_service.redis_link import LUA_CLOCK
+from memloop_state.link import LUA_CLOCK
 
 _HEAD: Final = (
     LUA_CLOCK

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from itertools import chain
 from typing import Any, Final, cast
 
-from memloop_service.redis_link import LuaScript, redis_errors
+from memloop_state.link import LuaScript, redis_errors
 from memory_store.redis import gate_scripts, record_scripts
 from memory_store.redis.key_names import Keys, StorePartition
 from memory_store.redis.link import RedisLink

@@ -21,7 +21,7 @@ from typing import Any, Final
 
 from memloop.wire.errors import Unavailable
 from memloop.wire.memory import Namespace
-from memloop_service.redis_link import LuaScript, redis_errors
+from memloop_state.link import LuaScript, redis_errors
 from memory_store.redis import settling_scripts
 from memory_store.redis.erasures import Begun, Claim, Erasures, Moved, Unsettled, write_name
 

@@ -8,7 +8,7 @@ from typing import Any, TypeAlias, cast
 from redis import exceptions
 
 from memloop.wire.errors import DependencyError
-from memloop_service.redis_link import redis_errors, servers
+from memloop_state.link import redis_errors, servers
 from memory_store.redis.link import RedisLink
 
 _POLL_S = 0.05

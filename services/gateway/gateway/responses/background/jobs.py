@@ -21,10 +21,10 @@ from memloop.wire.base import Wire
 from memloop.wire.chat import Json, MemoryOptions
 from memloop.wire.errors import Erased
 from memloop.wire.memory import Namespace
-from memloop_service.records import Owner
-from memloop_service.redis_link import redis_errors
-from memloop_service.redis_partitions import Partition
-from memloop_service.redis_scripts import Script, text
+from memloop_state.link import redis_errors
+from memloop_state.owners import Owner
+from memloop_state.partitions import Partition
+from memloop_state.scripts import Script, text
 
 RESPONSES_QUEUE: Final = "responses"
 KEEP_MS: Final = 3600 * 1000

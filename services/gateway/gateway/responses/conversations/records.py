@@ -20,11 +20,11 @@ from gateway.responses.key_names import Keys
 from gateway.responses.records import Owner
 from memloop.wire.chat import Json
 from memloop.wire.errors import InvalidRequest, NotFound, RateLimited
-from memloop_service.records import owned_args, owned_keys
-from memloop_service.redis_link import redis_errors
-from memloop_service.redis_partitions import id_at
-from memloop_service.redis_room import RedisRoom
-from memloop_service.redis_scripts import Script, text
+from memloop_state.link import redis_errors
+from memloop_state.owners import owned_args, owned_keys
+from memloop_state.partitions import id_at
+from memloop_state.room import RedisRoom
+from memloop_state.scripts import Script, text
 
 Added: TypeAlias = Literal["added", "erased", "gone", "many", "full", "long", "duplicate"]
 KIND: Final = "conversations"

@@ -7,7 +7,7 @@ from redis.asyncio import Redis
 
 from gateway.responses.conversations.records import ConversationRecords, Limits
 from gateway.settings import GatewaySettings
-from memloop_service.redis_room import RedisRoom
+from memloop_state.room import RedisRoom
 
 
 def open_conversations(settings: GatewaySettings, redis: Redis) -> ConversationRecords:

@@ -1,6 +1,6 @@
 """Places keys and ids in Redis so that keys which change together are in one cluster slot.
 
-A key that begins ``memloop:{tag}`` is in the tag's slot (``redis_link``). A *partition* is all keys under one tag: a
+A key that begins ``memloop:{tag}`` is in the tag's slot (``link``). A *partition* is all keys under one tag: a
 single server has one, a cluster twelve. The place of a name, 0 to 255, decides its partition, and an id holds its place
 as two hex digits: ``evt_7f…`` is at place 0x7f. Each slice names its own keys in a subclass of ``Partition``.
 """
@@ -13,7 +13,7 @@ from typing import Generic, TypeVar
 
 from redis.asyncio import Redis
 
-from memloop_service.redis_link import place_of, tags_of
+from memloop_state.link import place_of, tags_of
 
 _ID = re.compile(r"[a-z]+[_-]([0-9a-f]{2})")
 

@@ -26,7 +26,7 @@ from redis.asyncio.sentinel import Sentinel
 from redis.backoff import NoBackoff
 
 from memloop.wire.errors import Unavailable
-from memloop_service.redis_client import Acknowledged, Client, ClusterClient, LastingSentinels, TooFewCopies
+from memloop_state.client import Acknowledged, Client, ClusterClient, LastingSentinels, TooFewCopies
 
 TAGS: Final = ("q52", "q38", "q0", "q53", "q39", "q1", "q50", "q69", "q2", "q51", "q68", "q3")
 """In the order of their slots; each lies near the middle of its twelfth of all slots."""

@@ -12,7 +12,7 @@ from typing import Final
 from redis.asyncio import Redis
 
 from memloop.wire.errors import Unavailable
-from memloop_service.redis_link import redis_errors, servers, tags_of
+from memloop_state.link import redis_errors, servers, tags_of
 
 _EVERY_S: Final = 2.0
 _RETRY_AFTER_S: Final = 5.0

@@ -7,7 +7,7 @@ import pytest
 from redis.asyncio import Redis
 
 from memloop.wire.errors import Unavailable
-from memloop_service.redis_link import connect, redis_errors
+from memloop_state.link import connect, redis_errors
 from tests.fakes.processes import PATIENCE_S
 
 MOST = 4

@@ -6,7 +6,7 @@ import pytest
 from redis import exceptions
 
 from memloop.wire.errors import Unavailable
-from memloop_service.redis_link import LuaScript, connect, redis_errors
+from memloop_state.link import LuaScript, connect, redis_errors
 from tests.fakes.redis_server import RedisServer
 
 

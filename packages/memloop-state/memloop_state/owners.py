@@ -15,9 +15,9 @@ import orjson
 from redis.asyncio import Redis
 
 from memloop.wire.memory import Namespace, Scope
-from memloop_service.redis_link import redis_errors
-from memloop_service.redis_partitions import Partition, Partitions
-from memloop_service.redis_scripts import Script, text
+from memloop_state.link import redis_errors
+from memloop_state.partitions import Partition, Partitions
+from memloop_state.scripts import Script, text
 
 MARK_KEEP_MS: Final = 7 * 24 * 3600 * 1000
 """How long an erasure is remembered: longer than any work takes."""

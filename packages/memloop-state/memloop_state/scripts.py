@@ -5,7 +5,7 @@ from typing import TypeAlias, cast
 
 from redis.asyncio import Redis
 
-from memloop_service.redis_link import LuaScript, redis_errors
+from memloop_state.link import LuaScript, redis_errors
 
 Reply: TypeAlias = "int | str | list[Reply] | None"
 

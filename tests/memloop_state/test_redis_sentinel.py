@@ -7,7 +7,7 @@ import pytest
 from redis.asyncio import Redis
 
 from memloop.wire.errors import Unavailable
-from memloop_service.redis_link import LuaScript, acknowledged, connect, primaries, redis_errors
+from memloop_state.link import LuaScript, acknowledged, connect, primaries, redis_errors
 from tests.fakes.processes import PATIENCE_S
 from tests.fakes.redis_sentinels import WatchedRedis
 
