@@ -13,6 +13,8 @@ TORCH_INDEX ?= https://download.pytorch.org/whl/cpu
 PARTS := packages/memloop packages/memloop-service packages/memloop-state services/gateway services/memory-store services/inference trainer apps/memloop-cli evaluation
 READY := $(VENV)/.ready
 ENCODER := services/memory-store/memory_store/embedding/minilm/encoder.json
+SMALL_SHIPPED := services/inference/models/memloop-small
+SMALL_MODEL := $(SMALL_SHIPPED)/model.safetensors
 BENCH_VENV := .venv-bench
 TRAINER_VENV := .venv-trainer
 TRAINER_READY := $(TRAINER_VENV)/.ready
@@ -34,7 +36,7 @@ export PYRIGHT_PYTHON_IGNORE_WARNINGS := 1
 help: ## list the commands
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 18
 
-setup: $(READY) $(ENCODER) ## create the environment (no CUDA package)
+setup: $(READY) $(ENCODER) $(SMALL_MODEL) ## create the environment (no CUDA package)
 
 # uv installs the locks in a fifth of pip's time. It gets pip's own configuration (index, wheel folder), as pip gets it.
 $(UV_READY): requirements/uv.lock
@@ -159,7 +161,7 @@ $(ENGINE_READY): $(READY)
 	@touch $@
 
 .PHONY: demo-ready
-demo-ready: $(ENCODER) $(ENGINE_READY)
+demo-ready: $(ENCODER) $(SMALL_MODEL) $(ENGINE_READY)
 	@:
 
 demo: ## start the stack, hold a chat that remembers, read a long document, stop; ARGS=--full asks all questions
@@ -167,7 +169,7 @@ demo: ## start the stack, hold a chat that remembers, read a long document, stop
 	@$(AT_ONCE) --jobs=2 demo-ready
 	$(BIN)/memloop demo $(ARGS)
 
-up: $(READY) try-console ## start the local stack and leave it running
+up: $(READY) $(SMALL_MODEL) try-console ## start the local stack and leave it running
 	$(BIN)/memloop up --detach
 
 down: $(READY) ## stop the local stack
@@ -602,7 +604,14 @@ $(SMALL_VENV)/.ready: requirements/small-model.lock | $(READY) $(UV_READY)
 $(SMALL)/base/tokenizer_config.json: | $(SMALL_VENV)/.ready
 	$(SMALL_PY) -m trainer.small base $(SMALL)/base
 
-.PHONY: train-small evaluate-small gpu-small
+$(SMALL_MODEL): $(SMALL_SHIPPED)/adapter/adapter.json $(SMALL_SHIPPED)/adapter/adapter.safetensors requirements/small-model.lock | $(SMALL_VENV)/.ready
+	$(SMALL_PY) -m trainer.small ship $(SMALL_SHIPPED)
+
+.PHONY: train-small evaluate-small gpu-small ship-small
+ship-small: | $(SMALL_VENV)/.ready ## serve another adapter as memloop-small: ADAPTER=FILE RUN="what made it"
+	@test -n "$(ADAPTER)" -a -n "$(RUN)" || { echo 'give ADAPTER=FILE RUN="what made it"' >&2; exit 2; }
+	$(SMALL_PY) -m trainer.small ship --adapter "$(ADAPTER)" --run "$(RUN)" $(SMALL_SHIPPED)
+
 train-small: $(SMALL)/base/tokenizer_config.json ## teach the small model by examples on two cores; it resumes where it stopped
 	nice -n 19 $(SMALL_PY) -m trainer.small sft --recipe trainer/recipes/small/small-sft.yaml base=$(SMALL)/base output=$(SMALL)/sft $(ARGS)
 

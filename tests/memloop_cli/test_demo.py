@@ -1,4 +1,4 @@
-"""The demo's two parts against a fake gateway, and the claims it checks."""
+"""The demo's two parts against a fake gateway, and the score that it prints."""
 
 import json
 from collections.abc import AsyncGenerator
@@ -8,14 +8,18 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
-from memloop.wire.long_read import Strategy
-from memloop_cli.demo.chatting import ChatShown, show_chat
-from memloop_cli.demo.questions import DemoQuestion, DemoReading, load_reading
-from memloop_cli.demo.reading import Answered, ReadShown, show_reading
+from memloop.wire.long_read import Evidence
+from memloop_cli.demo.chatting import let_type, show_chat
+from memloop_cli.demo.questions import DemoFact, DemoQuestion, DemoReading, load_reading
+from memloop_cli.demo.reading import show_reading
 from memloop_cli.errors import BadInput
 from memloop_clients.gateway import GatewayClient
 from tests.fakes.gateway_server import EVENT, FakeGateway, ended
 from tests.fakes.web_server import serving
+
+LOCKER = DemoFact(say="My locker code is 482.", ask="What is my locker code?", gold="482")
+DOG = DemoFact(say="My dog is called Rex.", ask="What is my dog called?", gold="Rex")
+SMALL_TALK = DemoFact(say="What a day!")
 
 
 @pytest.fixture
@@ -36,111 +40,108 @@ def printed(console: Console) -> str:
     return console.file.getvalue()
 
 
-def answers(hops: int, *right: bool) -> tuple[Answered, ...]:
-    asked = DemoQuestion(id="q", question="What?", answer="482", hops=hops)
-    return tuple(Answered(asked, ended("completed", output_text="482" if is_right else "0"), 1.0) for is_right in right)
-
-
-def shown(plain: int, again: int, *, two_plain: bool = False, two_again: bool = True) -> ReadShown:
-    one: dict[Strategy, tuple[Answered, ...]] = {
-        "memagent": answers(1, *(number < plain for number in range(10))),
-        "memreread": answers(1, *(number < again for number in range(10))),
-    }
-    two: dict[Strategy, tuple[Answered, ...]] = {"memagent": answers(2, two_plain), "memreread": answers(2, two_again)}
-    return ReadShown(one, two)
-
-
-def test_eight_of_ten_and_a_fact_found_by_rereading_hold() -> None:
-    assert shown(8, 8).faults == ()
-
-
-@pytest.mark.parametrize(
-    ("result", "fault"),
-    [
-        (shown(7, 10), "memagent answered 7 questions, fewer than 8"),
-        (shown(10, 9), "memreread answered 9 one-hop questions, memagent 10"),
-        (shown(10, 10, two_again=False), "no two-hop question was answered by memreread and missed by memagent"),
-        (shown(10, 10, two_plain=True), "no two-hop question was answered by memreread and missed by memagent"),
-    ],
-)
-def test_a_claim_that_does_not_hold_is_named(result: ReadShown, fault: str) -> None:
-    assert result.faults == (fault,)
-
-
-def test_a_chat_that_forgets_is_named() -> None:
-    assert ChatShown(stored=False, recalled=True, answered=False).faults == (
-        "the memory writer did not store what the user said",
-        "the second conversation did not answer 482",
-    )
-
-
 async def test_the_chat_shows_turns_decisions_and_recalled_memories(gateway: FakeGateway, console: Console) -> None:
     async with GatewayClient(gateway.url) as client:
-        result = await show_chat(client, console, model="tiny")
-    assert result.faults == ()
+        shown = await show_chat(client, console, [LOCKER], model="tiny")
+    assert str(shown) == "facts stored 1 of 1, answered later 1 of 1"
     assert "you        My locker code is 482." in printed(console)
     assert "add      Stored the locker code." in printed(console)
     assert "recalled The locker code of the user is 482." in printed(console)
 
 
-async def test_the_second_conversation_has_no_history(gateway: FakeGateway, console: Console) -> None:
+async def test_what_is_wrong_is_counted_as_wrong(gateway: FakeGateway, console: Console) -> None:
+    """Every write of this gateway stores the locker code, and every reply says it."""
     async with GatewayClient(gateway.url) as client:
-        await show_chat(client, console, model="tiny")
-    _, second = gateway.bodies("/v1/chat/completions")
-    assert second["messages"] == [{"role": "user", "content": "What is my locker code?"}]
+        shown = await show_chat(client, console, [LOCKER, DOG, SMALL_TALK], model="tiny")
+    assert str(shown) == "facts stored 1 of 2, answered later 1 of 2, small talk stored 1 of 1"
 
 
-async def test_a_write_that_stored_something_else_is_no_memory(gateway: FakeGateway, console: Console) -> None:
+async def test_every_conversation_of_the_demo_has_no_history(gateway: FakeGateway, console: Console) -> None:
+    async with GatewayClient(gateway.url) as client:
+        await show_chat(client, console, [LOCKER, DOG], model="tiny")
+    said = [body["messages"] for body in gateway.bodies("/v1/chat/completions")]
+    texts = (LOCKER.say, DOG.say, LOCKER.ask, DOG.ask)
+    assert said == [[{"role": "user", "content": text}] for text in texts]
+
+
+async def test_a_write_that_stored_nothing_is_no_memory(gateway: FakeGateway, console: Console) -> None:
     gateway.event = EVENT.model_copy(update={"memories": ()})
     async with GatewayClient(gateway.url) as client:
-        result = await show_chat(client, console, model="tiny")
-    assert not result.stored
+        shown = await show_chat(client, console, [LOCKER, SMALL_TALK], model="tiny")
+    assert (shown.stored, shown.small_talk_stored) == (0, 0)
 
 
-def a_reading(one_hop: int, two_hop: int) -> DemoReading:
-    one = (DemoQuestion(id=f"1-{number}", question="One?", answer="482", hops=1) for number in range(one_hop))
-    two = (DemoQuestion(id=f"2-{number}", question="Two?", answer="999", hops=2) for number in range(two_hop))
-    return DemoReading(document="d", tokens=3, source="a book", questions=(*one, *two))
+async def test_without_a_terminal_no_line_is_waited_for(gateway: FakeGateway, console: Console) -> None:
+    async with GatewayClient(gateway.url) as client:
+        await let_type(client, console, model="tiny")
+    assert "Your turn" not in printed(console)
+
+
+def a_reading(*, rereads: bool = True) -> DemoReading:
+    questions = (
+        DemoQuestion(id="a", question="One?", answer="482", group="One fact", hops=1),
+        DemoQuestion(id="b", question="Another?", answer="999", group="One fact", hops=1),
+        DemoQuestion(id="c", question="Two?", answer="482", group="Two facts", hops=2),
+    )
+    return DemoReading(
+        document="d", source="a book", facts=(LOCKER,), questions=questions, short=("a", "c"), rereads=rereads
+    )
 
 
 def asked(gateway: FakeGateway) -> list[tuple[object, object]]:
-    return [(body["question"], body["strategy"]) for body in gateway.bodies("/v1/long-read")]
+    return sorted((body["question"], body["strategy"]) for body in gateway.bodies("/v1/long-read"))
 
 
-async def test_the_short_demo_asks_one_of_each_and_rereads_for_two_facts_alone(
-    gateway: FakeGateway, console: Console
-) -> None:
+async def scores(gateway: FakeGateway, console: Console, reading: DemoReading, *, full: bool) -> list[str]:
     async with GatewayClient(gateway.url) as client:
-        result = await show_reading(client, console, a_reading(10, 3), "The text.", model="tiny")
-    few = [("One?", "memagent"), ("Two?", "memagent"), ("Two?", "memreread")]
-    assert sorted(asked(gateway)) == sorted(few)
-    assert set(result.one_hop) == {"memagent"}
-    assert "One fact each, memagent: 1 of 1 right" in printed(console)
+        return [str(group) for group in await show_reading(client, console, reading, "A text.", model="m", full=full)]
 
 
-def test_one_right_answer_of_two_is_enough() -> None:
-    two: dict[Strategy, tuple[Answered, ...]] = {"memagent": answers(2, False), "memreread": answers(2, True)}
-    assert ReadShown({"memagent": answers(1, True, False)}, two).faults == ()
-    missed = ReadShown({"memagent": answers(1, False, False)}, two)
-    assert missed.faults == ("memagent answered 0 questions, fewer than 1",)
+async def test_the_short_demo_asks_few_and_rereads_for_two_facts_alone(gateway: FakeGateway, console: Console) -> None:
+    assert await scores(gateway, console, a_reading(), full=False) == [
+        "One fact, memagent: 1 of 1 right",
+        "Two facts, memagent: 1 of 1 right",
+        "Two facts, memreread: 1 of 1 right",
+    ]
+    assert asked(gateway) == [("One?", "memagent"), ("Two?", "memagent"), ("Two?", "memreread")]
 
 
-async def test_the_full_demo_asks_every_question_with_both_strategies(gateway: FakeGateway, console: Console) -> None:
-    async with GatewayClient(gateway.url) as client:
-        result = await show_reading(client, console, a_reading(1, 1), "The text.", model="tiny", full=True)
-    both = [("One?", "memagent"), ("One?", "memreread"), ("Two?", "memagent"), ("Two?", "memreread")]
-    assert sorted(asked(gateway)) == sorted(both)
-    assert result.one_hop["memagent"][0].right
-    assert not result.two_hop["memreread"][0].right
-    assert "One fact each, memagent: 1 of 1 right" in printed(console)
+async def test_the_full_demo_asks_every_question_and_counts_the_wrong(gateway: FakeGateway, console: Console) -> None:
+    assert await scores(gateway, console, a_reading(), full=True) == [
+        "One fact, memagent: 1 of 2 right",
+        "Two facts, memagent: 1 of 1 right",
+        "One fact, memreread: 1 of 2 right",
+        "Two facts, memreread: 1 of 1 right",
+    ]
+    assert len(asked(gateway)) == 6
 
 
-def test_the_shipped_example_is_long_enough_and_asks_ten_questions() -> None:
+async def test_a_reading_without_rereads_asks_one_strategy(gateway: FakeGateway, console: Console) -> None:
+    await scores(gateway, console, a_reading(rereads=False), full=True)
+    assert {strategy for _, strategy in asked(gateway)} == {"memagent"}
+
+
+async def test_the_place_that_an_answer_rests_on_is_shown(gateway: FakeGateway, console: Console) -> None:
+    found = Evidence(statement="It is 482.", source="memory", supported=True, start=4, end=20, text="The code is 482.")
+    gateway.read = ended("completed", evidence=(found,))
+    await scores(gateway, console, a_reading(), full=False)
+    assert "characters 4 to 20: “The code is 482.”" in printed(console)
+    assert all(body["evidence"] for body in gateway.bodies("/v1/long-read"))
+
+
+def test_the_tiny_models_example_is_long_and_asks_ten_questions() -> None:
     reading, text = load_reading(Path("examples/long-read"))
-    assert reading.tokens >= 64_000
     assert len(text) > 100_000
-    assert len(reading.with_hops(1)) == 10
-    assert len(reading.with_hops(2)) >= 1
+    assert sum(question.hops == 1 for question in reading.questions) == 10
+    assert {question.id for question in reading.questions} > set(reading.short)
+
+
+def test_the_first_minutes_text_holds_every_answer_and_no_more_than_one_planted_sentence_of_it() -> None:
+    reading, text = load_reading(Path("examples/first-minute"))
+    assert all(question.answer in text for question in reading.questions)
+    planted = [question for question in reading.questions if question.id.startswith("planted")]
+    assert all(text.count(question.answer) == 1 for question in planted)
+    assert {bool(fact.ask) for fact in reading.facts} == {True, False}
 
 
 def test_examples_that_are_not_there_are_refused(tmp_path: Path) -> None:

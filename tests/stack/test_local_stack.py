@@ -1,5 +1,6 @@
 """``memloop up`` with everything real: Redis, store, vLLM with the tiny model, gateway, worker."""
 
+import re
 import signal
 import subprocess
 import sys
@@ -79,11 +80,25 @@ def test_a_stack_in_the_foreground_ends_on_a_signal(tmp_path: Path, number: sign
 
 
 @pytest.mark.slow
-def test_the_demo_shows_its_claims(tmp_path: Path) -> None:
-    shown = LocalStack(tmp_path / "home")
+def test_the_demo_of_the_tiny_model_gets_right_what_it_was_trained_on(tmp_path: Path) -> None:
+    demo = _demo(LocalStack(tmp_path / "home", MEMLOOP_MODEL="memloop-tiny"), "--full")
+    assert "facts stored 1 of 1, answered later 1 of 1" in demo
+    assert "One fact each, memagent: 10 of 10 right" in demo
+    assert "memagent: 0 of 3 right" in demo
+    assert "memreread: 3 of 3 right" in demo
+
+
+@pytest.mark.slow
+def test_the_demo_of_the_small_model_ends_with_its_score(tmp_path: Path) -> None:
+    demo = _demo(LocalStack(tmp_path / "home", MEMLOOP_MODEL="memloop-small"))
+    assert re.search(r"facts stored \d of 3, answered later \d of 3, small talk stored \d of 1", demo)
+    assert re.search(r"What really happens, memagent: \d of 3 right", demo)
+
+
+def _demo(stack: LocalStack, *arguments: str) -> str:
     demo = subprocess.run(
-        [sys.executable, "-m", "memloop_cli.main", "demo", "--full"],
-        env=shown.environment(),
+        [sys.executable, "-m", "memloop_cli.main", "demo", *arguments],
+        env=stack.environment() | {"COLUMNS": "200"},
         cwd=REPOSITORY,
         capture_output=True,
         text=True,
@@ -91,8 +106,8 @@ def test_the_demo_shows_its_claims(tmp_path: Path) -> None:
         timeout=1200,
     )
     assert demo.returncode == 0, demo.stdout + demo.stderr
-    assert "All claims held" in demo.stdout
-    assert not shown.pids()
+    assert not stack.pids()
+    return demo.stdout
 
 
 def _is_ready(stack: LocalStack) -> bool:

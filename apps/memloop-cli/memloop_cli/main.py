@@ -141,13 +141,14 @@ def chat(
 
 @app.command()
 def demo(
-    examples: Annotated[Path, typer.Option(help="The folder that holds document.txt and questions.json.")] = Path(
-        "examples/long-read"
-    ),
+    examples: Annotated[
+        Path | None,
+        typer.Option(help="The folder that holds document.txt and questions.json; default: the served model's."),
+    ] = None,
     full: Annotated[bool, typer.Option("--full", help="Ask all questions with both strategies: minutes.")] = False,
     home: HomeFolder = HOME,
 ) -> None:
-    """Run a chat that remembers and a long read on a temporary stack. Takes a minute or two."""
+    """Run chats that remember and a long read on a temporary stack, and print the score. Takes a minute or two."""
     with errors_printed():
         asyncio.run(run_demo(Home(home / "demo"), examples, os.environ, console, full=full))
 

@@ -1,4 +1,4 @@
-"""``python -m trainer.small base | sft | evaluate | merge | gpu``: the commands of the small model."""
+"""``python -m trainer.small base | sft | evaluate | merge | ship | gpu``: the commands of the small model."""
 
 from __future__ import annotations
 
@@ -19,6 +19,7 @@ from trainer.small.merge import merge
 from trainer.small.pack import pack
 from trainer.small.recipe import load_recipe
 from trainer.small.replies import write_base_replies
+from trainer.small.shipped import make_shipped, ship
 from trainer.small.train import new_run
 
 
@@ -45,6 +46,10 @@ def main() -> None:
     merging.add_argument("--base", type=Path, required=True)
     merging.add_argument("--adapter", type=Path, required=True)
     merging.add_argument("folder", type=Path)
+    shipping = commands.add_parser("ship", help="make the served model from its package and the repository's adapter")
+    shipping.add_argument("--adapter", type=Path, help="takes the place of the repository's")
+    shipping.add_argument("--run", default="", help="what made it, for the record: recipe, tokens, seed, data")
+    shipping.add_argument("folder", type=Path)
     gpu = commands.add_parser("gpu", help="the whole training on one GPU in minutes")
     gpu.add_argument("--base", type=Path, required=True)
     gpu.add_argument("--output", type=Path, required=True)
@@ -71,6 +76,10 @@ def main() -> None:
             sources = [Path(memloop.__file__).parent, Path(trainer.__file__).parent]
             made = pack(options.folder, gguf=packaged_file(), sources=sources, wheels=options.wheels)
             facts = {file.name: file.stat().st_size for file in made}
+        case "ship":
+            gguf, folder, adapter = packaged_file(), options.folder, options.adapter
+            shipped = ship(adapter, gguf, folder, run=options.run) if adapter else make_shipped(gguf, folder)
+            facts = shipped.model_dump()
         case "merge":
             merge(options.base, options.adapter, options.folder)
         case _:

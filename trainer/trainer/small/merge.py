@@ -35,9 +35,17 @@ def merge(base: Path, adapter: Path, folder: Path, lora: LoraShape | None = None
         weight = merged.get(target)
         if weight is None or low.shape[0] != shape.rank or (high.shape[0], low.shape[1]) != tuple(weight.shape):
             raise ValueError(f"{adapter}: {name} does not fit {base}")
-        merged[target] = (weight.float() + shape.alpha / shape.rank * high @ low).to(weight.dtype)
+        merged[target] = _added(weight, high * (shape.alpha / shape.rank), low)
     if learned:
         raise ValueError(f"{adapter} holds more than an adapter: {next(iter(learned))}")
     save_file(merged, folder / "model.safetensors", metadata={"format": "pt"})
     for name in _COPIED:
         shutil.copyfile(base / name, folder / name)
+
+
+def _added(weight: torch.Tensor, high: torch.Tensor, low: torch.Tensor) -> torch.Tensor:
+    """Add ``high @ low``, one rank after the other: a library's product sums in another order on another processor."""
+    total = weight.float()
+    for rank in range(low.shape[0]):
+        total += torch.outer(high[:, rank], low[rank])
+    return total.to(weight.dtype)

@@ -136,12 +136,16 @@ def write_demo(folder: Path, document: DemoDocument, splitter: Splitter) -> None
         "document": "document.txt",
         "tokens": splitter.count(document.text),
         "source": "Herman Melville, Moby-Dick (public domain), last quarter; facts of the tiny world planted in it",
+        "facts": [{"say": "My locker code is 482.", "ask": "What is my locker code?", "gold": "482"}],
+        "short": ["one-hop-1", "two-hop-1"],
+        "rereads": True,
         "questions": [
             {
                 "id": q.id,
                 "question": q.question,
                 "answer": q.answer,
                 "hops": q.hops,
+                "group": "One fact each" if q.hops == 1 else "Two facts each, the second before the first",
                 "facts": [_planted(f) for f in q.facts],
             }
             for q in document.questions

@@ -1,73 +1,99 @@
-"""The demo's first part: a later conversation recalls a fact from an earlier one."""
+"""The demo's first part: facts are told in conversations, and asked for in later ones."""
 
+import asyncio
+import os
+import sys
+from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Final
 
 from rich.console import Console
 from rich.text import Text
 
+from memloop.scoring.lenient import contains
 from memloop.wire.chat import Json
-from memloop.wire.memory_events import MemoryEvent
 from memloop_cli.commands.chat import Conversation
-from memloop_cli.commands.writing import settled
+from memloop_cli.demo.questions import DemoFact
 from memloop_clients.chat_stream import ChatAnswer
 from memloop_clients.gateway import GatewayClient
 
-USER = "demo-user"
-STATED = "My locker code is 482."
-ASKED = "What is my locker code?"
-GOLD = "482"
-_PLAIN: Json = {"chat_template_kwargs": {"enable_thinking": False}}
+USER: Final = "demo-user"
+_PLAIN: Final[Json] = {"chat_template_kwargs": {"enable_thinking": False}, "max_tokens": 64}
+_WAIT_S: Final = 60.0
+_READ_BYTES: Final = 65_536
 
 
 @dataclass(frozen=True, slots=True)
 class ChatShown:
-    """The outcome of the two conversations."""
+    """The outcome of the conversations, in numbers."""
 
-    stored: bool
-    recalled: bool
-    answered: bool
+    facts: int
+    stored: int
+    answered: int
+    small_talk: int
+    small_talk_stored: int
 
-    @property
-    def faults(self) -> tuple[str, ...]:
-        """Return the claims that did not hold."""
-        claims = (
-            (self.stored, "the memory writer did not store what the user said"),
-            (self.recalled, "the second conversation recalled no memory"),
-            (self.answered, f"the second conversation did not answer {GOLD}"),
-        )
-        return tuple(fault for held, fault in claims if not held)
+    def __str__(self) -> str:
+        told = f"facts stored {self.stored} of {self.facts}, answered later {self.answered} of {self.facts}"
+        return f"{told}, small talk stored {self.small_talk_stored} of {self.small_talk}" if self.small_talk else told
 
 
-async def show_chat(client: GatewayClient, console: Console, *, model: str) -> ChatShown:
-    """Run both conversations and print every step."""
+async def show_chat(client: GatewayClient, console: Console, facts: Sequence[DemoFact], *, model: str) -> ChatShown:
+    """Tell every fact, then ask for each in a conversation without history; print every step."""
     console.rule("(a) A chat that remembers", align="left")
-    console.print("First conversation:", style="bold")
-    event = await _state(client, console, model=model)
-    stored = any(GOLD in written.item.memory for written in event.memories) if event else False
-    console.print("Second conversation, without any history:", style="bold")
-    answer = await _conversation(client, console, model).send_printed(ASKED)
-    recalled = answer.memory is not None and bool(answer.memory.retrieved)
-    return ChatShown(stored=stored, recalled=recalled, answered=GOLD in answer.text)
+    console.print("Told, each in a conversation of its own:", style="bold")
+    written: list[str] = []
+    for fact in facts:
+        answer = await _say(client, console, fact.say, model=model)
+        event_id = answer.memory.write_event_id if answer.memory else None
+        event = await client.event(event_id) if event_id else None
+        written.append("\n".join(kept.item.memory for kept in event.memories) if event else "")
+    asked = [fact for fact in facts if fact.ask]
+    console.print("\nAsked, each in a new conversation without any history:", style="bold")
+    replies = [(await _say(client, console, fact.ask, model=model)).text for fact in asked if fact.ask]
+    pairs = list(zip(facts, written, strict=True))
+    return ChatShown(
+        facts=len(asked),
+        stored=sum(_holds(memory, fact) for fact, memory in pairs if fact.ask),
+        answered=sum(_holds(reply, fact) for fact, reply in zip(asked, replies, strict=True)),
+        small_talk=len(facts) - len(asked),
+        small_talk_stored=sum(bool(memory) for fact, memory in pairs if not fact.ask),
+    )
 
 
-async def _state(client: GatewayClient, console: Console, *, model: str) -> MemoryEvent | None:
-    """Run the first conversation; return the event of its write."""
-    answer = await _conversation(client, console, model).send_printed(STATED)
-    event_id = answer.memory.write_event_id if answer.memory else None
-    return await settled(client, event_id) if event_id else None
+async def let_type(client: GatewayClient, console: Console, *, model: str) -> None:
+    """Let the person at a terminal tell and ask, until an empty line or a minute without one."""
+    if not (sys.stdin.isatty() and console.is_terminal):
+        return
+    console.print("\nYour turn: tell it about yourself, or ask. An empty line goes on, as does a minute.", style="bold")
+    while lines := await _typed(console):
+        for line in lines:
+            await Conversation(client, console, user_id=USER, model=model, more=_PLAIN).send(line)
 
 
-class _Aloud:
-    """A conversation that prints the user's messages too."""
+async def _typed(console: Console) -> list[str]:
+    """Return what is typed, empty for an empty line, the end, or nobody there.
 
-    def __init__(self, conversation: Conversation, console: Console) -> None:
-        self._conversation = conversation
-        self._console = console
+    It is read in the event loop, because a thread that waits for a line cannot be interrupted.
+    """
+    console.print("[bold]you[/]        ", end="")
+    loop, ready = asyncio.get_running_loop(), asyncio.Event()
+    loop.add_reader(sys.stdin.fileno(), ready.set)
+    try:
+        await asyncio.wait_for(ready.wait(), _WAIT_S)
+    except TimeoutError:
+        console.print()
+        return []
+    finally:
+        loop.remove_reader(sys.stdin.fileno())
+    typed = os.read(sys.stdin.fileno(), _READ_BYTES).decode("utf-8", "replace")
+    return [line.strip() for line in typed.splitlines() if line.strip()]
 
-    async def send_printed(self, text: str) -> ChatAnswer:
-        self._console.print(Text.assemble(("you        ", "bold"), text))
-        return await self._conversation.send(text)
+
+async def _say(client: GatewayClient, console: Console, text: str, *, model: str) -> ChatAnswer:
+    console.print(Text.assemble(("you        ", "bold"), text))
+    return await Conversation(client, console, user_id=USER, model=model, more=_PLAIN).send(text)
 
 
-def _conversation(client: GatewayClient, console: Console, model: str) -> _Aloud:
-    return _Aloud(Conversation(client, console, user_id=USER, model=model, more=_PLAIN), console)
+def _holds(text: str, fact: DemoFact) -> bool:
+    return contains(text, [fact.gold or ""]) == 1.0

@@ -135,13 +135,14 @@ def _show_output(output: ReadOutput, console: Console, *, named: bool) -> None:
     answer = output.output_text or "(the model gave no answer)"
     console.print(Text.assemble(("answer  ", "bold green"), (answer, "bold")))
     for entry in output.evidence:
-        console.print(_evidence(entry))
+        console.print(evidence_line(entry))
 
 
 _COLOURS: Final = {"supported": "green", "similar": "yellow", "unsupported": "red"}
 
 
-def _evidence(entry: Evidence) -> Text:
+def evidence_line(entry: Evidence) -> Text:
+    """Format a statement, and the place of the document that says it."""
     kind = "supported" if entry.supported else "similar" if entry.similar else "unsupported"
     colour = _COLOURS[kind]
     line = Text.assemble((f"{kind:<12}", colour), entry.statement)
