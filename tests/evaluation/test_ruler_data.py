@@ -50,7 +50,7 @@ def written(path: Path, *lines: object) -> Path:
 
 
 @settings(max_examples=50, deadline=None)
-@given(st.lists(OBJECTS), st.sampled_from([None, 1]), st.integers(1, 40))
+@given(st.lists(OBJECTS, min_size=1), st.sampled_from([None, 1]), st.integers(1, 40))
 def test_an_array_is_read_as_json_reads_it(
     tmp_path_factory: pytest.TempPathFactory, values: list[object], indent: int | None, block_chars: int
 ) -> None:

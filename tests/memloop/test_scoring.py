@@ -1,10 +1,12 @@
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from memloop.scoring.lenient import contains, exact_match, normalise, token_f1
 from memloop.scoring.memory import evidence_recall, extraction_recall, weighted_extraction_recall, word_recall
 from memloop.scoring.questions import was_asked
 from memloop.scoring.ruler import recall_of_references
-from memloop.scoring.strict import strict_contains, strict_score
+from memloop.scoring.strict import published_contains, strict_contains, strict_score
 
 
 @pytest.mark.parametrize(
@@ -54,6 +56,20 @@ def test_the_box_may_hold_more_than_a_gold_answer_where_it_need_only_contain_it(
     assert strict_contains(reply, golds) == score
 
 
+@pytest.mark.parametrize(
+    ("reply", "gold", "published"),
+    [
+        (r"\boxed{unknown}", "no", 1.0),
+        (r"\boxed{1990s}", "1990", 1.0),
+        (r"\boxed{I do not know.}", "no", 1.0),
+        (r"\boxed{not here}", "other", 1.0),
+    ],
+)
+def test_a_box_contains_whole_words_but_as_published_also_letters(reply: str, gold: str, published: float) -> None:
+    assert strict_contains(reply, [gold]) == 0.0
+    assert published_contains(reply, [gold]) == published
+
+
 def test_strict_looks_only_at_the_end() -> None:
     late = r"\boxed{Lima}" + "x" * 300
     assert strict_score(late, ["Lima"]) == strict_contains(late, ["Lima"]) == 0.0
@@ -70,12 +86,26 @@ def test_the_normal_form_drops_case_punctuation_articles_and_space() -> None:
         ("It is Lima", ["Rome", "Lima"], 0.0, 1.0, 0.5),
         ("Rome", ["Lima"], 0.0, 0.0, 0.0),
         ("", ["Lima"], 0.0, 0.0, 0.0),
-        ("the", ["the"], 0.0, 0.0, 0.0),
+        ("the", ["the"], 1.0, 1.0, 1.0),
         ("yes indeed", ["yes"], 0.0, 1.0, 0.0),
         ("no", ["no"], 1.0, 1.0, 1.0),
         ("a b b", ["b b c"], 0.0, 0.0, 0.8),
         ("anything", [""], 0.0, 0.0, 0.0),
         ("anything", [], 0.0, 0.0, 0.0),
+        ("I do not know.", ["no"], 0.0, 0.0, 0.0),
+        ("the answer is A", ["A"], 0.0, 1.0, 0.5),
+        ("A", ["A"], 1.0, 1.0, 1.0),
+        ("A dog", ["A"], 0.0, 0.0, 0.0),
+        ("1.5", ["15"], 0.0, 0.0, 0.0),
+        ("15 percent", ["1.5 percent"], 0.0, 0.0, 0.5),
+        ("it is 7.5", ["7"], 0.0, 0.0, 0.0),
+        ("-7", ["7"], 0.0, 0.0, 0.0),
+        ("1,200 people", ["1200"], 0.0, 1.0, 2 / 3),
+        ("from 1990-2000", ["1990"], 0.0, 1.0, 0.0),
+        ("New York-based", ["New York"], 0.0, 1.0, 0.5),
+        ("the U.S.A.", ["USA"], 1.0, 1.0, 1.0),
+        ("答えは東京です", ["東京"], 0.0, 1.0, 0.0),
+        ("서울은", ["서울"], 0.0, 1.0, 0.0),
     ],
 )
 def test_lenient(prediction: str, golds: list[str], em: float, sub_em: float, f1: float) -> None:
@@ -86,6 +116,16 @@ def test_lenient(prediction: str, golds: list[str], em: float, sub_em: float, f1
 
 def test_ruler_is_the_share_of_references_found() -> None:
     assert recall_of_references("ONE and three", ["one", "two", "Three", "four"]) == 0.5
+
+
+def test_ruler_finds_no_number_within_another() -> None:
+    assert recall_of_references("17 and 2", ["7", "2"]) == 0.5
+
+
+@given(st.text("abc xyz", min_size=1).filter(str.strip), st.text("abc", min_size=1), st.text("xyz", min_size=1))
+def test_a_text_contains_its_words_and_no_piece_of_them(text: str, word: str, more: str) -> None:
+    assert contains(f"{text} so {word} {text}", [word]) == 1.0 or word == "a"
+    assert contains(f"so {word}{more}", [word]) == 0.0
 
 
 def test_ruler_without_references_is_a_mistake() -> None:

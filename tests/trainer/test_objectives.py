@@ -5,6 +5,8 @@
 
 import pytest
 import torch
+from hypothesis import given
+from hypothesis import strategies as st
 from torch import Tensor
 
 from trainer.objectives.amortised import amortised_advantages, amortised_mask
@@ -54,6 +56,33 @@ def test_plain_grpo_divides_by_the_groups_deviation() -> None:
     advantages = grpo_advantages(batch(LONG_AND_SHORT), normalise_by_std=True)
     # the sample's deviation of (1, 0): sqrt((0.25 + 0.25) / 1) = 0.707107
     close(advantages[:, 0], [0.707106, 0.707106, 0.707106, -0.707106, 0.0])
+
+
+@given(reward=st.floats(-10, 10, width=32), size=st.integers(1, 64), other=st.floats(-10, 10, width=32))
+def test_a_group_of_equal_rewards_teaches_exactly_nothing(reward: float, size: int, other: float) -> None:
+    equal = [(f"{number}", "p", reward, [1]) for number in range(size)]
+    rollouts = batch([*equal, ("x", "q", other, [1]), ("y", "q", reward, [1])])
+    for by_deviation in (False, True):
+        for found in (
+            grpo_advantages(rollouts, normalise_by_std=by_deviation),
+            amortised_advantages(
+                rollouts,
+                final=torch.ones(size + 2, dtype=torch.bool),
+                train_final=True,
+                normalise_by_std=by_deviation,
+            ),
+        ):
+            assert not found[:size].any()
+    steps = step_advantages([reward] * size, ["read"] * size, torch.zeros(size, dtype=torch.long))
+    assert not steps.any()
+
+
+@given(st.sampled_from([float("nan"), float("inf"), -float("inf")]), st.integers(0, 4))
+def test_a_reward_that_is_no_number_names_its_rollout(reward: float, place: int) -> None:
+    rows = [(f"run-{number}", "p", 0.5, [1]) for number in range(5)]
+    rows[place] = (f"run-{place}", "p", reward, [1])
+    with pytest.raises(ValueError, match=f"rollout run-{place} has the reward {reward}"):
+        batch(rows)
 
 
 def test_rows_may_come_in_any_order() -> None:

@@ -25,6 +25,9 @@ from trainer.objectives.step_rewards import judge_step, memory_step
         pytest.param("sub_em", r"\boxed{Paris, France}", 1.0, id="sub-em-takes-containment"),
         pytest.param("em", "<think>Rome?</think> Paris", 1.0, id="thinking-is-no-answer"),
         pytest.param("em", "", 0.0, id="silence-is-wrong"),
+        pytest.param("strict_sub", r"\boxed{Parisian}", 0.0, id="strict-sub-wants-words"),
+        pytest.param("published_sub", r"\boxed{Parisian}", 1.0, id="published-sub-takes-letters"),
+        pytest.param("sub_em", r"\boxed{Parisian}", 0.0, id="sub-em-wants-words"),
     ],
 )
 def test_an_answer_is_rewarded_by_the_evaluations_scores(score: AnswerScore, reply: str, reward: float) -> None:

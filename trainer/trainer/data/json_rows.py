@@ -14,14 +14,18 @@ class DataError(ValueError):
 
 
 def rows(path: Path, *, block_chars: int = _BLOCK_CHARS) -> Iterator[tuple[int, object]]:
-    """Yield each row with its first line number. An array is read in blocks. Raises DataError."""
+    """Yield each row with its first line number. An array is read in blocks. Raises DataError, also without a row."""
+    line = 0
     try:
-        with path.open(encoding="utf-8") as file:
-            yield from _Array(file, path, block_chars).rows() if _is_array(file) else _lines(file, path)
+        with path.open(encoding="utf-8-sig") as file:
+            for line, row in _Array(file, path, block_chars).rows() if _is_array(file) else _lines(file, path):
+                yield line, row
     except OSError as error:
         raise DataError(f"{path}: {error.strerror}") from error
     except UnicodeDecodeError as error:
         raise DataError(f"{path}: not UTF-8: {error.reason}") from error
+    if not line:
+        raise DataError(f"{path} holds no row")
 
 
 def _is_array(file: TextIO) -> bool:

@@ -12,8 +12,16 @@ EPSILON = 1e-6
 
 
 def centred(values: Tensor, groups: Tensor) -> Tensor:
-    """``x_i − mean(x_j : j in the group of i)``. Both (n,); a lone member becomes 0."""
-    return values - _mean(values, groups)
+    """``x_i − mean(x_j : j in the group of i)``. Both (n,); a lone member becomes 0, and so does a group of equals.
+
+    The mean of equal numbers may differ from them in the last bit, which a division by their spread would blow up.
+    """
+    total, count = _totals(values, groups)
+    low, high = (
+        torch.zeros_like(total).scatter_reduce(0, groups, values, how, include_self=False)[groups]
+        for how in ("amin", "amax")
+    )
+    return (values - total / count).masked_fill(low == high, 0.0)
 
 
 def z_scores(values: Tensor, groups: Tensor) -> Tensor:
@@ -21,12 +29,6 @@ def z_scores(values: Tensor, groups: Tensor) -> Tensor:
     off = centred(values, groups)
     total, count = _totals(off.square(), groups)
     return off / ((total / (count - 1).clamp(min=1)).sqrt() + EPSILON)
-
-
-def _mean(values: Tensor, groups: Tensor) -> Tensor:
-    """Return the mean of each value's group, (n,)."""
-    total, count = _totals(values, groups)
-    return total / count
 
 
 def _totals(values: Tensor, groups: Tensor) -> tuple[Tensor, Tensor]:

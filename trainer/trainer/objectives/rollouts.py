@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
+from math import isfinite
 
 import torch
 from torch import Tensor
@@ -35,10 +36,14 @@ class Rollouts:
     ) -> Rollouts:
         """Of rows that each tell their rollout, their prompt and their rollout's reward (rows,).
 
-        Raises ValueError when lengths differ, or when rows of one rollout disagree on prompt or reward.
+        Raises ValueError when lengths differ, when rows of one rollout disagree on prompt or reward, or for a reward
+        that is no finite number, which it names.
         """
         if not len(session_ids) == len(group_ids) == len(rewards) == len(mask):
             raise ValueError("session ids, group ids, rewards and mask are of different numbers of rows")
+        for rollout, reward in zip(session_ids, map(float, rewards), strict=True):
+            if not isfinite(reward):
+                raise ValueError(f"rollout {rollout} has the reward {reward}, which is not a finite number")
         sessions, first = _numbered(session_ids)
         groups = _numbered(group_ids)[0]
         made = cls(rewards[first], groups[first], sessions, mask)

@@ -17,7 +17,7 @@ def step_metrics(rows: Rows, real: Tensor) -> dict[str, float]:
     kept[rollouts.sessions[real]] = True
     groups, rewards = rollouts.groups[kept], rollouts.rewards[kept]
     distinct = _distinct(groups)
-    live = sum(bool(rewards[groups == group].std(correction=0) > 0) for group in distinct)
+    live = sum(len(rewards[groups == group].unique()) > 1 for group in distinct)
     changes = [facts.get("change") for facts, is_real in zip(rows.facts, real.bool(), strict=True) if bool(is_real)]
     return {
         "memloop/rollouts": float(kept.sum()),

@@ -73,7 +73,7 @@ def reinforce(
                 [
                     Tokens(sample.task, prompt, [*reply, end], weight=score - mean)
                     for reply, score in zip(own, scores, strict=True)
-                    if score != mean
+                    if len(set(scores)) > 1
                 ]
             )
         learned = sum(len(sample.reply) for group in groups for sample in group)

@@ -1,7 +1,8 @@
 """The lenient scores of question answering: exact match, token F1 and containment, each the best over all gold answers.
 
-Text is lowered, and loses its punctuation, articles and double spaces. An empty prediction scores 0.
-Source: the SQuAD v1.1 and HotpotQA evaluation scripts' conventions.
+Text is lowered, and loses its punctuation, articles and double spaces. An empty prediction scores 0. Source: the SQuAD
+v1.1 and HotpotQA evaluation scripts' conventions, but where these are fooled: containment is by whole words, numbers
+keep their sign and decimal mark, and a letter before no word, such as the option ``A``, is no article.
 """
 
 import re
@@ -9,8 +10,12 @@ import string
 from collections import Counter
 from collections.abc import Callable, Iterable
 
-_PUNCTUATION = str.maketrans("", "", string.punctuation)
-_ARTICLES = re.compile(r"\b(?:a|an|the)\b")
+from memloop.scoring.whole_words import stands_in
+
+_ARTICLES = re.compile(r"\b(?:a|an|the)\s+(?=[\"'“‘(\[]*\w)")
+_THOUSANDS = re.compile(r"(?<=\d),(?=\d{3}(?!\d))")
+_PUNCTUATION = re.compile(rf"(?!(?<=\d)[.,]\d|(?<!\w)-\d)[{re.escape(string.punctuation)}]")
+"""Any but a decimal mark and a sign."""
 _CLOSED_ANSWERS = frozenset({"yes", "no", "noanswer"})
 
 
@@ -20,8 +25,10 @@ def exact_match(prediction: str, golds: Iterable[str]) -> float:
 
 
 def contains(prediction: str, golds: Iterable[str]) -> float:
-    """1.0 when the prediction contains a gold answer (``sub_em``)."""
-    return _best(prediction, golds, lambda mine, gold: float(bool(gold) and gold in mine))
+    """1.0 when the prediction contains the words of a gold answer (``sub_em``), also between hyphens."""
+    joined, apart = normalise(prediction), normalise(prediction, between=" ")
+    found = (stands_in(normalise(gold), joined) or stands_in(normalise(gold, between=" "), apart) for gold in golds)
+    return float(any(found))
 
 
 def token_f1(prediction: str, golds: Iterable[str]) -> float:
@@ -29,9 +36,10 @@ def token_f1(prediction: str, golds: Iterable[str]) -> float:
     return _best(prediction, golds, _f1)
 
 
-def normalise(text: str) -> str:
-    """Return the normal form that the lenient scores compare."""
-    return " ".join(_ARTICLES.sub(" ", text.lower().translate(_PUNCTUATION)).split())
+def normalise(text: str, *, between: str = "") -> str:
+    """Return the normal form that the lenient scores compare; ``between`` takes the place of punctuation."""
+    plain = _THOUSANDS.sub("", _ARTICLES.sub(" ", text.lower().replace("−", "-")))
+    return " ".join(_PUNCTUATION.sub(between, plain).split())
 
 
 def _best(prediction: str, golds: Iterable[str], score: Callable[[str, str], float]) -> float:

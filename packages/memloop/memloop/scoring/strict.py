@@ -1,5 +1,8 @@
 r"""The strict scores, used as rewards: the last ``\boxed`` near the reply's end must equal, or contain, a gold answer.
 
+``strict_contains`` wants the words of the gold answer; ``published_contains``, as MemReread was trained, its letters,
+so that ``\boxed{unknown}`` contains a gold ``no``.
+
 Case, blanks, line breaks and the LaTeX of numbers do not count; articles, punctuation, ``\text{}`` and a bare ``%`` or
 ``$`` do. Source: the training rewards of MemAgent (arXiv 2507.02259; equal) and MemReread (arXiv 2605.10268; contain),
 with the normal form of the hendrycks_math scorer.
@@ -9,6 +12,7 @@ import re
 from collections.abc import Callable, Iterable
 
 from memloop.scoring.boxed import last_boxed
+from memloop.scoring.whole_words import stands_in
 
 TAIL_CHARS = 300
 
@@ -23,7 +27,13 @@ def strict_score(reply: str, golds: Iterable[str]) -> float:
 
 
 def strict_contains(reply: str, golds: Iterable[str]) -> float:
-    """1.0 when the box in the last 300 characters contains a gold answer, else 0.0."""
+    """1.0 when the box in the last 300 characters contains the words of a gold answer, else 0.0."""
+    said = " ".join(_plain(_boxed(reply)).split())
+    return float(any(stands_in(" ".join(_plain(gold).split()), said) for gold in golds))
+
+
+def published_contains(reply: str, golds: Iterable[str]) -> float:
+    """1.0 when the box in the last 300 characters contains the letters of a gold answer, also within a word."""
     return _any(_boxed(reply), golds, lambda mine, gold: bool(gold) and gold in mine)
 
 
@@ -34,9 +44,13 @@ def same_answer(answer: str, golds: Iterable[str]) -> float:
 
 def undress(text: str) -> str:
     """Return the normal form: lower case, without blanks, line breaks and the LaTeX of numbers."""
-    plain = text.lower().replace("\n", "").replace(r"\!", "").replace("\\\\", "\\")
+    return _plain(text.replace("\n", "")).replace(" ", "")
+
+
+def _plain(text: str) -> str:
+    plain = text.lower().replace(r"\!", "").replace("\\\\", "\\")
     plain = _DRESSING.sub("", _FRACTION.sub("frac", plain))
-    return _BARE_POINT.sub("0.", plain).replace(" ", "")
+    return _BARE_POINT.sub("0.", plain)
 
 
 def _boxed(reply: str) -> str:
