@@ -21,7 +21,8 @@ def _chunk(content: str, finish: str = "null") -> bytes:
 
 
 async def test_events_pass_through_byte_for_byte_without_a_user(gateway: Gateway, engine: FakeEngine) -> None:
-    raw = b': hello\r\n\r\ndata: {"a":  1}\n\nevent: odd\ndata: x\ndata: y\n\ndata: [DONE]\n\n'
+    raw = b": hello\r\n\r\n" + _chunk("Hi", '"stop"') + b'\n\ndata: {"a":  1}\n\nevent: odd\ndata: x\ndata: y\n\n'
+    raw += _DONE + b"\n\n"
     engine.will(SendsBytes([raw[:9], raw[9:30], raw[30:]], "text/event-stream"))
     assert (await gateway.chat(stream=True)).raw == raw
 
@@ -45,16 +46,12 @@ async def test_memory_rides_on_the_usage_chunk(gateway: Gateway, engine: FakeEng
     assert last["memory"]["write_event_id"].startswith("evt_")
 
 
-async def test_memory_rides_on_a_chunk_of_its_own_without_usage(gateway: Gateway) -> None:
+async def test_memory_rides_on_the_last_choice_of_a_client_that_asked_for_no_usage(gateway: Gateway) -> None:
     answer = await gateway.chat(stream=True, memory=READWRITE)
     last = answer.chunks[-1]
     assert answer.events[-1] == _DONE
-    assert {name: last[name] for name in ("id", "object", "model", "choices")} == {
-        "id": "chatcmpl-1",
-        "object": "chat.completion.chunk",
-        "model": "fake-model",
-        "choices": [],
-    }
+    assert [chunk["choices"][0]["finish_reason"] for chunk in answer.chunks] == [None, None, "stop"]
+    assert [chunk for chunk in answer.chunks if "memory" in chunk] == [last]
     assert last["memory"]["write_event_id"].startswith("evt_")
 
 

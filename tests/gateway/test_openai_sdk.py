@@ -72,7 +72,7 @@ async def test_stream(sdk: AsyncOpenAI, engine: FakeEngine, gateway: Gateway, *,
     chunks = await _streamed(sdk, usage=usage)
     assert "".join(choice.delta.content or "" for chunk in chunks for choice in chunk.choices) == "Hello."
     last = chunks[-1]
-    assert (last.choices, last.usage is not None) == ([], usage)
+    assert (bool(last.choices), last.usage is not None) == (not usage, usage)
     assert (last.model_extra or {})["memory"]["write_event_id"].startswith("evt_")
     assert [said(turns) for turns in await gateway.queued_turns()] == [[("user", "Hi."), ("assistant", "Hello.")]]
 

@@ -12,7 +12,6 @@ from gateway.responses.assembly import Assembly
 from gateway.responses.items import items_of
 from gateway.responses.to_chat import messages_of
 from memloop.wire.chat import Json
-from memloop.wire.errors import EngineError
 from tests.gateway.response_items import NAMES, TEXTS, Object
 
 
@@ -126,24 +125,6 @@ def test_calls_that_an_engine_numbers_alike_are_kept_apart() -> None:
         made.feed({}, {"tool_calls": [called]})
     made.feed({"finish_reason": "tool_calls"}, {})
     assert [(item["name"], item["arguments"]) for item in made.output] == [("f1", "{}"), ("f2", "{}")]
-
-
-def test_a_call_without_an_id_gets_one_and_arguments_may_be_an_object() -> None:
-    made = assembly()
-    called: Json = {"tool_calls": [{"function": {"name": "f", "arguments": {"a": 1}}}]}
-    made.feed({"finish_reason": "stop"}, called)
-    assert made.output[0]["call_id"]
-    assert made.output[0]["arguments"] == '{"a":1}'
-
-
-def test_a_delta_of_a_call_that_never_began_is_the_engines_error() -> None:
-    with pytest.raises(EngineError):
-        assembly().feed({}, {"tool_calls": [{"index": 1, "function": {"arguments": "{}"}}]})
-
-
-def test_a_reply_that_the_engine_broke_off_is_its_error() -> None:
-    with pytest.raises(EngineError):
-        assembly().feed({"finish_reason": "abort"}, {"content": "Hel"})
 
 
 @pytest.mark.parametrize("more", [{}, {"reasoning_content": "Hm."}, {"reasoning_content": ""}])

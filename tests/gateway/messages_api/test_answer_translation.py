@@ -15,6 +15,8 @@ from gateway.messages.stream import MessageStream
 from gateway.messages.style import ANTHROPIC
 from gateway.metrics import Metrics
 from memloop.wire.errors import EngineError
+from memloop_clients.replies import whole_reply
+from memloop_clients.reply_stream import ReplyStream
 from memloop_service import new_registry
 from memloop_service.api_style import api_style
 
@@ -27,6 +29,7 @@ IDS = st.text("abcdefgh0123_-", min_size=1, max_size=8)
 CALLS = st.lists(
     st.tuples(IDS, IDS, st.dictionaries(TEXTS, st.integers() | TEXTS | st.lists(TEXTS, max_size=2), max_size=3)),
     max_size=3,
+    unique_by=lambda call: call[0],
 )
 ENDS = (
     ("stop", "end_turn"),
@@ -64,9 +67,10 @@ async def streamed(events: Sequence[bytes], *, stops: Sequence[str] = (), thinki
     stream = MessageStream(
         kept, Meter(Metrics(new_registry()), "r", "chat", allowance), model="m", stops=stops, thinking=thinking
     )
+    reply = ReplyStream()
     for event in events:
-        await stream.send(event)
-    await stream.end()
+        for read in reply.read(event):
+            await stream.send(read.raw)
     return kept.events
 
 
@@ -84,12 +88,12 @@ def whole(
 ) -> Object:
     """The message of an engine's whole answer."""
     answer: Object = {"choices": [{"index": 0, "message": message, "finish_reason": finish_reason, **choice}]}
-    return as_documented(json.loads(json.dumps(message_of(answer, model="m", stops=stops, thinking=True))))
+    return as_documented(json.loads(json.dumps(message_of(whole_reply(answer), model="m", stops=stops, thinking=True))))
 
 
 def as_documented(message: Object) -> Object:
     """The same message, after a look whether it has every field of the documented one and no other."""
-    assert MessageAnswer.model_validate(message).model_dump(mode="json", exclude={"memory"}) == message
+    assert MessageAnswer.model_validate(message).model_dump(mode="json", exclude_unset=True) == message
     return message
 
 
@@ -181,8 +185,9 @@ async def test_a_stream_gives_the_same_blocks_as_the_whole_answer(
 
 @pytest.mark.parametrize(("finish_reason", "stop_reason"), ENDS, ids=[end for end, _ in ENDS])
 async def test_stop_reasons(finish_reason: str, stop_reason: str) -> None:
-    assert whole({"content": "x"}, finish_reason)["stop_reason"] == stop_reason
-    events = await streamed([chunk({"content": "x"}), chunk({}, finish_reason), DONE])
+    calls = [called("c", "n", "{}")] if stop_reason == "tool_use" else []
+    assert whole({"content": "x", "tool_calls": calls}, finish_reason)["stop_reason"] == stop_reason
+    events = await streamed([chunk({"content": "x", "tool_calls": calls}), chunk({}, finish_reason), DONE])
     assert events[-2]["delta"] == {"stop_reason": stop_reason, "stop_sequence": None}
 
 
@@ -231,7 +236,7 @@ def test_arguments_that_a_limit_has_cut_off_are_read_as_far_as_they_go() -> None
 def test_arguments_may_be_the_object_itself_and_an_id_may_be_missing() -> None:
     message = whole({"tool_calls": [{"function": {"name": "n", "arguments": {"a": 1}}}, called("c", "n", "")]})
     assert [block["input"] for block in message["content"]] == [{"a": 1}, {}]
-    assert message["content"][0]["id"].startswith("toolu_")
+    assert message["content"][0]["id"].startswith("call_")
 
 
 @pytest.mark.parametrize(
@@ -266,12 +271,13 @@ async def test_arguments_that_come_before_the_name_are_kept() -> None:
     assert [(block["name"], block["input"]) for block in blocks] == [("n", {"a": 1})]
 
 
-async def test_mixed_pieces_of_two_calls_break_the_stream() -> None:
+async def test_mixed_pieces_of_two_calls_are_blocks_one_after_the_other() -> None:
     def piece(index: int, **function: str) -> bytes:
         return chunk({"tool_calls": [{"index": index, "id": f"c{index}", "function": function}]})
 
-    with pytest.raises(EngineError, match="mixes"):
-        await streamed([piece(0, name="a"), piece(1, name="b"), piece(0, arguments="{}")])
+    pieces = [piece(0, name="a"), piece(1, name="b"), piece(0, arguments='{"x": 1}'), piece(1, arguments="{}")]
+    blocks = blocks_of(await streamed([*pieces, chunk({}, "tool_calls"), DONE]))
+    assert [(block["name"], block["input"]) for block in blocks] == [("a", {"x": 1}), ("b", {})]
 
 
 async def test_an_error_of_the_engine_in_mid_stream_ends_the_message() -> None:

@@ -1,5 +1,6 @@
 """Bodies, deadlines, streams, admission: HTTP without any resource of a service."""
 
+from memloop.wire.lenient_json import object_in, objects_in, parsed_object
 from memloop_service.http.admission import Admission, Capacity, Held, Lane, Limit
 from memloop_service.http.bodies import (
     JsonBody,
@@ -16,7 +17,6 @@ from memloop_service.http.disconnect import ClientGone, stopped_when_gone
 from memloop_service.http.event_stream import EventStream, Outlet, Sink, Source
 from memloop_service.http.fragments import Fragment, body_of, engines_body, streams, with_schema
 from memloop_service.http.json_output import json_response, json_text
-from memloop_service.http.lenient_json import object_in, objects_in, parsed_object
 from memloop_service.http.sse import DONE, data_event, error_event
 
 __all__ = [

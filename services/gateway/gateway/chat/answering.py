@@ -22,6 +22,8 @@ from memloop.wire.chat import NO_OPTIONS, ChatRequest, Json
 from memloop.wire.errors import MemloopError
 from memloop.wire.memory import Namespace
 from memloop_clients import RawResponse
+from memloop_clients.replies import offered_in, whole_reply
+from memloop_clients.reply_stream import ReplyStream
 from memloop_service.http import (
     ClientGone,
     JsonBody,
@@ -130,6 +132,7 @@ class _Answering:
         self._asked = asked
         self._form = form
         self._call = EngineCall(request, chat.backend, asked.model, meter)
+        self._offered = offered_in(asked.body.fields)
 
     async def answer(self, attempt: Attempt) -> Response:
         """Return the answer, or the stream that will hold it."""
@@ -196,18 +199,20 @@ class _Answering:
         hides = outgoing.hides_usage
 
         def stream(upstream: RawResponse, out: Sink) -> Coroutine[Any, Any, None]:
+            reply = ReplyStream(self._offered)
             if turn is None:
-                return relay(upstream, self._meter, out, hides_usage=hides)
-            return relay_chat(self._chat, upstream, turn, self._meter, out, hides_usage=hides)
+                return relay(upstream, self._meter, out, hides_usage=hides, reply=reply)
+            return relay_chat(self._chat, upstream, turn, self._meter, out, hides_usage=hides, reply=reply)
 
         return self._form.streamed(stream)
 
     async def _remembered(self, turn: ChatTurn | None, raw: bytes) -> bytes:
         """Return the engine's answer with the memory field, and queue the write of the turn."""
-        answer = answer_in(raw)
-        self._meter.tokens(answer.get("usage"))
+        given = answer_in(raw)
+        self._meter.tokens(given.get("usage"))
+        answer = whole_reply(given, self._offered)
         shown = self._form.whole(answer)
-        if turn is None and shown is answer:
+        if turn is None and shown is given:
             return raw
         with self._meter.ours():
             if turn is not None:

@@ -1,4 +1,4 @@
-"""Relays a chat's stream to its client, with the memory field on the last chunk."""
+"""Relays a chat's stream to its client, with the memory field on a chunk that every client reads."""
 
 from collections.abc import Mapping, Sequence
 
@@ -7,30 +7,37 @@ import orjson
 from gateway.chat.chat import Chat
 from gateway.chat.memory import ChatTurn
 from gateway.engine import Meter, only_text, send_broken
-from memloop.sse import EventCutter, data_of
+from memloop.sse import EventCutter
 from memloop.wire.chat import ChatMemory, Json
 from memloop.wire.errors import DependencyError, EngineError
 from memloop_clients import RawResponse
-from memloop_service.http import DONE, Sink, data_event, object_in, objects_in, parsed_object
-
-_DONE_DATA = b"[DONE]"
-_HEAD = ("id", "created", "model", "system_fingerprint")
+from memloop_clients.replies import index_of
+from memloop_clients.reply_stream import ReplyStream, StreamEvent
+from memloop_service.http import Sink, data_event, object_in, objects_in
 
 
 async def relay_chat(
-    chat: Chat, upstream: RawResponse, turn: ChatTurn, meter: Meter, out: Sink, *, hides_usage: bool
+    chat: Chat,
+    upstream: RawResponse,
+    turn: ChatTurn,
+    meter: Meter,
+    out: Sink,
+    *,
+    hides_usage: bool,
+    reply: ReplyStream,
 ) -> None:
-    """Relay the engine's events; add the memory field to the usage chunk, or to a chunk before ``[DONE]``.
+    """Relay the engine's events in OpenAI's form, with the memory field.
 
-    ``hides_usage`` leaves out the chunk with the usage alone.
+    It rides on the usage chunk of a client that asked for the usage, else on the chunk with the finish reason: clients
+    that asked for nothing read ``choices[0]`` of every chunk. ``hides_usage``: the client did not ask.
     """
-    stream, cutter = _ChatStream(chat, turn, meter, hides_usage=hides_usage), EventCutter()
+    stream, cutter = _ChatStream(chat, turn, meter, reply, hides_usage=hides_usage), EventCutter()
     try:
         while data := await upstream.some():
             meter.first_byte()
             await _pass_on(cutter.feed(data), stream, meter, out)
-        if missing := await stream.ending():
-            await out.send(missing)
+        for event in reply.close():
+            await out.send(await stream.shown(event))
     except DependencyError as error:
         await send_broken(error, meter, out)
     finally:
@@ -50,8 +57,9 @@ async def _pass_on(events: Sequence[bytes], stream: "_ChatStream", meter: Meter,
         if texts:
             await out.send(b"".join(texts))
             texts.clear()
-        if shown := await stream.passed_on(event):
-            await out.send(shown)
+        for read in stream.reply.read(event):
+            if shown := await stream.shown(read):
+                await out.send(shown)
     if texts:
         await out.send(b"".join(texts))
 
@@ -59,62 +67,52 @@ async def _pass_on(events: Sequence[bytes], stream: "_ChatStream", meter: Meter,
 class _ChatStream:
     """Tracks a chat's answer while it streams. Only choice 0 is remembered."""
 
-    def __init__(self, chat: Chat, turn: ChatTurn, meter: Meter, *, hides_usage: bool) -> None:
+    def __init__(self, chat: Chat, turn: ChatTurn, meter: Meter, reply: ReplyStream, *, hides_usage: bool) -> None:
+        self.reply = reply
         self._chat = chat
         self._turn = turn
         self._meter = meter
         self._hides_usage = hides_usage
         self._usage: Json = {}
         self._texts: list[str] = []
-        self._head: Json = {}
-        self._answered = False
-        self._failed = False
-        self._done = False
+        self._last: Json = {}
         self._sent_memory = False
         self._memory: ChatMemory | None = None
 
     def is_text(self, event: bytes) -> bool:
         """Return whether the event adds nothing but text, which is then noted."""
-        text = only_text(event) if self._head else None
+        text = only_text(event) if self.reply.may_skip_texts else None
         if not text:
             return False
         self._texts.append(text)
         return True
 
-    async def passed_on(self, event: bytes) -> bytes:
-        """Return the event for the client, preceded by a memory chunk if one is due."""
-        data = data_of(event)
-        if data == _DONE_DATA:
-            self._done = True
-            return await self._last_word() + event
-        chunk = parsed_object(data)
-        self._read(chunk)
-        if not _is_usage(chunk) or self._failed:
-            return event
-        return b"" if self._hides_usage else await self._with_memory(chunk)
+    async def shown(self, event: StreamEvent) -> bytes:
+        """Return the event for the client, with or after the memory field if that is due."""
+        if event.is_done:
+            return await self._last_word() + event.raw
+        self._read(event.chunk)
+        if self.reply.failed or self._sent_memory:
+            return b"" if self._hides_usage and event.is_usage else event.raw
+        if event.is_usage:
+            return b"" if self._hides_usage else await self._with_memory(event.chunk)
+        return await self._with_memory(event.chunk) if self._hides_usage and _ends(event.chunk) else event.raw
 
     def count(self) -> None:
         """Count the tokens that the engine has reported last."""
         if self._usage:
             self._meter.tokens(self._usage)
 
-    async def ending(self) -> bytes:
-        """Return the missing end of a stream that the engine closed, or b"" if it is complete. Raises EngineError."""
-        if self._done or self._failed:
-            return b""
-        if not self._answered:
-            raise EngineError("the engine closed the stream before the answer was complete")
-        return await self._last_word() + DONE
-
     async def write_if_answered(self) -> None:
         """Queue the write of a complete answer, even if the client disconnected before its last events."""
-        if self._answered and not self._failed:
+        if self.reply.is_answered:
             await self._settled(waits=False)
 
     async def _last_word(self) -> bytes:
-        if self._sent_memory or self._failed:
+        """Return the memory field for a client that asked for the usage of an engine that reports none."""
+        if self._sent_memory or self.reply.failed:
             return b""
-        return await self._with_memory({"object": "chat.completion.chunk", **self._head, "choices": []})
+        return await self._with_memory({**self._last, "choices": []})
 
     async def _with_memory(self, chunk: Json) -> bytes:
         self._sent_memory = True
@@ -128,15 +126,17 @@ class _ChatStream:
         return self._memory
 
     def _read(self, chunk: Json) -> None:
-        if not self._head:
-            self._head = {name: chunk[name] for name in _HEAD if name in chunk}
+        self._last = {name: value for name, value in chunk.items() if name != "usage"} or self._last
         self._usage = object_in(chunk.get("usage")) or self._usage
-        self._failed = self._failed or "error" in chunk
         for choice in objects_in(chunk.get("choices")):
-            if choice.get("index", 0) == 0:
+            if index_of(choice) == 0:
                 content = object_in(choice.get("delta")).get("content")
                 self._texts.append(content if isinstance(content, str) else "")
-                self._answered = self._answered or choice.get("finish_reason") is not None
+
+
+def _ends(chunk: Json) -> bool:
+    choices = objects_in(chunk.get("choices"))
+    return any(index_of(choice) == 0 and choice.get("finish_reason") is not None for choice in choices)
 
 
 def with_memory(answer: Json, memory: ChatMemory) -> Json:
@@ -150,7 +150,3 @@ def written(answer: Mapping[str, object]) -> bytes:
         return orjson.dumps(answer)
     except orjson.JSONEncodeError as error:
         raise EngineError("the engine's answer is nested too deeply") from error
-
-
-def _is_usage(chunk: Json) -> bool:
-    return chunk.get("choices") == [] and isinstance(chunk.get("usage"), dict)

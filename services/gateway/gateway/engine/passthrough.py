@@ -18,6 +18,7 @@ from gateway.engine.spans import open_call
 from gateway.engine.stream_usage import Outgoing, Passing, counted
 from memloop.wire.errors import DependencyError
 from memloop_clients import RawResponse
+from memloop_clients.reply_stream import ReplyStream
 from memloop_service.http import (
     ClientGone,
     EventStream,
@@ -186,17 +187,22 @@ async def pass_through(request: Request, backend: Backend, allowance: Allowance,
     return response
 
 
-async def relay(upstream: RawResponse, meter: Meter, out: Sink, *, hides_usage: bool = False) -> None:
-    """Forward the engine's events unchanged, in the blocks in which they arrive; parse them only to count tokens.
+async def relay(
+    upstream: RawResponse, meter: Meter, out: Sink, *, hides_usage: bool = False, reply: ReplyStream | None = None
+) -> None:
+    """Forward the engine's events in the blocks in which they arrive; parse only those that tell more than a text.
 
-    ``hides_usage`` leaves out the chunk with the usage alone.
+    ``hides_usage`` leaves out the chunk with the usage alone. ``reply`` gives a chat's events OpenAI's form
+    and an end.
     """
-    passing = Passing(meter, hides_usage=hides_usage)
+    passing = Passing(meter, hides_usage=hides_usage, reply=reply)
     try:
         while data := await upstream.some():
             meter.first_byte()
             if events := passing.passed(data):
                 await out.send(events)
+        if missing := passing.missing():
+            await out.send(missing)
     except DependencyError as error:
         await send_broken(error, meter, out)
     finally:

@@ -10,6 +10,7 @@ from typing import Final
 from gateway.engine.meter import Meter
 from memloop.sse import EventCutter, data_of
 from memloop.wire.chat import Json
+from memloop_clients.reply_stream import ReplyStream
 from memloop_service.http import json_text, object_in, parsed_object
 
 OPTIONS: Final = "stream_options"
@@ -17,6 +18,12 @@ _ASKS: Final = b',"stream_options":{"include_usage":true}}'
 _FIELD: Final = b'"usage":'
 _REPORT: Final = re.compile(rb'"usage":\s*\{')
 """How the field begins that reports a usage; in a text its quotes would be escaped."""
+_TELLING: Final = re.compile(
+    rb'"(?:tool_calls|error|message|detail)"\s*:\s*(?!null|\[\])|"(?:content|refusal)"\s*:\s*[\[{]|"index"\s*:\s*"'
+    rb'|"finish_reason"\s*:\s*"|"object"\s*:\s*"error"|\[DONE\]|^(?:event|error):',
+    re.MULTILINE,
+)
+"""What is in a chat's events that are more than a piece of text in OpenAI's form."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,20 +69,29 @@ class UsageAsked:
 
 
 class Passing:
-    """A stream on its way to the client. The usage that it reports is counted at its end."""
+    """A stream on its way to the client. The usage that it reports is counted at its end.
 
-    def __init__(self, meter: Meter, *, hides_usage: bool) -> None:
+    ``reply`` reads a chat's events that may not have OpenAI's form, and all after the first of them.
+    """
+
+    def __init__(self, meter: Meter, *, hides_usage: bool, reply: ReplyStream | None) -> None:
         self._meter = meter
         self._counts_tokens = meter.counts_tokens
         self._hides = hides_usage
+        self._reply = reply
+        self._reads = False
         self._cutter = EventCutter()
         self._usage: Json = {}
 
     def passed(self, data: bytes) -> bytes:
-        """Return the events that these bytes complete, for the client; only events with a usage are parsed."""
+        """Return the events that these bytes complete, for the client; only telling events are parsed."""
         if self._counts_tokens:
-            return b"".join(map(self._event, self._cutter.feed(data)))
+            return self._each(b"".join(self._cutter.feed(data)))
         events = self._cutter.whole(data)
+        if self._reply is not None and events and (self._reads or _TELLING.search(events)):
+            return self._each(events)
+        if self._reply is not None:
+            self._reply.skipped(events)
         if _FIELD not in events:
             return events
         start = _report_in(events)
@@ -84,10 +100,21 @@ class Passing:
         before, with_it = _cut_before(events, start)
         return before + b"".join(map(self._event, EventCutter().feed(with_it)))
 
+    def missing(self) -> bytes:
+        """Return the missing end of a chat's stream. Raises EngineError if its answer is incomplete."""
+        return b"".join(event.raw for event in self._reply.close()) if self._reply is not None else b""
+
     def count(self) -> None:
         """Count the tokens that the engine has reported last."""
         if self._usage:
             self._meter.tokens(self._usage)
+
+    def _each(self, events: bytes) -> bytes:
+        cut = EventCutter().feed(events)
+        if self._reply is None:
+            return b"".join(map(self._event, cut))
+        self._reads = True
+        return b"".join(self._event(each.raw) for event in cut for each in self._reply.read(event))
 
     def _event(self, event: bytes) -> bytes:
         self._meter.streamed(event)

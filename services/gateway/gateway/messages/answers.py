@@ -10,7 +10,6 @@ import secrets
 from collections.abc import Iterator, Sequence
 from typing import Final, Literal, TypeAlias
 
-import orjson
 from pydantic import JsonValue
 from pydantic_core import from_json
 
@@ -35,7 +34,6 @@ class TextBlock(Wire):
 
     type: Literal["text"] = "text"
     text: str
-    citations: None = None
 
 
 class ThinkingBlock(Wire):
@@ -137,20 +135,18 @@ def usage_of(usage: object) -> Json:
     given = object_in(usage)
     cached = _count(object_in(given.get("prompt_tokens_details")).get("cached_tokens"))
     thought = object_in(given.get("completion_tokens_details")).get("reasoning_tokens")
-    return {
+    counts: Json = {
         "input_tokens": max(0, _count(given.get("prompt_tokens")) - cached),
         "output_tokens": _count(given.get("completion_tokens")),
         "cache_creation_input_tokens": 0,
         "cache_read_input_tokens": cached,
-        "output_tokens_details": {"thinking_tokens": thought} if isinstance(thought, int) else None,
     }
+    return {**counts, "output_tokens_details": {"thinking_tokens": thought}} if isinstance(thought, int) else counts
 
 
 def text_in(said: Json) -> str:
     """Return the text of a message or of a piece of one, a refusal's included."""
-    content, refusal = said.get("content"), said.get("refusal")
-    texts = [content] if isinstance(content, str) else [part.get("text") for part in objects_in(content)]
-    return "".join(text for text in (*texts, refusal) if isinstance(text, str))
+    return "".join(text for text in (said.get("content"), said.get("refusal")) if isinstance(text, str))
 
 
 def signature_of(checksum: bytes) -> str:
@@ -158,41 +154,22 @@ def signature_of(checksum: bytes) -> str:
     return base64.b64encode(checksum).decode()
 
 
-def arguments_in(function: Json) -> str:
-    """Return a tool call's arguments as JSON text; some engines send the object itself."""
-    arguments = function.get("arguments")
-    if isinstance(arguments, str):
-        return arguments
-    try:
-        return orjson.dumps(arguments or {}).decode()
-    except orjson.JSONEncodeError as error:
-        raise EngineError("the arguments of the engine's tool call are nested too deeply") from error
-
-
 def _blocks(said: Json, *, thinking: bool) -> Iterator[Json]:
     if thinking and (thought := thinking_in(said)):
         signature = signature_of(hashlib.sha256(thought.encode()).digest())
         yield {"type": "thinking", "thinking": thought, "signature": signature}
     if text := text_in(said):
-        yield {"type": "text", "text": text, "citations": None}
+        yield {"type": "text", "text": text}
     for call in objects_in(said.get("tool_calls")):
         function = object_in(call.get("function"))
-        name, call_id = function.get("name"), call.get("id")
-        if not isinstance(name, str):
-            raise EngineError("a tool call of the engine has no name")
-        given = _input(arguments_in(function))
-        yield {"type": "tool_use", "id": str(call_id or new_call_id()), "name": name, "input": given}
+        given = input_of(str(function["arguments"]))
+        yield {"type": "tool_use", "id": call["id"], "name": function["name"], "input": given}
 
 
-def new_call_id() -> str:
-    """Return a new id of a tool call, for engines that give none."""
-    return f"toolu_{secrets.token_hex(12)}"
-
-
-def _input(arguments: str) -> Json:
-    """Parse the arguments; those that a limit has cut off are read as far as they go."""
+def input_of(arguments: str) -> Json:
+    """Parse a call's arguments; those that a limit has cut off are read as far as they go. Raises EngineError."""
     try:
-        found: JsonValue = from_json(arguments or "{}", allow_partial=True)
+        found: JsonValue = from_json(arguments, allow_partial=True)
     except ValueError as error:
         raise EngineError("the arguments of the engine's tool call are not JSON") from error
     if not isinstance(found, dict):

@@ -71,7 +71,6 @@ def _form(asked: CreateMessage, translation: TranslatedChat, meter: Meter) -> An
             message = MessageStream(out, meter, model=asked.model, stops=stops, thinking=thinking)
             try:
                 await relay(upstream, message)
-                await message.end()
             except DependencyError as error:
                 await message.broken(error)
 

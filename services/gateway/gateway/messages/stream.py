@@ -6,22 +6,13 @@
 
 import hashlib
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from typing import Final, Literal, TypeAlias
 
 import orjson
 from pydantic import JsonValue
 
 from gateway.engine import Meter, only_text, send_broken
-from gateway.messages.answers import (
-    arguments_in,
-    begun_message,
-    new_call_id,
-    signature_of,
-    stop_of,
-    text_in,
-    usage_of,
-)
+from gateway.messages.answers import begun_message, input_of, signature_of, stop_of, text_in, usage_of
 from memloop.sse import EventCutter, data_of
 from memloop.wire.chat import Json
 from memloop.wire.errors import DependencyError, EngineError
@@ -37,17 +28,6 @@ _TEXT_TAIL: Final = b"}}\n\n"
 _PING: Final[Json] = {"type": "ping"}
 
 
-@dataclass(slots=True)
-class _Call:
-    """A tool call whose pieces are still coming."""
-
-    id: str = ""
-    name: str = ""
-    waiting: str = ""
-    """Arguments that came before the name."""
-    begun: bool = False
-
-
 class MessageStream:
     """A sink of chat events that passes message events on to ``out``."""
 
@@ -58,7 +38,9 @@ class MessageStream:
         self._stops = stops
         self._shows_thinking = thinking
         self._cutter = EventCutter()
-        self._calls: dict[int, _Call] = {}
+        self._calls = 0
+        self._arguments: list[str] = []
+        """What has come of the open call's."""
         self._checksum = hashlib.sha256()
         self._index = -1
         self._text_head = b""
@@ -82,16 +64,6 @@ class MessageStream:
         if shown:
             await self._out.send(b"".join(shown))
 
-    async def end(self) -> None:
-        """Send the end of a stream that the engine closed without ``[DONE]``; an error if the answer is incomplete."""
-        if self._over:
-            return
-        if self._last is None:
-            message = "the engine closed the stream before the answer was complete"
-            await send_broken(EngineError(message), self._meter, self)
-        else:
-            await self._out.send(b"".join(self._end()))
-
     async def broken(self, error: DependencyError) -> None:
         """End the stream with an error."""
         if not self._over:
@@ -111,12 +83,8 @@ class MessageStream:
 
     def _error(self, event: bytes, chunk: Json) -> Iterator[bytes]:
         self._over = True
-        if chunk.get("type") == "error":  # the gateway's own
-            yield event
-            return
-        words = object_in(chunk["error"]).get("message") or chunk["error"]
-        error = EngineError(str(words))
-        yield error_event(error)
+        words = object_in(chunk["error"]).get("message")
+        yield event if chunk.get("type") == "error" else error_event(EngineError(str(words)))
 
     def _chunk(self, chunk: Json) -> Iterator[bytes]:
         if isinstance(chunk.get("usage"), dict):
@@ -144,30 +112,19 @@ class MessageStream:
             self._checksum.update(thought.encode())
             yield self._piece({"type": "thinking_delta", "thinking": thought})
         if text := text_in(said):
-            yield from self._in_block("text", {"type": "text", "text": "", "citations": None})
+            yield from self._in_block("text", {"type": "text", "text": ""})
             yield self._piece({"type": "text_delta", "text": text})
         for call in objects_in(said.get("tool_calls")):
             yield from self._tool(call)
 
     def _tool(self, piece: Json) -> Iterator[bytes]:
-        place = piece.get("index")
-        if not isinstance(place, int):  # some engines send whole calls without an index
-            place = len(self._calls) - (0 if piece.get("id") or not self._calls else 1)
-        call = self._calls.setdefault(place, _Call())
         function = object_in(piece.get("function"))
-        call.id = call.id or str(piece.get("id") or "")
-        call.name = call.name or str(function.get("name") or "")
-        more = arguments_in(function) if function.get("arguments") else ""
-        if not call.name:
-            call.waiting += more
-            return
-        if not call.begun:
-            call.begun = True
-            yield from self._begin("tool_use", _tool_block(call))
-            more = call.waiting + more
-        elif self._open != "tool_use" or place != max(self._calls):
-            raise EngineError("the engine mixes the pieces of several tool calls")
-        if more:
+        if "id" in piece:
+            self._calls += 1
+            block: Json = {"type": "tool_use", "id": piece["id"], "name": function["name"], "input": {}}
+            yield from self._begin("tool_use", block)
+        if more := str(function.get("arguments") or ""):
+            self._arguments.append(more)
             yield self._piece({"type": "input_json_delta", "partial_json": more})
 
     def _in_block(self, kind: Kind, block: Json) -> Iterator[bytes]:
@@ -187,6 +144,9 @@ class MessageStream:
         if self._open == "thinking":
             yield self._piece({"type": "signature_delta", "signature": signature_of(self._checksum.digest())})
             self._checksum = hashlib.sha256()
+        elif self._open == "tool_use":
+            input_of("".join(self._arguments))  # a client would stumble over it later
+            self._arguments = []
         self._open = None
         yield _event({"type": "content_block_stop", "index": self._index})
 
@@ -194,22 +154,15 @@ class MessageStream:
         return _event({"type": "content_block_delta", "index": self._index, "delta": delta})
 
     def _end(self) -> Iterator[bytes]:
-        if any(not call.begun for call in self._calls.values()):
-            raise EngineError("a tool call of the engine has no name")
         self._over = True
         yield from self._start()
         yield from self._close()
-        calls = bool(self._calls)
+        calls = self._calls > 0
         reason, sequence = stop_of(self._last or {}, self._stops, calls=calls, refused=self._refused)
-        usage: Json = {name: value for name, value in usage_of(self._usage).items() if value is not None}
         delta: Json = {"stop_reason": reason, "stop_sequence": sequence}
-        event: Json = {"type": "message_delta", "delta": delta, "usage": usage}
+        event: Json = {"type": "message_delta", "delta": delta, "usage": usage_of(self._usage)}
         yield _event(event if self._memory is None else {**event, "memory": self._memory})
         yield _event({"type": "message_stop"})
-
-
-def _tool_block(call: _Call) -> Json:
-    return {"type": "tool_use", "id": call.id or new_call_id(), "name": call.name, "input": {}}
 
 
 def _event(value: Json) -> bytes:

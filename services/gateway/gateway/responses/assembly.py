@@ -7,19 +7,15 @@ events is the public API's: an item is added, its parts grow, the parts are done
 from collections.abc import Callable, Mapping, Sequence
 from typing import Final
 
-from pydantic import JsonValue
-
 from gateway.responses.items import PREFIXES
-from gateway.responses.open_items import OpenCall, OpenItem, Parts, open_call, prefix_of
+from gateway.responses.open_items import SUMMARY, OpenCall, OpenItem, Parts, open_call, prefix_of
 from gateway.responses.tools import Offered
 from memloop.wire.chat import Json
-from memloop.wire.errors import EngineError
 from memloop_clients.dialects import thinking_in
 from memloop_service.http import json_text, object_in, objects_in
 
 _INCOMPLETE: Final = {"length": "max_output_tokens", "content_filter": "content_filter"}
 """Why a response is incomplete, by the engine's finish reason."""
-_BROKEN_OFF: Final = frozenset({"abort", "error"})
 
 _TEXT_DELTA: Final = (
     b'event: response.output_text.delta\ndata: {"type":"response.output_text.delta","content_index":%d,"delta":%b,'
@@ -31,7 +27,7 @@ class Assembly:
     """The growing output of one response.
 
     ``new_id`` makes an item's id of its prefix and its place; ``tools`` are the functions that the engine was given;
-    ``cites`` returns the annotations of a text.
+    ``cites`` returns the annotations of a text; ``sums_up`` makes the reasoning a summary.
     """
 
     def __init__(
@@ -39,6 +35,7 @@ class Assembly:
         new_id: Callable[[str, int], str],
         *,
         logprobs: bool = False,
+        sums_up: bool = False,
         tools: Mapping[str, Offered] | None = None,
         cites: Callable[[str], list[Json]] = lambda text: [],
     ) -> None:
@@ -46,6 +43,7 @@ class Assembly:
         self.finish_reason: str | None = None
         self._new_id = new_id
         self._with_logprobs = logprobs
+        self._sums_up = sums_up
         self._tools = tools or {}
         self._open: OpenItem | None = None
         self._cites = cites
@@ -63,12 +61,10 @@ class Assembly:
         return [added, *steps, {"type": "response.output_item.done", "item": item, **index}]
 
     def feed(self, choice: Json, delta: Json) -> list[Json]:
-        """Take a delta of the choice, or its whole message; return its events. Raises EngineError."""
+        """Take a delta of the choice, or its whole message; return its events."""
         events = self._grown(choice, delta)
         reason = choice.get("finish_reason")
         if isinstance(reason, str):
-            if reason in _BROKEN_OFF:
-                raise EngineError(f"the engine ended its reply early ({reason})")
             self.finish_reason = reason
             events += self._ended("incomplete" if self.incomplete else "completed")
         return events
@@ -105,13 +101,13 @@ class Assembly:
     def _grown(self, choice: Json, delta: Json) -> list[Json]:
         events: list[Json] = []
         if thought := thinking_in(delta):
-            events += self._more("reasoning", "reasoning_text", "text", thought)
+            events += self._more("reasoning", SUMMARY if self._sums_up else "reasoning_text", "text", thought)
         if text := _string(delta.get("content")):
             events += self._more("message", "output_text", "text", text, self._logprobs(choice))
         if refused := _string(delta.get("refusal")):
             events += self._more("message", "refusal", "refusal", refused)
-        for place, called in enumerate(objects_in(delta.get("tool_calls"))):
-            events += self._called(called, place)
+        for called in objects_in(delta.get("tool_calls")):
+            events += self._called(called)
         return events
 
     def _more(self, item: str, kind: str, field: str, text: str, logprobs: Sequence[Json] = ()) -> list[Json]:
@@ -122,26 +118,17 @@ class Assembly:
             events = self._begun(grows)
         return events + self._placed(grows.more(kind, field, text, logprobs))
 
-    def _called(self, called: Json, place: int) -> list[Json]:
-        index, function = called.get("index", place), object_in(called.get("function"))
-        name, call_id = _string(function.get("name")), _string(called.get("id"))
-        grows, events = self._open, list[Json]()
-        if not isinstance(grows, OpenCall) or not grows.is_called(index, name, call_id):
-            if not name:
-                raise EngineError("the engine mixed up its function calls")
-            grows = self._new_call(called, index, name, call_id)
-            events = self._begun(grows)
-        if arguments := _arguments(function.get("arguments")):
-            events += self._placed(grows.more(arguments))
-        return events
-
-    def _new_call(self, called: Json, index: JsonValue, name: str, call_id: str) -> OpenCall:
-        place, tool = len(self.output) + (self._open is not None), self._tools.get(name)
-        item_id = self._new_id(prefix_of(tool), place)
-        call = open_call(tool, item_id, call_id or self._new_id("call", place), name, index)
-        if "extra_content" in called:
-            call.item["extra_content"] = called["extra_content"]
-        return call
+    def _called(self, called: Json) -> list[Json]:
+        function, events = object_in(called.get("function")), list[Json]()
+        if "id" in called:
+            name, place = str(function["name"]), len(self.output) + (self._open is not None)
+            tool = self._tools.get(name)
+            call = open_call(tool, self._new_id(prefix_of(tool), place), str(called["id"]), name)
+            if "extra_content" in called:
+                call.item["extra_content"] = called["extra_content"]
+            events = self._begun(call)
+        grows, arguments = self._open, _string(function.get("arguments"))
+        return events + self._placed(grows.more(arguments)) if arguments and isinstance(grows, OpenCall) else events
 
     def _begun(self, item: OpenItem) -> list[Json]:
         ended = self._ended("completed")
@@ -178,8 +165,3 @@ _NEW: Final[Mapping[str, Json]] = {
 
 def _string(value: object) -> str:
     return value if isinstance(value, str) else ""
-
-
-def _arguments(value: JsonValue) -> str:
-    """Return the arguments as JSON text; some engines send the object."""
-    return value if isinstance(value, str) else "" if value is None else json_text(value).decode()

@@ -45,8 +45,7 @@ class Making:
         choices = objects_in(answer.get("choices"))
         if not choices or not isinstance(choices[0].get("message"), dict):
             raise EngineError("the engine's answer is not a chat completion")
-        choice = {"finish_reason": "stop", **choices[0]}
-        self.assembly.feed(choice, object_in(choice["message"]))
+        self.assembly.feed(choices[0], object_in(choices[0]["message"]))
         return self.draft.answered(self.assembly, object_in(answer.get("usage")), None, stored=self.is_kept)
 
     async def kept(self, response: Json) -> Json:
@@ -99,10 +98,11 @@ def begun(
     asked: Asked, draft: Draft, tools: Mapping[str, Offered], search: Searched | None
 ) -> tuple[Assembly, Sequence[Json]]:
     """Return an output that has nothing but the search, if there was one, and the search's events."""
-    logprobs = asked.request.wants_logprobs
+    logprobs, sums_up = asked.request.wants_logprobs, asked.reasoning.asks_for_summary
     if search is None:
-        return Assembly(draft.item_id, logprobs=logprobs, tools=tools), ()
-    assembly = Assembly(draft.item_id, logprobs=logprobs, tools=tools, cites=search.annotations)
+        return Assembly(draft.item_id, logprobs=logprobs, sums_up=sums_up, tools=tools), ()
+    cites = search.annotations
+    assembly = Assembly(draft.item_id, logprobs=logprobs, sums_up=sums_up, tools=tools, cites=cites)
     return assembly, assembly.search_made(search.item(draft.item_id("fs", 0)))
 
 
@@ -185,7 +185,7 @@ class _ResponseStream:
             self._read(parsed_object(data))
 
     def _read(self, chunk: Json) -> None:
-        if "error" in chunk:
+        if chunk.get("error"):
             error = object_in(chunk["error"])
             self._fail(str(error.get("message") or "the engine failed"), error.get("code"))
             return

@@ -10,6 +10,8 @@ from gateway.responses.tools import Kind, Offered
 from memloop.wire.chat import Json
 from memloop_service.http import objects_in
 
+SUMMARY: Final = "summary_text"
+
 
 class OpenItem:
     """An item that still grows."""
@@ -33,7 +35,7 @@ class OpenItem:
 
 
 class Parts(OpenItem):
-    """An item of texts: a message with its text and its refusal, or reasoning."""
+    """An item of texts: a message with its text and its refusal, or reasoning, whose parts may be a summary."""
 
     def __init__(self, item: Json, cites: Callable[[str], list[Json]]) -> None:
         """``cites`` returns the annotations of a text."""
@@ -49,7 +51,7 @@ class Parts(OpenItem):
         """Add text to the part of this kind, which begins if it is not the open one."""
         events = [] if self._kind == kind else self._begun(kind, field)
         self._texts.append(text)
-        delta: Json = {"type": f"response.{kind}.delta", "content_index": len(self._done), "delta": text}
+        delta: Json = {"type": f"{self._of_text}.delta", self._index: len(self._done), "delta": text}
         if kind == "output_text":
             self._logprobs.extend(logprobs)
             delta["logprobs"] = list(logprobs)
@@ -59,7 +61,7 @@ class Parts(OpenItem):
         events = self.parts_done()
         self._kind, self._field = kind, field
         part = self._part("")
-        return [*events, {"type": "response.content_part.added", "content_index": len(self._done), "part": part}]
+        return [*events, {"type": f"{self._of_part}.added", self._index: len(self._done), "part": part}]
 
     @property
     def is_text(self) -> bool:
@@ -75,16 +77,29 @@ class Parts(OpenItem):
         """End the open part."""
         if not self._kind:
             return []
-        text, index = "".join(self._texts), len(self._done)
+        text, place = "".join(self._texts), {self._index: len(self._done)}
         part = self._part(text)
-        done: Json = {"type": f"response.{self._kind}.done", "content_index": index, self._field: text}
+        done: Json = {"type": f"{self._of_text}.done", **place, self._field: text}
         if "logprobs" in part:
             done["logprobs"] = part["logprobs"]
+        part_done: Json = {"type": f"{self._of_part}.done", **place, "part": part}
+        events = [*_annotated(part, len(self._done)), done, part_done]
         self._done.append(part)
-        self.item["content"] = list(self._done)
+        self.item["summary" if self._kind == SUMMARY else "content"] = list(self._done)
         self._kind, self._texts, self._logprobs = "", [], []
-        part_done: Json = {"type": "response.content_part.done", "content_index": index, "part": part}
-        return [*_annotated(part, index), done, part_done]
+        return events
+
+    @property
+    def _of_text(self) -> str:
+        return "response.reasoning_summary_text" if self._kind == SUMMARY else f"response.{self._kind}"
+
+    @property
+    def _of_part(self) -> str:
+        return "response.reasoning_summary_part" if self._kind == SUMMARY else "response.content_part"
+
+    @property
+    def _index(self) -> str:
+        return "summary_index" if self._kind == SUMMARY else "content_index"
 
     def _part(self, text: str) -> Json:
         if self._kind == "output_text":
@@ -111,14 +126,9 @@ def _annotated(part: Json, index: int) -> Iterator[Json]:
 class OpenCall(OpenItem):
     """A call of a tool of the client."""
 
-    def __init__(self, item: Json, index: JsonValue) -> None:
+    def __init__(self, item: Json) -> None:
         super().__init__(item)
-        self._index = index
         self._texts: list[str] = []
-
-    def is_called(self, index: JsonValue, name: str, call_id: str) -> bool:
-        """Return whether a delta belongs to this call; some engines number every call 0."""
-        return index == self._index and not (name and call_id and call_id != self.item["call_id"])
 
     def more(self, text: str) -> list[Json]:
         """Add to the arguments."""
@@ -188,7 +198,7 @@ def prefix_of(tool: Offered | None) -> str:
     return _PREFIXES["function" if tool is None else tool.kind]
 
 
-def open_call(tool: Offered | None, item_id: str, call_id: str, name: str, index: JsonValue) -> OpenCall:
+def open_call(tool: Offered | None, item_id: str, call_id: str, name: str) -> OpenCall:
     """Return a call that has begun. A name that no tool has is a function's."""
     kind: Kind = "function" if tool is None else tool.kind
     item: Json = {
@@ -200,7 +210,7 @@ def open_call(tool: Offered | None, item_id: str, call_id: str, name: str, index
     }
     if tool is not None and tool.namespace is not None:
         item["namespace"] = tool.namespace
-    return _CALLS[kind](item, index)
+    return _CALLS[kind](item)
 
 
 def _beginning(kind: Kind, name: str) -> Json:

@@ -118,11 +118,16 @@ class TextOptions(Wire):
 
 
 class ReasoningOptions(Wire):
-    """``reasoning`` of a request. A summary is never made; ``auto`` asks for one where there is any."""
+    """``reasoning`` of a request. Engines make no summary: to whoever asks for one, the reasoning is given as one."""
 
     effort: str | None = None
-    summary: Literal["auto"] | None = None
-    generate_summary: Literal["auto"] | None = None
+    summary: Literal["auto", "concise", "detailed"] | None = None
+    generate_summary: Literal["auto", "concise", "detailed"] | None = None
+
+    @property
+    def asks_for_summary(self) -> bool:
+        """Whether the answer has a summary in the place of the reasoning."""
+        return (self.summary or self.generate_summary) is not None
 
 
 class ResponseStreamOptions(Wire):

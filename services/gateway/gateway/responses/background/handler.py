@@ -24,6 +24,7 @@ from gateway.responses.requests import Asked, read_request
 from gateway.vector_stores import VectorStores
 from memloop.wire.chat import ChatMemory, Json
 from memloop.wire.errors import MemloopError, NotFound
+from memloop_clients.replies import offered_in, whole_reply
 from memloop_service.http import JsonBody, json_text, objects_in, parsed_object
 
 _FIRST = 2
@@ -110,7 +111,7 @@ class ResponseHandler:
         known = await journal.read("answer")
         if known is None:
             body = JsonBody(json_text(question.body), question.body)
-            answer = await self._asked(engine_body(body, model, turn), model)
+            answer = whole_reply(await self._asked(engine_body(body, model, turn), model), offered_in(body.fields))
             [answer] = await redacted([answer], chat.memory.keeper, Owner(job.tenant, job.named).scope)
             known = await journal.keep("answer", json_text(answer).decode())
         answer = parsed_object(known.encode())

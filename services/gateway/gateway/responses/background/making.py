@@ -33,7 +33,7 @@ def made_of(
     if not choices or not isinstance(choices[0].get("message"), dict):
         raise EngineError("the engine's answer is not a chat completion")
     assembly, found = begun(asked, draft, question.tools, search)
-    events = assembly.feed({"finish_reason": "stop", **choices[0]}, object_in(choices[0]["message"]))
+    events = assembly.feed(choices[0], object_in(choices[0]["message"]))
     response = draft.answered(assembly, object_in(answer.get("usage")), memory, stored=True)
     last: Json = {"type": f"response.{response['status']}", "response": response}
     return Made(response, [*found, *events, last])

@@ -1,0 +1,156 @@
+"""Reads the events of a streamed chat completion and gives them OpenAI's form, with a reader for each choice."""
+
+from collections.abc import Collection
+from dataclasses import dataclass
+from typing import Final
+
+import orjson
+from pydantic import JsonValue
+
+from memloop.sse import data_of
+from memloop.wire.chat import Json
+from memloop.wire.errors import EngineError
+from memloop.wire.lenient_json import object_in, objects_in, parsed_object
+from memloop_clients.replies import Reply, fault_in, index_of
+
+_DONE_DATA: Final = b"[DONE]"
+_DONE: Final = b"data: [DONE]\n\n"
+_CHOICES: Final = b'"choices"'
+_HEAD: Final = ("id", "created", "model", "system_fingerprint")
+_KIND: Final = b"event:"
+_FAILED_LINE: Final = b"error:"
+"""llama.cpp's older way to report a failure in a stream: a field of its own."""
+
+
+@dataclass(frozen=True, slots=True)
+class StreamEvent:
+    """An event for a client. ``chunk`` is its JSON, empty without any."""
+
+    raw: bytes
+    chunk: Json
+
+    @property
+    def is_done(self) -> bool:
+        """Whether it ends the stream."""
+        return self.raw == _DONE or data_of(self.raw) == _DONE_DATA
+
+    @property
+    def is_usage(self) -> bool:
+        """Whether it reports the usage and nothing else."""
+        return self.chunk.get("choices") == [] and isinstance(self.chunk.get("usage"), dict)
+
+
+class ReplyStream:
+    """One streamed chat completion. ``offered`` are the names of the tools that the request has."""
+
+    def __init__(self, offered: Collection[str] = ()) -> None:
+        self._offered = offered
+        self._replies: dict[int, Reply] = {}
+        self._head: Json = {}
+        self.failed = False
+        """Whether the engine has reported a failure: what follows is no answer."""
+        self.done = False
+
+    @property
+    def may_skip_texts(self) -> bool:
+        """Whether an event that adds nothing but text to the first choice needs no reading."""
+        return 0 in self._replies and not self._replies[0].is_open and not self.failed
+
+    @property
+    def is_answered(self) -> bool:
+        """Whether the first choice is complete, and no failure has come."""
+        first = self._replies.get(0)
+        return first is not None and first.finish_reason is not None and not self.failed
+
+    def read(self, event: bytes) -> list[StreamEvent]:
+        """Read one event; return it as clients get it, or several, or none. A failure is an event with ``error``."""
+        data = data_of(event)
+        if data == _DONE_DATA:
+            return self._end(StreamEvent(event, {}))
+        chunk, kind = parsed_object(data), _kind_of(event)
+        if not data and (words := _failed_line(event)):
+            chunk, kind = parsed_object(words), "error"
+        if self.failed:
+            return []
+        try:
+            if (fault := fault_in(chunk, kind=kind)) is None:
+                return self._chunk(StreamEvent(event, chunk))
+        except EngineError as broken:
+            fault = broken
+        return [self._failure(fault, StreamEvent(event, chunk))]
+
+    def skipped(self, events: bytes) -> None:
+        """Note events that add nothing but text, in OpenAI's form."""
+        if not self._replies and _CHOICES in events:
+            self._reply(0)
+
+    def close(self) -> list[StreamEvent]:
+        """Return the missing end of a stream that the engine has closed. Raises EngineError if it is incomplete."""
+        if self.done or self.failed:
+            return []
+        if not self.is_answered:
+            raise EngineError("the engine closed the stream before the answer was complete")
+        self.done = True
+        return [StreamEvent(_DONE, {})]
+
+    def _end(self, event: StreamEvent) -> list[StreamEvent]:
+        self.done = True
+        if self.failed:
+            return [event]
+        if not self._replies:
+            return [self._failure(EngineError("the engine ended the stream without an answer")), event]
+        try:
+            choices = [choice for index in self._replies for choice in self._ended(index)]
+        except EngineError as broken:
+            return [self._failure(broken), event]
+        return [*map(self._with_choice, choices), event]
+
+    def _ended(self, index: int) -> list[Json]:
+        return [{**choice, "index": index} for choice in self._replies[index].end()]
+
+    def _chunk(self, event: StreamEvent) -> list[StreamEvent]:
+        chunk, given = event.chunk, objects_in(event.chunk.get("choices"))
+        if not given:
+            return [event]
+        if not self._head:
+            self._head = {name: chunk[name] for name in _HEAD if name in chunk}
+        shown = [each for choice in given for each in self._reply(index_of(choice)).take(choice)]
+        if shown == given:
+            return [event]
+        if len(shown) <= 1 or len({str(each["index"]) for each in shown}) == len(shown):
+            if not shown and not chunk.get("usage"):
+                return []
+            return [_event({**chunk, "choices": list[JsonValue](shown)})]
+        *earlier, last = shown
+        return [*map(self._with_choice, earlier), _event({**chunk, "choices": [last]})]
+
+    def _reply(self, index: int) -> Reply:
+        return self._replies.setdefault(index, Reply(self._offered))
+
+    def _with_choice(self, choice: Json) -> StreamEvent:
+        return _event({"object": "chat.completion.chunk", **self._head, "choices": [choice]})
+
+    def _failure(self, fault: EngineError, event: StreamEvent | None = None) -> StreamEvent:
+        self.failed = True
+        if event is not None and isinstance(object_in(event.chunk.get("error")).get("message"), str):
+            return event
+        error: Json = {"message": fault.message, "type": fault.type, "param": fault.param, "code": fault.code}
+        return _event({"error": error}, b"event: error\n")
+
+
+def _event(chunk: Json, head: bytes = b"") -> StreamEvent:
+    try:
+        return StreamEvent(b"%bdata: %b\n\n" % (head, orjson.dumps(chunk)), chunk)
+    except orjson.JSONEncodeError as error:
+        raise EngineError("the engine's answer is nested too deeply") from error
+
+
+def _kind_of(event: bytes) -> str:
+    if not event.startswith(_KIND):
+        return ""
+    return event.partition(b"\n")[0].removeprefix(_KIND).strip().decode("utf-8", "replace")
+
+
+def _failed_line(event: bytes) -> bytes:
+    lines = (line for line in event.splitlines() if line.startswith(_FAILED_LINE))
+    return b"".join(line.removeprefix(_FAILED_LINE).strip() for line in lines)
