@@ -533,7 +533,7 @@ bench-synthesis: $(READY) ## seconds and peak memory of making 1,000 and 10,000 
 
 evaluate-tiny: $(READY) ## the tiny model's accuracy per role and the loop's at 1x to 64x its training length
 	@mkdir -p .memloop
-	@MEMLOOP_PORT=7842 MEMLOOP_ENGINE_PORT=7843 $(BIN)/python -m inference.main > .memloop/evaluate.log 2>&1 & \
+	@MEMLOOP_PORT=7842 MEMLOOP_ENGINE_PORT=7843 MEMLOOP_MODEL=memloop-tiny $(BIN)/python -m inference.main > .memloop/evaluate.log 2>&1 & \
 	  engine=$$!; trap "kill $$engine" EXIT; \
 	  $(BIN)/python -m trainer.tiny evaluate --engine-url http://127.0.0.1:7843/v1 --wait-s 300
 

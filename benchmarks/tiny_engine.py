@@ -20,8 +20,8 @@ _NAME = "engine"
 def tiny_engine(**settings: str) -> Generator[str]:
     """Start an engine with these variables and yield its base URL. Raises TimeoutError after five minutes."""
     port, engine_port = free_port(), free_port()
-    ports = {"MEMLOOP_PORT": str(port), "MEMLOOP_ENGINE_PORT": str(engine_port)}
-    with started(_NAME, (sys.executable, "-m", "inference.main"), ports | settings) as process:
+    ours = {"MEMLOOP_PORT": str(port), "MEMLOOP_ENGINE_PORT": str(engine_port), "MEMLOOP_MODEL": MODEL}
+    with started(_NAME, (sys.executable, "-m", "inference.main"), ours | settings) as process:
         _wait_until_ready(f"http://127.0.0.1:{port}/readyz", process)
         yield f"http://127.0.0.1:{engine_port}/v1"
 

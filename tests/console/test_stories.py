@@ -17,7 +17,7 @@ VAULT = "The vault code of Marta is 731."
 @pytest.fixture(scope="module")
 def local_url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     """The URL of a stack that ``memloop up`` started."""
-    started = LocalStack(tmp_path_factory.mktemp("home"))
+    started = LocalStack(tmp_path_factory.mktemp("home"), MEMLOOP_MODEL="memloop-tiny")
     result = started.up()
     assert result.returncode == 0, result.stdout + result.stderr
     running = started.home.running()

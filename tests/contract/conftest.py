@@ -32,7 +32,8 @@ class TinyEngine:
 @pytest.fixture(scope="session")
 def tiny_engine(tmp_path_factory: pytest.TempPathFactory) -> Iterator[TinyEngine]:
     port, engine_port = free_port(), free_port()
-    environment = clean_environment(MEMLOOP_PORT=str(port), MEMLOOP_ENGINE_PORT=str(engine_port))
+    ports = {"MEMLOOP_PORT": str(port), "MEMLOOP_ENGINE_PORT": str(engine_port)}
+    environment = clean_environment(MEMLOOP_MODEL="memloop-tiny", **ports)
     log = tmp_path_factory.mktemp("engine") / "launcher.log"
     with log.open("wb") as output:
         command = [sys.executable, "-m", "inference.main"]

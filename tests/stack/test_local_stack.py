@@ -19,7 +19,7 @@ pytestmark = pytest.mark.engine
 
 @pytest.fixture(scope="module")
 def stack(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalStack]:
-    started = LocalStack(tmp_path_factory.mktemp("home"))
+    started = LocalStack(tmp_path_factory.mktemp("home"), MEMLOOP_MODEL="memloop-tiny")
     result = started.up()
     assert result.returncode == 0, result.stdout + result.stderr
     yield started

@@ -47,7 +47,7 @@ def local_stack(root: Path, folder: Path, **settings: str) -> Iterator[int]:
     port = free_port(*range(1, 6))
     command = [root / ".venv/bin/memloop", "up", "--home", folder / "home", "--port", str(port)]
     environment = {name: value for name, value in os.environ.items() if not name.startswith(("MEMLOOP_", "PYTHON"))}
-    with _process(command, folder / "stack.log", environment | settings, cwd=root):
+    with _process(command, folder / "stack.log", environment | {"MEMLOOP_MODEL": "memloop-tiny"} | settings, cwd=root):
         _until_answers(f"http://127.0.0.1:{port}/readyz", folder / "stack.log")
         yield port
 
