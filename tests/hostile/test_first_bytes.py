@@ -39,6 +39,7 @@ async def doors(tmp_path: Path) -> AsyncGenerator[Mapping[str, ServiceProcess]]:
         "MEMLOOP_MODEL": str(write_checkpoint(tmp_path / "model")),
         "MEMLOOP_PROFILE": "tiny",
         "MEMLOOP_ENGINE": "vllm-cpu",
+        "MEMLOOP_SERVE_TOOL_CALL_PARSER": "hermes",
         "MEMLOOP_ENGINE_PORT": str(free_port()),
         "MEMLOOP_SERVE_PYTHON": engine_process.__file__,
         "FAKE_ENGINE": "ready",

@@ -29,6 +29,7 @@ class Launcher:
             MEMLOOP_MODEL=str(checkpoint),
             MEMLOOP_PROFILE="tiny",
             MEMLOOP_ENGINE="vllm-cpu",
+            MEMLOOP_SERVE_TOOL_CALL_PARSER="hermes",
             MEMLOOP_PORT=str(self.port),
             MEMLOOP_ENGINE_PORT=str(self.engine_port),
             MEMLOOP_SERVE_PYTHON=engine_process.__file__,

@@ -84,9 +84,20 @@ def test_refused_settings_give_one_line_and_status_2(start: Start) -> None:
     assert err == "the launcher refuses to start: unknown settings: MEMLOOP_SERVE_TYPO\n"
 
 
-def test_a_profile_that_calls_tools_is_refused_without_a_parser_before_the_weights_are_loaded(start: Start) -> None:
+def test_without_a_parser_the_default_profile_starts_and_says_in_which_form_memories_are_written(start: Start) -> None:
+    launcher = start("ready", MEMLOOP_PROFILE="default", MEMLOOP_SERVE_TOOL_CALL_PARSER="")
+    launcher.wait_until("/readyz", 200)
+    launcher.process.terminate()
+    code, out, err = launcher.ended()
+    assert code == 0
+    assert "memories are written in the form json_schema" in out + err
+    assert "MEMLOOP_SERVE_TOOL_CALL_PARSER (hermes for Qwen)" in out + err
+    assert '"tools"' not in out + err  # vLLM would have refused such a warm-up
+
+
+def test_a_profile_of_tools_alone_is_refused_without_a_parser_before_the_weights_are_loaded(start: Start) -> None:
     """vLLM would refuse the warm-up, minutes later."""
-    launcher = start("ready", MEMLOOP_MODEL="Qwen/Qwen3-8B", MEMLOOP_PROFILE="default")
+    launcher = start("ready", MEMLOOP_PROFILE="tiny", MEMLOOP_SERVE_TOOL_CALL_PARSER="")
     code, _, err = launcher.ended()
     assert code == 2
     assert "requires tool calls" in err

@@ -97,14 +97,19 @@ def test_a_plan_warns_of_what_will_disappoint(settings: dict[str, object], gpu_g
     assert f"warning   {warning}" in text_of("RL-MemoryAgent-14B", gpu_gib=gpu_gib, **settings)
 
 
-def test_a_plan_warns_of_a_profile_that_calls_tools_without_a_parser() -> None:
-    """The launcher refuses to start it."""
-    warning = "requires tool calls, which vLLM refuses without a parser"
+def test_a_plan_names_the_form_in_which_memories_are_written_without_a_parser() -> None:
+    warning = "vLLM refuses tool calls without a parser: memories are written in the form json_schema"
     assert warning in text_of("Qwen/Qwen3-8B")
     assert warning not in text_of("Qwen/Qwen3-8B", serve_tool_call_parser="hermes")
     assert warning not in text_of("Qwen/Qwen3-8B", serve_extra_args="--tool-call-parser=hermes")
     assert warning not in text_of("Qwen/Qwen3-8B", engine="sglang")
     assert warning not in text_of("MemReader-0.6B")
+
+
+def test_a_plan_warns_of_a_profile_of_tools_alone_without_a_parser() -> None:
+    warning = "the launcher would refuse to start: the profile tiny"
+    assert warning in text_of("Qwen/Qwen3-8B", profile="tiny")
+    assert warning not in text_of("Qwen/Qwen3-8B", profile="tiny", serve_tool_call_parser="hermes")
 
 
 def test_a_row_without_weights_names_the_missing_setting() -> None:

@@ -13,7 +13,7 @@ import aiohttp
 from inference.checkpoint import read_record
 from inference.engines import EnginePlan
 from inference.metrics import EngineLoad, LauncherMetrics, engine_load
-from inference.prompts import files_of
+from inference.prompts import files_of, refuses_tools
 from inference.readiness import Lives, NotReady, wait_until_served
 from inference.stuck import StuckWatch
 from inference.template import describe_template
@@ -70,7 +70,7 @@ class Lifecycle:
         await self._check_profile()
         self._metrics.start_seconds.set(time.monotonic() - began)
         self.phase = "warming up"
-        async for shape, seconds in warm_up(self._client, self.profile):
+        async for shape, seconds in warm_up(self._client, self.profile, tools=not refuses_tools(self.plan)):
             self._metrics.warmup_seconds.labels(shape).set(seconds)
         self.phase = "ready"
         self._metrics.up.set(1)

@@ -29,7 +29,7 @@ from inference.metrics import LauncherMetrics
 from inference.plan import card_of, plan_engine
 from inference.process import ChildProcess
 from inference.profile_import import command as profile_command
-from inference.prompts import fetch_prompts, prompt_warnings, unserved_tools
+from inference.prompts import fetch_prompts, form_warnings, prompt_warnings
 from inference.readiness import NotReady
 from inference.registry import MODELS_FILE, RegistryError, read_registry
 from inference.routes import model_routes
@@ -99,8 +99,7 @@ def compose() -> Launch:
     tls = connects_by(settings, any_name=True)  # the engine is reached over loopback
     client = EngineClient(f"{plan.url}/v1", model=plan.served_name, api_key=plan.api_key, tls=tls)
     lifecycle = Lifecycle(plan, client, LauncherMetrics(registry), tls=tls)
-    if unserved := unserved_tools(plan, lifecycle.profile):
-        raise SettingsRefused(unserved)
+    warnings = [*prompt_warnings(card, lifecycle.profile), *form_warnings(plan, lifecycle.profile)]
     app = create_app(
         "inference",
         settings=settings,
@@ -109,7 +108,6 @@ def compose() -> Launch:
         registry=registry,
     )
     config = serving(app, settings, refusals=app.state.refusals)
-    warnings = prompt_warnings(card, lifecycle.profile)
     return Launch(settings, lifecycle, BUILDERS[plan.engine](plan), app, _Server(config), client, warnings)
 
 

@@ -11,13 +11,14 @@ from inference.estimate import GIB, RUNTIME_BYTES, Estimate, Hardware, estimate,
 from inference.gpus import GPU_GIB
 from inference.machine import ENGINES, Machine
 from inference.plan import card_of, plan_engine
-from inference.prompts import OWN_PROMPTS, PromptsMissing, profile_of, prompt_warnings, unserved_tools
+from inference.prompts import OWN_PROMPTS, PromptsMissing, form_warnings, profile_of, prompt_warnings
 from inference.registry import MODELS_FILE, ModelCard, ModelShape, read_registry
-from inference.settings import LauncherSettings, read_settings
+from inference.settings import LauncherSettings, SettingsRefused, read_settings
 from memloop.profiles import Profile, sizes
 
 _ANYTHING = frozenset(ENGINES)
 _BUSY_SEQUENCES = 32
+_REFUSES = "the launcher would refuse to start: {}"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -53,8 +54,10 @@ def plan_text(settings: LauncherSettings, cards: Mapping[str, ModelCard], *, gpu
     memory = estimate(plan, shape, hardware, call_tokens=fitted.budget.window_tokens) if shape else None
     warnings = [*missing, *_about_shape(plan, shape), *_about_memory(plan, memory), *_about_speed(plan)]
     warnings += [] if missing else prompt_warnings(card_of(settings, cards), profile)
-    if unserved := unserved_tools(plan, profile):
-        warnings.append(unserved)
+    try:
+        warnings += form_warnings(plan, profile)
+    except SettingsRefused as refusal:
+        warnings.append(_REFUSES.format(refusal))
     if homeless:
         warnings.append("the location of its weights is unknown: set MEMLOOP_MODEL_PATH to their folder")
     budget = f"budget    window {fitted.budget.most_tokens} tokens: {sizes(fitted, profile)}"
@@ -68,7 +71,7 @@ def _plan(settings: LauncherSettings, cards: Mapping[str, ModelCard], machine: M
         return plan_engine(settings, cards, machine), []
     except PromptsMissing as missing:
         own = settings.model_copy(update={"profile": OWN_PROMPTS})
-        return plan_engine(own, cards, machine), [f"the launcher would refuse to start: {missing}"]
+        return plan_engine(own, cards, machine), [_REFUSES.format(missing)]
 
 
 def _machine(settings: LauncherSettings, gpu_gib: float | None) -> Machine:

@@ -16,12 +16,14 @@ from inference.engines import EnginePlan
 from inference.profile_import import ImportRefused, Kind, import_prompts, source_names
 from inference.registry import ModelCard
 from inference.settings import LauncherSettings, SettingsRefused
+from memloop.loops.forms import TOOL_FORMS, ladder_of
 from memloop.profiles import Profile, profile_files, profile_from_files, whole_profile
 
 OWN_PROMPTS: Final = "default"
 _WITH_THE_WEIGHTS: Final[frozenset[Kind]] = frozenset({"memreader-card"})
 """Prompts whose sources are part of the checkpoint on the hub."""
 _PARSER: Final = "--tool-call-parser"
+_SETS_PARSER: Final = "MEMLOOP_SERVE_TOOL_CALL_PARSER (hermes for Qwen)"
 log = logging.getLogger(__name__)
 
 
@@ -78,18 +80,31 @@ def prompt_warnings(card: ModelCard, profile: Profile) -> list[str]:
     return [f"the model was trained on prompts of its own, and the profile {profile.ref} holds others"]
 
 
-def unserved_tools(plan: EnginePlan, profile: Profile) -> str | None:
-    """Return why vLLM would refuse the profile's calls, and the ways out; None where it takes them.
-
-    vLLM takes ``tool_choice: required`` only with a parser for the model's tool calls.
-    """
-    parsed = plan.tool_call_parser or any(word.startswith(_PARSER) for word in plan.extra_args)
-    if plan.engine == "sglang" or parsed or all(each.tool_choice != "required" for each in profile.prompts.values()):
-        return None
-    return (
-        f"the profile {profile.ref} requires tool calls, which vLLM refuses without a parser: set "
-        "MEMLOOP_SERVE_TOOL_CALL_PARSER (hermes for Qwen), or MEMLOOP_PROFILE=extractor for a writer without tools"
+def refuses_tools(plan: EnginePlan) -> bool:
+    """Return whether the engine refuses calls with tools: vLLM does without a parser for the model's tool calls."""
+    return plan.engine != "sglang" and not (
+        plan.tool_call_parser or any(word.startswith(_PARSER) for word in plan.extra_args)
     )
+
+
+def form_warnings(plan: EnginePlan, profile: Profile) -> list[str]:
+    """Return the form in which memories are written where the engine refuses the profile's tools.
+
+    Raises SettingsRefused for a profile that has no other form.
+    """
+    ladder = ladder_of(profile)
+    if ladder[0] not in TOOL_FORMS or not refuses_tools(plan):
+        return []
+    left = [form for form in ladder if form not in TOOL_FORMS]
+    if not left:
+        raise SettingsRefused(
+            f"the profile {profile.ref} requires tool calls, which vLLM refuses without a parser: set "
+            f"{_SETS_PARSER}, or MEMLOOP_PROFILE=extractor for a writer without tools"
+        )
+    return [
+        f"vLLM refuses tool calls without a parser: memories are written in the form {left[0]}; for the tools of the "
+        f"profile {profile.ref} set {_SETS_PARSER}"
+    ]
 
 
 def _snapshot(settings: LauncherSettings, kind: Kind, model: str, *, local: bool) -> Path:
