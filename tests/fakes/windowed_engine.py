@@ -1,4 +1,4 @@
-"""An engine with a window of its own on a real port. It cuts longer prompts without an error, or refuses them.
+"""An engine with a window and manners of its own on a real port. It cuts longer prompts silently, or refuses them.
 
 It counts a token for every four characters of a request. It reads facts ("fact-0017"), and only what it still sees: a
 reply that lists every fact proves that every part of a text was read. How it states its window follows the public API
@@ -6,7 +6,6 @@ documents of Ollama, llama.cpp, LM Studio, vLLM and OpenRouter.
 """
 
 import json
-import re
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
@@ -17,12 +16,12 @@ from tokenizers import Regex, Tokenizer
 from tokenizers.models import WordLevel
 from tokenizers.pre_tokenizers import Split
 
-from tests.fakes.job_engine import Body, add_memory
+from tests.fakes.job_engine import Body
+from tests.fakes.manners import Manners
 from tests.fakes.web_server import serving
 
 States: TypeAlias = Literal["nothing", "ollama", "llama.cpp", "lmstudio", "vllm", "openrouter"]
 Cuts: TypeAlias = Literal["to the window", "to room for the reply", "to half", "never"]
-FACT = re.compile(r"fact-\d{4}")
 MODEL = "m"
 _CHARS = 4
 _TRAINED = 32_768
@@ -34,6 +33,7 @@ class WindowedEngine:
 
     ``num_ctx`` is a parameter of Ollama's Modelfile, ``loaded`` whether the model is in memory already.
     ``hides_cached`` leaves tokens of an equal beginning out of the usage; without ``counts`` there is no usage.
+    ``manners`` are its template, the fields that it refuses, and the form of its replies.
     """
 
     window: int
@@ -43,6 +43,7 @@ class WindowedEngine:
     loaded: bool = True
     counts: bool = True
     hides_cached: bool = False
+    manners: Manners = field(default_factory=Manners)
     url: str = ""
     asked: list[Body] = field(default_factory=list[Body])
     cut_prompts: list[Body] = field(default_factory=list[Body])
@@ -53,6 +54,8 @@ class WindowedEngine:
         body: Body = await request.json()
         self.asked.append(body)
         self.loaded = True
+        if refusal := self.manners.refusal(body):
+            return _refused(refusal)
         text = "\n".join(str(message.get("content") or "") for message in body["messages"])
         text = json.dumps(body.get("tools") or "") + text
         limit = int(body.get("max_tokens") or 512)
@@ -61,26 +64,27 @@ class WindowedEngine:
                 f"This model's maximum context length is {self.window} tokens. However, you requested {limit} output"
                 f" tokens and your prompt contains at least {tokens_of(text)} input tokens."
             )
-            return web.json_response(
-                {"error": {"message": message, "type": "BadRequestError", "code": 400}}, status=400
-            )
+            return _refused(message)
         seen = self._kept(text, limit)
         if seen != text:
             self.cut_prompts.append(body)
         self.shown.append(seen)
-        message = _reply(body, seen)
+        message = self.manners.reply(body, seen)
         said = str(message.get("content") or "")
         room = limit if seen != text else min(limit, self.window - tokens_of(seen))
-        reason = "tool_calls" if message.get("tool_calls") else "stop"
+        reason = message.pop("finish_reason", "tool_calls" if message.get("tool_calls") else "stop")
         if tokens_of(said) > room:
             message["content"], reason = said[: room * _CHARS], "length"
         asked = tokens_of(seen) - (tokens_of(_same_beginning(seen, self._last)) if self.hides_cached else 0)
         self._last = seen
         replied = min(room, tokens_of(said) + (40 if message.get("tool_calls") else 0))
         usage = {"prompt_tokens": asked, "completion_tokens": replied, "total_tokens": asked + replied}
+        reported: Body = {"usage": usage} if self.counts else {}
+        if body.get("stream"):
+            return _streamed(message, reason, reported)
         choice = {"index": 0, "message": message, "finish_reason": reason}
-        answer: Body = {"id": "x", "object": "chat.completion", "choices": [choice]}
-        return web.json_response(answer | ({"usage": usage} if self.counts else {}))
+        answer: Body = {"id": "x", "object": "chat.completion", "choices": [choice]} | reported
+        return web.json_response(self.manners.shaped(answer))
 
     def _kept(self, text: str, limit: int) -> str:
         if tokens_of(text) <= self.window:
@@ -180,13 +184,20 @@ async def windowed_engine(engine: WindowedEngine) -> AsyncGenerator[WindowedEngi
         yield engine
 
 
-def _reply(body: Body, seen: str) -> Body:
-    """What a model that reads well says of what it sees: all facts, as the prompt wants them."""
-    found = sorted(set(FACT.findall(seen)))
-    if body.get("tools"):
-        return add_memory(*(f"{fact} was told by the user." for fact in found or ["nothing"]))
-    said = " ".join(found) or "No previous memory"
-    return {"role": "assistant", "content": rf"\boxed{{{said}}}" if "boxed" in seen else said}
+def _refused(message: str) -> web.Response:
+    return web.json_response({"error": {"message": message, "type": "BadRequestError", "code": 400}}, status=400)
+
+
+def _streamed(message: Body, reason: str, reported: Body) -> web.Response:
+    """A stream of three chunks: the message, its end, its usage."""
+    head: Body = {"id": "x", "object": "chat.completion.chunk"}
+    chunks: list[Body] = [
+        head | {"choices": [{"index": 0, "delta": message, "finish_reason": None}]},
+        head | {"choices": [{"index": 0, "delta": {}, "finish_reason": reason}]},
+        *([head | {"choices": []} | reported] if reported else []),
+    ]
+    text = "".join(f"data: {json.dumps(chunk)}\n\n" for chunk in chunks)
+    return web.Response(text=f"{text}data: [DONE]\n\n", content_type="text/event-stream")
 
 
 def _same_beginning(one: str, other: str) -> str:

@@ -1,45 +1,18 @@
 """Chats with memory on engines whose chat templates take few roles: none is refused, and nothing of it is lost."""
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, TypeAlias
+from typing import Any
 
 import pytest
 
+from tests.fakes.manners import Messages, in_turns, one_system, without_system, without_tools
 from tests.fakes.recall_store import FakeStore, memory
 from tests.fakes.streaming_engine import MODEL, FakeEngine, Refuses
 from tests.gateway.running import CHAT, Gateway
 
-Messages: TypeAlias = Sequence[Mapping[str, Any]]
 READ = {"user_id": "u1", "mode": "read"}
 CALL = {"id": "call00001", "type": "function", "function": {"name": "weather", "arguments": "{}"}}
 IMAGE = {"type": "image_url", "image_url": {"url": "data:image/png;base64,AA=="}}
-
-
-def in_turns(messages: Messages) -> None:
-    """Refuses as Gemma's template does."""
-    system = messages[0]["role"] == "system"
-    if any((message["role"] == "user") != (place % 2 == 0) for place, message in enumerate(messages[system:])):
-        raise ValueError("Conversation roles must alternate user/assistant/user/assistant/...")
-
-
-def without_system(messages: Messages) -> None:
-    """Refuses as the first Gemma's template did."""
-    if any(message["role"] == "system" for message in messages):
-        raise ValueError("System role not supported")
-    in_turns(messages)
-
-
-def without_tools(messages: Messages) -> None:
-    """Refuses as the first Mistral's template did."""
-    if any(message["role"] not in {"system", "user", "assistant"} or message.get("tool_calls") for message in messages):
-        raise ValueError("Only user and assistant roles are supported!")
-    without_system(messages)
-
-
-def one_system(messages: Messages) -> None:
-    """Refuses as Qwen 3.5's template does."""
-    if any(message["role"] in {"system", "developer"} for message in messages[1:]):
-        raise ValueError("System message must be at the beginning.")
 
 
 TEMPLATES: Sequence[Callable[[Messages], None]] = (in_turns, without_system, without_tools, one_system)

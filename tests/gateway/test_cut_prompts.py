@@ -14,9 +14,10 @@ import pytest
 
 from gateway.long_read.records import TERMINAL
 from gateway.worker import working
+from tests.fakes.manners import FACT
 from tests.fakes.real_store import real_store
 from tests.fakes.redis_server import RedisServer
-from tests.fakes.windowed_engine import FACT, Cuts, States, WindowedEngine, document, tokenizer_json, windowed_engine
+from tests.fakes.windowed_engine import Cuts, States, WindowedEngine, document, tokenizer_json, windowed_engine
 from tests.gateway.rig import eventually, settings_for
 from tests.gateway.running import CHAT, Gateway, running_gateway
 

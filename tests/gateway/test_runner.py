@@ -13,7 +13,16 @@ from gateway.queue.handling import Hold, JobResult
 from gateway.queue.jobs import JobCancelled, JobGone, Lease, Submission
 from gateway.queue.lanes import LaneQueue
 from gateway.queue.runner import Runner, RunnerOptions, is_outage
-from memloop.wire.errors import Conflict, EngineError, MemloopError, NotFound, RateLimited, Timeout, Unavailable
+from memloop.wire.errors import (
+    Conflict,
+    EngineError,
+    MemloopError,
+    NotFound,
+    RateLimited,
+    Timeout,
+    Unavailable,
+    UnreadableAnswer,
+)
 from tests.fakes.processes import PATIENCE_S
 from tests.fakes.redis_server import RedisServer
 from tests.gateway.redis_view import connected
@@ -331,6 +340,7 @@ async def test_a_redis_that_restarts_in_the_middle_loses_no_job() -> None:
         (EngineError("x", engine_status=401), True),
         (EngineError("x", engine_status=404), True),
         (EngineError("x", engine_status=400), False),
+        (UnreadableAnswer("x"), False),
         (NotFound("x"), False),
         (ValueError("x"), False),
     ],

@@ -5,11 +5,12 @@ from contextlib import asynccontextmanager
 import orjson
 import pytest
 from aiohttp import web
+from pydantic import JsonValue
 
 from memloop.ports import Prompt, Sampling
 from memloop.profiles import load_profile
 from memloop.wire.chat import ChatMessage, Json
-from memloop.wire.errors import DependencyError, EngineError, MemloopError, Timeout, Unavailable
+from memloop.wire.errors import DependencyError, EngineError, MemloopError, Timeout, Unavailable, UnreadableAnswer
 from memloop.wire.memory import Usage
 from memloop_clients import DialectName, EngineClient, Timeouts
 from memloop_clients.engine import read_completion
@@ -21,7 +22,7 @@ QUICK = Timeouts(connect_s=30, read_s=0.5, total_s=60)
 Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
 
-def answer(content: str | None = "hello", **message: object) -> Json:
+def answer(content: JsonValue = "hello", **message: object) -> Json:
     choice = {"index": 0, "message": {"role": "assistant", "content": content, **message}, "finish_reason": "stop"}
     usage = {"prompt_tokens": 3, "completion_tokens": 4, "total_tokens": 7}
     return orjson.loads(orjson.dumps({"id": "c", "choices": [choice], "usage": usage}))
@@ -122,7 +123,9 @@ def test_tool_calls_are_read_with_missing_ids_and_object_arguments() -> None:
     calls = [{"id": None, "type": "function", "function": {"name": "f", "arguments": {"a": 1}}}]
     completion = read_completion(answer(None, tool_calls=calls))
     assert completion.content == ""
-    assert [(call.id, call.function.arguments) for call in completion.tool_calls] == [("", '{"a":1}')]
+    [call] = completion.tool_calls
+    assert call.id
+    assert call.function.arguments == '{"a":1}'
 
 
 def test_cut_arguments_are_handed_on_as_they_are() -> None:
@@ -130,10 +133,26 @@ def test_cut_arguments_are_handed_on_as_they_are() -> None:
     assert read_completion(answer("", tool_calls=calls)).tool_calls[0].function.arguments == '{"a'
 
 
-@pytest.mark.parametrize("body", [{}, {"choices": []}, {"choices": [{"message": 3}]}, {"error": "x"}])
+@pytest.mark.parametrize("body", [{}, {"choices": []}, {"choices": 3}])
 def test_what_is_no_chat_completion_is_an_error(body: Json) -> None:
-    with pytest.raises(EngineError, match="not a chat completion"):
+    with pytest.raises(UnreadableAnswer, match="not a chat completion"):
         read_completion(body)
+
+
+@pytest.mark.parametrize(
+    ("error", "status"), [("x", 502), ({"message": "x", "code": 429}, 429), ({"message": "x", "code": "y"}, 502)]
+)
+def test_an_error_that_comes_with_status_200_is_that_error(error: JsonValue, status: int) -> None:
+    with pytest.raises(EngineError, match="x") as refused:
+        read_completion({"error": error})
+    assert refused.value.engine_status == status
+
+
+def test_content_in_parts_is_the_text_of_its_text_parts() -> None:
+    thought: JsonValue = {"type": "thinking", "thinking": [{"type": "text", "text": "Hm."}]}
+    assert (
+        read_completion(answer([thought, {"type": "text", "text": "a"}, {"type": "text", "text": "b"}])).content == "ab"
+    )
 
 
 async def test_a_refusal_of_the_engine_keeps_its_status_and_words() -> None:

@@ -23,6 +23,7 @@ from memloop.wire.errors import (
     MemloopError,
     Timeout,
     Unavailable,
+    UnreadableAnswer,
 )
 from memloop.wire.memory import Usage
 from memloop_clients.balancing import Balancing
@@ -41,6 +42,7 @@ from memloop_clients.learning import Learned
 from memloop_clients.overflow import overflow_of
 from memloop_clients.proxy import proxy_for
 from memloop_clients.refusals import Fault
+from memloop_clients.replies import whole_reply
 from memloop_clients.transport import RawResponse, Timeouts
 from memloop_clients.windows import ServedWindow, listed_window
 
@@ -240,12 +242,16 @@ def request_body(prompt: Prompt, *, model: str) -> Json:
 
 
 def read_completion(body: Json) -> Completion:
-    """Parse OpenAI's response. Raises EngineError for another shape, and for a reply that ended early."""
+    """Parse a response in the form of any engine.
+
+    Raises UnreadableAnswer for another shape, EngineError for a reply that ended early and for a failure that came
+    with status 200.
+    """
     try:
-        response = _Response.model_validate(body)
+        response = _Response.model_validate(whole_reply(body))
         choice = response.choices[0]
     except (ValidationError, IndexError) as error:
-        raise EngineError("the engine's answer is not a chat completion") from error
+        raise UnreadableAnswer("the engine's answer is not a chat completion") from error
     if choice.finish_reason in _BROKEN_OFF:
         raise EngineError(f"the engine ended its reply early ({choice.finish_reason})")
     return Completion(

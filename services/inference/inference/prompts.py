@@ -101,10 +101,11 @@ def form_warnings(plan: EnginePlan, profile: Profile) -> list[str]:
             f"the profile {profile.ref} requires tool calls, which vLLM refuses without a parser: set "
             f"{_SETS_PARSER}, or MEMLOOP_PROFILE=extractor for a writer without tools"
         )
-    return [
+    sentence = (
         f"vLLM refuses tool calls without a parser: memories are written in the form {left[0]}; for the tools of the "
         f"profile {profile.ref} set {_SETS_PARSER}"
-    ]
+    )
+    return [sentence]
 
 
 def _snapshot(settings: LauncherSettings, kind: Kind, model: str, *, local: bool) -> Path:

@@ -252,6 +252,10 @@ class EngineError(DependencyError):
         return self.engine_status if 400 <= self.engine_status < 500 and not ours else 502
 
 
+class UnreadableAnswer(EngineError):
+    """The engine answered with an object of another shape, and will so again."""
+
+
 class ContextTruncated(EngineError):
     """The engine read only a part of the prompt, or has no room for the rest of its reply. The reply is dropped."""
 

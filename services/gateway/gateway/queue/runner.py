@@ -39,6 +39,7 @@ from memloop.wire.errors import (
     MemloopError,
     RateLimited,
     Unauthenticated,
+    UnreadableAnswer,
 )
 from memloop_service.tracing import span
 
@@ -184,7 +185,7 @@ class Runner:
 
 def is_outage(error: Exception) -> bool:
     """Return whether a dependency is at fault, not the job: it is down, overloaded, or rejects our own key."""
-    if isinstance(error, ContextTruncated):
+    if isinstance(error, ContextTruncated | UnreadableAnswer):
         return False
     if isinstance(error, EngineError):
         return not 400 <= error.engine_status < 500 or error.engine_status in _OURS_TO_MEND
