@@ -165,7 +165,7 @@ demo-ready: $(ENCODER) $(SMALL_MODEL) $(ENGINE_READY)
 	@:
 
 demo: ## start the stack, hold a chat that remembers, read a long document, stop; ARGS=--full asks all questions
-	@[ -e $(READY) ] || echo "Installing the environment first: 3 GB, about two minutes. The next demo skips this step."
+	@[ -e $(READY) ] || echo "Installing the environment first: 3.8 GB, about two minutes. The next demo skips this step."
 	@$(AT_ONCE) --jobs=2 demo-ready
 	$(BIN)/memloop demo $(ARGS)
 

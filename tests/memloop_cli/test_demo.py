@@ -1,6 +1,8 @@
 """The demo's two parts against a fake gateway, and the score that it prints."""
 
 import json
+import os
+import pty
 from collections.abc import AsyncGenerator
 from io import StringIO
 from pathlib import Path
@@ -75,6 +77,19 @@ async def test_without_a_terminal_no_line_is_waited_for(gateway: FakeGateway, co
     async with GatewayClient(gateway.url) as client:
         await let_type(client, console, model="tiny")
     assert "Your turn" not in printed(console)
+
+
+async def test_what_a_person_types_is_said_until_an_empty_line(
+    gateway: FakeGateway, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    keyboard, terminal = pty.openpty()
+    os.write(keyboard, b"My dog is called Rex.\n  \nNever said.\n")
+    with os.fdopen(terminal) as stdin, os.fdopen(keyboard, "wb", buffering=0):
+        monkeypatch.setattr("sys.stdin", stdin)
+        async with GatewayClient(gateway.url) as client:
+            await let_type(client, Console(file=StringIO(), force_terminal=True), model="tiny")
+    said = [body["messages"] for body in gateway.bodies("/v1/chat/completions")]
+    assert said == [[{"role": "user", "content": "My dog is called Rex."}]]
 
 
 def a_reading(*, rereads: bool = True) -> DemoReading:
