@@ -40,7 +40,6 @@ ITEMS_REFUSED: Final = {
     "computer_call_output",
     "configuration_update",
     "image_generation_call",
-    "item_reference",
     "mcp_approval_request",
     "mcp_approval_response",
     "mcp_call",

@@ -291,7 +291,6 @@ REFUSED: dict[str, tuple[Object, str]] = {
     ),
     "web search": ({"tools": [{"type": "web_search_20250305", "name": "web_search"}]}, "tools.0"),
     "bash of Anthropic": ({"tools": [{"type": "bash_20250124", "name": "bash"}]}, "tools.0"),
-    "deferred tool": ({"tools": [{"name": "t", "input_schema": {}, "defer_loading": True}]}, "tools.0.defer_loading"),
     "tool for programs": (
         {"tools": [{"name": "t", "input_schema": {}, "allowed_callers": ["code_execution_20260120"]}]},
         "tools.0.allowed_callers",

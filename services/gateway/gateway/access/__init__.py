@@ -15,6 +15,7 @@ from gateway.access.dependencies import (
     needs,
     principal_of,
 )
+from gateway.access.estimates import estimate_tokens
 from gateway.access.named import NamespaceDep, OptionalId, QueryId
 from gateway.access.principal import Principal, managed
 from gateway.access.static_keys import load_static_keys
@@ -37,6 +38,7 @@ __all__ = [
     "announced_bytes",
     "audit_action",
     "audit_denials",
+    "estimate_tokens",
     "load_static_keys",
     "managed",
     "namespace_named",

@@ -9,6 +9,7 @@ from collections.abc import Iterator, Sequence
 from datetime import datetime
 from itertools import takewhile
 
+from memloop.loops.parsing import without_thoughts
 from memloop.wire.chat import SentMessage
 from memloop.wire.memory import MAX_TEXT_CHARS, Source
 from memloop.wire.speakers import clean_name, pieces
@@ -32,6 +33,8 @@ def newest_turn(messages: Sequence[SentMessage], reply: str, *, at: datetime) ->
 
 def _sources(message: SentMessage, at: datetime) -> Iterator[Source]:
     text, name = message.text(), clean_name(message.name)
+    if message.role == "assistant":
+        text = without_thoughts(text)
     if text.strip():
         for piece in pieces(text, name=name, most_chars=MAX_TEXT_CHARS):
             yield Source(role=message.role, name=name, content=piece, timestamp=at)

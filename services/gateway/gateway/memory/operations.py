@@ -12,6 +12,7 @@ from gateway.memory.jobs import MemoryJob, MemoryQueue
 from gateway.memory.memory import Memory
 from gateway.memory.pending import ranked, read_beside
 from gateway.memory.verbatim import adds_of, write_directly
+from memloop.loops.parsing import without_thoughts
 from memloop.wire.errors import NotFound, Unprocessable
 from memloop.wire.memory import BatchOutcome, BatchResult, Erased, Namespace, SearchResult, StoreBatch, StoreSearch
 from memloop.wire.memory_events import MemoryEvent
@@ -70,11 +71,16 @@ def _joined(parts: Sequence[BatchOutcome], *, shown: bool) -> BatchOutcome:
 
 
 def job_of(add: MemoryAdd, tenant: str, *, event_id: str) -> MemoryJob:
-    """Return the write job for a request."""
+    """Return the write job for a request, without an assistant's thoughts; a text that is kept as it is keeps them."""
+    spoken = (
+        turn.model_copy(update={"content": without_thoughts(turn.content)}) if turn.role == "assistant" else turn
+        for turn in add.messages
+    )
+    heard = tuple(turn for turn in spoken if turn.content) if add.infer else add.messages
     return MemoryJob(
         event_id=event_id,
         namespace=add.namespace(tenant),
-        turns=add.messages,
+        turns=heard or add.messages,
         infer=add.infer,
         metadata=add.metadata,
         timestamp=add.timestamp,

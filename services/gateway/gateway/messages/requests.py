@@ -16,6 +16,8 @@ from memloop_service.http import validated
 Count: TypeAlias = Annotated[int, Field(strict=True, ge=1), Integral]
 Share: TypeAlias = Annotated[float, Field(strict=True, ge=0, le=1)]
 
+THREAD_UNSUPPORTED: Final = "thread_unsupported_request"
+"""Anthropic's code upon which its tool runners send all messages."""
 NOT_SERVED: Final = {
     "container": "containers run at Anthropic",
     "mcp_servers": "the gateway connects a model to no MCP server; send the server's tools in tools",
@@ -169,5 +171,6 @@ def count_tokens_in(fields: Json) -> CountTokens:
 def _served(fields: Json) -> Json:
     for name, reason in NOT_SERVED.items():
         if fields.get(name):
-            raise InvalidRequest(f"{name} is not supported: {reason}.", param=name, code="not_supported")
+            code = THREAD_UNSUPPORTED if name == "thread" else "not_supported"
+            raise InvalidRequest(f"{name} is not supported: {reason}.", param=name, code=code)
     return {name: value for name, value in fields.items() if name not in NOT_SERVED}

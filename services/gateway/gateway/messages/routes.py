@@ -4,7 +4,7 @@ import asyncio
 
 from fastapi import APIRouter, Request, Response
 
-from gateway.access import AllowanceDep, PrincipalDep, Room, needs
+from gateway.access import AllowanceDep, PrincipalDep, Room, estimate_tokens, needs
 from gateway.chat import AnswerForm, ChatDep, answer_chat, asked_chat, prompt_tokens
 from gateway.engine import Meter, Relay
 from gateway.messages.answers import MessageAnswer, TokenCount, message_of
@@ -40,7 +40,8 @@ async def create_message(request: Request, chat: ChatDep, principal: PrincipalDe
         translation = await read_with(request, body, lambda _: translated(asked, model.dialect))
         known = asked_chat(request, chat, principal, translation.body, translation.fields)
         meter.goes_to(known.model)
-    return await answer_chat(request, chat, allowance, meter, known, _form(asked, translation, meter))
+        tokens = await estimate_tokens(translation.body.fields["messages"], model.splitter) if asked.stream else 0
+    return await answer_chat(request, chat, allowance, meter, known, _form(asked, translation, meter, tokens))
 
 
 @router.post(
@@ -60,7 +61,7 @@ async def count_message_tokens(request: Request, chat: ChatDep, allowance: Allow
     return json_response(TokenCount(input_tokens=counted))
 
 
-def _form(asked: CreateMessage, translation: TranslatedChat, meter: Meter) -> AnswerForm:
+def _form(asked: CreateMessage, translation: TranslatedChat, meter: Meter, tokens: int) -> AnswerForm:
     stops, thinking = asked.stop_sequences or (), asked.shows_thinking
 
     def whole(answer: Json) -> Json:
@@ -68,7 +69,7 @@ def _form(asked: CreateMessage, translation: TranslatedChat, meter: Meter) -> An
 
     def streamed(relay: Relay) -> Relay:
         async def stream(upstream: RawResponse, out: Sink) -> None:
-            message = MessageStream(out, meter, model=asked.model, stops=stops, thinking=thinking)
+            message = MessageStream(out, meter, model=asked.model, stops=stops, thinking=thinking, asked=tokens)
             try:
                 await relay(upstream, message)
             except DependencyError as error:

@@ -31,7 +31,10 @@ _PING: Final[Json] = {"type": "ping"}
 class MessageStream:
     """A sink of chat events that passes message events on to ``out``."""
 
-    def __init__(self, out: Sink, meter: Meter, *, model: str, stops: Sequence[str], thinking: bool) -> None:
+    def __init__(
+        self, out: Sink, meter: Meter, *, model: str, stops: Sequence[str], thinking: bool, asked: int = 0
+    ) -> None:
+        """``asked`` is the estimate of the prompt's tokens, until the engine reports them."""
         self._out = out
         self._meter = meter
         self._model = model
@@ -45,7 +48,7 @@ class MessageStream:
         self._index = -1
         self._text_head = b""
         self._open: Kind | None = None
-        self._usage: JsonValue = None
+        self._usage: JsonValue = {"prompt_tokens": asked}
         self._memory: JsonValue = None
         self._last: Json | None = None
         """The choice that has a finish reason."""

@@ -7,6 +7,7 @@ reference, "Errors".
 from collections.abc import Mapping
 from typing import Any, Final, Literal
 
+from gateway.messages.requests import THREAD_UNSUPPORTED
 from memloop.wire.base import Wire
 from memloop.wire.correlation import request_id
 from memloop.wire.errors import CONTEXT_LENGTH_EXCEEDED, MemloopError, Overloaded
@@ -32,6 +33,8 @@ class ErrorDetails(Wire):
 
     error_code: str | None = None
     param: str | None = None
+    unsupported: tuple[str, ...] | None = None
+    """What a thread does not go together with, where that is the fault."""
 
 
 class ErrorObject(Wire):
@@ -61,7 +64,8 @@ def status_of(error: MemloopError) -> int:
 
 def body_of_error(error: MemloopError) -> Mapping[str, object]:
     """Return the body of an error."""
-    details = ErrorDetails(error_code=error.code, param=error.param)
+    unsupported = ("thread",) if error.code == THREAD_UNSUPPORTED else None
+    details = ErrorDetails(error_code=error.code, param=error.param, unsupported=unsupported)
     found = ErrorObject(type=_type_of(error), message=_message_of(error), details=details)
     return ErrorResponse(error=found, request_id=request_id.get() or None).model_dump()
 

@@ -19,7 +19,7 @@ _CHOICES: Final = {"auto": "auto", "any": "required", "none": "none"}
 _LONGEST_USER: Final = 64
 """The longest ``user`` that OpenAI's own endpoint takes."""
 _NO_EDIT: Final = "clear_thinking_20251015"
-_CALLED_DIRECTLY: Final = ("direct",)
+_DIRECT: Final = "direct"
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,9 +130,7 @@ def _short_user(asked: CreateMessage) -> str | None:
 def _tool(tool: AnyTool, place: str) -> Json:
     if isinstance(tool, AnthropicTool):
         refuse(place, f"{tool.type} is a tool of Anthropic's; send tools with an input_schema.")
-    if tool.defer_loading:
-        refuse(f"{place}.defer_loading", "the engine gets all tools in its first request.")
-    if tool.allowed_callers not in {None, _CALLED_DIRECTLY}:
+    if tool.allowed_callers and _DIRECT not in tool.allowed_callers:
         refuse(f"{place}.allowed_callers", "only the model itself calls tools.")
     return {"type": "function", "function": dict(_function(tool))}
 

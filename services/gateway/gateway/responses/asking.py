@@ -1,16 +1,22 @@
 """Translates a response's request, with the items that it continues, to the chat that answers it."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import Final
 
-from gateway.responses.items import items_of
+from gateway.responses.items import Item, ItemReference, items_of
 from gateway.responses.reading import read_of
 from gateway.responses.requests import Asked
 from gateway.responses.responses import Responses
 from gateway.responses.to_chat import chat_fields
 from gateway.responses.tools import Offered, offered_tools
 from memloop.wire.chat import ChatRequest, Json
+from memloop.wire.errors import InvalidRequest, NotFound
 from memloop_service.http import objects_in
+
+_PLACE: Final = 4
+"""So many characters at the end of an item's id are its place in the response."""
+_OF_INPUT: Final = "i"
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,6 +37,39 @@ def question_of(asked: Asked, earlier: Sequence[Json], *, limit_field: str) -> Q
     tools = offered_tools(asked.tools, items)
     body = chat_fields(asked, items, tools, limit_field=limit_field)
     return Question(body, read_of(asked, body), tools)
+
+
+async def with_references(asked: Asked, earlier: Sequence[Json], responses: Responses, tenant: str) -> Asked:
+    """Return the request with the items that it names by their ids; those among the earlier ones count once.
+
+    Raises InvalidRequest for an id of no stored item.
+    """
+    if not any(isinstance(item, ItemReference) for item in asked.items):
+        return asked
+    known, items = {str(item.get("id")) for item in earlier}, list[Item]()
+    for place, item in enumerate(asked.items):
+        if not isinstance(item, ItemReference):
+            items.append(item)
+        elif item.id not in known:
+            items += items_of([await _stored_item(item.id, f"input[{place}].id", responses, tenant)])
+    return replace(asked, items=tuple(items))
+
+
+async def _stored_item(item_id: str, param: str, responses: Responses, tenant: str) -> Json:
+    """Return an item of a stored response, whose id is in the item's own (``Draft.item_id``, ``named_items``)."""
+    rest = item_id.partition("_")[2]
+    response_id = f"resp_{rest[:-_PLACE].removesuffix(_OF_INPUT)}"
+    try:
+        stored = await responses.records.get(tenant, response_id)
+    except NotFound:
+        found = None
+    else:
+        items = (*objects_in(stored.response.get("output")), *stored.input)
+        found = next((item for item in items if item.get("id") == item_id), None)
+    if found is None:
+        message = f"Item with id '{item_id}' not found. Items are kept with their response: store must not be false."
+        raise InvalidRequest(message, param=param, code="item_not_found")
+    return found
 
 
 async def earlier_items(asked: Asked, responses: Responses, tenant: str) -> list[Json]:

@@ -78,6 +78,15 @@ class FileSearchCall(Wire):
     results: tuple[Json, ...] | None = None
 
 
+class ItemReference(Wire):
+    """An item of a stored response or of the conversation, by its id."""
+
+    type: Literal["item_reference"]
+    id: str
+
+
+_MAY_REFER: Final = "input["
+"""Where an item may be named by its id: what is kept in a conversation is the item itself."""
 _OF_PARTS: Final = frozenset(
     name
     for model in (InputText, InputImage, InputFile, InputAudio, OutputText, Refusal, SummaryText, ReasoningText)
@@ -86,8 +95,8 @@ _OF_PARTS: Final = frozenset(
 
 EngineItem: TypeAlias = Message | Reasoning | Call | Output
 """An item that an engine is sent."""
-Item: TypeAlias = EngineItem | FileSearchCall
-_MODELS: Final[tuple[type[Item], ...]] = (Message, *CALLS, *OUTPUTS, Reasoning, FileSearchCall)
+Item: TypeAlias = EngineItem | FileSearchCall | ItemReference
+_MODELS: Final[tuple[type[Item], ...]] = (Message, *CALLS, *OUTPUTS, Reasoning, FileSearchCall, ItemReference)
 ITEMS: Final[dict[str, type[Item]]] = {get_args(model.model_fields["type"].annotation)[0]: model for model in _MODELS}
 PREFIXES: Final = {
     "message": "msg",
@@ -101,6 +110,7 @@ PREFIXES: Final = {
     "tool_search_call": "tsc",
     "tool_search_output": "tso",
     "file_search_call": "fs",
+    "item_reference": "ref",
 }
 """How the ids of items begin, by the item's type."""
 
@@ -118,8 +128,11 @@ def items_of(given: str | Sequence[JsonValue], field: str = "input") -> tuple[It
 def _item(value: JsonValue, place: str) -> Item:
     if not isinstance(value, dict):
         raise Unprocessable(f"{place} must be an object.", param=place)
-    kind = value.get("type", "message" if "role" in value else None)
+    untyped = "item_reference" if value.keys() <= {"id", "type"} else "message" if "role" in value else None
+    kind = untyped if value.get("type") is None else value["type"]
     model = ITEMS.get(kind) if isinstance(kind, str) else None
+    if model is ItemReference and not place.startswith(_MAY_REFER):
+        model = None
     if model is None:
         raise InvalidRequest(
             f"{place}: items of type {kind!r} are not supported. Supported are {', '.join(ITEMS)}.",

@@ -17,7 +17,7 @@ from gateway.engine import Meter, pass_through
 from gateway.idempotency import subject_of_response
 from gateway.long_read.reading import ReadingDep
 from gateway.responses.answer import draft_of
-from gateway.responses.asking import earlier_items, question_of
+from gateway.responses.asking import earlier_items, question_of, with_references
 from gateway.responses.background.answering import cancel_response as cancel
 from gateway.responses.background.answering import create_background, follow_response, shown_response
 from gateway.responses.background.jobs import BackgroundDep
@@ -111,11 +111,9 @@ async def count_input_tokens(
     named = chat.backend.models.chat.id if fields.get("model") is None else fields["model"]
     asked = read_request({**fields, "model": named})
     await allowance.admit()
-    question = question_of(
-        asked,
-        await earlier_items(asked, responses, principal.tenant),
-        limit_field=chat.limit_field(asked.request.model),
-    )
+    earlier = await earlier_items(asked, responses, principal.tenant)
+    asked = await with_references(asked, earlier, responses, principal.tenant)
+    question = question_of(asked, earlier, limit_field=chat.limit_field(asked.request.model))
     splitter = chat.backend.models.named(asked.request.model).splitter
     return TokenCount(input_tokens=await asyncio.to_thread(prompt_tokens, question.read, question.body, splitter))
 
@@ -189,6 +187,7 @@ async def _translated(
 ) -> tuple[AskedChat, Making]:
     """Return the chat that answers the request, and what makes a response of its answer."""
     earlier = await earlier_items(asked, responses, principal.tenant)
+    asked = await with_references(asked, earlier, responses, principal.tenant)
     question = question_of(asked, earlier, limit_field=chat.limit_field(asked.request.model))
     window = chat.backend.models.named(asked.request.model).window_tokens
     search = await searched(asked, question, vector_stores, principal.tenant, window_tokens=window)

@@ -22,7 +22,7 @@ from gateway.responses.calls import (
     Output,
     ToolSearchCall,
 )
-from gateway.responses.items import EngineItem, FileSearchCall, Item, Message, Reasoning
+from gateway.responses.items import EngineItem, FileSearchCall, Item, ItemReference, Message, Reasoning
 from gateway.responses.parts import InputAudio, InputFile, InputImage, InputText, Part, Refusal
 from gateway.responses.requests import Asked, Format
 from gateway.responses.tools import Offered, chosen
@@ -84,7 +84,7 @@ def messages_of(items: Sequence[Item], instructions: str | None) -> list[JsonVal
         if isinstance(item, OUTPUTS) and item.call_id not in calls:
             message = f"No tool call found for function call output with call_id {item.call_id}."
             raise InvalidRequest(message, param="input", code="tool_call_not_found")
-    sent = [item for item in items if not isinstance(item, FileSearchCall)]
+    sent = _with_outputs_behind_calls([item for item in items if not isinstance(item, FileSearchCall | ItemReference)])
     leading = 0
     while leading < len(sent) and _leads(sent[leading]):
         leading += 1
@@ -92,6 +92,26 @@ def messages_of(items: Sequence[Item], instructions: str | None) -> list[JsonVal
     if not messages:
         raise InvalidRequest("The request has no input.", param="input", code="missing_required_parameter")
     return list(messages)
+
+
+def _with_outputs_behind_calls(items: Sequence[EngineItem]) -> list[EngineItem]:
+    """Return the items with each output behind the calls of its answer, where engines demand it; repeated ones once."""
+    groups: list[tuple[list[EngineItem], dict[str, Output]]] = []
+    group_of: dict[str, dict[str, Output]] = {}
+    waiting: dict[str, Output] = {}
+    for item in items:
+        if isinstance(item, OUTPUTS):
+            group_of.get(item.call_id, waiting)[item.call_id] = item
+        elif not isinstance(item, CALLS):
+            groups.append(([item], {}))
+        elif item.call_id not in group_of:
+            if not groups or groups[-1][1] or not isinstance(groups[-1][0][-1], CALLS):
+                groups.append(([], {}))
+            groups[-1][0].append(item)
+            group_of[item.call_id] = groups[-1][1]
+            if item.call_id in waiting:
+                groups[-1][1][item.call_id] = waiting.pop(item.call_id)
+    return [item for calls, outputs in groups for item in (*calls, *outputs.values())]
 
 
 def _leads(item: Item) -> bool:

@@ -7,7 +7,7 @@ from memloop.loops.parsing.memory_lines import find_memory_lines
 from memloop.loops.parsing.memory_list import FoundList, NoList, find_memory_list
 from memloop.loops.parsing.query import parse_query
 from memloop.loops.parsing.relations import Relation, parse_relations
-from memloop.loops.parsing.spoken import Spoken, as_written, listen, split_thinking
+from memloop.loops.parsing.spoken import Spoken, as_written, listen, split_thinking, without_thoughts
 from memloop.loops.parsing.tool_call import FoundCall, NoCall, find_call
 
 __all__ = [
@@ -30,4 +30,5 @@ __all__ = [
     "parse_query",
     "parse_relations",
     "split_thinking",
+    "without_thoughts",
 ]

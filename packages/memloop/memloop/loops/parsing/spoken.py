@@ -1,11 +1,31 @@
 """Parts a reply into thinking and speech. Engines differ in who does it, and models in how well they close the tag."""
 
+import re
 from dataclasses import dataclass
+from typing import Final
 
 from memloop.ports import Completion
 from memloop.profiles import well_formed
 
 _OPEN, _CLOSE = "<think>", "</think>"
+
+
+_TAGGED: Final = re.compile(r"<(think|thinking|thought|reasoning)>.*?</\1>|\[THINK\].*?\[/THINK\]", re.DOTALL)
+_OPENED_BY_TEMPLATE: Final = re.compile(r"\A.*</(?:think|thinking)>|\A.*\[/THINK\]", re.DOTALL)
+_NEVER_CLOSED: Final = re.compile(
+    r"^\s*(?:<(?:think|thinking|thought|reasoning)>|\[THINK\]).*", re.DOTALL | re.MULTILINE
+)
+
+
+def without_thoughts(text: str) -> str:
+    """Return an assistant's text without the thoughts in it, by the tags of the open models' templates.
+
+    As in ``split_thinking``, a tag may be closed alone, and one that is never closed swallows the rest.
+    """
+    if "<" not in text and "[" not in text:
+        return text
+    spoken = _NEVER_CLOSED.sub("", _OPENED_BY_TEMPLATE.sub("", _TAGGED.sub("", text)))
+    return text if spoken == text else spoken.strip()
 
 
 @dataclass(frozen=True, slots=True)

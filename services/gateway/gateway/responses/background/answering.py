@@ -14,7 +14,7 @@ from gateway.chat import Chat, asked_chat
 from gateway.idempotency import Attempt, refuse_key_of_stream, subject_of_response
 from gateway.long_read.following import Followers
 from gateway.responses.answer import draft_of
-from gateway.responses.asking import earlier_items, question_of
+from gateway.responses.asking import earlier_items, question_of, with_references
 from gateway.responses.background.admission import Admitted, check_background, queue_response
 from gateway.responses.background.jobs import UNDER_WAY, Background
 from gateway.responses.keeping import keeping_of
@@ -42,6 +42,7 @@ async def create_background(
     check_background(asked)
     tenant, responses = principal.tenant, background.responses
     earlier = await earlier_items(asked, responses, tenant)
+    asked = await with_references(asked, earlier, responses, tenant)
     question = question_of(asked, earlier, limit_field=chat.limit_field(asked.request.model))
     plain = asked_chat(request, chat, principal, JsonBody(json_text(question.body), question.body), question.read)
 
