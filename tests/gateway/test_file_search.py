@@ -10,6 +10,7 @@ from openai.types.responses import Response, ResponseFileSearchToolCall, Respons
 
 from tests.fakes.job_engine import Body, Reply
 from tests.gateway.file_searches import KEYS, TEA, Searches, searches
+from tests.gateway.redis_view import keys
 from tests.gateway.rig import eventually
 
 ANSWER = "Behind the red lifebuoy [1]. Nothing else is known [9]."
@@ -167,7 +168,7 @@ async def test_another_tenants_vector_store_is_not_found(it: Searches) -> None:
 async def test_an_expired_vector_store_is_refused(it: Searches) -> None:
     store_id, _ = await it.store_of(KEYS)
     await it.sdk.vector_stores.update(store_id, expires_after={"anchor": "last_active_at", "days": 1})
-    records: Any = it.gateway.app.state.vector_stores.records
-    await it.gateway.redis.hset(records._of("a", store_id)[0], "active", "1000")
+    [record] = await keys(it.gateway.redis, f"*:vector-store:*{store_id}")
+    await it.gateway.redis.hset(record, "active", "1000")  # pyright: ignore
     with pytest.raises(ConflictError):
         await asked(it, store_id)

@@ -9,7 +9,6 @@ import pytest
 from openai import APIStatusError, BadRequestError, ConflictError, NotFoundError, UnprocessableEntityError
 
 from gateway.memory.operations import erase
-from gateway.vector_stores.key_names import Keys
 from memloop.wire.errors import NotFound
 from memloop.wire.memory import Namespace
 from tests.gateway.file_searches import KEYS, TEA, Searches, searches
@@ -52,7 +51,7 @@ async def test_a_deleted_vector_store_gets_no_more_files(it: Searches) -> None:
     made = await it.sdk.vector_stores.create(name="notes")
     await it.sdk.vector_stores.delete(made.id)
     with pytest.raises(NotFound):
-        await records.next_place("a", made.id)
+        await records.used("a", made.id)
     assert await keys(it.gateway.redis, f"*{made.id}*") == []
 
 
@@ -257,9 +256,10 @@ async def test_limits_hold(redis_url: str, tmp_path: Path) -> None:
 async def test_an_expired_vector_store_is_emptied_and_cannot_be_searched(it: Searches) -> None:
     store_id, _ = await it.store_of(KEYS)
     await it.sdk.vector_stores.update(store_id, expires_after={"anchor": "last_active_at", "days": 1})
-    here = Keys(it.gateway.redis).of_name("a")
-    await it.gateway.redis.hset(here.vector_store("a", store_id), "active", "1000")
-    await it.gateway.redis.zadd(here.vector_stores_ending, {f"a {store_id}": 1000})
+    redis = it.gateway.redis
+    [record], [ending] = [await keys(redis, pattern) for pattern in (f"*:vector-store:*{store_id}", "*stores-ending")]
+    await redis.hset(record, "active", "1000")  # pyright: ignore
+    await redis.zadd(ending, {f"a {store_id}": 1000})
 
     async def empty() -> bool:
         return await it.chunks() == 0

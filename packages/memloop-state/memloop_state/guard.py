@@ -8,15 +8,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-UNCHANGED: Final = """
--- Whether a hash has changed. ARGV[a..]: the digest of some fields ('' = not asked), their number, their names
-local function has_changed(key, a)
-  if ARGV[a] == '' then return false end
-  local values = redis.call('HMGET', key, unpack(ARGV, a + 2, a + 1 + ARGV[a + 1]))
-  for i, value in ipairs(values) do values[i] = value and #value .. ':' .. value or '-' end
-  return redis.sha1hex(table.concat(values, ' ')) ~= ARGV[a]
-end
-"""
+from memloop_state.scripts import lua
+
+UNCHANGED: Final = lua("guard")
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,12 +23,12 @@ class Guard:
 
     @property
     def args(self) -> list[str | int]:
-        """The arguments of ``has_changed``."""
+        """The arguments of ``guard_changed``."""
         return [self.digest, len(self.names), *self.names]
 
 
 UNGUARDED: Final[Sequence[str | int]] = ("", 0)
-"""The arguments of ``has_changed`` where nothing is asked."""
+"""The arguments of ``guard_changed`` where nothing is asked."""
 
 
 def guard_of(key: str, names: Sequence[str], known: Mapping[str, str]) -> Guard:

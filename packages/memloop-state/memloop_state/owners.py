@@ -17,68 +17,15 @@ from redis.asyncio import Redis
 from memloop.wire.memory import Namespace, Scope
 from memloop_state.link import redis_errors
 from memloop_state.partitions import Partition, Partitions
-from memloop_state.scripts import Script, text
+from memloop_state.scripts import Script, lua, text
 
 MARK_KEEP_MS: Final = 7 * 24 * 3600 * 1000
 """How long an erasure is remembered: longer than any work takes."""
 
-OWNERS: Final = r"""
--- A record's owners. KEYS[k..]: of each owner the marks, the index, the tenant's owners; ARGV[a..]: how many owners,
--- then of each: the newest token when the work began, the scopes, the user, the entry in the index ('' = none is made)
-local function is_erased(k, a)
-  for owner = 0, ARGV[a] - 1 do
-    for scope in string.gmatch(ARGV[a + 4 * owner + 2], '%S+') do
-      local token = redis.call('HGET', KEYS[k + 3 * owner], scope)
-      if token and tonumber(token) > tonumber(ARGV[a + 4 * owner + 1]) then return true end
-    end
-  end
-end
--- Whether a text has a line
-local function has_line(lines, line) return string.find('\n' .. lines .. '\n', '\n' .. line .. '\n', 1, true) end
--- Notes a record, which is a hash. At every sixteenth in an index, some that are gone are taken out
-local function own(k, a, record)
-  local indexes = redis.call('HGET', record, 'owned') or ''
-  for owner = 0, ARGV[a] - 1 do
-    local index, owners = KEYS[k + 3 * owner + 1], KEYS[k + 3 * owner + 2]
-    local user, entry = ARGV[a + 4 * owner + 3], ARGV[a + 4 * owner + 4]
-    if entry ~= '' then
-      local entries = redis.call('HGET', index, record) or ''
-      if not has_line(entries, entry) then redis.call('HSET', index, record, entry .. '\n' .. entries) end
-      redis.call('PERSIST', index)
-      redis.call('HSET', owners, user, index)
-      if not has_line(indexes, index) then indexes = index .. '\n' .. indexes end
-      if redis.call('HLEN', index) % 16 == 0 then
-        for _, old in ipairs(redis.call('HRANDFIELD', index, 32)) do
-          if redis.call('EXISTS', old) == 0 then redis.call('HDEL', index, old) end
-        end
-        local some = redis.call('HRANDFIELD', owners, 8, 'WITHVALUES')
-        for place = 1, #some, 2 do
-          if redis.call('EXISTS', some[place + 1]) == 0 then redis.call('HDEL', owners, some[place]) end
-        end
-      end
-    end
-  end
-  if indexes ~= '' then redis.call('HSET', record, 'owned', indexes) end
-end
-local function indexes_of(record)
-  return string.gmatch(redis.call('HGET', record, 'owned') or '', '%S+')
-end
--- Takes a record that is deleted out of its owners' indexes
-local function disown(record)
-  for index in indexes_of(record) do redis.call('HDEL', index, record) end
-end
--- Lets the indexes of a record end with their last record, unless one has no end or they are very long
-local function end_with_records(record)
-  for index in indexes_of(record) do
-    local records, longest = redis.call('HLEN', index) <= 200 and redis.call('HKEYS', index) or {}, 0
-    for _, one in ipairs(records) do
-      local left = redis.call('PTTL', one)
-      longest = left == -1 and math.huge or math.max(longest, left)
-    end
-    if longest > 0 and longest < math.huge then redis.call('PEXPIRE', index, longest) end
-  end
-end
-"""
+FROM_NOW: Final = 2**53
+"""What work began with that is done in one step: no erasure came before it."""
+
+OWNERS: Final = lua("owners")
 
 _MARK: Final = """
 -- KEYS: a user's marks; ARGV: scope, token, keep ms. A newer erasure's mark stays
@@ -110,10 +57,13 @@ return 1
 
 @dataclass(frozen=True, slots=True)
 class Owner:
-    """A user's namespace whose data a record holds, and the newest fencing token when the work on it began."""
+    """A user's namespace whose data a record holds, and the newest fencing token when the work on it began.
+
+    ``began`` may also be ``"="`` and the user's marks of then, as ``Table.reserve`` returns them.
+    """
 
     namespace: Namespace
-    began: int
+    began: int | str
 
 
 def owned_keys(at: Partition, owners: Sequence[Owner]) -> list[str]:
@@ -122,14 +72,20 @@ def owned_keys(at: Partition, owners: Sequence[Owner]) -> list[str]:
     return [key for one in spaces for key in (at.erased(one.lane()), at.owned(one.lane()), at.owners(one.tenant))]
 
 
-def owned_args(owners: Sequence[Owner], *, kind: str, record_id: str) -> list[str | int]:
-    """Return the arguments that ``OWNERS`` takes; without a ``kind`` the record is compared and not noted."""
-    args: list[str | int] = [len(owners)]
+def owned_terms(owners: Sequence[Owner], *, kind: str, record_id: str) -> list[dict[str, str]]:
+    """Return the owners as the scripts read them; without a ``kind`` the record is compared and not noted."""
+    terms: list[dict[str, str]] = []
     for owner in owners:
         one = owner.namespace
         entry = orjson.dumps([kind, record_id, one.agent_id, one.run_id]).decode() if kind else ""
-        args += [owner.began, " ".join(one.scopes()), one.user_id, entry]
-    return args
+        terms.append({"began": str(owner.began), "scopes": " ".join(one.scopes()), "user": one.user_id, "entry": entry})
+    return terms
+
+
+def owned_args(owners: Sequence[Owner], *, kind: str, record_id: str) -> list[str | int]:
+    """Return the same as the arguments that ``owners_at`` reads."""
+    terms = owned_terms(owners, kind=kind, record_id=record_id)
+    return [len(owners), *(text for term in terms for text in term.values())]
 
 
 class Owners:

@@ -1,6 +1,7 @@
 """Runs Lua scripts as typed calls: text in, text and numbers out; a lost connection raises Unavailable."""
 
 from collections.abc import Mapping, Sequence
+from importlib.resources import files
 from typing import TypeAlias, cast
 
 from redis.asyncio import Redis
@@ -8,6 +9,11 @@ from redis.asyncio import Redis
 from memloop_state.link import LuaScript, redis_errors
 
 Reply: TypeAlias = "int | str | list[Reply] | None"
+
+
+def lua(*names: str) -> str:
+    """Return the source of these files of ``lua/``, one behind the other."""
+    return "".join((files("memloop_state") / "lua" / f"{name}.lua").read_text("utf-8") for name in names)
 
 
 def text(value: object) -> str:

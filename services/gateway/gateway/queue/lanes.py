@@ -154,6 +154,12 @@ class LaneQueue:
         """
         return min([await self._newest.number([part.fence], []) for part in self.keys.partitions])
 
+    async def payload(self, job_id: str) -> str | None:
+        """Return a job's payload, None when the job is over or gone. Raises Unavailable."""
+        with redis_errors():
+            found = await self._redis.hget(self.keys.job(job_id), "payload")
+        return None if found is None else text(found)
+
     async def ensure_group(self) -> None:
         """Create missing streams and consumer groups."""
         for tickets in self._tickets.values():

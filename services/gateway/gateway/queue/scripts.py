@@ -54,7 +54,7 @@ SUBMIT_GUARDED = (
     + UNCHANGED
     + """
 -- KEYS[1] the guard's hash, then the job's keys; ARGV: the guard's, then the job's. Returns -3 if the hash has changed
-if has_changed(KEYS[1], 1) then return -3 end
+if guard_changed(KEYS[1], 1) then return -3 end
 return enter(2, 3 + ARGV[2])
 """
 )
@@ -243,7 +243,7 @@ TAKE_IDLE_LANE = (
     + """
 -- KEYS[11] fence, KEYS[12] the guard's hash (may be missing); ARGV: lease ms, then the guard's
 -- Returns '-3' if the hash has changed, '0' if the lane is busy
-if has_changed(KEYS[12], 2) then return '-3' end
+if guard_changed(KEYS[12], 2) then return '-3' end
 if redis.call('EXISTS', q.lock) == 1 or redis.call('LLEN', q.list) > 0 then return '0' end
 local token = new_token(KEYS[11])
 redis.call('SET', q.lock, token .. '|erase', 'PX', ARGV[1])

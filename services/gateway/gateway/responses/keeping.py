@@ -11,7 +11,7 @@ from prometheus_client import Counter
 from gateway.policy import Keeper, Redactions
 from gateway.responses.conversations import Began, ConversationRecords
 from gateway.responses.naming import named_items, redacted, redacted_by
-from gateway.responses.records import Outcome, Owner, ResponseRecords, StoredResponse
+from gateway.responses.records import Owner, ResponseRecords, StoredResponse
 from gateway.responses.requests import Asked
 from gateway.responses.responses import Responses
 from memloop.wire.chat import Json
@@ -19,6 +19,7 @@ from memloop.wire.errors import DependencyError, Erased, InvalidRequest
 from memloop.wire.memory import Scope
 from memloop_service.http import json_text, objects_in
 from memloop_state.guard import Guard
+from memloop_state.table import Outcome
 
 _LOG = logging.getLogger(__name__)
 

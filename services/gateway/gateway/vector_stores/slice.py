@@ -62,7 +62,6 @@ class VectorStores:
         await self.open_store(tenant, store_id)
         known = await self.files.stored().get(tenant, file_id)
         job = self.records.new_job(tenant)
-        place = await self.records.next_place(tenant, store_id)
         file = VectorStoreFile(
             id=file_id,
             created_at=int(time.time()),
@@ -71,7 +70,7 @@ class VectorStores:
             attributes=cast("dict[str, AttributeValue]", await self.clean(tenant, attributes)),
             chunking_strategy=strategy if isinstance(strategy, StaticStrategy) else StaticStrategy(type="static"),
         )
-        await self.records.attach(tenant, store_id, Attached(file, job, known.file.filename, place))
+        await self.records.attach(tenant, store_id, Attached(file, job, known.file.filename))
         await self.store.erase(chunks_of_file(tenant, store_id, file_id))
         await self._queued(IndexJob(tenant=tenant, vector_store_id=store_id, file_id=file_id, job=job))
         await self.records.used(tenant, store_id)
@@ -146,7 +145,7 @@ class VectorStores:
 
     async def payload(self, job_id: str) -> IndexJob | None:
         """Return a job's payload, or None when the job is over or gone."""
-        found = await self.records.job(job_id)
+        found = await self.queue.payload(job_id)
         return None if found is None else IndexJob.model_validate_json(found)
 
     async def forget_file(self, tenant: str, file_id: str) -> None:
@@ -167,7 +166,7 @@ class VectorStores:
 
     async def _queued(self, job: IndexJob) -> None:
         fields = {"tenant": job.tenant, "status": "queued", "record": "{}", "payload": job.model_dump_json()}
-        index = self.records.index_of(job.tenant, job.job)
+        index = self.queue.keys.of_id(job.job).key("indexing", job.tenant)
         created_ms = int(time.time() * 1000)
         try:
             await self.queue.admit(Submission(job.job, job.job, created_ms=created_ms, index=index, fields=fields))

@@ -18,8 +18,7 @@ from gateway.responses.asking import earlier_items, question_of, with_references
 from gateway.responses.background.admission import Admitted, check_background, queue_response
 from gateway.responses.background.jobs import UNDER_WAY, Background
 from gateway.responses.keeping import keeping_of
-from gateway.responses.key_names import placed_response_id
-from gateway.responses.records import Owner
+from gateway.responses.records import Owner, placed_response_id
 from gateway.responses.requests import Asked
 from memloop.wire.chat import Json
 from memloop.wire.errors import InvalidRequest, MemloopError

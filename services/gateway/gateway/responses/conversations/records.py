@@ -1,6 +1,6 @@
 """Keeps conversations in Redis: their items in order, their metadata, and the users who have a part in them.
 
-A tenant's conversations share a tag with the count of their bytes. They expire ``keep_s`` after they were made or last
+They expire ``keep_s`` after they were made or last
 added to. An erasure deletes every conversation in which the user has a part: it was made for the user, or holds items
 of a response for the user.
 """
@@ -15,22 +15,22 @@ from typing import Final, Literal, TypeAlias, cast
 import orjson
 from redis.asyncio import Redis
 
-from gateway.responses.conversations import scripts
-from gateway.responses.key_names import Keys
 from gateway.responses.records import Owner
 from memloop.wire.chat import Json
 from memloop.wire.errors import InvalidRequest, NotFound, RateLimited
-from memloop_state.link import redis_errors
-from memloop_state.owners import owned_args, owned_keys
+from memloop_state.owners import FROM_NOW
 from memloop_state.partitions import id_at
 from memloop_state.room import RedisRoom
-from memloop_state.scripts import Script, text
+from memloop_state.table import Outcome, Row, Table
 
 Added: TypeAlias = Literal["added", "erased", "gone", "many", "full", "long", "duplicate"]
 KIND: Final = "conversations"
 """What conversations are among the records of their owners."""
 _ID: Final = re.compile(r"conv_[0-9a-f]{32}")
 _RETRY_AFTER_S: Final = 60.0
+_BYTES_BESIDE: Final = 1024
+"""What a conversation takes in Redis beside its metadata and items."""
+_BYTES_OF_OWNER: Final = 256
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,41 +56,54 @@ class ConversationRecords:
     """Every tenant's conversations. Methods raise Unavailable when Redis is unreachable."""
 
     def __init__(self, redis: Redis, room: RedisRoom, limits: Limits) -> None:
-        self._redis = redis
-        self._room_in_redis = room
-        self._keys = Keys(redis)
+        self._table = Table(
+            redis,
+            "conversation",
+            kind=KIND,
+            keep_s=limits.keep_s,
+            most=limits.conversations,
+            most_bytes=limits.tenant_bytes,
+            record_bytes=limits.bytes,
+            most_rows=limits.items,
+            owner_bytes=_BYTES_OF_OWNER,
+        )
+        self._room = room
         self._limits = limits
-        self._add = Script(redis, scripts.ADD, acknowledged=True)
-        self._page = Script(redis, scripts.PAGE)
-        self._room = Script(redis, scripts.ROOM)
-        self._update = Script(redis, scripts.UPDATE, acknowledged=True)
-        self._delete_item = Script(redis, scripts.DELETE_ITEM, acknowledged=True)
-        self._delete = Script(redis, scripts.DELETE, acknowledged=True)
 
     async def create(self, conversation_id: str, owner: Owner, metadata: Json, items: Sequence[Json]) -> Json:
         """Make a conversation and return it. Raises RateLimited over the tenant's quota, InvalidRequest."""
-        await self._room_in_redis.check()
-        created_at = str(int(time.time()))
-        _refuse(await self._added(conversation_id, owner, items, created_at=created_at, metadata=metadata))
+        await self._room.check()
+        created_at, kept = str(int(time.time())), orjson.dumps(metadata)
+        outcome = await self._table.put(
+            owner.tenant,
+            conversation_id,
+            {"created_at": created_at, "metadata": kept},
+            size=_BYTES_BESIDE + len(kept),
+            rows=_rows(items),
+            owners=owner.began(FROM_NOW),
+        )
+        _refuse(_added(outcome))
         return _shown(conversation_id, created_at, metadata)
 
     async def add(self, conversation_id: str, owner: Owner, items: Sequence[Json]) -> None:
         """Add items at the end. Raises NotFound, and as ``create`` does."""
-        await self._room_in_redis.check()
-        _refuse(await self._added(_checked(conversation_id), owner, items))
+        await self._room.check()
+        where, owners = _checked(conversation_id), owner.began(FROM_NOW)
+        outcome, _ = await self._table.add(owner.tenant, where, _rows(items), owners=owners)
+        _refuse(_added(outcome))
 
     async def append(self, began: Began, owner: Owner, items: Sequence[Json]) -> Added:
         """Add the input and the output of a response that began then. Returns why it could not."""
-        return await self._added(began.id, owner, items, erasures=began.erasures)
+        owners = owner.began(began.erasures)
+        outcome, _ = await self._table.add(owner.tenant, began.id, _rows(items), owners=owners)
+        return _added(outcome)
 
     async def get(self, tenant: str, conversation_id: str) -> Json:
         """Return the conversation. Raises NotFound."""
-        key = self._keys.of_name(tenant).conversation(tenant, _checked(conversation_id))
-        with redis_errors():
-            created_at, metadata = await self._redis.hmget(key, ["created_at", "metadata"])
-        if created_at is None:
+        found = await self._table.get(tenant, _checked(conversation_id))
+        if found is None:
             raise _missing()
-        return _shown(conversation_id, text(created_at), orjson.loads(text(metadata)))
+        return _shown(conversation_id, found["created_at"], orjson.loads(found["metadata"]))
 
     async def context(self, tenant: str, conversation_id: str) -> list[Json]:
         """Return all items, for a response that continues the conversation. Raises NotFound."""
@@ -107,108 +120,70 @@ class ConversationRecords:
 
         Raises NotFound, RateLimited and InvalidRequest when there is no room.
         """
-        await self._room_in_redis.check()
-        rows = await self._room.rows(self._keys_of(owner, conversation_id), [conversation_id, *owner.scopes])
-        exists, held, own, items = map(int, rows[:4])
-        if not exists:
+        await self._room.check()
+        now = await self._table.standing(owner.tenant, conversation_id, owners=owner.began(0))
+        if not now.exists:
             raise _missing("conversation")
-        if held + size > self._limits.tenant_bytes:
+        if now.tenant_bytes + size > self._limits.tenant_bytes:
             _refuse("full")
-        if own + size > self._limits.bytes or items + new >= self._limits.items:
+        if now.record_bytes + size > self._limits.bytes or now.rows + new >= self._limits.items:
             _refuse("long")
-        return Began(conversation_id, rows[4])
+        return Began(conversation_id, now.began)
 
     async def items(
         self, tenant: str, conversation_id: str, *, after: str | None, limit: int, newest_first: bool
     ) -> tuple[list[Json], bool]:
         """Return items after that one, and whether there are more. Raises NotFound."""
-        keys = self._keys_of(Owner(tenant, None), _checked(conversation_id))
-        kind, *found = await self._page.rows(keys, [after or "", limit, int(newest_first)])
-        if kind == "gone":
+        outcome, rows, more = await self._table.rows(
+            tenant, _checked(conversation_id), limit=limit, after=after or "", newest_first=newest_first
+        )
+        if outcome == "gone":
             raise _missing()
-        if kind == "after":
+        if outcome == "after":
             raise NotFound("Item not found.", param="after")
-        return [orjson.loads(item) for item in found[1:]], found[0] == "true"
+        return [orjson.loads(row.text) for row in rows], more
 
     async def item(self, tenant: str, conversation_id: str, item_id: str) -> Json:
         """Return one item. Raises NotFound."""
         await self.get(tenant, conversation_id)
-        key = self._keys.of_name(tenant).conversation_items(tenant, conversation_id)
-        with redis_errors():
-            found = await self._redis.hget(key, item_id)
-        if found is None:
+        row = await self._table.row(tenant, conversation_id, item_id)
+        if row is None:
             raise NotFound("Item not found.", param="item_id")
-        return cast(Json, orjson.loads(text(found)))
+        return cast(Json, orjson.loads(row.text))
 
     async def update(self, tenant: str, conversation_id: str, metadata: Json) -> Json:
         """Replace the metadata. Raises NotFound, RateLimited over the tenant's quota."""
-        keys = self._keys_of(Owner(tenant, None), _checked(conversation_id))
-        args = [conversation_id, orjson.dumps(metadata).decode(), self._limits.tenant_bytes]
-        if (outcome := cast(Added | Literal["updated"], await self._update(keys, args))) != "updated":
-            _refuse(outcome)
+        fields = {"metadata": orjson.dumps(metadata)}
+        outcome = await self._table.change(tenant, _checked(conversation_id), fields, counted=True)
+        if outcome != "changed":
+            _refuse(_added(outcome))
         return await self.get(tenant, conversation_id)
 
     async def delete_item(self, tenant: str, conversation_id: str, item_id: str) -> Json:
         """Delete an item; return the conversation. Raises NotFound."""
         found = await self.get(tenant, conversation_id)
-        keys = self._keys_of(Owner(tenant, None), conversation_id)
-        if not await self._delete_item.number(keys, [conversation_id, item_id]):
+        if await self._table.delete_row(tenant, conversation_id, item_id) == "gone":
             raise NotFound("Item not found.", param="item_id")
         return found
 
     async def delete(self, tenant: str, conversation_id: str) -> None:
         """Delete the conversation with its items. Raises NotFound."""
-        if not await self._deleted(tenant, _checked(conversation_id)):
+        if await self._table.delete(tenant, _checked(conversation_id)) == "gone":
             raise _missing()
-
-    async def _added(
-        self,
-        conversation_id: str,
-        owner: Owner,
-        items: Sequence[Json],
-        *,
-        erasures: str = "",
-        created_at: str = "",
-        metadata: Json | None = None,
-    ) -> Added:
-        limits = self._limits
-        args: list[str | int] = [
-            conversation_id,
-            int(limits.keep_s * 1000),
-            limits.tenant_bytes,
-            limits.conversations,
-            limits.bytes,
-            limits.items,
-            erasures,
-            created_at,
-            orjson.dumps(metadata or {}).decode(),
-            len(owner.scopes),
-            *owner.scopes,
-            *owned_args(owner.noted, kind=KIND, record_id=conversation_id),
-        ]
-        owned = owned_keys(self._keys.of_name(owner.tenant), owner.noted)
-        pairs = [part for item in items for part in (str(item["id"]), orjson.dumps(item).decode())]
-        return cast(Added, await self._add([*self._keys_of(owner, conversation_id), *owned], [*args, *pairs]))
-
-    async def _deleted(self, tenant: str, conversation_id: str) -> int:
-        keys = self._keys_of(Owner(tenant, None), conversation_id)
-        return await self._delete.number(keys, [conversation_id])
-
-    def _keys_of(self, owner: Owner, conversation_id: str) -> list[str]:
-        tenant, part = owner.tenant, self._keys.of_name(owner.tenant)
-        return [
-            part.erased(owner.lane),
-            part.conversations_of(tenant),
-            part.conversation_sizes(tenant),
-            part.conversation(tenant, conversation_id),
-            part.conversation_order(tenant, conversation_id),
-            part.conversation_items(tenant, conversation_id),
-        ]
 
 
 def new_conversation_id(tenant: str) -> str:
     """Return a new id of 120 random bits at the tenant's place."""
     return id_at("conv_", tenant, secrets.token_hex(16))
+
+
+def _rows(items: Sequence[Json]) -> list[Row]:
+    texts = [(str(item["id"]), orjson.dumps(item)) for item in items]
+    return [Row(item_id, text.decode(), len(item_id.encode()) + len(text)) for item_id, text in texts]
+
+
+def _added(outcome: Outcome) -> Added:
+    return "added" if outcome == "kept" else "long" if outcome == "rows" else cast(Added, outcome)
 
 
 def _shown(conversation_id: str, created_at: str, metadata: Json) -> Json:

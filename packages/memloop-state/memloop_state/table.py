@@ -1,0 +1,341 @@
+"""Tables of records: a tenant's, with owners, quotas and an end, each step of which is atomic.
+
+A table is declared once, and its steps are one script (``lua/table.lua``)::
+
+    responses = Table(redis, "response", kind="responses", keep_s=30 * 86400, most_bytes=100_000_000)
+    outcome = await responses.put("acme", "resp_1", {"response": "{…}"}, size=5, owners=[Owner(namespace, began)])
+
+A record is a hash of texts, and may have *rows* in order: a conversation its items, a vector store its files. All of a
+tenant is in one partition, so a quota is compared in the step that stores. A record is noted by its owners in the same
+step: an erasure finds it, and a record whose work began before an erasure is refused after it. Of a record without an
+owner nothing is noted.
+"""
+
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final, Literal, TypeAlias, cast
+
+import orjson
+from redis.asyncio import Redis
+
+from memloop_state.guard import Guard
+from memloop_state.link import acknowledged, redis_errors
+from memloop_state.owners import Owner, owned_keys, owned_terms
+from memloop_state.partitions import Partition, Partitions
+from memloop_state.scripts import Script, lua, text
+
+Outcome: TypeAlias = Literal[
+    "kept", "changed", "deleted", "taken", "off", "erased", "gone", "many", "full", "long", "rows", "duplicate"
+]
+"""What became of a step: done, or refused. ``many``: the tenant has too many records; ``full``: too many bytes;
+``long``: the record has too many bytes; ``rows``: too many rows, or any where there may be none; ``off``: the tenant's
+table is switched off; ``changed``: done, and of ``put`` that the guard's hash has changed.
+"""
+_SWEPT_AT_ONCE: Final = 100
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """A row of a record. The record counts its rows by ``group``, unless it is ``-``, and their bytes.
+
+    ``version`` and ``group`` hold no space. ``number`` is its place among all that the record has had.
+    """
+
+    id: str
+    text: str
+    bytes: int
+    group: str = "-"
+    version: str = "-"
+    number: int = 0
+
+    def dump(self) -> str:
+        """Return the row as the script reads it."""
+        return f"{self.version} {self.group} {self.bytes} {self.text}"
+
+    @classmethod
+    def load(cls, row_id: str, value: str, number: int) -> "Row":
+        """Parse the output of ``dump``."""
+        version, group, size, body = value.split(" ", 3)
+        return cls(row_id, body, int(size), group, version, number)
+
+
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """What a tenant holds in a table, and one of its records: bytes and rows. ``began`` is for an ``Owner``."""
+
+    exists: bool
+    tenant_bytes: int
+    record_bytes: int
+    rows: int
+    began: str
+
+
+class Table:
+    """The records of one table. Methods raise Unavailable when Redis is unreachable.
+
+    ``name`` begins the names of its keys, and ``kind`` is what its records are among those of their owners. Without
+    ``keep_s`` a record stays until it is deleted; with it, until it was not stored, added to or renewed for so long.
+    ``oldest_out`` lets the oldest records go where there are more than ``most`` of a tenant. Of a table that
+    ``switches`` nothing is stored for a tenant until it is switched on.
+    """
+
+    def __init__(
+        self,
+        redis: Redis,
+        name: str,
+        *,
+        kind: str,
+        keep_s: float | None = None,
+        most: int | None = None,
+        most_bytes: int | None = None,
+        record_bytes: int | None = None,
+        most_rows: int | None = None,
+        owner_bytes: int | None = None,
+        oldest_out: bool = False,
+        switches: bool = False,
+    ) -> None:
+        self._redis: Any = redis
+        self._name = name
+        self._kind = kind
+        self._partitions = Partitions(redis, Partition)
+        limits = {
+            "keep_ms": None if keep_s is None else int(keep_s * 1000),
+            "most": most,
+            "most_bytes": most_bytes,
+            "record_bytes": record_bytes,
+            "most_rows": most_rows,
+            "owner_bytes": owner_bytes,
+            "oldest_out": oldest_out or None,
+            "switches": switches or None,
+        }
+        self._limits = {limit: value for limit, value in limits.items() if value is not None}
+        source = lua("owners", "guard", "table")
+        self._step = Script(redis, source, acknowledged=True)
+        self._quick_step = Script(redis, source)
+        """Of steps whose loss in a failover does no harm: the reply does not wait for replicas."""
+
+    async def put(
+        self,
+        tenant: str,
+        record_id: str,
+        fields: Mapping[str, str | bytes | int],
+        *,
+        size: int | None = None,
+        rows: Sequence[Row] = (),
+        owners: Sequence[Owner] = (),
+        guard: Guard | None = None,
+    ) -> Outcome:
+        """Store a record of ``size`` bytes beside its rows, in the place of one of that id.
+
+        With ``guard`` only if that hash has not changed. Returns kept, off, changed, erased, many, rows, long or full.
+        """
+        asked = {"size": size, "new_rows": True}
+        asked |= {"guard": None if guard is None else [guard.digest, guard.names]}
+        after = [] if guard is None else [guard.key]
+        outcome, *_ = await self._put(tenant, record_id, fields, rows, owners, asked, after)
+        return outcome
+
+    async def add(
+        self, tenant: str, record_id: str, rows: Sequence[Row], *, owners: Sequence[Owner] = (), replace: bool = False
+    ) -> tuple[Outcome, int]:
+        """Add rows to a record, or ``replace`` those that are there. Returns also the number of the last one.
+
+        Outcomes are kept, erased, gone, duplicate, rows, long and full.
+        """
+        asked = {"known": True, "new_rows": not replace}
+        outcome, number, *_ = await self._put(tenant, record_id, {}, rows, owners, asked, [])
+        return outcome, number
+
+    async def _put(
+        self,
+        tenant: str,
+        record_id: str,
+        fields: Mapping[str, str | bytes | int],
+        rows: Sequence[Row],
+        owners: Sequence[Owner],
+        asked: Mapping[str, object],
+        after: Sequence[str],
+    ) -> tuple[Outcome, int]:
+        texts = [part for pair in fields.items() for part in pair]
+        texts += [part for row in rows for part in (row.id, row.dump())]
+        terms = {**asked, "fields": len(fields), "owners": owned_terms(owners, kind=self._kind, record_id=record_id)}
+        keys = [*owned_keys(self._at(tenant), owners), *after]
+        outcome, *rest = await self._stepped("put", tenant, record_id, terms, texts, keys=keys)
+        for over in rest[1:]:
+            await self.delete(tenant, over)
+        return cast(Outcome, outcome), int(rest[0]) if rest else 0
+
+    async def reserve(
+        self, tenant: str, record_id: str, *, size: int, lease_s: float, owners: Sequence[Owner] = ()
+    ) -> tuple[Outcome, str]:
+        """Take bytes for a record that is being made, until it is put or released, or the lease ends.
+
+        Returns taken or full, and what the first owner's work began with.
+        """
+        terms = {"size": size, "lease_ms": int(lease_s * 1000)}
+        outcome, *began = await self._of_owners("reserve", tenant, record_id, terms, owners)
+        return cast(Outcome, outcome), f"={began[0]}" if began else ""
+
+    async def release(self, tenant: str, record_id: str) -> None:
+        """Give back the bytes that were taken for a record, unless it was put."""
+        await self._stepped("release", tenant, record_id, {}, quick=True)
+
+    async def standing(self, tenant: str, record_id: str, *, owners: Sequence[Owner] = ()) -> Standing:
+        """Return how a record stands, and what its first owner's work begins with now."""
+        exists, held, own, rows, began = await self._of_owners("standing", tenant, record_id, {}, owners)
+        return Standing(exists == "1", int(held), int(own), int(rows), f"={began}")
+
+    async def _of_owners(
+        self, step: str, tenant: str, record_id: str, terms: Mapping[str, object], owners: Sequence[Owner]
+    ) -> list[str]:
+        terms = {**terms, "owners": owned_terms(owners, kind="", record_id=record_id)}
+        return await self._stepped(
+            step, tenant, record_id, terms, keys=owned_keys(self._at(tenant), owners), quick=True
+        )
+
+    async def renew(self, tenant: str, record_id: str, names: Sequence[str]) -> list[str]:
+        """Return fields of a record and keep it for as long again; nothing where it is gone."""
+        return await self._stepped("renew", tenant, record_id, {}, names, quick=True)
+
+    async def change(
+        self,
+        tenant: str,
+        record_id: str,
+        fields: Mapping[str, str | bytes | int],
+        *,
+        counted: bool = False,
+        anyway: bool = False,
+        ends_at: float | None = None,
+        quick: bool = False,
+    ) -> Outcome:
+        """Replace fields of a record; return changed, gone, long or full.
+
+        Their bytes count if ``counted``, ``anyway`` also over the quota. ``ends_at`` (epoch seconds, 0 = never) lists
+        the record in ``ended`` from then on. ``quick`` does not wait for replicas.
+        """
+        terms = {"counted": counted or None, "anyway": anyway or None, "ends_at": ends_at}
+        texts = [part for pair in fields.items() for part in pair]
+        return cast(Outcome, (await self._stepped("change", tenant, record_id, terms, texts, quick=quick))[0])
+
+    async def delete(self, tenant: str, record_id: str, *, if_empty: bool = False) -> Outcome:
+        """Delete a record with its rows, or only one without rows; return deleted, gone or rows."""
+        terms = {"empty": if_empty or None}
+        return cast(Outcome, (await self._stepped("delete", tenant, record_id, terms))[0])
+
+    async def change_row(self, tenant: str, record_id: str, row: Row) -> Outcome:
+        """Replace a row that has the same version still; return changed, gone, long or full."""
+        texts = [row.id, row.dump()]
+        return cast(Outcome, (await self._stepped("change_row", tenant, record_id, {"version": row.version}, texts))[0])
+
+    async def delete_row(self, tenant: str, record_id: str, row_id: str) -> Outcome:
+        """Delete a row; return deleted or gone."""
+        return cast(Outcome, (await self._stepped("delete_row", tenant, record_id, {}, [row_id]))[0])
+
+    async def rows(
+        self, tenant: str, record_id: str, *, limit: int, after: str = "", newest_first: bool = False
+    ) -> tuple[Literal["found", "after", "gone"], list[Row], bool]:
+        """Return rows behind one, and whether there are more; ``after`` where that one is not there."""
+        terms = {"limit": limit, "newest": newest_first or None}
+        outcome, *found = await self._stepped("rows", tenant, record_id, terms, [after], quick=True)
+        parts = zip(found[1::3], found[2::3], found[3::3], strict=True)
+        rows = [Row.load(row_id, value, int(float(number))) for row_id, number, value in parts]
+        return cast(Literal["found", "after", "gone"], outcome), rows, found[:1] == ["true"]
+
+    async def row(self, tenant: str, record_id: str, row_id: str) -> Row | None:
+        """Return a row, None where it is gone."""
+        _, _, _, rows, order, *_ = self._keys(tenant, record_id)
+        async with self._redis.pipeline(transaction=False) as pipe:
+            pipe.hget(rows, row_id)
+            pipe.zscore(order, row_id)
+            with redis_errors():
+                value, number = await pipe.execute()
+        return None if value is None or number is None else Row.load(row_id, text(value), int(number))
+
+    async def with_row(self, tenant: str, row_id: str) -> list[str]:
+        """Return the ids of the tenant's records that have a row of that id."""
+        ids = await self.ids(tenant)
+        async with self._redis.pipeline(transaction=False) as pipe:
+            for record_id in ids:
+                pipe.hexists(self._keys(tenant, record_id)[3], row_id)
+            with redis_errors():
+                found: list[Any] = await pipe.execute() if ids else []
+        return [record_id for record_id, has in zip(ids, found, strict=True) if has]
+
+    async def get(self, tenant: str, record_id: str) -> Mapping[str, str] | None:
+        """Return a record's fields, None where it is gone. ``bytes`` is what it holds with its rows."""
+        (found,) = await self.some(tenant, [record_id])
+        return found
+
+    async def some(self, tenant: str, ids: Sequence[str]) -> list[Mapping[str, str] | None]:
+        """Return records in the order of their ids, as ``get`` does."""
+        async with self._redis.pipeline(transaction=False) as pipe:
+            for record_id in ids:
+                record, _, sizes, *_ = self._keys(tenant, record_id)
+                pipe.hgetall(record)
+                pipe.hget(sizes, record_id)
+            with redis_errors():
+                found: list[Any] = await pipe.execute() if ids else []
+        return [
+            {text(name): text(value) for name, value in fields.items()} | {"bytes": text(size or 0)} if fields else None
+            for fields, size in zip(found[::2], found[1::2], strict=True)
+        ]
+
+    async def ids(self, tenant: str) -> list[str]:
+        """Return the ids of the tenant's records: oldest first, or those that end first."""
+        since = "-inf" if "keep_ms" not in self._limits else int(time.time() * 1000)
+        with redis_errors():
+            found = await self._redis.zrangebyscore(self._keys(tenant, "")[1], since, "+inf")
+        return [text(one) for one in found]
+
+    async def is_on(self, tenant: str) -> bool:
+        """Return whether the table is switched on for the tenant."""
+        with redis_errors():
+            return bool(await self._redis.exists(self._keys(tenant, "")[-1]))
+
+    async def switch(self, tenant: str, *, on: bool) -> None:
+        """Switch the table on or off; what is stored stays."""
+        command = ("SET", self._keys(tenant, "")[-1], "1") if on else ("DEL", self._keys(tenant, "")[-1])
+        with redis_errors():
+            await acknowledged(self._redis, *command)
+
+    async def ended(self) -> list[tuple[str, str]]:
+        """Return tenant and id of records whose ``ends_at`` is over, a hundred of each partition at most."""
+        lines: list[str] = []
+        for part in self._partitions.partitions:
+            key = part.key(f"{self._name}s-ending")
+            with redis_errors():
+                due = await self._redis.zrangebyscore(key, "-inf", time.time(), start=0, num=_SWEPT_AT_ONCE)
+            lines += [text(line) for line in due]
+        return [cast("tuple[str, str]", tuple(line.split(" "))) for line in lines]
+
+    async def _stepped(
+        self,
+        step: str,
+        tenant: str,
+        record_id: str,
+        terms: Mapping[str, object],
+        texts: Sequence[str | bytes | int] = (),
+        *,
+        keys: Sequence[str] = (),
+        quick: bool = False,
+    ) -> list[str]:
+        asked = {name: value for name, value in terms.items() if value is not None}
+        all_terms = orjson.dumps({**self._limits, **asked, "id": record_id, "line": f"{tenant} {record_id}"})
+        run = self._quick_step if quick else self._step
+        return await run.rows([*self._keys(tenant, record_id), *keys], [step, all_terms, *texts])
+
+    def _keys(self, tenant: str, record_id: str) -> list[str]:
+        here, name = self._at(tenant), self._name
+        return [
+            here.key(name, tenant, record_id),
+            here.key(f"{name}s", tenant),
+            here.key(f"{name}-sizes", tenant),
+            here.key(f"{name}-rows", tenant, record_id),
+            here.key(f"{name}-order", tenant, record_id),
+            here.key(f"{name}s-ending"),
+            here.key(f"{name}-switch", tenant),
+        ]
+
+    def _at(self, tenant: str) -> Partition:
+        return self._partitions.of_name(tenant)
