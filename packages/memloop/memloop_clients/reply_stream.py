@@ -111,7 +111,8 @@ class ReplyStream:
     def _chunk(self, event: StreamEvent) -> list[StreamEvent]:
         chunk, given = event.chunk, objects_in(event.chunk.get("choices"))
         if not given:
-            return [event]
+            is_odd = not isinstance(chunk.get("choices", []), list)
+            return [] if is_odd and not chunk.get("usage") else [_event({**chunk, "choices": []}) if is_odd else event]
         if not self._head:
             self._head = {name: chunk[name] for name in _HEAD if name in chunk}
         shown = [each for choice in given for each in self._reply(index_of(choice)).take(choice)]
