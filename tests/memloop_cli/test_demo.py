@@ -45,7 +45,7 @@ def printed(console: Console) -> str:
 async def test_the_chat_shows_turns_decisions_and_recalled_memories(gateway: FakeGateway, console: Console) -> None:
     async with GatewayClient(gateway.url) as client:
         shown = await show_chat(client, console, [LOCKER], model="tiny")
-    assert str(shown) == "facts stored 1 of 1, answered later 1 of 1"
+    assert str(shown) == "facts stored 1 of 1 by the expected word, answered later 1 of 1 by the expected word"
     assert "you        My locker code is 482." in printed(console)
     assert "add      Stored the locker code." in printed(console)
     assert "recalled The locker code of the user is 482." in printed(console)
@@ -55,7 +55,8 @@ async def test_what_is_wrong_is_counted_as_wrong(gateway: FakeGateway, console: 
     """Every write of this gateway stores the locker code, and every reply says it."""
     async with GatewayClient(gateway.url) as client:
         shown = await show_chat(client, console, [LOCKER, DOG, SMALL_TALK], model="tiny")
-    assert str(shown) == "facts stored 1 of 2, answered later 1 of 2, small talk stored 1 of 1"
+    assert "facts stored 1 of 2 by the expected word" in str(shown)
+    assert "answered later 1 of 2 by the expected word, small talk stored 1 of 1" in str(shown)
 
 
 async def test_every_conversation_of_the_demo_has_no_history(gateway: FakeGateway, console: Console) -> None:

@@ -82,7 +82,7 @@ def test_a_stack_in_the_foreground_ends_on_a_signal(tmp_path: Path, number: sign
 @pytest.mark.slow
 def test_the_demo_of_the_tiny_model_gets_right_what_it_was_trained_on(tmp_path: Path) -> None:
     demo = _demo(LocalStack(tmp_path / "home", MEMLOOP_MODEL="memloop-tiny"), "--full")
-    assert "facts stored 1 of 1, answered later 1 of 1" in demo
+    assert "facts stored 1 of 1 by the expected word, answered later 1 of 1 by the expected word" in demo
     assert "One fact each, memagent: 10 of 10 right" in demo
     assert "memagent: 0 of 3 right" in demo
     assert "memreread: 3 of 3 right" in demo
@@ -91,7 +91,7 @@ def test_the_demo_of_the_tiny_model_gets_right_what_it_was_trained_on(tmp_path: 
 @pytest.mark.slow
 def test_the_demo_of_the_small_model_ends_with_its_score(tmp_path: Path) -> None:
     demo = _demo(LocalStack(tmp_path / "home", MEMLOOP_MODEL="memloop-small"))
-    assert re.search(r"facts stored \d of 3, answered later \d of 3, small talk stored \d of 1", demo)
+    assert re.search(r"facts stored \d of 3 by .*, answered later \d of 3 by .*, small talk stored \d of 1", demo)
     assert re.search(r"What really happens, memagent: \d of 3 right", demo)
 
 

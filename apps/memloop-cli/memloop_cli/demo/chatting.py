@@ -25,7 +25,7 @@ _READ_BYTES: Final = 65_536
 
 @dataclass(frozen=True, slots=True)
 class ChatShown:
-    """The outcome of the conversations, in numbers."""
+    """The outcome of the conversations, in numbers. A text that holds the expected words may say more that is wrong."""
 
     facts: int
     stored: int
@@ -34,7 +34,8 @@ class ChatShown:
     small_talk_stored: int
 
     def __str__(self) -> str:
-        told = f"facts stored {self.stored} of {self.facts}, answered later {self.answered} of {self.facts}"
+        of = f"of {self.facts} by the expected word"
+        told = f"facts stored {self.stored} {of}, answered later {self.answered} {of}"
         return f"{told}, small talk stored {self.small_talk_stored} of {self.small_talk}" if self.small_talk else told
 
 
