@@ -75,9 +75,10 @@ def conversations(draw: st.DrawFn) -> list[Object]:
     items: list[Object] = []
     drawn = st.lists(st.one_of(MESSAGES, CALLS, REASONING, FILE_SEARCHES), min_size=1, max_size=8)
     for item in draw(drawn.filter(lambda some: any(one.get("type") != "file_search_call" for one in some))):
-        items.append(item)
-        if item.get("type") in CALLS_BY_TYPE and draw(st.booleans()):
-            items.append(draw(outputs_of(item)))
+        is_call = item.get("type") in CALLS_BY_TYPE
+        items.append({**item, "call_id": f"{item['call_id']}{len(items)}"} if is_call else item)
+        if is_call and draw(st.booleans()):
+            items.append(draw(outputs_of(items[-1])))
     return items
 
 

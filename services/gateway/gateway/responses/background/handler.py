@@ -24,7 +24,7 @@ from gateway.responses.requests import Asked, read_request
 from gateway.vector_stores import VectorStores
 from memloop.wire.chat import ChatMemory, Json
 from memloop.wire.errors import MemloopError, NotFound
-from memloop_clients.replies import offered_in, whole_reply
+from memloop_clients.replies import fault_in, offered_in, whole_reply
 from memloop_service.http import JsonBody, json_text, objects_in, parsed_object
 
 _FIRST = 2
@@ -111,10 +111,10 @@ class ResponseHandler:
         known = await journal.read("answer")
         if known is None:
             body = JsonBody(json_text(question.body), question.body)
-            answer = whole_reply(await self._asked(engine_body(body, model, turn), model), offered_in(body.fields))
+            answer = await self._asked(engine_body(body, model, turn), model)
             [answer] = await redacted([answer], chat.memory.keeper, Owner(job.tenant, job.named).scope)
             known = await journal.keep("answer", json_text(answer).decode())
-        answer = parsed_object(known.encode())
+        answer = whole_reply(parsed_object(known.encode()), offered_in(question.body))
         count_tokens(chat.memory.metrics, model.label, answer)
         return answer, None if turn is None else await turn.answered(chat, reply_of(answer), waits=False)
 
@@ -125,6 +125,8 @@ class ResponseHandler:
             if not upstream.succeeded:
                 raise await refusal(upstream)
             answer = answer_in(await upstream.read())
+            if (fault := fault_in(answer)) is not None:
+                raise fault
             self._chat.backend.metrics.count_call(model.label, time.perf_counter() - began)
             return answer
         finally:
