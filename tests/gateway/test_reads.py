@@ -16,8 +16,7 @@ from gateway.long_read.records import TIERS, ReadJob, ReadRecords
 from gateway.long_read.run import ReadingTools, new_record, run_read
 from gateway.metrics import Metrics
 from gateway.queue.lanes import LaneQueue
-from gateway.traces.keeper import TraceKeeper
-from gateway.traces.records import TraceRecords
+from gateway.traces.keeper import TraceKeeper, TraceRecords
 from gateway.traces.redaction import RuleRedactor
 from gateway.webhooks.webhooks import WEBHOOKS_QUEUE
 from memloop.chunking import EstimatingSplitter

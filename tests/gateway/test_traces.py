@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from gateway.settings import GatewaySettings
-from gateway.traces.records import TraceRecords
+from gateway.traces.keeper import TraceRecords
 from gateway.traces.redaction import RuleRedactor, redactor_at
 from memloop.wire.memory import Namespace
 from memloop.wire.traces import Trace

@@ -72,20 +72,14 @@ def owned_keys(at: Partition, owners: Sequence[Owner]) -> list[str]:
     return [key for one in spaces for key in (at.erased(one.lane()), at.owned(one.lane()), at.owners(one.tenant))]
 
 
-def owned_terms(owners: Sequence[Owner], *, kind: str, record_id: str) -> list[dict[str, str]]:
-    """Return the owners as the scripts read them; without a ``kind`` the record is compared and not noted."""
-    terms: list[dict[str, str]] = []
+def owned_args(owners: Sequence[Owner], *, kind: str, record_id: str) -> list[str | int]:
+    """Return the arguments that ``owners_at`` reads; without a ``kind`` the record is compared and not noted."""
+    args: list[str | int] = [len(owners)]
     for owner in owners:
         one = owner.namespace
         entry = orjson.dumps([kind, record_id, one.agent_id, one.run_id]).decode() if kind else ""
-        terms.append({"began": str(owner.began), "scopes": " ".join(one.scopes()), "user": one.user_id, "entry": entry})
-    return terms
-
-
-def owned_args(owners: Sequence[Owner], *, kind: str, record_id: str) -> list[str | int]:
-    """Return the same as the arguments that ``owners_at`` reads."""
-    terms = owned_terms(owners, kind=kind, record_id=record_id)
-    return [len(owners), *(text for term in terms for text in term.values())]
+        args += [str(owner.began), " ".join(one.scopes()), one.user_id, entry]
+    return args
 
 
 class Owners:

@@ -21,7 +21,7 @@ from redis.asyncio import Redis
 
 from memloop_state.guard import Guard
 from memloop_state.link import acknowledged, redis_errors
-from memloop_state.owners import Owner, owned_keys, owned_terms
+from memloop_state.owners import Owner, owned_args, owned_keys
 from memloop_state.partitions import Partition, Partitions
 from memloop_state.scripts import Script, lua, text
 
@@ -159,7 +159,7 @@ class Table:
     ) -> tuple[Outcome, int]:
         texts = [part for pair in fields.items() for part in pair]
         texts += [part for row in rows for part in (row.id, row.dump())]
-        terms = {**asked, "fields": len(fields), "owners": owned_terms(owners, kind=self._kind, record_id=record_id)}
+        terms = {**asked, "fields": len(fields), "owners": owned_args(owners, kind=self._kind, record_id=record_id)}
         keys = [*owned_keys(self._at(tenant), owners), *after]
         outcome, *rest = await self._stepped("put", tenant, record_id, terms, texts, keys=keys)
         for over in rest[1:]:
@@ -189,7 +189,7 @@ class Table:
     async def _of_owners(
         self, step: str, tenant: str, record_id: str, terms: Mapping[str, object], owners: Sequence[Owner]
     ) -> list[str]:
-        terms = {**terms, "owners": owned_terms(owners, kind="", record_id=record_id)}
+        terms = {**terms, "owners": owned_args(owners, kind="", record_id=record_id)}
         return await self._stepped(
             step, tenant, record_id, terms, keys=owned_keys(self._at(tenant), owners), quick=True
         )

@@ -50,7 +50,7 @@ from gateway.responses.background.jobs import Background, open_background
 from gateway.responses.conversations import records as conversation_records
 from gateway.responses.conversations import routes as conversations
 from gateway.settings import GatewaySettings
-from gateway.traces import records as trace_records
+from gateway.traces import keeper as trace_keeper
 from gateway.traces import routes as traces
 from gateway.usage import routes as usage
 from gateway.usage.ledger import Ledger
@@ -198,7 +198,7 @@ def deletes_of(
     """Return how an erasure deletes each kind of record that a user may own."""
     return {
         long_read_records.KIND: partial(forget_read, reading=reading),
-        trace_records.KIND: memory.traces.records.forget_one,
+        trace_keeper.KIND: memory.traces.records.forget_one,
         response_records.KIND: background.forget,
         conversation_records.KIND: background.responses.conversations.delete,
         vector_store_records.KIND: searched.delete,

@@ -1,9 +1,9 @@
 -- A record's owners. KEYS[k..]: of each owner the marks, the index, the tenant's owners. Of each owner: the newest token
 -- when the work began ('=' and marks: what they were then), the scopes, the user, the entry in the index ('' = none)
-local function owners_at(a)
+local function owners_at(args, a)
   local owners = {}
-  for at = a, a + 4 * (ARGV[a] - 1), 4 do
-    owners[#owners + 1] = {began = ARGV[at + 1], scopes = ARGV[at + 2], user = ARGV[at + 3], entry = ARGV[at + 4]}
+  for at = a, a + 4 * (args[a] - 1), 4 do
+    owners[#owners + 1] = {began = args[at + 1], scopes = args[at + 2], user = args[at + 3], entry = args[at + 4]}
   end
   return owners
 end

@@ -6,7 +6,7 @@
 -- the bytes of each record and, under '', their sum. A row is 'VERSION GROUP BYTES TEXT'.
 local RECORD, INDEX, SIZES, ROWS, ORDER, ENDING, SWITCH = unpack(KEYS, 1, 7)
 local want = cjson.decode(ARGV[2])
-local id, owners = want.id, want.owners or {}
+local id, owners = want.id, owners_at(want.owners or {0}, 1)
 local t = redis.call('TIME')
 local now = t[1] * 1000 + math.floor(t[2] / 1000)
 

@@ -35,11 +35,11 @@ OPEN_READ = (
     + """
 -- KEYS: job, index, those of its owners; ARGV: id, now, tenant, status, record, expire ms, its owners. Returns 0 if one
 -- of them was erased since the work began
-if is_erased(3, owners_at(7)) then return 0 end
+if is_erased(3, owners_at(ARGV, 7)) then return 0 end
 redis.call('HSET', KEYS[1], 'tenant', ARGV[3], 'status', ARGV[4], 'record', ARGV[5])
 redis.call('PEXPIRE', KEYS[1], ARGV[6])
 list_in(KEYS[2], KEYS[1], ARGV[1], ARGV[2])
-own(3, owners_at(7), KEYS[1])
+own(3, owners_at(ARGV, 7), KEYS[1])
 end_with_records(KEYS[1])
 return 1
 """

@@ -59,7 +59,7 @@ local function enter(k, a)
   local q, job, index, id, now, tenant = lane_at(k), KEYS[k + 10], KEYS[k + 11], ARGV[a], ARGV[a + 2], ARGV[a + 4]
   local quota, bytes, most, owners = tonumber(ARGV[a + 5]), 1024, tonumber(ARGV[a + 6]), ARGV[a + 7]
   if redis.call('EXISTS', job) == 1 then return 0 end
-  if is_erased(k + 12, owners_at(a + 7)) then return -2 end
+  if is_erased(k + 12, owners_at(ARGV, a + 7)) then return -2 end
   if most > 0 and redis.call('ZCARD', index) >= most then return -4 end
   local first = a + 8 + 4 * owners
   for i = first, #ARGV do bytes = bytes + #ARGV[i] end
@@ -73,7 +73,7 @@ local function enter(k, a)
   redis.call('RPUSH', q.list, id)
   pass_on(q, tenant, ARGV[a + 1])
   list_in(index, job, id, now)
-  own(k + 12, owners_at(a + 7), job)
+  own(k + 12, owners_at(ARGV, a + 7), job)
   return 1
 end
 """
