@@ -236,8 +236,9 @@ async def test_a_stream_with_a_key_is_refused(gateway: Gateway, engine: FakeEngi
 
 
 async def test_an_engine_that_streams_unasked_is_relayed_and_not_kept(gateway: Gateway, engine: FakeEngine) -> None:
-    engine.will(SendsBytes([b"data: [DONE]\n\n"], "text/event-stream"))
-    assert (await chatted(gateway)).raw == b"data: [DONE]\n\n"
+    raw = b'data: {"choices":[{"index":0,"delta":{"content":"Hi."},"finish_reason":"stop"}]}\n\ndata: [DONE]\n\n'
+    engine.will(SendsBytes([raw], "text/event-stream"))
+    assert (await chatted(gateway)).raw == raw
     assert (await chatted(gateway)).status == 200
 
 
