@@ -7,17 +7,20 @@ includes the question: one sentence links the question to the value, or a chain 
 
 import asyncio
 from collections.abc import Sequence
+from dataclasses import replace
 
 from memloop.evidence.chains import lead_to
 from memloop.evidence.findings import Finding
 from memloop.evidence.matching import Claim
-from memloop.evidence.search import find_claims
+from memloop.evidence.search import ClaimByMark, find_claims
 from memloop.evidence.sentences import statements_of
 from memloop.evidence.spans import TextSpan
-from memloop.evidence.words import VERBS, Word, words_of
+from memloop.evidence.words import VERBS, words_of
 from memloop.ports import Chunks
 
 _FEW = 3
+_FEW_SIGNS = 6
+"""A value in Chinese, Japanese or Korean is no longer than a name."""
 
 
 async def evidence_for(question: str, *, memory: str, answer: str, chunks: Chunks) -> list[Finding]:
@@ -27,9 +30,10 @@ async def evidence_for(question: str, *, memory: str, answer: str, chunks: Chunk
     that only a chain could support stays unsupported.
     """
     held, answered = statements_of(memory), statements_of(answer)
-    asked = words_of(question)
-    groups = [_readings(text, asked, bare=_is_bare(text)) for text in held]
-    groups += [_readings(text, asked, bare=len(Claim.of(text).content) < _FEW or _is_bare(text)) for text in answered]
+    groups = [_readings(text, question, bare=_is_bare(text)) for text in held]
+    groups += [
+        _readings(text, question, bare=len(Claim.of(text).content) < _FEW or _is_bare(text)) for text in answered
+    ]
     found = iter(await find_claims([claim for group in groups for claim in group], chunks))
     spans = [_first_of([next(found) for _ in group]) for group in groups]
     memories = [Finding(text, "memory", own) for text, own in zip(held, spans, strict=False)]
@@ -45,18 +49,22 @@ async def evidence_for(question: str, *, memory: str, answer: str, chunks: Chunk
 def _is_bare(text: str) -> bool:
     """Return whether the text is a value without a verb: names and numbers only, or a word or two."""
     words = words_of(text)
-    named = all(word.anchor for word in words if word.content)
+    signs = sum(word.is_sign for word in words)
+    named = all(word.anchor for word in words if word.content) and signs <= _FEW_SIGNS
     return len(words) < _FEW or (named and not any(word.norm in VERBS for word in words))
 
 
-def _readings(text: str, question: tuple[Word, ...], *, bare: bool) -> list[Claim]:
+def _readings(text: str, question: str, *, bare: bool) -> list[ClaimByMark]:
     """Return the claims; a sentence must support one of them."""
-    claim = Claim.of(text)
-    if not bare:
-        return [claim]
-    own = {word.stem for word in claim.content}
-    asked = tuple(word for word in question if word.stem not in own)
-    return [Claim((*asked, *claim.words)), Claim((*claim.words, *asked))]
+    readings: list[list[Claim]] = []
+    for commas in (False, True):
+        claim = Claim.of(text, commas=commas)
+        own = {word.stem for word in claim.content}
+        asked = [word for word in words_of(question, commas=commas) if word.stem not in own]
+        asked = [replace(word, anchor=False) if word.is_sign else word for word in asked]
+        both = [Claim((*asked, *claim.words)), Claim((*claim.words, *asked))]
+        readings.append(both if bare else [claim])
+    return list(zip(*readings, strict=True))
 
 
 def _first_of(found: Sequence[Sequence[TextSpan]]) -> tuple[TextSpan, ...]:

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
-from memloop.evidence.words import Word, words_of
+from memloop.evidence.words import Word, folded, words_of
 
 _COVERAGE = 0.85
 _AROUND = 2
@@ -18,9 +18,9 @@ class Claim:
     words: tuple[Word, ...]
 
     @classmethod
-    def of(cls, text: str) -> "Claim":
-        """Build the claim of a text."""
-        return cls(words_of(text))
+    def of(cls, text: str, *, commas: bool = False) -> "Claim":
+        """Build the claim of a text; ``commas`` says that its decimals have commas."""
+        return cls(words_of(text, commas=commas))
 
     @cached_property
     def content(self) -> tuple[Word, ...]:
@@ -34,20 +34,30 @@ class Claim:
 
     @cached_property
     def probes(self) -> tuple[str, ...]:
-        """What a text that supports it must contain in lower case: its anchors, else its longest stem."""
-        return self.anchors or (max((word.stem for word in self.content), key=len, default=""),)
+        """What a text that supports it must contain, folded: its names and the digits of whole numbers, else a stem."""
+        names = (
+            folded(word.norm) for word in self.content if word.anchor and (word.norm.isdigit() or not word.is_value)
+        )
+        stems = (word.stem for word in self.content if not word.is_value)
+        return tuple(names) or (max(stems, key=len, default=""),)
 
 
 def supports(sentence: Sequence[Word], claim: Claim) -> bool:
     """Return whether the sentence supports the claim.
 
-    All anchors are there, and 85 % of the content words (all, when they are few), in the claim's order; both or none
-    are negated, and both or none in the passive; and where the sentence names others too, the claim's anchors stand
-    next to one another in it, so that no number is assigned to another name.
+    All anchors are there, values in the claim's order and with the unit that it gives them, and 85 % of the content
+    words (all, when they are few); both or none are negated, and both or none in the passive; and where the sentence
+    names others too, the claim's anchors stand next to one another in it, so that no number is given to another name.
     """
     if not claim.content or len(sentence) < _COVERAGE * len(claim.content):
         return False
     if not set(claim.anchors) <= {word.norm for word in sentence}:
+        return False
+    found = {(word.norm, word.unit) for word in sentence}
+    if any(word.unit and (word.norm, word.unit) not in found for word in claim.words):
+        return False
+    values = [word.norm for word in claim.words if word.is_value]
+    if len(aligned(values, [word.norm for word in sentence])) < len(values):
         return False
     places = aligned([word.stem for word in claim.content], [word.stem for word in sentence])
     if len(places) < _COVERAGE * len(claim.content):

@@ -2,19 +2,23 @@
 
 import asyncio
 from collections.abc import Sequence
+from typing import TypeAlias
 
 from memloop.evidence.matching import Claim, supports
 from memloop.evidence.sentences import sentences_of
 from memloop.evidence.spans import TextSpan
+from memloop.evidence.values import has_decimal_commas
 from memloop.evidence.words import folded, words_of
 from memloop.ports import Chunk, Chunks
 
+ClaimByMark: TypeAlias = tuple[Claim, Claim]
+"""A claim as it reads where decimals have points, and where they have commas."""
 SPANS_FOR_ONE = 3
 """Most spans for one claim: the first in the document."""
 _LONGEST_SENTENCE_CHARS = 2000
 
 
-async def find_claims(claims: Sequence[Claim], chunks: Chunks) -> list[list[TextSpan]]:
+async def find_claims(claims: Sequence[ClaimByMark], chunks: Chunks) -> list[list[TextSpan]]:
     """For each claim the spans that support it, in document order. Raises what loading a chunk raises."""
     found: list[list[TextSpan]] = [[] for _ in claims]
     tail = ""
@@ -26,16 +30,17 @@ async def find_claims(claims: Sequence[Claim], chunks: Chunks) -> list[list[Text
     return [[_in_its_chunk(span, chunks) for span in spans] for spans in found]
 
 
-def _look(chunk: Chunk, tail: str, claims: Sequence[Claim], found: list[list[TextSpan]]) -> str:
+def _look(chunk: Chunk, tail: str, readings: Sequence[ClaimByMark], found: list[list[TextSpan]]) -> str:
     """Add what this chunk holds; the tail to look at again with the next: a sentence that may go on there."""
     text = tail + chunk.text
     base = chunk.start - len(tail)
-    low = folded(text)
+    low, commas = folded(text), has_decimal_commas(text)
+    claims = [by_mark[commas] for by_mark in readings]
     likely = [number for number, claim in enumerate(claims) if _open(found[number]) and _may_hold(low, claim)]
     for sentence in sentences_of(text) if likely else ():
         low = folded(sentence.text)
         hits = [number for number in likely if _may_hold(low, claims[number])]
-        words = words_of(sentence.text) if hits and len(sentence.text) <= _LONGEST_SENTENCE_CHARS else ()
+        words = words_of(sentence.text, commas=commas) if hits and len(sentence.text) <= _LONGEST_SENTENCE_CHARS else ()
         for number in hits:
             if supports(words, claims[number]):
                 _add(found[number], TextSpan(base + sentence.start, base + sentence.end, sentence.text, chunk.index))

@@ -8,7 +8,7 @@ from memloop.evidence.spans import TextSpan
 
 # Possessive runs that start nowhere but at their first mark: a text of marks alone is scanned once.
 _END = re.compile(
-    r"""(?<![.!?…])[.!?…]++["'”’)\]]*+(?=\s)"""
+    r"""(?<![.!?…])[.!?…]++["'”’)\]]*+(?=\s)(?!(?<=[ap]\.m\.)\s+[a-zß-ÿ])"""
     r"""|(?<=[a-zß-ÿ\d])[.!?…]["'”’)\]]*+(?=[A-ZÀ-Þ](?:[a-zß-ÿ]|\s))"""  # pasted text may lack the blank
     r"""|[;。！？]["'”’)\]」』]*+|\n\s*\n"""
 )

@@ -93,6 +93,12 @@ class _Wanted:
         """The numbers and names behind the first word, whose capital need not be a name's."""
         return frozenset(word.norm for word in self.words[1:] if word.anchor and word.content)
 
+    @cached_property
+    def probes(self) -> frozenset[str]:
+        """The anchors that stand in a folded text as they are."""
+        values = {word.norm for word in self.words if word.is_value}
+        return frozenset(folded(anchor) for anchor in self.anchors if anchor.isdigit() or anchor not in values)
+
     @property
     def first(self) -> str:
         """The first word."""
@@ -137,6 +143,4 @@ def _look(chunk: Chunk, wanted: Sequence[_Wanted]) -> None:
 
 
 def _may_hold(low: str, wanted: _Wanted) -> bool:
-    return (
-        all(anchor in low for anchor in wanted.anchors) and sum(stem in low for stem in wanted.stems) >= _LEAST_SHARED
-    )
+    return all(probe in low for probe in wanted.probes) and sum(stem in low for stem in wanted.stems) >= _LEAST_SHARED

@@ -1,0 +1,86 @@
+"""Evidence is exact about values: a number that the document does not say is never called supported."""
+
+import asyncio
+from collections import Counter
+
+import pytest
+
+from memloop.evidence import evidence_for
+from memloop.evidence.values import has_decimal_commas
+from memloop.ports import Chunk, HeldChunks
+from tests.memloop.exact_values import Pair, pairs
+
+
+def is_supported(document: str, statement: str, *, question: str = "What happened?") -> bool:
+    chunks = HeldChunks([Chunk(0, 0, len(document), document, 1)])
+    (finding,) = asyncio.run(evidence_for(question, memory=statement, answer="", chunks=chunks))
+    return finding.supported
+
+
+def test_of_many_pairs_no_wrong_value_is_supported_and_hardly_a_right_one_refused() -> None:
+    counts, faults = Counter[tuple[bool, bool]](), list[Pair]()
+    for pair in pairs():
+        found = is_supported(pair.document, pair.statement)
+        counts[pair.is_said, found] += 1
+        faults += [pair] if found != pair.is_said else []
+    said, unsaid = (counts[is_said, True] + counts[is_said, False] for is_said in (True, False))
+    print(
+        f"{said} right, {counts[True, False]} refused; {unsaid} wrong, {counts[False, True]} supported",
+        *faults,
+        sep="\n",
+    )
+    assert said + unsaid >= 600
+    assert counts[False, True] <= 0.01 * unsaid
+    assert counts[True, False] <= 0.05 * said
+
+
+@pytest.mark.parametrize(
+    ("document", "statement"),
+    [
+        ("Sales rose by 1,5 percent.", "Sales rose by 15 percent."),
+        ("It was -7 degrees in Oslo.", "It was 7 degrees in Oslo."),
+        ("Ann paid $500 to Bob.", "Ann paid €500 to Bob."),
+        ("We meet Ann at 7:30 p.m. today.", "We meet Ann at 7:30 a.m. today."),
+        (
+            "Wages of the long forgotten old mill rose from 5 to 7 crowns that year.",
+            "Wages of the long forgotten old mill rose from 7 to 5 crowns that year.",
+        ),
+        ("他没有去北京。", "他去北京。"),
+        ("Anna wohnt nicht in Berlin.", "Anna wohnt in Berlin."),
+    ],
+)
+def test_another_value_is_no_support(document: str, statement: str) -> None:
+    assert not is_supported(document, statement)
+
+
+@pytest.mark.parametrize(
+    ("document", "statement"),
+    [
+        ("The agree-\nment was signed by Ann in 1999.", "The agreement was signed by Ann in 1999."),
+        ("The agree\u00adment was signed by Ann in 1999.", "The agreement was signed by Ann in 1999."),
+        ("The o\ufb03ce of Ann opened in 1999.", "The office of Ann opened in 1999."),
+        ("张伟在二零二一年搬到了上海。", "张伟在二零二一年搬到了上海。"),
+        ("田中さんは大阪で生まれた。", "田中さんは大阪で生まれた。"),
+        ("김민수는 부산에서 태어났다.", "김민수는 부산에서 태어났다."),
+    ],
+)
+def test_the_same_words_are_support_however_they_are_set(document: str, statement: str) -> None:
+    assert is_supported(document, statement, question="他搬到了哪里？")
+
+
+def test_a_chinese_value_is_found_with_its_question() -> None:
+    text = "日本的首都是东京。"
+    chunks = HeldChunks([Chunk(0, 0, len(text), text, 1)])
+    question = "日本的首都是哪里？"
+    right, wrong = (
+        asyncio.run(evidence_for(question, memory="", answer=answer, chunks=chunks))[0] for answer in ("东京", "京都")
+    )
+    assert (right.supported, wrong.supported) == (True, False)
+
+
+@pytest.mark.parametrize(
+    ("text", "commas"),
+    [("1,5 and 1.500", True), ("1.5 and 1,500", False), ("nothing", False), ("2.500,75", True), ("2,500.75", False)],
+)
+def test_a_text_shows_which_mark_its_decimals_have(text: str, *, commas: bool) -> None:
+    assert has_decimal_commas(text) is commas
