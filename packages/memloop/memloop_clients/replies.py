@@ -29,6 +29,7 @@ _REASONS: Final = {
 }
 """Finish reasons of other APIs that engines pass on, in lower case, by OpenAI's."""
 _OPENAIS: Final = frozenset({"stop", "length", "tool_calls", "content_filter", "function_call"})
+_PLAIN: Final = ("stop", "length", "content_filter")
 _NO_REASONS: Final = frozenset({"", "null", "none"})
 _CALLING: Final = frozenset({"tool_calls", "function_call"})
 _BROKEN_OFF: Final = frozenset({"abort", "error"})
@@ -131,8 +132,23 @@ def whole_reply(answer: Json, offered: Collection[str] = ()) -> Json:
     if (fault := fault_in(answer)) is not None:
         raise fault
     choices = objects_in(answer.get("choices"))
+    if all(map(_is_plain_text, choices)):
+        return answer
     shown = [_whole_choice(choice, offered) for choice in choices]
     return answer if shown == choices else {**answer, "choices": list[JsonValue](shown)}
+
+
+def _is_plain_text(choice: Json) -> bool:
+    """Return whether a whole choice is a text in OpenAI's form, as most are."""
+    message = choice.get("message")
+    return (
+        isinstance(message, dict)
+        and isinstance(message.get("content"), str)
+        and not any(message.get(name) for name in ("tool_calls", "function_call", "refusal"))
+        and choice.get("finish_reason") in _PLAIN
+        and isinstance(choice.get("index"), int)
+        and "delta" not in choice
+    )
 
 
 def _whole_choice(choice: Json, offered: Collection[str]) -> Json:
