@@ -52,7 +52,7 @@ USER 10001:10001
 VOLUME /cache
 ENV PATH=/opt/memloop/bin:$PATH PYTHONUNBUFFERED=1 PYTHONDONTWRITEBYTECODE=1 HOME=/cache HF_HOME=/cache/huggingface \
     MEMLOOP_HOST=0.0.0.0 MEMLOOP_PORT=7802 MEMLOOP_ENGINE_HOST=0.0.0.0 MEMLOOP_ENGINE_PORT=7803 \
-    MEMLOOP_ENGINE=vllm-cpu MEMLOOP_MODEL=memloop-tiny
+    MEMLOOP_ENGINE=vllm-cpu MEMLOOP_MODEL=memloop-small
 EXPOSE 7802 7803
 HEALTHCHECK --interval=10s --timeout=3s --start-period=900s \
   CMD ["python", "-c", "import os,urllib.request as r; r.urlopen(f'http://127.0.0.1:{os.environ[\"MEMLOOP_PORT\"]}/readyz', timeout=2)"]

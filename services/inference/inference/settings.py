@@ -31,7 +31,7 @@ class LauncherSettings(ServiceSettings):
     model_config = SettingsConfigDict(env_ignore_empty=True)
 
     port: int = Field(default=7802, ge=1, le=65_535)
-    model: str = "memloop-tiny"
+    model: str = "memloop-small"
     model_path: Path | None = None
     models_file: Path | None = None
     profile: str | None = None

@@ -230,10 +230,10 @@ def test_the_engine_chooses_the_image(chart: Rendered) -> None:
 
 def test_an_engine_on_the_processor_asks_for_no_gpu(chart: Rendered) -> None:
     objects = chart.objects(values_of("cpu"))
-    [container] = objects.pod("demo-inference-tiny")["spec"]["containers"]
+    [container] = objects.pod("demo-inference-small")["spec"]["containers"]
     assert container["image"] == "registry.example.com/memloop/inference-cpu:0.1.0"
     assert container["resources"]["limits"] == {"memory": "6Gi"}
-    assert objects.settings("demo-inference-tiny")["MEMLOOP_SERVE_TENSOR_PARALLEL_SIZE"] == "1"
+    assert objects.settings("demo-inference-small")["MEMLOOP_SERVE_TENSOR_PARALLEL_SIZE"] == "1"
 
 
 def test_one_model_can_have_slices_of_a_gpu_and_another_one_a_whole_card(chart: Rendered) -> None:

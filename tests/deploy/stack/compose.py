@@ -160,7 +160,9 @@ def new_stack(
     ``asked`` are arguments of ``make_env.py`` beside the profile.
     """
     env = folder / ".env"
-    command = [sys.executable, str(ROOT / "deploy/make_env.py"), "--profile", profiles[0], *asked, "--out", str(env)]
+    told = ("--model", "memloop-tiny") if profiles[0] == "cpu" else ()  # the tests tell and ask of its world
+    words = ("--profile", profiles[0], *told, *asked, "--out", str(env))
+    command = [sys.executable, str(ROOT / "deploy/make_env.py"), *words]
     key = run(command, timeout_s=30).strip()
     ports = {name: free_port() for name in PORTS}
     with env.open("a") as file:
