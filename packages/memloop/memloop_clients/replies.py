@@ -1,6 +1,6 @@
 """Reads an engine's chat completion, whole or streamed, and gives it OpenAI's form: the one reader for every route.
 
-Engines differ in the shapes of their replies; docs/engine-replies.md lists what was seen where, and the result. A reply
+Engines differ in the shapes of their replies; docs/engine-replies.md lists them, and the results. A reply
 in OpenAI's form stays as it is, the object itself.
 """
 
