@@ -17,7 +17,8 @@ def step_metrics(rows: Rows, real: Tensor) -> dict[str, float]:
     kept[rollouts.sessions[real]] = True
     groups, rewards = rollouts.groups[kept], rollouts.rewards[kept]
     distinct = _distinct(groups)
-    live = sum(len(rewards[groups == group].unique()) > 1 for group in distinct)
+    of_groups = [rewards[groups == group] for group in distinct]
+    live = sum(bool(each.max() > each.min()) for each in of_groups)
     changes = [facts.get("change") for facts, is_real in zip(rows.facts, real.bool(), strict=True) if bool(is_real)]
     return {
         "memloop/rollouts": float(kept.sum()),
