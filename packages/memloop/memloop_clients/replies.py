@@ -153,6 +153,8 @@ def _is_plain_text(choice: Json) -> bool:
 
 def _whole_choice(choice: Json, offered: Collection[str]) -> Json:
     reply, message = Reply(offered), object_in(choice.get("message")) or object_in(choice.get("delta"))
+    if not message and "finish_reason" not in choice:
+        return choice
     parts = reply.take({"delta": message, "finish_reason": choice.get("finish_reason")}) + reply.end()
     said: Json = {}
     calls: list[Json] = []

@@ -14,6 +14,7 @@ from gateway.messages.answers import MessageAnswer, message_of
 from gateway.messages.stream import MessageStream
 from gateway.messages.style import ANTHROPIC
 from gateway.metrics import Metrics
+from memloop.sse import EventCutter
 from memloop.wire.errors import EngineError
 from memloop_clients.replies import whole_reply
 from memloop_clients.reply_stream import ReplyStream
@@ -170,7 +171,8 @@ async def test_a_stream_gives_the_same_blocks_as_the_whole_answer(
         ]
     raw = b"".join([*events, chunk({}, "stop"), DONE])
     pieces = [raw[start : start + 40 * cut] for start in range(0, len(raw), 40 * cut)]
-    found = await streamed(pieces)
+    cutter = EventCutter()
+    found = await streamed([event for piece in pieces for event in cutter.feed(piece)])
     blocks = blocks_of(found)
     expected = whole(
         {
