@@ -15,7 +15,7 @@ from memloop.evidence.matching import Claim
 from memloop.evidence.search import ClaimByMark, find_claims
 from memloop.evidence.sentences import statements_of
 from memloop.evidence.spans import TextSpan
-from memloop.evidence.words import VERBS, words_of
+from memloop.evidence.words import VERBS, Word, words_of
 from memloop.ports import Chunks
 
 _FEW = 3
@@ -30,10 +30,9 @@ async def evidence_for(question: str, *, memory: str, answer: str, chunks: Chunk
     that only a chain could support stays unsupported.
     """
     held, answered = statements_of(memory), statements_of(answer)
-    groups = [_readings(text, question, bare=_is_bare(text)) for text in held]
-    groups += [
-        _readings(text, question, bare=len(Claim.of(text).content) < _FEW or _is_bare(text)) for text in answered
-    ]
+    asked = (words_of(question), words_of(question, commas=True))
+    groups = [_readings(text, asked, bare=_is_bare(text)) for text in held]
+    groups += [_readings(text, asked, bare=len(Claim.of(text).content) < _FEW or _is_bare(text)) for text in answered]
     found = iter(await find_claims([claim for group in groups for claim in group], chunks))
     spans = [_first_of([next(found) for _ in group]) for group in groups]
     memories = [Finding(text, "memory", own) for text, own in zip(held, spans, strict=False)]
@@ -54,17 +53,22 @@ def _is_bare(text: str) -> bool:
     return len(words) < _FEW or (named and not any(word.norm in VERBS for word in words))
 
 
-def _readings(text: str, question: str, *, bare: bool) -> list[ClaimByMark]:
+def _readings(text: str, question: tuple[tuple[Word, ...], tuple[Word, ...]], *, bare: bool) -> list[ClaimByMark]:
     """Return the claims; a sentence must support one of them."""
-    readings: list[list[Claim]] = []
-    for commas in (False, True):
-        claim = Claim.of(text, commas=commas)
-        own = {word.stem for word in claim.content}
-        asked = [word for word in words_of(question, commas=commas) if word.stem not in own]
-        asked = [replace(word, anchor=False) if word.is_sign else word for word in asked]
-        both = [Claim((*asked, *claim.words)), Claim((*claim.words, *asked))]
-        readings.append(both if bare else [claim])
-    return list(zip(*readings, strict=True))
+    points, commas = Claim.of(text), Claim.of(text, commas=True)
+    if not bare:
+        return [(points, commas)]
+    asked, asked_too = _besides(points, question[0]), _besides(commas, question[1])
+    return [
+        (Claim((*asked, *points.words)), Claim((*asked_too, *commas.words))),
+        (Claim((*points.words, *asked)), Claim((*commas.words, *asked_too))),
+    ]
+
+
+def _besides(claim: Claim, question: tuple[Word, ...]) -> list[Word]:
+    """Return the words of the question that the claim lacks; its signs of Chinese and kin need not all be found."""
+    own = {word.stem for word in claim.content}
+    return [replace(word, anchor=word.anchor and not word.is_sign) for word in question if word.stem not in own]
 
 
 def _first_of(found: Sequence[Sequence[TextSpan]]) -> tuple[TextSpan, ...]:

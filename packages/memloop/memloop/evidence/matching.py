@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
-from memloop.evidence.words import Word, folded, words_of
+from memloop.evidence.words import Word, words_of
 
 _COVERAGE = 0.85
 _AROUND = 2
@@ -35,9 +35,7 @@ class Claim:
     @cached_property
     def probes(self) -> tuple[str, ...]:
         """What a text that supports it must contain, folded: its names and the digits of whole numbers, else a stem."""
-        names = (
-            folded(word.norm) for word in self.content if word.anchor and (word.norm.isdigit() or not word.is_value)
-        )
+        names = (word.probe for word in self.content if word.anchor and word.probe)
         stems = (word.stem for word in self.content if not word.is_value)
         return tuple(names) or (max(stems, key=len, default=""),)
 

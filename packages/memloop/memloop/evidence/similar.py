@@ -96,8 +96,7 @@ class _Wanted:
     @cached_property
     def probes(self) -> frozenset[str]:
         """The anchors that stand in a folded text as they are."""
-        values = {word.norm for word in self.words if word.is_value}
-        return frozenset(folded(anchor) for anchor in self.anchors if anchor.isdigit() or anchor not in values)
+        return frozenset(word.probe for word in self.words[1:] if word.anchor and word.content and word.probe)
 
     @property
     def first(self) -> str:

@@ -61,6 +61,11 @@ class Word:
     is_value: bool = False
 
     @property
+    def probe(self) -> str:
+        """How it stands in a folded text; empty for a value that may be written in another way."""
+        return "" if self.is_value and not self.norm.isdigit() else folded(self.norm)
+
+    @property
     def is_sign(self) -> bool:
         """Whether it is one sign of Chinese, Japanese or Korean."""
         return _SIGN.fullmatch(self.norm) is not None
