@@ -53,6 +53,7 @@ def create_app(
     adopts_ids: bool = False,
     has_keys: bool = False,
     other_bodies: Collection[str] = (),
+    other_origins: Collection[str] = (),
 ) -> FastAPI:
     """An app with the process's routers, and all that every process has.
 
@@ -65,7 +66,8 @@ def create_app(
     limits a body and defaults to the settings' limit; ``larger_bodies`` maps paths that need more to their limits in
     bytes, ``styles`` paths to the style of their API. ``lifespan`` opens and closes the process's resources.
     ``adopts_ids`` is for a process that only our own processes call. Without ``has_keys`` only this machine's own
-    programs are answered, and only the paths in ``other_bodies`` take a body that is not JSON. Call ``start_tracing``
+    programs and pages of ``other_origins`` are answered, and only the paths in ``other_bodies`` take a body that is
+    not JSON. Call ``start_tracing``
     first if the process traces.
     """
     registry, checks = registry or new_registry(), readiness or {}
@@ -97,7 +99,9 @@ def create_app(
     if is_tracing():
         app.add_middleware(traced)
     if not has_keys:
-        app.user_middleware.append(Middleware(LocalOnly, listens_at=settings.host, other_bodies=other_bodies))
+        app.user_middleware.append(
+            Middleware(LocalOnly, listens_at=settings.host, other_bodies=other_bodies, other_origins=other_origins)
+        )
     health = health_routes(checks, drain, warnings, details=details, optional=optional)
     for router in (*routers, health):  # searched in this order
         app.router.routes.extend(router.routes)

@@ -27,13 +27,16 @@ _JSON: Final = re.compile(r"application/(?:[\w.+-]+\+)?json\s*(?:;.*)?", re.IGNO
 class LocalOnly:
     """Refuses requests that are not from this machine: 403, and 415 for a body that should be JSON and is not.
 
-    ``listens_at`` is the address that the port is bound to; ``other_bodies`` are the paths whose bodies are not JSON.
+    ``listens_at`` is the address that the port is bound to; ``other_bodies`` are the paths whose bodies are not JSON,
+    ``other_origins`` those of pages that an operator lets in.
     """
 
-    def __init__(self, app: ASGIApp, *, listens_at: str, other_bodies: Collection[str] = ()) -> None:
+    def __init__(
+        self, app: ASGIApp, *, listens_at: str, other_bodies: Collection[str] = (), other_origins: Collection[str] = ()
+    ) -> None:
         self._app = app
         self._any_host = not is_loopback(listens_at)
-        self._other_bodies = frozenset(other_bodies)
+        self._other_bodies, self._other_origins = frozenset(other_bodies), frozenset(other_origins)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """ASGI."""
@@ -47,7 +50,7 @@ class LocalOnly:
         headers = Headers(scope=scope)
         if not (self._any_host or _is_here(f"//{headers.get('host', '')}")):
             return Forbidden("Without API keys, the Host header must name a loopback address.", code="foreign_host")
-        if not all(map(_is_here, headers.getlist("origin"))):
+        if not all(_is_here(origin) or origin in self._other_origins for origin in headers.getlist("origin")):
             return Forbidden("Without API keys, pages of other sites are refused.", code="foreign_origin")
         if scope["path"] not in self._other_bodies and _has_body(headers) and not _is_json(headers):
             return RouteError(415, "The body must be JSON: send 'Content-Type: application/json'.", {})

@@ -8,6 +8,7 @@ from typing import cast
 
 from fastapi import FastAPI, Request, Response
 from starlette.middleware import Middleware
+from starlette.middleware.cors import CORSMiddleware
 
 from gateway import mem0
 from gateway.access import RateHeaders, audit_denials, load_static_keys, open_access
@@ -136,6 +137,7 @@ def build_app(settings: GatewaySettings) -> FastAPI:
         lifespan=lifespan,
         has_keys=bool(load_static_keys(settings)),
         other_bodies=NOT_JSON,
+        other_origins=settings.cors_origins.split(","),
     )
     app.add_exception_handler(ClientGone, client_gone)
     audit_denials(app)
@@ -143,6 +145,17 @@ def build_app(settings: GatewaySettings) -> FastAPI:
     app.state.console = open_console(settings.console)
     if settings.requests_per_minute or settings.tokens_per_minute:
         app.user_middleware.append(Middleware(RateHeaders))
+    if settings.cors_origins:
+        app.user_middleware.insert(
+            0,
+            Middleware(
+                CORSMiddleware,
+                allow_origins=settings.cors_origins.split(","),
+                allow_methods=["*"],
+                allow_headers=["*"],
+                expose_headers=["*"],
+            ),
+        )
     app.user_middleware.append(Middleware(RequestTimes, seconds=metrics.request_seconds))
     return app
 

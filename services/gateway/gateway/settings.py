@@ -3,6 +3,7 @@
 import base64
 import binascii
 import importlib
+import re
 from collections.abc import Callable, Mapping
 from ipaddress import IPv4Network, IPv6Network, ip_network
 from pathlib import Path
@@ -19,9 +20,21 @@ MIB = 1024 * 1024
 DAY_S = 24 * 3600
 WEBHOOK_KEY_PREFIX: Final = "whsec_"
 _KIND_NAMES: Final = TypeAdapter[KindNames](KindNames)
+_ORIGIN: Final = re.compile(r"https?://(?:[a-z0-9.-]+|\[[0-9a-f:]+\])(?::\d{1,5})?")
 _SECRET_BYTES: Final = range(24, 65)
+
+
+def origins_in(value: str) -> str:
+    """Check origins, comma-separated. Raises ValueError for one with more or less than scheme, host and port."""
+    for origin in filter(None, value.split(",")):
+        if _ORIGIN.fullmatch(origin) is None:
+            raise ValueError(f"{origin[:80]!r} is no origin, such as https://app.example or http://localhost:3000")
+    return value
+
+
 Price: TypeAlias = Annotated[float, Field(ge=0, allow_inf_nan=False)]
 Network: TypeAlias = IPv4Network | IPv6Network
+Origins: TypeAlias = Annotated[str, AfterValidator(origins_in)]
 BalancedUrls: TypeAlias = Annotated[str, AfterValidator(balanced_urls)]
 
 
@@ -35,6 +48,9 @@ class GatewaySettings(ServiceSettings):
     """Of a document, a batch of memories, an import, an MCP request."""
     max_json_bytes: int = Field(default=16 * MIB, gt=0)
     """Of any other body; at most ``max_body_bytes`` in any case."""
+
+    cors_origins: Origins = ""
+    """The origins of pages that may call the API from a browser, comma-separated, such as ``https://app.example``."""
 
     redis_url: SecretStr = SecretStr("redis://127.0.0.1:6379/0")
     redis_timeout_s: float = Field(default=5.0, gt=0)
