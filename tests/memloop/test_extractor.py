@@ -101,6 +101,23 @@ async def test_a_list_without_one_good_entry_is_repaired() -> None:
     assert "memory list: 0.memory_type: Field required" in model.asked[1]
 
 
+@pytest.mark.parametrize("value", ["the fact", "The fact.", "a few words"])
+async def test_a_copy_of_the_instructions_is_no_memory(value: str) -> None:
+    copied = {"memory list": [draft("a few words", value)] * 3, "summary": "one sentence"}
+    result, _, _ = await run(json.dumps(copied), json.dumps(copied), text="My dog is called Rufus.")
+    assert isinstance(result.decision, InvalidOutput)
+    assert "copy of the instructions" in result.decision.problem
+    mixed = {"memory list": [*copied["memory list"], *HOME["memory list"]], "summary": HOME["summary"]}
+    result, _, _ = await run(json.dumps(mixed))
+    assert (result.decision, result.dropped) == (KEPT, 3)
+
+
+async def test_a_fact_in_the_words_of_the_instructions_is_a_memory_where_the_user_said_it() -> None:
+    reply = {"memory list": [draft("diary", "the conversation")], "summary": ""}
+    result, _, _ = await run(json.dumps(reply), text="What I liked most was the conversation.")
+    assert [each.value for each in result.drafts] == ["the conversation"]
+
+
 async def test_entries_past_the_hundredth_are_left_out() -> None:
     entries = [draft(f"k{number}", "Ann lives in Rome.") for number in range(102)]
     result, _, _ = await run(json.dumps({"memory list": entries, "summary": ""}))

@@ -5,6 +5,7 @@ writes more easily; in lines it may also wait for more turns. A reply that canno
 :mod:`memloop.loops.memreader`: one repair, then InvalidOutput.
 """
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -24,6 +25,9 @@ from memloop.wire.memory_events import DecisionRecord
 _CUT = "the reply was cut off; list less"
 _NOTHING = "nothing worth keeping"
 _UNFINISHED = "a fact is not finished yet"
+_WORD = re.compile(r"\w+")
+_SAYING = 4
+"""Letters of a word that says something by itself."""
 
 
 async def extract(
@@ -45,7 +49,10 @@ async def extract(
     name: PromptName = "extract" if profile.prompts["memory"].parser == "tool_call" else "memory"
     lines = asked.form == "lines"
     messages = profile.render(name, conversation=conversation_lines(turns, profile.turns))
-    read = partial(_understood, lines=lines, may_buffer=asked.may_buffer)
+    told, said = (
+        " ".join(message.text() for message in messages if (message.role == "system") is told) for told in (True, False)
+    )
+    read = partial(_understood, lines=lines, may_buffer=asked.may_buffer, instructions=told, said=said)
 
     async def reply_to(*repair: ChatMessage) -> _Understood:
         prompt = profile.request(name, (*messages, *repair))
@@ -76,7 +83,7 @@ class _Understood:
     rejected: InvalidOutput | None = None
 
 
-def _understood(completion: Completion, *, lines: bool, may_buffer: bool) -> _Understood:
+def _understood(completion: Completion, *, lines: bool, may_buffer: bool, instructions: str, said: str) -> _Understood:
     spoken = listen(completion)
     found = find_memory_lines(completion) if lines else find_memory_list(completion)
     if found is None:
@@ -85,7 +92,7 @@ def _understood(completion: Completion, *, lines: bool, may_buffer: bool) -> _Un
             action=waits.action, reason=_reason(waits), reasoning=spoken.reasoning, parse_path="native"
         )
         return _Understood(waits, record, completion.usage)
-    checked = CheckedDrafts() if isinstance(found, NoList) else check_drafts(found.entries)
+    checked = CheckedDrafts() if isinstance(found, NoList) else _own(check_drafts(found.entries), instructions, said)
     cut = completion.finish_reason == "length"
     problem = found.problem if isinstance(found, NoList) else _problem(checked)
     if problem or isinstance(found, NoList):
@@ -102,6 +109,23 @@ def _understood(completion: Completion, *, lines: bool, may_buffer: bool) -> _Un
     )
     dropped = 0 if isinstance(decision, InvalidOutput) else checked.dropped
     return _Understood(decision, record, completion.usage, dropped, rejected)
+
+
+def _own(checked: CheckedDrafts, instructions: str, said: str) -> CheckedDrafts:
+    """Leave out what a small model copies from the instructions, such as "the fact" of the form that they show."""
+    drafts = tuple(draft for draft in checked.drafts if not _is_copied(draft.value, instructions, said))
+    copied = len(checked.drafts) - len(drafts)
+    if not copied:
+        return checked
+    fault = "the value is a copy of the instructions"
+    return CheckedDrafts(drafts, checked.dropped + copied, fault, min(checked.mended, len(drafts)))
+
+
+def _is_copied(value: str, instructions: str, said: str) -> bool:
+    words = _WORD.findall(value.casefold())
+    heard = said.casefold()
+    copied = " ".join(words) in " ".join(_WORD.findall(instructions.casefold()))
+    return copied and not any(word in heard for word in words if len(word) >= _SAYING)
 
 
 def _problem(checked: CheckedDrafts) -> str:
