@@ -182,3 +182,24 @@ async def test_a_background_read_of_a_model_that_cuts_reads_everything(
         await eventually(over)
         read = (await it.gateway.get(f"/v1/long-read/{queued['id']}")).json
         assert (read["status"], set(FACT.findall(read["output_text"]))) == ("completed", ALL), read
+
+
+@pytest.mark.parametrize("stream", [False, True], ids=["whole", "streamed"])
+async def test_a_chat_that_its_notes_alone_make_too_long_is_answered_without_them(
+    redis_server: RedisServer, tmp_path: Path, stream: bool
+) -> None:
+    engine = WindowedEngine(2048, cuts="never")
+    async with stack(redis_server, tmp_path, engine, counts=True) as it:
+        told = {"messages": [{"role": "user", "content": DOCUMENT}], "user_id": "u", "sync": True}
+        assert (await it.gateway.post("/v1/memory/add", told)).status == 200
+        asked = {"role": "user", "content": "Which facts? " + "Be kind to us all. " * 370}
+        chat = {"model": "m", "messages": [asked], "max_tokens": 256, "stream": stream}
+        answer = await it.gateway.post(CHAT, {**chat, "memory": {"user_id": "u", "mode": "read"}})
+        assert answer.status == 200, answer.raw
+        memory = answer.chunks[-1]["memory"] if stream else answer.json["memory"]
+        assert memory["retrieved"] == []
+        assert "made without memories" in memory["error"]
+        assert await it.gateway.metric("memory_recall_left_out_total") == 1
+        too_long = {**asked, "content": str(asked["content"]) * 3}
+        refused = await it.gateway.post(CHAT, {**chat, "messages": [too_long], "memory": {"user_id": "u"}})
+        assert (refused.status, refused.error["code"]) == (400, "context_length_exceeded")

@@ -219,6 +219,10 @@ class MemoryMetrics:
             ("reason",),
         )
         self.recall_failed = count("memory_recall_failed", "Chats answered without memories because the search failed.")
+        self.recall_left_out = count(
+            "memory_recall_left_out",
+            "Chats answered without memories because the engine refused them with them as too long.",
+        )
         self.pending_unread = count(
             "memory_pending_unread", "Chats and searches that could not read all turns without a decision."
         )

@@ -1,9 +1,9 @@
 """Answers one chat, for every route that takes one: recall before the engine, a queued write after it."""
 
 from collections.abc import Awaitable, Callable, Coroutine
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any, Final, TypeAlias
+from typing import Any, Final, TypeAlias, TypeVar
 
 from fastapi import Request, Response
 
@@ -19,7 +19,7 @@ from gateway.chat.relay import relay_chat, with_memory, written
 from gateway.engine import CHAT_PATH, EngineCall, LoopModel, Meter, Outgoing, Relay, answer_in, counted, relay
 from gateway.idempotency import Attempt, refuse_key_of_stream
 from memloop.wire.chat import NO_OPTIONS, ChatRequest, Json
-from memloop.wire.errors import MemloopError
+from memloop.wire.errors import CONTEXT_LENGTH_EXCEEDED, EngineError, MemloopError
 from memloop.wire.memory import Namespace
 from memloop_clients import RawResponse
 from memloop_clients.replies import offered_in, whole_reply
@@ -38,8 +38,9 @@ from memloop_service.http import (
     within,
 )
 
-Prepared: TypeAlias = tuple[ChatTurn | None, Outgoing]
-"""The chat's memory turn, if any, and the request body for the engine."""
+Prepared: TypeAlias = tuple[ChatTurn | None, ReadContext | None]
+"""The chat's memory turn and what was read of its oversized parts, if any."""
+Sent = TypeVar("Sent")
 
 
 def _as_it_is(answer: Json) -> Json:
@@ -143,9 +144,28 @@ class _Answering:
         work = partial(self._prepared, attempt, over)
         if over is not None and asked.fields.stream:
             return self._call.event_stream(partial(self._send_after, work))
-        turn, outgoing = await (work() if over is None else self._watched(work))
-        stream, whole = self._relayed(turn, outgoing), partial(self._remembered, turn)
-        return await self._call.answer(CHAT_PATH, outgoing, stream=stream, whole=whole)
+
+        def send(turn: ChatTurn | None, outgoing: Outgoing) -> Awaitable[Response]:
+            stream, whole = self._relayed(turn, outgoing), partial(self._remembered, turn)
+            return self._call.answer(CHAT_PATH, outgoing, stream=stream, whole=whole)
+
+        return await self._sent(await (work() if over is None else self._watched(work)), send)
+
+    async def _sent(self, prepared: Prepared, send: Callable[[ChatTurn | None, Outgoing], Awaitable[Sent]]) -> Sent:
+        """Send the chat; once more without the recalled notes where the engine refuses it as too long with them."""
+        turn, context = prepared
+        try:
+            return await send(turn, self._outgoing(turn, context))
+        except EngineError as refused:
+            if refused.code != CONTEXT_LENGTH_EXCEEDED or turn is None or turn.recalled.message is None:
+                raise
+        self._chat.memory.metrics.recall_left_out.inc()
+        turn = replace(turn, recalled=turn.recalled.left_out())
+        return await send(turn, self._outgoing(turn, context))
+
+    def _outgoing(self, turn: ChatTurn | None, context: ReadContext | None) -> Outgoing:
+        with self._meter.ours():
+            return counted(engine_body(self._asked.body, self._asked.model, turn, context), self._asked.body.fields)
 
     async def _prepared(self, attempt: Attempt, over: Oversize | None) -> Prepared:
         """Read the oversized parts and recall memories."""
@@ -174,7 +194,7 @@ class _Answering:
                 left_out=asked.left_out,
                 began=before.newest_token if before is not None else None,
             )
-            return turn, counted(engine_body(asked.body, asked.model, turn, context), asked.body.fields)
+            return turn, context
 
     async def _watched(self, work: Callable[[], Awaitable[Prepared]]) -> Prepared:
         """Await the work, and cancel it when the client disconnects or its deadline passes."""
@@ -187,9 +207,12 @@ class _Answering:
 
     async def _send_after(self, work: Callable[[], Awaitable[Prepared]], out: Outlet) -> None:
         """Run the work, then stream the engine's events; errors become ``error`` events."""
+
+        def send(turn: ChatTurn | None, outgoing: Outgoing) -> Awaitable[None]:
+            return self._call.events(CHAT_PATH, outgoing, self._relayed(turn, outgoing), out)
+
         try:
-            turn, outgoing = await work()
-            await self._call.events(CHAT_PATH, outgoing, self._relayed(turn, outgoing), out)
+            await self._sent(await work(), send)
         except MemloopError as error:
             if error.http_status >= 500:
                 self._meter.broken()

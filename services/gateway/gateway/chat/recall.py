@@ -37,6 +37,7 @@ _WINDOW_SHARE = 4
 """The notes get at most this part of a window that is known: a quarter."""
 _UNREAD = "The queue of memory writes could not be read; this reply may lack turns that are not memories yet."
 _NO_PROFILE = "The memory store did not list the user's profile; this reply was made without it."
+_TOO_LONG = "The chat and its notes exceed the model's window; this reply was made without memories."
 _DEGRADED = "A model of the memory store did not respond; this reply may lack memories that it would have found."
 """A process keeps the lines and the tokens of so many texts of up to 1,000 characters: at most 6 MB."""
 
@@ -93,6 +94,10 @@ class Recall:
     tokens: int = 0
     error: str | None = None
     standing: Standing = field(default_factory=Standing)
+
+    def left_out(self) -> "Recall":
+        """Return the same without the notes, and why."""
+        return Recall(error=" ".join(filter(None, (self.error, _TOO_LONG))), standing=self.standing)
 
 
 async def recall(
