@@ -14,7 +14,7 @@ from transformers import AutoModelForCausalLM, AutoTokenizer
 
 from tests.trainer.small.small_network import random_llama
 from trainer.small.base import BaseError, make_base
-from trainer.small.generate import generate
+from trainer.small.generate import Decoder
 from trainer.small.gpu import GpuRun, train_on_gpu
 from trainer.small.kinds import English
 from trainer.small.merge import merge
@@ -92,7 +92,7 @@ def test_only_the_reply_and_its_end_are_learned(encoder: Encoder) -> None:
 def test_replies_decoded_together_are_those_of_transformers(base: Path) -> None:
     prompts = [list(range(5, 5 + length)) for length in (9, 30, 17)]
     model: Any = AutoModelForCausalLM.from_pretrained(base, dtype=torch.float32)
-    made = generate(SmallLlama.load(base, dtype=torch.float32), prompts, end=0, most=12)
+    made = Decoder(SmallLlama.load(base, dtype=torch.float32))(prompts, end=0, most=12)
     for prompt, reply in zip(prompts, made, strict=True):
         theirs = model.generate(
             torch.tensor([prompt]), max_new_tokens=12, do_sample=False, eos_token_id=None, pad_token_id=0

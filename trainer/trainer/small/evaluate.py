@@ -79,7 +79,7 @@ def judge(samples: Sequence[Sample], replies: Sequence[str]) -> Scores:
                 scores.add("answers known" if sample.golds else "abstains", right=right)
             case "conclude":
                 said = parse_answer(Completion(reply)).text
-                scores.add("reading answers", right=_plain(said) == _plain(sample.golds[0]))
+                scores.add("reading answers", right=plain(said) == plain(sample.golds[0]))
             case _:
                 right = reply.strip() == sample.reply
                 scores.add(f"{sample.task} {sample.sort}", right=right)
@@ -97,7 +97,7 @@ def _judge_writing(sample: Sample, reply: str, scores: Scores) -> None:
     else:
         pairs = list(zip(lines, sample.golds, strict=False))
         right = len(lines) == len(said) and all(
-            _plain(gold) in _plain(line) and _subject(line) == _subject(due)
+            plain(gold) in plain(line) and _subject(line) == _subject(due)
             for (line, gold), due in zip(pairs, said, strict=True)
         )
         scores.add("false of the user", right=_claims_false(lines, said))
@@ -131,15 +131,16 @@ def _subject(line: str) -> str:
 def _answered(sample: Sample, reply: str) -> bool:
     if not sample.golds:
         return bool(_UNKNOWN.search(reply))
-    return _plain(sample.golds[0]) in _plain(reply) and not _UNKNOWN.search(reply)
+    return plain(sample.golds[0]) in plain(reply) and not _UNKNOWN.search(reply)
 
 
-def _plain(text: str) -> str:
+def plain(text: str) -> str:
+    """Return the text as golds are compared: in lower case, without articles and punctuation."""
     return " ".join(re.sub(r"\b(a|an|the)\b|[^\w\s:]", " ", text.lower()).split())
 
 
 def _words(text: str) -> set[str]:
-    return set(_plain(text).split()) - {"user", "users", "is", "has", "in", "of", "to", "their"}
+    return set(plain(text).split()) - {"user", "users", "is", "has", "in", "of", "to", "their"}
 
 
 def everyday(reply: Reply) -> Scores:

@@ -13,19 +13,19 @@ from typing import Any, Self
 from safetensors.torch import load_file
 
 from trainer.small.evaluate import everyday, held_out_samples, judge, with_examples
-from trainer.small.generate import generate
+from trainer.small.generate import Decoder
 from trainer.small.network import SmallLlama
 from trainer.small.packing import Encoder
 from trainer.small.sample import PROFILE, Sample
 
-_MOST_TOKENS = {"write": 120, "relate": 24, "answer": 48, "read": 120, "conclude": 24, "chat": 96}
+_MOST_TOKENS = {"write": 120, "relate": 24, "answer": 48, "read": 160, "conclude": 32, "chat": 200}
 
 
 class Asking:
     """Asks a network for replies, prompts of like length together."""
 
     def __init__(self, network: SmallLlama, tokenizer: Any, *, at_once: int = 24) -> None:
-        self._network, self._tokenizer, self._encoder = network, tokenizer, Encoder(tokenizer)
+        self._decode, self._tokenizer, self._encoder = Decoder(network), tokenizer, Encoder(tokenizer)
         self._at_once = at_once
 
     @classmethod
@@ -55,9 +55,8 @@ class Asking:
         for start in range(0, len(order), self._at_once):
             places = order[start : start + self._at_once]
             most = max(_MOST_TOKENS[samples[place].task] for place in places)
-            made = generate(
-                self._network, [prompts[place] for place in places], end=self._tokenizer.eos_token_id, most=most
-            )
+            own = [prompts[place] for place in places]
+            made = self._decode(own, end=self._tokenizer.eos_token_id, most=most)
             for place, ids in zip(places, made, strict=True):
                 replies[place] = self._tokenizer.decode(ids), len(ids) < most
             print(f"{start + len(places)}/{len(order)}", file=sys.stderr)

@@ -83,17 +83,29 @@ class RmsNorm(nn.Module):
         return self.weight * (wide * torch.rsqrt(wide.pow(2).mean(-1, keepdim=True) + self.eps)).to(x.dtype)
 
 
-@dataclass(slots=True)
+@dataclass(frozen=True, slots=True)
 class Cache:
-    """Keys and values of the tokens so far: each (layers, batch, key heads, room, head_dim), ``filled`` of it used."""
+    """Keys and values of the tokens so far: each (layers, batch, key heads, room, head_dim).
+
+    Shapes never change from token to token, so that a step can be captured as a graph: the mask hides what is empty.
+    """
 
     keys: Tensor
     values: Tensor
-    filled: int = 0
+
+    def put(self, layer: int, slots: Tensor, keys: Tensor, values: Tensor) -> tuple[Tensor, Tensor]:
+        """Write the tokens at their slots, and return all keys and values of the layer."""
+        self.keys[layer].index_copy_(2, slots, keys)
+        self.values[layer].index_copy_(2, slots, values)
+        return self.keys[layer], self.values[layer]
+
+
+Held = tuple[Cache, Tensor]
+"""A cache, and the slots (length,) of the tokens that come now."""
 
 
 class Attention(nn.Module):
-    """Grouped-query attention, written out: torch's fused kernel has a slow backward pass in bfloat16 on a CPU."""
+    """Grouped-query attention: torch's fused kernel on a GPU, written out on a CPU, where its backward pass is slow."""
 
     def __init__(self, shape: Shape, lora: LoraShape, number: int) -> None:
         super().__init__()
@@ -105,18 +117,19 @@ class Attention(nn.Module):
         self.v_proj = LoraLinear(shape.hidden_size, narrow, lora)
         self.o_proj = LoraLinear(wide, shape.hidden_size, lora)
 
-    def forward(self, x: Tensor, rope: tuple[Tensor, Tensor], mask: Tensor, cache: Cache | None) -> Tensor:
+    def forward(self, x: Tensor, rope: tuple[Tensor, Tensor], mask: Tensor, held: Held | None) -> Tensor:
         batch, length, _ = x.shape
         size = self.shape.head_dim
         q = rotate(self.q_proj(x).view(batch, length, -1, size).transpose(1, 2), rope)
         k = rotate(self.k_proj(x).view(batch, length, -1, size).transpose(1, 2), rope)
         v = self.v_proj(x).view(batch, length, -1, size).transpose(1, 2)
-        if cache is not None:
-            end = cache.filled + length
-            cache.keys[self.number, :, :, cache.filled : end] = k
-            cache.values[self.number, :, :, cache.filled : end] = v
-            k, v = cache.keys[self.number, :, :, :end], cache.values[self.number, :, :, :end]
+        if held is not None:
+            k, v = held[0].put(self.number, held[1], k, v)
         heads = self.shape.num_key_value_heads
+        if x.is_cuda and length > 1:
+            k, v = (tensor.repeat_interleave(q.shape[1] // heads, dim=1) for tensor in (k, v))
+            mixed = F.scaled_dot_product_attention(q, k, v, attn_mask=mask[:, None])
+            return self.o_proj(mixed.transpose(1, 2).reshape(batch, length, -1))
         grouped = (q * size**-0.5).reshape(batch, heads, -1, size)  # the queries of one key head, one after another
         scores = (grouped @ k.transpose(2, 3)).view(batch, heads, -1, length, k.shape[2])
         weights = (scores.float() + mask[:, None, None]).softmax(-1).to(v.dtype)
@@ -153,8 +166,8 @@ class Layer(nn.Module):
         self.input_layernorm = RmsNorm(shape.hidden_size, shape.rms_norm_eps)
         self.post_attention_layernorm = RmsNorm(shape.hidden_size, shape.rms_norm_eps)
 
-    def forward(self, x: Tensor, rope: tuple[Tensor, Tensor], mask: Tensor, cache: Cache | None = None) -> Tensor:
-        x = x + self.self_attn(self.input_layernorm(x), rope, mask, cache)
+    def forward(self, x: Tensor, rope: tuple[Tensor, Tensor], mask: Tensor, held: Held | None = None) -> Tensor:
+        x = x + self.self_attn(self.input_layernorm(x), rope, mask, held)
         return x + self.mlp(self.post_attention_layernorm(x))
 
 
@@ -184,19 +197,17 @@ class SmallLlama(nn.Module):
         named = self.named_parameters()
         return {f"base_model.model.model.{name}.weight": held for name, held in named if "lora_" in name}
 
-    def forward(self, ids: Tensor, positions: Tensor, mask: Tensor, cache: Cache | None = None) -> Tensor:
+    def forward(self, ids: Tensor, positions: Tensor, mask: Tensor, held: Held | None = None) -> Tensor:
         """Return the last hidden states (batch, length, hidden).
 
         ``ids`` and ``positions`` are (batch, length); ``mask`` is (batch, length, keys), 0 where a token sees a key and
-        ``-inf``-like where not.
+        ``-inf``-like where not. With a cache the keys are its room, and the tokens go to its slots.
         """
         x = self.embed_tokens(ids)
-        rope = self._rope(positions, x.dtype)
+        rope, mask = self._rope(positions, x.dtype), mask.to(x.dtype)
         for layer in layers_of(self):
-            # A compiled layer is that of training; decoding, of other shapes at each step, goes past it.
-            x = layer(x, rope, mask) if cache is None else layer.forward(x, rope, mask, cache)
-        if cache is not None:
-            cache.filled += ids.shape[1]
+            # A compiled layer is that of training; decoding goes past it.
+            x = layer(x, rope, mask) if held is None else layer.forward(x, rope, mask, held)
         return self.norm(x)
 
     def logits(self, hidden: Tensor) -> Tensor:

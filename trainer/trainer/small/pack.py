@@ -14,13 +14,13 @@ from io import BytesIO
 from pathlib import Path
 from typing import Final
 
-PART_BYTES: Final = 60 * 1024 * 1024
+PART_BYTES: Final = 28 * 1024 * 1024
 _SCRIPT: Final = """#!/usr/bin/env bash
 # Trains memloop-small on this machine: run.sh OUTPUT [MINUTES] [--small]. The last line is one JSON object.
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd); output=${1:?the folder for adapter.safetensors}; minutes=${2:-13}
 work=${WORK:-/tmp/memloop-small}; mkdir -p "$work" "$output"
-cat "$here"/part-* | tar -x -C "$work"
+cat "$here"/part-* | tar -xz -C "$work"
 python=${PYTHON:-python3}
 version=$("$python" -c 'import sys; print("%d.%d" % sys.version_info[:2])')
 export PYTHONPATH="$work/code:$work/wheels/any:$work/wheels/$version" PYTHONUNBUFFERED=1
@@ -31,14 +31,14 @@ cd "$work"
 
 
 def pack(folder: Path, *, gguf: Path, sources: Sequence[Path], wheels: Path) -> list[Path]:
-    """Write ``run.sh`` and ``part-00`` on, each below 64 MB, and return the files.
+    """Write ``run.sh`` and ``part-00`` on, each below 30 MB, and return the files.
 
     ``sources`` are folders of packages; ``wheels`` holds one folder of wheels for each Python, and ``any``.
     """
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
     packed = BytesIO()
-    with tarfile.open(fileobj=packed, mode="w") as tar:
+    with tarfile.open(fileobj=packed, mode="w:gz", compresslevel=6) as tar:
         tar.add(gguf, "base.gguf")
         for source in sources:
             tar.add(source, f"code/{source.name}", filter=_code)

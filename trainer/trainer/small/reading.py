@@ -20,6 +20,9 @@ NOT_FOUND: Final = "unknown"
 """The answer when the text does not tell."""
 _END: Final = re.compile(r"(?<=[.!?])\s+(?=[A-Z])")
 _FOLDER: Final = Path(__file__).parent / "english"
+_PROSE: Final = Path(__file__).parent / "prose"
+_TRAIN_TEXTS: Final = ("pride_and_prejudice", "sherlock_holmes", "great_expectations")
+_HELD_OUT_TEXTS: Final = ("time_machine",)
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +75,8 @@ def draw_reading(english: English, rng: Random, *, words: int = 130) -> list[Sam
     kept = rng.randint(0, len(planted.needed))
     before, left = planted.needed[:kept], planted.needed[kept:]
     now = left if rng.random() < 0.65 else ()
-    section = prose_with(english, rng, (*now, *(text for text in planted.near if rng.random() < 0.7)), words=words)
+    near = [text for text in planted.near if rng.random() < 0.7] if now or rng.random() < 0.6 else []
+    section = prose_with(english, rng, (*now, *near), words=words)
     memory = "\n".join(before) or PROFILE.empty_memory
     after = "\n".join((*before, *now)) or PROFILE.empty_memory
     read = PROFILE.render("read", problem=planted.question, memory=memory, section=section)
@@ -89,7 +93,7 @@ def draw_reading(english: English, rng: Random, *, words: int = 130) -> list[Sam
 def prose_with(english: English, rng: Random, planted: tuple[str, ...], *, words: int) -> str:
     """Return about so many words of prose with the sentences planted between its own."""
     sentences = prose(english.part)
-    start = rng.randrange(len(sentences) - 200)
+    start = rng.randrange(len(sentences) - 400)
     taken: list[str] = []
     while sum(len(text.split()) for text in taken) < words:
         taken.append(sentences[start + len(taken)])
@@ -106,9 +110,11 @@ def full_name(english: English, rng: Random) -> str:
 
 @cache
 def prose(part: Part) -> tuple[str, ...]:
-    """Return the sentences of the part's authors."""
-    text = haystack("addresses").text if part == "held_out" else book("train").text
-    return tuple(_END.split(" ".join(text.split())))
+    """Return the sentences of the part's authors: four to train, two presidents and a novelist held out."""
+    texts = [haystack("addresses").text] if part == "held_out" else [book("train").text]
+    names = _HELD_OUT_TEXTS if part == "held_out" else _TRAIN_TEXTS
+    texts += [(_PROSE / f"{name}.txt").read_text("utf-8") for name in names]
+    return tuple(text for whole in texts for text in _END.split(" ".join(whole.split())))
 
 
 def _readable(english: English) -> list[Kind]:

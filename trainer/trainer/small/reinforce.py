@@ -18,15 +18,15 @@ from statistics import fmean
 import torch
 
 from trainer.small.evaluate import judge
-from trainer.small.generate import generate
+from trainer.small.generate import Decoder
 from trainer.small.kinds import English
 from trainer.small.mix import draw_group
 from trainer.small.network import SmallLlama
-from trainer.small.packing import Batch, Encoder, Tokens, packed_whole
+from trainer.small.packing import Batch, Encoder, Row, Tokens, packed_whole
 from trainer.small.sample import Sample
 from trainer.small.train import reply_loss
 
-_TASKS = ("write", "write", "relate", "answer", "answer", "read")
+_TASKS = ("write", "write", "relate", "answer", "answer", "read", "read")
 _FIGURES = {"write": "writes", "answer": "answers", "conclude": "reading answers"}
 _MOST_TOKENS = 96
 _PENALTY_OF_FALSE = 1.0
@@ -42,6 +42,8 @@ class Reinforcing:
     learning_rate: float = 1e-4
     row_tokens: int = 1024
     rows_at_once: int = 8
+    section_words: tuple[int, ...] = (40, 80, 130, 180)
+    fixed_shapes: bool = False
 
 
 def reinforce(
@@ -55,13 +57,14 @@ def reinforce(
     report: Callable[[dict[str, float]], None],
 ) -> int:
     """Reinforce for so many seconds, and return the number of updates."""
-    english, updates, began = English("reward"), 0, time.monotonic()
+    english = English("reward", section_words=settings.section_words)
+    decoder, updates, began = Decoder(network), 0, time.monotonic()
     optimizer = torch.optim.AdamW(network.adapters().values(), lr=settings.learning_rate, weight_decay=0.0)
     while time.monotonic() - began < seconds:
         samples = _prompts(english, Random(f"reinforce/{updates}"), settings.prompts)
         prompts = [encoder.prompt(sample) for sample in samples]
         asked = [prompt for prompt in prompts for _ in range(settings.replies)]
-        replies = generate(network, asked, end=end, most=_MOST_TOKENS, temperature=settings.temperature)
+        replies = decoder(asked, end=end, most=_MOST_TOKENS, temperature=settings.temperature)
         groups: list[list[Tokens]] = []
         rewards: list[float] = []
         for number, (sample, prompt) in enumerate(zip(samples, prompts, strict=True)):
@@ -79,8 +82,10 @@ def reinforce(
         learned = sum(len(sample.reply) for group in groups for sample in group)
         if learned:
             rows = packed_whole([group for group in groups if group], settings.row_tokens)
+            rows += [Row(settings.row_tokens)] * (-len(rows) % settings.rows_at_once if settings.fixed_shapes else 0)
             for start in range(0, len(rows), settings.rows_at_once):
-                batch = Batch.of(rows[start : start + settings.rows_at_once], network.device)
+                some = rows[start : start + settings.rows_at_once]
+                batch = Batch.of(some, network.device, fixed=settings.fixed_shapes)
                 (reply_loss(network, batch) / learned).backward()
             torch.nn.utils.clip_grad_norm_(network.adapters().values(), 1.0)
             optimizer.step()

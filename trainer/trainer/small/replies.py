@@ -22,7 +22,7 @@ def write_base_replies(
     """Ask the base about ``count`` lines of chat, and write its replies; None, a reply without an end, is left out."""
     rng = Random("base replies")
     lines = dict.fromkeys(_line(english, rng) for _ in range(count))
-    samples = [Sample("chat", (ChatMessage(role="user", content=line),), "") for line in lines]
+    samples = [chat_sample(line, "") for line in lines]
     kept = [
         {"prompt": line, "reply": reply}
         for line, reply in zip(lines, ask(samples), strict=True)
@@ -30,6 +30,11 @@ def write_base_replies(
     ]
     file.write_text("".join(f"{json.dumps(row, ensure_ascii=False)}\n" for row in kept), "utf-8")
     return len(kept)
+
+
+def chat_sample(prompt: str, reply: str) -> Sample:
+    """Return a turn of general chat."""
+    return Sample("chat", (ChatMessage(role="user", content=prompt),), reply)
 
 
 def _line(english: English, rng: Random) -> str:

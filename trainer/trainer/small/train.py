@@ -9,7 +9,7 @@ import math
 import signal
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from itertools import islice
@@ -168,6 +168,16 @@ def reply_loss(network: SmallLlama, batch: Batch) -> Tensor:
     at = batch.targets >= 0
     losses = F.cross_entropy(network.logits(hidden[at]).float(), batch.targets[at], reduction="none")
     return (losses * batch.weights[at]).sum()
+
+
+def perplexity(network: SmallLlama, rows: Sequence[Row], *, rows_at_once: int, fixed: bool) -> float:
+    """Return the perplexity of the rows' replies."""
+    loss, learned = 0.0, sum(target >= 0 for row in rows for target in row.targets)
+    filled = [*rows, *[Row(rows[0].length)] * (-len(rows) % rows_at_once if fixed else 0)]
+    for start in range(0, len(filled), rows_at_once):
+        batch = Batch.of(filled[start : start + rows_at_once], network.device, fixed=fixed)
+        loss += reply_loss(network, batch).item()
+    return math.exp(loss / learned)
 
 
 def drawn_rows(recipe: SmallSft, encoder: Encoder) -> RowsFrom:

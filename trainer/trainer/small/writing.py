@@ -16,7 +16,15 @@ from trainer.small.sample import PROFILE, Sample, some_day
 
 _SORTS: Final = ("ignore", "wait", "finished", "changed", "other", "own")
 _WEIGHTS: Final = (43, 4, 3, 9, 17, 24)
-_SORTS_TO_IGNORE: Final = {"greetings": 1, "thanks": 2, "moment": 4, "questions": 4, "tasks": 5, "world": 2}
+_SORTS_TO_IGNORE: Final = {
+    "greetings": 1,
+    "thanks": 2,
+    "moment": 4,
+    "questions": 4,
+    "tasks": 5,
+    "world": 2,
+    "requests": 8,
+}
 _REPLIED: Final = 0.8
 
 
