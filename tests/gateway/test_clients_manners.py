@@ -3,7 +3,9 @@
 from typing import Any, TypeAlias
 
 import pytest
+import zstandard
 
+from memloop_service.http import json_text
 from tests.fakes.streaming_engine import MODEL, FakeEngine, Says
 from tests.gateway.running import Gateway, said
 
@@ -153,3 +155,14 @@ async def test_thoughts_of_an_added_conversation_are_not_remembered(gateway: Gat
     assert (await gateway.post("/v1/memory/add", {"user_id": "u1", "messages": messages})).status == 202
     [turns] = await gateway.queued_turns()
     assert said(turns) == [("user", "Hi."), ("assistant", "Hello.")]
+
+
+@pytest.mark.parametrize("path", ["/v1/chat/completions", MESSAGES])
+async def test_a_packed_chat_is_answered(path: str, gateway: Gateway, engine: FakeEngine) -> None:
+    """Codex packs with zstd, tracing exporters and proxies with gzip."""
+    body = {"model": MODEL, "messages": [HI], "max_tokens": 5}
+    headers = {"Content-Encoding": "zstd", "Content-Type": "application/json"}
+    sent = zstandard.compress(json_text(body))
+    async with gateway.http.post(gateway.url + path, data=sent, headers=headers) as answer:
+        assert answer.status == 200
+    assert engine.last.json["messages"] == [HI]

@@ -20,6 +20,7 @@ from memloop_service.drain import Drain
 from memloop_service.errors import as_error, error_response
 from memloop_service.headers import refuse_repeated
 from memloop_service.incoming import INCOMING, BodyLimits, IncomingBody
+from memloop_service.unpacking import unpacking_of
 
 TRAILING_SLASH: Final = "memloop.trailing_slash"
 """The scope's key that is set if the request's path had a trailing slash."""
@@ -143,8 +144,13 @@ def _response_to(failure: Exception, scope: Scope) -> ASGIApp:
 
 
 def _refuse_head(scope: Scope, headers: Headers, body: IncomingBody) -> None:
-    """Raise InvalidRequest for a repeated header, Unprocessable for a damaged address, TooLarge."""
+    """Raise InvalidRequest for a repeated header, Unprocessable for a damaged address, TooLarge.
+
+    Raises RouteError (415) for a body that is packed in an unknown way.
+    """
     refuse_repeated(headers)
+    if "content-encoding" in headers:
+        body.unpacking = unpacking_of(", ".join(headers.getlist("content-encoding")))
     announced = headers.get("content-length", "")
     if announced.isdecimal():
         body.check(int(announced))
