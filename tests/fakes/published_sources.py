@@ -3,6 +3,7 @@
 Each is complete: its Python, when run, sends what its project would send.
 """
 
+import json
 from pathlib import Path
 from typing import Final
 
@@ -98,6 +99,86 @@ messages = [
 vllm serve Example/Note-4B --enable-auto-tool-choice
 {TICKS}
 """
+
+_FULL: Final = "Keep notes.\\n- search_memory\\n- add_memory\\n- buffer_memory\\n- ignore_memory"
+_ASKED: Final = (
+    '"Judge this talk:\\n\\n" "[user]: How is it?\\n" "[assistant]: Do you mean the boat?\\n" "[user]: Yes."'
+)
+_TOOLS: Final = json.dumps(
+    [
+        {"type": "function", "function": {"name": name, "description": "Does it.", "parameters": {"type": "object"}}}
+        for name in ("search_memory", "add_memory", "buffer_memory", "ignore_memory")
+    ]
+)
+CARD_OF_EXAMPLES: Final = f"""\
+# Note keeper
+
+## OpenAI-compatible API
+
+The following example calls an endpoint.
+
+{TICKS}python
+import json
+import requests
+
+url = "https://YOUR_ENDPOINT/v1/chat/completions"
+
+payload = {{
+    "model": "Example/Note-4B",
+    "extra_body": {{"chat_template_kwargs": {{"enable_thinking": True}}}},
+    "messages": [
+        {{"role": "system", "content": ("{_FULL}")}},
+        {{"role": "user", "content": ({_ASKED})}},
+    ],
+    "tools": {_TOOLS},
+    "tool_choice": "required",
+    "temperature": 0.2,
+    "max_tokens": 1024,
+}}
+
+response = requests.post(url, json=payload)
+print(response.text)
+{TICKS}
+
+## Transformers
+
+{TICKS}python
+import torch
+from transformers import AutoModelForCausalLM, AutoTokenizer
+
+model_name = "Example/Note-4B"
+tokenizer = AutoTokenizer.from_pretrained(model_name)
+messages = [
+    {{"role": "system", "content": ("Keep notes in " "a few words.")}},
+    {{"role": "user", "content": ({_ASKED})}},
+]
+
+tools = {_TOOLS}
+
+text = tokenizer.apply_chat_template(messages, tools=tools, tokenize=False, enable_thinking=True)
+{TICKS}
+
+## vLLM
+
+Start a server:
+
+{TICKS}bash
+vllm serve Example/Note-4B --enable-auto-tool-choice --tool-call-parser hermes
+{TICKS}
+
+## Output format
+
+{TICKS}text
+<think>
+It is new.
+</think>
+
+<tool_call>
+{{"name": "ignore_memory", "arguments": {{"reason": "[user]: small talk"}}}}
+</tool_call>
+{TICKS}
+"""
+"""A card in the shape of the published one: a request over HTTP, and one by transformers with a shorter system text."""
 
 READ: Final = """You see a task, some notes and a page. Rewrite the notes.  \n
 <problem> \n{prompt}

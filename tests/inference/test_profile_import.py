@@ -16,6 +16,7 @@ from memloop.wire.chat import Json
 from tests.fakes.processes import PATIENCE_S, clean_environment
 from tests.fakes.published_sources import (
     CARD,
+    CARD_OF_EXAMPLES,
     MEMAGENT,
     PROMPTS,
     TICKS,
@@ -91,6 +92,39 @@ def test_a_user_text_beside_a_system_text_goes_before_one_that_stands_alone(tmp_
     card = CARD.replace("## Serve", alone)
     profile = imported("memreader-card", write_card(tmp_path / "snapshot", card))
     assert sent(profile, "memory", conversation="X")[1]["content"].startswith("Decide about this")
+
+
+def test_of_several_examples_the_request_that_names_the_four_tools_is_the_prompt(tmp_path: Path) -> None:
+    profile = imported("memreader-card", write_card(tmp_path / "snapshot", CARD_OF_EXAMPLES))
+    tools = "- search_memory\n- add_memory\n- buffer_memory\n- ignore_memory"
+    assert sent(profile, "memory", conversation="[user]: X") == [
+        {"role": "system", "content": f"Keep notes.\n{tools}"},
+        {"role": "user", "content": "Judge this talk:\n\n[user]: X"},
+    ]
+
+
+@pytest.mark.parametrize("first", [True, False], ids=["the-request-first", "the-request-last"])
+def test_the_user_text_and_the_tools_are_those_of_the_chosen_request(tmp_path: Path, first: bool) -> None:
+    head, request, other, *rest = CARD_OF_EXAMPLES.split("\n## ")
+    other = other.replace("Judge this", "Look at this").replace("Does it.", "Does that.")
+    card = "\n## ".join([head, *([request, other] if first else [other, request]), *rest])
+    profile = imported("memreader-card", write_card(tmp_path / "snapshot", card))
+    assert sent(profile, "memory", conversation="X")[1]["content"] == "Judge this talk:\n\nX"
+    assert "Does it." in repr(profile.prompts["memory"].tools)
+
+
+def test_two_requests_that_name_the_four_tools_in_other_words_are_refused(tmp_path: Path) -> None:
+    card = CARD_OF_EXAMPLES.replace("a few words.", "search_memory add_memory buffer_memory ignore_memory.")
+    told = refusal("memreader-card", write_card(tmp_path / "snapshot", card))
+    assert "expected one system text; found 2 that differ" in told
+
+
+def test_the_command_names_the_texts_that_it_left(tmp_path: Path) -> None:
+    source = write_card(tmp_path / "snapshot", CARD_OF_EXAMPLES)
+    status, out, _ = command("memreader-card", "--from", str(source), "--to", str(tmp_path / "profile"))
+    assert status == 0
+    line = CARD_OF_EXAMPLES[: CARD_OF_EXAMPLES.index("import torch")].count("\n")
+    assert f"left  system text of 26 bytes, line {line}\n" in out
 
 
 def test_memagent_is_imported_byte_for_byte(tmp_path: Path) -> None:

@@ -16,7 +16,7 @@ from inference.profile_import import import_prompts, write_profile
 from inference.prompts import PromptsMissing, files_of, profile_of, prompt_warnings
 from inference.registry import read_registry
 from inference.settings import LauncherSettings
-from tests.fakes.published_sources import CARD, write_card, write_memagent
+from tests.fakes.published_sources import CARD, CARD_OF_EXAMPLES, write_card, write_memagent
 from tests.inference.launcher_process import Start
 
 GPU = Machine(has_gpu=True, installed=frozenset({"vllm"}))
@@ -130,6 +130,15 @@ def test_the_launcher_serves_the_imported_profile(snapshot: Path, start: Start) 
     expected = files_of(plan(settings_of(WRITER, model_path=snapshot)))
     assert served["files"] == expected
     assert cast(str, served["ref"]).startswith("memreader-card@")
+
+
+def test_a_card_of_several_examples_starts_the_checkpoint(checkpoint: Path, start: Start) -> None:
+    (checkpoint / "config.json").write_text("{}")
+    write_card(checkpoint, CARD_OF_EXAMPLES)
+    launcher = start(MEMLOOP_MODEL=WRITER, MEMLOOP_MODEL_PATH=str(checkpoint), MEMLOOP_PROFILE="")
+    launcher.wait_until("/readyz", 200)
+    files = cast(dict[str, str], launcher.json("/v1/profile")["files"])
+    assert files["memory_system.txt"].startswith("Keep notes.\n- search_memory")
 
 
 def test_the_launcher_warns_of_default_prompts(snapshot: Path, start: Start) -> None:

@@ -29,36 +29,58 @@ _USER_LABEL: Final = re.compile(r"\buser (prompt|message|text|input)\b", re.IGNO
 
 
 def import_card(sources: Sequence[SourceFile]) -> Imported:
-    """Import the memory writer's prompt from the card. Raises ImportRefused."""
+    """Import the memory writer's prompt from the card. Raises ImportRefused.
+
+    Where examples show several system texts, the one that names the four tools is the prompt, with the user text and
+    the tools beside it. ``Imported.left`` names the others.
+    """
     (card,) = sources
     found = _Found(card.name)
     for block in fenced_blocks(card.text):
         found.look_at(block)
-    texts = {
-        "memory_system.txt": found.only("system text", found.systems),
-        "memory_user.txt": found.only(
-            "user text with a conversation of [role]: lines", found.users or found.lone_users
-        ),
-        "tools.json": found.only(f"list of the tools {', '.join(sorted(_TOOLS))}", found.tools),
-    }
+    naming = [shown for shown in found.systems if all(tool in shown.text for tool in _TOOLS)]
+    system = found.only("system text", naming or found.systems)
+    blocks = {shown.line for shown in found.systems if shown.text == system}
+
+    def beside(texts: Sequence[_Shown]) -> Sequence[_Shown]:
+        return [shown for shown in texts if shown.line in blocks] or texts
+
+    user = found.only("user text with a conversation of [role]: lines", beside(found.users) or beside(found.lone_users))
+    tools = found.only(f"list of the tools {', '.join(sorted(_TOOLS))}", beside(found.tools))
+    texts = {"memory_system.txt": system, "memory_user.txt": user, "tools.json": tools}
     checked_template(texts["memory_user.txt"], "conversation", card.name)
     named = {"template": "memory_user.txt", "system": "memory_system.txt", "tools": "tools.json"}
     prompt = {**named, "max_tokens": 1024, "temperature": 0.2, "thinking": True, "tool_choice": "required"}
-    return Imported("memreader-card", (card,), texts, settings={}, prompts={"memory": prompt})
+    left = tuple(
+        f"{name} of {len(shown.text.encode())} bytes, line {shown.line}"
+        for name, taken, others in (
+            ("system text", system, found.systems),
+            ("user text", user, (*found.users, *found.lone_users)),
+            ("tools", tools, found.tools),
+        )
+        for shown in others
+        if shown.text != taken
+    )
+    return Imported("memreader-card", (card,), texts, settings={}, prompts={"memory": prompt}, left=left)
+
+
+@dataclass(frozen=True, slots=True)
+class _Shown:
+    """A text, and the line of the block that shows it."""
+
+    text: str
+    line: int
 
 
 @dataclass
 class _Found:
-    """The card's texts so far. Examples repeat them, so all occurrences must agree.
-
-    ``users`` are in a request with a system text, ``lone_users`` elsewhere.
-    """
+    """The card's texts so far. ``users`` are in a request with a system text, ``lone_users`` elsewhere."""
 
     card: str
-    systems: list[str] = field(default_factory=list[str])
-    users: list[str] = field(default_factory=list[str])
-    lone_users: list[str] = field(default_factory=list[str])
-    tools: list[str] = field(default_factory=list[str])
+    systems: list[_Shown] = field(default_factory=list[_Shown])
+    users: list[_Shown] = field(default_factory=list[_Shown])
+    lone_users: list[_Shown] = field(default_factory=list[_Shown])
+    tools: list[_Shown] = field(default_factory=list[_Shown])
     blocks: list[str] = field(default_factory=list[str])
 
     def __post_init__(self) -> None:
@@ -68,15 +90,15 @@ class _Found:
         """Collect the texts of a block."""
         self.blocks.append(block.language or "plain")
         for values in self._lists(block):
-            self._take(values)
+            self._take(values, block.line)
         if block.language in _PLAIN and _SYSTEM_LABEL.search(block.label):
-            self.systems.append(block.text)
+            self.systems.append(_Shown(block.text, block.line))
         elif block.language in _PLAIN and _USER_LABEL.search(block.label):
-            self.lone_users += _templates([block.text])
+            self.lone_users += (_Shown(text, block.line) for text in _templates([block.text]))
 
-    def only(self, what: str, candidates: Iterable[str]) -> str:
+    def only(self, what: str, candidates: Iterable[_Shown]) -> str:
         """Return the single text that all candidates equal. Raises ImportRefused."""
-        different = list(dict.fromkeys(candidates))
+        different = list(dict.fromkeys(shown.text for shown in candidates))
         if any(HOLE in text for text in different):
             raise ImportRefused(f"{self.card}: expected a {what}; found one that an expression completes")
         if len(different) == 1:
@@ -96,16 +118,17 @@ class _Found:
         elif block.language == "json":
             yield from _json_lists(block.text, where)
 
-    def _take(self, values: list[Value]) -> None:
+    def _take(self, values: list[Value], line: int) -> None:
         items = [value for value in values if isinstance(value, dict)]
         if not items or len(items) != len(values):
             return
         if sorted(_tool_name(item) for item in items) == sorted(_TOOLS):
-            self.tools.append(as_json_file(cast(list[Json], items)))
+            self.tools.append(_Shown(as_json_file(cast(list[Json], items)), line))
         messages = [(item.get("role"), content) for item in items if isinstance(content := item.get("content"), str)]
         led = [text for role, text in messages[:1] if role == "system"]
-        self.systems += [text for text in led if text != HOLE]
-        (self.users if led else self.lone_users).extend(_templates(text for role, text in messages if role == "user"))
+        self.systems += (_Shown(text, line) for text in led if text != HOLE)
+        users = _templates(text for role, text in messages if role == "user")
+        (self.users if led else self.lone_users).extend(_Shown(text, line) for text in users)
 
 
 def _tool_name(item: dict[str, Value]) -> str:

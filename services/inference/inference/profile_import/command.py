@@ -37,5 +37,6 @@ def run(arguments: argparse.Namespace) -> int:
         return 2
     rows = [f"from  {source.sha256}  {source.name}" for source in imported.sources]
     rows += [f"text  {len(text.encode()):>6} bytes  {name}" for name, text in imported.texts.items()]
+    rows += [f"left  {text}" for text in imported.left]
     print("\n".join([*rows, f"profile {load_profile(target).ref} in {target}"]))
     return 0

@@ -19,7 +19,8 @@ class Imported:
     """The texts of a profile by file name, and the manifest's other entries.
 
     ``settings`` are the manifest's own values, ``prompts`` those of each prompt, ``budget`` those of the window. They
-    hold the published numbers, so that our defaults do not change them.
+    hold the published numbers, so that our defaults do not change them. ``left``: texts of the sources that
+    other examples show and the profile does not use, each in a few words.
     """
 
     kind: Kind
@@ -28,6 +29,7 @@ class Imported:
     settings: Mapping[str, str]
     prompts: Mapping[str, Mapping[str, Entry]]
     budget: Mapping[str, int] = field(default_factory=dict[str, int])
+    left: tuple[str, ...] = ()
 
     def files(self) -> dict[str, str]:
         """Return the profile's files by name."""
