@@ -113,7 +113,8 @@ AUDIT = QualityAudit(
 class FakeGateway:
     """``refusal`` answers everything with an error; ``read`` is how a read ends, None breaks its stream off.
 
-    ``unreadable`` are names of uploads without a text, ``breaks`` counts the streams of a queued read that break off,
+    ``unreadable`` are names of uploads without a text, ``refused`` of those that are not taken, ``breaks`` counts the
+    streams of a queued read that break off,
     and an export that is not ``whole`` lacks its last line. ``imported`` are imported versions by id.
     """
 
@@ -127,6 +128,7 @@ class FakeGateway:
         self.items: tuple[MemoryItem, ...] = (ITEM,)
         self.uploads: dict[str, tuple[str, bytes]] = {}
         self.unreadable: set[str] = set()
+        self.refused: set[str] = set()
         self.breaks = 0
         self.imported: dict[str, MemoryItem] = {}
         self.import_lines = 0
@@ -220,6 +222,9 @@ class FakeGateway:
         form = await request.post()
         part = form["file"]
         assert isinstance(part, web.FileField)
+        if part.filename in self.refused:
+            error = {"message": "The file is too large.", "type": "invalid_request_error", "code": "file_too_large"}
+            raise _Refused(413, json.dumps({"error": error}))
         file_id = f"file-{len(self.uploads) + 1}"
         self.uploads[file_id] = (part.filename, part.file.read())
         return web.json_response(self._file_object(file_id, "uploaded"))

@@ -2,6 +2,7 @@
 
 import resource
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +11,7 @@ import pytest
 from gateway.files.extraction import ExtractionLimits, ExtractionRules
 from gateway.settings import WorkerSettings
 from tests.gateway.api_rig import ALICE_KEY, BOB_KEY, TWO_TENANTS, api
-from tests.gateway.bombs import BOMBS, cell_over_columns
+from tests.gateway.bombs import BOMBS, HARMLESS, slow_pages
 from tests.gateway.file_uploads import FILES, processed, upload
 from tests.gateway.rig import script
 from tests.gateway.test_extraction import reason, text_of, word
@@ -31,6 +32,11 @@ async def test_a_bomb_ends_within_the_cpu_time_of_its_size(name: str, made: Call
     assert "\n" not in given
     used_s = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
     assert used_s < limits.cpu_s + 1
+
+
+@pytest.mark.parametrize(("name", "made", "text"), HARMLESS.values(), ids=HARMLESS)
+async def test_what_slowed_other_readers_is_read_at_once(name: str, made: Callable[[], bytes], text: str) -> None:
+    assert text in await text_of(made(), name, limits=replace(RULES.for_size(0), cpu_s=5))
 
 
 @pytest.mark.parametrize(
@@ -58,8 +64,7 @@ async def test_a_small_file_does_not_wait_for_the_bombs_of_another_tenant(redis_
         it.rig.working(),
     ):
         bombs = [
-            await upload(it.gateway, cell_over_columns(100_000_000 + number), name="a.docx", key=ALICE_KEY)
-            for number in range(4)
+            await upload(it.gateway, slow_pages(60_000 + number), name="a.pdf", key=ALICE_KEY) for number in range(4)
         ]
         for text in (b"Tea at five.", b"Tea at six."):
             small = await upload(it.gateway, text, key=BOB_KEY)
@@ -72,9 +77,9 @@ async def test_a_small_file_does_not_wait_for_the_bombs_of_another_tenant(redis_
 async def test_a_bomb_costs_its_tenant_seconds_and_says_why(redis_url: str, tmp_path: Path) -> None:
     storage = tmp_path.as_uri()
     async with api(redis_url, script("x"), storage_url=storage, extract_base_cpu_s=1) as it, it.rig.working():
-        bomb = await upload(it.gateway, cell_over_columns(100_000_000), name="a.docx")
+        bomb = await upload(it.gateway, slow_pages(20_000), name="a.pdf")
         file = await processed(it.gateway, bomb["id"])
     assert (file["status"], file["status_details"]) == (
         "error",
-        "the file needs more than 2 s of CPU time, the limit for its size",
+        "the file needs more than 3 s of CPU time, the limit for its size",
     )

@@ -177,7 +177,7 @@ async def test_a_file_without_text_shows_the_reason_and_cannot_be_read(redis_url
     async with api(redis_url, reader, **with_storage(tmp_path)) as it, it.rig.working():
         file = await upload(it.gateway, b"%PDF-1.7 nonsense", name="a.pdf", media_type="application/pdf")
         failed = await processed(it.gateway, file["id"])
-        assert (failed["status"], failed["status_details"]) == ("error", "the file is damaged (PdfStreamError)")
+        assert (failed["status"], failed["status_details"]) == ("error", "the file is damaged (PDF)")
         answer = await it.post(PATH, asked(document={"file_id": file["id"]}))
         assert (answer.status, answer.error["code"]) == (422, "file_unreadable")
         assert (await it.get(f"{FILES}/{file['id']}/content")).raw == b"%PDF-1.7 nonsense"

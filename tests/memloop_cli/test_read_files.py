@@ -84,6 +84,32 @@ def test_a_file_without_text_is_left_out_with_its_reason(memloop: Memloop, gatew
     assert result.exit_code == 0
 
 
+def test_an_empty_file_of_a_folder_is_left_out_with_its_reason(
+    memloop: Memloop, gateway: FakeGateway, folder: Path
+) -> None:
+    (folder / "empty.txt").touch()
+    result = memloop("read", str(folder), "What?")
+    assert (result.exit_code, len(gateway.uploads)) == (0, 3)
+    assert f"left out  {folder}/empty.txt: it is empty" in result.output
+
+
+def test_a_file_that_the_gateway_refuses_is_left_out_with_its_reason(
+    memloop: Memloop, gateway: FakeGateway, folder: Path
+) -> None:
+    gateway.refused = {"a.pdf"}
+    result = memloop("read", str(folder), "What?")
+    assert (result.exit_code, len(gateway.uploads)) == (0, 2)
+    assert "left out  a.pdf: The file is too large." in result.output
+
+
+def test_a_text_that_is_not_utf8_is_decoded_by_the_gateway(
+    memloop: Memloop, gateway: FakeGateway, tmp_path: Path
+) -> None:
+    (tmp_path / "tea.txt").write_bytes("Thé à cinq heures.".encode("windows-1252"))
+    assert memloop("read", str(tmp_path / "tea.txt"), "When?").exit_code == 0
+    assert document(gateway) == {"file_id": "file-1"}
+
+
 def test_documents_that_all_lack_a_text_are_refused(memloop: Memloop, gateway: FakeGateway, folder: Path) -> None:
     gateway.unreadable = {"a.pdf"}
     result = memloop("read", str(folder / "a.pdf"), "What?")

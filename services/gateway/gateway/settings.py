@@ -293,6 +293,8 @@ class WorkerSettings(GatewaySettings):
     """CPU time of a file: the base and so much for each MiB of its size, at most ``extract_cpu_s``."""
     extract_cpu_s: int = Field(default=120, ge=1)
     extract_wall_s: float = Field(default=300.0, gt=0)
+    ocr: str = Field(default="", pattern=r"^([A-Za-z_]{2,20}(\+[A-Za-z_]{2,20}){0,9})?$")
+    """Tesseract's languages for pictures and scanned pages (``eng+deu``); empty, files of pictures are refused."""
     max_text_bytes: int = Field(default=1024 * MIB, gt=0)
     """The longest text extracted from a file."""
     webhook_concurrency: int = Field(default=16, ge=1)

@@ -240,6 +240,7 @@ def _extraction(settings: WorkerSettings) -> ExtractionRules:
         cpu_s=settings.extract_cpu_s,
         wall_s=settings.extract_wall_s,
         text_bytes=settings.max_text_bytes,
+        ocr=settings.ocr,
     )
     return ExtractionRules(most, settings.extract_base_cpu_s, settings.extract_cpu_s_per_mib)
 

@@ -123,8 +123,8 @@ async def _request(
 ) -> LongReadRequest:
     if inline is not None:
         return asked.of(Document(text=inline), background=False)
-    for path in documents.left_out:
-        said.print(Text(f"left out  {path}: not a kind of document that is read", style="yellow"))
+    for line in documents.left_out:
+        said.print(Text(f"left out  {line}", style="yellow"))
     notes = UploadNotes(home / "uploads.json")
     files = await uploaded(client, documents.sources, notes, said)
     said.print(Text(f"{len(files)} documents, {sum(file.bytes for file in files):,} bytes", style="dim"))

@@ -14,7 +14,23 @@ from memloop_cli.errors import BadInput
 _SUFFIXES: Final = frozenset(
     (
         *(".txt", ".text", ".md", ".markdown", ".rst", ".adoc", ".org", ".tex"),
-        *(".csv", ".tsv", ".json", ".jsonl", ".log", ".html", ".htm", ".xhtml", ".pdf", ".docx"),
+        *(
+            ".csv",
+            ".tsv",
+            ".json",
+            ".jsonl",
+            ".log",
+            ".html",
+            ".htm",
+            ".xhtml",
+            ".srt",
+            ".vtt",
+            ".xml",
+            ".yaml",
+            ".yml",
+        ),
+        *(".pdf", ".docx", ".docm", ".pptx", ".pptm", ".xlsx", ".xlsm", ".xlsb", ".xls", ".odt", ".ods", ".odp"),
+        *(".epub", ".rtf", ".eml", ".mbox", ".py", ".js", ".ts", ".java", ".go", ".rs", ".c", ".h", ".cpp", ".sql"),
     )
 )
 """What a folder's files are read by; a file that is named itself may have any."""
@@ -23,7 +39,8 @@ _WIDE: Final = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE, codecs.BOM_UTF32_BE)
 """How texts in UTF-16 and UTF-32 begin; the mark of UTF-32-LE begins as that of UTF-16-LE. The gateway decodes them."""
 _INLINE_CHARS: Final = 4_000_000
 """Longer texts are uploaded, also alone."""
-_MARKUP: Final = frozenset((".html", ".htm", ".xhtml"))
+_EXTRACTED: Final = frozenset((".html", ".htm", ".xhtml", ".eml", ".mbox", ".rtf", ".json", ".jsonl"))
+"""Texts from which the gateway takes the words."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,17 +76,17 @@ Source: TypeAlias = FileSource | UrlSource | PipedSource
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """The documents in their order, and the files of folders that are left out for their kind."""
+    """The documents in their order, and the files of folders that are left out, each with its reason."""
 
     sources: tuple[Source, ...]
-    left_out: tuple[Path, ...] = ()
+    left_out: tuple[str, ...] = ()
 
 
 def found(names: Sequence[str]) -> Found:
     """Find the documents, each file once. Raises BadInput for a name without any, and for more than a read takes."""
     all_found = [_found(name) for name in names]
     sources = _each_once(source for one in all_found for source in one.sources)
-    left_out = [path for one in all_found for path in one.left_out]
+    left_out = [line for one in all_found for line in one.left_out]
     if len(sources) > MAX_FILES:
         raise BadInput(f"these are {len(sources)} documents; one read takes at most {MAX_FILES}")
     return Found(tuple(_told_apart(sources)), tuple(left_out))
@@ -84,18 +101,27 @@ def _each_once(sources: Iterable[Source]) -> list[Source]:
 
 
 def inline_text(source: Source) -> str | None:
-    """Return the text of a plain text, to be sent in the request; None for what must be extracted or is long.
+    """Return the text of a plain text, to be sent in the request.
 
-    Raises BadInput for a file that is empty or neither text nor document.
+    None for what must be extracted, is not UTF-8 or is long. Raises BadInput for a file that is empty or binary.
     """
     if isinstance(source, UrlSource):
         return None
     name = source.name if isinstance(source, PipedSource) else str(source.path)
     raw = source.content if isinstance(source, PipedSource) else source.path.read_bytes()
-    if raw.startswith((*_BINARY, *_WIDE)) or Path(name).suffix.lower() in _MARKUP:
+    if raw.startswith((*_BINARY, *_WIDE)) or Path(name).suffix.lower() in _EXTRACTED or not _is_utf8(raw):
         return None
     text = _text(raw, name)
     return text if len(text) <= _INLINE_CHARS else None
+
+
+def _is_utf8(raw: bytes) -> bool:
+    """Return whether the bytes are UTF-8; the gateway decodes other texts."""
+    try:
+        raw.decode()
+    except UnicodeDecodeError:
+        return False
+    return True
 
 
 def document_text(path: Path) -> str:
@@ -147,11 +173,22 @@ def _matching(pattern: Path) -> Iterable[Path]:
 
 def _in_folder(folder: Path) -> Found:
     inside = sorted(path for path in folder.rglob("*") if path.is_file() and not _hidden(path.relative_to(folder)))
-    read = [path for path in inside if path.suffix.lower() in _SUFFIXES]
-    if not read:
+    reasons = {path: _unread(path) for path in inside}
+    sources = tuple(FileSource(path, path.name) for path, reason in reasons.items() if not reason)
+    if not sources:
         raise BadInput(f"the folder {folder} holds no document that can be read")
-    sources = tuple(FileSource(path, path.name) for path in read)
-    return Found(sources, tuple(path for path in inside if path.suffix.lower() not in _SUFFIXES))
+    return Found(sources, tuple(f"{path}: {reason}" for path, reason in reasons.items() if reason))
+
+
+def _unread(path: Path) -> str:
+    """Return why a file of a folder is left out; empty if it is read."""
+    if path.suffix.lower() not in _SUFFIXES:
+        return "not a kind of document that is read"
+    try:
+        with path.open("rb") as file:
+            return "" if file.read(1) else "it is empty"
+    except OSError as error:
+        return f"it cannot be opened ({error.strerror})"
 
 
 def _hidden(path: Path) -> bool:

@@ -11,7 +11,7 @@ from typing import Final, cast
 from rich.console import Console
 from rich.text import Text
 
-from memloop.wire.errors import NotFound
+from memloop.wire.errors import InvalidRequest, NotFound
 from memloop.wire.files import FileObject
 from memloop_cli.agents.edits import read_text, write_whole
 from memloop_cli.errors import CliError
@@ -54,24 +54,39 @@ async def uploaded(
 ) -> tuple[FileObject, ...]:
     """Upload what is not uploaded yet; return the files with a text. Raises CliError when there is none.
 
-    A file without a text is reported and left out.
+    A file that is refused or has no text is reported and left out.
     """
     slots = asyncio.Semaphore(_AT_ONCE)
 
-    async def one(source: Source) -> FileObject:
+    async def one(source: Source) -> FileObject | str:
         async with slots:
-            return await _processed(client, await _upload(client, source, notes))
+            try:
+                return await _processed(client, await _upload(client, source, notes))
+            except (InvalidRequest, OSError) as error:
+                return f"{_name(source)}: {error}"
 
-    async with asyncio.TaskGroup() as group:
-        tasks = [group.create_task(one(source)) for source in sources]
-    files = [task.result() for task in tasks]
+    try:
+        async with asyncio.TaskGroup() as group:
+            tasks = [group.create_task(one(source)) for source in sources]
+    except ExceptionGroup as errors:  # of the gateway, and of no single file: the first one tells it all
+        raise errors.exceptions[0] from None
+    done = [task.result() for task in tasks]
+    files = [file for file in done if isinstance(file, FileObject)]
+    left_out = [reason for reason in done if isinstance(reason, str)]
+    left_out += [f"{file.filename}: {file.status_details}" for file in files if file.status == "error"]
+    for line in left_out:
+        console.print(Text(f"left out  {line}", style="yellow"))
     for file in files:
-        if file.status == "error":
-            console.print(Text(f"left out  {file.filename}: {file.status_details}", style="yellow"))
+        if file.status == "processed" and file.status_details:
+            console.print(Text(f"{file.filename}: {file.status_details}", style="dim"))
     readable = tuple(file for file in files if file.status == "processed")
     if not readable:
         raise CliError("none of the documents has a text", code=2)
     return readable
+
+
+def _name(source: Source) -> str:
+    return source.url if isinstance(source, UrlSource) else source.name
 
 
 async def _upload(client: GatewayClient, source: Source, notes: UploadNotes) -> FileObject:

@@ -11,7 +11,7 @@ FilePurpose: TypeAlias = Literal["user_data", "assistants"]
 
 
 class FileObject(Wire):
-    """An uploaded file. ``status_details`` is the reason for the status ``error``."""
+    """An uploaded file. ``status_details``: why it has no text, or what its text lacks."""
 
     id: str
     object: Literal["file"] = "file"

@@ -1,7 +1,7 @@
 """Uploaded files and document texts: storage, records, extraction, and chunks loaded one at a time."""
 
 from gateway.files.blobs import Blob
-from gateway.files.extract import PAGE_END
+from gateway.files.extraction import PAGE_END
 from gateway.files.files import Files
 from gateway.files.records import FileRecords, ReadableFile
 from gateway.files.storage import Storage

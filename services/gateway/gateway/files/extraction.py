@@ -14,22 +14,29 @@ from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, replace
 from typing import Final, cast
 
-from gateway.files import extract
-from gateway.files.extract import UNREADABLE, Unreadable
+from gateway.extract import PAGE_END, Unreadable
+
+__all__ = ["PAGE_END", "ExtractionLimits", "ExtractionRules", "Unreadable", "extracted"]
 
 _BLOCK_BYTES: Final = 1 << 18
 _REASON_BYTES: Final = 500
 _MIB: Final = 1 << 20
+_UNREADABLE: Final = 3
+"""How the process exits when the file has no text, and the reason stands on its standard error."""
 
 
 @dataclass(frozen=True, slots=True)
 class ExtractionLimits:
-    """Limits of one extraction: address space, CPU time and wall time of its process, and bytes of text."""
+    """Limits of one extraction: address space, CPU time and wall time of its process, and bytes of text.
+
+    ``ocr`` names the languages in which Tesseract reads pictures; empty, they are not read.
+    """
 
     memory_bytes: int
     cpu_s: int
     wall_s: float
     text_bytes: int
+    ocr: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,9 +57,12 @@ class ExtractionRules:
 
 
 async def extracted(
-    source: AsyncIterator[bytes], *, name: str, media_type: str, limits: ExtractionLimits
+    source: AsyncIterator[bytes], *, name: str, media_type: str, limits: ExtractionLimits, notes: list[str]
 ) -> AsyncGenerator[bytes]:
-    """Yield the file's text in blocks of UTF-8. Raises Unreadable at any block, and the errors of ``source``."""
+    """Yield the file's text in blocks of UTF-8, and add to ``notes`` a line on what it lacks.
+
+    Raises Unreadable at any block, and the errors of ``source``.
+    """
     text_bytes, blank = 0, True
     ends_at = asyncio.get_running_loop().time() + limits.wall_s
     async with _process(name, media_type, limits) as process:
@@ -74,9 +84,11 @@ async def extracted(
             await asyncio.wait({feed, tail})
     if status != 0:
         overdue = asyncio.get_running_loop().time() >= ends_at
-        raise Unreadable(errors if status == UNREADABLE else _broken_limit(-status, limits, overdue=overdue))
+        raise Unreadable(errors if status == _UNREADABLE else _broken_limit(-status, limits, overdue=overdue))
     if blank:
-        raise Unreadable("the file contains no text (a scan?)")
+        raise Unreadable("the file contains no text (a scan?)" + (f"; {errors}" if errors else ""))
+    if errors:
+        notes.append(errors)
 
 
 def _broken_limit(number: int, limits: ExtractionLimits, *, overdue: bool) -> str:
@@ -92,8 +104,8 @@ def _broken_limit(number: int, limits: ExtractionLimits, *, overdue: bool) -> st
 async def _process(name: str, media_type: str, limits: ExtractionLimits) -> AsyncGenerator[asyncio.subprocess.Process]:
     """Run the extractor with an empty environment; kill it on exit, or after ``wall_s`` seconds."""
     process = await asyncio.create_subprocess_exec(
-        *(sys.executable, "-I", "-W", "ignore", extract.__file__),  # by its path: the package would import the gateway
-        *(name, media_type, str(limits.memory_bytes), str(limits.cpu_s)),
+        *(sys.executable, "-I", "-W", "ignore", "-m", "gateway.extract"),
+        *(name, media_type, str(limits.memory_bytes), str(limits.cpu_s), limits.ocr),
         stdin=asyncio.subprocess.PIPE,
         stdout=asyncio.subprocess.PIPE,
         stderr=asyncio.subprocess.PIPE,

@@ -4,8 +4,7 @@ from contextlib import aclosing
 from dataclasses import dataclass
 
 from gateway.files.blobs import Blob
-from gateway.files.extract import Unreadable
-from gateway.files.extraction import ExtractionRules, extracted
+from gateway.files.extraction import ExtractionRules, Unreadable, extracted
 from gateway.files.records import FileJob, FileRecords, StoredFile
 from gateway.files.texts import store_text
 from gateway.queue import Hold, JobGone, JobResult, Lease
@@ -21,9 +20,9 @@ class FileHandler:
 
     async def run(self, lease: Lease, hold: Hold) -> JobResult:
         """Return the file with its text, or with the reason why it has none."""
-        job = await self._job(lease)
+        job, notes = await self._job(lease), list[str]()
         try:
-            text = await self._text(job)
+            text = await self._text(job, notes)
         except (Unreadable, TooLarge) as error:
             return _failed(job, str(error))
         try:
@@ -31,7 +30,7 @@ class FileHandler:
         except BaseException:
             await self.records.blobs.release(text, holder=_holder(job))
             raise
-        file = job.file.model_copy(update={"status": "processed"})
+        file = job.file.model_copy(update={"status": "processed", "status_details": "; ".join(notes) or None})
         return _ending("completed", StoredFile(file=file, text=text, owner=job.owner))
 
     async def give_up(self, lease: Lease, error: MemloopError, *, attempts: int) -> JobResult:
@@ -43,11 +42,11 @@ class FileHandler:
         """Raise JobGone: files are deleted, never cancelled."""
         raise JobGone(lease.job_id)
 
-    async def _text(self, job: FileJob) -> Blob:
+    async def _text(self, job: FileJob, notes: list[str]) -> Blob:
         raw = self.records.blobs.storage.stream(job.raw.place)
         async with aclosing(raw):
             limits = self.rules.for_size(job.raw.size_bytes)
-            blocks = extracted(raw, name=job.file.filename, media_type=job.media_type, limits=limits)
+            blocks = extracted(raw, name=job.file.filename, media_type=job.media_type, limits=limits, notes=notes)
             async with aclosing(blocks):
                 return await store_text(self.records.blobs, job.tenant, blocks, holder=_holder(job))
 

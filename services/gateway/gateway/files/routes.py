@@ -76,7 +76,7 @@ async def upload_room(request: Request) -> AsyncIterator[None]:
 async def upload_file(
     request: Request, files: FilesDep, principal: PrincipalDep, allowance: AllowanceDep
 ) -> FileObject:
-    """Upload a text, Markdown, HTML, PDF or DOCX file, which is readable once it is processed."""
+    """Upload a document, mail, spreadsheet, presentation, book or text; it is readable once it is processed."""
     refuse_key_of_stream(request)
     records = files.stored()
     await allowance.admit()

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from gateway.files.blobs import Blob, Blobs
-from gateway.files.extract import PAGE_END
+from gateway.files.extraction import PAGE_END
 from gateway.files.storage import Storage
 from memloop.ports import Chunk, Span, Splitter
 from memloop.profiles import well_formed

@@ -1,0 +1,37 @@
+"""Reads EPUB: the chapters in the order of its spine."""
+
+import posixpath
+from collections.abc import Iterator
+from urllib.parse import unquote
+from zipfile import ZipFile
+
+from gateway.extract.encoding import decoded
+from gateway.extract.html import page_text
+from gateway.extract.markup import parsed
+from gateway.extract.source import Source, Unreadable, place
+
+
+def book(source: Source, archive: ZipFile) -> Iterator[str]:
+    """Yield the chapters. Raises Unreadable for a book that is locked."""
+    root = next(parsed(archive, "META-INF/container.xml").iter("rootfile")).get("full-path", "")
+    package, folder = parsed(archive, root), posixpath.dirname(root)
+    items = {item.get("id", ""): item for item in package.iter("item")}
+    spine = [items[ref.get("idref", "")] for ref in package.iter("itemref") if ref.get("idref", "") in items]
+    paths = [posixpath.normpath(posixpath.join(folder, unquote(item.get("href", "")))) for item in spine]
+    if set(paths) & set(_locked(archive)):
+        raise Unreadable("the book is locked against copying")
+    for number, path in enumerate(paths, start=1):
+        if path in archive.NameToInfo:
+            text = page_text("".join(decoded(source, [archive.read(path)])))
+        else:
+            text = ""
+            source.notes.append(f"chapter {number} is missing")
+        yield place("chapter", number, text)
+    source.note(sum(item.get("media-type", "").startswith("image/") for item in items.values()), "picture", "pictures")
+
+
+def _locked(archive: ZipFile) -> Iterator[str]:
+    """Yield the paths of entries that are encrypted; fonts often are."""
+    if "META-INF/encryption.xml" in archive.NameToInfo:
+        for reference in parsed(archive, "META-INF/encryption.xml").iter("CipherReference"):
+            yield unquote(reference.get("URI", ""))

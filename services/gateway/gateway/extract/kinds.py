@@ -1,0 +1,124 @@
+"""Chooses the reader of a file: by its leading bytes, then by its name and media type."""
+
+import zipfile
+from collections.abc import Iterator
+from dataclasses import replace
+from io import BytesIO
+from typing import BinaryIO, Final
+
+from gateway.extract.encoding import BOMS
+from gateway.extract.plain import plain
+from gateway.extract.source import Reader, Source, Unreadable
+
+_BLOCK_BYTES: Final = 1 << 20
+_UNZIPPED_BYTES: Final = 256 << 20
+_PDF_WITHIN: Final = 1024
+"""A PDF may begin with other bytes."""
+_OLE: Final = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"
+_PICTURES: Final = (b"\x89PNG", b"\xff\xd8\xff", b"GIF8", b"II*\0", b"MM\0*", b"BM")
+_ARCHIVES: Final = (b"\x1f\x8b", b"BZh", b"7z\xbc\xaf", b"Rar!", b"\xfd7zXZ", b"\x28\xb5\x2f\xfd", b"PK\x05\x06")
+_ARCHIVE: Final = "it is an archive; unpack it and send the files in it"
+_OTHER: Final = "the format is unsupported, or the content does not match the file name"
+_BY_NAME: Final = (
+    *(".pdf", ".doc", ".docx", ".docm", ".dot", ".dotx", ".odt", ".ods", ".odp", ".epub", ".rtf", ".msg"),
+    *(".xls", ".xlsx", ".xlsm", ".xlsb", ".ppt", ".pptx", ".pptm", ".pages", ".numbers", ".key", ".mobi", ".azw3"),
+)
+"""Names of formats whose leading bytes show them: another content does not match."""
+_ARCHIVE_NAMES: Final = (".zip", ".tar", ".gz", ".tgz", ".bz2", ".xz", ".7z", ".rar", ".zst", ".jar")
+_SHEETS: Final = (".xls", ".xlsx", ".xlsm", ".xlsb", ".ods", ".xlt", ".xltx")
+_MAX_DEPTH: Final = 4
+
+
+def text_of(source: BinaryIO, *, name: str, media_type: str, ocr: str, notes: list[str]) -> Iterator[str]:
+    """Yield the text in parts. Raises Unreadable, and any error of a parser."""
+    file = Source(source.read(_BLOCK_BYTES), source, name.lower(), media_type.lower(), ocr, notes=notes)
+    return reader_of(file)(file)
+
+
+def text_inside(outer: Source, raw: bytes, *, name: str, media_type: str) -> str:
+    """Return the text of a file inside another one. Raises as ``text_of`` does."""
+    if outer.depth == _MAX_DEPTH:
+        raise Unreadable("it lies too deep in other files")
+    inner = replace(
+        outer, head=raw, rest=BytesIO(), name=name.lower(), media_type=media_type.lower(), depth=outer.depth + 1
+    )
+    return "".join(reader_of(inner)(inner))
+
+
+def reader_of(source: Source) -> Reader:
+    """Return the reader of the file's format. Raises Unreadable for a format without one."""
+    head, name = source.head, source.name
+    if b"%PDF-" in head[:_PDF_WITHIN]:
+        from gateway.extract.pdf import pdf
+
+        return pdf
+    if head.startswith(b"PK\x03\x04"):
+        return _zipped
+    if head.startswith(_OLE):
+        return _ole
+    if head.startswith(_PICTURES) or (head.startswith(b"RIFF") and head[8:12] == b"WEBP"):
+        from gateway.extract.ocr import picture
+
+        return picture
+    if head.startswith(_ARCHIVES) or name.endswith(_ARCHIVE_NAMES) or head[257:262] == b"ustar":
+        raise Unreadable(_ARCHIVE)
+    if head.lstrip().startswith(b"{\\rtf"):
+        from gateway.extract.rtf import rtf
+
+        return rtf
+    if name.endswith(_BY_NAME):
+        raise Unreadable(_OTHER)
+    return _written(source)
+
+
+def _written(source: Source) -> Reader:
+    """Return the reader of a format that is text."""
+    if source.name.endswith((".eml", ".mbox", ".mbx")) or source.media_type.startswith(
+        ("message/rfc822", "application/mbox")
+    ):
+        from gateway.extract.mail import mail
+
+        return mail
+    start = source.head.lstrip(b"".join(BOMS) + b" \t\r\n")[:200].lower()
+    is_page = start.startswith((b"<!doctype html", b"<html")) and not source.name.endswith((".txt", ".md"))
+    if source.name.endswith((".html", ".htm", ".xhtml")) or "html" in source.media_type or is_page:
+        from gateway.extract.html import html
+
+        return html
+    return plain
+
+
+def _zipped(source: Source) -> Iterator[str]:
+    raw = source.whole()
+    with zipfile.ZipFile(BytesIO(raw)) as archive:
+        entries = archive.infolist()
+        if sum(entry.file_size for entry in entries) > _UNZIPPED_BYTES:
+            raise Unreadable("the unpacked file is too large")
+        names = {entry.filename for entry in entries}
+        kind = archive.read("mimetype")[:200].decode("ascii", "replace").strip() if "mimetype" in names else ""
+        if "META-INF/container.xml" in names and "opendocument" not in kind:
+            from gateway.extract.book import book
+
+            yield from book(source, archive)
+        elif "content.xml" in names:
+            from gateway.extract.opendocument import opendocument
+
+            yield from opendocument(source, archive, raw)
+        elif "[Content_Types].xml" in names:
+            from gateway.extract.office import office
+
+            yield from office(source, archive, raw)
+        else:
+            raise Unreadable(_ARCHIVE)
+
+
+def _ole(source: Source) -> Iterator[str]:
+    raw = source.whole()
+    if "EncryptedPackage".encode("utf-16-le") in raw:
+        raise Unreadable("the file is encrypted")
+    if source.name.endswith(_SHEETS):
+        from gateway.extract.sheets import sheets
+
+        yield from sheets(source, raw)
+        return
+    raise Unreadable("it is of an Office before 2007; save it in the newer format, as DOCX or PPTX")

@@ -1,0 +1,51 @@
+"""Reads formats that are text: prose, Markdown, code, tables of commas, subtitles, JSON."""
+
+import json
+import re
+from collections.abc import Iterator
+from typing import Final
+
+from gateway.extract.encoding import decoded
+from gateway.extract.source import Source
+
+_BLOCK_BYTES: Final = 1 << 20
+_ESCAPES = re.compile(r"(?<!\\)(?:\\\\)*((?:\\u[0-9a-fA-F]{4})+)")
+_CHARSET = re.compile(r"charset=[\"']?([A-Za-z0-9_:.-]{1,40})")
+
+
+def plain(source: Source) -> Iterator[str]:
+    """Yield the text as it is; in JSON, letters that are written as numbers become letters."""
+    parts = decoded(source, _blocks(source), declared=charset_of(source.media_type))
+    if not source.name.endswith((".json", ".jsonl", ".ndjson", ".ipynb")):
+        yield from parts
+        return
+    line_end = ""
+    for part in parts:
+        lines, line_end = _whole_lines(line_end + part)
+        yield _ESCAPES.sub(_letters, lines)
+    yield _ESCAPES.sub(_letters, line_end)
+
+
+def charset_of(media_type: str) -> str:
+    """Return the charset that a media type names."""
+    found = _CHARSET.search(media_type)
+    return found[1] if found else ""
+
+
+def _blocks(source: Source) -> Iterator[bytes]:
+    block = source.head
+    while block:
+        yield block
+        block = source.rest.read(_BLOCK_BYTES)
+
+
+def _whole_lines(text: str) -> tuple[str, str]:
+    end = text.rfind("\n") + 1
+    return text[:end], text[end:]
+
+
+def _letters(found: "re.Match[str]") -> str:
+    escaped = found[1]
+    letters: str = json.loads(f'"{escaped}"')
+    kept = all(letter.isprintable() and letter not in '"\\' for letter in letters)
+    return found[0].removesuffix(escaped) + (letters if kept else escaped)

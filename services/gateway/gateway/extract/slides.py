@@ -1,0 +1,54 @@
+"""Reads PPTX: each slide with its tables, charts, diagrams, notes and comments."""
+
+from collections.abc import Iterator
+from typing import Final
+
+from gateway.extract.markup import Element, words
+from gateway.extract.office import Package
+from gateway.extract.source import Source, place
+
+_DRAWN: Final = {"chart": ("t", "v"), "diagramData": ("t",)}
+"""Parts of a slide with text, and the elements that hold it."""
+_BESIDE: Final = {"notesSlide": "notes", "comments": "comment"}
+
+
+def slides(source: Source, package: Package, main: str, root: Element) -> Iterator[str]:
+    """Yield the slides in their order."""
+    links, pictures = package.relations(main), 0
+    ids = [slide.get("r:id", "") for slide in root.iter("sldId")]
+    for number, name in enumerate((links[id_].target for id_ in ids if id_ in links), start=1):
+        slide = package.part(name)
+        if slide is None:
+            continue
+        lines = list(_lines(slide))
+        for link in package.relations(name).values():
+            part = package.part(link.target) if link.kind in _DRAWN or link.kind in _BESIDE else None
+            if part is not None and link.kind in _DRAWN:
+                found = (" ".join((node.text or "").split()) for node in part.iter() if node.tag in _DRAWN[link.kind])
+                lines.append(" | ".join(value for value in found if value))
+            elif part is not None:
+                lines += [f"[{_BESIDE[link.kind]}: {said}]" for said in _said(part)]
+        pictures += sum(1 for _ in slide.iter("pic"))
+        yield place("slide", number, "\n".join(line for line in lines if line.strip()))
+    source.note(pictures, "picture", "pictures")
+
+
+def _said(part: Element) -> list[str]:
+    """Return the notes of a slide without the number of the slide, or its comments."""
+    for shape in [shape for shape in part.iter("sp") if any(p.get("type") == "sldNum" for p in shape.iter("ph"))]:
+        shape.clear()
+    comments = [words(comment) for comment in part.iter("cm")]
+    return [said for said in (comments or [" ".join(_lines(part))]) if said.strip()]
+
+
+def _lines(element: Element) -> Iterator[str]:
+    """Yield the paragraphs, and the rows of tables, inside an element."""
+    for child in element:
+        if child.tag == "tr":
+            yield " | ".join(" ".join(_lines(cell)) for cell in child if cell.tag == "tc")
+        elif child.tag == "p":
+            yield "".join({"t": node.text or "", "br": " "}.get(node.tag, "") for node in child.iter())
+        elif child.tag == "AlternateContent":
+            yield from _lines(child[0] if len(child) else child)
+        else:
+            yield from _lines(child)

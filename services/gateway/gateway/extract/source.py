@@ -1,0 +1,51 @@
+"""What a reader of one format gets, and how it writes the places of its text."""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from typing import BinaryIO, Final, TypeAlias
+
+PAGE_END: Final = "\f"
+"""Stands at the end of each page, as in a text for a printer; a text without one has no pages."""
+_NAME_CHARS: Final = 100
+
+
+class Unreadable(Exception):
+    """No text can be extracted from the file; the message gives the reason."""
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """A file: its first block, the rest, and what its sender says of it.
+
+    ``ocr`` names Tesseract's languages; it is empty where pictures are not read. ``notes`` collects what the text
+    lacks.
+    """
+
+    head: bytes
+    rest: BinaryIO
+    name: str
+    media_type: str = ""
+    ocr: str = ""
+    depth: int = 0
+    notes: list[str] = field(default_factory=list[str])
+
+    def whole(self) -> bytes:
+        """Return all bytes."""
+        return self.head + self.rest.read()
+
+    def note(self, left_out: int, one: str, many: str) -> None:
+        """Note that the text lacks so many of something."""
+        if left_out:
+            self.notes.append(f"1 {one}" if left_out == 1 else f"{left_out} {many}")
+
+
+Reader: TypeAlias = Callable[[Source], Iterator[str]]
+
+
+def place(kind: str, number: int, text: str, *, title: str = "") -> str:
+    """Return the text of a page, slide, sheet, chapter or mail: under its label, with the end of its page."""
+    if not text.strip():
+        return PAGE_END
+    named = " ".join(title.split())[:_NAME_CHARS]
+    label = f"{kind} {number}: {named}" if named else f"{kind} {number}"
+    return f"[{label}]\n\n{text.replace(PAGE_END, chr(10))}\n\n{PAGE_END}"

@@ -1,0 +1,3 @@
+"""What we use of striprtf, which has no types."""
+
+def rtf_to_text(text: str, encoding: str = ..., errors: str = ...) -> str: ...
