@@ -2,7 +2,6 @@
 
 import zipfile
 from collections.abc import Iterator
-from dataclasses import replace
 from io import BytesIO
 from typing import BinaryIO, Final
 
@@ -26,23 +25,16 @@ _BY_NAME: Final = (
 """Names of formats whose leading bytes show them: another content does not match."""
 _ARCHIVE_NAMES: Final = (".zip", ".tar", ".gz", ".tgz", ".bz2", ".xz", ".7z", ".rar", ".zst", ".jar")
 _SHEETS: Final = (".xls", ".xlsx", ".xlsm", ".xlsb", ".ods", ".xlt", ".xltx")
-_MAX_DEPTH: Final = 4
 
 
 def text_of(source: BinaryIO, *, name: str, media_type: str, ocr: str, notes: list[str]) -> Iterator[str]:
     """Yield the text in parts. Raises Unreadable, and any error of a parser."""
-    file = Source(source.read(_BLOCK_BYTES), source, name.lower(), media_type.lower(), ocr, notes=notes)
-    return reader_of(file)(file)
+    head = source.read(_BLOCK_BYTES)
+    return _read(Source(head, source, name.lower(), media_type.lower(), ocr, read=_read, notes=notes))
 
 
-def text_inside(outer: Source, raw: bytes, *, name: str, media_type: str) -> str:
-    """Return the text of a file inside another one. Raises as ``text_of`` does."""
-    if outer.depth == _MAX_DEPTH:
-        raise Unreadable("it lies too deep in other files")
-    inner = replace(
-        outer, head=raw, rest=BytesIO(), name=name.lower(), media_type=media_type.lower(), depth=outer.depth + 1
-    )
-    return "".join(reader_of(inner)(inner))
+def _read(source: Source) -> Iterator[str]:
+    return reader_of(source)(source)
 
 
 def reader_of(source: Source) -> Reader:

@@ -45,13 +45,11 @@ def _text(source: Source, message: EmailMessage) -> str:
 
 
 def _attached(source: Source, part: MIMEPart, name: str) -> str:
-    from gateway.extract.kinds import text_inside
-
     kind = part.get_content_type()
     inner = part.get_content() if kind == "message/rfc822" else None
     raw = inner.as_bytes() if isinstance(inner, EmailMessage) else _bytes(part)
     charset = part.get_content_charset() or ""
-    return text_inside(source, raw, name=name, media_type=f"{kind}; charset={charset}" if charset else kind)
+    return source.inside(raw, name=name, media_type=f"{kind}; charset={charset}" if charset else kind)
 
 
 def _body(source: Source, part: MIMEPart) -> str:

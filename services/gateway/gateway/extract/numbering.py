@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from gateway.extract.markup import Element
-from gateway.extract.office import Package
+from gateway.extract.package import Package
 
 _LEVELS: Final = 9
 _ROMAN: Final = (

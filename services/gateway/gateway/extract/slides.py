@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from gateway.extract.markup import Element, words
-from gateway.extract.office import Package
+from gateway.extract.package import Package
 from gateway.extract.source import Source, place
 
 _DRAWN: Final = {"chart": ("t", "v"), "diagramData": ("t",)}

@@ -1,12 +1,14 @@
 """What a reader of one format gets, and how it writes the places of its text."""
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from io import BytesIO
 from typing import BinaryIO, Final, TypeAlias
 
 PAGE_END: Final = "\f"
 """Stands at the end of each page, as in a text for a printer; a text without one has no pages."""
 _NAME_CHARS: Final = 100
+_MAX_DEPTH: Final = 4
 
 
 class Unreadable(Exception):
@@ -18,7 +20,7 @@ class Source:
     """A file: its first block, the rest, and what its sender says of it.
 
     ``ocr`` names Tesseract's languages; it is empty where pictures are not read. ``notes`` collects what the text
-    lacks.
+    lacks. ``read`` chooses the reader of a file inside this one.
     """
 
     head: bytes
@@ -26,12 +28,21 @@ class Source:
     name: str
     media_type: str = ""
     ocr: str = ""
+    read: "Callable[[Source], Iterator[str]]" = field(kw_only=True)
     depth: int = 0
     notes: list[str] = field(default_factory=list[str])
 
     def whole(self) -> bytes:
         """Return all bytes."""
         return self.head + self.rest.read()
+
+    def inside(self, raw: bytes, *, name: str, media_type: str) -> str:
+        """Return the text of a file inside this one. Raises Unreadable, and any error of a parser."""
+        if self.depth == _MAX_DEPTH:
+            raise Unreadable("it lies too deep in other files")
+        named = {"name": name.lower(), "media_type": media_type.lower()}
+        inner = replace(self, head=raw, rest=BytesIO(), depth=self.depth + 1, **named)
+        return "".join(self.read(inner))
 
     def note(self, left_out: int, one: str, many: str) -> None:
         """Note that the text lacks so many of something."""

@@ -6,7 +6,7 @@ from typing import Final
 
 from gateway.extract.markup import Element
 from gateway.extract.numbering import Numbering
-from gateway.extract.office import Package
+from gateway.extract.package import Package
 from gateway.extract.source import PAGE_END, Source
 
 _LEFT: Final = frozenset(
