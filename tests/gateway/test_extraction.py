@@ -16,6 +16,7 @@ from pypdf import PdfWriter
 from pypdf.generic import DecodedStreamObject, DictionaryObject, NameObject, NumberObject
 
 from gateway.files.extraction import ExtractionLimits, Unreadable, extracted
+from tests.gateway.bombs import slow_pages
 
 RELATIONS = "http://schemas.openxmlformats.org/officeDocument/2006/relationships"
 _SPACES = (
@@ -180,9 +181,11 @@ async def test_a_file_that_takes_too_much_memory_ends_its_own_process_only() -> 
 
 
 async def test_a_pdf_that_computes_for_ever_is_stopped_by_its_cpu_time() -> None:
-    heavy = pdf("x) Tj (" * 1_000_000)
     limits = replace(LIMITS, cpu_s=1)
-    assert await reason(heavy, "a.pdf", limits) == "the file needs more than 1 s of CPU time, the limit for its size"
+    assert (
+        await reason(slow_pages(20_000), "a.pdf", limits)
+        == "the file needs more than 1 s of CPU time, the limit for its size"
+    )
 
 
 async def test_a_process_that_waits_for_ever_is_killed() -> None:

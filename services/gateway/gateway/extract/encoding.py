@@ -22,7 +22,7 @@ BOMS: Final = {
     codecs.BOM_UTF16_BE: "utf-16-be",
 }
 _SAMPLE_BYTES: Final = 1 << 16
-_WIDER: Final = {"gbk": "gb18030"}
+_WIDER: Final = {"gbk": "gb18030", "euc-jp": "euc_jis_2004"}
 _HIGH = re.compile(rb"[\x80-\xff]+")
 _CONTROLS = re.compile("[\0-\x08\x0e-\x1a\x1c-\x1f]")
 _BINARY: Final = 0.1

@@ -1,0 +1,149 @@
+"""What documents hold beside their running text: forms, automatic numbers, attachments, odd packages."""
+
+import io
+
+import pytest
+from pypdf import PdfReader, PdfWriter
+from pypdf.generic import ArrayObject, DictionaryObject, FloatObject, NameObject, NumberObject, TextStringObject
+
+from tests.gateway.documents import PLACED, STRICT, mail, opened, paragraph, word, xlsx
+from tests.gateway.test_encodings import noted
+from tests.gateway.test_extraction import archive, pdf, reason, text_of
+
+
+def form(*fields: dict[str, object]) -> bytes:
+    """A PDF of one page with these annotations."""
+    writer = PdfWriter(clone_from=PdfReader(io.BytesIO(pdf("An order."))))
+    annotations, corners = ArrayObject(), ArrayObject(map(FloatObject, (10, 10, 90, 30)))
+    for field in fields:
+        entries = {NameObject(f"/{key}"): value for key, value in field.items()}
+        begun = {NameObject("/Type"): NameObject("/Annot"), NameObject("/Rect"): corners}
+        annotations.append(writer._add_object(DictionaryObject(begun | entries)))  # pyright: ignore[reportPrivateUsage, reportArgumentType] - no public way
+    writer.pages[0][NameObject("/Annots")] = annotations
+    whole = DictionaryObject({NameObject("/Fields"): annotations})
+    writer.root_object[NameObject("/AcroForm")] = whole
+    raw = io.BytesIO()
+    writer.write(raw)
+    return raw.getvalue()
+
+
+def widget(name: str, kind: str, value: object, **more: object) -> dict[str, object]:
+    return {
+        "Subtype": NameObject("/Widget"),
+        "FT": NameObject(f"/{kind}"),
+        "T": TextStringObject(name),
+        "V": value,
+    } | more
+
+
+async def test_values_ticks_and_notes_of_a_filled_form_are_read() -> None:
+    ticked = NameObject("/Yes")
+    shown = DictionaryObject({NameObject("/N"): DictionaryObject({ticked: DictionaryObject()})})
+    raw = form(
+        widget("Quantity", "Tx", TextStringObject("42 crates")),
+        widget(
+            "Express",
+            "Btn",
+            ticked,
+            AS=ticked,
+            AP=shown,
+        ),
+        widget("Insured", "Btn", NameObject("/Off"), AS=NameObject("/Off")),
+        {
+            "Subtype": NameObject("/Text"),
+            "Contents": TextStringObject("Call first."),
+            "T": TextStringObject("Ann"),
+            "F": NumberObject(0),
+        },
+    )
+    text = await text_of(raw, "a.pdf")
+    assert "An order." in text
+    assert "42 crates" in text
+    assert "[Express: ticked]" in text
+    assert "Insured: ticked" not in text
+    assert "[note by Ann: Call first.]" in text
+
+
+LEVELS = (
+    '<w:lvl w:ilvl="0"><w:start w:val="1"/><w:numFmt w:val="decimal"/><w:lvlText w:val="%1."/></w:lvl>'
+    '<w:lvl w:ilvl="1"><w:start w:val="1"/><w:numFmt w:val="lowerLetter"/><w:lvlText w:val="%1.%2)"/></w:lvl>'
+    '<w:lvl w:ilvl="2"><w:start w:val="4"/><w:numFmt w:val="upperRoman"/><w:lvlText w:val="(%3)"/></w:lvl>'
+)
+NUMBERING = (
+    f'<w:abstractNum w:abstractNumId="7">{LEVELS}</w:abstractNum>'
+    '<w:num w:numId="1"><w:abstractNumId w:val="7"/></w:num>'
+)
+STYLES = (
+    '<w:style w:styleId="Clause"><w:pPr><w:numPr><w:numId w:val="1"/></w:numPr></w:pPr></w:style>'
+    '<w:style w:styleId="Article"><w:basedOn w:val="Clause"/></w:style>'
+)
+
+
+def numbered(text: str, level: int) -> str:
+    return paragraph(text, f'<w:numPr><w:ilvl w:val="{level}"/><w:numId w:val="1"/></w:numPr>')
+
+
+async def test_automatic_numbers_of_a_docx_stand_before_their_clauses() -> None:
+    body = (
+        numbered("Rent", 0) + numbered("Due", 1) + numbered("Late", 1) + numbered("Fee", 2) + numbered("Cap", 2)
+        + paragraph("Pets", '<w:pStyle w:val="Article"/>') + numbered("Dogs", 1) + paragraph("End")
+    )  # fmt: skip
+    text = await text_of(word(body, numbering=NUMBERING, styles=STYLES), "a.docx")
+    assert text.splitlines() == [
+        *("1. Rent", "1.a) Due", "1.b) Late", "(IV) Fee", "(V) Cap", "2. Pets", "2.a) Dogs", "End"),
+    ]
+
+
+async def test_automatic_numbers_of_an_odt_stand_before_their_items() -> None:
+    styles = (
+        '<text:list-style xmlns:style="urn:oasis:names:tc:opendocument:xmlns:style:1.0" style:name="L">'
+        '<text:list-level-style-number text:level="1" style:num-format="1" style:num-suffix="."/></text:list-style>'
+    )
+    items = "".join(f"<text:list-item><text:p>{text}</text:p></text:list-item>" for text in ("Rent", "Pets"))
+    raw = opened("text", f'<text:list text:style-name="L">{items}</text:list>', styles)
+    assert await text_of(raw, "a.odt") == "1. Rent\n2. Pets\n"
+
+
+@pytest.mark.parametrize(
+    ("raw", "name"),
+    [
+        (b"\n\n" + pdf("Tea at five."), "a.pdf"),
+        (b"\xef\xbb\xbf" + pdf("Tea at five."), "a.pdf"),
+        (word(paragraph("Tea at five."), main="document2.xml"), "a.docx"),
+        (word(paragraph("Tea at five."), space=STRICT), "a.docx"),
+        (word(paragraph("Tea at five.")), "a.docm"),
+        (word(paragraph("Tea at five.")), "renamed.bin"),
+        (xlsx("Tea at five."), "renamed.docx"),
+    ],
+    ids=["newlines before a PDF", "a mark before a PDF", "Word online", "strict", "docm", "no name", "another name"],
+)
+async def test_odd_packages_are_read(raw: bytes, name: str) -> None:
+    assert "Tea at five." in await text_of(raw, name)
+
+
+async def test_a_mail_is_read_with_its_attachments_and_names_those_it_cannot_read() -> None:
+    files = {"a.docx": PLACED["a.docx"]("Tea at five."), "b.zip": archive(x=b"x"), "c.png": b"\x89PNG"}
+    text, (note,) = await noted(mail("See the note.", attached=files), "a.eml")
+    assert text.startswith("Subject: A note\nFrom: ada@example.org\nTo: ben@example.org\n\nSee the note.")
+    assert "[attachment: a.docx]\n\nTea at five." in text
+    assert "attachment b.zip: it is an archive" in note
+    assert "attachment c.png: it is a picture" in note
+
+
+async def test_a_mail_in_a_mail_in_a_mail_ends() -> None:
+    raw = mail("the innermost")
+    for _ in range(9):
+        raw = mail("outer", attached={"a.eml": raw})
+    text, notes = await noted(raw, "a.eml")
+    assert text.count("outer") == 5
+    assert "lies too deep" in notes[0]
+
+
+@pytest.mark.parametrize("name", ["a.zip", "a.tar.gz", "a.7z", "a.rar"])
+async def test_archives_are_refused_by_name(name: str) -> None:
+    assert await reason(b"anything", name) == "it is an archive; unpack it and send the files in it"
+
+
+async def test_words_that_a_hyphen_parts_at_a_line_end_are_whole() -> None:
+    raw = pdf("The agree-) Tj 0 -14 Td (ment of 5-) Tj 0 -14 Td (10 years holds.")
+    assert "agreement of 5- 10 years holds." in " ".join((await text_of(raw, "a.pdf")).split())
