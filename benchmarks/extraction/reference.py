@@ -1,0 +1,106 @@
+"""The words of a file by an independent reader of its format: poppler for PDF, the XML itself for packed formats."""
+
+import re
+import subprocess
+import unicodedata
+import zipfile
+from collections.abc import Iterator
+from email import message_from_bytes, policy
+from html.parser import HTMLParser
+from pathlib import Path
+from typing import Final
+from xml.etree import ElementTree as ET
+
+_TIMEOUT_S: Final = 60
+_WORD: Final = re.compile(r"\w+")
+_PARTS: Final = {
+    ".docx": r"word/(document\d*|footnotes|endnotes|comments)\.xml",
+    ".docm": r"word/(document\d*|footnotes|endnotes|comments)\.xml",
+    ".pptx": r"ppt/slides/slide\d+\.xml",
+    ".odt": r"content\.xml",
+    ".odp": r"content\.xml",
+    ".ods": r"content\.xml",
+    ".xlsx": r"xl/sharedStrings\.xml",
+    ".epub": r".*\.(xhtml|html|htm|xml)$",
+}
+_TEXT: Final = frozenset({"t", "v"})
+_PARAGRAPHS: Final = frozenset({"p", "h", "tr", "table-row", "si", "br", "tab", "line-break"})
+
+
+def words(text: str) -> list[str]:
+    """The words of a text, folded alike for every reader."""
+    return _WORD.findall(unicodedata.normalize("NFKC", text).casefold())
+
+
+def reference(path: Path) -> str:
+    """The text of a file; empty where no independent reader is known. A PDF's pages end with form feeds."""
+    suffix = path.suffix.lower()
+    try:
+        if suffix == ".pdf":
+            done = subprocess.run(
+                ["pdftotext", "-q", str(path), "-"], capture_output=True, timeout=_TIMEOUT_S, check=False
+            )
+            return done.stdout.decode("utf-8", "replace")
+        if suffix in _PARTS:
+            return "\n".join(_packed(path, re.compile(_PARTS[suffix]), suffix))
+        if suffix == ".eml":
+            return _mail(path.read_bytes())
+        if suffix in (".html", ".htm"):
+            return _page(path.read_bytes().decode("utf-8", "replace"))
+        return path.read_text("utf-8") if suffix in (".csv", ".tsv", ".srt", ".vtt", ".md", ".txt") else ""
+    except (OSError, ValueError, ET.ParseError, zipfile.BadZipFile, subprocess.TimeoutExpired, KeyError, RuntimeError):
+        return ""
+
+
+def _packed(path: Path, wanted: "re.Pattern[str]", suffix: str) -> Iterator[str]:
+    with zipfile.ZipFile(path) as archive:
+        for name in sorted(archive.namelist(), key=lambda name: (len(name), name)):
+            if not wanted.fullmatch(name) or name.startswith(("META-INF/", "OPS/toc")):
+                continue
+            raw = archive.read(name)
+            if suffix == ".epub":
+                yield _page(raw.decode("utf-8", "replace")) if b"<html" in raw else ""
+                continue
+            root = ET.fromstring(raw)
+            yield "".join(_said(root, by_element=not suffix.startswith(".od")))
+
+
+def _said(element: "ET.Element", *, by_element: bool) -> Iterator[str]:
+    tag = element.tag.rpartition("}")[2]
+    if tag in ("del", "moveFrom", "Fallback", "tracked-changes", "rPh", "settings"):
+        return
+    yield "\n" if tag in _PARAGRAPHS else ""
+    if not by_element or tag in _TEXT:
+        yield element.text or ""
+    for child in element:
+        yield from _said(child, by_element=by_element)
+        yield (child.tail or "") if not by_element else ""
+
+
+class _Shown(HTMLParser):
+    def __init__(self) -> None:
+        super().__init__()
+        self.parts: list[str] = []
+        self._hidden = 0
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self._hidden += tag in ("script", "style", "template", "svg", "noscript")
+
+    def handle_endtag(self, tag: str) -> None:
+        self._hidden -= tag in ("script", "style", "template", "svg", "noscript")
+
+    def handle_data(self, data: str) -> None:
+        if self._hidden <= 0:
+            self.parts.append(data)
+
+
+def _page(text: str) -> str:
+    parser = _Shown()
+    parser.feed(text)
+    return " ".join(parser.parts)
+
+
+def _mail(raw: bytes) -> str:
+    body = message_from_bytes(raw, policy=policy.default).get_body(("plain", "html"))
+    content = "" if body is None else str(body.get_content())
+    return _page(content) if body is not None and body.get_content_type() == "text/html" else content
