@@ -5,10 +5,10 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 
 from memloop_service import new_registry
+from memloop_state.store.link import connect
 from memory_store.embedding.embedder import BatchingEmbedder
 from memory_store.main import Adapters, build
 from memory_store.metrics import Metrics
-from memory_store.redis.link import connect
 from memory_store.settings import Settings
 from memory_store.vectors.qdrant_edge import QdrantEdge
 from tests.fakes.asgi_server import running

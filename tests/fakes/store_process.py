@@ -12,10 +12,10 @@ from pathlib import Path
 from qdrant_client import AsyncQdrantClient
 
 from memloop_service import new_registry, run
+from memloop_state.store.link import connect
 from memory_store.embedding.embedder import BatchingEmbedder
 from memory_store.main import Adapters, build
 from memory_store.metrics import Metrics
-from memory_store.redis.link import connect
 from memory_store.settings import Settings
 from memory_store.vectors.qdrant_server import QdrantServer
 from tests.fakes.embedder import HashingEncoder

@@ -95,7 +95,7 @@ class Gateway:
     @property
     def redis(self) -> Redis:
         """Its client of Redis."""
-        return self.app.state.mcp.redis
+        return self.app.state.redis
 
     @property
     def work(self) -> Work:

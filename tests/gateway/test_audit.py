@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 
 from gateway.access.audit import DIFFERENT_IN_A_WINDOW, AuditLog, Auditor, Denial
-from gateway.access.key_names import API_KEYS
 from gateway.settings import GatewaySettings
 from memloop_service.logs import JsonLines
+from memloop_state.credentials import API_KEYS
 from tests.fakes.redis_server import RedisServer
 from tests.gateway.api_rig import ALICE_KEY, BOB_KEY, OPERATED, OPERATOR_KEY
 from tests.gateway.long_reads import PATH as READ

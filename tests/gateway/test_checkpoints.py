@@ -6,11 +6,11 @@ import pytest
 from redis.asyncio import Redis
 
 from gateway.queue import Keys
-from gateway.queue.jobs import JobGone
-from gateway.queue.journal import Journal, JournalCheckpoints
 from memloop.ports import Completion
 from memloop.wire.chat import FunctionCall, ToolCall
 from memloop.wire.memory import Usage
+from memloop_state.queue.jobs import JobGone
+from memloop_state.queue.journal import Journal, JournalCheckpoints
 from tests.gateway.redis_view import command, connected, keys
 
 

@@ -13,11 +13,11 @@ from hypothesis import strategies as st
 from redis.asyncio import Redis
 
 from gateway.long_read.records import TIERS
+from gateway.queue import QueueRules
 from gateway.queue.handling import Hold
-from gateway.queue.jobs import Lease, Submission
-from gateway.queue.lanes import LaneQueue
-from gateway.queue.rules import QueueRules
 from gateway.settings import WorkerSettings
+from memloop_state.queue.jobs import Lease, Submission
+from memloop_state.queue.lanes import LaneQueue
 from tests.gateway.redis_view import command, connected, keys
 from tests.gateway.rig import eventually, rig, script
 from tests.gateway.test_runner import QUICK, Handler, running

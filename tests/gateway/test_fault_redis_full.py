@@ -10,12 +10,12 @@ import pytest
 from gateway.memory.jobs import MemoryQueue
 from gateway.memory.turn_batches import flush_idle_repeatedly
 from gateway.queue.handling import Hold
-from gateway.queue.jobs import Lease
-from gateway.queue.lanes import LaneQueue
 from gateway.queue.runner import Runner
 from gateway.settings import GatewaySettings
 from memloop.wire.errors import Unavailable
 from memloop.wire.memory import Buffer
+from memloop_state.queue.jobs import Lease
+from memloop_state.queue.lanes import LaneQueue
 from memloop_state.room import redis_state
 from tests.fakes.job_engine import Reply, add_memory
 from tests.fakes.redis_server import RedisServer, find_redis_servers

@@ -7,7 +7,10 @@ from typing import Any
 import pytest
 from openai import AsyncOpenAI
 
-from gateway.files.key_names import FILES_EXPIRING, Keys, Partition
+from gateway.files.records import FILES_EXPIRING
+from gateway.queue import Keys
+from memloop_state.contents import ContentPartition
+from memloop_state.partitions import Partitions
 from tests.gateway.api_rig import Api, api, events_of
 from tests.gateway.file_uploads import FILES, objects, processed, sent, stored, upload
 from tests.gateway.long_reads import DOCUMENT, PATH, asked, ended, reader
@@ -107,9 +110,9 @@ async def test_a_deleted_read_lets_its_document_go_and_a_deleted_file_is_still_r
         assert await it.rig.work.redis.get(_at(it).blob_bytes("local")) == b"0"
 
 
-def _at(it: Api) -> Partition:
+def _at(it: Api) -> ContentPartition:
     """Where what the tenant stores is counted."""
-    return Keys(it.rig.work.redis).of_name("local")
+    return Partitions(it.rig.work.redis, ContentPartition).of_name("local")
 
 
 async def _members(it: Api, key: str) -> list[bytes]:

@@ -12,12 +12,12 @@ from redis.asyncio import Redis
 
 from gateway.access.auth import KeyRing
 from gateway.access.key_cache import KeyCache
-from gateway.access.key_names import API_KEYS, API_KEYS_LOG, api_keys_of
 from gateway.access.key_records import KEYS_OF_A_TENANT, KeyRecord, KeyRecords, digest_of, new_key_id, new_secret
 from gateway.access.static_keys import load_static_keys
 from gateway.settings import GatewaySettings
 from memloop.wire.audit import AuditEntry
 from memloop.wire.errors import Conflict, Unavailable
+from memloop_state.credentials import API_KEYS, API_KEYS_LOG, api_keys_of
 from tests.fakes.redis_server import RedisServer
 from tests.gateway.api_rig import ALICE_KEY, OPERATED, OPERATOR_KEY
 from tests.gateway.redis_view import command, connected, keys_that_hold

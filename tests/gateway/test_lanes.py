@@ -9,10 +9,10 @@ import pytest
 from redis.asyncio import Redis
 
 from gateway.queue import JobPartition, Keys
-from gateway.queue.jobs import Depth, Lease, Submission
-from gateway.queue.lanes import LaneQueue
-from gateway.queue.tickets import Ticket
 from memloop.wire.errors import DependencyError
+from memloop_state.queue.jobs import Depth, Lease, Submission
+from memloop_state.queue.lanes import LaneQueue
+from memloop_state.queue.tickets import Ticket
 from memloop_state.scripts import entries
 from tests.fakes.redis_server import RedisServer
 from tests.gateway.dead_workers import been_silent

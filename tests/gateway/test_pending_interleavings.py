@@ -11,8 +11,8 @@ from redis.asyncio import Redis
 
 from gateway.memory.jobs import MemoryQueue
 from gateway.memory.pending import PendingWrites, Standing, read_beside
-from gateway.queue.jobs import Lease
 from memloop.wire.memory import Namespace
+from memloop_state.queue.jobs import Lease
 from tests.fakes.processes import PATIENCE_S
 from tests.gateway.rig import ALICE, enqueued, leased, memory_queue, turns
 

@@ -5,8 +5,8 @@ import asyncio
 import pytest
 
 from gateway.long_read.hosts import published_behind
-from gateway.queue.jobs import JobGone
 from memloop.wire.long_read import LongRead, ReadEvent, ReadStatus
+from memloop_state.queue.jobs import JobGone
 
 
 def record(status: ReadStatus = "in_progress") -> LongRead:

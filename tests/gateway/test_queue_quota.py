@@ -6,10 +6,10 @@ import pytest
 from redis.asyncio import Redis
 
 from gateway.queue import ExpiredLetters, queued_bytes
-from gateway.queue.jobs import Lease, Submission
-from gateway.queue.lanes import LaneQueue
 from memloop.wire.errors import RateLimited
 from memloop.wire.memory import Namespace
+from memloop_state.queue.jobs import Lease, Submission
+from memloop_state.queue.lanes import LaneQueue
 from memloop_state.room import RedisRoom, redis_state
 from tests.gateway.api_rig import Api, api
 from tests.gateway.file_uploads import objects, sent

@@ -13,13 +13,14 @@ from typing import Any, Final
 
 import pytest
 
-from gateway.access.key_names import api_keys_of
 from gateway.access.key_records import KEYS_OF_A_TENANT
-from gateway.changes.hooks import MOST_HOOKS
-from gateway.files.key_names import Keys
-from gateway.files.reservations import Quota, Reservations
-from gateway.policy.policies import MOST_OF_A_TENANT, policies_of
+from gateway.files.reservations import Reservations
+from gateway.policy.policies import MOST_OF_A_TENANT
+from gateway.webhooks.deliveries import MOST_HOOKS
 from memloop.wire.errors import TooLarge
+from memloop_state.contents import ContentPartition, Quota
+from memloop_state.credentials import api_keys_of
+from memloop_state.partitions import Partitions
 from tests.fakes.job_engine import Body, EngineServer, Reply, engine_server
 from tests.fakes.real_store import real_store
 from tests.gateway.file_uploads import FILES, objects, sent
@@ -132,7 +133,7 @@ async def test_a_stored_file_and_its_reservation_take_one_place(redis_url: str) 
     async with connected(redis_url) as redis:
         reservations = Reservations(redis, Quota(files=2, bytes=100))
         async with reservations.held("a", "file-1", size_bytes=60):
-            await redis.zadd(Keys(redis).of_name("a").files_of("a"), {"file-1": 1})
+            await redis.zadd(Partitions(redis, ContentPartition).of_name("a").files_of("a"), {"file-1": 1})
             async with reservations.held("a", "file-2", size_bytes=60):
                 with pytest.raises(TooLarge):
                     async with reservations.held("a", "file-3", size_bytes=0):
@@ -252,7 +253,7 @@ async def test_no_more_webhooks_keys_and_policies_are_taken_than_a_tenant_may_ha
         assert made == {(201, ""): LIMIT, (409, "too_many_keys"): AT_ONCE - LIMIT}
 
         known = {f"user:{number}": "{}" for number in range(MOST_OF_A_TENANT - LIMIT)}
-        await it.one.redis.hset(policies_of("local"), mapping=known)  # pyright: ignore
+        await it.one.redis.hset("memloop:policies:local", mapping=known)  # pyright: ignore
 
         async def put(gateway: Gateway, number: int) -> Answer:
             path = f"{gateway.url}/v1/admin/memory-policy?user_id=raced-{number}"

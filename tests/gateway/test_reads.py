@@ -15,7 +15,6 @@ from gateway.long_read.reading import READS_QUEUE
 from gateway.long_read.records import TIERS, ReadJob, ReadRecords
 from gateway.long_read.run import ReadingTools, new_record, run_read
 from gateway.metrics import Metrics
-from gateway.queue.lanes import LaneQueue
 from gateway.traces.keeper import TraceKeeper, TraceRecords
 from gateway.traces.redaction import RuleRedactor
 from gateway.webhooks.webhooks import WEBHOOKS_QUEUE
@@ -26,6 +25,7 @@ from memloop.profiles import load_profile
 from memloop.wire.errors import EngineError, Unprocessable
 from memloop.wire.long_read import Document, LongRead, LongReadRequest, ReadEvent, SaveTo
 from memloop_service import new_registry
+from memloop_state.queue.lanes import LaneQueue
 from tests.fakes.model import Line, ScriptedModel
 from tests.gateway.redis_view import connected, keys
 from tests.gateway.rig import memory_queue

@@ -9,11 +9,11 @@ from contextlib import suppress
 from redis.asyncio import Redis
 
 from gateway.queue.handling import Hold, JobResult
-from gateway.queue.jobs import Lease
 from gateway.queue.runner import Runner, RunnerOptions
 from memloop.wire.errors import MemloopError
 from memloop.wire.memory import Namespace
 from memloop_state.link import TAGS, primaries
+from memloop_state.queue.jobs import Lease
 from memloop_state.room import redis_state
 from tests.fakes.redis_cluster import RedisClusterServers
 from tests.gateway.redis_view import keys

@@ -18,15 +18,15 @@ import aiohttp
 import pytest
 from redis.asyncio import Redis
 
-from gateway.access.key_names import API_KEYS
 from gateway.memory import event_id
 from gateway.queue import Keys
 from gateway.queue.handling import Hold, JobResult
-from gateway.queue.jobs import Lease, Submission
-from gateway.queue.lanes import LaneQueue
 from gateway.queue.runner import Runner, RunnerOptions
 from memloop.wire.errors import DependencyError, MemloopError
+from memloop_state.credentials import API_KEYS
 from memloop_state.link import connect
+from memloop_state.queue.jobs import Lease, Submission
+from memloop_state.queue.lanes import LaneQueue
 from tests.fakes.job_engine import engine_server
 from tests.fakes.job_store import store_server
 from tests.fakes.redis_cluster import RedisClusterServers

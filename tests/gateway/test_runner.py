@@ -10,8 +10,6 @@ from dataclasses import dataclass, field, replace
 import pytest
 
 from gateway.queue.handling import Hold, JobResult
-from gateway.queue.jobs import JobCancelled, JobGone, Lease, Submission
-from gateway.queue.lanes import LaneQueue
 from gateway.queue.runner import Runner, RunnerOptions, is_outage
 from memloop.wire.errors import (
     Conflict,
@@ -23,6 +21,8 @@ from memloop.wire.errors import (
     Unavailable,
     UnreadableAnswer,
 )
+from memloop_state.queue.jobs import JobCancelled, JobGone, Lease, Submission
+from memloop_state.queue.lanes import LaneQueue
 from tests.fakes.processes import PATIENCE_S
 from tests.fakes.redis_server import RedisServer
 from tests.gateway.redis_view import connected

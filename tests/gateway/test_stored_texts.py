@@ -10,13 +10,13 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from gateway.files.blobs import Blobs
-from gateway.files.reservations import Quota
 from gateway.files.storage import Storage
 from gateway.files.texts import ChunkIndex, store_text, stored_chunks, utf8_blocks
 from memloop.chunking import EstimatingSplitter, TokenizerSplitter
 from memloop.ports import Chunk, Splitter
 from memloop.profiles import well_formed
 from memloop.wire.errors import NotFound, TooLarge, Unavailable
+from memloop_state.contents import Quota
 from tests.fakes.web_server import serving
 from tests.gateway.file_uploads import stored
 from tests.gateway.redis_view import connected

@@ -15,8 +15,6 @@ from gateway.long_read.hosts import ReadHandler
 from gateway.long_read.records import ReadRecords
 from gateway.memory.dead_letters import DeadLetters
 from gateway.queue.handling import LeaseHold
-from gateway.queue.jobs import Lease, Submission
-from gateway.queue.lanes import LaneQueue
 from gateway.webhooks.deliveries import delivery_id, delivery_of
 from gateway.webhooks.handler import DeliveryHandler
 from gateway.webhooks.signing import WebhookSecrets
@@ -24,6 +22,8 @@ from gateway.webhooks.webhooks import WEBHOOKS_QUEUE
 from memloop.wire.errors import Unavailable
 from memloop.wire.long_read import LongRead
 from memloop_state.guard import Guard
+from memloop_state.queue.jobs import Lease, Submission
+from memloop_state.queue.lanes import LaneQueue
 from tests.fakes.job_engine import Body, Reply
 from tests.fakes.processes import PATIENCE_S
 from tests.fakes.webhook_receiver import Receiver, webhook_receiver
@@ -241,7 +241,7 @@ async def test_a_worker_lost_between_the_reads_end_and_its_jobs_end_delivers_it_
         records = ReadRecords(work.redis, reading.queue, queue(work.redis, WEBHOOKS_QUEUE))
         lease, hold = await leased(reading.queue)
         with suppress(Unavailable):
-            await ReadHandler(work.redis, replace(reading, records=records)).run(lease, hold)
+            await ReadHandler(replace(reading, records=records)).run(lease, hold)
         assert (await it.get(f"{PATH}/{read_id}")).json["status"] == "completed"
         assert (await reading.queue.depth()).jobs == 1
         await been_silent(work.redis, LOST)

@@ -19,10 +19,10 @@ from memloop.wire.memory import (
     StoreAdd,
 )
 from memloop.wire.transfer import MemoryLine, NumberedLine, StoreExport, StoreImport
+from memloop_state.store.key_names import Keys
+from memloop_state.store.link import RedisLink
 from memory_store.items.documents import from_payload
 from memory_store.items.lookup import Owned
-from memory_store.redis.key_names import Keys
-from memory_store.redis.link import RedisLink
 from tests.fakes.interleaving import Interleaving
 from tests.fakes.plain_vectors import PlainCollections
 from tests.fakes.virtual_clock import ClockedRedis, VirtualClock

@@ -1,7 +1,7 @@
 """A change feed for tests that build parts of a store."""
 
-from memory_store.changes.feed import ChangeFeed
-from memory_store.redis.link import RedisLink
+from memloop_state.store.feed import ChangeFeed
+from memloop_state.store.link import RedisLink
 
 
 def feed_of(link: RedisLink, *, most: int = 10_000, keep_s: float = 3600.0, over_ms: int = 30_000) -> ChangeFeed:

@@ -14,11 +14,11 @@ from memloop.wire.changes import LATEST, OLDEST, ChangePage, StoreChanges
 from memloop.wire.errors import Gone, Unavailable
 from memloop.wire.memory import Scope
 from memloop.wire.transfer import NumberedLine, StoreImport
-from memory_store.changes.feed import ChangeFeed, by_tenant
+from memloop_state.store.feed import ChangeFeed, by_tenant
+from memloop_state.store.link import RedisLink, connect
 from memory_store.items import changes
 from memory_store.items.documents import now
 from memory_store.items.explanations import Cause
-from memory_store.redis.link import RedisLink, connect
 from memory_store.settings import Settings
 from memory_store.vectors.qdrant_edge import QdrantEdge
 from tests.fakes.redis_server import RedisServer

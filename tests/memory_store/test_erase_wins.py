@@ -10,9 +10,9 @@ from redis import Redis
 
 from memloop.wire.errors import Conflict, NotFound, Unavailable
 from memloop.wire.memory import Erased, Namespace
+from memloop_state.store.erasures import Claim, Moved
 from memory_store.items.guarded import repeated_when_moved
 from memory_store.items.lookup import every_record
-from memory_store.redis.erasures import Claim, Moved
 from memory_store.upkeep.jobs import Flushed
 from memory_store.upkeep.progress import Progress
 from memory_store.vectors.filters import AllOf

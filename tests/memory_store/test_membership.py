@@ -5,12 +5,12 @@ import dataclasses
 from pathlib import Path
 
 from memloop_service import new_registry
+from memloop_state.store.link import RedisLink, connect
+from memloop_state.store.service import Seen, ServiceRecord, Serving
 from memory_store.embedding.embedder import BatchingEmbedder
 from memory_store.embedding.encoding import TextEncoding
 from memory_store.embedding.sparse import Bm25
 from memory_store.metrics import Metrics
-from memory_store.redis.link import RedisLink, connect
-from memory_store.redis.service import Seen, ServiceRecord, Serving
 from memory_store.settings import Settings
 from memory_store.upkeep.membership import Membership, Prepared
 from memory_store.vectors.filters import AllOf

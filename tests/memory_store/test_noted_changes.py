@@ -6,10 +6,10 @@ from dataclasses import dataclass
 import pytest
 
 from memloop.wire.errors import Unavailable
-from memory_store.redis.erasures import Begun, Claim, Erasures, Moved, Opened
-from memory_store.redis.key_names import Keys, StorePartition
-from memory_store.redis.link import RedisLink, connect
-from memory_store.redis.service import ServiceRecord
+from memloop_state.store.erasures import Begun, Claim, Erasures, Moved, Opened
+from memloop_state.store.key_names import Keys, StorePartition
+from memloop_state.store.link import RedisLink, connect
+from memloop_state.store.service import ServiceRecord
 from memory_store.vectors.live import SHARED
 from tests.memory_store.api import ALICE
 from tests.memory_store.test_settling import Standing

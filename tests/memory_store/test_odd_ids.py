@@ -6,8 +6,8 @@ from hypothesis import strategies as st
 
 from memloop.wire.joining import joined
 from memloop.wire.memory import Buffer, Namespace, Source
+from memloop_state.store.key_names import digest
 from memory_store.items.identity import chain_id
-from memory_store.redis.key_names import digest
 from tests.memory_store.api import StoreApi, day
 
 PAIRS = [

@@ -8,10 +8,10 @@ from dataclasses import dataclass
 import pytest
 
 from memloop.wire.memory import Namespace
-from memory_store.redis.erasures import OPEN_MS, Begun, Claim, Erasures, Opened, Unsettled
-from memory_store.redis.link import connect
-from memory_store.redis.service import ServiceRecord
-from memory_store.redis.settling import Settlings
+from memloop_state.store.erasures import OPEN_MS, Begun, Claim, Erasures, Opened, Unsettled
+from memloop_state.store.link import connect
+from memloop_state.store.service import ServiceRecord
+from memloop_state.store.settling import Settlings
 from memory_store.vectors.live import SHARED
 from tests.fakes.processes import PATIENCE_S
 from tests.memory_store.api import ALICE

@@ -9,7 +9,10 @@ from uuid import UUID
 
 from memloop.wire.memory import MemoryItem
 from memloop_service import new_registry
-from memory_store.buffers.buffers import Buffers
+from memloop_state.store.buffers import Buffers
+from memloop_state.store.erasures import Erasures
+from memloop_state.store.link import connect
+from memloop_state.store.service import ServiceRecord
 from memory_store.embedding.embedder import BatchingEmbedder
 from memory_store.embedding.encoding import TextEncoding
 from memory_store.embedding.sparse import Bm25
@@ -19,9 +22,6 @@ from memory_store.items.items import Items
 from memory_store.items.namespace_locks import NamespaceLocks
 from memory_store.items.tools import ItemTools
 from memory_store.metrics import Metrics
-from memory_store.redis.erasures import Erasures
-from memory_store.redis.link import connect
-from memory_store.redis.service import ServiceRecord
 from memory_store.upkeep.membership import Membership
 from memory_store.vectors.filters import AllOf
 from memory_store.vectors.gate import Gate

@@ -10,10 +10,10 @@ from fastapi import FastAPI
 from qdrant_client import AsyncQdrantClient
 
 from memloop_service import new_registry
+from memloop_state.store.link import connect
 from memory_store.embedding.embedder import BatchingEmbedder
 from memory_store.main import Adapters, build
 from memory_store.metrics import Metrics
-from memory_store.redis.link import connect
 from memory_store.settings import Settings
 from memory_store.vectors.qdrant_server import QdrantServer, ServerCollection
 from memory_store.vectors.server_layout import Layout

@@ -10,6 +10,9 @@ import pytest
 from memloop.wire.errors import Conflict
 from memloop.wire.memory import MemoryDraft, StoreAdd
 from memloop_service import new_registry
+from memloop_state.store.erasures import Erasures
+from memloop_state.store.link import connect
+from memloop_state.store.service import ServiceRecord
 from memory_store.embedding.embedder import BatchingEmbedder, Encoder
 from memory_store.embedding.encoding import TextEncoding
 from memory_store.embedding.sparse import Bm25
@@ -20,9 +23,6 @@ from memory_store.items.namespace_locks import NamespaceLocks
 from memory_store.items.statements import WritePolicy
 from memory_store.items.writing import Writer
 from memory_store.metrics import Metrics
-from memory_store.redis.erasures import Erasures
-from memory_store.redis.link import connect
-from memory_store.redis.service import ServiceRecord
 from memory_store.settings import Settings
 from memory_store.upkeep.membership import Membership
 from memory_store.vectors.gate import Gate

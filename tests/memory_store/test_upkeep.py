@@ -14,10 +14,10 @@ from qdrant_client import AsyncQdrantClient
 from memloop.wire.errors import DependencyError
 from memloop.wire.memory import Buffer, Source
 from memloop_service import new_registry
+from memloop_state.store.link import connect
 from memory_store.embedding.embedder import BatchingEmbedder
 from memory_store.main import Adapters, build
 from memory_store.metrics import Metrics
-from memory_store.redis.link import connect
 from memory_store.settings import Settings
 from memory_store.vectors.filters import AllOf
 from memory_store.vectors.live import LiveCollection

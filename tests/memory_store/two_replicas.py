@@ -8,7 +8,10 @@ from typing import Any, cast
 from redis import Redis
 
 from memloop_service import new_registry
-from memory_store.buffers.buffers import Buffers
+from memloop_state.store.buffers import Buffers
+from memloop_state.store.erasures import OPEN_MS, Erasures
+from memloop_state.store.link import RedisLink
+from memloop_state.store.service import ServiceRecord
 from memory_store.embedding.encoding import TextEncoding
 from memory_store.embedding.sparse import Bm25
 from memory_store.items.guarded import GuardedStore
@@ -20,9 +23,6 @@ from memory_store.items.tools import ItemTools
 from memory_store.items.transfer import Transfer
 from memory_store.items.writing import Writer
 from memory_store.metrics import Metrics
-from memory_store.redis.erasures import OPEN_MS, Erasures
-from memory_store.redis.link import RedisLink
-from memory_store.redis.service import ServiceRecord
 from memory_store.upkeep.copying import Stores
 from memory_store.upkeep.jobs import Upkeep
 from memory_store.upkeep.membership import Membership

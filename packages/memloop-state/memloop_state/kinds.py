@@ -15,7 +15,7 @@ Erased: TypeAlias = Literal["owner", "user", "never"]
 """Found by the record's owners; by the user's own index, lane or key; not at all."""
 
 _TAGGED: Final = re.compile(r"memloop:\{([^}]*)\}(?::([^:]+))?")
-_OWN_TAGS: Final = ("api-keys", "memory-webhooks")
+_OWN_TAGS: Final = ("api-keys",)
 """Tags that are no partitions: all their keys are of one kind."""
 
 
@@ -92,7 +92,10 @@ KINDS: Final = _kinds(
     # tenants and operators
     ("api-keys", "settings", "never", "API keys, their uses, their changes and the audit log of them"),
     ("audit", "ids", "never", "the audit log: ids and names, no text"),
-    ("memory-webhooks", "settings", "never", "a tenant's subscriptions to changes: they report the erasure"),
+    ("memory-webhook", "settings", "never", "a tenant's subscription to changes: it reports the erasure"),
+    ("memory-webhooks", "ids", "never", "a tenant's subscriptions"),
+    ("memory-webhooks-tenants", "ids", "never", "tenants with subscriptions"),
+    ("memory-webhooks-lock", "ids", "never", "the process that serves them"),
     ("rate", "ids", "never", "rate limits of API keys"),
     ("usage", "ids", "never", "tokens of a tenant by model and hour"),
     ("rollouts", "settings", "never", "shares of candidate models"),

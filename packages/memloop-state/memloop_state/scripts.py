@@ -64,19 +64,49 @@ class Script:
     def __init__(self, redis: Redis, source: str, *, acknowledged: bool = False) -> None:
         self._run = LuaScript(redis, source, acknowledged=acknowledged)
 
-    async def __call__(self, keys: Sequence[str], args: Sequence[str | bytes | int]) -> Reply:
+    async def __call__(self, keys: Sequence[str], args: Sequence[str | bytes | int | float]) -> Reply:
         """Run the script and return its reply. Raises Unavailable."""
         return plain(await self._replied(keys, args))
 
-    async def number(self, keys: Sequence[str], args: Sequence[str | bytes | int]) -> int:
+    async def number(self, keys: Sequence[str], args: Sequence[str | bytes | int | float]) -> int:
         """Run a script that returns a number."""
         return int(cast(int, await self(keys, args)))
 
-    async def rows(self, keys: Sequence[str], args: Sequence[str | bytes | int]) -> list[str]:
+    async def rows(self, keys: Sequence[str], args: Sequence[str | bytes | int | float]) -> list[str]:
         """Run a script that returns a list of scalars; each becomes text, nil becomes ''."""
         reply = cast("list[object]", await self._replied(keys, args) or [])
         return ["" if part is None else text(part) for part in reply]
 
-    async def _replied(self, keys: Sequence[str], args: Sequence[str | bytes | int]) -> object:
+    async def _replied(self, keys: Sequence[str], args: Sequence[str | bytes | int | float]) -> object:
         with redis_errors():
             return await self._run(keys=keys, args=args)
+
+
+class Steps:
+    """The atomic steps of one Lua program: the functions of its table ``steps``, called by their names.
+
+    An ``acknowledged`` step returns once replicas have what it wrote. Steps raise Unavailable.
+    """
+
+    def __init__(self, redis: Redis, *files: str) -> None:
+        source = f"{lua(*files)}\nreturn steps[table.remove(ARGV, 1)]()"
+        self._plain = Script(redis, source)
+        self._acknowledged = Script(redis, source, acknowledged=True)
+
+    async def __call__(
+        self, step: str, keys: Sequence[str], args: Sequence[str | bytes | int | float], *, acknowledged: bool = False
+    ) -> Reply:
+        """Run a step and return its reply."""
+        return await (self._acknowledged if acknowledged else self._plain)(keys, [step, *args])
+
+    async def number(
+        self, step: str, keys: Sequence[str], args: Sequence[str | bytes | int | float], *, acknowledged: bool = False
+    ) -> int:
+        """Run a step that returns a number."""
+        return int(cast(int, await self(step, keys, args, acknowledged=acknowledged)))
+
+    async def rows(
+        self, step: str, keys: Sequence[str], args: Sequence[str | bytes | int | float], *, acknowledged: bool = False
+    ) -> list[str]:
+        """Run a step that returns a list of scalars; each becomes text, nil becomes ''."""
+        return await (self._acknowledged if acknowledged else self._plain).rows(keys, [step, *args])

@@ -23,7 +23,7 @@ from memloop_state.guard import Guard
 from memloop_state.link import acknowledged, redis_errors
 from memloop_state.owners import Owner, owned_args, owned_keys
 from memloop_state.partitions import Partition, Partitions
-from memloop_state.scripts import Script, lua, text
+from memloop_state.scripts import Steps, text
 
 Outcome: TypeAlias = Literal[
     "kept", "changed", "deleted", "taken", "off", "erased", "gone", "many", "full", "long", "rows", "duplicate"
@@ -77,7 +77,7 @@ class Table:
     ``name`` begins the names of its keys, and ``kind`` is what its records are among those of their owners. Without
     ``keep_s`` a record stays until it is deleted; with it, until it was not stored, added to or renewed for so long.
     ``oldest_out`` lets the oldest records go where there are more than ``most`` of a tenant. Of a table that
-    ``switches`` nothing is stored for a tenant until it is switched on.
+    ``switches`` nothing is stored for a tenant until it is switched on. With ``tenants`` those with records are listed.
     """
 
     def __init__(
@@ -94,6 +94,7 @@ class Table:
         owner_bytes: int | None = None,
         oldest_out: bool = False,
         switches: bool = False,
+        tenants: bool = False,
     ) -> None:
         self._redis: Any = redis
         self._name = name
@@ -108,12 +109,10 @@ class Table:
             "owner_bytes": owner_bytes,
             "oldest_out": oldest_out or None,
             "switches": switches or None,
+            "tenants": tenants or None,
         }
         self._limits = {limit: value for limit, value in limits.items() if value is not None}
-        source = lua("owners", "guard", "table")
-        self._step = Script(redis, source, acknowledged=True)
-        self._quick_step = Script(redis, source)
-        """Of steps whose loss in a failover does no harm: the reply does not wait for replicas."""
+        self._step = Steps(redis, "owners", "guard", "table")
 
     async def put(
         self,
@@ -288,14 +287,22 @@ class Table:
             found = await self._redis.zrangebyscore(self._keys(tenant, "")[1], since, "+inf")
         return [text(one) for one in found]
 
+    async def tenants(self) -> list[str]:
+        """Return the tenants with records, in the order of their names."""
+        found: set[str] = set()
+        for part in self._partitions.partitions:
+            with redis_errors():
+                found |= {text(one) for one in await self._redis.smembers(part.key(f"{self._name}s-tenants"))}
+        return sorted(found)
+
     async def is_on(self, tenant: str) -> bool:
         """Return whether the table is switched on for the tenant."""
         with redis_errors():
-            return bool(await self._redis.exists(self._keys(tenant, "")[-1]))
+            return bool(await self._redis.exists(self._switch(tenant)))
 
     async def switch(self, tenant: str, *, on: bool) -> None:
         """Switch the table on or off; what is stored stays."""
-        command = ("SET", self._keys(tenant, "")[-1], "1") if on else ("DEL", self._keys(tenant, "")[-1])
+        command = ("SET", self._switch(tenant), "1") if on else ("DEL", self._switch(tenant))
         with redis_errors():
             await acknowledged(self._redis, *command)
 
@@ -320,10 +327,12 @@ class Table:
         keys: Sequence[str] = (),
         quick: bool = False,
     ) -> list[str]:
+        """Run a step. A ``quick`` one, whose loss in a failover does no harm, does not wait for replicas."""
         asked = {name: value for name, value in terms.items() if value is not None}
-        all_terms = orjson.dumps({**self._limits, **asked, "id": record_id, "line": f"{tenant} {record_id}"})
-        run = self._quick_step if quick else self._step
-        return await run.rows([*self._keys(tenant, record_id), *keys], [step, all_terms, *texts])
+        names = {"tenant": tenant, "id": record_id, "line": f"{tenant} {record_id}"}
+        all_terms = orjson.dumps({**self._limits, **asked, **names})
+        all_keys = [*self._keys(tenant, record_id), *keys]
+        return await self._step.rows(step, all_keys, [all_terms, *texts], acknowledged=not quick)
 
     def _keys(self, tenant: str, record_id: str) -> list[str]:
         here, name = self._at(tenant), self._name
@@ -334,8 +343,12 @@ class Table:
             here.key(f"{name}-rows", tenant, record_id),
             here.key(f"{name}-order", tenant, record_id),
             here.key(f"{name}s-ending"),
-            here.key(f"{name}-switch", tenant),
+            self._switch(tenant),
+            here.key(f"{name}s-tenants"),
         ]
+
+    def _switch(self, tenant: str) -> str:
+        return self._at(tenant).key(f"{self._name}-switch", tenant)
 
     def _at(self, tenant: str) -> Partition:
         return self._partitions.of_name(tenant)

@@ -72,6 +72,7 @@ from memloop_service import (
 )
 from memloop_service.http import ClientGone
 from memloop_state.link import redis_of
+from memloop_state.values import Values
 
 CLIENT_CLOSED_REQUEST = 499
 LARGER = ("/v1/long-read", "/v1/long-read/estimate", "/v1/memory/batch", "/v1/memory/import", "/mcp")
@@ -197,8 +198,8 @@ async def opened(
                 memory.store, bell, reading.followers, MemoryHooks(redis), webhooks, settings.heartbeat_s
             )
             queues = (memory.queue.lanes, reading.queue, files.queue, webhooks.queue, background.queue, searched.queue)
-            app.state.jobs = Jobs(redis, memory.queue.lanes, queues)
-            app.state.mcp = Mcp(host.answer, memory, reading, access.admission, redis)
+            app.state.jobs = Jobs(memory.queue.lanes, queues)
+            app.state.mcp = Mcp(host.answer, memory, reading, access.admission, Values(redis, "mcp", keep_s=24 * 3600))
             app.state.rollouts = rollouts = Rollouts(redis, backend.models, metrics)
             app.state.usage = usage.Usage(ledger := Ledger(redis, metrics), settings.prices)
             async with access.running(), ledger.keeping(), rollouts.following():

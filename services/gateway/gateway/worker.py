@@ -191,7 +191,7 @@ async def _writes(work: Work, settings: WorkerSettings, stop: asyncio.Event, con
 
     options = _options(settings, settings.worker_concurrency)
     handler = MemoryHandler(
-        work.redis,
+        work.memory,
         work.metrics,
         tools_for,
         options=options,
@@ -203,9 +203,9 @@ async def _writes(work: Work, settings: WorkerSettings, stop: asyncio.Event, con
 
 def _runners(work: Work, settings: WorkerSettings, consumer: str) -> Iterator[Runner]:
     reading = work.reading
-    reads = ReadHandler(work.redis, reading)
+    reads = ReadHandler(reading)
     yield Runner(reading.queue, reads, _options(settings, settings.read_concurrency), consumer=consumer)
-    responses = ResponseHandler(work.redis, work.background, work.chat, work.vector_stores)
+    responses = ResponseHandler(work.background, work.chat, work.vector_stores)
     yield Runner(work.background.queue, responses, _options(settings, settings.read_concurrency), consumer=consumer)
     yield Runner(reading.webhooks.queue, _deliveries(work, settings), _attempts(settings), consumer=consumer)
     if reading.files.records is not None:
@@ -259,7 +259,7 @@ def _options(settings: WorkerSettings, concurrency: int) -> RunnerOptions:
 
 def _writer_tools(work: Work, writer: LoopModel, limits: BufferLimits) -> WriterTools:
     return WriterTools(
-        redis=work.redis,
+        journal=work.memory.queue.lanes.journal,
         store=work.memory.store,
         model=writer.watched(work.metrics, operation="memory_write"),
         profile=writer.profile,

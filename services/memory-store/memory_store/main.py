@@ -28,10 +28,13 @@ from memloop_service import (
 from memloop_service.chores import alongside
 from memloop_service.http import refuse_half_characters
 from memloop_service.known_parameters import refuse_unknown
+from memloop_state.store.buffers import Buffers
+from memloop_state.store.erasures import Erasures
+from memloop_state.store.feed import ChangeFeed
+from memloop_state.store.link import RedisLink, connect
+from memloop_state.store.service import ServiceRecord
 from memory_store.access.store_key import requires
-from memory_store.buffers.buffers import Buffers
 from memory_store.buffers.routes import buffer_routes
-from memory_store.changes.feed import ChangeFeed
 from memory_store.changes.routes import change_routes
 from memory_store.embedding.embedder import EmbeddingModel
 from memory_store.embedding.encoding import TextEncoding
@@ -54,9 +57,6 @@ from memory_store.metrics import Metrics
 from memory_store.models.chosen import embedder_of, reranker_of, secret_of
 from memory_store.quality.auditing import Audits
 from memory_store.quality.routes import audit_routes
-from memory_store.redis.erasures import Erasures
-from memory_store.redis.link import RedisLink, connect
-from memory_store.redis.service import ServiceRecord
 from memory_store.retrieval import Retrieval
 from memory_store.retrieval.comparing import similarity_routes
 from memory_store.retrieval.rerank import Reranker

@@ -7,10 +7,10 @@ import httpx
 from fastapi import FastAPI
 
 from memloop_service import new_registry
+from memloop_state.store.link import connect
 from memory_store.embedding.embedder import BatchingEmbedder
 from memory_store.main import Adapters, build
 from memory_store.metrics import Metrics
-from memory_store.redis.link import connect
 from memory_store.settings import Settings
 from memory_store.vectors.live import LiveCollection
 from memory_store.vectors.server_setup import ShardConfig

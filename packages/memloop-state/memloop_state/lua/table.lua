@@ -1,10 +1,11 @@
 -- One step on the records of a table. KEYS: record, the tenant's index, its sizes, the record's rows, their order, the
--- partition's records with an end of their own, the tenant's switch, three of each owner, then a guard's hash, if any.
--- ARGV: the step, its terms as JSON, texts…
+-- partition's records with an end of their own, the tenant's switch, the partition's tenants with records, three of
+-- each owner, then a guard's hash, if any.
+-- ARGV: the step, which is taken out when it runs, its terms as JSON, texts…
 --
 -- The index holds ids by the time at which their records end, or were made where the table has no end. The sizes hold
 -- the bytes of each record and, under '', their sum. A row is 'VERSION GROUP BYTES TEXT'.
-local RECORD, INDEX, SIZES, ROWS, ORDER, ENDING, SWITCH = unpack(KEYS, 1, 7)
+local RECORD, INDEX, SIZES, ROWS, ORDER, ENDING, SWITCH, TENANTS = unpack(KEYS, 1, 8)
 local want = cjson.decode(ARGV[2])
 local id, owners = want.id, owners_at(want.owners or {0}, 1)
 local t = redis.call('TIME')
@@ -30,6 +31,7 @@ local function drop(one)
     redis.call('HDEL', SIZES, one)
     if redis.call('HINCRBY', SIZES, '', 0 - bytes) <= 0 then redis.call('HDEL', SIZES, '') end
   end
+  if want.tenants and redis.call('EXISTS', INDEX) == 0 then redis.call('SREM', TENANTS, want.tenant) end
 end
 
 -- Lists the id until then. The keys of the tenant end with its last record
@@ -42,6 +44,7 @@ end
 
 -- Keeps the record for as long as the table keeps one
 local function keep()
+  if want.tenants then redis.call('SADD', TENANTS, want.tenant) end
   if not want.keep_ms then
     if not redis.call('ZSCORE', INDEX, id) then redis.call('ZADD', INDEX, whole(t[1] * 1000000 + t[2]), id) end
     return
@@ -79,11 +82,11 @@ local steps = {}
 
 -- Stores a record, or adds rows to one. Texts: its fields and their values, then rows and theirs
 function steps.put()
-  local known, first = redis.call('EXISTS', RECORD) == 1, 3 + 2 * (want.fields or 0)
+  local known, first = redis.call('EXISTS', RECORD) == 1, 2 + 2 * (want.fields or 0)
   local bytes, rows = want.size and want.size - held(id) or 0, (#ARGV - first + 1) / 2
   if want.switches and redis.call('EXISTS', SWITCH) == 0 then return {'off'} end
   if want.guard and has_changed(KEYS[#KEYS], want.guard[1], want.guard[2]) then return {'changed'} end
-  if is_erased(8, owners) then return {'erased'} end
+  if is_erased(9, owners) then return {'erased'} end
   if want.known and not known then return {'gone'} end
   if want.most and not want.oldest_out and not known and not redis.call('ZSCORE', INDEX, id)
     and redis.call('ZCARD', INDEX) >= want.most then return {'many'} end
@@ -96,14 +99,14 @@ function steps.put()
   end
   if want.most_rows and redis.call('HLEN', ROWS) + rows > want.most_rows then return {'rows'} end
   for place, owner in ipairs(owners) do
-    local index = KEYS[6 + 3 * place]
+    local index = KEYS[7 + 3 * place]
     if want.owner_bytes and not has_line(redis.call('HGET', index, RECORD) or '', owner.entry) then
       bytes = bytes + want.owner_bytes + 2 * #owner.entry
     end
   end
   local refused = too_many(bytes)
   if refused then return {refused} end
-  if first > 3 then redis.call('HSET', RECORD, unpack(ARGV, 3, first - 1)) end
+  if first > 2 then redis.call('HSET', RECORD, unpack(ARGV, 2, first - 1)) end
   local number = 0
   for place = first, #ARGV, 2 do
     bytes = bytes - string.match(ARGV[place + 1], '^%S+ %S+ (%d+) ') + set_row(ARGV[place], ARGV[place + 1])
@@ -111,7 +114,7 @@ function steps.put()
     redis.call('ZADD', ORDER, number, ARGV[place])
   end
   count(bytes)
-  own(8, owners, RECORD)
+  own(9, owners, RECORD)
   keep()
   local reply, over = {'kept', whole(number)}, want.oldest_out and redis.call('ZCARD', INDEX) - want.most or 0
   for _, one in ipairs(over > 0 and redis.call('ZRANGE', INDEX, 0, over - 1) or {}) do
@@ -128,7 +131,7 @@ function steps.reserve()
     count(want.size)
     list(want.lease_ms)
   end
-  return {'taken', owners[1] and marks(KEYS[8], owners[1].scopes) or ''}
+  return {'taken', owners[1] and marks(KEYS[9], owners[1].scopes) or ''}
 end
 
 -- Gives back what was taken for a record that was not stored
@@ -139,7 +142,7 @@ end
 
 -- Returns how a record stands: whether it exists, the bytes of all and of its own, its rows, its owner's marks
 function steps.standing()
-  local mark = owners[1] and marks(KEYS[8], owners[1].scopes) or ''
+  local mark = owners[1] and marks(KEYS[9], owners[1].scopes) or ''
   return {redis.call('EXISTS', RECORD), whole(held('')), whole(held(id)), redis.call('ZCARD', ORDER), mark}
 end
 
@@ -147,17 +150,17 @@ end
 function steps.renew()
   if redis.call('EXISTS', RECORD) == 0 then return {} end
   keep()
-  return redis.call('HMGET', RECORD, unpack(ARGV, 3))
+  return redis.call('HMGET', RECORD, unpack(ARGV, 2))
 end
 
 -- Replaces fields of a record. Texts: fields and their values
 function steps.change()
   if redis.call('EXISTS', RECORD) == 0 then return {'gone'} end
   local bytes = 0
-  for place = 3, #ARGV, 2 do bytes = bytes + #ARGV[place + 1] - redis.call('HSTRLEN', RECORD, ARGV[place]) end
+  for place = 2, #ARGV, 2 do bytes = bytes + #ARGV[place + 1] - redis.call('HSTRLEN', RECORD, ARGV[place]) end
   local refused = want.counted and not want.anyway and too_many(bytes)
   if refused then return {refused} end
-  if #ARGV > 2 then redis.call('HSET', RECORD, unpack(ARGV, 3)) end
+  if #ARGV > 1 then redis.call('HSET', RECORD, unpack(ARGV, 2)) end
   if want.counted then count(bytes) end
   if want.ends_at == 0 then redis.call('ZREM', ENDING, want.line) end
   if (want.ends_at or 0) > 0 then redis.call('ZADD', ENDING, want.ends_at, want.line) end
@@ -176,19 +179,19 @@ end
 
 -- Replaces a row if it has the version still. Texts: the row, its value
 function steps.change_row()
-  local old = redis.call('HGET', ROWS, ARGV[3])
+  local old = redis.call('HGET', ROWS, ARGV[2])
   if not old or string.match(old, '^%S+') ~= want.version then return {'gone'} end
   local size = '^%S+ %S+ (%d+) '
-  local refused = too_many(string.match(ARGV[4], size) - string.match(old, size))
+  local refused = too_many(string.match(ARGV[3], size) - string.match(old, size))
   if refused then return {refused} end
-  count(set_row(ARGV[3], ARGV[4]))
+  count(set_row(ARGV[2], ARGV[3]))
   return {'changed'}
 end
 
 -- Deletes a row. Texts: the row
 function steps.delete_row()
-  if redis.call('HEXISTS', ROWS, ARGV[3]) == 0 then return {'gone'} end
-  count(set_row(ARGV[3], nil))
+  if redis.call('HEXISTS', ROWS, ARGV[2]) == 0 then return {'gone'} end
+  count(set_row(ARGV[2], nil))
   return {'deleted'}
 end
 
@@ -196,8 +199,8 @@ end
 function steps.rows()
   if redis.call('EXISTS', RECORD) == 0 then return {'gone'} end
   local start = 0
-  if ARGV[3] ~= '' then
-    local rank = redis.call(want.newest and 'ZREVRANK' or 'ZRANK', ORDER, ARGV[3])
+  if ARGV[2] ~= '' then
+    local rank = redis.call(want.newest and 'ZREVRANK' or 'ZRANK', ORDER, ARGV[2])
     if not rank then return {'after'} end
     start = rank + 1
   end
@@ -214,4 +217,3 @@ end
 if want.keep_ms then
   for _, one in ipairs(redis.call('ZRANGEBYSCORE', INDEX, '-inf', now, 'LIMIT', 0, 1000)) do drop(one) end
 end
-return steps[ARGV[1]]()

@@ -13,12 +13,12 @@ from gateway.access.audit import AuditLog, Auditor
 from gateway.access.auth import KeyRing
 from gateway.access.key_cache import KeyCache
 from gateway.access.key_records import KeyRecords
-from gateway.access.rates import RateLimits, Rates
 from gateway.access.static_keys import load_static_keys
 from gateway.metrics import Metrics
 from gateway.settings import GatewaySettings
 from memloop.ports import Splitter
 from memloop_service.http import Admission, Capacity
+from memloop_state.rates import RateLimits, Rates
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,11 +13,11 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from gateway.access.access import Access
 from gateway.access.estimates import estimate_tokens
 from gateway.access.principal import Principal
-from gateway.access.rates import Standing
 from memloop.patience import patient
 from memloop.sse import data_of
 from memloop.wire.errors import DependencyError, RateLimited
 from memloop_service.http import object_in, parsed_object
+from memloop_state.rates import RateLimits, Standing
 
 STATE_HEADERS: Final = "rate_limit_headers"
 """The key in the request's state that holds the response's rate-limit headers."""
@@ -48,7 +48,7 @@ class Allowance:
         except (DependencyError, TimeoutError):
             self._access.metrics.rate_limit_skipped.inc()
             return
-        self._state[STATE_HEADERS] = standing.headers(rates.limits)
+        self._state[STATE_HEADERS] = _headers(standing, rates.limits)
         if standing.wait_s > 0:
             raise _over(standing)
         self._standing = standing
@@ -128,3 +128,18 @@ def _over(standing: Standing) -> RateLimited:
     kind = "requests" if standing.wait_requests_s >= standing.wait_tokens_s else "tokens"
     message = f"This key has exceeded its limit of {kind} per minute."
     return RateLimited(message, code="rate_limit_exceeded", retry_after_s=standing.wait_s)
+
+
+def _headers(standing: Standing, limits: RateLimits) -> dict[str, str]:
+    """Return OpenAI's ``x-ratelimit-*`` headers for the limits that are set."""
+    rows = (
+        ("requests", limits.requests, standing.used_requests, standing.reset_requests_s),
+        ("tokens", limits.tokens, standing.used_tokens, standing.reset_tokens_s),
+    )
+    found: dict[str, str] = {}
+    for kind, limit, used, reset_s in rows:
+        if limit > 0:
+            found[f"x-ratelimit-limit-{kind}"] = str(limit)
+            found[f"x-ratelimit-remaining-{kind}"] = str(max(0, limit - used))
+            found[f"x-ratelimit-reset-{kind}"] = f"{reset_s}s"
+    return found

@@ -1,4 +1,4 @@
-"""Writes the audit log: each entry goes to the logger ``memloop.audit`` and to a stream in Redis.
+"""Writes the audit log: each entry goes to the logger ``memloop.audit`` and to a stream.
 
 To survive floods, the first denial of a kind is written at once; identical ones within ``WINDOW_S`` seconds are counted
 and written as one entry. Beyond ``DIFFERENT_IN_A_WINDOW`` kinds, denials are counted without key, route and address.
@@ -11,18 +11,15 @@ from collections.abc import AsyncGenerator, Sequence
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
-from typing import Any, Final
+from typing import Final
 
 from redis.asyncio import Redis
 
-from gateway.access.key_names import audit as stream_of
 from memloop.wire.audit import AuditEntry, AuditKind, AuditPage, AuditRecord
 from memloop.wire.errors import DependencyError
-from memloop_state.link import redis_errors
-from memloop_state.scripts import entry_list
+from memloop_state.credentials import ENTRIES_KEPT, audit_stream
+from memloop_state.streams import Streams
 
-ENTRIES_KEPT: Final = 10_000
-"""The minimum number of entries that each stream retains."""
 WINDOW_S: Final = 10.0
 DIFFERENT_IN_A_WINDOW: Final = 100
 _KEEP_EVERY_S: Final = 0.5
@@ -67,26 +64,19 @@ class Denial:
 
 
 class AuditLog:
-    """Stores audit entries in Redis. Methods raise Unavailable when Redis is unreachable."""
+    """Stores audit entries. Methods raise Unavailable when Redis is unreachable."""
 
     def __init__(self, redis: Redis) -> None:
-        self._redis = redis
+        self._streams = Streams(redis)
 
     async def append(self, entries: Sequence[AuditEntry]) -> None:
         """Append the entries to their streams."""
-        async with self._redis.pipeline(transaction=False) as pipe:
-            for entry in entries:
-                key, fields = stream_of(entry.kind, entry.tenant), {"entry": entry.model_dump_json()}
-                pipe.xadd(key, fields, maxlen=ENTRIES_KEPT, approximate=True)  # pyright: ignore[reportArgumentType]
-            with redis_errors():
-                await pipe.execute()
+        some = [(audit_stream(one.kind, one.tenant), {"entry": one.model_dump_json()}) for one in entries]
+        await self._streams.append(some, most=ENTRIES_KEPT)
 
     async def page(self, kind: AuditKind, tenant: str, *, cursor: str | None, limit: int) -> AuditPage:
         """Return entries older than the id ``cursor``, newest first."""
-        newest = f"({cursor}" if cursor else "+"
-        with redis_errors():
-            found: Any = await self._redis.xrevrange(stream_of(kind, tenant), max=newest, count=limit + 1)
-        rows = entry_list(found)
+        rows = await self._streams.before(audit_stream(kind, tenant), cursor or "", most=limit + 1)
         data = tuple(_record(id_, fields["entry"]) for id_, fields in rows[:limit])
         more = len(rows) > limit
         return AuditPage(data=data, next_cursor=data[-1].id if more else None, has_more=more)

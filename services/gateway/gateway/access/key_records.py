@@ -1,50 +1,25 @@
-"""Stores API keys created at run time in Redis, by hash, with a change log that all processes follow.
+"""Stores API keys created at run time, by hash, with a change log that all processes follow.
 
-One script applies a change to the record, the tenant's index, the change log and the audit log atomically.
+One step applies a change to the record, the tenant's index, the change log and the audit log atomically.
 """
 
 import hashlib
 import secrets
 import time
-from collections.abc import Mapping, Sequence
-from typing import Any, Final, cast
+from collections.abc import Sequence
+from typing import Final, cast
 
 from redis.asyncio import Redis
 
-from gateway.access import key_names as keys
-from gateway.access.audit import ENTRIES_KEPT
 from memloop.wire.audit import AuditEntry
 from memloop.wire.base import Wire
 from memloop.wire.errors import Conflict, NotFound
 from memloop.wire.keys import ApiKey, Scope
-from memloop_state.link import redis_errors
-from memloop_state.scripts import Script, entries, entry_list, text
+from memloop_state.credentials import Credentials, audit_stream
 
 KEYS_OF_A_TENANT: Final = 1000
 _SECRET_BYTES: Final = 32
 _PREFIX_CHARS: Final = 10
-_LOG_KEPT: Final = 10_000
-_START: Final = "0-0"
-
-_CHANGE = """
--- KEYS: records, the tenant's index, log of changes, last uses, audit log
--- ARGV: id, record before ('' = none), record after ('' = none), keys per tenant, audit entry, length of both logs
-local kept = redis.call('HGET', KEYS[1], ARGV[1]) or ''
-if kept == ARGV[3] and kept ~= '' then return 'done' end -- by this change, whose reply was lost
-if kept ~= ARGV[2] then return 'changed' end
-if ARGV[3] == '' then
-  redis.call('HDEL', KEYS[1], ARGV[1])
-  redis.call('ZREM', KEYS[2], ARGV[1])
-  redis.call('HDEL', KEYS[4], ARGV[1])
-else
-  if ARGV[2] == '' and redis.call('ZCARD', KEYS[2]) >= tonumber(ARGV[4]) then return 'full' end
-  redis.call('HSET', KEYS[1], ARGV[1], ARGV[3])
-  redis.call('ZADD', KEYS[2], 0, ARGV[1])
-end
-redis.call('XADD', KEYS[3], 'MAXLEN', '~', ARGV[6], '*', 'id', ARGV[1])
-redis.call('XADD', KEYS[5], 'MAXLEN', '~', ARGV[7], '*', 'entry', ARGV[5])
-return 'done'
-"""
 
 
 class KeyRecord(Wire):
@@ -103,8 +78,10 @@ class KeyRecords:
     """Reads and changes key records. Methods raise Unavailable when Redis is unreachable."""
 
     def __init__(self, redis: Redis) -> None:
-        self._redis = redis
-        self._change = Script(redis, _CHANGE, acknowledged=True)
+        self._credentials = Credentials(redis, most=KEYS_OF_A_TENANT)
+        self.newest_change = self._credentials.newest_change
+        self.changes = self._credentials.changes
+        self.note_uses = self._credentials.note_uses
 
     async def create(self, record: KeyRecord, entry: AuditEntry) -> None:
         """Store a new key. Raises Conflict when its tenant has too many."""
@@ -127,59 +104,24 @@ class KeyRecords:
 
     async def some(self, key_ids: Sequence[str]) -> list[KeyRecord | None]:
         """Return these keys in this order, with None for each that is gone."""
-        if not key_ids:
-            return []
-        with redis_errors():
-            found: Any = await self._redis.hmget(keys.API_KEYS, list(key_ids))
-        return [None if raw is None else _record(raw) for raw in found]
+        found = await self._credentials.some(key_ids)
+        return [None if raw is None else KeyRecord.model_validate_json(raw) for raw in found]
 
     async def all(self) -> list[KeyRecord]:
         """Return every key of every tenant."""
-        with redis_errors():
-            found: Any = await self._redis.hvals(keys.API_KEYS)
-        return [_record(raw) for raw in found]
+        return [KeyRecord.model_validate_json(raw) for raw in await self._credentials.all()]
 
     async def page(self, tenant: str, *, cursor: str | None, limit: int) -> list[ApiKey]:
         """Return the tenant's keys older than the key id ``cursor``, newest first."""
-        newest = f"({cursor}" if cursor else "+"
-        with redis_errors():
-            found: Any = await self._redis.zrevrangebylex(keys.api_keys_of(tenant), newest, "-", start=0, num=limit)
-        ids = [text(id_) for id_ in cast(Sequence[object], found)]
+        ids = await self._credentials.newest(tenant, before=cursor, most=limit)
         records = [record for record in await self.some(ids) if record is not None]
-        used = await self._last_uses([record.id for record in records])
+        used = await self._credentials.last_uses([record.id for record in records])
         return [record.shown(last_used_at=used.get(record.id)) for record in records]
-
-    async def newest_change(self) -> str:
-        """Return the id of the change log's last entry."""
-        with redis_errors():
-            found: Any = await self._redis.xrevrange(keys.API_KEYS_LOG, count=1)
-        return next((id_ for id_, _ in entry_list(found)), _START)
-
-    async def changes(self, after: str, *, wait_ms: int) -> tuple[str, list[str]]:
-        """Wait up to ``wait_ms`` for changes after ``after``. Returns the log's end and the ids of the changed keys."""
-        with redis_errors():
-            found = entries(await self._redis.xread({keys.API_KEYS_LOG: after}, block=wait_ms))
-        return (found[-1][0] if found else after), [fields["id"] for _, fields in found]
-
-    async def note_uses(self, used_at: Mapping[str, int]) -> None:
-        """Store the times at which keys were last used."""
-        if used_at:
-            with redis_errors():
-                await cast(Any, self._redis).hset(keys.API_KEYS_USED, mapping=used_at)
-
-    async def _last_uses(self, key_ids: Sequence[str]) -> dict[str, int]:
-        if not key_ids:
-            return {}
-        with redis_errors():
-            found: Any = await self._redis.hmget(keys.API_KEYS_USED, list(key_ids))
-        return {id_: int(raw) for id_, raw in zip(key_ids, found, strict=True) if raw is not None}
 
     async def _changed(self, old: KeyRecord | None, new: KeyRecord | None, entry: AuditEntry) -> None:
         record = cast(KeyRecord, new or old)
-        audit = keys.audit(entry.kind, entry.tenant)
-        touched = [keys.API_KEYS, keys.api_keys_of(record.tenant), keys.API_KEYS_LOG, keys.API_KEYS_USED, audit]
-        args = [record.id, _json(old), _json(new), KEYS_OF_A_TENANT, entry.model_dump_json(), _LOG_KEPT, ENTRIES_KEPT]
-        outcome = await self._change(touched, args)
+        audit = audit_stream(entry.kind, entry.tenant), entry.model_dump_json()
+        outcome = await self._credentials.change(record.tenant, record.id, _json(old), _json(new), audit=audit)
         if outcome == "full":
             raise Conflict(f"A tenant may have {KEYS_OF_A_TENANT} keys. Revoke one first.", code="too_many_keys")
         if outcome == "changed":
@@ -188,7 +130,3 @@ class KeyRecords:
 
 def _json(record: KeyRecord | None) -> str:
     return "" if record is None else record.model_dump_json()
-
-
-def _record(raw: object) -> KeyRecord:
-    return KeyRecord.model_validate_json(text(raw))

@@ -6,12 +6,11 @@ dispatched twice after a crash is queued once, and a receiver can recognise dupl
 
 import asyncio
 import logging
-import secrets
 from typing import Final
 
 from redis.asyncio import Redis
 
-from gateway.changes.hooks import MEMORY_HOOK_LOCK, Hook, MemoryHooks
+from gateway.changes.hooks import Hook, MemoryHooks
 from gateway.metrics import Metrics
 from gateway.queue import LaneQueue
 from gateway.webhooks.deliveries import change_delivery
@@ -19,21 +18,11 @@ from memloop.wire.changes import LATEST, MOST_TENANTS, StoreChanges
 from memloop.wire.errors import DependencyError, Gone, RateLimited
 from memloop.wire.memory import Scope
 from memloop_clients import StoreClient
-from memloop_state.scripts import Script
 
 _LOG = logging.getLogger(__name__)
-_LEASE_MS: Final = 30_000
 _MOST_PAGES: Final = 10
 """Pages of one subscription in a round, so that others get their turn."""
 _PAGE: Final = 200
-
-_HOLD: Final = """
--- KEYS: lock; ARGV: holder, lease ms. Returns 1 for the holder
-local holder = redis.call('GET', KEYS[1])
-if holder and holder ~= ARGV[1] then return 0 end
-redis.call('SET', KEYS[1], ARGV[1], 'PX', ARGV[2])
-return 1
-"""
 
 
 class Dispatcher:
@@ -44,8 +33,6 @@ class Dispatcher:
         self._hooks = MemoryHooks(redis)
         self._queue = queue
         self._metrics = metrics
-        self._name = secrets.token_hex(8)
-        self._hold = Script(redis, _HOLD)
 
     async def run(self, *, every_s: float) -> None:
         """Serve for ever; an outage is waited out."""
@@ -59,7 +46,7 @@ class Dispatcher:
     async def round(self) -> None:
         """Serve every subscription once, unless another worker does."""
         tenants = await self._hooks.tenants()
-        if not tenants or not await self._mine():
+        if not tenants or not await self._hooks.mine():
             return
         for start in range(0, len(tenants), MOST_TENANTS):
             some = tenants[start : start + MOST_TENANTS]
@@ -67,18 +54,14 @@ class Dispatcher:
             for tenant in some:
                 await self._serve_tenant(tenant, newest[tenant])
 
-    async def _mine(self) -> bool:
-        return bool(await self._hold.number([MEMORY_HOOK_LOCK], [self._name, _LEASE_MS]))
-
     async def _serve_tenant(self, tenant: str, newest: str) -> None:
-        hooks = await self._hooks.of(tenant)
-        places = await self._hooks.places(hooks)
-        waiting = [hook for hook in hooks if places.get(hook.id, newest) != newest]
-        for hook in waiting:
-            if not await self._mine():
+        for hook in await self._hooks.of(tenant):
+            if hook.place == newest:
+                continue
+            if not await self._hooks.mine():
                 return
             try:
-                await self._serve(hook, places[hook.id])
+                await self._serve(hook, hook.place)
             except RateLimited as error:
                 _LOG.warning("memory webhook %s waits: %s", hook.id, error.message)
 

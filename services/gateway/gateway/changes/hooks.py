@@ -1,43 +1,19 @@
-"""Stores each tenant's subscriptions to changes, and how far each of them was served, in Redis."""
+"""Stores each tenant's subscriptions to changes, and how far each of them was served."""
 
 import secrets
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from datetime import datetime
-from typing import Any, Final, cast
+from typing import Final
 
 from redis.asyncio import Redis
 
-from gateway.webhooks.deliveries import memory_hooks_of
+from gateway.webhooks.deliveries import MOST_HOOKS, memory_hooks
 from memloop.wire.base import Wire
 from memloop.wire.changes import Change, ChangeType
 from memloop.wire.errors import Conflict, NotFound
-from memloop_state.link import redis_errors
-from memloop_state.scripts import Script, text
+from memloop_state.lease import Leases
 
-MOST_HOOKS: Final = 20
-MEMORY_HOOK_TENANTS: Final = "memloop:{memory-webhooks}:tenants"
-MEMORY_HOOK_PLACES: Final = "memloop:{memory-webhooks}:places"
-MEMORY_HOOK_LOCK: Final = "memloop:{memory-webhooks}:lock"
-
-_PUT: Final = """
--- KEYS: the tenant's hooks, all tenants, places; ARGV: tenant, hook's id, hook, most, place
-if redis.call('HLEN', KEYS[1]) >= tonumber(ARGV[4]) then return 0 end
-redis.call('HSET', KEYS[1], ARGV[2], ARGV[3])
-redis.call('SADD', KEYS[2], ARGV[1])
-redis.call('HSET', KEYS[3], ARGV[2], ARGV[5])
-return 1
-"""
-_DELETE: Final = """
--- KEYS: as above; ARGV: tenant, hook's id
-local found = redis.call('HDEL', KEYS[1], ARGV[2])
-redis.call('HDEL', KEYS[3], ARGV[2])
-if redis.call('HLEN', KEYS[1]) == 0 then redis.call('SREM', KEYS[2], ARGV[1]) end
-return found
-"""
-_MOVE: Final = """
--- KEYS: places; ARGV: hook's id, place. A hook that was deleted meanwhile gets none
-if redis.call('HEXISTS', KEYS[1], ARGV[1]) == 1 then redis.call('HSET', KEYS[1], ARGV[1], ARGV[2]) end
-"""
+_LEASE_MS: Final = 30_000
 
 
 class Hook(Wire):
@@ -55,56 +31,47 @@ class Hook(Wire):
         return change.type in self.events and self.user_id in (None, change.user_id)
 
 
+class Subscribed(Hook):
+    """A subscription, and the place in the feed up to which it was served."""
+
+    place: str
+
+
 class MemoryHooks:
-    """The subscriptions in one Redis. Methods raise Unavailable when it is unreachable."""
+    """The subscriptions. Methods raise Unavailable when Redis is unreachable."""
 
     def __init__(self, redis: Redis) -> None:
-        self._redis: Any = redis
-        self._put = Script(redis, _PUT, acknowledged=True)
-        self._delete = Script(redis, _DELETE, acknowledged=True)
-        self._move = Script(redis, _MOVE)
+        self._table = memory_hooks(redis)
+        self._leases = Leases(redis)
+        self._name = secrets.token_hex(8)
+        self.tenants = self._table.tenants
 
     async def add(self, hook: Hook, *, place: str) -> None:
         """Store a subscription from that place on. Raises Conflict when the tenant has too many."""
-        args = [hook.tenant, hook.id, hook.model_dump_json(exclude_none=True), MOST_HOOKS, place]
-        if not await self._put.number(_keys(hook.tenant), args):
+        fields = {"hook": hook.model_dump_json(exclude_none=True), "place": place}
+        if await self._table.put(hook.tenant, hook.id, fields) == "many":
             raise Conflict(f"A tenant may have {MOST_HOOKS} memory webhooks.", code="too_many_webhooks")
 
     async def delete(self, tenant: str, hook_id: str) -> None:
         """Delete a subscription. Raises NotFound."""
-        if not await self._delete.number(_keys(tenant), [tenant, hook_id]):
+        if await self._table.delete(tenant, hook_id) == "gone":
             raise NotFound(f"Webhook {hook_id!r} not found.", param="hook_id")
 
-    async def of(self, tenant: str) -> Sequence[Hook]:
+    async def of(self, tenant: str) -> Sequence[Subscribed]:
         """Return the tenant's subscriptions, oldest first."""
-        with redis_errors():
-            found = await self._redis.hvals(memory_hooks_of(tenant))
-        hooks = [Hook.model_validate_json(text(raw)) for raw in cast("list[object]", found)]
-        return sorted(hooks, key=lambda hook: (hook.created_at, hook.id))
-
-    async def tenants(self) -> Sequence[str]:
-        """Return the tenants with subscriptions."""
-        with redis_errors():
-            return sorted(text(one) for one in await self._redis.smembers(MEMORY_HOOK_TENANTS))
-
-    async def places(self, hooks: Sequence[Hook]) -> Mapping[str, str]:
-        """Return how far each subscription was served."""
-        if not hooks:
-            return {}
-        with redis_errors():
-            found = await self._redis.hmget(MEMORY_HOOK_PLACES, [hook.id for hook in hooks])
-        pairs = zip(hooks, cast("list[object]", found), strict=True)
-        return {hook.id: text(raw) for hook, raw in pairs if raw is not None}
+        found = await self._table.some(tenant, await self._table.ids(tenant))
+        hooks = [(Hook.model_validate_json(row["hook"]), row["place"]) for row in found if row is not None]
+        return [Subscribed(**hook.model_dump(), place=place) for hook, place in hooks]
 
     async def served(self, hook: Hook, place: str) -> None:
-        """Note how far a subscription was served."""
-        await self._move([MEMORY_HOOK_PLACES], [hook.id, place])
+        """Note how far a subscription was served; one that was deleted meanwhile stays deleted."""
+        await self._table.change(hook.tenant, hook.id, {"place": place}, quick=True)
+
+    async def mine(self) -> bool:
+        """Return whether this process is the one that serves, for the next 30 seconds."""
+        return await self._leases.hold("memory-webhooks-lock", self._name, lease_ms=_LEASE_MS)
 
 
 def new_hook_id() -> str:
     """Return a new id of 128 random bits."""
     return f"hook_{secrets.token_hex(16)}"
-
-
-def _keys(tenant: str) -> list[str]:
-    return [memory_hooks_of(tenant), MEMORY_HOOK_TENANTS, MEMORY_HOOK_PLACES]

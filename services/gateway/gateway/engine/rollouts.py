@@ -1,8 +1,6 @@
-"""Keeps the rollouts of candidates in Redis, where all processes follow them and add up their engine calls.
+"""Keeps the rollouts of candidates, which all processes follow, and the engine calls that they add up.
 
-A process asks Redis every ``EVERY_S`` seconds and keeps what it has while Redis is away. Counts are gathered in the
-process and sent in one pipeline. Those that Redis does not take in ``WAIT_S`` seconds are dropped: a lost answer does
-not say whether it took them.
+A process reads them every ``EVERY_S`` seconds, and keeps what it has while Redis is away.
 """
 
 import asyncio
@@ -10,10 +8,9 @@ import logging
 import secrets
 import time
 from bisect import bisect_left
-from collections import Counter
 from collections.abc import AsyncGenerator, Mapping
-from contextlib import asynccontextmanager, suppress
-from typing import Any, Final, Literal, TypeAlias, cast
+from contextlib import asynccontextmanager
+from typing import Final, Literal, TypeAlias, cast
 
 from redis.asyncio import Redis
 
@@ -24,10 +21,8 @@ from memloop.patience import patient
 from memloop.wire.base import Wire
 from memloop.wire.errors import MODEL_NOT_FOUND, Conflict, DependencyError, NotFound
 from memloop.wire.rollouts import CALL_BOUNDS_S, Rollout, RolloutChange, TargetCalls
-from memloop_state.link import acknowledged, redis_errors
-from memloop_state.scripts import text
+from memloop_state.values import Counts, Fields
 
-ROLLOUTS: Final = "memloop:rollouts"
 EVERY_S: Final = 1.0
 WAIT_S: Final = 2.0
 KEEP_S: Final = 35 * 24 * 3600
@@ -49,11 +44,11 @@ class Rollouts:
     """The rollouts of all models. Methods raise Unavailable when Redis is unreachable."""
 
     def __init__(self, redis: Redis, models: Models, metrics: Metrics) -> None:
-        self._redis = redis
+        self._fields = Fields(redis, "rollouts")
+        self._counts = Counts(redis, "rollout", keep_s=KEEP_S, wait_s=WAIT_S)
         self._models = models
         self._metrics = metrics
         self._counted: Mapping[str, tuple[tuple[str, Target], ...]] = {}
-        self._waiting: Counter[tuple[str, str]] = Counter()
 
     @asynccontextmanager
     async def following(self) -> AsyncGenerator[None]:
@@ -66,14 +61,14 @@ class Rollouts:
         finally:
             task.cancel()
             await asyncio.wait({task})
-            await self._send()
+            await self._counts.send()
 
     def called(self, model: str, seconds: float | None) -> None:
         """Count an engine call of the model; without seconds it failed."""
         for rollout, target in self._counted.get(model, ()):
-            self._waiting[rollout, f"{target}|calls"] += 1
+            self._counts.add(rollout, f"{target}|calls", 1)
             place = "failed" if seconds is None else str(bisect_left(CALL_BOUNDS_S, seconds))
-            self._waiting[rollout, f"{target}|{place}"] += 1
+            self._counts.add(rollout, f"{target}|{place}", 1)
 
     async def all(self) -> tuple[Rollout, ...]:
         """Return the rollouts with their counts, by model."""
@@ -88,15 +83,13 @@ class Rollouts:
         new = _Kept(id=secrets.token_hex(8), created=int(time.time()), **change.model_dump())
         if known is not None:
             new = known.model_copy(update={"share": change.share})
-        with redis_errors():
-            await acknowledged(self._redis, "HSET", ROLLOUTS, new.model, new.model_dump_json())
+        await self._fields.put("", new.model, new.model_dump_json())
         await self._follow()
         return await self._shown(new)
 
     async def end(self, model: str) -> bool:
         """End a model's rollout: all its requests go to itself. Returns False if it had none."""
-        with redis_errors():
-            gone = int(await acknowledged(self._redis, "HDEL", ROLLOUTS, model))
+        gone = await self._fields.delete("", model)
         await self._follow()
         return bool(gone)
 
@@ -113,14 +106,11 @@ class Rollouts:
             raise Conflict("A candidate cannot have a candidate.", param="candidate")
 
     async def _kept(self) -> dict[str, _Kept]:
-        with redis_errors():
-            found = cast(Mapping[Any, Any], await cast(Any, self._redis).hgetall(ROLLOUTS))
-        return {text(model): _Kept.model_validate_json(text(raw)) for model, raw in found.items()}
+        found = await self._fields.all("")
+        return {model: _Kept.model_validate_json(raw) for model, raw in found.items()}
 
     async def _shown(self, kept: _Kept) -> Rollout:
-        with redis_errors():
-            found = cast(Mapping[Any, Any], await cast(Any, self._redis).hgetall(_counts(kept.id)))
-        counts = {text(field): int(count) for field, count in found.items()}
+        (counts,) = await self._counts.read([kept.id])
         return Rollout(
             **kept.model_dump(),
             incumbent_calls=_calls("incumbent", kept.model, counts),
@@ -130,7 +120,7 @@ class Rollouts:
     async def _follow_repeatedly(self) -> None:
         while True:
             await asyncio.sleep(EVERY_S)
-            await self._send()
+            await self._counts.send()
             await self._follow_if_there()
 
     async def _follow_if_there(self) -> None:
@@ -149,23 +139,6 @@ class Rollouts:
             for model, target in ((each.model, "incumbent"), (each.candidate, "candidate")):
                 counted[model] = (*counted.get(model, ()), (each.id, cast(Target, target)))
         self._counted = counted
-
-    async def _send(self) -> None:
-        waiting, self._waiting = self._waiting, Counter()
-        if not waiting:
-            return
-        with suppress(DependencyError, TimeoutError):
-            async with patient(WAIT_S), self._redis.pipeline(transaction=False) as pipe:
-                for (rollout, field), count in waiting.items():
-                    pipe.hincrby(_counts(rollout), field, count)
-                for rollout in {rollout for rollout, _ in waiting}:
-                    pipe.expire(_counts(rollout), KEEP_S)
-                with redis_errors():
-                    await pipe.execute()
-
-
-def _counts(rollout: str) -> str:
-    return f"memloop:rollout:{rollout}"
 
 
 def _calls(target: Target, model: str, counts: Mapping[str, int]) -> TargetCalls:

@@ -10,11 +10,11 @@ from redis.asyncio import Redis
 
 from gateway.files.blobs import Blobs
 from gateway.files.records import FileRecords, ReadableFile
-from gateway.files.reservations import Quota
 from gateway.files.storage import Storage
 from gateway.queue import LaneQueue, QueueRules
 from gateway.settings import GatewaySettings
 from memloop.wire.errors import NotSupported
+from memloop_state.contents import Quota
 
 FILES_QUEUE = "files"
 

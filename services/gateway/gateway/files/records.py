@@ -5,27 +5,27 @@ import secrets
 import time
 from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
-from typing import Any, Final, TypeAlias, cast
+from typing import Final, TypeAlias
 
 from redis.asyncio import Redis
 
 from gateway.files.blobs import Blob, Blobs
-from gateway.files.key_names import FILES_EXPIRING, Keys
-from gateway.files.reservations import Quota, Reservations
+from gateway.files.reservations import Reservations, too_many_files
 from gateway.queue import IndexFull, LaneQueue, Submission
 from memloop.wire.base import Wire
 from memloop.wire.errors import Conflict, NotFound, Unprocessable
 from memloop.wire.files import FileDeleted, FileObject, FilePage
 from memloop.wire.memory import Namespace
-from memloop_state.link import acknowledged, redis_errors
+from memloop_state.contents import ContentPartition, Quota
+from memloop_state.index import Indexes
 from memloop_state.owners import Owner
-from memloop_state.partitions import id_at
-from memloop_state.scripts import text
+from memloop_state.partitions import Partitions, id_at
 
 _FIRST_POLL_S: Final = 0.02
 _LAST_POLL_S: Final = 0.5
 _LOOKED_AT: Final = 500
 """How many files a list by purpose reads at a time, however few it returns."""
+FILES_EXPIRING: Final = "memloop:files:expiring"
 KIND: Final = "files"
 """What files are among the records of their owners."""
 BeforeDeletion: TypeAlias = Callable[[str, str], Awaitable[object]]
@@ -71,9 +71,9 @@ class FileRecords:
     """Reads and changes a tenant's files. Methods raise Unavailable when Redis is unreachable."""
 
     def __init__(self, redis: Redis, queue: LaneQueue, blobs: Blobs, quota: Quota) -> None:
-        self._redis = redis
         self._queue = queue
-        self._keys = Keys(redis)
+        self._parts = Partitions(redis, ContentPartition)
+        self._indexes = Indexes(redis)
         self._quota = quota
         self._reservations = Reservations(redis, quota)
         self._first: list[BeforeDeletion] = []
@@ -112,8 +112,7 @@ class FileRecords:
             "payload": job.model_dump_json(),
         }
         if file.expires_at is not None:
-            with redis_errors():
-                await acknowledged(self._redis, "ZADD", FILES_EXPIRING, file.expires_at, f"{job.tenant} {file.id}")
+            await self._indexes.keep(FILES_EXPIRING, f"{job.tenant} {file.id}", file.expires_at)
         submission = Submission(
             job_id=file.id,
             lane=file.id,
@@ -127,13 +126,11 @@ class FileRecords:
         try:
             await self._queue.admit(submission)
         except IndexFull:
-            raise self._quota.too_many_files() from None
+            raise too_many_files(self._quota) from None
 
     async def payload(self, file_id: str) -> FileJob | None:
         """Return the upload's payload, or None when the file is gone."""
-        with redis_errors():
-            payload = await self._redis.hget(self._keys.job(file_id), "payload")
-        return None if payload is None else FileJob.model_validate_json(text(payload))
+        return await self._queue.jobs.payload(file_id, FileJob)
 
     async def get(self, tenant: str, file_id: str) -> StoredFile:
         """Return the file. Raises NotFound when the tenant has no such file."""
@@ -180,10 +177,16 @@ class FileRecords:
         self, tenant: str, *, limit: int, after: str | None, newest_first: bool, purpose: str | None = None
     ) -> FilePage:
         """Return the tenant's files after the id ``after``. Raises NotFound for an unknown ``after``."""
-        start = 0 if after is None else await self._rank(tenant, after, newest_first=newest_first) + 1
+        place = -1 if after is None else await self._indexes.place(self._index(tenant), after, newest=newest_first)
+        if place is None:
+            raise NotFound("File not found.", param="after")
+        start = place + 1
         count = limit + 1 if purpose is None else max(limit + 1, _LOOKED_AT)
         found = list[FileObject]()
-        while len(found) <= limit and (ids := await self._ids(tenant, start, count, newest_first=newest_first)):
+        while len(found) <= limit:
+            ids = await self._indexes.ids(self._index(tenant), start=start, most=count, newest=newest_first)
+            if not ids:
+                break
             start += len(ids)
             files = [stored.file for stored in await self._found(tenant, ids)]
             found += [file for file in files if purpose in (None, file.purpose)]
@@ -191,21 +194,13 @@ class FileRecords:
         first, last = (data[0].id, data[-1].id) if data else (None, None)
         return FilePage(data=data, first_id=first, last_id=last, has_more=len(found) > limit)
 
-    async def _ids(self, tenant: str, start: int, count: int, *, newest_first: bool) -> list[str]:
-        with redis_errors():
-            ids: object = await self._redis.zrange(  # pyright: ignore[reportUnknownMemberType]
-                self._index(tenant), start, start + count - 1, desc=newest_first
-            )
-        return [text(id_) for id_ in cast(Sequence[object], ids)]
-
     async def delete(self, tenant: str, file_id: str) -> FileDeleted:
         """Delete the file and its text; a running read keeps the text until it ends. Raises NotFound."""
         job, stored = await self.job(tenant, file_id), await self.get(tenant, file_id)
         for also in self._first:
             await also(tenant, file_id)
         await self._queue.forget(file_id, file_id, index=self._index(tenant))
-        with redis_errors():
-            await self._redis.zrem(FILES_EXPIRING, f"{tenant} {file_id}")
+        await self._indexes.remove(FILES_EXPIRING, f"{tenant} {file_id}")
         await self.blobs.release(job.raw, holder=f"file:{file_id}")
         if stored.text is not None:
             await self.blobs.release(stored.text, holder=f"text:{file_id}")
@@ -213,39 +208,16 @@ class FileRecords:
 
     async def delete_expired(self) -> None:
         """Delete expired files."""
-        with redis_errors():
-            due: object = await self._redis.zrangebyscore(  # pyright: ignore[reportUnknownMemberType]
-                FILES_EXPIRING, "-inf", time.time(), start=0, num=100
-            )
-        for line in map(text, cast(Sequence[object], due)):
+        for line in await self._indexes.due(FILES_EXPIRING, time.time(), most=100):
             tenant, file_id = line.split(" ")
             try:
                 await self.delete(tenant, file_id)
             except NotFound:
-                with redis_errors():
-                    await self._redis.zrem(FILES_EXPIRING, line)
+                await self._indexes.remove(FILES_EXPIRING, line)
 
     def _index(self, tenant: str) -> str:
-        return self._keys.of_name(tenant).files_of(tenant)
+        return self._parts.of_name(tenant).files_of(tenant)
 
     async def _found(self, tenant: str, ids: Sequence[str]) -> list[StoredFile]:
-        async with self._redis.pipeline(transaction=False) as pipeline:
-            for id_ in ids:
-                pipeline.hmget(self._keys.job(id_), ["tenant", "record"])
-            with redis_errors():
-                rows = cast(list[list[object]], await pipeline.execute())
-        return [
-            StoredFile.model_validate_json(text(record))
-            for owner, record in rows
-            if owner is not None and record is not None and text(owner) == tenant
-        ]
-
-    async def _rank(self, tenant: str, file_id: str, *, newest_first: bool) -> int:
-        key = self._index(tenant)
-        with redis_errors():
-            rank: Any = await (  # pyright: ignore[reportUnknownVariableType]
-                self._redis.zrevrank(key, file_id) if newest_first else self._redis.zrank(key, file_id)  # pyright: ignore[reportUnknownMemberType]
-            )
-        if rank is None:
-            raise NotFound("File not found.", param="after")
-        return int(rank)
+        rows = await self._queue.jobs.some(ids, ["tenant", "record"])
+        return [StoredFile.model_validate_json(record) for owner, record in rows if record and owner == tenant]

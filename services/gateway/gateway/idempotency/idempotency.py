@@ -1,6 +1,6 @@
 """``Idempotency-Key``: a POST that changes state happens once, however often a client sends it.
 
-A key belongs to a tenant and a route for 24 hours. Redis keeps one record of it: a hash of the body, the user, the
+A key belongs to a tenant and a route for 24 hours. One record is kept of it: a hash of the body, the user, the
 ids in headers and the caller's scopes, who is at work until when, and in the end the answer.
 
 * The first request with a key takes it and works; its answer is kept and replayed to every later one.
@@ -20,25 +20,22 @@ import secrets
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
-from typing import Final, Protocol, cast
+from typing import Final, Literal, Protocol
 
 from fastapi import Request, Response
 from redis.asyncio import Redis
 
-from gateway.idempotency import scripts
 from gateway.idempotency.subjects import KEY_HEADER, subject_of_scope
 from memloop.wire.errors import Conflict, DependencyError, InvalidRequest, MemloopError, Unavailable
 from memloop.wire.memory import Namespace
 from memloop_service.headers import AGENT_HEADER, USER_HEADER
 from memloop_service.http import EventStream
-from memloop_state.link import RETRY_AFTER_S, redis_errors
+from memloop_state.lease import KEEP_MS as KEEP_MS
+from memloop_state.lease import LEASE_MS, Once, digest
+from memloop_state.link import RETRY_AFTER_S
 from memloop_state.partitions import id_at
-from memloop_state.scripts import Script, text
 
 REPLAYED_HEADER: Final = "idempotent-replayed"
-KEEP_MS: Final = 24 * 60 * 60 * 1000
-LEASE_MS: Final = 30_000
-"""How long a key stays taken by a process that gives no sign any more."""
 _BIG_BODY_BYTES = 1024 * 1024
 _KEY = re.compile(r"[\x20-\x7e]{1,255}")
 
@@ -87,13 +84,7 @@ class Idempotency:
     """The records in Redis. An answer longer than ``max_bytes`` is not kept: its repetition is a conflict."""
 
     def __init__(self, redis: Redis, *, max_bytes: int) -> None:
-        self._redis = redis
-        self._take = Script(redis, scripts.TAKE, acknowledged=True)
-        self._extend = Script(redis, scripts.EXTEND)
-        self._note = Script(redis, scripts.NOTE)
-        self._keep = Script(redis, scripts.KEEP)
-        self._release = Script(redis, scripts.RELEASE)
-        self._forget = Script(redis, scripts.FORGET, acknowledged=True)
+        self._once = Once(redis)
         self._max_bytes = max_bytes
 
     async def once(
@@ -115,17 +106,17 @@ class Idempotency:
         key = request.headers.get(KEY_HEADER)
         if key is None:
             return await work(Attempt(secrets.token_hex(16)))
-        record = _record(asker.tenant, request.scope["route"].path, _checked(key))
+        record = digest(asker.tenant, request.scope["route"].path, _checked(key))
         taken = _Taken(record, secrets.token_hex(16))
         of_scopes = [subject_of_scope(owner.user_id, scope) for owner in owners for scope in owner.scopes()]
-        for_whom = _digest(*of_scopes, *sorted(asker.scopes), *_ids_in(request.headers))
+        for_whom = digest(*of_scopes, *sorted(asker.scopes), *_ids_in(request.headers))
         seed, kept = await self._taken(taken, await _hash_of(await request.body(), for_whom))
         if kept is not None:
             return kept
         attempt = Attempt(seed)
         further = also if isinstance(also, str) else also(attempt)
         for subject in filter(None, (*of_scopes, further)):
-            await self._noted(taken, _subject_key(asker.tenant, subject))
+            await self._noted(taken, digest(asker.tenant, subject))
         answer = await self._worked(taken, work, attempt)
         if isinstance(answer, EventStream):  # of an engine that streams unasked
             await self._released(taken, "again")
@@ -142,21 +133,12 @@ class Idempotency:
 
         The answers of requests that are at work are not kept.
         """
-        of_subject = _subject_key(tenant, subject)
-        with redis_errors():
-            found = await self._redis.zrange(of_subject, 0, -1)  # pyright: ignore[reportUnknownMemberType]
-        deleted = 0
-        for record in map(text, cast(Sequence[object], found)):
-            if await self._forget.number([record], []):
-                deleted += 1
-                with redis_errors():
-                    await self._redis.zrem(of_subject, record)
-        return deleted
+        return await self._once.forget(digest(tenant, subject))
 
     async def _taken(self, taken: _Taken, body: str) -> tuple[str, Response | None]:
         """The seed, when the key is ours now, or the answer that is there."""
         try:
-            outcome, *rest = await self._take.rows([taken.record], [body, taken.name, LEASE_MS, KEEP_MS])
+            outcome, rest = await self._once.take(taken.record, body, taken.name)
         except DependencyError as error:
             raise Unavailable(
                 "Redis is gone, and without it an Idempotency-Key promises nothing.", retry_after_s=RETRY_AFTER_S
@@ -188,7 +170,7 @@ class Idempotency:
     async def _noted(self, taken: _Taken, subject: str) -> None:
         """Note the record for ``forget``. Raises Unavailable, and the key is free again."""
         try:
-            await self._note([subject], [taken.record, KEEP_MS])
+            await self._once.note(subject, taken.record)
         except DependencyError:
             await self._released(taken, "free")
             raise
@@ -197,13 +179,15 @@ class Idempotency:
         """Keep the answer. Redis may be gone: the client gets it all the same."""
         raw = bytes(answer.body)
         short = len(raw) <= self._max_bytes
-        args = [taken.name, KEEP_MS, answer.status_code if short else 0, answer.media_type or "application/json"]
+        status, kind = answer.status_code if short else 0, answer.media_type or "application/json"
         with suppress(DependencyError):
-            await self._keep([taken.record], [*args, raw.decode() if short else ""])
+            await self._once.keep(
+                taken.record, taken.name, status=status, media_type=kind, answer=raw.decode() if short else ""
+            )
 
-    async def _released(self, taken: _Taken, how: str) -> None:
+    async def _released(self, taken: _Taken, how: Literal["free", "again"]) -> None:
         with suppress(DependencyError):
-            await self._release([taken.record], [taken.name, how])
+            await self._once.release(taken.record, taken.name, how)
 
     @asynccontextmanager
     async def _extended(self, taken: _Taken) -> AsyncGenerator[None]:
@@ -219,7 +203,7 @@ class Idempotency:
         while True:
             await asyncio.sleep(LEASE_MS / 3000)
             with suppress(DependencyError):
-                await self._extend([taken.record], [taken.name, LEASE_MS])
+                await self._once.extend(taken.record, taken.name)
 
 
 def _ids_in(headers: Mapping[str, str]) -> list[str]:
@@ -243,18 +227,6 @@ def _replayed(status: str, kind: str, answer: str) -> Response:
             code="idempotency_answer_not_kept",
         )
     return Response(answer, status_code=int(status), media_type=kind, headers={REPLAYED_HEADER: "true"})
-
-
-def _record(tenant: str, route: str, key: str) -> str:
-    return f"memloop:once:{_digest(tenant, route, key)}"
-
-
-def _subject_key(tenant: str, subject: str) -> str:
-    return f"memloop:once-of:{_digest(tenant, subject)}"
-
-
-def _digest(*parts: str) -> str:
-    return hashlib.sha256("\0".join(parts).encode("utf-8", "surrogatepass")).hexdigest()
 
 
 async def _hash_of(body: bytes, for_whom: str) -> str:

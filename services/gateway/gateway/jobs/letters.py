@@ -1,16 +1,12 @@
-"""The backlog of each queue, and the dead letters of one tenant, page by page over the partitions of Redis."""
+"""The backlog of each queue, and the dead letters of one tenant, page by page over the partitions."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from redis.asyncio import Redis
-
 from gateway.memory import dead_write, requeue
-from gateway.queue import DeadLetter, Depth, LaneQueue, read_dead_letters
+from gateway.queue import DeadLetter, Depth, LaneQueue
 from memloop.wire.base import Wire
-from memloop_state.link import redis_errors
-from memloop_state.scripts import text
 
 _LOOKED_AT: Final = 500
 """How many dead letters of any tenant one request looks at."""
@@ -52,15 +48,14 @@ class DeadLetterPage(Wire):
 
 @dataclass(frozen=True, slots=True)
 class Jobs:
-    """The queues by name, and the Redis that holds them."""
+    """The queues, that of memory writes among them."""
 
-    redis: Redis
     writes: LaneQueue
     queues: Sequence[LaneQueue]
 
     async def put_back(self, job_id: str) -> bool:
         """Requeue the failed write. Returns False if it is not a dead letter or its turns are gone."""
-        return await requeue(self.redis, self.writes, job_id)
+        return await requeue(self.writes, job_id)
 
     async def depths(self) -> list[QueueDepth]:
         """Return each queue's backlog."""
@@ -72,23 +67,21 @@ def is_write(job_id: str) -> bool:
     return job_id.startswith(_WRITES_BEGIN)
 
 
-async def tenant_of(job_id: str, redis: Redis, lanes: LaneQueue) -> str | None:
+async def tenant_of(job_id: str, lanes: LaneQueue) -> str | None:
     """Return the tenant of a job; None if there is no such job."""
-    with redis_errors():
-        found = await redis.hget(lanes.keys.job(job_id), "tenant")
-    return None if found is None else text(found)
+    return (await lanes.jobs.get(job_id, "tenant"))[0] or None
 
 
-async def page_of(tenant: str, redis: Redis, lanes: LaneQueue, *, cursor: str | None, limit: int) -> DeadLetterPage:
+async def page_of(tenant: str, lanes: LaneQueue, *, cursor: str | None, limit: int) -> DeadLetterPage:
     """Return dead letters of the tenant after the cursor, oldest first within a partition. Raises Unavailable."""
     number, after = _place(cursor)
     found: list[DeadLetterEntry] = []
     looked_at = 0
     for index, partition in enumerate(lanes.keys.partitions[number:], start=number):
         place = after if index == number else ""
-        for letter in await read_dead_letters(redis, partition, after=place, count=_LOOKED_AT - looked_at):
+        for letter in await lanes.dead_letters(partition, after=place, count=_LOOKED_AT - looked_at):
             looked_at += 1
-            entry = await _shown(letter, tenant, redis, lanes)
+            entry = await _shown(letter, tenant, lanes)
             found += [entry] if entry else []
             if len(found) == limit or looked_at == _LOOKED_AT:
                 return DeadLetterPage(data=tuple(found), next_cursor=f"{index}:{letter.entry}", has_more=True)
@@ -114,11 +107,11 @@ def _place(cursor: str | None) -> tuple[int, str]:
     return int(number), after
 
 
-async def _shown(letter: DeadLetter, tenant: str, redis: Redis, lanes: LaneQueue) -> DeadLetterEntry | None:
+async def _shown(letter: DeadLetter, tenant: str, lanes: LaneQueue) -> DeadLetterEntry | None:
     """Return the letter if the job is the tenant's."""
-    if await tenant_of(letter.job_id, redis, lanes) != tenant:
+    if await tenant_of(letter.job_id, lanes) != tenant:
         return None
-    write = await dead_write(redis, lanes, letter.job_id) if is_write(letter.job_id) else None
+    write = await dead_write(lanes, letter.job_id) if is_write(letter.job_id) else None
     return DeadLetterEntry(
         job_id=letter.job_id,
         tenant=tenant,

@@ -51,7 +51,7 @@ async def list_dead_letters(
     jobs: JobsDep, principal: PrincipalDep, tenant: Tenant = None, cursor: Cursor = None, limit: Limit = 50
 ) -> DeadLetterPage:
     """List a tenant's jobs that failed on their last attempt."""
-    return await page_of(managed(principal, tenant), jobs.redis, jobs.writes, cursor=cursor, limit=limit)
+    return await page_of(managed(principal, tenant), jobs.writes, cursor=cursor, limit=limit)
 
 
 @router.post("/dead-letters/{job_id}/requeue", status_code=202, dependencies=[Room])
@@ -66,7 +66,7 @@ async def requeue_dead_letter(job_id: str, jobs: JobsDep, principal: PrincipalDe
 async def _check_managed(job_id: str, jobs: Jobs, principal: Principal) -> None:
     """Raise NotFound unless it is a memory write of a tenant that the caller manages."""
     missing = f"Dead letter {job_id!r} not found."
-    tenant = await tenant_of(job_id, jobs.redis, jobs.writes) if is_write(job_id) else None
+    tenant = await tenant_of(job_id, jobs.writes) if is_write(job_id) else None
     if tenant is None:
         raise NotFound(missing, param="job_id")
     if tenant != principal.tenant and not principal.is_operator:

@@ -6,15 +6,13 @@ from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import asynccontextmanager, suppress
 from functools import partial
 
-from redis.asyncio import Redis
-
 from gateway.long_read.documents import release_document
 from gateway.long_read.plan import ReadingPlan
 from gateway.long_read.progress import Publish
 from gateway.long_read.reading import Reading
 from gateway.long_read.records import TERMINAL, ReadJob, ReadRecords, terminal_event
 from gateway.long_read.run import ReadingTools, new_record, run_read
-from gateway.queue import Hold, JobCancelled, JobGone, JobResult, Journal, JournalCheckpoints, Lease, is_outage
+from gateway.queue import Hold, JobCancelled, JobGone, JobResult, JournalCheckpoints, Lease, is_outage
 from memloop.wire.errors import (
     ContextTruncated,
     DependencyError,
@@ -114,8 +112,7 @@ class ForegroundRead:
 class ReadHandler:
     """Runs the queued background reads in the worker."""
 
-    def __init__(self, redis: Redis, reading: Reading) -> None:
-        self._redis = redis
+    def __init__(self, reading: Reading) -> None:
         self._reading = reading
         self._metrics = reading.backend.metrics
 
@@ -148,7 +145,7 @@ class ReadHandler:
         return await self._close(job, (await self._stored(job)).ended("cancelled"))
 
     async def _read(self, job: ReadJob) -> LongRead:
-        journal = Journal(self._redis, job.read_id)
+        journal = self._reading.queue.journal(job.read_id)
         began = await journal.keep("started", repr(time.time()))
         created_at = (await self._stored(job)).created_at
         model = self._reading.backend.models.named(job.model)

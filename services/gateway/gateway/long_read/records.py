@@ -9,13 +9,12 @@ import time
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import Any, Final, TypeAlias, cast
+from typing import Final, TypeAlias, cast
 
 from pydantic import model_validator
 from redis.asyncio import Redis
 
 from gateway.files import Blob, ReadableFile
-from gateway.long_read import scripts
 from gateway.long_read.key_names import Keys
 from gateway.queue import DEFAULT_TIER, Entry, JobCancelled, JobGone, LaneQueue, Submission
 from gateway.webhooks import deliveries
@@ -24,9 +23,9 @@ from memloop.wire.chat import Json
 from memloop.wire.errors import Erased, NotFound, OtherTenants
 from memloop.wire.long_read import LongRead, LongReadRequest, ReadEvent, ReadStatus, ServiceTier
 from memloop.wire.memory import Namespace
-from memloop_state.link import redis_errors
 from memloop_state.owners import Owner, owned_args, owned_keys
-from memloop_state.scripts import Script, entry_list, text
+from memloop_state.queue.key_names import lane_steps
+from memloop_state.streams import Streams
 
 TERMINAL: tuple[ReadStatus, ...] = ("completed", "failed", "cancelled", "incomplete")
 TIERS: tuple[ServiceTier, ...] = ("priority", "default", "flex")
@@ -116,13 +115,11 @@ class ReadRecords:
     """Stores reads, each visible to its own tenant only. Methods raise Unavailable when Redis is unreachable."""
 
     def __init__(self, redis: Redis, queue: LaneQueue, webhooks: LaneQueue) -> None:
-        self._redis = redis
+        self._streams = Streams(redis)
         self._queue = queue
         self._webhooks = webhooks
         self._keys = Keys(redis)
-        self._publish = Script(redis, scripts.PUBLISH)
-        self._publish_end = Script(redis, scripts.PUBLISH, acknowledged=True)
-        self._open = Script(redis, scripts.OPEN_READ)
+        self._step = lane_steps(redis)
 
     async def enqueue(self, job: ReadJob, record: LongRead) -> ReadEvent:
         """Queue a background read; return its ``queued`` event once it is durable. Raises as ``LaneQueue.admit``."""
@@ -155,7 +152,7 @@ class ReadRecords:
         here = self._keys.of_id(record.id)
         keys = [here.job(record.id), here.reads_of(job.tenant), *owned_keys(here, job.owned)]
         args = [record.id, _now_ms(), job.tenant, record.status, record.model_dump_json(), _ABANDONED_AFTER_MS]
-        if not await self._open.number(keys, [*args, *owned_args(job.owned, kind=KIND, record_id=record.id)]):
+        if not await self._step.number("open", keys, [*args, *owned_args(job.owned, kind=KIND, record_id=record.id)]):
             raise Erased
 
     async def publish(self, event: ReadEvent, record: LongRead, *, foreground: bool) -> None:
@@ -168,8 +165,8 @@ class ReadRecords:
         entry = f"0-{event.sequence_number + 1}"
         args = [entry, event.model_dump_json(exclude_none=True), record.model_dump_json(), expire_ms]
         here = self._keys.of_id(record.id)
-        publish = self._publish_end if lasts else self._publish
-        outcome = await publish([here.job(record.id), here.read_events(record.id)], args)
+        keys = [here.job(record.id), here.read_events(record.id)]
+        outcome = await self._step("publish", keys, args, acknowledged=lasts)
         if outcome == "gone":
             raise JobGone
         if outcome == "cancel" and not lasts:
@@ -177,9 +174,7 @@ class ReadRecords:
 
     async def payload(self, read_id: str) -> ReadJob | None:
         """Return the payload, or None when the read is deleted or done."""
-        with redis_errors():
-            payload = await self._redis.hget(self._keys.job(read_id), "payload")
-        return None if payload is None else ReadJob.model_validate_json(text(payload))
+        return await self._queue.jobs.payload(read_id, ReadJob)
 
     async def get(self, tenant: str, read_id: str) -> LongRead:
         """Return the read. Raises NotFound when the tenant has no such read."""
@@ -241,39 +236,30 @@ class ReadRecords:
                 await self._webhooks.submit(delivery)
 
     async def _notification(self, record: LongRead, tenant: str) -> Entry:
-        with redis_errors():
-            url = await self._redis.hget(self._keys.job(record.id), "webhook")
-        if url is None:
+        (url,) = await self._queue.jobs.get(record.id, "webhook")
+        if not url:
             return (), ()
         here = self._keys.of_id(record.id)
-        return self._webhooks.entry(deliveries.delivery_of(record, tenant=tenant, url=text(url), at=here))
+        return self._webhooks.entry(deliveries.delivery_of(record, tenant=tenant, url=url, at=here))
 
     async def closing_event(self, record: LongRead) -> ReadEvent:
         """Build the event that ends the read's stream, numbered after its last event."""
-        with redis_errors():
-            last = await self._redis.xrevrange(self._keys.of_id(record.id).read_events(record.id), count=1)
-        ids = [id_ for id_, _ in entry_list(cast(list[object], last))]
-        number = int(ids[0].split("-")[1]) if ids else 0
-        return terminal_event(record, number)
+        last = await self._streams.last(self._keys.of_id(record.id).read_events(record.id))
+        return terminal_event(record, int(last.split("-")[1]) if last else 0)
 
     async def _row(self, tenant: str, read_id: str) -> _Row:
         """Return the read's position in the tenant's index. Raises NotFound."""
-        with redis_errors():
-            created_ms: Any = await self._redis.zscore(self._keys.of_id(read_id).reads_of(tenant), read_id)
+        created_ms = await self._queue.indexes.number(self._keys.of_id(read_id).reads_of(tenant), read_id)
         if created_ms is None:
             raise NotFound(_NONE.format(read_id), param="after")
-        return float(created_ms), read_id
+        return created_ms, read_id
 
     async def _rows(self, index: str, before: _Row, limit: int) -> list[_Row]:
         """Return the newest rows of one index before the given one."""
         found: list[_Row] = []
         start, page = 0, [before]
         while page and len(found) < limit:
-            with redis_errors():
-                reply: Any = await self._redis.zrevrangebyscore(  # pyright: ignore[reportUnknownMemberType]
-                    index, before[0], "-inf", start=start, num=limit, withscores=True
-                )
-            page = [(float(score), text(id_)) for id_, score in cast(list[tuple[object, float]], reply)]
+            page = await self._queue.indexes.newest(index, until=before[0], start=start, most=limit)
             found += [row for row in page if row < before]
             start += limit
         return found[:limit]
@@ -281,14 +267,13 @@ class ReadRecords:
     async def _stored(self, read_id: str) -> StoredRead | None:
         if not read_id.startswith("lr_"):
             return None
-        with redis_errors():
-            values = await self._redis.hmget(self._keys.job(read_id), ["tenant", "record", "status"])
-        if values[0] is None or values[1] is None:
+        tenant, stored, status = await self._queue.jobs.get(read_id, "tenant", "record", "status")
+        if not stored:
             return None
-        record = LongRead.model_validate_json(text(values[1]))
+        record = LongRead.model_validate_json(stored)
         if record.status not in TERMINAL:
-            record = record.model_copy(update={"status": text(values[2])})
-        return StoredRead(text(values[0]), record)
+            record = record.model_copy(update={"status": status})
+        return StoredRead(tenant, record)
 
 
 def terminal_event(record: LongRead, sequence_number: int) -> ReadEvent:

@@ -13,15 +13,15 @@ from collections.abc import AsyncGenerator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Final, cast
+from typing import Final
 
 from redis.asyncio import Redis
 
-from gateway.long_read.scripts import STATUSES
 from memloop.wire.errors import MemloopError, Unavailable
 from memloop.wire.long_read import ReadEvent
-from memloop_state.link import RETRY_AFTER_S, redis_errors
-from memloop_state.scripts import Script, entries_by_stream, entry_list
+from memloop_state.link import RETRY_AFTER_S
+from memloop_state.queue.key_names import lane_steps
+from memloop_state.streams import Streams
 
 _LOG = logging.getLogger(__name__)
 _MOST_WAITING: Final = 64
@@ -115,9 +115,9 @@ class StreamReader:
     """Reads the followed streams of one partition. ``wait_s`` bounds one command's wait, below Redis's timeout."""
 
     def __init__(self, redis: Redis, *, wait_s: float) -> None:
-        self._redis = redis
+        self._streams = Streams(redis)
         self._wait_ms = max(1, int(wait_s * 1000))
-        self._statuses = Script(redis, STATUSES)
+        self._step = lane_steps(redis)
         self._channels: dict[str, _Channel] = {}
         self._task: asyncio.Task[None] | None = None
         self._looking: asyncio.Timeout | None = None
@@ -158,9 +158,7 @@ class StreamReader:
         """Yield the entries after that number that Redis holds now, page by page. Raises Unavailable."""
         full = True
         while full:
-            with redis_errors():
-                found = await self._redis.xrange(stream, min=f"(0-{after}", count=_PAGE)
-            page = _entries(entry_list(cast(list[object], found or [])))
+            page = _entries(await self._streams.after(stream, f"0-{after}", most=_PAGE))
             full = len(page) == _PAGE
             for entry in page:
                 after = entry.number
@@ -168,9 +166,7 @@ class StreamReader:
 
     async def _end_of(self, stream: str) -> str:
         """Return the id of the last entry, where the reader starts."""
-        with redis_errors():
-            last = await self._redis.xrevrange(stream, count=1)
-        return next((id_ for id_, _ in entry_list(cast(list[object], last or []))), "0-0")
+        return await self._streams.last(stream) or "0-0"
 
     def _opened(self, stream: str, job: str, position: str) -> _Channel:
         """Return the stream's channel, which another follower may have opened meanwhile."""
@@ -218,18 +214,17 @@ class StreamReader:
         self._began = asyncio.get_running_loop().time()
         try:
             async with asyncio.timeout(None) as self._looking:
-                with redis_errors():
-                    reply = await self._redis.xread({**positions}, count=_PAGE, block=self._wait_ms)
+                news = await self._streams.wait(positions, wait_ms=self._wait_ms, most=_PAGE)
         except TimeoutError:
             return ()
         finally:
             self._looking = None
-        return [(stream, _entries(found)) for stream, found in entries_by_stream(reply)]
+        return [(stream, _entries(found)) for stream, found in news]
 
     async def _end_what_is_over(self) -> None:
         """End the streams of ended or deleted reads, which may lack their last event."""
         channels = list(self._channels.values())
-        statuses = await self._statuses.rows([channel.job for channel in channels], [])
+        statuses = await self._step.rows("statuses", [channel.job for channel in channels], [])
         for channel, status in zip(channels, statuses, strict=True):
             if status in _UNDER_WAY:
                 channel.seemed_over = False

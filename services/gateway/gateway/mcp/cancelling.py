@@ -1,7 +1,8 @@
 """Cancels a read by a second request, as clients of the older handshake do.
 
-Such a client identifies the call by its own request id, within a random session id that serves only this purpose. Redis
-maps a session's call to its read, so any replica can cancel it. The read stops after the engine's current answer.
+Such a client identifies the call by its own request id, within a random session id that serves only this purpose. A
+session's call leads to its read in every replica, so any can cancel it. The read stops after the engine's current
+answer.
 """
 
 import hashlib
@@ -17,11 +18,8 @@ from starlette.types import Message, Receive, Send
 from gateway.mcp.surface import Mcp
 from memloop.wire.errors import DependencyError, NotFound
 from memloop_service.http import object_in, parsed_object
-from memloop_state.link import redis_errors
-from memloop_state.scripts import text
 
 SESSION_HEADER: Final = "mcp-session-id"
-_KEEP_S: Final = 24 * 60 * 60
 _SMALL_BYTES: Final = 64 * 1024
 
 
@@ -41,13 +39,12 @@ class Session:
             yield
             return
         key = self._key(call_id)
-        with redis_errors():
-            await self._mcp.redis.set(key, read_id, ex=_KEEP_S)
+        await self._mcp.reads.put(key, read_id)
         try:
             yield
         finally:
-            with suppress(DependencyError), redis_errors():
-                await self._mcp.redis.delete(key)
+            with suppress(DependencyError):
+                await self._mcp.reads.delete(key, quick=True)
 
     def watching(self, receive: Receive) -> Receive:
         """Wrap ``receive`` to detect handshakes and cancellations."""
@@ -79,17 +76,11 @@ class Session:
             await self._cancel(object_in(asked.get("params")).get("requestId"))
 
     async def _cancel(self, call_id: object) -> None:
-        with redis_errors():
-            found = await self._mcp.redis.get(self._key(call_id))
+        found = await self._mcp.reads.get(self._key(call_id))
         if found is not None:
             with suppress(NotFound):
-                await self._mcp.reading.records.cancel(self._tenant, text(found))
+                await self._mcp.reading.records.cancel(self._tenant, found)
 
     def _key(self, call_id: object) -> str:
         named = json.dumps([self._tenant, self._id, call_id])
-        return _call_key(hashlib.sha256(named.encode()).hexdigest())
-
-
-def _call_key(digest: str) -> str:
-    """Name the key that maps a call of an MCP session to its read."""
-    return f"memloop:mcp:{digest}"
+        return hashlib.sha256(named.encode()).hexdigest()

@@ -4,23 +4,23 @@ from dataclasses import dataclass
 from typing import Annotated, TypeAlias, cast
 
 from fastapi import Depends, Request
-from redis.asyncio import Redis
 from starlette.types import ASGIApp
 
 from gateway.long_read.reading import Reading
 from gateway.memory import Memory
 from memloop_service.http import Admission
+from memloop_state.values import Values
 
 
 @dataclass(frozen=True, slots=True)
 class Mcp:
-    """The MCP surface. ``answer`` is the SDK's server; ``redis`` maps a session's calls to their reads."""
+    """The MCP surface. ``answer`` is the SDK's server; ``reads`` has the reads of sessions' calls."""
 
     answer: ASGIApp
     memory: Memory
     reading: Reading
     admission: Admission
-    redis: Redis
+    reads: Values
 
 
 async def mcp_of(request: Request) -> Mcp:

@@ -14,11 +14,11 @@ from redis.asyncio import Redis
 
 from gateway.memory.events import MemoryEvents
 from gateway.memory.jobs import MEMORY_QUEUE, dead_write, requeue
-from gateway.queue import DeadLetter, LaneQueue, read_dead_letters
+from gateway.queue import DeadLetter, LaneQueue
 from gateway.settings import WorkerSettings
 from memloop.wire.errors import MemloopError
 from memloop_service.tls import connects_by
-from memloop_state.link import redis_errors, redis_of
+from memloop_state.link import redis_of
 
 _PAGE = 100
 
@@ -27,7 +27,6 @@ class DeadLetters:
     """Reads and changes the dead letters of all queues. Methods raise Unavailable when Redis is unreachable."""
 
     def __init__(self, redis: Redis) -> None:
-        self._redis = redis
         self._queue = LaneQueue(redis, MEMORY_QUEUE)
         self._events = MemoryEvents(redis, self._queue)
 
@@ -35,25 +34,24 @@ class DeadLetters:
         """Yield all dead letters, oldest first within each partition."""
         for partition in self._queue.keys.partitions:
             after = ""
-            while page := await read_dead_letters(self._redis, partition, after=after, count=_PAGE):
+            while page := await self._queue.dead_letters(partition, after=after, count=_PAGE):
                 for letter in page:
                     yield letter
                 after = page[-1].entry
 
     async def requeue(self, job_id: str) -> bool:
         """Requeue the write. Returns False if it is not a dead letter or its payload is gone."""
-        return await requeue(self._redis, self._queue, job_id)
+        return await requeue(self._queue, job_id)
 
     async def drop(self, job_id: str) -> bool:
         """Delete the dead letter, and a write's job data; stored memories stay. Returns False if there is none."""
         letters = [letter async for letter in self.all() if letter.job_id == job_id]
-        job = await dead_write(self._redis, self._queue, job_id)
+        job = await dead_write(self._queue, job_id)
         if job is not None:
             await self._queue.forget(job.namespace.lane(), job_id, index=self._events.index(job.namespace))
         else:
             for letter in letters:
-                with redis_errors():
-                    await self._redis.xdel(self._queue.keys.of_id(job_id).dead, letter.entry)
+                await self._queue.drop_letter(letter)
         return bool(letters)
 
 

@@ -4,7 +4,6 @@ import asyncio
 import time
 from collections.abc import AsyncIterator, Iterable, Sequence
 from dataclasses import dataclass
-from typing import cast
 
 from redis.asyncio import Redis
 
@@ -13,8 +12,6 @@ from gateway.queue import LaneQueue
 from memloop.wire.errors import NotFound, OtherTenants
 from memloop.wire.memory import Namespace, Scope
 from memloop.wire.memory_events import ENDED, MemoryEvent
-from memloop_state.link import redis_errors
-from memloop_state.scripts import text
 
 _NONE = "Event {!r} not found."
 _FIRST_POLL_S = 0.02
@@ -50,7 +47,6 @@ class MemoryEvents:
     """Reads and deletes a tenant's event records. Methods raise Unavailable when Redis is unreachable."""
 
     def __init__(self, redis: Redis, queue: LaneQueue) -> None:
-        self._redis = redis
         self._queue = queue
         self._keys = Keys(redis)
 
@@ -80,8 +76,7 @@ class MemoryEvents:
         found: list[MemoryEvent] = []
         async for event_id, row in self._rows(namespace):
             if row is None:
-                with redis_errors():
-                    await self._redis.zrem(self.index(namespace), event_id)
+                await self._queue.indexes.remove(self.index(namespace), event_id)
             elif _inside(row, namespace):
                 found.append(_event(row))
             if len(found) == limit:
@@ -93,9 +88,7 @@ class MemoryEvents:
         ids = [event_id async for event_id, _ in self._within(namespace)]
         index = self.index(namespace)
         statuses = [await self._queue.forget(namespace.lane(), event_id, index=index) for event_id in ids]
-        if ids:
-            with redis_errors():
-                await self._redis.zrem(self._keys.of_name(namespace.lane()).kept_events, *ids)
+        await self._queue.indexes.remove(self._keys.of_name(namespace.lane()).kept_events, *ids)
         waiting = sum(status is not None and status not in ENDED for status in statuses)
         return Forgotten(events=len(ids), waiting=waiting)
 
@@ -115,37 +108,20 @@ class MemoryEvents:
 
     async def _written_in(self, scope: Scope, lanes: Sequence[str]) -> Iterable[str]:
         """Return the lanes with a write of the scope's agent and run."""
-        jobs = [(lane, job) for lane, ids in zip(lanes, await self._jobs_of(lanes), strict=True) for job in ids]
+        jobs = [(lane, job) for lane, ids in zip(lanes, await self._queue.jobs_of(lanes), strict=True) for job in ids]
         found: dict[str, None] = {}
         for start in range(0, len(jobs), _READ_AT_ONCE):
             some = jobs[start : start + _READ_AT_ONCE]
-            rows = await self._owners([job for _, job in some])
+            rows = await self._queue.jobs.some([job for _, job in some], ["agent_id", "run_id"])
             found |= dict.fromkeys(lane for (lane, _), row in zip(some, rows, strict=True) if _is_of(scope, *row))
         return found
-
-    async def _jobs_of(self, lanes: Sequence[str]) -> Sequence[Sequence[str]]:
-        async with self._redis.pipeline(transaction=False) as pipeline:
-            for lane in lanes:
-                pipeline.lrange(self._keys.of_name(lane).lane(self._queue.name, lane), 0, -1)
-            with redis_errors():
-                rows = cast("list[list[object]]", await pipeline.execute())
-        return [[text(id_) for id_ in row] for row in rows]
-
-    async def _owners(self, job_ids: Sequence[str]) -> Sequence[tuple[str, str]]:
-        """Return the agent and the run of each job; empty when it has none."""
-        async with self._redis.pipeline(transaction=False) as pipeline:
-            for job_id in job_ids:
-                pipeline.hmget(self._keys.job(job_id), ["agent_id", "run_id"])
-            with redis_errors():
-                rows = cast("list[list[object]]", await pipeline.execute())
-        return [("" if agent is None else text(agent), "" if run is None else text(run)) for agent, run in rows]
 
     def index(self, namespace: Namespace) -> str:
         """Name the sorted set of the events of the namespace's user."""
         return self._keys.of_name(namespace.lane()).events_of(namespace.tenant, namespace.user_id)
 
     async def _rows(self, namespace: Namespace) -> AsyncIterator[tuple[str, _Row | None]]:
-        for event_id in await self._ids(self.index(namespace)):
+        for event_id in await self._queue.indexes.ids(self.index(namespace), newest=True):
             yield event_id, await self._row(event_id)
 
     async def _within(self, namespace: Namespace) -> AsyncIterator[tuple[str, _Row]]:
@@ -153,17 +129,8 @@ class MemoryEvents:
             if row is not None and _inside(row, namespace):
                 yield event_id, row
 
-    async def _ids(self, index: str) -> Sequence[str]:
-        """Return all ids, newest first."""
-        with redis_errors():
-            ids = await self._redis.zrange(index, 0, -1, desc=True)  # pyright: ignore[reportUnknownMemberType]
-        return [text(id_) for id_ in cast(Sequence[object], ids)]
-
     async def _row(self, event_id: str) -> _Row | None:
-        with redis_errors():
-            values = await self._redis.hmget(self._keys.job(event_id), list(_FIELDS))
-        texts = ["" if value is None else text(value) for value in values]
-        tenant, agent_id, run_id, record, status, failures, error = texts
+        tenant, agent_id, run_id, record, status, failures, error = await self._queue.jobs.get(event_id, *_FIELDS)
         return _Row(tenant, agent_id, run_id, record, status, int(failures or 0), error) if record else None
 
 

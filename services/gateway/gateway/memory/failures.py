@@ -1,6 +1,6 @@
 """What a memory write that failed leaves behind: for its user's next chat, for readiness, in the log.
 
-Two small records in Redis, each with an end of its own, none with a user's text: the last failed write of a user, and
+Two small records, each with an end of its own, none with a user's text: the last failed write of a user, and
 the last refusal of the engine. The next write of that user that succeeds deletes both. A record that cannot be kept or
 read never fails a write or a chat. ``pending`` reads the first beside the user's queued writes.
 """
@@ -15,13 +15,11 @@ from typing import Final
 from redis.asyncio import Redis
 
 from gateway.memory.jobs import MemoryJob
-from gateway.memory.key_names import WRITES_REFUSED, Keys
 from gateway.metrics import Metrics
 from memloop.wire.base import Wire
 from memloop.wire.errors import DependencyError, EngineError, MemloopError
 from memloop.wire.memory import Namespace
-from memloop_state.link import acknowledged, redis_errors
-from memloop_state.scripts import text
+from memloop_state.values import Values
 
 _LOG = logging.getLogger(__name__)
 _KEEP_S: Final = 24 * 3600
@@ -61,12 +59,17 @@ class _Refusal(Wire):
         return f"the engine refuses memory writes ({self.status} {self.code}): {way_out}; see {_GUIDE}"
 
 
+def failed_writes(redis: Redis) -> Values:
+    """Return the last failed write of each user, by lane."""
+    return Values(redis, "failed-write", keep_s=_KEEP_S)
+
+
 class WriteFailures:
-    """The records of one Redis."""
+    """The records of all users."""
 
     def __init__(self, redis: Redis) -> None:
-        self._redis = redis
-        self._keys = Keys(redis)
+        self._failed = failed_writes(redis)
+        self._refusals = Values(redis, "writes-refused", keep_s=_KEEP_S)
 
     @asynccontextmanager
     async def watching(self, job: MemoryJob, metrics: Metrics) -> AsyncGenerator[None]:
@@ -85,34 +88,30 @@ class WriteFailures:
     async def failed(self, job: MemoryJob, error: MemloopError) -> None:
         """Keep the write as its user's last failed one."""
         record = FailedWrite(event_id=job.event_id, code=_code(error), at=datetime.now(UTC))
-        with suppress(DependencyError), redis_errors():
-            await self._redis.set(self._key(job.namespace), record.model_dump_json(), ex=_KEEP_S)
+        with suppress(DependencyError):
+            await self._failed.put(job.namespace.lane(), record.model_dump_json())
 
     async def warning(self) -> str | None:
         """The engine's last refusal with the way out, for readiness."""
-        with redis_errors():
-            found = await self._redis.get(WRITES_REFUSED)
-        return _Refusal.model_validate_json(text(found)).summary() if found is not None else None
+        found = await self._refusals.get("")
+        return _Refusal.model_validate_json(found).summary() if found is not None else None
 
     async def forget(self, namespace: Namespace) -> None:
         """Delete the user's record; replicas then have all earlier deletions of the user's jobs. Raises Unavailable."""
-        with redis_errors():
-            await acknowledged(self._redis, "DEL", self._key(namespace))
+        await self._failed.delete(namespace.lane())
 
     async def _refused(self, error: EngineError) -> None:
         refusal = _Refusal(status=error.engine_status, code=_code(error))
         record = refusal.model_dump_json()
-        with suppress(DependencyError), redis_errors():
-            known = await self._redis.set(WRITES_REFUSED, record, ex=_KEEP_S, get=True)
-            if known is None or text(known) != record:
+        with suppress(DependencyError):
+            if await self._refusals.put("", record) != record:
                 _LOG.error("%s", refusal.summary())
 
     async def _succeeded(self, job: MemoryJob) -> None:
-        with suppress(DependencyError), redis_errors():
-            await asyncio.gather(self._redis.delete(self._key(job.namespace)), self._redis.delete(WRITES_REFUSED))
-
-    def _key(self, namespace: Namespace) -> str:
-        return self._keys.of_name(namespace.lane()).failed_write_of(namespace.tenant, namespace.user_id)
+        with suppress(DependencyError):
+            await asyncio.gather(
+                self._failed.delete(job.namespace.lane(), quick=True), self._refusals.delete("", quick=True)
+            )
 
 
 def _code(error: MemloopError) -> str:

@@ -2,20 +2,14 @@
 
 from collections.abc import Callable
 
-from redis.asyncio import Redis
-
-from gateway.memory.failures import WriteFailures
 from gateway.memory.jobs import MemoryJob
-from gateway.memory.key_names import Keys
-from gateway.memory.redeciding import KeptEvents
+from gateway.memory.memory import Memory
 from gateway.memory.rounds import given_up
 from gateway.memory.write import MemoryWrite, WriterTools
 from gateway.metrics import Metrics
-from gateway.queue import Hold, JobCancelled, JobGone, JobResult, Journal, LaneLost, Lease, RunnerOptions
+from gateway.queue import Hold, JobCancelled, JobGone, JobResult, LaneLost, Lease, RunnerOptions
 from memloop.wire.errors import Conflict, MemloopError
 from memloop.wire.memory import Namespace
-from memloop_state.link import redis_errors
-from memloop_state.scripts import text
 
 
 class MemoryHandler:
@@ -23,7 +17,7 @@ class MemoryHandler:
 
     def __init__(
         self,
-        redis: Redis,
+        memory: Memory,
         metrics: Metrics,
         tools_for: Callable[[Namespace], WriterTools],
         *,
@@ -36,14 +30,13 @@ class MemoryHandler:
         ``keep_s``: how long a write that was given up can be put back, and one that was kept verbatim decided again.
         ``redecisions``: how often the latter is decided again by itself.
         """
-        self._redis = redis
+        self._lanes = memory.queue.lanes
         self._metrics = metrics
         self._tools_for = tools_for
         self._options = options
         self._keep_ms = int(keep_s * 1000)
-        self._keys = Keys(redis)
-        self._failures = WriteFailures(redis)
-        self._kept = KeptEvents(redis)
+        self._failures = memory.failures
+        self._kept = memory.kept
         self._redecisions = redecisions
 
     async def run(self, lease: Lease, hold: Hold) -> JobResult:
@@ -73,7 +66,7 @@ class MemoryHandler:
     async def give_up(self, lease: Lease, error: MemloopError, *, attempts: int) -> JobResult:
         """Return the event of a write that failed; payload and journal are kept for an operator."""
         job = await self._job(lease.job_id)
-        journal = await Journal(self._redis, job.event_id).all()
+        journal = await self._lanes.journal(job.event_id).all()
         event = given_up(job, journal, attempts=attempts, error=error.message)
         await self._failures.failed(job, error)
         self._metrics.memory_dead_letters.inc()
@@ -84,8 +77,6 @@ class MemoryHandler:
         raise JobGone(lease.job_id)
 
     async def _job(self, job_id: str) -> MemoryJob:
-        with redis_errors():
-            payload = await self._redis.hget(self._keys.job(job_id), "payload")
-        if payload is None:
+        if (job := await self._lanes.jobs.payload(job_id, MemoryJob)) is None:
             raise JobGone(job_id)
-        return MemoryJob.model_validate_json(text(payload))
+        return job

@@ -1,4 +1,4 @@
-"""Queues memory writes in Redis, from where the worker takes them.
+"""Queues memory writes, from where the worker takes them.
 
 One script stores payload, event record, lane entry and ticket atomically; a write is accepted once it returns.
 """
@@ -25,9 +25,7 @@ from memloop.wire.memory import Namespace, Source
 from memloop.wire.memory_events import MemoryEvent
 from memloop_service.chores import computed
 from memloop_state.guard import Guard
-from memloop_state.link import redis_errors
 from memloop_state.owners import Owner
-from memloop_state.scripts import text
 
 MEMORY_QUEUE = "memory"
 _LEASE_MS = 120_000
@@ -88,7 +86,6 @@ class MemoryQueue:
     ) -> None:
         self._refused = refused
         self._keeper = keeper
-        self._redis = redis
         self.lanes = LaneQueue(redis, MEMORY_QUEUE, keep_ms=keep_ms, rules=rules, index_ends=True)
         self.events = MemoryEvents(redis, self.lanes)
 
@@ -155,7 +152,7 @@ class MemoryQueue:
     async def retry(self, tenant: str, event_id: str) -> None:
         """Requeue a write that failed on its last attempt. Raises NotFound, and Conflict for any other write."""
         await self.events.get(tenant, event_id)
-        if not await requeue(self._redis, self.lanes, event_id):
+        if not await requeue(self.lanes, event_id):
             raise Conflict("Only a failed write can be retried, while its turns are kept.", code="write_not_failed")
 
     def _submission(self, job: MemoryJob, event: MemoryEvent) -> Submission:
@@ -178,16 +175,15 @@ class MemoryQueue:
         )
 
 
-async def dead_write(redis: Redis, lanes: LaneQueue, job_id: str) -> MemoryJob | None:
+async def dead_write(lanes: LaneQueue, job_id: str) -> MemoryJob | None:
     """Return the dead letter's write; None if there is no such dead letter or its payload is gone."""
-    with redis_errors():
-        dead, payload = await redis.hmget(lanes.keys.job(job_id), ["dead", "payload"])
-    return MemoryJob.model_validate_json(text(payload)) if dead and payload else None
+    dead, payload = await lanes.jobs.get(job_id, "dead", "payload")
+    return MemoryJob.model_validate_json(payload) if dead and payload else None
 
 
-async def requeue(redis: Redis, lanes: LaneQueue, job_id: str) -> bool:
+async def requeue(lanes: LaneQueue, job_id: str) -> bool:
     """Requeue the dead letter's write with a new set of attempts. Returns False if there is none."""
-    job = await dead_write(redis, lanes, job_id)
+    job = await dead_write(lanes, job_id)
     if job is None:
         return False
     record = queued_event(job).model_dump_json()

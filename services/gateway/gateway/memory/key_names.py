@@ -1,16 +1,11 @@
 """Names the Redis keys of memory writes beside those of their jobs."""
 
 from dataclasses import dataclass
-from typing import Final
 
 from redis.asyncio import Redis
 
 from gateway.queue import JobKeys, JobPartition
 from memloop_state.partitions import id_at
-
-WRITES_REFUSED: Final = "memloop:writes-refused"
-WRITER_DECIDED: Final = "memloop:writer-decided"
-"""The time in ms of the last usable decision."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,10 +15,6 @@ class Partition(JobPartition):
     def events_of(self, tenant: str, user_id: str) -> str:
         """Name the sorted set of a user's memory events, by time. A tenant's name contains no colon."""
         return self.key("events", tenant, user_id)
-
-    def failed_write_of(self, tenant: str, user_id: str) -> str:
-        """Name the record of a user's last failed memory write."""
-        return self.key("failed-write", tenant, user_id)
 
     @property
     def kept_events(self) -> str:

@@ -10,16 +10,15 @@ from typing import Final, TypeVar
 import orjson
 from redis.asyncio import Redis
 
-from gateway.memory.failures import FailedWrite
+from gateway.memory.failures import FailedWrite, failed_writes
 from gateway.memory.jobs import MEMORY_QUEUE
 from gateway.memory.kept_writes import KeptWrites, QueuedWrite
 from gateway.memory.key_names import Keys
-from gateway.queue import BEGAN
 from memloop.patience import patient
 from memloop.wire.errors import DependencyError
 from memloop.wire.memory import Namespace, PendingTurn
 from memloop_service.chores import beside
-from memloop_state.scripts import Script
+from memloop_state.queue.key_names import lane_steps
 
 MOST_WRITES: Final = 50
 MOST_BYTES: Final = 262_144
@@ -29,34 +28,6 @@ _LONGEST_S: Final = 30.0
 _CLOCK_MARGIN_S: Final = 0.1
 """How far Redis's clock may be put forward during a search."""
 _Found = TypeVar("_Found")
-
-_READ: Final = (
-    BEGAN
-    + """
--- KEYS: the lane's list, the user's last failed write, fence, the lane's last change; ARGV: what a job's key begins
--- with, most jobs, most bytes, JSON with the states of the jobs that the caller has kept, by id. Returns the newest
--- token, the failed write ('' = none), the ms since the lane's last change ('' = a minute or more), then id, status and
--- payload of each job, newest first; the payload is '' if the caller has the job in that state. The jobs' keys have the
--- tag of the list, but are known only from it.
-local kept = cjson.decode(ARGV[4])
-local changed = redis.call('GET', KEYS[4])
-local since = changed and string.format('%.0f', now_ms() - changed) or ''
-local found, left = {began(KEYS[3]), redis.call('GET', KEYS[2]) or '', since}, tonumber(ARGV[3])
-local ids = redis.call('LRANGE', KEYS[1], -ARGV[2], -1)
-for i = #ids, 1, -1 do
-  local job = ARGV[1] .. ids[i]
-  local size = redis.call('HSTRLEN', job, 'payload')
-  if size > 0 and size <= left then
-    left = left - size
-    local status = redis.call('HGET', job, 'status') or ''
-    found[#found + 1] = ids[i]
-    found[#found + 1] = status
-    found[#found + 1] = kept[ids[i]] == status and '' or redis.call('HGET', job, 'payload')
-  end
-end
-return found
-"""
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,7 +66,8 @@ class PendingWrites:
     def __init__(self, redis: Redis, *, wait_s: float) -> None:
         self._wait_s = wait_s
         self._keys = Keys(redis)
-        self._read = Script(redis, _READ)
+        self._failed = failed_writes(redis)
+        self._step = lane_steps(redis)
         self._kept = KeptWrites()
 
     async def of_user(self, namespace: Namespace) -> Standing:
@@ -108,12 +80,11 @@ class PendingWrites:
     async def _standing(self, namespace: Namespace) -> Standing:
         lane = namespace.lane()
         part = self._keys.of_name(lane)
-        failed_write = part.failed_write_of(namespace.tenant, namespace.user_id)
-        names = [part.lane(MEMORY_QUEUE, lane), failed_write, part.fence, part.changed(MEMORY_QUEUE, lane)]
+        names = [part.lane(MEMORY_QUEUE, lane), self._failed.key(lane), part.fence, part.changed(MEMORY_QUEUE, lane)]
         kept = self._kept.of(lane)
         states = orjson.dumps({job_id: write.status for job_id, write in kept.items()})
         args = [part.job(""), MOST_WRITES, MOST_BYTES, states]
-        newest, failed, since_ms, *rows = await self._read.rows(names, args)
+        newest, failed, since_ms, *rows = await self._step.rows("standing", names, args)
         jobs = zip(rows[::3], rows[1::3], rows[2::3], strict=True)
         writes = {
             job_id: QueuedWrite.read(status, payload) if payload else kept[job_id] for job_id, status, payload in jobs

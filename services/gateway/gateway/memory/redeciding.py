@@ -7,18 +7,19 @@ as they are if its reply is unusable again. An erased write has no record any mo
 import time
 from collections.abc import Sequence
 from contextlib import suppress
-from typing import Final, cast
+from typing import Final
 
 from redis.asyncio import Redis
 
 from gateway.memory.jobs import MemoryJob, MemoryQueue
 from gateway.memory.keeping import KEPT
-from gateway.memory.key_names import WRITER_DECIDED, Keys, Partition
+from gateway.memory.key_names import Keys, Partition
+from gateway.queue import JobRecords
 from memloop.wire.errors import Conflict, DependencyError, NotFound, OtherTenants
 from memloop.wire.memory import MemoryItem, Namespace, Scope
 from memloop.wire.memory_events import MemoryEvent
-from memloop_state.link import redis_errors
-from memloop_state.scripts import text
+from memloop_state.index import Indexes
+from memloop_state.values import Values
 
 _NO_MORE: Final = 1 << 52
 """Added to the time of an event that is not decided again by itself any more: no time of a clock is above it."""
@@ -29,14 +30,17 @@ _HELD: Final = frozenset({"kept_verbatim", "queued", "in_progress"})
 
 
 class KeptEvents:
-    """The writes of one Redis that were kept verbatim, by the time since when.
+    """The writes that were kept verbatim, by the time since when.
 
     A write enters before its event ends. One that has expired, was erased or is decided is taken out when it is met.
     """
 
     def __init__(self, redis: Redis) -> None:
-        self._redis = redis
         self._keys = Keys(redis)
+        self._indexes = Indexes(redis)
+        self._jobs = JobRecords(redis)
+        self._decided = Values(redis, "writer-decided", keep_s=None)
+        """The time in ms of the last usable decision."""
 
     async def note(self, job: MemoryJob, event: MemoryEvent, *, again: bool) -> None:
         """Note how a write ends. One that was kept is decided ``again`` by itself once the writer decides others.
@@ -44,13 +48,13 @@ class KeptEvents:
         A full Redis does not take the note, and the write ends all the same: a client can still name it.
         """
         index, now_ms = self._keys.of_id(event.event_id).kept_events, time.time_ns() // 1_000_000
-        with suppress(DependencyError), redis_errors():
+        with suppress(DependencyError):
             if event.status == "kept_verbatim" and _kept_of(event):
-                await self._redis.zadd(index, {event.event_id: now_ms if again else now_ms + _NO_MORE})
+                await self._indexes.add(index, {event.event_id: now_ms if again else now_ms + _NO_MORE})
             elif job.kept is not None:
-                await self._redis.zrem(index, event.event_id)
+                await self._indexes.remove(index, event.event_id)
             if event.status == "completed" and event.decisions:
-                await self._redis.set(WRITER_DECIDED, now_ms)
+                await self._decided.put("", str(now_ms))
 
     async def redecide(self, queue: MemoryQueue, event_id: str, *, tenant: str) -> None:
         """Queue a new decision on the kept turns of a write, at the end of its user's lane.
@@ -60,9 +64,7 @@ class KeptEvents:
         with queue.lanes.rules.counted(queue.lanes.name):
             await queue.lanes.rules.quota_bytes()
         missing = f"Event {event_id!r} not found."
-        with redis_errors():
-            values = await self._redis.hmget(queue.lanes.keys.job(event_id), ["tenant", "status", "record"])
-        owner, status, record = ("" if value is None else text(value) for value in values)
+        owner, status, record = await self._jobs.get(event_id, "tenant", "status", "record")
         if not record or not event_id.startswith("evt_"):
             raise NotFound(missing, param="event_id")
         if owner != tenant:
@@ -88,16 +90,11 @@ class KeptEvents:
 
         Returns how many. Raises Unavailable.
         """
-        with redis_errors():
-            decided_ms = await self._redis.get(WRITER_DECIDED)
-        if decided_ms is None:
+        if (decided_ms := await self._decided.get("")) is None:
             return 0
         queued = 0
         for part in self._keys.partitions:
-            with redis_errors():
-                found = await self._redis.zrange(  # pyright: ignore[reportUnknownMemberType] - untyped keywords
-                    part.kept_events, "-inf", int(text(decided_ms)), byscore=True, offset=0, num=_AT_ONCE
-                )
+            found = await self._indexes.due(part.kept_events, int(decided_ms), most=_AT_ONCE)
             for event_id, tenant in await self._kept(part, found):
                 queued += await self._queued(queue, event_id, tenant)
         return queued
@@ -108,10 +105,7 @@ class KeptEvents:
         for part in self._keys.partitions:
             start = 0
             while True:
-                with redis_errors():
-                    found = await self._redis.zrange(  # pyright: ignore[reportUnknownMemberType] - untyped keywords
-                        part.kept_events, start, start + _READ_AT_ONCE - 1
-                    )
+                found = await self._indexes.ids(part.kept_events, start=start, most=_READ_AT_ONCE)
                 for event_id, _ in await self._kept(part, found, of=scope):
                     if len(queued) == most:
                         return queued, True
@@ -128,21 +122,13 @@ class KeptEvents:
             return False
         return True
 
-    async def _kept(
-        self, part: Partition, found: Sequence[object], *, of: Scope | None = None
-    ) -> list[tuple[str, str]]:
+    async def _kept(self, part: Partition, ids: Sequence[str], *, of: Scope | None = None) -> list[tuple[str, str]]:
         """Return the events that wait for a decision, with their tenants; what has ended otherwise is taken out."""
-        ids, kept = [text(one) for one in found], list[tuple[str, str]]()
-        async with self._redis.pipeline(transaction=False) as pipeline:
-            for event_id in ids:
-                pipeline.hmget(part.job(event_id), ["tenant", "status", "user_id", "agent_id", "run_id"])
-            with redis_errors():
-                rows = cast("list[list[object]]", await pipeline.execute())
-        for event_id, row in zip(ids, rows, strict=True):
-            tenant, status, *names = ("" if value is None else text(value) for value in row)
+        kept = list[tuple[str, str]]()
+        rows = await self._jobs.some(ids, ["tenant", "status", "user_id", "agent_id", "run_id"])
+        for event_id, (tenant, status, *names) in zip(ids, rows, strict=True):
             if status not in _HELD:
-                with redis_errors():
-                    await self._redis.zrem(part.kept_events, event_id)
+                await self._indexes.remove(part.kept_events, event_id)
             elif status == "kept_verbatim" and (of is None or (tenant == of.tenant and _is_in(of, names))):
                 kept.append((event_id, tenant))
         return kept

@@ -18,13 +18,11 @@ the turns that the previous one left buffered. A round whose reply is truncated 
 
 import asyncio
 from collections import deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import partial
-
-from redis.asyncio import Redis
 
 from gateway.memory.jobs import MemoryJob
 from gateway.memory.keeping import KEPT, kept_drafts, parts_of, still_kept
@@ -56,7 +54,7 @@ _UNUSABLE = "The memory writer returned no usable decision"
 class WriterTools:
     """The dependencies of a write."""
 
-    redis: Redis
+    journal: Callable[[str], Journal]
     store: StoreClient
     model: ChatModel
     profile: Profile
@@ -85,7 +83,7 @@ class MemoryWrite:
         self._hold = hold
         self._attempt = attempt
         self._unusable = unusable
-        self._journal = Journal(tools.redis, job.event_id)
+        self._journal = tools.journal(job.event_id)
         self._room = conversation_room(tools.profile, tools.splitter) // 2
         self._limits = tools.limits.within(self._room)
         self._hidden = frozenset[str]()

@@ -6,7 +6,7 @@ seen last, on the condition that Redis still holds the same when it takes the wr
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Final, cast
+from typing import Final
 
 from redis.asyncio import Redis
 
@@ -17,8 +17,8 @@ from memloop.wire.memory import Namespace, Scope
 from memloop.wire.policy import EffectivePolicy, KeepPolicy, MemoryPolicy
 from memloop.wire.redaction import Kind
 from memloop_state.guard import Guard, guard_of
-from memloop_state.link import acknowledged, is_cluster, redis_errors
-from memloop_state.scripts import Script, text
+from memloop_state.link import is_cluster
+from memloop_state.values import Fields
 
 MOST_OF_A_TENANT: Final = 10_000
 MOST_BYTES: Final = 8192
@@ -27,15 +27,6 @@ _MOST_LEVELS: Final = 4
 _MOST_SEEN: Final = 1024
 _MOST_SEEN_CHARS: Final = 4096
 """A process keeps the policies of so many scopes, of up to 4,096 characters each."""
-
-_PUT: Final = """
--- KEYS: the tenant's policies; ARGV: level, policy, most. Returns 'full' or 'kept'
-if redis.call('HEXISTS', KEYS[1], ARGV[1]) == 0 and redis.call('HLEN', KEYS[1]) >= tonumber(ARGV[3]) then
-  return 'full'
-end
-redis.call('HSET', KEYS[1], ARGV[1], ARGV[2])
-return 'kept'
-"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,23 +69,17 @@ class Policies:
     """The policies in one Redis. Methods raise Unavailable when it is unreachable: nothing is kept unredacted then."""
 
     def __init__(self, redis: Redis, *, default_kinds: frozenset[Kind], filed: FiledPolicies) -> None:
-        self._redis = redis
+        self._fields = Fields(redis, "policies", most=MOST_OF_A_TENANT)
         self._default_kinds = default_kinds
         self._filed = filed
         self._general = merged([filed.all], None, default_kinds=default_kinds)
-        self._put = Script(redis, _PUT, acknowledged=True)
         self._is_cluster = is_cluster(redis)
         self._seen: dict[tuple[str, ...], Mapping[str, str]] = {}
 
     async def load(self, tenant: str, scopes: Iterable[Scope]) -> Loaded:
         """Read the policies of the tenant's scopes in one round trip."""
         levels = _all_levels(scopes)
-        found: Any = []
-        if levels:
-            with redis_errors():
-                found = await self._redis.hmget(policies_of(tenant), levels)
-        pairs = zip(levels, cast(list[object], found), strict=True)
-        known = {level: text(raw) for level, raw in pairs if raw is not None}
+        known = await self._fields.get(tenant, levels)
         self._note(tenant, levels, known)
         return self._loaded(known)
 
@@ -107,7 +92,7 @@ class Policies:
             return None
         levels = _all_levels([scope])
         known = self._seen.get((scope.tenant, *levels), {})
-        return self._loaded(known), guard_of(policies_of(scope.tenant), levels, known)
+        return self._loaded(known), guard_of(self._fields.key(scope.tenant), levels, known)
 
     def _loaded(self, known: Mapping[str, str]) -> Loaded:
         return Loaded(self._default_kinds, known, self._filed, self._general)
@@ -147,13 +132,11 @@ class Policies:
         raw = policy.model_dump_json(exclude_none=True, exclude_defaults=True)
         if len(raw.encode()) > MOST_BYTES:
             raise TooLarge(f"A memory policy has at most {MOST_BYTES} bytes.", code="policy_too_large")
-        args = [level, raw, MOST_OF_A_TENANT]
-        if await self._put([policies_of(tenant)], args) == "full":
+        if not await self._fields.put(tenant, level, raw):
             raise Conflict(f"A tenant may have {MOST_OF_A_TENANT} memory policies.", code="too_many_policies")
 
     async def _drop(self, tenant: str, *levels: str) -> None:
-        with redis_errors():
-            await acknowledged(self._redis, "HDEL", policies_of(tenant), *levels)
+        await self._fields.delete(tenant, *levels)
 
 
 def levels_of(scope: Scope) -> tuple[str, ...]:
@@ -174,8 +157,3 @@ def _all_levels(scopes: Iterable[Scope]) -> list[str]:
 
 def _app_levels(scope: Scope) -> tuple[str, ...]:
     return () if scope.user_id is None else (_of_app(scope.user_id),)
-
-
-def policies_of(tenant: str) -> str:
-    """Name the hash of a tenant's memory policies, by level."""
-    return f"memloop:policies:{tenant}"

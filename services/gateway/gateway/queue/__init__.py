@@ -1,22 +1,31 @@
 """Durable jobs in Redis: lanes, tickets, the runner that executes jobs, and the journal from which a job resumes."""
 
-from gateway.queue.dead_letters import DeadLetter, ExpiredLetters, read_dead_letters
-from gateway.queue.entering import BEGAN, LIST_IN
 from gateway.queue.handling import Hold, JobResult
-from gateway.queue.holdings import QueuedBytes, queued_bytes
-from gateway.queue.jobs import Depth, Entry, GuardBroken, IndexFull, JobCancelled, JobGone, LaneLost, Lease, Submission
-from gateway.queue.journal import Journal, JournalCheckpoints
-from gateway.queue.key_names import JobKeys, JobPartition, Keys
-from gateway.queue.lanes import KEEP_MS, LaneQueue
-from gateway.queue.rules import QueueRules, queue_rules
+from gateway.queue.rules import queue_rules
 from gateway.queue.runner import Runner, RunnerOptions, is_outage
-from gateway.queue.tickets import DEFAULT_TIER
+from memloop_state.queue.dead_letters import DeadLetter, ExpiredLetters, read_dead_letters
+from memloop_state.queue.holdings import QueuedBytes, queued_bytes
+from memloop_state.queue.jobs import (
+    Depth,
+    Entry,
+    GuardBroken,
+    IndexFull,
+    JobCancelled,
+    JobGone,
+    LaneLost,
+    Lease,
+    Submission,
+)
+from memloop_state.queue.journal import Journal, JournalCheckpoints
+from memloop_state.queue.key_names import JobKeys, JobPartition, Keys
+from memloop_state.queue.lanes import KEEP_MS, LaneQueue
+from memloop_state.queue.records import JobRecords
+from memloop_state.queue.rules import QueueRules
+from memloop_state.queue.tickets import DEFAULT_TIER
 
 __all__ = [
-    "BEGAN",
     "DEFAULT_TIER",
     "KEEP_MS",
-    "LIST_IN",
     "DeadLetter",
     "Depth",
     "Entry",
@@ -28,6 +37,7 @@ __all__ = [
     "JobGone",
     "JobKeys",
     "JobPartition",
+    "JobRecords",
     "JobResult",
     "Journal",
     "JournalCheckpoints",

@@ -3,9 +3,9 @@
 from dataclasses import dataclass
 from typing import Protocol
 
-from gateway.queue.jobs import JobCancelled, LaneLost, Lease
-from gateway.queue.lanes import LaneQueue
 from memloop.wire.errors import MemloopError
+from memloop_state.queue.jobs import JobCancelled, LaneLost, Lease
+from memloop_state.queue.lanes import LaneQueue
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,10 +8,10 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TypeAlias
 
-from gateway.queue.key_names import JobPartition
-from gateway.queue.lanes import LaneQueue
-from gateway.queue.tickets import Ticket
 from memloop.wire.errors import DependencyError
+from memloop_state.queue.key_names import JobPartition
+from memloop_state.queue.lanes import LaneQueue
+from memloop_state.queue.tickets import Ticket
 
 _LOG = logging.getLogger(__name__)
 

@@ -26,9 +26,6 @@ from opentelemetry.trace import Span, SpanKind
 
 from gateway.queue.handling import Handler, JobResult, LeaseHold
 from gateway.queue.intake import Intake, IntakeOptions
-from gateway.queue.jobs import Counter, JobCancelled, JobGone, LaneLost, Lease
-from gateway.queue.lanes import LaneQueue
-from gateway.queue.tickets import Ticket
 from memloop.wire.correlation import request_id, spender
 from memloop.wire.errors import (
     Conflict,
@@ -42,6 +39,9 @@ from memloop.wire.errors import (
     UnreadableAnswer,
 )
 from memloop_service.tracing import span
+from memloop_state.queue.jobs import Counter, JobCancelled, JobGone, LaneLost, Lease
+from memloop_state.queue.lanes import LaneQueue
+from memloop_state.queue.tickets import Ticket
 
 _LOG = logging.getLogger(__name__)
 _OURS_TO_MEND = frozenset({401, 403, 404, 408, 429})

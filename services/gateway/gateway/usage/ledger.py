@@ -1,28 +1,23 @@
-"""Adds up each tenant's tokens by model and hour, in Redis.
+"""Adds up each tenant's tokens by model and hour.
 
 A day of a tenant is one hash, kept for ``KEEP_DAYS``. A field is an hour, a kind of count and a model's label, so a day
-has at most 72 fields per model. Labels are the operator's names of models, never a client's. Counts are gathered in the
-process and sent every ``EVERY_S`` seconds in one pipeline: no request waits for Redis. Counts that Redis does not take
-in ``WAIT_S`` seconds are dropped, because a lost answer does not say whether it took them.
+has at most 72 fields per model. Labels are the operator's names of models, never a client's. Counts are sent every
+``EVERY_S`` seconds.
 """
 
 import asyncio
 import time
-from collections import Counter
 from collections.abc import AsyncGenerator, Callable, Iterator, Mapping
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
 from datetime import UTC, date, datetime
-from typing import Any, Final, Literal, TypeAlias, cast
+from typing import Final, Literal, TypeAlias, cast
 
 from redis.asyncio import Redis
 
 from gateway.metrics import Metrics, TokenKind
-from memloop.patience import patient
 from memloop.wire.correlation import spender
-from memloop.wire.errors import DependencyError
-from memloop_state.link import redis_errors
-from memloop_state.scripts import text
+from memloop_state.values import Counts
 
 KEEP_DAYS: Final = 35
 EVERY_S: Final = 1.0
@@ -31,11 +26,6 @@ WAIT_S: Final = 2.0
 DAY_S: Final = 24 * 3600
 HOUR_S: Final = 3600
 Kind: TypeAlias = Literal["calls", "input", "output"]
-
-
-def usage_of(tenant: str, day: date) -> str:
-    """Name the hash of a tenant's usage on a day (UTC)."""
-    return f"memloop:usage:{tenant}:{day.isoformat()}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,10 +45,8 @@ class Ledger:
         self, redis: Redis, metrics: Metrics, *, now: Callable[[], float] = time.time, wait_s: float = WAIT_S
     ) -> None:
         self._now = now
-        self._wait_s = wait_s
-        self._redis = redis
+        self._counts = Counts(redis, "usage", keep_s=(KEEP_DAYS + 1) * DAY_S, wait_s=wait_s)
         self._metrics = metrics
-        self._waiting: Counter[tuple[str, int, Kind, str]] = Counter()
         self._spent = asyncio.Event()
 
     def spent(self, kind: TokenKind, model: str, tokens: int) -> None:
@@ -66,8 +54,9 @@ class Ledger:
         if not (tenant := spender.get()):
             return
         hour = int(self._now()) // HOUR_S
-        self._waiting[tenant, hour, kind, model] += tokens
-        self._waiting[tenant, hour, "calls", model] += kind == "input"
+        name = _name(tenant, _day(hour * HOUR_S))
+        self._counts.add(name, _field(hour, kind, model), tokens)
+        self._counts.add(name, _field(hour, "calls", model), int(kind == "input"))
         self._spent.set()
 
     @asynccontextmanager
@@ -86,22 +75,14 @@ class Ledger:
 
     async def keep(self) -> None:
         """Send the counts that wait. Those that Redis does not take are lost, and counted as such."""
-        waiting, self._waiting = self._waiting, Counter()
-        try:
-            async with patient(self._wait_s):
-                await self._send(waiting)
-        except (DependencyError, TimeoutError):
-            self._metrics.usage_lost.inc(sum(count for (_, _, kind, _), count in waiting.items() if kind == "calls"))
+        lost = await self._counts.send()
+        self._metrics.usage_lost.inc(sum(count for (_, field), count in lost.items() if "|calls|" in field))
 
     async def read(self, tenant: str, after: int, before: int) -> list[Entry]:
         """Return the counts of the hours that begin from ``after`` to before ``before``. Raises Unavailable."""
         first = max(after, before - KEEP_DAYS * DAY_S)
         days = [_day(at) for at in range(first - first % DAY_S, before, DAY_S)]
-        async with self._redis.pipeline(transaction=False) as pipe:
-            for day in days:
-                pipe.hgetall(usage_of(tenant, day))
-            with redis_errors():
-                found = cast(list[Mapping[Any, Any]], await pipe.execute() if days else [])
+        found = await self._counts.read([_name(tenant, day) for day in days])
         entries = (entry for day, counts in zip(days, found, strict=True) for entry in _entries(day, counts))
         return [entry for entry in entries if after <= entry.at < before]
 
@@ -113,18 +94,9 @@ class Ledger:
             self._spent.clear()
             await self.keep()
 
-    async def _send(self, waiting: Mapping[tuple[str, int, Kind, str], int]) -> None:
-        async with self._redis.pipeline(transaction=False) as pipe:
-            for (tenant, hour, kind, model), count in waiting.items():
-                pipe.hincrby(_key(tenant, hour), _field(hour, kind, model), count)
-            for key in {_key(tenant, hour) for tenant, hour, _, _ in waiting}:
-                pipe.expire(key, (KEEP_DAYS + 1) * DAY_S)
-            with redis_errors():
-                await pipe.execute()
 
-
-def _key(tenant: str, hour: int) -> str:
-    return usage_of(tenant, _day(hour * HOUR_S))
+def _name(tenant: str, day: date) -> str:
+    return f"{tenant}:{day.isoformat()}"
 
 
 def _field(hour: int, kind: Kind, model: str) -> str:
@@ -135,8 +107,8 @@ def _day(at: int) -> date:
     return datetime.fromtimestamp(at, UTC).date()
 
 
-def _entries(day: date, counts: Mapping[Any, Any]) -> Iterator[Entry]:
+def _entries(day: date, counts: Mapping[str, int]) -> Iterator[Entry]:
     begins = int(datetime.combine(day, datetime.min.time(), UTC).timestamp())
     for field, count in counts.items():
-        hour, kind, model = text(field).split("|", 2)
-        yield Entry(begins + int(hour) * HOUR_S, model, cast(Kind, kind), int(count))
+        hour, kind, model = field.split("|", 2)
+        yield Entry(begins + int(hour) * HOUR_S, model, cast(Kind, kind), count)

@@ -145,8 +145,7 @@ class VectorStores:
 
     async def payload(self, job_id: str) -> IndexJob | None:
         """Return a job's payload, or None when the job is over or gone."""
-        found = await self.queue.payload(job_id)
-        return None if found is None else IndexJob.model_validate_json(found)
+        return await self.queue.jobs.payload(job_id, IndexJob)
 
     async def forget_file(self, tenant: str, file_id: str) -> None:
         """Take a file out of all vector stores."""

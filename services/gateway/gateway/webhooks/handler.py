@@ -8,12 +8,10 @@ from redis.asyncio import Redis
 
 from gateway.addresses import AddressRefused, CheckedResolver, Lookup, system_lookup
 from gateway.metrics import Metrics
-from gateway.queue import Hold, JobGone, JobResult, Keys, Lease
-from gateway.webhooks.deliveries import Delivery, memory_hooks_of
+from gateway.queue import Hold, JobGone, JobRecords, JobResult, Lease
+from gateway.webhooks.deliveries import Delivery, memory_hooks
 from gateway.webhooks.webhooks import WebhookRules
 from memloop.wire.errors import MemloopError, Unavailable
-from memloop_state.link import redis_errors
-from memloop_state.scripts import text
 
 _LOG = logging.getLogger(__name__)
 _GONE = 410
@@ -29,8 +27,8 @@ class DeliveryHandler:
     def __init__(
         self, redis: Redis, rules: WebhookRules, metrics: Metrics, *, timeout_s: float, lookup: Lookup = system_lookup
     ) -> None:
-        self._redis = redis
-        self._keys = Keys(redis)
+        self._jobs = JobRecords(redis)
+        self._hooks = memory_hooks(redis)
         self._rules = rules
         self._metrics = metrics
         self._timeout = aiohttp.ClientTimeout(total=timeout_s)
@@ -40,7 +38,7 @@ class DeliveryHandler:
         """Make one attempt. Raises NotDelivered, and Unavailable while this worker has no secret."""
         del hold
         delivery = await self._delivery(lease.job_id)
-        if delivery.hook_id is not None and not await self._is_subscribed(delivery.tenant, delivery.hook_id):
+        if delivery.hook_id is not None and await self._hooks.get(delivery.tenant, delivery.hook_id) is None:
             self._count("gone")
             return JobResult("gone", "")
         status = await self._attempt(delivery, self._headers(delivery))
@@ -102,15 +100,9 @@ class DeliveryHandler:
         )
 
     async def _delivery(self, job_id: str) -> Delivery:
-        with redis_errors():
-            payload = await self._redis.hget(self._keys.job(job_id), "payload")
-        if payload is None:
+        if (delivery := await self._jobs.payload(job_id, Delivery)) is None:
             raise JobGone(job_id)
-        return Delivery.model_validate_json(text(payload))
-
-    async def _is_subscribed(self, tenant: str, hook_id: str) -> bool:
-        with redis_errors():
-            return bool(await self._redis.hexists(memory_hooks_of(tenant), hook_id))
+        return delivery
 
     def _count(self, outcome: str) -> None:
         self._metrics.longread_webhooks.labels(outcome).inc()

@@ -2,7 +2,7 @@
 
 from memloop.wire.errors import Unavailable
 from memloop.wire.memory import Buffer, PendingTurn, Scope
-from memory_store.buffers.buffers import Buffers
+from memloop_state.store.buffers import Buffers
 
 
 async def buffered_turns(buffers: Buffers, scope: Scope) -> tuple[PendingTurn, ...] | None:

@@ -7,7 +7,7 @@ from fastapi import APIRouter, Header, Query
 from pydantic import AwareDatetime
 
 from memloop.wire.memory import Buffer, BufferPage, Namespace
-from memory_store.buffers.buffers import Buffers
+from memloop_state.store.buffers import Buffers
 
 FencingToken: TypeAlias = Annotated[int | None, Header()]
 

@@ -5,7 +5,7 @@ from functools import partial
 from fastapi import APIRouter
 
 from memloop.wire.changes import AskNewest, ChangePage, Newest, StoreChanges
-from memory_store.changes.feed import ChangeFeed
+from memloop_state.store.feed import ChangeFeed
 
 
 def change_routes(new_router: partial[APIRouter], feed: ChangeFeed) -> APIRouter:

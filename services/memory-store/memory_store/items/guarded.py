@@ -10,12 +10,12 @@ from typing import Any, Final, ParamSpec, TypeAlias, TypeVar
 from memloop.wire.changes import Change
 from memloop.wire.errors import Conflict, DependencyError, Erased, Unavailable
 from memloop.wire.memory import Namespace
-from memory_store.changes.feed import ChangeFeed, by_tenant
+from memloop_state.store.erasures import Again, Begun, Claim, Erasures, Opened, Refusal, Unsettled, write_name
+from memloop_state.store.feed import ChangeFeed, by_tenant
+from memloop_state.store.settling import Settlings
 from memory_store.items import changes
 from memory_store.items.documents import within
 from memory_store.items.settling import Settler
-from memory_store.redis.erasures import Again, Begun, Claim, Erasures, Opened, Refusal, Unsettled, write_name
-from memory_store.redis.settling import Settlings
 from memory_store.vectors.filters import Ids, all_of
 from memory_store.vectors.port import Point, VectorStore
 

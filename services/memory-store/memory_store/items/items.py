@@ -12,8 +12,9 @@ from memloop.wire.memory import (
     MemoryItem,
     Namespace,
 )
-from memory_store.buffers.buffers import Buffers
-from memory_store.changes.feed import ChangeFeed, by_tenant
+from memloop_state.store.buffers import Buffers
+from memloop_state.store.erasures import Erasures
+from memloop_state.store.feed import ChangeFeed, by_tenant
 from memory_store.items import changes
 from memory_store.items.documents import ItemChanges, Record, from_payload, within
 from memory_store.items.guarded import repeated_when_moved
@@ -22,7 +23,6 @@ from memory_store.items.lookup import Owned, fact_of, is_uuid, stored
 from memory_store.items.points import points_of, updated_point
 from memory_store.items.tools import ItemTools
 from memory_store.items.view import View
-from memory_store.redis.erasures import Erasures
 from memory_store.times import times_of
 from memory_store.vectors.filters import Condition, Equals, TimeRange, all_of, utc
 from memory_store.vectors.metadata import check_metadata

@@ -1,4 +1,4 @@
-"""Settles writes that Qdrant refused and that may be on some copies only (``memory_store.redis.settling``)."""
+"""Settles writes that Qdrant refused and that may be on some copies only (``memloop_state.store.settling``)."""
 
 import asyncio
 import contextlib
@@ -7,8 +7,8 @@ from typing import Final
 
 from memloop.wire.errors import MemloopError
 from memloop.wire.memory import Namespace
+from memloop_state.store.settling import Settlings, Taken
 from memory_store.items.documents import within
-from memory_store.redis.settling import Settlings, Taken
 from memory_store.vectors.filters import Ids, all_of
 from memory_store.vectors.port import VectorStore
 

@@ -11,6 +11,7 @@ from typing import TypeAlias
 from memloop.wire.errors import DependencyError, MemloopError, Unavailable, Unprocessable
 from memloop.wire.memory import BatchOutcome, BatchResult, Namespace, StoreAdd, StoreAddResult, Written
 from memloop_service.chores import computed
+from memloop_state.store.erasures import Begun, Claim, Refusal
 from memory_store.embedding.encoding import TextEncoding
 from memory_store.items.batch import Batch
 from memory_store.items.conflicts import Resolution
@@ -23,7 +24,6 @@ from memory_store.items.points import embedded
 from memory_store.items.resolving import Resolver
 from memory_store.items.statements import Statement, WritePolicy, statements_of
 from memory_store.metrics import Metrics
-from memory_store.redis.erasures import Begun, Claim, Refusal
 from memory_store.vectors.filters import AnyOf, Condition, OneOf, all_of
 from memory_store.vectors.metadata import check_metadata
 from memory_store.vectors.port import VectorStore

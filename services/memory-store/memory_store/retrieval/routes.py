@@ -6,7 +6,7 @@ from fastapi import APIRouter
 
 from memloop.wire.memory import SearchResult, StoreSearch
 from memloop_service.chores import beside
-from memory_store.buffers.buffers import Buffers
+from memloop_state.store.buffers import Buffers
 from memory_store.buffers.pending import buffered_turns
 from memory_store.retrieval.search import Retrieval
 from memory_store.vectors.gate import Gate

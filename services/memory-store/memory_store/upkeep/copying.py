@@ -16,8 +16,8 @@ from typing import Final, TypeAlias
 from memloop.wire.errors import Timeout, Unavailable
 from memloop.wire.memory import Namespace
 from memloop_service.chores import alongside
+from memloop_state.store.service import COPY_LEASE_S, ServiceRecord
 from memory_store.items.documents import from_payload, to_payload, within
-from memory_store.redis.service import COPY_LEASE_S, ServiceRecord
 from memory_store.upkeep.membership import Membership, pause
 from memory_store.upkeep.progress import Progress
 from memory_store.vectors.filters import AllOf, Ids

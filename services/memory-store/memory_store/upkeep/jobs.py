@@ -11,10 +11,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from memloop.wire.errors import Conflict, MemloopError, NotFound, NotSupported, Unprocessable
+from memloop_state.store.service import Service, Serving
 from memory_store.embedding.embedder import EmbeddingModel
 from memory_store.items.documents import Clock, from_payload, now
 from memory_store.metrics import Metrics
-from memory_store.redis.service import Service, Serving
 from memory_store.upkeep.copying import Copy, Lease, Stores, Transform, copy_lost
 from memory_store.upkeep.membership import Prepared
 from memory_store.upkeep.progress import Kind, Progress, Status

@@ -11,9 +11,9 @@ from typing import Final
 
 from memloop.wire.errors import MemloopError, NotSupported, Unavailable
 from memloop_service.chores import alongside, ended
+from memloop_state.store.service import FRESH_S, Copying, Seen, Service, ServiceRecord, Serving
 from memory_store.embedding.embedder import EmbeddingModel
 from memory_store.embedding.encoding import TextEncoding
-from memory_store.redis.service import FRESH_S, Copying, Seen, Service, ServiceRecord, Serving
 from memory_store.vectors.gate import Gate
 from memory_store.vectors.live import SHARED, LiveCollection
 from memory_store.vectors.port import Collection
@@ -46,7 +46,7 @@ class Prepared:
 
 
 class Membership:
-    """Which collection this process works on (``redis.erasures.Standing``), and how it turns to another one.
+    """Which collection this process works on (``store.erasures.Standing``), and how it turns to another one.
 
     ``embedder_for`` makes the embedder of a model. A site that only one process opens needs no heartbeat and no check
     before a read. ``pause`` is awaited between two looks at a change that another store makes.

@@ -9,7 +9,7 @@ from redis import exceptions
 
 from memloop.wire.errors import DependencyError
 from memloop_state.link import redis_errors, servers
-from memory_store.redis.link import RedisLink
+from memloop_state.store.link import RedisLink
 
 _POLL_S = 0.05
 _TIMEOUT_S = 300.0

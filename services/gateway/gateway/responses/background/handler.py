@@ -6,12 +6,10 @@ makes the same response and publishes the same events.
 
 import time
 
-from redis.asyncio import Redis
-
 from gateway.chat import Chat, begin_turn, engine_body
 from gateway.engine import CHAT_PATH, LoopModel, answer_in, refusal
 from gateway.long_read.hosts import is_permanent
-from gateway.queue import Hold, JobGone, JobResult, Journal, Lease
+from gateway.queue import Hold, JobGone, JobResult, Lease
 from gateway.responses.answer import Draft
 from gateway.responses.asking import Question, question_of
 from gateway.responses.background.jobs import Background, ResponseJob
@@ -34,8 +32,7 @@ _FIRST = 2
 class ResponseHandler:
     """Runs the queued background responses."""
 
-    def __init__(self, redis: Redis, background: Background, chat: Chat, vector_stores: VectorStores) -> None:
-        self._redis = redis
+    def __init__(self, background: Background, chat: Chat, vector_stores: VectorStores) -> None:
         self._background = background
         self._chat = chat
         self._vector_stores = vector_stores
@@ -84,7 +81,7 @@ class ResponseHandler:
         """Return what a search of files found: once, whenever the job is repeated."""
         if file_search_of(asked) is None:
             return None
-        journal = Journal(self._redis, job.response_id)
+        journal = self._background.queue.journal(job.response_id)
         known = await journal.read("search")
         if known is None:
             window = self._chat.backend.models.named(asked.request.model).window_tokens
@@ -107,7 +104,7 @@ class ResponseHandler:
         turn = await begin_turn(
             chat, model, read, job.namespace, event_id=job.event_id, left_out=job.left_out, began=job.began
         )
-        journal = Journal(self._redis, job.response_id)
+        journal = self._background.queue.journal(job.response_id)
         known = await journal.read("answer")
         if known is None:
             body = JsonBody(json_text(question.body), question.body)

@@ -21,28 +21,15 @@ from memloop.wire.base import Wire
 from memloop.wire.chat import Json, MemoryOptions
 from memloop.wire.errors import Erased
 from memloop.wire.memory import Namespace
-from memloop_state.link import redis_errors
 from memloop_state.owners import Owner
 from memloop_state.partitions import Partition
-from memloop_state.scripts import Script, text
+from memloop_state.queue.key_names import lane_steps
+from memloop_state.streams import Streams
 
 RESPONSES_QUEUE: Final = "responses"
 KEEP_MS: Final = 3600 * 1000
 """How long the events of a response stay after its end. The response is stored for longer."""
 UNDER_WAY: Final = ("queued", "in_progress")
-
-_PUBLISH: Final = """
--- KEYS: job, events; ARGV: expire events after ms (0 = leave), number of the first event, events…
-if redis.call('EXISTS', KEYS[1]) == 0 then return 0 end
-for place = 3, #ARGV do
-  local entry = string.format('0-%.0f', ARGV[2] + place - 2)
-  local added = redis.pcall('XADD', KEYS[2], entry, 'event', ARGV[place])
-  local failed = type(added) == 'table' and added.err
-  if failed and not string.find(failed, 'equal or smaller') then return redis.error_reply(failed) end
-end
-if ARGV[1] ~= '0' then redis.call('PEXPIRE', KEYS[2], ARGV[1]) end
-return 1
-"""
 
 
 class ResponseJob(Wire):
@@ -69,10 +56,10 @@ class BackgroundJobs:
     """Queues, follows and ends the jobs. Methods raise Unavailable when Redis is unreachable."""
 
     def __init__(self, redis: Redis, queue: LaneQueue) -> None:
-        self._redis = redis
+        self._streams = Streams(redis)
         self._queue = queue
         self._keys = queue.keys
-        self._publish = Script(redis, _PUBLISH)
+        self._step = lane_steps(redis)
 
     async def enqueue(self, job: ResponseJob, response: Json) -> None:
         """Queue the job of a response, with its first two events. Raises Erased, and as ``LaneQueue.admit``."""
@@ -104,25 +91,20 @@ class BackgroundJobs:
             orjson.dumps({**event, "sequence_number": number}).decode() for number, event in enumerate(events, first)
         ]
         keys = [here.job(response_id), here.read_events(response_id)]
-        if not await self._publish.number(keys, [KEEP_MS if last else 0, first, *numbered]):
+        if not await self._step.number("publish_all", keys, [KEEP_MS if last else 0, first, *numbered]):
             raise JobGone(response_id)
 
     async def payload(self, response_id: str) -> ResponseJob | None:
         """Return the payload, or None when the job is over or gone."""
-        with redis_errors():
-            payload = await self._redis.hget(self._keys.job(response_id), "payload")
-        return None if payload is None else ResponseJob.model_validate_json(text(payload))
+        return await self._queue.jobs.payload(response_id, ResponseJob)
 
     async def status(self, response_id: str) -> str | None:
         """Return the job's status, or None when it is gone."""
-        with redis_errors():
-            found = await self._redis.hget(self._keys.job(response_id), "status")
-        return None if found is None else text(found)
+        return (await self._queue.jobs.get(response_id, "status"))[0] or None
 
     async def has_events(self, response_id: str) -> bool:
         """Return whether the events are still there."""
-        with redis_errors():
-            return bool(await self._redis.exists(self._keys.of_id(response_id).read_events(response_id)))
+        return await self._streams.count(self._keys.of_id(response_id).read_events(response_id)) > 0
 
     async def cancel(self, response_id: str) -> bool:
         """Stop the job; return True if it had not begun. The worker of one that has stops within seconds."""

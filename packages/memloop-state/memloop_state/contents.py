@@ -1,0 +1,136 @@
+"""Contents by hash, once per tenant, with their holders and the tenant's quota of files and bytes.
+
+A content counts towards the quota once per holder. A *place* in the storage belongs either to a content or to the
+*loose* ones, with the time from which it may be deleted. An upload reserves room for its file before its first byte; a
+process that dies leaves the reservation for a minute.
+"""
+
+import time
+from dataclasses import dataclass
+from typing import Final, Literal, TypeAlias, cast
+
+from redis.asyncio import Redis
+
+from memloop_state.index import Indexes
+from memloop_state.partitions import Partition, Partitions
+from memloop_state.scripts import Steps
+
+LEASE_S: Final = 60.0
+_SWEPT_AT_ONCE: Final = 200
+Reserved: TypeAlias = Literal["reserved", "files", "bytes"]
+
+
+@dataclass(frozen=True, slots=True)
+class Quota:
+    """The most files of a tenant, and the most bytes that its files, texts and read documents hold."""
+
+    files: int
+    bytes: int
+
+
+@dataclass(frozen=True, slots=True)
+class Hold:
+    """One holder of a content: who holds it, of which tenant, and the SHA-256 (hex) of the content."""
+
+    holder: str
+    tenant: str
+    sha256: str
+
+    @property
+    def line(self) -> str:
+        """The hold as an entry of the list of holders."""
+        return f"{self.holder} {self.tenant} {self.sha256}"
+
+
+@dataclass(frozen=True, slots=True)
+class ContentPartition(Partition):
+    """The keys of contents under one tag."""
+
+    def files_of(self, tenant: str) -> str:
+        """Name the index of a tenant's files, by time."""
+        return self.key("files", tenant)
+
+    def blob_bytes(self, tenant: str) -> str:
+        """Name the counter of bytes that a tenant stores."""
+        return self.key("blob-bytes", tenant)
+
+    @property
+    def loose(self) -> str:
+        """The index of places that belong to no content, by the time from which they may be deleted."""
+        return self.key("blobs", "loose")
+
+    @property
+    def holders(self) -> str:
+        """The index of holders, by the time of their next check."""
+        return self.key("blobs", "holders")
+
+
+class Contents:
+    """The contents of all tenants. Methods raise Unavailable when Redis is unreachable."""
+
+    def __init__(self, redis: Redis, quota: Quota) -> None:
+        self._quota = quota
+        self._parts = Partitions(redis, ContentPartition)
+        self._steps = Steps(redis, "contents")
+        self._indexes = Indexes(redis)
+
+    async def reserve(self, tenant: str, file_id: str, *, size_bytes: int) -> Reserved:
+        """Hold room for one more file until it is stored or given back, or the lease ends.
+
+        Returns ``files`` or ``bytes``, and holds nothing, where the tenant has no room for another one or its bytes.
+        """
+        args = [file_id, size_bytes, self._quota.files, self._quota.bytes, int(LEASE_S * 1000)]
+        return cast(Reserved, await self._steps("reserve", self._reservations(tenant), args))
+
+    async def extend(self, tenant: str, file_id: str) -> None:
+        """Hold the room for another lease."""
+        await self._steps("extend", self._reservations(tenant), [file_id, int(LEASE_S * 1000)])
+
+    async def give_back(self, tenant: str, file_id: str) -> None:
+        """Give back the room for a file."""
+        await self._steps("give_back", self._reservations(tenant), [file_id])
+
+    async def claim(self, hold: Hold, *, place: str, size_bytes: int, check_at: float) -> str | None:
+        """Add a holder; return the content's place: its first one, or ``place``. None over the tenant's quota."""
+        args = [hold.holder, hold.line, place, size_bytes, self._quota.bytes, repr(check_at)]
+        return cast("str | None", await self._steps("claim", self._names(hold), args, acknowledged=True))
+
+    async def release(self, hold: Hold) -> str | None:
+        """Remove a holder. Returns the place of a content that has none any more, which is loose now."""
+        args = [hold.holder, hold.line, repr(time.time())]
+        return cast("str | None", await self._steps("release", self._names(hold), args))
+
+    async def add_loose(self, tenant: str, place: str, *, until: float) -> None:
+        """Let a place be deleted from then on, unless a content claims it."""
+        await self._indexes.add(self._parts.of_name(tenant).loose, {place: until})
+
+    async def remove_loose(self, tenant: str, place: str) -> None:
+        """Forget a place whose object is deleted."""
+        await self._indexes.remove(self._parts.of_name(tenant).loose, place)
+
+    async def loose(self) -> list[str]:
+        """Return places that may be deleted: 200 of each partition at most."""
+        return await self._due([part.loose for part in self._parts.partitions])
+
+    async def to_check(self) -> list[Hold]:
+        """Return holders whose check is due: 200 of each partition at most."""
+        lines = await self._due([part.holders for part in self._parts.partitions])
+        return [Hold(*line.split(" ")) for line in lines]
+
+    async def check_again(self, hold: Hold, *, at: float) -> None:
+        """Set the time of a holder's next check."""
+        await self._indexes.add(self._parts.of_name(hold.tenant).holders, {hold.line: at}, known=True)
+
+    async def _due(self, indexes: list[str]) -> list[str]:
+        due = [await self._indexes.due(index, time.time(), most=_SWEPT_AT_ONCE) for index in indexes]
+        return [one for some in due for one in some]
+
+    def _reservations(self, tenant: str) -> list[str]:
+        here = self._parts.of_name(tenant)
+        reserved = [here.key("files-reserved", tenant), here.key("files-reserved-bytes", tenant)]
+        return [here.files_of(tenant), *reserved, here.blob_bytes(tenant)]
+
+    def _names(self, hold: Hold) -> list[str]:
+        here = self._parts.of_name(hold.tenant)
+        content = here.key("blob", hold.tenant, hold.sha256)
+        return [content, here.blob_bytes(hold.tenant), here.loose, here.holders]

@@ -1,0 +1,93 @@
+"""API keys as texts by id, with the log of their changes that all processes follow, and the audit log.
+
+They share a tag with the log of their changes and the audit stream ``admin``, because one step writes all three.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Final, Literal, TypeAlias, cast
+
+from redis.asyncio import Redis
+
+from memloop_state.link import redis_errors
+from memloop_state.scripts import Steps, text
+from memloop_state.streams import Streams
+
+API_KEYS: Final = "memloop:{api-keys}"
+API_KEYS_LOG: Final = "memloop:{api-keys}:log"
+ENTRIES_KEPT: Final = 10_000
+"""The minimum number of entries that each stream retains."""
+_API_KEYS_USED: Final = "memloop:{api-keys}:used"
+Changed: TypeAlias = Literal["done", "changed", "full"]
+
+
+def api_keys_of(tenant: str) -> str:
+    """Name the sorted set of a tenant's keys."""
+    return f"memloop:{{api-keys}}:of:{tenant}"
+
+
+def audit_stream(kind: str, tenant: str) -> str:
+    """Name a stream of the audit log. A tenant's name contains no colon; entries without a tenant have their own."""
+    return f"memloop:{{api-keys}}:audit:{kind}:{tenant}" if kind == "admin" else f"memloop:audit:{kind}:{tenant}"
+
+
+class Credentials:
+    """The keys of all tenants. Methods raise Unavailable when Redis is unreachable."""
+
+    def __init__(self, redis: Redis, *, most: int) -> None:
+        self._redis: Any = redis
+        self._most = most
+        self._streams = Streams(redis)
+        self._steps = Steps(redis, "access")
+
+    async def change(self, tenant: str, key_id: str, before: str, after: str, *, audit: tuple[str, str]) -> Changed:
+        """Replace a key that is as it was ``before`` ('' = none), and log that with the audit stream's entry.
+
+        Returns ``changed`` where another caller was faster, ``full`` where the tenant has too many.
+        """
+        stream, entry = audit
+        touched = [API_KEYS, api_keys_of(tenant), API_KEYS_LOG, _API_KEYS_USED, stream]
+        args = [key_id, before, after, self._most, entry, ENTRIES_KEPT, ENTRIES_KEPT]
+        return cast(Changed, await self._steps("change", touched, args, acknowledged=True))
+
+    async def some(self, key_ids: Sequence[str]) -> list[str | None]:
+        """Return these keys in this order, with None for each that is gone."""
+        return await self._named(API_KEYS, key_ids)
+
+    async def all(self) -> list[str]:
+        """Return every key of every tenant."""
+        with redis_errors():
+            return [text(raw) for raw in await self._redis.hvals(API_KEYS)]
+
+    async def newest(self, tenant: str, *, before: str | None, most: int) -> list[str]:
+        """Return the ids of the tenant's keys older than one, the newest first."""
+        highest = f"({before}" if before else "+"
+        with redis_errors():
+            found = await self._redis.zrevrangebylex(api_keys_of(tenant), highest, "-", start=0, num=most)
+        return [text(one) for one in found]
+
+    async def newest_change(self) -> str:
+        """Return the id of the change log's last entry."""
+        return await self._streams.last(API_KEYS_LOG) or "0-0"
+
+    async def changes(self, after: str, *, wait_ms: int) -> tuple[str, list[str]]:
+        """Wait up to ``wait_ms`` for changes after ``after``. Returns the log's end and the ids of the changed keys."""
+        found = [
+            entry for _, some in await self._streams.wait({API_KEYS_LOG: after}, wait_ms=wait_ms) for entry in some
+        ]
+        return (found[-1][0] if found else after), [fields["id"] for _, fields in found]
+
+    async def note_uses(self, used_at: Mapping[str, int]) -> None:
+        """Store the times at which keys were last used."""
+        if used_at:
+            with redis_errors():
+                await self._redis.hset(_API_KEYS_USED, mapping=used_at)
+
+    async def last_uses(self, key_ids: Sequence[str]) -> dict[str, int]:
+        """Return when these keys were last used, as far as they were."""
+        found = await self._named(_API_KEYS_USED, key_ids)
+        return {key_id: int(at) for key_id, at in zip(key_ids, found, strict=True) if at is not None}
+
+    async def _named(self, key: str, names: Sequence[str]) -> list[str | None]:
+        with redis_errors():
+            found: list[object] = await self._redis.hmget(key, list(names)) if names else []
+        return [None if raw is None else text(raw) for raw in found]

@@ -1,0 +1,69 @@
+-- What a tenant stores: contents with their holders, and uploads that hold room for a file
+local t = redis.call('TIME')
+local now = t[1] * 1000 + math.floor(t[2] / 1000)
+local function whole(number) return string.format('%.0f', number) end
+local steps = {}
+
+-- KEYS: the tenant's files, its reservations by their end, their bytes, the tenant's bytes
+-- ARGV: file, bytes, most files, most bytes, lease ms. Returns reserved, or files or bytes for want of room
+function steps.reserve()
+  for _, over in ipairs(redis.call('ZRANGEBYSCORE', KEYS[2], '-inf', now)) do
+    redis.call('ZREM', KEYS[2], over)
+    redis.call('HDEL', KEYS[3], over)
+  end
+  local files, bytes = redis.call('ZCARD', KEYS[1]), tonumber(redis.call('GET', KEYS[4]) or 0) + ARGV[2]
+  for _, file in ipairs(redis.call('ZRANGE', KEYS[2], 0, -1)) do
+    if not redis.call('ZSCORE', KEYS[1], file) then
+      files, bytes = files + 1, bytes + (redis.call('HGET', KEYS[3], file) or 0)
+    end
+  end
+  if files >= tonumber(ARGV[3]) then return 'files' end
+  if bytes > tonumber(ARGV[4]) then return 'bytes' end
+  redis.call('ZADD', KEYS[2], whole(now + ARGV[5]), ARGV[1])
+  redis.call('HSET', KEYS[3], ARGV[1], ARGV[2])
+  redis.call('PEXPIRE', KEYS[2], ARGV[5])
+  redis.call('PEXPIRE', KEYS[3], ARGV[5])
+  return 'reserved'
+end
+
+-- KEYS as above; ARGV: file, lease ms
+function steps.extend()
+  redis.call('ZADD', KEYS[2], 'XX', whole(now + ARGV[2]), ARGV[1])
+  redis.call('PEXPIRE', KEYS[2], ARGV[2])
+  redis.call('PEXPIRE', KEYS[3], ARGV[2])
+end
+
+-- KEYS as above; ARGV: file
+function steps.give_back()
+  redis.call('HDEL', KEYS[3], ARGV[1])
+  redis.call('ZREM', KEYS[2], ARGV[1])
+end
+
+-- KEYS: content, tenant's bytes, loose, holders
+-- ARGV: holder, holder's line, place, bytes, most bytes, time of its next check. Returns the content's place
+function steps.claim()
+  local kept = redis.call('HGET', KEYS[1], 'place')
+  if kept and redis.call('HEXISTS', KEYS[1], 'held:' .. ARGV[1]) == 1 then return kept end
+  if tonumber(redis.call('GET', KEYS[2]) or 0) + ARGV[4] > tonumber(ARGV[5]) then return false end
+  if not kept then
+    kept = ARGV[3]
+    redis.call('HSET', KEYS[1], 'place', kept, 'bytes', ARGV[4])
+    redis.call('ZREM', KEYS[3], kept)
+  end
+  redis.call('HSET', KEYS[1], 'held:' .. ARGV[1], 1)
+  redis.call('INCRBY', KEYS[2], ARGV[4])
+  redis.call('ZADD', KEYS[4], ARGV[6], ARGV[2])
+  return kept
+end
+
+-- KEYS as above; ARGV: holder, holder's line, now. Returns the content's place if that was its last holder
+function steps.release()
+  redis.call('ZREM', KEYS[4], ARGV[2])
+  if redis.call('HDEL', KEYS[1], 'held:' .. ARGV[1]) == 0 then return false end
+  local found = redis.call('HMGET', KEYS[1], 'place', 'bytes')
+  redis.call('DECRBY', KEYS[2], found[2])
+  if redis.call('HLEN', KEYS[1]) > 2 then return false end
+  redis.call('DEL', KEYS[1])
+  redis.call('ZADD', KEYS[3], ARGV[3], found[1])
+  return found[1]
+end

@@ -1,0 +1,149 @@
+-- The order in which workers take lanes: tenants take turns (memloop_state.queue.tickets). KEYS of a lane begin with ten
+local function now_us()
+  local t = redis.call('TIME')
+  return t[1] * 1000000 + t[2]
+end
+local function now_ms() return math.floor(now_us() / 1000) end
+local function whole(number)
+  return string.format('%.0f', number)
+end
+local function lane_at(k)
+  return {
+    stream = KEYS[k], delayed = KEYS[k + 1], open = KEYS[k + 2], list = KEYS[k + 3], lock = KEYS[k + 4],
+    ready = KEYS[k + 5], turns = KEYS[k + 6], since = KEYS[k + 7], bell = KEYS[k + 8], bytes = KEYS[k + 9]
+  }
+end
+local function ring(bell)
+  if redis.call('LLEN', bell) == 0 then redis.call('RPUSH', bell, 1) end
+end
+local function to_tail(turns, tenant)
+  local last = redis.call('ZREVRANGE', turns, 0, 0, 'WITHSCORES')[2] or 0
+  redis.call('ZADD', turns, whole(last + 1), tenant)
+end
+-- Whether a worker has the lane. An erasure has not: it does not pass the lane on if its process dies
+local function is_worked(lock)
+  local held = redis.call('GET', lock)
+  return held and not string.find(held, '|erase$')
+end
+-- Lets a lane wait for a worker, unless it has no job, waits for its delay, or a worker has it
+local function pass_on(q, tenant, lane)
+  local head = redis.call('LINDEX', q.list, 0)
+  if not head or redis.call('ZSCORE', q.delayed, lane) or is_worked(q.lock) then return end
+  local entry, now = head .. ' ' .. lane, whole(now_us())
+  if redis.call('ZADD', q.since, 'NX', now, entry) == 0 then return end
+  redis.call('ZADD', q.ready, 0, tenant .. ':' .. now .. ':' .. entry)
+  if not redis.call('ZSCORE', q.turns, tenant) then to_tail(q.turns, tenant) end
+  ring(q.bell)
+end
+local function withdraw(q, tenant, lane, job)
+  local entry = job .. ' ' .. lane
+  local since = redis.call('ZSCORE', q.since, entry)
+  if not since then return end
+  redis.call('ZREM', q.since, entry)
+  redis.call('ZREM', q.ready, tenant .. ':' .. whole(since) .. ':' .. entry)
+end
+local steps = {}
+
+-- KEYS: turns, picks, since, bell, the streams of all tiers, the ready sets of all tiers
+-- ARGV: group, consumer, number of tenants to pass over, these tenants, then tenants and their weights
+-- Returns ticket, lane, job, tenant; or nothing
+function steps.take()
+  local turns, picks, since, bell = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
+  local tiers = (#KEYS - 4) / 2
+  local function delivered(stream)
+    local found = redis.call('XREADGROUP', 'GROUP', ARGV[1], ARGV[2], 'COUNT', 1, 'STREAMS', stream, '>')
+    if not found then return nil end
+    local entry, fields = found[1][2][1], {}
+    for i = 1, #entry[2], 2 do fields[entry[2][i]] = entry[2][i + 1] end
+    return {entry[1], fields.lane, fields.job, fields.tenant or ''}
+  end
+  local function first_of(tenant, tier)
+    local after = KEYS[4 + tiers + tier]
+    return redis.call('ZRANGEBYLEX', after, '[' .. tenant .. ':', '(' .. tenant .. ';', 'LIMIT', 0, 1)[1]
+  end
+  local function any_of(tenant)
+    for tier = 1, tiers do
+      local found = first_of(tenant, tier)
+      if found then return found, tier end
+    end
+  end
+  local function next_of(tenant, pick)
+    for tier = tiers, 2, -1 do
+      if pick % 4 ^ (tier - 1) == 0 then
+        local found = first_of(tenant, tier)
+        if found then return found, tier end
+        break
+      end
+    end
+    return any_of(tenant)
+  end
+  local function leave(tenant)
+    redis.call('ZREM', turns, tenant)
+    redis.call('HDEL', picks, tenant)
+  end
+  local function weight_of(tenant)
+    for i = 4 + ARGV[3], #ARGV, 2 do
+      if ARGV[i] == tenant then return tonumber(ARGV[i + 1]) end
+    end
+    return 1
+  end
+  local function take(tenant, pick, member, tier)
+    local entry = string.match(string.sub(member, #tenant + 2), '^%d+:(.*)$')
+    local job, lane = string.match(entry, '^(%S*) (.*)$')
+    redis.call('ZREM', KEYS[4 + tiers + tier], member)
+    redis.call('ZREM', since, entry)
+    if not any_of(tenant) then
+      leave(tenant)
+    elseif pick % weight_of(tenant) == 0 then
+      to_tail(turns, tenant)
+    end
+    if redis.call('ZCARD', turns) == 0 then redis.call('DEL', bell) else ring(bell) end
+    redis.call('XADD', KEYS[4 + tier], '*', 'lane', lane, 'job', job, 'tenant', tenant)
+    return delivered(KEYS[4 + tier])
+  end
+  -- Tickets that an older version wrote for lanes that wait. A full Redis lets a script begin with this command
+  for tier = 1, tiers do
+    local old = delivered(KEYS[4 + tier])
+    if old then return old end
+  end
+  local passed = {}
+  for i = 4, 3 + ARGV[3] do passed[ARGV[i]] = true end
+  local function head()
+    for _, tenant in ipairs(redis.call('ZRANGE', turns, 0, ARGV[3])) do
+      if not passed[tenant] then return tenant end
+    end
+  end
+  local tenant = head()
+  while tenant do
+    local pick = redis.call('HINCRBY', picks, tenant, 1)
+    local member, tier = next_of(tenant, pick)
+    if member then return take(tenant, pick, member, tier) end
+    leave(tenant)
+    tenant = head()
+  end
+  if redis.call('ZCARD', turns) == 0 then redis.call('DEL', bell) end
+  return nil
+end
+
+-- KEYS: a tier's stream, delayed set and ready set. ARGV: tenant, how the names of its lanes begin, the last entry that
+-- was read ('' = none), most entries
+-- Returns the last entry of a page with more behind it, else '', then the lanes. The last page has the lanes beside
+-- those that wait for a worker. A lane that begins to wait again goes to the end, so no lane escapes between two pages
+function steps.lanes_of()
+  local tenant, prefix, last, most = ARGV[1], ARGV[2], ARGV[3], tonumber(ARGV[4])
+  local from = last == '' and '[' .. tenant .. ':' or '(' .. last
+  local entries = redis.call('ZRANGEBYLEX', KEYS[3], from, '(' .. tenant .. ';', 'LIMIT', 0, most)
+  local found = {#entries == most and entries[most] or ''}
+  local function add(lane)
+    if string.sub(lane, 1, #prefix) == prefix then found[#found + 1] = lane end
+  end
+  for _, entry in ipairs(entries) do add(string.match(string.sub(entry, #tenant + 2), '^%d+:%S* (.*)$')) end
+  if found[1] ~= '' then return found end
+  for _, lane in ipairs(redis.call('ZRANGE', KEYS[2], 0, -1)) do add(lane) end
+  for _, ticket in ipairs(redis.call('XRANGE', KEYS[1], '-', '+')) do
+    for i = 1, #ticket[2], 2 do
+      if ticket[2][i] == 'lane' then add(ticket[2][i + 1]) end
+    end
+  end
+  return found
+end

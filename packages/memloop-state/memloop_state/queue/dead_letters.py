@@ -1,0 +1,75 @@
+"""Reads the dead letters of a queue, and deletes those whose jobs have expired.
+
+A dead letter that can be requeued keeps its payload, and so the bytes of its tenant's quota. Redis deletes its job when
+it expires; the sweep then releases the bytes and deletes the letter and its entry in the user's list.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final, cast
+
+from redis.asyncio import Redis
+
+from memloop_state.link import redis_errors
+from memloop_state.queue.key_names import JobPartition, Keys, lane_steps
+from memloop_state.scripts import entry_list
+
+_LOOKED_AT: Final = 1000
+
+
+@dataclass(frozen=True, slots=True)
+class DeadLetter:
+    """A job that failed on its last attempt. ``entry`` is its id in the stream, which begins with the time in ms."""
+
+    entry: str
+    job_id: str
+    error: str
+    tenant: str
+    index: str
+    held_bytes: str
+
+
+async def read_dead_letters(redis: Redis, partition: JobPartition, *, after: str, count: int) -> list[DeadLetter]:
+    """Return the partition's dead letters after an entry, oldest first; empty ``after``: the oldest ones.
+
+    Raises Unavailable.
+    """
+    with redis_errors():
+        found = await redis.xrange(partition.dead, min=f"({after}" if after else "-", count=count)
+    return [
+        DeadLetter(
+            entry,
+            fields["job"],
+            fields["error"],
+            tenant=fields.get("tenant", ""),
+            index=fields.get("index", ""),
+            held_bytes=fields.get("bytes", "0"),
+        )
+        for entry, fields in entry_list(cast(Sequence[object], found))
+    ]
+
+
+class ExpiredLetters:
+    """Deletes the dead letters of all queues whose jobs have expired. Remembers how far it has looked."""
+
+    def __init__(self, redis: Redis) -> None:
+        self._redis = redis
+        self._partitions = Keys(redis).partitions
+        self._after = dict.fromkeys(self._partitions, "")
+        self._step = lane_steps(redis)
+
+    async def sweep(self) -> int:
+        """Look at the next thousand letters of each partition. Returns how many were deleted. Raises Unavailable."""
+        return sum([await self._sweep(partition) for partition in self._partitions])
+
+    async def _sweep(self, partition: JobPartition) -> int:
+        letters = await read_dead_letters(self._redis, partition, after=self._after[partition], count=_LOOKED_AT)
+        self._after[partition] = letters[-1].entry if len(letters) == _LOOKED_AT else ""
+        return sum([await self._dropped(partition, letter) for letter in letters])
+
+    async def _dropped(self, partition: JobPartition, letter: DeadLetter) -> int:
+        index = [letter.index] if letter.index else []
+        keys = [partition.dead, partition.job(letter.job_id), partition.queued_bytes, *index]
+        return await self._step.number(
+            "drop_letter", keys, [letter.entry, letter.job_id, letter.tenant, letter.held_bytes]
+        )

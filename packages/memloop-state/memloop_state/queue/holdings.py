@@ -1,0 +1,30 @@
+"""The bytes that unfinished jobs hold: of its tenant's quota, from a job's queueing to its end."""
+
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import cast
+
+from redis.asyncio import Redis
+
+from memloop_state.link import redis_errors
+from memloop_state.queue.key_names import Keys
+from memloop_state.scripts import text
+
+
+@dataclass(frozen=True, slots=True)
+class QueuedBytes:
+    """The bytes that the unfinished jobs of all queues hold: of all tenants, and of the one with the most."""
+
+    total: int
+    largest_tenant: int
+
+
+async def queued_bytes(redis: Redis) -> QueuedBytes:
+    """Add up the bytes of every tenant. Raises Unavailable."""
+    tenants: Counter[str] = Counter()
+    for partition in Keys(redis).partitions:
+        with redis_errors():
+            found = cast(Mapping[object, object], await redis.hgetall(partition.queued_bytes))
+        tenants.update({text(tenant): int(text(size)) for tenant, size in found.items()})
+    return QueuedBytes(tenants.total(), max(tenants.values(), default=0))

@@ -1,0 +1,1 @@
+"""What stores share: the order of erasures and writes, the collection in service, changes and buffers."""

@@ -1,0 +1,164 @@
+"""Turns that wait for more context, in Redis: one hash per tenant and user, a set of the users of each tenant.
+
+A sorted set over all of them, by the time of their last change, finds those that no longer grow. In a cluster
+each part of it has such sets of its own.
+"""
+
+from collections.abc import AsyncIterator, Awaitable
+from datetime import UTC, datetime
+from operator import itemgetter
+from typing import Protocol, cast
+
+from memloop.wire.errors import TooLarge
+from memloop.wire.memory import Buffer, BufferPage, Namespace
+from memloop_state.link import redis_errors
+from memloop_state.scripts import Steps
+from memloop_state.store.fencing import KEEP_MS, refuse_stale
+from memloop_state.store.key_names import Keys, StorePartition, digest
+from memloop_state.store.link import RedisLink
+
+_MAX_LISTED = 1000
+_TIME = itemgetter(0)
+
+
+class _Texts(Protocol):
+    """The commands that are used, as they behave with decoded responses."""
+
+    def hvals(self, name: str) -> Awaitable[list[str]]: ...
+    def hgetall(self, name: str) -> Awaitable[dict[str, str]]: ...
+    def sscan_iter(self, name: str) -> AsyncIterator[str]: ...
+    def hget(self, name: str, key: str) -> Awaitable[str | None]: ...
+    def zrem(self, name: str, *values: str) -> Awaitable[int]: ...
+    def zrangebyscore(
+        self,
+        name: str,
+        min: float,  # noqa: A002 - redis names them so
+        max: float,  # noqa: A002
+        start: int,
+        num: int,
+        withscores: bool,
+    ) -> Awaitable[list[tuple[str, float]]]: ...
+
+
+class Buffers:
+    """The buffers of all namespaces. ``max_turns``: a longer buffer is refused, the writer must flush before."""
+
+    def __init__(self, link: RedisLink, *, max_turns: int) -> None:
+        self._link = link
+        self._keys = Keys(link)
+        self._texts = cast("_Texts", cast("object", link))
+        self._step = Steps(link, "gate", "claims")
+        self._max_turns = max_turns
+
+    async def put(self, buffer: Buffer, *, token: int | None = None) -> Buffer:
+        """Replace the namespace's buffer. Raises ``TooLarge``, and ``Conflict`` on a stale fencing token."""
+        if len(buffer.turns) > self._max_turns:
+            raise TooLarge(f"a buffer holds at most {self._max_turns} turns", param="turns", code="buffer_too_long")
+        moment = datetime.now(UTC)
+        stored = buffer.model_copy(update={"updated_at": moment})
+        space = buffer.namespace
+        place = (moment.timestamp(), _field(space), stored.model_dump_json())
+        args = [*_writer(space, token), *place]
+        newest = await self._step("put_buffer", self._names(space), args, acknowledged=True)
+        refuse_stale(token, str(newest))
+        return stored
+
+    async def page(self, tenant: str, user_id: str | None) -> BufferPage:
+        """Return the buffers of a user, or of the tenant's users (at most 1,000), in no order."""
+        users = [user_id] if user_id is not None else await self._users(tenant)
+        found: list[Buffer] = []
+        for user in users:
+            with redis_errors():
+                values = await self._texts.hvals(self._keys.of_user(tenant, user).buffers_of(tenant, user))
+            found.extend(Buffer.model_validate_json(value) for value in values)
+            if len(found) >= _MAX_LISTED:
+                break
+        return BufferPage(buffers=tuple(found[:_MAX_LISTED]))
+
+    async def idle(self, before: datetime, *, limit: int) -> BufferPage:
+        """Buffers of all tenants that were last changed before that moment, the oldest first."""
+        with redis_errors():
+            places = [place for part in self._keys.partitions for place in await self._idle(part, before, limit)]
+            found = [await self._at(part, place) for _, place, part in sorted(places, key=_TIME)[:limit]]
+        return BufferPage(buffers=tuple(buffer for buffer in found if buffer is not None))
+
+    async def clear(self, namespace: Namespace, *, token: int | None = None) -> None:
+        """Forget exactly this namespace's buffer; those of its user's other agents and runs stay.
+
+        Raises ``Conflict`` on a stale fencing token.
+        """
+        await self._drop(namespace, [_field(namespace)], token=token)
+
+    async def erase(self, namespace: Namespace) -> int:
+        """Forget every buffer that the namespace's set ids match; how many there were."""
+        fields = await self._within(namespace)
+        await self._drop(namespace, fields, token=None)  # with none: replicas have what an earlier try deleted
+        return len(fields)
+
+    async def count(self, namespace: Namespace) -> int:
+        """How many buffers an erasure would forget."""
+        return len(await self._within(namespace))
+
+    async def _within(self, namespace: Namespace) -> list[str]:
+        """The names of the buffers that the namespace's set ids match."""
+        tenant, user = namespace.tenant, namespace.user_id
+        with redis_errors():
+            stored = await self._texts.hgetall(self._keys.of_user(tenant, user).buffers_of(tenant, user))
+        return [field for field, value in stored.items() if _matches(namespace, Buffer.model_validate_json(value))]
+
+    async def ping(self) -> None:
+        """Raise ``Unavailable`` when Redis does not answer."""
+        with redis_errors():
+            await self._link.ping()  # pyright: ignore[reportUnknownMemberType]
+
+    async def _idle(
+        self, part: StorePartition, before: datetime, limit: int
+    ) -> list[tuple[float, str, StorePartition]]:
+        """When each was last changed, where it is, and in which part of Redis."""
+        rows = await self._texts.zrangebyscore(part.buffers_by_time, 0, before.timestamp(), 0, limit, True)
+        return [(changed, place, part) for place, changed in rows]
+
+    async def _at(self, part: StorePartition, place: str) -> Buffer | None:
+        """Return the buffer of an entry of the sorted set; an entry that leads nowhere goes."""
+        key, _, field = place.partition("/")
+        value = await self._texts.hget(key, field)
+        if value is None:
+            await self._texts.zrem(part.buffers_by_time, place)
+            return None
+        return Buffer.model_validate_json(value)
+
+    async def _users(self, tenant: str) -> list[str]:
+        users: list[str] = []
+        for part in self._keys.partitions:
+            with redis_errors():
+                async for user in self._texts.sscan_iter(part.buffered_users(tenant)):
+                    users.append(user)
+                    if len(users) >= _MAX_LISTED:
+                        return users
+        return users
+
+    async def _drop(self, namespace: Namespace, fields: list[str], *, token: int | None) -> None:
+        args = [*_writer(namespace, token), *fields]
+        newest = await self._step("drop_buffers", self._names(namespace), args, acknowledged=True)
+        refuse_stale(token, str(newest))
+
+    def _names(self, space: Namespace) -> list[str]:
+        """Return the keys of both scripts."""
+        part = self._keys.of_name(space.lane())
+        user = part.buffers_of(space.tenant, space.user_id)
+        return [user, part.buffered_users(space.tenant), part.buffers_by_time, part.fence(space.lane())]
+
+
+def _writer(space: Namespace, token: int | None) -> tuple[str | int, ...]:
+    """Return the first arguments of both scripts."""
+    return space.user_id, "" if token is None else token, KEEP_MS
+
+
+def _field(namespace: Namespace) -> str:
+    return digest(*("" if part is None else f"={part}" for part in (namespace.agent_id, namespace.run_id)))
+
+
+def _matches(namespace: Namespace, buffer: Buffer) -> bool:
+    held = buffer.namespace
+    agent_fits = namespace.agent_id is None or namespace.agent_id == held.agent_id
+    return agent_fits and (namespace.run_id is None or namespace.run_id == held.run_id)

@@ -1,0 +1,132 @@
+"""Keeps each tenant's changes in Redis: bounded in number and time, in the order in which they happened.
+
+The vectors are in another system, so a write notes its changes before they are stored and publishes them afterwards.
+What a store that died has noted is published by another one: a change may appear twice, and never not at all
+(docs/decisions/0080-changes-are-published-by-the-store.md).
+"""
+
+import asyncio
+import contextlib
+import logging
+import uuid
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from typing import Final
+
+from pydantic import TypeAdapter
+
+from memloop.wire.changes import LATEST, OLDEST, Change, ChangePage, MemoryChange, Newest, StoreChanges
+from memloop.wire.errors import Gone, MemloopError
+from memloop.wire.memory import Scope
+from memloop_state.link import redis_errors
+from memloop_state.scripts import Steps
+from memloop_state.store.key_names import Keys
+from memloop_state.store.link import RedisLink
+
+_OVER_MS: Final = 30_000
+"""Longer than a write is on its way into the vector store."""
+_EVERY_S: Final = 10.0
+_AT_ONCE: Final = 32
+_CHANGES: Final = TypeAdapter(dict[str, tuple[Change, ...]])
+_log = logging.getLogger(__name__)
+
+
+class ChangeFeed:
+    """The feeds of all tenants. Every method raises ``Unavailable`` when Redis is unreachable.
+
+    ``most`` entries of a tenant are kept, each for ``keep_s`` seconds at the longest.
+    """
+
+    def __init__(self, link: RedisLink, *, most: int, keep_s: float, over_ms: int = _OVER_MS) -> None:
+        self._link = link
+        self._keys = Keys(link)
+        self._limits = [most, int(keep_s * 1000)]
+        self._over_ms = over_ms
+        self._step = Steps(link, "feed")
+
+    async def note(self, changes: Mapping[str, Sequence[Change]]) -> str:
+        """Note changes by tenant that are about to be stored; returns the note's name, empty without changes."""
+        if not changes:
+            return ""
+        name = uuid.uuid4().hex
+        for tenant, some in changes.items():
+            noted = _CHANGES.dump_json({tenant: tuple(some)}, exclude_none=True).decode()
+            unsure = self._keys.of_name(tenant).changes_unsure
+            await self._step("note", [unsure], [name, noted], acknowledged=True)
+        return name
+
+    async def publish(self, changes: Mapping[str, Sequence[Change]], *, note: str = "") -> None:
+        """Append changes by tenant, and remove their note."""
+        for tenant, some in changes.items():
+            part = self._keys.of_name(tenant)
+            keys = [part.changes_of(tenant), part.changes_state(tenant), part.changes_unsure]
+            texts = [change.model_dump_json(exclude_none=True) for change in some]
+            await self._step("publish", keys, [note, *self._limits, *texts], acknowledged=True)
+
+    async def page(self, asked: StoreChanges) -> ChangePage:
+        """Return the changes after the cursor that lie in the scope. Raises ``Gone`` when some of them were cut off."""
+        tenant = asked.scope.tenant
+        part = self._keys.of_name(tenant)
+        args = [asked.after, asked.limit, *self._limits]
+        state, *rest = await self._step.rows("read", [part.changes_of(tenant), part.changes_state(tenant)], args)
+        if state == "old":
+            raise Gone(
+                "Changes after this cursor are no longer kept: read the memories again, then go on after 'latest'.",
+                param="after",
+                code="cursor_too_old",
+            )
+        last, *entries = rest
+        found = [_change(id_, text) for id_, text in zip(entries[::2], entries[1::2], strict=True)]
+        cursor = found[-1].id if found else last if asked.after in (LATEST, OLDEST) else asked.after
+        changes = tuple(change for change in found if _lies_in(change, asked.scope))
+        return ChangePage(changes=changes, cursor=cursor, has_more=len(found) == asked.limit and cursor != last)
+
+    async def newest(self, tenants: Sequence[str]) -> Newest:
+        """Return the place of each tenant's newest change."""
+        cursors: dict[str, str] = {}
+        for start in range(0, len(tenants), _AT_ONCE):
+            some = tenants[start : start + _AT_ONCE]
+            cursors |= dict(zip(some, await asyncio.gather(*map(self._last, some)), strict=True))
+        return Newest(cursors=cursors)
+
+    async def _last(self, tenant: str) -> str:
+        with redis_errors():
+            last = await self._link.hget(self._keys.of_name(tenant).changes_state(tenant), "last")
+        return str(last) if last else OLDEST
+
+    async def publish_noted(self) -> int:
+        """Publish the noted changes of writes that ended without doing so; returns the number of those writes."""
+        done = 0
+        for part in self._keys.partitions:
+            flat = await self._step.rows("stale", [part.changes_unsure], [self._over_ms])
+            for name, text in zip(flat[::2], flat[1::2], strict=True):
+                await self.publish(_CHANGES.validate_json(text), note=name)
+                done += 1
+        return done
+
+    async def keep_publishing(self, *, every_s: float = _EVERY_S) -> None:
+        """Publish for ever what dead stores have noted."""
+        while True:
+            with contextlib.suppress(MemloopError):
+                if done := await self.publish_noted():
+                    _log.info("changes of %d unfinished writes are published", done)
+            await asyncio.sleep(every_s)
+
+
+def by_tenant(changes: Sequence[tuple[str, Change]]) -> dict[str, list[Change]]:
+    """Group changes by their tenant, in order."""
+    groups: dict[str, list[Change]] = defaultdict(list)
+    for tenant, change in changes:
+        groups[tenant].append(change)
+    return groups
+
+
+def _change(id_: str, text: str) -> MemoryChange:
+    return MemoryChange(id=id_, **Change.model_validate_json(text).model_dump())
+
+
+def _lies_in(change: Change, scope: Scope) -> bool:
+    """Whether the change is about memories of the scope; an erasure may reach further than the scope."""
+    erased = change.type == "memory.erased"
+    pairs = ((scope.user_id, change.user_id), (scope.agent_id, change.agent_id), (scope.run_id, change.run_id))
+    return all(asked is None or asked == own or (erased and own is None) for asked, own in pairs)

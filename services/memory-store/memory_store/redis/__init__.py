@@ -1,1 +1,0 @@
-"""The connection to Redis, the names of its keys, and fencing tokens."""
