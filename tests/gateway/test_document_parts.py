@@ -147,3 +147,30 @@ async def test_archives_are_refused_by_name(name: str) -> None:
 async def test_words_that_a_hyphen_parts_at_a_line_end_are_whole() -> None:
     raw = pdf("The agree-) Tj 0 -14 Td (ment of 5-) Tj 0 -14 Td (10 years holds.")
     assert "agreement of 5- 10 years holds." in " ".join((await text_of(raw, "a.pdf")).split())
+
+
+async def test_ligatures_are_letters_as_searches_write_them() -> None:
+    assert await text_of("The o\ufb03ce \ufb01le \ufb02ows.".encode(), "a.txt") == "The office file flows."
+
+
+@pytest.mark.parametrize(
+    ("html", "text"),
+    [
+        ("<ol><li>Rent<li><p>Pets</ol><ol start=4 type=a><li>Dogs</ol>", "1. Rent\n2. Pets\nd. Dogs"),
+        (
+            (
+                "<p>Name: <input value='Ada'></p><p><input type=checkbox checked> yes <input type=radio> no"
+                "<input type=hidden value=x>"
+            ),
+            "Name: Ada\n\u2612 yes \u2610 no",
+        ),
+    ],
+    ids=["lists", "fields"],
+)
+async def test_what_a_page_shows_without_text_nodes_is_read(html: str, text: str) -> None:
+    assert await text_of(html.encode(), "a.html") == text
+
+
+async def test_automatic_numbers_of_a_slide_stand_before_its_points() -> None:
+    raw = PLACED["a.pptx"]("Rent</a:t></a:r></a:p><a:p><a:pPr><a:buAutoNum type='romanUcPeriod'/></a:pPr><a:r><a:t>Due")
+    assert await text_of(raw, "a.pptx") == "[slide 1]\n\nRent\nI. Due\n\n\f"

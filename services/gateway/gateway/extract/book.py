@@ -5,8 +5,7 @@ from collections.abc import Iterator
 from urllib.parse import unquote
 from zipfile import ZipFile
 
-from gateway.extract.encoding import decoded
-from gateway.extract.html import page_text
+from gateway.extract.html import page
 from gateway.extract.markup import parsed
 from gateway.extract.source import Source, Unreadable, place
 
@@ -22,7 +21,7 @@ def book(source: Source, archive: ZipFile) -> Iterator[str]:
         raise Unreadable("the book is locked against copying")
     for number, path in enumerate(paths, start=1):
         if path in archive.NameToInfo:
-            text = page_text("".join(decoded(source, [archive.read(path)])))
+            text = page(source, archive.read(path))
         else:
             text = ""
             source.notes.append(f"chapter {number} is missing")

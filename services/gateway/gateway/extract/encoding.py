@@ -30,6 +30,12 @@ _LEAST_WIDE: Final = 8
 _ERRORS: Final = "count-and-replace"
 
 
+_CHARSET = re.compile(
+    rb"<meta[^>]{0,200}charset=[\"']?([A-Za-z0-9_:.-]{1,40})|<\?xml[^>]{0,100}encoding=[\"']([A-Za-z0-9_:.-]{1,40})",
+    re.IGNORECASE,
+)
+
+
 class _Replaced:
     """An error handler of codecs: each wrong byte becomes U+FFFD."""
 
@@ -59,6 +65,13 @@ def decoded(source: Source, blocks: Iterable[bytes], *, declared: str = "") -> I
         yield _checked(decoder.decode(block))
     yield _checked(decoder.decode(b"", final=True))
     source.note(replaced.count, f"byte that is not {encoding.upper()}", f"bytes that are not {encoding.upper()}")
+
+
+def label_in(raw: bytes) -> str:
+    """Return the encoding that a page or XML names; UTF-16 cannot be what it says in ASCII."""
+    named = _CHARSET.search(raw, 0, 4096)
+    label = "" if named is None else (named[1] or named[2]).decode()
+    return "utf-8" if label.lower().startswith("utf-16") else label
 
 
 def encoding_of(head: bytes, declared: str = "") -> str:

@@ -1,10 +1,10 @@
 """Reads HTML: its title and body, a row of a table of data as one line."""
 
-import re
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Final
 
-from gateway.extract.encoding import decoded
+from gateway.extract.encoding import decoded, label_in
+from gateway.extract.numerals import numeral
 from gateway.extract.plain import charset_of
 from gateway.extract.source import Source, Unreadable
 
@@ -17,24 +17,19 @@ _INLINE: Final = ["a", "abbr", "b", "cite", "code", "em", "font", "i", "mark", "
 _CELLS: Final = frozenset({"td", "th"})
 _BLOCKS: Final = "table, div, p + p, ul, ol, pre, blockquote, h1, h2, h3, h4, h5, h6"
 """What the cells of a table of data do not have."""
-_CHARSET = re.compile(
-    rb"<meta[^>]{0,200}charset=[\"']?([A-Za-z0-9_:.-]{1,40})|<\?xml[^>]{0,100}encoding=[\"']([A-Za-z0-9_:.-]{1,40})",
-    re.IGNORECASE,
-)
+_BOXES: Final = ("\u2610", "\u2612")
+_PARAGRAPHS: Final = frozenset({"p", "div"})
+_UNSEEN: Final = frozenset({"hidden", "submit", "button", "image", "reset", "file", "password"})
 
 
 def html(source: Source) -> Iterator[str]:
     """Yield the text of a page. Raises Unreadable without a body."""
-    raw = source.whole()
-    declared = charset_of(source.media_type) or _said_by(raw)
-    yield page_text("".join(decoded(source, [raw], declared=declared)))
+    yield page(source, source.whole(), declared=charset_of(source.media_type))
 
 
-def _said_by(raw: bytes) -> str:
-    """Return the encoding that the page names; UTF-16 cannot be what a page says in ASCII."""
-    named = _CHARSET.search(raw, 0, 4096)
-    label = "" if named is None else (named[1] or named[2]).decode()
-    return "utf-8" if label.lower().startswith("utf-16") else label
+def page(source: Source, raw: bytes, *, declared: str = "") -> str:
+    """Return the text of a page in bytes. Raises Unreadable without a body."""
+    return page_text("".join(decoded(source, [raw], declared=declared or label_in(raw))))
 
 
 def page_text(page: str) -> str:
@@ -43,6 +38,7 @@ def page_text(page: str) -> str:
 
     tree = LexborHTMLParser(page)
     tree.strip_tags(_HIDDEN)
+    _fill_in(tree)
     tree.unwrap_tags(_INLINE)
     tree.merge_text_nodes()
     _join_cells(tree)
@@ -52,6 +48,23 @@ def page_text(page: str) -> str:
     heading = "" if title is None else f"{title.text(strip=True)}\n\n"
     lines = tree.body.text(separator="\n", strip=True).split("\n")
     return heading + "\n".join(line for line in lines if line.strip())
+
+
+def _fill_in(page: "LexborHTMLParser") -> None:
+    """Write what a reader sees and no text node holds: the values of fields, ticks, and the numbers of lists."""
+    for field in page.css("input"):
+        kind, value = field.attributes.get("type") or "text", field.attributes.get("value") or ""
+        is_box = kind in ("checkbox", "radio")
+        field.replace_with(_BOXES["checked" in field.attributes] if is_box else "" if kind in _UNSEEN else value)
+    for listed in page.css("ol"):
+        start, kind = listed.attributes.get("start") or "1", listed.attributes.get("type") or "1"
+        items = (item for item in listed.iter() if item.tag == "li")
+        for number, item in enumerate(items, start=int(start) if start.isdecimal() else 1):
+            first = item.child
+            while first is not None and first.tag in _PARAGRAPHS and first.child is not None:
+                first = first.child
+            if first is not None:
+                first.insert_before(f"{numeral(number, kind)}. ")
 
 
 def _join_cells(page: "LexborHTMLParser") -> None:

@@ -1,9 +1,11 @@
 """Chooses the reader of a file: by its leading bytes, then by its name and media type."""
 
+import re
 import zipfile
 from collections.abc import Iterator
 from io import BytesIO
 from typing import BinaryIO, Final
+from unicodedata import normalize
 
 from gateway.extract.encoding import BOMS
 from gateway.extract.plain import plain
@@ -24,13 +26,16 @@ _BY_NAME: Final = (
 )
 """Names of formats whose leading bytes show them: another content does not match."""
 _ARCHIVE_NAMES: Final = (".zip", ".tar", ".gz", ".tgz", ".bz2", ".xz", ".7z", ".rar", ".zst", ".jar")
+_LIGATURES = re.compile("[\ufb00-\ufb06]")
+"""Fonts draw them for ``fi`` and the like; no search writes them."""
 _SHEETS: Final = (".xls", ".xlsx", ".xlsm", ".xlsb", ".ods", ".xlt", ".xltx")
 
 
 def text_of(source: BinaryIO, *, name: str, media_type: str, ocr: str, notes: list[str]) -> Iterator[str]:
-    """Yield the text in parts. Raises Unreadable, and any error of a parser."""
+    """Yield the text in parts, ligatures as letters. Raises Unreadable, and any error of a parser."""
     head = source.read(_BLOCK_BYTES)
-    return _read(Source(head, source, name.lower(), media_type.lower(), ocr, read=_read, notes=notes))
+    for part in _read(Source(head, source, name.lower(), media_type.lower(), ocr, read=_read, notes=notes)):
+        yield part if part.isascii() else _LIGATURES.sub(lambda found: normalize("NFKC", found[0]), part)
 
 
 def _read(source: Source) -> Iterator[str]:

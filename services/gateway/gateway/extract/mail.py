@@ -7,7 +7,7 @@ from email.message import EmailMessage, MIMEPart
 from typing import Final
 
 from gateway.extract.encoding import decoded
-from gateway.extract.html import page_text
+from gateway.extract.html import page
 from gateway.extract.source import Source, Unreadable, place
 
 _HEADINGS: Final = ("Subject", "From", "To", "Cc", "Date")
@@ -53,8 +53,10 @@ def _attached(source: Source, part: MIMEPart, name: str) -> str:
 
 
 def _body(source: Source, part: MIMEPart) -> str:
-    text = "".join(decoded(source, [_bytes(part)], declared=part.get_content_charset() or ""))
-    return page_text(text) if part.get_content_type() == "text/html" else text.replace("\r\n", "\n")
+    declared = part.get_content_charset() or ""
+    if part.get_content_type() == "text/html":
+        return page(source, _bytes(part), declared=declared)
+    return "".join(decoded(source, [_bytes(part)], declared=declared)).replace("\r\n", "\n")
 
 
 def _bytes(part: MIMEPart) -> bytes:

@@ -5,14 +5,11 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from gateway.extract.markup import Element
+from gateway.extract.numerals import numeral
 from gateway.extract.package import Package
 
 _LEVELS: Final = 9
-_ROMAN: Final = (
-    *((1000, "m"), (900, "cm"), (500, "d"), (400, "cd"), (100, "c"), (90, "xc"), (50, "l"), (40, "xl"), (10, "x")),
-    *((9, "ix"), (5, "v"), (4, "iv"), (1, "i")),
-)
-_HIGHEST: Final = 100_000
+_KINDS: Final = {"lowerLetter": "a", "upperLetter": "A", "lowerRoman": "i", "upperRoman": "I"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,20 +105,4 @@ def _value(element: Element, name: str) -> str:
 
 
 def _written(count: int, kind: str) -> str:
-    """Return a number as digits, letters or Roman numerals."""
-    if not 0 < count < _HIGHEST:
-        return str(count)
-    match kind:
-        case "lowerLetter" | "upperLetter":
-            letter = chr(ord("a") + (count - 1) % 26) * min(1 + (count - 1) // 26, _LEVELS)
-            return letter.upper() if kind == "upperLetter" else letter
-        case "lowerRoman" | "upperRoman":
-            roman = ""
-            for value, sign in _ROMAN:
-                roman += sign * (count // value)
-                count %= value
-            return roman.upper() if kind == "upperRoman" else roman
-        case "decimalZero":
-            return f"{count:02}"
-        case _:
-            return str(count)
+    return f"{count:02}" if kind == "decimalZero" else numeral(count, _KINDS.get(kind, "1"))

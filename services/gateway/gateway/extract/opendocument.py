@@ -5,6 +5,7 @@ from typing import Final
 from zipfile import ZipFile
 
 from gateway.extract.markup import Element, parsed
+from gateway.extract.numerals import numeral
 from gateway.extract.sheets import sheets
 from gateway.extract.source import PAGE_END, Source, Unreadable, place
 
@@ -14,7 +15,6 @@ _LEFT: Final = frozenset(
 _LINES: Final = frozenset({"p", "h", "table-row"})
 _SIGNS: Final = {"tab": "\t", "line-break": "\n"}
 _MOST_SPACES: Final = 1000
-_LETTERS: Final = 26
 
 
 def opendocument(source: Source, archive: ZipFile, raw: bytes) -> Iterator[str]:
@@ -59,10 +59,7 @@ class _Numbers:
     def label(self, style: str, level: int, number: int) -> str:
         """Return the number before an item, with a space; empty for a list without numbers."""
         kind, suffix = self._formats.get(style, {}).get(level, ("", ""))
-        if kind in ("a", "A"):
-            letter = chr(ord(kind) + (number - 1) % _LETTERS)
-            return f"{letter}{suffix} "
-        return f"{number}{suffix} " if kind else ""
+        return f"{numeral(number, kind)}{suffix} " if kind else ""
 
 
 def _lines(element: Element, numbers: _Numbers, *, style: str = "", level: int = 0) -> Iterator[str]:

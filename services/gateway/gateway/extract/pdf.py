@@ -4,7 +4,6 @@ import ctypes
 import re
 from collections.abc import Callable, Iterator
 from typing import Final
-from unicodedata import normalize
 
 import pypdfium2
 from pypdfium2 import raw as pdfium
@@ -16,7 +15,6 @@ _PICTURE: Final = "[This page is a picture without text.]"
 """Stands for a page without text between others: its content must not be missed in silence."""
 _HYPHEN = re.compile("(\\w)[\x02\ufffe\xad](?:\\r?\\n)?(?=(\\w))")
 """How PDFium shows the hyphen of a word that goes on in the next line."""
-_LIGATURES = re.compile("[\ufb00-\ufb06]")
 _CONTROLS = re.compile("[\0-\x08\x0b-\x1f\x7f\ufffe\uffff]")
 _ANYWHERE: Final = {"left": -1e6, "bottom": -1e6, "right": 1e6, "top": 1e6}
 """Lines may run over the edge of their page."""
@@ -111,7 +109,6 @@ def _string(call: Callable[..., int], *arguments: object) -> str:
 
 
 def _cleaned(text: str) -> str:
-    """Join words that hyphens part at line ends, write ligatures as letters, and drop what is no character."""
+    """Join words that hyphens part at line ends, and drop what is no character."""
     joined = _HYPHEN.sub(lambda found: found[1] if found[2].islower() else f"{found[1]}-", text)
-    letters = _LIGATURES.sub(lambda found: normalize("NFKC", found[0]), joined)
-    return _CONTROLS.sub("", letters.replace("\x02", "-").replace("\r\n", "\n"))
+    return _CONTROLS.sub("", joined.replace("\x02", "-").replace("\r\n", "\n"))

@@ -5,7 +5,7 @@ import re
 from collections.abc import Iterator
 from typing import Final
 
-from gateway.extract.encoding import decoded
+from gateway.extract.encoding import decoded, label_in
 from gateway.extract.source import Source
 
 _BLOCK_BYTES: Final = 1 << 20
@@ -15,7 +15,8 @@ _CHARSET = re.compile(r"charset=[\"']?([A-Za-z0-9_:.-]{1,40})")
 
 def plain(source: Source) -> Iterator[str]:
     """Yield the text as it is; in JSON, letters that are written as numbers become letters."""
-    parts = decoded(source, _blocks(source), declared=charset_of(source.media_type))
+    said = label_in(source.head) if source.name.endswith((".xml", ".svg", ".fb2")) else ""
+    parts = decoded(source, _blocks(source), declared=charset_of(source.media_type) or said)
     if not source.name.endswith((".json", ".jsonl", ".ndjson", ".ipynb")):
         yield from parts
         return

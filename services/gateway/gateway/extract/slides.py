@@ -4,11 +4,13 @@ from collections.abc import Iterator
 from typing import Final
 
 from gateway.extract.markup import Element, words
+from gateway.extract.numerals import numeral
 from gateway.extract.package import Package
 from gateway.extract.source import Source, place
 
 _DRAWN: Final = {"chart": ("t", "v"), "diagramData": ("t",)}
 """Parts of a slide with text, and the elements that hold it."""
+_KINDS: Final = (("alphaLc", "a"), ("alphaUc", "A"), ("romanLc", "i"), ("romanUc", "I"))
 _BESIDE: Final = {"notesSlide": "notes", "comments": "comment"}
 
 
@@ -42,13 +44,30 @@ def _said(part: Element) -> list[str]:
 
 
 def _lines(element: Element) -> Iterator[str]:
-    """Yield the paragraphs, and the rows of tables, inside an element."""
+    """Yield the paragraphs with their automatic numbers, and the rows of tables, inside an element."""
+    counts = dict[str, int]()
     for child in element:
         if child.tag == "tr":
             yield " | ".join(" ".join(_lines(cell)) for cell in child if cell.tag == "tc")
         elif child.tag == "p":
-            yield "".join({"t": node.text or "", "br": " "}.get(node.tag, "") for node in child.iter())
+            text = "".join({"t": node.text or "", "br": " "}.get(node.tag, "") for node in child.iter())
+            yield _label(child, counts) + text if text.strip() else text
         elif child.tag == "AlternateContent":
             yield from _lines(child[0] if len(child) else child)
         else:
             yield from _lines(child)
+
+
+def _label(paragraph: Element, counts: dict[str, int]) -> str:
+    """Return the automatic number of a paragraph with a space, and count on; empty without one."""
+    level = next((found.get("lvl", "0") for found in paragraph.iter("pPr")), "0")
+    for deeper in [other for other in counts if other > level]:
+        del counts[deeper]
+    numbered = next(paragraph.iter("buAutoNum"), None)
+    if numbered is None:
+        counts.pop(level, None)
+        return ""
+    start = numbered.get("startAt", "1")
+    counts[level] = counts.get(level, (int(start) if start.isdecimal() else 1) - 1) + 1
+    kind = numbered.get("type", "")
+    return f"{numeral(counts[level], next((sign for name, sign in _KINDS if kind.startswith(name)), '1'))}. "
