@@ -17,7 +17,8 @@ RUN apt-get update && apt-get install --yes --no-install-recommends redis-server
 COPY --from=gateway /opt/memloop /opt/memloop
 # The bytecode of what a start imports: that of the two images belongs to files of another time.
 RUN PYTHONDONTWRITEBYTECODE='' python -c \
-      "import gateway.main, gateway.worker, gateway.files.extract, memory_store.main, sentence_transformers"
+      "import gateway.main, gateway.worker, memory_store.main, sentence_transformers, importlib, pkgutil, gateway.extract as e; \
+       [importlib.import_module(part.name) for part in pkgutil.iter_modules(e.__path__, 'gateway.extract.')]"
 COPY deploy/docker/all_in_one.py /opt/memloop/all_in_one.py
 USER 10001:10001
 VOLUME /data

@@ -29,7 +29,8 @@ RUN pip wheel --no-deps --no-build-isolation --wheel-dir /wheels ./packages/meml
  && pip --python /opt/memloop/bin/python install --no-cache-dir --no-deps --no-index --prefix /code /wheels/*.whl
 WORKDIR /opt/memloop
 RUN PYTHONPATH=/code/lib/python3.11/site-packages bin/python -c \
-      "import gateway.main, gateway.worker, gateway.memory.dead_letters, gateway.files.extract, urllib.request" \
+      "import gateway.main, gateway.worker, gateway.memory.dead_letters, urllib.request, importlib, pkgutil, gateway.extract as e; \
+       [importlib.import_module(part.name) for part in pkgutil.iter_modules(e.__path__, 'gateway.extract.')]" \
  && find . -name '*.pyc' -exec cp --parents --preserve --target-directory /code {} +
 
 # The console's files. Node comes from PyPI and stays in this stage.
