@@ -1,6 +1,7 @@
 """What documents hold beside their running text: forms, automatic numbers, attachments, odd packages."""
 
 import io
+from collections.abc import Sequence
 
 import pytest
 from pypdf import PdfReader, PdfWriter
@@ -174,3 +175,38 @@ async def test_what_a_page_shows_without_text_nodes_is_read(html: str, text: str
 async def test_automatic_numbers_of_a_slide_stand_before_its_points() -> None:
     raw = PLACED["a.pptx"]("Rent</a:t></a:r></a:p><a:p><a:pPr><a:buAutoNum type='romanUcPeriod'/></a:pPr><a:r><a:t>Due")
     assert await text_of(raw, "a.pptx") == "[slide 1]\n\nRent\nI. Due\n\n\f"
+
+
+def _lines_across(rows: Sequence[tuple[str, str]]) -> bytes:
+    """A PDF that writes each row from left to right, below a title."""
+    cells = [
+        (x, 150 - 11 * row, text) for row, pair in enumerate(rows) for x, text in zip((10, 110), pair, strict=True)
+    ]
+    shown = ") Tj ".join(f"/F 7 Tf 1 0 0 1 {x} {y} Tm ({text}" for x, y, text in cells)
+    return pdf(f") Tj /F 7 Tf 1 0 0 1 40 180 Tm (A title that goes over both of the columns) Tj {shown}")
+
+
+async def test_two_columns_of_prose_are_read_one_after_the_other() -> None:
+    left = (
+        *("The ferry to Aren leaves", "at seven in the morning", "and returns at noon when"),
+        *("the tide allows it to do", "so, which in the winters", "of our days is not often"),
+    )
+    right = (
+        *("The harbour was built by", "masons from the north in", "the winter of 1911 after"),
+        *("a storm broke the old one", "and took the lamp and its", "keeper, who was not seen"),
+    )
+    text = " ".join((await text_of(_lines_across(list(zip(left, right, strict=True))), "a.pdf")).split())
+    assert f"A title that goes over both of the columns {' '.join(left)} {' '.join(right)}" in text
+
+
+async def test_a_table_of_two_columns_is_read_row_by_row() -> None:
+    rows = [
+        ("Rent", "900"),
+        ("Heating and water", "120"),
+        ("Tax", "7"),
+        ("Lift", "15"),
+        ("Garden", "3"),
+        ("Sum", "1,045"),
+    ]
+    text = await text_of(_lines_across(rows), "a.pdf")
+    assert all(f"{name} {value}" in text for name, value in rows)

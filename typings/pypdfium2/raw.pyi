@@ -18,6 +18,7 @@ def FPDFAnnot_GetFormFieldType(form: object, annotation: object, /) -> int: ...
 def FPDFAnnot_IsChecked(form: object, annotation: object, /) -> int: ...
 
 FLAT_NORMALDISPLAY: Final[int]
+FORMTYPE_XFA_FULL: Final[int]
 FLATTEN_SUCCESS: Final[int]
 FPDF_ERR_PASSWORD: Final[int]
 FPDF_ERR_SECURITY: Final[int]

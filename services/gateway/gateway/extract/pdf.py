@@ -8,6 +8,7 @@ from typing import Final
 import pypdfium2
 from pypdfium2 import raw as pdfium
 
+from gateway.extract.columns import page_text
 from gateway.extract.ocr import text_of_bitmap
 from gateway.extract.source import PAGE_END, Source, Unreadable, place
 
@@ -16,8 +17,6 @@ _PICTURE: Final = "[This page is a picture without text.]"
 _HYPHEN = re.compile("(\\w)[\x02\ufffe\xad](?:\\r?\\n)?(?=(\\w))")
 """How PDFium shows the hyphen of a word that goes on in the next line."""
 _CONTROLS = re.compile("[\0-\x08\x0b-\x1f\x7f\ufffe\uffff]")
-_ANYWHERE: Final = {"left": -1e6, "bottom": -1e6, "right": 1e6, "top": 1e6}
-"""Lines may run over the edge of their page."""
 _OCR_SCALE: Final = 300 / 72
 _MARKED: Final = frozenset(
     (
@@ -38,6 +37,8 @@ def pdf(source: Source) -> Iterator[str]:
         locked = error.err_code in (pdfium.FPDF_ERR_PASSWORD, pdfium.FPDF_ERR_SECURITY)
         raise Unreadable("the file is encrypted" if locked else "the file is damaged (PDF)") from None
     document.init_forms()
+    if document.get_formtype() == pdfium.FORMTYPE_XFA_FULL:
+        source.notes.append("the fields of an XFA form")
     texts = [_page(document, number, source.ocr) for number in range(len(document))]
     is_scan = all(text is None or not text.strip() for text in texts)
     pictures = list[int]()
@@ -60,7 +61,7 @@ def _page(document: pypdfium2.PdfDocument, number: int, ocr: str) -> str | None:
         if pdfium.FPDFPage_GetAnnotCount(page) and _flattened(page):
             page.close()
             page = document[number]
-        text = _cleaned(page.get_textpage().get_text_bounded(**_ANYWHERE))
+        text = _cleaned(page_text(page.get_textpage()))
     except pypdfium2.PdfiumError:
         return ""
     squeezed = "".join(text.split())
