@@ -7,11 +7,11 @@ import pytest
 from redis.asyncio import Redis
 
 from memloop.wire.memory import Namespace
-from memloop_state.guard import guard_of
 from memloop_state.link import connect
 from memloop_state.owners import Owner, Owners
 from memloop_state.partitions import Partition, Partitions
 from memloop_state.table import Row, Table
+from memloop_state.values import guard_of
 
 ALICE = Namespace(tenant="acme", user_id="alice")
 

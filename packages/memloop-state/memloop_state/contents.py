@@ -9,11 +9,10 @@ import time
 from dataclasses import dataclass
 from typing import Final, Literal, TypeAlias, cast
 
-from redis.asyncio import Redis
-
-from memloop_state.index import Indexes
+from memloop_state.link import State
 from memloop_state.partitions import Partition, Partitions
 from memloop_state.scripts import Steps
+from memloop_state.values import Indexes
 
 LEASE_S: Final = 60.0
 _SWEPT_AT_ONCE: Final = 200
@@ -68,7 +67,7 @@ class ContentPartition(Partition):
 class Contents:
     """The contents of all tenants. Methods raise Unavailable when Redis is unreachable."""
 
-    def __init__(self, redis: Redis, quota: Quota) -> None:
+    def __init__(self, redis: State, quota: Quota) -> None:
         self._quota = quota
         self._parts = Partitions(redis, ContentPartition)
         self._steps = Steps(redis, "contents")
@@ -102,7 +101,7 @@ class Contents:
 
     async def add_loose(self, tenant: str, place: str, *, until: float) -> None:
         """Let a place be deleted from then on, unless a content claims it."""
-        await self._indexes.add(self._parts.of_name(tenant).loose, {place: until})
+        await self._steps("loose", [self._parts.of_name(tenant).loose], [place, repr(until)])
 
     async def remove_loose(self, tenant: str, place: str) -> None:
         """Forget a place whose object is deleted."""

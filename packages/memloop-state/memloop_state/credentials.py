@@ -6,11 +6,9 @@ They share a tag with the log of their changes and the audit stream ``admin``, b
 from collections.abc import Mapping, Sequence
 from typing import Any, Final, Literal, TypeAlias, cast
 
-from redis.asyncio import Redis
-
-from memloop_state.link import redis_errors
+from memloop_state.link import State, redis_errors
 from memloop_state.scripts import Steps, text
-from memloop_state.streams import Streams
+from memloop_state.values import Streams
 
 API_KEYS: Final = "memloop:{api-keys}"
 API_KEYS_LOG: Final = "memloop:{api-keys}:log"
@@ -33,7 +31,7 @@ def audit_stream(kind: str, tenant: str) -> str:
 class Credentials:
     """The keys of all tenants. Methods raise Unavailable when Redis is unreachable."""
 
-    def __init__(self, redis: Redis, *, most: int) -> None:
+    def __init__(self, redis: State, *, most: int) -> None:
         self._redis: Any = redis
         self._most = most
         self._streams = Streams(redis)

@@ -7,10 +7,9 @@ by *subjects*, of which each has an index, so that ``forget`` finds the answers 
 import hashlib
 from typing import Any, Final, Literal, TypeAlias
 
-from redis.asyncio import Redis
-
-from memloop_state.index import Indexes
+from memloop_state.link import State
 from memloop_state.scripts import Steps
+from memloop_state.values import Indexes
 
 KEEP_MS: Final = 24 * 60 * 60 * 1000
 LEASE_MS: Final = 30_000
@@ -21,7 +20,7 @@ Taken: TypeAlias = Literal["yours", "done", "busy", "other"]
 class Leases:
     """Leases by name. Methods raise Unavailable when Redis is unreachable."""
 
-    def __init__(self, redis: Redis) -> None:
+    def __init__(self, redis: State) -> None:
         self._steps = Steps(redis, "lease")
 
     async def hold(self, name: str, holder: str, *, lease_ms: int) -> bool:
@@ -32,7 +31,7 @@ class Leases:
 class Once:
     """The answers that are kept for 24 hours. Methods raise Unavailable when Redis is unreachable."""
 
-    def __init__(self, redis: Redis) -> None:
+    def __init__(self, redis: State) -> None:
         self._steps = Steps(redis, "lease")
         self._indexes = Indexes(redis)
 

@@ -138,6 +138,12 @@ def _sentinels(nodes: Sequence[tuple[str, int]], options: dict[str, Any], *, tim
     return LastingSentinels(nodes, sentinel_kwargs=asked | credentials | by_options)
 
 
+class State(Protocol):
+    """An open connection to what outlives a request. Only the modules of this package see what it can do."""
+
+    async def aclose(self) -> None: ...
+
+
 class RedisSettings(Protocol):
     """The settings of a process that connects to Redis."""
 
@@ -156,25 +162,13 @@ def redis_of(settings: RedisSettings, *, tls: ssl.SSLContext | None = None) -> R
     return connect(url, connect_timeout_s=timeout_s, read_timeout_s=timeout_s, ack_copies=copies, tls=tls)
 
 
-LUA_CLOCK: Final = """
-local function now_us()
-  local t = redis.call('TIME')
-  return t[1] * 1000000 + t[2]
-end
-local function now_ms()
-  return math.floor(now_us() / 1000)
-end
-"""
-"""The server's time in microseconds and in milliseconds, for scripts of several processes."""
-
-
 class LuaScript:
     """A Lua script. Its text is sent only to a server that has the keys but not the script.
 
     What an ``acknowledged`` one has written is on the replicas that the client waits for before its reply is returned.
     """
 
-    def __init__(self, redis: Redis, source: str, *, acknowledged: bool = False) -> None:
+    def __init__(self, redis: State, source: str, *, acknowledged: bool = False) -> None:
         self._redis: Any = redis
         self._source = source
         self._name = Acknowledged if acknowledged else str
@@ -188,13 +182,13 @@ class LuaScript:
             return await self._redis.execute_command(self._name("EVAL"), self._source, len(keys), *keys, *args)
 
 
-async def acknowledged(redis: Redis, command: str, key: str, *args: str | int | float) -> Any:
+async def acknowledged(redis: State, command: str, key: str, *args: str | int | float) -> Any:
     """Run one writing command whose reply waits for replicas. Raises the client's errors."""
     client: Any = redis
     return await client.execute_command(Acknowledged(command), key, *args)
 
 
-def is_cluster(redis: Redis) -> bool:
+def is_cluster(redis: State) -> bool:
     """Return whether the client is connected to a cluster."""
     return isinstance(cast(object, redis), RedisCluster)
 
@@ -241,7 +235,13 @@ async def _sentinel_primary(
         return [cast(tuple[str, int], await client.discover_master(_primary_name(url)))]
 
 
-async def servers(redis: Redis, *, primaries: bool = False) -> Sequence[Callable[..., Awaitable[Any]]]:
+async def check(state: State) -> None:
+    """Raise Unavailable when Redis does not answer."""
+    with redis_errors():
+        await cast(Any, state).ping()
+
+
+async def servers(redis: State, *, primaries: bool = False) -> Sequence[Callable[..., Awaitable[Any]]]:
     """Return a command sender for each server, or for each primary."""
     if not is_cluster(redis):
         return [cast(Any, redis).execute_command]
@@ -251,7 +251,7 @@ async def servers(redis: Redis, *, primaries: bool = False) -> Sequence[Callable
     return [partial(cluster.execute_command, target_nodes=node) for node in nodes]
 
 
-def tags_of(redis: Redis) -> Sequence[str]:
+def tags_of(redis: State) -> Sequence[str]:
     """Return the tags that the client's keys carry."""
     return TAGS if is_cluster(redis) else TAGS[2:3]
 

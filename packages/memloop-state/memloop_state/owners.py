@@ -9,50 +9,20 @@ Every partition has marks and indexes of its own: a record is in the same slot a
 import asyncio
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Final, cast
+from typing import Any, Final, cast
 
 import orjson
-from redis.asyncio import Redis
 
 from memloop.wire.memory import Namespace, Scope
-from memloop_state.link import redis_errors
+from memloop_state.link import State, redis_errors
 from memloop_state.partitions import Partition, Partitions
-from memloop_state.scripts import Script, lua, text
+from memloop_state.scripts import Steps, text
 
 MARK_KEEP_MS: Final = 7 * 24 * 3600 * 1000
 """How long an erasure is remembered: longer than any work takes."""
 
 FROM_NOW: Final = 2**53
 """What work began with that is done in one step: no erasure came before it."""
-
-OWNERS: Final = lua("owners")
-
-_MARK: Final = """
--- KEYS: a user's marks; ARGV: scope, token, keep ms. A newer erasure's mark stays
-local token = redis.call('HGET', KEYS[1], ARGV[1])
-if not token or tonumber(token) < tonumber(ARGV[2]) then redis.call('HSET', KEYS[1], ARGV[1], ARGV[2]) end
-return redis.call('PEXPIRE', KEYS[1], ARGV[3])
-"""
-
-_LISTED: Final = """
--- KEYS: the tenant's owners. Returns the users with records; those without any more are taken out
-local found, users = redis.call('HGETALL', KEYS[1]), {}
-for place = 1, #found, 2 do
-  if redis.call('EXISTS', found[place + 1]) == 1 then
-    users[#users + 1] = found[place]
-  else
-    redis.call('HDEL', KEYS[1], found[place])
-  end
-end
-return users
-"""
-
-
-_LEAVE: Final = """
--- KEYS: the tenant's owners, a user's index; ARGV: user. Forgets the name of a user without records
-if redis.call('EXISTS', KEYS[2]) == 0 then redis.call('HDEL', KEYS[1], ARGV[1]) end
-return 1
-"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +37,7 @@ class Owner:
 
 
 def owned_keys(at: Partition, owners: Sequence[Owner]) -> list[str]:
-    """Return the keys that ``OWNERS`` takes for a record in that partition."""
+    """Return the keys that ``lua/owners.lua`` takes for a record in that partition."""
     spaces = [owner.namespace for owner in owners]
     return [key for one in spaces for key in (at.erased(one.lane()), at.owned(one.lane()), at.owners(one.tenant))]
 
@@ -85,17 +55,17 @@ def owned_args(owners: Sequence[Owner], *, kind: str, record_id: str) -> list[st
 class Owners:
     """The owners in one Redis. Methods raise Unavailable when it is unreachable."""
 
-    def __init__(self, redis: Redis) -> None:
-        self._redis = redis
+    def __init__(self, redis: State) -> None:
+        self._redis: Any = redis
         self._partitions = Partitions(redis, Partition)
-        self._mark = Script(redis, _MARK, acknowledged=True)
-        self._listed = Script(redis, _LISTED)
-        self._leave = Script(redis, _LEAVE)
+        self._step = Steps(redis, "owners")
 
     async def mark(self, namespace: Namespace, token: int) -> None:
         """Note an erasure everywhere: from now on no record is stored whose work began before its token."""
         lane, args = namespace.lane(), [namespace.scopes()[-1], token, MARK_KEEP_MS]
-        await asyncio.gather(*(self._mark([part.erased(lane)], args) for part in self._partitions.partitions))
+        await asyncio.gather(
+            *(self._step("mark", [part.erased(lane)], args, acknowledged=True) for part in self._partitions.partitions)
+        )
 
     async def records(self, namespace: Namespace) -> list[tuple[str, str]]:
         """Return kind and id of all records of the namespace."""
@@ -112,13 +82,14 @@ class Owners:
     async def leave(self, namespace: Namespace) -> None:
         """Forget the user's name wherever no record of the user is left."""
         for part in self._partitions.partitions:
-            await self._leave([part.owners(namespace.tenant), part.owned(namespace.lane())], [namespace.user_id])
+            keys = [part.owners(namespace.tenant), part.owned(namespace.lane())]
+            await self._step("leave", keys, [namespace.user_id])
 
     async def users(self, scope: Scope) -> list[str]:
         """Return the users of the tenant with records of the scope's agent and run, each once."""
         found: dict[str, None] = {}
         for part in self._partitions.partitions:
-            found |= dict.fromkeys(await self._listed.rows([part.owners(scope.tenant)], []))
+            found |= dict.fromkeys(await self._step.rows("listed", [part.owners(scope.tenant)], []))
         if scope.agent_id is None and scope.run_id is None:
             return list(found)
         spaces = [Namespace(**scope.model_dump() | {"user_id": user}) for user in found]

@@ -11,9 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Generic, TypeVar
 
-from redis.asyncio import Redis
-
-from memloop_state.link import place_of, tags_of
+from memloop_state.link import State, place_of, tags_of
 
 _ID = re.compile(r"[a-z]+[_-]([0-9a-f]{2})")
 
@@ -47,7 +45,7 @@ P_co = TypeVar("P_co", bound=Partition, covariant=True)
 class Partitions(Generic[P_co]):
     """All partitions of one Redis, as a slice names their keys: one for a single server, twelve for a cluster."""
 
-    def __init__(self, redis: Redis, kind: type[P_co]) -> None:
+    def __init__(self, redis: State, kind: type[P_co]) -> None:
         self.partitions: Sequence[P_co] = tuple(kind(tag) for tag in tags_of(redis))
 
     def of_name(self, name: str) -> P_co:

@@ -8,8 +8,7 @@ exceeds the token limit is admitted when the window is empty.
 from dataclasses import dataclass
 from typing import Final
 
-from redis.asyncio import Redis
-
+from memloop_state.link import State
 from memloop_state.scripts import Steps
 
 _KEEP_S: Final = 61
@@ -52,7 +51,7 @@ class Standing:
 class Rates:
     """The windows of all keys. Methods raise Unavailable when Redis is unreachable."""
 
-    def __init__(self, redis: Redis, limits: RateLimits) -> None:
+    def __init__(self, redis: State, limits: RateLimits) -> None:
         self.limits = limits
         self._steps = Steps(redis, "access")
 

@@ -7,12 +7,10 @@ import math
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Final
-
-from redis.asyncio import Redis
+from typing import Any, Final
 
 from memloop.wire.errors import Unavailable
-from memloop_state.link import redis_errors, servers, tags_of
+from memloop_state.link import State, redis_errors, servers, tags_of
 
 _EVERY_S: Final = 2.0
 _RETRY_AFTER_S: Final = 5.0
@@ -37,8 +35,8 @@ class RedisRoom:
     The jobs of one tenant may hold ``tenant_share`` of that share.
     """
 
-    def __init__(self, redis: Redis, *, share: float, tenant_share: float = 1.0) -> None:
-        self._redis = redis
+    def __init__(self, redis: State, *, share: float, tenant_share: float = 1.0) -> None:
+        self._redis: Any = redis
         self._partitions = len(tags_of(redis))
         self._share = share
         self._tenant_share = tenant_share
@@ -67,7 +65,7 @@ class RedisRoom:
         return self._tenant_bytes
 
 
-async def redis_state(redis: Redis) -> RedisState:
+async def redis_state(redis: State) -> RedisState:
     """Read ``INFO`` of every primary. Returns the fullest one, durable if all are. Raises Unavailable."""
     with redis_errors():
         states = [_state(await server("INFO")) for server in await servers(redis, primaries=True)]

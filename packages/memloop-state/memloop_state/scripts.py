@@ -4,11 +4,10 @@ from collections.abc import Mapping, Sequence
 from importlib.resources import files
 from typing import TypeAlias, cast
 
-from redis.asyncio import Redis
-
-from memloop_state.link import LuaScript, redis_errors
+from memloop_state.link import LuaScript, State, redis_errors
 
 Reply: TypeAlias = "int | str | list[Reply] | None"
+Args: TypeAlias = Sequence[str | bytes | int | float]
 
 
 def lua(*names: str) -> str:
@@ -58,55 +57,30 @@ def _is_entry(value: list[object]) -> bool:
     return len(value) == 2 and not isinstance(value[0], list | tuple)
 
 
-class Script:
-    """A Lua script that is loaded on first use. The reply of an ``acknowledged`` one waits for replicas."""
-
-    def __init__(self, redis: Redis, source: str, *, acknowledged: bool = False) -> None:
-        self._run = LuaScript(redis, source, acknowledged=acknowledged)
-
-    async def __call__(self, keys: Sequence[str], args: Sequence[str | bytes | int | float]) -> Reply:
-        """Run the script and return its reply. Raises Unavailable."""
-        return plain(await self._replied(keys, args))
-
-    async def number(self, keys: Sequence[str], args: Sequence[str | bytes | int | float]) -> int:
-        """Run a script that returns a number."""
-        return int(cast(int, await self(keys, args)))
-
-    async def rows(self, keys: Sequence[str], args: Sequence[str | bytes | int | float]) -> list[str]:
-        """Run a script that returns a list of scalars; each becomes text, nil becomes ''."""
-        reply = cast("list[object]", await self._replied(keys, args) or [])
-        return ["" if part is None else text(part) for part in reply]
-
-    async def _replied(self, keys: Sequence[str], args: Sequence[str | bytes | int | float]) -> object:
-        with redis_errors():
-            return await self._run(keys=keys, args=args)
-
-
 class Steps:
     """The atomic steps of one Lua program: the functions of its table ``steps``, called by their names.
 
     An ``acknowledged`` step returns once replicas have what it wrote. Steps raise Unavailable.
     """
 
-    def __init__(self, redis: Redis, *files: str) -> None:
+    def __init__(self, redis: State, *files: str) -> None:
         source = f"{lua(*files)}\nreturn steps[table.remove(ARGV, 1)]()"
-        self._plain = Script(redis, source)
-        self._acknowledged = Script(redis, source, acknowledged=True)
+        self._plain = LuaScript(redis, source)
+        self._acknowledged = LuaScript(redis, source, acknowledged=True)
 
-    async def __call__(
-        self, step: str, keys: Sequence[str], args: Sequence[str | bytes | int | float], *, acknowledged: bool = False
-    ) -> Reply:
+    async def __call__(self, step: str, keys: Sequence[str], args: Args, *, acknowledged: bool = False) -> Reply:
         """Run a step and return its reply."""
-        return await (self._acknowledged if acknowledged else self._plain)(keys, [step, *args])
+        return plain(await self._replied(step, keys, args, acknowledged))
 
-    async def number(
-        self, step: str, keys: Sequence[str], args: Sequence[str | bytes | int | float], *, acknowledged: bool = False
-    ) -> int:
+    async def number(self, step: str, keys: Sequence[str], args: Args, *, acknowledged: bool = False) -> int:
         """Run a step that returns a number."""
-        return int(cast(int, await self(step, keys, args, acknowledged=acknowledged)))
+        return int(cast(int, await self._replied(step, keys, args, acknowledged)))
 
-    async def rows(
-        self, step: str, keys: Sequence[str], args: Sequence[str | bytes | int | float], *, acknowledged: bool = False
-    ) -> list[str]:
+    async def rows(self, step: str, keys: Sequence[str], args: Args, *, acknowledged: bool = False) -> list[str]:
         """Run a step that returns a list of scalars; each becomes text, nil becomes ''."""
-        return await (self._acknowledged if acknowledged else self._plain).rows(keys, [step, *args])
+        reply = cast("list[object]", await self._replied(step, keys, args, acknowledged) or [])
+        return ["" if part is None else text(part) for part in reply]
+
+    async def _replied(self, step: str, keys: Sequence[str], args: Args, acknowledged: bool) -> object:
+        with redis_errors():
+            return await (self._acknowledged if acknowledged else self._plain)(keys=keys, args=[step, *args])

@@ -17,13 +17,12 @@ from dataclasses import dataclass
 from typing import Any, Final, Literal, TypeAlias, cast
 
 import orjson
-from redis.asyncio import Redis
 
-from memloop_state.guard import Guard
-from memloop_state.link import acknowledged, redis_errors
+from memloop_state.link import State, acknowledged, redis_errors
 from memloop_state.owners import Owner, owned_args, owned_keys
 from memloop_state.partitions import Partition, Partitions
 from memloop_state.scripts import Steps, text
+from memloop_state.values import Guard
 
 Outcome: TypeAlias = Literal[
     "kept", "changed", "deleted", "taken", "off", "erased", "gone", "many", "full", "long", "rows", "duplicate"
@@ -82,7 +81,7 @@ class Table:
 
     def __init__(
         self,
-        redis: Redis,
+        redis: State,
         name: str,
         *,
         kind: str,
@@ -112,7 +111,7 @@ class Table:
             "tenants": tenants or None,
         }
         self._limits = {limit: value for limit, value in limits.items() if value is not None}
-        self._step = Steps(redis, "owners", "guard", "table")
+        self._step = Steps(redis, "owners", "table")
 
     async def put(
         self,

@@ -1,26 +1,50 @@
-"""Small states that need no table: single texts that end, named texts of one owner, and counts.
+"""Small states that need no table: texts that end, named texts and a guard of them, counts, indexes and streams.
 
 Each has a kind (``memloop_state.kinds``), which begins the names of its keys. Methods raise Unavailable when Redis is
 unreachable.
 """
 
-from collections import Counter
+import hashlib
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
-
-from redis.asyncio import Redis
+from dataclasses import dataclass
+from typing import Any, Final, TypeAlias
 
 from memloop.patience import patient
 from memloop.wire.errors import DependencyError
-from memloop_state.link import acknowledged, redis_errors
+from memloop_state.link import State, acknowledged, redis_errors
 from memloop_state.partitions import Partition, Partitions
-from memloop_state.scripts import Script, lua, text
+from memloop_state.scripts import Steps, entries_by_stream, entry_list, text
+
+
+@dataclass(frozen=True, slots=True)
+class Guard:
+    """What some fields of a hash held when it was read, as a digest."""
+
+    key: str
+    names: Sequence[str]
+    digest: str
+
+    @property
+    def args(self) -> list[str | int]:
+        """The arguments of ``guard_changed``."""
+        return [self.digest, len(self.names), *self.names]
+
+
+UNGUARDED: Final[Sequence[str | int]] = ("", 0)
+"""The arguments of ``guard_changed`` where nothing is asked."""
+
+
+def guard_of(key: str, names: Sequence[str], known: Mapping[str, str]) -> Guard:
+    """Return the guard of the fields ``names``, of which those in ``known`` exist."""
+    values = (known[name].encode() if name in known else None for name in names)
+    whole = b" ".join(b"-" if value is None else b"%d:%s" % (len(value), value) for value in values)
+    return Guard(key, names, hashlib.sha1(whole, usedforsecurity=False).hexdigest())
 
 
 class Values:
     """Texts by name. Each ends ``keep_s`` seconds after it was put, and lies in its name's partition."""
 
-    def __init__(self, redis: Redis, kind: str, *, keep_s: int | None) -> None:
+    def __init__(self, redis: State, kind: str, *, keep_s: int | None) -> None:
         self._redis: Any = redis
         self._kind = kind
         self._keep_s = keep_s
@@ -51,11 +75,11 @@ class Values:
 class Fields:
     """Named texts of each owner, at most ``most`` of them."""
 
-    def __init__(self, redis: Redis, kind: str, *, most: int | None = None) -> None:
+    def __init__(self, redis: State, kind: str, *, most: int | None = None) -> None:
         self._redis: Any = redis
         self._kind = kind
         self._most = "" if most is None else most
-        self._put = Script(redis, lua("fields"), acknowledged=True)
+        self._steps = Steps(redis, "fields")
 
     def key(self, owner: str) -> str:
         """Name the hash, for a ``Guard``."""
@@ -75,7 +99,7 @@ class Fields:
 
     async def put(self, owner: str, name: str, value: str) -> bool:
         """Set a text. Returns False, and sets nothing, where the owner has too many."""
-        return bool(await self._put.number([self.key(owner)], [name, value, self._most]))
+        return bool(await self._steps.number("put", [self.key(owner)], [name, value, self._most], acknowledged=True))
 
     async def delete(self, owner: str, *names: str) -> int:
         """Delete these texts; return how many there were."""
@@ -86,35 +110,28 @@ class Fields:
 class Counts:
     """Counts by name that many processes add up, kept for ``keep_s`` seconds after the last one.
 
-    They are gathered in the process and sent in one pipeline, so that no request waits. Those that Redis does not take
-    in ``wait_s`` seconds are dropped: a lost answer does not say whether it took them.
+    Those that Redis does not take in ``wait_s`` seconds are dropped: a lost answer does not say whether it took them.
     """
 
-    def __init__(self, redis: Redis, kind: str, *, keep_s: int, wait_s: float) -> None:
-        self._redis = redis
+    def __init__(self, redis: State, kind: str, *, keep_s: int, wait_s: float) -> None:
+        self._redis: Any = redis
         self._kind = kind
         self._keep_s = keep_s
         self._wait_s = wait_s
-        self._waiting: Counter[tuple[str, str]] = Counter()
 
-    def add(self, name: str, field: str, count: int) -> None:
-        """Count so many more under the name."""
-        self._waiting[name, field] += count
-
-    async def send(self) -> Counter[tuple[str, str]]:
-        """Send the counts that wait; return those that are lost, by name and field."""
-        waiting, self._waiting = self._waiting, Counter()
+    async def add(self, counts: Mapping[tuple[str, str], int]) -> bool:
+        """Add to the counts, by name and field, in one pipeline. Returns False if they are dropped."""
         try:
             async with patient(self._wait_s), self._redis.pipeline(transaction=False) as pipe:
-                for (name, field), count in waiting.items():
+                for (name, field), count in counts.items():
                     pipe.hincrby(self._key(name), field, count)
-                for name in {name for name, _ in waiting}:
+                for name in {name for name, _ in counts}:
                     pipe.expire(self._key(name), self._keep_s)
                 with redis_errors():
                     await pipe.execute()
         except (DependencyError, TimeoutError):
-            return waiting
-        return Counter()
+            return False
+        return True
 
     async def read(self, names: Iterable[str]) -> list[Mapping[str, int]]:
         """Return the counts of these names, in this order."""
@@ -127,3 +144,117 @@ class Counts:
 
     def _key(self, name: str) -> str:
         return f"memloop:{self._kind}:{name}"
+
+
+class Indexes:
+    """Indexes by key. Methods raise Unavailable when Redis is unreachable."""
+
+    def __init__(self, redis: State) -> None:
+        self._redis: Any = redis
+
+    async def add(self, index: str, numbers: Mapping[str, float], *, known: bool = False) -> None:
+        """List ids, or give those that are ``known`` another number."""
+        with redis_errors():
+            await self._redis.zadd(index, numbers, xx=known)
+
+    async def keep(self, index: str, id_: str, number: float) -> None:
+        """List one id; replicas have it then."""
+        with redis_errors():
+            await acknowledged(self._redis, "ZADD", index, number, id_)
+
+    async def remove(self, index: str, *ids: str) -> None:
+        """Take ids out."""
+        if ids:
+            with redis_errors():
+                await self._redis.zrem(index, *ids)
+
+    async def ids(self, index: str, *, start: int = 0, most: int | None = None, newest: bool = False) -> list[str]:
+        """Return ids in the order of their numbers, from the one at place ``start`` on."""
+        with redis_errors():
+            found = await self._redis.zrange(index, start, -1 if most is None else start + most - 1, desc=newest)
+        return [text(one) for one in found]
+
+    async def due(self, index: str, until: float, *, most: int) -> list[str]:
+        """Return the ids whose number is at most ``until``, the lowest first."""
+        with redis_errors():
+            found = await self._redis.zrangebyscore(index, "-inf", until, start=0, num=most)
+        return [text(one) for one in found]
+
+    async def place(self, index: str, id_: str, *, newest: bool = False) -> int | None:
+        """Return at which place an id stands, None where it is not listed."""
+        with redis_errors():
+            found = await (self._redis.zrevrank if newest else self._redis.zrank)(index, id_)
+        return None if found is None else int(found)
+
+    async def number(self, index: str, id_: str) -> float | None:
+        """Return an id's number, None where it is not listed."""
+        with redis_errors():
+            found = await self._redis.zscore(index, id_)
+        return None if found is None else float(found)
+
+    async def newest(self, index: str, *, until: float, start: int, most: int) -> list[tuple[float, str]]:
+        """Return numbers of at most ``until`` with their ids, the highest first, from the one at ``start`` on."""
+        with redis_errors():
+            found = await self._redis.zrevrangebyscore(index, until, "-inf", start=start, num=most, withscores=True)
+        return [(float(number), text(one)) for one, number in found]
+
+    async def count(self, index: str) -> int:
+        """Return how many ids are listed."""
+        with redis_errors():
+            return int(await self._redis.zcard(index))
+
+    async def lowest(self, index: str) -> int | None:
+        """Return the lowest number, None where nothing is listed."""
+        with redis_errors():
+            found = await self._redis.zrange(index, 0, 0, withscores=True)
+        return next((int(float(pair[1])) for pair in found), None)
+
+
+Entries: TypeAlias = list[tuple[str, dict[str, str]]]
+"""Ids with the fields of each."""
+
+
+class Streams:
+    """Streams by key. Methods raise Unavailable when Redis is unreachable."""
+
+    def __init__(self, redis: State) -> None:
+        self._redis: Any = redis
+
+    async def append(self, entries: Sequence[tuple[str, Mapping[str, str]]], *, most: int) -> None:
+        """Append entries to their streams in one round trip; of each at least ``most`` stay."""
+        async with self._redis.pipeline(transaction=False) as pipe:
+            for stream, fields in entries:
+                pipe.xadd(stream, fields, maxlen=most, approximate=True)
+            with redis_errors():
+                await pipe.execute()
+
+    async def after(self, stream: str, entry: str, *, most: int) -> Entries:
+        """Return the entries behind one ('' = from the first one), the oldest first."""
+        with redis_errors():
+            return entry_list(await self._redis.xrange(stream, min=f"({entry}" if entry else "-", count=most) or [])
+
+    async def before(self, stream: str, entry: str, *, most: int) -> Entries:
+        """Return the entries before one ('' = from the last one), the newest first."""
+        with redis_errors():
+            return entry_list(await self._redis.xrevrange(stream, max=f"({entry}" if entry else "+", count=most) or [])
+
+    async def last(self, stream: str) -> str | None:
+        """Return the id of the last entry, None of an empty stream."""
+        return next((entry for entry, _ in await self.before(stream, "", most=1)), None)
+
+    async def wait(
+        self, places: Mapping[str, str], *, wait_ms: int, most: int | None = None
+    ) -> list[tuple[str, Entries]]:
+        """Wait for entries behind these places of their streams; return none of a stream that has none in time."""
+        with redis_errors():
+            return entries_by_stream(await self._redis.xread(dict(places), count=most, block=wait_ms))
+
+    async def count(self, stream: str) -> int:
+        """Return how many entries a stream has."""
+        with redis_errors():
+            return int(await self._redis.xlen(stream))
+
+    async def delete(self, stream: str, entry: str) -> None:
+        """Delete one entry."""
+        with redis_errors():
+            await self._redis.xdel(stream, entry)

@@ -32,7 +32,7 @@ from gateway.memory.readiness import OPTIONAL, Readiness
 from gateway.memory.turn_batches import BufferLimits, flush_idle_repeatedly
 from gateway.memory.write import WriterTools
 from gateway.metrics import Metrics
-from gateway.queue import ExpiredLetters, Keys, LaneQueue, Runner, RunnerOptions, queued_bytes
+from gateway.queue import ExpiredLetters, LaneQueue, Runner, RunnerOptions, queued_bytes
 from gateway.responses.background.handler import ResponseHandler
 from gateway.responses.background.jobs import Background, open_background
 from gateway.settings import WorkerSettings
@@ -46,7 +46,8 @@ from memloop.wire.errors import DependencyError
 from memloop.wire.memory import Namespace
 from memloop_service import connects_by, create_app, ended, new_registry, run, start_tracing, watch_disk
 from memloop_service.http.admission import Admission, Capacity
-from memloop_state.link import redis_errors, redis_of
+from memloop_state.link import redis_of
+from memloop_state.queue.dead_letters import dead_letter_count
 from memloop_state.room import redis_state
 
 _LOG = logging.getLogger(__name__)
@@ -306,15 +307,9 @@ async def _look(work: Work) -> None:
         metrics.show_queue(queue.name, depth, now_s=now_s)
         if queue is work.memory.queue.lanes:
             metrics.show_memory_queue(depth, now_s=now_s)
-    metrics.job_dead_letters.set(await _dead(work.redis))
+    metrics.job_dead_letters.set(await dead_letter_count(work.redis))
     metrics.show_queued_bytes(await queued_bytes(work.redis))
     metrics.show_redis(await redis_state(work.redis))
-
-
-async def _dead(redis: Redis) -> int:
-    """Return the number of dead letters of all queues."""
-    with redis_errors():
-        return sum([await redis.xlen(partition.dead) for partition in Keys(redis).partitions])
 
 
 def _end_process_on_fault(work: "asyncio.Task[None]") -> None:

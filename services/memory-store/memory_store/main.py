@@ -28,6 +28,7 @@ from memloop_service import (
 from memloop_service.chores import alongside
 from memloop_service.http import refuse_half_characters
 from memloop_service.known_parameters import refuse_unknown
+from memloop_state.disk import rewrite_files
 from memloop_state.store.buffers import Buffers
 from memloop_state.store.erasures import Erasures
 from memloop_state.store.feed import ChangeFeed
@@ -65,7 +66,6 @@ from memory_store.settings import Settings
 from memory_store.upkeep.copying import Stores
 from memory_store.upkeep.jobs import Upkeep
 from memory_store.upkeep.membership import Membership
-from memory_store.upkeep.redis_files import rewrite_files
 from memory_store.upkeep.routes import admin_routes
 from memory_store.vectors.gate import Gate
 from memory_store.vectors.live import SHARED, LiveCollection

@@ -56,7 +56,10 @@ function steps.claim()
   return kept
 end
 
--- KEYS as above; ARGV: holder, holder's line, now. Returns the content's place if that was its last holder
+-- KEYS: loose; ARGV: place, from when it may be deleted
+function steps.loose() redis.call('ZADD', KEYS[1], ARGV[2], ARGV[1]) end
+
+-- KEYS: as of claim; ARGV: holder, holder's line, now. Returns the content's place if that was its last holder
 function steps.release()
   redis.call('ZREM', KEYS[4], ARGV[2])
   if redis.call('HDEL', KEYS[1], 'held:' .. ARGV[1]) == 0 then return false end

@@ -1,3 +1,16 @@
+-- What a step compares before it writes: the owners of a record, and a hash that its caller has read
+local steps = {}
+
+-- Whether a hash has changed: some fields of it, by their names and the digest of what they held ('' = not asked)
+local function has_changed(key, digest, names)
+  if digest == '' then return false end
+  local values = redis.call('HMGET', key, unpack(names))
+  for i, value in ipairs(values) do values[i] = value and #value .. ':' .. value or '-' end
+  return redis.sha1hex(table.concat(values, ' ')) ~= digest
+end
+-- The same, of a digest, the names' number and the names from ARGV[a] on
+local function guard_changed(key, a) return has_changed(key, ARGV[a], {unpack(ARGV, a + 2, a + 1 + ARGV[a + 1])}) end
+
 -- A record's owners. KEYS[k..]: of each owner the marks, the index, the tenant's owners. Of each owner: the newest token
 -- when the work began ('=' and marks: what they were then), the scopes, the user, the entry in the index ('' = none)
 local function owners_at(args, a)
@@ -69,4 +82,29 @@ local function end_with_records(record)
     end
     if longest > 0 and longest < math.huge then redis.call('PEXPIRE', index, longest) end
   end
+end
+
+-- KEYS: a user's marks; ARGV: scope, token, keep ms. A newer erasure's mark stays
+function steps.mark()
+  local token = redis.call('HGET', KEYS[1], ARGV[1])
+  if not token or tonumber(token) < tonumber(ARGV[2]) then redis.call('HSET', KEYS[1], ARGV[1], ARGV[2]) end
+  redis.call('PEXPIRE', KEYS[1], ARGV[3])
+end
+
+-- KEYS: the tenant's owners. Returns the users with records; those without any more are taken out
+function steps.listed()
+  local found, users = redis.call('HGETALL', KEYS[1]), {}
+  for place = 1, #found, 2 do
+    if redis.call('EXISTS', found[place + 1]) == 1 then
+      users[#users + 1] = found[place]
+    else
+      redis.call('HDEL', KEYS[1], found[place])
+    end
+  end
+  return users
+end
+
+-- KEYS: the tenant's owners, a user's index; ARGV: user. Forgets the name of a user without records
+function steps.leave()
+  if redis.call('EXISTS', KEYS[2]) == 0 then redis.call('HDEL', KEYS[1], ARGV[1]) end
 end

@@ -78,8 +78,6 @@ local function set_row(row, value)
   return bytes
 end
 
-local steps = {}
-
 -- Stores a record, or adds rows to one. Texts: its fields and their values, then rows and theirs
 function steps.put()
   local known, first = redis.call('EXISTS', RECORD) == 1, 2 + 2 * (want.fields or 0)

@@ -42,8 +42,6 @@ local function withdraw(q, tenant, lane, job)
   redis.call('ZREM', q.since, entry)
   redis.call('ZREM', q.ready, tenant .. ':' .. whole(since) .. ':' .. entry)
 end
-local steps = {}
-
 -- KEYS: turns, picks, since, bell, the streams of all tiers, the ready sets of all tiers
 -- ARGV: group, consumer, number of tenants to pass over, these tenants, then tenants and their weights
 -- Returns ticket, lane, job, tenant; or nothing

@@ -4,15 +4,12 @@ A dead letter that can be requeued keeps its payload, and so the bytes of its te
 it expires; the sweep then releases the bytes and deletes the letter and its entry in the user's list.
 """
 
-from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Final, cast
+from typing import Any, Final
 
-from redis.asyncio import Redis
-
-from memloop_state.link import redis_errors
-from memloop_state.queue.key_names import JobPartition, Keys, lane_steps
-from memloop_state.scripts import entry_list
+from memloop_state.link import State
+from memloop_state.queue.records import JobPartition, Keys, lane_steps
+from memloop_state.values import Streams
 
 _LOOKED_AT: Final = 1000
 
@@ -29,13 +26,12 @@ class DeadLetter:
     held_bytes: str
 
 
-async def read_dead_letters(redis: Redis, partition: JobPartition, *, after: str, count: int) -> list[DeadLetter]:
+async def read_dead_letters(redis: State, partition: JobPartition, *, after: str, count: int) -> list[DeadLetter]:
     """Return the partition's dead letters after an entry, oldest first; empty ``after``: the oldest ones.
 
     Raises Unavailable.
     """
-    with redis_errors():
-        found = await redis.xrange(partition.dead, min=f"({after}" if after else "-", count=count)
+    found = await Streams(redis).after(partition.dead, after, most=count)
     return [
         DeadLetter(
             entry,
@@ -45,15 +41,20 @@ async def read_dead_letters(redis: Redis, partition: JobPartition, *, after: str
             index=fields.get("index", ""),
             held_bytes=fields.get("bytes", "0"),
         )
-        for entry, fields in entry_list(cast(Sequence[object], found))
+        for entry, fields in found
     ]
+
+
+async def dead_letter_count(redis: State) -> int:
+    """Return the number of dead letters of all queues. Raises Unavailable."""
+    return sum([await Streams(redis).count(partition.dead) for partition in Keys(redis).partitions])
 
 
 class ExpiredLetters:
     """Deletes the dead letters of all queues whose jobs have expired. Remembers how far it has looked."""
 
-    def __init__(self, redis: Redis) -> None:
-        self._redis = redis
+    def __init__(self, redis: State) -> None:
+        self._redis: Any = redis
         self._partitions = Keys(redis).partitions
         self._after = dict.fromkeys(self._partitions, "")
         self._step = lane_steps(redis)

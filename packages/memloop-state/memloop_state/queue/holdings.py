@@ -3,12 +3,10 @@
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import cast
+from typing import Any, cast
 
-from redis.asyncio import Redis
-
-from memloop_state.link import redis_errors
-from memloop_state.queue.key_names import Keys
+from memloop_state.link import State, redis_errors
+from memloop_state.queue.records import Keys
 from memloop_state.scripts import text
 
 
@@ -20,11 +18,11 @@ class QueuedBytes:
     largest_tenant: int
 
 
-async def queued_bytes(redis: Redis) -> QueuedBytes:
+async def queued_bytes(redis: State) -> QueuedBytes:
     """Add up the bytes of every tenant. Raises Unavailable."""
     tenants: Counter[str] = Counter()
     for partition in Keys(redis).partitions:
         with redis_errors():
-            found = cast(Mapping[object, object], await redis.hgetall(partition.queued_bytes))
+            found: Mapping[object, object] = await cast(Any, redis).hgetall(partition.queued_bytes)
         tenants.update({text(tenant): int(text(size)) for tenant, size in found.items()})
     return QueuedBytes(tenants.total(), max(tenants.values(), default=0))

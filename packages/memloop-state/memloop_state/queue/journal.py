@@ -3,21 +3,21 @@
 The journal is deleted with its job: writes for an erased job are refused, so no text outlives an erasure.
 """
 
-from redis.asyncio import Redis
+from typing import Any
 
 from memloop.loops.journal import dump_completion, load_completion
 from memloop.ports import Completion
-from memloop_state.link import redis_errors
+from memloop_state.link import State, redis_errors
 from memloop_state.queue.jobs import JobGone
-from memloop_state.queue.key_names import Keys, lane_steps
+from memloop_state.queue.records import Keys, lane_steps
 from memloop_state.scripts import text
 
 
 class Journal:
     """One job's journal. A field never changes once it is set."""
 
-    def __init__(self, redis: Redis, job_id: str) -> None:
-        self._redis = redis
+    def __init__(self, redis: State, job_id: str) -> None:
+        self._redis: Any = redis
         partition = Keys(redis).of_id(job_id)
         self._job = partition.job(job_id)
         self._journal = partition.journal(job_id)

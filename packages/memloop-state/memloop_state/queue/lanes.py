@@ -21,24 +21,20 @@ letters.
 
 import math
 from collections.abc import AsyncIterator, Collection, Iterable, Sequence
-from typing import cast
-
-from redis.asyncio import Redis
+from typing import Any, cast
 
 from memloop.wire.correlation import Origin
 from memloop.wire.errors import Erased, RateLimited
-from memloop_state.guard import UNGUARDED, Guard
-from memloop_state.index import Indexes
-from memloop_state.link import redis_errors
+from memloop_state.link import State, redis_errors
 from memloop_state.owners import owned_args, owned_keys
 from memloop_state.queue.dead_letters import DeadLetter, read_dead_letters
 from memloop_state.queue.jobs import Beat, Counter, Depth, Entry, GuardBroken, IndexFull, Lease, Submission
 from memloop_state.queue.journal import Journal
-from memloop_state.queue.key_names import JobPartition, Keys, lane_steps
-from memloop_state.queue.records import JobRecords
+from memloop_state.queue.records import JobPartition, JobRecords, Keys, lane_steps
 from memloop_state.queue.rules import QueueRules
 from memloop_state.queue.tickets import DEFAULT_TIER, GROUP, Ticket, Tickets, delayed, ready
 from memloop_state.scripts import text
+from memloop_state.values import UNGUARDED, Guard, Indexes, Streams
 
 KEEP_MS = 7 * 24 * 3600 * 1000
 """Default retention of a finished job's record."""
@@ -55,7 +51,7 @@ class LaneQueue:
 
     def __init__(
         self,
-        redis: Redis,
+        redis: State,
         name: str,
         *,
         keep_ms: int = KEEP_MS,
@@ -64,7 +60,7 @@ class LaneQueue:
         index_ends: bool = False,
     ) -> None:
         """``index_ends``: a job's index ends with the last of its jobs, because it is one of very many."""
-        self._redis = redis
+        self._redis: Any = redis
         self.name = name
         self.keep_ms = keep_ms
         self._index_ends = int(index_ends)
@@ -323,8 +319,7 @@ class LaneQueue:
 
     async def drop_letter(self, letter: DeadLetter) -> None:
         """Delete a dead letter; its job ends by itself."""
-        with redis_errors():
-            await self._redis.xdel(self.keys.of_id(letter.job_id).dead, letter.entry)
+        await Streams(self._redis).delete(self.keys.of_id(letter.job_id).dead, letter.entry)
 
     async def depth(self) -> Depth:
         """Return the queue's backlog."""

@@ -22,14 +22,13 @@ Each step costs O(log n) for n waiting lanes.
 from collections.abc import AsyncIterator, Collection, Generator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Final, cast
+from typing import Any, Final, cast
 
 from redis import exceptions
-from redis.asyncio import Redis
 
 from memloop.wire.errors import Unavailable
-from memloop_state.link import redis_errors
-from memloop_state.queue.key_names import JobPartition, lane_steps
+from memloop_state.link import State, redis_errors
+from memloop_state.queue.records import JobPartition, lane_steps
 from memloop_state.scripts import entry_list
 
 GROUP = "workers"
@@ -59,9 +58,9 @@ class Tickets:
     """
 
     def __init__(
-        self, redis: Redis, part: JobPartition, queue: str, tiers: Sequence[str], weights: Mapping[str, int]
+        self, redis: State, part: JobPartition, queue: str, tiers: Sequence[str], weights: Mapping[str, int]
     ) -> None:
-        self._redis = redis
+        self._redis: Any = redis
         self._stream = part.stream(queue)
         self._tiers = tuple(tiers)
         self._bell = part.bell(queue)

@@ -13,7 +13,7 @@ from memloop.wire.errors import TooLarge
 from memloop.wire.memory import Buffer, BufferPage, Namespace
 from memloop_state.link import redis_errors
 from memloop_state.scripts import Steps
-from memloop_state.store.fencing import KEEP_MS, refuse_stale
+from memloop_state.store.erasures import KEEP_MS, refuse_stale
 from memloop_state.store.key_names import Keys, StorePartition, digest
 from memloop_state.store.link import RedisLink
 

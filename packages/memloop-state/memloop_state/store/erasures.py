@@ -36,10 +36,11 @@ import orjson
 from memloop.wire.errors import Conflict, Erased, Unavailable
 from memloop.wire.memory import Namespace
 from memloop_state.scripts import Steps
-from memloop_state.store.fencing import KEEP_MS, refuse_stale, stale_token
 from memloop_state.store.key_names import Keys, StorePartition
 from memloop_state.store.link import RedisLink
 
+KEEP_MS: Final = 7 * 24 * 3600 * 1000
+"""A lane's newest token is known for so long after its last use."""
 OPEN_MS: Final = 20_000
 """Longer than any upsert takes that has not failed (Qdrant's client gives up after 10 s)."""
 _LEASE_MS: Final = 60_000
@@ -269,6 +270,20 @@ class Erasures:
 
     def _gate(self, part: StorePartition) -> list[str]:
         return part.gate(self.standing.site)
+
+
+def stale_token(token: int | None, newest: str) -> Conflict:
+    """The refusal of a token that is older than the newest."""
+    return Conflict(
+        f"fencing token {token} is older than {newest}: another writer holds this lane now",
+        code="stale_fencing_token",
+    )
+
+
+def refuse_stale(token: int | None, newest: str) -> None:
+    """Raise ``Conflict`` if the script found a newer token."""
+    if newest:
+        raise stale_token(token, newest)
 
 
 def write_name() -> str:

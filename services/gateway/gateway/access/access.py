@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from typing import cast
 
 from fastapi import Request
-from redis.asyncio import Redis
 
 from gateway.access.audit import AuditLog, Auditor
 from gateway.access.auth import KeyRing
@@ -18,6 +17,7 @@ from gateway.metrics import Metrics
 from gateway.settings import GatewaySettings
 from memloop.ports import Splitter
 from memloop_service.http import Admission, Capacity
+from memloop_state.link import State
 from memloop_state.rates import RateLimits, Rates
 
 
@@ -42,17 +42,17 @@ class Access:
 
 
 def open_access(
-    settings: GatewaySettings, redis: Redis, *, counting: Callable[[], Splitter], metrics: Metrics
+    settings: GatewaySettings, state: State, *, counting: Callable[[], Splitter], metrics: Metrics
 ) -> Access:
     """Build the slice from the settings. Raises KeyFileError on bad keys."""
-    records = KeyRecords(redis)
+    records = KeyRecords(state)
     cache = KeyCache(records, wait_s=min(1.0, settings.redis_timeout_s / 2), stale_s=settings.keys_stale_s)
     return Access(
         keys=KeyRing(load_static_keys(settings), cache),
         records=records,
-        auditor=Auditor(AuditLog(redis)),
+        auditor=Auditor(AuditLog(state)),
         admission=_admission(settings, metrics),
-        rates=Rates(redis, RateLimits(settings.requests_per_minute, settings.tokens_per_minute)),
+        rates=Rates(state, RateLimits(settings.requests_per_minute, settings.tokens_per_minute)),
         counting=counting,
         metrics=metrics,
         rates_timeout_s=settings.enqueue_timeout_s,

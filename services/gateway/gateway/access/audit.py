@@ -13,12 +13,11 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Final
 
-from redis.asyncio import Redis
-
 from memloop.wire.audit import AuditEntry, AuditKind, AuditPage, AuditRecord
 from memloop.wire.errors import DependencyError
 from memloop_state.credentials import ENTRIES_KEPT, audit_stream
-from memloop_state.streams import Streams
+from memloop_state.link import State
+from memloop_state.values import Streams
 
 WINDOW_S: Final = 10.0
 DIFFERENT_IN_A_WINDOW: Final = 100
@@ -64,10 +63,10 @@ class Denial:
 
 
 class AuditLog:
-    """Stores audit entries. Methods raise Unavailable when Redis is unreachable."""
+    """Stores audit entries. Methods raise Unavailable."""
 
-    def __init__(self, redis: Redis) -> None:
-        self._streams = Streams(redis)
+    def __init__(self, state: State) -> None:
+        self._streams = Streams(state)
 
     async def append(self, entries: Sequence[AuditEntry]) -> None:
         """Append the entries to their streams."""

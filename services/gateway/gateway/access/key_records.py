@@ -9,13 +9,12 @@ import time
 from collections.abc import Sequence
 from typing import Final, cast
 
-from redis.asyncio import Redis
-
 from memloop.wire.audit import AuditEntry
 from memloop.wire.base import Wire
 from memloop.wire.errors import Conflict, NotFound
 from memloop.wire.keys import ApiKey, Scope
 from memloop_state.credentials import Credentials, audit_stream
+from memloop_state.link import State
 
 KEYS_OF_A_TENANT: Final = 1000
 _SECRET_BYTES: Final = 32
@@ -75,10 +74,10 @@ def digest_of(secret: str) -> str:
 
 
 class KeyRecords:
-    """Reads and changes key records. Methods raise Unavailable when Redis is unreachable."""
+    """Reads and changes key records. Methods raise Unavailable."""
 
-    def __init__(self, redis: Redis) -> None:
-        self._credentials = Credentials(redis, most=KEYS_OF_A_TENANT)
+    def __init__(self, state: State) -> None:
+        self._credentials = Credentials(state, most=KEYS_OF_A_TENANT)
         self.newest_change = self._credentials.newest_change
         self.changes = self._credentials.changes
         self.note_uses = self._credentials.note_uses

@@ -8,8 +8,6 @@ import asyncio
 import logging
 from typing import Final
 
-from redis.asyncio import Redis
-
 from gateway.changes.hooks import Hook, MemoryHooks
 from gateway.metrics import Metrics
 from gateway.queue import LaneQueue
@@ -18,6 +16,7 @@ from memloop.wire.changes import LATEST, MOST_TENANTS, StoreChanges
 from memloop.wire.errors import DependencyError, Gone, RateLimited
 from memloop.wire.memory import Scope
 from memloop_clients import StoreClient
+from memloop_state.link import State
 
 _LOG = logging.getLogger(__name__)
 _MOST_PAGES: Final = 10
@@ -28,9 +27,9 @@ _PAGE: Final = 200
 class Dispatcher:
     """Serves all subscriptions, round after round."""
 
-    def __init__(self, redis: Redis, store: StoreClient, queue: LaneQueue, metrics: Metrics) -> None:
+    def __init__(self, state: State, store: StoreClient, queue: LaneQueue, metrics: Metrics) -> None:
         self._store = store
-        self._hooks = MemoryHooks(redis)
+        self._hooks = MemoryHooks(state)
         self._queue = queue
         self._metrics = metrics
 

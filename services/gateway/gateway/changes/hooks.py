@@ -5,13 +5,12 @@ from collections.abc import Sequence
 from datetime import datetime
 from typing import Final
 
-from redis.asyncio import Redis
-
 from gateway.webhooks.deliveries import MOST_HOOKS, memory_hooks
 from memloop.wire.base import Wire
 from memloop.wire.changes import Change, ChangeType
 from memloop.wire.errors import Conflict, NotFound
 from memloop_state.lease import Leases
+from memloop_state.link import State
 
 _LEASE_MS: Final = 30_000
 
@@ -38,11 +37,11 @@ class Subscribed(Hook):
 
 
 class MemoryHooks:
-    """The subscriptions. Methods raise Unavailable when Redis is unreachable."""
+    """The subscriptions. Methods raise Unavailable."""
 
-    def __init__(self, redis: Redis) -> None:
-        self._table = memory_hooks(redis)
-        self._leases = Leases(redis)
+    def __init__(self, state: State) -> None:
+        self._table = memory_hooks(state)
+        self._leases = Leases(state)
         self._name = secrets.token_hex(8)
         self.tenants = self._table.tenants
 

@@ -8,11 +8,10 @@ import logging
 import secrets
 import time
 from bisect import bisect_left
+from collections import Counter
 from collections.abc import AsyncGenerator, Mapping
 from contextlib import asynccontextmanager
 from typing import Final, Literal, TypeAlias, cast
-
-from redis.asyncio import Redis
 
 from gateway.engine.models import Models
 from gateway.engine.shares import Share
@@ -21,6 +20,7 @@ from memloop.patience import patient
 from memloop.wire.base import Wire
 from memloop.wire.errors import MODEL_NOT_FOUND, Conflict, DependencyError, NotFound
 from memloop.wire.rollouts import CALL_BOUNDS_S, Rollout, RolloutChange, TargetCalls
+from memloop_state.link import State
 from memloop_state.values import Counts, Fields
 
 EVERY_S: Final = 1.0
@@ -41,13 +41,14 @@ class _Kept(Wire):
 
 
 class Rollouts:
-    """The rollouts of all models. Methods raise Unavailable when Redis is unreachable."""
+    """The rollouts of all models. Methods raise Unavailable."""
 
-    def __init__(self, redis: Redis, models: Models, metrics: Metrics) -> None:
-        self._fields = Fields(redis, "rollouts")
-        self._counts = Counts(redis, "rollout", keep_s=KEEP_S, wait_s=WAIT_S)
+    def __init__(self, state: State, models: Models, metrics: Metrics) -> None:
+        self._fields = Fields(state, "rollouts")
+        self._counts = Counts(state, "rollout", keep_s=KEEP_S, wait_s=WAIT_S)
         self._models = models
         self._metrics = metrics
+        self._waiting: Counter[tuple[str, str]] = Counter()
         self._counted: Mapping[str, tuple[tuple[str, Target], ...]] = {}
 
     @asynccontextmanager
@@ -61,14 +62,14 @@ class Rollouts:
         finally:
             task.cancel()
             await asyncio.wait({task})
-            await self._counts.send()
+            await self._send()
 
     def called(self, model: str, seconds: float | None) -> None:
         """Count an engine call of the model; without seconds it failed."""
         for rollout, target in self._counted.get(model, ()):
-            self._counts.add(rollout, f"{target}|calls", 1)
+            self._waiting[rollout, f"{target}|calls"] += 1
             place = "failed" if seconds is None else str(bisect_left(CALL_BOUNDS_S, seconds))
-            self._counts.add(rollout, f"{target}|{place}", 1)
+            self._waiting[rollout, f"{target}|{place}"] += 1
 
     async def all(self) -> tuple[Rollout, ...]:
         """Return the rollouts with their counts, by model."""
@@ -120,7 +121,7 @@ class Rollouts:
     async def _follow_repeatedly(self) -> None:
         while True:
             await asyncio.sleep(EVERY_S)
-            await self._counts.send()
+            await self._send()
             await self._follow_if_there()
 
     async def _follow_if_there(self) -> None:
@@ -139,6 +140,10 @@ class Rollouts:
             for model, target in ((each.model, "incumbent"), (each.candidate, "candidate")):
                 counted[model] = (*counted.get(model, ()), (each.id, cast(Target, target)))
         self._counted = counted
+
+    async def _send(self) -> None:
+        waiting, self._waiting = self._waiting, Counter()
+        await self._counts.add(waiting)
 
 
 def _calls(target: Target, model: str, counts: Mapping[str, int]) -> TargetCalls:

@@ -9,13 +9,12 @@ holder end there, and the worker deletes them. The worker also releases holders 
 import time
 from typing import Final
 
-from redis.asyncio import Redis
-
 from gateway.files.reservations import too_many_bytes
 from gateway.files.storage import Storage
 from gateway.queue import JobRecords
 from memloop.wire.base import Wire
 from memloop_state.contents import Contents, Hold, Quota
+from memloop_state.link import State
 
 _UPLOAD_MAY_TAKE_S: Final = 6 * 3600.0
 _FIRST_LOOK_S: Final = 600.0
@@ -34,10 +33,10 @@ class Blob(Wire):
 class Blobs:
     """The records of the contents. Methods raise Unavailable and Timeout when Redis or the storage fails."""
 
-    def __init__(self, redis: Redis, storage: Storage, quota: Quota) -> None:
+    def __init__(self, state: State, storage: Storage, quota: Quota) -> None:
         self._quota = quota
-        self._jobs = JobRecords(redis)
-        self.contents = Contents(redis, quota)
+        self._jobs = JobRecords(state)
+        self.contents = Contents(state, quota)
         self.storage = storage
 
     async def new_place(self, tenant: str) -> str:

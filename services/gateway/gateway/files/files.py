@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from typing import Annotated, TypeAlias, cast
 
 from fastapi import Depends, Request
-from redis.asyncio import Redis
 
 from gateway.files.blobs import Blobs
 from gateway.files.records import FileRecords, ReadableFile
@@ -15,6 +14,7 @@ from gateway.queue import LaneQueue, QueueRules
 from gateway.settings import GatewaySettings
 from memloop.wire.errors import NotSupported
 from memloop_state.contents import Quota
+from memloop_state.link import State
 
 FILES_QUEUE = "files"
 
@@ -47,10 +47,10 @@ class Files:
         return tuple(found)
 
 
-def open_files(settings: GatewaySettings, redis: Redis, rules: QueueRules) -> Files:
+def open_files(settings: GatewaySettings, state: State, rules: QueueRules) -> Files:
     """Build the slice from the settings."""
-    queue = LaneQueue(redis, FILES_QUEUE, rules=rules)
-    return Files(_records(settings, redis, queue), queue, settings.max_file_bytes, settings.file_wait_s)
+    queue = LaneQueue(state, FILES_QUEUE, rules=rules)
+    return Files(_records(settings, state, queue), queue, settings.max_file_bytes, settings.file_wait_s)
 
 
 async def files_of(request: Request) -> Files:
@@ -61,8 +61,8 @@ async def files_of(request: Request) -> Files:
 FilesDep: TypeAlias = Annotated[Files, Depends(files_of)]
 
 
-def _records(settings: GatewaySettings, redis: Redis, queue: LaneQueue) -> FileRecords | None:
+def _records(settings: GatewaySettings, state: State, queue: LaneQueue) -> FileRecords | None:
     if settings.storage_url is None:
         return None
     quota = Quota(settings.tenant_files, settings.tenant_storage_bytes)
-    return FileRecords(redis, queue, Blobs(redis, Storage.at(settings.storage_url), quota), quota)
+    return FileRecords(state, queue, Blobs(state, Storage.at(settings.storage_url), quota), quota)

@@ -7,8 +7,6 @@ from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
 from typing import Final, TypeAlias
 
-from redis.asyncio import Redis
-
 from gateway.files.blobs import Blob, Blobs
 from gateway.files.reservations import Reservations, too_many_files
 from gateway.queue import IndexFull, LaneQueue, Submission
@@ -17,9 +15,10 @@ from memloop.wire.errors import Conflict, NotFound, Unprocessable
 from memloop.wire.files import FileDeleted, FileObject, FilePage
 from memloop.wire.memory import Namespace
 from memloop_state.contents import ContentPartition, Quota
-from memloop_state.index import Indexes
+from memloop_state.link import State
 from memloop_state.owners import Owner
 from memloop_state.partitions import Partitions, id_at
+from memloop_state.values import Indexes
 
 _FIRST_POLL_S: Final = 0.02
 _LAST_POLL_S: Final = 0.5
@@ -68,14 +67,14 @@ class ReadableFile(Wire):
 
 
 class FileRecords:
-    """Reads and changes a tenant's files. Methods raise Unavailable when Redis is unreachable."""
+    """Reads and changes a tenant's files. Methods raise Unavailable."""
 
-    def __init__(self, redis: Redis, queue: LaneQueue, blobs: Blobs, quota: Quota) -> None:
+    def __init__(self, state: State, queue: LaneQueue, blobs: Blobs, quota: Quota) -> None:
         self._queue = queue
-        self._parts = Partitions(redis, ContentPartition)
-        self._indexes = Indexes(redis)
+        self._parts = Partitions(state, ContentPartition)
+        self._indexes = Indexes(state)
         self._quota = quota
-        self._reservations = Reservations(redis, quota)
+        self._reservations = Reservations(state, quota)
         self._first: list[BeforeDeletion] = []
         self.blobs = blobs
 

@@ -8,10 +8,9 @@ import asyncio
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager, suppress
 
-from redis.asyncio import Redis
-
 from memloop.wire.errors import DependencyError, TooLarge
 from memloop_state.contents import LEASE_S, Contents, Quota
+from memloop_state.link import State
 
 
 def too_many_files(quota: Quota) -> TooLarge:
@@ -26,11 +25,11 @@ def too_many_bytes(quota: Quota) -> TooLarge:
 
 
 class Reservations:
-    """The reservations of all tenants. Methods raise Unavailable when Redis is unreachable."""
+    """The reservations of all tenants. Methods raise Unavailable."""
 
-    def __init__(self, redis: Redis, quota: Quota) -> None:
+    def __init__(self, state: State, quota: Quota) -> None:
         self._quota = quota
-        self._contents = Contents(redis, quota)
+        self._contents = Contents(state, quota)
 
     @asynccontextmanager
     async def held(self, tenant: str, file_id: str, *, size_bytes: int) -> AsyncGenerator[None]:

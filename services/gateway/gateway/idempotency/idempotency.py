@@ -23,7 +23,6 @@ from dataclasses import dataclass
 from typing import Final, Literal, Protocol
 
 from fastapi import Request, Response
-from redis.asyncio import Redis
 
 from gateway.idempotency.subjects import KEY_HEADER, subject_of_scope
 from memloop.wire.errors import Conflict, DependencyError, InvalidRequest, MemloopError, Unavailable
@@ -32,7 +31,7 @@ from memloop_service.headers import AGENT_HEADER, USER_HEADER
 from memloop_service.http import EventStream
 from memloop_state.lease import KEEP_MS as KEEP_MS
 from memloop_state.lease import LEASE_MS, Once, digest
-from memloop_state.link import RETRY_AFTER_S
+from memloop_state.link import RETRY_AFTER_S, State
 from memloop_state.partitions import id_at
 
 REPLAYED_HEADER: Final = "idempotent-replayed"
@@ -83,8 +82,8 @@ class _Taken:
 class Idempotency:
     """The records in Redis. An answer longer than ``max_bytes`` is not kept: its repetition is a conflict."""
 
-    def __init__(self, redis: Redis, *, max_bytes: int) -> None:
-        self._once = Once(redis)
+    def __init__(self, state: State, *, max_bytes: int) -> None:
+        self._once = Once(state)
         self._max_bytes = max_bytes
 
     async def once(

@@ -10,14 +10,13 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Final
 
-from redis.asyncio import Redis
-
 from gateway.long_read.records import TERMINAL
 from gateway.long_read.streams import Entry, StreamReader
 from gateway.metrics import Metrics
 from gateway.queue import Keys
 from memloop.wire.errors import Overloaded, RateLimited
 from memloop.wire.long_read import LongRead, ReadEvent
+from memloop_state.link import State
 
 _RETRY_AFTER_S: Final = 5.0
 _MAX_SEQUENCE: Final = 2**63 - 1
@@ -35,13 +34,13 @@ class Seats:
 class Followers:
     """Those who follow reads through this process."""
 
-    def __init__(self, redis: Redis, metrics: Metrics, seats: Seats, *, redis_timeout_s: float) -> None:
+    def __init__(self, state: State, metrics: Metrics, seats: Seats, *, redis_timeout_s: float) -> None:
         self._metrics = metrics
         self._seats = seats
         self._taken: Counter[str] = Counter()
-        self._keys = Keys(redis)
+        self._keys = Keys(state)
         wait_s = min(_LOOK_S, redis_timeout_s / 2)
-        self._readers = {part.tag: StreamReader(redis, wait_s=wait_s) for part in self._keys.partitions}
+        self._readers = {part.tag: StreamReader(state, wait_s=wait_s) for part in self._keys.partitions}
 
     @contextmanager
     def seat(self, tenant: str) -> Generator[None]:

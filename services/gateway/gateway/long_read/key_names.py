@@ -2,9 +2,8 @@
 
 from dataclasses import dataclass
 
-from redis.asyncio import Redis
-
 from gateway.queue import JobKeys, JobPartition
+from memloop_state.link import State
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,5 +18,5 @@ class Partition(JobPartition):
 class Keys(JobKeys[Partition]):
     """The partitions of one Redis."""
 
-    def __init__(self, redis: Redis) -> None:
-        super().__init__(redis, Partition)
+    def __init__(self, state: State) -> None:
+        super().__init__(state, Partition)

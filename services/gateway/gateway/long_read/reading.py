@@ -4,7 +4,6 @@ from dataclasses import dataclass
 from typing import Annotated, TypeAlias, cast
 
 from fastapi import Depends, Request
-from redis.asyncio import Redis
 
 from gateway.engine import Backend
 from gateway.files import Files
@@ -14,6 +13,7 @@ from gateway.memory import Memory
 from gateway.queue import LaneQueue
 from gateway.settings import GatewaySettings
 from gateway.webhooks.webhooks import Webhooks
+from memloop_state.link import State
 
 READS_QUEUE = "reads"
 
@@ -33,18 +33,18 @@ class Reading:
 
 
 def open_reading(
-    settings: GatewaySettings, redis: Redis, *, backend: Backend, memory: Memory, files: Files, webhooks: Webhooks
+    settings: GatewaySettings, state: State, *, backend: Backend, memory: Memory, files: Files, webhooks: Webhooks
 ) -> Reading:
     """Builds the slice from the settings."""
     keep_ms = int(settings.long_read_keep_s * 1000)
-    queue = LaneQueue(redis, READS_QUEUE, keep_ms=keep_ms, tiers=TIERS, rules=files.queue.rules)
-    records = ReadRecords(redis, queue, webhooks.queue)
+    queue = LaneQueue(state, READS_QUEUE, keep_ms=keep_ms, tiers=TIERS, rules=files.queue.rules)
+    records = ReadRecords(state, queue, webhooks.queue)
     seats = Seats(process=settings.max_followers, tenant=settings.tenant_followers)
     return Reading(
         backend=backend,
         queue=queue,
         records=records,
-        followers=Followers(redis, backend.metrics, seats, redis_timeout_s=settings.redis_timeout_s),
+        followers=Followers(state, backend.metrics, seats, redis_timeout_s=settings.redis_timeout_s),
         memory=memory,
         files=files,
         webhooks=webhooks,

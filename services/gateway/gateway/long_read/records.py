@@ -12,7 +12,6 @@ from datetime import UTC, datetime
 from typing import Final, TypeAlias, cast
 
 from pydantic import model_validator
-from redis.asyncio import Redis
 
 from gateway.files import Blob, ReadableFile
 from gateway.long_read.key_names import Keys
@@ -23,9 +22,10 @@ from memloop.wire.chat import Json
 from memloop.wire.errors import Erased, NotFound, OtherTenants
 from memloop.wire.long_read import LongRead, LongReadRequest, ReadEvent, ReadStatus, ServiceTier
 from memloop.wire.memory import Namespace
+from memloop_state.link import State
 from memloop_state.owners import Owner, owned_args, owned_keys
-from memloop_state.queue.key_names import lane_steps
-from memloop_state.streams import Streams
+from memloop_state.queue.records import lane_steps
+from memloop_state.values import Streams
 
 TERMINAL: tuple[ReadStatus, ...] = ("completed", "failed", "cancelled", "incomplete")
 TIERS: tuple[ServiceTier, ...] = ("priority", "default", "flex")
@@ -112,14 +112,14 @@ class StoredRead:
 
 
 class ReadRecords:
-    """Stores reads, each visible to its own tenant only. Methods raise Unavailable when Redis is unreachable."""
+    """Stores reads, each visible to its own tenant only. Methods raise Unavailable."""
 
-    def __init__(self, redis: Redis, queue: LaneQueue, webhooks: LaneQueue) -> None:
-        self._streams = Streams(redis)
+    def __init__(self, state: State, queue: LaneQueue, webhooks: LaneQueue) -> None:
+        self._streams = Streams(state)
         self._queue = queue
         self._webhooks = webhooks
-        self._keys = Keys(redis)
-        self._step = lane_steps(redis)
+        self._keys = Keys(state)
+        self._step = lane_steps(state)
 
     async def enqueue(self, job: ReadJob, record: LongRead) -> ReadEvent:
         """Queue a background read; return its ``queued`` event once it is durable. Raises as ``LaneQueue.admit``."""

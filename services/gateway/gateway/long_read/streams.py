@@ -15,13 +15,11 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Final
 
-from redis.asyncio import Redis
-
 from memloop.wire.errors import MemloopError, Unavailable
 from memloop.wire.long_read import ReadEvent
-from memloop_state.link import RETRY_AFTER_S
-from memloop_state.queue.key_names import lane_steps
-from memloop_state.streams import Streams
+from memloop_state.link import RETRY_AFTER_S, State
+from memloop_state.queue.records import lane_steps
+from memloop_state.values import Streams
 
 _LOG = logging.getLogger(__name__)
 _MOST_WAITING: Final = 64
@@ -114,10 +112,10 @@ class _Channel:
 class StreamReader:
     """Reads the followed streams of one partition. ``wait_s`` bounds one command's wait, below Redis's timeout."""
 
-    def __init__(self, redis: Redis, *, wait_s: float) -> None:
-        self._streams = Streams(redis)
+    def __init__(self, state: State, *, wait_s: float) -> None:
+        self._streams = Streams(state)
         self._wait_ms = max(1, int(wait_s * 1000))
-        self._step = lane_steps(redis)
+        self._step = lane_steps(state)
         self._channels: dict[str, _Channel] = {}
         self._task: asyncio.Task[None] | None = None
         self._looking: asyncio.Timeout | None = None

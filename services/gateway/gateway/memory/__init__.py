@@ -1,7 +1,7 @@
 """Memories over HTTP, their durable writes, and the writer that decides what to remember."""
 
+from gateway.memory.events import event_id
 from gateway.memory.jobs import MemoryJob, MemoryQueue, dead_write, new_event_id, requeue
-from gateway.memory.key_names import event_id
 from gateway.memory.memory import Memory, MemoryDep
 from gateway.memory.operations import check_has_text, erase, search, would_erase
 from gateway.memory.operations import write as write_memory

@@ -10,25 +10,23 @@ import asyncio
 import sys
 from collections.abc import AsyncIterator, Sequence
 
-from redis.asyncio import Redis
-
 from gateway.memory.events import MemoryEvents
 from gateway.memory.jobs import MEMORY_QUEUE, dead_write, requeue
 from gateway.queue import DeadLetter, LaneQueue
 from gateway.settings import WorkerSettings
 from memloop.wire.errors import MemloopError
 from memloop_service.tls import connects_by
-from memloop_state.link import redis_of
+from memloop_state.link import State, redis_of
 
 _PAGE = 100
 
 
 class DeadLetters:
-    """Reads and changes the dead letters of all queues. Methods raise Unavailable when Redis is unreachable."""
+    """Reads and changes the dead letters of all queues. Methods raise Unavailable."""
 
-    def __init__(self, redis: Redis) -> None:
-        self._queue = LaneQueue(redis, MEMORY_QUEUE)
-        self._events = MemoryEvents(redis, self._queue)
+    def __init__(self, state: State) -> None:
+        self._queue = LaneQueue(state, MEMORY_QUEUE)
+        self._events = MemoryEvents(state, self._queue)
 
     async def all(self) -> AsyncIterator[DeadLetter]:
         """Yield all dead letters, oldest first within each partition."""
@@ -70,8 +68,8 @@ async def run(command: str, ids: Sequence[str], letters: DeadLetters) -> int:
 
 async def _main(arguments: argparse.Namespace) -> int:
     settings = WorkerSettings.read()
-    async with redis_of(settings, tls=connects_by(settings)) as redis:
-        letters = DeadLetters(redis)
+    async with redis_of(settings, tls=connects_by(settings)) as state:
+        letters = DeadLetters(state)
         everything = getattr(arguments, "all", False)
         ids = [letter.job_id async for letter in letters.all()] if everything else getattr(arguments, "id", [])
         return await run(arguments.command, ids, letters)

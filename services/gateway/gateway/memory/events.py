@@ -5,13 +5,39 @@ import time
 from collections.abc import AsyncIterator, Iterable, Sequence
 from dataclasses import dataclass
 
-from redis.asyncio import Redis
-
-from gateway.memory.key_names import Keys
-from gateway.queue import LaneQueue
+from gateway.queue import JobKeys, JobPartition, LaneQueue
 from memloop.wire.errors import NotFound, OtherTenants
 from memloop.wire.memory import Namespace, Scope
 from memloop.wire.memory_events import ENDED, MemoryEvent
+from memloop_state.link import State
+from memloop_state.partitions import id_at
+
+
+@dataclass(frozen=True, slots=True)
+class Partition(JobPartition):
+    """The keys under one tag."""
+
+    def events_of(self, tenant: str, user_id: str) -> str:
+        """Name the sorted set of a user's memory events, by time. A tenant's name contains no colon."""
+        return self.key("events", tenant, user_id)
+
+    @property
+    def kept_events(self) -> str:
+        """The sorted set of the writes here that were kept verbatim, by the time since when."""
+        return self.key("kept-events")
+
+
+class Keys(JobKeys[Partition]):
+    """The partitions of one Redis."""
+
+    def __init__(self, state: State) -> None:
+        super().__init__(state, Partition)
+
+
+def event_id(lane: str, digits: str) -> str:
+    """Make the id of a memory write in a lane from 32 hex digits, of which 30 are kept."""
+    return id_at("evt_", lane, digits)
+
 
 _NONE = "Event {!r} not found."
 _FIRST_POLL_S = 0.02
@@ -44,11 +70,11 @@ _FIELDS = ("tenant", "agent_id", "run_id", "record", "status", "failures", "erro
 
 
 class MemoryEvents:
-    """Reads and deletes a tenant's event records. Methods raise Unavailable when Redis is unreachable."""
+    """Reads and deletes a tenant's event records. Methods raise Unavailable."""
 
-    def __init__(self, redis: Redis, queue: LaneQueue) -> None:
+    def __init__(self, state: State, queue: LaneQueue) -> None:
         self._queue = queue
-        self._keys = Keys(redis)
+        self._keys = Keys(state)
 
     async def get(self, tenant: str, event_id: str) -> MemoryEvent:
         """Return the event. Raises NotFound when the tenant has no such event."""

@@ -12,13 +12,12 @@ from contextlib import asynccontextmanager, suppress
 from datetime import UTC, datetime
 from typing import Final
 
-from redis.asyncio import Redis
-
 from gateway.memory.jobs import MemoryJob
 from gateway.metrics import Metrics
 from memloop.wire.base import Wire
 from memloop.wire.errors import DependencyError, EngineError, MemloopError
 from memloop.wire.memory import Namespace
+from memloop_state.link import State
 from memloop_state.values import Values
 
 _LOG = logging.getLogger(__name__)
@@ -59,17 +58,17 @@ class _Refusal(Wire):
         return f"the engine refuses memory writes ({self.status} {self.code}): {way_out}; see {_GUIDE}"
 
 
-def failed_writes(redis: Redis) -> Values:
+def failed_writes(state: State) -> Values:
     """Return the last failed write of each user, by lane."""
-    return Values(redis, "failed-write", keep_s=_KEEP_S)
+    return Values(state, "failed-write", keep_s=_KEEP_S)
 
 
 class WriteFailures:
     """The records of all users."""
 
-    def __init__(self, redis: Redis) -> None:
-        self._failed = failed_writes(redis)
-        self._refusals = Values(redis, "writes-refused", keep_s=_KEEP_S)
+    def __init__(self, state: State) -> None:
+        self._failed = failed_writes(state)
+        self._refusals = Values(state, "writes-refused", keep_s=_KEEP_S)
 
     @asynccontextmanager
     async def watching(self, job: MemoryJob, metrics: Metrics) -> AsyncGenerator[None]:

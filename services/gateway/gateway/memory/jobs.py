@@ -11,10 +11,8 @@ from datetime import UTC, datetime
 
 from prometheus_client import Counter as Metric
 from pydantic import Field, JsonValue
-from redis.asyncio import Redis
 
-from gateway.memory.events import MemoryEvents
-from gateway.memory.key_names import event_id
+from gateway.memory.events import MemoryEvents, event_id
 from gateway.memory.redacting import chars_of, redacted_metadata, redacted_turns
 from gateway.policy import Keeper, Redaction, Redactions
 from gateway.queue import KEEP_MS, GuardBroken, LaneQueue, QueueRules, Submission
@@ -24,8 +22,9 @@ from memloop.wire.limits import MAX_WRITE_BYTES
 from memloop.wire.memory import Namespace, Source
 from memloop.wire.memory_events import MemoryEvent
 from memloop_service.chores import computed
-from memloop_state.guard import Guard
+from memloop_state.link import State
 from memloop_state.owners import Owner
+from memloop_state.values import Guard
 
 MEMORY_QUEUE = "memory"
 _LEASE_MS = 120_000
@@ -82,12 +81,12 @@ class MemoryQueue:
     """Queues memory writes in lanes and tracks their events."""
 
     def __init__(
-        self, redis: Redis, *, keep_ms: int = KEEP_MS, rules: QueueRules, refused: Metric, keeper: Keeper
+        self, state: State, *, keep_ms: int = KEEP_MS, rules: QueueRules, refused: Metric, keeper: Keeper
     ) -> None:
         self._refused = refused
         self._keeper = keeper
-        self.lanes = LaneQueue(redis, MEMORY_QUEUE, keep_ms=keep_ms, rules=rules, index_ends=True)
-        self.events = MemoryEvents(redis, self.lanes)
+        self.lanes = LaneQueue(state, MEMORY_QUEUE, keep_ms=keep_ms, rules=rules, index_ends=True)
+        self.events = MemoryEvents(state, self.lanes)
 
     async def enqueue(self, job: MemoryJob, *, began: int | None = None) -> None:
         """Queue a write in its namespace's lane, redacted as the policies ask; it is durable once this returns.

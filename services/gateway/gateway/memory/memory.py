@@ -6,7 +6,6 @@ from dataclasses import dataclass, field
 from typing import Annotated, TypeAlias, cast
 
 from fastapi import Depends, Request
-from redis.asyncio import Redis
 
 from gateway.idempotency import Idempotency
 from gateway.memory.failures import WriteFailures
@@ -21,6 +20,7 @@ from gateway.settings import GatewaySettings, secret_of
 from gateway.traces import TraceKeeper, open_traces
 from memloop_clients import Balancing
 from memloop_service import connects_by
+from memloop_state.link import State
 from memloop_state.owners import Owners
 
 Delete: TypeAlias = Callable[[str, str], Awaitable[object]]
@@ -47,10 +47,10 @@ class Memory:
 
 
 @asynccontextmanager
-async def open_memory(settings: GatewaySettings, redis: Redis, *, metrics: Metrics) -> AsyncGenerator[Memory]:
+async def open_memory(settings: GatewaySettings, state: State, *, metrics: Metrics) -> AsyncGenerator[Memory]:
     """Build the slice from the settings; close the store's client on exit."""
     first, *also = settings.stores
-    keeper = keeper_of(settings, redis, metrics)
+    keeper = keeper_of(settings, state, metrics)
     balancing = Balancing(also=tuple(also), ready_path="readyz")
     tls, key = connects_by(settings), secret_of(settings.store_key)
     async with PolicedStore(first, key=key, balancing=balancing, keeper=keeper, tls=tls) as store:
@@ -58,21 +58,21 @@ async def open_memory(settings: GatewaySettings, redis: Redis, *, metrics: Metri
         yield Memory(
             store=store,
             queue=MemoryQueue(
-                redis,
+                state,
                 keep_ms=int(settings.memory_event_keep_s * 1000),
-                rules=queue_rules(settings, redis, refused=metrics.jobs_not_admitted),
+                rules=queue_rules(settings, state, refused=metrics.jobs_not_admitted),
                 refused=metrics.memory_writes_not_admitted,
                 keeper=keeper,
             ),
-            failures=WriteFailures(redis),
-            kept=KeptEvents(redis),
-            pending=PendingWrites(redis, wait_s=settings.recall_timeout_s / 2),
-            traces=open_traces(settings, redis, metrics),
-            idempotency=Idempotency(redis, max_bytes=settings.idempotency_max_bytes),
+            failures=WriteFailures(state),
+            kept=KeptEvents(state),
+            pending=PendingWrites(state, wait_s=settings.recall_timeout_s / 2),
+            traces=open_traces(settings, state, metrics),
+            idempotency=Idempotency(state, max_bytes=settings.idempotency_max_bytes),
             metrics=metrics,
             sync_wait_s=settings.sync_wait_s,
             keeper=keeper,
-            owners=Owners(redis),
+            owners=Owners(state),
         )
 
 

@@ -8,17 +8,17 @@ from dataclasses import dataclass
 from typing import Final, TypeVar
 
 import orjson
-from redis.asyncio import Redis
 
+from gateway.memory.events import Keys
 from gateway.memory.failures import FailedWrite, failed_writes
 from gateway.memory.jobs import MEMORY_QUEUE
 from gateway.memory.kept_writes import KeptWrites, QueuedWrite
-from gateway.memory.key_names import Keys
 from memloop.patience import patient
 from memloop.wire.errors import DependencyError
 from memloop.wire.memory import Namespace, PendingTurn
 from memloop_service.chores import beside
-from memloop_state.queue.key_names import lane_steps
+from memloop_state.link import State
+from memloop_state.queue.records import lane_steps
 
 MOST_WRITES: Final = 50
 MOST_BYTES: Final = 262_144
@@ -63,11 +63,11 @@ class PendingWrites:
     ``wait_s`` bounds that round trip. Redis leaves out the text of writes that this process has read and kept.
     """
 
-    def __init__(self, redis: Redis, *, wait_s: float) -> None:
+    def __init__(self, state: State, *, wait_s: float) -> None:
         self._wait_s = wait_s
-        self._keys = Keys(redis)
-        self._failed = failed_writes(redis)
-        self._step = lane_steps(redis)
+        self._keys = Keys(state)
+        self._failed = failed_writes(state)
+        self._step = lane_steps(state)
         self._kept = KeptWrites()
 
     async def of_user(self, namespace: Namespace) -> Standing:

@@ -4,12 +4,10 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Final, Protocol
 
-from redis.asyncio import Redis
-
 from gateway.memory.memory import Memory
 from memloop.wire.chat import Json
 from memloop_service import Check, Detail, Warn
-from memloop_state.link import redis_errors
+from memloop_state.link import State, check
 
 OPTIONAL: Final = frozenset({"engine"})
 """Without an engine a process serves memory, files, webhooks and deletions; other jobs wait."""
@@ -34,7 +32,7 @@ class Parts(Protocol):
     """The dependencies of a process."""
 
     @property
-    def redis(self) -> Redis: ...
+    def redis(self) -> State: ...
     @property
     def memory(self) -> Memory: ...
     @property
@@ -65,8 +63,7 @@ class Readiness:
         return {"models": self._how_models_are_asked}
 
     async def _redis(self) -> None:
-        with redis_errors():
-            await self.parts().redis.ping()  # pyright: ignore[reportUnknownMemberType] - untyped keywords
+        await check(self.parts().redis)
 
     async def _store(self) -> None:
         await self.parts().memory.store.check()

@@ -9,17 +9,15 @@ from collections.abc import Sequence
 from contextlib import suppress
 from typing import Final
 
-from redis.asyncio import Redis
-
+from gateway.memory.events import Keys, Partition
 from gateway.memory.jobs import MemoryJob, MemoryQueue
 from gateway.memory.keeping import KEPT
-from gateway.memory.key_names import Keys, Partition
 from gateway.queue import JobRecords
 from memloop.wire.errors import Conflict, DependencyError, NotFound, OtherTenants
 from memloop.wire.memory import MemoryItem, Namespace, Scope
 from memloop.wire.memory_events import MemoryEvent
-from memloop_state.index import Indexes
-from memloop_state.values import Values
+from memloop_state.link import State
+from memloop_state.values import Indexes, Values
 
 _NO_MORE: Final = 1 << 52
 """Added to the time of an event that is not decided again by itself any more: no time of a clock is above it."""
@@ -35,11 +33,11 @@ class KeptEvents:
     A write enters before its event ends. One that has expired, was erased or is decided is taken out when it is met.
     """
 
-    def __init__(self, redis: Redis) -> None:
-        self._keys = Keys(redis)
-        self._indexes = Indexes(redis)
-        self._jobs = JobRecords(redis)
-        self._decided = Values(redis, "writer-decided", keep_s=None)
+    def __init__(self, state: State) -> None:
+        self._keys = Keys(state)
+        self._indexes = Indexes(state)
+        self._jobs = JobRecords(state)
+        self._decided = Values(state, "writer-decided", keep_s=None)
         """The time in ms of the last usable decision."""
 
     async def note(self, job: MemoryJob, event: MemoryEvent, *, again: bool) -> None:

@@ -8,8 +8,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
+from gateway.memory.events import event_id
 from gateway.memory.jobs import MemoryJob
-from gateway.memory.key_names import event_id
 from gateway.memory.memory import Memory
 from memloop.loops.rendering import conversation_lines
 from memloop.ports import Splitter

@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from typing import TypeVar
 
 from prometheus_client import Counter as Metric
-from redis.asyncio import Redis
 
 from gateway.metrics import Metrics
 from gateway.policy.filed import read_policies
@@ -16,7 +15,8 @@ from gateway.settings import GatewaySettings
 from memloop.wire.memory import Scope
 from memloop.wire.policy import EffectivePolicy
 from memloop.wire.redaction import Kind, kinds_of
-from memloop_state.guard import Guard
+from memloop_state.link import State
+from memloop_state.values import Guard
 
 _Kept = TypeVar("_Kept")
 
@@ -79,8 +79,8 @@ class Keeper:
         return Redactions(loaded, self.detector, self.metric, self.not_kept)
 
 
-def keeper_of(settings: GatewaySettings, redis: Redis, metrics: Metrics) -> Keeper:
+def keeper_of(settings: GatewaySettings, state: State, metrics: Metrics) -> Keeper:
     """Build the slice from the settings."""
     filed = read_policies(settings.memory_policy_file)
-    policies = Policies(redis, default_kinds=settings.redacted_kinds, filed=filed)
+    policies = Policies(state, default_kinds=settings.redacted_kinds, filed=filed)
     return Keeper(policies, detector_at(settings.memory_detector), metrics.memory_redacted, metrics.memory_not_kept)

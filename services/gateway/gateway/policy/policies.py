@@ -8,17 +8,14 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from redis.asyncio import Redis
-
 from gateway.policy.filed import FiledPolicies
 from gateway.policy.merging import merged
 from memloop.wire.errors import Conflict, TooLarge
 from memloop.wire.memory import Namespace, Scope
 from memloop.wire.policy import EffectivePolicy, KeepPolicy, MemoryPolicy
 from memloop.wire.redaction import Kind
-from memloop_state.guard import Guard, guard_of
-from memloop_state.link import is_cluster
-from memloop_state.values import Fields
+from memloop_state.link import State, is_cluster
+from memloop_state.values import Fields, Guard, guard_of
 
 MOST_OF_A_TENANT: Final = 10_000
 MOST_BYTES: Final = 8192
@@ -66,14 +63,14 @@ class Loaded:
 
 
 class Policies:
-    """The policies in one Redis. Methods raise Unavailable when it is unreachable: nothing is kept unredacted then."""
+    """The policies in one Redis. Methods raise Unavailable: nothing is kept unredacted then."""
 
-    def __init__(self, redis: Redis, *, default_kinds: frozenset[Kind], filed: FiledPolicies) -> None:
-        self._fields = Fields(redis, "policies", most=MOST_OF_A_TENANT)
+    def __init__(self, state: State, *, default_kinds: frozenset[Kind], filed: FiledPolicies) -> None:
+        self._fields = Fields(state, "policies", most=MOST_OF_A_TENANT)
         self._default_kinds = default_kinds
         self._filed = filed
         self._general = merged([filed.all], None, default_kinds=default_kinds)
-        self._is_cluster = is_cluster(redis)
+        self._is_cluster = is_cluster(state)
         self._seen: dict[tuple[str, ...], Mapping[str, str]] = {}
 
     async def load(self, tenant: str, scopes: Iterable[Scope]) -> Loaded:

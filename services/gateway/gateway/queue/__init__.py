@@ -17,9 +17,8 @@ from memloop_state.queue.jobs import (
     Submission,
 )
 from memloop_state.queue.journal import Journal, JournalCheckpoints
-from memloop_state.queue.key_names import JobKeys, JobPartition, Keys
 from memloop_state.queue.lanes import KEEP_MS, LaneQueue
-from memloop_state.queue.records import JobRecords
+from memloop_state.queue.records import JobKeys, JobPartition, JobRecords, Keys
 from memloop_state.queue.rules import QueueRules
 from memloop_state.queue.tickets import DEFAULT_TIER
 

@@ -9,8 +9,8 @@ from functools import partial
 from typing import TypeAlias
 
 from memloop.wire.errors import DependencyError
-from memloop_state.queue.key_names import JobPartition
 from memloop_state.queue.lanes import LaneQueue
+from memloop_state.queue.records import JobPartition
 from memloop_state.queue.tickets import Ticket
 
 _LOG = logging.getLogger(__name__)

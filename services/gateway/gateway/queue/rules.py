@@ -1,16 +1,16 @@
 """Builds the rules for queues from the settings."""
 
 from prometheus_client import Counter
-from redis.asyncio import Redis
 
 from gateway.settings import GatewaySettings, weights_of
+from memloop_state.link import State
 from memloop_state.queue.rules import QueueRules
 from memloop_state.room import RedisRoom
 
 
-def queue_rules(settings: GatewaySettings, redis: Redis, *, refused: Counter) -> QueueRules:
+def queue_rules(settings: GatewaySettings, state: State, *, refused: Counter) -> QueueRules:
     """Return the rules; ``refused`` counts by queue and reason."""
-    room = RedisRoom(redis, share=settings.redis_full_share, tenant_share=settings.tenant_queue_share)
+    room = RedisRoom(state, share=settings.redis_full_share, tenant_share=settings.tenant_queue_share)
     return QueueRules(
         weights_of(settings.tenant_weights), room, lambda queue, reason: refused.labels(queue, reason).inc()
     )

@@ -11,16 +11,16 @@ from dataclasses import dataclass
 from typing import Final, Literal
 
 import orjson
-from redis.asyncio import Redis
 
 from memloop.wire.chat import Json
 from memloop.wire.errors import InvalidRequest, NotFound, RateLimited
 from memloop.wire.memory import Namespace, Scope
 from memloop_state import owners
-from memloop_state.guard import Guard
+from memloop_state.link import State
 from memloop_state.partitions import id_at
 from memloop_state.room import RedisRoom
 from memloop_state.table import Outcome, Table
+from memloop_state.values import Guard
 
 KIND: Final = "responses"
 """What responses are among the records of their owners."""
@@ -64,11 +64,11 @@ class Owner:
 
 
 class ResponseRecords:
-    """Every tenant's responses. Methods raise Unavailable when Redis is unreachable."""
+    """Every tenant's responses. Methods raise Unavailable."""
 
-    def __init__(self, redis: Redis, room: RedisRoom, *, keep_s: float, tenant_bytes: int, chain: int) -> None:
+    def __init__(self, state: State, room: RedisRoom, *, keep_s: float, tenant_bytes: int, chain: int) -> None:
         """``chain`` is the most responses that one may continue, with ``tenant_bytes`` for all of a tenant."""
-        self._table = Table(redis, "response", kind=KIND, keep_s=keep_s, most_bytes=tenant_bytes)
+        self._table = Table(state, "response", kind=KIND, keep_s=keep_s, most_bytes=tenant_bytes)
         self._room = room
         self._tenant_bytes = tenant_bytes
         self._chain = chain

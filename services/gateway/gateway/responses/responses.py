@@ -5,7 +5,6 @@ from typing import Annotated, Final, TypeAlias, cast
 
 from fastapi import Depends, Request
 from prometheus_client import Counter
-from redis.asyncio import Redis
 
 from gateway.metrics import Metrics
 from gateway.responses.conversations import ConversationRecords, open_conversations
@@ -13,6 +12,7 @@ from gateway.responses.records import ResponseRecords
 from gateway.settings import GatewaySettings
 from memloop.wire.chat import Json
 from memloop_service.http import objects_in
+from memloop_state.link import State
 from memloop_state.room import RedisRoom
 
 _STATE: Final = ("previous_response_id", "conversation", "memory", "background")
@@ -48,22 +48,22 @@ class Responses:
         return all(fields.get(name) in (None, False) for name in names)
 
 
-def open_records(settings: GatewaySettings, redis: Redis) -> ResponseRecords:
+def open_records(settings: GatewaySettings, state: State) -> ResponseRecords:
     """Build the records from the settings."""
     return ResponseRecords(
-        redis,
-        RedisRoom(redis, share=settings.redis_full_share),
+        state,
+        RedisRoom(state, share=settings.redis_full_share),
         keep_s=settings.response_keep_s,
         tenant_bytes=settings.tenant_response_bytes,
         chain=settings.response_chain,
     )
 
 
-def open_responses(settings: GatewaySettings, redis: Redis, metrics: Metrics) -> Responses:
+def open_responses(settings: GatewaySettings, state: State, metrics: Metrics) -> Responses:
     """Build the slice from the settings."""
     return Responses(
-        open_records(settings, redis),
-        open_conversations(settings, redis),
+        open_records(settings, state),
+        open_conversations(settings, state),
         max_context_bytes=settings.max_json_bytes,
         pass_through=settings.engine_responses,
         memory_for_users=settings.memory_for_users,

@@ -12,7 +12,6 @@ from typing import Annotated, Final, TypeAlias, cast
 
 import orjson
 from fastapi import Depends, Request
-from redis.asyncio import Redis
 
 from gateway.metrics import Metrics
 from gateway.settings import GatewaySettings
@@ -24,6 +23,7 @@ from memloop.ports import total
 from memloop.wire.errors import DependencyError
 from memloop.wire.memory import Source
 from memloop.wire.traces import Trace, TracedAnswer, TraceSettings
+from memloop_state.link import State
 from memloop_state.owners import Owner
 from memloop_state.table import Table
 
@@ -33,11 +33,11 @@ KIND: Final = "traces"
 
 
 class TraceRecords:
-    """Every tenant's traces. Methods raise Unavailable when Redis is unreachable."""
+    """Every tenant's traces. Methods raise Unavailable."""
 
-    def __init__(self, redis: Redis, *, keep_s: float, most: int) -> None:
+    def __init__(self, state: State, *, keep_s: float, most: int) -> None:
         self._keep_s = keep_s
-        self._table = Table(redis, "trace", kind=KIND, keep_s=keep_s, most=most, oldest_out=True, switches=True)
+        self._table = Table(state, "trace", kind=KIND, keep_s=keep_s, most=most, oldest_out=True, switches=True)
 
     async def enabled(self, tenant: str) -> bool:
         """Return whether the tenant's traces are kept."""
@@ -168,10 +168,10 @@ class Served:
     profile: str
 
 
-def open_traces(settings: GatewaySettings, redis: Redis, metrics: Metrics) -> TraceKeeper:
+def open_traces(settings: GatewaySettings, state: State, metrics: Metrics) -> TraceKeeper:
     """Build the slice from the settings."""
     return TraceKeeper(
-        records=TraceRecords(redis, keep_s=settings.trace_keep_s, most=settings.tenant_traces),
+        records=TraceRecords(state, keep_s=settings.trace_keep_s, most=settings.tenant_traces),
         new_redactor=redactor_at(settings.trace_redactor),
         max_chars=settings.max_trace_chars,
         count=lambda outcome: metrics.traces.labels(outcome).inc(),

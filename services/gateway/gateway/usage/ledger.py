@@ -7,16 +7,16 @@ has at most 72 fields per model. Labels are the operator's names of models, neve
 
 import asyncio
 import time
+from collections import Counter
 from collections.abc import AsyncGenerator, Callable, Iterator, Mapping
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
 from datetime import UTC, date, datetime
 from typing import Final, Literal, TypeAlias, cast
 
-from redis.asyncio import Redis
-
 from gateway.metrics import Metrics, TokenKind
 from memloop.wire.correlation import spender
+from memloop_state.link import State
 from memloop_state.values import Counts
 
 KEEP_DAYS: Final = 35
@@ -42,11 +42,12 @@ class Ledger:
     """The usage of all tenants."""
 
     def __init__(
-        self, redis: Redis, metrics: Metrics, *, now: Callable[[], float] = time.time, wait_s: float = WAIT_S
+        self, state: State, metrics: Metrics, *, now: Callable[[], float] = time.time, wait_s: float = WAIT_S
     ) -> None:
         self._now = now
-        self._counts = Counts(redis, "usage", keep_s=(KEEP_DAYS + 1) * DAY_S, wait_s=wait_s)
+        self._counts = Counts(state, "usage", keep_s=(KEEP_DAYS + 1) * DAY_S, wait_s=wait_s)
         self._metrics = metrics
+        self._waiting: Counter[tuple[str, int, Kind, str]] = Counter()
         self._spent = asyncio.Event()
 
     def spent(self, kind: TokenKind, model: str, tokens: int) -> None:
@@ -54,9 +55,8 @@ class Ledger:
         if not (tenant := spender.get()):
             return
         hour = int(self._now()) // HOUR_S
-        name = _name(tenant, _day(hour * HOUR_S))
-        self._counts.add(name, _field(hour, kind, model), tokens)
-        self._counts.add(name, _field(hour, "calls", model), int(kind == "input"))
+        self._waiting[tenant, hour, kind, model] += tokens
+        self._waiting[tenant, hour, "calls", model] += kind == "input"
         self._spent.set()
 
     @asynccontextmanager
@@ -75,8 +75,13 @@ class Ledger:
 
     async def keep(self) -> None:
         """Send the counts that wait. Those that Redis does not take are lost, and counted as such."""
-        lost = await self._counts.send()
-        self._metrics.usage_lost.inc(sum(count for (_, field), count in lost.items() if "|calls|" in field))
+        waiting, self._waiting = self._waiting, Counter()
+        counts = {
+            (_name(tenant, _day(hour * HOUR_S)), f"{hour % 24:02}|{kind}|{model}"): count
+            for (tenant, hour, kind, model), count in waiting.items()
+        }
+        if not await self._counts.add(counts):
+            self._metrics.usage_lost.inc(sum(count for (_, _, kind, _), count in waiting.items() if kind == "calls"))
 
     async def read(self, tenant: str, after: int, before: int) -> list[Entry]:
         """Return the counts of the hours that begin from ``after`` to before ``before``. Raises Unavailable."""
@@ -97,10 +102,6 @@ class Ledger:
 
 def _name(tenant: str, day: date) -> str:
     return f"{tenant}:{day.isoformat()}"
-
-
-def _field(hour: int, kind: Kind, model: str) -> str:
-    return f"{hour % 24:02}|{kind}|{model}"
 
 
 def _day(at: int) -> date:

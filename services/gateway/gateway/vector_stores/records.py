@@ -7,11 +7,11 @@ from dataclasses import dataclass
 from typing import Final, Literal, cast
 
 import orjson
-from redis.asyncio import Redis
 
 from gateway.vector_stores.schemas import FileCounts, VectorStore, VectorStoreCreate, VectorStoreFile, VectorStoreUpdate
 from memloop.wire.chat import Json
 from memloop.wire.errors import Erased, NotFound, TooLarge
+from memloop_state.link import State
 from memloop_state.owners import Owner
 from memloop_state.partitions import id_at
 from memloop_state.room import RedisRoom
@@ -54,14 +54,14 @@ class Attached:
 
 
 class VectorStoreRecords:
-    """Every tenant's vector stores. Methods raise Unavailable when Redis is unreachable."""
+    """Every tenant's vector stores. Methods raise Unavailable."""
 
-    def __init__(self, redis: Redis, limits: Limits, *, full_share: float) -> None:
+    def __init__(self, state: State, limits: Limits, *, full_share: float) -> None:
         """``full_share`` is the share of Redis's memory from which nothing more is taken in."""
         self._table = Table(
-            redis, "vector-store", kind=KIND, most=limits.stores, most_rows=limits.files, record_bytes=limits.bytes
+            state, "vector-store", kind=KIND, most=limits.stores, most_rows=limits.files, record_bytes=limits.bytes
         )
-        self._room = RedisRoom(redis, share=full_share)
+        self._room = RedisRoom(state, share=full_share)
         self._limits = limits
 
     async def create(self, tenant: str, asked: VectorStoreCreate, *, owners: Sequence[Owner]) -> str:

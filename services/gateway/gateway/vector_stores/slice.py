@@ -6,7 +6,6 @@ from typing import Annotated, Final, TypeAlias, cast
 
 from fastapi import Depends, Request
 from pydantic import JsonValue
-from redis.asyncio import Redis
 
 from gateway.files import Files
 from gateway.policy import Keeper, redacted_json
@@ -28,6 +27,7 @@ from memloop.wire.base import Wire
 from memloop.wire.errors import Conflict, RateLimited
 from memloop.wire.memory import Namespace, Scope
 from memloop_clients import StoreClient
+from memloop_state.link import State
 
 INDEX_QUEUE: Final = "vector-stores"
 
@@ -175,12 +175,12 @@ class VectorStores:
 
 
 def open_vector_stores(
-    settings: GatewaySettings, redis: Redis, rules: QueueRules, *, files: Files, store: StoreClient, keeper: Keeper
+    settings: GatewaySettings, state: State, rules: QueueRules, *, files: Files, store: StoreClient, keeper: Keeper
 ) -> VectorStores:
     """Build the slice from the settings. A file that is deleted leaves its vector stores."""
     limits = Limits(settings.tenant_vector_stores, settings.vector_store_files, settings.vector_store_bytes)
-    records = VectorStoreRecords(redis, limits, full_share=settings.redis_full_share)
-    queue = LaneQueue(redis, INDEX_QUEUE, rules=rules)
+    records = VectorStoreRecords(state, limits, full_share=settings.redis_full_share)
+    queue = LaneQueue(state, INDEX_QUEUE, rules=rules)
     opened = VectorStores(records, queue, files, store, keeper)
     if files.records is not None:
         files.records.before_deletion(opened.forget_file)

@@ -11,12 +11,11 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Final, Literal, Protocol
 
-from redis.asyncio import Redis
-
 from gateway.queue import Submission
 from memloop.wire.base import Wire
 from memloop.wire.changes import MemoryChange
 from memloop.wire.long_read import LongRead, ReadStatus
+from memloop_state.link import State
 from memloop_state.owners import Owner
 from memloop_state.partitions import Partition, Partitions, id_beside
 from memloop_state.table import Table
@@ -86,9 +85,9 @@ def index_of(tenant: str, *, at: Partition) -> str:
     return at.key("webhooks", tenant)
 
 
-def memory_hooks(redis: Redis) -> Table:
+def memory_hooks(state: State) -> Table:
     """Return the table of the subscriptions to changes, of which a delivery may be."""
-    return Table(redis, "memory-webhook", kind="memory-webhooks", most=MOST_HOOKS, tenants=True)
+    return Table(state, "memory-webhook", kind="memory-webhooks", most=MOST_HOOKS, tenants=True)
 
 
 def delivery_of(record: LongRead, *, tenant: str, url: str, at: Partition, owners: Sequence[Owner] = ()) -> Submission:

@@ -4,7 +4,6 @@ import logging
 from datetime import UTC, datetime
 
 import aiohttp
-from redis.asyncio import Redis
 
 from gateway.addresses import AddressRefused, CheckedResolver, Lookup, system_lookup
 from gateway.metrics import Metrics
@@ -12,6 +11,7 @@ from gateway.queue import Hold, JobGone, JobRecords, JobResult, Lease
 from gateway.webhooks.deliveries import Delivery, memory_hooks
 from gateway.webhooks.webhooks import WebhookRules
 from memloop.wire.errors import MemloopError, Unavailable
+from memloop_state.link import State
 
 _LOG = logging.getLogger(__name__)
 _GONE = 410
@@ -25,10 +25,10 @@ class DeliveryHandler:
     """Delivers webhooks. Only the response's status counts: bodies are not read and redirects not followed."""
 
     def __init__(
-        self, redis: Redis, rules: WebhookRules, metrics: Metrics, *, timeout_s: float, lookup: Lookup = system_lookup
+        self, state: State, rules: WebhookRules, metrics: Metrics, *, timeout_s: float, lookup: Lookup = system_lookup
     ) -> None:
-        self._jobs = JobRecords(redis)
-        self._hooks = memory_hooks(redis)
+        self._jobs = JobRecords(state)
+        self._hooks = memory_hooks(state)
         self._rules = rules
         self._metrics = metrics
         self._timeout = aiohttp.ClientTimeout(total=timeout_s)

@@ -4,7 +4,6 @@ from dataclasses import dataclass
 from typing import Annotated, Final, TypeAlias, cast
 
 from fastapi import Depends, Request
-from redis.asyncio import Redis
 from yarl import URL
 
 from gateway.addresses import AddressRefused, AddressRules, Lookup, check_host, system_lookup
@@ -12,6 +11,7 @@ from gateway.queue import LaneQueue, QueueRules
 from gateway.settings import GatewaySettings, networks_of, secret_of
 from gateway.webhooks.signing import WebhookSecrets
 from memloop.wire.errors import NotSupported, Unprocessable
+from memloop_state.link import State
 
 _PARAM = "webhook.url"
 _LOOKUP_S: Final = 2.0
@@ -66,14 +66,14 @@ class Webhooks:
     queue: LaneQueue
 
 
-def open_webhooks(settings: GatewaySettings, redis: Redis, rules: QueueRules) -> Webhooks:
+def open_webhooks(settings: GatewaySettings, state: State, rules: QueueRules) -> Webhooks:
     """Build the slice from the settings."""
     delivery = WebhookRules(
         secrets=WebhookSecrets.parse(secret_of(settings.webhook_secret) or ""),
         addresses=AddressRules(networks_of(settings.webhook_allow_networks)),
         allow_http=settings.webhook_allow_http,
     )
-    return Webhooks(delivery, LaneQueue(redis, WEBHOOKS_QUEUE, rules=rules))
+    return Webhooks(delivery, LaneQueue(state, WEBHOOKS_QUEUE, rules=rules))
 
 
 async def webhooks_of(request: Request) -> Webhooks:

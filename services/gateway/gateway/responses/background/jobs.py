@@ -11,7 +11,6 @@ from typing import Annotated, Final, TypeAlias, cast
 
 import orjson
 from fastapi import Depends, Request
-from redis.asyncio import Redis
 
 from gateway.metrics import Metrics
 from gateway.queue import JobGone, LaneQueue, QueueRules, Submission
@@ -21,10 +20,11 @@ from memloop.wire.base import Wire
 from memloop.wire.chat import Json, MemoryOptions
 from memloop.wire.errors import Erased
 from memloop.wire.memory import Namespace
+from memloop_state.link import State
 from memloop_state.owners import Owner
 from memloop_state.partitions import Partition
-from memloop_state.queue.key_names import lane_steps
-from memloop_state.streams import Streams
+from memloop_state.queue.records import lane_steps
+from memloop_state.values import Streams
 
 RESPONSES_QUEUE: Final = "responses"
 KEEP_MS: Final = 3600 * 1000
@@ -53,13 +53,13 @@ class ResponseJob(Wire):
 
 
 class BackgroundJobs:
-    """Queues, follows and ends the jobs. Methods raise Unavailable when Redis is unreachable."""
+    """Queues, follows and ends the jobs. Methods raise Unavailable."""
 
-    def __init__(self, redis: Redis, queue: LaneQueue) -> None:
-        self._streams = Streams(redis)
+    def __init__(self, state: State, queue: LaneQueue) -> None:
+        self._streams = Streams(state)
         self._queue = queue
         self._keys = queue.keys
-        self._step = lane_steps(redis)
+        self._step = lane_steps(state)
 
     async def enqueue(self, job: ResponseJob, response: Json) -> None:
         """Queue the job of a response, with its first two events. Raises Erased, and as ``LaneQueue.admit``."""
@@ -142,10 +142,10 @@ class Background:
         await self.responses.records.delete(tenant, response_id)
 
 
-def open_background(settings: GatewaySettings, redis: Redis, rules: QueueRules, metrics: Metrics) -> Background:
+def open_background(settings: GatewaySettings, state: State, rules: QueueRules, metrics: Metrics) -> Background:
     """Build the slice from the settings."""
-    queue = LaneQueue(redis, RESPONSES_QUEUE, keep_ms=KEEP_MS, rules=rules)
-    return Background(queue, BackgroundJobs(redis, queue), open_responses(settings, redis, metrics))
+    queue = LaneQueue(state, RESPONSES_QUEUE, keep_ms=KEEP_MS, rules=rules)
+    return Background(queue, BackgroundJobs(state, queue), open_responses(settings, state, metrics))
 
 
 async def background_of(request: Request) -> Background:

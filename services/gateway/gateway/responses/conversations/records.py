@@ -13,11 +13,11 @@ from dataclasses import dataclass
 from typing import Final, Literal, TypeAlias, cast
 
 import orjson
-from redis.asyncio import Redis
 
 from gateway.responses.records import Owner
 from memloop.wire.chat import Json
 from memloop.wire.errors import InvalidRequest, NotFound, RateLimited
+from memloop_state.link import State
 from memloop_state.owners import FROM_NOW
 from memloop_state.partitions import id_at
 from memloop_state.room import RedisRoom
@@ -53,11 +53,11 @@ class Began:
 
 
 class ConversationRecords:
-    """Every tenant's conversations. Methods raise Unavailable when Redis is unreachable."""
+    """Every tenant's conversations. Methods raise Unavailable."""
 
-    def __init__(self, redis: Redis, room: RedisRoom, limits: Limits) -> None:
+    def __init__(self, state: State, room: RedisRoom, limits: Limits) -> None:
         self._table = Table(
-            redis,
+            state,
             "conversation",
             kind=KIND,
             keep_s=limits.keep_s,

@@ -3,14 +3,14 @@
 from typing import Annotated, TypeAlias, cast
 
 from fastapi import Depends, Request
-from redis.asyncio import Redis
 
 from gateway.responses.conversations.records import ConversationRecords, Limits
 from gateway.settings import GatewaySettings
+from memloop_state.link import State
 from memloop_state.room import RedisRoom
 
 
-def open_conversations(settings: GatewaySettings, redis: Redis) -> ConversationRecords:
+def open_conversations(settings: GatewaySettings, state: State) -> ConversationRecords:
     """Build the records from the settings."""
     limits = Limits(
         keep_s=settings.response_keep_s,
@@ -19,7 +19,7 @@ def open_conversations(settings: GatewaySettings, redis: Redis) -> ConversationR
         items=settings.conversation_items,
         bytes=settings.max_json_bytes,
     )
-    return ConversationRecords(redis, RedisRoom(redis, share=settings.redis_full_share), limits)
+    return ConversationRecords(state, RedisRoom(state, share=settings.redis_full_share), limits)
 
 
 async def conversations_of(request: Request) -> ConversationRecords:

@@ -8,8 +8,7 @@ from typing import Any, TypeAlias, cast
 from redis import exceptions
 
 from memloop.wire.errors import DependencyError
-from memloop_state.link import redis_errors, servers
-from memloop_state.store.link import RedisLink
+from memloop_state.link import State, redis_errors, servers
 
 _POLL_S = 0.05
 _TIMEOUT_S = 300.0
@@ -20,7 +19,7 @@ Command: TypeAlias = Callable[..., Awaitable[Any]]
 """Sends any command to one server, and gives its reply."""
 
 
-async def rewrite_files(link: RedisLink) -> tuple[str, ...]:
+async def rewrite_files(link: State) -> tuple[str, ...]:
     """Rewrite the append-only file and the snapshot, those that this Redis keeps; which ones.
 
     Of a cluster, those of every primary and replica. Raises ``DependencyError`` when a server refuses or fails to: then
