@@ -210,3 +210,8 @@ async def test_a_table_of_two_columns_is_read_row_by_row() -> None:
     ]
     text = await text_of(_lines_across(rows), "a.pdf")
     assert all(f"{name} {value}" in text for name, value in rows)
+
+
+async def test_a_picture_of_an_rtf_without_its_length_hides_no_text() -> None:
+    raw = rb"{\rtf1\ansi Tea {\pict\jpegblip\bin ffd8ff} at five\par}"
+    assert (await text_of(raw, "a.rtf")).split() == ["Tea", "at", "five"]

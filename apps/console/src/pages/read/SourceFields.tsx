@@ -15,6 +15,7 @@ interface Upload {
   bytes: number;
   state: string;
   error: unknown;
+  lacks?: string | null;
 }
 
 const STATES = { sending: "Uploading …", uploaded: "Extracting its text …", processed: "Ready", error: "Failed" } as const;
@@ -35,6 +36,7 @@ export function UploadField({ file, onFile }: { file: UploadedFile | null; onFil
     setUpload(begun);
     try {
       const found = await uploaded(chosen, signal, (state) => setUpload({ ...begun, state: STATES[state] }));
+      setUpload({ ...begun, state: STATES.processed, lacks: found.status_details ?? null });
       onFile({ id: found.id, name: found.filename, bytes: found.bytes });
     } catch (error) {
       if (!signal.aborted) setUpload({ ...begun, state: STATES.error, error });
@@ -73,6 +75,7 @@ export function UploadField({ file, onFile }: { file: UploadedFile | null; onFil
           </button>
         </div>
       )}
+      {upload?.lacks && <span className="faint">{upload.lacks}</span>}
       {upload?.error ? <Failure error={upload.error} small /> : null}
     </div>
   );
