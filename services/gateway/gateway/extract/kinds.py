@@ -70,7 +70,7 @@ def reader_of(source: Source) -> Reader:
 
 def _written(source: Source) -> Reader:
     """Return the reader of a format that is text."""
-    if source.name.endswith((".eml", ".mbox", ".mbx")) or source.media_type.startswith(
+    if source.name.endswith((".eml", ".mbox", ".mbx", ".mht", ".mhtml")) or source.media_type.startswith(
         ("message/rfc822", "application/mbox")
     ):
         from gateway.extract.mail import mail
