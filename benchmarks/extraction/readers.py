@@ -31,7 +31,8 @@ def pdfium(path: Path) -> str:
     """PDFium alone, without forms and notes."""
     module: Any = import_module("pypdfium2")
     document = module.PdfDocument(path)
-    return "".join(f"{page.get_textpage().get_text_range()}\f" for page in document)
+    texts = (page.get_textpage().get_text_range() for page in document)
+    return "".join(text.replace("\ufffe", "") + "\f" for text in texts)  # the mark of a hyphen at a line end
 
 
 def pypdf(path: Path) -> str:

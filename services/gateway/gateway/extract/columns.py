@@ -32,7 +32,7 @@ def page_text(page: PdfTextPage) -> str:
     runs = [_Run(*page.get_rect(number)) for number in range(count)] if 2 * _LEAST_LINES <= count <= _MOST_RUNS else []
     gutter = _gutter(runs)
     if gutter is None:
-        return page.get_text_bounded(-_FAR, -_FAR, _FAR, _FAR)
+        return page.get_text_range()
     inside = [run for run in runs if run.right <= gutter or run.left >= gutter]
     crossing = [run for run in runs if run not in inside]
     middle = median(run.top for run in inside)

@@ -112,4 +112,4 @@ def _string(call: Callable[..., int], *arguments: object) -> str:
 def _cleaned(text: str) -> str:
     """Join words that hyphens part at line ends, and drop what is no character."""
     joined = _HYPHEN.sub(lambda found: found[1] if found[2].islower() else f"{found[1]}-", text)
-    return _CONTROLS.sub("", joined.replace("\x02", "-").replace("\r\n", "\n"))
+    return _CONTROLS.sub(" ", joined.replace("\x02", "-").replace("\r\n", "\n"))
