@@ -6,7 +6,7 @@ process that dies leaves the reservation for a minute.
 """
 
 import time
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass
 from typing import Final, Literal, TypeAlias, cast
 
 from memloop_state.link import State
@@ -34,11 +34,6 @@ class Hold:
     holder: str
     tenant: str
     sha256: str
-
-    @property
-    def line(self) -> str:
-        """The hold as an entry of the list of holders."""
-        return f"{self.holder} {self.tenant} {self.sha256}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,12 +86,12 @@ class Contents:
 
     async def claim(self, hold: Hold, *, place: str, size_bytes: int, check_at: float) -> str | None:
         """Add a holder; return the content's place: its first one, or ``place``. None over the tenant's quota."""
-        args = [hold.holder, hold.line, place, size_bytes, self._quota.bytes, repr(check_at)]
+        args = [*astuple(hold), place, size_bytes, self._quota.bytes, repr(check_at)]
         return cast("str | None", await self._steps("claim", self._names(hold), args, acknowledged=True))
 
     async def release(self, hold: Hold) -> str | None:
         """Remove a holder. Returns the place of a content that has none any more, which is loose now."""
-        args = [hold.holder, hold.line, repr(time.time())]
+        args = [*astuple(hold), repr(time.time())]
         return cast("str | None", await self._steps("release", self._names(hold), args))
 
     async def add_loose(self, tenant: str, place: str, *, until: float) -> None:
@@ -118,7 +113,7 @@ class Contents:
 
     async def check_again(self, hold: Hold, *, at: float) -> None:
         """Set the time of a holder's next check."""
-        await self._indexes.add(self._parts.of_name(hold.tenant).holders, {hold.line: at}, known=True)
+        await self._indexes.add(self._parts.of_name(hold.tenant).holders, {" ".join(astuple(hold)): at}, known=True)
 
     async def _due(self, indexes: list[str]) -> list[str]:
         due = [await self._indexes.due(index, time.time(), most=_SWEPT_AT_ONCE) for index in indexes]

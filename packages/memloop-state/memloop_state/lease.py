@@ -41,40 +41,36 @@ class Once:
         ``request`` is a hash: of another one the record is an ``other``.
         """
         found: list[Any] = await self._steps.rows(
-            "take", [_key("once", record)], [request, attempt, LEASE_MS, KEEP_MS], acknowledged=True
+            "take", [f"memloop:once:{record}"], [request, attempt, LEASE_MS, KEEP_MS], acknowledged=True
         )
         return found[0], found[1:]
 
     async def extend(self, record: str, attempt: str) -> None:
         """Keep the record taken for another lease."""
-        await self._steps("extend", [_key("once", record)], [attempt, LEASE_MS])
+        await self._steps("extend", [f"memloop:once:{record}"], [attempt, LEASE_MS])
 
     async def keep(self, record: str, attempt: str, *, status: int, media_type: str, answer: str) -> None:
         """Keep the attempt's answer, unless one of its subjects was forgotten meanwhile."""
-        await self._steps("keep", [_key("once", record)], [attempt, KEEP_MS, status, media_type, answer])
+        await self._steps("keep", [f"memloop:once:{record}"], [attempt, KEEP_MS, status, media_type, answer])
 
     async def release(self, record: str, attempt: str, how: Literal["free", "again"]) -> None:
         """End the attempt without an answer: any request may come, or the same attempt again."""
-        await self._steps("release", [_key("once", record)], [attempt, how])
+        await self._steps("release", [f"memloop:once:{record}"], [attempt, how])
 
     async def note(self, subject: str, record: str) -> None:
         """Note that the record's answer will hold the subject's data."""
-        await self._steps("note", [_key("once-of", subject)], [_key("once", record), KEEP_MS])
+        await self._steps("note", [f"memloop:once-of:{subject}"], [f"memloop:once:{record}", KEEP_MS])
 
     async def forget(self, subject: str) -> int:
         """Delete the answers that hold the subject's data; those of requests at work will not be kept."""
         deleted = 0
-        for record in await self._indexes.ids(_key("once-of", subject)):
+        for record in await self._indexes.ids(f"memloop:once-of:{subject}"):
             if await self._steps.number("forget", [record], [], acknowledged=True):
                 deleted += 1
-                await self._indexes.remove(_key("once-of", subject), record)
+                await self._indexes.remove(f"memloop:once-of:{subject}", record)
         return deleted
 
 
 def digest(*parts: str) -> str:
     """Return a digest of texts, which names a record or a subject."""
     return hashlib.sha256("\0".join(parts).encode("utf-8", "surrogatepass")).hexdigest()
-
-
-def _key(kind: str, digested: str) -> str:
-    return f"memloop:{kind}:{digested}"

@@ -39,34 +39,36 @@ function steps.give_back()
   redis.call('ZREM', KEYS[2], ARGV[1])
 end
 
+local function held_line() return table.concat({ARGV[1], ARGV[2], ARGV[3]}, ' ') end
+
 -- KEYS: content, tenant's bytes, loose, holders
--- ARGV: holder, holder's line, place, bytes, most bytes, time of its next check. Returns the content's place
+-- ARGV: holder, tenant, hash, place, bytes, most bytes, time of its next check. Returns the content's place
 function steps.claim()
   local kept = redis.call('HGET', KEYS[1], 'place')
   if kept and redis.call('HEXISTS', KEYS[1], 'held:' .. ARGV[1]) == 1 then return kept end
-  if tonumber(redis.call('GET', KEYS[2]) or 0) + ARGV[4] > tonumber(ARGV[5]) then return false end
+  if tonumber(redis.call('GET', KEYS[2]) or 0) + ARGV[5] > tonumber(ARGV[6]) then return false end
   if not kept then
-    kept = ARGV[3]
-    redis.call('HSET', KEYS[1], 'place', kept, 'bytes', ARGV[4])
+    kept = ARGV[4]
+    redis.call('HSET', KEYS[1], 'place', kept, 'bytes', ARGV[5])
     redis.call('ZREM', KEYS[3], kept)
   end
   redis.call('HSET', KEYS[1], 'held:' .. ARGV[1], 1)
-  redis.call('INCRBY', KEYS[2], ARGV[4])
-  redis.call('ZADD', KEYS[4], ARGV[6], ARGV[2])
+  redis.call('INCRBY', KEYS[2], ARGV[5])
+  redis.call('ZADD', KEYS[4], ARGV[7], held_line())
   return kept
 end
 
 -- KEYS: loose; ARGV: place, from when it may be deleted
 function steps.loose() redis.call('ZADD', KEYS[1], ARGV[2], ARGV[1]) end
 
--- KEYS: as of claim; ARGV: holder, holder's line, now. Returns the content's place if that was its last holder
+-- KEYS: as of claim; ARGV: holder, tenant, hash, now. Returns the content's place if that was its last holder
 function steps.release()
-  redis.call('ZREM', KEYS[4], ARGV[2])
+  redis.call('ZREM', KEYS[4], held_line())
   if redis.call('HDEL', KEYS[1], 'held:' .. ARGV[1]) == 0 then return false end
   local found = redis.call('HMGET', KEYS[1], 'place', 'bytes')
   redis.call('DECRBY', KEYS[2], found[2])
   if redis.call('HLEN', KEYS[1]) > 2 then return false end
   redis.call('DEL', KEYS[1])
-  redis.call('ZADD', KEYS[3], ARGV[3], found[1])
+  redis.call('ZADD', KEYS[3], ARGV[4], found[1])
   return found[1]
 end

@@ -82,6 +82,11 @@ class JobPartition(Partition):
         """Name the stream of a job's events, such as a read's."""
         return self.key("read-events", job_id)
 
+    @property
+    def kept_events(self) -> str:
+        """The sorted set of the writes here that were kept verbatim, by the time since when."""
+        return self.key("kept-events")
+
 
 J_co = TypeVar("J_co", bound=JobPartition, covariant=True)
 
@@ -127,8 +132,9 @@ class JobRecords:
 
     async def get(self, job_id: str, *names: str) -> list[str]:
         """Return these fields of a job, empty where there is none."""
-        (row,) = await self.some([job_id], names)
-        return row
+        with redis_errors():
+            row: list[Any] = await self._redis.hmget(self.keys.job(job_id), list(names))
+        return ["" if value is None else text(value) for value in row]
 
     async def payload(self, job_id: str, kind: type[W]) -> W | None:
         """Return a job's payload, None when the job is over or gone."""

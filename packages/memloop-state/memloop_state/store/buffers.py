@@ -4,7 +4,7 @@ A sorted set over all of them, by the time of their last change, finds those tha
 each part of it has such sets of its own.
 """
 
-from collections.abc import AsyncIterator, Awaitable
+from collections.abc import AsyncIterator, Awaitable, Sequence
 from datetime import UTC, datetime
 from operator import itemgetter
 from typing import Protocol, cast
@@ -58,9 +58,7 @@ class Buffers:
         stored = buffer.model_copy(update={"updated_at": moment})
         space = buffer.namespace
         place = (moment.timestamp(), _field(space), stored.model_dump_json())
-        args = [*_writer(space, token), *place]
-        newest = await self._step("put_buffer", self._names(space), args, acknowledged=True)
-        refuse_stale(token, str(newest))
+        await self._changed("put_buffer", space, token, place)
         return stored
 
     async def page(self, tenant: str, user_id: str | None) -> BufferPage:
@@ -87,12 +85,14 @@ class Buffers:
 
         Raises ``Conflict`` on a stale fencing token.
         """
-        await self._drop(namespace, [_field(namespace)], token=token)
+        await self._changed("drop_buffers", namespace, token, [_field(namespace)])
 
     async def erase(self, namespace: Namespace) -> int:
         """Forget every buffer that the namespace's set ids match; how many there were."""
         fields = await self._within(namespace)
-        await self._drop(namespace, fields, token=None)  # with none: replicas have what an earlier try deleted
+        await self._changed(
+            "drop_buffers", namespace, None, fields
+        )  # with none: replicas have what an earlier try deleted
         return len(fields)
 
     async def count(self, namespace: Namespace) -> int:
@@ -137,21 +137,12 @@ class Buffers:
                         return users
         return users
 
-    async def _drop(self, namespace: Namespace, fields: list[str], *, token: int | None) -> None:
-        args = [*_writer(namespace, token), *fields]
-        newest = await self._step("drop_buffers", self._names(namespace), args, acknowledged=True)
-        refuse_stale(token, str(newest))
-
-    def _names(self, space: Namespace) -> list[str]:
-        """Return the keys of both scripts."""
-        part = self._keys.of_name(space.lane())
-        user = part.buffers_of(space.tenant, space.user_id)
-        return [user, part.buffered_users(space.tenant), part.buffers_by_time, part.fence(space.lane())]
-
-
-def _writer(space: Namespace, token: int | None) -> tuple[str | int, ...]:
-    """Return the first arguments of both scripts."""
-    return space.user_id, "" if token is None else token, KEEP_MS
+    async def _changed(self, step: str, space: Namespace, token: int | None, args: Sequence[str | float]) -> None:
+        """Run a step on a user's buffers. Raises ``Conflict`` on a stale fencing token."""
+        part, writer = self._keys.of_name(space.lane()), ("" if token is None else token, KEEP_MS)
+        user, by_time = part.buffers_of(space.tenant, space.user_id), part.buffers_by_time
+        keys = [user, part.buffered_users(space.tenant), by_time, part.fence(space.lane())]
+        refuse_stale(token, str(await self._step(step, keys, [space.user_id, *writer, *args], acknowledged=True)))
 
 
 def _field(namespace: Namespace) -> str:

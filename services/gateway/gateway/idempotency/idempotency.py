@@ -125,7 +125,8 @@ class Idempotency:
 
     async def forget_owner(self, namespace: Namespace) -> int:
         """Delete the kept answers that hold the namespace's data, as ``forget`` does."""
-        return await self.forget(namespace.tenant, subject_of_scope(namespace.user_id, namespace.scopes()[-1]))
+        subject = subject_of_scope(namespace.user_id, namespace.scopes()[-1])
+        return await self._once.forget(digest(namespace.tenant, subject))
 
     async def forget(self, tenant: str, subject: str) -> int:
         """Delete the kept answers that hold the subject's data; how many records. Raises Unavailable.

@@ -21,11 +21,6 @@ class Partition(JobPartition):
         """Name the sorted set of a user's memory events, by time. A tenant's name contains no colon."""
         return self.key("events", tenant, user_id)
 
-    @property
-    def kept_events(self) -> str:
-        """The sorted set of the writes here that were kept verbatim, by the time since when."""
-        return self.key("kept-events")
-
 
 class Keys(JobKeys[Partition]):
     """The partitions of one Redis."""

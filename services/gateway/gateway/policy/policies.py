@@ -114,16 +114,16 @@ class Policies:
 
     async def delete(self, scope: Scope) -> None:
         """Delete the policy of the scope's own level, if it has one."""
-        await self._drop(scope.tenant, levels_of(scope)[-1])
+        await self._fields.delete(scope.tenant, levels_of(scope)[-1])
 
     async def delete_of_app(self, tenant: str, user_id: str) -> None:
         """Delete what the application has set for a user."""
-        await self._drop(tenant, _of_app(user_id))
+        await self._fields.delete(tenant, _of_app(user_id))
 
     async def forget(self, namespace: Namespace) -> None:
         """Delete a user's policies, when all of the user is erased and not an agent's or a run's part."""
         if namespace.agent_id is None and namespace.run_id is None:
-            await self._drop(namespace.tenant, f"user:{namespace.user_id}", _of_app(namespace.user_id))
+            await self._fields.delete(namespace.tenant, f"user:{namespace.user_id}", _of_app(namespace.user_id))
 
     async def _keep(self, tenant: str, level: str, policy: KeepPolicy) -> None:
         raw = policy.model_dump_json(exclude_none=True, exclude_defaults=True)
@@ -131,9 +131,6 @@ class Policies:
             raise TooLarge(f"A memory policy has at most {MOST_BYTES} bytes.", code="policy_too_large")
         if not await self._fields.put(tenant, level, raw):
             raise Conflict(f"A tenant may have {MOST_OF_A_TENANT} memory policies.", code="too_many_policies")
-
-    async def _drop(self, tenant: str, *levels: str) -> None:
-        await self._fields.delete(tenant, *levels)
 
 
 def levels_of(scope: Scope) -> tuple[str, ...]:
