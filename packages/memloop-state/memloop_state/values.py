@@ -44,7 +44,7 @@ def guard_of(key: str, names: Sequence[str], known: Mapping[str, str]) -> Guard:
 class Values:
     """Texts by name. Each ends ``keep_s`` seconds after it was put, and lies in its name's partition."""
 
-    def __init__(self, redis: State, kind: str, *, keep_s: int | None) -> None:
+    def __init__(self, redis: State, kind: str, *, keep_s: int) -> None:
         self._redis: Any = redis
         self._kind = kind
         self._keep_s = keep_s

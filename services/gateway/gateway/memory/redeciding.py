@@ -22,6 +22,8 @@ from memloop_state.values import Indexes, Values
 _NO_MORE: Final = 1 << 52
 """Added to the time of an event that is not decided again by itself any more: no time of a clock is above it."""
 _AT_ONCE: Final = 20
+_KEEP_S: Final = 30 * 24 * 3600
+"""After so long without a usable decision, the next one is waited for."""
 _READ_AT_ONCE: Final = 500
 _WAITS: Final = {"status": "queued", "completed_at": None, "error": None}
 _HELD: Final = frozenset({"kept_verbatim", "queued", "in_progress"})
@@ -37,7 +39,7 @@ class KeptEvents:
         self._keys = Keys(state)
         self._indexes = Indexes(state)
         self._jobs = JobRecords(state)
-        self._decided = Values(state, "writer-decided", keep_s=None)
+        self._decided = Values(state, "writer-decided", keep_s=_KEEP_S)
         """The time in ms of the last usable decision."""
 
     async def note(self, job: MemoryJob, event: MemoryEvent, *, again: bool) -> None:
