@@ -261,6 +261,23 @@ def test_helm_test_asks_for_health_without_a_key(chart: Rendered, minimal: Value
     assert "demo-smoke-test" not in {one["metadata"]["name"] for one in objects.of("ConfigMap")}
 
 
+@pytest.mark.parametrize(
+    ("gpus", "counted"), [(8, {"num-cpus": "36"}), (1, {"num-cpus": "15"}), (0, {"num-cpus": "32", "num-gpus": "1"})]
+)
+def test_a_workers_logical_resources_hold_what_verl_packs(chart: Rendered, gpus: int, counted: dict[str, str]) -> None:
+    [job] = chart.objects(changed(values_of("ray-trainer"), "trainer.workers.gpus", gpus)).of("RayJob")
+    cluster = job["spec"]["rayClusterSpec"]
+    assert cluster["workerGroupSpecs"][0]["rayStartParams"] == counted
+    assert cluster["headGroupSpec"]["rayStartParams"]["num-cpus"] == "0"
+
+
+def test_the_run_on_processors_names_nothing_outside_its_claim_and_image(chart: Rendered) -> None:
+    [job] = chart.objects(values_of("cpu-trainer")).of("RayJob")
+    named = re.findall(r"[= ](/?[\w.-]+/\S+)", job["spec"]["entrypoint"])
+    assert len(named) == 4
+    assert all(path.startswith(("/runs/", "/home/memloop/recipes/")) for path in named)
+
+
 def test_the_trainer_runs_on_its_own_cluster_or_on_one_that_is_there(chart: Rendered) -> None:
     [own] = chart.objects(values_of("ray-trainer")).of("RayJob")
     assert own["spec"]["rayClusterSpec"]["workerGroupSpecs"][0]["replicas"] == 4

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from trainer.estimate.shapes import UnknownShape, shape_of
+from trainer.rollout.placement import Demand, Node
 from trainer.rollout.recipe import Composed
 
 _LOGGERS: Final[Mapping[str, str]] = {"tensorboard": "tensorboard", "wandb": "wandb", "mlflow": "mlflow"}
@@ -46,7 +47,7 @@ THIS: Final = Machine()
 
 
 def check_machine(recipe: Composed, machine: Machine = THIS) -> Iterator[str]:
-    """Yield every reason why the recipe cannot run here. Ray checks the devices of a cluster itself."""
+    """Yield every reason why the recipe cannot run here. :mod:`trainer.rollout.check_cluster` looks at a cluster's."""
     yield from _gpus(recipe.config, machine)
     yield from _packages(recipe.config, machine)
     yield from _disk(recipe, machine)
@@ -60,6 +61,8 @@ def _gpus(config: Any, machine: Machine) -> Iterator[str]:
         yield f"trainer.nnodes={config.trainer.nnodes} needs a Ray cluster: RAY_ADDRESS is not set"
     if (found := machine.devices()) < wanted:
         yield f"trainer.n_gpus_per_node={wanted}, but this machine has {found}"
+    elif (cpus := config.ray_kwargs.ray_init.num_cpus) and (reason := Demand.of(config).shortfall([Node(cpus, found)])):
+        yield reason
 
 
 def _packages(config: Any, machine: Machine) -> Iterator[str]:

@@ -34,6 +34,8 @@ class LoopSettings(BaseModel):
 
     ``checkpoints`` is the URL for storing and fetching complete checkpoints beside the disk: ``s3://bucket/prefix`` (by
     the ``AWS_*`` variables), ``gs://``, ``az://``, ``file:///folder``.
+
+    ``placement_timeout_s`` bounds each wait for Ray to place the run's processes, which other runs may hold up.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -55,6 +57,7 @@ class LoopSettings(BaseModel):
     drop_truncated: bool = False
     live_rows_only: bool = False
     checkpoints: str | None = None
+    placement_timeout_s: float = Field(default=600.0, gt=0)
 
     def loaded(self) -> Profile:
         """Load the profile. Raises ProfileError when it is missing or its content differs from the recipe's."""

@@ -13,9 +13,11 @@ from typing import Any, cast
 from omegaconf import DictConfig, open_dict
 
 from trainer.rollout.check_checkpoint import check_checkpoint
+from trainer.rollout.check_cluster import check_cluster
 from trainer.rollout.check_machine import check_machine
 from trainer.rollout.check_rows import check_rows
 from trainer.rollout.consistency import contradictions
+from trainer.rollout.placement import Demand
 from trainer.rollout.recipe import Composed
 
 _OF_A_NEW_RAY = ("num_cpus", "num_gpus", "include_dashboard", "object_store_memory")
@@ -36,12 +38,17 @@ def train(recipe: Composed) -> None:
 
     if os.environ.get("RAY_ADDRESS"):
         join_cluster(recipe.config)
+    else:
+        count_cpus(recipe.config)
     run_ppo(recipe.config, task_runner_class=cast(Any, ray).remote(LoopTaskRunner))
 
 
 def preflight(recipe: Composed) -> list[str]:
-    """Return every reason why the run cannot begin: its rows, its checkpoint, the machine. Takes nothing."""
-    return [*check_rows(recipe), *check_checkpoint(recipe), *check_machine(recipe)]
+    """Return every reason why the run cannot begin: its rows, its checkpoint, the machine or the cluster. Takes
+    nothing.
+    """
+    cluster = check_cluster(recipe) if os.environ.get("RAY_ADDRESS") else ()
+    return [*check_rows(recipe), *check_checkpoint(recipe), *check_machine(recipe), *cluster]
 
 
 def join_cluster(config: DictConfig) -> None:
@@ -49,6 +56,13 @@ def join_cluster(config: DictConfig) -> None:
     with open_dict(config):
         for name in _OF_A_NEW_RAY:
             config.ray_kwargs.ray_init.pop(name, None)
+
+
+def count_cpus(config: DictConfig) -> None:
+    """Give a Ray of this machine all the logical CPUs that verl places: they reserve no core."""
+    chosen: Any = config.ray_kwargs.ray_init
+    if chosen.num_cpus is None:
+        chosen.num_cpus = max(os.cpu_count() or 1, Demand.of(config).cpus(1))
 
 
 def check(recipe: Composed) -> None:

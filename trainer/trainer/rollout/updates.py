@@ -32,6 +32,7 @@ from trainer.rollout.curves import Curves
 from trainer.rollout.group_filter import BoundedReplayBuffer
 from trainer.rollout.latest import repair_tracker
 from trainer.rollout.order import PromptNames, row_order
+from trainer.rollout.placing import BoundedPools
 from trainer.rollout.settings import LoopSettings
 from trainer.rollout.step_metrics import step_metrics
 
@@ -70,6 +71,8 @@ class LoopTrainer(PPOTrainerSync):
 
     def _init_resource_pool_mgr(self) -> None:
         super()._init_resource_pool_mgr()
+        spec, limit_s = self.resource_pool_manager.resource_pool_spec, self.settings.placement_timeout_s
+        self.resource_pool_manager = BoundedPools(resource_pool_spec=spec, mapping=self.mapping, limit_s=limit_s)
         if get_platform().device_name == "cpu":
             from trainer.rollout.cpu.worker import CpuWorker  # no accelerator's process needs it
 

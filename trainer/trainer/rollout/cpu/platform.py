@@ -4,6 +4,7 @@
 # pyright: reportUnknownMemberType=false, reportIncompatibleMethodOverride=false, reportMissingTypeStubs=false
 from __future__ import annotations
 
+import os
 from collections.abc import Generator
 from contextlib import contextmanager
 from types import ModuleType
@@ -11,6 +12,8 @@ from typing import Any
 
 import torch
 from verl.plugin.platform.platform_base import PlatformBase
+
+from trainer.rollout.cpu import PLATFORM
 
 
 class _CpuDevice(ModuleType):
@@ -78,6 +81,10 @@ class CpuPlatform(PlatformBase):
     def is_available(self) -> bool:
         """Return True."""
         return True
+
+    def is_platform_available(self, use_smi_check: bool = False) -> bool:
+        """Return whether a recipe asks for the CPU: verl takes the first platform there is, and a CPU always is."""
+        return os.environ.get("VERL_PLATFORM") == PLATFORM
 
     def current_device(self) -> Any:
         """Return the target device of verl's tensors: an index would select an accelerator in torch."""
