@@ -69,7 +69,7 @@ def test_vllm_on_gpus_gets_every_value_of_the_plan() -> None:
         " --allowed-media-domains images.example.com cdn.example.com --host 0.0.0.0 --port 7803"
         " --disable-uvicorn-access-log --max-model-len 40960 --max-num-seqs 64 --tensor-parallel-size 2"
         " --data-parallel-size 2 --gpu-memory-utilization 0.9 --kv-cache-dtype fp8 --enable-prefix-caching"
-        " --max-num-batched-tokens 8192 --speculative-config SPECULATION --enable-lora --max-lora-rank 32"
+        " --max-num-batched-tokens 8192 --speculative-config SPECULATION --enable-lora --max-lora-rank 32 --max-loras 2"
         " --lora-modules mine=/adapters/mine yours=/adapters/yours --enable-auto-tool-choice"
         " --tool-call-parser hermes --tool-strict-level parameter --reasoning-parser qwen3 --generation-config vllm"
         " --enable-prompt-tokens-details",
@@ -103,11 +103,31 @@ def test_sglang_gets_the_same_plan_in_its_own_words() -> None:
         " --port 7803 --api-key secret --enable-metrics --context-length 40960 --max-running-requests 64 --tp-size 2"
         " --dp-size 2 --mem-fraction-static 0.9 --kv-cache-dtype fp8_e4m3 --cuda-graph-backend-decode disabled"
         " --cuda-graph-backend-prefill disabled --disable-radix-cache --chunked-prefill-size 8192"
-        " --speculative-algorithm NGRAM --speculative-num-draft-tokens 8 --speculative-ngram-max-trie-depth 13"
+        " --speculative-algorithm NGRAM --speculative-num-draft-tokens 9 --speculative-ngram-max-trie-depth 13"
         " --enable-lora --max-lora-rank 32 --lora-paths mine=/adapters/mine yours=/adapters/yours"
         " --tool-call-parser qwen25"
         " --reasoning-parser qwen3 --sampling-defaults openai --enable-cache-report"
     )
+
+
+@pytest.mark.parametrize(("rank", "bound"), [(1, 1), (2, 8), (12, 16), (24, 32), (48, 64), (300, 320), (512, 512)])
+def test_vllm_gets_a_bound_of_ranks_that_it_takes(rank: int, bound: int) -> None:
+    argv = BUILDERS["vllm"](replace(BIG, adapters=BIG.adapters[:1], adapter_rank=rank)).argv
+    assert argv[argv.index("--max-lora-rank") + 1] == str(bound)
+    assert "--max-loras" not in argv
+
+
+def test_sglang_gets_an_adapter_by_the_part_of_its_name_behind_the_base() -> None:
+    adapters = (Adapter(f"{BIG.served_name}:mine", "/adapters/mine"),)
+    argv = BUILDERS["sglang"](replace(BIG, engine="sglang", adapters=adapters, adapter_rank=48)).argv
+    assert argv[argv.index("--lora-paths") + 1] == "mine=/adapters/mine"
+    assert argv[argv.index("--max-lora-rank") + 1] == "48"
+
+
+@pytest.mark.parametrize(("strict", "level"), [(True, "2"), (False, None)])
+def test_sglang_holds_tool_calls_to_their_schema_where_the_row_asks(strict: bool, level: str | None) -> None:
+    command = BUILDERS["sglang"](replace(BIG, engine="sglang", strict_tools=strict))
+    assert command.environment.get("SGLANG_TOOL_STRICT_LEVEL") == level
 
 
 @pytest.mark.parametrize("engine", BUILDERS)

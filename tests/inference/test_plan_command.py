@@ -30,7 +30,7 @@ def test_weights_and_cache_follow_the_equations() -> None:
     found = estimate(plan(), SEVEN, Hardware(80 * GIB, 1), call_tokens=8192)
     assert found.weights == 14_000_000_000  # 7e9 numbers of two bytes
     assert found.per_token == 2 * 28 * 4 * 128 * 2  # key and value, layers, heads, width, bytes
-    assert found.cache == 80 * GIB * 9 // 10 - 2 * GIB - 14_000_000_000
+    assert found.cache == round(80 * GIB * 0.92 - 2 * GIB - 14_000_000_000)
     assert found.chunks_at_once == found.cache // (found.per_token * 8192)
 
 
@@ -39,7 +39,7 @@ def test_replicas_and_splits_change_the_cache_as_they_should() -> None:
     split = estimate(plan(tensor_parallel_size=2), SEVEN, Hardware(80 * GIB, 2), call_tokens=8192)
     copied = estimate(plan(data_parallel_size=2), SEVEN, Hardware(80 * GIB, 2), call_tokens=8192)
     assert (copied.weights, copied.cache) == (2 * one.weights, 2 * one.cache)
-    assert split.cache - copied.cache == one.weights
+    assert split.cache - copied.cache == pytest.approx(one.weights, abs=1)
 
 
 @pytest.mark.parametrize(
@@ -58,7 +58,7 @@ def test_a_checkpoint_on_disk_is_counted_in_its_own_files(tmp_path: Path) -> Non
     (tmp_path / "config.json").write_text(json.dumps(config))
     header = json.dumps({"__metadata__": {"format": "pt"}, "a": {"shape": [3, 5]}, "b": {"shape": [7]}}).encode()
     (tmp_path / "model.safetensors").write_bytes(struct.pack("<Q", len(header)) + header)
-    assert shape_of(tmp_path) == ModelShape(parameters=22, layers=2, kv_heads=2, head_dim=16)
+    assert shape_of(tmp_path) == ModelShape(parameters=22, layers=2, heads=4, kv_heads=2, head_dim=16)
 
 
 @pytest.mark.parametrize("model", CARDS)
@@ -89,7 +89,7 @@ def test_readers_speculate_and_the_memory_writer_does_not() -> None:
         ({"serve_max_num_seqs": 64}, 48, "the cache holds fewer windows than the 64 sequences"),
         ({"serve_prefix_caching": False}, 80, "without prefix caching"),
         ({"serve_max_num_seqs": 64}, 80, "speculation helps a lone read"),
-        ({"serve_tensor_parallel_size": 3}, 80, "8 KV heads do not divide by 3 GPUs"),
+        ({"serve_tensor_parallel_size": 3}, 80, "40 attention heads do not divide by 3 GPUs"),
     ],
     ids=["too small", "preempts", "no prefix cache", "busy speculation", "odd split"],
 )

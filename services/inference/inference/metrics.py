@@ -14,16 +14,19 @@ _ENGINE_METRICS = {
     "sglang:num_queue_reqs": "waiting",
     "sglang:token_usage": "cache_used",
     "vllm:generation_tokens": "generated",
-    "sglang:generation_tokens": "generated",
+    "sglang:realtime_tokens": "generated",
 }
 _RATIOS = {"cache_used"}
+_CACHED = "prefill_cache"
+"""SGLang counts tokens as they are computed, by mode; this one computes nothing. Its ``generation_tokens`` counts those
+of requests that have ended."""
 
 
 @dataclass(frozen=True, slots=True)
 class EngineLoad:
     """An engine's own gauges over its data-parallel copies of the model; None for a gauge that it does not export.
 
-    ``running`` and ``waiting`` count requests, and ``generated`` the tokens made since the engine started: sums.
+    ``running`` and ``waiting`` count requests, and ``generated`` the tokens computed since the engine started: sums.
     ``cache_used`` is the KV caches' share in use (0 to 1): the mean, because the copies' caches are of one size.
     """
 
@@ -74,7 +77,8 @@ def engine_load(exposition: str) -> EngineLoad:
     found: dict[str, float] = {}
     for family in text_string_to_metric_families(exposition):
         name = _ENGINE_METRICS.get(family.name)
-        values = [sample.value for sample in family.samples if not sample.name.endswith("_created")]
+        counted = [sample for sample in family.samples if not sample.name.endswith("_created")]
+        values = [sample.value for sample in counted if sample.labels.get("mode") != _CACHED]
         if name is not None and values:
             found[name] = fmean(values) if name in _RATIOS else sum(values)
     return EngineLoad(**found)

@@ -25,9 +25,10 @@ def plan_engine(settings: LauncherSettings, cards: Mapping[str, ModelCard], mach
     """Return the plan of the engine to start. Raises SettingsRefused."""
     card = card_of(settings, cards)
     model, local = _source(settings, card)
+    engine = _engine(settings, machine)
     prompts = choose_prompts(settings, card, model=model, local=local)
     plan = EnginePlan(
-        engine=_engine(settings, machine),
+        engine=engine,
         python=settings.serve_python,
         model=model,
         local=local,
@@ -42,7 +43,7 @@ def plan_engine(settings: LauncherSettings, cards: Mapping[str, ModelCard], mach
         yarn_factor=settings.serve_yarn_factor,
         config_override=yarn_override(model, settings.serve_yarn_factor, local=local),
         max_num_seqs=settings.serve_max_num_seqs or card.max_num_seqs,
-        dtype=settings.serve_dtype or card.dtype,
+        dtype=settings.serve_dtype or ("bfloat16" if engine == "sglang" and card.dtype == "float32" else card.dtype),
         kv_cache_memory_bytes=_cache_bytes(settings, card),
         kv_cache_dtype=settings.serve_kv_cache_dtype,
         memory_fraction=settings.serve_memory_fraction,

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from inference.budgets import fitted_profile
 from inference.engines import BUILDERS, EnginePlan
-from inference.estimate import GIB, RUNTIME_BYTES, Estimate, Hardware, estimate, shape_of
+from inference.estimate import GIB, Estimate, Hardware, estimate, runtime_bytes, shape_of
 from inference.gpus import GPU_GIB
 from inference.machine import ENGINES, Machine
 from inference.plan import card_of, plan_engine
@@ -102,11 +102,14 @@ def _memory(plan: EnginePlan, memory: Estimate | None, hardware: Hardware | None
 def _place(plan: EnginePlan, hardware: Hardware | None) -> str:
     if hardware is None or plan.kv_cache_memory_bytes is not None:
         return ""
-    return f" ({hardware.gpus} × {_size(hardware.gpu_bytes)}, {_size(RUNTIME_BYTES)} of each assumed for the runtime)"
+    runtime = _size(runtime_bytes(plan, hardware))
+    return f" ({hardware.gpus} × {_size(hardware.gpu_bytes)}, {runtime} of each assumed for the runtime)"
 
 
 def _about_shape(plan: EnginePlan, shape: ModelShape | None) -> Iterator[str]:
-    if shape is not None and shape.kv_heads % plan.tensor_parallel_size:
+    if shape is not None and (shape.heads or 0) % plan.tensor_parallel_size:
+        yield f"{shape.heads} attention heads do not divide by {plan.tensor_parallel_size} GPUs: the engine will refuse"
+    elif shape is not None and shape.kv_heads % plan.tensor_parallel_size:
         yield f"{shape.kv_heads} KV heads do not divide by {plan.tensor_parallel_size} GPUs: each keeps copies"
 
 

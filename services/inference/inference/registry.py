@@ -22,6 +22,7 @@ class ModelShape(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
     parameters: int = Field(gt=0)
     layers: int = Field(gt=0)
+    heads: int | None = Field(default=None, gt=0)
     kv_heads: int = Field(gt=0)
     head_dim: int = Field(gt=0)
 

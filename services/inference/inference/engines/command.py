@@ -39,8 +39,9 @@ class Command:
 class PromptLookup:
     """Speculative decoding without a draft model: guesses the continuation of an earlier match, then verifies it.
 
-    A memory update mostly copies the memory before it, so the guesses are right. Greedy output stays the same.
-    It guesses ``draft_tokens`` at a time, after a match of ``shortest_match`` to ``longest_match`` tokens.
+    A memory update mostly copies the memory before it, so the guesses are right. Greedy output stays the same. vLLM
+    looks for the match in the request's own prompt, SGLang in what it wrote of late. It guesses ``draft_tokens`` at a
+    time, after a match of ``shortest_match`` to ``longest_match`` tokens.
     """
 
     draft_tokens: int = 8
@@ -50,7 +51,7 @@ class PromptLookup:
 
 @dataclass(frozen=True, slots=True)
 class Adapter:
-    """A LoRA adapter, served as a model of its own name."""
+    """A LoRA adapter, served as a model of its own name; SGLang serves it as ``BASE:NAME`` alone."""
 
     name: str
     path: str
@@ -60,7 +61,8 @@ class Adapter:
 class EnginePlan:
     """One engine serving one model, with every contradiction resolved.
 
-    ``max_model_len`` counts tokens of prompt and reply, ``memory_fraction`` is of the GPU's memory (0..1),
+    ``max_model_len`` counts tokens of prompt and reply, ``memory_fraction`` is of the GPU's memory (0..1; on SGLang
+    for weights and cache alone),
     ``prefill_chunk_tokens`` is how much of the waiting prompts one step computes, ``cores`` are the machine's,
     ``config_override`` replaces values of the checkpoint's configuration: so ``yarn_factor`` stretches its positions.
     ``media_domains`` are the hosts from which the engine may fetch pictures that a prompt names by URL.

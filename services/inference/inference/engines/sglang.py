@@ -15,14 +15,17 @@ from inference.engines.command import (
 
 _MODULE = ("-m", "sglang.launch_server")
 TOOL_CALL_PARSERS = {"hermes": "qwen25", "qwen3_coder": "qwen3_coder", "mistral": "mistral", "llama3_json": "llama3"}
-"""vLLM's name to SGLang's. SGLang's own ``hermes`` does not take Qwen's newline after ``<tool_call>``."""
+"""vLLM's name to SGLang's. ``qwen25`` wants Qwen's newline after ``<tool_call>``, as Qwen's template has it."""
+_PARAMETERS = "2"
+"""``ToolStrictLevel.PARAMETER``: a call's arguments are held to the tool's schema."""
 REASONING_PARSERS = {"qwen3": "qwen3", "deepseek_r1": "deepseek-r1"}
 
 
 def sglang_command(plan: EnginePlan) -> Command:
     """Build the command for SGLang on GPUs."""
     argv = (plan.python, *_MODULE, *_model(plan), *_listen(plan), *_resources(plan), *_answers(plan), *plan.extra_args)
-    return Command(argv, quiet_environment(plan), secrets_of(plan))
+    strict = {"SGLANG_TOOL_STRICT_LEVEL": _PARAMETERS} if plan.strict_tools else {}
+    return Command(argv, quiet_environment(plan) | strict, secrets_of(plan))
 
 
 def _model(plan: EnginePlan) -> Flags:
@@ -68,12 +71,15 @@ def _resources(plan: EnginePlan) -> Flags:
 
 
 def _speculation(plan: EnginePlan) -> Flags:
-    """SGLang's n-gram matcher has no shortest match; its trie holds matches up to the depth."""
+    """SGLang guesses from what this scheduler wrote of late, for any request: its trie holds no prompt.
+
+    It has no shortest match, and its draft begins with the last known token, which is no guess.
+    """
     if plan.speculation is None:
         return ()
     return (
         *option("--speculative-algorithm", "NGRAM"),
-        *option("--speculative-num-draft-tokens", plan.speculation.draft_tokens),
+        *option("--speculative-num-draft-tokens", plan.speculation.draft_tokens + 1),
         *option("--speculative-ngram-max-trie-depth", plan.speculation.longest_match + plan.speculation.draft_tokens),
     )
 
@@ -81,7 +87,8 @@ def _speculation(plan: EnginePlan) -> Flags:
 def _adapters(plan: EnginePlan) -> Flags:
     if not plan.adapters:
         return ()
-    named = (f"{adapter.name}={adapter.path}" for adapter in plan.adapters)
+    base = f"{plan.served_name}:"  # a request names BASE:ADAPTER; by the adapter's name alone it would reach the base
+    named = (f"{adapter.name.removeprefix(base)}={adapter.path}" for adapter in plan.adapters)
     return ("--enable-lora", *option("--max-lora-rank", plan.adapter_rank), "--lora-paths", *named)
 
 

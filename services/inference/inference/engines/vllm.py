@@ -1,10 +1,10 @@
 """vLLM's command line: the GPU build and the CPU build take the same flags.
 
-Source: ``python -m vllm.entrypoints.openai.api_server --help=all`` of vLLM 0.32.0. ``vllm serve`` is not used: it looks
-for a distribution named ``vllm``, which the CPU build is not. The key goes through the environment, where no process
-list shows it. ``--tool-strict-level parameter`` holds a tool call's arguments to the tool's schema without
-``"strict": true`` in the request, which a chat template may print into the prompt. A redirect of an allowed media host
-would lead anywhere, so none is followed.
+Source: ``python -m vllm.entrypoints.openai.api_server --help=all`` of vLLM 0.33.0, and of 0.32.0 on CPUs. ``vllm
+serve`` is not used, though the module warns that it may go: it looks for a distribution named ``vllm``, which the CPU
+build is not. The key goes through the environment, where no process list shows it. ``--tool-strict-level parameter``
+holds a tool call's arguments to the tool's schema without ``"strict": true`` in the request, which a chat template may
+print into the prompt. A redirect of an allowed media host would lead anywhere, so none is followed.
 """
 
 import json
@@ -23,6 +23,8 @@ from inference.engines.command import (
 )
 
 _MODULE = ("-m", "vllm.entrypoints.openai.api_server")
+LORA_RANKS = (1, 8, 16, 32, 64, 128, 256, 320, 512)
+"""The bounds that ``--max-lora-rank`` takes."""
 _CPU_KV_CACHE_BYTES = 1 << 30
 _REQUIRED = int(ssl.CERT_REQUIRED)
 
@@ -115,7 +117,14 @@ def _adapters(plan: EnginePlan) -> Flags:
     if not plan.adapters:
         return ()
     named = (f"{adapter.name}={adapter.path}" for adapter in plan.adapters)
-    return ("--enable-lora", *option("--max-lora-rank", plan.adapter_rank), "--lora-modules", *named)
+    bound = next((rank for rank in LORA_RANKS if rank >= (plan.adapter_rank or 0)), plan.adapter_rank)
+    return (
+        "--enable-lora",
+        *option("--max-lora-rank", bound if plan.adapter_rank else None),
+        *option("--max-loras", len(plan.adapters) if len(plan.adapters) > 1 else None),  # of one batch
+        "--lora-modules",
+        *named,
+    )
 
 
 def _answers(plan: EnginePlan) -> Flags:

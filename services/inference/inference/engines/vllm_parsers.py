@@ -1,4 +1,7 @@
-"""Names of vLLM 0.32.0's parsers, as listed by its ``ToolParserManager`` and ``ReasoningParserManager``."""
+"""Names of vLLM's parsers, as listed by its ``ToolParserManager`` and ``ReasoningParserManager``.
+
+Those of 0.32.0, which runs on CPUs, and what 0.33.0 on GPUs has besides.
+"""
 
 
 def _names(text: str) -> frozenset[str]:
@@ -14,6 +17,8 @@ TOOL_CALL_PARSERS = _names(
     pythonic qwen3_coder qwen3_json qwen3_xml seed_oss step3 step3p5 xlam
     """
 )
+ADDED_ON_GPUS = _names("beam muse musespark1x step5")
+"""Both a tool and a reasoning parser each."""
 REASONING_PARSERS = _names(
     """
     cohere_command3 cohere_command4 deepseek_r1 deepseek_v3 deepseek_v4 deepseek_v41 ernie45 gemma4 glm45 glm47
