@@ -70,7 +70,8 @@ def test_sglangs_own_parser_understands_every_flag_that_we_write() -> None:
 def adapter_reached(model: str, served: str) -> str | None:
     """What SGLang's own code takes for a request's adapter; its module needs CUDA, so the method is read alone."""
     module = ast.parse((SOURCES / "sglang/srt/entrypoints/openai/serving_base.py").read_text("utf-8"))
-    [method] = [each for each in ast.walk(module) if getattr(each, "name", "") == "_parse_model_parameter"]
+    functions = [each for each in ast.walk(module) if isinstance(each, ast.FunctionDef)]
+    [method] = [each for each in functions if each.name == "_parse_model_parameter"]
     names: dict[str, Any] = {"Tuple": tuple, "Optional": dict}
     exec(compile(ast.Module([method], []), "serving_base", "exec"), names)
     server = SimpleNamespace(tokenizer_manager=SimpleNamespace(served_model_name=served))
@@ -96,9 +97,9 @@ def test_a_name_by_which_sglang_would_answer_with_the_base_is_refused(adapter: P
 def test_the_strict_level_is_sglangs_own_for_parameters() -> None:
     text = (SOURCES / "sglang/srt/environ.py").read_text("utf-8")
     assert "SGLANG_TOOL_STRICT_LEVEL = EnvInt(" in text
-    [levels] = [each for each in ast.walk(ast.parse(text)) if getattr(each, "name", "") == "ToolStrictLevel"]
-    values = {
-        ast.unparse(line.targets[0]): ast.unparse(line.value) for line in levels.body if isinstance(line, ast.Assign)
-    }
+    classes = [each for each in ast.walk(ast.parse(text)) if isinstance(each, ast.ClassDef)]
+    [levels] = [each for each in classes if each.name == "ToolStrictLevel"]
+    lines = [line for line in levels.body if isinstance(line, ast.Assign)]
+    values = {ast.unparse(line.targets[0]): ast.unparse(line.value) for line in lines}
     own = BUILDERS["sglang"](replace(BIG, engine="sglang")).environment["SGLANG_TOOL_STRICT_LEVEL"]
     assert values["PARAMETER"] == own
