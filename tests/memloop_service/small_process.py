@@ -29,6 +29,7 @@ class Small:
     metrics_port: int
     process: "subprocess.Popen[bytes]"
     log: Path
+    unix_socket: str | None = None
 
     @property
     def memory_mb(self) -> float:
@@ -37,7 +38,8 @@ class Small:
 
     def get(self, path: str, port: int, **headers: str) -> httpx.Response:
         """Ask on a connection of its own."""
-        return httpx.get(f"http://127.0.0.1:{port}{path}", headers=headers, timeout=_PATIENCE_S)
+        with httpx.Client(transport=httpx.HTTPTransport(uds=self.unix_socket)) as client:
+            return client.get(f"http://127.0.0.1:{port}{path}", headers=headers, timeout=_PATIENCE_S)
 
     def is_alive(self) -> bool:
         """Whether it answers another client."""
@@ -61,13 +63,14 @@ def small_process(**settings: object) -> Generator[Small]:
     """Start one with these settings."""
     port, metrics_port = free_port(), free_port()
     given = {"port": port, "metrics_port": metrics_port, **settings}
+    unix_socket = str(given["unix_socket"]) if "unix_socket" in given else None
     environment = clean_environment(**{f"MEMLOOP_{name.upper()}": str(value) for name, value in given.items()})
     with TemporaryDirectory() as folder:
         log = Path(folder, "log")
         with log.open("wb") as output:
             command = [sys.executable, "-m", __spec__.name]
             process = subprocess.Popen(command, env=environment, stdout=output, stderr=output)
-        small = Small(port, metrics_port, process, log)
+        small = Small(port, metrics_port, process, log, unix_socket)
         try:
             assert small.settled(small.is_alive), log.read_text()
             yield small

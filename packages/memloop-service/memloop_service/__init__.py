@@ -1,6 +1,7 @@
 """Code that every FastAPI process shares: errors, request IDs, limits, health, metrics, logs, settings, start-up."""
 
 from memloop_service.app import create_app
+from memloop_service.below_path import BelowPath
 from memloop_service.chores import ended
 from memloop_service.edge import TRAILING_SLASH
 from memloop_service.errors import ERRORS, error_response
@@ -20,6 +21,7 @@ __all__ = [
     "ERRORS",
     "INCOMING",
     "TRAILING_SLASH",
+    "BelowPath",
     "Check",
     "Detail",
     "IncomingBody",

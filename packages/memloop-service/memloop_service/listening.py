@@ -1,12 +1,44 @@
-"""Opens the socket that a process listens on."""
+"""Opens the sockets that a process listens on."""
 
 import socket
+from pathlib import Path
 from typing import Final
 
 from memloop_service.settings import ServiceSettings
 
 _UNSENT_BYTES: Final = 128 * 1024
 """The most of a response that the kernel holds for a client that does not take it; by default it holds 4 MB."""
+_ANY_USER: Final = 0o666
+"""As with a port, any user of the machine may connect, if the permissions of the folder let it."""
+
+
+def main_listener(settings: ServiceSettings) -> socket.socket:
+    """Return the socket of the process's clients: its Unix socket, if it has one, else that of its port.
+
+    A Unix socket that an earlier process left behind is replaced. Exits when it cannot bind.
+    """
+    path = settings.unix_socket
+    if path is None:
+        return listener(settings, settings.port)
+    bound = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+    try:
+        if path.is_socket() and not _is_served(path):
+            path.unlink()
+        bound.bind(str(path))
+        path.chmod(_ANY_USER)
+    except OSError as error:
+        bound.close()
+        raise SystemExit(f"cannot listen on {path}: {error.strerror or error}") from error
+    return bound
+
+
+def _is_served(path: Path) -> bool:
+    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as client:
+        try:
+            client.connect(str(path))
+        except ConnectionRefusedError:
+            return False
+    return True
 
 
 def listener(settings: ServiceSettings, port: int) -> socket.socket:

@@ -9,7 +9,7 @@ from fastapi import FastAPI
 
 from memloop_service.chores import alongside
 from memloop_service.drain import drained
-from memloop_service.listening import listener
+from memloop_service.listening import main_listener
 from memloop_service.local_only import is_loopback
 from memloop_service.logs import configure_logging
 from memloop_service.metrics_port import metrics_served
@@ -48,7 +48,7 @@ def run(app: FastAPI, settings: ServiceSettings, *, drain_s: float = 0.0) -> Non
 
 async def _serve(server: uvicorn.Server, app: FastAPI, settings: ServiceSettings, drain_s: float) -> None:
     """Serve the app; its metrics from the start of the process to the end of its drain."""
-    own = listener(settings, settings.port)
+    own = main_listener(settings)
     draining = [drained(server, app.state.drain, drain_s=drain_s, grace_s=settings.stop_grace_s)] if drain_s else []
     async with metrics_served(app, settings), alongside(*draining):
         await server.serve(sockets=[own])

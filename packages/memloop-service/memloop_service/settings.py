@@ -34,6 +34,8 @@ class ServiceSettings(CheckedCopy, BaseSettings):
 
     host: str = "127.0.0.1"
     port: int = Field(default=7800, ge=0, le=65_535)
+    unix_socket: Annotated[Path | None, EMPTY_IS_UNSET] = None
+    """Listen on this Unix socket in place of ``host`` and ``port``; who may connect depends on its folder."""
     metrics_port: Annotated[int | None, EMPTY_IS_UNSET] = Field(default=None, ge=1, le=65_535)
     """Serves ``/metrics`` on this port alone; unset: on ``port``, beside everything else."""
     max_body_bytes: int = Field(default=32 * 1024 * 1024, gt=0)

@@ -32,6 +32,11 @@ _JITTER: Final = 0.25
 """Clients that began together do not all open new connections together."""
 _TAKES_NO_WORK: Final = 503
 """A server that starts, drains or is full: the next connection may lead to another one."""
+_NO_TLS: Final = {
+    "WRONG_VERSION_NUMBER": ": it does not speak TLS; is its URL one of http://?",
+    "RECORD_LAYER_FAILURE": ": it does not speak TLS; is its URL one of http://?",
+}
+"""What OpenSSL calls an answer that is not TLS."""
 _AT_ONCE_BYTES: Final = 1 << 20
 """aiohttp sends longer bodies piece by piece, if it gets them as a file."""
 
@@ -81,12 +86,25 @@ class Peer:
             message = f"the proxy refused the connection to the {self.name} with status {error.status}"
             return ConnectRefused(message, retry_after_s=_RETRY_AFTER_S)
         if isinstance(error, aiohttp.ClientConnectorError):  # refused, no route, no such name, no valid certificate
-            return ConnectRefused(f"the {self.name} cannot be reached{way}", retry_after_s=_RETRY_AFTER_S)
+            why = _tls_fault(error)
+            return ConnectRefused(f"the {self.name} cannot be reached{way}{why}", retry_after_s=_RETRY_AFTER_S)
         if isinstance(error, aiohttp.ConnectionTimeoutError):
             return Unreachable(f"the {self.name} cannot be reached{way}", retry_after_s=_RETRY_AFTER_S)
         if isinstance(error, TimeoutError):
             return Timeout(f"the {self.name} did not answer in time")
         return Unavailable(f"the connection to the {self.name}{way} was lost", retry_after_s=_RETRY_AFTER_S)
+
+
+def _tls_fault(error: aiohttp.ClientConnectorError) -> str:
+    """Return why no TLS connection came about, as the end of a sentence; nothing for another fault."""
+    if isinstance(error, aiohttp.ClientConnectorCertificateError):
+        found = error.certificate_error
+        reason = found.verify_message if isinstance(found, ssl.SSLCertVerificationError) else "not valid"
+        return f": its certificate is refused ({reason}); MEMLOOP_CONNECT_CA names authorities of your own"
+    if isinstance(error, aiohttp.ClientConnectorSSLError):
+        reason = getattr(error.os_error, "reason", None)
+        return _NO_TLS.get(str(reason), f": TLS failed ({reason or 'no reason given'})")
+    return ""
 
 
 class RawResponse:

@@ -62,6 +62,7 @@ from gateway.vector_stores.slice import VectorStores
 from gateway.webhooks import routes as webhook_secrets
 from gateway.webhooks.webhooks import open_webhooks
 from memloop_service import (
+    BelowPath,
     RequestTimes,
     connects_by,
     create_app,
@@ -157,6 +158,8 @@ def build_app(settings: GatewaySettings) -> FastAPI:
                 expose_headers=["*"],
             ),
         )
+    if settings.root_path:
+        app.user_middleware.insert(0, Middleware(BelowPath, root_path=settings.root_path))
     app.user_middleware.append(Middleware(RequestTimes, seconds=metrics.request_seconds))
     return app
 

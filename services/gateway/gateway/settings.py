@@ -21,6 +21,8 @@ DAY_S = 24 * 3600
 WEBHOOK_KEY_PREFIX: Final = "whsec_"
 _KIND_NAMES: Final = TypeAdapter[KindNames](KindNames)
 _ORIGIN: Final = re.compile(r"https?://(?:[a-z0-9.-]+|\[[0-9a-f:]+\])(?::\d{1,5})?")
+_PREFIX: Final = re.compile(r"(?:/[A-Za-z0-9._~-]+)+")
+_OWN_PATHS: Final = frozenset({"v1", "v2", "v3", "mcp", "console", "docs"})
 _SECRET_BYTES: Final = range(24, 65)
 
 
@@ -30,6 +32,14 @@ def origins_in(value: str) -> str:
         if _ORIGIN.fullmatch(origin) is None:
             raise ValueError(f"{origin[:80]!r} is no origin, such as https://app.example or http://localhost:3000")
     return value
+
+
+def path_prefix(value: str) -> str:
+    """Check the path below which a proxy serves the API. Raises ValueError."""
+    path = value.rstrip("/")
+    if path and (_PREFIX.fullmatch(path) is None or path.split("/")[1] in _OWN_PATHS):
+        raise ValueError("must be a path such as /memloop, and not begin with a path of the API")
+    return path
 
 
 Price: TypeAlias = Annotated[float, Field(ge=0, allow_inf_nan=False)]
@@ -51,6 +61,9 @@ class GatewaySettings(ServiceSettings):
 
     cors_origins: Origins = ""
     """The origins of pages that may call the API from a browser, comma-separated, such as ``https://app.example``."""
+
+    root_path: Annotated[str, AfterValidator(path_prefix)] = ""
+    """The path below which a proxy serves the API, such as ``/memloop``; the proxy may remove it or leave it."""
 
     redis_url: SecretStr = SecretStr("redis://127.0.0.1:6379/0")
     redis_timeout_s: float = Field(default=5.0, gt=0)

@@ -10,6 +10,7 @@ def url_of(request: Request) -> URL:
     Only the path is known behind a proxy that ends TLS and whose headers the process does not trust: a link without TLS
     would take the client's key past it in the clear.
     """
-    url = request.url.replace(path=f"{request.url.path.rstrip('/')}/")
+    root: str = request.scope.get("root_path", "")
+    url = request.url.replace(path=f"{root}{request.url.path.rstrip('/')}/")
     scheme = request.headers.get("x-forwarded-proto", url.scheme)
     return url if scheme == url.scheme else url.replace(scheme="", netloc="")
