@@ -13,7 +13,7 @@ import ssl
 from collections.abc import AsyncGenerator, Callable, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Final, TypeAlias
+from typing import Final, TypeAlias, cast
 
 import aiohttp
 from aiohttp.abc import AbstractResolver, ResolveResult
@@ -102,8 +102,9 @@ def _tls_fault(error: aiohttp.ClientConnectorError) -> str:
         reason = found.verify_message if isinstance(found, ssl.SSLCertVerificationError) else "not valid"
         return f": its certificate is refused ({reason}); MEMLOOP_CONNECT_CA names authorities of your own"
     if isinstance(error, aiohttp.ClientConnectorSSLError):
-        reason = getattr(error.os_error, "reason", None)
-        return _NO_TLS.get(str(reason), f": TLS failed ({reason or 'no reason given'})")
+        cause = cast("BaseException | None", error.__cause__)
+        reason = cause.reason if isinstance(cause, ssl.SSLError) else "no reason given"
+        return _NO_TLS.get(reason, f": TLS failed ({reason})")
     return ""
 
 

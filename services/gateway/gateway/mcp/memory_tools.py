@@ -1,21 +1,34 @@
 """Memory operations as MCP tools. A tool is the model of its arguments; running it calls the native operation."""
 
-from typing import Annotated, ClassVar
+from typing import Annotated, ClassVar, TypeAlias
 
 from pydantic import AfterValidator, BaseModel, Field, JsonValue
 
 from gateway.mcp.call import Call
+from gateway.mcp.fitting import MOST_CHARS, first_of, place_of
 from gateway.memory import check_has_text, new_event_id, search, write_memory
 from memloop.wire.base import Wire
 from memloop.wire.keys import Scope
 from memloop.wire.limits import Metadata
-from memloop.wire.memory import MAX_TEXT_CHARS, ItemPatch, Namespace, Source, UserFields
+from memloop.wire.memory import (
+    MAX_TEXT_CHARS,
+    ItemPatch,
+    MemoryItem,
+    Namespace,
+    PendingTurn,
+    SearchHit,
+    Source,
+    UserFields,
+)
 from memloop.wire.memory_events import EventStatus
 from memloop.wire.memory_requests import MemoryAdd, MemorySearch
 from memloop.wire.names import Name, check_keys
 
 UserId = Annotated[Name, Field(description="The user whose memory it is.")]
 ItemId = Annotated[str, Field(min_length=1, max_length=64, description="The memory's id.")]
+
+
+Cursor: TypeAlias = Annotated[str | None, Field(max_length=1024, description="The next_cursor of the previous result.")]
 
 
 class Tool(Wire):
@@ -25,6 +38,8 @@ class Tool(Wire):
     scope: ClassVar[Scope]
     read_only: ClassVar[bool] = False
     destructive: ClassVar[bool] = False
+
+    max_chars: int = Field(default=MOST_CHARS, ge=1_000, le=1_000_000, description="The longest result.")
 
     async def run(self, call: Call) -> BaseModel:
         """Run the tool and return its result. Raises MemloopError."""
@@ -45,6 +60,27 @@ class Deleted(Wire):
 
     id: str
     deleted: bool = True
+
+
+class Found(Wire):
+    """The found memories, best match first, and turns that are not decided on yet."""
+
+    results: tuple[SearchHit, ...]
+    pending: tuple[PendingTurn, ...]
+    pending_complete: bool
+    degraded: bool
+    next_cursor: str | None = None
+
+
+class Part(MemoryItem):
+    """A memory, or a part of a long one."""
+
+    next_cursor: str | None = None
+
+
+def _without_sources(item: MemoryItem) -> MemoryItem:
+    """Return the memory without what has its words a second time: its sources, which memory_get shows, and its key."""
+    return item.model_copy(update={"sources": (), "key": "" if item.key in item.memory else item.key})
 
 
 class AddMemory(Tool, UserFields):
@@ -91,10 +127,24 @@ class SearchMemory(Tool, MemorySearch):
     scope: ClassVar[Scope] = "memory:read"
     read_only: ClassVar[bool] = True
 
-    async def run(self, call: Call) -> BaseModel:
-        """Return the hits."""
+    cursor: Cursor = None
+
+    async def run(self, call: Call) -> Found:
+        """Return the hits that fit, from the cursor on."""
         await call.allowance.admit()
-        return await search(self.in_tenant(call.principal.tenant), call.mcp.memory)
+        asked = MemorySearch.model_validate(self.model_dump(include={*MemorySearch.model_fields}))
+        found = await search(asked.in_tenant(call.principal.tenant), call.mcp.memory)
+        hits = [hit.model_copy(update={"item": _without_sources(hit.item)}) for hit in found.results]
+        every, start = [*hits, *found.pending], place_of(self.cursor)
+        shown = first_of(every[start:], most_chars=self.max_chars)
+        end = start + len(shown)
+        return Found(
+            results=tuple(one for one in shown if isinstance(one, SearchHit)),
+            pending=tuple(one for one in shown if isinstance(one, PendingTurn)),
+            pending_complete=found.pending_complete,
+            degraded=found.degraded,
+            next_cursor=str(end) if end < len(every) else None,
+        )
 
 
 class ListMemories(Tool, UserFields):
@@ -105,27 +155,41 @@ class ListMemories(Tool, UserFields):
     read_only: ClassVar[bool] = True
 
     user_id: UserId
-    cursor: str | None = Field(default=None, max_length=1024, description="The next_cursor of the previous page.")
+    cursor: Cursor = None
     limit: int = Field(default=50, ge=1, le=200)
 
     async def run(self, call: Call) -> BaseModel:
-        """Return one page."""
-        namespace = self.namespace(call.principal.tenant)
-        return await call.mcp.memory.store.items(namespace, cursor=self.cursor, limit=self.limit)
+        """Return one page, with as many memories as fit."""
+        namespace, store = self.namespace(call.principal.tenant), call.mcp.memory.store
+        page = await store.items(namespace, cursor=self.cursor, limit=self.limit)
+        shown = first_of([_without_sources(item) for item in page.items], most_chars=self.max_chars)
+        if len(shown) < len(page.items):  # a shorter page has a cursor of its own
+            page = await store.items(namespace, cursor=self.cursor, limit=len(shown))
+        return page.model_copy(update={"items": tuple(map(_without_sources, page.items))})
 
 
 class GetMemory(Tool):
-    """Read one memory with its sources and times."""
+    """Read one memory with its sources and times. A longer text comes in parts, by cursor."""
 
     name: ClassVar[str] = "memory_get"
     scope: ClassVar[Scope] = "memory:read"
     read_only: ClassVar[bool] = True
 
     id: ItemId
+    cursor: Cursor = None
 
     async def run(self, call: Call) -> BaseModel:
-        """Return the memory."""
-        return await call.mcp.memory.store.item(self.id, tenant=call.principal.tenant)
+        """Return the memory, or the part of it from the cursor on. A source of the same words is left out."""
+        item = await call.mcp.memory.store.item(self.id, tenant=call.principal.tenant)
+        start = place_of(self.cursor)
+        others = tuple(source for source in item.sources if source.content.strip() not in item.memory)
+        part = item.memory[start : start + self.max_chars // 2]
+        end = start + len(part)
+        following = str(end) if end < len(item.memory) else None
+        shown = _without_sources(item).model_copy(
+            update={"memory": part, "sources": () if start or following else others}
+        )
+        return Part(**dict(shown), next_cursor=following)
 
 
 class UpdateMemory(Tool, ItemPatch):
@@ -139,9 +203,9 @@ class UpdateMemory(Tool, ItemPatch):
 
     async def run(self, call: Call) -> BaseModel:
         """Update the memory and return its new version."""
-        patch = ItemPatch.model_validate(self.model_dump(exclude={"id", "if_version"}, exclude_unset=True))
-        return await call.mcp.memory.store.patch(
-            self.id, patch, tenant=call.principal.tenant, if_version=self.if_version
+        patch = ItemPatch.model_validate(self.model_dump(exclude={"id", "if_version", "max_chars"}, exclude_unset=True))
+        return _without_sources(
+            await call.mcp.memory.store.patch(self.id, patch, tenant=call.principal.tenant, if_version=self.if_version)
         )
 
 

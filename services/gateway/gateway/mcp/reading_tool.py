@@ -54,6 +54,6 @@ class LongRead(Tool):
         return record
 
     def _asked(self) -> LongReadRequest:
-        given = self.model_dump(exclude={"text", "file_id"}, exclude_none=True)
+        given = self.model_dump(exclude={"text", "file_id", "max_chars"}, exclude_none=True)
         document = self.model_dump(include={"text", "file_id"}, exclude_none=True)
         return validated(LongReadRequest, {"document": document, **given})

@@ -4,6 +4,7 @@ Requests are stateless (no sessions), so any replica can answer any of them.
 """
 
 import logging
+from importlib.metadata import version
 from typing import Final, cast
 
 from mcp.server.context import ServerRequestContext
@@ -25,12 +26,13 @@ from pydantic import BaseModel
 from sse_starlette.sse import AppStatus
 from starlette.requests import Request
 
+from gateway.mcp.arguments import arguments_of
 from gateway.mcp.call import Call, Caller
+from gateway.mcp.fitting import MOST_CHARS, fitted
 from gateway.mcp.memory_tools import AddMemory, DeleteMemory, GetMemory, ListMemories, SearchMemory, Tool, UpdateMemory
 from gateway.mcp.reading_tool import LongRead
 from memloop.wire.correlation import spender
 from memloop.wire.errors import MemloopError
-from memloop_service.http import json_text, strictly
 
 TOOLS: Final[tuple[type[Tool], ...]] = (
     AddMemory,
@@ -54,7 +56,13 @@ def make_manager(*, max_body_bytes: int) -> StreamableHTTPSessionManager:
     to itself, the SDK's library for event streams cuts them off at the signal, and every later stream of the process.
     """
     AppStatus.disable_automatic_graceful_drain()
-    server = Server("memloop", instructions=_INSTRUCTIONS, on_list_tools=_list_tools, on_call_tool=_call_tool)
+    server = Server(
+        "memloop",
+        version=version("memloop-service"),
+        instructions=_INSTRUCTIONS,
+        on_list_tools=_list_tools,
+        on_call_tool=_call_tool,
+    )
     return StreamableHTTPSessionManager(
         server,
         stateless=True,
@@ -91,7 +99,8 @@ async def _call_tool(
     spender.set(caller.principal.tenant)
     try:
         call.principal.require(tool.scope)
-        return _result(await strictly(tool, json_text(params.arguments or {})).run(call))
+        asked = arguments_of(tool, params.arguments or {})
+        return _result(await asked.run(call), most_chars=asked.max_chars)
     except MemloopError as error:
         return _result(error.envelope(), is_error=True)
     except Exception:  # noqa: BLE001 - logged only: its text may contain private data
@@ -114,9 +123,7 @@ def _entry(tool: type[Tool]) -> ToolEntry:
     )
 
 
-def _result(model: BaseModel, *, is_error: bool = False) -> CallToolResult:
-    return CallToolResult(
-        content=[TextContent(type="text", text=model.model_dump_json(exclude_none=True))],
-        structured_content=model.model_dump(mode="json", exclude_none=True),
-        is_error=is_error,
-    )
+def _result(model: BaseModel, *, most_chars: int = MOST_CHARS, is_error: bool = False) -> CallToolResult:
+    """Return the result as JSON text alone: clients give structured content to their model beside it, a second time."""
+    text = fitted(model.model_dump(mode="json", exclude_none=True), most_chars=most_chars)
+    return CallToolResult(content=[TextContent(type="text", text=text)], is_error=is_error)

@@ -1,0 +1,64 @@
+"""Fits the result of a tool into the characters that its client takes.
+
+A model reads every character of a result, and clients cut long ones off where they like: Claude Code at 25,000 tokens.
+Lists come in pages; what is still too long has its texts cut, and says so.
+"""
+
+from collections.abc import Sequence
+from typing import Final, TypeVar, cast
+
+from pydantic import BaseModel, JsonValue
+
+from memloop.wire.chat import Json
+from memloop.wire.errors import Unprocessable
+from memloop_service.http import json_text
+
+MOST_CHARS: Final = 20_000
+"""The default, about 5,000 tokens."""
+_LEAST_CHARS: Final = 50
+_NOTE: Final = "Texts or lists are cut to fit max_chars."
+_ROOM_CHARS: Final = 200
+"""Left for a page's own fields."""
+_Entry = TypeVar("_Entry", bound=BaseModel)
+
+
+def first_of(entries: Sequence[_Entry], *, most_chars: int) -> Sequence[_Entry]:
+    """Return the entries that fit together; at least one, if there is any."""
+    left = most_chars - _ROOM_CHARS
+    for number, entry in enumerate(entries):
+        left -= len(entry.model_dump_json(exclude_none=True)) + 1
+        if left < 0:
+            return entries[: max(1, number)]
+    return entries
+
+
+def place_of(cursor: str | None) -> int:
+    """Return the place that a cursor of ours names. Raises Unprocessable."""
+    if cursor is None:
+        return 0
+    if not (cursor.isascii() and cursor.isdecimal() and len(cursor) < 10):
+        raise Unprocessable("cursor must be the next_cursor of an earlier result.", param="cursor")
+    return int(cursor)
+
+
+def fitted(result: Json, *, most_chars: int) -> str:
+    """Return the result as JSON text, its texts and lists cut where it is too long."""
+    text, each = _text(result), most_chars
+    while len(text) > most_chars and each > _LEAST_CHARS:
+        each //= 2
+        text = _text({**cast(Json, _cut(result, each)), "cut": _NOTE})
+    return text
+
+
+def _cut(value: JsonValue, most: int) -> JsonValue:
+    if isinstance(value, str):
+        return value if len(value) <= most else f"{value[:most]} … ({len(value) - most} more characters)"
+    if isinstance(value, list):
+        return [_cut(one, most) for one in value[: max(1, most // _LEAST_CHARS)]]
+    if isinstance(value, dict):
+        return {name: _cut(one, most) for name, one in value.items()}
+    return value
+
+
+def _text(result: Json) -> str:
+    return json_text(result).decode()
