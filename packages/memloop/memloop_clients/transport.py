@@ -13,7 +13,7 @@ import ssl
 from collections.abc import AsyncGenerator, Callable, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Final, TypeAlias, cast
+from typing import Final, TypeAlias
 
 import aiohttp
 from aiohttp.abc import AbstractResolver, ResolveResult
@@ -97,12 +97,12 @@ class Peer:
 
 def _tls_fault(error: aiohttp.ClientConnectorError) -> str:
     """Return why no TLS connection came about, as the end of a sentence; nothing for another fault."""
+    cause = error.__cause__
     if isinstance(error, aiohttp.ClientConnectorCertificateError):
         found = error.certificate_error
         reason = found.verify_message if isinstance(found, ssl.SSLCertVerificationError) else "not valid"
         return f": its certificate is refused ({reason}); MEMLOOP_CONNECT_CA names authorities of your own"
     if isinstance(error, aiohttp.ClientConnectorSSLError):
-        cause = cast("BaseException | None", error.__cause__)
         reason = cause.reason if isinstance(cause, ssl.SSLError) else "no reason given"
         return _NO_TLS.get(reason, f": TLS failed ({reason})")
     return ""
