@@ -14,13 +14,13 @@ from tests.fakes.harbour_engine import HarbourEngine, prompt_of
 from trainer.data.json_rows import DataError
 
 ITEMS = 9
-PERFECT = {"published": 1.0, "strict": 1.0, "em": 1.0, "f1": 1.0, "sub_em": 1.0}
+PERFECT = {"published": 1.0, "published_plain": 0.0, "strict": 1.0, "em": 1.0, "f1": 1.0, "sub_em": 1.0}
 
 
 async def test_a_perfect_reader_gets_all_scores(tmp_path: Path) -> None:
     async with HarbourEngine().running() as engine:
         found = await evaluated(evaluation(tmp_path, [engine.url]))
-    needles = {"published": 1.0, "references": 1.0}
+    needles = {"published": 1.0, "published_plain": 0.0, "references": 1.0}
     assert means(found) == {"hqa 4": PERFECT, "hqa 8": PERFECT, "niah_multiquery 256": needles}
     assert (found["items"], found["failed"]) == (ITEMS, 0)
     assert "| hqa | 4 | 3 | 3 | 0 | 100.0 [100.0, 100.0] |" in (tmp_path / "results.md").read_text()

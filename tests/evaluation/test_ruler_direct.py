@@ -23,7 +23,14 @@ async def test_a_document_is_read_in_one_call(tmp_path: Path) -> None:
     async with HarbourEngine().running() as engine:
         asked = evaluation(tmp_path, [engine.url], setup=DIRECT)
         found = await evaluated(asked)
-    assert means(found)["hqa 8"] == {"published": 1.0, "strict": 1.0, "em": 1.0, "f1": 1.0, "sub_em": 1.0}
+    assert means(found)["hqa 8"] == {
+        "published": 1.0,
+        "published_plain": 0.0,
+        "strict": 1.0,
+        "em": 1.0,
+        "f1": 1.0,
+        "sub_em": 1.0,
+    }
     assert {record.calls for record in records_of(asked)} == {1}
     assert found["reader"] == "direct"
     assert len(engine.bodies) == ITEMS

@@ -18,17 +18,31 @@ def failed(record: Record) -> Record:
 
 def test_the_strict_score_counts_punctuation_and_articles_the_lenient_do_not() -> None:
     said = replace(RIGHT, answer="night!", raw=r"\boxed{night!}")
-    assert scores_of(said) == {"published": 1.0, "strict": 0.0, "em": 1.0, "f1": 1.0, "sub_em": 1.0}
+    assert scores_of(said) == {
+        "published": 1.0,
+        "published_plain": 0.0,
+        "strict": 0.0,
+        "em": 1.0,
+        "f1": 1.0,
+        "sub_em": 1.0,
+    }
 
 
 def test_a_longer_answer_is_contained_but_not_exact() -> None:
     said = replace(RIGHT, answer="the night train", raw=r"\boxed{the night train}")
-    assert scores_of(said) == {"published": 1.0, "strict": 0.0, "em": 0.0, "f1": pytest.approx(2 / 3), "sub_em": 1.0}
+    assert scores_of(said) == {
+        "published": 1.0,
+        "published_plain": 0.0,
+        "strict": 0.0,
+        "em": 0.0,
+        "f1": pytest.approx(2 / 3),
+        "sub_em": 1.0,
+    }
 
 
 def test_rulers_own_tasks_count_the_references_in_the_answer() -> None:
     said = replace(RIGHT, task="vt", golds=("ABC", "XYZ"), answer="it is abc", raw=r"\boxed{it is abc}")
-    assert scores_of(said) == {"published": 0.5, "references": 0.5}
+    assert scores_of(said) == {"published": 0.5, "published_plain": 0.0, "references": 0.5}
 
 
 @pytest.mark.parametrize(
@@ -55,6 +69,27 @@ def test_the_published_score_is_that_of_the_papers_own_code(
     assert scores_of(replace(RIGHT, task=task, golds=golds, answer="", raw=reply))["published"] == score
 
 
+@pytest.mark.parametrize(
+    ("task", "reply", "golds", "score"),
+    [
+        pytest.param("hqa", "Therefore, the answer is Anna Ek.", ("Anna Ek",), 1.0, id="after-the-phrase"),
+        pytest.param("hqa", "So **the answer is** *Anna*.", ("Anna Ek",), 1.0, id="asterisks-are-dropped"),
+        pytest.param("hqa", "the answer is Lima. No, the answer is Rome", ("Lima",), 0.0, id="the-last-one-counts"),
+        pytest.param("hqa", "The Answer Is Lima", ("Lima",), 0.0, id="the-phrase-keeps-its-case"),
+        pytest.param("hqa", r"\boxed{Lima}", ("Lima",), 0.0, id="a-box-alone-does-not-count"),
+        pytest.param(
+            "hqa", "<think>the answer is Rome</think>It is Lima", ("Rome",), 0.0, id="thinking-does-not-count"
+        ),
+        pytest.param("hqa", "<think>the answer is Rome</think>", ("Rome",), 1.0, id="unless-nothing-follows-it"),
+        pytest.param("vt", "the answer is ABC", ("ABC", "XYZ"), 0.5, id="references"),
+    ],
+)
+def test_memagents_tables_score_what_follows_the_answer_is(
+    task: str, reply: str, golds: tuple[str, ...], score: float
+) -> None:
+    assert scores_of(replace(RIGHT, task=task, golds=golds, answer="", raw=reply))["published_plain"] == score
+
+
 def test_rulers_question_answering_is_scored_as_such() -> None:
     assert scores_of(replace(RIGHT, task="qa_1"))["strict"] == 1.0
 
@@ -62,16 +97,15 @@ def test_rulers_question_answering_is_scored_as_such() -> None:
 def test_a_failed_read_scores_nothing_and_stays_in_the_denominator() -> None:
     (row,) = rows_of([RIGHT, failed(replace(RIGHT, index=1))], seed=0)
     assert (row.items, row.failed) == (2, 1)
-    assert {name: score.mean for name, score in row.scores.items()} == dict.fromkeys(
-        ("published", "strict", "em", "f1", "sub_em"), 0.5
-    )
+    means = {name: score.mean for name, score in row.scores.items()}
+    assert means == {**dict.fromkeys(("published", "strict", "em", "f1", "sub_em"), 0.5), "published_plain": 0.0}
 
 
 def test_no_score_of_the_box_is_made_up_where_the_box_is_not_known() -> None:
     through_gateway = replace(RIGHT, raw=None)
     (row,) = rows_of([through_gateway, failed(replace(RIGHT, index=1))], seed=0)
     assert set(row.scores) == {"em", "f1", "sub_em"}
-    assert "| – | – | 50.0 [0.0, 100.0] |" in table([row])
+    assert "| – | – | – | 50.0 [0.0, 100.0] |" in table([row])
 
 
 def test_seeds_of_an_item_are_one_item() -> None:

@@ -239,6 +239,8 @@ async def async_query_llm(item, model, tokenizer, temperature=0.7, top_p=0.95, s
         text = TEMPLATE_FINAL.format(prompt=item["input"], memory=memory)
         return await ask(session, model, text, temperature, top_p)
 '''.replace("READ", READ).replace("ANSWER", ANSWER)
+PLAIN_ENDING: Final = 'From the notes alone, reply "Therefore, the answer is (your answer)".'
+MEMAGENT_TABLE: Final = MEMAGENT.replace("From the notes alone, give the answer in \\\\boxed{{}}.", PLAIN_ENDING)
 MEMAGENT_UTILS: Final = """\
 def extract_solution(text):
     return (text.split("</think>")[-1].strip() if "</think>" in text else text), text
@@ -392,7 +394,8 @@ def write_card(snapshot: Path, card: str = CARD) -> Path:
 def write_memagent(checkout: Path, module: str = MEMAGENT) -> Path:
     """A checkout like MemAgent's."""
     folder = "taskutils/memory_eval/utils"
-    return _write(checkout, {f"{folder}/recurrent_boxed.py": module, f"{folder}/__init__.py": MEMAGENT_UTILS})
+    modules = {"recurrent_boxed.py": module, "recurrent.py": MEMAGENT_TABLE, "__init__.py": MEMAGENT_UTILS}
+    return _write(checkout, {f"{folder}/{name}": text for name, text in modules.items()})
 
 
 def write_memreread(checkout: Path, prompts: str = PROMPTS, tools: str = TOOLS, *, loop: str = MEMREREAD_API) -> Path:

@@ -18,6 +18,7 @@ from tests.fakes.published_sources import (
     CARD,
     CARD_OF_EXAMPLES,
     MEMAGENT,
+    PLAIN_ENDING,
     PROMPTS,
     TICKS,
     TOOLS,
@@ -37,6 +38,12 @@ def imported(kind: Kind, source: Path) -> Profile:
 
 def sent(profile: Profile, prompt: str, **values: str) -> Message:
     return [{"role": each.role, "content": each.text()} for each in profile.render(prompt, **values)]  # type: ignore[arg-type]
+
+
+def write_boxed(folder: Path) -> Path:
+    """The profile that the same checkout's training prompts make."""
+    write_profile(import_prompts("memagent", folder / "checkout"), folder / "boxed")
+    return folder / "boxed"
 
 
 def run_by_python(source: str) -> dict[str, object]:
@@ -136,6 +143,17 @@ def test_memagent_is_imported_byte_for_byte(tmp_path: Path) -> None:
     )
     assert sent(profile, "answer", problem="P", memory="M")[0]["content"] == final.format(prompt="P", memory="M")
     assert profile.empty_memory == constants["NO_MEMORY"]
+
+
+def test_the_prompts_of_memagents_tables_ask_for_an_answer_in_words(tmp_path: Path) -> None:
+    profile = imported("memagent-table", write_memagent(tmp_path / "checkout"))
+    asked = sent(profile, "answer", problem="P", memory="M")[0]["content"]
+    assert asked.startswith(PLAIN_ENDING)
+    assert profile.prompts["answer"].parser == "words"
+    boxed = load_profile(write_boxed(tmp_path))
+    assert sent(profile, "read", problem="P", memory="M", section="S") == sent(
+        boxed, "read", problem="P", memory="M", section="S"
+    )
 
 
 @pytest.mark.parametrize("ends", ["\n", "\r\n"], ids=["unix", "dos"])

@@ -30,6 +30,19 @@ REPLIES = st.builds(
 )
 
 
+@pytest.mark.parametrize(
+    ("text", "answer", "given"),
+    [
+        ("Therefore, the answer is **locker 13**.", "locker 13", True),
+        ("the answer is 1. Wait, the answer is 2.", "2", True),
+        ("It is in \\boxed{13}", "It is in \\boxed{13}", False),
+    ],
+)
+def test_an_answer_in_words_follows_the_last_the_answer_is(text: str, answer: str, given: bool) -> None:
+    found = parse_answer(says(text), "words")
+    assert (found.text, found.boxed) == (answer, given)
+
+
 @given(REPLIES)
 def test_no_reply_breaks_a_parser_and_all_text_is_well_formed(reply: Completion) -> None:
     texts = [listen(reply).text, listen(reply).reasoning, parse_memory(reply), parse_answer(reply).text]

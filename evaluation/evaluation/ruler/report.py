@@ -17,7 +17,7 @@ from evaluation.ruler.scores import Estimate, Row
 
 mpl.use("svg")
 mpl.rcParams["svg.hashsalt"] = "memloop"
-_SCORES = ("published", "strict", "em", "f1", "sub_em", "references")
+_SCORES = ("published", "published_plain", "strict", "em", "f1", "sub_em", "references")
 _COLUMNS = ("task", "size", "items", "reads", "failed", *_SCORES, "calls", "tokens", "seconds")
 
 

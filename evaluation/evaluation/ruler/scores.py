@@ -12,7 +12,7 @@ from statistics import fmean
 from typing import TypeAlias
 
 from evaluation.ruler.items import QUESTION_ANSWERING
-from evaluation.ruler.published import published_score
+from evaluation.ruler.published import published_scores
 from evaluation.ruler.records import Record
 from memloop.scoring.lenient import contains, exact_match, token_f1
 from memloop.scoring.ruler import recall_of_references
@@ -72,7 +72,7 @@ def _of_reply(record: Record) -> dict[str, float]:
     if record.raw is None and record.error is None:
         return {}
     reply = "" if record.error is not None else record.raw or ""
-    published = {"published": published_score(record.task, reply, record.golds)}
+    published = dict(published_scores(record.task, reply, record.golds))
     if record.task not in QUESTION_ANSWERING:
         return published
     return published | {"strict": strict_score(reply, record.golds)}

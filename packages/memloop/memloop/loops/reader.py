@@ -70,7 +70,7 @@ async def revise(memory: str, prompt: Prompt, *, reader: Reader) -> Revision:
 async def answer(question: str, memory: str, *, model: ChatModel, profile: Profile, whole: bool = False) -> Reply:
     """Answer the question from the memory alone. ``whole`` keeps white space around the reply, as published."""
     completion = await model.complete(profile.prompt("answer", problem=question, memory=memory))
-    found = parse_answer(completion)
+    found = parse_answer(completion, profile.prompts["answer"].parser)
     degradations = ReadDegradations(truncated=int(completion.finish_reason == "length"))
     raw = as_written(completion) if whole else listen(completion).text
     return Reply(found.text, found.boxed, raw, completion.usage, degradations)

@@ -63,7 +63,7 @@ _SLOTS: dict[PromptName, set[str]] = {
 _PARSERS: dict[PromptName, set[Parser]] = {
     "read": {"text"},
     "gate": {"gate"},
-    "answer": {"boxed"},
+    "answer": {"boxed", "words"},
     "judge": {"query"},
     "integrate": {"text"},
     "memory": {"tool_call", "memory_list", "memory_lines"},

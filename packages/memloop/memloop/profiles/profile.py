@@ -18,8 +18,9 @@ from memloop.wire.spelling import folded
 PromptName = Literal[
     "read", "gate", "answer", "judge", "integrate", "memory", "extract", "operator", "relate", "recall"
 ]
-Parser = Literal["text", "gate", "boxed", "query", "tool_call", "memory_list", "memory_lines"]
-"""How a reply is read. The memory writer calls tools (``tool_call``), or lists memories as JSON or as lines."""
+Parser = Literal["text", "gate", "boxed", "words", "query", "tool_call", "memory_list", "memory_lines"]
+"""How a reply is read. An answer is in a box (``boxed``) or follows "the answer is" (``words``). The memory writer
+calls tools (``tool_call``), or lists memories as JSON or as lines."""
 RecallPlace = Literal["user_message", "own_message"]
 """Where recalled notes stand in a chat: in the last user message, before its text, or in a message of their own before
 it. Chat templates that want the roles to alternate refuse the second."""

@@ -9,7 +9,14 @@ from typing import Final
 
 from inference.profile_import.card import CARD, import_card
 from inference.profile_import.imported import Imported, Kind
-from inference.profile_import.reading import MEMAGENT_FILES, MEMREREAD_FILES, import_memagent, import_memreread
+from inference.profile_import.reading import (
+    MEMAGENT_FILES,
+    MEMAGENT_TABLE_FILES,
+    MEMREREAD_FILES,
+    import_memagent,
+    import_memagent_table,
+    import_memreread,
+)
 from inference.profile_import.sources import ImportRefused, SourceFile, read_source
 from memloop.profiles import ProfileError, load_profile, profile_from_files, whole_profile
 
@@ -25,6 +32,7 @@ class _Importer:
 _IMPORTERS: Final[Mapping[Kind, _Importer]] = {
     "memreader-card": _Importer((CARD,), import_card),
     "memagent": _Importer(MEMAGENT_FILES, import_memagent),
+    "memagent-table": _Importer(MEMAGENT_TABLE_FILES, import_memagent_table),
     "memreread": _Importer(MEMREREAD_FILES, import_memreread),
 }
 

@@ -10,6 +10,7 @@ from inference.profile_import.slots import our_template
 from inference.profile_import.sources import ImportRefused, SourceFile
 
 MEMAGENT_FILES: Final = ("taskutils/memory_eval/utils/recurrent_boxed.py",)
+MEMAGENT_TABLE_FILES: Final = ("taskutils/memory_eval/utils/recurrent.py",)
 MEMREREAD_FILES: Final = ("recursive/prompts.py", "recursive/tools.py")
 _SECTION: Final = {"prompt": "problem", "memory": "memory", "chunk": "section"}
 _JUDGED: Final = {"question": "question", "memory": "memory", "decomposed_history": "query_history"}
@@ -24,15 +25,27 @@ _WINDOW_TOKENS: Final = 16_384
 
 
 def import_memagent(sources: Sequence[SourceFile]) -> Imported:
-    """Import MemAgent's reading and answering prompts. Raises ImportRefused."""
+    """Import MemAgent's reading and answering prompts: those of its training and its demo. Raises ImportRefused."""
     (module,) = sources
+    return Imported("memagent", (module,), *_memagent(module), _BUDGET)
+
+
+def import_memagent_table(sources: Sequence[SourceFile]) -> Imported:
+    """Import the prompts of MemAgent's tables, which ask for "the answer is …", not for a box. Raises ImportRefused."""
+    (module,) = sources
+    texts, settings, prompts = _memagent(module)
+    prompts["answer"]["parser"] = "words"
+    return Imported("memagent-table", (module,), texts, settings, prompts, _BUDGET)
+
+
+def _memagent(module: SourceFile) -> tuple[dict[str, str], dict[str, str], dict[str, dict[str, Entry]]]:
+    """Return texts, settings and prompts of one of MemAgent's modules."""
     constants = _Constants(module)
     texts = {
         "read.txt": constants.template("TEMPLATE", _SECTION),
         "answer.txt": constants.template("TEMPLATE_FINAL", {"prompt": "problem", "memory": "memory"}),
     }
-    settings = {"empty_memory": constants.text("NO_MEMORY")}
-    return Imported("memagent", (module,), texts, settings, _prompts(texts), _BUDGET)
+    return texts, {"empty_memory": constants.text("NO_MEMORY")}, _prompts(texts)
 
 
 def import_memreread(sources: Sequence[SourceFile]) -> Imported:

@@ -4,19 +4,24 @@ from dataclasses import dataclass
 
 from memloop.loops.parsing.spoken import listen
 from memloop.ports import Completion
+from memloop.profiles import Parser
 from memloop.scoring.boxed import last_boxed
+from memloop.scoring.spoken_answer import answer_in_words
 
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """``boxed`` is False when the reply held no closed box and its whole text is taken for the answer."""
+    """``boxed`` is False when the reply has neither a closed box nor "the answer is": its whole text is the answer."""
 
     text: str
     boxed: bool
 
 
-def parse_answer(completion: Completion) -> Answer:
-    r"""What stands in the last ``\boxed{}`` (else ``\fbox{}``), else the whole text; empty when nothing was said."""
+def parse_answer(completion: Completion, form: Parser = "boxed") -> Answer:
+    r"""What stands in the last ``\boxed{}`` (else ``\fbox{}``), else the whole text; empty when nothing was said.
+
+    The form ``words`` takes what follows the last "the answer is".
+    """
     spoken = listen(completion)
-    inside = last_boxed(spoken.text)
+    inside = answer_in_words(spoken.text) if form == "words" else last_boxed(spoken.text)
     return Answer(spoken.text, boxed=False) if inside is None else Answer(inside.strip(), boxed=True)
