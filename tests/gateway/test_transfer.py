@@ -31,6 +31,23 @@ async def test_an_export_is_imported_line_by_line(redis_url: str, tmp_path: Path
         assert len(found.raw.splitlines()) == 231
 
 
+@pytest.mark.parametrize("encoding", ["utf-8-sig", "utf-16", "utf-16-le", "utf-16-be"])
+async def test_a_file_is_imported_as_other_programs_write_it(redis_url: str, tmp_path: Path, encoding: str) -> None:
+    async with two_tenants(redis_url, tmp_path) as world:
+        said = {"messages": [{"role": "user", "content": "I drink tea – crème brûlée."}], "user_id": "carol"}
+        await world.call(ALICE_KEY, "POST", "/v1/memory/batch", {"adds": [said]})
+        exported = await world.call(ALICE_KEY, "POST", "/v1/memory/export", {"user_id": "carol", "include_raw": True})
+        headers = {"Authorization": f"Bearer {BOB_KEY}", "Content-Type": "application/jsonl"}
+
+        answer = await world.gateway.post(
+            "/v1/memory/import", exported.raw.decode().replace("\n", "\r\n").encode(encoding), headers=headers
+        )
+
+        assert (answer.json["imported"], answer.json["errors"]) == (1, [])
+        found = await world.call(BOB_KEY, "POST", "/v1/memory/export", {"user_id": "carol", "include_raw": True})
+        assert "crème brûlée" in found.raw.decode()
+
+
 async def test_a_file_without_a_memory_is_refused_line_by_line(redis_url: str, tmp_path: Path) -> None:
     async with two_tenants(redis_url, tmp_path) as world:
         headers = {"Authorization": f"Bearer {BOB_KEY}", "Content-Type": "application/jsonl"}

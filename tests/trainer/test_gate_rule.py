@@ -73,4 +73,4 @@ def test_inference_reads_any_name_and_folder_that_an_entry_may_have(tmp_path: Pa
     assert card.shape.model_dump() == _SHAPE
 
 
-_SHAPE = {"parameters": 10, "layers": 2, "kv_heads": 1, "head_dim": 4}
+_SHAPE = {"parameters": 10, "layers": 2, "heads": 2, "kv_heads": 1, "head_dim": 4}

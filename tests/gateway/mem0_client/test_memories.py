@@ -68,6 +68,15 @@ async def test_ids_may_stand_in_filters_and_come_back_with_the_memory(client: Cl
     assert (before, await client.listed(user_id="ann", timestamp={"lt": 1_700_000_000})) == (["Tea."], [])
 
 
+async def test_a_memory_was_created_at_its_timestamp_and_a_date_is_its_whole_day(client: Client) -> None:
+    await client.added("Tea.", timestamp=1_700_000_000)  # 2023-11-14 22:13:20
+    listed = await client.call("get_all", filters={"user_id": "ann"})
+    assert listed["results"][0]["created_at"].startswith("2023-11-14T22:13:20")
+    bounds = {"lte": ["Tea."], "gte": ["Tea."], "lt": [], "gt": []}
+    found = {name: await client.listed(user_id="ann", created_at={name: "2023-11-14"}) for name in bounds}
+    assert found == bounds
+
+
 async def test_a_memory_past_its_expiration_date_is_gone(client: Client) -> None:
     await client.added("Tea.", expiration_date="2020-01-01")
     assert await client.listed(user_id="ann") == []

@@ -26,7 +26,7 @@ _CHANGE: Final[dict[Outcome, str]] = {"inserted": "ADD", "superseded": "UPDATE",
 
 
 def memory(item: MemoryItem) -> Answer:
-    """Convert a memory; ``categories`` are our tags."""
+    """Convert a memory; ``categories`` are our tags, ``created_at`` the time that it is from (mem0's ``timestamp``)."""
     return {
         "id": item.id,
         "memory": item.memory,
@@ -37,7 +37,7 @@ def memory(item: MemoryItem) -> Answer:
         "hash": item.hash,
         "metadata": item.metadata,
         "categories": [*item.tags],
-        "created_at": _time(item.created_at),
+        "created_at": _time(item.valid_from),
         "updated_at": _time(item.updated_at),
         "expiration_date": _last_day(item.expires_at),
     }
@@ -149,7 +149,7 @@ def _step(item_id: str, old: MemoryItem | None, new: MemoryItem) -> Answer:
         "event": "UPDATE" if old else "ADD",
         "user_id": new.user_id,
         "metadata": new.metadata,
-        "created_at": _time(new.created_at),
+        "created_at": _time(new.valid_from),
         "updated_at": _time(new.updated_at),
     }
 

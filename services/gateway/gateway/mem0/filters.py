@@ -19,9 +19,10 @@ _OURS: Final[Mapping[str, str]] = {
     "keywords": "memory",
     "memory_ids": "id",
     "timestamp": "valid_from",
+    "created_at": "valid_from",
     "expiration_date": "expires_at",
 }
-_TIMES: Final = ("valid_from", "expires_at", "created_at", "updated_at")
+_TIMES: Final = ("valid_from", "expires_at", "updated_at")
 _NOT_SERVED: Final = ("app_id", "feedback", "feedback_reason")
 
 

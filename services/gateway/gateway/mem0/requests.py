@@ -171,7 +171,7 @@ class GetAll(Options):
             scope=Scope(tenant=tenant),
             filters=all_of(
                 _named(self.filters),
-                {"created_at": dates} if dates else None,
+                {"valid_from": dates} if dates else None,
                 _of_categories(self.categories),
                 _of_metadata(self.metadata),
             ),

@@ -1,5 +1,6 @@
 """Exports and imports memories as JSONL with at most one page in memory."""
 
+import codecs
 from collections.abc import AsyncGenerator, AsyncIterator
 
 import orjson
@@ -11,6 +12,8 @@ from memloop_clients import StoreClient
 _MAX_LINE_BYTES = 1024 * 1024
 _MAX_BATCH_BYTES = 4 * 1024 * 1024
 _MAX_ERRORS = 100
+_BYTES_TO_TELL = 3
+"""Of a body: enough for every byte order mark that is read."""
 _COUNT_LINE = b'{"exported":'
 
 
@@ -40,7 +43,7 @@ async def imported(store: StoreClient, tenant: str, body: AsyncIterator[bytes], 
     total = Imported()
     batch: list[NumberedLine] = []
     size = number = 0
-    async for raw in _lines(body):
+    async for raw in _lines(_in_utf8(body)):
         number += 1
         if not raw.strip() or raw.startswith(_COUNT_LINE):
             continue
@@ -52,6 +55,27 @@ async def imported(store: StoreClient, tenant: str, body: AsyncIterator[bytes], 
     if batch:
         total = _sum(total, await store.take(StoreImport(tenant=tenant, lines=tuple(batch), began=began)))
     return total
+
+
+async def _in_utf8(body: AsyncIterator[bytes]) -> AsyncGenerator[bytes]:
+    """Yield the body in UTF-8 without a byte order mark; of UTF-16 with one, or where JSON's first bytes show it."""
+    first, decoder = b"", None
+    async for chunk in body:
+        if decoder is None:
+            first += chunk
+            if len(first) < _BYTES_TO_TELL:
+                continue
+            decoder, chunk = codecs.getincrementaldecoder(_encoding(first))("replace"), first
+        yield decoder.decode(chunk).encode()
+    yield first if decoder is None else decoder.decode(b"", final=True).encode()
+
+
+def _encoding(first: bytes) -> str:
+    if first.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
+        return "utf-16"
+    if 0 in first[:2]:
+        return "utf-16-be" if first[0] == 0 else "utf-16-le"
+    return "utf-8-sig"
 
 
 async def _lines(body: AsyncIterator[bytes]) -> AsyncGenerator[bytes]:

@@ -9,8 +9,8 @@ import re
 import uuid
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
-from typing import TypeAlias, cast
+from datetime import UTC, datetime, timedelta
+from typing import Final, TypeAlias, cast
 
 from pydantic import JsonValue
 
@@ -236,6 +236,11 @@ def _finite(field: str, value: float) -> float:
     return value
 
 
+_DAY: Final = re.compile(r"\d{4}-\d{2}-\d{2}")
+_OF_WHOLE_DAYS: Final = {"gt": "gte", "lte": "lt"}
+"""A date without a time is its whole day: after it begins with the next day, and up to it ends there."""
+
+
 def _item_id(text: str) -> str:
     try:
         return str(uuid.UUID(text))
@@ -263,7 +268,10 @@ def _bound(field: str, name: str, value: JsonValue) -> Condition:
     if isinstance(value, bool) or not isinstance(value, int | float | str):
         raise _refused(f"{field} can only be compared with a number or a time")
     if isinstance(value, str):
-        return _time_bound(field, name, _time(field, value))
+        moment = _time(field, value)
+        if _DAY.fullmatch(value) and name in _OF_WHOLE_DAYS:
+            name, moment = _OF_WHOLE_DAYS[name], moment + timedelta(days=1)
+        return _time_bound(field, name, moment)
     return _number_bound(field, name, _finite(field, value))
 
 
