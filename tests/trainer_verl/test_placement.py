@@ -1,6 +1,7 @@
 """Ray places every GPU recipe on a cluster like the chart's, of made-up CPUs and GPUs; a wrong size is refused soon."""
 
 import os
+import signal
 import subprocess
 import sys
 import time
@@ -116,7 +117,15 @@ def test_a_wrong_size_is_refused_within_a_minute(overrides: list[str], said: str
     assert time.monotonic() - began < 60
 
 
-@pytest.mark.usefixtures("driver")
+@pytest.fixture
+def no_interrupts() -> Generator[None]:
+    """SIGINT is ignored, as in a process that a script started in the background."""
+    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
+@pytest.mark.usefixtures("driver", "no_interrupts")
 def test_groups_that_others_hold_up_end_the_wait_with_both_numbers() -> None:
     BoundedPools({"others": [5, 5]}, {}, limit_s=60).create_resource_pool()
     with pytest.raises(NotPlaced, match=r"1 × 6 GPUs within 2 s .*: 6 GPUs and 42 CPUs are free"):

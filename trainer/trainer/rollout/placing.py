@@ -6,14 +6,18 @@
 from __future__ import annotations
 
 import _thread
+import signal
 from collections.abc import Generator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from threading import Event, Timer
-from typing import Any, cast
+from typing import Any, Final, cast
 
 import ray
 from verl.single_controller.ray.base import ResourcePoolManager
+
+_LATE: Final = signal.SIGVTALRM
+"""Interrupts the wait: SIGINT is ignored in a process that a script started in the background."""
 
 
 class NotPlaced(RuntimeError):
@@ -27,8 +31,10 @@ def placed_within(limit_s: float, what: str) -> Generator[None]:
 
     def give_up() -> None:
         late.set()
-        _thread.interrupt_main()
+        _thread.interrupt_main(_LATE)
 
+    # Ray ends its wait for this exception alone.
+    before = signal.signal(_LATE, signal.default_int_handler)
     timer = Timer(limit_s, give_up)
     timer.daemon = True
     timer.start()
@@ -45,6 +51,7 @@ def placed_within(limit_s: float, what: str) -> Generator[None]:
         ) from interrupted
     finally:
         timer.cancel()
+        signal.signal(_LATE, before)
 
 
 @dataclass
