@@ -257,6 +257,10 @@ test-agents: $(TRAINER_READY) ## the how-to page on agents, followed to the lett
 test-resume: $(TRAINER_READY) ## a run killed at five random moments repeats an unbroken one to the last digit, on real verl
 	$(TRAINER_PYTEST) -s -m slow tests/trainer_verl/test_resume.py
 
+.PHONY: test-placement
+test-placement: $(TRAINER_READY) ## GPU recipes placed on a Ray cluster like the chart's, of made-up CPUs and GPUs
+	$(TRAINER_PYTEST) tests/trainer_verl/test_placement.py
+
 .PHONY: test-lora
 test-lora: $(TRAINER_READY) $(READY) ## adapters trained on real verl, exported, and served by vLLM
 	$(TRAINER_PYTEST) -s -m slow tests/trainer_verl/test_lora_run.py

@@ -40,6 +40,7 @@ SUITES: Final = (
     "test-ray-job",
     "test-agents",
     "test-resume",
+    "test-placement",
     "test-lora",
     "test-export",
     "test-mutants",

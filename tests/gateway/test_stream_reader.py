@@ -17,8 +17,8 @@ class Quiet:
     def __init__(self) -> None:
         self.looks: list[set[str]] = []
 
-    async def xrevrange(self, name: str, *, count: int) -> Sequence[object]:
-        del name, count
+    async def xrevrange(self, name: str, **bounds: object) -> Sequence[object]:
+        del name, bounds
         return []
 
     async def xread(self, streams: Mapping[str, str], *, count: int, block: int) -> None:

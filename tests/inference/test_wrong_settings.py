@@ -18,6 +18,7 @@ WRONG: dict[str, tuple[Mapping[str, str], str]] = {
         "to listen on 10.0.0.1, beyond this machine, needs a MEMLOOP_ENGINE_API_KEY",
     ),
     "port": ({"MEMLOOP_PORT": "70000"}, "MEMLOOP_PORT: Input should be less than or equal to 65535"),
+    "unix_socket": ({"MEMLOOP_UNIX_SOCKET": "/nowhere/s"}, "MEMLOOP_UNIX_SOCKET: there is no folder /nowhere"),
     "metrics_port": (
         {"MEMLOOP_METRICS_PORT": "7802"},
         "Value error, MEMLOOP_METRICS_PORT must differ from MEMLOOP_PORT",

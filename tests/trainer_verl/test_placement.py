@@ -63,12 +63,14 @@ def driver(chart: str) -> Generator[None]:
     cast(Any, ray).shutdown()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("file", RECIPES, ids=lambda path: path.stem)
 def test_the_charts_cluster_takes_a_recipe(file: Path, chart: str) -> None:
     recipe = load_recipe(file, ["trainer.nnodes=2" if "nnodes: 1" not in file.read_text() else "trainer.nnodes=1"])
     assert list(check_cluster(recipe, join_within_s=0)) == []
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("driver")
 @pytest.mark.parametrize("file", RECIPES, ids=lambda path: path.stem)
 def test_ray_places_the_groups_of_a_recipe(file: Path) -> None:
@@ -81,6 +83,7 @@ def test_ray_places_the_groups_of_a_recipe(file: Path) -> None:
         ray.util.remove_placement_group(group)
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("driver")
 def test_the_queues_units_and_both_groups_have_room_together() -> None:
     config = load_recipe(SEVEN_B, ["trainer.nnodes=2", UNITS.format(2)]).config
@@ -98,6 +101,7 @@ def test_the_queues_units_and_both_groups_have_room_together() -> None:
         ray.util.remove_placement_group(group)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("overrides", "said"),
     [
@@ -125,6 +129,7 @@ def no_interrupts() -> Generator[None]:
     signal.signal(signal.SIGINT, before)
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("driver", "no_interrupts")
 def test_groups_that_others_hold_up_end_the_wait_with_both_numbers() -> None:
     BoundedPools({"others": [5, 5]}, {}, limit_s=60).create_resource_pool()

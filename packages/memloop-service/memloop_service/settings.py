@@ -94,6 +94,8 @@ class ServiceSettings(CheckedCopy, BaseSettings):
     def _ports(self) -> Self:
         if self.metrics_port == self.port:
             raise ValueError("MEMLOOP_METRICS_PORT must differ from MEMLOOP_PORT")
+        if self.unix_socket is not None and not self.unix_socket.parent.is_dir():
+            raise ValueError(f"MEMLOOP_UNIX_SOCKET: there is no folder {self.unix_socket.parent}")
         return self
 
     @model_validator(mode="after")
