@@ -109,39 +109,34 @@ def inline_text(source: Source) -> str | None:
         return None
     name = source.name if isinstance(source, PipedSource) else str(source.path)
     raw = source.content if isinstance(source, PipedSource) else source.path.read_bytes()
-    if raw.startswith((*_BINARY, *_WIDE)) or Path(name).suffix.lower() in _EXTRACTED or not _is_utf8(raw):
+    if raw.startswith((*_BINARY, *_WIDE)) or Path(name).suffix.lower() in _EXTRACTED:
         return None
-    text = _text(raw, name)
-    return text if len(text) <= _INLINE_CHARS else None
-
-
-def _is_utf8(raw: bytes) -> bool:
-    """Return whether the bytes are UTF-8; the gateway decodes other texts."""
     try:
-        raw.decode()
+        text = raw.decode("utf-8-sig")
     except UnicodeDecodeError:
-        return False
-    return True
+        return None  # the gateway decodes other texts
+    _refuse_no_text(text, name)
+    return text if len(text) <= _INLINE_CHARS else None
 
 
 def document_text(path: Path) -> str:
     """Read a text file. Raises BadInput if it is not text."""
     if not path.is_file():
         raise BadInput(f"there is no file {path}")
-    return _text(path.read_bytes(), str(path))
-
-
-def _text(raw: bytes, name: str) -> str:
     try:
-        text = raw.decode("utf-8-sig")
+        text = path.read_bytes().decode("utf-8-sig")
     except UnicodeDecodeError as error:
         way_out = "iconv -t UTF-8 converts another encoding"
-        raise BadInput(f"{name} is not UTF-8 text (byte {error.start}): is it an image? {way_out}") from error
+        raise BadInput(f"{path} is not UTF-8 text (byte {error.start}): is it an image? {way_out}") from error
+    _refuse_no_text(text, str(path))
+    return text
+
+
+def _refuse_no_text(text: str, name: str) -> None:
     if "\0" in text:
         raise BadInput(f"{name} is binary: it contains NUL")
     if not text.strip():
         raise BadInput(f"{name} is empty")
-    return text
 
 
 def _found(name: str) -> Found:
