@@ -7,7 +7,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from evaluation.ruler.items import Item, items, source_of
+from evaluation.ruler.command import main
+from evaluation.ruler.items import Item, documents_by_number, items, source_of
+from tests.evaluation.ruler_rig import DATA
 from trainer.data.json_rows import DataError, rows
 
 HQA_ROW = {"context": "Document 1:\nA\nB", "input": "Who?", "answers": ["A", "a"], "num_docs": 50, "index": 3}
@@ -113,6 +115,50 @@ def test_questions_about_the_whole_document_ask_for_digits(tmp_path: Path) -> No
     (item,) = items([source_of(str(written(tmp_path / "global.json", GLOBAL_ROW)))])
     assert (item.task, item.size, item.index, item.golds) == ("global_reasoning", 8192, 3, ("8",))
     assert (item.question, item.kind) == ("How many cats? Write the number in digits.", "statistics_8k")
+
+
+HOTPOT = DATA / "hotpot.json"
+OVER_1M = {"context": [8, 0, 5], "input": "Which code?", "answers": ["9313"], "num_docs": 12800, "index": 0}
+
+
+def test_numbers_of_documents_become_the_texts_that_memagents_code_joins(tmp_path: Path) -> None:
+    source = source_of(str(written(tmp_path / "eval_12800.json", OVER_1M)))
+    (item,) = items([source], documents=documents_by_number(HOTPOT))
+    asked = json.loads(HOTPOT.read_text())
+    sorted_texts = sorted({f"{title}\n{''.join(parts)}" for one in asked for title, parts in one["context"]})
+    assert item.context == (
+        f"Document 1:\n{sorted_texts[8]}\n\nDocument 2:\n{sorted_texts[0]}\n\nDocument 3:\n{sorted_texts[5]}"
+    )
+    assert (item.task, item.size, item.index) == ("hqa", 12800, 0)
+
+
+def test_a_paragraph_keeps_the_white_space_that_decides_its_number(tmp_path: Path) -> None:
+    context = [["A", [" second. ", "end "]], ["A", ["first"]], ["A", ["first"]]]
+    asked = {"question": "q", "answer": "a", "supporting_facts": [["A", 0]], "context": context}
+    assert documents_by_number(written(tmp_path / "hotpot.json", asked)) == ("A\n second. end ", "A\nfirst")
+
+
+@pytest.mark.parametrize(
+    ("row", "options", "message"),
+    [
+        (OVER_1M, [], "line 1: the context holds numbers of documents; --hotpot FILE gives their texts"),
+        (
+            {**OVER_1M, "context": [0, 9999]},
+            ["--hotpot", str(HOTPOT)],
+            "line 1: context: no document 9999; --hotpot has 0 to ",
+        ),
+        ({**OVER_1M, "context": [-1]}, ["--hotpot", str(HOTPOT)], "line 1: context: no document -1"),
+        ({**OVER_1M, "context": []}, ["--hotpot", str(HOTPOT)], "line 1: context: "),
+    ],
+    ids=["no texts", "no such document", "a negative number", "no number"],
+)
+def test_numbers_without_their_texts_are_refused(
+    tmp_path: Path, row: object, options: list[str], message: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    data = written(tmp_path / "eval_12800.json", row)
+    with pytest.raises(SystemExit, match="2"):
+        main(["run", "--data", str(data), *options, "--engine-url", "http://127.0.0.1:9/v1", "--model", "m"])
+    assert message in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(

@@ -14,7 +14,7 @@ from typing import get_args
 from pydantic import ValidationError
 
 from evaluation.ruler.fleet import Effort
-from evaluation.ruler.items import source_of
+from evaluation.ruler.items import documents_by_number, source_of
 from evaluation.ruler.readers import ReaderKind, Setup
 from evaluation.ruler.run import Evaluation, evaluate, to_stderr
 from evaluation.ruler.synthesis import synthesise
@@ -71,6 +71,7 @@ def _evaluation(options: argparse.Namespace) -> Evaluation:
         effort=Effort(options.at_once, options.attempts),
         limit=options.limit,
         ray=options.ray,
+        documents=documents_by_number(options.hotpot) if options.hotpot else (),
     )
 
 
@@ -115,6 +116,7 @@ def _add_run(run: argparse.ArgumentParser) -> None:
     run.set_defaults(act=_run)
     add = run.add_argument
     add("--data", action="append", required=True, help="a JSONL or JSON file, or TASK:SIZE=FILE; repeatable")
+    add("--hotpot", type=Path, help="the HotpotQA file with the texts of data that holds numbers of documents")
     add("--engine-url", action="append", required=True, help="base URL ending in /v1; repeatable, one per engine")
     add("--model", required=True)
     add(

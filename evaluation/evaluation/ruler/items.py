@@ -14,6 +14,7 @@ from typing import Annotated, TypeAlias, cast
 
 from pydantic import BaseModel, Field, ValidationError
 
+from trainer.data.hotpot import questions
 from trainer.data.json_rows import DataError, rows
 
 HQA = "hqa"
@@ -140,13 +141,24 @@ class _OodRow(BaseModel):
     index: int
 
 
-def items(sources: Sequence[Source], *, limit: int | None = None) -> Iterator[Item]:
-    """Yield all items, at most ``limit`` per task and size. Raises DataError, also for a duplicate item."""
+def documents_by_number(hotpot: Path) -> tuple[str, ...]:
+    """Return the paragraphs of a HotpotQA file in the order of MemAgent's numbers: each once, sorted by code points.
+
+    Raises DataError.
+    """
+    return tuple(sorted({f"{title}\n{''.join(text)}" for asked in questions(hotpot) for title, text in asked.context}))
+
+
+def items(sources: Sequence[Source], *, limit: int | None = None, documents: Sequence[str] = ()) -> Iterator[Item]:
+    """Yield all items, at most ``limit`` per task and size. ``documents`` as of ``documents_by_number``.
+
+    Raises DataError, also for a duplicate item.
+    """
     seen: set[ItemKey] = set()
     counts: Counter[tuple[str, int]] = Counter()
     for source in sources:
         for line, row in rows(source.path):
-            item = _item(row, source, line)
+            item = _item(row, source, line, documents)
             if item.key in seen:
                 raise DataError(f"{source.path}, line {line}: item {item.index} of {item.task} comes twice")
             seen.add(item.key)
@@ -155,8 +167,10 @@ def items(sources: Sequence[Source], *, limit: int | None = None) -> Iterator[It
                 yield item
 
 
-def _item(row: object, source: Source, line: int) -> Item:
-    named = frozenset(cast(dict[str, object], row)) if isinstance(row, dict) else frozenset[str]()
+def _item(row: object, source: Source, line: int, documents: Sequence[str]) -> Item:
+    named = cast(dict[str, object], row) if isinstance(row, dict) else dict[str, object]()
+    if isinstance(numbers := named.get("context"), list):
+        row = {**named, "context": _joined(cast(list[object], numbers), documents, f"{source.path}, line {line}")}
     try:
         if "outputs" in named:
             return _ood_item(_OodRow.model_validate(row), source)
@@ -170,6 +184,24 @@ def _item(row: object, source: Source, line: int) -> Item:
     except ValidationError as error:
         faults = "; ".join(f"{'.'.join(map(str, fault['loc'])) or 'row'}: {fault['msg']}" for fault in error.errors())
         raise DataError(f"{source.path}, line {line}: {faults}") from error
+
+
+def _joined(numbers: Sequence[object], documents: Sequence[str], place: str) -> str:
+    """Return the text of documents that a row names by number, joined as MemAgent's code does. Raises DataError.
+
+    Its files of more than 10,000 documents have numbers in the place of texts.
+    """
+    if not documents:
+        raise DataError(
+            f"{place}: the context holds numbers of documents; --hotpot FILE gives their texts"
+            " (memloop-evaluate fetch hotpotqa)"
+        )
+    texts: list[str] = []
+    for number in numbers:
+        if not isinstance(number, int) or not 0 <= number < len(documents):
+            raise DataError(f"{place}: context: no document {number!r}; --hotpot has 0 to {len(documents) - 1}")
+        texts.append(f"Document {len(texts) + 1}:\n{documents[number]}")
+    return "\n\n".join(texts)
 
 
 def _wiki_item(row: _WikiRow, kind: _Kind) -> Item:

@@ -25,7 +25,10 @@ _REPORT_EVERY_S = 1.0
 
 @dataclass(frozen=True, slots=True)
 class Evaluation:
-    """The data, readers and effort of a run. ``ray`` is ``ray.init``'s address (``auto``, ``local``)."""
+    """The data, readers and effort of a run. ``ray`` is ``ray.init``'s address (``auto``, ``local``).
+
+    ``documents``: the texts of data that holds numbers of documents, as of ``documents_by_number``.
+    """
 
     sources: tuple[Source, ...]
     urls: tuple[str, ...]
@@ -35,6 +38,11 @@ class Evaluation:
     effort: Effort = DEFAULT_EFFORT
     limit: int | None = None
     ray: str | None = None
+    documents: tuple[str, ...] = ()
+
+    def items(self) -> Iterator[Item]:
+        """Yield the items of all sources. Raises DataError."""
+        return items(self.sources, limit=self.limit, documents=self.documents)
 
     def described(self) -> dict[str, object]:
         """Return the settings that make two runs comparable: a results file holds records of one description."""
@@ -56,11 +64,7 @@ class Evaluation:
 
 def evaluate(evaluation: Evaluation, *, report: Callable[[str], None]) -> str:
     """Read the missing items, write table and figure, and return the last line. Raises DataError."""
-    wanted = {
-        record_key(item, seed)
-        for item in items(evaluation.sources, limit=evaluation.limit)
-        for seed in evaluation.seeds
-    }
+    wanted = {record_key(item, seed) for item in evaluation.items() for seed in evaluation.seeds}
     with Results(evaluation.out / "results.jsonl", evaluation.described()) as results:
         missing = {key for key in wanted if not results.has(key)}
         report(f"{len(wanted) - len(missing)} of {len(wanted)} reads already done")
@@ -70,7 +74,7 @@ def evaluate(evaluation: Evaluation, *, report: Callable[[str], None]) -> str:
 
 
 def _jobs(evaluation: Evaluation, missing: set[RecordKey]) -> Iterator[Job]:
-    for item in items(evaluation.sources, limit=evaluation.limit):
+    for item in evaluation.items():
         yield from _jobs_of(item, evaluation.seeds, missing)
 
 
