@@ -8,6 +8,8 @@ from memloop.wire.errors import InvalidRequest
 
 USER_HEADER: Final = "x-memory-user-id"
 AGENT_HEADER: Final = "x-memory-agent-id"
+TASK_HEADERS: Final = ("x-memory-task", "x-openwebui-task")
+"""Name a front end's own task, such as a title: a chat without memory."""
 _SINGLE: Final = (
     "host",
     "authorization",

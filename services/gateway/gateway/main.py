@@ -11,7 +11,7 @@ from starlette.middleware import Middleware
 from starlette.middleware.cors import CORSMiddleware
 
 from gateway import mem0
-from gateway.access import RateHeaders, audit_denials, load_static_keys, open_access
+from gateway.access import RateHeaders, UserHeaders, audit_denials, load_static_keys, open_access
 from gateway.access import routes as admin
 from gateway.changes import routes as changes
 from gateway.changes.bell import Bell
@@ -50,7 +50,7 @@ from gateway.responses import routes as responses
 from gateway.responses.background.jobs import Background, open_background
 from gateway.responses.conversations import records as conversation_records
 from gateway.responses.conversations import routes as conversations
-from gateway.settings import GatewaySettings
+from gateway.settings import GatewaySettings, names_in
 from gateway.traces import keeper as trace_keeper
 from gateway.traces import routes as traces
 from gateway.usage import routes as usage
@@ -158,6 +158,9 @@ def build_app(settings: GatewaySettings) -> FastAPI:
                 expose_headers=["*"],
             ),
         )
+    if names := names_in(settings.user_headers):
+        keys = frozenset(names_in(settings.user_header_keys))
+        app.user_middleware.insert(0, Middleware(UserHeaders, names=names, keys=keys))
     if settings.root_path:
         app.user_middleware.insert(0, Middleware(BelowPath, root_path=settings.root_path))
     app.user_middleware.append(Middleware(RequestTimes, seconds=metrics.request_seconds))

@@ -22,6 +22,7 @@ WEBHOOK_KEY_PREFIX: Final = "whsec_"
 _KIND_NAMES: Final = TypeAdapter[KindNames](KindNames)
 _ORIGIN: Final = re.compile(r"https?://(?:[a-z0-9.-]+|\[[0-9a-f:]+\])(?::\d{1,5})?")
 _PREFIX: Final = re.compile(r"(?:/[A-Za-z0-9._~-]+)+")
+_HEADER: Final = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]+")
 _OWN_PATHS: Final = frozenset({"v1", "v2", "v3", "mcp", "console", "docs"})
 _SECRET_BYTES: Final = range(24, 65)
 
@@ -40,6 +41,19 @@ def path_prefix(value: str) -> str:
     if path and (_PREFIX.fullmatch(path) is None or path.split("/")[1] in _OWN_PATHS):
         raise ValueError("must be a path such as /memloop, and not begin with a path of the API")
     return path
+
+
+def header_names(value: str) -> str:
+    """Check names of headers, comma-separated. Raises ValueError."""
+    for name in names_in(value):
+        if _HEADER.fullmatch(name) is None:
+            raise ValueError(f"{name[:80]!r} is no header's name")
+    return value
+
+
+def names_in(value: str) -> tuple[str, ...]:
+    """Return the names of a comma-separated list."""
+    return tuple(name.strip() for name in value.split(",") if name.strip())
 
 
 Price: TypeAlias = Annotated[float, Field(ge=0, allow_inf_nan=False)]
@@ -131,6 +145,11 @@ class GatewaySettings(ServiceSettings):
 
     memory_for_users: bool = False
     """Whether a chat that names a user has memory although it does not ask for it."""
+
+    user_headers: Annotated[str, AfterValidator(header_names)] = ""
+    """Headers in which chat front ends name their users, comma-separated, such as ``X-OpenWebUI-User-Id``."""
+    user_header_keys: str = ""
+    """The ids of the keys that may do so, comma-separated: of a configured key the first 16 digits of its hash."""
 
     max_document_chars: int = Field(default=16_000_000, ge=1)
     """The longest document in a request body; upload longer ones as files."""
@@ -229,6 +248,9 @@ class GatewaySettings(ServiceSettings):
     def _key_sources(self) -> Self:
         if self.api_keys.get_secret_value() and self.api_keys_file is not None:
             raise ValueError("set MEMLOOP_API_KEYS or MEMLOOP_API_KEYS_FILE, not both")
+        has_keys = self.api_keys.get_secret_value() or self.api_keys_file is not None
+        if self.user_headers and has_keys and not self.user_header_keys:
+            raise ValueError("MEMLOOP_USER_HEADERS needs MEMLOOP_USER_HEADER_KEYS: the keys that may name users")
         return self
 
     @model_validator(mode="after")

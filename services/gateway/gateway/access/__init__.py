@@ -19,6 +19,7 @@ from gateway.access.estimates import estimate_tokens
 from gateway.access.named import NamespaceDep, OptionalId, QueryId
 from gateway.access.principal import Principal, managed
 from gateway.access.static_keys import load_static_keys
+from gateway.access.user_headers import UserHeaders
 from gateway.access.user_names import namespace_named
 
 __all__ = [
@@ -34,6 +35,7 @@ __all__ = [
     "RateHeaders",
     "Room",
     "Tenant",
+    "UserHeaders",
     "access_of",
     "announced_bytes",
     "audit_action",

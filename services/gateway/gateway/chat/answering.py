@@ -12,7 +12,7 @@ from gateway.chat.chat import Chat
 from gateway.chat.long_context import ReadContext, oversize_of, read_context
 from gateway.chat.media import refuse_local_media
 from gateway.chat.memory import ChatTurn, begin_turn, standing_of
-from gateway.chat.namespaces import asks_for_memory, namespace_of, permitted
+from gateway.chat.namespaces import asks_for_memory, is_own_task, namespace_of, permitted
 from gateway.chat.oversized import Oversize
 from gateway.chat.recall import with_recalled
 from gateway.chat.relay import relay_chat, with_memory, written
@@ -102,9 +102,10 @@ def asked_chat(request: Request, chat: Chat, principal: Principal, body: JsonBod
     refuse_local_media(body.fields)
     named = namespace_of(principal, fields, request.headers)
     model = chat.backend.models.serving(fields.model, key=named.lane() if named is not None else None)
-    remembers = asks_for_memory(fields, request.headers, for_users=chat.memory_for_users)
+    own = is_own_task(fields, request.headers)
+    remembers = not own and asks_for_memory(fields, request.headers, for_users=chat.memory_for_users)
     namespace = named if remembers else None
-    fields, left_out = permitted(fields, namespace, principal)
+    fields, left_out = permitted(fields, namespace, principal, own_task=own)
     return AskedChat(body, fields, model, principal, named, namespace, left_out)
 
 

@@ -10,7 +10,8 @@ from gateway.access import Principal, namespace_named
 from memloop.wire.chat import NO_OPTIONS, ChatRequest, MemoryOptions
 from memloop.wire.keys import Scope
 from memloop.wire.memory import Namespace
-from memloop_service.headers import USER_HEADER
+from memloop.wire.task_texts import is_task
+from memloop_service.headers import TASK_HEADERS, USER_HEADER
 
 Mode: TypeAlias = Literal["readwrite", "read", "write", "off"]
 _NEEDS: Final[dict[Mode, tuple[Scope, ...]]] = {
@@ -25,21 +26,34 @@ _LEFT_OUT: Final[dict[Mode, str]] = {
     "off": "This key may neither read nor write memories; memory is off.",
 }
 
+_OWN_TASK: Final = "This chat is a task of a chat front end, such as a title; memory is off."
 
-def permitted(chat: ChatRequest, namespace: Namespace | None, principal: Principal) -> tuple[ChatRequest, str | None]:
+
+def permitted(
+    chat: ChatRequest, namespace: Namespace | None, principal: Principal, *, own_task: bool = False
+) -> tuple[ChatRequest, str | None]:
     """Return the chat with the memory mode that its key permits, and a note on omitted operations. Raises Forbidden.
 
-    Reading an oversized chat needs ``long-read``, because it is always requested explicitly.
+    A front end's own task gets no memory, even where it asks for it. Reading an oversized chat needs ``long-read``,
+    because it is always requested explicitly.
     """
     if chat.memory is not None:
         principal.require(*_NEEDS[chat.memory.mode], param="memory.mode")
         if chat.memory.long_context == "auto":
             principal.require("long-read", param="memory.long_context")
-        return chat, None
+        if not own_task or chat.memory.mode == "off":
+            return chat, None
+        return chat.model_copy(update={"memory": chat.memory.model_copy(update={"mode": "off"})}), _OWN_TASK
     if namespace is None or principal.scopes.issuperset(_NEEDS["readwrite"]):
         return chat, None
     mode = _mode(principal)
     return chat.model_copy(update={"memory": MemoryOptions(mode=mode)}), _LEFT_OUT[mode]
+
+
+def is_own_task(chat: ChatRequest, headers: Mapping[str, str]) -> bool:
+    """Return whether a front end asks for itself, for a title or the like: by a header, or by the chat's words."""
+    named = (headers.get(name, "").strip() for name in TASK_HEADERS)
+    return any(value and not value.startswith("{{") for value in named) or is_task(chat.messages)
 
 
 def _mode(principal: Principal) -> Mode:
