@@ -10,6 +10,8 @@ from redis.asyncio import Redis
 
 from gateway.queue import JobPartition, Keys
 from memloop.wire.errors import DependencyError
+from memloop.wire.memory import Namespace
+from memloop_state.owners import Owner
 from memloop_state.queue.jobs import Depth, Lease, Submission
 from memloop_state.queue.lanes import LaneQueue
 from memloop_state.queue.tickets import Ticket
@@ -282,6 +284,18 @@ async def test_an_index_ends_with_the_last_of_its_jobs(redis: Redis) -> None:
     lease = await next_lease(queue)
     await queue.finish(lease, status="failed", record="{}", keep_ms=600_000, dead="no", keeps_work=True)
     assert 60_000 < await redis.pttl(index(queue)) <= 600_000
+
+
+async def test_an_owner_finds_a_job_that_is_put_back_for_as_long_as_it_waits(queue: LaneQueue, redis: Redis) -> None:
+    ben = Namespace(tenant="t", user_id="ben")
+    fields = {"status": "queued", "payload": "p"}
+    await queue.submit(Submission("a", "t/ben", 0, index(queue), fields, owners=[Owner(ben, 0)], kind="events"))
+    lease = await next_lease(queue)
+    await queue.finish(lease, status="failed", record="{}", keep_ms=60_000, dead="no", keeps_work=True)
+    owned = part(redis).owned(ben.lane())
+    assert 0 < await redis.pttl(owned) <= 60_000
+    assert await queue.requeue("t/ben", "a", record="{}", created_ms=0)
+    assert await redis.pttl(owned) == -1
 
 
 async def test_jobs_that_are_gone_leave_a_long_index(queue: LaneQueue, redis: Redis) -> None:

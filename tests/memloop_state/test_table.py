@@ -6,7 +6,7 @@ from collections.abc import AsyncGenerator
 import pytest
 from redis.asyncio import Redis
 
-from memloop.wire.memory import Namespace
+from memloop.wire.memory import Namespace, Scope
 from memloop_state.link import connect
 from memloop_state.owners import Owner, Owners
 from memloop_state.partitions import Partition, Partitions
@@ -118,6 +118,38 @@ async def test_an_owner_finds_the_record_until_it_is_deleted(redis: Redis) -> No
     assert await owners.records(ALICE) == [("notes", "n1")]
     await table.delete("acme", "n1")
     assert await owners.records(ALICE) == []
+
+
+async def owner_ends(redis: Redis) -> list[int]:
+    """The hours after which a user's index and the tenant's owners end: -1 never, -2 if they are gone."""
+    at = Partitions(redis, Partition).of_name("acme")
+    seconds = [await redis.ttl(key) for key in (at.owned(ALICE.lane()), at.owners("acme"))]  # pyright: ignore
+    return [left if left < 0 else round(left / 3600) for left in seconds]
+
+
+async def test_the_names_of_owners_end_with_the_last_of_their_records(redis: Redis) -> None:
+    day, hour, lasting = (Table(redis, "note", kind="notes", keep_s=keep_s) for keep_s in (86_400, 3_600, None))
+    mine = (Owner(ALICE, 0),)
+    for table, record_id in ((hour, "n1"), (day, "n2"), (hour, "n3")):
+        await put(table, record_id, owners=mine)
+    assert await owner_ends(redis) == [24, 24]
+    await put(lasting, "n4", owners=mine)
+    assert await owner_ends(redis) == [-1, -1]
+    await lasting.delete("acme", "n4")
+    assert await owner_ends(redis) == [24, 24]
+    await day.delete("acme", "n2")
+    assert await owner_ends(redis) == [1, 1]
+    for record_id in ("n1", "n3"):
+        await hour.delete("acme", record_id)
+    assert await owner_ends(redis) == [-2, -2]
+
+
+async def test_a_user_whose_records_have_ended_is_listed_no_more(redis: Redis) -> None:
+    short, long = (Table(redis, "note", kind="notes", keep_s=keep_s) for keep_s in (0.05, 60))
+    await put(long, "n1", owners=(Owner(Namespace(tenant="acme", user_id="bob"), 0),))
+    await put(short, "n2", owners=(Owner(ALICE, 0),))
+    await asyncio.sleep(0.1)
+    assert await Owners(redis).users(Scope(tenant="acme")) == ["bob"]
 
 
 async def test_work_that_began_before_an_erasure_is_refused_after_it(redis: Redis) -> None:

@@ -1,10 +1,10 @@
 """redis-py's clients of one server, of the primary that Sentinels name, and of a cluster, with *acknowledged* commands.
 
-The reply of an acknowledged command is returned once ``ack_copies`` replicas have the write. Three commands go over one
-connection at once: the command, a *barrier* and ``WAIT``. On another connection ``WAIT`` could ask a server that took
-the primary's place without the write. It counts from the connection's last write (Redis 7.2), and a command that is
-repeated may find its work done and write nothing. So the barrier is a small write behind it, in the same slot, that
-also a full Redis accepts once its key is there.
+The reply of an acknowledged command is returned once ``ack_copies`` replicas have the write. Over one connection go at
+once: the command, a *barrier* and ``WAIT``. On another connection ``WAIT`` could ask a server that took the primary's
+place without the write. It counts from the connection's last write (Redis 7.2), and a command that is repeated may find
+its work done and write nothing. So the barrier is a small write behind it, in the same slot, that also a full Redis
+accepts once its key is there: it refuses ``SET``, and takes ``PEXPIRE``.
 """
 
 import asyncio
@@ -21,9 +21,6 @@ from redis.asyncio.retry import Retry
 from redis.asyncio.sentinel import Sentinel, SentinelConnectionPool
 from redis.backoff import NoBackoff
 
-_BARRIER: Final = """
-if redis.call('PEXPIRE', KEYS[1], 60000) == 0 then redis.call('SET', KEYS[1], '', 'PX', 60000) end
-"""
 _TAG: Final = re.compile(r"\{([^}]+)\}")
 _REPLACED: Final = re.compile(r"(?:^|\s-)(?:READONLY|NOREPLICAS) ")
 """Errors of a primary that was replaced: it is a replica, or its replicas follow another one.
@@ -82,7 +79,7 @@ class Client(Redis):
                 async with self.pipeline(transaction=False) as pipe:
                     for command in _with_copies(args, self.ack_copies, self.ack_ms):
                         pipe.execute_command(*command)  # pyright: ignore
-                    reply, _, copies = await pipe.execute(raise_on_error=False)
+                    reply, *_, copies = await pipe.execute(raise_on_error=False)
                 return _acknowledged(reply, copies, self.ack_copies)
         except exceptions.ResponseError as error:
             replaced = _REPLACED.search(str(error))
@@ -130,7 +127,7 @@ class ClusterClient(RedisCluster):
             raise exceptions.SlotNotCoveredError("No primary serves the key's slot.")
         commands = _with_copies(command, self.ack_copies, self.ack_ms)
         try:
-            reply, _, copies = await _replies(node, commands)
+            reply, *_, copies = await _replies(node, commands)
             if isinstance(reply, exceptions.AskError):
                 host, port = cast(Any, reply).node_addr
                 if (target := self.get_node(host, port)) is not None:  # no barrier, which may be at both nodes
@@ -179,7 +176,7 @@ def _with_copies(command: Sequence[Any], copies: int, wait_ms: int) -> list[Sequ
     key = _key_of(command)
     found = _TAG.search(key)
     barrier = f"memloop:{{{found[1] if found else key}}}:copied"
-    return [command, ("EVAL", _BARRIER, 1, barrier), ("WAIT", copies, wait_ms)]
+    return [command, ("SET", barrier, "", "PX", 60_000), ("PEXPIRE", barrier, 60_000), ("WAIT", copies, wait_ms)]
 
 
 def _key_of(command: Sequence[Any]) -> str:

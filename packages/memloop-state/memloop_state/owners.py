@@ -82,7 +82,7 @@ class Owners:
     async def leave(self, namespace: Namespace) -> None:
         """Forget the user's name wherever no record of the user is left."""
         for part in self._partitions.partitions:
-            keys = [part.owners(namespace.tenant), part.owned(namespace.lane())]
+            keys = [part.owned(namespace.lane()), part.owners(namespace.tenant)]
             await self._step("leave", keys, [namespace.user_id])
 
     async def users(self, scope: Scope) -> list[str]:

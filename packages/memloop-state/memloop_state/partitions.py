@@ -35,7 +35,7 @@ class Partition:
         return self.key("owned", name_digest(lane))
 
     def owners(self, tenant: str) -> str:
-        """Name the hash of a tenant's users with such records here."""
+        """Name the set of a tenant's users with such records here, by the time at which their last one ends."""
         return self.key("owners", tenant)
 
 

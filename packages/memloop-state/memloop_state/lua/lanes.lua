@@ -72,6 +72,7 @@ local function enter(k, a)
   pass_on(q, tenant, ARGV[a + 1])
   list_in(index, job, id, now)
   own(k + 12, owners_at(ARGV, a + 7), job)
+  end_with_records(job)
   return 1
 end
 
@@ -301,6 +302,7 @@ function steps.requeue()
   if dead then redis.call('XDEL', KEYS[13], dead) end
   redis.call('PERSIST', KEYS[11])
   redis.call('PERSIST', KEYS[12])
+  end_with_records(KEYS[11])
   redis.call('HDEL', KEYS[11], 'dead', 'starts', 'failures', 'outages', 'error')
   redis.call('HSET', KEYS[11], 'status', 'queued', 'record', ARGV[3])
   redis.call('ZADD', q.open, ARGV[4], ARGV[1])

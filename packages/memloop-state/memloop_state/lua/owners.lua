@@ -1,5 +1,11 @@
 -- What a step compares before it writes: the owners of a record, and a hash that its caller has read
 local steps = {}
+local function now_us()
+  local t = redis.call('TIME')
+  return t[1] * 1000000 + t[2]
+end
+local function now_ms() return math.floor(now_us() / 1000) end
+local function whole(number) return string.format('%.0f', number) end
 
 -- Whether a hash has changed: some fields of it, by their names and the digest of what they held ('' = not asked)
 local function has_changed(key, digest, names)
@@ -40,47 +46,54 @@ local function is_erased(k, owners)
 end
 -- Whether a text has a line
 local function has_line(lines, line) return string.find('\n' .. lines .. '\n', '\n' .. line .. '\n', 1, true) end
--- Notes a record, which is a hash. At every sixteenth in an index, some that are gone are taken out
+-- Lets a key that stays end after so many ms (math.huge = never)
+local function end_in(key, ms)
+  if ms == math.huge then redis.call('PERSIST', key) else redis.call('PEXPIRE', key, whole(ms)) end
+end
+-- Lets an index end with the last of its records, unless one has no end or they are very many; and its user among the
+-- tenant's owners, who are ordered by the ends of their indexes, with it
+local function settle(index, owners, user)
+  local longest = redis.call('HLEN', index) > 200 and math.huge or 0
+  for _, record in ipairs(longest == 0 and redis.call('HKEYS', index) or {}) do
+    local left = redis.call('PTTL', record)
+    longest = left == -1 and math.huge or math.max(longest, left)
+    if longest == math.huge then break end
+  end
+  end_in(index, longest)
+  redis.call('ZADD', owners, longest == math.huge and '+inf' or whole(now_ms() + longest), user)
+  redis.call('ZREMRANGEBYSCORE', owners, '-inf', now_ms())
+  local last = redis.call('ZREVRANGE', owners, 0, 0, 'WITHSCORES')[2]
+  if last then end_in(owners, tonumber(last) - now_ms()) end
+end
+-- The indexes that have a record, each with the key of the tenant's owners, and the user
+local function homes_of(record) return cjson.decode(redis.call('HGET', record, 'owned') or '{}') end
+-- Lets the indexes of a record end with their last record
+local function end_with_records(record)
+  for index, home in pairs(homes_of(record)) do settle(index, home[1], home[2]) end
+end
+-- Notes a record, which is a hash; `end_with_records` follows. At every sixteenth in an index, some that are gone are taken out
 local function own(k, owned, record)
-  local indexes = redis.call('HGET', record, 'owned') or ''
+  local homes = homes_of(record)
   for place, owner in ipairs(owned) do
-    local index, owners = KEYS[k + 3 * place - 2], KEYS[k + 3 * place - 1]
-    local user, entry = owner.user, owner.entry
+    local index, owners, entry = KEYS[k + 3 * place - 2], KEYS[k + 3 * place - 1], owner.entry
     if entry ~= '' then
       local entries = redis.call('HGET', index, record) or ''
       if not has_line(entries, entry) then redis.call('HSET', index, record, entry .. '\n' .. entries) end
-      redis.call('PERSIST', index)
-      redis.call('HSET', owners, user, index)
-      if not has_line(indexes, index) then indexes = index .. '\n' .. indexes end
+      homes[index] = {owners, owner.user}
       if redis.call('HLEN', index) % 16 == 0 then
         for _, old in ipairs(redis.call('HRANDFIELD', index, 32)) do
           if redis.call('EXISTS', old) == 0 then redis.call('HDEL', index, old) end
         end
-        local some = redis.call('HRANDFIELD', owners, 8, 'WITHVALUES')
-        for place = 1, #some, 2 do
-          if redis.call('EXISTS', some[place + 1]) == 0 then redis.call('HDEL', owners, some[place]) end
-        end
       end
     end
   end
-  if indexes ~= '' then redis.call('HSET', record, 'owned', indexes) end
-end
-local function indexes_of(record)
-  return string.gmatch(redis.call('HGET', record, 'owned') or '', '%S+')
+  if next(homes) then redis.call('HSET', record, 'owned', cjson.encode(homes)) end
 end
 -- Takes a record that is deleted out of its owners' indexes
 local function disown(record)
-  for index in indexes_of(record) do redis.call('HDEL', index, record) end
-end
--- Lets the indexes of a record end with their last record, unless one has no end or they are very long
-local function end_with_records(record)
-  for index in indexes_of(record) do
-    local records, longest = redis.call('HLEN', index) <= 200 and redis.call('HKEYS', index) or {}, 0
-    for _, one in ipairs(records) do
-      local left = redis.call('PTTL', one)
-      longest = left == -1 and math.huge or math.max(longest, left)
-    end
-    if longest > 0 and longest < math.huge then redis.call('PEXPIRE', index, longest) end
+  for index, home in pairs(homes_of(record)) do
+    redis.call('HDEL', index, record)
+    settle(index, home[1], home[2])
   end
 end
 
@@ -91,20 +104,8 @@ function steps.mark()
   redis.call('PEXPIRE', KEYS[1], ARGV[3])
 end
 
--- KEYS: the tenant's owners. Returns the users with records; those without any more are taken out
-function steps.listed()
-  local found, users = redis.call('HGETALL', KEYS[1]), {}
-  for place = 1, #found, 2 do
-    if redis.call('EXISTS', found[place + 1]) == 1 then
-      users[#users + 1] = found[place]
-    else
-      redis.call('HDEL', KEYS[1], found[place])
-    end
-  end
-  return users
-end
+-- KEYS: the tenant's owners. Returns the users with records
+function steps.listed() return redis.call('ZRANGEBYSCORE', KEYS[1], whole(now_ms()), '+inf') end
 
--- KEYS: the tenant's owners, a user's index; ARGV: user. Forgets the name of a user without records
-function steps.leave()
-  if redis.call('EXISTS', KEYS[2]) == 0 then redis.call('HDEL', KEYS[1], ARGV[1]) end
-end
+-- KEYS: a user's index, the tenant's owners; ARGV: user. Forgets the name of a user without records
+function steps.leave() settle(KEYS[1], KEYS[2], ARGV[1]) end

@@ -8,10 +8,8 @@
 local RECORD, INDEX, SIZES, ROWS, ORDER, ENDING, SWITCH, TENANTS = unpack(KEYS, 1, 8)
 local want = cjson.decode(ARGV[2])
 local id, owners = want.id, owners_at(want.owners or {0}, 1)
-local t = redis.call('TIME')
-local now = t[1] * 1000 + math.floor(t[2] / 1000)
+local now = now_ms()
 
-local function whole(number) return string.format('%.0f', number) end
 local function held(name) return tonumber(redis.call('HGET', SIZES, name)) or 0 end
 
 -- Counts more or fewer bytes of the record
@@ -45,12 +43,12 @@ end
 -- Keeps the record for as long as the table keeps one
 local function keep()
   if want.tenants then redis.call('SADD', TENANTS, want.tenant) end
-  if not want.keep_ms then
-    if not redis.call('ZSCORE', INDEX, id) then redis.call('ZADD', INDEX, whole(t[1] * 1000000 + t[2]), id) end
-    return
+  if want.keep_ms then
+    list(want.keep_ms)
+    for _, key in ipairs({RECORD, ROWS, ORDER}) do redis.call('PEXPIRE', key, whole(want.keep_ms)) end
+  elseif not redis.call('ZSCORE', INDEX, id) then
+    redis.call('ZADD', INDEX, whole(now_us()), id)
   end
-  list(want.keep_ms)
-  for _, key in ipairs({RECORD, ROWS, ORDER}) do redis.call('PEXPIRE', key, whole(want.keep_ms)) end
   end_with_records(RECORD)
 end
 

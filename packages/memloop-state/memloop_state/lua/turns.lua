@@ -1,12 +1,4 @@
 -- The order in which workers take lanes: tenants take turns (memloop_state.queue.tickets). KEYS of a lane begin with ten
-local function now_us()
-  local t = redis.call('TIME')
-  return t[1] * 1000000 + t[2]
-end
-local function now_ms() return math.floor(now_us() / 1000) end
-local function whole(number)
-  return string.format('%.0f', number)
-end
 local function lane_at(k)
   return {
     stream = KEYS[k], delayed = KEYS[k + 1], open = KEYS[k + 2], list = KEYS[k + 3], lock = KEYS[k + 4],
