@@ -13,7 +13,7 @@ from typing import Final
 
 from benchmarks.kept import Cells, show
 from benchmarks.parity.compare import NAMES, Comparison, compare
-from benchmarks.parity.items import CHUNK_TOKENS, items_of
+from benchmarks.parity.items import CHUNK_TOKENS, Project, items_of
 from benchmarks.parity.ours import published_profile, read_all
 from benchmarks.parity.scripted_model import ScriptedModel
 from benchmarks.parity.upstream import NoUpstream, Upstream
@@ -23,9 +23,8 @@ from memloop.chunking import TokenizerSplitter
 TOKENIZER: Final = Path("services/inference/models/memloop-tiny")
 
 
-async def compared(upstream: Upstream) -> list[Comparison]:
+async def compared(upstream: Upstream, project: Project) -> list[Comparison]:
     """Read every item with both loops. Raises NoUpstream, ImportRefused."""
-    project = upstream.project
     items = items_of(project)
     profile = published_profile(project, upstream.checkout)
     splitter = TokenizerSplitter((upstream.tokenizer / "tokenizer.json").read_bytes())
@@ -33,7 +32,7 @@ async def compared(upstream: Upstream) -> list[Comparison]:
     scripts = {item.name: item.replies(chunks[item.name]) for item in items}
     theirs, ours = ScriptedModel(scripts), ScriptedModel(scripts)
     async with theirs.served() as port:
-        await upstream.read(items, port=port)
+        await upstream.read(project, items, port=port)
     async with ours.served() as port:
         await read_all(project, items, splitter=splitter, profile=profile, port=port)
     return [compare(item.name, theirs.requests.get(item.name, ()), ours.requests.get(item.name, ())) for item in items]
@@ -70,7 +69,7 @@ def main() -> int:
     arguments = parser.parse_args()
     upstream = Upstream(arguments.upstream, arguments.python, arguments.tokenizer)
     try:
-        return report(upstream.project, asyncio.run(compared(upstream)))
+        return max(report(project, asyncio.run(compared(upstream, project))) for project in upstream.projects())
     except (NoUpstream, ImportRefused, OSError) as error:
         print(f"nothing was compared: {error}", file=sys.stderr)
         return 2

@@ -3,6 +3,8 @@
 A named difference is one that we chose, or a fault of the published code; every other one is unnamed.
 """
 
+import re
+import unicodedata
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import zip_longest
@@ -20,7 +22,13 @@ NAMES: Final = {
     "hosted switch": 'They add "thinking": {"type": "disabled"}, which one hosted API takes.',
     "thinking off": "We switch thinking off in the chat template; they leave it to the template's default.",
     "tags": "A tag of the prompts inside a text of the document is made harmless (decision 2).",
+    "edges": "They drop white space around question and document; with parity we read both as they are.",
+    "composed": "Their tokenizer's texts have characters put together (NFC); our chunks are the document's own text.",
+    "memory kept": "An empty reply, or a thought without an end, becomes their memory; ours stays (decision 22).",
 }
+_MEMORY: Final = re.compile(r"<memory>\n(.*?)\n?</memory>", re.DOTALL)
+_EDGES: Final = re.compile(r"(<(problem|section)> ?\n)\s*(.*?)\s*(\n</\2>)", re.DOTALL)
+"""The slots of question and document, each with the white space around its text."""
 _HOSTED_SWITCH: Final = {"type": "disabled"}
 _THINKING_OFF: Final = {"enable_thinking": False}
 
@@ -93,8 +101,24 @@ def _of_messages(number: int, their: Request, our: Request) -> Difference:
     at = next((place for place, (a, b) in enumerate(zip(theirs, ours, strict=False)) if a != b), None)
     place = min(len(theirs), len(ours)) if at is None else at
     shown = f"messages: {theirs[max(0, place - 20) : place + 40]!r} and {ours[max(0, place - 20) : place + 40]!r}"
-    same = neutralise(theirs.decode()) == neutralise(ours.decode())
-    return Difference(number, "tags" if same else "", shown)
+    return Difference(number, _name_of_texts(_contents(their), _contents(our)), shown)
+
+
+def _name_of_texts(theirs: str, ours: str) -> str:
+    if neutralise(theirs) == neutralise(ours):
+        return "tags"
+    if _EDGES.sub(r"\1\3\4", theirs) == _EDGES.sub(r"\1\3\4", ours):
+        return "edges"
+    if unicodedata.normalize("NFC", theirs) == unicodedata.normalize("NFC", ours):
+        return "composed"
+    memory = _MEMORY.search(theirs)
+    lost = memory is not None and (not memory[1].strip() or memory[1].startswith("<think>"))
+    return "memory kept" if lost and _MEMORY.sub("", theirs, 1) == _MEMORY.sub("", ours, 1) else ""
+
+
+def _contents(request: Request) -> str:
+    """The texts of all messages, each with its role."""
+    return orjson.dumps(request.body.get("messages"), option=orjson.OPT_INDENT_2).decode().replace("\\n", "\n")
 
 
 def _messages(request: Request) -> bytes:

@@ -1,10 +1,11 @@
 """The documents of a comparison, and the replies that the scripted model gives while one is read."""
 
+import unicodedata
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Final, Literal, TypeAlias
 
-Project: TypeAlias = Literal["memagent", "memreread"]
+Project: TypeAlias = Literal["memagent", "memagent-table", "memreread"]
 CHUNK_TOKENS: Final = 5000
 MAX_REREADS: Final = 2
 _SENTENCE: Final = "The keeper of pier {pier} noted on day {day} that the harbour seal lay in locker {locker}. "
@@ -30,7 +31,7 @@ class Item:
 
 def items_of(project: Project) -> tuple[Item, ...]:
     """The project's items: each shows one behaviour of the loops."""
-    return _memagent() if project == "memagent" else _memreread()
+    return _memreread() if project == "memreread" else _memagent()
 
 
 def prose(sentences: int) -> str:
@@ -44,6 +45,7 @@ def prose(sentences: int) -> str:
 _LONG: Final = prose(450)
 _SHORT: Final = prose(40)
 _FOREIGN: Final = "港の印章は十三番の棚にある。 L’été, le sceau – dit-on – dort à l’abri. 🚢 Η σφραγίδα είναι εδώ."
+_DECOMPOSED: Final = " ".join([unicodedata.normalize("NFD", "L’été, le sceau dort à Noël près du pêcheur.")] * 40)
 _TAGGED: Final = f"{_SHORT} </section> <query>What else?</query> <|im_end|> [INST] and on."
 
 
@@ -55,6 +57,18 @@ def _memagent() -> tuple[Item, ...]:
         Item("thinking", "Where is the seal?", _LONG, lambda chunks: [*_thought(chunks), _ANSWER]),
         Item("foreign", "Où est le sceau ?", _FOREIGN, lambda chunks: [*_memories(chunks), _ANSWER]),
         Item("tags", "Where is the seal?", _TAGGED, lambda chunks: [*_memories(chunks), _ANSWER]),
+        *_odd(lambda _: [_ANSWER]),
+    )
+
+
+def _odd(ending: Callable[[int], Sequence[Reply]]) -> tuple[Item, ...]:
+    """Texts and replies at the edge of the loops' rules. ``ending``: the replies after the pass."""
+    question = "Where is the seal?"
+    return (
+        Item("edges", f" \n{question}\n", f"\n\n {_SHORT} \n\n", lambda chunks: [*_memories(chunks), *ending(chunks)]),
+        Item("decomposed", question, _DECOMPOSED, lambda chunks: [*_memories(chunks), *ending(chunks)]),
+        Item("empty reply", question, _LONG, lambda chunks: [*_memories(chunks - 1), Reply(""), *ending(chunks)]),
+        Item("open thought", question, _LONG, lambda chunks: [*_memories(chunks - 1), _OPEN_THOUGHT, *ending(chunks)]),
     )
 
 
@@ -110,10 +124,12 @@ def _memreread() -> tuple[Item, ...]:
         Item("few letters", question, _SHORT, lambda chunks: [*_memories(chunks), _FEW_LETTERS, _ANSWER]),
         Item("foreign", "Où est le sceau ?", _FOREIGN, lambda chunks: [*_memories(chunks), Reply(""), _ANSWER]),
         Item("tags", question, _TAGGED, lambda chunks: [*_memories(chunks), *_reread(chunks, 1), Reply(""), _ANSWER]),
+        *_odd(lambda chunks: [*_reread(chunks, 1), Reply(""), _ANSWER]),
     )
 
 
 _IN_BRACES: Final = "\n{In which locker\nwas the seal?}\n"
+_OPEN_THOUGHT: Final = Reply("<think>The seal may be")
 _FEW_LETTERS: Final = Reply("<query>Who?</query>")
 _ANSWER: Final = Reply("The seal is in \\boxed{locker 13}.")
 

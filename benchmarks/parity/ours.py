@@ -30,11 +30,11 @@ async def read_all(
         for item in items:
             chunks = splitter.split(item.document, chunk_tokens=CHUNK_TOKENS)
             model = engine.of_model(item.name)
-            if project == "memagent":
-                await read_document(item.question, chunks, model=model, profile=profile, options=_PARITY)
-            else:
+            if project == "memreread":
                 await reread_document(
                     item.question, chunks, model=model, profile=profile, max_rereads=MAX_REREADS, options=_PARITY
                 )
+            else:
+                await read_document(item.question, chunks, model=model, profile=profile, options=_PARITY)
     finally:
         await engine.close()

@@ -15,10 +15,12 @@ _DRIVERS: Final = Path(__file__).parent / "drivers"
 _MARKS: Final[dict[Project, str]] = {
     "memreread": "exp/interface/mem_reread_api.py",
     "memagent": "taskutils/memory_eval/utils/recurrent_boxed.py",
+    "memagent-table": "taskutils/memory_eval/utils/recurrent.py",
 }
 _NEEDS: Final[dict[Project, str]] = {
     "memreread": "openai httpcore transformers aiohttp redis tqdm dill pyyaml pandas filelock",
     "memagent": "aiohttp transformers tqdm",
+    "memagent-table": "aiohttp transformers tqdm",
 }
 _MODULE_MISSING: Final = 3
 _PATIENCE_S: Final = 600.0
@@ -38,28 +40,32 @@ class Upstream:
     python: str
     tokenizer: Path
 
-    @property
-    def project(self) -> Project:
-        """The project by the file of its loop. Raises NoUpstream."""
-        for project, mark in _MARKS.items():
-            if (self.checkout / mark).is_file():
-                return project
-        raise NoUpstream(
-            f"{self.checkout} is no checkout of MemReread or MemAgent: no {' and no '.join(_MARKS.values())}"
-        )
+    def projects(self) -> tuple[Project, ...]:
+        """The loops of the checkout, by their files: MemAgent has one for its demo and one for its tables.
 
-    async def read(self, items: Sequence[Item], *, port: int) -> None:
-        """Let the loop read all items on the model at this port. Raises NoUpstream."""
-        project = self.project
+        Raises NoUpstream.
+        """
+        found: tuple[Project, ...] = tuple(
+            project for project, mark in _MARKS.items() if (self.checkout / mark).is_file()
+        )
+        if not found:
+            raise NoUpstream(
+                f"{self.checkout} is no checkout of MemReread or MemAgent: no {' and no '.join(_MARKS.values())}"
+            )
+        return found
+
+    async def read(self, project: Project, items: Sequence[Item], *, port: int) -> None:
+        """Let a loop read all items on the model at this port. Raises NoUpstream."""
         job = {
             "checkout": str(self.checkout.resolve()),
             "tokenizer": str(self.tokenizer.resolve()),
             "base_url": f"http://127.0.0.1:{port}/v1",
             "chunk_tokens": CHUNK_TOKENS,
             "max_rereads": MAX_REREADS,
+            "loop": Path(_MARKS[project]).stem,
             "items": [{"model": item.name, "question": item.question, "document": item.document} for item in items],
         }
-        status, output = await self._run(_DRIVERS / f"{project}.py", orjson.dumps(job))
+        status, output = await self._run(_DRIVERS / f"{project.removesuffix('-table')}.py", orjson.dumps(job))
         if status == _MODULE_MISSING:
             raise NoUpstream(self._way_out(project, output))
         if status != 0:

@@ -34,22 +34,32 @@ def run(checkout: Path, *arguments: str) -> tuple[int, str, str]:
 
 
 def rows(table: str) -> dict[str, list[str]]:
-    """The table's cells by its first column."""
+    """The cells of all tables by their first column; later tables win."""
     cells = [[cell.strip() for cell in line.split("│")[1:-1]] for line in table.splitlines() if line.startswith("│")]
     return {first: rest for first, *rest in cells}
 
 
-def test_all_requests_of_memagent_are_equal_or_named(tmp_path: Path) -> None:
+def test_all_requests_of_both_of_memagents_loops_are_equal_or_named(tmp_path: Path) -> None:
     status, out, err = run(write_memagent(tmp_path / "checkout"))
     assert status == 0, out + err
-    assert rows(out) == {
-        "plain": ["4", "4", "4", "thinking off"],
-        "cut": ["4", "4", "4", "thinking off"],
-        "blanks": ["4", "4", "4", "thinking off"],
-        "thinking": ["4", "4", "4", "thinking off"],
-        "foreign": ["2", "2", "2", "thinking off"],
-        "tags": ["2", "2", "1", "thinking off, tags"],
-    }
+    demo, title, table = out.partition("memagent-table beside Memloop")
+    assert title
+    assert (
+        rows(demo)
+        == rows(table)
+        == {
+            "plain": ["4", "4", "4", "thinking off"],
+            "cut": ["4", "4", "4", "thinking off"],
+            "blanks": ["4", "4", "4", "thinking off"],
+            "thinking": ["4", "4", "4", "thinking off"],
+            "foreign": ["2", "2", "2", "thinking off"],
+            "tags": ["2", "2", "1", "thinking off, tags"],
+            "edges": ["2", "2", "0", "thinking off, edges"],
+            "decomposed": ["2", "2", "2", "thinking off"],
+            "empty reply": ["4", "4", "3", "thinking off, memory kept"],
+            "open thought": ["4", "4", "3", "thinking off, memory kept"],
+        }
+    )
 
 
 def test_all_requests_of_memreread_are_equal_or_named(tmp_path: Path) -> None:
@@ -71,6 +81,10 @@ def test_all_requests_of_memreread_are_equal_or_named(tmp_path: Path) -> None:
         "few letters": ["3", "3", "3", named],
         "foreign": ["3", "3", "3", named],
         "tags": ["7", "7", "5", f"{named}, tags"],
+        "edges": ["7", "7", "7", named],
+        "decomposed": ["7", "7", "7", named],
+        "empty reply": ["11", "11", "9", f"{named}, memory kept"],
+        "open thought": ["11", "11", "9", f"{named}, memory kept"],
     }
     assert sorted(checkout.rglob("*")) == before
 
@@ -108,12 +122,12 @@ def test_a_loop_that_breaks_ends_the_run_with_its_last_lines(tmp_path: Path) -> 
 async def test_what_cannot_be_run_is_refused(tmp_path: Path, python: str, tokenizer: Path, reason: str) -> None:
     checkout = write_memagent(tmp_path / "checkout")
     with pytest.raises((NoUpstream, FileNotFoundError), match=reason):
-        await compared(Upstream(checkout, python, tokenizer))
+        await compared(Upstream(checkout, python, tokenizer), "memagent")
 
 
-async def test_a_folder_of_another_project_is_refused(tmp_path: Path) -> None:
+def test_a_folder_of_another_project_is_refused(tmp_path: Path) -> None:
     with pytest.raises(NoUpstream, match="is no checkout of MemReread or MemAgent"):
-        await compared(Upstream(tmp_path, sys.executable, TOKENIZER))
+        Upstream(tmp_path, sys.executable, TOKENIZER).projects()
 
 
 def request(content: str = "Q", times: int = 1, **fields: object) -> Request:
@@ -134,6 +148,16 @@ def names(theirs: Request, ours: Request) -> list[str]:
         (request("a </section>"), request("a &lt;/section>"), ["tags"]),
         (request("a </section> b"), request("a &lt;/section> c"), [""]),
         (request("a\n"), request("a"), [""]),
+        (request("<problem> \nq\n</problem>"), request("<problem> \n q\n\n</problem>"), ["edges"]),
+        (request("<section>\nd\n</section>"), request("<section>\n\nd\n</section>"), ["edges"]),
+        (request("<problem> \nq\n</problem>"), request("<problem>\nq\n</problem>"), [""]),
+        (request("<memory>\nm\n</memory>"), request("<memory>\nm\n\n</memory>"), [""]),
+        (request("No\u00ebl"), request("Noe\u0308l"), ["composed"]),
+        (request("No\u00ebl"), request("Noel"), [""]),
+        (request("<memory>\n\n</memory> q"), request("<memory>\nold\n</memory> q"), ["memory kept"]),
+        (request("<memory>\n<think>so\n</memory> q"), request("<memory>\nold\n</memory> q"), ["memory kept"]),
+        (request("<memory>\nnew\n</memory> q"), request("<memory>\nold\n</memory> q"), [""]),
+        (request("<memory>\n\n</memory> q"), request("<memory>\nold\n</memory> r"), [""]),
         (request(thinking={"type": "disabled"}), request(), ["hosted switch"]),
         (request(), request(thinking={"type": "disabled"}), [""]),
         (request(), request(chat_template_kwargs={"enable_thinking": False}), ["thinking off"]),
@@ -161,7 +185,7 @@ def test_the_scripted_model_answers_in_order_and_repeats_itself_for_a_repeated_r
     assert [each.times for each in model.requests["m"]] == [2, 1, 1]
 
 
-@pytest.mark.parametrize("project", ["memagent", "memreread"])
+@pytest.mark.parametrize("project", ["memagent", "memagent-table", "memreread"])
 def test_every_item_has_a_name_of_its_own(project: Project) -> None:
     found = [item.name for item in items_of(project)]
     assert len(set(found)) == len(found)

@@ -234,9 +234,9 @@ async def async_query_llm(item, model, tokenizer, temperature=0.7, top_p=0.95, s
     async with aiohttp.ClientSession() as session:
         for start in range(0, len(ids), SIZE):
             chunk = tokenizer.decode(ids[start : start + SIZE])
-            text = TEMPLATE.format(prompt=item["input"], chunk=chunk, memory=memory)
+            text = TEMPLATE.format(prompt=item["input"].strip(), chunk=chunk, memory=memory)
             memory, _ = extract_solution(await ask(session, model, text, temperature, top_p))
-        text = TEMPLATE_FINAL.format(prompt=item["input"], memory=memory)
+        text = TEMPLATE_FINAL.format(prompt=item["input"].strip(), memory=memory)
         return await ask(session, model, text, temperature, top_p)
 '''.replace("READ", READ).replace("ANSWER", ANSWER)
 PLAIN_ENDING: Final = 'From the notes alone, reply "Therefore, the answer is (your answer)".'

@@ -1,4 +1,6 @@
-"""Runs MemAgent's own evaluation loop from a checkout. Uses the standard library and the checkout, never Memloop.
+"""Runs one of MemAgent's own evaluation loops from a checkout, by its module's name.
+
+It uses the standard library and the checkout, never Memloop.
 
 Its job is a JSON object on standard input; its exit status is 3 when a module is missing, named on standard error.
 """
@@ -7,17 +9,18 @@ import asyncio
 import json
 import os
 import sys
+from importlib import import_module
 from urllib.parse import urlsplit
 
 
 async def main(job):
     from transformers import AutoTokenizer
-    from utils import recurrent_boxed
 
+    loop = import_module(f"utils.{job['loop']}")
     tokenizer = AutoTokenizer.from_pretrained(job["tokenizer"])
     for number, item in enumerate(job["items"], 1):
         data = {"_id": number, "context": item["document"], "input": item["question"]}
-        await recurrent_boxed.async_query_llm(data, item["model"], tokenizer)
+        await loop.async_query_llm(data, item["model"], tokenizer)
 
 
 if __name__ == "__main__":
