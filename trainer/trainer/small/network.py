@@ -13,7 +13,7 @@ import json
 import math
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Self, cast
+from typing import Any, Final, Self, cast
 
 import torch
 from safetensors.torch import load_file
@@ -104,6 +104,10 @@ Held = tuple[Cache, Tensor]
 """A cache, and the slots (length,) of the tokens that come now."""
 
 
+_QUERIES_AT_ONCE: Final = 224
+"""Queries of a block: attention of short blocks over what they can see costs half of the square, and less memory."""
+
+
 class Attention(nn.Module):
     """Grouped-query attention: torch's fused kernel on a GPU, written out on a CPU, where its backward pass is slow."""
 
@@ -125,16 +129,28 @@ class Attention(nn.Module):
         v = self.v_proj(x).view(batch, length, -1, size).transpose(1, 2)
         if held is not None:
             k, v = held[0].put(self.number, held[1], k, v)
-        heads = self.shape.num_key_value_heads
         if x.is_cuda and length > 1:
-            k, v = (tensor.repeat_interleave(q.shape[1] // heads, dim=1) for tensor in (k, v))
+            k, v = (tensor.repeat_interleave(q.shape[1] // k.shape[1], dim=1) for tensor in (k, v))
             mixed = F.scaled_dot_product_attention(q, k, v, attn_mask=mask[:, None])
             return self.o_proj(mixed.transpose(1, 2).reshape(batch, length, -1))
-        grouped = (q * size**-0.5).reshape(batch, heads, -1, size)  # the queries of one key head, one after another
-        scores = (grouped @ k.transpose(2, 3)).view(batch, heads, -1, length, k.shape[2])
-        weights = (scores.float() + mask[:, None, None]).softmax(-1).to(v.dtype)
-        mixed = weights.view(batch, heads, -1, k.shape[2]) @ v
-        return self.o_proj(mixed.view(batch, -1, length, size).transpose(1, 2).reshape(batch, length, -1))
+        # Without a cache no token sees a later one, so each block of queries meets the keys up to its own end alone.
+        step = length if held is not None else _QUERIES_AT_ONCE
+        parts = list[Tensor]()
+        for start in range(0, length, step):
+            seen = k.shape[2] if held is not None else start + step
+            queries = slice(start, start + step)
+            parts.append(_mix(q[:, :, queries], k[:, :, :seen], v[:, :, :seen], mask[:, queries, :seen]))
+        mixed = torch.cat(parts, dim=2)
+        return self.o_proj(mixed.transpose(1, 2).reshape(batch, length, -1))
+
+
+def _mix(q: Tensor, k: Tensor, v: Tensor, mask: Tensor) -> Tensor:
+    """Return values mixed by attention: q (batch, heads, queries, size), k and v (batch, key heads, keys, size)."""
+    batch, _, length, size = q.shape
+    grouped = (q * size**-0.5).reshape(batch, k.shape[1], -1, size)  # the queries of one key head, one after another
+    scores = (grouped @ k.transpose(2, 3)).view(batch, k.shape[1], -1, length, k.shape[2])
+    weights = (scores + mask[:, None, None]).softmax(-1)
+    return (weights.view(batch, k.shape[1], -1, k.shape[2]) @ v).view(batch, -1, length, size)
 
 
 def rotate(x: Tensor, rope: tuple[Tensor, Tensor]) -> Tensor:
