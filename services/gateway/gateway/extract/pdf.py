@@ -2,6 +2,7 @@
 
 import ctypes
 import re
+from collections import Counter
 from collections.abc import Callable, Iterator
 from typing import Final
 
@@ -58,10 +59,14 @@ def _page(document: pypdfium2.PdfDocument, number: int, ocr: str) -> str | None:
     try:
         page = document[number]
         said = _beside(document, page)
+        text = _cleaned(page_text(page.get_textpage()))
         if pdfium.FPDFPage_GetAnnotCount(page) and _flattened(page):
             page.close()
             page = document[number]
-        text = _cleaned(page_text(page.get_textpage()))
+            flat = _cleaned(page_text(page.get_textpage()))
+            # Some pages lose the encoding of their fonts by it; what their fields hold stands beside them then.
+            lost = Counter(text.split()) - Counter(flat.split())
+            text = flat if lost.total() < len(text.split()) / 2 else text
     except pypdfium2.PdfiumError:
         return ""
     squeezed = "".join(text.split())
