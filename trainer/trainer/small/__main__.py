@@ -14,11 +14,12 @@ import trainer
 from trainer.small.base import make_base, packaged_file
 from trainer.small.gpu import GpuRun, train_on_gpu
 from trainer.small.kinds import English
-from trainer.small.measure import Asking, measure
+from trainer.small.measure import Asking, measure, read_by
 from trainer.small.merge import merge
 from trainer.small.pack import pack
 from trainer.small.recipe import load_recipe
 from trainer.small.replies import write_base_replies
+from trainer.small.sample import PROFILE
 from trainer.small.shipped import make_shipped, ship
 from trainer.small.train import new_run
 
@@ -39,6 +40,9 @@ def main() -> None:
     evaluate.add_argument("--adapter", type=Path, help="without one, the base")
     evaluate.add_argument("--samples", type=int, default=500, help="of each task")
     evaluate.add_argument("--examples", action="store_true", help="show three examples in each prompt")
+    evaluate.add_argument("--lengths", type=int, nargs="*", default=[], help="read whole documents of so many tokens")
+    evaluate.add_argument("--documents", type=int, default=64, help="of each length")
+    evaluate.add_argument("--chunk-tokens", type=int, default=PROFILE.budget.chunk_tokens)
     base = commands.add_parser("base", help="make the base's folder from its package")
     base.add_argument("folder", type=Path)
     base.add_argument("--gguf", type=Path, help="the weights' file; without one, the installed package's")
@@ -67,6 +71,8 @@ def main() -> None:
             facts = asdict(new_run(recipe).train())
         case "evaluate":
             facts = measure(options.base, options.adapter, samples=options.samples, examples=options.examples)
+            reading = {"lengths": options.lengths, "count": options.documents, "chunk_tokens": options.chunk_tokens}
+            facts |= read_by(options.base, options.adapter, **reading) if options.lengths else {}
         case "replies":
             asking = Asking.load(options.base)
             facts = {"replies": write_base_replies(options.file, asking.ended, English("train"), options.count)}

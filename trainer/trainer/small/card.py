@@ -24,6 +24,12 @@ _ROWS: Final = {
     "everyday stored": "everyday statements of another hand, stored",
     "everyday answered": "the same, answered",
     "everyday answered among six": "the same, answered among six told",
+    "by hand stored": "a hundred statements of one more hand, stored",
+    "by hand answered": "the same, answered",
+    "by hand answered among six": "the same, answered among six told",
+    "by hand small talk stored": "its small talk stored (less is better)",
+    "by hand updates recognised": "its updates recognised",
+    "by hand updates answered": "the new value answered after them",
 }
 
 

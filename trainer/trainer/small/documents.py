@@ -66,13 +66,21 @@ class _Document:
         return "answered wrongly" if all(plain(text) in plain(self.memory) for text in self.kept) else "lost later"
 
 
-def read_documents(reply: Reply, tokenizer: Path, *, lengths: Sequence[int], count: int) -> dict[str, object]:
+def read_documents(
+    reply: Reply,
+    tokenizer: Path,
+    *,
+    lengths: Sequence[int],
+    count: int,
+    chunk_tokens: int = PROFILE.budget.chunk_tokens,
+) -> dict[str, object]:
     """Read ``count`` documents of each length in tokens, and return figures by length, hops and kinds.
 
     ``tokenizer`` is a ``tokenizer.json``. Half of the documents ask for kinds of facts that training shows.
     """
     splitter = TokenizerSplitter(tokenizer.read_text("utf-8"))
-    documents = [_drawn(splitter, length, number) for length in lengths for number in range(count)]
+    drawn = (_drawn(splitter, length, number, chunk_tokens) for length in lengths for number in range(count))
+    documents = list(drawn)
     rewrites = 0
     while reading := [document for document in documents if document.chunks]:
         turns = [document.read() for document in reading]
@@ -88,7 +96,7 @@ def read_documents(reply: Reply, tokenizer: Path, *, lengths: Sequence[int], cou
     return {**scores.report(), "ends": ends, "rewrites": rewrites, "sentences lost": lost}
 
 
-def _drawn(splitter: TokenizerSplitter, tokens: int, number: int) -> _Document:
+def _drawn(splitter: TokenizerSplitter, tokens: int, number: int, chunk_tokens: int) -> _Document:
     seen, hops = number % 2 == 0, 1 + number // 2 % 2
     english, rng = English("train" if seen else "held_out", words_held_out=True), Random(f"document/{tokens}/{number}")
     planted = draw_planted(english, rng, hops=hops)
@@ -99,6 +107,6 @@ def _drawn(splitter: TokenizerSplitter, tokens: int, number: int) -> _Document:
         chars += len(texts[-1]) + 1
     for text in (*planted.needed, *planted.near):
         texts.insert(rng.randrange(len(texts) + 1), text)
-    chunks = splitter.split(" ".join(texts), chunk_tokens=PROFILE.budget.chunk_tokens)
+    chunks = splitter.split(" ".join(texts), chunk_tokens=chunk_tokens)
     group = f"{tokens // 1024}k, {hops} hop{'s' * (hops > 1)}, {'trained' if seen else 'unseen'} kinds"
     return _Document(planted, group, deque(chunk.text for chunk in chunks))

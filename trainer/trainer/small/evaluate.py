@@ -4,34 +4,27 @@
 # pyright: reportUnknownMemberType=false, reportUnknownVariableType=false, reportUnknownArgumentType=false
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
-from pathlib import Path
 from random import Random
 from typing import Final
 
 from memloop.loops.parsing import parse_answer
 from memloop.loops.parsing.memory_lines import NOTHING
-from memloop.loops.rendering import conversation_lines, memory_line, ranked_lines
 from memloop.ports import Completion
 from memloop.scoring.intervals import wilson
 from memloop.wire.chat import ChatMessage
-from memloop.wire.memory import Source
 from trainer.small.kinds import English
 from trainer.small.reading import draw_reading
 from trainer.small.relating import draw_answers, draw_relating
-from trainer.small.sample import PROFILE, Sample, Task
+from trainer.small.sample import Sample, Task
 from trainer.small.writing import draw_writing
 
 Reply = Callable[[Sequence[Sample]], list[str]]
 """Gives each sample's prompt to a model."""
-_EVERYDAY: Final = Path(__file__).parent / "english" / "everyday.jsonl"
 _UNKNOWN: Final = re.compile(r"don'?t know|haven'?t told|not sure|no information|can'?t tell", re.IGNORECASE)
 _OF_OTHERS: Final = re.compile(r"\bthe user's [\w-]+(?: [\w-]+)? (?=[A-Z])", re.IGNORECASE)
-_EVERYDAY_AT: Final = datetime(2026, 11, 27, 9, tzinfo=UTC)
 
 
 @dataclass(slots=True)
@@ -88,7 +81,7 @@ def judge(samples: Sequence[Sample], replies: Sequence[str]) -> Scores:
 
 
 def _judge_writing(sample: Sample, reply: str, scores: Scores) -> None:
-    lines, said = _lines(reply), _lines(sample.reply)
+    lines, said = facts_of(reply), facts_of(sample.reply)
     if sample.sort in {"ignore", "wait"}:
         right = reply.strip() == sample.reply
         scores.add(
@@ -118,7 +111,8 @@ def _alike(one: set[str], other: set[str]) -> bool:
     return len(one & other) >= 0.6 * max(1, min(len(one), len(other)))
 
 
-def _lines(reply: str) -> list[str]:
+def facts_of(reply: str) -> list[str]:
+    """Return the facts of a writer's reply, without their topics."""
     facts = [line.partition(": ")[2] for line in reply.splitlines() if ": " in line]
     return [] if reply.strip() == NOTHING else facts
 
@@ -141,33 +135,6 @@ def plain(text: str) -> str:
 
 def _words(text: str) -> set[str]:
     return set(plain(text).split()) - {"user", "users", "is", "has", "in", "of", "to", "their"}
-
-
-def everyday(reply: Reply) -> Scores:
-    """Tell forty statements of another hand, and ask for each: alone, and among five others."""
-    rows = [json.loads(line) for line in _EVERYDAY.read_text("utf-8").splitlines()]
-    written = reply([_told(row["say"]) for row in rows])
-    notes = [" ".join(_lines(said)) for said in written]
-    alone = reply([_asked(row["ask"], [note] if note else []) for row, note in zip(rows, notes, strict=True)])
-    sixes = [[notes[(place + step) % len(rows)] for step in range(6)] for place in range(len(rows))]
-    among = reply([_asked(row["ask"], [note for note in six if note]) for row, six in zip(rows, sixes, strict=True)])
-    scores = Scores()
-    for row, note, one, six in zip(rows, notes, alone, among, strict=True):
-        scores.add("everyday stored", right=row["gold"].lower() in note.lower())
-        scores.add("everyday answered", right=row["gold"].lower() in one.lower())
-        scores.add("everyday answered among six", right=row["gold"].lower() in six.lower())
-    return scores
-
-
-def _told(text: str) -> Sample:
-    turn = Source(role="user", content=text, timestamp=_EVERYDAY_AT)
-    return Sample("write", PROFILE.render("memory", conversation=conversation_lines([turn], PROFILE.turns)), "")
-
-
-def _asked(question: str, notes: list[str]) -> Sample:
-    lines = ranked_lines([memory_line(note, _EVERYDAY_AT) for note in notes])
-    before = PROFILE.render("recall", memories=lines) if notes else ()
-    return Sample("answer", (*before, ChatMessage(role="user", content=question)), "")
 
 
 def with_examples(sample: Sample, rng: Random) -> Sample:

@@ -19,8 +19,9 @@ from typing import Any
 import torch
 from safetensors.torch import save_file
 
+from trainer.small.by_hand import by_hand
 from trainer.small.documents import read_documents
-from trainer.small.evaluate import everyday, held_out_samples, judge
+from trainer.small.evaluate import held_out_samples, judge
 from trainer.small.kinds import English
 from trainer.small.measure import Asking
 from trainer.small.mix import stream
@@ -114,7 +115,7 @@ def train_on_gpu(settings: GpuRun) -> dict[str, object]:
         read = read_documents(
             asking, settings.base / "tokenizer.json", lengths=settings.lengths, count=settings.documents
         )
-        figures = {**judge(drawn, asking(drawn)).report(), **everyday(asking).report()}
+        figures = {**judge(drawn, asking(drawn)).report(), **by_hand(asking).report()}
         return {**figures, "documents": read, "chat perplexity": chat_perplexity()}
 
     chats = write_base_replies(settings.output / "base_replies.jsonl", asking.ended, English("train"), settings.chats)

@@ -12,7 +12,9 @@ from typing import Any, Self
 
 from safetensors.torch import load_file
 
-from trainer.small.evaluate import everyday, held_out_samples, judge, with_examples
+from trainer.small.by_hand import by_hand
+from trainer.small.documents import read_documents
+from trainer.small.evaluate import held_out_samples, judge, with_examples
 from trainer.small.generate import Decoder
 from trainer.small.network import SmallLlama
 from trainer.small.packing import Encoder
@@ -72,5 +74,11 @@ def measure(base: Path, adapter: Path | None, *, samples: int, examples: bool) -
         return asking([with_examples(sample, rng) for sample in given] if examples else given)
 
     drawn = held_out_samples(samples)
-    figures = {**judge(drawn, ask(drawn)).report(), **everyday(ask).report()}
+    figures = {**judge(drawn, ask(drawn)).report(), **by_hand(ask).report()}
     return {"adapter": adapter.name if adapter else None, "examples": examples, "profile": PROFILE.ref, **figures}
+
+
+def read_by(base: Path, adapter: Path | None, **reading: Any) -> dict[str, object]:
+    """Return how ``documents`` were read; ``reading`` is what :func:`read_documents` takes."""
+    figures = read_documents(Asking.load(base, adapter), base / "tokenizer.json", **reading)
+    return {"documents": {**reading, **figures}}

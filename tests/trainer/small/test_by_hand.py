@@ -1,0 +1,38 @@
+"""The measure on what people wrote by hand: a model that keeps every word stores and answers all, small talk too."""
+
+from collections.abc import Sequence
+
+from trainer.small.by_hand import by_hand
+from trainer.small.sample import Sample
+
+
+def repeat(samples: Sequence[Sample]) -> list[str]:
+    """Keep what was told word by word, answer with all notes, and take each memory for a change of the first."""
+    replies = list[str]()
+    for number, sample in enumerate(samples):
+        shown = " ".join(str(message.content) for message in sample.messages[-2:]).replace("\n", " ")
+        replies.append({"write": f"topic {number}: {shown}", "relate": "1: updates 1"}.get(sample.task, shown))
+    return replies
+
+
+def forget(samples: Sequence[Sample]) -> list[str]:
+    return ["none" if sample.task == "write" else "I don't know." for sample in samples]
+
+
+def test_a_model_that_keeps_every_word_stores_and_answers_all() -> None:
+    figures = by_hand(repeat).report()
+    assert {name: (share, of) for name, (share, _, _, of) in figures.items()} == {
+        "everyday stored": (1, 40),
+        "everyday answered": (1, 40),
+        "everyday answered among six": (1, 40),
+        "by hand stored": (1, 100),
+        "by hand answered": (1, 100),
+        "by hand answered among six": (1, 100),
+        "by hand small talk stored": (1, 200),
+        "by hand updates recognised": (1, 60),
+        "by hand updates answered": (1, 60),
+    }
+
+
+def test_a_model_that_keeps_nothing_stores_and_answers_nothing() -> None:
+    assert {share for share, *_ in by_hand(forget).report().values()} == {0}

@@ -1,0 +1,100 @@
+"""Measures a network on what people wrote by hand who never saw the generator: facts, updates, and small talk."""
+
+from __future__ import annotations
+
+import json
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Final
+
+from memloop.loops.relating import Listed
+from memloop.loops.rendering import conversation_lines, memory_line, ranked_lines
+from memloop.wire.chat import ChatMessage
+from memloop.wire.memory import MemoryDraft, MemoryItem, Source
+from trainer.small.evaluate import Reply, Scores, facts_of
+from trainer.small.sample import PROFILE, Sample
+
+_FOLDER: Final = Path(__file__).parent / "english" / "by_hand"
+_AT: Final = datetime(2026, 11, 27, 9, tzinfo=UTC)
+_STATEMENTS: Final = {"everyday": "everyday.jsonl", "by hand": "statements.jsonl"}
+_MOST_CHARS: Final = 2_000
+
+
+def by_hand(reply: Reply) -> Scores:
+    """Tell each statement and ask for it alone and among five others; tell updates, and lines that hold no fact.
+
+    A statement is stored, and a question answered, when its gold word occurs; an update is answered when the new value
+    occurs in an answer from what is stored after both turns.
+    """
+    scores = Scores()
+    for name, file in _STATEMENTS.items():
+        rows = [json.loads(line) for line in (_FOLDER / file).read_text("utf-8").splitlines()]
+        notes = _facts(_told([row["say"] for row in rows], reply))
+        own = [[note] for note in notes]
+        sixes = [[notes[(place + step) % len(rows)] for step in range(6)] for place in range(len(rows))]
+        alone, among = (
+            reply([_asked(row["ask"], held) for row, held in zip(rows, beside, strict=True)]) for beside in (own, sixes)
+        )
+        for row, note, one, six in zip(rows, notes, alone, among, strict=True):
+            for figure, text in (("stored", note), ("answered", one), ("answered among six", six)):
+                scores.add(f"{name} {figure}", right=row["gold"].lower() in text.lower())
+    for stored in _told((_FOLDER / "small_talk.txt").read_text("utf-8").splitlines(), reply):
+        scores.add("by hand small talk stored", right=bool(stored))
+    _updates(reply, scores)
+    return scores
+
+
+def _updates(reply: Reply, scores: Scores) -> None:
+    """Tell a fact and its change; beside the first one lie two others, as near ones do in the store."""
+    rows = [json.loads(line) for line in (_FOLDER / "updates.jsonl").read_text("utf-8").splitlines()]
+    before, after = (_told([row[turn] for row in rows], reply) for turn in ("first", "then"))
+    near = [[before[place - step] for step in range(3) if before[place - step]] for place in range(len(rows))]
+    new = [place for place, note in enumerate(after) if note]
+    listed = [Listed.of([_draft(after[at])], [list(map(_item, near[at]))], most_chars=_MOST_CHARS) for at in new]
+    verdicts = reply([Sample("relate", PROFILE.render("relate", memories=each.text), "") for each in listed])
+    updated = {at for at, verdict in zip(new, verdicts, strict=True) if before[at] and "1: updates 1" in verdict}
+    # The store itself replaces a memory of the same topic.
+    updated |= {at for at in new if before[at] and _draft(before[at]).key == _draft(after[at]).key}
+    held = [[after[at]] if at in updated else [before[at], after[at]] for at in range(len(rows))]
+    answers = reply([_asked(row["ask"], _facts(notes)) for row, notes in zip(rows, held, strict=True)])
+    for at, (row, answer) in enumerate(zip(rows, answers, strict=True)):
+        scores.add("by hand updates recognised", right=at in updated)
+        scores.add("by hand updates answered", right=row["gold"].lower() in answer.lower())
+
+
+def _told(texts: list[str], reply: Reply) -> list[str]:
+    """Tell each text in a conversation of its own, and return the writer's replies; empty where nothing is stored."""
+    turns = [Source(role="user", content=text, timestamp=_AT) for text in texts]
+    told = [PROFILE.render("memory", conversation=conversation_lines([turn], PROFILE.turns)) for turn in turns]
+    replies = reply([Sample("write", messages, "") for messages in told])
+    return [said if facts_of(said) else "" for said in replies]
+
+
+def _facts(replies: list[str]) -> list[str]:
+    return [" ".join(facts_of(said)) for said in replies]
+
+
+def _draft(said: str) -> MemoryDraft:
+    key, _, fact = said.partition("\n")[0].partition(": ")
+    return MemoryDraft(key=key, value=fact or said, memory_type="UserMemory")
+
+
+def _item(said: str) -> MemoryItem:
+    draft = _draft(said)
+    return MemoryItem(
+        id="m",
+        memory=draft.value,
+        key=draft.key,
+        memory_type="UserMemory",
+        user_id="u",
+        valid_from=_AT,
+        created_at=_AT,
+        updated_at=_AT,
+        hash="h",
+    )
+
+
+def _asked(question: str, notes: list[str]) -> Sample:
+    lines = ranked_lines([memory_line(note, _AT) for note in notes if note])
+    before = PROFILE.render("recall", memories=lines) if lines else ()
+    return Sample("answer", (*before, ChatMessage(role="user", content=question)), "")
