@@ -98,7 +98,7 @@ def keep_all(body: Body) -> str:
 async def memloop(it: Api, home: Path, *arguments: str) -> "asyncio.subprocess.Process":
     environment = {"PATH": os.environ["PATH"], "MEMLOOP_URL": it.gateway.url, "MEMLOOP_HOME": str(home)}
     return await asyncio.create_subprocess_exec(
-        *(sys.executable, "-m", "memloop_cli.main", *arguments),
+        *(sys.executable, "-m", "memloop_cli", *arguments),
         env=environment,
         stdout=asyncio.subprocess.PIPE,
         stderr=asyncio.subprocess.PIPE,

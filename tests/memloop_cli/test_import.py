@@ -317,7 +317,7 @@ def test_a_killed_import_goes_on_and_stores_nothing_twice(gateway: FakeGateway, 
         "MEMLOOP_URL": gateway.url,
         "MEMLOOP_HOME": str(tmp_path / "home"),
     }
-    command = [sys.executable, "-m", "memloop_cli.main", "import", "chatgpt", file]
+    command = [sys.executable, "-m", "memloop_cli", "import", "chatgpt", file]
     gateway.imports_before_hanging = 2
     with subprocess.Popen(command, env=environment) as killed:
         assert gateway.hanging.wait(PATIENCE_S)

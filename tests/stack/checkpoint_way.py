@@ -132,11 +132,11 @@ def _ready(process: "subprocess.Popen[bytes]", url: str, log: Path) -> bool:
 def stack(places: Places, home: Path, models: Path) -> Generator[None]:
     """Redis, store, gateway and worker of ``memloop up`` meanwhile."""
     environment = {"MEMLOOP_HOME": str(home), "MEMLOOP_MODELS": str(models)}
-    python("memloop_cli.main", "up", "--detach", "--port", str(places.gateway), **environment)
+    python("memloop_cli", "up", "--detach", "--port", str(places.gateway), **environment)
     try:
         yield
     finally:
-        python("memloop_cli.main", "down", **environment)
+        python("memloop_cli", "down", **environment)
 
 
 def ask(url: str, body: object = None, *, method: str | None = None) -> tuple[int, Any]:

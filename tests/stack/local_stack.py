@@ -22,7 +22,7 @@ class LocalStack:
 
     def memloop(self, *arguments: str, typed: str = "") -> "subprocess.CompletedProcess[str]":
         return subprocess.run(
-            [sys.executable, "-m", "memloop_cli.main", *arguments],
+            [sys.executable, "-m", "memloop_cli", *arguments],
             env=self.environment(),
             cwd=REPOSITORY,
             input=typed,

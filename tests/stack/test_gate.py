@@ -66,7 +66,7 @@ def gate(candidate: Path, folder: Path, port: int) -> "subprocess.CompletedProce
 
 
 def _memloop(*arguments: str) -> tuple[str, ...]:
-    return (sys.executable, "-m", "memloop_cli.main", *arguments)
+    return (sys.executable, "-m", "memloop_cli", *arguments)
 
 
 def test_one_engine_measures_first_the_incumbent_and_then_each_candidate(tmp_path: Path) -> None:

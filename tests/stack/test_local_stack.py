@@ -67,7 +67,7 @@ def test_a_stack_in_the_foreground_ends_on_a_signal(tmp_path: Path, number: sign
     stack, engine_port = LocalStack(tmp_path / "home"), free_port()
     engine = subprocess.Popen([engine_process.__file__, "--port", str(engine_port)], env=stack.environment())
     up = subprocess.Popen(
-        [sys.executable, "-m", "memloop_cli.main", "up", "--no-check", "--port", str(free_port(*range(1, 6)))],
+        [sys.executable, "-m", "memloop_cli", "up", "--no-check", "--port", str(free_port(*range(1, 6)))],
         env=stack.environment() | {"MEMLOOP_ENGINE_URL": f"http://127.0.0.1:{engine_port}/v1"},
     )
     wait_for(lambda: _is_ready(stack), "the stack", timeout_s=START_TIMEOUT_S)
@@ -97,7 +97,7 @@ def test_the_demo_of_the_small_model_ends_with_its_score(tmp_path: Path) -> None
 
 def _demo(stack: LocalStack, *arguments: str) -> str:
     demo = subprocess.run(
-        [sys.executable, "-m", "memloop_cli.main", "demo", *arguments],
+        [sys.executable, "-m", "memloop_cli", "demo", *arguments],
         env=stack.environment() | {"COLUMNS": "200"},
         cwd=REPOSITORY,
         capture_output=True,

@@ -40,6 +40,8 @@ def gateway_errors(url: str) -> Generator[None]:
     try:
         yield
     except Unreachable as error:
+        if url.startswith("https:"):  # its message names the fault of the certificate
+            raise CliError(error.message) from error
         raise CliError(f"no gateway answers at {url}: start one with `memloop up`, or set MEMLOOP_URL") from error
     except MemloopError as error:
         field = f" ({error.param})" if error.param and not error.message.startswith(error.param) else ""
@@ -56,16 +58,26 @@ def named_if_missing(name: str) -> Generator[None]:
         raise BadInput(f"{error.message}: {name}") from error
 
 
+def _print(message: str, detail: str = "") -> None:
+    stderr = Console(stderr=True, highlight=False, soft_wrap=True)
+    stderr.print(Text(f"memloop: {message}", style="red"))
+    if detail:
+        stderr.print(Text(detail))
+
+
 @contextmanager
 def errors_printed() -> Generator[None]:
     """Print the error in one line and exit with its code."""
     try:
         yield
     except CliError as error:
-        stderr = Console(stderr=True, highlight=False, soft_wrap=True)
-        stderr.print(Text(f"memloop: {error.message}", style="red"))
-        if error.detail:
-            stderr.print(Text(error.detail))
+        _print(error.message, error.detail)
         raise typer.Exit(error.code) from None
+    except BrokenPipeError:  # the reader of our output has gone, which Click takes care of
+        raise
+    except OSError as error:
+        at = f"{error.filename}: " if error.filename else ""
+        _print(f"{at}{error.strerror or error}")
+        raise typer.Exit(1) from None
     except (KeyboardInterrupt, asyncio.CancelledError):
         raise typer.Exit(_INTERRUPTED) from None

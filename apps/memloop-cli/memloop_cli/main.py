@@ -5,12 +5,12 @@ Exit codes: 0 done, 1 failed, 2 invalid input, 130 interrupted.
 
 import asyncio
 import os
-import sys
 from importlib.metadata import version
 from pathlib import Path
 from typing import Annotated
 
 import typer
+from rich.text import Text
 
 from memloop.wire.chat import Json
 from memloop_cli.agents.commands import agent, connect
@@ -102,6 +102,10 @@ def up(
     """
     environment = GivenEngine(engine_url, model, api_key).environment(os.environ)
     with errors_printed():
+        from memloop_cli.stack.variables import misspelt  # no other command loads the services' settings
+
+        for sentence in misspelt(environment):
+            console.print(Text(sentence, style="yellow"))
         ports = ports_from(port, environment)
         if check:
             asyncio.run(check_engine(environment))
@@ -151,7 +155,3 @@ def demo(
     """Run chats that remember and a long read on a temporary stack, and print the score. Takes a minute or two."""
     with errors_printed():
         asyncio.run(run_demo(Home(home / "demo"), examples, os.environ, console, full=full))
-
-
-if __name__ == "__main__":
-    sys.exit(app())

@@ -2,6 +2,7 @@
 
 import asyncio
 import inspect
+import os
 from collections.abc import Awaitable, Callable
 from functools import partial, wraps
 from pathlib import Path
@@ -12,6 +13,7 @@ from rich.console import Console
 
 from memloop_cli.errors import CliError, errors_printed, gateway_errors
 from memloop_cli.home import Home, gateway_url
+from memloop_cli.tls import connects_by
 from memloop_clients import GatewayClient, Timeouts
 
 TIMEOUTS: Final = Timeouts(connect_s=5.0, read_s=600.0, total_s=600.0)
@@ -74,6 +76,8 @@ _GATEWAY_OPTIONS: Final = [*inspect.signature(_gateway_options).parameters.value
 def client_of(home: Path, url: str | None, api_key: str | None, *, timeouts: Timeouts = TIMEOUTS) -> GatewayClient:
     """Return a client. Raises CliError for a URL that is none."""
     try:
-        return GatewayClient(gateway_url(Home(home), url), api_key=api_key, timeouts=timeouts)
+        return GatewayClient(
+            gateway_url(Home(home), url), api_key=api_key, timeouts=timeouts, tls=connects_by(os.environ)
+        )
     except ValueError as error:
         raise CliError(f"{error} (MEMLOOP_URL)", code=2) from error

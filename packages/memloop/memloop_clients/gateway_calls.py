@@ -1,5 +1,6 @@
 """How the client of the gateway calls it: addresses, streams, errors as the gateway raised them."""
 
+import ssl
 from collections.abc import AsyncGenerator, Mapping
 from contextlib import aclosing
 from hashlib import sha256
@@ -54,12 +55,23 @@ _Model = TypeVar("_Model", bound=BaseModel)
 class GatewayCalls(HttpClient):
     """The calls that the methods of a client are made of."""
 
-    def __init__(self, url: str, *, api_key: str | None = None, timeouts: Timeouts = _TIMEOUTS) -> None:
-        """``url`` may end in ``/v1``. Raises ValueError when it is not an http URL."""
+    def __init__(
+        self,
+        url: str,
+        *,
+        api_key: str | None = None,
+        timeouts: Timeouts = _TIMEOUTS,
+        tls: ssl.SSLContext | None = None,
+    ) -> None:
+        """``url`` may end in ``/v1``. Raises ValueError when it is not an http URL.
+
+        ``tls`` is for an ``https`` URL; None trusts the system's authorities.
+        """
         self.url = root_url(url)
         headers = {"Authorization": f"Bearer {api_key}"} if api_key else {}
         peer = f"gateway {self.url}"
-        super().__init__(Http(self.url, peer=peer, error_of=gateway_error, headers=headers, timeouts=timeouts))
+        http = Http(self.url, peer=peer, error_of=gateway_error, headers=headers, timeouts=timeouts, tls=tls)
+        super().__init__(http)
 
     async def _call(
         self,

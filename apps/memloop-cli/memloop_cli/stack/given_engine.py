@@ -8,6 +8,7 @@ from typing import Final
 from memloop.wire.chat import Json
 from memloop.wire.errors import EngineError, MemloopError, Timeout, Unavailable
 from memloop_cli.errors import BadInput, CliError
+from memloop_cli.tls import connects_by
 from memloop_clients import Timeouts, balanced_url, urls_in
 from memloop_clients.dialects import DIALECT_NAMES
 from memloop_clients.engine import EngineClient, read_completion
@@ -50,7 +51,9 @@ async def check_engine(environment: Mapping[str, str]) -> None:
         listed = await _listed(client, urls[0])
         model = environment.get(MODEL) or next(iter(listed), None)
         if model is None:
-            raise BadInput(f"the engine at {urls[0]} lists no models: name one with --model or {MODEL}")
+            raise BadInput(
+                f"{urls[0]}/models lists no models, if an engine answers there at all: name one with --model or {MODEL}"
+            )
         await _ask(client, urls[0], model, listed, has_key=bool(environment.get(ENGINE_API_KEY)))
     finally:
         await client.close()
@@ -78,6 +81,7 @@ def _client(url: str, environment: Mapping[str, str]) -> EngineClient:
             api_key=environment.get(ENGINE_API_KEY) or None,
             timeouts=_TIMEOUTS,
             dialect=dialect,
+            tls=connects_by(environment),
         )
     except ValueError as error:
         raise BadInput(f"{error} ({ENGINE_URL})") from error
@@ -105,6 +109,8 @@ async def _ask(client: EngineClient, url: str, model: str, listed: Sequence[str]
             raise CliError(_refusal(error, url, model, listed, has_key=has_key)) from error
     except (Unavailable, Timeout) as error:
         raise CliError(f"the engine at {url} does not answer a chat with {model}: {error.message}") from error
+    except MemloopError as error:
+        raise CliError(f"what answers at {url} is no OpenAI-compatible engine: {error.message}") from error
 
 
 def _refusal(error: EngineError, url: str, model: str, listed: Sequence[str], *, has_key: bool) -> str:

@@ -19,7 +19,14 @@ READER_MODEL: Final = "MEMLOOP_READER_MODEL"
 READER_PROFILE: Final = "MEMLOOP_READER_PROFILE"
 STORE_KEY: Final = "MEMLOOP_STORE_KEY"
 NO_BYTECODE: Final = "PYTHONDONTWRITEBYTECODE"
+SAFE_PATH: Final = "PYTHONSAFEPATH"
+"""Keeps the folder of the call off the path of modules, and with it the user's ``random.py``."""
 GIVEN_ENGINES: Final = ("MEMLOOP_ENGINE_URL", "MEMLOOP_MODELS")
+_OWN_PORT: Final = (
+    *("MEMLOOP_TLS_CERT", "MEMLOOP_TLS_KEY", "MEMLOOP_TLS_CLIENT_CA"),
+    *("MEMLOOP_UNIX_SOCKET", "MEMLOOP_METRICS_PORT"),
+)
+"""What one process of the environment's may have, and not four of them: the stack speaks plain HTTP on loopback."""
 _MODELS_FILE: Final = """# Written by `memloop up`.
 roles = {{ writer = "writer", reader = "reader", chat = "writer" }}
 
@@ -162,7 +169,7 @@ class _LocalStack:
         self, module: str, name: str, what: str, more: Mapping[str, str], timeout_s: float, grace_s: float = 10.0
     ) -> Component:
         port = self.ports[name]
-        environment = {**self._for(name), "MEMLOOP_HOST": _HOST, "MEMLOOP_PORT": str(port), **more}
+        environment = {**self._for(name), SAFE_PATH: "1", "MEMLOOP_HOST": _HOST, "MEMLOOP_PORT": str(port), **more}
         command = (sys.executable, "-m", module)
         return Component(name, what, command, environment, port, http_probe(port), timeout_s, grace_s)
 
@@ -173,7 +180,15 @@ class _LocalStack:
         for a minute.
         """
         engine_is_ours = not any(self.environment.get(name) for name in GIVEN_ENGINES)
-        dropped = {"MEMLOOP_HOME", "MEMLOOP_URL", "MEMLOOP_API_KEY", READER_MODEL, READER_PROFILE, NO_BYTECODE}
+        dropped = {
+            *_OWN_PORT,
+            "MEMLOOP_HOME",
+            "MEMLOOP_URL",
+            "MEMLOOP_API_KEY",
+            READER_MODEL,
+            READER_PROFILE,
+            NO_BYTECODE,
+        }
         if name in {"gateway", "worker"} and engine_is_ours:
             dropped |= {"MEMLOOP_MODEL"}
         return {key: value for key, value in self.environment.items() if key not in dropped}

@@ -13,7 +13,7 @@ from rich.console import Console
 
 from memloop_cli.errors import CliError
 from memloop_cli.home import Holder, Home, StackNote
-from memloop_cli.stack.local import Ports, check_ports, local_stages
+from memloop_cli.stack.local import SAFE_PATH, Ports, check_ports, local_stages
 from memloop_cli.stack.page import console_address
 from memloop_cli.stack.running import Ready, running_stack
 
@@ -72,7 +72,7 @@ def up_detached(home: Home, ports: Ports, environment: Mapping[str, str], consol
     home.logs.mkdir(parents=True, exist_ok=True)
     log = home.logs / "stack.log"
     where = ("--home", str(home.folder), "--port", str(ports.gateway))
-    command = [sys.executable, "-m", "memloop_cli.main", "up", "--no-check", *where]
+    command = [sys.executable, "-m", "memloop_cli", "up", "--no-check", *where]
     with log.open("wb") as output:
         process = subprocess.Popen(  # noqa: S603 - this very program
             command,
@@ -80,7 +80,7 @@ def up_detached(home: Home, ports: Ports, environment: Mapping[str, str], consol
             stdout=output,
             stderr=subprocess.STDOUT,
             start_new_session=True,
-            env=dict(environment),
+            env={**environment, SAFE_PATH: "1"},
         )
     try:
         _follow(log, process, home, console)
