@@ -93,6 +93,19 @@ def test_vllm_cpu_never_sizes_its_cache_by_itself() -> None:
     assert argv[argv.index("--kv-cache-memory-bytes") + 1] == str(1 << 30)
 
 
+@pytest.mark.parametrize(
+    ("engine", "flag", "ours", "checkpoints"),
+    [("vllm", "--generation-config", "vllm", "auto"), ("sglang", "--sampling-defaults", "openai", "model")],
+)
+def test_decoding_defaults_are_the_engines_unless_the_checkpoints_are_asked_for(
+    engine: str, flag: str, ours: str, checkpoints: str
+) -> None:
+    plan = replace(BIG, engine=engine)
+    for chosen, expected in ((plan, ours), (replace(plan, checkpoint_defaults=True), checkpoints)):
+        argv = BUILDERS[chosen.engine](chosen).argv
+        assert argv[argv.index(flag) + 1] == expected
+
+
 def test_sglang_gets_the_same_plan_in_its_own_words() -> None:
     plan = replace(BIG, engine="sglang", enforce_eager=True, prefix_caching=False)
     assert BUILDERS["sglang"](plan).argv == words(

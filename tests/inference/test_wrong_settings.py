@@ -121,6 +121,10 @@ WRONG: dict[str, tuple[Mapping[str, str], str]] = {
         "MEMLOOP_SERVE_SPECULATION_TOKENS is set, but speculation is off",
     ),
     "serve_lora": ({"MEMLOOP_SERVE_LORA": "mine"}, "MEMLOOP_SERVE_LORA takes name=folder, not 'mine'"),
+    "serve_generation_defaults": (
+        {"MEMLOOP_SERVE_GENERATION_DEFAULTS": "mine"},
+        "GENERATION_DEFAULTS: Input should be 'engine' or 'checkpoint'",
+    ),
     "serve_enforce_eager": ({"MEMLOOP_SERVE_ENFORCE_EAGER": "maybe"}, "EAGER: Input should be a valid boolean"),
     "serve_prefix_caching": ({"MEMLOOP_SERVE_PREFIX_CACHING": "maybe"}, "CACHING: Input should be a valid boolean"),
     "serve_tool_call_parser": ({"MEMLOOP_SERVE_TOOL_CALL_PARSER": "hermit"}, "vLLM has no parser for hermit, only for"),

@@ -13,6 +13,7 @@ from memloop.profiles import load_profile
 from memloop.wire.memory import Usage
 from tests.dialogues.scripted import MEMREREAD
 from tests.memloop.reading import chunks_of
+from trainer.objectives.step_rewards import words_held
 from trainer.rollout.advantages import Rows, advantages_of
 from trainer.rollout.recording import Generated, RecordingModel
 from trainer.rollout.settings import LoopSettings
@@ -64,6 +65,37 @@ async def test_every_reply_of_a_reread_gets_its_kind_and_its_step_reward() -> No
         ("Judged", 0.0),
         ("Answered", None),
     ]
+
+
+async def test_the_public_codes_step_reward_is_the_gold_words_in_each_reply() -> None:
+    model = recording(*MEMREREAD.replies)
+    await reread_document("Where?", three_chunks(), model=model, profile=PROFILE, report=model.report)
+    facts = facts_of(
+        model.turns,
+        question="Where?",
+        golds=("417",),
+        empty_memory=PROFILE.empty_memory,
+        step_reward="words_held",
+    )
+    gains = facts_of(model.turns, question="Where?", golds=("417",), empty_memory=PROFILE.empty_memory)
+    assert [each.step for each in facts] == [0.0, 0.0, 0.0, 0.0, 1.0, 1.0, 1.0, None, 1.0, 0.0, 1.0]
+    assert [each.kind for each in facts] == [each.kind for each in gains]
+
+
+def _as_the_public_code(predicted: str, golds: Sequence[str]) -> float:
+    """The upstream's formula, with the old memory that it always finds: an empty one."""
+    total = 0.0
+    for gold in golds:
+        total += sum(1.0 if word in predicted else 0.0 for word in gold.split()) / len(gold.split())
+    return total / len(golds)
+
+
+@pytest.mark.parametrize(
+    ("reply", "golds"),
+    [("The code is 417.", ("417",)), ("paris", ("Paris",)), ("New Yorker", ("New York", "NYC")), ("", ("a b",))],
+)
+def test_held_words_are_compared_to_the_letter_and_averaged_over_the_golds(reply: str, golds: tuple[str, ...]) -> None:
+    assert words_held(reply, golds) == pytest.approx(_as_the_public_code(reply, golds))
 
 
 async def test_each_read_is_named_by_what_it_did_to_the_memory() -> None:

@@ -1,11 +1,16 @@
 """Recipes: every one composes against verl's own configuration and fits its profile and its GPU."""
 
+import subprocess
 from functools import cache
 from pathlib import Path
 
 import pytest
 
+from memloop.profiles import load_profile
+from tests.fakes.published_sources import write_memagent, write_memreread
+from tests.trainer_verl.serving import SERVING
 from trainer.estimate.memory import memory_of
+from trainer.rollout.command import train
 from trainer.rollout.consistency import contradictions
 from trainer.rollout.recipe import Composed, RecipeError, load_recipe
 from trainer.rollout.sizes import run_of
@@ -15,6 +20,8 @@ RECIPES = sorted(Path("trainer/recipes").glob("*.yaml"))
 ON_GPUS = [recipe for recipe in RECIPES if not recipe.stem.endswith("-cpu")]
 TINY = Path("trainer/recipes/tiny-memagent-cpu.yaml")
 SEVEN_B = Path("trainer/recipes/memagent-7b.yaml")
+
+PUBLISHED = ("memagent-7b", "memagent-14b", "memreread-4b")
 
 
 @cache
@@ -80,6 +87,48 @@ def test_an_objectives_part_makes_a_recipe_of_it(part: str, tmp_path: Path) -> N
     (tmp_path / "own.yaml").write_text(f"extends: {parts}\nverl: {{}}\n", "utf-8")
     composed = load_recipe(tmp_path / "own.yaml")
     assert (composed.settings.objective, contradictions(composed)) == (part, [])
+
+
+@pytest.mark.parametrize(
+    ("recipe", "kind"),
+    [
+        ("memagent-7b", "memagent"),
+        ("memagent-14b", "memagent"),
+        ("memagent-slime-7b", "memagent"),
+        ("memagent-slime-7b-code", "memagent"),
+        ("memreread-4b", "memreread"),
+    ],
+)
+def test_a_published_run_takes_the_checkpoints_own_prompts(
+    recipe: str, kind: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    checkout = write_memreread(write_memagent(tmp_path / "checkout"))
+    profile = tmp_path / "profile"
+    importing = ["profile", "import", kind, "--from", str(checkout), "--to", str(profile)]
+    subprocess.run([SERVING, "-m", "inference.main", *importing], check=True, capture_output=True)
+    train(["--recipe", f"trainer/recipes/{recipe}.yaml", "--check", f"memloop.profile={profile}"])
+    assert capsys.readouterr().err == ""
+
+
+def test_replies_are_limited_by_use_and_the_profile_stays_the_same() -> None:
+    recipe = load_recipe(Path("trainer/recipes/memagent-slime-7b.yaml"))
+    assert recipe.settings.loaded().prompts["answer"].sampling.max_tokens == 256
+    assert recipe.settings.profile_hash == load_profile("default").content_hash
+    with pytest.raises(RecipeError, match="reply_tokens"):
+        load_recipe(SEVEN_B, ["memloop.reply_tokens={poem: 9}"])
+
+
+def test_the_code_of_slime_trains_otherwise_than_its_card() -> None:
+    card, code = (composed_of(Path(f"trainer/recipes/memagent-slime-7b{end}.yaml")) for end in ("", "-code"))
+    assert (card.settings.train_final, card.settings.reward, card.settings.updates) == (False, "f1", 1)
+    assert (code.settings.train_final, code.settings.reward, code.settings.updates) == (True, "strict", 8)
+    optimiser = code.config.actor_rollout_ref.actor.optim
+    assert (optimiser.weight_decay, list(optimiser.betas), optimiser.lr_warmup_steps) == (0.1, [0.9, 0.98], 0)
+    assert code.config.actor_rollout_ref.actor.loss_agg_mode == "seq-mean-token-mean"
+
+
+def test_reading_runs_keep_the_order_of_their_rows() -> None:
+    assert [composed_of(Path(f"trainer/recipes/{name}.yaml")).config.data.shuffle for name in PUBLISHED] == [False] * 3
 
 
 @pytest.mark.parametrize(

@@ -59,6 +59,7 @@ def plan_engine(settings: LauncherSettings, cards: Mapping[str, ModelCard], mach
         tool_call_parser=settings.serve_tool_call_parser or card.tool_call_parser,
         reasoning_parser=settings.serve_reasoning_parser or card.reasoning_parser,
         strict_tools=card.strict_tools if settings.serve_strict_tools is None else settings.serve_strict_tools,
+        checkpoint_defaults=settings.serve_generation_defaults == "checkpoint",
         chat_template=str(settings.serve_chat_template) if settings.serve_chat_template else None,
         load_format=settings.serve_load_format,
         revision=settings.serve_revision,

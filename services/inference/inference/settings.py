@@ -74,6 +74,8 @@ class LauncherSettings(ServiceSettings):
     serve_tool_call_parser: str | None = None
     serve_reasoning_parser: str | None = None
     serve_strict_tools: bool | None = None
+    serve_generation_defaults: Literal["engine", "checkpoint"] = "engine"
+    """Decoding values that a request leaves out: the engine's neutral ones, or those of the checkpoint's file."""
     serve_chat_template: Path | None = None
     serve_load_format: Literal["auto", "safetensors", "pt", "dummy", "bitsandbytes", "runai_streamer"] | None = None
     serve_revision: str | None = None

@@ -13,7 +13,8 @@ and each conversation c of the rollout, with its step reward s_c (:mod:`trainer.
 
 Where the published code differs it errs, and is not followed: it puts step rewards on other turns than those that
 earned them, and applies α twice. Here each row brings its own step reward, and α enters once. A turn without a step
-reward (the answer, say) has a step part of 0.
+reward (the answer, say) has a step part of 0. Its step reward is no gain either (``words_held`` in that
+module): ``memloop.step_reward`` chooses it, for a run that repeats the checkpoint's.
 """
 
 # torch's own annotations are partly unknown to pyright.

@@ -66,7 +66,13 @@ class LoopRunner:
                 max_rereads=self.settings.max_rereads,
                 report=model.report,
             )
-        facts = facts_of(model.turns, question=task.question, golds=task.golds, empty_memory=self.profile.empty_memory)
+        facts = facts_of(
+            model.turns,
+            question=task.question,
+            golds=task.golds,
+            empty_memory=self.profile.empty_memory,
+            step_reward=self.settings.step_reward,
+        )
         reward = answer_reward(result.raw_answer, task.golds, score=self.settings.reward)
         return Session(tuple(model.turns), tuple(facts), reward, nodes=1 + result.rereads)
 

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Literal, Self
+from dataclasses import replace
+from typing import Annotated, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from memloop.profiles import Profile, ProfileError, load_profile
+from memloop.profiles.profile import PromptName
 from trainer.data.rows import AgentName
 from trainer.objectives.answer_reward import AnswerScore
 from trainer.objectives.published import PUBLISHED, Objective, divides_by_deviation
+from trainer.objectives.step_rewards import StepReward
 
 
 class LoopSettings(BaseModel):
@@ -25,6 +28,9 @@ class LoopSettings(BaseModel):
     ``loops`` are further loops that the data set's rows may name, beside the recipe's own. ``agent`` names an agent of
     your own (:mod:`trainer.rollout.agent_function`), which then runs for every row instead of a loop; ``max_calls``
     bounds its calls of the model in one run.
+
+    ``reply_tokens`` limits replies of prompts in training, where a publication trains with other limits than it serves
+    with; the profile stays the same. ``step_reward`` is for rea-grpo (:mod:`trainer.objectives.step_rewards`).
 
     Overlong replies (:mod:`trainer.objectives.dapo`): ``overlong_share`` is the share of a reply's limit over which a
     penalty grows, 0 for none; ``drop_truncated`` excludes the tokens of truncated replies from the loss.
@@ -53,6 +59,8 @@ class LoopSettings(BaseModel):
     max_rereads: int = Field(default=2, ge=0, le=8)
     max_searches: int = Field(default=4, ge=0, le=16)
     updates: int = Field(default=1, ge=1)
+    reply_tokens: dict[PromptName, Annotated[int, Field(ge=1)]] = Field(default_factory=dict[PromptName, int])
+    step_reward: StepReward = "memory_gain"
     overlong_share: float = Field(default=0.0, ge=0, le=1)
     drop_truncated: bool = False
     live_rows_only: bool = False
@@ -67,7 +75,13 @@ class LoopSettings(BaseModel):
                 f"the profile {self.profile} has the content {profile.content_hash}, "
                 f"and the run is for {self.profile_hash}"
             )
-        return profile
+        if unknown := sorted(self.reply_tokens.keys() - profile.prompts.keys()):
+            raise ProfileError(f"reply_tokens names {', '.join(unknown)}, which {self.profile} has no prompt for")
+        limited = {
+            name: profile.prompts[name].limited(min(most, profile.prompts[name].sampling.max_tokens))
+            for name, most in self.reply_tokens.items()
+        }
+        return replace(profile, prompts={**profile.prompts, **limited}) if limited else profile
 
     def pinned(self) -> Self:
         """Return a copy with the profile's hash. Raises ProfileError as ``loaded``."""

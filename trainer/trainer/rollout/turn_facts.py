@@ -6,8 +6,8 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from memloop.loops.steps import ChunkRead, Integrated, Judged
-from trainer.objectives.step_rewards import REPEATED, judge_step, memory_step
+from memloop.loops.steps import Answered, ChunkRead, Integrated, Judged
+from trainer.objectives.step_rewards import REPEATED, StepReward, judge_step, memory_step, words_held
 from trainer.rollout.overwrites import Change, change_of
 from trainer.rollout.recording import Turn
 
@@ -27,18 +27,23 @@ class TurnFacts:
 
 
 def facts_of(
-    turns: Sequence[Turn], *, question: str = "", golds: Sequence[str] = (), empty_memory: str = ""
+    turns: Sequence[Turn],
+    *,
+    question: str = "",
+    golds: Sequence[str] = (),
+    empty_memory: str = "",
+    step_reward: StepReward = "memory_gain",
 ) -> list[TurnFacts]:
     """Return the facts of each turn of a session, in order. The memory writer's turns have no step reward."""
-    teller = _Teller(question, golds, empty_memory)
+    teller = _Teller(question, golds, empty_memory, step_reward)
     return [TurnFacts(type(turn.step).__name__, *teller.told(turn)) for turn in turns]
 
 
 class _Teller:
     """Tracks the memories of a session: the root's, and the current pass's."""
 
-    def __init__(self, question: str, golds: Sequence[str], empty_memory: str) -> None:
-        self._golds, self._empty = golds, empty_memory
+    def __init__(self, question: str, golds: Sequence[str], empty_memory: str, reward: StepReward) -> None:
+        self._golds, self._empty, self._reward = golds, empty_memory, reward
         self._asked = [question]
         self._root = self._current = empty_memory
         self._pass = 1
@@ -53,7 +58,9 @@ class _Teller:
         match turn.step:
             case Integrated(memory=memory):
                 before, self._root = self._root, memory
-                return self._gain(before, memory)
+                return self._step(before, memory)
+            case Answered(answer=answer) if self._reward == "words_held":
+                return words_held(answer, self._golds)
             case Judged(verdict=verdict, query=query):
                 reward = REPEATED if verdict == "repeated" else judge_step(query, self._asked)
                 self._asked += [query] if query is not None else []
@@ -68,10 +75,12 @@ class _Teller:
         if step.pass_number == 1:
             self._root = step.memory
         change = change_of(before, step.memory, text=text, question=step.question, golds=self._golds)
-        return self._gain(before, step.memory), change
+        return self._step(before, step.memory), change
 
-    def _gain(self, before: str, after: str) -> float:
-        """Return the gain without the marks, whose letters would join the words beside them."""
+    def _step(self, before: str, after: str) -> float:
+        """Return the memory's reward; a gain is without the marks, whose letters would join the words beside them."""
+        if self._reward == "words_held":
+            return words_held(after, self._golds)
         return memory_step(_MARK.sub(" ", before), _MARK.sub(" ", after), self._golds)
 
 

@@ -106,6 +106,7 @@ class EnginePlan:
     trust_remote_code: bool = False
     media_domains: tuple[str, ...] = ()
     strict_tools: bool = False
+    checkpoint_defaults: bool = False
     tls_cert: str | None = None
     tls_key: str | None = None
     tls_client_ca: str | None = None

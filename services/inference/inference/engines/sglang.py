@@ -93,10 +93,10 @@ def _adapters(plan: EnginePlan) -> Flags:
 
 
 def _answers(plan: EnginePlan) -> Flags:
-    """Select the parsers; decoding values come from the request, never from the checkpoint's own file."""
+    """Select the parsers, and the source of decoding values that a request leaves out."""
     return (
         *option("--tool-call-parser", TOOL_CALL_PARSERS[plan.tool_call_parser] if plan.tool_call_parser else None),
         *option("--reasoning-parser", REASONING_PARSERS[plan.reasoning_parser] if plan.reasoning_parser else None),
-        *option("--sampling-defaults", "openai"),
+        *option("--sampling-defaults", "model" if plan.checkpoint_defaults else "openai"),
         "--enable-cache-report",
     )

@@ -128,7 +128,7 @@ def _adapters(plan: EnginePlan) -> Flags:
 
 
 def _answers(plan: EnginePlan) -> Flags:
-    """Select the parsers; decoding values come from the request, never from the checkpoint's own file."""
+    """Select the parsers, and the source of decoding values that a request leaves out."""
     tools = (
         "--enable-auto-tool-choice",
         *option("--tool-call-parser", plan.tool_call_parser),
@@ -137,6 +137,6 @@ def _answers(plan: EnginePlan) -> Flags:
     return (
         *(tools if plan.tool_call_parser else ()),
         *option("--reasoning-parser", plan.reasoning_parser),
-        *option("--generation-config", "vllm"),
+        *option("--generation-config", "auto" if plan.checkpoint_defaults else "vllm"),
         "--enable-prompt-tokens-details",
     )
