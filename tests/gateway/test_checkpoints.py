@@ -5,10 +5,10 @@ from collections.abc import AsyncIterator
 import pytest
 from redis.asyncio import Redis
 
-from gateway.queue import Keys
 from memloop.ports import Completion
 from memloop.wire.chat import FunctionCall, ToolCall
 from memloop.wire.memory import Usage
+from memloop_state.partitions import Partitions
 from memloop_state.queue.jobs import JobGone
 from memloop_state.queue.journal import Journal, JournalCheckpoints
 from tests.gateway.redis_view import command, connected, keys
@@ -17,7 +17,7 @@ from tests.gateway.redis_view import command, connected, keys
 @pytest.fixture
 async def redis(redis_url: str) -> AsyncIterator[Redis]:
     async with connected(redis_url) as client:
-        await command(client, "HSET", Keys(client).job("a"), "status", "in_progress")
+        await command(client, "HSET", Partitions(client).job("a"), "status", "in_progress")
         yield client
 
 
@@ -31,7 +31,7 @@ async def test_the_first_value_of_a_field_stays(redis: Redis) -> None:
 
 async def test_a_job_that_was_erased_keeps_nothing(redis: Redis) -> None:
     journal = Journal(redis, "a")
-    await redis.delete(Keys(redis).job("a"))
+    await redis.delete(Partitions(redis).job("a"))
     with pytest.raises(JobGone):
         await journal.keep("start", "text of a user")
     assert await keys(redis) == []

@@ -3,7 +3,7 @@
 import pytest
 
 from gateway.memory.dead_letters import DeadLetters, run
-from gateway.queue import Keys
+from memloop_state.partitions import Partitions
 from tests.fakes.job_engine import add_memory, tool_call
 from tests.gateway.redis_view import stream_length
 from tests.gateway.rig import ALICE, Rig, rig, script
@@ -60,18 +60,18 @@ async def test_a_dropped_dead_letter_leaves_nothing_but_the_raw_turns(redis_url:
     async with rig(redis_url, script(LIKES)) as it, it.working():
         event_id = await given_up(it)
         assert await DeadLetters(it.work.redis).drop(event_id)
-        at = Keys(it.work.redis).of_id(event_id)
-        assert await it.work.redis.exists(at.job(event_id), at.journal(event_id)) == 0
+        at = Partitions(it.work.redis).of_id(event_id)
+        assert await it.work.redis.exists(at.job(event_id), at.key("journal", event_id)) == 0
         assert await stream_length(it.work.redis, "*:dead") == 0
     assert it.store.texts("RawTurn") == ["I like tea."]
 
 
 async def test_a_dead_letter_ends_with_its_time_and_one_that_is_put_back_has_time(redis_url: str) -> None:
     async with rig(redis_url, script(LIKES), dead_letter_keep_s=60) as it:
-        at, letters = Keys(it.work.redis), DeadLetters(it.work.redis)
+        at, letters = Partitions(it.work.redis), DeadLetters(it.work.redis)
         async with it.working():
             event_id = await given_up(it)
-        parts = [at.job(event_id), at.of_id(event_id).journal(event_id)]
+        parts = [at.job(event_id), at.of_id(event_id).key("journal", event_id)]
         assert [50_000 < await it.work.redis.pttl(part) <= 60_000 for part in parts] == [True, True]
         assert await letters.requeue(event_id)
         assert [await it.work.redis.pttl(part) for part in parts] == [-1, -1]
@@ -80,7 +80,7 @@ async def test_a_dead_letter_ends_with_its_time_and_one_that_is_put_back_has_tim
 async def test_a_dead_letter_whose_write_is_gone_can_be_dropped(redis_url: str) -> None:
     async with rig(redis_url, script(LIKES)) as it, it.working():
         letters, event_id = DeadLetters(it.work.redis), await given_up(it)
-        await it.work.redis.delete(Keys(it.work.redis).job(event_id))
+        await it.work.redis.delete(Partitions(it.work.redis).job(event_id))
         assert not await letters.requeue(event_id)
         assert await letters.drop(event_id)
         assert [letter async for letter in letters.all()] == []

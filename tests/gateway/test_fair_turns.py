@@ -141,10 +141,10 @@ async def test_no_tenant_waits_for_more_than_another_ones_weight(
     async with connected(redis_url) as redis:
         queue = await fresh(redis, weights=weights, name=f"memory{next(NAMES)}")
         await played(queue, acts, Model(weights))
-        streams = [part.stream(queue.name) for part in queue.keys.partitions]
+        streams = [part.key("jobs", queue.name) for part in queue.keys.partitions]
         left = [key for key in await keys(redis, f"*:{queue.name}*") if f":changed:{queue.name}:" not in key]
         assert left == sorted(stream + tier for stream in streams for tier in ("", ":flex", ":priority"))
-        assert await command(redis, "EXISTS", queue.keys.partitions[0].queued_bytes) == 0
+        assert await command(redis, "EXISTS", queue.keys.partitions[0].key("queued-bytes")) == 0
 
 
 async def test_a_tenant_with_a_long_queue_goes_before_another_one_once(redis: Redis) -> None:
@@ -185,11 +185,11 @@ async def test_tickets_of_an_older_version_are_taken_first_and_none_is_lost(redi
     queue = await fresh(redis)
     await submit(queue, "new", "new", "new/user")
     here = queue.keys.partitions[0]
-    lane = here.lane(queue.name, "priority:old")
+    lane = here.key("lane", queue.name, "priority:old")
     await command(redis, "HSET", here.job("old"), "status", "queued", "tenant", "old")
     await command(redis, "RPUSH", lane, "old")
     await command(
-        redis, "XADD", f"{here.stream(queue.name)}:priority", "*", "lane", "priority:old", "job", "old"
+        redis, "XADD", here.key("jobs", f"{queue.name}:priority"), "*", "lane", "priority:old", "job", "old"
     )  # fmt: skip
     assert await drained(queue) == ["old", "new"]
     assert await command(redis, "EXISTS", lane) == 0

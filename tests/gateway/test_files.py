@@ -8,9 +8,7 @@ import pytest
 from openai import AsyncOpenAI
 
 from gateway.files.records import FILES_EXPIRING
-from gateway.queue import Keys
-from memloop_state.contents import ContentPartition
-from memloop_state.partitions import Partitions
+from memloop_state.partitions import Partition, Partitions
 from tests.gateway.api_rig import Api, api, events_of
 from tests.gateway.file_uploads import FILES, objects, processed, sent, stored, upload
 from tests.gateway.long_reads import DOCUMENT, PATH, asked, ended, reader
@@ -80,7 +78,7 @@ async def test_a_long_document_of_a_background_read_waits_in_the_storage_and_not
     async with api(redis_url, reader, **with_storage(tmp_path)) as it:
         body = asked(document={"text": document}, chunk_tokens=None, background=True)
         read = (await it.post(PATH, body)).json
-        size = await it.rig.work.redis.memory_usage(Keys(it.rig.work.redis).job(read["id"]))  # pyright: ignore[reportUnknownMemberType]
+        size = await it.rig.work.redis.memory_usage(Partitions(it.rig.work.redis).job(read["id"]))  # pyright: ignore[reportUnknownMemberType]
         assert size is not None
         assert size < 10_000
         assert stored(tmp_path) == ["data"]
@@ -105,14 +103,15 @@ async def test_a_deleted_read_lets_its_document_go_and_a_deleted_file_is_still_r
         it.rig.engine.let_go.set()
         assert (await ended(it, read["id"]))["status"] == "completed"
         assert stored(tmp_path) == ["chunks-estimate-80", "data"]
-        await it.rig.work.redis.zadd(_at(it).holders, dict.fromkeys(await _members(it, _at(it).holders), 0.0))
+        holders = _at(it).key("blobs", "holders")
+        await it.rig.work.redis.zadd(holders, dict.fromkeys(await _members(it, holders), 0.0))
         await eventually(lambda: stored(tmp_path) == [])
-        assert await it.rig.work.redis.get(_at(it).blob_bytes("local")) == b"0"
+        assert await it.rig.work.redis.get(_at(it).key("blob-bytes", "local")) == b"0"
 
 
-def _at(it: Api) -> ContentPartition:
+def _at(it: Api) -> Partition:
     """Where what the tenant stores is counted."""
-    return Partitions(it.rig.work.redis, ContentPartition).of_name("local")
+    return Partitions(it.rig.work.redis).of_name("local")
 
 
 async def _members(it: Api, key: str) -> list[bytes]:
@@ -170,7 +169,7 @@ async def test_what_is_no_right_form_is_refused_and_nothing_of_it_stays(redis_ur
             (await it.call("POST", FILES, part * 2 + b"--b--\r\n", headers=form)).status,
             (await it.call("POST", FILES, b"nonsense", headers=form)).status,
         ]
-        loose = await _members(it, _at(it).loose)
+        loose = await _members(it, _at(it).key("blobs", "loose"))
     assert statuses == [422, 422, 422, 400, 422, 400, 422, 400]
     assert stored(tmp_path) == []
     assert loose != []  # swept later, in case that a process dies before it cleans up

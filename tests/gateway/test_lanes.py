@@ -8,10 +8,10 @@ from unittest.mock import ANY
 import pytest
 from redis.asyncio import Redis
 
-from gateway.queue import JobPartition, Keys
 from memloop.wire.errors import DependencyError
 from memloop.wire.memory import Namespace
 from memloop_state.owners import Owner
+from memloop_state.partitions import Partition, Partitions
 from memloop_state.queue.jobs import Depth, Lease, Submission
 from memloop_state.queue.lanes import LaneQueue
 from memloop_state.queue.tickets import Ticket
@@ -30,9 +30,9 @@ async def queue(redis: Redis) -> LaneQueue:
     return queue
 
 
-def part(redis: Redis) -> JobPartition:
+def part(redis: Redis) -> Partition:
     """Where the lane of ``t/ben`` lies, and so the jobs "a", "b" and "c"."""
-    return Keys(redis).of_name("t/ben")
+    return Partitions(redis).of_name("t/ben")
 
 
 def index(queue: LaneQueue) -> str:
@@ -102,9 +102,11 @@ async def test_nothing_is_left_of_the_queue_when_all_is_done(queue: LaneQueue, r
     await finish(queue, await next_lease(queue))
     here = part(redis)
     left = [key for key in await keys(redis) if await redis.type(key) != b"stream" or await redis.xlen(key)]
-    assert left == sorted([here.changed("memory", "t/ben"), here.key("events", "t", "ben"), here.fence, here.job("a")])
-    assert 0 < await redis.pttl(here.changed("memory", "t/ben")) <= 60_000
-    assert (await command(redis, "XPENDING", here.stream("memory"), "workers"))["pending"] == 0
+    assert left == sorted(
+        [here.hidden("changed", "memory", "t/ben"), here.key("events", "t", "ben"), here.key("fence"), here.job("a")]
+    )
+    assert 0 < await redis.pttl(here.hidden("changed", "memory", "t/ben")) <= 60_000
+    assert (await command(redis, "XPENDING", here.key("jobs", "memory"), "workers"))["pending"] == 0
 
 
 async def test_a_job_is_submitted_once(queue: LaneQueue) -> None:
@@ -158,7 +160,7 @@ async def test_a_heartbeat_keeps_a_long_job_from_being_stolen(queue: LaneQueue, 
     for _ in range(3):
         await been_silent(redis, "busy")
         assert await queue.beat(lease, consumer="busy", lease_ms=2 * LEASE_MS) == "held"
-        assert await redis.pttl(part(redis).lock("memory", "t/ben")) > LEASE_MS
+        assert await redis.pttl(part(redis).key("lock", "memory", "t/ben")) > LEASE_MS
         assert await queue.claim_stale("two", idle_ms=LEASE_MS, count=5) == []
         assert await queue.beat(lease, consumer="busy", lease_ms=LEASE_MS) == "held"
     await been_silent(redis, "busy")
@@ -185,7 +187,7 @@ async def test_a_dead_letter_keeps_the_payload_and_frees_the_lane(queue: LaneQue
     await queue.submit(Submission("a", "t/ben", 0, index(queue), {"status": "queued", "payload": "p"}))
     await submit(queue, "b")
     await queue.finish(await next_lease(queue), status="failed", record="{}", keep_ms=0, dead="why")
-    ((_, letter),) = entries({"dead": await redis.xrange(part(redis).dead)})
+    ((_, letter),) = entries({"dead": await redis.xrange(part(redis).key("dead"))})
     where = {"tenant": "", "index": index(queue), "bytes": "0"}
     assert letter == {"job": "a", "lane": "t/ben", "error": "why"} | where
     assert await redis.hget(part(redis).job("a"), "payload") == b"p"
@@ -292,7 +294,7 @@ async def test_an_owner_finds_a_job_that_is_put_back_for_as_long_as_it_waits(que
     await queue.submit(Submission("a", "t/ben", 0, index(queue), fields, owners=[Owner(ben, 0)], kind="events"))
     lease = await next_lease(queue)
     await queue.finish(lease, status="failed", record="{}", keep_ms=60_000, dead="no", keeps_work=True)
-    owned = part(redis).owned(ben.lane())
+    owned = part(redis).hidden("owned", ben.lane())
     assert 0 < await redis.pttl(owned) <= 60_000
     assert await queue.requeue("t/ben", "a", record="{}", created_ms=0)
     assert await redis.pttl(owned) == -1

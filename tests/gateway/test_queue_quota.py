@@ -92,7 +92,7 @@ async def test_a_job_that_ends_gives_its_bytes_back(queue: LaneQueue, redis: Red
     await queue.forget("forgotten", "forgotten", index=index(queue))
     assert await queue.cancel("cancelled", "cancelled", record="{}", keep_ms=60_000) == "cancelled"
     assert (await queued_bytes(redis)).total == 0
-    assert await command(redis, "EXISTS", queue.keys.partitions[0].queued_bytes) == 0
+    assert await command(redis, "EXISTS", queue.keys.partitions[0].key("queued-bytes")) == 0
 
 
 async def test_a_retried_job_keeps_its_bytes(queue: LaneQueue) -> None:
@@ -115,7 +115,7 @@ async def test_a_dead_letter_holds_its_bytes_until_it_expires_and_leaves_no_trac
     assert await full(queue)
     assert [await letters.sweep(), await letters.sweep()] == [1, 0]
     assert not await full(queue)
-    assert [letter[b"job"] for _, letter in await redis.xrange(here.dead)] == [b"long"]  # pyright: ignore
+    assert [letter[b"job"] for _, letter in await redis.xrange(here.key("dead"))] == [b"long"]  # pyright: ignore
     assert await command(redis, "ZRANGE", index(queue), "0", "-1") == [b"long"]
 
 
@@ -133,9 +133,9 @@ async def test_a_dead_letter_that_is_put_back_releases_its_bytes_once(queue: Lan
 
 async def test_dead_letters_of_an_older_version_go_too(redis: Redis, queue: LaneQueue) -> None:
     here = queue.keys.partitions[0]
-    await command(redis, "XADD", here.dead, "*", "job", "old", "lane", "old", "error", "why")
+    await command(redis, "XADD", here.key("dead"), "*", "job", "old", "lane", "old", "error", "why")
     assert await ExpiredLetters(redis).sweep() == 1
-    assert await redis.xlen(here.dead) == 0
+    assert await redis.xlen(here.key("dead")) == 0
 
 
 async def test_the_quota_is_a_share_of_what_the_queue_may_hold(redis: Redis) -> None:

@@ -18,7 +18,7 @@ from gateway.files.reservations import Reservations
 from gateway.policy.policies import MOST_OF_A_TENANT
 from gateway.webhooks.deliveries import MOST_HOOKS
 from memloop.wire.errors import TooLarge
-from memloop_state.contents import ContentPartition, Quota
+from memloop_state.contents import Quota
 from memloop_state.credentials import api_keys_of
 from memloop_state.partitions import Partitions
 from tests.fakes.job_engine import Body, EngineServer, Reply, engine_server
@@ -133,7 +133,7 @@ async def test_a_stored_file_and_its_reservation_take_one_place(redis_url: str) 
     async with connected(redis_url) as redis:
         reservations = Reservations(redis, Quota(files=2, bytes=100))
         async with reservations.held("a", "file-1", size_bytes=60):
-            await redis.zadd(Partitions(redis, ContentPartition).of_name("a").files_of("a"), {"file-1": 1})
+            await redis.zadd(Partitions(redis).of_name("a").listed("files", "a"), {"file-1": 1})
             async with reservations.held("a", "file-2", size_bytes=60):
                 with pytest.raises(TooLarge):
                     async with reservations.held("a", "file-3", size_bytes=0):

@@ -19,12 +19,12 @@ import pytest
 from redis.asyncio import Redis
 
 from gateway.memory import event_id
-from gateway.queue import Keys
 from gateway.queue.handling import Hold, JobResult
 from gateway.queue.runner import Runner, RunnerOptions
 from memloop.wire.errors import DependencyError, MemloopError
 from memloop_state.credentials import API_KEYS
 from memloop_state.link import connect
+from memloop_state.partitions import Partitions
 from memloop_state.queue.jobs import Lease, Submission
 from memloop_state.queue.lanes import LaneQueue
 from tests.fakes.job_engine import engine_server
@@ -252,7 +252,7 @@ async def one_round(servers: FailsOver, clients: Clients) -> float:
 async def lost(url: str, acknowledged: dict[str, list[str]]) -> list[str]:
     """Return the acknowledged adds, reads and keys that Redis does not have."""
     async with connected(url) as redis:
-        names = Keys(redis)
+        names = Partitions(redis)
         jobs = [*acknowledged["add"], *acknowledged["read"]]
         gone = [job for job in jobs if not await redis.exists(names.job(job))]
         return gone + [key for key in acknowledged["key"] if not await redis.hexists(API_KEYS, key)]  # pyright: ignore

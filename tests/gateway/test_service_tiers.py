@@ -8,7 +8,7 @@ import pytest
 from redis.asyncio import Redis
 
 from gateway.long_read.records import TIERS
-from gateway.queue import Keys
+from memloop_state.partitions import Partitions
 from memloop_state.queue.jobs import Submission
 from memloop_state.queue.lanes import LaneQueue
 from tests.fakes.job_engine import Body, Reply, add_memory
@@ -125,9 +125,9 @@ async def test_reads_and_events_are_kept_as_long_as_configured(redis_url: str) -
             await ended(it, finished)
             event_id = await it.rig.write("I like tea.")
             await it.rig.event(event_id)
-        places = Keys(it.rig.work.redis)
+        places = Partitions(it.rig.work.redis)
         for read_id in (foreground, cancelled, finished):
             at = places.of_id(read_id)
             assert 7100 < await _left_s(it, at.job(read_id)) <= 7200
-            assert 7100 < await _left_s(it, at.read_events(read_id)) <= 7200
+            assert 7100 < await _left_s(it, at.events(read_id)) <= 7200
         assert 3500 < await _left_s(it, places.job(event_id)) <= 3600

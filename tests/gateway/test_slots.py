@@ -6,9 +6,8 @@ import pytest
 from redis.crc import key_slot
 
 from gateway.memory import event_id
-from gateway.queue import Keys
 from memloop_state.link import TAGS, connect, is_cluster
-from memloop_state.partitions import id_at, id_beside
+from memloop_state.partitions import Partitions, id_at, id_beside
 
 SLOTS = 16384
 CLUSTER = "redis+cluster://127.0.0.1:7000,127.0.0.1:7001"
@@ -19,8 +18,8 @@ def slot(tag: str) -> int:
     return key_slot(f"memloop:{{{tag}}}:any".encode())
 
 
-def keys(url: str = CLUSTER) -> Keys:
-    return Keys(connect(url, connect_timeout_s=1, read_timeout_s=1))
+def keys(url: str = CLUSTER) -> Partitions:
+    return Partitions(connect(url, connect_timeout_s=1, read_timeout_s=1))
 
 
 def test_each_tag_lies_in_its_own_twelfth_of_the_slots() -> None:

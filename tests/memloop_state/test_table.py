@@ -9,7 +9,7 @@ from redis.asyncio import Redis
 from memloop.wire.memory import Namespace, Scope
 from memloop_state.link import connect
 from memloop_state.owners import Owner, Owners
-from memloop_state.partitions import Partition, Partitions
+from memloop_state.partitions import Partitions
 from memloop_state.table import Row, Table
 from memloop_state.values import guard_of
 
@@ -122,8 +122,8 @@ async def test_an_owner_finds_the_record_until_it_is_deleted(redis: Redis) -> No
 
 async def owner_ends(redis: Redis) -> list[int]:
     """The hours after which a user's index and the tenant's owners end: -1 never, -2 if they are gone."""
-    at = Partitions(redis, Partition).of_name("acme")
-    seconds = [await redis.ttl(key) for key in (at.owned(ALICE.lane()), at.owners("acme"))]  # pyright: ignore
+    at = Partitions(redis).of_name("acme")
+    seconds = [await redis.ttl(key) for key in (at.hidden("owned", ALICE.lane()), at.key("owners", "acme"))]  # pyright: ignore
     return [left if left < 0 else round(left / 3600) for left in seconds]
 
 
@@ -174,7 +174,7 @@ async def test_the_erasure_of_another_agent_refuses_nothing(redis: Redis) -> Non
 
 async def test_a_record_is_stored_only_if_the_hash_is_as_it_was_read(redis: Redis) -> None:
     table = Table(redis, "note", kind="notes")
-    place = Partitions(redis, Partition).of_name("acme").key("rules")  # in the same slot
+    place = Partitions(redis).of_name("acme").key("rules")  # in the same slot
     guard = guard_of(place, ["a", "b"], {"a": "1"})
     outcomes: list[str] = []
     for field in ("a", "b"):

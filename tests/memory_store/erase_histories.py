@@ -19,7 +19,7 @@ from memloop.wire.memory import (
     StoreAdd,
 )
 from memloop.wire.transfer import MemoryLine, NumberedLine, StoreExport, StoreImport
-from memloop_state.store.key_names import Keys
+from memloop_state.partitions import Partitions
 from memloop_state.store.link import RedisLink
 from memory_store.items.documents import from_payload
 from memory_store.items.lookup import Owned
@@ -94,7 +94,7 @@ class History:
     def watch_erasure(self) -> None:
         """Note the number of steps after which the erasure lets writes in again."""
         lane = OWNER.lane()
-        key = Keys(cast("RedisLink", cast("object", self.client))).of_name(lane).erasures(lane)
+        key = Partitions(cast("RedisLink", cast("object", self.client))).of_name(lane).hidden("erasures", lane)
         erasing = any(field.startswith("until ") for field in cast("list[str]", self.client.hkeys(key)))
         if self._erasing and not erasing:
             self.erased_after = len(self.schedule.steps)

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 import pytest
 
 from memloop.wire.errors import Unavailable
+from memloop_state.partitions import Partition, Partitions
 from memloop_state.store.erasures import Begun, Claim, Erasures, Moved, Opened
-from memloop_state.store.key_names import Keys, StorePartition
 from memloop_state.store.link import RedisLink, connect
 from memloop_state.store.service import ServiceRecord
 from memory_store.vectors.live import SHARED
@@ -37,7 +37,7 @@ class FailsOver(Erasures):
 
     record: ServiceRecord
 
-    async def _note_again(self, part: StorePartition, gen: str, note: str) -> None:
+    async def _note_again(self, part: Partition, gen: str, note: str) -> None:
         await self.record.take(9)
         assert await self.record.shut("copy", shut=True)
         assert await self.record.under_way("copy") == 0
@@ -96,8 +96,8 @@ async def test_a_copy_learns_that_a_failover_has_opened_its_gate(link: RedisLink
     assert await record.shut("copy", shut=True)
     assert await record.under_way("copy") == 0
 
-    [part, *_] = Keys(link).partitions
-    await link.hdel(part.of_site("gate", SHARED), "closed")
+    [part, *_] = Partitions(link).partitions
+    await link.hdel(part.key("gate", SHARED), "closed")
 
     assert await record.under_way("copy") is None
 

@@ -10,7 +10,7 @@ from dataclasses import astuple, dataclass
 from typing import Final, Literal, TypeAlias, cast
 
 from memloop_state.link import State
-from memloop_state.partitions import Partition, Partitions
+from memloop_state.partitions import Partitions
 from memloop_state.scripts import Steps
 from memloop_state.values import Indexes
 
@@ -36,35 +36,12 @@ class Hold:
     sha256: str
 
 
-@dataclass(frozen=True, slots=True)
-class ContentPartition(Partition):
-    """The keys of contents under one tag."""
-
-    def files_of(self, tenant: str) -> str:
-        """Name the index of a tenant's files, by time."""
-        return self.key("files", tenant)
-
-    def blob_bytes(self, tenant: str) -> str:
-        """Name the counter of bytes that a tenant stores."""
-        return self.key("blob-bytes", tenant)
-
-    @property
-    def loose(self) -> str:
-        """The index of places that belong to no content, by the time from which they may be deleted."""
-        return self.key("blobs", "loose")
-
-    @property
-    def holders(self) -> str:
-        """The index of holders, by the time of their next check."""
-        return self.key("blobs", "holders")
-
-
 class Contents:
     """The contents of all tenants. Methods raise Unavailable when Redis is unreachable."""
 
     def __init__(self, redis: State, quota: Quota) -> None:
         self._quota = quota
-        self._parts = Partitions(redis, ContentPartition)
+        self._parts = Partitions(redis)
         self._steps = Steps(redis, "contents")
         self._indexes = Indexes(redis)
 
@@ -96,24 +73,25 @@ class Contents:
 
     async def add_loose(self, tenant: str, place: str, *, until: float) -> None:
         """Let a place be deleted from then on, unless a content claims it."""
-        await self._steps("loose", [self._parts.of_name(tenant).loose], [place, repr(until)])
+        await self._steps("loose", [self._parts.of_name(tenant).key("blobs", "loose")], [place, repr(until)])
 
     async def remove_loose(self, tenant: str, place: str) -> None:
         """Forget a place whose object is deleted."""
-        await self._indexes.remove(self._parts.of_name(tenant).loose, place)
+        await self._indexes.remove(self._parts.of_name(tenant).key("blobs", "loose"), place)
 
     async def loose(self) -> list[str]:
         """Return places that may be deleted: 200 of each partition at most."""
-        return await self._due([part.loose for part in self._parts.partitions])
+        return await self._due([part.key("blobs", "loose") for part in self._parts.partitions])
 
     async def to_check(self) -> list[Hold]:
         """Return holders whose check is due: 200 of each partition at most."""
-        lines = await self._due([part.holders for part in self._parts.partitions])
+        lines = await self._due([part.key("blobs", "holders") for part in self._parts.partitions])
         return [Hold(*line.split(" ")) for line in lines]
 
     async def check_again(self, hold: Hold, *, at: float) -> None:
         """Set the time of a holder's next check."""
-        await self._indexes.add(self._parts.of_name(hold.tenant).holders, {" ".join(astuple(hold)): at}, known=True)
+        holders = self._parts.of_name(hold.tenant).key("blobs", "holders")
+        await self._indexes.add(holders, {" ".join(astuple(hold)): at}, known=True)
 
     async def _due(self, indexes: list[str]) -> list[str]:
         due = [await self._indexes.due(index, time.time(), most=_SWEPT_AT_ONCE) for index in indexes]
@@ -122,9 +100,9 @@ class Contents:
     def _reservations(self, tenant: str) -> list[str]:
         here = self._parts.of_name(tenant)
         reserved = [here.key("files-reserved", tenant), here.key("files-reserved-bytes", tenant)]
-        return [here.files_of(tenant), *reserved, here.blob_bytes(tenant)]
+        return [here.listed("files", tenant), *reserved, here.key("blob-bytes", tenant)]
 
     def _names(self, hold: Hold) -> list[str]:
         here = self._parts.of_name(hold.tenant)
         content = here.key("blob", hold.tenant, hold.sha256)
-        return [content, here.blob_bytes(hold.tenant), here.loose, here.holders]
+        return [content, here.key("blob-bytes", hold.tenant), here.key("blobs", "loose"), here.key("blobs", "holders")]

@@ -4,7 +4,6 @@ A record is a hash: the request's hash, the attempt's name and seed, until when 
 by *subjects*, of which each has an index, so that ``forget`` finds the answers that hold a subject's data.
 """
 
-import hashlib
 from typing import Any, Final, Literal, TypeAlias
 
 from memloop_state.link import State
@@ -69,8 +68,3 @@ class Once:
                 deleted += 1
                 await self._indexes.remove(f"memloop:once-of:{subject}", record)
         return deleted
-
-
-def digest(*parts: str) -> str:
-    """Return a digest of texts, which names a record or a subject."""
-    return hashlib.sha256("\0".join(parts).encode("utf-8", "surrogatepass")).hexdigest()

@@ -38,8 +38,11 @@ class Owner:
 
 def owned_keys(at: Partition, owners: Sequence[Owner]) -> list[str]:
     """Return the keys that ``lua/owners.lua`` takes for a record in that partition."""
-    spaces = [owner.namespace for owner in owners]
-    return [key for one in spaces for key in (at.erased(one.lane()), at.owned(one.lane()), at.owners(one.tenant))]
+    return [
+        key
+        for one in (owner.namespace for owner in owners)
+        for key in (at.hidden("erased", one.lane()), at.hidden("owned", one.lane()), at.key("owners", one.tenant))
+    ]
 
 
 def owned_args(owners: Sequence[Owner], *, kind: str, record_id: str) -> list[str | int]:
@@ -57,22 +60,21 @@ class Owners:
 
     def __init__(self, redis: State) -> None:
         self._redis: Any = redis
-        self._partitions = Partitions(redis, Partition)
+        self._partitions = Partitions(redis)
         self._step = Steps(redis, "owners")
 
     async def mark(self, namespace: Namespace, token: int) -> None:
         """Note an erasure everywhere: from now on no record is stored whose work began before its token."""
-        lane, args = namespace.lane(), [namespace.scopes()[-1], token, MARK_KEEP_MS]
-        await asyncio.gather(
-            *(self._step("mark", [part.erased(lane)], args, acknowledged=True) for part in self._partitions.partitions)
-        )
+        args = [namespace.scopes()[-1], token, MARK_KEEP_MS]
+        marks = [part.hidden("erased", namespace.lane()) for part in self._partitions.partitions]
+        await asyncio.gather(*(self._step("mark", [one], args, acknowledged=True) for one in marks))
 
     async def records(self, namespace: Namespace) -> list[tuple[str, str]]:
         """Return kind and id of all records of the namespace."""
         found: list[tuple[str, str]] = []
         for part in self._partitions.partitions:
             with redis_errors():
-                entries = cast("list[object]", await self._redis.hvals(part.owned(namespace.lane())))
+                entries = cast("list[object]", await self._redis.hvals(part.hidden("owned", namespace.lane())))
             for entry in (line for lines in entries for line in text(lines).split("\n") if line):
                 kind, record_id, agent, run = orjson.loads(entry)
                 if namespace.agent_id in (None, agent) and namespace.run_id in (None, run):
@@ -82,14 +84,14 @@ class Owners:
     async def leave(self, namespace: Namespace) -> None:
         """Forget the user's name wherever no record of the user is left."""
         for part in self._partitions.partitions:
-            keys = [part.owned(namespace.lane()), part.owners(namespace.tenant)]
+            keys = [part.hidden("owned", namespace.lane()), part.key("owners", namespace.tenant)]
             await self._step("leave", keys, [namespace.user_id])
 
     async def users(self, scope: Scope) -> list[str]:
         """Return the users of the tenant with records of the scope's agent and run, each once."""
         found: dict[str, None] = {}
         for part in self._partitions.partitions:
-            found |= dict.fromkeys(await self._step.rows("listed", [part.owners(scope.tenant)], []))
+            found |= dict.fromkeys(await self._step.rows("listed", [part.key("owners", scope.tenant)], []))
         if scope.agent_id is None and scope.run_id is None:
             return list(found)
         spaces = [Namespace(**scope.model_dump() | {"user_id": user}) for user in found]

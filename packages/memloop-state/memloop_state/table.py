@@ -98,7 +98,7 @@ class Table:
         self._redis: Any = redis
         self._name = name
         self._kind = kind
-        self._partitions = Partitions(redis, Partition)
+        self._partitions = Partitions(redis)
         limits = {
             "keep_ms": None if keep_s is None else int(keep_s * 1000),
             "most": most,

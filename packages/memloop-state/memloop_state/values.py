@@ -12,7 +12,7 @@ from typing import Any, Final, TypeAlias
 from memloop.patience import patient
 from memloop.wire.errors import DependencyError
 from memloop_state.link import State, acknowledged, redis_errors
-from memloop_state.partitions import Partition, Partitions
+from memloop_state.partitions import Partitions
 from memloop_state.scripts import Steps, entries_by_stream, entry_list, text
 
 
@@ -48,7 +48,7 @@ class Values:
         self._redis: Any = redis
         self._kind = kind
         self._keep_s = keep_s
-        self._partitions = Partitions(redis, Partition)
+        self._partitions = Partitions(redis)
 
     def key(self, name: str) -> str:
         """Name the value's key, for a script of its partition."""

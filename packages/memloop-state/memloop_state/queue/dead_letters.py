@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from memloop_state.link import State
-from memloop_state.queue.records import JobPartition, Keys, lane_steps
+from memloop_state.partitions import Partition, Partitions
+from memloop_state.queue.records import lane_steps
 from memloop_state.values import Streams
 
 _LOOKED_AT: Final = 1000
@@ -26,12 +27,12 @@ class DeadLetter:
     held_bytes: str
 
 
-async def read_dead_letters(redis: State, partition: JobPartition, *, after: str, count: int) -> list[DeadLetter]:
+async def read_dead_letters(redis: State, partition: Partition, *, after: str, count: int) -> list[DeadLetter]:
     """Return the partition's dead letters after an entry, oldest first; empty ``after``: the oldest ones.
 
     Raises Unavailable.
     """
-    found = await Streams(redis).after(partition.dead, after, most=count)
+    found = await Streams(redis).after(partition.key("dead"), after, most=count)
     return [
         DeadLetter(
             entry,
@@ -47,7 +48,7 @@ async def read_dead_letters(redis: State, partition: JobPartition, *, after: str
 
 async def dead_letter_count(redis: State) -> int:
     """Return the number of dead letters of all queues. Raises Unavailable."""
-    return sum([await Streams(redis).count(partition.dead) for partition in Keys(redis).partitions])
+    return sum([await Streams(redis).count(partition.key("dead")) for partition in Partitions(redis).partitions])
 
 
 class ExpiredLetters:
@@ -55,7 +56,7 @@ class ExpiredLetters:
 
     def __init__(self, redis: State) -> None:
         self._redis: Any = redis
-        self._partitions = Keys(redis).partitions
+        self._partitions = Partitions(redis).partitions
         self._after = dict.fromkeys(self._partitions, "")
         self._step = lane_steps(redis)
 
@@ -63,14 +64,14 @@ class ExpiredLetters:
         """Look at the next thousand letters of each partition. Returns how many were deleted. Raises Unavailable."""
         return sum([await self._sweep(partition) for partition in self._partitions])
 
-    async def _sweep(self, partition: JobPartition) -> int:
+    async def _sweep(self, partition: Partition) -> int:
         letters = await read_dead_letters(self._redis, partition, after=self._after[partition], count=_LOOKED_AT)
         self._after[partition] = letters[-1].entry if len(letters) == _LOOKED_AT else ""
         return sum([await self._dropped(partition, letter) for letter in letters])
 
-    async def _dropped(self, partition: JobPartition, letter: DeadLetter) -> int:
+    async def _dropped(self, partition: Partition, letter: DeadLetter) -> int:
         index = [letter.index] if letter.index else []
-        keys = [partition.dead, partition.job(letter.job_id), partition.queued_bytes, *index]
+        keys = [partition.key("dead"), partition.job(letter.job_id), partition.key("queued-bytes"), *index]
         return await self._step.number(
             "drop_letter", keys, [letter.entry, letter.job_id, letter.tenant, letter.held_bytes]
         )

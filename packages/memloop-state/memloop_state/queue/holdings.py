@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any, cast
 
 from memloop_state.link import State, redis_errors
-from memloop_state.queue.records import Keys
+from memloop_state.partitions import Partitions
 from memloop_state.scripts import text
 
 
@@ -21,8 +21,8 @@ class QueuedBytes:
 async def queued_bytes(redis: State) -> QueuedBytes:
     """Add up the bytes of every tenant. Raises Unavailable."""
     tenants: Counter[str] = Counter()
-    for partition in Keys(redis).partitions:
+    for partition in Partitions(redis).partitions:
         with redis_errors():
-            found: Mapping[object, object] = await cast(Any, redis).hgetall(partition.queued_bytes)
+            found: Mapping[object, object] = await cast(Any, redis).hgetall(partition.key("queued-bytes"))
         tenants.update({text(tenant): int(text(size)) for tenant, size in found.items()})
     return QueuedBytes(tenants.total(), max(tenants.values(), default=0))

@@ -8,8 +8,9 @@ from typing import Any
 from memloop.loops.journal import dump_completion, load_completion
 from memloop.ports import Completion
 from memloop_state.link import State, redis_errors
+from memloop_state.partitions import Partitions
 from memloop_state.queue.jobs import JobGone
-from memloop_state.queue.records import Keys, lane_steps
+from memloop_state.queue.records import lane_steps
 from memloop_state.scripts import text
 
 
@@ -18,9 +19,9 @@ class Journal:
 
     def __init__(self, redis: State, job_id: str) -> None:
         self._redis: Any = redis
-        partition = Keys(redis).of_id(job_id)
+        partition = Partitions(redis).of_id(job_id)
         self._job = partition.job(job_id)
-        self._journal = partition.journal(job_id)
+        self._journal = partition.key("journal", job_id)
         self._step = lane_steps(redis)
 
     async def read(self, field: str) -> str | None:

@@ -27,10 +27,11 @@ from memloop.wire.correlation import Origin
 from memloop.wire.errors import Erased, RateLimited
 from memloop_state.link import State, redis_errors
 from memloop_state.owners import owned_args, owned_keys
+from memloop_state.partitions import Partition, Partitions
 from memloop_state.queue.dead_letters import DeadLetter, read_dead_letters
 from memloop_state.queue.jobs import Beat, Counter, Depth, Entry, GuardBroken, IndexFull, Lease, Submission
 from memloop_state.queue.journal import Journal
-from memloop_state.queue.records import JobPartition, JobRecords, Keys, lane_steps
+from memloop_state.queue.records import JobRecords, lane_steps
 from memloop_state.queue.rules import QueueRules
 from memloop_state.queue.tickets import DEFAULT_TIER, GROUP, Ticket, Tickets, delayed, ready
 from memloop_state.scripts import text
@@ -65,28 +66,28 @@ class LaneQueue:
         self.keep_ms = keep_ms
         self._index_ends = int(index_ends)
         self.rules = rules or QueueRules()
-        self.keys = Keys(redis)
+        self.keys = Partitions(redis)
         self.jobs = JobRecords(redis)
         self.indexes = Indexes(redis)
         self._tickets = {part: Tickets(redis, part, name, tiers, self.rules.weights) for part in self.keys.partitions}
         self._step = lane_steps(redis)
 
-    def _lane_keys(self, part: JobPartition, lane: str) -> list[str]:
+    def _lane_keys(self, part: Partition, lane: str) -> list[str]:
         stream = self._tickets[part].stream_of(lane)
         return [
             stream,
             delayed(stream),
-            part.waiting(self.name),
-            part.lane(self.name, lane),
-            part.lock(self.name, lane),
+            part.key("open", self.name),
+            part.key("lane", self.name, lane),
+            part.key("lock", self.name, lane),
             ready(stream),
-            part.turns(self.name),
-            part.since(self.name),
-            part.bell(self.name),
-            part.queued_bytes,
+            part.key("turns", self.name),
+            part.key("since", self.name),
+            part.key("bell", self.name),
+            part.key("queued-bytes"),
         ]
 
-    def _held_keys(self, lease: Lease) -> tuple[JobPartition, list[str]]:
+    def _held_keys(self, lease: Lease) -> tuple[Partition, list[str]]:
         part = self.keys.of_id(lease.job_id)
         return part, [*self._lane_keys(part, lease.ticket.lane), part.job(lease.job_id)]
 
@@ -138,7 +139,7 @@ class LaneQueue:
         A write that begins now can thus be ordered against the erasures, whose tokens they are. In a cluster it is the
         lowest of all partitions: an erasure right before may count as later.
         """
-        return min([await self._step.number("newest", [part.fence], []) for part in self.keys.partitions])
+        return min([await self._step.number("newest", [part.key("fence")], []) for part in self.keys.partitions])
 
     def journal(self, job_id: str) -> Journal:
         """Return a job's journal."""
@@ -150,12 +151,12 @@ class LaneQueue:
             await tickets.ensure_groups()
 
     async def take(
-        self, consumer: str, *, partition: JobPartition | None = None, passing: Collection[str] = ()
+        self, consumer: str, *, partition: Partition | None = None, passing: Collection[str] = ()
     ) -> Ticket | None:
         """Take the next lane of a partition (default: the first), or None when none waits; pass over these tenants."""
         return await self._tickets[partition or self.keys.partitions[0]].take(consumer, passing=passing)
 
-    async def wait(self, *, block_ms: int, partition: JobPartition | None = None) -> None:
+    async def wait(self, *, block_ms: int, partition: Partition | None = None) -> None:
         """Wait at most ``block_ms`` until a lane of the partition waits for a worker."""
         await self._tickets[partition or self.keys.partitions[0]].wait(block_ms=block_ms)
 
@@ -169,7 +170,8 @@ class LaneQueue:
     async def begin(self, ticket: Ticket, *, lease_ms: int) -> Lease | None:
         """Lease the lane's next job. Returns None, and drops the ticket, when the lane has nothing to run now."""
         part = self.keys.of_id(ticket.job_id)
-        keys, head, reply = [*self._lane_keys(part, ticket.lane), part.fence], ticket.job_id, ["head", ticket.job_id]
+        keys, head = [*self._lane_keys(part, ticket.lane), part.key("fence")], ticket.job_id
+        reply = ["head", head]
         while reply[0] == "head":
             head = reply[1]
             reply = await self._step.rows(
@@ -203,7 +205,8 @@ class LaneQueue:
         False, and writes nothing, when the lease was lost.
         """
         part, held = self._held_keys(lease)
-        keys = [*held, part.journal(lease.job_id), part.dead, part.changed(self.name, lease.ticket.lane)]
+        journal, changed = part.key("journal", lease.job_id), part.hidden("changed", self.name, lease.ticket.lane)
+        keys = [*held, journal, part.key("dead"), changed]
         ids = [GROUP, lease.ticket.id, lease.mine, lease.ticket.lane, lease.job_id]
         kept_ms = self.keep_ms if keep_ms is None else keep_ms
         ending = [status, record, kept_ms, dead, int(keeps_work or not kept_ms), lease.tenant, self._index_ends]
@@ -236,7 +239,8 @@ class LaneQueue:
         From then on jobs of the scope that began before are refused.
         """
         part = self.keys.of_name(lane)
-        keys = [*self._lane_keys(part, lane), part.fence, part.erased(lane), part.changed(self.name, lane)]
+        erased, changed = part.hidden("erased", lane), part.hidden("changed", self.name, lane)
+        keys = [*self._lane_keys(part, lane), part.key("fence"), erased, changed]
         token = await self._step("take_lane", keys, [lease_ms, int(force), scope, KEEP_MS])
         return int(cast(str, token)) or None
 
@@ -247,7 +251,7 @@ class LaneQueue:
         """
         part = self.keys.of_name(lane)
         hashed, args = ([guard.key], guard.args) if guard is not None else ([], UNGUARDED)
-        keys = [*self._lane_keys(part, lane), part.fence, *hashed]
+        keys = [*self._lane_keys(part, lane), part.key("fence"), *hashed]
         token = await self._step.number("take_idle_lane", keys, [lease_ms, *args])
         if token == _GUARD_BROKEN:
             raise GuardBroken
@@ -274,7 +278,8 @@ class LaneQueue:
     async def forget(self, lane: str, job_id: str, *, index: str, also: Sequence[str] = ()) -> str | None:
         """Delete the job and its data; a running worker loses its lease. Returns the last status or None."""
         part = self.keys.of_id(job_id)
-        keys = [*self._lane_keys(part, lane), part.job(job_id), part.journal(job_id), index, part.dead, *also]
+        own = [part.job(job_id), part.key("journal", job_id), index, part.key("dead")]
+        keys = [*self._lane_keys(part, lane), *own, *also]
         return cast("str | None", await self._step("forget", keys, [job_id, lane], acknowledged=True))
 
     async def requeue(self, lane: str, job_id: str, *, record: str, created_ms: int) -> bool:
@@ -292,7 +297,7 @@ class LaneQueue:
 
     async def _put_back(self, lane: str, job_id: str, args: Sequence[str | int]) -> bool:
         part = self.keys.of_id(job_id)
-        keys = [*self._lane_keys(part, lane), part.job(job_id), part.journal(job_id), part.dead]
+        keys = [*self._lane_keys(part, lane), part.job(job_id), part.key("journal", job_id), part.key("dead")]
         return await self._step.number("requeue", keys, [job_id, lane, *args], acknowledged=True) == 1
 
     async def cancel(self, lane: str, job_id: str, *, record: str, keep_ms: int, then: Entry = ((), ())) -> str:
@@ -301,25 +306,25 @@ class LaneQueue:
         ``then`` is the :meth:`entry` of a job to queue in the step that ends a waiting one.
         """
         part = self.keys.of_id(job_id)
-        keys = [*self._lane_keys(part, lane), part.job(job_id), part.journal(job_id), *then[0]]
+        keys = [*self._lane_keys(part, lane), part.job(job_id), part.key("journal", job_id), *then[0]]
         return cast(str, await self._step("cancel", keys, [job_id, lane, record, keep_ms, *then[1]], acknowledged=True))
 
     async def jobs_of(self, lanes: Sequence[str]) -> list[list[str]]:
         """Return the ids of each lane's jobs in one round trip."""
         async with self._redis.pipeline(transaction=False) as pipeline:
             for lane in lanes:
-                pipeline.lrange(self.keys.of_name(lane).lane(self.name, lane), 0, -1)
+                pipeline.lrange(self.keys.of_name(lane).key("lane", self.name, lane), 0, -1)
             with redis_errors():
                 rows = cast("list[list[object]]", await pipeline.execute())
         return [[text(one) for one in row] for row in rows]
 
-    async def dead_letters(self, part: JobPartition, *, after: str, count: int) -> list[DeadLetter]:
+    async def dead_letters(self, part: Partition, *, after: str, count: int) -> list[DeadLetter]:
         """Return the partition's dead letters of all queues, as ``read_dead_letters`` does."""
         return await read_dead_letters(self._redis, part, after=after, count=count)
 
     async def drop_letter(self, letter: DeadLetter) -> None:
         """Delete a dead letter; its job ends by itself."""
-        await Streams(self._redis).delete(self.keys.of_id(letter.job_id).dead, letter.entry)
+        await Streams(self._redis).delete(self.keys.of_id(letter.job_id).key("dead"), letter.entry)
 
     async def depth(self) -> Depth:
         """Return the queue's backlog."""
@@ -337,16 +342,16 @@ class LaneQueue:
             async for lanes in tickets.lanes_of(tenant, prefix=prefix):
                 yield lanes
 
-    async def _depth(self, part: JobPartition) -> Depth:
-        waiting, turns, since = part.waiting(self.name), part.turns(self.name), part.since(self.name)
+    async def _depth(self, part: Partition) -> Depth:
+        waiting, turns, since = part.key("open", self.name), part.key("turns", self.name), part.key("since", self.name)
         jobs, tenants = await self.indexes.count(waiting), await self.indexes.count(turns)
         created_ms, since_us = await self.indexes.lowest(waiting), await self.indexes.lowest(since)
         return Depth(jobs, created_ms, since_us and since_us // 1000, tenants)
 
-    async def _tenant(self, part: JobPartition, lane: str) -> str:
+    async def _tenant(self, part: Partition, lane: str) -> str:
         """Return the tenant of the lane's jobs, empty when it has none."""
         with redis_errors():
-            head = await self._redis.lindex(part.lane(self.name, lane), 0)  # pyright: ignore
+            head = await self._redis.lindex(part.key("lane", self.name, lane), 0)  # pyright: ignore
             tenant = None if head is None else await self._redis.hget(part.job(text(head)), "tenant")  # pyright: ignore
         return "" if tenant is None else text(tenant)
 

@@ -28,7 +28,8 @@ from redis import exceptions
 
 from memloop.wire.errors import Unavailable
 from memloop_state.link import State, redis_errors
-from memloop_state.queue.records import JobPartition, lane_steps
+from memloop_state.partitions import Partition
+from memloop_state.queue.records import lane_steps
 from memloop_state.scripts import entry_list
 
 GROUP = "workers"
@@ -58,13 +59,13 @@ class Tickets:
     """
 
     def __init__(
-        self, redis: State, part: JobPartition, queue: str, tiers: Sequence[str], weights: Mapping[str, int]
+        self, redis: State, part: Partition, queue: str, tiers: Sequence[str], weights: Mapping[str, int]
     ) -> None:
         self._redis: Any = redis
-        self._stream = part.stream(queue)
+        self._stream = part.key("jobs", queue)
         self._tiers = tuple(tiers)
-        self._bell = part.bell(queue)
-        self._turns = [part.turns(queue), part.picks(queue), part.since(queue), self._bell]
+        self._bell = part.key("bell", queue)
+        self._turns = [part.key("turns", queue), part.key("picks", queue), part.key("since", queue), self._bell]
         self._weights = [word for tenant, weight in weights.items() for word in (tenant, weight)]
         self._step = lane_steps(redis)
 

@@ -4,49 +4,29 @@ A sorted set over all of them, by the time of their last change, finds those tha
 each part of it has such sets of its own.
 """
 
-from collections.abc import AsyncIterator, Awaitable, Sequence
+from collections.abc import Sequence
 from datetime import UTC, datetime
 from operator import itemgetter
-from typing import Protocol, cast
+from typing import Any
 
 from memloop.wire.errors import TooLarge
 from memloop.wire.memory import Buffer, BufferPage, Namespace
 from memloop_state.link import redis_errors
+from memloop_state.partitions import Partition, Partitions, digest
 from memloop_state.scripts import Steps
 from memloop_state.store.erasures import KEEP_MS, refuse_stale
-from memloop_state.store.key_names import Keys, StorePartition, digest
 from memloop_state.store.link import RedisLink
 
 _MAX_LISTED = 1000
 _TIME = itemgetter(0)
 
 
-class _Texts(Protocol):
-    """The commands that are used, as they behave with decoded responses."""
-
-    def hvals(self, name: str) -> Awaitable[list[str]]: ...
-    def hgetall(self, name: str) -> Awaitable[dict[str, str]]: ...
-    def sscan_iter(self, name: str) -> AsyncIterator[str]: ...
-    def hget(self, name: str, key: str) -> Awaitable[str | None]: ...
-    def zrem(self, name: str, *values: str) -> Awaitable[int]: ...
-    def zrangebyscore(
-        self,
-        name: str,
-        min: float,  # noqa: A002 - redis names them so
-        max: float,  # noqa: A002
-        start: int,
-        num: int,
-        withscores: bool,
-    ) -> Awaitable[list[tuple[str, float]]]: ...
-
-
 class Buffers:
     """The buffers of all namespaces. ``max_turns``: a longer buffer is refused, the writer must flush before."""
 
     def __init__(self, link: RedisLink, *, max_turns: int) -> None:
-        self._link = link
-        self._keys = Keys(link)
-        self._texts = cast("_Texts", cast("object", link))
+        self._redis: Any = link
+        self._parts = Partitions(link)
         self._step = Steps(link, "gate", "claims")
         self._max_turns = max_turns
 
@@ -67,7 +47,7 @@ class Buffers:
         found: list[Buffer] = []
         for user in users:
             with redis_errors():
-                values = await self._texts.hvals(self._keys.of_user(tenant, user).buffers_of(tenant, user))
+                values = await self._redis.hvals(self._of_user(tenant, user))
             found.extend(Buffer.model_validate_json(value) for value in values)
             if len(found) >= _MAX_LISTED:
                 break
@@ -76,7 +56,7 @@ class Buffers:
     async def idle(self, before: datetime, *, limit: int) -> BufferPage:
         """Buffers of all tenants that were last changed before that moment, the oldest first."""
         with redis_errors():
-            places = [place for part in self._keys.partitions for place in await self._idle(part, before, limit)]
+            places = [place for part in self._parts.partitions for place in await self._idle(part, before, limit)]
             found = [await self._at(part, place) for _, place, part in sorted(places, key=_TIME)[:limit]]
         return BufferPage(buffers=tuple(buffer for buffer in found if buffer is not None))
 
@@ -101,37 +81,39 @@ class Buffers:
 
     async def _within(self, namespace: Namespace) -> list[str]:
         """The names of the buffers that the namespace's set ids match."""
-        tenant, user = namespace.tenant, namespace.user_id
         with redis_errors():
-            stored = await self._texts.hgetall(self._keys.of_user(tenant, user).buffers_of(tenant, user))
+            stored = await self._redis.hgetall(self._of_user(namespace.tenant, namespace.user_id))
         return [field for field, value in stored.items() if _matches(namespace, Buffer.model_validate_json(value))]
 
     async def ping(self) -> None:
         """Raise ``Unavailable`` when Redis does not answer."""
         with redis_errors():
-            await self._link.ping()  # pyright: ignore[reportUnknownMemberType]
+            await self._redis.ping()
 
-    async def _idle(
-        self, part: StorePartition, before: datetime, limit: int
-    ) -> list[tuple[float, str, StorePartition]]:
+    async def _idle(self, part: Partition, before: datetime, limit: int) -> list[tuple[float, str, Partition]]:
         """When each was last changed, where it is, and in which part of Redis."""
-        rows = await self._texts.zrangebyscore(part.buffers_by_time, 0, before.timestamp(), 0, limit, True)
+        rows = await self._redis.zrangebyscore(part.key("buffers-by-time"), 0, before.timestamp(), 0, limit, True)
         return [(changed, place, part) for place, changed in rows]
 
-    async def _at(self, part: StorePartition, place: str) -> Buffer | None:
+    async def _at(self, part: Partition, place: str) -> Buffer | None:
         """Return the buffer of an entry of the sorted set; an entry that leads nowhere goes."""
         key, _, field = place.partition("/")
-        value = await self._texts.hget(key, field)
+        value = await self._redis.hget(key, field)
         if value is None:
-            await self._texts.zrem(part.buffers_by_time, place)
+            await self._redis.zrem(part.key("buffers-by-time"), place)
             return None
         return Buffer.model_validate_json(value)
 
+    def _of_user(self, tenant: str, user: str) -> str:
+        """Name the hash of a user's buffers. It is in the partition of the user's lane, as the lane's fence is."""
+        lane = Namespace(tenant=tenant, user_id=user).lane()
+        return self._parts.of_name(lane).hidden("buffers", tenant, user)
+
     async def _users(self, tenant: str) -> list[str]:
         users: list[str] = []
-        for part in self._keys.partitions:
+        for part in self._parts.partitions:
             with redis_errors():
-                async for user in self._texts.sscan_iter(part.buffered_users(tenant)):
+                async for user in self._redis.sscan_iter(part.hidden("buffered-users", tenant)):
                     users.append(user)
                     if len(users) >= _MAX_LISTED:
                         return users
@@ -139,9 +121,9 @@ class Buffers:
 
     async def _changed(self, step: str, space: Namespace, token: int | None, args: Sequence[str | float]) -> None:
         """Run a step on a user's buffers. Raises ``Conflict`` on a stale fencing token."""
-        part, writer = self._keys.of_name(space.lane()), ("" if token is None else token, KEEP_MS)
-        user, by_time = part.buffers_of(space.tenant, space.user_id), part.buffers_by_time
-        keys = [user, part.buffered_users(space.tenant), by_time, part.fence(space.lane())]
+        part, writer = self._parts.of_name(space.lane()), ("" if token is None else token, KEEP_MS)
+        user, users = self._of_user(space.tenant, space.user_id), part.hidden("buffered-users", space.tenant)
+        keys = [user, users, part.key("buffers-by-time"), part.hidden("lane-fence", space.lane())]
         refuse_stale(token, str(await self._step(step, keys, [space.user_id, *writer, *args], acknowledged=True)))
 
 

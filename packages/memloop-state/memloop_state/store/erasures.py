@@ -35,9 +35,10 @@ import orjson
 
 from memloop.wire.errors import Conflict, Erased, Unavailable
 from memloop.wire.memory import Namespace
+from memloop_state.partitions import Partition, Partitions
 from memloop_state.scripts import Steps
-from memloop_state.store.key_names import Keys, StorePartition
 from memloop_state.store.link import RedisLink
+from memloop_state.store.service import gate_at
 
 KEEP_MS: Final = 7 * 24 * 3600 * 1000
 """A lane's newest token is known for so long after its last use."""
@@ -46,6 +47,7 @@ OPEN_MS: Final = 20_000
 _LEASE_MS: Final = 60_000
 _POLL_S: Final = 0.02
 _NOTED: Final = 2
+_OF_A_CLAIM: Final = ("lane-fence", "erasures", "writing", "unsettled-writes")
 
 Refusal: TypeAlias = Conflict | Unavailable
 
@@ -147,7 +149,7 @@ class Erasures:
         open_ms: int = OPEN_MS,
         pause: Callable[[], Awaitable[None]] | None = None,
     ) -> None:
-        self.keys = Keys(link)
+        self.keys = Partitions(link)
         self.link = link
         self.standing = standing
         self.open_ms = open_ms
@@ -212,7 +214,8 @@ class Erasures:
         lane = namespace.lane()
         part = self.keys.of_name(lane)
         args = ["" if token is None else token, KEEP_MS, namespace.scopes()[-1], _LEASE_MS]
-        newest, mark = await self.step.rows("start", [part.fence(lane), part.erasures(lane)], args)
+        keys = [part.hidden("lane-fence", lane), part.hidden("erasures", lane)]
+        newest, mark = await self.step.rows("start", keys, args)
         refuse_stale(token, newest)
         return _Erasure(namespace, mark, write_name(), self.standing.gen)
 
@@ -222,7 +225,7 @@ class Erasures:
         part = self.keys.of_name(lane)
         args = [erasure.gen, erasure.name, erasure.namespace.model_dump_json(), _LEASE_MS]
         while True:
-            reply = await self.step("enter", [part.writing(lane), *self._gate(part)], args)
+            reply = await self.step("enter", [part.hidden("writing", lane), *self.gate(part)], args)
             if reply == "moved":
                 raise Moved(self.standing)
             if reply == "ok":
@@ -234,22 +237,22 @@ class Erasures:
         lane = erasure.namespace.lane()
         part = self.keys.of_name(lane)
         args = [erasure.namespace.scopes()[-1], erasure.mark, erasure.gen, erasure.name]
-        ended = await self.step.number("finish", [part.erasures(lane), *self._gate(part)], args)
+        ended = await self.step.number("finish", [part.hidden("erasures", lane), *self.gate(part)], args)
         if ended == _NOTED:
             await self._note_again(part, erasure.gen, erasure.namespace.model_dump_json())
         return bool(ended)
 
-    async def _note_again(self, part: StorePartition, gen: str, note: str) -> None:
+    async def _note_again(self, part: Partition, gen: str, note: str) -> None:
         """Have replicas keep the note of a change that a copy has to bring. Raises ``Unavailable`` and ``Moved``.
 
         A replica that took over without the note would lose the change in the copy.
         """
-        if not await self.step.number("note_again", self._gate(part), [gen, note], acknowledged=True):
+        if not await self.step.number("note_again", self.gate(part), [gen, note], acknowledged=True):
             raise Moved(self.standing)
 
     async def each(self, step: str, begun: Sequence[Begun], *args: str | int) -> list[str]:
         """Run a step over all claims, once per partition; the replies are in the order of the claims."""
-        by_part: dict[StorePartition, list[int]] = defaultdict(list)
+        by_part: dict[Partition, list[int]] = defaultdict(list)
         for at, one in enumerate(begun):
             by_part[self.keys.of_name(one.claim.namespace.lane())].append(at)
         if len(by_part) == 1:
@@ -260,16 +263,15 @@ class Erasures:
         replies = dict(zip(chain(*by_part.values()), chain(*found), strict=True))
         return [replies[at] for at in range(len(begun))]
 
-    async def _run(
-        self, step: str, part: StorePartition, begun: Sequence[Begun], args: Sequence[str | int]
-    ) -> list[str]:
+    async def _run(self, step: str, part: Partition, begun: Sequence[Begun], args: Sequence[str | int]) -> list[str]:
         lanes = [one.claim.namespace.lane() for one in begun]
-        keys = [key for lane in lanes for key in part.claim(lane)]
+        keys = [part.hidden(kind, lane) for lane in lanes for kind in _OF_A_CLAIM]
         claims = orjson.dumps([_as_json(one) for one in begun]).decode()
-        return await self.step.rows(step, [*keys, *self._gate(part)], [claims, *args])
+        return await self.step.rows(step, [*keys, *self.gate(part)], [claims, *args])
 
-    def _gate(self, part: StorePartition) -> list[str]:
-        return part.gate(self.standing.site)
+    def gate(self, part: Partition) -> list[str]:
+        """Return the keys of a partition's gate."""
+        return gate_at(part, self.standing.site)
 
 
 def stale_token(token: int | None, newest: str) -> Conflict:

@@ -19,8 +19,8 @@ from memloop.wire.changes import LATEST, OLDEST, Change, ChangePage, MemoryChang
 from memloop.wire.errors import Gone, MemloopError
 from memloop.wire.memory import Scope
 from memloop_state.link import redis_errors
+from memloop_state.partitions import Partitions
 from memloop_state.scripts import Steps
-from memloop_state.store.key_names import Keys
 from memloop_state.store.link import RedisLink
 
 _OVER_MS: Final = 30_000
@@ -39,7 +39,7 @@ class ChangeFeed:
 
     def __init__(self, link: RedisLink, *, most: int, keep_s: float, over_ms: int = _OVER_MS) -> None:
         self._link = link
-        self._keys = Keys(link)
+        self._keys = Partitions(link)
         self._limits = [most, int(keep_s * 1000)]
         self._over_ms = over_ms
         self._step = Steps(link, "feed")
@@ -51,7 +51,7 @@ class ChangeFeed:
         name = uuid.uuid4().hex
         for tenant, some in changes.items():
             noted = _CHANGES.dump_json({tenant: tuple(some)}, exclude_none=True).decode()
-            unsure = self._keys.of_name(tenant).changes_unsure
+            unsure = self._keys.of_name(tenant).key("changes-unsure")
             await self._step("note", [unsure], [name, noted], acknowledged=True)
         return name
 
@@ -59,7 +59,7 @@ class ChangeFeed:
         """Append changes by tenant, and remove their note."""
         for tenant, some in changes.items():
             part = self._keys.of_name(tenant)
-            keys = [part.changes_of(tenant), part.changes_state(tenant), part.changes_unsure]
+            keys = [part.hidden("changes", tenant), part.hidden("changes-state", tenant), part.key("changes-unsure")]
             texts = [change.model_dump_json(exclude_none=True) for change in some]
             await self._step("publish", keys, [note, *self._limits, *texts], acknowledged=True)
 
@@ -68,7 +68,9 @@ class ChangeFeed:
         tenant = asked.scope.tenant
         part = self._keys.of_name(tenant)
         args = [asked.after, asked.limit, *self._limits]
-        state, *rest = await self._step.rows("read", [part.changes_of(tenant), part.changes_state(tenant)], args)
+        state, *rest = await self._step.rows(
+            "read", [part.hidden("changes", tenant), part.hidden("changes-state", tenant)], args
+        )
         if state == "old":
             raise Gone(
                 "Changes after this cursor are no longer kept: read the memories again, then go on after 'latest'.",
@@ -91,14 +93,14 @@ class ChangeFeed:
 
     async def _last(self, tenant: str) -> str:
         with redis_errors():
-            last = await self._link.hget(self._keys.of_name(tenant).changes_state(tenant), "last")
+            last = await self._link.hget(self._keys.of_name(tenant).hidden("changes-state", tenant), "last")
         return str(last) if last else OLDEST
 
     async def publish_noted(self) -> int:
         """Publish the noted changes of writes that ended without doing so; returns the number of those writes."""
         done = 0
         for part in self._keys.partitions:
-            flat = await self._step.rows("stale", [part.changes_unsure], [self._over_ms])
+            flat = await self._step.rows("stale", [part.key("changes-unsure")], [self._over_ms])
             for name, text in zip(flat[::2], flat[1::2], strict=True):
                 await self.publish(_CHANGES.validate_json(text), note=name)
                 done += 1

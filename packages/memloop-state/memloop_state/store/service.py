@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from itertools import chain
 from typing import Any, Final, cast
 
+from memloop_state.partitions import Partition, Partitions
 from memloop_state.scripts import Steps
-from memloop_state.store.key_names import Keys, StorePartition
 from memloop_state.store.link import RedisLink
 
 STORE_LEASE_S: Final = 3.0
@@ -79,9 +79,9 @@ class ServiceRecord:
     """
 
     def __init__(self, link: RedisLink, site: str, *, settles_ms: int = SETTLES_MS) -> None:
-        parts = Keys(link).partitions
-        self._gates = [part.gate(site) for part in parts]
-        self._home = _home(parts[0], site)
+        parts = Partitions(link).partitions
+        self._gates = [gate_at(part, site) for part in parts]
+        self._home = [parts[0].key("service", site), parts[0].key("stores", site)]
         self._record = Steps(link, "service")
         self._gate_steps = Steps(link, "gate")
         self.site = site
@@ -163,8 +163,9 @@ class ServiceRecord:
         return await asyncio.gather(*runs)
 
 
-def _home(part: StorePartition, site: str) -> list[str]:
-    return [part.of_site("service", site), part.of_site("stores", site)]
+def gate_at(part: Partition, site: str) -> list[str]:
+    """Return the keys of a site's gate, as its steps take them (``lua/gate.lua``)."""
+    return [part.key(kind, site) for kind in ("gate", "passages", "pending", "changed", "unsettled")]
 
 
 def _service(fields: dict[str, str], *, lapsed: bool) -> Service | None:

@@ -14,7 +14,7 @@ from memloop.wire.base import Wire
 from memloop.wire.errors import Conflict, NotFound, Unprocessable
 from memloop.wire.files import FileDeleted, FileObject, FilePage
 from memloop.wire.memory import Namespace
-from memloop_state.contents import ContentPartition, Quota
+from memloop_state.contents import Quota
 from memloop_state.link import State
 from memloop_state.owners import Owner
 from memloop_state.partitions import Partitions, id_at
@@ -71,7 +71,7 @@ class FileRecords:
 
     def __init__(self, state: State, queue: LaneQueue, blobs: Blobs, quota: Quota) -> None:
         self._queue = queue
-        self._parts = Partitions(state, ContentPartition)
+        self._parts = Partitions(state)
         self._indexes = Indexes(state)
         self._quota = quota
         self._reservations = Reservations(state, quota)
@@ -215,7 +215,7 @@ class FileRecords:
                 await self._indexes.remove(FILES_EXPIRING, line)
 
     def _index(self, tenant: str) -> str:
-        return self._parts.of_name(tenant).files_of(tenant)
+        return self._parts.of_name(tenant).listed("files", tenant)
 
     async def _found(self, tenant: str, ids: Sequence[str]) -> list[StoredFile]:
         rows = await self._queue.jobs.some(ids, ["tenant", "record"])

@@ -30,9 +30,9 @@ from memloop.wire.memory import Namespace
 from memloop_service.headers import AGENT_HEADER, USER_HEADER
 from memloop_service.http import EventStream
 from memloop_state.lease import KEEP_MS as KEEP_MS
-from memloop_state.lease import LEASE_MS, Once, digest
+from memloop_state.lease import LEASE_MS, Once
 from memloop_state.link import RETRY_AFTER_S, State
-from memloop_state.partitions import id_at
+from memloop_state.partitions import digest, id_at
 
 REPLAYED_HEADER: Final = "idempotent-replayed"
 _BIG_BODY_BYTES = 1024 * 1024

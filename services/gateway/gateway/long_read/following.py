@@ -13,10 +13,10 @@ from typing import Final
 from gateway.long_read.records import TERMINAL
 from gateway.long_read.streams import Entry, StreamReader
 from gateway.metrics import Metrics
-from gateway.queue import Keys
 from memloop.wire.errors import Overloaded, RateLimited
 from memloop.wire.long_read import LongRead, ReadEvent
 from memloop_state.link import State
+from memloop_state.partitions import Partitions
 
 _RETRY_AFTER_S: Final = 5.0
 _MAX_SEQUENCE: Final = 2**63 - 1
@@ -38,7 +38,7 @@ class Followers:
         self._metrics = metrics
         self._seats = seats
         self._taken: Counter[str] = Counter()
-        self._keys = Keys(state)
+        self._keys = Partitions(state)
         wait_s = min(_LOOK_S, redis_timeout_s / 2)
         self._readers = {part.tag: StreamReader(state, wait_s=wait_s) for part in self._keys.partitions}
 
@@ -69,7 +69,7 @@ class Followers:
     async def entries(self, job_id: str, *, is_over: bool, starting_after: int = -1) -> AsyncGenerator[Entry]:
         """The events of any job that has a stream of them, as ``follow`` has a read's. Raises Unavailable."""
         here = self._keys.of_id(job_id)
-        reader, stream = self._readers[here.tag], here.read_events(job_id)
+        reader, stream = self._readers[here.tag], here.events(job_id)
         last = min(starting_after + 1, _MAX_SEQUENCE)
         if is_over:
             async for entry in reader.stored(stream, last):

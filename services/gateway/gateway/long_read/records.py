@@ -14,7 +14,6 @@ from typing import Final, TypeAlias, cast
 from pydantic import model_validator
 
 from gateway.files import Blob, ReadableFile
-from gateway.long_read.key_names import Keys
 from gateway.queue import DEFAULT_TIER, Entry, JobCancelled, JobGone, LaneQueue, Submission
 from gateway.webhooks import deliveries
 from memloop.wire.base import Wire
@@ -24,6 +23,7 @@ from memloop.wire.long_read import LongRead, LongReadRequest, ReadEvent, ReadSta
 from memloop.wire.memory import Namespace
 from memloop_state.link import State
 from memloop_state.owners import Owner, owned_args, owned_keys
+from memloop_state.partitions import Partitions
 from memloop_state.queue.records import lane_steps
 from memloop_state.values import Streams
 
@@ -118,7 +118,7 @@ class ReadRecords:
         self._streams = Streams(state)
         self._queue = queue
         self._webhooks = webhooks
-        self._keys = Keys(state)
+        self._keys = Partitions(state)
         self._step = lane_steps(state)
 
     async def enqueue(self, job: ReadJob, record: LongRead) -> ReadEvent:
@@ -137,9 +137,9 @@ class ReadRecords:
             job_id=job.read_id,
             lane=_lane(record),
             created_ms=_now_ms(),
-            index=here.reads_of(job.tenant),
+            index=here.listed("reads", job.tenant),
             fields=fields,
-            events_key=here.read_events(job.read_id),
+            events_key=here.events(job.read_id),
             first_event=event.model_dump_json(exclude_none=True),
             owners=job.owned,
             kind=KIND,
@@ -150,7 +150,7 @@ class ReadRecords:
     async def open(self, job: ReadJob, record: LongRead) -> None:
         """Store a foreground read, which no worker runs. Raises Erased when an owner was erased since it began."""
         here = self._keys.of_id(record.id)
-        keys = [here.job(record.id), here.reads_of(job.tenant), *owned_keys(here, job.owned)]
+        keys = [here.job(record.id), here.listed("reads", job.tenant), *owned_keys(here, job.owned)]
         args = [record.id, _now_ms(), job.tenant, record.status, record.model_dump_json(), _ABANDONED_AFTER_MS]
         if not await self._step.number("open", keys, [*args, *owned_args(job.owned, kind=KIND, record_id=record.id)]):
             raise Erased
@@ -165,7 +165,7 @@ class ReadRecords:
         entry = f"0-{event.sequence_number + 1}"
         args = [entry, event.model_dump_json(exclude_none=True), record.model_dump_json(), expire_ms]
         here = self._keys.of_id(record.id)
-        keys = [here.job(record.id), here.read_events(record.id)]
+        keys = [here.job(record.id), here.events(record.id)]
         outcome = await self._step("publish", keys, args, acknowledged=lasts)
         if outcome == "gone":
             raise JobGone
@@ -190,7 +190,7 @@ class ReadRecords:
         before = _END if after is None else await self._row(tenant, after)
         rows: list[_Row] = []
         for partition in self._keys.partitions:
-            rows += await self._rows(partition.reads_of(tenant), before, limit + 1)
+            rows += await self._rows(partition.listed("reads", tenant), before, limit + 1)
         ids = [id_ for _, id_ in sorted(rows, reverse=True)[: limit + 1]]
         found: list[LongRead] = []
         for id_ in ids:
@@ -218,8 +218,8 @@ class ReadRecords:
         """Delete record, document and events; a running read stops. Raises NotFound."""
         record = await self.get(tenant, read_id)
         here = self._keys.of_id(read_id)
-        events = here.read_events(read_id)
-        await self._queue.forget(_lane(record), read_id, index=here.reads_of(tenant), also=[events])
+        events = here.events(read_id)
+        await self._queue.forget(_lane(record), read_id, index=here.listed("reads", tenant), also=[events])
         message_id = deliveries.delivery_id(read_id)
         await self._webhooks.forget(message_id, message_id, index=deliveries.index_of(tenant, at=here))
         return ReadDeleted(id=read_id)
@@ -244,12 +244,12 @@ class ReadRecords:
 
     async def closing_event(self, record: LongRead) -> ReadEvent:
         """Build the event that ends the read's stream, numbered after its last event."""
-        last = await self._streams.last(self._keys.of_id(record.id).read_events(record.id))
+        last = await self._streams.last(self._keys.of_id(record.id).events(record.id))
         return terminal_event(record, int(last.split("-")[1]) if last else 0)
 
     async def _row(self, tenant: str, read_id: str) -> _Row:
         """Return the read's position in the tenant's index. Raises NotFound."""
-        created_ms = await self._queue.indexes.number(self._keys.of_id(read_id).reads_of(tenant), read_id)
+        created_ms = await self._queue.indexes.number(self._keys.of_id(read_id).listed("reads", tenant), read_id)
         if created_ms is None:
             raise NotFound(_NONE.format(read_id), param="after")
         return created_ms, read_id

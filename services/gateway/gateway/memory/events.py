@@ -5,28 +5,12 @@ import time
 from collections.abc import AsyncIterator, Iterable, Sequence
 from dataclasses import dataclass
 
-from gateway.queue import JobKeys, JobPartition, LaneQueue
+from gateway.queue import LaneQueue
 from memloop.wire.errors import NotFound, OtherTenants
 from memloop.wire.memory import Namespace, Scope
 from memloop.wire.memory_events import ENDED, MemoryEvent
 from memloop_state.link import State
-from memloop_state.partitions import id_at
-
-
-@dataclass(frozen=True, slots=True)
-class Partition(JobPartition):
-    """The keys under one tag."""
-
-    def events_of(self, tenant: str, user_id: str) -> str:
-        """Name the sorted set of a user's memory events, by time. A tenant's name contains no colon."""
-        return self.key("events", tenant, user_id)
-
-
-class Keys(JobKeys[Partition]):
-    """The partitions of one Redis."""
-
-    def __init__(self, state: State) -> None:
-        super().__init__(state, Partition)
+from memloop_state.partitions import Partitions, id_at
 
 
 def event_id(lane: str, digits: str) -> str:
@@ -69,7 +53,7 @@ class MemoryEvents:
 
     def __init__(self, state: State, queue: LaneQueue) -> None:
         self._queue = queue
-        self._keys = Keys(state)
+        self._keys = Partitions(state)
 
     async def get(self, tenant: str, event_id: str) -> MemoryEvent:
         """Return the event. Raises NotFound when the tenant has no such event."""
@@ -109,7 +93,7 @@ class MemoryEvents:
         ids = [event_id async for event_id, _ in self._within(namespace)]
         index = self.index(namespace)
         statuses = [await self._queue.forget(namespace.lane(), event_id, index=index) for event_id in ids]
-        await self._queue.indexes.remove(self._keys.of_name(namespace.lane()).kept_events, *ids)
+        await self._queue.indexes.remove(self._keys.of_name(namespace.lane()).key("kept-events"), *ids)
         waiting = sum(status is not None and status not in ENDED for status in statuses)
         return Forgotten(events=len(ids), waiting=waiting)
 
@@ -139,7 +123,7 @@ class MemoryEvents:
 
     def index(self, namespace: Namespace) -> str:
         """Name the sorted set of the events of the namespace's user."""
-        return self._keys.of_name(namespace.lane()).events_of(namespace.tenant, namespace.user_id)
+        return self._keys.of_name(namespace.lane()).listed("events", namespace.tenant, namespace.user_id)
 
     async def _rows(self, namespace: Namespace) -> AsyncIterator[tuple[str, _Row | None]]:
         for event_id in await self._queue.indexes.ids(self.index(namespace), newest=True):

@@ -9,7 +9,6 @@ from typing import Final, TypeVar
 
 import orjson
 
-from gateway.memory.events import Keys
 from gateway.memory.failures import FailedWrite, failed_writes
 from gateway.memory.jobs import MEMORY_QUEUE
 from gateway.memory.kept_writes import KeptWrites, QueuedWrite
@@ -18,6 +17,7 @@ from memloop.wire.errors import DependencyError
 from memloop.wire.memory import Namespace, PendingTurn
 from memloop_service.chores import beside
 from memloop_state.link import State
+from memloop_state.partitions import Partitions
 from memloop_state.queue.records import lane_steps
 
 MOST_WRITES: Final = 50
@@ -65,7 +65,7 @@ class PendingWrites:
 
     def __init__(self, state: State, *, wait_s: float) -> None:
         self._wait_s = wait_s
-        self._keys = Keys(state)
+        self._keys = Partitions(state)
         self._failed = failed_writes(state)
         self._step = lane_steps(state)
         self._kept = KeptWrites()
@@ -80,7 +80,8 @@ class PendingWrites:
     async def _standing(self, namespace: Namespace) -> Standing:
         lane = namespace.lane()
         part = self._keys.of_name(lane)
-        names = [part.lane(MEMORY_QUEUE, lane), self._failed.key(lane), part.fence, part.changed(MEMORY_QUEUE, lane)]
+        of_lane = part.key("lane", MEMORY_QUEUE, lane), part.hidden("changed", MEMORY_QUEUE, lane)
+        names = [of_lane[0], self._failed.key(lane), part.key("fence"), of_lane[1]]
         kept = self._kept.of(lane)
         states = orjson.dumps({job_id: write.status for job_id, write in kept.items()})
         args = [part.job(""), MOST_WRITES, MOST_BYTES, states]

@@ -9,7 +9,6 @@ from collections.abc import Sequence
 from contextlib import suppress
 from typing import Final
 
-from gateway.memory.events import Keys, Partition
 from gateway.memory.jobs import MemoryJob, MemoryQueue
 from gateway.memory.keeping import KEPT
 from gateway.queue import JobRecords
@@ -17,6 +16,7 @@ from memloop.wire.errors import Conflict, DependencyError, NotFound, OtherTenant
 from memloop.wire.memory import MemoryItem, Namespace, Scope
 from memloop.wire.memory_events import MemoryEvent
 from memloop_state.link import State
+from memloop_state.partitions import Partition, Partitions
 from memloop_state.values import Indexes, Values
 
 _NO_MORE: Final = 1 << 52
@@ -36,7 +36,7 @@ class KeptEvents:
     """
 
     def __init__(self, state: State) -> None:
-        self._keys = Keys(state)
+        self._keys = Partitions(state)
         self._indexes = Indexes(state)
         self._jobs = JobRecords(state)
         self._decided = Values(state, "writer-decided", keep_s=_KEEP_S)
@@ -47,7 +47,7 @@ class KeptEvents:
 
         A full Redis does not take the note, and the write ends all the same: a client can still name it.
         """
-        index, now_ms = self._keys.of_id(event.event_id).kept_events, time.time_ns() // 1_000_000
+        index, now_ms = self._keys.of_id(event.event_id).key("kept-events"), time.time_ns() // 1_000_000
         with suppress(DependencyError):
             if event.status == "kept_verbatim" and _kept_of(event):
                 await self._indexes.add(index, {event.event_id: now_ms if again else now_ms + _NO_MORE})
@@ -94,7 +94,7 @@ class KeptEvents:
             return 0
         queued = 0
         for part in self._keys.partitions:
-            found = await self._indexes.due(part.kept_events, int(decided_ms), most=_AT_ONCE)
+            found = await self._indexes.due(part.key("kept-events"), int(decided_ms), most=_AT_ONCE)
             for event_id, tenant in await self._kept(part, found):
                 queued += await self._queued(queue, event_id, tenant)
         return queued
@@ -105,7 +105,7 @@ class KeptEvents:
         for part in self._keys.partitions:
             start = 0
             while True:
-                found = await self._indexes.ids(part.kept_events, start=start, most=_READ_AT_ONCE)
+                found = await self._indexes.ids(part.key("kept-events"), start=start, most=_READ_AT_ONCE)
                 for event_id, _ in await self._kept(part, found, of=scope):
                     if len(queued) == most:
                         return queued, True
@@ -128,7 +128,7 @@ class KeptEvents:
         rows = await self._jobs.some(ids, ["tenant", "status", "user_id", "agent_id", "run_id"])
         for event_id, (tenant, status, *names) in zip(ids, rows, strict=True):
             if status not in _HELD:
-                await self._indexes.remove(part.kept_events, event_id)
+                await self._indexes.remove(part.key("kept-events"), event_id)
             elif status == "kept_verbatim" and (of is None or (tenant == of.tenant and _is_in(of, names))):
                 kept.append((event_id, tenant))
         return kept

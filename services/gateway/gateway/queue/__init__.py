@@ -18,7 +18,7 @@ from memloop_state.queue.jobs import (
 )
 from memloop_state.queue.journal import Journal, JournalCheckpoints
 from memloop_state.queue.lanes import KEEP_MS, LaneQueue
-from memloop_state.queue.records import JobKeys, JobPartition, JobRecords, Keys
+from memloop_state.queue.records import JobRecords
 from memloop_state.queue.rules import QueueRules
 from memloop_state.queue.tickets import DEFAULT_TIER
 
@@ -34,13 +34,10 @@ __all__ = [
     "IndexFull",
     "JobCancelled",
     "JobGone",
-    "JobKeys",
-    "JobPartition",
     "JobRecords",
     "JobResult",
     "Journal",
     "JournalCheckpoints",
-    "Keys",
     "LaneLost",
     "LaneQueue",
     "Lease",

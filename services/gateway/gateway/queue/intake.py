@@ -9,8 +9,8 @@ from functools import partial
 from typing import TypeAlias
 
 from memloop.wire.errors import DependencyError
+from memloop_state.partitions import Partition
 from memloop_state.queue.lanes import LaneQueue
-from memloop_state.queue.records import JobPartition
 from memloop_state.queue.tickets import Ticket
 
 _LOG = logging.getLogger(__name__)
@@ -91,7 +91,7 @@ class Intake:
                 await self._queue.ensure_group()
                 self._has_group = True
 
-    async def _take(self, partition: JobPartition) -> None:
+    async def _take(self, partition: Partition) -> None:
         """Start the partition's next lane in a free slot, or wait for one.
 
         The slot comes first: a lane is taken only when it can begin, in the order that holds at that moment. Of several
@@ -101,7 +101,7 @@ class Intake:
         if ticket is None and not self._stop.is_set():
             await self._queue.wait(block_ms=int(self._options.poll_s * 1000), partition=partition)
 
-    async def _take_spare(self, partition: JobPartition) -> None:
+    async def _take_spare(self, partition: Partition) -> None:
         """Start one more lane while all slots are busy, of a tenant without a running job; pause when there is none."""
         ticket = None
         if self._slots.locked() and not self._spare.locked():
@@ -109,7 +109,7 @@ class Intake:
         if ticket is None:
             await self._pause(_SPARE_LOOK_S)
 
-    async def _of_another(self, partition: JobPartition) -> Ticket | None:
+    async def _of_another(self, partition: Partition) -> Ticket | None:
         running = {ticket.tenant for ticket in self._running}
         return await self._queue.take(self._consumer, partition=partition, passing=running)
 

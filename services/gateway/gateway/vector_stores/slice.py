@@ -165,7 +165,7 @@ class VectorStores:
 
     async def _queued(self, job: IndexJob) -> None:
         fields = {"tenant": job.tenant, "status": "queued", "record": "{}", "payload": job.model_dump_json()}
-        index = self.queue.keys.of_id(job.job).key("indexing", job.tenant)
+        index = self.queue.keys.of_id(job.job).listed("indexing", job.tenant)
         created_ms = int(time.time() * 1000)
         try:
             await self.queue.admit(Submission(job.job, job.job, created_ms=created_ms, index=index, fields=fields))

@@ -82,7 +82,7 @@ def delivery_id(read_id: str) -> str:
 
 def index_of(tenant: str, *, at: Partition) -> str:
     """Name the sorted set of the tenant's deliveries in this partition, by time."""
-    return at.key("webhooks", tenant)
+    return at.listed("webhooks", tenant)
 
 
 def memory_hooks(state: State) -> Table:
@@ -101,7 +101,7 @@ def delivery_of(record: LongRead, *, tenant: str, url: str, at: Partition, owner
     return replace(_submission(delivery, index=index_of(tenant, at=at)), owners=owners)
 
 
-def change_delivery(change: MemoryChange, *, hook: Delivered, at: Partitions[Partition]) -> Submission:
+def change_delivery(change: MemoryChange, *, hook: Delivered, at: Partitions) -> Submission:
     """Return the job that sends a change to a subscription; repeated for the same change it is the same job."""
     about = ("reason", "version", "supersedes", "user_id", "agent_id", "run_id")
     data = ChangeData(id=change.memory_id, change_id=change.id, **change.model_dump(include=set(about)))

@@ -22,13 +22,13 @@ from memloop.wire.errors import Erased
 from memloop.wire.memory import Namespace
 from memloop_state.link import State
 from memloop_state.owners import Owner
-from memloop_state.partitions import Partition
 from memloop_state.queue.records import lane_steps
 from memloop_state.values import Streams
 
 RESPONSES_QUEUE: Final = "responses"
 KEEP_MS: Final = 3600 * 1000
 """How long the events of a response stay after its end. The response is stored for longer."""
+_LISTED: Final = "background"
 UNDER_WAY: Final = ("queued", "in_progress")
 
 
@@ -72,9 +72,9 @@ class BackgroundJobs:
                 job_id=id_,
                 lane=id_,
                 created_ms=int(time.time() * 1000),
-                index=_index(here, job.tenant),
+                index=here.listed(_LISTED, job.tenant),
                 fields=fields,
-                events_key=here.read_events(id_),
+                events_key=here.events(id_),
                 first_event=orjson.dumps({**created, "sequence_number": 0}).decode(),
                 owners=() if job.named is None else (Owner(job.named, job.began),),
             )
@@ -90,7 +90,7 @@ class BackgroundJobs:
         numbered = [
             orjson.dumps({**event, "sequence_number": number}).decode() for number, event in enumerate(events, first)
         ]
-        keys = [here.job(response_id), here.read_events(response_id)]
+        keys = [here.job(response_id), here.events(response_id)]
         if not await self._step.number("publish_all", keys, [KEEP_MS if last else 0, first, *numbered]):
             raise JobGone(response_id)
 
@@ -104,7 +104,7 @@ class BackgroundJobs:
 
     async def has_events(self, response_id: str) -> bool:
         """Return whether the events are still there."""
-        return await self._streams.count(self._keys.of_id(response_id).read_events(response_id)) > 0
+        return await self._streams.count(self._keys.of_id(response_id).events(response_id)) > 0
 
     async def cancel(self, response_id: str) -> bool:
         """Stop the job; return True if it had not begun. The worker of one that has stops within seconds."""
@@ -116,13 +116,8 @@ class BackgroundJobs:
     async def forget(self, tenant: str, response_id: str) -> None:
         """Delete the job with its payload, journal and events; a running worker loses its lease."""
         here = self._keys.of_id(response_id)
-        index, events = _index(here, tenant), here.read_events(response_id)
-        await self._queue.forget(response_id, response_id, index=index, also=[events])
-
-
-def _index(part: Partition, tenant: str) -> str:
-    """Name the sorted set of a tenant's background responses, by time."""
-    return part.key("background", tenant)
+        index = here.listed(_LISTED, tenant)
+        await self._queue.forget(response_id, response_id, index=index, also=[here.events(response_id)])
 
 
 @dataclass(frozen=True, slots=True)
