@@ -4,6 +4,7 @@ import uuid
 
 import pytest
 
+from memloop.wire.text_keys import key_of_text
 from tests.memory_store.api import StoreApi, day
 
 
@@ -28,6 +29,31 @@ async def test_an_edited_text_is_what_searches_find(store: StoreApi) -> None:
     [hit] = await store.search("harbour", explain=True)
     assert hit.item.memory == "a harbour in Oslo"
     assert hit.score_breakdown["sparse_rank"] == 1
+
+
+@pytest.mark.parametrize("end", ["", " and so on" * 80], ids=["short", "longer than a key"])
+async def test_a_text_is_known_by_the_words_that_an_edit_gave_it(store: StoreApi, end: str) -> None:
+    rome, oslo = (f"I live in {city}{end}" for city in ("Rome", "Oslo"))
+    item = (await store.add(key_of_text(rome), rome)).item
+    edited = await store.patch(item.id, {"memory": oslo})
+
+    again = await store.add(key_of_text(oslo), oslo)
+
+    assert (again.outcome, again.item.id, edited.key) == ("touched", item.id, key_of_text(oslo))
+    assert [past.memory for past in await store.history(item.id)] == [rome, oslo]
+    assert [live.memory for live in (await store.page()).items] == [oslo]
+    assert (await store.add(key_of_text(rome), rome)).outcome == "inserted"
+
+
+async def test_an_edit_to_the_words_of_another_text_ends_that_one(store: StoreApi) -> None:
+    oslo = (await store.add("I live in Oslo.", "I live in Oslo.")).item
+    rome = (await store.add("I live in Rome.", "I live in Rome.")).item
+
+    await store.patch(rome.id, {"memory": "I live in Oslo!"})
+
+    assert [live.id for live in (await store.page()).items] == [rome.id]
+    assert (await store.add("I live in Oslo.", "I live in Oslo.")).item.id == rome.id
+    assert {oslo.id, rome.id} <= {past.id for past in await store.history(rome.id)}
 
 
 async def test_an_edit_of_other_fields_does_not_touch_event_time(store: StoreApi) -> None:

@@ -1,7 +1,6 @@
 """Writes texts verbatim (``infer`` false): builds the store's adds and writes them without a worker."""
 
 import asyncio
-import hashlib
 from collections.abc import Iterator, Sequence
 from itertools import groupby
 from typing import TypeVar
@@ -12,10 +11,9 @@ from gateway.memory.rounds import ended_event
 from memloop.wire.errors import Conflict, InvalidRequest, MemloopError, TooLarge, Unprocessable
 from memloop.wire.memory import MemoryDraft, Source, StoreAdd
 from memloop.wire.memory_events import MemoryEvent
+from memloop.wire.text_keys import KEY_CHARS, key_of_text
 
 _DRAFTS_PER_ADD = 100
-_KEY_CHARS = 512
-_DIGEST_CHARS = 12
 _FINAL = (Conflict, InvalidRequest, TooLarge, Unprocessable)
 """The text is rejected, or an erasure has taken the lane: a queued job would bring back what was erased."""
 T = TypeVar("T")
@@ -47,16 +45,8 @@ def _add_of(job: MemoryJob, part: int, pairs: Sequence[tuple[Source, MemoryDraft
 
 def _key_of(job: MemoryJob, turn: Source, number: int) -> str:
     if job.key is None:
-        return _key_from(turn.said().strip())
-    return _key_from(job.key) if number == 0 else f"{job.key[: _KEY_CHARS - 12]} (part {number + 1})"
-
-
-def _key_from(text: str) -> str:
-    """Return the text if it is short, else its beginning and a digest: long texts may begin alike."""
-    if len(text) <= _KEY_CHARS:
-        return text
-    digest = hashlib.sha256(" ".join(text.casefold().split()).encode("utf-8", "surrogatepass")).hexdigest()
-    return f"{text[: _KEY_CHARS - _DIGEST_CHARS - 1]} {digest[:_DIGEST_CHARS]}"
+        return key_of_text(turn.said())
+    return key_of_text(job.key) if number == 0 else f"{job.key[: KEY_CHARS - 12]} (part {number + 1})"
 
 
 def groups(drafts: Sequence[tuple[Source, MemoryDraft]]) -> Iterator[list[tuple[Source, MemoryDraft]]]:

@@ -36,6 +36,7 @@ class ItemChanges(TypedDict, total=False):
     """The fields of an item that the store changes."""
 
     id: str
+    key: str
     memory: str
     metadata: dict[str, JsonValue]
     tags: tuple[str, ...]

@@ -1,5 +1,6 @@
 """Stored memories one by one and by namespace: read, edit, delete, history, list, erase, expire."""
 
+from collections.abc import Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
 
@@ -12,13 +13,14 @@ from memloop.wire.memory import (
     MemoryItem,
     Namespace,
 )
+from memloop.wire.text_keys import key_of_text
 from memloop_state.store.buffers import Buffers
 from memloop_state.store.erasures import Erasures
 from memloop_state.store.feed import ChangeFeed, by_tenant
 from memory_store.items import changes
 from memory_store.items.documents import ItemChanges, Record, from_payload, within
 from memory_store.items.guarded import repeated_when_moved
-from memory_store.items.identity import content_hash, snapshot_id
+from memory_store.items.identity import chain_id, content_hash, snapshot_id
 from memory_store.items.lookup import Owned, fact_of, is_uuid, stored
 from memory_store.items.points import points_of, updated_point
 from memory_store.items.tools import ItemTools
@@ -74,9 +76,27 @@ class Items:
                 return record.item
             versions = await fact_of(self._tools.vectors, record)
             number = max(version.item.version for version in (record, *versions)) + 1
-            before, after = _edited(record, fields, number=number, moment=self._tools.clock())
-            await self._tools.guarded.store(begun, await points_of([before, after], self._tools.encoding))
+            moment = self._tools.clock()
+            before, after = _edited(record, fields, number=number, moment=moment)
+            points = await points_of([before, after], self._tools.encoding)
+            for moved in await self._moved(after, versions, moment) if after.chain != record.chain else ():
+                points += await updated_point(moved, self._tools.vectors)
+            await self._tools.guarded.store(begun, points)
             return after.item
+
+    async def _moved(self, edited: Record, versions: Sequence[Record], moment: datetime) -> list[Record]:
+        """Return the item's former versions under its new fact, and that fact's live versions, which end."""
+        since = edited.item.valid_from
+        ended = [
+            each.with_item(status="archived", valid_to=max(since, each.item.valid_from), updated_at=moment)
+            for each in await fact_of(self._tools.vectors, edited)
+            if each.item.status == "activated" and not each.is_over(moment)
+        ]
+        former = (each for each in versions if each.item.id != edited.item.id)
+        return [
+            *(replace(each, chain=edited.chain) for each in former),
+            *(each.decided("overtaken", moment, other=edited.item.id) for each in ended),
+        ]
 
     @repeated_when_moved
     async def delete(self, owned: Owned, *, if_version: int | None) -> None:
@@ -189,6 +209,10 @@ def _edited(record: Record, fields: ItemChanges, *, number: int, moment: datetim
     after = record.with_item(**fields).with_item(
         version=number, supersedes=snapshot, valid_from=since, updated_at=moment
     )
-    before = replace(before, writes=())
+    chain = record.chain
+    if "memory" in fields and item.key == key_of_text(item.memory):  # it was added as a text, and is another one now
+        after = after.with_item(key=key_of_text(fields["memory"]))
+        chain = chain_id(record.namespace, item.memory_type, after.item.key)
+    before, after = replace(before, writes=(), chain=chain), replace(after, chain=chain)
     after = replace(after, confirmed_at=max(since, record.confirmed_at))
     return before.decided("overtaken", moment, other=item.id), after.decided("edited", moment, other=snapshot)
