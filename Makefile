@@ -493,9 +493,10 @@ evaluate-updates: $(READY) ## changed facts replaced, others kept, on made-up ca
 	$(BIN)/memloop-evaluate updates $(if $(ENGINE_URL),--engine-url $(ENGINE_URL) --model $(MODEL)) $(ARGS)
 
 .PHONY: evaluate-ruler
-evaluate-ruler: $(READY) ## a user's RULER files: DATA="FILE …" ENGINE_URL="URL …" MODEL=ID, ARGS="--ray …"; resumes where it stopped
+evaluate-ruler: $(READY) ## a user's RULER files: DATA="FILE …" ENGINE_URL="URL …" MODEL=ID PROFILE=FOLDER TOKENIZER=FILE, ARGS="--ray …"; resumes where it stopped
 	@test -n "$(DATA)" -a -n "$(ENGINE_URL)" -a -n "$(MODEL)" || { echo "give DATA, ENGINE_URL and MODEL" >&2; exit 2; }
-	$(BIN)/memloop-evaluate ruler run $(DATA:%=--data %) $(ENGINE_URL:%=--engine-url %) --model $(MODEL) $(ARGS)
+	$(BIN)/memloop-evaluate ruler run $(DATA:%=--data %) $(ENGINE_URL:%=--engine-url %) --model $(MODEL) \
+	  $(PROFILE:%=--profile %) $(TOKENIZER:%=--tokenizer %) $(ARGS)
 
 # Ray on top of the workspace's packages: its own environment sees theirs.
 RAY_VENV := .venv-ray

@@ -161,6 +161,27 @@ def test_numbers_without_their_texts_are_refused(
     assert message in capsys.readouterr().err
 
 
+def test_questions_end_as_the_caller_wants(tmp_path: Path) -> None:
+    source = source_of(str(written(tmp_path / "any.json", WIKI_ROW, GLOBAL_ROW, HQA_ROW)))
+    found = items([source], suffixes={"2wiki": " Be brief.", "global_reasoning": "In digits."})
+    assert [item.question for item in found] == ["Who? Be brief.", "How many cats?In digits.", "Who?"]
+
+
+@pytest.mark.parametrize("model", ["RL-MemoryAgent-14B", "MemReread-4B"])
+def test_a_published_checkpoint_is_not_read_with_our_prompts_by_accident(
+    tmp_path: Path, model: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    data = written(tmp_path / "rows.jsonl", HQA_ROW)
+    asked = ["run", "--data", str(data), "--engine-url", "http://127.0.0.1:9/v1", "--model", model]
+    with pytest.raises(SystemExit, match="2"):
+        main([*asked, "--out", str(tmp_path / "out")])
+    assert "--profile FOLDER of `memloop-inference profile import mem" in capsys.readouterr().err
+    assert not (tmp_path / "out").exists()
+    with pytest.raises(SystemExit, match="2"):
+        main([*asked, "--out", str(tmp_path / "out"), "--profile", "default"])
+    assert "no engine answers" in capsys.readouterr().err
+
+
 @pytest.mark.parametrize(
     ("path", "task", "size"),
     [

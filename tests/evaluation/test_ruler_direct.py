@@ -1,5 +1,6 @@
 """The direct reader: one prompt with the whole document, and what of a document fits into a window."""
 
+import re
 from dataclasses import replace
 from pathlib import Path
 
@@ -8,15 +9,18 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from evaluation.ruler.readers import without_middle
+from inference.profile_import import import_prompts, write_profile
 from memloop.chunking import EstimatingSplitter
-from memloop.profiles import profile_from_files
+from memloop.profiles import profile_files, profile_from_files
 from memloop.wire.chat import Json
 from memloop.wire.errors import InvalidRequest
 from tests.evaluation.ruler_rig import SETUP, evaluated, evaluation, means, records_of
 from tests.fakes.harbour_engine import HarbourEngine, prompt_of
+from tests.fakes.published_sources import write_memagent
 
 DIRECT = replace(SETUP, kind="direct")
 ITEMS = 9
+FORM = 'Form: "Therefore, the answer is (your answer)".'
 
 
 async def test_a_document_is_read_in_one_call(tmp_path: Path) -> None:
@@ -34,6 +38,22 @@ async def test_a_document_is_read_in_one_call(tmp_path: Path) -> None:
     assert {record.calls for record in records_of(asked)} == {1}
     assert found["reader"] == "direct"
     assert len(engine.bodies) == ITEMS
+
+
+async def test_a_published_baseline_is_asked_with_its_own_prompt_lengths_and_thinking(tmp_path: Path) -> None:
+    write_profile(import_prompts("memagent-direct", write_memagent(tmp_path / "checkout")), tmp_path / "profile")
+    setup = replace(DIRECT, profile_files=profile_files(str(tmp_path / "profile")))
+    async with HarbourEngine().running() as engine:
+        await evaluated(evaluation(tmp_path / "own", [engine.url], setup=setup))
+        body = engine.bodies[0]
+        thinking = replace(setup, thinking=True, reply_tokens=77)
+        await evaluated(evaluation(tmp_path / "other", [engine.url], setup=thinking))
+    assert prompt_of(body).startswith("Read this and reply.\n\n<text>\nDocument 1:")
+    assert re.search(r"\n</text>\n\nWhat is the code of \w+\?\n\n" + re.escape(FORM) + r"\Z", prompt_of(body))
+    assert (body["max_tokens"], body["temperature"], body["top_p"]) == (10_000, 0.7, 0.95)
+    assert body["chat_template_kwargs"] == {"enable_thinking": False}
+    other = engine.bodies[-1]
+    assert (other["max_tokens"], other["chat_template_kwargs"]) == (77, {"enable_thinking": True})
 
 
 async def test_a_document_beyond_the_window_loses_its_middle(tmp_path: Path) -> None:

@@ -108,6 +108,19 @@ def test_no_score_of_the_box_is_made_up_where_the_box_is_not_known() -> None:
     assert "| – | – | – | 50.0 [0.0, 100.0] |" in table([row])
 
 
+def test_the_best_seed_is_the_one_with_the_highest_mean_over_items() -> None:
+    right, wrong = "\\boxed{x}", "\\boxed{y}"
+    seeds = {1: (right, wrong, right), 2: (wrong, wrong, right)}
+    records = [
+        Record("hqa", 50, index, "d", seed, ("x",), "e", answer=reply[-2], raw=reply)
+        for seed, replies in seeds.items()
+        for index, reply in enumerate(replies)
+    ]
+    (row,) = rows_of(records, seed=0)
+    assert row.best["published"] == pytest.approx(2 / 3)
+    assert row.scores["published"].mean == pytest.approx(0.5)
+
+
 def test_seeds_of_an_item_are_one_item() -> None:
     reads = [replace(RIGHT, seed=1), failed(replace(RIGHT, seed=2))]
     (row,) = rows_of(reads, seed=0)

@@ -241,6 +241,17 @@ async def async_query_llm(item, model, tokenizer, temperature=0.7, top_p=0.95, s
 '''.replace("READ", READ).replace("ANSWER", ANSWER)
 PLAIN_ENDING: Final = 'From the notes alone, reply "Therefore, the answer is (your answer)".'
 MEMAGENT_TABLE: Final = MEMAGENT.replace("From the notes alone, give the answer in \\\\boxed{{}}.", PLAIN_ENDING)
+MEMAGENT_DIRECT: Final = '''\
+template_0shot = """Read this and reply.
+
+<text>
+$DOC$
+</text>
+
+$Q$
+
+Form: "Therefore, the answer is (your answer)"."""
+'''
 MEMAGENT_UTILS: Final = """\
 def extract_solution(text):
     return (text.split("</think>")[-1].strip() if "</think>" in text else text), text
@@ -395,6 +406,7 @@ def write_memagent(checkout: Path, module: str = MEMAGENT) -> Path:
     """A checkout like MemAgent's."""
     folder = "taskutils/memory_eval/utils"
     modules = {"recurrent_boxed.py": module, "recurrent.py": MEMAGENT_TABLE, "__init__.py": MEMAGENT_UTILS}
+    modules["openai_api.py"] = MEMAGENT_DIRECT
     return _write(checkout, {f"{folder}/{name}": text for name, text in modules.items()})
 
 

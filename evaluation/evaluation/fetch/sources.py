@@ -6,6 +6,9 @@ from typing import Final
 
 _HUB = "https://huggingface.co/datasets"
 _HOTPOT = "CC BY-SA 4.0 (HotpotQA)"
+_MEMAGENT = f"{_HUB}/BytedTsinghua-SIA/hotpotqa/resolve/main"
+_MEMREREAD = "https://raw.githubusercontent.com/iiGray/MemReread/main/datas"
+_SAMPLE = "names none; one item"
 _MIB = 2**20
 
 
@@ -52,7 +55,32 @@ SOURCES: Final[Mapping[str, PublicFile]] = {
     "hotpotqa": PublicFile(
         "http://curtis.ml.cmu.edu/datasets/hotpot/hotpot_dev_distractor_v1.json", _HOTPOT, 256 * _MIB
     ),
-    "ruler-hqa-400": PublicFile(
-        f"{_HUB}/BytedTsinghua-SIA/hotpotqa/resolve/main/eval_400.json", f"{_HOTPOT}; see its page", 2048 * _MIB
-    ),
+    **{
+        f"ruler-hqa-{documents}": PublicFile(
+            f"{_MEMAGENT}/eval_{documents}.json", f"{_HOTPOT}; see its page", (64 + 5 * documents) * _MIB
+        )
+        for documents in (50, 100, 200, 400, 800, 1600, 3200, 6400)
+    },
+    **{
+        f"ruler-hqa-{documents}": PublicFile(
+            f"{_MEMAGENT}/eval_{documents}.json", f"{_HOTPOT}; see its page", 1024 * _MIB
+        )
+        for documents in (12800, 25600)
+    },
+    **{
+        f"memagent-{split}": PublicFile(
+            f"{_MEMAGENT}/hotpotqa_{split}.parquet", f"{_HOTPOT}; see its page", 32_768 * _MIB
+        )
+        for split in ("train", "dev")
+    },
+    **{
+        f"memreread-2wiki-{length}": PublicFile(
+            f"{_MEMREREAD}/2wikimultihopqa/eval_2wikimultihopqa_{length}.json", _SAMPLE, 64 * _MIB
+        )
+        for length in ("8k", "16k", "32k", "64k", "128k")
+    },
+    "memreread-global-8k": PublicFile(f"{_MEMREREAD}/global_reasoning/global_reasoning_8k.json", _SAMPLE, 64 * _MIB),
 }
+"""MemAgent's addresses are those of its README; which of them its publisher keeps was not tried. MemReread's repository
+has one item of each length.
+"""

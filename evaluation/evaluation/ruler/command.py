@@ -14,7 +14,7 @@ from typing import get_args
 from pydantic import ValidationError
 
 from evaluation.ruler.fleet import Effort
-from evaluation.ruler.items import documents_by_number, source_of
+from evaluation.ruler.items import DEFAULT_SUFFIXES, HQA, OOD_TASKS, documents_by_number, source_of
 from evaluation.ruler.readers import ReaderKind, Setup
 from evaluation.ruler.run import Evaluation, evaluate, to_stderr
 from evaluation.ruler.synthesis import synthesise
@@ -27,6 +27,8 @@ from memloop.wire.reading import ReadingOptions
 from memloop_clients.dialects import DIALECT_NAMES
 from trainer.data.hotpot import questions as questions_of
 from trainer.data.json_rows import DataError
+
+_SUFFIX_HELP = "text after each question of a task (2wiki, global_reasoning), in the place of ours; repeatable"
 
 
 def main(arguments: Sequence[str]) -> None:
@@ -47,10 +49,12 @@ def _run(options: argparse.Namespace) -> None:
 
 
 def _evaluation(options: argparse.Namespace) -> Evaluation:
+    if options.profile is None and options.reader != "gateway":
+        _refuse_our_prompts(options.model)
     setup = Setup(
         kind=options.reader,
         model=options.model,
-        profile_files=profile_files(options.profile),
+        profile_files=profile_files(options.profile or "default"),
         tokenizer_json=options.tokenizer.read_bytes() if options.tokenizer else None,
         strategy=options.strategy,
         options=ReadingOptions.model_validate_json(options.options),
@@ -61,6 +65,8 @@ def _evaluation(options: argparse.Namespace) -> Evaluation:
         timeout_s=options.timeout_s,
         dialect=options.dialect,
         window_tokens=options.window,
+        thinking={"on": True, "off": False, None: None}[options.thinking],
+        reply_tokens=options.reply_tokens,
     )
     return Evaluation(
         sources=tuple(source_of(given) for given in options.data),
@@ -71,8 +77,22 @@ def _evaluation(options: argparse.Namespace) -> Evaluation:
         effort=Effort(options.at_once, options.attempts),
         limit=options.limit,
         ray=options.ray,
+        suffixes={**DEFAULT_SUFFIXES, **dict(options.question_suffix)},
         documents=documents_by_number(options.hotpot) if options.hotpot else (),
     )
+
+
+def _refuse_our_prompts(model: str) -> None:
+    """Raise DataError for a checkpoint that was trained on its authors' prompts: ours would change its score."""
+    from inference.registry import read_registry  # not on the path of a Ray job, which names its profile
+
+    card = read_registry().get(model)
+    if card is not None and card.prompts:
+        raise DataError(
+            f"{model} was trained on its authors' prompts: --profile FOLDER of `memloop-inference profile import"
+            f" {card.prompts}` (docs/how-to/published-prompts.md), with --tokenizer its tokenizer.json;"
+            " or --profile default for Memloop's prompts"
+        )
 
 
 def _synthesise(options: argparse.Namespace) -> None:
@@ -125,13 +145,18 @@ def _add_run(run: argparse.ArgumentParser) -> None:
         default="loop",
         help="the loop or one prompt here, or the gateways at the URLs",
     )
+    add("--thinking", choices=("on", "off"), help="direct: else the profile's")
+    add("--reply-tokens", type=_positive, help="direct: of the reply, thinking included; else the profile's")
     add("--window", type=_positive, help="direct: tokens of prompt and reply; a longer document loses its middle")
     add("--strategy", choices=get_args(Strategy), default="memagent")
     add("--options", default="{}", help='as in the API: {"parallel": {"segments": 8}}, {"parity": true}')
     add("--max-rereads", type=int, default=2)
     add("--chunk-tokens", type=_positive, help="as in the API; else the profile's")
     add("--memory-tokens", type=_positive, help="as in the API; else the profile's")
-    add("--profile", default="default", help="the loop's prompts: a built-in profile, or a folder")
+    add(
+        "--profile", help="the prompts: a built-in profile, or a folder; default: default, but not for published models"
+    )
+    add("--question-suffix", type=_suffix, action="append", default=[], metavar="TASK=TEXT", help=_SUFFIX_HELP)
     add("--tokenizer", type=Path, help="the model's tokenizer.json; default: estimate the tokens of a chunk")
     add("--api-key-variable", help="environment variable that holds the endpoints' key")
     add("--dialect", choices=DIALECT_NAMES, default="auto", help="the kind of endpoint")
@@ -167,6 +192,13 @@ def _add_tiny(tiny: argparse.ArgumentParser) -> None:
     add("--items", type=_positive, default=32, help="of each size")
     add("--seed", type=int, default=0)
     add("--out", type=Path, required=True, help=f"folder for {TASK}_N.jsonl")
+
+
+def _suffix(text: str) -> tuple[str, str]:
+    task, _, suffix = text.partition("=")
+    if task not in (HQA, *DEFAULT_SUFFIXES, *OOD_TASKS):
+        raise argparse.ArgumentTypeError(f"{task} is no task: TASK=TEXT, with 2wiki or global_reasoning as TASK")
+    return task, suffix
 
 
 def _positive(text: str) -> int:

@@ -7,9 +7,10 @@ Sources: MemAgent (arXiv 2507.02259), its evaluation sets; RULER (arXiv 2404.066
 import hashlib
 import re
 from collections import Counter
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
+from types import MappingProxyType
 from typing import Annotated, TypeAlias, cast
 
 from pydantic import BaseModel, Field, ValidationError
@@ -21,8 +22,10 @@ HQA = "hqa"
 WIKI = "2wiki"
 GLOBAL = "global_reasoning"
 QUESTION_ANSWERING = frozenset({HQA, WIKI, GLOBAL, "qa_1"})
-_DIGITS = " Write the number in digits."
-_BRIEFLY = " Give the answer itself, in a few words."
+DEFAULT_SUFFIXES: Mapping[str, str] = MappingProxyType(
+    {WIKI: " Give the answer itself, in a few words.", GLOBAL: " Write the number in digits."}
+)
+"""What MemReread's evaluation does with the questions of its sets, in our words."""
 OOD_TASKS = (
     *(f"niah_{kind}_{number}" for kind in ("single", "multikey") for number in (1, 2, 3)),
     "niah_multivalue",
@@ -149,8 +152,16 @@ def documents_by_number(hotpot: Path) -> tuple[str, ...]:
     return tuple(sorted({f"{title}\n{''.join(text)}" for asked in questions(hotpot) for title, text in asked.context}))
 
 
-def items(sources: Sequence[Source], *, limit: int | None = None, documents: Sequence[str] = ()) -> Iterator[Item]:
+def items(
+    sources: Sequence[Source],
+    *,
+    limit: int | None = None,
+    documents: Sequence[str] = (),
+    suffixes: Mapping[str, str] = DEFAULT_SUFFIXES,
+) -> Iterator[Item]:
     """Yield all items, at most ``limit`` per task and size. ``documents`` as of ``documents_by_number``.
+
+    ``suffixes`` follow the questions of a task.
 
     Raises DataError, also for a duplicate item.
     """
@@ -159,6 +170,7 @@ def items(sources: Sequence[Source], *, limit: int | None = None, documents: Seq
     for source in sources:
         for line, row in rows(source.path):
             item = _item(row, source, line, documents)
+            item = replace(item, question=item.question + suffixes.get(item.task, ""))
             if item.key in seen:
                 raise DataError(f"{source.path}, line {line}: item {item.index} of {item.task} comes twice")
             seen.add(item.key)
@@ -205,17 +217,17 @@ def _joined(numbers: Sequence[object], documents: Sequence[str], place: str) -> 
 
 
 def _wiki_item(row: _WikiRow, kind: _Kind) -> Item:
-    """Build a question on several documents; as published, the question asks for a brief answer."""
-    return Item(WIKI, row.target_length, row.index, row.input + _BRIEFLY, row.context, row.answers, kind.named())
+    """Build a question on several documents."""
+    return Item(WIKI, row.target_length, row.index, row.input, row.context, row.answers, kind.named())
 
 
 def _global_item(row: _GlobalRow, kind: _Kind) -> Item:
-    """Build a question about the whole document; as published, the question asks for digits."""
+    """Build a question about the whole document."""
     thousands = 1024 if row.context_length[-1] in "kK" else 1024 * 1024
     size = int(row.context_length[:-1]) * thousands
     name, _, number = row.id.rpartition("_")
     index = int(_NUMBER.findall(number)[-1])
-    return Item(GLOBAL, size, index, row.question + _DIGITS, row.context, row.golden, kind.named() or name)
+    return Item(GLOBAL, size, index, row.question, row.context, row.golden, kind.named() or name)
 
 
 def _ood_item(row: _OodRow, source: Source) -> Item:

@@ -3,7 +3,7 @@
 import asyncio
 import os
 import sys
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import inf
 from typing import Literal, Protocol, TypeAlias
 
@@ -36,6 +36,7 @@ class Setup:
     ``profile_files`` and ``tokenizer_json`` (without one, tokens are estimated) are for the engine's readers; a gateway
     has its own. ``window_tokens``: what the direct reader may send and get in one call. ``key_variable`` names the
     environment variable with the endpoint's key; ``timeout_s`` bounds one call; ``dialect`` is the endpoint's.
+    ``thinking`` and ``reply_tokens`` replace the profile's for the direct reader.
     """
 
     kind: ReaderKind
@@ -51,6 +52,8 @@ class Setup:
     timeout_s: float = 900.0
     dialect: DialectName = "auto"
     window_tokens: int | None = None
+    thinking: bool | None = None
+    reply_tokens: int | None = None
 
     def request(self, item: Item) -> LongReadRequest:
         """Build the gateway's request for the item."""
@@ -145,6 +148,13 @@ class DirectReader(_EngineReader):
 
     A document beyond the window loses its middle, as long-context benchmarks cut (LongBench, arXiv 2308.14508).
     """
+
+    def __init__(self, client: EngineClient, setup: Setup) -> None:
+        super().__init__(client, setup)
+        asked = self._profile.prompts["answer"]
+        asked = asked.limited(setup.reply_tokens or asked.sampling.max_tokens)
+        asked = replace(asked, thinking=asked.thinking if setup.thinking is None else setup.thinking)
+        self._profile = replace(self._profile, prompts={**self._profile.prompts, "answer": asked})
 
     async def read(self, item: Item, *, seed: int, paid: Checkpoints) -> Reading:
         """See ``ItemReader``."""

@@ -27,6 +27,16 @@ def table(rows: Sequence[Row]) -> str:
     return "\n".join([*lines, *(_line(_cells(row)) for row in rows)]) + "\n"
 
 
+def best_table(rows: Sequence[Row]) -> str:
+    """Format the best seed's scores in percent; a maximum over seeds has no interval and flatters."""
+    names = ("task", "size", *_SCORES)
+    cells = (
+        (row.task, f"{row.size}", *(f"{100 * row.best[name]:.1f}" if name in row.best else "–" for name in _SCORES))
+        for row in rows
+    )
+    return "\n".join([_line(names), _line("---" for _ in names), *map(_line, cells)]) + "\n"
+
+
 def last_line(rows: Sequence[Row], run: dict[str, object], *, kinds: Sequence[Row] = ()) -> str:
     """Format the last line: one JSON object."""
     found = {

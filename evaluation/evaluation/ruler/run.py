@@ -4,17 +4,17 @@ import asyncio
 import json
 import sys
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AsyncExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from evaluation.ruler.fleet import DEFAULT_EFFORT, Effort, Engine, Job, read_all
-from evaluation.ruler.items import Item, Source, items
+from evaluation.ruler.items import DEFAULT_SUFFIXES, Item, Source, items
 from evaluation.ruler.on_ray import read_on_ray
 from evaluation.ruler.readers import Setup, reader_at, splitter_of
 from evaluation.ruler.records import Record, RecordKey, Results, record_key
-from evaluation.ruler.report import last_line, save_plot, table
+from evaluation.ruler.report import best_table, last_line, save_plot, table
 from evaluation.ruler.scores import kind_rows_of, rows_of
 from memloop.profiles import profile_from_files
 from memloop.wire.errors import MemloopError
@@ -27,7 +27,8 @@ _REPORT_EVERY_S = 1.0
 class Evaluation:
     """The data, readers and effort of a run. ``ray`` is ``ray.init``'s address (``auto``, ``local``).
 
-    ``documents``: the texts of data that holds numbers of documents, as of ``documents_by_number``.
+    ``suffixes`` as of ``items``. ``documents``: the texts of data that holds numbers of documents, as of
+    ``documents_by_number``.
     """
 
     sources: tuple[Source, ...]
@@ -39,10 +40,11 @@ class Evaluation:
     limit: int | None = None
     ray: str | None = None
     documents: tuple[str, ...] = ()
+    suffixes: Mapping[str, str] = field(default_factory=lambda: DEFAULT_SUFFIXES)
 
     def items(self) -> Iterator[Item]:
         """Yield the items of all sources. Raises DataError."""
-        return items(self.sources, limit=self.limit, documents=self.documents)
+        return items(self.sources, limit=self.limit, documents=self.documents, suffixes=self.suffixes)
 
     def described(self) -> dict[str, object]:
         """Return the settings that make two runs comparable: a results file holds records of one description."""
@@ -59,6 +61,8 @@ class Evaluation:
             "profile": profile_from_files(setup.profile_files).content_hash if here else None,
             "splitter": splitter_of(setup).name if here else None,
             "window": setup.window_tokens,
+            **({} if setup.thinking is None else {"thinking": setup.thinking}),
+            **({} if setup.reply_tokens is None else {"reply_tokens": setup.reply_tokens}),
         }
 
 
@@ -141,6 +145,8 @@ def _report(evaluation: Evaluation, records: Sequence[Record]) -> str:
     rows = rows_of(records, seed=evaluation.seeds[0])
     kinds = kind_rows_of(records, seed=evaluation.seeds[0])
     tables = [table(rows), *([table(kinds)] if kinds else [])]
+    if len(evaluation.seeds) > 1:
+        tables.append(f"The best of {len(evaluation.seeds)} seeds, as some papers print:\n\n{best_table(rows)}")
     (evaluation.out / "results.md").write_text("\n".join(tables), "utf-8")
     if rows:
         way = evaluation.setup.strategy if evaluation.setup.kind != "direct" else "direct"

@@ -7,7 +7,7 @@ items.
 import random
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from statistics import fmean
 from typing import TypeAlias
 
@@ -36,7 +36,8 @@ class Estimate:
 class Row:
     """One task at one size, all questions or those of one kind.
 
-    ``items`` counts each once, ``reads`` each seed; costs are means over completed reads.
+    ``items`` counts each once, ``reads`` each seed; costs are means over completed reads. ``best``: each score of
+    the seed with the highest mean.
     """
 
     task: str
@@ -49,6 +50,7 @@ class Row:
     tokens: float
     seconds: float
     kind: str = ""
+    best: Mapping[str, float] = field(default_factory=dict[str, float])
 
     @property
     def headline(self) -> str:
@@ -107,8 +109,11 @@ def _rows(records: Iterable[Record], seed: int) -> list[Row]:
 
 def _row(records: Sequence[Record], seed: int) -> Row:
     by_item: dict[_ItemKey, list[dict[str, float]]] = defaultdict(list)
+    by_seed: dict[int, list[dict[str, float]]] = defaultdict(list)
     for record in records:
-        by_item[record.index, record.digest].append(scores_of(record))
+        found = scores_of(record)
+        by_item[record.index, record.digest].append(found)
+        by_seed[record.seed].append(found)
     scored = list(by_item.values())
     names = [name for name in scored[0][0] if all(name in scores for reads in scored for scores in reads)]
     ended = [record for record in records if record.error is None]
@@ -125,6 +130,7 @@ def _row(records: Sequence[Record], seed: int) -> Row:
         calls=_mean(record.calls for record in ended),
         tokens=_mean(record.input_tokens + record.output_tokens for record in ended),
         seconds=_mean(record.seconds for record in ended),
+        best={name: max(fmean(scores[name] for scores in reads) for reads in by_seed.values()) for name in names},
     )
 
 

@@ -9,7 +9,7 @@ from typing import Final, Literal, TypeAlias, get_args
 from inference.profile_import.sources import SourceFile
 from memloop.wire.chat import Json
 
-Kind: TypeAlias = Literal["memreader-card", "memagent", "memagent-table", "memreread"]
+Kind: TypeAlias = Literal["memreader-card", "memagent", "memagent-table", "memagent-direct", "memreread"]
 Entry: TypeAlias = str | int | float | bool | tuple[str, ...]
 KINDS: Final[tuple[Kind, ...]] = get_args(Kind)
 

@@ -10,10 +10,12 @@ from typing import Final
 from inference.profile_import.card import CARD, import_card
 from inference.profile_import.imported import Imported, Kind
 from inference.profile_import.reading import (
+    MEMAGENT_DIRECT_FILES,
     MEMAGENT_FILES,
     MEMAGENT_TABLE_FILES,
     MEMREREAD_FILES,
     import_memagent,
+    import_memagent_direct,
     import_memagent_table,
     import_memreread,
 )
@@ -33,6 +35,7 @@ _IMPORTERS: Final[Mapping[Kind, _Importer]] = {
     "memreader-card": _Importer((CARD,), import_card),
     "memagent": _Importer(MEMAGENT_FILES, import_memagent),
     "memagent-table": _Importer(MEMAGENT_TABLE_FILES, import_memagent_table),
+    "memagent-direct": _Importer(MEMAGENT_DIRECT_FILES, import_memagent_direct),
     "memreread": _Importer(MEMREREAD_FILES, import_memreread),
 }
 

@@ -11,6 +11,7 @@ from inference.profile_import.sources import ImportRefused, SourceFile
 
 MEMAGENT_FILES: Final = ("taskutils/memory_eval/utils/recurrent_boxed.py",)
 MEMAGENT_TABLE_FILES: Final = ("taskutils/memory_eval/utils/recurrent.py",)
+MEMAGENT_DIRECT_FILES: Final = ("taskutils/memory_eval/utils/openai_api.py",)
 MEMREREAD_FILES: Final = ("recursive/prompts.py", "recursive/tools.py")
 _SECTION: Final = {"prompt": "problem", "memory": "memory", "chunk": "section"}
 _JUDGED: Final = {"question": "question", "memory": "memory", "decomposed_history": "query_history"}
@@ -20,6 +21,8 @@ _HISTORY_LINE: Final = f"<query>{HOLE}</query> <result>{HOLE}</result>"
 _JUDGE_TOKENS: Final = 8192
 _DECODING: Final = {"max_tokens": 1024, "temperature": 0.7, "top_p": 0.95, "thinking": False}
 _BUDGET: Final = {"window_tokens": 8192, "question_tokens": 1024, "chunk_tokens": 5000, "memory_tokens": 1024}
+_DIRECT: Final = {"window_tokens": 131_072, "question_tokens": 1024, "chunk_tokens": 5000, "memory_tokens": 120_000}
+_DIRECT_REPLY_TOKENS: Final = 10_000
 _WINDOW_TOKENS: Final = 16_384
 """Room for a verdict of ``_JUDGE_TOKENS`` beside question, memory and history."""
 
@@ -36,6 +39,22 @@ def import_memagent_table(sources: Sequence[SourceFile]) -> Imported:
     texts, settings, prompts = _memagent(module)
     prompts["answer"]["parser"] = "words"
     return Imported("memagent-table", (module,), texts, settings, prompts, _BUDGET)
+
+
+def import_memagent_direct(sources: Sequence[SourceFile]) -> Imported:
+    """Import the prompt of MemAgent's baselines, which read a whole document at once. Raises ImportRefused.
+
+    The document takes the place of the memory, as for our direct reader.
+    """
+    (module,) = sources
+    where = f"{module.name}: template_0shot"
+    text = _Constants(module).text("template_0shot")
+    if (text.count("$DOC$"), text.count("$Q$")) != (1, 1):
+        raise ImportRefused(f"{where}: expected the slots $DOC$ and $Q$, each once; found others")
+    texts = {"answer.txt": text.replace("$DOC$", "{memory}").replace("$Q$", "{problem}")}
+    prompts = _prompts(texts)
+    prompts["answer"] |= {"parser": "words", "max_tokens": _DIRECT_REPLY_TOKENS}
+    return Imported("memagent-direct", (module,), texts, {}, prompts, _DIRECT)
 
 
 def _memagent(module: SourceFile) -> tuple[dict[str, str], dict[str, str], dict[str, dict[str, Entry]]]:
