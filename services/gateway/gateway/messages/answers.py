@@ -4,7 +4,6 @@ Source: Anthropic's API reference, "Messages", and OpenAI's, "Chat Completions".
 ``stop_reason``, SGLang ``matched_stop``; thinking is ``reasoning`` in vLLM and ``reasoning_content`` in others.
 """
 
-import base64
 import hashlib
 import secrets
 from collections.abc import Iterator, Sequence
@@ -13,6 +12,7 @@ from typing import Final, Literal, TypeAlias
 from pydantic import JsonValue
 from pydantic_core import from_json
 
+from gateway.messages.thoughts import hidden_block, signature_of
 from memloop.wire.base import Wire
 from memloop.wire.chat import ChatMemory, Json
 from memloop.wire.errors import EngineError
@@ -42,6 +42,13 @@ class ThinkingBlock(Wire):
     type: Literal["thinking"] = "thinking"
     thinking: str
     signature: str
+
+
+class RedactedThinkingBlock(Wire):
+    """What the model thought before its calls, for a client that sends it back with them and shows it nowhere."""
+
+    type: Literal["redacted_thinking"] = "redacted_thinking"
+    data: str
 
 
 class ToolUseBlock(Wire):
@@ -76,7 +83,7 @@ class MessageAnswer(Wire):
     type: Literal["message"] = "message"
     role: Literal["assistant"] = "assistant"
     model: str
-    content: tuple[ThinkingBlock | TextBlock | ToolUseBlock, ...] = ()
+    content: tuple[ThinkingBlock | RedactedThinkingBlock | TextBlock | ToolUseBlock, ...] = ()
     stop_reason: StopReason | None = None
     stop_sequence: str | None = None
     usage: MessageUsage
@@ -149,18 +156,16 @@ def text_in(said: Json) -> str:
     return "".join(text for text in (said.get("content"), said.get("refusal")) if isinstance(text, str))
 
 
-def signature_of(checksum: bytes) -> str:
-    """Return the signature of thinking from its SHA-256. Clients send it back; nothing verifies it."""
-    return base64.b64encode(checksum).decode()
-
-
 def _blocks(said: Json, *, thinking: bool) -> Iterator[Json]:
-    if thinking and (thought := thinking_in(said)):
+    thought, calls = thinking_in(said), objects_in(said.get("tool_calls"))
+    if thinking and thought:
         signature = signature_of(hashlib.sha256(thought.encode()).digest())
         yield {"type": "thinking", "thinking": thought, "signature": signature}
     if text := text_in(said):
         yield {"type": "text", "text": text}
-    for call in objects_in(said.get("tool_calls")):
+    if thought and calls and not thinking:
+        yield hidden_block(thought)
+    for call in calls:
         function = object_in(call.get("function"))
         given = input_of(str(function["arguments"]))
         yield {"type": "tool_use", "id": call["id"], "name": function["name"], "input": given}

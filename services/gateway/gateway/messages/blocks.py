@@ -121,7 +121,7 @@ class ThinkingParam(Wire):
 
 
 class RedactedThinkingParam(Wire):
-    """Thinking that only Anthropic can read."""
+    """Thinking that the client does not see: the gateway's own, or what another API alone can read."""
 
     type: Literal["redacted_thinking"]
     data: str

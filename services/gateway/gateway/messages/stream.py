@@ -12,14 +12,15 @@ import orjson
 from pydantic import JsonValue
 
 from gateway.engine import Meter, only_text, send_broken
-from gateway.messages.answers import begun_message, input_of, signature_of, stop_of, text_in, usage_of
+from gateway.messages.answers import begun_message, input_of, stop_of, text_in, usage_of
+from gateway.messages.thoughts import hidden_block, signature_of
 from memloop.sse import EventCutter, data_of
 from memloop.wire.chat import Json
 from memloop.wire.errors import DependencyError, EngineError
 from memloop_clients.dialects import thinking_in
 from memloop_service.http import Sink, data_event, error_event, object_in, objects_in, parsed_object
 
-Kind: TypeAlias = Literal["text", "thinking", "tool_use"]
+Kind: TypeAlias = Literal["text", "thinking", "redacted_thinking", "tool_use"]
 _DONE: Final = b"[DONE]"
 _TEXT_HEAD: Final = (
     b'event: content_block_delta\ndata: {"type":"content_block_delta","index":%d,"delta":{"type":"text_delta","text":'
@@ -45,6 +46,8 @@ class MessageStream:
         self._arguments: list[str] = []
         """What has come of the open call's."""
         self._checksum = hashlib.sha256()
+        self._hidden: list[str] = []
+        """Thoughts that the client did not ask for."""
         self._index = -1
         self._text_head = b""
         self._open: Kind | None = None
@@ -110,7 +113,10 @@ class MessageStream:
 
     def _delta(self, said: Json) -> Iterator[bytes]:
         self._refused = self._refused or bool(said.get("refusal"))
-        if self._shows_thinking and (thought := thinking_in(said)):
+        thought = thinking_in(said)
+        if thought and not self._shows_thinking:
+            self._hidden.append(thought)
+        elif thought:
             yield from self._in_block("thinking", {"type": "thinking", "thinking": "", "signature": ""})
             self._checksum.update(thought.encode())
             yield self._piece({"type": "thinking_delta", "thinking": thought})
@@ -124,6 +130,9 @@ class MessageStream:
         function = object_in(piece.get("function"))
         if "id" in piece:
             self._calls += 1
+            if self._hidden:
+                yield from self._begin("redacted_thinking", hidden_block("".join(self._hidden)))
+                self._hidden = []
             block: Json = {"type": "tool_use", "id": piece["id"], "name": function["name"], "input": {}}
             yield from self._begin("tool_use", block)
         if more := str(function.get("arguments") or ""):

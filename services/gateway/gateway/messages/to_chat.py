@@ -27,6 +27,7 @@ from gateway.messages.blocks import (
     UrlSource,
     UserMessage,
 )
+from gateway.messages.thoughts import hidden_thought
 from memloop.wire.chat import Json
 from memloop.wire.errors import InvalidRequest
 from memloop_clients.dialects import EARLIER_THINKING
@@ -98,7 +99,8 @@ def _of_assistant(message: AssistantMessage, place: str) -> Json:
             case ThinkingParam():
                 thoughts.append(block.thinking)
             case RedactedThinkingParam():
-                refuse(where, "redacted thinking can be read by Anthropic alone.")
+                thought = hidden_thought(block.data)
+                thoughts.append(thought or refuse(where, "redacted thinking can be read by its own API alone."))
             case ToolUseParam():
                 calls.append(_call(block, where))
     found: Json = {"role": "assistant", "content": _shortest(texts) if texts else None if calls else ""}
