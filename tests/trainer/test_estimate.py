@@ -73,6 +73,18 @@ def test_fsdp_shards_what_stays_and_puts_layers_together_for_a_moment() -> None:
     assert update["activations"] == 2 * 10 * (2 * 8 + 4 * 8 + 2 * 3 * 4 + 4 * 16)
 
 
+def test_padded_rows_cost_their_padding_and_fused_kernels_keep_no_logits() -> None:
+    assumed = NOTHING.model_copy(update={"logit_bytes": 14, "padding": 1.5})
+    updates = replace(ALL_PASSES, padded=True)
+    whole = memory_of(run(updates=updates), assumed).update
+    assert whole["logits"] == 15 * 100 * 14
+    assert whole["activations"] == 2 * 15 * (2 * 8 + 4 * 8 + 2 * 3 * 4 + 4 * 16)
+    fused = memory_of(run(updates=replace(updates, fused=True)), assumed).update
+    assert fused["logits"] == 512 * 100 * 20 + 4 * 100 * 8
+    adapters = memory_of(run(updates=replace(updates, fused=True, adapter_rank=2)), assumed).update
+    assert adapters["logits"] == 512 * 100 * 20
+
+
 def test_megatron_cuts_weights_and_shards_only_the_optimizer() -> None:
     cut = Sharding(tensor=2, pipeline=1, replicas=2, whole=True, weight_bytes=2)
     memory = memory_of(run(sharding=cut), NOTHING)

@@ -27,6 +27,9 @@ class Assumptions(BaseModel):
     bandwidth_share: float = Field(default=0.6, gt=0, le=1, description="of the memory's, when the engine writes")
     straggling: float = Field(default=0.7, gt=0, le=1, description="of the time in which an engine's batch is full")
     step_overhead_s: float = Field(default=60.0, ge=0, description="weights to the engines, waiting, data, checkpoints")
-    logit_bytes: float = Field(default=8.0, ge=0, description="per logit: bfloat16, its gradient, one float32 copy")
+    logit_bytes: float = Field(
+        default=14.0, ge=0, description="per logit that is kept: bfloat16, the entropy's float32 shares and products"
+    )
+    padding: float = Field(default=2.0, ge=1, description="tokens of padded rows per real one, at most")
     runtime_gib: float = Field(default=4.0, ge=0, description="per GPU: contexts, NCCL, graphs, fragmentation")
     sync_gib: float = Field(default=2.0, ge=0, description="per GPU: the bucket in which weights go to the engine")

@@ -7,6 +7,8 @@
     activations of T tokens           2·L·T·h where layers are recomputed, and one layer's own:
                                       2·T·(4h + 2(H + K)·head + 4·intermediate); /t, and L/p layers, under Megatron
     logits                            T·V·(bytes per logit, an assumption); /t under Megatron
+                                      by fused kernels 20·C·V of a piece of C = 512 tokens, and 4·V·h of gradients
+    T tokens                          a micro-batch's, and its padding (an assumption) where rows are padded
 
 The reference policy under FSDP2 lies in the hosts' memory, under Megatron it is offloaded: it is not counted.
 """
@@ -18,9 +20,11 @@ from typing import Final
 
 from trainer.estimate.assumptions import Assumptions
 from trainer.estimate.hardware import GIB, GPUS
-from trainer.estimate.run import Run
+from trainer.estimate.run import Run, Updates
 
 _HALF, _FULL = 2, 4
+_PIECE_TOKENS, _PIECE_BYTES = 512, 20
+"""Of verl's fused linear layer: its piece, and five float32 arrays over it in the backward pass."""
 ENGINE_RUNTIME_BYTES: Final = 2 * GIB
 """Taken from the engine's share: its graphs and activations. The launcher's planner assumes the same."""
 
@@ -47,8 +51,8 @@ def memory_of(run: Run, assumed: Assumptions) -> Memory:
     state = _state(run)
     passing = {
         "whole layers": _gathered(run),
-        "activations": _activations(run),
-        "logits": run.updates.micro_tokens * run.shape.vocabulary * assumed.logit_bytes / run.sharding.tensor,
+        "activations": _activations(run, assumed),
+        "logits": _logits(run, assumed),
         "runtime": assumed.runtime_gib * GIB,
     }
     kept = {} if run.sharding.offloaded else {part: state[part] for part in _kept(run)}
@@ -90,8 +94,21 @@ def _gathered(run: Run) -> float:
     return _HALF * (2 * layer + ends) + gradients
 
 
-def _activations(run: Run) -> float:
-    shape, tokens, cut = run.shape, run.updates.micro_tokens, run.sharding
+def _tokens(updates: Updates, assumed: Assumptions) -> float:
+    """Return the tokens of a micro-batch as the model computes them."""
+    return updates.micro_tokens * (assumed.padding if updates.padded else 1)
+
+
+def _logits(run: Run, assumed: Assumptions) -> float:
+    shape, updates = run.shape, run.updates
+    if updates.fused:
+        gradients = 0 if updates.adapter_rank else 2 * _HALF * shape.vocabulary * shape.hidden
+        return _PIECE_TOKENS * shape.vocabulary * _PIECE_BYTES + gradients
+    return _tokens(updates, assumed) * shape.vocabulary * assumed.logit_bytes / run.sharding.tensor
+
+
+def _activations(run: Run, assumed: Assumptions) -> float:
+    shape, tokens, cut = run.shape, _tokens(run.updates, assumed), run.sharding
     own = 4 * shape.hidden + 2 * (shape.heads + shape.kv_heads) * shape.head_dim + 4 * shape.intermediate
     layers = shape.layers / cut.pipeline
     numbers = layers * shape.hidden + own if run.updates.recompute else layers * own

@@ -29,7 +29,8 @@ class Sharding:
 @dataclass(frozen=True, slots=True)
 class Updates:
     """Passes over the rows: ``micro_tokens`` at once on a GPU; with ``recompute`` the backward pass reruns each layer;
-    ``reference`` and ``old`` are passes for their log-probabilities; ``adapter_rank`` 0 trains all weights.
+    ``reference`` and ``old`` are passes for their log-probabilities; ``adapter_rank`` 0 trains all weights. ``padded``
+    rows of a micro-batch are as long as its longest; ``fused`` kernels keep no logits.
     """
 
     micro_tokens: int
@@ -37,6 +38,8 @@ class Updates:
     reference: bool
     old: bool
     adapter_rank: int
+    padded: bool = False
+    fused: bool = False
 
 
 @dataclass(frozen=True, slots=True)

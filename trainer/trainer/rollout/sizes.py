@@ -75,6 +75,8 @@ def _updates(config: Any) -> Updates:
         reference=bool(policy.use_kl_loss),
         old=not config.algorithm.rollout_correction.bypass_mode,
         adapter_rank=model.lora_rank,
+        padded=not model.use_remove_padding,
+        fused=bool(model.use_fused_kernels),
     )
 
 
