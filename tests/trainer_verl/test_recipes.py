@@ -142,11 +142,18 @@ def test_reading_runs_keep_the_order_of_their_rows() -> None:
         ("actor_rollout_ref.rollout.tensor_model_parallel_size=3", "do not divide into engines"),
         ("memloop.updates=5000", "updates=5000"),
         ("memloop.live_rows_only=true", "the KL loss"),
+        ("actor_rollout_ref.actor.fsdp_config.model_dtype=bf16", "steps of lr=1e-06 are mostly rounded away"),
         ("actor_rollout_ref.rollout.agent.default_agent_loop=tool_agent", "the loop tool_agent"),
     ],
 )
 def test_contradictory_numbers_are_reported(override: str, reason: str) -> None:
     assert any(reason in told for told in contradictions(load_recipe(SEVEN_B, [override])))
+
+
+def test_sglang_must_have_room_for_the_longest_reply() -> None:
+    sglang = Path("trainer/recipes/memagent-7b-sglang.yaml")
+    exact = contradictions(load_recipe(sglang, ["actor_rollout_ref.rollout.max_model_len=9216"]))
+    assert exact == ["rollout.max_model_len=9216: with SGLang verl cuts the longest reply by a token: 9217"]
 
 
 def test_a_profile_of_another_content_than_the_recipe_names_is_refused() -> None:

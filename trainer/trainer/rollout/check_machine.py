@@ -20,8 +20,8 @@ _LOGGERS: Final[Mapping[str, str]] = {"tensorboard": "tensorboard", "wandb": "wa
 _ENGINES: Final[Mapping[str, str]] = {"vllm": "vllm", "sglang": "sglang"}
 _MEGATRON: Final = ("megatron", "transformer_engine")
 _FLASH: Final = "flash_attention_2"
-_SAVED_BYTES, _ADAPTED_BYTES = 12, 2
-"""Of a parameter in a checkpoint: float32 weights with both of Adam's moments, or bfloat16 under an adapter."""
+_SAVED_BYTES, _ADAPTED_BYTES = 12, 4
+"""Of a parameter in a checkpoint: float32 weights with both of Adam's moments, or without them under an adapter."""
 
 
 def _devices() -> int:

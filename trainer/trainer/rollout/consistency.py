@@ -25,7 +25,7 @@ _CHARACTERS_PER_TOKEN: Final = 3
 
 def contradictions(recipe: Composed) -> list[str]:
     """Return every contradiction of the recipe. A data set's rows may name other loops than the recipe's."""
-    return [*_profile(recipe), *_rows(recipe.config), *_groups(recipe), *_objective(recipe)]
+    return [*_profile(recipe), *_rows(recipe.config), *_masters(recipe.config), *_groups(recipe), *_objective(recipe)]
 
 
 def longest_prompt(profile: Profile, loop: AgentName) -> int:
@@ -75,6 +75,16 @@ def _rows(config: Any) -> Iterator[str]:
     ):
         if most is not None and most < row:
             yield f"{name}={most}, but a row has up to {row} tokens"
+    if parts.rollout.name == "sglang" and parts.rollout.max_model_len == row:
+        yield f"rollout.max_model_len={row}: with SGLang verl cuts the longest reply by a token: {row + 1}"
+
+
+def _masters(config: Any) -> Iterator[str]:
+    """Refuse weights that most steps of the optimizer leave where they are: bfloat16 has 8 bits of them."""
+    actor = config.actor_rollout_ref.actor
+    if actor.strategy != "megatron" and (dtype := actor.fsdp_config.model_dtype) in ("bf16", "bfloat16"):
+        lost = f"steps of lr={actor.optim.lr:g} are mostly rounded away"
+        yield f"actor.fsdp_config.model_dtype={dtype}: {lost}. fp32 is sharded, and computes in bfloat16 too"
 
 
 def _groups(recipe: Composed) -> Iterator[str]:

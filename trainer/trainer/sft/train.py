@@ -5,6 +5,7 @@
 # pyright: reportUnknownArgumentType=false, reportMissingTypeStubs=false, reportUnknownParameterType=false
 from __future__ import annotations
 
+import shutil
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -54,7 +55,8 @@ def _fine_tune(recipe: SftRecipe, cache: Path) -> SftResult:
     too_long = examples.too_long
     held_out = _dataset(recipe.held_out, examples, cache) if recipe.held_out else None
     trainer = SFTTrainer(
-        model=_model(recipe),
+        # Weights that are trained stay in float32: in bfloat16 most steps would be rounded away.
+        model=_model(recipe.model, half=recipe.precision == "bf16" and recipe.lora is not None),
         args=_arguments(recipe, evaluates=held_out is not None),
         train_dataset=train,
         eval_dataset=held_out,
@@ -93,10 +95,9 @@ def _dataset(files: Sequence[Path], examples: Examples, cache: Path) -> Any:
     return Dataset.from_generator(rows, features=shape, cache_dir=str(cache))
 
 
-def _model(recipe: SftRecipe) -> Any:
-    dtype = torch.bfloat16 if recipe.precision == "bf16" else torch.float32
+def _model(model: str | Path, *, half: bool) -> Any:
     models: Any = AutoModelForCausalLM
-    return models.from_pretrained(recipe.model, dtype=dtype)
+    return models.from_pretrained(model, dtype=torch.bfloat16 if half else torch.float32)
 
 
 def _lora(recipe: SftRecipe) -> Any:
@@ -114,7 +115,6 @@ def _lora(recipe: SftRecipe) -> Any:
 
 
 def _arguments(recipe: SftRecipe, *, evaluates: bool) -> Any:
-    on_cpu = not torch.cuda.is_available()
     return SFTConfig(
         output_dir=str(recipe.output / _CHECKPOINTS),
         learning_rate=recipe.learning_rate,
@@ -127,8 +127,8 @@ def _arguments(recipe: SftRecipe, *, evaluates: bool) -> Any:
         per_device_eval_batch_size=recipe.per_device,
         gradient_accumulation_steps=recipe.batch // recipe.per_device,
         gradient_checkpointing=recipe.checkpointing,
-        bf16=recipe.precision == "bf16" and not on_cpu,
-        use_cpu=on_cpu,
+        bf16=recipe.precision == "bf16",
+        use_cpu=not torch.cuda.is_available(),
         max_length=None,
         packing=False,
         completion_only_loss=True,
@@ -148,12 +148,14 @@ def _has_checkpoint(output: Path) -> bool:
 
 
 def _save(trainer: Any, tokenizer: Any, recipe: SftRecipe) -> None:
-    """Save whole weights with adapters merged, for inference and RL."""
+    """Save whole weights in the recipe's precision, with adapters merged, for inference and RL."""
     if recipe.lora is not None:
-        merged = trainer.accelerator.unwrap_model(trainer.model).merge_and_unload()
-        if trainer.is_world_process_zero():
-            merged.save_pretrained(recipe.output)
+        whole = trainer.accelerator.unwrap_model(trainer.model).merge_and_unload()
     else:
-        trainer.save_model(str(recipe.output))
+        masters = recipe.output / _CHECKPOINTS / "masters"
+        trainer.save_model(str(masters))  # every process has a part of them
+        whole = _model(masters, half=recipe.precision == "bf16") if trainer.is_world_process_zero() else None
     if trainer.is_world_process_zero():
+        whole.save_pretrained(recipe.output)
         tokenizer.save_pretrained(recipe.output)
+        shutil.rmtree(recipe.output / _CHECKPOINTS / "masters", ignore_errors=True)
