@@ -15,14 +15,17 @@ WORKDIR /src
 # hadolint ignore=DL3008
 RUN apt-get update && apt-get install --yes --no-install-recommends g++ && rm -rf /var/lib/apt/lists/*
 COPY requirements/images/build.lock trainer/requirements-gpu.lock ./
+# torch's builds link -lcudart in lib64; the wheel of CUDA's runtime has lib/libcudart.so.13 alone.
 # hadolint ignore=DL3013
 RUN --mount=type=cache,target=/root/.cache/pip \
     --mount=type=secret,id=pip,target=/etc/pip.conf --mount=type=secret,id=ca \
     pip install --no-deps --require-hashes -r build.lock \
  && python -m venv --without-pip /opt/memloop \
  && pip --python /opt/memloop/bin/python install --no-deps --require-hashes -r requirements-gpu.lock \
- && if [ -n "${FLASH_ATTN}" ]; then \
-      CUDA_HOME="$(/opt/memloop/bin/python -c 'import nvidia.cu13 as cuda; print(list(cuda.__path__)[0])')" \
+ && cuda="$(/opt/memloop/bin/python -c 'import nvidia.cu13 as cuda; print(list(cuda.__path__)[0])')" \
+ && ln -s lib "${cuda}/lib64" \
+ && ln -s libcudart.so.13 "${cuda}/lib/libcudart.so" \
+ && if [ -n "${FLASH_ATTN}" ]; then CUDA_HOME="${cuda}" \
       pip --python /opt/memloop/bin/python install --no-deps --no-build-isolation "${FLASH_ATTN}"; fi
 
 # Our own code is a layer of its own: a change of it leaves the packages' layer as it is.

@@ -1,6 +1,8 @@
 """The images' locks hold nothing that the workspace's lock does not, and what each part asks for itself."""
 
+import os
 import re
+import subprocess
 import tomllib
 from pathlib import Path
 
@@ -51,6 +53,21 @@ def test_what_the_parts_declare_is_pinned(root: Path, lock: str) -> None:
 @pytest.mark.parametrize("lock", LOCKS)
 def test_a_lock_leaves_out_what_its_override_names(root: Path, lock: str) -> None:
     assert LEFT_OUT.get(lock, set()) & pins(root / f"requirements/images/{lock}.lock").keys() == set()
+
+
+def test_what_the_gpu_image_compiles_finds_cudas_runtime(root: Path, tmp_path: Path) -> None:
+    """torch's cpp_extension links with ``-L$CUDA_HOME/lib64 -lcudart``; here with a library laid out as the wheel's."""
+    (tmp_path / "lib").mkdir()
+    library = tmp_path / "lib/libcudart.so.13"
+    runtime = ["cc", "-shared", "-Wl,-soname,libcudart.so.13", "-xc", "-", "-o", str(library)]
+    subprocess.run(runtime, input="int cudaGetDevice(void) { return 0; }", text=True, check=True)
+    dockerfile = (root / "deploy/docker/trainer-gpu.Dockerfile").read_text().replace("\\\n", " ")
+    for link in re.findall(r"\bln -s [^&|;\n]+", dockerfile):
+        subprocess.run(["sh", "-c", link], env={"cuda": str(tmp_path), "PATH": os.environ["PATH"]}, check=True)
+    program = ["cc", "-xc", "-", f"-L{tmp_path}/lib64", "-lcudart", "-o", str(tmp_path / "program")]
+    source = "int cudaGetDevice(void); int main(void) { return cudaGetDevice(); }"
+    linked = subprocess.run(program, input=source, text=True, capture_output=True)
+    assert linked.returncode == 0, linked.stderr
 
 
 @pytest.mark.parametrize(

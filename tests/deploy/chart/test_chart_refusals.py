@@ -34,6 +34,20 @@ REFUSED: dict[str, tuple[dict[str, object], str]] = {
     ),
     "odd-gpus": ({"inference.defaults": {"gpus": 3, "dataParallelSize": 2}}, "must be a multiple of dataParallelSize"),
     "no-gpu": ({"inference.defaults": {"gpus": 0}}, "vllm needs a GPU: with gpus 0 the engine is vllm-cpu"),
+    "slices-as-one-gpu": (
+        {"inference.defaults": {"gpus": 2, "gpuResource": "nvidia.com/mig-3g.40gb"}},
+        "a process sees one slice of a GPU alone",
+    ),
+    "slices-as-a-trainers-gpus": (
+        {
+            "trainer": {
+                "enabled": True,
+                "entrypoint": "train",
+                "workers": {"gpus": 2, "gpuResource": "nvidia.com/mig-3g.40gb"},
+            }
+        },
+        "exchange no gradients",
+    ),
     "stuck-rollout": ({"inference.defaults": {"maxSurge": 0}}, "nothing could be replaced"),
     "no-registry": ({"image.registry": ""}, "image.registry is needed"),
     "registry-without-slash": ({"image.registry": "registry.example.com"}, "/image/registry"),

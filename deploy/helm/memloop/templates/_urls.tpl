@@ -34,6 +34,7 @@ http://{{ include "memloop.name" (dict "root" . "component" "qdrant") }}:6333
 {{- $model := mergeOverwrite (deepCopy .root.Values.inference.defaults) (deepCopy .entry) -}}
 {{- if and (not $model.gpus) (ne $model.engine "vllm-cpu") }}{{ fail (printf "inference.models: %s: %s needs a GPU: with gpus 0 the engine is vllm-cpu" $model.name $model.engine) }}{{ end -}}
 {{- if mod $model.gpus $model.dataParallelSize }}{{ fail (printf "inference.models: %s: gpus (%v) must be a multiple of dataParallelSize (%v)" $model.name $model.gpus $model.dataParallelSize) }}{{ end -}}
+{{- if and (contains "/mig-" $model.gpuResource) (gt (int $model.gpus) 1) }}{{ fail (printf "inference.models: %s: gpus (%v) of %s: a process sees one slice of a GPU alone: set gpus to 1, and replicas" $model.name $model.gpus $model.gpuResource) }}{{ end -}}
 {{- if and (eq (int $model.maxSurge) 0) (eq (int $model.maxUnavailable) 0) }}{{ fail (printf "inference.models: %s: maxSurge and maxUnavailable are both 0: nothing could be replaced" $model.name) }}{{ end -}}
 {{ toJson $model }}
 {{- end }}
