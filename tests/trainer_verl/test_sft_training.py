@@ -116,7 +116,7 @@ def test_all_weights_move_at_the_published_rate_though_matrices_are_multiplied_i
     assert share < 0.02
     saved = load_file(tmp_path / "out/model.safetensors")
     assert {weights.dtype for weights in saved.values()} == {torch.bfloat16}
-    assert sorted(path.name for path in last.parents[1].iterdir()) == ["checkpoint-3", "checkpoint-6"]
+    assert not (last.parents[1] / "masters").exists()
 
 
 def test_the_shipped_model_is_certain_of_the_replies_that_it_was_trained_on(

@@ -150,12 +150,14 @@ def _has_checkpoint(output: Path) -> bool:
 def _save(trainer: Any, tokenizer: Any, recipe: SftRecipe) -> None:
     """Save whole weights in the recipe's precision, with adapters merged, for inference and RL."""
     if recipe.lora is not None:
-        whole = trainer.accelerator.unwrap_model(trainer.model).merge_and_unload()
+        merged = trainer.accelerator.unwrap_model(trainer.model).merge_and_unload()
+        if trainer.is_world_process_zero():
+            merged.save_pretrained(recipe.output)
     else:
         masters = recipe.output / _CHECKPOINTS / "masters"
         trainer.save_model(str(masters))  # every process has a part of them
-        whole = _model(masters, half=recipe.precision == "bf16") if trainer.is_world_process_zero() else None
+        if trainer.is_world_process_zero():
+            _model(masters, half=recipe.precision == "bf16").save_pretrained(recipe.output)
+            shutil.rmtree(masters)
     if trainer.is_world_process_zero():
-        whole.save_pretrained(recipe.output)
         tokenizer.save_pretrained(recipe.output)
-        shutil.rmtree(recipe.output / _CHECKPOINTS / "masters", ignore_errors=True)
