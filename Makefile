@@ -417,9 +417,19 @@ bench-longread-full: $(READY) ## the same on the tiny model's vLLM, and 3.5 mill
 bench-inference: $(READY) ## speculation and prefix cache on and off, on the tiny model's vLLM; BUDGET_S=900
 	$(BIN)/python -m benchmarks.inference --budget $(or $(BUDGET_S),900)
 
+# What a machine with torch for CUDA has, and what two steps of training never import.
+GPU_PROOF_LEAVES_OUT := torch|torch(audio|vision|codec)|torch-c-dlpack-ext|triton|nvidia-.*|cuda-.*|flashinfer-.*|numpy|pyarrow|scipy|sympy|mpmath|networkx|setuptools|opencv-.*|numba|llvmlite|xgrammar|llguidance|wandb|mlflow-skinny|databricks-sdk|tensorboard.*|alembic|sqlalchemy|pycountry|hf-xet|nvtx|py-spy|anthropic|apache-tvm-ffi|quack-kernels|nixl.*|humming.*|tilelang|z3-solver|cupy.*|tokenspeed-.*|cryptography|av|google-.*|googleapis-.*|sentry-sdk|fastapi-cl.*|virtualenv|supervisor|trl|pytest.*|fastsafetensors|antlr4-python3-runtime
+GPU_PROOF_WHEELS := build/gpu-proof-wheels
 .PHONY: gpu-proof
-gpu-proof: $(READY) ## torch, transformers mode, vLLM, the engine benchmark and two GRPO steps on a GPU: a table; ARGS=--dry-run
-	$(BIN)/python -m benchmarks.gpu_proof $(ARGS)
+gpu-proof: $(READY) $(UV_READY) ## pack build/gpu-proof: run.sh trains by verl and vLLM on a bare machine with one Hopper GPU
+	mkdir -p $(GPU_PROOF_WHEELS)
+	grep -oE '^[a-z0-9-]+==[^ ]+' trainer/requirements-gpu.lock | grep -vE '^($(GPU_PROOF_LEAVES_OUT))==' > $(GPU_PROOF_WHEELS)/packages.txt
+	$(UV_VENV)/bin/pip download --quiet --no-deps --only-binary :all: --python-version 3.12 --dest $(GPU_PROOF_WHEELS) \
+	  $(foreach glibc,2_17 2_24 2_27 2_28 2_31 2_34,--platform manylinux_$(glibc)_x86_64) --platform manylinux2014_x86_64 \
+	  -r $(GPU_PROOF_WHEELS)/packages.txt
+	$(UV_VENV)/bin/pip wheel --quiet --no-deps --wheel-dir $(GPU_PROOF_WHEELS) \
+	  $$(grep -oE '^antlr4-python3-runtime==[^ ]+' trainer/requirements-gpu.lock)
+	$(BIN)/python -m benchmarks.gpu_proof.pack build/gpu-proof --wheels $(GPU_PROOF_WHEELS)
 
 .PHONY: bench-longread-strategies
 bench-longread-strategies: $(READY) ## quality and time of each way of reading, on the tiny model's vLLM

@@ -5,7 +5,7 @@ import os
 import signal
 import subprocess
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal, TypeAlias
@@ -69,15 +69,6 @@ def missing_of(step: Step) -> str | None:
     found = subprocess.run([step.python, "-c", check], capture_output=True, text=True, check=False)
     missing = found.stdout.split() if found.returncode == 0 else ["a working Python"]
     return f"{step.python} has no {', '.join(missing)}" if missing else None
-
-
-def all_of(steps: Sequence[Step], each: Callable[[Step], Result]) -> list[Result]:
-    """Run or plan all steps and print a line for each."""
-    results: list[Result] = []
-    for step in steps:
-        results.append(each(step))
-        print(results[-1].line, flush=True)
-    return results
 
 
 def _ended(command: Sequence[str], log: Path, limit_s: float) -> int | None:

@@ -60,7 +60,8 @@ def passed(*, fused: bool, backend: str) -> tuple[torch.Tensor, torch.Tensor, in
         watched = torch.autograd.graph.saved_tensors_hooks(keep, lambda tensor: tensor)
         with watched:
             output = engine.prepare_model_outputs(model(**inputs, use_cache=False), arguments, batch, None)
-        log_probs = output["log_probs"].values()
+        learned = [row[:-1] for row in output["log_probs"].unbind()]  # nothing follows a row's last token
+        log_probs = torch.cat(learned)
         (log_probs * torch.linspace(-1, 1, len(log_probs))).sum().backward()
     finally:
         Qwen3ForCausalLM.forward = forward  # verl patches the class

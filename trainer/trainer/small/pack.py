@@ -35,8 +35,6 @@ def pack(folder: Path, *, gguf: Path, sources: Sequence[Path], wheels: Path) -> 
 
     ``sources`` are folders of packages; ``wheels`` holds one folder of wheels for each Python, and ``any``.
     """
-    shutil.rmtree(folder, ignore_errors=True)
-    folder.mkdir(parents=True)
     packed = BytesIO()
     with tarfile.open(fileobj=packed, mode="w:gz", compresslevel=6) as tar:
         tar.add(gguf, "base.gguf")
@@ -44,13 +42,19 @@ def pack(folder: Path, *, gguf: Path, sources: Sequence[Path], wheels: Path) -> 
             tar.add(source, f"code/{source.name}", filter=_code)
         for wheel in sorted(wheels.rglob("*.whl")):
             _add_wheel(tar, wheel, f"wheels/{wheel.parent.name}")
-    held = packed.getvalue()
+    return write_parts(folder, _SCRIPT, packed.getvalue())
+
+
+def write_parts(folder: Path, script: str, packed: bytes) -> list[Path]:
+    """Write ``run.sh`` and the packed bytes as ``part-00`` on into the folder, which is emptied; return the files."""
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir(parents=True)
     files = [folder / "run.sh"]
-    files[0].write_text(_SCRIPT, "utf-8")
+    files[0].write_text(script, "utf-8")
     files[0].chmod(0o755)
-    for number, start in enumerate(range(0, len(held), PART_BYTES)):
+    for number, start in enumerate(range(0, len(packed), PART_BYTES)):
         files.append(folder / f"part-{number:02d}")
-        files[-1].write_bytes(held[start : start + PART_BYTES])
+        files[-1].write_bytes(packed[start : start + PART_BYTES])
     return files
 
 
