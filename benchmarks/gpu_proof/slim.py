@@ -22,6 +22,7 @@ LEFT_OUT: Final = (
     "ray/rllib/*",
     "ray/dashboard/client/*",
     "transformers/models/*/convert_*",
+    "*.a",
     "*/RECORD",
 )
 _MAGIC: Final = b"\x50\xed\x55\xba"
