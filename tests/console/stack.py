@@ -11,6 +11,7 @@ from gateway.settings import WorkerSettings
 from gateway.worker import working
 from tests.console.scripted import answer as scripted
 from tests.fakes.job_engine import Body, EngineServer, Reply, engine_server
+from tests.fakes.processes import PATIENCE_S
 from tests.fakes.real_store import real_store
 from tests.gateway.rig import settings_for
 from tests.gateway.running import Gateway, running_gateway
@@ -32,10 +33,12 @@ class Stack:
 
     async def tell(self, text: str, *, user: str = "ann", **fields: object) -> str:
         """Add a turn of the user and wait until the writer has decided. Returns the event's id."""
-        body = {"messages": [{"role": "user", "content": text}], "user_id": user, "sync": True, **fields}
+        body = {"messages": [{"role": "user", "content": text}], "user_id": user, **fields}
         reply = await self.gateway.post("/v1/memory/add", body)
-        assert reply.status == 200, reply.raw
-        return reply.json["event_id"]
+        assert reply.status == 202, reply.raw
+        event_id = str(reply.json["event_id"])
+        await self.gateway.memory.queue.events.wait("local", event_id, timeout_s=PATIENCE_S)
+        return event_id
 
     async def another_worker(self) -> None:
         """Start a worker in place of the one that was closed."""

@@ -202,6 +202,7 @@ MANNERS: Final[Mapping[str, Manners]] = {
     "no choices for a writer": Manners(writes=always({"role": "assistant", "filtered": True}), shaped=_filtered),
     "an error with status 200": Manners(writes=always({"role": "assistant", "filtered": True}), shaped=_late),
     "half a tool call": Manners(writes=always(cut('<tool_call>{"name": "add_memory", "arguments": {"memory_list": ['))),
+    "waits for more": Manners(writes=always(tool_call("buffer_memory", reason="half a thought"))),
     "wrong tool name": Manners(writes=_misnamed),
     "call without arguments": Manners(writes=always(tool_call("add_memory", summary="kept"))),
 }

@@ -49,6 +49,12 @@ class Api:
         """POST."""
         return await self.call("POST", path, body)
 
+    async def decided(self, add: object) -> None:
+        """Add without ``sync``, so that the turns may be buffered, and wait for the writer's decision."""
+        answer = await self.post("/v1/memory/add", add)
+        assert answer.status == 202, answer.raw
+        await self.rig.event(answer.json["event_id"])
+
 
 @asynccontextmanager
 async def api(

@@ -37,11 +37,13 @@ async def enqueued(
     *,
     namespace: Namespace = ALICE,
     infer: bool = True,
+    settles: bool = False,
     event_id: str | None = None,
 ) -> str:
     """Queue a write, without turns a flush, and return the id of its event."""
     job_id = event_id or new_event_id(namespace)
-    await queue.enqueue(MemoryJob(event_id=job_id, namespace=namespace, turns=tuple(said), infer=infer))
+    job = MemoryJob(event_id=job_id, namespace=namespace, turns=tuple(said), infer=infer, settles=settles)
+    await queue.enqueue(job)
     return job_id
 
 

@@ -203,7 +203,7 @@ async def test_what_waits_in_any_state_of_the_queue_does_not_run_after_an_erasur
         kept = it.rig.work.memory.kept
         async with it.rig.working():
             for text, user in (("nonsense", "kept"), ("half", "buffered")):
-                assert (await it.post("/v1/memory/add", said(f"{text} {SECRET}", user) | {"sync": True})).status == 200
+                await it.decided(said(f"{text} {SECRET}", user))
             failing = (await it.post("/v1/memory/add", said(f"outage {SECRET}", "delayed"))).json["event_id"]
             await eventually(lambda: has_failed_once(it, failing))
         assert (await it.post("/v1/memory/add", said(f"Waits. {SECRET}", "queued"))).status == 202

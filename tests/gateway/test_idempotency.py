@@ -75,7 +75,7 @@ async def test_a_repeated_add_is_one_write(redis_url: str) -> None:
 async def test_a_repeated_flush_is_one_decision(redis_url: str) -> None:
     async with api(redis_url, script(BUFFER)) as it:
         async with it.rig.working():
-            await it.post(ADD, said("I like", sync=True))
+            await it.decided(said("I like"))
         path = "/v1/memory/buffers/flush"
         first, again = [await keyed(it, path, {"user_id": "alice"}) for _ in range(2)]
         assert (again.status, again.json, is_replay(again)) == (202, first.json, True)

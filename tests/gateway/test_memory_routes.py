@@ -155,7 +155,7 @@ async def test_events_are_listed_newest_first_and_by_namespace(redis_url: str) -
 
 async def test_buffers_are_listed_and_flushed(redis_url: str) -> None:
     async with api(redis_url, script(BUFFER, TEA)) as it, it.rig.working():
-        await it.post("/v1/memory/add", said("I like", sync=True))
+        await it.decided(said("I like"))
         listed = await it.get("/v1/memory/buffers?user_id=alice")
         flushed = await it.post("/v1/memory/buffers/flush", {"user_id": "alice"})
         assert flushed.status == 202
@@ -171,7 +171,7 @@ async def test_an_erasure_takes_items_buffers_waiting_writes_and_events_and_coun
     async with api(redis_url, script(BUFFER)) as it:
         async with it.rig.working():
             await added(it, "Tea at five.")
-            await it.post("/v1/memory/add", said("I like", sync=True))
+            await it.decided(said("I like"))
         await it.post("/v1/memory/add", said("never to be seen"))
         answer = await it.call("DELETE", "/v1/memory?user_id=alice")
         derived = ("conversations", "files", "long_reads", "replayed", "responses", "traces", "vector_stores")

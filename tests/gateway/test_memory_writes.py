@@ -89,12 +89,34 @@ async def test_a_buffer_that_is_full_is_settled(redis_url: str, limit: dict[str,
     assert it.store.buffered() == []
 
 
-async def test_a_flush_leaves_nothing_buffered_even_if_the_model_insists(redis_url: str) -> None:
-    async with rig(redis_url, script(BUFFER)) as it, it.working():
+@pytest.mark.parametrize(("profile", "wait"), [("default", BUFFER), ("small", "wait")])
+async def test_a_flush_keeps_the_turns_word_for_word_if_the_model_would_still_wait(
+    redis_url: str, profile: str, wait: Reply
+) -> None:
+    async with rig(redis_url, script(wait), profile=profile) as it, it.working():
         await it.event(await it.write("I moved"))
         event = await it.event(await enqueued(it.writes))
-    assert event.status == "completed"
-    assert (it.store.buffered(), it.store.texts("RawTurn")) == ([], ["I moved"])
+    assert (event.status, it.store.buffered(), it.store.texts()) == ("kept_verbatim", [], ["I moved"])
+    assert "would still wait" in str(event.error)
+    assert [record.action for record in event.decisions] == ["buffer", "buffer"]
+
+
+@pytest.mark.parametrize(("profile", "wait"), [("default", BUFFER), ("small", "wait")])
+async def test_a_client_that_waits_for_the_decision_finds_what_it_told(
+    redis_url: str, profile: str, wait: Reply
+) -> None:
+    async with rig(redis_url, script(wait), profile=profile) as it, it.working():
+        await enqueued(it.writes, turns("I moved"), event_id=ONE, settles=True)
+        event = await it.event(ONE)
+    assert (event.status, it.store.buffered(), it.store.texts()) == ("kept_verbatim", [], ["I moved"])
+
+
+async def test_a_write_that_settles_takes_along_what_waited(redis_url: str) -> None:
+    async with rig(redis_url, script(BUFFER, add_memory("Alice moved to Rome."))) as it, it.working():
+        await it.event(await it.write("I moved"))
+        await enqueued(it.writes, turns("to Rome."), event_id=ONE, settles=True)
+        event = await it.event(ONE)
+    assert contents(event.memories[0].item.sources) == ["I moved", "to Rome."]
 
 
 async def test_an_idle_buffer_is_settled_once_by_any_of_the_workers(redis_url: str) -> None:

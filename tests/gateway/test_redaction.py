@@ -15,6 +15,7 @@ from openai import AsyncOpenAI
 from gateway.settings import GatewaySettings
 from gateway.worker import working
 from tests.fakes.job_engine import Body, Reply, add_memory, engine_server, last_text, tool_call
+from tests.fakes.processes import PATIENCE_S
 from tests.fakes.real_store import real_store
 from tests.fakes.redis_server import RedisServer
 from tests.gateway.api_rig import ALICE_KEY, OPERATED, Api, api, configured
@@ -93,7 +94,8 @@ async def every_way_in(gateway: Gateway) -> None:
     await ok(
         gateway, "POST", f"/v1/memory/{item}/feedback", {"feedback": "helpful", "reason": f"Says {secret('verdict')}"}
     )
-    await ok(gateway, "POST", "/v1/memory/add", said(f"half a thought {secret('buffer')}", user_id="dora", sync=True))
+    queued = await ok(gateway, "POST", "/v1/memory/add", said(f"half a thought {secret('buffer')}", user_id="dora"))
+    await gateway.memory.queue.events.wait("local", queued["event_id"], timeout_s=PATIENCE_S)
     await ok(gateway, "POST", "/v3/memories/add/", said(f"mem0 {secret('memzero')}", infer=False))
     await ok(gateway, "POST", "/v3/memories/add/", named("namedzero", infer=False))
     await ok(gateway, "PUT", f"/v1/memories/{item}/", {"text": f"mem0 {secret('memzeroput')}"})

@@ -11,6 +11,7 @@ from openai.types.chat import ChatCompletionMessageParam
 
 from memloop.wire.memory import MAX_TEXT_CHARS
 from tests.fakes.job_engine import Body, Reply, tool_call
+from tests.fakes.processes import PATIENCE_S
 from tests.gateway.api_rig import ALICE_KEY
 from tests.gateway.rig import eventually
 from tests.gateway.running import Answer
@@ -127,7 +128,8 @@ def writer_prompt(it: Whole) -> str:
 
 async def test_a_buffered_turn_keeps_its_speaker(redis_url: str, tmp_path: Path) -> None:
     async with whole(redis_url, tmp_path, answering(BUFFER)) as it:
-        await add(it, GROUP[0], GROUP[1], infer=True, sync=True)
+        queued = await add(it, GROUP[0], GROUP[1], infer=True)
+        await it.gateway.memory.queue.events.wait("a", queued.json["event_id"], timeout_s=PATIENCE_S)
         answer = await send(it, "/v1/memory/search", {"query": "What did Caroline adopt?", "user_id": "group"})
         first = answer.json["pending"][0]
         assert (first["status"], first["name"]) == ("buffered", "Caroline")

@@ -47,10 +47,18 @@ async def test_wait_buffers_the_turns() -> None:
     assert result.records[0].action == "buffer"
 
 
-async def test_wait_ignores_turns_that_have_waited_long_enough() -> None:
-    result, model = await run("wait", may_buffer=False)
-    assert isinstance(result.decision, IgnoreTurns)
-    assert model.calls == 1
+async def test_turns_that_have_waited_long_enough_are_asked_about_once_more() -> None:
+    result, model = await run("wait", "home town: The user lives in Rome.", may_buffer=False)
+    assert result.decision == AddMemories((HOME,), "")
+    assert "no more turns follow" in model.asked[1]
+    assert [record.action for record in result.records] == ["buffer", "add"]
+
+
+@pytest.mark.parametrize("second", ["wait", "How lovely!"])
+async def test_a_model_that_insists_on_waiting_has_decided_so(second: str) -> None:
+    result, model = await run("wait", second, may_buffer=False)
+    assert isinstance(result.decision, BufferTurns)
+    assert model.calls == 2
 
 
 async def test_prose_is_repaired_once_and_names_the_form() -> None:

@@ -205,9 +205,9 @@ async def test_turns_that_have_waited_long_enough_are_asked_about_once_more() ->
     assert [record.action for record in result.records] == ["buffer", "add"]
 
 
-async def test_a_model_that_insists_on_buffering_them_ignores_them() -> None:
+async def test_a_model_that_insists_on_buffering_them_has_decided_so() -> None:
     result, model = await run(BUFFER, BUFFER, may_buffer=False)
-    assert result.decision == IgnoreTurns("not settled: no city yet")
+    assert result.decision == BufferTurns("no city yet")
     assert model.calls == 2
 
 

@@ -22,8 +22,8 @@ from tests.fakes.processes import clean_environment, signalled
 from tests.fakes.service_process import ServiceProcess, started
 from tests.gateway.rig import eventually
 
-WINDOW: Final = 4096
-"""Tokens of both servers of llama.cpp: half of what the weights were trained for."""
+WINDOW: Final = 2048
+"""Tokens of both servers of llama.cpp: the least that the default profile takes."""
 _LOADED_S: Final = 400.0
 
 
@@ -116,7 +116,7 @@ async def stack_before(
     program: Program, redis_url: str, folder: Path
 ) -> AsyncGenerator[tuple[ServiceProcess, ServiceProcess]]:
     """Gateway and worker, with a memory store, each in a process of its own."""
-    ours = {"MEMLOOP_REDIS_URL": redis_url, "MEMLOOP_SYNC_WAIT_S": "240", **program.settings}
+    ours = {"MEMLOOP_REDIS_URL": redis_url, "MEMLOOP_SYNC_WAIT_S": "800", **program.settings}
     at_store = {"MEMLOOP_REDIS_URL": redis_url, "MEMLOOP_DATA_DIR": str(folder / "edge"), "HF_HUB_OFFLINE": "1"}
     async with started("memory_store.main", folder, at_store) as store:
         ours["MEMLOOP_STORE_URL"] = store.url

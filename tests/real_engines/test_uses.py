@@ -17,20 +17,22 @@ from tests.fakes.redis_server import RedisServer
 from tests.gateway.running import CHAT, Answer
 from tests.real_engines.programs import PROGRAMS, Program, stack_before
 
-pytestmark = [pytest.mark.slow, pytest.mark.engine, pytest.mark.asyncio(loop_scope="module")]
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.engine,
+    pytest.mark.asyncio(loop_scope="module"),
+    pytest.mark.timeout(1800),
+]
 
 TOLD: Final[Mapping[str, str]] = {
     "My dog is called Rufus.": "Rufus",
     "I am allergic to peanuts.": "peanuts",
-    "I live in Gdansk, near the harbour.": "Gdansk",
-    "My sister Ines plays the cello.": "cello",
     "My locker code is 482.": "482",
-    "I moved to the night shift in March.": "night shift",
 }
 """What a user says, and the words of it that a search must find."""
-DOCUMENT: Final = "The whale swam on through the night. The vault code of Marta is 731. Nobody spoke. " * 120
+DOCUMENT: Final = "The whale swam on through the night. The vault code of Marta is 731. Nobody spoke. " * 60
 QUESTION: Final = {"role": "user", "content": "What is my dog called?"}
-_WAITS: Final = aiohttp.ClientTimeout(total=280)
+_WAITS: Final = aiohttp.ClientTimeout(total=900)
 
 
 @dataclass

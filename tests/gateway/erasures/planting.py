@@ -15,6 +15,7 @@ import orjson
 from gateway.long_read.documents import SHORT_CHARS
 from gateway.webhooks.deliveries import delivery_id
 from tests.fakes.job_engine import Body, Reply, add_memory, tool_call
+from tests.fakes.processes import PATIENCE_S
 from tests.gateway.rig import eventually
 from tests.gateway.running import Answer, Gateway
 
@@ -91,7 +92,8 @@ class Planter:
 
     async def buffer(self) -> None:
         """Leave half a thought, which the next write of the user would take along."""
-        await self.send("POST", "/v1/memory/add", self.said(f"BUFFER {self.text}", sync=True))
+        queued = (await self.send("POST", "/v1/memory/add", self.said(f"BUFFER {self.text}"))).json["event_id"]
+        await self.gateway.memory.queue.events.wait("local", queued, timeout_s=PATIENCE_S)
 
     async def give_up(self) -> None:
         """Leave a write that the engine refuses."""

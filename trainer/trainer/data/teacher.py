@@ -8,11 +8,11 @@ Replies are on the disk before the loop goes on: a run that was killed replays w
 from __future__ import annotations
 
 from collections.abc import AsyncGenerator, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from functools import partial
 
-from memloop.loops.decisions import BufferTurns, DecisionResult, InvalidOutput
+from memloop.loops.decisions import BufferTurns, DecisionResult, IgnoreTurns, InvalidOutput
 from memloop.loops.journal import Journaled, dump_completion, load_completion
 from memloop.loops.memreader import decide
 from memloop.ports import ChatModel, Completion, Prompt, Recalled
@@ -126,6 +126,8 @@ class Teacher:
             result = await decide(
                 shown, model=recorded, index=HeldMemories(stored), profile=self.profile, may_buffer=may_buffer
             )
+            if not may_buffer and isinstance(result.decision, BufferTurns):
+                result = replace(result, decision=IgnoreTurns(f"not settled: {result.decision.reason}"))
             yield TeacherTrace(f"{talk.id}/{number}", shown, stored, tuple(recorded.calls), result)
             waiting = shown if isinstance(result.decision, BufferTurns) else ()
             stored += _new(result, f"{talk.id}/{number}", shown[-1].timestamp)

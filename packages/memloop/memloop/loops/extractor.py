@@ -25,6 +25,7 @@ from memloop.wire.memory_events import DecisionRecord
 _CUT = "the reply was cut off; list less"
 _NOTHING = "nothing worth keeping"
 _UNFINISHED = "a fact is not finished yet"
+_NOT_NOW = "no more turns follow"
 _WORD = re.compile(r"\w+")
 _SAYING = 4
 """Letters of a word that says something by itself."""
@@ -41,9 +42,9 @@ async def extract(
 ) -> DecisionResult:
     """Extracts the memories of the turns, oldest first; an empty list ignores them. Searches nothing in the index.
 
-    Unless it may buffer, a model that would wait for more turns ignores these. Only in the form ``json_schema`` the
-    engine may hold the reply to a schema. Costs at most two calls: a list that was cut is asked for once more, a reply
-    that cannot be read where ``asked`` says so. Raises what the model raises.
+    Unless it may buffer, a model that would wait for more turns is asked once more. Only in the form ``json_schema``
+    the engine may hold the reply to a schema. Costs at most two calls: a list that was cut is asked for once more, a
+    reply that cannot be read where ``asked`` says so. Raises what the model raises.
     """
     del index
     name: PromptName = "extract" if profile.prompts["memory"].parser == "tool_call" else "memory"
@@ -87,11 +88,12 @@ def _understood(completion: Completion, *, lines: bool, may_buffer: bool, instru
     spoken = listen(completion)
     found = find_memory_lines(completion) if lines else find_memory_list(completion)
     if found is None:
-        waits: Decision = BufferTurns(_UNFINISHED) if may_buffer else IgnoreTurns(f"not settled: {_UNFINISHED}")
+        waits = BufferTurns(_UNFINISHED)
         record = DecisionRecord(
-            action=waits.action, reason=_reason(waits), reasoning=spoken.reasoning, parse_path="native"
+            action=waits.action, reason=waits.reason, reasoning=spoken.reasoning, parse_path="native"
         )
-        return _Understood(waits, record, completion.usage)
+        too_late = None if may_buffer else InvalidOutput(_NOT_NOW, spoken.text)
+        return _Understood(waits, record, completion.usage, rejected=too_late)
     checked = CheckedDrafts() if isinstance(found, NoList) else _own(check_drafts(found.entries), instructions, said)
     cut = completion.finish_reason == "length"
     problem = found.problem if isinstance(found, NoList) else _problem(checked)

@@ -48,10 +48,10 @@ async def decide(
 ) -> DecisionResult:
     """Decide on the turns, oldest first. The model may search ``max_turns`` times; then it must decide.
 
-    With ``may_buffer`` false the turns are settled now: a model that buffers them gets one repair; if it insists, they
-    are ignored. Costs at most ``max_turns`` + 2 calls: the searches, one repair, the decision. ``forms`` is what is
-    known of the model: with it, a form that fails is followed by another one in place of the repair; without it the
-    form is the profile's own. Raises ValueError without turns, and the errors of model and index.
+    With ``may_buffer`` false the turns are settled now: a model that buffers them gets one repair. If it insists, that
+    is its decision, and the host keeps the turns. Costs at most ``max_turns`` + 2 calls: the searches, one repair, the
+    decision. ``forms`` is what is known of the model: with it, a form that fails is followed by another one in place of
+    the repair; without it the form is the profile's own. Raises ValueError without turns, and what model and index do.
     """
     if not turns:
         raise ValueError("there are no turns to decide on")
@@ -120,7 +120,7 @@ async def _by_tools(
             dialogue.show_found(attempt, found)
             await report(MemorySearched(attempt.tool.query, found, attempt.record, attempt.usage))
         else:
-            decision = _decision(attempt, may_buffer=asked.may_buffer)
+            decision = _decision(attempt)
             await report(asked.ended(decision, attempt.record, attempt.usage, repaired=dialogue.repaired))
             return DecisionResult(decision, tuple(dialogue.records), dialogue.usage)
 
@@ -235,7 +235,7 @@ def _checked(call: FoundCall | NoCall) -> tuple[Tool | None, str, str]:
     return tool, "", well_formed(mended)
 
 
-def _decision(attempt: _Attempt, *, may_buffer: bool) -> Decision:
+def _decision(attempt: _Attempt) -> Decision:
     match attempt.tool:
         case None:
             return InvalidOutput(attempt.problem, attempt.raw, cut=attempt.cut)
@@ -244,7 +244,7 @@ def _decision(attempt: _Attempt, *, may_buffer: bool) -> Decision:
         case AddMemory(memory_list=drafts, summary=summary):
             return AddMemories(tuple(draft.to_wire() for draft in drafts), summary)
         case BufferMemory(reason=reason):
-            return BufferTurns(reason) if may_buffer else IgnoreTurns(f"not settled: {reason}")
+            return BufferTurns(reason)
         case ignored:
             return IgnoreTurns(ignored.reason)
 

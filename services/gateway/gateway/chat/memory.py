@@ -98,7 +98,7 @@ class ChatTurn:
             return None, None
         try:
             async with patient(chat.enqueue_timeout_s):
-                job = MemoryJob(event_id=self.event_id, namespace=self.namespace, turns=turn)
+                job = MemoryJob(event_id=self.event_id, namespace=self.namespace, turns=turn, settles=self.options.sync)
                 await chat.memory.queue.enqueue(job, began=self.began)
                 return self.event_id, None
         except Conflict:

@@ -35,13 +35,14 @@ class MemoryJob(Wire):
     """One memory write. A job without turns decides over the buffered ones (a flush), or again over ``kept`` ones.
 
     With ``infer`` MemReader decides what to keep; without it the texts are stored verbatim. ``key`` is then the key of
-    the memories; by default it derives from the text.
+    the memories; by default it derives from the text. A job that ``settles`` leaves no turn waiting for more.
     """
 
     event_id: str
     namespace: Namespace
     turns: tuple[Source, ...] = ()
     infer: bool = True
+    settles: bool = False
     key: str | None = None
     metadata: dict[str, JsonValue] = Field(default_factory=dict[str, JsonValue])
     timestamp: datetime | None = None

@@ -82,6 +82,7 @@ def job_of(add: MemoryAdd, tenant: str, *, event_id: str) -> MemoryJob:
         namespace=add.namespace(tenant),
         turns=heard or add.messages,
         infer=add.infer,
+        settles=add.sync,
         metadata=add.metadata,
         timestamp=add.timestamp,
         expires_at=add.expires_at,

@@ -93,16 +93,18 @@ def _place(name: str) -> tuple[str, int]:
     return kind, int(number) if number.isdecimal() else 0
 
 
-def round_of(result: DecisionResult, *, splits: bool) -> Round:
+def round_of(result: DecisionResult, *, splits: bool, may_buffer: bool) -> Round:
     """Return the decision in its journal form; with ``splits``, a truncated reply leads to two smaller rounds.
 
-    The last record of an unusable one has the beginning of the reply.
+    The last record of an unusable one has the beginning of the reply. Turns that may not be buffered are undecided if
+    the writer would still wait for more.
     """
     match result.decision:
         case AddMemories(drafts=drafts, summary=summary):
             return Round(action="add", drafts=drafts, reason=summary, records=result.records, usage=result.usage)
         case BufferTurns(reason=reason):
-            return Round(action="buffer", reason=reason, records=result.records, usage=result.usage)
+            action, why = ("buffer", reason) if may_buffer else ("invalid", f"it would still wait: {reason}")
+            return Round(action=action, reason=why, records=result.records, usage=result.usage)
         case IgnoreTurns(reason=reason):
             return Round(action="ignore", reason=reason, records=result.records, usage=result.usage)
         case InvalidOutput(problem=problem, raw=raw, cut=cut):

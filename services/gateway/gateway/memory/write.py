@@ -224,6 +224,7 @@ class MemoryWrite:
     async def _decide(self, number: int, turns: Sequence[Source]) -> Round:
         """Ask MemReader. Each counted attempt makes new calls; after an outage or crash it reuses the journal."""
         namespace, traces = self._job.namespace, self._tools.traces
+        may_buffer = self._may_buffer(turns)
         model = Journaled(self._tools.model, JournalCheckpoints(self._journal, scope=f"{self._attempt}:{number}"))
         index = NamespaceIndex(self._tools.store, namespace, hidden=self._hidden)
         recording = await traces.new_recording(namespace.tenant)
@@ -232,14 +233,14 @@ class MemoryWrite:
             model=RecordedModel(model, recording) if recording else model,
             index=RecordedIndex(index, recording) if recording else index,
             profile=self._tools.profile,
-            may_buffer=self._may_buffer(turns),
+            may_buffer=may_buffer,
             forms=self._tools.forms,
         )
         if recording:
             await asyncio.shield(self._keep_trace(recording, result, turns, number))
         result = await relate(result, model=model, neighbourhood=index, profile=self._tools.profile)
         self._count(result)
-        decided = round_of(result, splits=len(turns) > 1)
+        decided = round_of(result, splits=len(turns) > 1, may_buffer=may_buffer)
         redactions = await self._tools.keeper.redactions(namespace.tenant, [namespace])
         return redactions.applied(
             namespace,
@@ -259,9 +260,11 @@ class MemoryWrite:
         )
 
     def _may_buffer(self, turns: Sequence[Source]) -> bool:
-        """Return whether the turns may stay buffered: only newly said ones, and not too many."""
-        return bool(self._job.turns) and self._limits.hold(
-            turns, splitter=self._tools.splitter, lines=self._tools.profile.turns
+        """Return whether the turns may stay buffered: only newly said ones, not too many, and no client waits."""
+        return (
+            bool(self._job.turns)
+            and not self._job.settles
+            and self._limits.hold(turns, splitter=self._tools.splitter, lines=self._tools.profile.turns)
         )
 
     def _count(self, result: DecisionResult) -> None:
