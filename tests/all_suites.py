@@ -33,6 +33,7 @@ SUITES: Final = (
     "test-rolling",
     "test-balancing",
     "test-hostile",
+    "test-real-engines",
     "test-sdks",
     "test-coding-agents",
     "test-frameworks",

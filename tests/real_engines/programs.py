@@ -1,7 +1,6 @@
 """Real inference programs, each with a small model: what a gateway needs to reach them.
 
-``make test-real-engines`` builds and names them: ``LLAMA_SERVER`` is llama.cpp's own server, ``LLAMA_PYTHON`` a Python
-that has llama-cpp-python's server, ``GGUF`` the weights of both.
+``make test-real-engines`` builds and names them: ``LLAMA_SERVER`` is llama.cpp's own server, ``GGUF`` its weights.
 """
 
 import asyncio
@@ -23,7 +22,7 @@ from tests.fakes.service_process import ServiceProcess, started
 from tests.gateway.rig import eventually
 
 WINDOW: Final = 2048
-"""Tokens of both servers of llama.cpp: the least that the default profile takes."""
+"""Tokens of llama.cpp's server: the least that the default profile takes."""
 _LOADED_S: Final = 400.0
 
 
@@ -43,25 +42,12 @@ Start: TypeAlias = Callable[[Path], AbstractAsyncContextManager[Program]]
 async def llama_cpp(folder: Path) -> AsyncGenerator[Program]:
     """llama.cpp's own server."""
     port, program = free_port(), os.environ["LLAMA_SERVER"]
-    options = ("--host", "127.0.0.1", "--port", str(port), "-c", str(WINDOW), "-np", "1", "-t", "2")
+    options = ("--host", "127.0.0.1", "--port", str(port), "-c", str(WINDOW), "-np", "1", "-t", "1")
     told = await anyio.run_process([program, "--version"], check=True)
     command = [program, "-m", os.environ["GGUF"], *options]
     url = f"http://127.0.0.1:{port}"
     async with _running(command, f"{url}/health", folder / "llama.cpp.log"):
         yield Program(f"{url}/v1", _first_line(told.stderr + told.stdout), {"MEMLOOP_ENGINE_URL": f"{url}/v1"})
-
-
-@asynccontextmanager
-async def llama_cpp_python(folder: Path) -> AsyncGenerator[Program]:
-    """The server of llama.cpp's Python package, which names its model by the file."""
-    port, python = free_port(), os.environ["LLAMA_PYTHON"]
-    options = ("--host", "127.0.0.1", "--port", str(port), "--n_ctx", str(WINDOW), "--n_threads", "2")
-    asks = "from importlib.metadata import version; print(version('llama-cpp-python'))"
-    told = await anyio.run_process([python, "-c", asks], check=True)
-    command = [python, "-m", "llama_cpp.server", "--model", os.environ["GGUF"], *options]
-    url = f"http://127.0.0.1:{port}/v1"
-    async with _running(command, f"{url}/models", folder / "llama-cpp-python.log"):
-        yield Program(url, f"llama-cpp-python {_first_line(told.stdout)}", {"MEMLOOP_ENGINE_URL": url})
 
 
 def launched(model: str) -> Start:
@@ -81,7 +67,6 @@ def launched(model: str) -> Start:
 
 PROGRAMS: Final[Mapping[str, Start]] = {
     "llama.cpp": llama_cpp,
-    "llama-cpp-python": llama_cpp_python,
     "vLLM, memloop-small": launched("memloop-small"),
     "vLLM, memloop-tiny": launched("memloop-tiny"),
 }
