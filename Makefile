@@ -481,6 +481,11 @@ bench-evidence: $(READY) ## precision and recall of similar sentences in evidenc
 bench-dates: $(READY) ## times in 300 made-up sentences that are read right, and false ones in 1,000 without a time
 	$(BIN)/python -m benchmarks.dates
 
+.PHONY: bench-templates
+bench-templates: $(READY) ## 500 conversations with recalled notes on each chat template (*.jinja) of a folder: TEMPLATES=FOLDER ARGS="--chats 100"
+	@test -n "$(TEMPLATES)" || { echo "give TEMPLATES" >&2; exit 2; }
+	$(BIN)/python -m benchmarks.templates $(TEMPLATES) $(ARGS)
+
 .PHONY: bench-redaction
 bench-redaction: $(READY) ## secrets found by published forms, false alarms, and time for 1,000 characters
 	$(BIN)/python -m benchmarks.redaction

@@ -23,7 +23,7 @@ from tests.gateway.rig import eventually
 
 WINDOW: Final = 2048
 """Tokens of llama.cpp's server: the least that the default profile takes."""
-_LOADED_S: Final = 400.0
+_LOADED_S: Final = 900.0
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,1 @@
+"""Chats with recalled notes, on the chat templates of public models."""
