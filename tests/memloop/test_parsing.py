@@ -13,9 +13,11 @@ from memloop.loops.parsing import (
     parse_memory,
     parse_query,
     split_thinking,
+    without_thoughts,
 )
 from memloop.ports import Completion
 from tests.fakes.model import calls_tools, says
+from tests.memloop.growth import is_linear
 
 ANY_TEXT = st.text(st.characters(exclude_categories=()), max_size=200)
 TAGS = ("<think>", "</think>", "<tool_call>", "</tool_call>", "<query>", "</query>", "\\boxed{", "\\fbox{")
@@ -69,6 +71,41 @@ def test_no_reply_breaks_a_parser_and_all_text_is_well_formed(reply: Completion)
 )
 def test_thinking_is_split_off(raw: str, parts: tuple[str, str, bool]) -> None:
     assert split_thinking(raw) == parts
+
+
+@pytest.mark.parametrize(
+    "raw",
+    [
+        "<think>a</think>\n\nRex.",
+        "a</think>Rex.",
+        "Rex.\n<think>a",
+        "<THINK>a</THINK>Rex.",
+        "<think>a</think>Re<think>b</think>x.",
+        "<thinking>a <think> b</thinking>Rex.",
+        "<thought>a</thought>Rex.",
+        "<reasoning>a</reasoning>Rex.",
+        "<seed:think>a</seed:think>Rex.",
+        "[THINK]a[/THINK]Rex.",
+        "\u25c1think\u25b7a\u25c1/think\u25b7Rex.",
+        "<|START_THINKING|>a<|END_THINKING|>Rex.",
+        "<|begin_of_thought|>a<|end_of_thought|>Rex.",
+        "<|channel|>analysis<|message|>a<|end|><|start|>assistant<|channel|>final<|message|>Rex.",
+    ],
+)
+def test_an_assistants_thoughts_are_left_out(raw: str) -> None:
+    assert without_thoughts(raw) == "Rex."
+
+
+@pytest.mark.parametrize(
+    "speech", [" Rex. ", "a < b [1]", "Write <think> before it.", "It ends with </reasoning>, or </thought>.", ""]
+)
+def test_speech_without_thoughts_is_kept_as_it_is(speech: str) -> None:
+    assert without_thoughts(speech) == speech
+
+
+@pytest.mark.parametrize("unit", ["<think>", "</think>", "<think></think>", "x <think>", "[THINK]<think>"])
+def test_leaving_thoughts_out_takes_linear_time(unit: str) -> None:
+    assert is_linear(lambda size: unit * (size // len(unit)), without_thoughts, size=1 << 20)
 
 
 @given(st.text(max_size=80).filter(lambda text: "think>" not in text), ANY_TEXT.filter(lambda t: "think>" not in t))
