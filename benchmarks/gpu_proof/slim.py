@@ -23,7 +23,6 @@ LEFT_OUT: Final = (
     "ray/dashboard/client/*",
     "transformers/models/*/convert_*",
     "*.a",
-    "*/RECORD",
 )
 _MAGIC: Final = b"\x50\xed\x55\xba"
 _SECTION: Final = b".nv_fatbin"

@@ -39,7 +39,7 @@ def steps(folder: Path) -> tuple[Step, ...]:
     here, work = sys.executable, folder / "work"
     probes, trainer, needs = (here, "-m", "benchmarks.gpu_proof.probes"), (here, "-m", "trainer"), ("verl", "vllm")
     first, adapted = work / "first", work / "lora"
-    rows = (*trainer, "data", "tiny-rows", "--rows", "512", "--out", str(work))
+    rows = (*trainer, "data", "tiny-rows", "--loop", "memagent", "--rows", "512", "--out", str(work))
     export = (*trainer, "export", "--base", TINY, "--profile", "tiny")
     return (
         Step("packages", here, [(*probes, "packages")], 90, ("torch", *needs, "ray")),

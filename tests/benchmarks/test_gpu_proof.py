@@ -120,6 +120,7 @@ def test_the_packed_folder_runs_where_it_is_unpacked_and_says_what_is_missing(
         program.external_attr = 0o755 << 16
         wheel.writestr(program, "#!/bin/sh\n")
         wheel.writestr("ray/jars/ray_dist.jar", "left out")
+        wheel.writestr("ray-2.dist-info/RECORD", "by it xgrammar finds its own library")
     assert pack.main([str(tmp_path / "packed"), "--wheels", str(wheels)]) == 0
     assert "MiB" in capsys.readouterr().out
     assert all(file.stat().st_size <= 28 * 2**20 for file in (tmp_path / "packed").iterdir())
@@ -132,3 +133,4 @@ def test_the_packed_folder_runs_where_it_is_unpacked_and_says_what_is_missing(
     assert (json.loads(line)["status"], "has no verl" in json.loads(line)["reason"]) == ("skipped", True)
     assert (work / "wheels/ray/core/raylet").stat().st_mode & 0o100
     assert not (work / "wheels/ray/jars").exists()
+    assert (work / "wheels/ray-2.dist-info/RECORD").is_file()

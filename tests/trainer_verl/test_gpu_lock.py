@@ -1,6 +1,7 @@
 """The lock of the trainer's image for GPUs has the engine and torch that verl pins, and the verl of the tests."""
 
 import re
+import tomllib
 from importlib.metadata import requires, version
 from pathlib import Path
 
@@ -27,6 +28,15 @@ def test_it_has_what_verls_own_extra_for_vllm_pins(gpu: dict[str, str]) -> None:
     wrong = {
         each.name: gpu.get(each.name.lower()) for each in pinned if gpu.get(each.name.lower(), "") not in each.specifier
     }
+    assert wrong == {}
+
+
+def test_it_has_what_our_own_trainer_asks_for(gpu: dict[str, str]) -> None:
+    project = tomllib.loads((TRAINER / "pyproject.toml").read_text())["project"]
+    extras = project["optional-dependencies"]
+    lines = (*project["dependencies"], *extras["rl"], *extras["sft"])
+    asked = [each for each in map(Requirement, lines) if not each.name.startswith("memloop")]
+    wrong = {each.name: gpu[each.name.lower()] for each in asked if gpu[each.name.lower()] not in each.specifier}
     assert wrong == {}
 
 
