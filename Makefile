@@ -436,7 +436,7 @@ bench-inference: $(READY) ## speculation and prefix cache on and off, on the tin
 	$(BIN)/python -m benchmarks.inference --budget $(or $(BUDGET_S),900)
 
 # What a machine with torch for CUDA has, and what two steps of training never import.
-GPU_PROOF_LEAVES_OUT := torch|torch(audio|vision|codec)|torch-c-dlpack-ext|triton|nvidia-.*|cuda-.*|flashinfer-.*|numpy|pyarrow|scipy|sympy|mpmath|networkx|setuptools|opencv-.*|numba|llvmlite|wandb|mlflow-skinny|databricks-sdk|tensorboard.*|alembic|sqlalchemy|pycountry|hf-xet|nvtx|py-spy|anthropic|quack-kernels|nixl.*|humming.*|tilelang|z3-solver|cupy.*|tokenspeed-.*|cryptography|av|google-.*|googleapis-.*|sentry-sdk|fastapi-cl.*|virtualenv|supervisor|trl|pytest.*|fastsafetensors|antlr4-python3-runtime
+GPU_PROOF_LEAVES_OUT := torch|torch(audio|vision|codec)|torch-c-dlpack-ext|triton|nvidia-.*|cuda-.*|flashinfer-.*|numpy|pyarrow|scipy|sympy|mpmath|networkx|setuptools|opencv-.*|numba|llvmlite|wandb|mlflow-skinny|databricks-sdk|tensorboard.*|alembic|sqlalchemy|pycountry|hf-xet|nvtx|py-spy|anthropic|obstore|rignore|fastar|distlib|quack-kernels|nixl.*|humming.*|tilelang|z3-solver|cupy.*|tokenspeed-.*|cryptography|av|google-.*|googleapis-.*|sentry-sdk|fastapi-cl.*|virtualenv|supervisor|trl|pytest.*|fastsafetensors|antlr4-python3-runtime
 GPU_PROOF_WHEELS := build/gpu-proof-wheels
 .PHONY: gpu-proof
 gpu-proof: $(READY) $(UV_READY) ## pack build/gpu-proof: run.sh trains by verl and vLLM on a bare machine with one Hopper GPU
