@@ -51,6 +51,17 @@ async def _evaluated(arguments: list[str]) -> dict[str, Any]:
     return json.loads(told.splitlines()[-1])
 
 
+def test_a_run_at_a_gateway_names_the_writer_and_takes_over_no_other_ones_results(tmp_path: Path) -> None:
+    _data(tmp_path, "locomo")
+    here = ["--format", "locomo", "--data", str(tmp_path / "data"), "--out", str(tmp_path / "out"), "--limit", "1"]
+    at_gateway = [*here, "--gateway-url", "http://127.0.0.1:9"]
+    with pytest.raises(DataError, match="--gateway-url needs --writer NAME"):
+        command.evaluate(command.parsed(at_gateway), load=HashingEncoder)
+    command.evaluate(command.parsed([*at_gateway, "--writer", "one"]), load=HashingEncoder)
+    with pytest.raises(DataError, match="writer differ"):
+        command.evaluate(command.parsed([*at_gateway, "--writer", "other"]), load=HashingEncoder)
+
+
 @pytest.mark.parametrize("format_", get_args(Format))
 async def test_every_row_is_there_and_distinct(
     format_: Format, redis_url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -58,7 +69,7 @@ async def test_every_row_is_there_and_distinct(
     monkeypatch.setenv("GATEWAY_KEY", ALICE_KEY)
     talks = list(conversations(_data(tmp_path, format_), format_))
     async with whole(redis_url, tmp_path / "edge", examined(_made())) as it:
-        here = ["--gateway-url", it.gateway.url, "--gateway-key-variable", "GATEWAY_KEY"]
+        here = ["--gateway-url", it.gateway.url, "--gateway-key-variable", "GATEWAY_KEY", "--writer", "m"]
         prices = ["--top-k", "50", "--price-in", "1", "--price-out", "2", "--limit", "3"]
         found = await _evaluated(_arguments(tmp_path, it.engine.url, *here, *prices, format_=format_))
     rows = found["rows"]

@@ -72,6 +72,8 @@ def evaluate(options: argparse.Namespace, *, load: Callable[[], Encoder] = _enco
     Before that, print to standard error what a whole run costs; ``--forecast`` returns that line and runs nothing.
     Raises DataError, and MemloopError or CliError when the gateway is unavailable.
     """
+    if options.gateway_url and not options.writer:
+        raise DataError("--gateway-url needs --writer NAME: the model that writes its memories, for the record")
     talks = partial(conversations, options.data, options.format, limit=options.limit)
     if options.forecast:
         return _forecast(options, talks())
@@ -117,6 +119,7 @@ def _described(options: argparse.Namespace) -> dict[str, object]:
         "top_k": options.top_k,
         "with_raw": options.with_raw,
         "rules": digest_of(options.format),
+        **({"gateway": options.gateway_url, "writer": options.writer} if options.gateway_url else {}),
     }
 
 
@@ -251,6 +254,7 @@ def parsed(arguments: Sequence[str]) -> argparse.Namespace:
     add("--api-key-variable", help="environment variable that holds the engine's key")
     add("--judge-api-key-variable", help="the same for the judge")
     add("--gateway-url", help="a running gateway; default: start one with its data in --out")
+    add("--writer", help="with --gateway-url: the model that writes its memories; another one has results of its own")
     add("--gateway-key-variable", help="environment variable that holds the gateway's key")
     add("--profile", help="memory-writer prompts of the gateway that this command starts")
     add("--top-k", type=_positive, default=10, help="memories for an answer")

@@ -13,6 +13,7 @@ from memloop.wire.long_read import Document, LongRead, LongReadRequest, ReadEven
 from memloop_cli.errors import BadInput, errors_printed
 from memloop_cli.options import HOME, AsJson, HomeFolder, Key, Url, console, with_gateway
 from memloop_cli.reading.asking import Asked, question_text, questions_in
+from memloop_cli.reading.at_endpoint import endpoint_of, read_at
 from memloop_cli.reading.following import followed, named_read
 from memloop_cli.reading.showing import LiveRead, check_whole, read_to_end, show_estimate, show_result
 from memloop_cli.reading.sources import Found, found, inline_text
@@ -34,8 +35,10 @@ def read(
         Path | None, typer.Option("--questions", help="A file of questions, one a line, in the place of QUESTION.")
     ] = None,
     strategy: Annotated[Strategy, typer.Option(help="memreread rereads for missing facts.")] = "memagent",
-    max_rereads: Annotated[int, typer.Option(min=0, max=16)] = 2,
-    model: Annotated[str | None, typer.Option("--model", help="A served model's id; default: the reader.")] = None,
+    max_rereads: Annotated[int, typer.Option("--max-rereads", "--max-reread", min=0, max=16)] = 2,
+    model: Annotated[
+        str | None, typer.Option("--model", "-m", help="A served model's id; default: the reader.")
+    ] = None,
     chunk_tokens: Annotated[int | None, typer.Option(min=16, max=1_000_000, help="Default: the model's own.")] = None,
     evidence: Annotated[bool, typer.Option("--evidence", help="Print the places that support each statement.")] = False,
     budget: Annotated[str | None, typer.Option(help="End after so many calls (300) or so long (10m).")] = None,
@@ -43,6 +46,16 @@ def read(
     background: Annotated[bool, typer.Option("--background", help="Queue the read, print its id, and stop.")] = False,
     resume: Annotated[
         str | None, typer.Option("--resume", metavar="ID", help="Go on with a queued read; `last` is the newest.")
+    ] = None,
+    base_url: Annotated[
+        str | None,
+        typer.Option("--base-url", help="Read at this endpoint, without a stack; --api-key and --model are then its."),
+    ] = None,
+    tokenizer_model: Annotated[
+        str | None, typer.Option("--tokenizer-model", help="With --base-url: hub id, or folder with tokenizer.json.")
+    ] = None,
+    profile: Annotated[
+        str | None, typer.Option("--profile", help="With --base-url: the prompts, by name or folder.")
     ] = None,
     as_json: AsJson = False,
     home: HomeFolder = HOME,
@@ -55,12 +68,17 @@ def read(
     command is killed, the read goes on, and --resume shows its end.
     """
     with errors_printed():
-        names = names or []
-        if (resume is not None) and (names or questions):
-            raise BadInput("--resume takes an id and nothing else: the read has its documents and its question")
+        names, question = _split(names or [], questions, resumes=resume is not None)
         asked = None
+        endpoint = endpoint_of(
+            base_url,
+            model,
+            api_key,
+            tokenizer_model=tokenizer_model,
+            profile=profile,
+            gateways=any((questions, evidence, budget, estimate, background, resume)),
+        )
         if resume is None:
-            names, question = _split(names, questions)
             asked = Asked(
                 question=question,
                 questions=None if questions is None else questions_in(questions),
@@ -74,6 +92,9 @@ def read(
             asked.of(Document(text="."), background=False)  # a bad budget is refused before anything is sent
         documents = Found(()) if resume is not None else found(names)
         inline = _inline(documents, queued=background)
+        if endpoint is not None and asked is not None:
+            read_at(endpoint, asked, inline, as_json=as_json)
+            return
 
     async def work(client: GatewayClient) -> None:
         said = _stderr if as_json else console
@@ -100,8 +121,12 @@ def read(
     with_gateway(work, home=home, url=url, api_key=api_key)
 
 
-def _split(names: list[str], questions: Path | None) -> tuple[list[str], str | None]:
-    """Split the arguments into documents and the question. Raises BadInput."""
+def _split(names: list[str], questions: Path | None, *, resumes: bool) -> tuple[list[str], str | None]:
+    """Split the arguments into documents and the question; a read that is resumed has both. Raises BadInput."""
+    if resumes:
+        if names or questions:
+            raise BadInput("--resume takes an id and nothing else: the read has its documents and its question")
+        return [], None
     if questions is not None:
         if not names:
             raise BadInput("name a document to read")
