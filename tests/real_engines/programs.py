@@ -101,7 +101,12 @@ async def stack_before(
     program: Program, redis_url: str, folder: Path
 ) -> AsyncGenerator[tuple[ServiceProcess, ServiceProcess]]:
     """Gateway and worker, with a memory store, each in a process of its own."""
-    ours = {"MEMLOOP_REDIS_URL": redis_url, "MEMLOOP_SYNC_WAIT_S": "800", **program.settings}
+    ours = {
+        "MEMLOOP_REDIS_URL": redis_url,
+        "MEMLOOP_SYNC_WAIT_S": "800",
+        "MEMLOOP_RECALL_TIMEOUT_S": "30",
+        **program.settings,
+    }
     at_store = {"MEMLOOP_REDIS_URL": redis_url, "MEMLOOP_DATA_DIR": str(folder / "edge"), "HF_HUB_OFFLINE": "1"}
     async with started("memory_store.main", folder, at_store) as store:
         ours["MEMLOOP_STORE_URL"] = store.url
