@@ -369,6 +369,18 @@ tests/coding_agents/node_modules/.ready: tests/coding_agents/package.json tests/
 	$(call npm-in,tests/coding_agents) ci --no-audit --no-fund
 	@touch $@
 
+# These clients pin other versions of the SDKs than tests/sdks does.
+tests/clients/node_modules/.ready: tests/clients/package.json tests/clients/package-lock.json | $(NODE_VENV)/.ready
+	$(call npm-in,tests/clients) ci --no-audit --no-fund
+	@touch $@
+
+# The table of docs/how-to/clients.md has the clients and their versions.
+.PHONY: test-clients
+test-clients: $(READY) tests/clients/node_modules/.ready test-sdks test-coding-agents test-frameworks ## every client that we name, pinned, with memory on, against the gateway and a scripted engine
+	NODE="$(NODE)/bin/node" $(BIN)/pytest -o addopts=--import-mode=importlib tests/clients
+	$(BIN)/pytest tests/gateway/test_agent_frameworks.py tests/gateway/test_openai_sdk.py tests/gateway/messages_api/test_sdk.py \
+	  tests/gateway/mem0_client tests/gateway/mcp_client
+
 # The packages of examples/frameworks pin other versions than the workspace: the recipes run in their own environment.
 FRAMEWORKS_VENV := .venv-frameworks
 $(FRAMEWORKS_VENV)/.ready: requirements/frameworks.lock | $(UV_READY)

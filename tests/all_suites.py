@@ -34,9 +34,7 @@ SUITES: Final = (
     "test-balancing",
     "test-hostile",
     "test-real-engines",
-    "test-sdks",
-    "test-coding-agents",
-    "test-frameworks",
+    "test-clients",
     "test-ray",
     "test-ray-job",
     "test-agents",
@@ -51,10 +49,11 @@ SUITES: Final = (
     "test-docs",
     "test-install",
 )
-INSIDE_TEST: Final = frozenset(
+INSIDE_OTHERS: Final = frozenset(
     {"lint", "check", "test-calm", "test-fast", "test-serving", "test-trainer", "test-workspace"}
+    | {"test-sdks", "test-coding-agents", "test-frameworks"}
 )
-"""Targets that ``test`` covers."""
+"""Targets that ``test`` or ``test-clients`` covers."""
 ELSEWHERE: Final = frozenset({"test-kubernetes"})
 """Targets that need what no machine has by itself: a cluster."""
 RECORD: Final = ROOT / ".memloop/test-all.jsonl"
