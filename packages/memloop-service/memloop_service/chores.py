@@ -41,7 +41,7 @@ async def beside(work: Coroutine[Any, Any, _Result]) -> "AsyncGenerator[asyncio.
 
 
 async def ended(tasks: "set[asyncio.Task[Any]]") -> None:
-    """Cancel the tasks until all have ended: a Redis connection being opened swallows the first cancellation."""
+    """Cancel the tasks until all have ended: a connection being opened may swallow the first cancellation."""
     while tasks := {task for task in tasks if not task.done()}:
         for task in tasks:
             task.cancel()

@@ -224,6 +224,11 @@ class GatewaySettings(ServiceSettings):
     """Non-public networks that webhooks may reach, comma-separated: ``10.1.0.0/16,127.0.0.1``."""
 
     @property
+    def look_s(self) -> float:
+        """How long one read waits for the next entry of a stream: for less than a connection waits for its reply."""
+        return min(1.0, self.redis_timeout_s / 2)
+
+    @property
     def engines(self) -> tuple[str, ...]:
         """The base URLs of all engines, in order; of the first engine's replicas, the first."""
         return (urls_in(self.engine_url)[0], *urls_in(self.engine_fallback_urls))

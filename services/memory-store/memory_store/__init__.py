@@ -1,1 +1,1 @@
-"""Items, versions and hybrid retrieval on Qdrant; buffers on Redis."""
+"""Items, versions and hybrid retrieval on Qdrant; buffers of turns."""

@@ -309,7 +309,7 @@ class PendingTurn(Wire):
 class SearchResult(Wire):
     """Hits, best first. ``pending`` are turns that may become memories, those with most words of the query first.
 
-    ``pending_complete`` is false when Redis did not answer in time: such turns may be missing. ``degraded`` is true
+    ``pending_complete`` is false when the queue did not answer in time: such turns may be missing. ``degraded`` is true
     when the embedding model failed, so that words alone decided, or the reranking model did.
     """
 

@@ -36,7 +36,7 @@ class Access:
 
     @asynccontextmanager
     async def running(self) -> AsyncGenerator[None]:
-        """Follow key changes in Redis and write the audit log until the block exits."""
+        """Follow key changes and write the audit log until the block exits."""
         async with self.auditor.keeping(), self.keys.followed():
             yield
 
@@ -46,7 +46,7 @@ def open_access(
 ) -> Access:
     """Build the slice from the settings. Raises KeyFileError on bad keys."""
     records = KeyRecords(state)
-    cache = KeyCache(records, wait_s=min(1.0, settings.redis_timeout_s / 2), stale_s=settings.keys_stale_s)
+    cache = KeyCache(records, wait_s=settings.look_s, stale_s=settings.keys_stale_s)
     return Access(
         keys=KeyRing(load_static_keys(settings), cache),
         records=records,

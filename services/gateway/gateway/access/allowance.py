@@ -1,7 +1,7 @@
 """Applies a key's rate limits to one request: admits it, counts its tokens, and corrects the count at the end.
 
-Without Redis the limits are not enforced: requests go on, and ``rate_limit_skipped_total`` counts them. Admission,
-which protects the process itself, does not need Redis.
+Without the state the limits are not enforced: requests go on, and ``rate_limit_skipped_total`` counts them. Admission,
+which protects the process itself, does not need the state.
 """
 
 from collections.abc import Mapping

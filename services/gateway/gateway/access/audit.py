@@ -82,7 +82,7 @@ class AuditLog:
 
 
 class Auditor:
-    """Buffers audit entries and writes them in the background, so that callers never wait for Redis."""
+    """Buffers audit entries and writes them in the background, so that callers never wait for it."""
 
     def __init__(self, log: AuditLog, *, window_s: float = WINDOW_S) -> None:
         self.log = log
@@ -103,12 +103,12 @@ class Auditor:
         self._begun.set()
 
     def acted(self, entry: AuditEntry) -> None:
-        """Log an admin action whose entry Redis already holds."""
+        """Log an admin action whose entry is already stored."""
         _AUDIT.info(entry.action, extra={"fields": entry.model_dump(mode="json", exclude_defaults=True)})
 
     @asynccontextmanager
     async def keeping(self) -> AsyncGenerator[None]:
-        """Store denials in Redis until the block exits, then flush the rest."""
+        """Store denials until the block exits, then flush the rest."""
         keep = asyncio.create_task(self._keep_windows())
         try:
             yield
@@ -141,7 +141,7 @@ class Auditor:
         del self._waiting[:-_MOST_WAITING]
 
     async def _keep(self) -> None:
-        """Store the buffered entries. While Redis is unreachable, the newest stay buffered; the log has them all."""
+        """Store the buffered entries. Without the state the newest stay buffered; the log has them all."""
         entries = list(self._waiting)
         with suppress(DependencyError):
             if entries:

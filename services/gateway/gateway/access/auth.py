@@ -38,7 +38,7 @@ class KeyRing:
 
     @asynccontextmanager
     async def followed(self) -> AsyncGenerator[None]:
-        """Follow changes of API keys in Redis until the block exits, if the API requires keys."""
+        """Follow changes of stored API keys until the block exits, if the API requires keys."""
         async with self.cache.following() if self.has_keys else nullcontext():
             yield
 

@@ -1,7 +1,7 @@
-"""Caches all API keys of Redis in memory, by hash.
+"""Caches all stored API keys in memory, by hash.
 
-Checking a key needs no call to Redis, even in a flood of wrong keys. The cache follows the change log and applies each
-change within milliseconds. While Redis is unreachable, unknown keys get 503; after ``stale_s`` seconds all keys do.
+Checking a key reads no state, even in a flood of wrong keys. The cache follows the change log and applies each
+change within milliseconds. While the state is unreachable, unknown keys get 503; after ``stale_s`` seconds all keys do.
 """
 
 import asyncio
@@ -23,7 +23,7 @@ _USES_EVERY_S: Final = 60.0
 
 
 class KeyCache:
-    """Holds the keys in memory. ``wait_s`` bounds one blocking read of the change log; keep it below Redis's timeout.
+    """Holds the keys in memory. ``wait_s`` bounds one blocking read of the change log.
 
     ``clock`` returns monotonic seconds.
     """
@@ -53,7 +53,7 @@ class KeyCache:
         return grant
 
     def used(self, grant: Grant, now: float) -> None:
-        """Record that a key was used; uses are written to Redis once a minute."""
+        """Record that a key was used; uses are stored once a minute."""
         self._used_at[grant.principal.key] = int(now)
 
     def apply(self, key_id: str, record: KeyRecord | None) -> None:
@@ -76,7 +76,7 @@ class KeyCache:
 
     @asynccontextmanager
     async def following(self) -> AsyncGenerator[None]:
-        """Load the keys and follow changes until the block exits. Retries while Redis is unreachable."""
+        """Load the keys and follow changes until the block exits. Retries while the state is unreachable."""
         with suppress(DependencyError):
             await self._load()
         follow = asyncio.create_task(self._follow())

@@ -1,7 +1,7 @@
 """Loads the operator's keys from the environment or a file: ``tenant:sha256 scopes=chat+admin expires=2027-01-01``.
 
-They work without Redis and bootstrap all other keys. Without ``scopes`` a key has every scope except ``admin``; a key
-with ``admin`` is an operator key and may manage the keys of every tenant.
+They work without the state and bootstrap all other keys. Without ``scopes`` a key has every scope except ``admin``; a
+key with ``admin`` is an operator key and may manage the keys of every tenant.
 """
 
 import re

@@ -31,7 +31,7 @@ class Blob(Wire):
 
 
 class Blobs:
-    """The records of the contents. Methods raise Unavailable and Timeout when Redis or the storage fails."""
+    """The records of the contents. Methods raise Unavailable and Timeout when the state or the storage fails."""
 
     def __init__(self, state: State, storage: Storage, quota: Quota) -> None:
         self._quota = quota

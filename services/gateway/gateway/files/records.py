@@ -1,4 +1,4 @@
-"""Stores files in Redis as jobs: the payload is the upload, the record is the result of its extraction."""
+"""Stores files as jobs: the payload is the upload, the record is the result of its extraction."""
 
 import asyncio
 import secrets
@@ -86,7 +86,7 @@ class FileRecords:
     async def room(self, tenant: str, *, size_bytes: int) -> AsyncGenerator[str]:
         """Hold room for one more file, of ``size_bytes`` as far as its client announced them, and yield its id.
 
-        Raises TooLarge over the tenant's files or bytes, Unavailable while Redis is nearly full.
+        Raises TooLarge over the tenant's files or bytes, Unavailable while the state is nearly full.
         """
         with self._queue.rules.counted(self._queue.name):
             await self._queue.rules.quota_bytes()

@@ -10,7 +10,7 @@ ids in headers and the caller's scopes, who is at work until when, and in the en
 * What fails (5xx), and a request whose client leaves or whose process dies, may have changed something. Its answer is
   not kept, but its *attempt* is: the next request with the key makes its ids of the same seed, so that what is
   already queued is not queued twice.
-* Without Redis nothing can be promised: a request with a key is refused (503), one without is not touched.
+* Without the state nothing can be promised: a request with a key is refused (503), one without is not touched.
 """
 
 import asyncio
@@ -80,7 +80,7 @@ class _Taken:
 
 
 class Idempotency:
-    """The records in Redis. An answer longer than ``max_bytes`` is not kept: its repetition is a conflict."""
+    """The records of requests. An answer longer than ``max_bytes`` is not kept: its repetition is a conflict."""
 
     def __init__(self, state: State, *, max_bytes: int) -> None:
         self._once = Once(state)
@@ -141,7 +141,7 @@ class Idempotency:
             outcome, rest = await self._once.take(taken.record, body, taken.name)
         except DependencyError as error:
             raise Unavailable(
-                "Redis is gone, and without it an Idempotency-Key promises nothing.", retry_after_s=RETRY_AFTER_S
+                "The state is gone, and without it an Idempotency-Key promises nothing.", retry_after_s=RETRY_AFTER_S
             ) from error
         if outcome == "other":
             raise Conflict(
@@ -176,7 +176,7 @@ class Idempotency:
             raise
 
     async def _kept(self, taken: _Taken, answer: Response) -> None:
-        """Keep the answer. Redis may be gone: the client gets it all the same."""
+        """Keep the answer. The state may be gone: the client gets it all the same."""
         raw = bytes(answer.body)
         short = len(raw) <= self._max_bytes
         status, kind = answer.status_code if short else 0, answer.media_type or "application/json"

@@ -1,7 +1,7 @@
 """Finds a read's document, in the request or in the storage.
 
-The document of a background read goes to the storage, unless it is short: Redis would hold it in memory for as long as
-the read waits and runs. A file's text is in the storage already, and the read holds it until its end.
+The document of a background read goes to the storage, unless it is short: the state would hold it in memory for as
+long as the read waits and runs. A file's text is in the storage already, and the read holds it until its end.
 """
 
 import asyncio

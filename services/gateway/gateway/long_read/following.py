@@ -20,7 +20,6 @@ from memloop_state.partitions import Partitions
 
 _RETRY_AFTER_S: Final = 5.0
 _MAX_SEQUENCE: Final = 2**63 - 1
-_LOOK_S: Final = 1.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,13 +33,12 @@ class Seats:
 class Followers:
     """Those who follow reads through this process."""
 
-    def __init__(self, state: State, metrics: Metrics, seats: Seats, *, redis_timeout_s: float) -> None:
+    def __init__(self, state: State, metrics: Metrics, seats: Seats, *, look_s: float) -> None:
         self._metrics = metrics
         self._seats = seats
         self._taken: Counter[str] = Counter()
         self._keys = Partitions(state)
-        wait_s = min(_LOOK_S, redis_timeout_s / 2)
-        self._readers = {part.tag: StreamReader(state, wait_s=wait_s) for part in self._keys.partitions}
+        self._readers = {part.tag: StreamReader(state, wait_s=look_s) for part in self._keys.partitions}
 
     @contextmanager
     def seat(self, tenant: str) -> Generator[None]:

@@ -100,7 +100,7 @@ class ForegroundRead:
                 await release_document(self._job, self._tools.files)
 
     async def _end(self, record: LongRead, emit: Emit, outcome: str = "cancelled") -> LongRead:
-        """Store and emit the end, as far as Redis is reachable."""
+        """Store and emit the end, as far as the state is reachable."""
         self._tools.metrics.longread_ended.labels(outcome).inc()
         event = terminal_event(record, self._next)
         with suppress(DependencyError, JobGone):

@@ -44,7 +44,7 @@ def open_reading(
         backend=backend,
         queue=queue,
         records=records,
-        followers=Followers(state, backend.metrics, seats, redis_timeout_s=settings.redis_timeout_s),
+        followers=Followers(state, backend.metrics, seats, look_s=settings.look_s),
         memory=memory,
         files=files,
         webhooks=webhooks,

@@ -1,4 +1,4 @@
-"""Stores long reads in Redis: record, payload, event stream and the tenant's index.
+"""Stores long reads: record, payload, event stream and the tenant's index.
 
 The event of sequence number N is entry ``0-(N+1)`` of the read's stream, so a number is written once. After a crash a
 resumed read repeats its steps from the journal; events that were published before are not published again.

@@ -1,7 +1,7 @@
 """Reads the event streams that this process's clients follow, all of a partition's with one blocking command.
 
-However many clients follow a read, Redis serves one reader. The reader passes each event to a bounded queue per
-follower. A follower that falls behind, or joins late, reads the missing events from Redis with commands of its own. The
+However many clients follow a read, one reader reads its stream. The reader passes each event to a bounded queue per
+follower. A follower that falls behind, or joins late, reads the missing events from the stream by itself. The
 reader runs only while there are followers, and holds one connection.
 """
 
@@ -23,7 +23,7 @@ from memloop_state.values import Streams
 
 _LOG = logging.getLogger(__name__)
 _MOST_WAITING: Final = 64
-"""Events that a slow follower may have waiting in memory; it reads the rest from Redis when it gets there."""
+"""Events that a slow follower may have waiting in memory; it reads the rest from the stream when it gets there."""
 _PAGE: Final = 64
 _CHECK_EVERY_S: Final = 1.0
 _PACE_S: Final = 0.05
@@ -57,7 +57,7 @@ class Follower:
         """No more events will come than are stored by now."""
 
     def offer(self, entry: Entry) -> None:
-        """Hand over an event. When the queue is full, the follower reads on from Redis."""
+        """Hand over an event. When the queue is full, the follower reads on from the stream."""
         if len(self._entries) == _MOST_WAITING:
             self._entries.clear()
             self._missed = True
@@ -79,7 +79,7 @@ class Follower:
             raise self._error
 
     def missed(self) -> bool:
-        """Return whether events must be read from Redis; after the call new ones are handed over again."""
+        """Return whether events must be read from the stream; after the call new ones are handed over again."""
         missed, self._missed = self._missed, False
         return missed
 
@@ -110,7 +110,7 @@ class _Channel:
 
 
 class StreamReader:
-    """Reads the followed streams of one partition. ``wait_s`` bounds one command's wait, below Redis's timeout."""
+    """Reads the followed streams of one partition. ``wait_s`` bounds the wait of one read."""
 
     def __init__(self, state: State, *, wait_s: float) -> None:
         self._streams = Streams(state)
@@ -153,7 +153,7 @@ class StreamReader:
             await follower.news()
 
     async def stored(self, stream: str, after: int) -> AsyncGenerator[Entry]:
-        """Yield the entries after that number that Redis holds now, page by page. Raises Unavailable."""
+        """Yield the entries after that number that the stream holds now, page by page. Raises Unavailable."""
         full = True
         while full:
             page = _entries(await self._streams.after(stream, f"0-{after}", most=_PAGE))

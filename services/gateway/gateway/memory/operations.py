@@ -116,7 +116,7 @@ async def erase(namespace: Namespace, memory: Memory) -> Erased:
 
     From the lock of the lane on, work that began before stores nothing any more: its token is older. A running write
     loses its job, and so its lease, within a second. The lane of a dead holder is taken over. Raises the errors of
-    Redis and the store; repeat the erasure then.
+    the state and the store; repeat the erasure then.
     """
     queue, lane = memory.queue, namespace.lane()
     forgotten = await queue.events.forget(namespace)

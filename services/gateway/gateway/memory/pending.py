@@ -26,7 +26,7 @@ _WORD: Final = re.compile(r"\w{2,}")
 _LONGEST_S: Final = 30.0
 """Half of the time for which the queue keeps the time of a lane's last change."""
 _CLOCK_MARGIN_S: Final = 0.1
-"""How far Redis's clock may be put forward during a search."""
+"""How far the state's clock may be put forward during a search."""
 _Found = TypeVar("_Found")
 
 
@@ -34,8 +34,8 @@ _Found = TypeVar("_Found")
 class Standing:
     """How a user's writes stand: turns without a decision, newest first, and the last write that failed.
 
-    ``newest_token``: see ``LaneQueue.newest_token``; None if Redis did not answer. ``changed_s``: the seconds since a
-    write of the user last left the queue or an erasure of theirs began; None after a minute without either.
+    ``newest_token``: see ``LaneQueue.newest_token``; None if the state did not answer. ``changed_s``: the seconds since
+    a write of the user last left the queue or an erasure of theirs began; None after a minute without either.
     """
 
     pending: tuple[PendingTurn, ...] = ()
@@ -45,7 +45,7 @@ class Standing:
 
     @property
     def complete(self) -> bool:
-        """Whether Redis answered in time; otherwise turns and failures may be missing."""
+        """Whether the state answered in time; otherwise turns and failures may be missing."""
         return self.newest_token is not None
 
     def held_for(self, elapsed_s: float) -> bool:
@@ -58,9 +58,9 @@ class Standing:
 
 
 class PendingWrites:
-    """The undecided writes in one Redis, read in one round trip: the newest 50 of a user, of 256 KiB together.
+    """The undecided writes of all users, read in one round trip: the newest 50 of a user, of 256 KiB together.
 
-    ``wait_s`` bounds that round trip. Redis leaves out the text of writes that this process has read and kept.
+    ``wait_s`` bounds that round trip. The state leaves out the text of writes that this process has read and kept.
     """
 
     def __init__(self, state: State, *, wait_s: float) -> None:
@@ -71,7 +71,7 @@ class PendingWrites:
         self._kept = KeptWrites()
 
     async def of_user(self, namespace: Namespace) -> Standing:
-        """Return how the namespace's writes stand, as far as Redis answers in time."""
+        """Return how the namespace's writes stand, as far as the state answers in time."""
         with suppress(DependencyError, TimeoutError):
             async with patient(self._wait_s):
                 return await self._standing(namespace)

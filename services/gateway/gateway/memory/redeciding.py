@@ -45,7 +45,7 @@ class KeptEvents:
     async def note(self, job: MemoryJob, event: MemoryEvent, *, again: bool) -> None:
         """Note how a write ends. One that was kept is decided ``again`` by itself once the writer decides others.
 
-        A full Redis does not take the note, and the write ends all the same: a client can still name it.
+        The write ends all the same where the state is full, and does not take the note: a client can still name it.
         """
         index, now_ms = self._keys.of_id(event.event_id).key("kept-events"), time.time_ns() // 1_000_000
         with suppress(DependencyError):
@@ -59,7 +59,7 @@ class KeptEvents:
     async def redecide(self, queue: MemoryQueue, event_id: str, *, tenant: str) -> None:
         """Queue a new decision on the kept turns of a write, at the end of its user's lane.
 
-        Raises NotFound, Conflict for a write that was not kept verbatim, and Unavailable while Redis is nearly full.
+        Raises NotFound, Conflict for a write that was not kept verbatim, Unavailable while the state is nearly full.
         """
         with queue.lanes.rules.counted(queue.lanes.name):
             await queue.lanes.rules.quota_bytes()

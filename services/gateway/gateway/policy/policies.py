@@ -1,7 +1,7 @@
-"""Stores memory policies in Redis, one hash per tenant, and resolves them together with those of the file.
+"""Stores memory policies, named texts of each tenant, and resolves them together with those of the file.
 
 From the answer to a change on, no write misses it: each reads the policies, or is made by those that the process has
-seen last, on the condition that Redis still holds the same when it takes the write (``Policies.seen``).
+seen last, on the condition that the state still holds the same when it takes the write (``Policies.seen``).
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -63,7 +63,7 @@ class Loaded:
 
 
 class Policies:
-    """The policies in one Redis. Methods raise Unavailable: nothing is kept unredacted then."""
+    """The policies of all tenants. Methods raise Unavailable: nothing is kept unredacted then."""
 
     def __init__(self, state: State, *, default_kinds: frozenset[Kind], filed: FiledPolicies) -> None:
         self._fields = Fields(state, "policies", most=MOST_OF_A_TENANT)

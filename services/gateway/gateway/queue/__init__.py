@@ -1,4 +1,4 @@
-"""Durable jobs in Redis: lanes, tickets, the runner that executes jobs, and the journal from which a job resumes."""
+"""Durable jobs: lanes, tickets, the runner that executes jobs, and the journal from which a job resumes."""
 
 from gateway.queue.handling import Hold, JobResult
 from gateway.queue.rules import queue_rules

@@ -75,7 +75,7 @@ class Intake:
                 task.cancel()
 
     async def _repeat(self, step: _Step) -> None:
-        """Repeat a step until the stop; pause while Redis is unreachable."""
+        """Repeat a step until the stop; pause while the state is unreachable."""
         while not self._stop.is_set():
             try:
                 await self._ensure_group()

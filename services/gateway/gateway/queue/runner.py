@@ -3,7 +3,7 @@
 A run of a job ends in one of these ways:
 
 * done: its record is written and its lane goes on;
-* an *outage* (engine, store or Redis is unreachable, times out, answers 5xx or 429, or rejects our key): not the job's
+* an *outage* (engine, store or state is unreachable, times out, answers 5xx or 429, or rejects our key): not the job's
   fault, so not counted as an attempt; retried after 1, 2, 4 … 60 s, up to ``outages`` times (about half a day);
 * a *failure* (invalid model output, a rejected request, a bug of ours): counted; retried after 1, 2, 4 … s; after
   ``attempts`` of them the job becomes a dead letter and its event gets the status ``failed``;
@@ -95,7 +95,7 @@ class Runner:
         await intake.run(stop)
 
     async def work(self, ticket: Ticket) -> None:
-        """Run the ticket's job. On cancellation, requeue it, even if Redis grants the lease at that moment."""
+        """Run the ticket's job. On cancellation, requeue it, even if the queue grants the lease at that moment."""
         begun = asyncio.ensure_future(self._queue.begin(ticket, lease_ms=self._options.lease_ms))
         try:
             lease = await asyncio.shield(begun)

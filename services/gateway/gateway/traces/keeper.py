@@ -77,7 +77,7 @@ class TraceKeeper:
     """Stores traces. ``max_chars`` bounds one trace; ``count`` counts the outcome of each.
 
     An outcome is ``kept``, ``too_long``, ``off`` (switched off meanwhile), ``erased`` (an owner was, meanwhile) or
-    ``lost`` (Redis was unreachable).
+    ``lost`` (the state was unreachable).
     """
 
     records: TraceRecords

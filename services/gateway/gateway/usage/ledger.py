@@ -22,7 +22,7 @@ from memloop_state.values import Counts
 KEEP_DAYS: Final = 35
 EVERY_S: Final = 1.0
 WAIT_S: Final = 2.0
-"""Redis's time to take counts: a process that stops waits for it."""
+"""The state's time to take counts: a process that stops waits for it."""
 DAY_S: Final = 24 * 3600
 HOUR_S: Final = 3600
 Kind: TypeAlias = Literal["calls", "input", "output"]
@@ -74,7 +74,7 @@ class Ledger:
             await self.keep()
 
     async def keep(self) -> None:
-        """Send the counts that wait. Those that Redis does not take are lost, and counted as such."""
+        """Send the counts that wait. Those that the state does not take are lost, and counted as such."""
         waiting, self._waiting = self._waiting, Counter()
         counts = {
             (_name(tenant, _day(hour * HOUR_S)), f"{hour % 24:02}|{kind}|{model}"): count

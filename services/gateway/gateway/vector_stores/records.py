@@ -1,4 +1,4 @@
-"""Keeps vector stores and their files in Redis. The texts lie in the memory store."""
+"""Keeps vector stores and their files as a table. The texts lie in the memory store."""
 
 import secrets
 import time
@@ -57,7 +57,7 @@ class VectorStoreRecords:
     """Every tenant's vector stores. Methods raise Unavailable."""
 
     def __init__(self, state: State, limits: Limits, *, full_share: float) -> None:
-        """``full_share`` is the share of Redis's memory from which nothing more is taken in."""
+        """``full_share`` is the share of the state's memory from which nothing more is taken in."""
         self._table = Table(
             state, "vector-store", kind=KIND, most=limits.stores, most_rows=limits.files, record_bytes=limits.bytes
         )

@@ -43,7 +43,7 @@ class IndexJob(Wire):
 
 @dataclass(frozen=True, slots=True)
 class VectorStores:
-    """Every tenant's vector stores. Methods raise Unavailable without Redis or the memory store."""
+    """Every tenant's vector stores. Methods raise Unavailable without the state or the memory store."""
 
     records: VectorStoreRecords
     queue: LaneQueue

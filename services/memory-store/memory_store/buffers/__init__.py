@@ -1,1 +1,1 @@
-"""Turns that wait for more context, kept in Redis."""
+"""Turns that wait for more context."""

@@ -6,7 +6,7 @@ from memloop_state.store.buffers import Buffers
 
 
 async def buffered_turns(buffers: Buffers, scope: Scope) -> tuple[PendingTurn, ...] | None:
-    """Return the scope's buffered turns: empty without a user, None while Redis cannot be reached."""
+    """Return the scope's buffered turns: empty without a user, None while the state cannot be reached."""
     if scope.user_id is None:
         return ()
     try:

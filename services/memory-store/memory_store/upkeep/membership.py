@@ -198,7 +198,7 @@ class Membership:
         await self._record.put(serving, instead_of=before.gen if before else "")
         service = (await self.seen()).service
         if service is None:
-            raise Unavailable("Redis does not keep which collection is in service.", retry_after_s=1.0)
+            raise Unavailable("There is no record of which collection is in service.", retry_after_s=1.0)
         await self._record.align(service.gen)
         return service
 
@@ -273,7 +273,7 @@ class Membership:
             _log.exception("collection %s could not be prepared", copy.target.name)
 
     async def _confirm(self) -> None:
-        """Raise ``Unavailable`` where another collection may be in service: by Redis, else by the alias."""
+        """Raise ``Unavailable`` where another collection may be in service: by the record, else by the alias."""
         if time.monotonic() < self._fresh_until:
             return
         async with self._confirming:
