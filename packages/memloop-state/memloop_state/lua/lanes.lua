@@ -37,13 +37,10 @@ end
 -- Lets an index end with the last of its jobs. One with a job that has no end, or with very many, stays
 local function end_index(index, job, id)
   if redis.call('ZCARD', index) > 200 then return end
-  local jobs, longest = string.sub(job, 1, -#id - 1), 0
-  for _, listed in ipairs(redis.call('ZRANGE', index, 0, -1)) do
-    local left = redis.call('PTTL', jobs .. listed)
-    if left == -1 then return end
-    longest = math.max(longest, left)
-  end
-  if longest > 0 then redis.call('PEXPIRE', index, longest) end
+  local listed = redis.call('ZRANGE', index, 0, -1)
+  for place, one in ipairs(listed) do listed[place] = string.sub(job, 1, -#id - 1) .. one end
+  local longest = last_end(listed)
+  if longest > 0 and longest < math.huge then redis.call('PEXPIRE', index, whole(longest)) end
 end
 -- A number that no token so far exceeds and every later one does, as text
 local function began(fence)
@@ -267,7 +264,7 @@ function steps.leave_lane()
   return 1
 end
 
--- KEYS[11] job, KEYS[12] journal, KEYS[13] index, KEYS[14] dead letters, KEYS[15..] more to delete; ARGV: id, lane
+-- KEYS[11] job, KEYS[12] journal, KEYS[13] index, KEYS[14] dead letters, KEYS[15] events; ARGV: id, lane
 function steps.forget()
   local status, dead, tenant = unpack(redis.call('HMGET', KEYS[11], 'status', 'dead', 'tenant'))
   redis.call('LREM', q.list, 0, ARGV[1])
@@ -276,7 +273,7 @@ function steps.forget()
   disown(KEYS[11])
   if dead then redis.call('XDEL', KEYS[14], dead) end
   release(KEYS[11])
-  redis.call('DEL', KEYS[11], KEYS[12], unpack(KEYS, 15))
+  redis.call('DEL', KEYS[11], KEYS[12], KEYS[15])
   withdraw(q, tenant or '', ARGV[2], ARGV[1])
   pass_on(q, tenant or '', ARGV[2])
   return status
@@ -383,43 +380,34 @@ function steps.standing()
   return found
 end
 
--- KEYS: job, events; ARGV: entry id, event, record, expire events and job after ms (0 = leave)
+-- KEYS: job, events; ARGV: number of the first event, job and events end after ms (0 = leave), record of a job whose
+-- last event is new ('' = leave), events… One that is there stays. Returns gone, cancel or added
 function steps.publish()
   if redis.call('EXISTS', KEYS[1]) == 0 then return 'gone' end
-  local added = redis.pcall('XADD', KEYS[2], ARGV[1], 'event', ARGV[2])
-  local failed = type(added) == 'table' and added.err
-  if failed and not string.find(failed, 'equal or smaller') then return redis.error_reply(failed) end
-  if not failed then redis.call('HSET', KEYS[1], 'record', ARGV[3]) end
-  if ARGV[4] ~= '0' then
-    redis.call('PEXPIRE', KEYS[1], ARGV[4])
-    redis.call('PEXPIRE', KEYS[2], ARGV[4])
-    end_with_records(KEYS[1])
-  end
-  if redis.call('HEXISTS', KEYS[1], 'cancel') == 1 then return 'cancel' end
-  return 'added'
-end
-
--- KEYS: job, events; ARGV: expire events after ms (0 = leave), number of the first event, events…
-function steps.publish_all()
-  if redis.call('EXISTS', KEYS[1]) == 0 then return 0 end
-  for place = 3, #ARGV do
-    local entry = string.format('0-%.0f', ARGV[2] + place - 2)
-    local added = redis.pcall('XADD', KEYS[2], entry, 'event', ARGV[place])
-    local failed = type(added) == 'table' and added.err
+  local failed
+  for place = 4, #ARGV do
+    local added = redis.pcall('XADD', KEYS[2], '0-' .. whole(ARGV[1] + place - 3), 'event', ARGV[place])
+    failed = type(added) == 'table' and added.err
     if failed and not string.find(failed, 'equal or smaller') then return redis.error_reply(failed) end
   end
-  if ARGV[1] ~= '0' then redis.call('PEXPIRE', KEYS[2], ARGV[1]) end
-  return 1
+  if ARGV[3] ~= '' and not failed then redis.call('HSET', KEYS[1], 'record', ARGV[3]) end
+  if ARGV[2] ~= '0' then
+    redis.call('PEXPIRE', KEYS[1], ARGV[2])
+    redis.call('PEXPIRE', KEYS[2], ARGV[2])
+    end_with_records(KEYS[1])
+  end
+  return redis.call('HEXISTS', KEYS[1], 'cancel') == 1 and 'cancel' or 'added'
 end
 
--- KEYS: job, index, those of its owners; ARGV: id, now, tenant, status, record, expire ms, its owners. Returns 0 if one
--- of them was erased since the work began
+-- KEYS: job, index, those of its owners; ARGV: id, now, ends after ms, its owners, then the hash's pairs. Returns 0 if
+-- one of them was erased since the work began
 function steps.open()
-  if is_erased(3, owners_at(ARGV, 7)) then return 0 end
-  redis.call('HSET', KEYS[1], 'tenant', ARGV[3], 'status', ARGV[4], 'record', ARGV[5])
-  redis.call('PEXPIRE', KEYS[1], ARGV[6])
+  local owners = owners_at(ARGV, 4)
+  if is_erased(3, owners) then return 0 end
+  redis.call('HSET', KEYS[1], unpack(ARGV, 5 + 4 * #owners))
+  redis.call('PEXPIRE', KEYS[1], ARGV[3])
   list_in(KEYS[2], KEYS[1], ARGV[1], ARGV[2])
-  own(3, owners_at(ARGV, 7), KEYS[1])
+  own(3, owners, KEYS[1])
   end_with_records(KEYS[1])
   return 1
 end

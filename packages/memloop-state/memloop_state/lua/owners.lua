@@ -50,15 +50,20 @@ local function has_line(lines, line) return string.find('\n' .. lines .. '\n', '
 local function end_in(key, ms)
   if ms == math.huge then redis.call('PERSIST', key) else redis.call('PEXPIRE', key, whole(ms)) end
 end
+-- The ms until the last of these keys ends: 0 where all are gone, math.huge where one has no end
+local function last_end(keys)
+  local last = 0
+  for _, key in ipairs(keys) do
+    local left = redis.call('PTTL', key)
+    if left == -1 then return math.huge end
+    last = math.max(last, left)
+  end
+  return last
+end
 -- Lets an index end with the last of its records, unless one has no end or they are very many; and its user among the
 -- tenant's owners, who are ordered by the ends of their indexes, with it
 local function settle(index, owners, user)
-  local longest = redis.call('HLEN', index) > 200 and math.huge or 0
-  for _, record in ipairs(longest == 0 and redis.call('HKEYS', index) or {}) do
-    local left = redis.call('PTTL', record)
-    longest = left == -1 and math.huge or math.max(longest, left)
-    if longest == math.huge then break end
-  end
+  local longest = redis.call('HLEN', index) > 200 and math.huge or last_end(redis.call('HKEYS', index))
   end_in(index, longest)
   redis.call('ZADD', owners, longest == math.huge and '+inf' or whole(now_ms() + longest), user)
   redis.call('ZREMRANGEBYSCORE', owners, '-inf', now_ms())

@@ -64,7 +64,6 @@ class Submission:
     created_ms: int
     index: str
     fields: Mapping[str, str]
-    events_key: str = ""
     first_event: str = ""
     owners: Sequence[Owner] = ()
     kind: str = ""

@@ -29,6 +29,7 @@ from memloop_state.link import State, redis_errors
 from memloop_state.owners import owned_args, owned_keys
 from memloop_state.partitions import Partition, Partitions
 from memloop_state.queue.dead_letters import DeadLetter, read_dead_letters
+from memloop_state.queue.events import Events
 from memloop_state.queue.jobs import Beat, Counter, Depth, Entry, GuardBroken, IndexFull, Lease, Submission
 from memloop_state.queue.journal import Journal
 from memloop_state.queue.records import JobRecords, lane_steps
@@ -68,6 +69,7 @@ class LaneQueue:
         self.rules = rules or QueueRules()
         self.keys = Partitions(redis)
         self.jobs = JobRecords(redis)
+        self.events = Events(redis)
         self.indexes = Indexes(redis)
         self._tickets = {part: Tickets(redis, part, name, tiers, self.rules.weights) for part in self.keys.partitions}
         self._step = lane_steps(redis)
@@ -127,7 +129,7 @@ class LaneQueue:
         """Return the keys and arguments with which a script queues the job."""
         part = self.keys.of_id(job.job_id)
         keys = [*self._lane_keys(part, job.lane), part.job(job.job_id), job.index, *owned_keys(part, job.owners)]
-        events = [job.events_key] if job.first_event else []
+        events = [part.events(job.job_id)] if job.first_event else []
         rules = [quota_bytes, job.index_most, *owned_args(job.owners, kind=job.kind, record_id=job.job_id)]
         fields = {**job.fields, **Origin.here().model_dump()}
         pairs = [value for pair in fields.items() for value in pair]
@@ -257,6 +259,15 @@ class LaneQueue:
             raise GuardBroken
         return token or None
 
+    async def open(self, job: Submission, *, keep_ms: int) -> None:
+        """Store a job that no worker runs, for so long. Raises Erased as :meth:`submit` does."""
+        part = self.keys.of_id(job.job_id)
+        keys = [part.job(job.job_id), job.index, *owned_keys(part, job.owners)]
+        owners = owned_args(job.owners, kind=job.kind, record_id=job.job_id)
+        pairs = [value for pair in job.fields.items() for value in pair]
+        if not await self._step.number("open", keys, [job.job_id, job.created_ms, keep_ms, *owners, *pairs]):
+            raise Erased
+
     async def record(self, job: Submission, token: int) -> bool:
         """Store the record of work done under :meth:`take_idle_lane`'s token for ``keep_ms``, and free the lane.
 
@@ -275,11 +286,11 @@ class LaneQueue:
             "leave_lane", self._lane_keys(part, lane), [f"{token}|erase", lane, await self._tenant(part, lane)]
         )
 
-    async def forget(self, lane: str, job_id: str, *, index: str, also: Sequence[str] = ()) -> str | None:
+    async def forget(self, lane: str, job_id: str, *, index: str) -> str | None:
         """Delete the job and its data; a running worker loses its lease. Returns the last status or None."""
         part = self.keys.of_id(job_id)
-        own = [part.job(job_id), part.key("journal", job_id), index, part.key("dead")]
-        keys = [*self._lane_keys(part, lane), *own, *also]
+        own = [part.job(job_id), part.key("journal", job_id), index, part.key("dead"), part.events(job_id)]
+        keys = [*self._lane_keys(part, lane), *own]
         return cast("str | None", await self._step("forget", keys, [job_id, lane], acknowledged=True))
 
     async def requeue(self, lane: str, job_id: str, *, record: str, created_ms: int) -> bool:

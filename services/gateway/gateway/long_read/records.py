@@ -6,15 +6,16 @@ resumed read repeats its steps from the journal; events that were published befo
 
 import math
 import time
+from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Final, TypeAlias, cast
 
 from pydantic import model_validator
 
 from gateway.files import Blob, ReadableFile
-from gateway.queue import DEFAULT_TIER, Entry, JobCancelled, JobGone, LaneQueue, Submission
+from gateway.queue import DEFAULT_TIER, Entry, JobCancelled, LaneQueue, Submission
 from gateway.webhooks import deliveries
 from memloop.wire.base import Wire
 from memloop.wire.chat import Json
@@ -22,10 +23,8 @@ from memloop.wire.errors import Erased, NotFound, OtherTenants
 from memloop.wire.long_read import LongRead, LongReadRequest, ReadEvent, ReadStatus, ServiceTier
 from memloop.wire.memory import Namespace
 from memloop_state.link import State
-from memloop_state.owners import Owner, owned_args, owned_keys
+from memloop_state.owners import Owner
 from memloop_state.partitions import Partitions
-from memloop_state.queue.records import lane_steps
-from memloop_state.values import Streams
 
 TERMINAL: tuple[ReadStatus, ...] = ("completed", "failed", "cancelled", "incomplete")
 TIERS: tuple[ServiceTier, ...] = ("priority", "default", "flex")
@@ -115,11 +114,9 @@ class ReadRecords:
     """Stores reads, each visible to its own tenant only. Methods raise Unavailable."""
 
     def __init__(self, state: State, queue: LaneQueue, webhooks: LaneQueue) -> None:
-        self._streams = Streams(state)
         self._queue = queue
         self._webhooks = webhooks
         self._keys = Partitions(state)
-        self._step = lane_steps(state)
 
     async def enqueue(self, job: ReadJob, record: LongRead) -> ReadEvent:
         """Queue a background read; return its ``queued`` event once it is durable. Raises as ``LaneQueue.admit``."""
@@ -132,28 +129,29 @@ class ReadRecords:
         }
         if job.request.webhook is not None:
             fields["webhook"] = job.request.webhook.url
-        here = self._keys.of_id(job.read_id)
-        submission = Submission(
-            job_id=job.read_id,
-            lane=_lane(record),
-            created_ms=_now_ms(),
-            index=here.listed("reads", job.tenant),
-            fields=fields,
-            events_key=here.events(job.read_id),
-            first_event=event.model_dump_json(exclude_none=True),
-            owners=job.owned,
-            kind=KIND,
-        )
-        await self._queue.admit(submission)
+        first = event.model_dump_json(exclude_none=True)
+        await self._queue.admit(replace(self._submission(job, record, fields), first_event=first))
         return event
 
     async def open(self, job: ReadJob, record: LongRead) -> None:
         """Store a foreground read, which no worker runs. Raises Erased when an owner was erased since it began."""
-        here = self._keys.of_id(record.id)
-        keys = [here.job(record.id), here.listed("reads", job.tenant), *owned_keys(here, job.owned)]
-        args = [record.id, _now_ms(), job.tenant, record.status, record.model_dump_json(), _ABANDONED_AFTER_MS]
-        if not await self._step.number("open", keys, [*args, *owned_args(job.owned, kind=KIND, record_id=record.id)]):
-            raise Erased
+        fields = {"tenant": job.tenant, "status": record.status, "record": record.model_dump_json()}
+        await self._queue.open(self._submission(job, record, fields), keep_ms=_ABANDONED_AFTER_MS)
+
+    def _submission(self, job: ReadJob, record: LongRead, fields: Mapping[str, str]) -> Submission:
+        """Return the job of a read."""
+        return Submission(
+            job_id=record.id,
+            lane=_lane(record),
+            created_ms=int(time.time() * 1000),
+            index=self._index(job.tenant, record.id),
+            fields=fields,
+            owners=job.owned,
+            kind=KIND,
+        )
+
+    def _index(self, tenant: str, read_id: str) -> str:
+        return self._keys.of_id(read_id).listed("reads", tenant)
 
     async def publish(self, event: ReadEvent, record: LongRead, *, foreground: bool) -> None:
         """Append the event and store the record of that moment; has no effect for an event that exists.
@@ -161,15 +159,15 @@ class ReadRecords:
         Raises JobGone when the read was deleted, JobCancelled when its client cancelled it.
         """
         lasts = record.status in TERMINAL
-        expire_ms = self._queue.keep_ms if lasts else _ABANDONED_AFTER_MS if foreground else 0
-        entry = f"0-{event.sequence_number + 1}"
-        args = [entry, event.model_dump_json(exclude_none=True), record.model_dump_json(), expire_ms]
-        here = self._keys.of_id(record.id)
-        keys = [here.job(record.id), here.events(record.id)]
-        outcome = await self._step("publish", keys, args, acknowledged=lasts)
-        if outcome == "gone":
-            raise JobGone
-        if outcome == "cancel" and not lasts:
+        goes_on = await self._queue.events.publish(
+            record.id,
+            [event.model_dump_json(exclude_none=True)],
+            first=event.sequence_number,
+            record=record.model_dump_json(),
+            keep_ms=self._queue.keep_ms if lasts else _ABANDONED_AFTER_MS if foreground else 0,
+            sure=lasts,
+        )
+        if not (goes_on or lasts):
             raise JobCancelled
 
     async def payload(self, read_id: str) -> ReadJob | None:
@@ -217,11 +215,10 @@ class ReadRecords:
     async def delete(self, tenant: str, read_id: str) -> ReadDeleted:
         """Delete record, document and events; a running read stops. Raises NotFound."""
         record = await self.get(tenant, read_id)
-        here = self._keys.of_id(read_id)
-        events = here.events(read_id)
-        await self._queue.forget(_lane(record), read_id, index=here.listed("reads", tenant), also=[events])
+        await self._queue.forget(_lane(record), read_id, index=self._index(tenant, read_id))
         message_id = deliveries.delivery_id(read_id)
-        await self._webhooks.forget(message_id, message_id, index=deliveries.index_of(tenant, at=here))
+        index = deliveries.index_of(tenant, at=self._keys.of_id(read_id))
+        await self._webhooks.forget(message_id, message_id, index=index)
         return ReadDeleted(id=read_id)
 
     async def notify(self, job: ReadJob, record: LongRead) -> None:
@@ -244,12 +241,11 @@ class ReadRecords:
 
     async def closing_event(self, record: LongRead) -> ReadEvent:
         """Build the event that ends the read's stream, numbered after its last event."""
-        last = await self._streams.last(self._keys.of_id(record.id).events(record.id))
-        return terminal_event(record, int(last.split("-")[1]) if last else 0)
+        return terminal_event(record, await self._queue.events.last(record.id) + 1)
 
     async def _row(self, tenant: str, read_id: str) -> _Row:
         """Return the read's position in the tenant's index. Raises NotFound."""
-        created_ms = await self._queue.indexes.number(self._keys.of_id(read_id).listed("reads", tenant), read_id)
+        created_ms = await self._queue.indexes.number(self._index(tenant, read_id), read_id)
         if created_ms is None:
             raise NotFound(_NONE.format(read_id), param="after")
         return created_ms, read_id
@@ -290,7 +286,3 @@ def terminal_event(record: LongRead, sequence_number: int) -> ReadEvent:
 def _lane(record: LongRead) -> str:
     """Return a read's lane, whose name holds its tier."""
     return record.id if record.service_tier == DEFAULT_TIER else f"{record.service_tier}:{record.id}"
-
-
-def _now_ms() -> int:
-    return int(time.time() * 1000)

@@ -22,8 +22,6 @@ from memloop.wire.errors import Erased
 from memloop.wire.memory import Namespace
 from memloop_state.link import State
 from memloop_state.owners import Owner
-from memloop_state.queue.records import lane_steps
-from memloop_state.values import Streams
 
 RESPONSES_QUEUE: Final = "responses"
 KEEP_MS: Final = 3600 * 1000
@@ -55,15 +53,12 @@ class ResponseJob(Wire):
 class BackgroundJobs:
     """Queues, follows and ends the jobs. Methods raise Unavailable."""
 
-    def __init__(self, state: State, queue: LaneQueue) -> None:
-        self._streams = Streams(state)
+    def __init__(self, queue: LaneQueue) -> None:
         self._queue = queue
-        self._keys = queue.keys
-        self._step = lane_steps(state)
 
     async def enqueue(self, job: ResponseJob, response: Json) -> None:
         """Queue the job of a response, with its first two events. Raises Erased, and as ``LaneQueue.admit``."""
-        here, id_ = self._keys.of_id(job.response_id), job.response_id
+        here, id_ = self._queue.keys.of_id(job.response_id), job.response_id
         created: Json = {"type": "response.created", "response": response}
         queued: Json = {"type": "response.queued", "response": response}
         fields = {"tenant": job.tenant, "status": "queued", "record": "{}", "payload": job.model_dump_json()}
@@ -74,7 +69,6 @@ class BackgroundJobs:
                 created_ms=int(time.time() * 1000),
                 index=here.listed(_LISTED, job.tenant),
                 fields=fields,
-                events_key=here.events(id_),
                 first_event=orjson.dumps({**created, "sequence_number": 0}).decode(),
                 owners=() if job.named is None else (Owner(job.named, job.began),),
             )
@@ -86,13 +80,10 @@ class BackgroundJobs:
 
     async def publish(self, response_id: str, events: Sequence[Json], *, first: int, last: bool = False) -> None:
         """Append events, of which the first has that number. Raises JobGone."""
-        here = self._keys.of_id(response_id)
         numbered = [
             orjson.dumps({**event, "sequence_number": number}).decode() for number, event in enumerate(events, first)
         ]
-        keys = [here.job(response_id), here.events(response_id)]
-        if not await self._step.number("publish_all", keys, [KEEP_MS if last else 0, first, *numbered]):
-            raise JobGone(response_id)
+        await self._queue.events.publish(response_id, numbered, first=first, keep_ms=KEEP_MS if last else 0)
 
     async def payload(self, response_id: str) -> ResponseJob | None:
         """Return the payload, or None when the job is over or gone."""
@@ -104,7 +95,7 @@ class BackgroundJobs:
 
     async def has_events(self, response_id: str) -> bool:
         """Return whether the events are still there."""
-        return await self._streams.count(self._keys.of_id(response_id).events(response_id)) > 0
+        return await self._queue.events.last(response_id) >= 0
 
     async def cancel(self, response_id: str) -> bool:
         """Stop the job; return True if it had not begun. The worker of one that has stops within seconds."""
@@ -115,9 +106,8 @@ class BackgroundJobs:
 
     async def forget(self, tenant: str, response_id: str) -> None:
         """Delete the job with its payload, journal and events; a running worker loses its lease."""
-        here = self._keys.of_id(response_id)
-        index = here.listed(_LISTED, tenant)
-        await self._queue.forget(response_id, response_id, index=index, also=[here.events(response_id)])
+        index = self._queue.keys.of_id(response_id).listed(_LISTED, tenant)
+        await self._queue.forget(response_id, response_id, index=index)
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,7 +130,7 @@ class Background:
 def open_background(settings: GatewaySettings, state: State, rules: QueueRules, metrics: Metrics) -> Background:
     """Build the slice from the settings."""
     queue = LaneQueue(state, RESPONSES_QUEUE, keep_ms=KEEP_MS, rules=rules)
-    return Background(queue, BackgroundJobs(state, queue), open_responses(settings, state, metrics))
+    return Background(queue, BackgroundJobs(queue), open_responses(settings, state, metrics))
 
 
 async def background_of(request: Request) -> Background:
