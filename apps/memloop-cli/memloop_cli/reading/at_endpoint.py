@@ -5,7 +5,7 @@ import time
 from dataclasses import dataclass
 
 import typer
-from pydantic_core import to_json
+from pydantic import TypeAdapter
 from rich.text import Text
 
 from memloop.loops.results import ReadResult
@@ -81,7 +81,7 @@ async def _read(reader: MemReread, question: str, document: str) -> ReadResult:
 
 def _show(result: ReadResult, *, seconds: float, as_json: bool) -> None:
     if as_json:
-        typer.echo(to_json(result))
+        typer.echo(TypeAdapter(ReadResult).dump_json(result))
         return
     for sub in result.subquestions:
         console.print(
