@@ -2,6 +2,7 @@
 
 import json
 import re
+from bisect import bisect_right
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -86,12 +87,11 @@ def test_the_memory_writer_keeps_a_quarter_of_a_small_window_for_the_conversatio
 @pytest.mark.parametrize("template_tokens", [100, 132, 600])
 def test_the_published_sizes_stay_in_the_published_window(template_tokens: int) -> None:
     default = load_profile("default")
-    words = " word" * 2000
     own = TokenizerSplitter(byte_level_bpe())
-    template = "{problem}{memory}{section}" + words
-    while own.count_own(template) > template_tokens - 16:
-        template = template[:-1]
-    read = replace(default.prompts["read"], template=template)
+    begin = "{problem}{memory}{section}"
+    sizes_of = [own.count_own(begin + " word" * count) for count in range(0, 700, 4)]
+    fits = 4 * (bisect_right(sizes_of, template_tokens - 16) - 1)
+    read = replace(default.prompts["read"], template=begin + " word" * fits)
     fitted = fit(replace(default, prompts={**default.prompts, "read": read}), own, window_tokens=8192)
     assert fitted.budget == default.budget
     assert fitted.prompts["read"].sampling.max_tokens == 1024
