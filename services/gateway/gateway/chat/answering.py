@@ -102,9 +102,9 @@ def asked_chat(request: Request, chat: Chat, principal: Principal, body: JsonBod
     refuse_local_media(body.fields)
     named = namespace_of(principal, fields, request.headers)
     model = chat.backend.models.serving(fields.model, key=named.lane() if named is not None else None)
-    own = is_own_task(fields, request.headers)
-    remembers = not own and asks_for_memory(fields, request.headers, for_users=chat.memory_for_users)
-    namespace = named if remembers else None
+    remembers = asks_for_memory(fields, request.headers, for_users=chat.memory_for_users)
+    own = remembers and is_own_task(fields, request.headers)
+    namespace = named if remembers and not own else None
     fields, left_out = permitted(fields, namespace, principal, own_task=own)
     return AskedChat(body, fields, model, principal, named, namespace, left_out)
 
