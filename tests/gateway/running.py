@@ -95,7 +95,7 @@ class Gateway:
     @property
     def redis(self) -> Redis:
         """Its client of Redis."""
-        return self.app.state.redis
+        return self.app.state.state
 
     @property
     def work(self) -> Work:

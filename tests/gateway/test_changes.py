@@ -272,7 +272,7 @@ async def test_a_second_worker_leaves_the_dispatch_to_the_first(redis_url: str, 
         await eventually(lambda: len(receiver.messages) == 1)
         work = gateway.work
         never_asked = cast("StoreClient", object())
-        await Dispatcher(work.redis, never_asked, work.reading.webhooks.queue, work.metrics).round()
+        await Dispatcher(work.state, never_asked, work.reading.webhooks.queue, work.metrics).round()
 
 
 async def test_a_deleted_subscription_gets_nothing_more(redis_url: str, tmp_path: Path) -> None:

@@ -23,7 +23,7 @@ async def given_up(it: Rig) -> str:
 
 async def test_a_requeued_dead_letter_goes_on_with_its_decision_and_writes_its_turns_once(redis_url: str) -> None:
     async with rig(redis_url, script(LIKES)) as it, it.working():
-        letters = DeadLetters(it.work.redis)
+        letters = DeadLetters(it.work.state)
         event_id = await given_up(it)
         assert [letter.job_id async for letter in letters.all()] == [event_id]
         assert await letters.requeue(event_id)
@@ -35,7 +35,7 @@ async def test_a_requeued_dead_letter_goes_on_with_its_decision_and_writes_its_t
 
 async def test_a_dead_letter_that_fails_again_is_one_again(redis_url: str) -> None:
     async with rig(redis_url, script(LIKES)) as it, it.working():
-        letters = DeadLetters(it.work.redis)
+        letters = DeadLetters(it.work.state)
         event_id = await given_up(it)
         it.store.refuse_memories = 422
         assert await letters.requeue(event_id)
@@ -49,7 +49,7 @@ async def test_a_write_that_is_put_back_waits_for_the_writes_that_came_after_it(
         async with it.working():
             event_id = await given_up(it)
         later = await it.write("I have a cat.")
-        assert await DeadLetters(it.work.redis).requeue(event_id)
+        assert await DeadLetters(it.work.state).requeue(event_id)
         async with it.working():
             for one in (later, event_id):
                 assert (await it.event(one)).status == "completed"
@@ -59,28 +59,28 @@ async def test_a_write_that_is_put_back_waits_for_the_writes_that_came_after_it(
 async def test_a_dropped_dead_letter_leaves_nothing_but_the_raw_turns(redis_url: str) -> None:
     async with rig(redis_url, script(LIKES)) as it, it.working():
         event_id = await given_up(it)
-        assert await DeadLetters(it.work.redis).drop(event_id)
-        at = Partitions(it.work.redis).of_id(event_id)
-        assert await it.work.redis.exists(at.job(event_id), at.key("journal", event_id)) == 0
-        assert await stream_length(it.work.redis, "*:dead") == 0
+        assert await DeadLetters(it.work.state).drop(event_id)
+        at = Partitions(it.work.state).of_id(event_id)
+        assert await it.work.state.exists(at.job(event_id), at.key("journal", event_id)) == 0
+        assert await stream_length(it.work.state, "*:dead") == 0
     assert it.store.texts("RawTurn") == ["I like tea."]
 
 
 async def test_a_dead_letter_ends_with_its_time_and_one_that_is_put_back_has_time(redis_url: str) -> None:
     async with rig(redis_url, script(LIKES), dead_letter_keep_s=60) as it:
-        at, letters = Partitions(it.work.redis), DeadLetters(it.work.redis)
+        at, letters = Partitions(it.work.state), DeadLetters(it.work.state)
         async with it.working():
             event_id = await given_up(it)
         parts = [at.job(event_id), at.of_id(event_id).key("journal", event_id)]
-        assert [50_000 < await it.work.redis.pttl(part) <= 60_000 for part in parts] == [True, True]
+        assert [50_000 < await it.work.state.pttl(part) <= 60_000 for part in parts] == [True, True]
         assert await letters.requeue(event_id)
-        assert [await it.work.redis.pttl(part) for part in parts] == [-1, -1]
+        assert [await it.work.state.pttl(part) for part in parts] == [-1, -1]
 
 
 async def test_a_dead_letter_whose_write_is_gone_can_be_dropped(redis_url: str) -> None:
     async with rig(redis_url, script(LIKES)) as it, it.working():
-        letters, event_id = DeadLetters(it.work.redis), await given_up(it)
-        await it.work.redis.delete(Partitions(it.work.redis).job(event_id))
+        letters, event_id = DeadLetters(it.work.state), await given_up(it)
+        await it.work.state.delete(Partitions(it.work.state).job(event_id))
         assert not await letters.requeue(event_id)
         assert await letters.drop(event_id)
         assert [letter async for letter in letters.all()] == []
@@ -91,12 +91,12 @@ async def test_a_write_that_is_well_is_not_touched(redis_url: str, command: str)
     async with rig(redis_url, script(BUFFER)) as it, it.working():
         event_id = await it.write("I moved")
         event = await it.event(event_id)
-        assert await run(command, [event_id, "evt_unknown"], DeadLetters(it.work.redis)) == 1
+        assert await run(command, [event_id, "evt_unknown"], DeadLetters(it.work.state)) == 1
         assert await it.writes.events.get(ALICE.tenant, event_id) == event
 
 
 async def test_the_list_names_each_with_its_error(redis_url: str, capsys: pytest.CaptureFixture[str]) -> None:
     async with rig(redis_url, script(LIKES)) as it, it.working():
         event_id = await given_up(it)
-        assert await run("list", (), DeadLetters(it.work.redis)) == 0
+        assert await run("list", (), DeadLetters(it.work.state)) == 0
     assert capsys.readouterr().out.startswith(f"{event_id}\tscripted")

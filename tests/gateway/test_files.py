@@ -78,7 +78,7 @@ async def test_a_long_document_of_a_background_read_waits_in_the_storage_and_not
     async with api(redis_url, reader, **with_storage(tmp_path)) as it:
         body = asked(document={"text": document}, chunk_tokens=None, background=True)
         read = (await it.post(PATH, body)).json
-        size = await it.rig.work.redis.memory_usage(Partitions(it.rig.work.redis).job(read["id"]))  # pyright: ignore[reportUnknownMemberType]
+        size = await it.rig.work.state.memory_usage(Partitions(it.rig.work.state).job(read["id"]))  # pyright: ignore[reportUnknownMemberType]
         assert size is not None
         assert size < 10_000
         assert stored(tmp_path) == ["data"]
@@ -104,18 +104,18 @@ async def test_a_deleted_read_lets_its_document_go_and_a_deleted_file_is_still_r
         assert (await ended(it, read["id"]))["status"] == "completed"
         assert stored(tmp_path) == ["chunks-estimate-80", "data"]
         holders = _at(it).key("blobs", "holders")
-        await it.rig.work.redis.zadd(holders, dict.fromkeys(await _members(it, holders), 0.0))
+        await it.rig.work.state.zadd(holders, dict.fromkeys(await _members(it, holders), 0.0))
         await eventually(lambda: stored(tmp_path) == [])
-        assert await it.rig.work.redis.get(_at(it).key("blob-bytes", "local")) == b"0"
+        assert await it.rig.work.state.get(_at(it).key("blob-bytes", "local")) == b"0"
 
 
 def _at(it: Api) -> Partition:
     """Where what the tenant stores is counted."""
-    return Partitions(it.rig.work.redis).of_name("local")
+    return Partitions(it.rig.work.state).of_name("local")
 
 
 async def _members(it: Api, key: str) -> list[bytes]:
-    return await it.rig.work.redis.zrange(key, 0, -1)  # pyright: ignore
+    return await it.rig.work.state.zrange(key, 0, -1)  # pyright: ignore
 
 
 async def test_the_same_content_is_stored_once_and_stays_until_its_last_file_goes(
@@ -198,7 +198,7 @@ async def test_an_expired_file_is_deleted(redis_url: str, tmp_path: Path) -> Non
         file = await upload(
             it.gateway, b"x", **{"expires_after[anchor]": "created_at", "expires_after[seconds]": "3600"}
         )
-        await it.rig.work.redis.zadd(FILES_EXPIRING, dict.fromkeys(await _members(it, FILES_EXPIRING), 0.0))
+        await it.rig.work.state.zadd(FILES_EXPIRING, dict.fromkeys(await _members(it, FILES_EXPIRING), 0.0))
         async with it.rig.working():
             await eventually(lambda: stored(tmp_path) == [])
         assert (await it.get(f"{FILES}/{file['id']}")).status == 404

@@ -264,13 +264,13 @@ async def test_without_redis_a_request_with_a_key_is_refused_and_one_without_is_
 async def test_an_erasure_takes_the_kept_answers_of_the_user(redis_url: str) -> None:
     async with api(redis_url, script(500)) as it, it.rig.working():
         await keyed(it, ADD, said("Tea at five.", infer=False))
-        assert await keys_that_hold(it.rig.work.redis, b"Tea at five")
+        assert await keys_that_hold(it.rig.work.state, b"Tea at five")
         await it.call("DELETE", "/v1/memory?user_id=alice")
-        assert await keys_that_hold(it.rig.work.redis, b"Tea at five") == []
+        assert await keys_that_hold(it.rig.work.state, b"Tea at five") == []
 
 
 async def test_deleting_a_read_takes_its_kept_answer(redis_url: str) -> None:
     async with api(redis_url, reader) as it:
         read = await keyed(it, READ, asked())
         await it.call("DELETE", f"{READ}/{read.json['id']}")
-        assert await keys_that_hold(it.rig.work.redis, b"In Rome") == []
+        assert await keys_that_hold(it.rig.work.state, b"In Rome") == []

@@ -140,7 +140,7 @@ async def test_an_engine_that_is_away_is_waited_for(redis_url: str) -> None:
 async def test_an_engine_that_stays_away_leads_to_the_same_once_no_retry_is_left(redis_url: str) -> None:
     async with rig(redis_url, script(503)) as it:
         event_id = await it.write(TEA)
-        await it.work.redis.hset(it.writes.lanes.keys.job(event_id), "outages", "999")
+        await it.work.state.hset(it.writes.lanes.keys.job(event_id), "outages", "999")
         async with it.working():
             event = await it.event(event_id)
         calls = len(it.engine.calls)

@@ -129,4 +129,4 @@ async def test_deleting_a_running_read_stops_it_and_leaves_no_trace(redis_url: s
 
 async def _is_gone(it: Api, read_id: str) -> bool:
     """Whether no key names the read; the lane's lock stays until the worker has let go."""
-    return await keys(it.rig.work.redis, f"*{read_id}*") == []
+    return await keys(it.rig.work.state, f"*{read_id}*") == []

@@ -104,7 +104,7 @@ async def connections(redis: Redis) -> int:
 
 async def test_hundreds_of_followers_take_no_connections_from_anybody(redis_url: str) -> None:
     async with api(redis_url, reader, api_keys=TWO_TENANTS) as it:
-        redis = it.rig.work.redis
+        redis = it.rig.work.state
         await works(it)
         before = await connections(redis)
         read_id = await queued(it, ALICE_KEY)

@@ -182,7 +182,7 @@ async def test_an_erasure_takes_items_buffers_waiting_writes_and_events_and_coun
             "has_more": False,
             "events": [],
         }
-        assert await keys_that_hold(it.rig.work.redis, b"never to be seen", b"I like", b"Tea at five") == []
+        assert await keys_that_hold(it.rig.work.state, b"never to be seen", b"I like", b"Tea at five") == []
         async with it.rig.working():
             await asyncio.sleep(0.3)
         assert it.rig.store.items == {}
@@ -199,7 +199,7 @@ async def test_an_erasure_in_the_middle_of_a_write_wins(redis_url: str) -> None:
         await asyncio.sleep(0.2)
         assert it.rig.store.items == {}
         assert (await it.get(f"/v1/memory/events/{event_id}")).status == 404
-        assert await keys_that_hold(it.rig.work.redis, b"I like tea", b"Alice likes") == []
+        assert await keys_that_hold(it.rig.work.state, b"I like tea", b"Alice likes") == []
         again = await it.post("/v1/memory/add", said("I like tea.", sync=True))
         assert again.json["status"] == "completed"
 
@@ -209,8 +209,8 @@ async def test_an_erasure_takes_dead_letters_too(redis_url: str) -> None:
         it.rig.store.refuse_memories = 422
         assert (await it.post("/v1/memory/add", said("poison", sync=True))).json["status"] == "failed"
         await it.call("DELETE", "/v1/memory?user_id=alice")
-        assert await stream_length(it.rig.work.redis, "*:dead") == 0
-        assert await keys_that_hold(it.rig.work.redis, b"poison") == []
+        assert await stream_length(it.rig.work.state, "*:dead") == 0
+        assert await keys_that_hold(it.rig.work.state, b"poison") == []
 
 
 async def test_an_erasure_of_one_agent_leaves_the_others(redis_url: str) -> None:

@@ -148,7 +148,7 @@ async def test_a_write_whose_memories_the_store_refuses_becomes_a_dead_letter(re
     async with rig(redis_url, script(add_memory("Alice likes tea."))) as it, it.working():
         it.store.refuse_memories = 422
         event = await it.event(await it.write("I like tea."))
-        dead_letters = await stream_length(it.work.redis, "*:dead")
+        dead_letters = await stream_length(it.work.state, "*:dead")
     assert (event.status, event.attempts, event.error, dead_letters) == ("failed", 3, "scripted", 1)
     assert it.store.texts("RawTurn") == ["I like tea."]
     assert len(it.engine.calls) == 1

@@ -10,7 +10,7 @@ from memloop.wire.errors import RateLimited
 from memloop.wire.memory import Namespace
 from memloop_state.queue.jobs import Lease, Submission
 from memloop_state.queue.lanes import LaneQueue
-from memloop_state.room import RedisRoom, redis_state
+from memloop_state.room import Room, redis_state
 from tests.gateway.api_rig import Api, api
 from tests.gateway.file_uploads import objects, sent
 from tests.gateway.long_reads import PATH, asked, reader
@@ -139,7 +139,7 @@ async def test_dead_letters_of_an_older_version_go_too(redis: Redis, queue: Lane
 
 
 async def test_the_quota_is_a_share_of_what_the_queue_may_hold(redis: Redis) -> None:
-    quota = await RedisRoom(redis, share=0.8, tenant_share=0.5).check()
+    quota = await Room(redis, share=0.8, tenant_share=0.5).check()
     state = await redis_state(redis)
     parts = len(LaneQueue(redis, "memory").keys.partitions) / state.primaries
     assert quota == pytest.approx(0.4 * state.limit_bytes / parts, abs=2)

@@ -197,7 +197,7 @@ async def test_the_answer_of_a_run_that_crashed_is_used_by_the_next(redis_url: s
     async with background(redis_url, script("First.", "Second.")) as (it, sdk):
         queued = await asked(sdk)
         answer = '{"choices": [{"message": {"role": "assistant", "content": "Journaled."}}]}'
-        await Journal(it.rig.work.redis, queued.id).keep("answer", answer)
+        await Journal(it.rig.work.state, queued.id).keep("answer", answer)
         async with it.rig.working():
             assert (await ended(sdk, queued.id)).output_text == "Journaled."
         assert it.rig.engine.calls == []

@@ -99,7 +99,7 @@ async def test_a_read_of_every_tier_is_done_announced_and_deleted_without_a_trac
         assert (read["status"], read["service_tier"]) == ("completed", "default" if tier == "auto" else tier)
         for each in (waiting, read_id):
             await it.call("DELETE", f"{PATH}/{each}")
-            assert await keys(it.rig.work.redis, f"*{each}*") == []
+            assert await keys(it.rig.work.state, f"*{each}*") == []
 
 
 async def test_an_unknown_tier_is_refused(redis_url: str) -> None:
@@ -112,7 +112,7 @@ def _writer_and_reader(body: Body) -> Reply:
 
 
 async def _left_s(it: Api, key: str) -> int:
-    return await command(it.rig.work.redis, "TTL", key)
+    return await command(it.rig.work.state, "TTL", key)
 
 
 async def test_reads_and_events_are_kept_as_long_as_configured(redis_url: str) -> None:
@@ -125,7 +125,7 @@ async def test_reads_and_events_are_kept_as_long_as_configured(redis_url: str) -
             await ended(it, finished)
             event_id = await it.rig.write("I like tea.")
             await it.rig.event(event_id)
-        places = Partitions(it.rig.work.redis)
+        places = Partitions(it.rig.work.state)
         for read_id in (foreground, cancelled, finished):
             at = places.of_id(read_id)
             assert 7100 < await _left_s(it, at.job(read_id)) <= 7200

@@ -140,7 +140,7 @@ async def test_a_message_that_is_never_taken_becomes_a_dead_letter_and_the_read_
         read_id = await queued(it, webhook={"url": receiver.url})
         await eventually(lambda: _outcome(it, "dead") == 1)
         await eventually(lambda: _idle(it.rig.work.reading.webhooks.queue))
-        (letter,) = [letter async for letter in DeadLetters(it.rig.work.redis).all()]
+        (letter,) = [letter async for letter in DeadLetters(it.rig.work.state).all()]
         assert (await it.get(f"{PATH}/{read_id}")).json["status"] == "completed"
     assert (letter.job_id, letter.error) == (delivery_id(read_id), "The receiver answered 500.")
     assert len(receiver.messages) == 3
@@ -152,7 +152,7 @@ async def test_a_receiver_that_is_gone_for_good_is_asked_once(redis_url: str) ->
         await queued(it, webhook={"url": receiver.url})
         await eventually(lambda: _outcome(it, "gone") == 1)
         await eventually(lambda: _idle(it.rig.work.reading.webhooks.queue))
-        assert [letter async for letter in DeadLetters(it.rig.work.redis).all()] == []
+        assert [letter async for letter in DeadLetters(it.rig.work.state).all()] == []
     assert len(receiver.messages) == 1
 
 
@@ -169,7 +169,7 @@ async def test_a_receiver_that_does_not_answer_is_given_up_in_time(redis_url: st
         receiver.holding = True
         await queued(it, webhook={"url": receiver.url})
         await eventually(lambda: _outcome(it, "dead") == 1)
-        (letter,) = [letter async for letter in DeadLetters(it.rig.work.redis).all()]
+        (letter,) = [letter async for letter in DeadLetters(it.rig.work.state).all()]
     assert letter.error == "The receiver could not be reached: TimeoutError."
 
 
@@ -201,7 +201,7 @@ async def test_the_connection_goes_to_the_address_that_was_checked_under_the_nam
         at = webhooks.keys.of_id(record.id)
         await webhooks.submit(delivery_of(record, tenant="local", url=str(url), at=at))
         work = it.rig.work
-        handler = DeliveryHandler(work.redis, work.reading.webhooks.rules, work.metrics, timeout_s=30, lookup=lookup)
+        handler = DeliveryHandler(work.state, work.reading.webhooks.rules, work.metrics, timeout_s=30, lookup=lookup)
         lease, hold = await leased(it.rig.work.reading.webhooks.queue)
         ending = await handler.run(lease, hold)
     assert ending.status == "delivered"
@@ -238,13 +238,13 @@ async def test_a_worker_lost_between_the_reads_end_and_its_jobs_end_delivers_it_
     async with hooked(redis_url) as (it, receiver):
         read_id = await queued(it, webhook={"url": receiver.url})
         work, reading = it.rig.work, it.rig.work.reading
-        records = ReadRecords(work.redis, reading.queue, queue(work.redis, WEBHOOKS_QUEUE))
+        records = ReadRecords(work.state, reading.queue, queue(work.state, WEBHOOKS_QUEUE))
         lease, hold = await leased(reading.queue)
         with suppress(Unavailable):
             await ReadHandler(replace(reading, records=records)).run(lease, hold)
         assert (await it.get(f"{PATH}/{read_id}")).json["status"] == "completed"
         assert (await reading.queue.depth()).jobs == 1
-        await been_silent(work.redis, LOST)
+        await been_silent(work.state, LOST)
         async with it.rig.working():
             await eventually(lambda: _outcome(it, "delivered") == 1)
             await eventually(lambda: _idle(reading.queue))
@@ -260,7 +260,7 @@ async def test_deleting_a_read_forgets_its_message(redis_url: str) -> None:
         assert not await _idle(it.rig.work.reading.webhooks.queue)
         await it.call("DELETE", f"{PATH}/{read_id}")
         assert await _idle(it.rig.work.reading.webhooks.queue)
-        assert await keys(it.rig.work.redis, f"*{delivery_id(read_id)}*") == []
+        assert await keys(it.rig.work.state, f"*{delivery_id(read_id)}*") == []
 
 
 async def test_a_webhook_is_for_background_reads_and_for_an_address_that_may_be_reached(redis_url: str) -> None:

@@ -134,4 +134,4 @@ async def test_a_killed_background_read_goes_on_at_the_chunk_where_it_died(redis
     chunks = [event.chunk for event in events if event.type == "long_read.chunk.completed"]
     assert chunks == list(range(4))
     assert len(it.engine.calls) == 6  # four chunks, the answer, and the call that the kill cut off
-    assert await stream_length(it.work.redis, "*:jobs:reads") == 0
+    assert await stream_length(it.work.state, "*:jobs:reads") == 0

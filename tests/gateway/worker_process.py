@@ -46,7 +46,7 @@ async def worker_process(it: Rig) -> AsyncGenerator[WorkerProcess]:
         yield worker
     finally:
         await worker.signalled(signal.SIGKILL)
-        await been_silent(it.work.redis, consumer_of(worker.pid))
+        await been_silent(it.work.state, consumer_of(worker.pid))
 
 
 def _environment(it: Rig) -> dict[str, str]:

@@ -295,7 +295,7 @@ async def test_after_a_flush_what_was_erased_is_in_no_file(edge_folder: Path, se
                 "collection": "memloop_hashing_64~2",
                 "memories": 1,
                 "dropped": ["memloop_hashing_64"],
-                "redis": ["append-only file"],
+                "files": ["append-only file"],
             }
             assert places_of_secret(edge_folder, redis.folder) == set()
             assert await store.item(kept.id) == kept

@@ -125,7 +125,7 @@ async def replica(client: Redis, collections: PlainCollections, turn: Turn, *, o
             Stores(record, membership, pause=turn, shut_s=PATIENCE_S),
             gate=gate,
             embedder_for=lambda _: SteppedEmbedder(turn),
-            rewrite_redis=_nothing_to_rewrite,
+            rewrite_files=_nothing_to_rewrite,
             metrics=_METRICS,
         ),
     )

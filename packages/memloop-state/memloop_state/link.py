@@ -155,7 +155,7 @@ class RedisSettings(Protocol):
     def redis_ack_copies(self) -> int: ...
 
 
-def redis_of(settings: RedisSettings, *, tls: ssl.SSLContext | None = None) -> Redis:
+def state_of(settings: RedisSettings, *, tls: ssl.SSLContext | None = None) -> Redis:
     """Return a client of the configured Redis, over ``tls``; the caller enters and exits it."""
     timeout_s, copies = settings.redis_timeout_s, settings.redis_ack_copies
     url = settings.redis_url.get_secret_value()
@@ -233,6 +233,10 @@ async def _sentinel_primary(
 ) -> Sequence[tuple[str, int]]:
     async with _sentinels(nodes, options, timeout_s=5.0) as client:
         return [cast(tuple[str, int], await client.discover_master(_primary_name(url)))]
+
+
+CHECK: Final = "redis"
+"""What ``check`` is called where a process reports its dependencies."""
 
 
 async def check(state: State) -> None:

@@ -7,7 +7,7 @@ import math
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Any, Final
+from typing import Any, Final, Protocol
 
 from memloop.wire.errors import Unavailable
 from memloop_state.link import State, redis_errors, servers, tags_of
@@ -29,7 +29,7 @@ class RedisState:
     primaries: int = 1
 
 
-class RedisRoom:
+class Room:
     """Refuses new work while Redis uses more than ``share`` of its memory; the rest is for work that is queued.
 
     The jobs of one tenant may hold ``tenant_share`` of that share.
@@ -63,6 +63,18 @@ class RedisRoom:
         if self._is_full:
             raise Unavailable("Redis is nearly full and takes no new work.", retry_after_s=_RETRY_AFTER_S)
         return self._tenant_bytes
+
+
+class RoomSettings(Protocol):
+    """The setting of how full the state's memory may be."""
+
+    @property
+    def redis_full_share(self) -> float: ...
+
+
+def room_of(state: State, settings: RoomSettings, *, tenant_share: float = 1.0) -> Room:
+    """Return the room by the settings."""
+    return Room(state, share=settings.redis_full_share, tenant_share=tenant_share)
 
 
 async def redis_state(redis: State) -> RedisState:

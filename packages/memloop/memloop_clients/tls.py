@@ -57,7 +57,7 @@ class RenewedContext(ssl.SSLContext):
         return self._now().wrap_bio(incoming, outgoing, server_side, server_hostname, session)
 
     def set_alpn_protocols(self, alpn_protocols: object) -> None:
-        """Offer no protocols: all of our connections speak HTTP/1.1 or Redis' protocol."""
+        """Offer no protocols: all of our connections speak HTTP/1.1 or the protocol of the state."""
 
     def _now(self) -> ssl.SSLContext:
         stamp = _stamp(self._files)

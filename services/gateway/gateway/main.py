@@ -72,7 +72,7 @@ from memloop_service import (
     start_tracing,
 )
 from memloop_service.http import ClientGone
-from memloop_state.link import redis_of
+from memloop_state.link import state_of
 from memloop_state.values import Values
 
 CLIENT_CLOSED_REQUEST = 499
@@ -176,7 +176,7 @@ async def opened(
     Raises ProfileError as ``open_backend`` does, KeyFileError on bad keys.
     """
     async with (
-        redis_of(settings, tls=connects_by(settings)) as redis,
+        state_of(settings, tls=connects_by(settings)) as redis,
         open_backend(config, settings, metrics) as backend,
         open_memory(settings, redis, metrics=metrics) as memory,
     ):
@@ -189,7 +189,7 @@ async def opened(
         memory = replace(memory, deletes=deletes_of(memory, reading, background, searched))
         bell = Bell(memory.store)
         async with McpHost(max_body_bytes=settings.max_body_bytes) as host, aclosing(bell):
-            app.state.redis, app.state.access, app.state.backend = redis, access, backend
+            app.state.state, app.state.access, app.state.backend = redis, access, backend
             app.state.traces = memory.traces
             app.state.files, app.state.webhooks, app.state.fetching = files, webhooks, open_fetching(settings)
             app.state.memory, app.state.reading, app.state.keeper = memory, reading, memory.keeper

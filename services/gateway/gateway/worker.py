@@ -46,7 +46,7 @@ from memloop.wire.errors import DependencyError
 from memloop.wire.memory import Namespace
 from memloop_service import connects_by, create_app, ended, new_registry, run, start_tracing, watch_disk
 from memloop_service.http.admission import Admission, Capacity
-from memloop_state.link import redis_of
+from memloop_state.link import state_of
 from memloop_state.queue.dead_letters import dead_letter_count
 from memloop_state.room import redis_state
 
@@ -58,7 +58,7 @@ _GAUGE_EVERY_S = 5.0
 class Work:
     """The slices that jobs use."""
 
-    redis: Redis
+    state: Redis
     backend: Backend
     memory: Memory
     reading: Reading
@@ -88,7 +88,7 @@ async def open_work(config: ModelsConfig, settings: WorkerSettings, metrics: Met
     Raises ProfileError as ``open_backend`` does.
     """
     async with (
-        redis_of(settings, tls=connects_by(settings)) as redis,
+        state_of(settings, tls=connects_by(settings)) as redis,
         open_backend(config, settings, metrics) as backend,
         open_memory(settings, redis, metrics=metrics) as memory,
     ):
@@ -219,11 +219,11 @@ def _runners(work: Work, settings: WorkerSettings, consumer: str) -> Iterator[Ru
 
 def _deliveries(work: Work, settings: WorkerSettings) -> DeliveryHandler:
     rules = work.reading.webhooks.rules
-    return DeliveryHandler(work.redis, rules, work.metrics, timeout_s=settings.webhook_timeout_s)
+    return DeliveryHandler(work.state, rules, work.metrics, timeout_s=settings.webhook_timeout_s)
 
 
 def _dispatcher(work: Work) -> Dispatcher:
-    return Dispatcher(work.redis, work.memory.store, work.reading.webhooks.queue, work.metrics)
+    return Dispatcher(work.state, work.memory.store, work.reading.webhooks.queue, work.metrics)
 
 
 def _attempts(settings: WorkerSettings) -> RunnerOptions:
@@ -276,7 +276,7 @@ def _writer_tools(work: Work, writer: LoopModel, limits: BufferLimits) -> Writer
 
 async def _sweep_repeatedly(work: Work, every_s: float) -> None:
     """Delete expired dead letters, files and contents without holders; decide again on kept writes. Repeatedly."""
-    letters, files = ExpiredLetters(work.redis), work.reading.files.records
+    letters, files = ExpiredLetters(work.state), work.reading.files.records
     while True:
         try:
             await letters.sweep()
@@ -307,9 +307,9 @@ async def _look(work: Work) -> None:
         metrics.show_queue(queue.name, depth, now_s=now_s)
         if queue is work.memory.queue.lanes:
             metrics.show_memory_queue(depth, now_s=now_s)
-    metrics.job_dead_letters.set(await dead_letter_count(work.redis))
-    metrics.show_queued_bytes(await queued_bytes(work.redis))
-    metrics.show_redis(await redis_state(work.redis))
+    metrics.job_dead_letters.set(await dead_letter_count(work.state))
+    metrics.show_queued_bytes(await queued_bytes(work.state))
+    metrics.show_redis(await redis_state(work.state))
 
 
 def _end_process_on_fault(work: "asyncio.Task[None]") -> None:

@@ -173,7 +173,7 @@ def _parts(settings: Settings, adapters: Adapters, metrics: Metrics, clock: Cloc
         Stores(record, membership),
         gate=gate,
         embedder_for=adapters.embedder_for,
-        rewrite_redis=lambda: rewrite_files(adapters.redis),
+        rewrite_files=lambda: rewrite_files(adapters.redis),
         metrics=metrics,
         clock=clock,
     )

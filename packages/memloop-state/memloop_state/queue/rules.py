@@ -5,7 +5,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 
 from memloop.wire.errors import RateLimited, Unavailable
-from memloop_state.room import RedisRoom
+from memloop_state.room import Room
 
 
 @dataclass(frozen=True, slots=True)
@@ -16,7 +16,7 @@ class QueueRules:
     """
 
     weights: Mapping[str, int] = field(default_factory=dict[str, int])
-    room: RedisRoom | None = None
+    room: Room | None = None
     refused: Callable[[str, str], None] = lambda queue, reason: None
 
     async def quota_bytes(self) -> int:

@@ -2,10 +2,10 @@
 
 The write is queued so that no crash or disconnect loses it:
 
-* The job is in Redis before the client receives its ``write_event_id``. A crash before that leaves the client with a
+* The job is durable before the client receives its ``write_event_id``. A crash before that leaves the client with a
   visibly truncated answer; a crash after it leaves a job for the worker.
-* Queuing delays no visible output: a stream has sent its last token by then, and a JSON answer waits one Redis round
-  trip, at most ``enqueue_timeout_s``. The worker decides what to remember.
+* Queuing delays no visible output: a stream has sent its last token by then, and a JSON answer waits one round trip,
+  at most ``enqueue_timeout_s``. The worker decides what to remember.
 * If a client disconnects from a stream after the model's last token, the turn is written. If it disconnects earlier,
   nothing is written, because the client will retry.
 * The write's id is reserved in advance and queuing is idempotent, so a client that disconnects while the job is being
@@ -109,7 +109,7 @@ class ChatTurn:
 
 
 def _lost(error: Exception, waited_s: float) -> str:
-    """Return why a turn was not queued. After a timeout it may be queued nevertheless: Redis had the command."""
+    """Return why a turn was not queued. After a timeout it may be queued nevertheless: the command was sent."""
     if isinstance(error, TimeoutError):
         return _LATE.format(seconds=waited_s)
     if isinstance(error, RateLimited):

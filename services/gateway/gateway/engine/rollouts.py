@@ -1,6 +1,6 @@
 """Keeps the rollouts of candidates, which all processes follow, and the engine calls that they add up.
 
-A process reads them every ``EVERY_S`` seconds, and keeps what it has while Redis is away.
+A process reads them every ``EVERY_S`` seconds, and keeps what it has while the state is away.
 """
 
 import asyncio
@@ -31,7 +31,7 @@ _LOG = logging.getLogger(__name__)
 
 
 class _Kept(Wire):
-    """A rollout as Redis holds it."""
+    """A rollout as it is stored."""
 
     id: str
     model: str
@@ -125,7 +125,7 @@ class Rollouts:
             await self._follow_if_there()
 
     async def _follow_if_there(self) -> None:
-        """Read the rollouts if Redis answers in time; a process starts and goes on without it."""
+        """Read the rollouts if the state answers in time; a process starts and goes on without it."""
         try:
             async with patient(WAIT_S):
                 await self._follow()

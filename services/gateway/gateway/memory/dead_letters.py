@@ -16,7 +16,7 @@ from gateway.queue import DeadLetter, LaneQueue
 from gateway.settings import WorkerSettings
 from memloop.wire.errors import MemloopError
 from memloop_service.tls import connects_by
-from memloop_state.link import State, redis_of
+from memloop_state.link import State, state_of
 
 _PAGE = 100
 
@@ -68,7 +68,7 @@ async def run(command: str, ids: Sequence[str], letters: DeadLetters) -> int:
 
 async def _main(arguments: argparse.Namespace) -> int:
     settings = WorkerSettings.read()
-    async with redis_of(settings, tls=connects_by(settings)) as state:
+    async with state_of(settings, tls=connects_by(settings)) as state:
         letters = DeadLetters(state)
         everything = getattr(arguments, "all", False)
         ids = [letter.job_id async for letter in letters.all()] if everything else getattr(arguments, "id", [])
@@ -90,7 +90,7 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def main() -> None:
-    """Run the command line. Exits with 1 when an id was not a dead letter or Redis is unreachable."""
+    """Run the command line. Exits with 1 when an id was not a dead letter or the state is unreachable."""
     try:
         sys.exit(asyncio.run(_main(_parser().parse_args())))
     except MemloopError as error:

@@ -7,7 +7,7 @@ from typing import Final, Protocol
 from gateway.memory.memory import Memory
 from memloop.wire.chat import Json
 from memloop_service import Check, Detail, Warn
-from memloop_state.link import State, check
+from memloop_state.link import CHECK, State, check
 
 OPTIONAL: Final = frozenset({"engine"})
 """Without an engine a process serves memory, files, webhooks and deletions; other jobs wait."""
@@ -32,7 +32,7 @@ class Parts(Protocol):
     """The dependencies of a process."""
 
     @property
-    def redis(self) -> State: ...
+    def state(self) -> State: ...
     @property
     def memory(self) -> Memory: ...
     @property
@@ -50,7 +50,7 @@ class Readiness:
     @property
     def checks(self) -> Mapping[str, Check]:
         """The check of each dependency, by name."""
-        return {"redis": self._redis, "store": self._store, "engine": self._engine}
+        return {CHECK: self._state, "store": self._store, "engine": self._engine}
 
     @property
     def warnings(self) -> Mapping[str, Warn]:
@@ -62,8 +62,8 @@ class Readiness:
         """How each model is asked."""
         return {"models": self._how_models_are_asked}
 
-    async def _redis(self) -> None:
-        await check(self.parts().redis)
+    async def _state(self) -> None:
+        await check(self.parts().state)
 
     async def _store(self) -> None:
         await self.parts().memory.store.check()

@@ -84,7 +84,7 @@ class Keeping:
             raise self.records.over_quota()
 
     async def _kept(self, response: Json) -> bool:
-        """Keep the response by the policies that were seen last, if the write can check them; else by those in Redis.
+        """Keep the response by the policies that were seen last, if the write can check them; else by the present ones.
 
         A conversation's write checks none.
         """

@@ -1,4 +1,4 @@
-"""Keeps responses in Redis: each with its own input and output, and the id of the one that it continues.
+"""Keeps responses: each with its own input and output, and the id of the one that it continues.
 
 They expire ``keep_s`` after they were made or last continued. An erased user's responses are deleted, and a response
 that began before the erasure is not kept after it. One that is being made holds its part of the quota meanwhile.
@@ -18,7 +18,7 @@ from memloop.wire.memory import Namespace, Scope
 from memloop_state import owners
 from memloop_state.link import State
 from memloop_state.partitions import id_at
-from memloop_state.room import RedisRoom
+from memloop_state.room import Room
 from memloop_state.table import Outcome, Table
 from memloop_state.values import Guard
 
@@ -28,7 +28,7 @@ _MAKING_S: Final = 60 * 60.0
 """Longer than a response is made for."""
 _ID: Final = re.compile(r"resp_[0-9a-f]{32}")
 _BYTES_BESIDE: Final = 512
-"""What a record takes in Redis beside its texts."""
+"""What a record takes in memory beside its texts."""
 _TEXTS: Final[Sequence[str]] = ("previous", "input", "response")
 
 
@@ -66,7 +66,7 @@ class Owner:
 class ResponseRecords:
     """Every tenant's responses. Methods raise Unavailable."""
 
-    def __init__(self, state: State, room: RedisRoom, *, keep_s: float, tenant_bytes: int, chain: int) -> None:
+    def __init__(self, state: State, room: Room, *, keep_s: float, tenant_bytes: int, chain: int) -> None:
         """``chain`` is the most responses that one may continue, with ``tenant_bytes`` for all of a tenant."""
         self._table = Table(state, "response", kind=KIND, keep_s=keep_s, most_bytes=tenant_bytes)
         self._room = room
@@ -77,7 +77,7 @@ class ResponseRecords:
         """Take ``size`` bytes out of the quota for a response that is being made; return the user's erasures so far.
 
         The bytes return with ``keep``, with ``give_back``, or when the process has died, after an hour. Raises
-        RateLimited when the tenant's quota has no room for them, Unavailable while Redis is nearly full.
+        RateLimited when the tenant's quota has no room for them, Unavailable while the state's memory is nearly full.
         """
         await self._room.check()
         outcome, began = await self._table.reserve(

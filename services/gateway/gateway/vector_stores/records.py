@@ -14,7 +14,7 @@ from memloop.wire.errors import Erased, NotFound, TooLarge
 from memloop_state.link import State
 from memloop_state.owners import Owner
 from memloop_state.partitions import id_at
-from memloop_state.room import RedisRoom
+from memloop_state.room import Room
 from memloop_state.table import Row, Table
 
 KIND: Final = "vector_stores"
@@ -56,12 +56,11 @@ class Attached:
 class VectorStoreRecords:
     """Every tenant's vector stores. Methods raise Unavailable."""
 
-    def __init__(self, state: State, limits: Limits, *, full_share: float) -> None:
-        """``full_share`` is the share of the state's memory from which nothing more is taken in."""
+    def __init__(self, state: State, room: Room, limits: Limits) -> None:
         self._table = Table(
             state, "vector-store", kind=KIND, most=limits.stores, most_rows=limits.files, record_bytes=limits.bytes
         )
-        self._room = RedisRoom(state, share=full_share)
+        self._room = room
         self._limits = limits
 
     async def create(self, tenant: str, asked: VectorStoreCreate, *, owners: Sequence[Owner]) -> str:

@@ -28,6 +28,7 @@ from memloop.wire.errors import Conflict, RateLimited
 from memloop.wire.memory import Namespace, Scope
 from memloop_clients import StoreClient
 from memloop_state.link import State
+from memloop_state.room import room_of
 
 INDEX_QUEUE: Final = "vector-stores"
 
@@ -179,7 +180,7 @@ def open_vector_stores(
 ) -> VectorStores:
     """Build the slice from the settings. A file that is deleted leaves its vector stores."""
     limits = Limits(settings.tenant_vector_stores, settings.vector_store_files, settings.vector_store_bytes)
-    records = VectorStoreRecords(state, limits, full_share=settings.redis_full_share)
+    records = VectorStoreRecords(state, room_of(state, settings), limits)
     queue = LaneQueue(state, INDEX_QUEUE, rules=rules)
     opened = VectorStores(records, queue, files, store, keeper)
     if files.records is not None:

@@ -32,12 +32,12 @@ _log = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class Flushed:
-    """The result of a flush: the new collection, its memories, the dropped collections, the rewritten Redis files."""
+    """The result of a flush: the new collection, its memories, the dropped collections, the rewritten files."""
 
     collection: str
     memories: int
     dropped: tuple[str, ...]
-    redis: tuple[str, ...]
+    files: tuple[str, ...]
 
 
 class Upkeep:
@@ -53,7 +53,7 @@ class Upkeep:
         *,
         gate: Gate,
         embedder_for: Callable[[str], EmbeddingModel] | None,
-        rewrite_redis: Callable[[], Awaitable[tuple[str, ...]]],
+        rewrite_files: Callable[[], Awaitable[tuple[str, ...]]],
         metrics: Metrics,
         clock: Clock = now,
     ) -> None:
@@ -61,7 +61,7 @@ class Upkeep:
         self._stores = stores
         self._gate = gate
         self._embedder_for = embedder_for
-        self._rewrite_redis = rewrite_redis
+        self._rewrite_files = rewrite_files
         self._metrics = metrics
         self._clock = clock
         self._busy = asyncio.Lock()
@@ -120,8 +120,8 @@ class Upkeep:
                     await self._copied(lease, progress, _as_they_are)
                     dropped = await self._others()
                     await self._drop_all(dropped)
-                    redis = await self._rewrite_redis()
-            return Flushed(target.name, progress.done, tuple(dropped), redis)
+                    files = await self._rewrite_files()
+            return Flushed(target.name, progress.done, tuple(dropped), files)
 
     async def _older(self, target: Serving) -> list[str]:
         """What earlier flushes left. The target itself may be there: other stores prepare it."""

@@ -1,7 +1,7 @@
-"""The jobs of background responses in Redis: payload, status, events. The response itself is among the stored ones.
+"""The jobs of background responses: payload, status, events. The response itself is among the stored ones.
 
 The event of sequence number N is entry ``0-(N+1)`` of the job's stream, so a number is written once: a worker that
-resumes a job publishes all its events again, and Redis keeps those that are new.
+resumes a job publishes all its events again, and those that are new are kept.
 """
 
 import time

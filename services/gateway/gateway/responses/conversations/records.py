@@ -1,8 +1,7 @@
-"""Keeps conversations in Redis: their items in order, their metadata, and the users who have a part in them.
+"""Keeps conversations: their items in order, their metadata, and the users who have a part in them.
 
-They expire ``keep_s`` after they were made or last
-added to. An erasure deletes every conversation in which the user has a part: it was made for the user, or holds items
-of a response for the user.
+They expire ``keep_s`` after they were made or last added to. An erasure deletes every conversation in which the user
+has a part: it was made for the user, or holds items of a response for the user.
 """
 
 import re
@@ -20,7 +19,7 @@ from memloop.wire.errors import InvalidRequest, NotFound, RateLimited
 from memloop_state.link import State
 from memloop_state.owners import FROM_NOW
 from memloop_state.partitions import id_at
-from memloop_state.room import RedisRoom
+from memloop_state.room import Room
 from memloop_state.table import Outcome, Row, Table
 
 Added: TypeAlias = Literal["added", "erased", "gone", "many", "full", "long", "duplicate"]
@@ -29,7 +28,7 @@ KIND: Final = "conversations"
 _ID: Final = re.compile(r"conv_[0-9a-f]{32}")
 _RETRY_AFTER_S: Final = 60.0
 _BYTES_BESIDE: Final = 1024
-"""What a conversation takes in Redis beside its metadata and items."""
+"""What a conversation takes in memory beside its metadata and items."""
 _BYTES_OF_OWNER: Final = 256
 
 
@@ -55,7 +54,7 @@ class Began:
 class ConversationRecords:
     """Every tenant's conversations. Methods raise Unavailable."""
 
-    def __init__(self, state: State, room: RedisRoom, limits: Limits) -> None:
+    def __init__(self, state: State, room: Room, limits: Limits) -> None:
         self._table = Table(
             state,
             "conversation",

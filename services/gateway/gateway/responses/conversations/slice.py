@@ -7,7 +7,7 @@ from fastapi import Depends, Request
 from gateway.responses.conversations.records import ConversationRecords, Limits
 from gateway.settings import GatewaySettings
 from memloop_state.link import State
-from memloop_state.room import RedisRoom
+from memloop_state.room import room_of
 
 
 def open_conversations(settings: GatewaySettings, state: State) -> ConversationRecords:
@@ -19,7 +19,7 @@ def open_conversations(settings: GatewaySettings, state: State) -> ConversationR
         items=settings.conversation_items,
         bytes=settings.max_json_bytes,
     )
-    return ConversationRecords(state, RedisRoom(state, share=settings.redis_full_share), limits)
+    return ConversationRecords(state, room_of(state, settings), limits)
 
 
 async def conversations_of(request: Request) -> ConversationRecords:
