@@ -213,7 +213,7 @@ def _azure(name: str, base: str, *rules: Rule, query: Mapping[str, str], fields:
         query=query,
         denied=_AZURE_DENIED,
         missing=_AZURE_MISSING,
-        certain=False,  # on loopback nothing shows that the key goes into a header of its own
+        certain="/deployments/" in base,  # on loopback nothing else shows that the key goes into a header of its own
     )
 
 

@@ -32,6 +32,7 @@ def test_every_setting_but_auto_has_its_row() -> None:
         ("https://api.openai.com/v1", "openai"),
         ("https://eu.api.openai.com/v1", "openai"),
         ("https://x.openai.azure.com/openai/v1", "azure"),
+        ("https://models.example.org/openai/deployments/gpt-4o", "azure"),
         ("https://x.services.ai.azure.com/openai/v1", "azure"),
         ("https://api.anthropic.com/v1", "anthropic"),
         ("https://generativelanguage.googleapis.com/v1beta/openai", "gemini"),

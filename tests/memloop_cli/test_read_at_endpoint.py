@@ -1,6 +1,7 @@
 """``memloop read --base-url`` and ``MemReread``: the loop at an endpoint, without a stack."""
 
 import asyncio
+import os
 import sys
 from pathlib import Path
 
@@ -9,6 +10,8 @@ import pytest
 from benchmarks.parity.items import Reply
 from benchmarks.parity.scripted_model import ScriptedModel
 from memloop_clients.memreread import MemReread
+from tests.fakes.strict_endpoint import strict_endpoint
+from tests.fakes.strict_specs import SPECS
 from tests.memloop_cli.conftest import Memloop
 
 TINY = Path("services/inference/models/memloop-tiny")
@@ -29,10 +32,10 @@ def scripted() -> ScriptedModel:
     return ScriptedModel({"m": [Reply(text) for text in SCRIPT]})
 
 
-async def _memloop(*arguments: str) -> tuple[int, str, str]:
+async def _memloop(*arguments: str, **environment: str) -> tuple[int, str, str]:
     command = [str(Path(sys.executable).parent / "memloop"), "read", *arguments]
     pipe = asyncio.subprocess.PIPE
-    process = await asyncio.create_subprocess_exec(*command, stdout=pipe, stderr=pipe)
+    process = await asyncio.create_subprocess_exec(*command, stdout=pipe, stderr=pipe, env=os.environ | environment)
     out, err = await process.communicate()
     return process.returncode or 0, out.decode(), err.decode()
 
@@ -51,6 +54,19 @@ async def test_a_document_is_read_at_an_endpoint_with_memrereads_flags(tmp_path:
     assert len(model.requests["m"]) == len(SCRIPT)
 
 
+async def test_url_and_api_key_are_those_of_memagents_quick_start_with_an_azure_deployments_url(tmp_path: Path) -> None:
+    document = tmp_path / "harbours.txt"
+    document.write_text(TEXT)
+    deployment = next(spec for spec in SPECS if spec.name == "azure deployment")
+    async with strict_endpoint(deployment) as endpoint:
+        where = {"URL": endpoint.url.partition("?")[0], "API_KEY": "k"}
+        assert where["URL"].endswith("/openai/deployments/m")
+        status, out, err = await _memloop(str(document), QUESTION, "--model", "m", "--from-env", **where)
+    assert status == 0, err
+    assert "answer  " in out
+    assert not endpoint.refusals
+
+
 async def test_the_class_reads_by_the_same_loop() -> None:
     model = scripted()
     async with model.served() as port:
@@ -66,6 +82,7 @@ async def test_the_class_reads_by_the_same_loop() -> None:
     [
         (["--base-url", "http://127.0.0.1:9/v1"], "--base-url needs --model"),
         (["--tokenizer-model", "x"], "are for --base-url"),
+        (["--from-env", "--base-url", "http://127.0.0.1:9/v1"], "in the place of --base-url"),
         (["--base-url", "http://127.0.0.1:9/v1", "--model", "m", "--evidence"], "--base-url takes no"),
         (["--base-url", "http://127.0.0.1:9/v1", "--model", "m", "--profile", "none"], "none"),
         (["--base-url", "http://127.0.0.1:9/v1", "--model", "m", "--tokenizer-model", "/no/where"], "no tokenizer at"),

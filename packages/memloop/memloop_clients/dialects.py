@@ -178,6 +178,8 @@ _OPENAI = Dialect(
 _AZURE_REASONING = replace(_OPENAI_REASONING, name="azure")
 _REASONING_IDS: Final = re.compile(r"^(o[1-9]|gpt-5(?!.*-chat))")
 
+_DEPLOYMENT: Final = "/openai/deployments/"
+
 ANY: Final = Endpoint(Dialect("any"))
 """An endpoint that nothing identifies: everything is sent, and refusals are learned from."""
 
@@ -250,9 +252,14 @@ ENDPOINTS: Final[Mapping[str, Endpoint]] = {
 
 
 def endpoint_at(url: str, choice: DialectName = "auto") -> Endpoint | None:
-    """Return the chosen kind of endpoint, or for ``auto`` the one of the host; None when the host is unknown."""
+    """Return the chosen kind of endpoint, or for ``auto`` the one of the host; None when the host is unknown.
+
+    A deployment's path is Azure's at any host: companies put it behind gateways of their own.
+    """
     if choice != "auto":
         return ENDPOINTS[choice]
+    if _DEPLOYMENT in URL(url).path:
+        return ENDPOINTS["azure"]
     host = URL(url).host or ""
     return next((endpoint for endpoint in ENDPOINTS.values() if endpoint.at(host)), None)
 

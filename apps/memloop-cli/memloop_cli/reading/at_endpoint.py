@@ -1,6 +1,7 @@
 """Reads at an endpoint of OpenAI's API, without a running stack, by the loop that the gateway runs."""
 
 import asyncio
+import os
 import time
 from dataclasses import dataclass
 
@@ -36,11 +37,16 @@ def endpoint_of(
     tokenizer_model: str | None,
     profile: str | None,
     gateways: bool,
+    from_env: bool,
 ) -> Endpoint | None:
     """Return the endpoint that a command line names, if any. ``gateways``: it has an option that needs the gateway.
 
-    Raises BadInput for options that do not go together.
+    ``from_env`` takes URL and API_KEY of the environment. Raises BadInput for options that do not go together.
     """
+    if from_env:
+        if base_url is not None or not os.environ.get("URL"):
+            raise BadInput("--from-env takes URL and API_KEY of the environment, in the place of --base-url")
+        base_url, api_key = os.environ["URL"], os.environ.get("API_KEY") or api_key
     if base_url is None:
         if tokenizer_model is not None or profile is not None:
             raise BadInput("--tokenizer-model and --profile are for --base-url: the gateway has its own")

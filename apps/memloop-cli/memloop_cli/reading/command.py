@@ -51,6 +51,9 @@ def read(
         str | None,
         typer.Option("--base-url", help="Read at this endpoint, without a stack; --api-key and --model are then its."),
     ] = None,
+    from_env: Annotated[
+        bool, typer.Option("--from-env", help="--base-url and --api-key are URL and API_KEY of the environment.")
+    ] = False,
     tokenizer_model: Annotated[
         str | None, typer.Option("--tokenizer-model", help="With --base-url: hub id, or folder with tokenizer.json.")
     ] = None,
@@ -77,6 +80,7 @@ def read(
             tokenizer_model=tokenizer_model,
             profile=profile,
             gateways=any((questions, evidence, budget, estimate, background, resume)),
+            from_env=from_env,
         )
         if resume is None:
             asked = Asked(
