@@ -15,6 +15,10 @@ EVALUATIONS: Final[Mapping[str, tuple[str, str]]] = {
     "languages": ("evaluation.languages.command", "measure recall on the same facts in eight languages"),
     "retrieval": ("evaluation.retrieval.command", "measure recall with and without each trick of retrieval"),
     "updates": ("evaluation.updates.command", "count changed facts that are replaced and other facts that are kept"),
+    "published": (
+        "evaluation.published.command",
+        "make a publication's table under its conditions, beside its figures",
+    ),
     "ruler": ("evaluation.ruler.command", "score long reads of RULER-HQA and RULER files"),
 }
 """By name: the module with its ``main(arguments)``, and its help line."""

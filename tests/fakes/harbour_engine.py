@@ -12,10 +12,11 @@ from memloop.wire.chat import Json
 from tests.fakes.web_server import serving
 
 _FACT = re.compile(r"The code of (\w+) is (\d+)\.")
-_PROBLEM = re.compile(r"<problem>\n(.*?)\n</problem>", re.DOTALL)
+_PROBLEM = re.compile(r"<problem> ?\n(.*?)\n</problem>", re.DOTALL)
 _SECTION = re.compile(r"<section>\n(.*)\n</section>", re.DOTALL)
 _SEAM = "\n</memory>\n\n<section>\n"
 _TAIL_CHARS = 40
+_PLAIN = "the answer is"
 
 
 class HarbourEngine:
@@ -69,11 +70,14 @@ def prompt_of(body: Json) -> str:
 
 
 def _reply(prompt: str) -> str:
-    """The facts asked for; the section's last words too, as the next section may begin within a fact."""
+    """The facts asked for, in the form that is asked for; the section's last words too, as the next section may begin
+    within a fact.
+    """
     problem, section = _PROBLEM.search(prompt), _SECTION.search(prompt)
     assert problem is not None, prompt
     facts = dict(_FACT.findall(prompt.replace(_SEAM, "")))
     asked = {name: code for name, code in facts.items() if name in problem[1]}
     if section is None:
-        return f"It is \\boxed{{{' and '.join(asked.values())}}}."
+        answer = " and ".join(asked.values())
+        return f"Therefore, the answer is ({answer})" if _PLAIN in prompt else f"It is \\boxed{{{answer}}}."
     return " ".join([*(f"The code of {name} is {code}." for name, code in asked.items()), section[1][-_TAIL_CHARS:]])

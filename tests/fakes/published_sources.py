@@ -334,6 +334,17 @@ def chunk_worker(item, model, tokenizer):
     item["context_chunks"] = [tokenizer.decode(ids[start : start + 5000]) for start in range(0, len(ids), 5000)]
     return item
 """
+WIKI_EVALUATION: Final = """\
+def process_data(item):
+    if "input" in item:
+        item['question'] = item['input'] + " In few words."
+    return item
+"""
+GLOBAL_EVALUATION: Final = """\
+def process_data(item):
+    item['question'] = item['question'] + "In digits."
+    return item
+"""
 MEMREREAD_API: Final = """\
 import re
 
@@ -377,6 +388,64 @@ class MemReread_API:
         return await self.query(get_answering_messages(question, memory), 1024)
 """
 
+MEMOS_LOCOMO: Final = '''\
+ANSWER_PROMPT_OTHER = "no"
+ANSWER_PROMPT_MEMOS = """
+   Say it shortly.
+
+   {context}
+
+   Question: {question}
+
+   Answer:
+   """
+TEMPLATE_MEMOS = """Of {speaker_1}:
+
+    {speaker_1_memories}
+
+    Of {speaker_2}:
+
+    {speaker_2_memories}
+"""
+'''
+MEMOS_GRADER: Final = '''\
+async def locomo_grader(llm_client, question, gold_answer, response):
+    system_prompt = """
+        You grade.
+        """
+    accuracy_prompt = f"""
+    Question: {question}
+    Gold answer: {gold_answer}
+    Generated answer: {response}
+    Reply as {{"label": "CORRECT or WRONG"}}.
+    """
+    return await llm_client(system_prompt, accuracy_prompt)
+'''
+MEMOS_PROMPTS: Final = '''\
+LME_ANSWER_PROMPT = """
+    {context}
+
+    Current Date: {question_date}
+
+    Question: {question}
+    """
+MEMOS_CONTEXT_TEMPLATE = """
+    Of {user_id}:
+
+    {memories}
+"""
+LME_JUDGE_MODEL_TEMPLATE = """
+    Question: {question}
+    Gold answer: {golden_answer}
+    Generated answer: {response}
+    """
+'''
+MEMOS_LME: Final = """\
+def lme_grader(llm_client, question, golden_answer, response):
+    system_prompt = \"You grade.\"
+    return llm_client(system_prompt)
+"""
+
 LIGHT_TRANSFORMERS: Final = """\
 from tokenizers import Tokenizer
 
@@ -414,7 +483,16 @@ def write_memreread(checkout: Path, prompts: str = PROMPTS, tools: str = TOOLS, 
     """A checkout like MemReread's."""
     modules = {"recursive/prompts.py": prompts, "recursive/tools.py": tools}
     running = {"quick_start.py": QUICK_START, "exp/interface/mem_reread_api.py": loop}
+    running["exp/main/eval_2wikimultihopqa_memreread.py"] = WIKI_EVALUATION
+    running["exp/preliminary/eval_global_reasoning_mem_reread.py"] = GLOBAL_EVALUATION
     return _write(checkout, modules | running)
+
+
+def write_memos(checkout: Path, grader: str = MEMOS_GRADER) -> Path:
+    """A checkout like MemOS's, with its evaluation scripts."""
+    modules = {"locomo/prompts.py": MEMOS_LOCOMO, "locomo/locomo_eval.py": grader}
+    modules |= {"utils/prompts.py": MEMOS_PROMPTS, "longmemeval/lme_eval.py": MEMOS_LME}
+    return _write(checkout, {f"evaluation/scripts/{name}": text for name, text in modules.items()})
 
 
 def with_light_tokenizer(checkout: Path) -> Path:

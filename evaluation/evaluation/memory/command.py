@@ -15,9 +15,20 @@ from functools import partial
 from pathlib import Path
 from typing import get_args
 
+from evaluation.arguments import positive
 from evaluation.memory.endpoint import Address
 from evaluation.memory.forecast import forecast, sentence
-from evaluation.memory.gateway_memory import GatewayMemory, Search
+from evaluation.memory.gateway_memory import TOP_K, TURN_CHARS, GatewayMemory, Search, Writing
+from evaluation.memory.memos import (
+    LONGMEMEVAL_TURN_CHARS,
+    MEMOS_TOP_K,
+    TURNS_PER_WRITE,
+    Count,
+    Memos,
+    Protocol,
+    cl100k,
+    texts_of,
+)
 from evaluation.memory.point_scores import point_score
 from evaluation.memory.records import ENTRIES, Answered, AnyEntry, Checked, Graded, Ingested, Recalled, Row, key_of
 from evaluation.memory.rules import digest_of
@@ -25,6 +36,7 @@ from evaluation.memory.run import IN_MEMORY, Judged, Kept, judge_all, recall_all
 from evaluation.memory.scorecard import Card, last_line, markdown, save_plot
 from evaluation.memory.scores import Prices, recall_score, row_score
 from evaluation.memory.stack import Place, embedding_threads, own_stack
+from inference.profile_import import ImportRefused
 from memloop.wire.errors import MemloopError
 from memloop_cli.errors import CliError
 from memloop_clients.dialects import DIALECT_NAMES
@@ -50,7 +62,7 @@ def main(arguments: Sequence[str]) -> None:
     options = parsed(arguments)
     try:
         print(evaluate(options))
-    except (DataError, OSError) as error:
+    except (DataError, ImportRefused, OSError) as error:
         _give_up(error, 2)
     except MemloopError as error:
         _give_up(f"{error}\n{_RESUME}", 3)
@@ -66,24 +78,31 @@ def _give_up(error: object, status: int) -> None:
     sys.exit(status)
 
 
-def evaluate(options: argparse.Namespace, *, load: Callable[[], Encoder] = _encoder) -> str:
-    """Run the missing parts; write scorecard and figure, return scorecard and last line. ``load`` builds the encoder.
+def evaluate(
+    options: argparse.Namespace, *, load: Callable[[], Encoder] = _encoder, count: Callable[[], Count] = cl100k
+) -> str:
+    """Run the missing parts; write scorecard and figure, return scorecard and last line. ``load`` builds the encoder,
+    ``count`` MemOS's count of tokens.
 
     Before that, print to standard error what a whole run costs; ``--forecast`` returns that line and runs nothing.
     Raises DataError, and MemloopError or CliError when the gateway is unavailable.
     """
     if options.gateway_url and not options.writer:
         raise DataError("--gateway-url needs --writer NAME: the model that writes its memories, for the record")
-    talks = partial(conversations, options.data, options.format, limit=options.limit)
+    if options.writer_url and (options.gateway_url or not options.writer):
+        raise DataError("--writer-url needs --writer NAME, and no --gateway-url: that gateway has a writer")
+    memos = _memos(options, count)
+    captions = memos is None
+    talks = partial(conversations, options.data, options.format, limit=options.limit, captions=captions)
     if options.forecast:
         return _forecast(options, talks())
     if options.engine_url:
         print(_forecast(options, talks()), file=sys.stderr)
     chosen = {talk.id for talk in talks()}
-    run = _described(options)
+    run = _described(options, memos)
     with Journal(options.out / "results.jsonl", run, records=ENTRIES, key_of=key_of) as kept:
         asyncio.run(_recall(_announced(talks(), "retrieval"), load, kept))
-        judged = _judged(options)
+        judged = _judged(options, memos)
         if judged is not None:
             asyncio.run(_judge(options, judged, lambda: _announced(talks(), "answers"), kept, run=_digest(run)))
         card = _card(options, run, [entry for entry in kept.records if entry.conversation in chosen])
@@ -91,6 +110,21 @@ def evaluate(options: argparse.Namespace, *, load: Callable[[], Encoder] = _enco
     if card.rows:
         save_plot(card, options.out / "scorecard.svg")
     return f"{markdown(card)}\n{last_line(card)}"
+
+
+def _memos(options: argparse.Namespace, count: Callable[[], Count]) -> Memos | None:
+    """Return MemOS's protocol for the format, None for ours. Raises DataError and ImportRefused."""
+    if options.protocol == "ours":
+        return None
+    if options.rows != ("ours",):
+        raise DataError("--protocol memos is for the row ours: --rows ours")
+    if options.format != "halumem" and options.memos_checkout is None:
+        raise DataError("--protocol memos needs --memos-checkout, which holds its prompts")
+    return Memos(count(), texts_of(options.memos_checkout, options.format))
+
+
+def _top_k(options: argparse.Namespace) -> int:
+    return options.top_k or (TOP_K if options.protocol == "ours" else MEMOS_TOP_K)
 
 
 def _announced(talks: Iterator[Conversation], part: str) -> Iterator[Conversation]:
@@ -101,11 +135,11 @@ def _announced(talks: Iterator[Conversation], part: str) -> Iterator[Conversatio
 
 
 def _forecast(options: argparse.Namespace, talks: Iterator[Conversation]) -> str:
-    expected = forecast(talks, options.rows, seeds=len(_seeds(options)), top_k=options.top_k)
+    expected = forecast(talks, options.rows, seeds=len(_seeds(options)), top_k=_top_k(options))
     return sentence(expected, Prices(options.price_in, options.price_out))
 
 
-def _described(options: argparse.Namespace) -> dict[str, object]:
+def _described(options: argparse.Namespace, memos: Memos | None) -> dict[str, object]:
     """Return the settings that make two runs comparable: a results file holds records of one description."""
     with options.data.open("rb") as file:
         digest = hashlib.file_digest(file, "sha256").hexdigest()
@@ -116,10 +150,12 @@ def _described(options: argparse.Namespace) -> dict[str, object]:
         "model": options.model,
         "judge_model": options.judge_model or options.model,
         "profile": options.profile,
-        "top_k": options.top_k,
+        "top_k": _top_k(options),
         "with_raw": options.with_raw,
         "rules": digest_of(options.format),
-        **({"gateway": options.gateway_url, "writer": options.writer} if options.gateway_url else {}),
+        **({"gateway": options.gateway_url} if options.gateway_url else {}),
+        **({"writer": options.writer} if options.writer else {}),
+        **({} if memos is None else {"protocol": "memos", "texts": memos.texts.digest if memos.texts else None}),
     }
 
 
@@ -136,7 +172,7 @@ async def _recall(talks: Iterator[Conversation], load: Callable[[], Encoder], ke
         await embedder.close()
 
 
-def _judged(options: argparse.Namespace) -> Judged | None:
+def _judged(options: argparse.Namespace, memos: Memos | None) -> Judged | None:
     """Return the settings of the judged run; None without a model, which measures retrieval alone."""
     if options.engine_url is None:
         return None
@@ -155,6 +191,7 @@ def _judged(options: argparse.Namespace) -> Judged | None:
         seeds=_seeds(options),
         at_once=options.at_once,
         retries=_retries(options),
+        memos=memos,
     )
 
 
@@ -179,12 +216,28 @@ async def _memory(options: argparse.Namespace, judged: Judged, run: str) -> Asyn
     if not set(judged.rows) & set(IN_MEMORY):
         yield None
         return
-    search = Search(options.top_k, options.with_raw)
+    search = Search(_top_k(options), options.with_raw)
     async with (
         _gateway(options, judged) as place,
-        GatewayMemory(place.url, api_key=place.api_key, run=run, search=search, retries=judged.retries) as memory,
+        GatewayMemory(
+            place.url,
+            api_key=place.api_key,
+            run=run,
+            search=search,
+            retries=judged.retries,
+            writing=Writing() if judged.memos is None else _as_memos_writes(judged.format),
+        ) as memory,
     ):
         yield memory
+
+
+def _as_memos_writes(format_: Format) -> Writing:
+    return Writing(
+        turns=TURNS_PER_WRITE[format_],
+        turn_chars=LONGMEMEVAL_TURN_CHARS if format_ == "longmemeval" else TURN_CHARS,
+        bare=format_ != "locomo",
+        both_views=format_ == "locomo",
+    )
 
 
 @asynccontextmanager
@@ -194,7 +247,10 @@ async def _gateway(options: argparse.Namespace, judged: Judged) -> AsyncGenerato
         variable = options.gateway_key_variable
         yield Place(options.gateway_url, os.environ.get(variable) if variable else None)
         return
-    async with own_stack(options.out / "stack", judged.model, profile=options.profile) as place:
+    writer = judged.model
+    if options.writer_url:
+        writer = _address(options, options.writer_url, options.writer, options.writer_key_variable)
+    async with own_stack(options.out / "stack", writer, profile=options.profile) as place:
         yield place
 
 
@@ -231,13 +287,6 @@ def _rows(text: str) -> tuple[Row, ...]:
     return tuple(row for row in _ROWS if row in named)
 
 
-def _positive(text: str) -> int:
-    number = int(text)
-    if number < 1:
-        raise argparse.ArgumentTypeError("at least 1")
-    return number
-
-
 def parsed(arguments: Sequence[str]) -> argparse.Namespace:
     """Parse the options; argparse exits when they are invalid."""
     parser = argparse.ArgumentParser(prog="memloop-evaluate memory", description=__doc__)
@@ -245,8 +294,8 @@ def parsed(arguments: Sequence[str]) -> argparse.Namespace:
     add("--format", choices=get_args(Format), required=True)
     add("--data", type=Path, required=True, help="a file of the format, JSON or JSONL")
     add("--out", type=Path, default=Path(".memloop/evaluate-memory"), help="folder of results, scorecard and figure")
-    add("--rows", type=_rows, default=_ROWS, metavar="ROW,…", help="of ours,raw,full,off; all by default")
-    add("--limit", type=_positive, help="number of conversations (LongMemEval: questions), from the start of the file")
+    add("--rows", type=_rows, metavar="ROW,…", help="of ours,raw,full,off; all by default, ours for memos")
+    add("--limit", type=positive, help="number of conversations (LongMemEval: questions), from the start of the file")
     add("--engine-url", help="base URL ending in /v1; without it only retrieval is measured")
     add("--model")
     add("--judge-url", help="the engine's by default")
@@ -254,10 +303,14 @@ def parsed(arguments: Sequence[str]) -> argparse.Namespace:
     add("--api-key-variable", help="environment variable that holds the engine's key")
     add("--judge-api-key-variable", help="the same for the judge")
     add("--gateway-url", help="a running gateway; default: start one with its data in --out")
-    add("--writer", help="with --gateway-url: the model that writes its memories; another one has results of its own")
+    add("--writer", help="the model that writes the memories of --gateway-url, or at --writer-url; recorded")
+    add("--writer-url", help="the writer's endpoint, for the gateway that this command starts; default: the engine's")
+    add("--writer-key-variable", help="environment variable that holds the writer's key")
+    add("--protocol", choices=get_args(Protocol), default="ours", help="memos: as MemOS's public scripts evaluate")
+    add("--memos-checkout", type=Path, help="with --protocol memos: MemOS's code, for its prompts")
     add("--gateway-key-variable", help="environment variable that holds the gateway's key")
     add("--profile", help="memory-writer prompts of the gateway that this command starts")
-    add("--top-k", type=_positive, default=10, help="memories for an answer")
+    add("--top-k", type=positive, help=f"memories for an answer; default: {TOP_K}, memos: {MEMOS_TOP_K} of each view")
     add("--with-raw", action="store_true", help="row ours: raw turns beside the extracted memories")
     add(
         "--seed",
@@ -265,12 +318,14 @@ def parsed(arguments: Sequence[str]) -> argparse.Namespace:
         action="append",
         help="seed for engine and judge; repeat the option to ask each question again",
     )
-    add("--at-once", type=_positive, default=8, help="concurrent conversations, and concurrent questions")
-    add("--attempts", type=_positive, default=4, help="of a call before it fails")
+    add("--at-once", type=positive, default=8, help="concurrent conversations, and concurrent questions")
+    add("--attempts", type=positive, default=4, help="of a call before it fails")
     add("--pause-s", type=float, default=1.0, help="pause after the first failed attempt; doubles")
     add("--timeout-s", type=float, default=600.0, help="of one call")
     add("--dialect", choices=DIALECT_NAMES, default="auto", help="the kind of endpoint")
     add("--price-in", type=float, help="dollars for a million input tokens")
     add("--price-out", type=float, help="dollars for a million output tokens")
     add("--forecast", action="store_true", help="print the expected calls, tokens and dollars, and run nothing")
-    return parser.parse_args(arguments)
+    options = parser.parse_args(arguments)
+    options.rows = options.rows or (_ROWS if options.protocol == "ours" else ("ours",))
+    return options

@@ -46,10 +46,13 @@ class Endpoint:
             dialect=address.dialect,
         )
 
-    async def ask(self, system: str, user: str, *, seed: int, max_tokens: int) -> Reply:
-        """Return the model's reply. Raises MemloopError when every attempt fails."""
-        messages = (ChatMessage(role="system", content=system), ChatMessage(role="user", content=user))
-        prompt = Prompt(messages, Sampling(max_tokens=max_tokens))
+    async def ask(self, system: str, user: str | None, *, seed: int, max_tokens: int) -> Reply:
+        """Return the model's reply, to the system message alone without a user's.
+
+        Raises MemloopError when every attempt fails.
+        """
+        asked = () if user is None else (ChatMessage(role="user", content=user),)
+        prompt = Prompt((ChatMessage(role="system", content=system), *asked), Sampling(max_tokens=max_tokens))
 
         async def once() -> Reply:
             began = time.perf_counter()

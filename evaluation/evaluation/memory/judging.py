@@ -1,11 +1,12 @@
 """Answers questions from notes and judges the results. A permanent failure counts as wrong and keeps its reason."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import TypeVar, get_args
 
 from evaluation.memory.endpoint import Endpoint
+from evaluation.memory.memos import Memos, Texts, label_of
 from evaluation.memory.prompts import (
     ACCURACY,
     EXTRACTION,
@@ -26,11 +27,15 @@ from trainer.data.dialogues.dialogue import Conversation, Point, Question, Sessi
 from trainer.data.dialogues.formats import Format
 
 Choice = TypeVar("Choice", bound=str)
-_STATES: tuple[VerdictName, ...] = get_args(VerdictName)
+_STATES: tuple[VerdictName, ...] = ("correct", "wrong", "missed")
 _GRADES: tuple[GradeName, ...] = get_args(GradeName)
 _CHECKS: tuple[CheckName, ...] = get_args(CheckName)
 _ANSWER_TOKENS = 512
 _JUDGE_TOKENS = 1024
+_QUESTION_DATE = "%Y/%m/%d (%a) %H:%M"
+"""LongMemEval's own form."""
+_EVIDENCE = ' "evidence" lists the memories that lead to the reference.'
+_OTHER = " It is other when none of these fits."
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,12 +60,17 @@ class Asked:
 
 
 class Examiner:
-    """Answers with one model and judges with another, or the same, by the rules of the data's format."""
+    """Answers with one model and judges with another, or the same, by the rules of the data's format.
 
-    def __init__(self, model: Endpoint, judge: Endpoint, format_: Format) -> None:
+    With ``memos`` LoCoMo and LongMemEval are answered and judged by its texts; HaluMem's judge of answers sees the
+    evidence, and its judge of updates may find that no state fits, as that benchmark's code has it.
+    """
+
+    def __init__(self, model: Endpoint, judge: Endpoint, format_: Format, *, memos: Memos | None = None) -> None:
         self._model = model
         self._judge = judge
         self._format: Format = format_
+        self._memos = memos
 
     async def answer(self, asked: Asked, notes: Sequence[Recalled], *, search_s: float) -> Answered:
         """Answer the question from the notes and judge the answer."""
@@ -71,11 +81,40 @@ class Examiner:
             reply = await self._model.ask(rule.answer_system, prompt, seed=asked.seed, max_tokens=_ANSWER_TOKENS)
             record = replace(record, answer=reply.text, tokens=reply.tokens, answer_s=round(reply.seconds, 4))
             question = asked.question
-            data = judge_data(question=question.text, reference=question.answer, answer=reply.text)
-            verdict, tokens = await self._judged(rule.task, data, rule.verdicts, asked.seed)
+            task, evidence = rule.task, dict[str, Sequence[str]]()
+            if self._memos is not None and question.facts:
+                task, evidence = task + _EVIDENCE, {"evidence": list(question.facts)}
+            data = judge_data(question=question.text, reference=question.answer, answer=reply.text, **evidence)
+            verdict, tokens = await self._judged(task, data, rule.verdicts, asked.seed)
         except MemloopError as error:
             return replace(record, error=summary_of(error))
         return replace(record, verdict=verdict, judge_tokens=tokens)
+
+    async def answer_by(
+        self, texts: Texts, asked: Asked, views: Mapping[str, Sequence[Recalled]], *, search_s: float
+    ) -> Answered:
+        """Answer the question and judge the answer by MemOS's texts, as often as it does."""
+        context, question = texts.shown(views), asked.question
+        record = replace(asked.answered(), search_s=round(search_s, 4))
+        values = {"question": question.text, "gold_answer": question.answer, "golden_answer": question.answer}
+        verdicts: list[VerdictName | None] = []
+        try:
+            if self._memos is not None:
+                record = replace(record, context_tokens=self._memos.count(context))
+            when = f"{asked.today:{_QUESTION_DATE}}"
+            prompt = texts.answer.format_map({**values, "context": context, "question_date": when})
+            reply = await self._model.ask(prompt, None, seed=asked.seed, max_tokens=_JUDGE_TOKENS)
+            record = replace(record, answer=reply.text, tokens=reply.tokens, answer_s=round(reply.seconds, 4))
+            judged = texts.judge.format_map({**values, "response": reply.text})
+            for number in range(texts.judgements):
+                said = await self._judge.ask(
+                    texts.judge_system, judged, seed=asked.seed + number, max_tokens=_JUDGE_TOKENS
+                )
+                verdicts.append(label_of(said.text))
+                record = replace(record, judge_tokens=record.judge_tokens + said.tokens)
+        except MemloopError as error:
+            return replace(record, error=summary_of(error))
+        return replace(record, verdict=verdicts[0], judgements=tuple(verdicts))
 
     async def extraction(self, record: Graded, point: Point, memories: Sequence[str], *, seed: int) -> Graded:
         """Grade how much of a point was extracted from its session; without memories no judge is called."""
@@ -93,8 +132,9 @@ class Examiner:
         data = judge_data(
             expected=point.text, replaced=list(point.replaces), memories=[memory.text for memory in found]
         )
+        task, states = (UPDATE, _STATES) if self._memos is None else (UPDATE + _OTHER, get_args(VerdictName))
         try:
-            verdict, tokens = await self._judged(UPDATE, data, _STATES, seed)
+            verdict, tokens = await self._judged(task, data, states, seed)
         except MemloopError as error:
             return replace(record, error=summary_of(error))
         return replace(record, update=verdict, judge_tokens=tokens)

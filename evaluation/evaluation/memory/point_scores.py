@@ -43,6 +43,7 @@ class PointScore:
     update_omission: float
     by_type: Mapping[str, float]
     failed: int
+    judgements: int
 
 
 def point_score(graded: Sequence[Graded], checked: Sequence[Checked]) -> PointScore | None:
@@ -73,6 +74,7 @@ def point_score(graded: Sequence[Graded], checked: Sequence[Checked]) -> PointSc
         update_omission=_mean(point.update == "missed" for point in updates),
         by_type=_by_type([*points, *updates]),
         failed=sum(entry.error is not None for entry in (*graded, *checked)),
+        judgements=sum(entry.judge_tokens.total > 0 for entry in (*graded, *checked)),
     )
 
 

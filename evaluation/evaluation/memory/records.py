@@ -7,7 +7,8 @@ from typing import Annotated, Literal, TypeAlias
 from pydantic import AliasChoices, BeforeValidator, Field, TypeAdapter
 
 Row: TypeAlias = Literal["ours", "raw", "full", "off"]
-Verdict: TypeAlias = Literal["correct", "wrong", "missed"]
+Verdict: TypeAlias = Literal["correct", "wrong", "missed", "other"]
+"""``other`` is a state of an update that HaluMem's own judge may give; it counts in no share."""
 Grade: TypeAlias = Literal["full", "half", "missed"]
 Check: TypeAlias = Literal["full target", "half target", "missed target", "full other", "half other", "missed other"]
 """How far the dialogue bears out a memory, and whether the memory is about one of the expected points."""
@@ -61,7 +62,10 @@ class Recalled:
 
 @dataclass(frozen=True, slots=True)
 class Ingested:
-    """One session written to a memory. ``memories`` are the extracted ones; ``error`` is the error of its writes."""
+    """One session written to a memory. ``memories`` are the extracted ones; ``error`` is the error of its writes.
+
+    ``calls`` are the writer's.
+    """
 
     row: Row
     conversation: str
@@ -70,12 +74,17 @@ class Ingested:
     tokens: Tokens = NO_TOKENS
     memories: tuple[str, ...] = ()
     error: str | None = None
+    calls: int = 0
     kind: Literal["ingest"] = "ingest"
 
 
 @dataclass(frozen=True, slots=True)
 class Answered:
-    """One answered and judged question. ``verdict`` None: the judge's reply was unreadable and counts as wrong."""
+    """One answered and judged question. ``verdict`` None: the judge's reply was unreadable and counts as wrong.
+
+    Where an answer is judged more than once, ``judgements`` are all verdicts and ``verdict`` the first.
+    ``context_tokens`` are those of the memories shown, where the protocol counts them.
+    """
 
     row: Row
     conversation: str
@@ -90,7 +99,14 @@ class Answered:
     judge_tokens: Tokens = NO_TOKENS
     search_s: float = 0.0
     answer_s: float = 0.0
+    judgements: tuple[Verdict | None, ...] = ()
+    context_tokens: int | None = None
     kind: Literal["answer"] = "answer"
+
+    @property
+    def verdicts(self) -> tuple[Verdict | None, ...]:
+        """Return every verdict on the answer."""
+        return self.judgements or (self.verdict,)
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,12 +5,14 @@ import time
 from collections.abc import AsyncGenerator, Callable, Coroutine, Hashable, Iterable, Iterator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
+from functools import partial
 from itertools import product
 from typing import TypeAlias
 
 from evaluation.memory.endpoint import Address, Endpoint
 from evaluation.memory.gateway_memory import GatewayMemory, words_of
 from evaluation.memory.judging import Asked, Examiner, summary_of
+from evaluation.memory.memos import UPDATE_TOP_K, Memos
 from evaluation.memory.records import Answered, AnyEntry, Checked, Graded, Ingested, Row, key_of
 from evaluation.memory.retrieval import haystack
 from memloop.ports import Recalled
@@ -27,7 +29,10 @@ IN_MEMORY: tuple[Row, ...] = ("ours", "raw")
 
 @dataclass(frozen=True, slots=True)
 class Judged:
-    """Settings of the judged run. ``at_once`` bounds concurrent conversations, and concurrent questions and points."""
+    """Settings of the judged run. ``at_once`` bounds concurrent conversations, and concurrent questions and points.
+
+    ``memos`` is its protocol, None for ours.
+    """
 
     format: Format
     rows: tuple[Row, ...]
@@ -36,6 +41,7 @@ class Judged:
     seeds: tuple[int, ...] = (0,)
     at_once: int = 8
     retries: RetryPolicy = field(default_factory=RetryPolicy)
+    memos: Memos | None = None
 
 
 async def recall_all(talks: Iterator[Conversation], embedder: Embedder, *, dimension: int, kept: Kept) -> None:
@@ -72,7 +78,7 @@ async def _examiner(judged: Judged) -> AsyncGenerator[Examiner]:
     model = Endpoint(judged.model, retries=judged.retries)
     judge = Endpoint(judged.judge, retries=judged.retries)
     try:
-        yield Examiner(model, judge, judged.format)
+        yield Examiner(model, judge, judged.format, memos=judged.memos)
     finally:
         await model.close()
         await judge.close()
@@ -142,14 +148,18 @@ class _Evaluation:
         return entry is None or (failed and is_last)
 
     async def _answer(self, asked: Asked) -> None:
+        texts = self._judged.memos.texts if self._judged.memos else None
         began = time.perf_counter()
         try:
-            notes = await self._notes(asked)
+            if texts is None:
+                answering = partial(self._examiner.answer, asked, await self._notes(asked))
+            else:
+                views = await self._gateway.search_views(asked.row, asked.talk, asked.question.text)
+                answering = partial(self._examiner.answer_by, texts, asked, views)
         except MemloopError as error:
             self._kept.append(replace(asked.answered(), error=summary_of(error)))
             return
-        search_s = time.perf_counter() - began
-        self._kept.append(await self._examiner.answer(asked, notes, search_s=search_s))
+        self._kept.append(await answering(search_s=time.perf_counter() - began))
 
     async def _notes(self, asked: Asked) -> Sequence[Recalled]:
         """Return the notes that the row shows the model."""
@@ -162,10 +172,15 @@ class _Evaluation:
                 return await self._gateway.search(asked.row, asked.talk, asked.question.text)
 
     async def _grade(self, record: Graded, talk: Conversation, point: Point, memories: Sequence[str]) -> None:
-        """Grade a point; an update of which the memory holds something is graded by that alone, as HaluMem does it."""
-        seed = self._judged.seeds[0]
+        """Grade a point; an update of which the memory holds something is graded by that alone, as HaluMem does it.
+
+        To its own code a point that replaces nothing is no update.
+        """
+        seed, memos = self._judged.seeds[0], self._judged.memos
+        is_update = point.is_update and (memos is None or bool(point.replaces))
+        top_k = None if memos is None else UPDATE_TOP_K
         try:
-            found = await self._gateway.search(record.row, talk, point.text) if point.is_update else ()
+            found = await self._gateway.search(record.row, talk, point.text, top_k=top_k) if is_update else ()
         except MemloopError as error:
             self._kept.append(replace(record, error=summary_of(error)))
             return

@@ -41,6 +41,8 @@ def markdown(card: Card) -> str:
         parts += ["## Answers", _table(_COLUMNS, [_cells(row) for row in card.rows]), _VERDICTS]
         parts += [_kinds_of_wrong(card.rows)] if card.run["format"] == "halumem" else []
         parts += [_categories(card.rows)]
+        if any(row.set_f1 is not None for row in card.rows):
+            parts += ["## The same answers by two protocols", _protocols(card.rows)]
     parts += ["## Retrieval of raw turns, no language model", _recall(card.recall)]
     if card.points:
         parts += ["## Memory points, row ours", _points(card.points)]
@@ -124,6 +126,21 @@ def _categories(rows: Sequence[RowScore]) -> str:
     ]
     lines.append(("mean of the categories", "", *(f"{100 * row.task_average:.1f}" for row in rows)))
     return _table(("category", "questions", *(_NAMES[row.row] for row in rows)), lines)
+
+
+def _protocols(rows: Sequence[RowScore]) -> str:
+    """Set MemOS's figures beside ours of the same name. The answers were asked and judged by MemOS's texts."""
+    head = ("row", "F1 of word sets (memos), %", "F1 (ours), %", "context tokens by cl100k (memos)")
+    lines = [
+        (
+            _NAMES[row.row],
+            *(f"{100 * f1:.1f}" for f1 in (row.set_f1 or 0.0, row.f1)),
+            f"{row.context_tokens or 0.0:.0f}",
+            f"{row.tokens_per_question:.0f}",
+        )
+        for row in rows
+    ]
+    return _table((*head, "tokens for an answer (ours)"), lines)
 
 
 def _kinds_of_wrong(rows: Sequence[RowScore]) -> str:

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from statistics import fmean
 from typing import TypeVar
 
+from evaluation.memory.memos import set_f1
 from evaluation.memory.records import NO_TOKENS, Answered, Ingested, Recalled, Row, Tokens, Verdict
 from evaluation.memory.rules import ABSTENTION
 from memloop.scoring.intervals import wilson
@@ -51,7 +52,8 @@ class RowScore:
     """One row's score. ``failed`` and ``unreadable`` (verdicts) are not correct. Seconds cover search and answer.
 
     ``wrong`` and ``missed`` are shares of the answers by verdict; only HaluMem's rule tells them apart (hallucinated
-    and omitted). ``tokens_per_question`` are the prompt's and reply's of an answer that came.
+    and omitted). ``tokens_per_question`` are the prompt's and reply's of an answer that came. ``set_f1`` and
+    ``context_tokens`` (those of the memories shown) are MemOS's figures, None under our protocol.
     """
 
     row: Row
@@ -73,6 +75,10 @@ class RowScore:
     p95_s: float
     ingest_s: float
     dollars: float | None
+    calls: int = 0
+    """Of the writer, for answers, and for their judgements."""
+    set_f1: float | None = None
+    context_tokens: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,6 +98,7 @@ def row_score(row: Row, answers: Sequence[Answered], ingests: Sequence[Ingested]
     ingest = sum((each.tokens for each in ingests), NO_TOKENS)
     spent = sum((answer.tokens for answer in answers), NO_TOKENS)
     by_category = {name: _accuracy(own) for name, own in sorted(_by_category(answers).items())}
+    contexts = [answer.context_tokens for answer in answers if answer.context_tokens is not None]
     return RowScore(
         row,
         accuracy=_accuracy(answers),
@@ -101,7 +108,7 @@ def row_score(row: Row, answers: Sequence[Answered], ingests: Sequence[Ingested]
         task_average=_task_average(by_category),
         f1=fmean(_by_question(answers, _f1)) if answers else 0.0,
         failed=sum(answer.error is not None for answer in answers),
-        unreadable=sum(answer.error is None and answer.verdict is None for answer in answers),
+        unreadable=sum(answer.error is None and None in answer.verdicts for answer in answers),
         failed_sessions=sum(each.error is not None for each in ingests),
         ingest=ingest,
         answers=spent,
@@ -111,6 +118,10 @@ def row_score(row: Row, answers: Sequence[Answered], ingests: Sequence[Ingested]
         p95_s=percentile(times, 95),
         ingest_s=sum(each.seconds for each in ingests),
         dollars=prices.of(ingest + spent),
+        calls=sum(each.calls for each in ingests)
+        + sum(1 + len(answer.verdicts) for answer in answers if answer.error is None),
+        set_f1=fmean(_by_question(answers, _set_f1)) if contexts else None,
+        context_tokens=fmean(contexts) if contexts else None,
     )
 
 
@@ -130,7 +141,11 @@ def recall_score(found: Sequence[Recalled]) -> RecallScore | None:
 
 
 def _accuracy(answers: Sequence[Answered]) -> Share:
-    return Share.of(_by_question(answers, lambda answer: float(answer.error is None and answer.verdict == "correct")))
+    return Share.of(_by_question(answers, _right))
+
+
+def _right(answer: Answered) -> float:
+    return fmean(verdict == "correct" for verdict in answer.verdicts) if answer.error is None else 0.0
 
 
 def _task_average(by_category: Mapping[str, Share]) -> float:
@@ -145,6 +160,10 @@ def _verdicts(answers: Sequence[Answered], verdict: Verdict) -> float:
 
 def _f1(answer: Answered) -> float:
     return token_f1(answer.answer, answer.golds) if answer.error is None else 0.0
+
+
+def _set_f1(answer: Answered) -> float:
+    return max(set_f1(answer.answer, gold) for gold in answer.golds) if answer.error is None else 0.0
 
 
 def _by_category(records: Sequence[_Record]) -> dict[str, list[_Record]]:

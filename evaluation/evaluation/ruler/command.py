@@ -13,6 +13,7 @@ from typing import get_args
 
 from pydantic import ValidationError
 
+from evaluation.arguments import engines, positive
 from evaluation.ruler.fleet import Effort
 from evaluation.ruler.items import DEFAULT_SUFFIXES, HQA, OOD_TASKS, documents_by_number, source_of
 from evaluation.ruler.readers import ReaderKind, Setup
@@ -51,6 +52,7 @@ def _run(options: argparse.Namespace) -> None:
 def _evaluation(options: argparse.Namespace) -> Evaluation:
     if options.profile is None and options.reader != "gateway":
         _refuse_our_prompts(options.model)
+    urls, key_variable = engines(options.engine_url, options.api_key_variable)
     setup = Setup(
         kind=options.reader,
         model=options.model,
@@ -61,7 +63,7 @@ def _evaluation(options: argparse.Namespace) -> Evaluation:
         max_rereads=options.max_rereads,
         chunk_tokens=options.chunk_tokens,
         memory_tokens=options.memory_tokens,
-        key_variable=options.api_key_variable,
+        key_variable=key_variable,
         timeout_s=options.timeout_s,
         dialect=options.dialect,
         window_tokens=options.window,
@@ -70,7 +72,7 @@ def _evaluation(options: argparse.Namespace) -> Evaluation:
     )
     return Evaluation(
         sources=tuple(source_of(given) for given in options.data),
-        urls=tuple(dict.fromkeys(options.engine_url)),
+        urls=urls,
         setup=setup,
         out=options.out,
         seeds=tuple(dict.fromkeys(options.seed or [0])),
@@ -137,7 +139,7 @@ def _add_run(run: argparse.ArgumentParser) -> None:
     add = run.add_argument
     add("--data", action="append", required=True, help="a JSONL or JSON file, or TASK:SIZE=FILE; repeatable")
     add("--hotpot", type=Path, help="the HotpotQA file with the texts of data that holds numbers of documents")
-    add("--engine-url", action="append", required=True, help="base URL ending in /v1; repeatable, one per engine")
+    add("--engine-url", action="append", help="base URL ending in /v1; repeatable, one per engine; default: $URL")
     add("--model", required=True)
     add(
         "--reader",
@@ -146,13 +148,17 @@ def _add_run(run: argparse.ArgumentParser) -> None:
         help="the loop or one prompt here, or the gateways at the URLs",
     )
     add("--thinking", choices=("on", "off"), help="direct: else the profile's")
-    add("--reply-tokens", type=_positive, help="direct: of the reply, thinking included; else the profile's")
-    add("--window", type=_positive, help="direct: tokens of prompt and reply; a longer document loses its middle")
+    add("--reply-tokens", type=positive, help="of the answer, thinking included; else the profile's")
+    add(
+        "--window",
+        type=positive,
+        help="tokens of a call: a longer document loses its middle (direct), a larger profile is fitted (loop)",
+    )
     add("--strategy", choices=get_args(Strategy), default="memagent")
     add("--options", default="{}", help='as in the API: {"parallel": {"segments": 8}}, {"parity": true}')
     add("--max-rereads", type=int, default=2)
-    add("--chunk-tokens", type=_positive, help="as in the API; else the profile's")
-    add("--memory-tokens", type=_positive, help="as in the API; else the profile's")
+    add("--chunk-tokens", type=positive, help="as in the API; else the profile's")
+    add("--memory-tokens", type=positive, help="as in the API; else the profile's")
     add(
         "--profile", help="the prompts: a built-in profile, or a folder; default: default, but not for published models"
     )
@@ -161,9 +167,9 @@ def _add_run(run: argparse.ArgumentParser) -> None:
     add("--api-key-variable", help="environment variable that holds the endpoints' key")
     add("--dialect", choices=DIALECT_NAMES, default="auto", help="the kind of endpoint")
     add("--seed", type=int, action="append", help="seed for the engine; repeat the option to read each item again")
-    add("--limit", type=_positive, help="maximum number of items per task and size")
-    add("--at-once", type=_positive, default=8, help="concurrent items per engine")
-    add("--attempts", type=_positive, default=3, help="attempts per engine before an item fails")
+    add("--limit", type=positive, help="maximum number of items per task and size")
+    add("--at-once", type=positive, default=8, help="concurrent items per engine")
+    add("--attempts", type=positive, default=3, help="attempts per engine before an item fails")
     add("--timeout-s", type=float, default=900.0, help="of one call")
     add("--ray", nargs="?", const="auto", help="spread over a Ray cluster: its address, auto, or local")
     add("--out", type=Path, default=Path(".memloop/ruler"), help="folder of results, table and figure")
@@ -175,12 +181,12 @@ def _add_synthesise(synthesise_: argparse.ArgumentParser) -> None:
     add("--hotpot", type=Path, required=True, help="a HotpotQA file, JSON or JSONL")
     add(
         "--documents",
-        type=_positive,
+        type=positive,
         action="append",
         required=True,
         help="documents per item; repeatable, one per size",
     )
-    add("--items", type=_positive, default=128, help="of each size")
+    add("--items", type=positive, default=128, help="of each size")
     add("--seed", type=int, default=0)
     add("--out", type=Path, required=True, help="folder for eval_hqa_N.jsonl")
 
@@ -188,8 +194,8 @@ def _add_synthesise(synthesise_: argparse.ArgumentParser) -> None:
 def _add_tiny(tiny: argparse.ArgumentParser) -> None:
     tiny.set_defaults(act=_tiny)
     add = tiny.add_argument
-    add("--tokens", type=_positive, action="append", required=True, help="of a document; repeatable, one per size")
-    add("--items", type=_positive, default=32, help="of each size")
+    add("--tokens", type=positive, action="append", required=True, help="of a document; repeatable, one per size")
+    add("--items", type=positive, default=32, help="of each size")
     add("--seed", type=int, default=0)
     add("--out", type=Path, required=True, help=f"folder for {TASK}_N.jsonl")
 
@@ -199,10 +205,3 @@ def _suffix(text: str) -> tuple[str, str]:
     if task not in (HQA, *DEFAULT_SUFFIXES, *OOD_TASKS):
         raise argparse.ArgumentTypeError(f"{task} is no task: TASK=TEXT, with 2wiki or global_reasoning as TASK")
     return task, suffix
-
-
-def _positive(text: str) -> int:
-    number = int(text)
-    if number < 1:
-        raise argparse.ArgumentTypeError("at least 1")
-    return number

@@ -14,7 +14,7 @@ from memloop.loops.journal import Journaled
 from memloop.loops.reader import PLAIN, Reader, answer
 from memloop.loops.reading import read_questions
 from memloop.ports import Checkpoints, Completion, Prompt, Splitter
-from memloop.profiles import profile_from_files
+from memloop.profiles import Profile, fit, profile_from_files
 from memloop.wire.errors import EngineError, InvalidRequest
 from memloop.wire.long_read import Document, LongRead, LongReadRequest, ReadUsage, Strategy
 from memloop.wire.reading import ReadingOptions
@@ -34,9 +34,10 @@ class Setup:
     """How to read items. Self-contained, so that it can be sent to another machine, and free of secrets.
 
     ``profile_files`` and ``tokenizer_json`` (without one, tokens are estimated) are for the engine's readers; a gateway
-    has its own. ``window_tokens``: what the direct reader may send and get in one call. ``key_variable`` names the
-    environment variable with the endpoint's key; ``timeout_s`` bounds one call; ``dialect`` is the endpoint's.
-    ``thinking`` and ``reply_tokens`` replace the profile's for the direct reader.
+    has its own. ``window_tokens``: what one call may send and get; the direct reader cuts its document to it, and the
+    loop fits a profile of a larger window into it. ``key_variable`` names the environment variable with the endpoint's
+    key; ``timeout_s`` bounds one call; ``dialect`` is the endpoint's. ``reply_tokens`` replace those of the profile's
+    answer, ``thinking`` its thinking for the direct reader.
     """
 
     kind: ReaderKind
@@ -113,6 +114,13 @@ class _EngineReader:
         self._profile = profile_from_files(setup.profile_files)
         self._splitter = splitter_of(setup)
 
+    def _limited(self, profile: Profile) -> Profile:
+        """Return the profile with the setup's limit of an answer."""
+        if self._setup.reply_tokens is None:
+            return profile
+        asked = profile.prompts["answer"].limited(self._setup.reply_tokens)
+        return replace(profile, prompts={**profile.prompts, "answer": asked})
+
     def _model(self, seed: int, paid: Checkpoints) -> Journaled:
         return Journaled(_Seeded(self._client, self._setup, seed), paid)
 
@@ -128,6 +136,11 @@ class _EngineReader:
 class LoopReader(_EngineReader):
     """Runs the gateway's plan and loop on an engine."""
 
+    def __init__(self, client: EngineClient, setup: Setup) -> None:
+        super().__init__(client, setup)
+        if setup.window_tokens is not None and setup.window_tokens < self._profile.budget.window_tokens:
+            self._profile = fit(self._profile, self._splitter, window_tokens=setup.window_tokens)
+
     async def read(self, item: Item, *, seed: int, paid: Checkpoints) -> Reading:
         """See ``ItemReader``."""
         request = self._setup.request(item)
@@ -138,7 +151,7 @@ class LoopReader(_EngineReader):
             chunks,
             strategy=request.strategy,
             max_rereads=request.max_rereads,
-            reader=Reader(self._model(seed, paid), plan.profile, options=request.options),
+            reader=Reader(self._model(seed, paid), self._limited(plan.profile), options=request.options),
         )
         return Reading(result.answer, result.raw_answer, ReadUsage.of(result.usage))
 
@@ -151,10 +164,10 @@ class DirectReader(_EngineReader):
 
     def __init__(self, client: EngineClient, setup: Setup) -> None:
         super().__init__(client, setup)
-        asked = self._profile.prompts["answer"]
-        asked = asked.limited(setup.reply_tokens or asked.sampling.max_tokens)
-        asked = replace(asked, thinking=asked.thinking if setup.thinking is None else setup.thinking)
-        self._profile = replace(self._profile, prompts={**self._profile.prompts, "answer": asked})
+        self._profile = self._limited(self._profile)
+        if setup.thinking is not None:
+            asked = replace(self._profile.prompts["answer"], thinking=setup.thinking)
+            self._profile = replace(self._profile, prompts={**self._profile.prompts, "answer": asked})
 
     async def read(self, item: Item, *, seed: int, paid: Checkpoints) -> Reading:
         """See ``ItemReader``."""
@@ -222,7 +235,7 @@ def without_middle(text: str, tokens: int, splitter: Splitter) -> str:
     return "".join(piece.text for piece in (*pieces[:half], *pieces[-half:]))
 
 
-def splitter_of(setup: Setup) -> Splitter:
+def splitter_of(setup: Setup) -> TokenizerSplitter | EstimatingSplitter:
     return TokenizerSplitter(setup.tokenizer_json) if setup.tokenizer_json else EstimatingSplitter()
 
 

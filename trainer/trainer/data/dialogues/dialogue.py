@@ -45,7 +45,10 @@ class Session:
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """A question, asked after the first ``after_sessions`` sessions. ``evidence``: IDs of turns."""
+    """A question, asked after the first ``after_sessions`` sessions. ``evidence``: IDs of turns.
+
+    ``facts`` are the memories that its answer rests on, as the data has them (HaluMem).
+    """
 
     id: str
     text: str
@@ -54,6 +57,7 @@ class Question:
     after_sessions: int
     evidence: tuple[str, ...] = ()
     asked_at: datetime | None = None
+    facts: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -29,8 +29,13 @@ class _Point(BaseModel):
     importance: float = Field(default=1.0, ge=0)
 
 
+class _Evidence(BaseModel):
+    memory_content: str = ""
+
+
 class _Asked(BaseModel):
     question: str
+    evidence: tuple[_Evidence, ...] = ()
     answer: str | int | float
     question_type: str = "question"
 
@@ -40,6 +45,8 @@ class _Sitting(BaseModel):
     memory_points: tuple[_Point, ...] = ()
     questions: tuple[_Asked, ...] = ()
     start_time: str | None = None
+    is_generated_qa_session: bool = False
+    """The session is there to be remembered; nothing about it is judged."""
 
 
 class _User(BaseModel):
@@ -52,8 +59,16 @@ def conversation(row: object) -> Conversation:
     user = _User.model_validate(row)
     sessions = tuple(_session(place, sitting) for place, sitting in enumerate(user.sessions))
     questions = tuple(
-        Question(f"{place}.{number}", asked.question, str(asked.answer), (asked.question_type,), place + 1)
+        Question(
+            f"{place}.{number}",
+            asked.question,
+            str(asked.answer),
+            (asked.question_type,),
+            place + 1,
+            facts=tuple(each.memory_content for each in asked.evidence if each.memory_content),
+        )
         for place, sitting in enumerate(user.sessions)
+        if not sitting.is_generated_qa_session
         for number, asked in enumerate(sitting.questions)
     )
     return Conversation(user.uuid, sessions, questions)
@@ -65,7 +80,8 @@ def _session(place: int, sitting: _Sitting) -> Session:
         Turn(f"{place}:{number}", said.role, said.content, _moment(said.timestamp) if said.timestamp else began_at)
         for number, said in enumerate(sitting.dialogue)
     )
-    return Session(str(place), began_at, turns, tuple(map(_point, sitting.memory_points)))
+    points = () if sitting.is_generated_qa_session else tuple(map(_point, sitting.memory_points))
+    return Session(str(place), began_at, turns, points)
 
 
 def _began(place: int, sitting: _Sitting) -> datetime:

@@ -24,9 +24,10 @@ class _Turn(BaseModel):
     text: str = ""
     blip_caption: str | None = None
 
-    def said(self) -> str:
+    def said(self, *, captions: bool) -> str:
         """Return the words, and the caption of an attached picture."""
-        return f"{self.text} [picture: {self.blip_caption}]".strip() if self.blip_caption else self.text
+        shown = captions and self.blip_caption
+        return f"{self.text} [picture: {self.blip_caption}]".strip() if shown else self.text
 
 
 class _Asked(BaseModel):
@@ -45,13 +46,13 @@ class _Sample(BaseModel):
 _TURNS = TypeAdapter(tuple[_Turn, ...])
 
 
-def conversation(row: object, *, adversarial: bool = False) -> Conversation:
-    """Parse one sample. Category 5 has no correct answer and is skipped by default.
+def conversation(row: object, *, adversarial: bool = False, captions: bool = True) -> Conversation:
+    """Parse one sample. Category 5 has no correct answer and is skipped by default. ``captions``: those of pictures.
 
     Evidence that names unknown turns is skipped. Raises ValueError (also pydantic's).
     """
     sample = _Sample.model_validate(row)
-    sessions = _sessions(sample.conversation)
+    sessions = _sessions(sample.conversation, captions=captions)
     known = {turn.id for session in sessions for turn in session.turns}
     questions = tuple(
         Question(
@@ -73,15 +74,17 @@ def _ids(evidence: tuple[str, ...]) -> list[str]:
     return [found for entry in evidence for found in _TURN_ID.findall(entry)]
 
 
-def _sessions(fields: Mapping[str, JsonValue]) -> tuple[Session, ...]:
+def _sessions(fields: Mapping[str, JsonValue], *, captions: bool) -> tuple[Session, ...]:
     numbers = sorted(int(found[1]) for name in fields if (found := _SESSION.fullmatch(name)))
-    return tuple(_session(number, fields) for number in numbers)
+    return tuple(_session(number, fields, captions=captions) for number in numbers)
 
 
-def _session(number: int, fields: Mapping[str, JsonValue]) -> Session:
+def _session(number: int, fields: Mapping[str, JsonValue], *, captions: bool) -> Session:
     told = fields.get(f"session_{number}_date_time")
     if told is None:
         raise ValueError(f"session_{number} has no session_{number}_date_time")
     began_at = datetime.strptime(str(told), _DATE).replace(tzinfo=UTC)
     turns = _TURNS.validate_python(fields[f"session_{number}"])
-    return Session(str(number), began_at, tuple(Turn(t.dia_id, t.speaker, t.said(), began_at) for t in turns))
+    return Session(
+        str(number), began_at, tuple(Turn(t.dia_id, t.speaker, t.said(captions=captions), began_at) for t in turns)
+    )
