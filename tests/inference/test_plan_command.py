@@ -97,6 +97,13 @@ def test_a_plan_warns_of_what_will_disappoint(settings: dict[str, object], gpu_g
     assert f"warning   {warning}" in text_of("RL-MemoryAgent-14B", gpu_gib=gpu_gib, **settings)
 
 
+def test_a_plan_for_sglang_says_that_its_guesses_come_from_no_prompt() -> None:
+    warning = "SGLang guesses only what the same process has written before, for any request"
+    assert f"warning   {warning}" in text_of("RL-MemoryAgent-7B", engine="sglang")
+    assert warning not in text_of("RL-MemoryAgent-7B", engine="sglang", serve_speculation="off")
+    assert warning not in text_of("RL-MemoryAgent-7B")
+
+
 def test_a_plan_names_the_form_in_which_memories_are_written_without_a_parser() -> None:
     warning = "vLLM refuses tool calls without a parser: memories are written in the form json_schema"
     assert warning in text_of("Qwen/Qwen3-8B")

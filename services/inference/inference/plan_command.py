@@ -129,6 +129,8 @@ def _about_speed(plan: EnginePlan) -> Iterator[str]:
         yield "without prefix caching every question over one chunk computes the chunk again"
     if plan.speculation and (plan.max_num_seqs or 0) > _BUSY_SEQUENCES:
         yield f"speculation helps a lone read; with {plan.max_num_seqs} sequences its guesses cost more than they save"
+    if plan.speculation and plan.engine == "sglang":
+        yield "SGLang guesses only what the same process has written before, for any request: never text of a prompt"
 
 
 def _size(count: int) -> str:
