@@ -18,6 +18,16 @@ _RUNTIME_BYTES = 2 * GIB
 """Assumed for each GPU under vLLM, whose fraction includes them: CUDA context, graphs and activations."""
 _DEFAULT_FRACTION = 0.92
 """vLLM's own."""
+_MIB = 1 << 20
+_MANY_GPUS = 4
+_SGLANG_DEFAULTS = (
+    (20, 2048, 352, 352),
+    (35, 4096, 496, 720),
+    (60, 4096, 464, 720),
+    (160, 8192, 976, 1488),
+    (math.inf, 16384, 1616, 1616),
+)
+"""Below so many GiB of a GPU: tokens of a prefill chunk, MiB of graphs on fewer than four GPUs, and on more."""
 _WEIGHT_BYTES = {"float32": 4.0, "bfloat16": 2.0, "float16": 2.0, "auto": 2.0}
 _QUANTISED_BYTES = {"fp8": 1.0, "compressed-tensors": 1.0}
 _FOUR_BITS = 0.56
@@ -50,16 +60,18 @@ class Estimate:
 def runtime_bytes(plan: EnginePlan, hardware: Hardware) -> int:
     """Return what weights and cache leave to the runtime of each GPU.
 
-    SGLang's fraction leaves the rest. Without one it reserves 1.5 MiB for each token of a prefill chunk, whose default
-    grows with the GPU, and 10 GiB at least on a GPU above 60.
+    SGLang's fraction leaves the rest. Without one it reserves 1.5 MiB for each token of a prefill chunk, an eighth of a
+    GiB for each GPU of the model, graphs, and 10 GiB at least on a GPU above 60.
     """
     if plan.engine != "sglang":
         return _RUNTIME_BYTES
     if plan.memory_fraction:
         return round(hardware.gpu_bytes * (1 - plan.memory_fraction))
-    sizes = ((20, 2048), (60, 4096), (160, 8192))
-    chunk = next((tokens for gib, tokens in sizes if hardware.gpu_bytes < gib * GIB), 16384)
-    reserve = GIB // 2 + round(1.5 * (1 << 20)) * (plan.prefill_chunk_tokens or chunk)
+    gpus = plan.tensor_parallel_size
+    chunk, few, many = next(own for gib, *own in _SGLANG_DEFAULTS if hardware.gpu_bytes < gib * GIB)
+    graphs = 0 if plan.enforce_eager else few if gpus < _MANY_GPUS else many
+    tokens = plan.prefill_chunk_tokens or chunk
+    reserve = GIB // 2 + GIB * gpus // 8 + graphs * _MIB + tokens * 3 * _MIB // 2
     return max(reserve, 10 * GIB) if hardware.gpu_bytes > 60 * GIB else reserve
 
 
