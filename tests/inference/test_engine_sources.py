@@ -15,7 +15,7 @@ from unittest.mock import Mock
 import pytest
 from prometheus_client import CollectorRegistry, Counter, generate_latest
 
-from inference.engines import BUILDERS, vllm, vllm_parsers
+from inference.engines import BUILDERS, sglang, vllm, vllm_parsers
 from inference.estimate import GIB, Hardware, estimate, runtime_bytes
 from inference.machine import EngineName
 from inference.metrics import engine_load
@@ -41,8 +41,8 @@ def vllm_file(path: str) -> ast.Module:
     return parsed(Path(found.origin).parent / path)
 
 
-def value_of(module: ast.Module, name: str) -> ast.expr:
-    """What a module assigns to a name."""
+def value_of(module: ast.Module | ast.ClassDef, name: str) -> ast.expr:
+    """What a module or a class assigns to a name."""
     for line in module.body:
         targets = (
             line.targets if isinstance(line, ast.Assign) else [line.target] if isinstance(line, ast.AnnAssign) else []
@@ -232,3 +232,19 @@ def test_a_plan_counts_with_what_sglang_leaves_to_activations_and_graphs(gib: in
     plan = replace(BIG, engine="sglang", memory_fraction=None, prefill_chunk_tokens=None, tensor_parallel_size=gpus)
     planned = runtime_bytes(plan, Hardware(gib * GIB, gpus)) / GIB
     assert planned == pytest.approx(reserved_by_sglang(gib, gpus), abs=0.0006 * gib)  # SGLang rounds to a thousandth
+
+
+@pytest.mark.parametrize(
+    ("file", "table", "names"),
+    [
+        ("function_call/function_call_parser.py", "ToolCallParserEnum", sglang.TOOL_CALL_PARSERS),
+        ("parser/reasoning_parser.py", "DetectorMap", sglang.REASONING_PARSERS),
+    ],
+)
+def test_parsers_have_the_names_that_sglang_has(file: str, table: str, names: dict[str, str]) -> None:
+    [own] = [
+        each
+        for each in ast.walk(parsed(SGLANG / file))
+        if isinstance(each, ast.ClassDef) and table in ast.unparse(each)
+    ]
+    assert set(names.values()) <= words_of(value_of(own, table))
