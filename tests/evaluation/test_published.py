@@ -65,7 +65,8 @@ async def test_slimes_table_has_the_best_of_five_runs_and_their_mean(
         )
     answers = [body for body in engine.bodies if "<section>" not in prompt_of(body)]
     assert all("give the answer in \\boxed{}" in prompt_of(body) for body in answers)
-    assert sorted(str(body["seed"]) for body in answers) == ["1", "2", "3", "4", "5"]
+    assert len(answers) == found["models"][0]["cells"][0]["items"] * 5
+    assert not any("seed" in body for body in engine.bodies)
     assert all(body["max_tokens"] == 256 for body in answers)
     assert "| 75.78 | 74.22 [66.0, 81.0] | 100.00 [100.0, 100.0] | 100.00 | 1 | 0 |" in printed
     assert "runs" not in found["models"][0]["differences"]

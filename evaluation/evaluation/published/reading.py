@@ -62,6 +62,7 @@ def setup_of(conditions: Conditions, prompts: Prompts, **endpoint: Any) -> Setup
         max_rereads=conditions.max_rereads,
         reply_tokens=conditions.answer_tokens,
         window_tokens=DIRECT_WINDOW_TOKENS if is_direct else None,
+        sends_seed=False,  # as no published code does
         **endpoint,
     )
 

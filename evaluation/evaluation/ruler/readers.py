@@ -37,7 +37,7 @@ class Setup:
     has its own. ``window_tokens``: what one call may send and get; the direct reader cuts its document to it, and the
     loop fits a profile of a larger window into it. ``key_variable`` names the environment variable with the endpoint's
     key; ``timeout_s`` bounds one call; ``dialect`` is the endpoint's. ``reply_tokens`` replace those of the profile's
-    answer, ``thinking`` its thinking for the direct reader.
+    answer, ``thinking`` its thinking for the direct reader. Without ``sends_seed`` a seed only numbers a run.
     """
 
     kind: ReaderKind
@@ -55,6 +55,7 @@ class Setup:
     window_tokens: int | None = None
     thinking: bool | None = None
     reply_tokens: int | None = None
+    sends_seed: bool = True
 
     def request(self, item: Item) -> LongReadRequest:
         """Build the gateway's request for the item."""
@@ -210,7 +211,7 @@ class GatewayReader:
 
 
 class _Seeded:
-    """A ChatModel whose requests carry a seed."""
+    """A ChatModel whose requests carry a seed, where the setup sends one."""
 
     def __init__(self, client: EngineClient, setup: Setup, seed: int) -> None:
         self._client = client
@@ -218,7 +219,8 @@ class _Seeded:
         self._seed = seed
 
     async def complete(self, prompt: Prompt) -> Completion:
-        return await self._client.ask(prompt, model=self._setup.model, seed=self._seed)
+        seed = self._seed if self._setup.sends_seed else None
+        return await self._client.ask(prompt, model=self._setup.model, seed=seed)
 
 
 def without_middle(text: str, tokens: int, splitter: Splitter) -> str:

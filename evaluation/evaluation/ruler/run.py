@@ -62,6 +62,7 @@ class Evaluation:
             "splitter": splitter_of(setup).name if here else None,
             "window": setup.window_tokens,
             **({} if setup.thinking is None else {"thinking": setup.thinking}),
+            **({} if setup.sends_seed else {"sends_seed": False}),
             **({} if setup.reply_tokens is None else {"reply_tokens": setup.reply_tokens}),
         }
 
