@@ -203,3 +203,23 @@ def test_the_prompt_holds_the_question_and_no_document(source: Path) -> None:
     (message,) = seen[0].messages
     assert str(message.content).endswith(question.question)
     assert not re.search(question.answer, str(message.content))
+
+
+class Chatting:
+    """Names the right answer in passing, and boxes another one."""
+
+    def __init__(self, known: dict[str, str]) -> None:
+        self._known = known
+
+    async def complete(self, prompt: Prompt) -> Completion:
+        said = self._known.get(_question(prompt.messages[-1].content), "nothing")
+        return Completion(f"It may be {said.upper()}, though I say \\boxed{{something else}}.")
+
+
+async def test_an_answer_anywhere_in_the_reply_drops_the_question_as_memagents_filter_does(source: Path) -> None:
+    known = by_heart(source, 40)
+    by_box = NoContextFilter([("m", Chatting(known))], places=4, retries=NOW)
+    assert len(await judged(by_box, source)) == 40
+    source.with_name("journal").unlink()
+    anywhere = NoContextFilter([("m", Chatting(known))], score="anywhere", places=4, retries=NOW)
+    assert await judged(anywhere, source) == []

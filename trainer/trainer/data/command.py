@@ -14,6 +14,7 @@ from trainer.data.dialogues.formats import Format
 from trainer.data.endpoint import add_endpoint_options
 from trainer.data.json_rows import DataError
 from trainer.data.measured import Stopwatch
+from trainer.data.no_context import ANYWHERE
 from trainer.data.rows import AgentName
 from trainer.data.ruler import TASKS
 from trainer.objectives.answer_reward import AnswerScore
@@ -76,7 +77,8 @@ def _filter(add: Add) -> None:
     add("--questions", type=Path, required=True, help="a file in HotpotQA's shape, JSON or JSONL")
     add_endpoint_options(add, flag="--ask", help_="an endpoint's base URL and model; again for each model")
     add("--samples", type=_positive, default=2, help="answers of each model, at most")
-    add("--score", choices=get_args(AnswerScore), default="sub_em", help="by which one right answer is seen")
+    scores = (*get_args(AnswerScore), ANYWHERE)
+    add("--score", choices=scores, default="sub_em", help="by which one right answer is seen; anywhere: MemAgent's")
     add("--at-once", type=_positive, default=16, help="questions")
     add("--out", type=Path, required=True, help="JSONL of the questions that are left; the verdicts stand beside it")
 

@@ -13,6 +13,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
+from typing import Final, Literal, TypeAlias
 
 from pydantic import TypeAdapter
 
@@ -29,6 +30,13 @@ from trainer.objectives.answer_reward import AnswerScore, answer_reward
 SAMPLING = Sampling(max_tokens=512, temperature=1.0, top_p=0.7)
 _QUESTIONS_OWN_FAULT = frozenset({400, 413, 422})
 _ASKED = "Answer from what you know, briefly, and put the answer alone into \\boxed{}.\n\nQuestion: "
+
+
+ANYWHERE: Final = "anywhere"
+FilterScore: TypeAlias = AnswerScore | Literal["anywhere"]
+"""``anywhere``: the gold answer's letters stand anywhere in the whole reply, in any case, or the strict box is right: by
+these MemAgent's filter sees an answer.
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +59,7 @@ class NoContextFilter:
 
     models: Sequence[tuple[str, ChatModel]]
     samples: int = 2
-    score: AnswerScore = "sub_em"
+    score: FilterScore = "sub_em"
     places: int = 16
     retries: RetryPolicy = RetryPolicy()  # noqa: RUF009 - frozen
 
@@ -84,9 +92,15 @@ class NoContextFilter:
                     if error.engine_status not in _QUESTIONS_OWN_FAULT:
                         raise
                     return Verdict(key, answerable=False, asked=asked, refused=str(error)[:200])
-                if answer_reward(reply.content, [question.answer], score=self.score) == 1.0:
+                if self._is_right(reply.content, question.answer):
                     return Verdict(key, answerable=True, asked=asked, said=reply.content[:200])
         return Verdict(key, answerable=False, asked=asked)
+
+    def _is_right(self, reply: str, gold: str) -> bool:
+        """Return whether the reply holds the answer, by this filter's score."""
+        if self.score != ANYWHERE:
+            return answer_reward(reply, [gold], score=self.score) == 1.0
+        return gold.lower() in reply.lower() or answer_reward(reply, [gold], score="strict") == 1.0
 
 
 def key_of(question: HotpotQuestion) -> str:
