@@ -34,8 +34,8 @@ _ASKED = "Answer from what you know, briefly, and put the answer alone into \\bo
 
 ANYWHERE: Final = "anywhere"
 FilterScore: TypeAlias = AnswerScore | Literal["anywhere"]
-"""``anywhere``: the gold answer's letters stand anywhere in the whole reply, in any case, or the strict box is right: by
-these MemAgent's filter sees an answer.
+"""``anywhere``: the gold answer's letters stand anywhere in the whole reply, in any case, or the strict box is right,
+as MemAgent's filter has it.
 """
 
 
