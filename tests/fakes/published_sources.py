@@ -488,6 +488,30 @@ def write_memreread(checkout: Path, prompts: str = PROMPTS, tools: str = TOOLS, 
     return _write(checkout, modules | running)
 
 
+MEMOS_READER: Final = '''\
+SIMPLE_STRUCT_MEM_READER_PROMPT = """You list what is worth keeping as JSON:
+{
+  "memory list": [{"key": <string>, "value": <string>, "tags": ["a"]}],
+  "summary": <string>
+}
+
+${custom_tags_prompt}
+
+Example:
+user: [June 26, 2025]: I moved.
+
+Dialogue:
+${conversation}
+
+Output:"""
+'''
+
+
+def write_memos_reader(checkout: Path, module: str = MEMOS_READER) -> Path:
+    """A checkout like MemOS's, with the prompt of its reader."""
+    return _write(checkout, {"src/memos/templates/mem_reader_prompts.py": module})
+
+
 def write_memos(checkout: Path, grader: str = MEMOS_GRADER) -> Path:
     """A checkout like MemOS's, with its evaluation scripts."""
     modules = {"locomo/prompts.py": MEMOS_LOCOMO, "locomo/locomo_eval.py": grader}

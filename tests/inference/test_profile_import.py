@@ -5,25 +5,30 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Callable
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import cast
 
 import pytest
 
 from inference.profile_import import ImportRefused, Kind, import_prompts, write_profile
+from memloop.loops.rendering import conversation_lines
 from memloop.profiles import Markup, Profile, ProfileError, load_profile
 from memloop.wire.chat import Json
+from memloop.wire.memory import Source
 from tests.fakes.processes import PATIENCE_S, clean_environment
 from tests.fakes.published_sources import (
     CARD,
     CARD_OF_EXAMPLES,
     MEMAGENT,
+    MEMOS_READER,
     PLAIN_ENDING,
     PROMPTS,
     TICKS,
     TOOLS,
     write_card,
     write_memagent,
+    write_memos_reader,
     write_memreread,
 )
 
@@ -180,6 +185,26 @@ def test_memreread_is_imported_byte_for_byte(tmp_path: Path, ends: str) -> None:
         "get_integrating_messages", "Q", "M", "", "S", "A"
     )
     assert profile.prompts["judge"].sampling.max_tokens == 8192
+
+
+def test_memos_readers_prompt_is_one_user_message_with_times_in_memos_own_lines(tmp_path: Path) -> None:
+    profile = imported("memos-reader", write_memos_reader(tmp_path / "checkout"))
+    said_at = datetime(2026, 1, 31, 14, 5, tzinfo=UTC)
+    turns = [Source(role="user", content="I moved.", timestamp=said_at), Source(role="assistant", content="Where?")]
+    lines = conversation_lines(turns, profile.turns)
+    own = cast(str, run_by_python(MEMOS_READER)["SIMPLE_STRUCT_MEM_READER_PROMPT"])
+    expected = own.replace("${custom_tags_prompt}", "").replace("${conversation}", lines)
+    assert sent(profile, "memory", conversation=lines) == [{"role": "user", "content": expected}]
+    assert lines.splitlines()[0] == "user: [2026-01-31 14:05]: I moved."
+    asked = profile.prompts["memory"]
+    assert (asked.sampling.temperature, asked.sampling.top_p, asked.sampling.max_tokens) == (0.6, 0.95, 8000)
+    assert (asked.parser, asked.tools, asked.thinking) == ("memory_list", (), False)
+
+
+@pytest.mark.parametrize("slot", ["${conversation}", "${custom_tags_prompt}"])
+def test_a_changed_reader_of_memos_is_refused(tmp_path: Path, slot: str) -> None:
+    with pytest.raises(ImportRefused, match="each once; found"):
+        import_prompts("memos-reader", write_memos_reader(tmp_path, MEMOS_READER.replace(slot, "none")))
 
 
 def test_published_numbers_do_not_move_with_our_defaults(tmp_path: Path) -> None:

@@ -9,7 +9,9 @@ from typing import Final, Literal, TypeAlias, get_args
 from inference.profile_import.sources import SourceFile
 from memloop.wire.chat import Json
 
-Kind: TypeAlias = Literal["memreader-card", "memagent", "memagent-table", "memagent-direct", "memreread"]
+Kind: TypeAlias = Literal[
+    "memreader-card", "memagent", "memagent-table", "memagent-direct", "memreread", "memos-reader"
+]
 Entry: TypeAlias = str | int | float | bool | tuple[str, ...]
 KINDS: Final[tuple[Kind, ...]] = get_args(Kind)
 
@@ -20,7 +22,7 @@ class Imported:
 
     ``settings`` are the manifest's own values, ``prompts`` those of each prompt, ``budget`` those of the window. They
     hold the published numbers, so that our defaults do not change them. ``left``: texts of the sources that
-    other examples show and the profile does not use, each in a few words.
+    other examples show and the profile does not use, each in a few words. ``turns`` are the lines of a conversation.
     """
 
     kind: Kind
@@ -30,6 +32,7 @@ class Imported:
     prompts: Mapping[str, Mapping[str, Entry]]
     budget: Mapping[str, int] = field(default_factory=dict[str, int])
     left: tuple[str, ...] = ()
+    turns: Mapping[str, str] = field(default_factory=dict[str, str])
 
     def files(self) -> dict[str, str]:
         """Return the profile's files by name."""
@@ -45,6 +48,8 @@ class Imported:
         tables: dict[str, Mapping[str, Entry]] = {"": {**named, "without": _UNTRAINED}}
         if self.budget:
             tables["budget"] = self.budget
+        if self.turns:
+            tables["turns"] = self.turns
         tables |= {f"prompts.{prompt}": values for prompt, values in self.prompts.items()}
         tables["origin"] = {"kind": self.kind}
         tables["origin.sources"] = {source.name: source.sha256 for source in self.sources}

@@ -13,10 +13,12 @@ from inference.profile_import.reading import (
     MEMAGENT_DIRECT_FILES,
     MEMAGENT_FILES,
     MEMAGENT_TABLE_FILES,
+    MEMOS_READER_FILES,
     MEMREREAD_FILES,
     import_memagent,
     import_memagent_direct,
     import_memagent_table,
+    import_memos_reader,
     import_memreread,
 )
 from inference.profile_import.sources import ImportRefused, SourceFile, read_source
@@ -37,6 +39,7 @@ _IMPORTERS: Final[Mapping[Kind, _Importer]] = {
     "memagent-table": _Importer(MEMAGENT_TABLE_FILES, import_memagent_table),
     "memagent-direct": _Importer(MEMAGENT_DIRECT_FILES, import_memagent_direct),
     "memreread": _Importer(MEMREREAD_FILES, import_memreread),
+    "memos-reader": _Importer(MEMOS_READER_FILES, import_memos_reader),
 }
 
 

@@ -1,4 +1,4 @@
-"""Imports the prompts of MemAgent and MemReread from a checkout: module constants in ``str.format`` syntax."""
+"""Imports the prompts of MemAgent, MemReread and MemOS's reader from a checkout: constants of a module."""
 
 import ast
 from collections.abc import Mapping, Sequence
@@ -13,6 +13,7 @@ MEMAGENT_FILES: Final = ("taskutils/memory_eval/utils/recurrent_boxed.py",)
 MEMAGENT_TABLE_FILES: Final = ("taskutils/memory_eval/utils/recurrent.py",)
 MEMAGENT_DIRECT_FILES: Final = ("taskutils/memory_eval/utils/openai_api.py",)
 MEMREREAD_FILES: Final = ("recursive/prompts.py", "recursive/tools.py")
+MEMOS_READER_FILES: Final = ("src/memos/templates/mem_reader_prompts.py",)
 _SECTION: Final = {"prompt": "problem", "memory": "memory", "chunk": "section"}
 _JUDGED: Final = {"question": "question", "memory": "memory", "decomposed_history": "query_history"}
 _MERGED: Final = {"question": "question", "memory": "memory", "subquestion": "subquestion", "answer": "subanswer"}
@@ -82,6 +83,26 @@ def import_memreread(sources: Sequence[SourceFile]) -> Imported:
     entries["judge"]["max_tokens"] = _JUDGE_TOKENS
     budget = {**_BUDGET, "window_tokens": _WINDOW_TOKENS}
     return Imported("memreread", (prompts, tools), texts, {**words, "subanswer": "whole"}, entries, budget)
+
+
+def import_memos_reader(sources: Sequence[SourceFile]) -> Imported:
+    """Import the prompt by which MemOS asks a passive memory reader, such as MemReader-0.6B. Raises ImportRefused.
+
+    One user message; a turn is ``role: [time]: text``. The decoding is that of MemOS's settings, without its top_k.
+    """
+    (module,) = sources
+    text = _Constants(module).text("SIMPLE_STRUCT_MEM_READER_PROMPT")
+    found = (text.count("${conversation}"), text.count("${custom_tags_prompt}"))
+    if found != (1, 1):
+        where = f"{module.name}: SIMPLE_STRUCT_MEM_READER_PROMPT"
+        raise ImportRefused(
+            f"{where}: expected ${{conversation}} and ${{custom_tags_prompt}}, each once; found {found}"
+        )
+    texts = {"extract.txt": text.replace("${custom_tags_prompt}", "").replace("${conversation}", "{conversation}")}
+    memory: dict[str, Entry] = {"template": "extract.txt", "system": "", "parser": "memory_list", "max_tokens": 8000}
+    memory |= {"temperature": 0.6, "top_p": 0.95, "thinking": False}
+    turns = {"timed": "{role}: [{time}]: {text}"}
+    return Imported("memos-reader", (module,), texts, {}, {"memory": memory}, turns=turns)
 
 
 class _Constants:
