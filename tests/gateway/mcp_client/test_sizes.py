@@ -2,13 +2,17 @@
 
 import json
 from importlib.metadata import version
+from pathlib import Path
 from typing import Any
 
 import pytest
 from mcp_types import CallToolResult
 
+from tests.fakes.job_engine import Body, Reply, last_text
+from tests.gateway.api_rig import ALICE_KEY, BOB_KEY
+from tests.gateway.long_reads import DOCUMENT
 from tests.gateway.mcp_client.caller import Caller, caller
-from tests.gateway.whole import Whole
+from tests.gateway.whole import Whole, whole
 
 LONG = 15_000
 
@@ -70,6 +74,51 @@ async def test_a_long_memory_is_read_part_by_part(it: Whole) -> None:
         edited, size = await sized(client, "memory_update", id=item["id"], tags=["tea"])
         assert size < 20_000 * 1.1
         assert json.loads(edited)["cut"]
+
+
+ANSWER = " ".join(f"Box {number:03} stands in the {number:03}rd room of the house." for number in range(400))
+NOTES = " ".join(f"Seen: box {number:03}, {'tea ' * 10}." for number in range(300))
+
+
+def thorough(body: Body) -> Reply:
+    """Reads anything, and has much to say about it."""
+    return rf"\boxed{{{ANSWER}}}" if "boxed" in last_text(body) else NOTES
+
+
+@pytest.mark.parametrize("max_chars", [None, 2_000])
+async def test_a_long_result_of_a_read_comes_in_parts_with_its_evidence(
+    redis_url: str, folder: Path, max_chars: int | None
+) -> None:
+    most = {} if max_chars is None else {"max_chars": max_chars}
+    async with whole(redis_url, folder, thorough) as it, caller(it.gateway.url) as client:
+        given: dict[str, Any] = {"question": "Where?", "text": ANSWER, "evidence": True}
+        text, _ = await sized(client, "long_read", **given, **most)
+        parts, asked = [json.loads(text)], len(it.engine.calls)
+        while "next_cursor" in parts[-1]:
+            assert len(text) <= (max_chars or 20_000)
+            assert "cut" not in parts[-1]
+            text, _ = await sized(client, "long_read", cursor=parts[-1]["next_cursor"], question="Where?", **most)
+            parts.append(json.loads(text))
+        stored = (await it.gateway.get(f"/v1/long-read/{parts[0]['id']}", headers={"X-API-Key": ALICE_KEY})).json
+    assert len(parts) > 2
+    assert len(it.engine.calls) == asked
+    assert "".join(part["output_text"] for part in parts) == stored["output_text"] == ANSWER
+    assert "".join(part["memory"] for part in parts) == stored["memory"]
+    evidence = [entry for part in parts for entry in part["evidence"]]
+    assert evidence == [
+        {name: value for name, value in entry.items() if value is not None} for entry in stored["evidence"]
+    ]
+    assert len({entry["statement"] for entry in evidence if entry["supported"]}) == 400
+
+
+async def test_a_cursor_of_another_tenants_read_is_refused(it: Whole) -> None:
+    async with caller(it.gateway.url) as alice, caller(it.gateway.url, BOB_KEY) as bob:
+        read = await alice.call("long_read", question="Where?", text=DOCUMENT)
+        assert (await bob.refused("long_read", cursor=f"0.{read['id']}"))["code"] == "not_found"
+        assert (await alice.call("long_read", cursor=f"0.{read['id']}"))["output_text"] == "In Rome."
+        for wrong in ("x", "1", "-1.lr_x", ""):
+            assert (await alice.refused("long_read", cursor=wrong))["param"] == "cursor"
+        assert (await alice.refused("long_read", text=DOCUMENT))["param"] == "question"
 
 
 async def test_a_client_may_ask_for_more_and_less(it: Whole) -> None:

@@ -3,11 +3,13 @@
 import asyncio
 from typing import Annotated, ClassVar
 
-from pydantic import BaseModel, Field
+from pydantic import BaseModel, ConfigDict, Field
 
 from gateway.long_read.admission import admitted_read, opened_read
 from gateway.mcp.call import Call
-from gateway.mcp.memory_tools import Tool
+from gateway.mcp.memory_tools import Cursor, Tool
+from gateway.mcp.read_parts import part_of, read_at
+from memloop.wire.errors import Unprocessable
 from memloop.wire.keys import Scope
 from memloop.wire.long_read import LongReadRequest, ReadEvent, SaveTo, Strategy
 from memloop_service.http import validated
@@ -20,7 +22,9 @@ class LongRead(Tool):
     scope: ClassVar[Scope] = "long-read"
     read_only: ClassVar[bool] = True
 
-    question: str = Field(min_length=1)
+    model_config = ConfigDict(json_schema_extra={"required": ["question"]})
+
+    question: str | None = Field(default=None, min_length=1)
     text: str | None = Field(default=None, description="The document. Give either text or file_id.")
     file_id: str | None = Field(default=None, description="A file uploaded to /v1/files. Give either file_id or text.")
     model: str | None = Field(default=None, description="Defaults to the reader.")
@@ -29,9 +33,17 @@ class LongRead(Tool):
     max_llm_calls: Annotated[int | None, Field(ge=1)] = None
     deadline_s: Annotated[float | None, Field(gt=0)] = None
     save_to_memory: SaveTo | None = None
+    evidence: bool = Field(default=False, description="Also return where the document says what the answer says.")
+    cursor: Cursor = None
 
     async def run(self, call: Call) -> BaseModel:
-        """Run the read and return its final state."""
+        """Run the read and return its final state, or what follows a cursor of an earlier read's."""
+        if self.cursor is not None:
+            read_id, start = read_at(self.cursor)
+            stored = await call.mcp.reading.records.get(call.principal.tenant, read_id)
+            return part_of(stored, start, most_chars=self.max_chars)
+        if self.question is None:
+            raise Unprocessable("question is required.", param="question")
         asked = self._asked()
         with call.mcp.admission.batch_part(tenant=call.principal.tenant):
             admitted = await admitted_read(asked, call.mcp.reading, call.principal)
@@ -51,9 +63,9 @@ class LongRead(Tool):
                 call.mcp.reading.backend.metrics.upstream_abort.inc()
                 raise
         call.allowance.spend(record.usage.total_tokens)
-        return record
+        return part_of(record, 0, most_chars=self.max_chars)
 
     def _asked(self) -> LongReadRequest:
-        given = self.model_dump(exclude={"text", "file_id", "max_chars"}, exclude_none=True)
+        given = self.model_dump(exclude={"text", "file_id", "max_chars", "cursor"}, exclude_none=True)
         document = self.model_dump(include={"text", "file_id"}, exclude_none=True)
         return validated(LongReadRequest, {"document": document, **given})
