@@ -227,6 +227,12 @@ def test_an_engine_on_this_machine_has_a_name_that_containers_reach(
         assert services[name]["extra_hosts"] == ["host.docker.internal:host-gateway"]
 
 
+@pytest.mark.parametrize("name", ["CORS_ORIGINS", "ROOT_PATH", "USER_HEADERS", "USER_HEADER_KEYS"])
+def test_a_setting_for_clients_is_set_in_env(root: Path, services: dict[str, dict[str, Any]], name: str) -> None:
+    assert services["gateway"]["environment"][f"MEMLOOP_{name}"] == f"${{MEMLOOP_{name}:-}}"
+    assert f"MEMLOOP_{name}" in explained(root)
+
+
 def launcher_settings(root: Path) -> set[str]:
     text = (root / "services/inference/inference/settings.py").read_text()
     return {f"MEMLOOP_{name.upper()}" for name in re.findall(r"^    (serve_\w+):", text, re.MULTILINE)}

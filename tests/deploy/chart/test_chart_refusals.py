@@ -27,6 +27,11 @@ REFUSED: dict[str, tuple[dict[str, object], str]] = {
         "secrets.externalSecret makes the Secret",
     ),
     "no-store": ({"secrets": {"externalSecret": {"enabled": True}}}, "secrets.externalSecret.storeName is needed"),
+    "users-headers-without-keys": (
+        {"gateway.userHeaders": ["X-User"]},
+        "gateway.userHeaders needs gateway.userHeaderKeys",
+    ),
+    "a-path-that-ends-in-a-slash": ({"gateway.rootPath": "/memloop/"}, "/gateway/rootPath"),
     "no-engine": ({"inference.models": []}, "engine.urls is needed when inference.models is empty"),
     "models-without-router": (
         {"inference.models": [{"name": "a", "model": "A"}, {"name": "b", "model": "B"}]},

@@ -189,6 +189,41 @@ def test_an_ingress_serves_each_host_with_the_certificate(chart: Rendered) -> No
     assert [rule["host"] for rule in ingress["spec"]["rules"]] == hosts
 
 
+@pytest.mark.parametrize(
+    ("value", "given", "setting"),
+    [
+        ("rootPath", "/memloop", {"MEMLOOP_ROOT_PATH": "/memloop"}),
+        (
+            "corsOrigins",
+            ["https://a.example", "http://b:3000"],
+            {"MEMLOOP_CORS_ORIGINS": "https://a.example,http://b:3000"},
+        ),
+        ("userHeaderKeys", ["key_1", "key_2"], {"MEMLOOP_USER_HEADER_KEYS": "key_1,key_2"}),
+    ],
+)
+def test_a_value_for_clients_reaches_the_gateway_alone(
+    chart: Rendered, minimal: Values, value: str, given: object, setting: dict[str, str]
+) -> None:
+    before, after = chart.objects(minimal), chart.objects(changed(minimal, f"gateway.{value}", given))
+    assert after.settings("demo-gateway") == before.settings("demo-gateway") | setting
+    assert after.settings("demo-worker") == before.settings("demo-worker")
+
+
+def test_front_ends_name_their_users_by_the_keys_that_may(chart: Rendered, minimal: Values) -> None:
+    named = changed(minimal, "gateway.userHeaders", ["X-OpenWebUI-User-Id", "X-User"])
+    settings = chart.objects(changed(named, "gateway.userHeaderKeys", ["key_1"])).settings("demo-gateway")
+    assert settings["MEMLOOP_USER_HEADERS"] == "X-OpenWebUI-User-Id,X-User"
+    assert settings["MEMLOOP_USER_HEADER_KEYS"] == "key_1"
+
+
+@pytest.mark.parametrize(("kind", "name"), [("Ingress", "ingress-tls"), ("HTTPRoute", "gateway-api")])
+def test_a_gateway_below_a_path_is_routed_there(chart: Rendered, kind: str, name: str) -> None:
+    [route] = chart.objects(changed(values_of(name), "gateway.rootPath", "/memloop")).of(kind)
+    paths = re.findall(r'"(?:path|value)": "(/[^"]*)"', json.dumps(route["spec"]["rules"]))
+    assert "/memloop/v1" in paths
+    assert all(path.startswith("/memloop/") for path in paths)
+
+
 def test_the_external_secret_fills_the_secret_that_the_processes_read(chart: Rendered) -> None:
     objects = chart.objects(values_of("external-secrets"))
     [external] = objects.of("ExternalSecret")

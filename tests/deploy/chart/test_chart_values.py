@@ -53,6 +53,7 @@ def others(value: Value) -> Iterator[object]:
             "redis://other:1234/1",
             "s3://other/x",
             "other/",
+            "/other",
             "other=7",
             "7 7 7 7 7",
         )
