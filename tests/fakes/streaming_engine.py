@@ -91,8 +91,9 @@ class Received:
 class FakeEngine:
     """The engine's state. ``running`` counts open requests, ``aborted`` those whose client left early.
 
-    ``models`` are the listed ids; None is an engine without a list. ``template`` raises ValueError for the messages of
-    a chat that its chat template refuses; the engine then answers 400 with the error's text, as vLLM does.
+    ``models`` are the listed ids, with the fields of ``model_row``; None is an engine without a list. ``template``
+    raises ValueError for the messages of a chat that its chat template refuses; the engine then answers 400 with the
+    error's text, as vLLM does.
     """
 
     def __init__(self) -> None:
@@ -101,6 +102,7 @@ class FakeEngine:
         self.running = 0
         self.aborted = 0
         self.models: tuple[str, ...] | None = (MODEL,)
+        self.model_row: Object = {"object": "model", "created": 0, "owned_by": "fake"}
         self.template: Callable[[Sequence[Object]], None] | None = None
         self._port = free_port()
         self._behaviours: deque[Behaviour] = deque()
@@ -134,10 +136,7 @@ class FakeEngine:
         del request
         if self.models is None:
             return _json({"error": {"message": "Resource not found", "code": "404"}}, status=404)
-        rows = [
-            {"id": name, "object": "model", "created": 0, "owned_by": "fake", "root": f"/models/{name}"}
-            for name in self.models
-        ]
+        rows = [{"id": name, **self.model_row, "root": f"/models/{name}"} for name in self.models]
         return _json({"object": "list", "data": rows})
 
     async def _answer(self, request: web.Request) -> web.StreamResponse:

@@ -157,8 +157,8 @@ def error_in(body: Any) -> Any:
         return {
             "message": error["message"],
             "type": error["type"],
-            "param": error["details"]["param"],
-            "code": error["details"]["error_code"],
+            "param": error["details"].get("param"),
+            "code": error["details"].get("error_code"),
         }
     assert set(error) == {"message", "type", "param", "code"}
     return error

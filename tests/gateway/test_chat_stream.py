@@ -88,11 +88,14 @@ async def test_answer_cut_in_mid_stream_is_not_written(gateway: Gateway, engine:
     assert await gateway.queued_turns() == []
 
 
-async def test_engine_error_event_passes_and_its_answer_is_not_written(gateway: Gateway, engine: FakeEngine) -> None:
+async def test_engine_error_event_gets_openais_form_and_its_answer_is_not_written(
+    gateway: Gateway, engine: FakeEngine
+) -> None:
     broken = b'data: {"error":{"message":"out of memory","code":500}}'
     engine.will(SendsBytes([_chunk("Hel") + b"\n\n" + broken + b"\n\n" + _DONE + b"\n\n"], "text/event-stream"))
     answer = await gateway.chat(stream=True, memory=READWRITE)
-    assert answer.events == [_chunk("Hel"), broken, _DONE]
+    error = b'{"error":{"message":"out of memory","type":"upstream_error","param":null,"code":"500"}}'
+    assert answer.events == [_chunk("Hel"), b"event: error\ndata: " + error, _DONE]
     assert await gateway.queued_turns() == []
 
 

@@ -132,3 +132,16 @@ async def test_loops_ask_the_model_of_the_settings_else_the_engines_first(
     assert gateway.backend.models.chat.id == MODEL
     async with running_gateway(settings.model_copy(update={"model": "mine"})) as other:
         assert other.backend.models.chat.id == "mine"
+
+
+@pytest.mark.parametrize(
+    "row", [{"object": "model"}, {"created": None, "owned_by": None}, {"created": "2026-01-31", "object": 7}]
+)
+async def test_a_row_of_the_engines_list_gets_openais_fields(
+    settings: GatewaySettings, engine: FakeEngine, row: dict[str, object]
+) -> None:
+    """LM Studio leaves ``created`` out; strict clients, such as those in Rust, refuse the list."""
+    engine.model_row = row
+    async with running_gateway(settings) as gateway:
+        [shown] = (await gateway.get("/v1/models")).json["data"]
+    assert (type(shown["created"]), type(shown["owned_by"]), shown["object"]) == (int, str, "model")

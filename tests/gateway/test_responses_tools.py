@@ -96,14 +96,7 @@ def test_every_tool_of_the_client_becomes_a_function() -> None:
             '{"command":["ls","-l"],"timeout_ms":5}',
             {
                 "type": "local_shell_call",
-                "action": {
-                    "type": "exec",
-                    "command": ["ls", "-l"],
-                    "env": {},
-                    "timeout_ms": 5,
-                    "user": None,
-                    "working_directory": None,
-                },
+                "action": {"type": "exec", "command": ["ls", "-l"], "env": {}, "timeout_ms": 5},
             },
         ),
     ],

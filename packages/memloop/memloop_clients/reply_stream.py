@@ -133,10 +133,16 @@ class ReplyStream:
 
     def _failure(self, fault: EngineError, event: StreamEvent | None = None) -> StreamEvent:
         self.failed = True
-        if event is not None and isinstance(object_in(event.chunk.get("error")).get("message"), str):
+        if event is not None and _is_openais(object_in(event.chunk.get("error"))):
             return event
         error: Json = {"message": fault.message, "type": fault.type, "param": fault.param, "code": fault.code}
         return _event({"error": error}, b"event: error\n")
+
+
+def _is_openais(error: Json) -> bool:
+    """Whether an error has OpenAI's fields: some engines have a number as its code, and no type."""
+    texts = all(isinstance(error.get(name), str) for name in ("message", "type"))
+    return texts and all(isinstance(error.get(name, ""), str | None) for name in ("param", "code"))
 
 
 def _event(chunk: Json, head: bytes = b"") -> StreamEvent:

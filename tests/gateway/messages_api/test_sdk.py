@@ -317,7 +317,7 @@ async def test_a_route_that_is_not_served_is_refused_in_anthropics_form(sdk: Asy
         "error": {
             "type": "not_found_error",
             "message": "Not Found: GET /v1/messages/batches",
-            "details": {"error_code": "not_found", "param": None},
+            "details": {"error_code": "not_found"},
         },
         "request_id": refused.value.request_id,
     }

@@ -21,6 +21,8 @@ _RETRY_AFTER_S: Final = 5.0
 _WITHOUT_LIST: Final = frozenset({404, 405, 501})
 _OF_THE_ENGINE: Final = frozenset({"root", "permission"})
 """Fields of vLLM's and SGLang's lists: the folders of checkpoints, and rights that say nothing of ours."""
+_ROW: Final[Json] = {"object": "model", "created": 0, "owned_by": "engine"}
+"""Fields that some engines leave out of a row, or send as another type: LM Studio has no ``created``."""
 _NONE_THERE: Final = "No model is there yet."
 _LOG = logging.getLogger(__name__)
 
@@ -210,8 +212,8 @@ async def _listed_by_engine(model: LoopModel) -> Json:
 
     Some URLs of deployments have no list. Clients that name no model take the first one.
     """
-    own: Json = {"id": model.id, "object": "model", "created": 0, "owned_by": "engine"}
-    listing: Json = {"object": "list", "data": []}
+    own: Json = {"id": model.id, **_ROW}
+    listing: Json = {}
     try:
         listing = await model.engines.get_json("models")
     except EngineError as error:
@@ -219,12 +221,13 @@ async def _listed_by_engine(model: LoopModel) -> Json:
             raise
     listed = [_shown(row) for row in objects_in(listing.get("data"))]
     this = [row for row in listed if row.get("id") == model.id]
-    return {**listing, "data": [*(this or [own]), *(row for row in listed if row not in this)]}
+    return {**listing, "object": "list", "data": [*(this or [own]), *(row for row in listed if row not in this)]}
 
 
 def _shown(row: Json) -> Json:
-    """Return a row of the engine's list without what clients have no business with: where its files lie."""
-    return {name: value for name, value in row.items() if name not in _OF_THE_ENGINE}
+    """Return a row of the engine's list in OpenAI's form, without what no client needs: where its files lie."""
+    shown = {name: value for name, value in row.items() if name not in _OF_THE_ENGINE}
+    return shown | {name: value for name, value in _ROW.items() if type(shown.get(name)) is not type(value)}
 
 
 async def _state(model: LoopModel) -> str | None:

@@ -67,8 +67,7 @@ def body_of_error(error: MemloopError) -> Mapping[str, object]:
     unsupported = ("thread",) if error.code == THREAD_UNSUPPORTED else None
     details = ErrorDetails(error_code=error.code, param=error.param, unsupported=unsupported)
     found = ErrorObject(type=_type_of(error), message=_message_of(error), details=details)
-    unsaid = None if unsupported else {"error": {"details": {"unsupported"}}}
-    return ErrorResponse(error=found, request_id=request_id.get() or None).model_dump(exclude=unsaid)
+    return ErrorResponse(error=found, request_id=request_id.get() or None).model_dump(exclude_none=True)
 
 
 def _message_of(error: MemloopError) -> str:

@@ -233,16 +233,13 @@ def _input_in(arguments: str) -> str:
 
 def _action_in(arguments: str) -> Json:
     given = _object_in(arguments)
-    command, timeout_ms = given.get("command"), given.get("timeout_ms")
-    folder = given.get("working_directory")
-    return {
-        "type": "exec",
-        "command": [str(word) for word in (command if isinstance(command, list) else [command]) if word is not None],
-        "env": {},
-        "timeout_ms": timeout_ms if isinstance(timeout_ms, int) else None,
-        "user": None,
-        "working_directory": folder if isinstance(folder, str) else None,
-    }
+    command = given.get("command")
+    words = [str(word) for word in (command if isinstance(command, list) else [command]) if word is not None]
+    action: Json = {"type": "exec", "command": words, "env": {}}
+    for name, kind in (("timeout_ms", int), ("working_directory", str)):
+        if type(given.get(name)) is kind:  # clients read nothing or a value there, no null
+            action[name] = given[name]
+    return action
 
 
 def _object_in(arguments: str) -> Json:
