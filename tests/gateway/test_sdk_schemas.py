@@ -152,7 +152,7 @@ async def test_all_that_is_sent_fits_the_models_of_the_sdks(
     ],
 )
 def test_a_difference_is_found(changed: dict[str, object], group: str, place: str) -> None:
-    message = {
+    message: dict[str, object] = {
         "id": "m",
         "type": "message",
         "role": "assistant",

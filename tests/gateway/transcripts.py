@@ -225,7 +225,7 @@ def _events(scene: Scene, form: Form) -> Iterator[bytes]:
     for delta in _deltas(scene.message):
         choice = {"index": 0, "delta": delta, "logprobs": scene.logprobs if "content" in delta else None}
         yield _data({**head, "choices": [{**choice, "finish_reason": None}], **every})
-    choice = {"index": 0, "delta": {}, "logprobs": None, "finish_reason": scene.finish_reason}
+    choice: Object = {"index": 0, "delta": {}, "logprobs": None, "finish_reason": scene.finish_reason}
     yield _data({**head, "choices": [choice], **every})
     yield _data({**head, "choices": [], "usage": _usage(form)})
     yield b"data: [DONE]\n\n"

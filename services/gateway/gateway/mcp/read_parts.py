@@ -47,7 +47,7 @@ def part_of(record: LongRead, start: int, *, most_chars: int) -> ReadPart:
     texts = {name: "".join(str(value) for field, value in taken if field == name) for name in ("output_text", "memory")}
     lists = {name: tuple(value for field, value in taken if field == name) for name in ("evidence", "subquestions")}
     following = f"{end}.{record.id}" if end < len(pieces) else None
-    return ReadPart(**{**dict(bare), **texts, **lists}, next_cursor=following)
+    return ReadPart(**dict(bare.model_copy(update={**texts, **lists})), next_cursor=following)
 
 
 def _size(model: LongRead | Evidence | SubQuestion) -> int:

@@ -234,7 +234,9 @@ def _input_in(arguments: str) -> str:
 def _action_in(arguments: str) -> Json:
     given = _object_in(arguments)
     command = given.get("command")
-    words = [str(word) for word in (command if isinstance(command, list) else [command]) if word is not None]
+    words: list[JsonValue] = [
+        str(word) for word in (command if isinstance(command, list) else [command]) if word is not None
+    ]
     action: Json = {"type": "exec", "command": words, "env": {}}
     for name, kind in (("timeout_ms", int), ("working_directory", str)):
         if type(given.get(name)) is kind:  # clients read nothing or a value there, no null
