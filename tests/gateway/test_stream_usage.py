@@ -65,6 +65,23 @@ async def test_a_client_that_asks_gets_the_usage_and_is_counted(
     await counted(gateway, "chat", USAGE["prompt_tokens"])
 
 
+async def test_texts_that_arrive_with_the_end_are_passed_on_as_they_came(gateway: Gateway, engine: FakeEngine) -> None:
+    whole = b"".join(openai_stream("Hel", "lo: error: [DONE]").pieces)
+    engine.will(SendsBytes([whole], EVENTS))
+    answer = await gateway.chat(stream=True, stream_options={"include_usage": True})
+    assert answer.raw == whole
+    await counted(gateway, "chat", USAGE["prompt_tokens"])
+
+
+async def test_a_usage_beside_a_text_counts_where_the_end_has_none(gateway: Gateway, engine: FakeEngine) -> None:
+    first, *others = openai_stream("Hello.", reports=False).pieces
+    reports = first.replace(b'"usage": null', b'"usage": ' + json.dumps(USAGE).encode())
+    engine.will(SendsBytes([b"".join((reports, *others))], EVENTS))
+    answer = await gateway.chat(stream=True, stream_options={"include_usage": True})
+    assert answer.streamed_text == "Hello."
+    await counted(gateway, "chat", USAGE["prompt_tokens"])
+
+
 async def test_other_options_of_the_stream_reach_the_engine(gateway: Gateway, engine: FakeEngine) -> None:
     await gateway.chat(stream=True, stream_options={"include_obfuscation": False})
     assert engine.last.json["stream_options"] == {"include_obfuscation": False, "include_usage": True}

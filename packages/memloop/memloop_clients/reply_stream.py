@@ -126,7 +126,9 @@ class ReplyStream:
         return [*map(self._with_choice, earlier), _event({**chunk, "choices": [last]})]
 
     def _reply(self, index: int) -> Reply:
-        return self._replies.setdefault(index, Reply(self._offered))
+        if index not in self._replies:
+            self._replies[index] = Reply(self._offered)
+        return self._replies[index]
 
     def _with_choice(self, choice: Json) -> StreamEvent:
         return _event({"object": "chat.completion.chunk", **self._head, "choices": [choice]})

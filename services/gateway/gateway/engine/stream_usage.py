@@ -19,11 +19,12 @@ _FIELD: Final = b'"usage":'
 _REPORT: Final = re.compile(rb'"usage":\s*\{')
 """How the field begins that reports a usage; in a text its quotes would be escaped."""
 _TELLING: Final = re.compile(
-    rb'"(?:tool_calls|error|message|detail)"\s*:\s*(?!null|\[\])|"(?:content|refusal)"\s*:\s*[\[{]|"index"\s*:\s*"'
-    rb'|"finish_reason"\s*:\s*"|"object"\s*:\s*"error"|\[DONE\]|^(?:event|error):',
-    re.MULTILINE,
+    rb'"(?:(?:tool_calls|error|message|detail)"\s*:\s*(?!null|\[\])|(?:content|refusal)"\s*:\s*[\[{]'
+    rb'|(?:index|finish_reason)"\s*:\s*"|object"\s*:\s*"error")'
 )
-"""What is in a chat's events that are more than a piece of text in OpenAI's form."""
+_MARKS: Final = (b"[DONE]", b"event:", b"error:")
+"""What is in a chat's events that are more than a piece of text in OpenAI's form. One character in front of all
+alternatives of a pattern lets it skip what is between."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,17 +89,12 @@ class Passing:
         if self._counts_tokens:
             return self._each(b"".join(self._cutter.feed(data)))
         events = self._cutter.whole(data)
-        if self._reply is not None and events and (self._reads or _TELLING.search(events)):
-            return self._each(events)
-        if self._reply is not None:
-            self._reply.skipped(events)
-        if _FIELD not in events:
-            return events
-        start = _report_in(events)
-        if start < 0:
-            return events
-        before, with_it = _cut_before(events, start)
-        return before + b"".join(map(self._event, EventCutter().feed(with_it)))
+        if self._reply is None:
+            return self._texts(events)
+        start = 0 if self._reads else _telling_in(events)
+        texts, told = (events, b"") if start < 0 else _cut_before(events, start)
+        self._reply.skipped(texts)
+        return self._texts(texts) + (self._each(told) if told else b"")
 
     def missing(self) -> bytes:
         """Return the missing end of a chat's stream. Raises EngineError if its answer is incomplete."""
@@ -108,6 +104,15 @@ class Passing:
         """Count the tokens that the engine has reported last."""
         if self._usage:
             self._meter.tokens(self._usage)
+
+    def _texts(self, events: bytes) -> bytes:
+        if _FIELD not in events:
+            return events
+        start = _report_in(events)
+        if start < 0:
+            return events
+        before, with_it = _cut_before(events, start)
+        return before + b"".join(map(self._event, EventCutter().feed(with_it)))
 
     def _each(self, events: bytes) -> bytes:
         cut = EventCutter().feed(events)
@@ -123,6 +128,14 @@ class Passing:
         chunk = parsed_object(data_of(event))
         self._usage = object_in(chunk.get("usage") or object_in(chunk.get("response")).get("usage")) or self._usage
         return b"" if self._hides and chunk.get("choices") == [] else event
+
+
+def _telling_in(events: bytes) -> int:
+    """Return where the first sign is of an event that is more than a text, -1 without one."""
+    places = [events.find(mark) for mark in _MARKS]
+    if found := _TELLING.search(events):
+        places.append(found.start())
+    return min((place for place in places if place >= 0), default=-1)
 
 
 def _report_in(events: bytes) -> int:
