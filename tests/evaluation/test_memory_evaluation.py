@@ -13,6 +13,7 @@ import pytest
 
 from evaluation.memory import command
 from evaluation.memory.gateway_memory import GatewayMemory, Search
+from evaluation.memory.options import parsed
 from memloop.profiles import load_profile
 from tests.fakes.embedder import HashingEncoder
 from tests.fakes.examined_engine import examined
@@ -47,7 +48,7 @@ def _arguments(folder: Path, engine_url: str, *more: str, format_: Format = "loc
 
 async def _evaluated(arguments: list[str]) -> dict[str, Any]:
     """The last line of a run in a thread, for it has an event loop of its own."""
-    told = await asyncio.to_thread(command.evaluate, command.parsed(arguments), load=HashingEncoder)
+    told = await asyncio.to_thread(command.evaluate, parsed(arguments), load=HashingEncoder)
     return json.loads(told.splitlines()[-1])
 
 
@@ -56,10 +57,10 @@ def test_a_run_at_a_gateway_names_the_writer_and_takes_over_no_other_ones_result
     here = ["--format", "locomo", "--data", str(tmp_path / "data"), "--out", str(tmp_path / "out"), "--limit", "1"]
     at_gateway = [*here, "--gateway-url", "http://127.0.0.1:9"]
     with pytest.raises(DataError, match="--gateway-url needs --writer NAME"):
-        command.evaluate(command.parsed(at_gateway), load=HashingEncoder)
-    command.evaluate(command.parsed([*at_gateway, "--writer", "one"]), load=HashingEncoder)
+        command.evaluate(parsed(at_gateway), load=HashingEncoder)
+    command.evaluate(parsed([*at_gateway, "--writer", "one"]), load=HashingEncoder)
     with pytest.raises(DataError, match="writer differ"):
-        command.evaluate(command.parsed([*at_gateway, "--writer", "other"]), load=HashingEncoder)
+        command.evaluate(parsed([*at_gateway, "--writer", "other"]), load=HashingEncoder)
 
 
 @pytest.mark.parametrize("format_", get_args(Format))
@@ -124,8 +125,9 @@ async def test_a_killed_run_goes_on_and_asks_nothing_twice(tmp_path: Path) -> No
     async with engine_server(examined(_made()), hang_at=6) as engine:
         arguments = _arguments(tmp_path, engine.url, "--rows", MODEL_ONLY, "--at-once", "1")
         program = (
-            "from evaluation.memory import command; from tests.fakes.embedder import HashingEncoder;"
-            f"command.evaluate(command.parsed({arguments!r}), load=HashingEncoder)"
+            "from evaluation.memory import command; from evaluation.memory.options import parsed;"
+            "from tests.fakes.embedder import HashingEncoder;"
+            f"command.evaluate(parsed({arguments!r}), load=HashingEncoder)"
         )
         process = await asyncio.create_subprocess_exec(sys.executable, "-c", program)
         await engine.hanging.wait()

@@ -6,6 +6,7 @@ import pytest
 
 from evaluation.memory import command
 from evaluation.memory.forecast import forecast, sentence
+from evaluation.memory.options import parsed
 from evaluation.memory.prompts import ADVICE_SYSTEM, ANSWER_SYSTEM
 from evaluation.memory.rules import digest_of, rule_of
 from evaluation.memory.scores import Prices
@@ -79,5 +80,5 @@ def test_a_forecast_gives_dollars_only_where_prices_are_known() -> None:
 def test_the_command_forecasts_without_an_engine(tmp_path: Path) -> None:
     write_synthetic(tmp_path / "data", "halumem", sessions=2)
     options = ["--format", "halumem", "--data", str(tmp_path / "data"), "--out", str(tmp_path / "out"), "--forecast"]
-    assert "calls with" in command.evaluate(command.parsed(options))
+    assert "calls with" in command.evaluate(parsed(options))
     assert not (tmp_path / "out").exists()

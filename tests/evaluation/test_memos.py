@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from evaluation.memory import command
 from evaluation.memory.memos import label_of, set_f1, texts_of
+from evaluation.memory.options import parsed
 from evaluation.published import command as published
 from evaluation.published.figures import published_tables
 from evaluation.published.memory import Model, Tables, outcome_of
@@ -59,7 +60,7 @@ def _arguments(folder: Path, format_: Format, engine: str, *more: str) -> list[s
 
 
 async def _evaluated(arguments: list[str]) -> dict[str, Any]:
-    options = command.parsed(arguments)
+    options = parsed(arguments)
     told = await asyncio.to_thread(command.evaluate, options, load=HashingEncoder, count=lambda: _words)
     return json.loads(told.splitlines()[-1])
 

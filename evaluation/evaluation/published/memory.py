@@ -10,6 +10,7 @@ import orjson
 
 from evaluation.memory import command as memory
 from evaluation.memory.memos import DIFFERENCES, Count, cl100k
+from evaluation.memory.options import parsed
 from evaluation.published.figures import PublishedTable
 from evaluation.published.report import Cell, Outcome, amounts
 from inference.profile_import import import_prompts, write_profile
@@ -92,7 +93,7 @@ def outcome_of(
             *writer.options("--writer-url", "--writer", "--writer-key-variable"),
             *("--profile", tables.profile, *checkout, *tables.more),
         ]
-        printed = memory.evaluate(memory.parsed(arguments), count=count)
+        printed = memory.evaluate(parsed(arguments), count=count)
         found = orjson.loads(printed.splitlines()[-1])
         cells += _cells(format_, found)
         calls += found["rows"]["ours"]["calls"] + (found["points"]["judgements"] if found["points"] else 0)
