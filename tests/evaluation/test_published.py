@@ -149,7 +149,7 @@ def test_what_cannot_be_made_is_refused_before_a_call(
 
 def test_a_file_of_figures_of_another_form_is_named(tmp_path: Path) -> None:
     file = tmp_path / "figures.toml"
-    file.write_text('[memreread]\nitems = "many"\n')
+    file.write_text('[memreread]\nsource = "mine"\nitems = "many"\n')
     with pytest.raises(DataError, match=r"figures\.toml"):
         published_tables(file)
 

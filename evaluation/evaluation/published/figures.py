@@ -26,14 +26,14 @@ class PublishedRow(BaseModel):
 
 
 class PublishedTable(BaseModel):
-    """A publication's table. ``items``: the questions behind every cell, or by task and cell.
+    """A publication's table. ``items``: the questions behind every cell, or by task and cell; empty if unknown.
 
     ``labels`` are the publication's own names of cells.
     """
 
     model_config = ConfigDict(extra="forbid")
     source: str
-    items: int | dict[str, dict[str, int]]
+    items: int | dict[str, dict[str, int]] = {}
     labels: dict[str, str] = {}
     rows: tuple[PublishedRow, ...] = ()
 

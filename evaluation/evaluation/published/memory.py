@@ -12,7 +12,7 @@ from evaluation.memory import command as memory
 from evaluation.memory.memos import DIFFERENCES, Count, cl100k
 from evaluation.memory.options import parsed
 from evaluation.published.figures import PublishedTable
-from evaluation.published.report import Cell, Outcome, amounts
+from evaluation.published.report import Cell, Outcome, amounts, without_row
 from inference.profile_import import import_prompts, write_profile
 from trainer.data.dialogues.formats import Format
 from trainer.data.json_rows import DataError
@@ -97,18 +97,19 @@ def outcome_of(
         found = orjson.loads(printed.splitlines()[-1])
         cells += _cells(format_, found)
         calls += found["rows"]["ours"]["calls"] + (found["points"]["judgements"] if found["points"] else 0)
-    beside = table.rows_of(writer.name, "loop")
+    own = table.rows_of(writer.name, "loop")
+    beside = own or table.headline("loop")
     models = {name for name in (tables.answers.name, tables.judge.name) if "gpt-4o-mini" not in name}
     differences = {**_WRITING, **DIFFERENCES}
     if not models:
         del differences["models"]
-    if not beside:
-        differences["model"] = f"{writer.name} is not in the published table; its first rows stand beside"
+    if not own:
+        differences["model"] = without_row(writer.name, beside)
     return Outcome(
         model=writer.name,
         reader="writer",
         cells=tuple(cells),
-        beside=beside or table.headline("loop"),
+        beside=beside,
         minutes=(time.monotonic() - began) / 60,
         calls=calls,
         differences={**differences, **amounts(cells, table)},

@@ -17,7 +17,7 @@ from evaluation.published.conditions import (
     question_suffixes,
 )
 from evaluation.published.figures import PublishedTable
-from evaluation.published.report import Cell, Outcome, amounts
+from evaluation.published.report import Cell, Outcome, amounts, without_row
 from evaluation.published.serving import Served
 from evaluation.ruler.items import DEFAULT_SUFFIXES
 from evaluation.ruler.readers import Setup
@@ -79,18 +79,20 @@ def outcome_of(evaluation: Evaluation, conditions: Conditions, table: PublishedT
     began = time.monotonic()
     rows: list[dict[str, Any]] = orjson.loads(evaluate(evaluation, report=to_stderr))["rows"]
     setup = evaluation.setup
-    beside = table.rows_of(setup.model, setup.kind)
+    own = table.rows_of(setup.model, setup.kind)
+    beside = own or table.headline(setup.kind)
     cells = tuple(_cell(row, conditions.score, runs=len(evaluation.seeds)) for row in rows)
     return Outcome(
         model=setup.model,
         reader=setup.kind,
         cells=cells,
-        beside=beside or table.headline(setup.kind),
+        beside=beside,
         minutes=(time.monotonic() - began) / 60,
         calls=round(sum(row["calls"] * (row["reads"] - row["failed"]) for row in rows)),
         differences={
             **conditions.differences,
-            **_circumstances(evaluation, conditions, prompts, is_published=bool(beside)),
+            **({} if own else {"model": without_row(setup.model, beside)}),
+            **_circumstances(evaluation, conditions, prompts),
             **amounts(cells, table),
         },
     )
@@ -110,13 +112,9 @@ def _cell(row: Mapping[str, Any], score: str, *, runs: int) -> Cell:
     )
 
 
-def _circumstances(
-    evaluation: Evaluation, conditions: Conditions, prompts: Prompts, *, is_published: bool
-) -> Mapping[str, str]:
+def _circumstances(evaluation: Evaluation, conditions: Conditions, prompts: Prompts) -> Mapping[str, str]:
     """Return what this command line does otherwise than the publication."""
     setup, found = evaluation.setup, dict[str, str]()
-    if not is_published:
-        found["model"] = f"{setup.model} is not in the published table; its first rows stand beside"
     if prompts.other is not None:
         found["prompts"] = prompts.other
     if setup.tokenizer_json is None:

@@ -63,6 +63,11 @@ def last_line(system: str, table: PublishedTable, outcomes: Sequence[Outcome]) -
     return orjson.dumps(found).decode()
 
 
+def without_row(model: str, beside: Sequence[PublishedRow]) -> str:
+    """Say what stands beside a model that the published table does not have."""
+    return f"{model} is not in the published table; " + ("its first rows stand beside" if beside else "it has no rows")
+
+
 def amounts(cells: Iterable[Cell], table: PublishedTable) -> Mapping[str, str]:
     """Return the differences in amount: cells of another number of questions than published, and failures."""
     found, held = dict[str, str](), list(cells)
