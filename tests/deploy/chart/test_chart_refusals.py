@@ -48,7 +48,17 @@ REFUSED: dict[str, tuple[dict[str, object], str]] = {
             "trainer": {
                 "enabled": True,
                 "entrypoint": "train",
-                "workers": {"gpus": 2, "gpuResource": "nvidia.com/mig-3g.40gb"},
+                "workers": {"gpus": 2, "replicas": 1, "gpuResource": "nvidia.com/mig-3g.40gb"},
+            }
+        },
+        "exchange no gradients",
+    ),
+    "a-slice-of-each-trainer": (
+        {
+            "trainer": {
+                "enabled": True,
+                "entrypoint": "train",
+                "workers": {"gpus": 1, "replicas": 2, "gpuResource": "nvidia.com/mig-3g.40gb"},
             }
         },
         "exchange no gradients",
