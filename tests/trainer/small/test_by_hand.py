@@ -36,3 +36,9 @@ def test_a_model_that_keeps_every_word_stores_and_answers_all() -> None:
 
 def test_a_model_that_keeps_nothing_stores_and_answers_nothing() -> None:
     assert {share for share, *_ in by_hand(forget).report().values()} == {0}
+
+
+def test_a_bound_takes_the_first_of_each_file_alone() -> None:
+    figures = by_hand(repeat, most=1).report()
+    assert len(figures) == 9
+    assert {(share, of) for share, _, _, of in figures.values()} == {(1, 1)}

@@ -20,15 +20,16 @@ _STATEMENTS: Final = {"everyday": "everyday.jsonl", "by hand": "statements.jsonl
 _MOST_CHARS: Final = 2_000
 
 
-def by_hand(reply: Reply) -> Scores:
+def by_hand(reply: Reply, *, most: int | None = None) -> Scores:
     """Tell each statement and ask for it alone and among five others; tell updates, and lines that hold no fact.
 
+    ``most`` bounds the statements, updates and lines of each file; None takes all.
     A statement is stored, and a question answered, when its gold word occurs; an update is answered when the new value
     occurs in an answer from what is stored after both turns.
     """
     scores = Scores()
     for name, file in _STATEMENTS.items():
-        rows = [json.loads(line) for line in (_FOLDER / file).read_text("utf-8").splitlines()]
+        rows = [json.loads(line) for line in _lines(file, most)]
         notes = _facts(_told([row["say"] for row in rows], reply))
         own = [[note] for note in notes]
         sixes = [[notes[(place + step) % len(rows)] for step in range(6)] for place in range(len(rows))]
@@ -38,17 +39,21 @@ def by_hand(reply: Reply) -> Scores:
         for row, note, one, six in zip(rows, notes, alone, among, strict=True):
             for figure, text in (("stored", note), ("answered", one), ("answered among six", six)):
                 scores.add(f"{name} {figure}", right=row["gold"].lower() in text.lower())
-    for stored in _told((_FOLDER / "small_talk.txt").read_text("utf-8").splitlines(), reply):
+    for stored in _told(_lines("small_talk.txt", most), reply):
         scores.add("by hand small talk stored", right=bool(stored))
-    _updates(reply, scores)
+    _updates([json.loads(line) for line in _lines("updates.jsonl", most)], reply, scores)
     return scores
 
 
-def _updates(reply: Reply, scores: Scores) -> None:
+def _lines(file: str, most: int | None) -> list[str]:
+    return (_FOLDER / file).read_text("utf-8").splitlines()[:most]
+
+
+def _updates(rows: list[dict[str, str]], reply: Reply, scores: Scores) -> None:
     """Tell a fact and its change; beside the first one lie two others, as near ones do in the store."""
-    rows = [json.loads(line) for line in (_FOLDER / "updates.jsonl").read_text("utf-8").splitlines()]
     before, after = (_told([row[turn] for row in rows], reply) for turn in ("first", "then"))
-    near = [[before[place - step] for step in range(3) if before[place - step]] for place in range(len(rows))]
+    about = [[before[(place - step) % len(rows)] for step in range(3)] for place in range(len(rows))]
+    near = [[note for note in notes if note] for notes in about]
     new = [place for place, note in enumerate(after) if note]
     listed = [Listed.of([_draft(after[at])], [list(map(_item, near[at]))], most_chars=_MOST_CHARS) for at in new]
     verdicts = reply([Sample("relate", PROFILE.render("relate", memories=each.text), "") for each in listed])

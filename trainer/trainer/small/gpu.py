@@ -115,7 +115,7 @@ def train_on_gpu(settings: GpuRun) -> dict[str, object]:
         read = read_documents(
             asking, settings.base / "tokenizer.json", lengths=settings.lengths, count=settings.documents
         )
-        figures = {**judge(drawn, asking(drawn)).report(), **by_hand(asking).report()}
+        figures = {**judge(drawn, asking(drawn)).report(), **by_hand(asking, most=settings.samples).report()}
         return {**figures, "documents": read, "chat perplexity": chat_perplexity()}
 
     chats = write_base_replies(settings.output / "base_replies.jsonl", asking.ended, English("train"), settings.chats)
