@@ -87,6 +87,45 @@ async def test_what_is_almost_json_is_read(reply: str) -> None:
     assert model.calls == 1
 
 
+_IN_ODD_FORMS = {
+    "an object for each": '{"value": "Ann has a cat."}\n{"value": "Ann has a dog."}',
+    "a list for each": '{"memory list": [{"value": "Ann has a cat."}]}\n{"memory list": [{"value": "Ann has a dog."}]}',
+    "said twice": json.dumps({"memory list": ["Ann has a cat.", "Ann has a dog."]}) * 2,
+    "names in another case": '{"MemoryList": [{"Key": "cat", "Value": "Ann has a cat."}, {"VALUE": "Ann has a dog."}]}',
+    "a list as a text": json.dumps({"memory_list": json.dumps(["Ann has a cat.", "Ann has a dog."])}),
+    "beside broken tags": "{'value': 'Ann has a cat.', \"tags\": [\"pets\"]}\n{'value': 'Ann has a dog.'}",
+}
+
+
+@pytest.mark.parametrize("reply", _IN_ODD_FORMS.values(), ids=_IN_ODD_FORMS.keys())
+async def test_no_memory_of_a_reply_in_an_odd_form_is_left_out(reply: str) -> None:
+    result, model, _ = await run(reply)
+    assert [draft.value for draft in result.drafts] == ["Ann has a cat.", "Ann has a dog."]
+    assert model.calls == 1
+
+
+@pytest.mark.parametrize(
+    ("entry", "value"),
+    [
+        ({"locker_code": 482}, "locker_code: 482"),
+        ({"key": "locker code", "value": 482}, "locker code: 482"),
+        ({"key": "pets", "value": ["a cat", "a dog"]}, "pets: a cat, a dog"),
+        ({"key": "pets", "value": {"cat": "Tom", "dog": None}}, "pets: cat: Tom"),
+        ({"key": "Ann", "cat": "Tom", "confidence": 0.9}, "Ann: cat: Tom"),
+    ],
+)
+async def test_an_entry_without_a_text_is_read_by_what_it_has(entry: dict[str, object], value: str) -> None:
+    result, _, _ = await run(json.dumps({"memory list": [entry], "summary": ""}))
+    assert [draft.value for draft in result.drafts] == [value]
+
+
+async def test_an_object_in_the_place_of_the_list_is_one_memory_or_has_one_under_each_name() -> None:
+    result, _, _ = await run('{"memories": {"cat": "Tom", "dog": "Rex"}}')
+    assert [draft.value for draft in result.drafts] == ["cat: Tom", "dog: Rex"]
+    result, _, _ = await run('{"memories": {"key": "pets", "value": "a cat"}}')
+    assert [(draft.key, draft.value) for draft in result.drafts] == [("pets", "a cat")]
+
+
 async def test_of_a_reply_that_is_cut_twice_the_whole_entries_are_kept() -> None:
     whole, begun = json.dumps(HOME)[: json.dumps(HOME).index("]") + 2], ', {"key": "cat", "value": "Ann has no ca'
     cut = says(whole[: whole.rindex("}") + 1] + begun, finish_reason="length")

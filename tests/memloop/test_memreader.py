@@ -121,6 +121,50 @@ async def test_of_two_calls_the_first_is_executed_and_the_record_notes_it() -> N
     assert result.records[0].note == "1 further tool call(s) in the same reply were not executed"
 
 
+CAT = json.dumps({"memory_list": [draft("cat", "Ann has a cat.")], "summary": "a cat"})
+_BOTH = [
+    f'{{"name": "add_memory", "arguments": {ADD}}}',
+    f'{{"name": "add_memory", "arguments": {CAT}}}',
+]
+
+
+@pytest.mark.parametrize(
+    "reply",
+    [
+        calls_tools(("add_memory", ADD), ("add_memory", CAT)),
+        calls_tools(("add_memory", ADD), ("ignore_memory", '{"reason": "x"}'), ("addMemory", CAT)),
+        says("".join(f"<tool_call>{call}</tool_call>" for call in _BOTH)),
+        says("\n".join(_BOTH)),
+        says(f"[{', '.join(_BOTH)}]"),
+        says(f"<function=add_memory>{ADD}</function>\n<function=add_memory>{CAT}</function>"),
+        says(
+            f"<function=add_memory><parameter=memory_list>{json.dumps(json.loads(ADD)['memory_list'])}</parameter></function>"
+            f"<function=add_memory><parameter=memory_list>{json.dumps(json.loads(CAT)['memory_list'])}</parameter></function>"
+        ),
+        says(", ".join(f"add_memory(memory_list={json.loads(call)['memory_list']!r})" for call in (ADD, CAT))),
+    ],
+    ids=["native", "one between", "tagged", "lines", "array", "behind names", "XML", "Python"],
+)
+async def test_memories_that_several_calls_add_come_together(reply: Completion) -> None:
+    result, model = await run(reply)
+    assert [each.value for each in result.drafts] == [*(each.value for each in HOME.drafts), "Ann has a cat."]
+    assert model.calls == 1
+
+
+async def test_a_second_call_that_is_cut_or_wrong_is_asked_for_once_more() -> None:
+    both = calls_tools(("add_memory", ADD), ("add_memory", CAT))
+    begun = f"<tool_call>{_BOTH[0]}</tool_call>\n<tool_call>{_BOTH[1][:60]}"
+    for bad in (calls_tools(("add_memory", ADD), ("add_memory", "[]")), says(begun, finish_reason="length")):
+        result, model = await run(bad, both)
+        assert ([each.key for each in result.drafts][-1], model.calls) == ("cat", 2)
+
+
+async def test_a_search_before_a_decision_in_one_reply_is_run_first() -> None:
+    search = ("search_memory", '{"query": "x"}')
+    result, model = await run(calls_tools(search, ("add_memory", ADD)), calls_tools(("add_memory", CAT)))
+    assert ([each.key for each in result.drafts], model.calls) == (["cat"], 2)
+
+
 @pytest.mark.parametrize(
     "reply",
     [

@@ -248,9 +248,9 @@ def test_bare_json_counts_in_prose_and_never_in_thinking() -> None:
     assert isinstance(find_call(says(f"<think>{call}</think>")), NoCall)
 
 
-def test_of_several_calls_the_first_counts_and_the_others_are_counted() -> None:
+def test_several_calls_are_found_in_their_order() -> None:
     call = '<tool_call>{"name": "a", "arguments": {}}</tool_call>'
-    assert find_call(says(call + call.replace('"a"', '"b"'))) == FoundCall("a", {}, "fallback", ignored=1)
+    assert find_call(says(call + call.replace('"a"', '"b"'))) == FoundCall("a", {}, "fallback", others=(("b", {}),))
     two = '[{"name": "a", "arguments": {}}, {"name": "b", "arguments": {}}]'
-    assert find_call(says(two)) == FoundCall("a", {}, "fallback", ignored=1)
-    assert find_call(calls_tools(("a", "{}"), ("b", "{}"))) == FoundCall("a", {}, "native", ignored=1)
+    assert find_call(says(two)) == FoundCall("a", {}, "fallback", others=(("b", {}),))
+    assert find_call(calls_tools(("a", "{}"), ("b", "{}"))) == FoundCall("a", {}, "native", others=(("b", {}),))

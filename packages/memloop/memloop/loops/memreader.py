@@ -21,7 +21,7 @@ from memloop.loops.forms import TOOL_FORMS, Asked, Form, Forms, ladder_of, may_r
 from memloop.loops.parsing import FoundCall, NoCall, find_call, listen
 from memloop.loops.rendering import conversation_lines, memory_lines, rejected_reply, sealed
 from memloop.loops.steps import DecideStep, MemorySearched, OutputRejected
-from memloop.loops.tools import AddMemory, BufferMemory, InvalidArguments, SearchMemory, Tool, check_call
+from memloop.loops.tools import AddMemory, BufferMemory, InvalidArguments, SearchMemory, Tool, check_calls
 from memloop.ports import ChatModel, Completion, MemoryIndex, Recalled, Report, discard, total
 from memloop.profiles import Profile, neutralise, well_formed
 from memloop.wire.chat import ChatMessage, FunctionCall, ToolCall
@@ -138,7 +138,7 @@ class _Attempt:
         native = completion.tool_calls[0] if completion.tool_calls else None
         self.call_id = (native.id if native else "") or "call_0"
         self._native = native or ToolCall(function=FunctionCall(name=""))
-        self.tool, self.problem, self._mended = _checked(self.call)
+        self.tool, self.problem, self._mended, self._ignored = _checked(self.call)
 
     @property
     def record(self) -> DecisionRecord:
@@ -151,11 +151,11 @@ class _Attempt:
             parse_path=("repaired" if self._mended else self.call.path)
             if isinstance(self.call, FoundCall)
             else "failed",
-            note="; ".join(note for note in (_note(self.call), self._mended) if note),
+            note="; ".join(note for note in (self._ignored, self._mended) if note),
         )
 
     def echo(self) -> ChatMessage:
-        """Return the reply as the conversation keeps it: the one call that was taken, or the text that held none."""
+        """Return the reply as the conversation keeps it: its first call, or the text that held none."""
         if isinstance(self.call, NoCall):
             return rejected_reply(self.raw)
         arguments = json.dumps(self.call.arguments, ensure_ascii=False)
@@ -224,15 +224,16 @@ class _Dialogue:
         self._messages += (attempt.echo(), ChatMessage(role=role, content=text, tool_call_id=call_id))
 
 
-def _checked(call: FoundCall | NoCall) -> tuple[Tool | None, str, str]:
-    """Return the tool, the problem without one, and the note of what was mended."""
+def _checked(call: FoundCall | NoCall) -> tuple[Tool | None, str, str, str]:
+    """Return the tool, the problem without one, and the notes of what was mended and of what was left out."""
     if isinstance(call, NoCall):
-        return None, call.problem, ""
+        return None, call.problem, "", ""
     try:
-        tool, mended = check_call(call.name, call.arguments)
+        tool, mended, ignored = check_calls(call.all)
     except InvalidArguments as error:
-        return None, well_formed(str(error)), ""
-    return tool, "", well_formed(mended)
+        return None, well_formed(str(error)), "", ""
+    left_out = f"{ignored} further tool call(s) in the same reply were not executed" if ignored else ""
+    return tool, "", well_formed(mended), left_out
 
 
 def _decision(attempt: _Attempt) -> Decision:
@@ -271,11 +272,6 @@ def _reason(tool: Tool | None) -> str:
             return summary
         case other:
             return other.reason
-
-
-def _note(call: FoundCall | NoCall) -> str:
-    ignored = call.ignored if isinstance(call, FoundCall) else 0
-    return f"{ignored} further tool call(s) in the same reply were not executed" if ignored else ""
 
 
 def _native_text(completion: Completion) -> str:

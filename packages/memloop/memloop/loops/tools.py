@@ -2,11 +2,13 @@
 
 import difflib
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Annotated, Final, Literal, TypeAlias, cast
 
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints, ValidationError
 
+from memloop.loops.parsing.entries import entries_in, entry_of, is_entry
 from memloop.wire.chat import Json
 from memloop.wire.memory import MAX_TEXT_CHARS, MemoryDraft
 
@@ -15,8 +17,7 @@ _Tag = Annotated[str, StringConstraints(strip_whitespace=True, max_length=256)]
 _Reason = Annotated[str, StringConstraints(strip_whitespace=True, max_length=MAX_TEXT_CHARS)]
 _MOST_DRAFTS = 100
 _ADD: Final = "add_memory"
-_LISTS: Final = ("memory_list", "memory list", "memories")
-_TEXTS: Final = ("value", "memory", "content", "text", "fact")
+_SEARCH: Final = "search_memory"
 _RAW: Final = "RawTurn"
 """The type of the store's own records, which no model may write."""
 _KEY_CHARS: Final = 128
@@ -124,8 +125,10 @@ def check_call(name: str, arguments: Json) -> tuple[Tool, str]:
         return _TOOLS[meant].model_validate(arguments), "; ".join(notes)
     except ValidationError as error:
         fault = f"{meant}: {_first_fault(error)}"
-    listed = next((found for key in _LISTS if isinstance(found := arguments.get(key), list)), [arguments])
-    checked = check_drafts(list[object](listed)) if meant == _ADD else CheckedDrafts()
+    listed = entries_in(arguments)
+    if listed is None and is_entry(arguments):
+        listed = list[object]([arguments])
+    checked = check_drafts(listed) if meant == _ADD and listed else CheckedDrafts()
     reason = {"reason": "", "summary": "", **arguments}
     try:
         if meant == _ADD and not checked.drafts:
@@ -136,6 +139,24 @@ def check_call(name: str, arguments: Json) -> tuple[Tool, str]:
         raise InvalidArguments(fault) from None
     left_out = f", {checked.dropped} left out" if checked.dropped else ""
     return tool, "; ".join([*notes, f"mended: {fault}{left_out}"])
+
+
+def check_calls(calls: Sequence[tuple[str, Json]]) -> tuple[Tool, str, int]:
+    """Validate the calls of one reply; return the tool to run, ``check_call``'s note, and how many calls do not count.
+
+    Memories that several calls add come together. Else the first call counts; a search in front comes before any
+    decision. Raises InvalidArguments for a fault in a call that counts.
+    """
+    adding = [call for call in calls if _meant(call[0]) == _ADD]
+    counting = adding if adding and _meant(calls[0][0]) != _SEARCH else calls[:1]
+    checked = [check_call(*call) for call in counting]
+    mended, ignored = "; ".join(note for _, note in checked if note), len(calls) - len(counting)
+    added = [tool for tool, _ in checked if isinstance(tool, AddMemory)]
+    if len(added) < 2:
+        return checked[0][0], mended, ignored
+    drafts = list(dict.fromkeys(draft for tool in added for draft in tool.memory_list))
+    summary = "; ".join(dict.fromkeys(tool.summary for tool in added if tool.summary))
+    return AddMemory(memory_list=tuple(drafts[:_MOST_DRAFTS]), summary=summary[:MAX_TEXT_CHARS]), mended, ignored
 
 
 def _meant(name: str) -> str | None:
@@ -149,16 +170,15 @@ def _meant(name: str) -> str | None:
 
 
 def _mended(entry: object) -> object:
-    """Return a memory with what it lacks: its text may stand alone, or under another name than ``value``."""
-    fields = cast(dict[str, object], entry) if isinstance(entry, dict) else {"value": entry}
-    text = next((word for key in _TEXTS if isinstance(word := fields.get(key), str) and word.strip()), None)
-    key, kind, tags = fields.get("key"), fields.get("memory_type"), fields.get("tags")
+    """Return a memory with what it lacks: its text may stand alone, under another name or in another form."""
+    fields = entry_of(entry)
+    text, key, kind, tags = (fields.get(name) for name in ("value", "key", "memory_type", "tags"))
     if isinstance(tags, str):
         tags = [tag for tag in tags.split(",") if tag.strip()]
     return {
-        "key": key if isinstance(key, str) and key.strip() else (text or "")[:_KEY_CHARS],
+        "key": key if isinstance(key, str) and key.strip() else str(text or "")[:_KEY_CHARS],
         "value": text,
-        "memory_type": kind if kind in {"LongTermMemory", "UserMemory", _RAW} else "LongTermMemory",
+        "memory_type": kind if kind in ("LongTermMemory", "UserMemory", _RAW) else "LongTermMemory",
         "tags": [tag for tag in cast(list[object], tags) if isinstance(tag, str)] if isinstance(tags, list) else [],
     }
 

@@ -7,14 +7,15 @@ and on the first 6,000 characters alone, because its time grows with the square 
 
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from itertools import islice
-from typing import Final, Literal, TypeAlias, cast
+from typing import Final, Literal, TypeAlias, TypeVar, cast
 
 import json_repair
 
 _Value: TypeAlias = dict[str, object] | list[object]
+_Read = TypeVar("_Read")
 ParsePath: TypeAlias = Literal["native", "fallback", "repaired"]
 _OPENS: Final = re.compile(r"[{\[]")
 _OPENS_WITH_A_NAME: Final = re.compile(r"""\{\s*["'“”‘’`]|\[\s*\{\s*["'“”‘’`]""")
@@ -42,9 +43,42 @@ def json_values(text: str) -> Iterator[FoundJson]:
             continue
         alone = start.start() == 0 and end == len(text)
         yield FoundJson(cast(_Value, value), "native" if alone else "fallback")
-    for start in islice(_OPENS_WITH_A_NAME.finditer(text[:_REPAIRED_CHARS]), _MOST_REPAIRS):
-        for value in _mended(text[start.start() : start.start() + _REPAIRED_CHARS]):
+    for values in _repaired(text):
+        for value in values:
             yield FoundJson(value, "repaired")
+
+
+def read_json(text: str, read: Callable[[_Value], _Read | None]) -> tuple[list[_Read], ParsePath]:
+    """Return what ``read`` makes of the objects and lists in the text, one beside the other, and how they were found.
+
+    ``read`` returns None for a value of another kind: then it gets those inside that value. What must be repaired is
+    read only where nothing else was.
+    """
+    taken: list[_Read] = []
+    path: ParsePath = "fallback"
+    at = unread = 0
+    while unread < _MOST_TRIES and (start := _OPENS.search(text, at)):
+        try:
+            value, end = json.JSONDecoder().raw_decode(text, start.start())
+            found = read(cast(_Value, value))
+        except (ValueError, RecursionError):
+            found, end = None, 0
+        if found is None:
+            at, unread = start.end(), unread + 1
+            continue
+        path = "native" if start.start() == 0 and end == len(text) else "fallback"
+        taken.append(found)
+        at = end
+    for values in _repaired(text) if not taken else ():
+        taken = [found for value in values if (found := read(value)) is not None]
+        if taken:
+            return taken, "repaired"
+    return taken, path
+
+
+def _repaired(text: str) -> Iterator[list[_Value]]:
+    for start in islice(_OPENS_WITH_A_NAME.finditer(text[:_REPAIRED_CHARS]), _MOST_REPAIRS):
+        yield _mended(text[start.start() : start.start() + _REPAIRED_CHARS])
 
 
 def _mended(broken: str) -> list[_Value]:

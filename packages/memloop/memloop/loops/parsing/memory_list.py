@@ -1,18 +1,17 @@
 """The reply of a passive memory writer: one JSON object, ``{"memory list": [...], "summary": "..."}``.
 
 Source: the extraction format of MemReader-0.6B and MemOS, whose list is named with a blank. Other models write the list
-under another name, or the list alone.
+under another name, the list alone, or an object for each memory.
 """
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import cast
 
-from memloop.loops.parsing.json_values import ParsePath, json_values
+from memloop.loops.parsing.entries import entries_in, is_entry
+from memloop.loops.parsing.json_values import ParsePath, read_json
 from memloop.loops.parsing.spoken import listen
 from memloop.ports import Completion
-
-_NAMES = ("memory list", "memory_list", "memories", "memoryList", "facts")
-_TEXTS = ("value", "memory", "fact", "content", "text")
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,29 +31,44 @@ class NoList:
 
 
 def find_memory_list(completion: Completion) -> FoundList | NoList:
-    """Return the reply's first object with a memory list, without the prose, thinking and fences around it.
+    """Return the memory lists of the reply's objects as one, without the prose, thinking and fences around them.
 
-    A list of entries in the place of the object, or one entry alone, counts where no object holds a list. A call of a
-    tool that was not offered counts only with a list that is not empty.
+    Lists of entries in the place of an object, or entries alone, count where no object holds a list. A call of a tool
+    that was not offered counts only with a list that is not empty.
     """
     called = "\n".join(call.function.arguments for call in completion.tool_calls)
     spoken = listen(completion).text
     text = spoken or called
-    listed: FoundList | None = None
-    for found in json_values(text):
-        if isinstance(found.value, dict):
-            entries = next((found.value[name] for name in _NAMES if name in found.value), None)
-            summary = found.value.get("summary")
-            said = summary if isinstance(summary, str) else ""
-            if isinstance(entries, list) and (entries or spoken):
-                return FoundList(cast(list[object], entries), said, found.path)
-            if isinstance(entries, dict):
-                return FoundList([entries], said, "repaired")
-            if listed is None and spoken and any(isinstance(found.value.get(name), str) for name in _TEXTS):
-                listed = FoundList([found.value], said, "repaired")
-        elif listed is None and spoken and found.value and all(isinstance(entry, dict | str) for entry in found.value):
-            listed = FoundList(found.value, "", "repaired")
-    return listed or NoList(_problem(text, completion.finish_reason))
+
+    def listed(value: dict[str, object] | list[object]) -> FoundList | None:
+        entries = entries_in(value) if isinstance(value, dict) else None
+        if entries is None or not (entries or spoken):
+            return None
+        summary = cast(dict[str, object], value).get("summary")
+        return FoundList(entries, summary if isinstance(summary, str) else "", "native")
+
+    def objects(value: dict[str, object] | list[object]) -> list[object] | None:
+        if isinstance(value, dict):
+            return [value] if is_entry(value) else None
+        holds_one = any(isinstance(entry, dict) for entry in value)
+        return value if holds_one and all(isinstance(entry, dict | str) for entry in value) else None
+
+    def texts(value: dict[str, object] | list[object]) -> list[object] | None:
+        return value if isinstance(value, list) and value and all(isinstance(entry, str) for entry in value) else None
+
+    lists, path = read_json(text, listed)
+    if lists:
+        entries = lists[0].entries if len(lists) == 1 else _once(entry for each in lists for entry in each.entries)
+        return FoundList(entries, next((each.summary for each in lists if each.summary), ""), path)
+    bare = (read_json(text, objects)[0] or read_json(text, texts)[0]) if spoken else []
+    if bare:
+        return FoundList(_once(entry for each in bare for entry in each), "", "repaired")
+    return NoList(_problem(text, completion.finish_reason))
+
+
+def _once(entries: Iterable[object]) -> list[object]:
+    """Return the entries without those that a model wrote twice."""
+    return list({repr(entry): entry for entry in entries}.values())
 
 
 def _problem(text: str, finish_reason: str) -> str:

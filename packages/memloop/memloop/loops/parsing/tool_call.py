@@ -3,25 +3,24 @@
 Engines lose calls: inside ``<think>``, or as an empty list under ``tool_choice: required``; and models whose template
 does not show tools write them as text. So a call is looked for in this order: the engine's own ``tool_calls``
 (native); the text, as hermes ``<tool_call>``, as Qwen's ``<function=…>``, as JSON with or without prose around it,
-as JSON behind the tool's name (Mistral, Llama), or as a call in Python; the thinking, as ``<tool_call>`` only. Of
-several calls the first counts.
+as JSON behind the tool's name (Mistral, Llama), or as a call in Python; the thinking, as ``<tool_call>`` only.
 """
 
 import ast
 import json
 import re
-from collections.abc import Collection
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import islice
-from typing import ClassVar, Final, cast
+from itertools import islice, zip_longest
+from typing import ClassVar, Final, TypeAlias, cast
 
-from memloop.loops.parsing.json_values import ParsePath, json_values
+from memloop.loops.parsing.entries import entries_in, is_entry
+from memloop.loops.parsing.json_values import ParsePath, json_values, read_json
 from memloop.loops.parsing.spoken import listen
 from memloop.ports import Completion
 from memloop.wire.chat import Json, ToolCall
 
 _TAG: Final = re.compile(r"<tool_call>\s*")
-_LIST_NAMES: Final = ("memory_list", "memory list", "memories")
 _ADD: Final = "add_memory"
 _TOOL: Final = r"(?:search|add|buffer|ignore)_memory"
 _PYTHON_CALL: Final = re.compile(rf"\b{_TOOL}\(")
@@ -29,18 +28,27 @@ _XML_CALL: Final = re.compile(rf"<function=({_TOOL})>")
 _XML_VALUE: Final = re.compile(r"<parameter=(\w{1,64})>([^<]*)(?:</parameter>|$)")
 _NAMED: Final = re.compile(rf"\b({_TOOL})\b" r"(?:\[ARGS\]|[^\w{}]){0,8}(?=\{)")
 _ARGUMENTS: Final = ("arguments", "parameters", "args", "input", "action_input")
-_MOST_CALLS: Final = 8
+_MOST_CALLS: Final = 32
+"""Written as text: a model that repeats one for ever must not keep the process busy."""
+_MOST_ENDS: Final = 8
+_Call: TypeAlias = tuple[str, Json]
+_ReadCalls: TypeAlias = Callable[[dict[str, object] | list[object]], list[_Call] | None]
 
 
 @dataclass(frozen=True, slots=True)
 class FoundCall:
-    """A call whose arguments are an unchecked JSON object. ``ignored`` counts further calls, which are dropped."""
+    """A call whose arguments are an unchecked JSON object. ``others`` are the further calls of the same reply."""
 
     name: str
     arguments: Json
     path: ParsePath
-    ignored: int = 0
+    others: tuple[_Call, ...] = ()
     begun: ClassVar[bool] = True
+
+    @property
+    def all(self) -> tuple[_Call, ...]:
+        """The calls of the reply, in its order, each with its arguments."""
+        return (self.name, self.arguments), *self.others
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,16 +63,17 @@ class NoCall:
 
 
 def find_call(completion: Completion) -> FoundCall | NoCall:
-    """Return the reply's first tool call, by whichever path it came."""
+    """Return the reply's tool calls, by whichever path they came."""
     if completion.tool_calls:
         return _native(completion.tool_calls)
     spoken = listen(completion)
     for found in (
         _in_xml(spoken.text),
-        _in_json(spoken.text),
+        _in_json(spoken.text, _calls_in),
         _behind_its_name(spoken.text),
         _in_python(spoken.text),
-        _in_json(spoken.reasoning, tagged=True),
+        _in_json(spoken.text, _drafts_in),
+        _in_json(spoken.reasoning, _calls_in, tagged=True),
     ):
         if found is not None:
             return found
@@ -79,35 +88,45 @@ def find_call(completion: Completion) -> FoundCall | NoCall:
 
 
 def _native(calls: tuple[ToolCall, ...]) -> FoundCall | NoCall:
-    function = calls[0].function
     path: ParsePath = "native"
-    try:
-        arguments: object = json.loads(function.arguments)
-    except (ValueError, RecursionError):
-        arguments, path = next((found.value for found in json_values(function.arguments)), None), "repaired"
-    if not isinstance(arguments, dict):
-        return NoCall(f"the arguments of {function.name} are not a JSON object", begun=True)
-    return FoundCall(function.name, cast(Json, arguments), path, ignored=len(calls) - 1)
+    found: list[_Call] = []
+    for function in (call.function for call in calls):
+        try:
+            arguments: object = json.loads(function.arguments)
+        except (ValueError, RecursionError):
+            arguments, path = function.arguments, "repaired"
+        if isinstance(arguments, str):  # JSON behind prose or fences, or as a text in JSON
+            arguments, path = next((each.value for each in json_values(arguments)), None), "repaired"
+        if not isinstance(arguments, dict):
+            return NoCall(f"the arguments of {function.name} are not a JSON object", begun=True)
+        found.append((function.name, cast(Json, arguments)))
+    return FoundCall(*found[0], path, tuple(found[1:]))
 
 
-def _in_json(text: str, *, tagged: bool = False) -> FoundCall | None:
-    """Return the first JSON value that is a call, behind the first tag if there is one. ``tagged`` wants a tag."""
-    tags = list(_TAG.finditer(text))
-    if tagged and not tags:
+def _in_json(text: str, read: _ReadCalls, *, tagged: bool = False) -> FoundCall | None:
+    """Return the JSON values that are calls, behind tags if there are any. ``tagged`` wants a tag."""
+    _, *behind = _TAG.split(text)
+    if tagged and not behind:
         return None
-    for found in json_values(text[tags[0].end() :] if tags else text):
-        calls: list[object] = found.value if isinstance(found.value, list) else [found.value]
-        call = _call(calls[0] if calls else None)
-        if call is not None:
-            name, arguments = call
-            path: ParsePath = "repaired" if found.path == "repaired" else "fallback"
-            return FoundCall(name, arguments, path, ignored=max(len(tags), len(calls)) - 1)
-        if isinstance(found.value, list) and calls and all(_is_draft(entry) for entry in calls):
-            return FoundCall(_ADD, cast(Json, {"memory_list": found.value}), "repaired")
-    return None
+    found, path = read_json("\n".join(behind) if behind else text, read)
+    calls = [call for each in found for call in each]
+    return _found(calls, "repaired" if path == "repaired" or len(calls) < len(behind) else "fallback")
 
 
-def _call(value: object) -> tuple[str, Json] | None:
+def _calls_in(value: dict[str, object] | list[object]) -> list[_Call] | None:
+    calls = map(_call, value if isinstance(value, list) else [value])
+    return [call for call in calls if call is not None] or None
+
+
+def _drafts_in(value: dict[str, object] | list[object]) -> list[_Call] | None:
+    """Return the call that a list of memories alone stands for."""
+    if not isinstance(value, list) or not all(isinstance(each, dict) for each in value):
+        return None
+    listed = value and all(map(is_entry, cast(list[dict[str, object]], value)))
+    return [(_ADD, cast(Json, {"memory_list": value}))] if listed else None
+
+
+def _call(value: object) -> _Call | None:
     """Return name and arguments of a call in one of the forms in which models write one."""
     if not isinstance(value, dict):
         return None
@@ -123,51 +142,64 @@ def _call(value: object) -> tuple[str, Json] | None:
         given = next((found.value for found in json_values(given)), None)
     if name and isinstance(given, dict):
         return name, cast(Json, given)
-    if not name and any(isinstance(call.get(key), list) for key in _LIST_NAMES):
+    if not name and entries_in(call) is not None:
         return _ADD, cast(Json, call)
     return None
 
 
-def _is_draft(entry: object) -> bool:
-    return isinstance(entry, dict) and "value" in entry
-
-
 def _in_xml(text: str) -> FoundCall | None:
-    """Return the first call as ``<function=name><parameter=field>value</parameter></function>``; values may be JSON."""
-    start = _XML_CALL.search(text)
-    if start is None:
-        return None
-    arguments: Json = {}
-    for field, raw in islice(_XML_VALUE.findall(text, start.end()), _MOST_CALLS):
-        listed = next((found.value for found in json_values(raw.strip())), None)
-        arguments[field] = raw.strip() if listed is None else cast(Json, listed)
-    return FoundCall(start[1], arguments, "fallback") if arguments else None
+    """Return the calls as ``<function=name><parameter=field>value</parameter></function>``; values may be JSON."""
+    calls: list[_Call] = []
+    for name, rest in _parts(_XML_CALL, text):
+        arguments: Json = {}
+        for field, raw in islice(_XML_VALUE.findall(rest), _MOST_CALLS):
+            listed = next((found.value for found in json_values(raw.strip())), None)
+            arguments[field] = raw.strip() if listed is None else cast(Json, listed)
+        calls += [(name, arguments)] if arguments else []
+    return _found(calls, "fallback")
 
 
 def _behind_its_name(text: str) -> FoundCall | None:
-    """Return the first call as ``name{…}``, ``[TOOL_CALLS]name[ARGS]{…}`` or ``<function=name>{…}``."""
-    for named in islice(_NAMED.finditer(text), _MOST_CALLS):
-        given = next((found for found in json_values(text[named.end() :]) if isinstance(found.value, dict)), None)
+    """Return the calls as ``name{…}``, ``[TOOL_CALLS]name[ARGS]{…}`` or ``<function=name>{…}``."""
+    calls: list[_Call] = []
+    path: ParsePath = "fallback"
+    for name, rest in _parts(_NAMED, text):
+        given = next((found for found in json_values(rest) if isinstance(found.value, dict)), None)
         if given is not None:
-            path: ParsePath = "repaired" if given.path == "repaired" else "fallback"
-            return FoundCall(named[1], cast(Json, given.value), path)
-    return None
+            path = "repaired" if given.path == "repaired" else path
+            calls.append((name, cast(Json, given.value)))
+    return _found(calls, path)
+
+
+def _parts(begins: re.Pattern[str], text: str) -> Iterator[tuple[str, str]]:
+    """Yield the name in each beginning of a call, and the text up to the next one."""
+    starts = list(islice(begins.finditer(text), _MOST_CALLS))
+    for start, following in zip_longest(starts, starts[1:]):
+        yield start[1], text[start.end() : following.start() if following else len(text)]
 
 
 def _in_python(text: str) -> FoundCall | None:
-    """Return the first call of a tool with literal keyword arguments, as ``add_memory(summary="…", …)``."""
+    """Return the calls of tools with literal keyword arguments, as ``add_memory(summary="…", …)``."""
+    calls: list[_Call] = []
+    read_to = 0
     for start in islice(_PYTHON_CALL.finditer(text), _MOST_CALLS):
-        for end in _ends(text, start.end()):
+        for end in _ends(text, start.end()) if start.start() >= read_to else ():
             try:
                 node = ast.parse(text[start.start() : end], mode="eval").body
                 if isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
                     values = {word.arg: ast.literal_eval(word.value) for word in node.keywords if word.arg}
-                    return FoundCall(node.func.id, cast(Json, values), "repaired")
+                    calls.append((node.func.id, cast(Json, values)))
+                    read_to = end
+                    break
             except (ValueError, SyntaxError, RecursionError, MemoryError):
                 continue
-    return None
+    return _found(calls, "repaired")
+
+
+def _found(calls: Sequence[_Call], path: ParsePath) -> FoundCall | None:
+    return FoundCall(*calls[0], path, tuple(calls[1:])) if calls else None
 
 
 def _ends(text: str, start: int) -> Collection[int]:
     """Return where the brackets that may close a call end."""
-    return [found.end() for found in islice(re.compile(r"\)").finditer(text, start), _MOST_CALLS)]
+    return [found.end() for found in islice(re.compile(r"\)").finditer(text, start), _MOST_ENDS)]
