@@ -203,3 +203,51 @@ async def test_a_chat_that_its_notes_alone_make_too_long_is_answered_without_the
         too_long = {**asked, "content": str(asked["content"]) * 3}
         refused = await it.gateway.post(CHAT, {**chat, "messages": [too_long], "memory": {"user_id": "u"}})
         assert (refused.status, refused.error["code"]) == (400, "context_length_exceeded")
+
+
+LONG_CHAT: list[dict[str, str]] = [
+    {"role": "system", "content": "Be kind."},
+    {"role": "user", "content": document(3, words_between=1100)},
+    {"role": "assistant", "content": "I see."},
+    {"role": "user", "content": "Which facts?"},
+]
+
+
+@pytest.mark.parametrize("counts", [True, False], ids=["counted", "estimated"])
+@pytest.mark.parametrize("cuts", ["to the window", "to room for the reply", "to half"])
+@pytest.mark.parametrize("fields", [{}, {"stream": True, "stream_options": {"include_usage": True}}, {"stream": True}])
+async def test_a_clients_chat_that_an_engine_cuts_is_answered_and_the_client_gets_a_note(
+    redis_server: RedisServer, tmp_path: Path, cuts: Cuts, fields: dict[str, Any], *, counts: bool
+) -> None:
+    engine = WindowedEngine(2048, states="ollama", cuts=cuts)
+    async with stack(redis_server, tmp_path, engine, counts=counts) as it:
+        chat = {"model": "m", "messages": LONG_CHAT, "max_tokens": 256, **fields}
+        answer = await it.gateway.post(CHAT, {**chat, "memory": {"user_id": "u", "long_context": "off"}})
+        assert answer.status == 200, answer.raw
+        whole = answer.json if not fields else next(each for each in answer.chunks if "memory" in each)
+        early = fields == {"stream": True}
+        assert early or "of this chat: its window has 2048" in whole["memory"]["error"]
+        assert whole["memory"]["write_event_id"] is not None
+        assert await it.gateway.metric('upstream_chats_cut_total{model="m"}') == 1
+
+
+@pytest.mark.parametrize(
+    "engine",
+    [
+        WindowedEngine(32_768, states="ollama"),
+        WindowedEngine(32_768, states="ollama", hides_cached=True),
+        WindowedEngine(32_768, states="ollama", counts=False),
+        WindowedEngine(32_768),
+    ],
+    ids=["good", "cached left out", "no usage", "no window"],
+)
+async def test_no_chat_of_an_engine_that_cuts_nothing_gets_that_note(
+    redis_server: RedisServer, tmp_path: Path, engine: WindowedEngine
+) -> None:
+    async with stack(redis_server, tmp_path, engine) as it:
+        for turns in range(1, 4):
+            chat = {"model": "m", "messages": [*LONG_CHAT * turns, LONG_CHAT[-1]]}
+            memory = {"user_id": "u", "mode": "read", "long_context": "off"}
+            answer = await it.gateway.post(CHAT, {**chat, "memory": memory})
+            assert answer.json["memory"]["error"] is None
+        assert await it.gateway.metric('upstream_chats_cut_total{model="m"}') == 0

@@ -107,6 +107,11 @@ class EngineMetrics:
             "Prompts of the loops that an engine cut, and whose replies were dropped.",
             ("model",),
         )
+        self.chats_cut = count(
+            "upstream_chats_cut",
+            "Chats with memory that exceed the model's window, and of which the engine read and answered a part.",
+            ("model",),
+        )
         self.window_tokens = Gauge(
             "upstream_window_tokens",
             "The window that the loops' prompts are made for, once it is known.",

@@ -244,7 +244,8 @@ class _Answering:
             return raw
         with self._meter.ours():
             if turn is not None:
-                shown = with_memory(shown, await turn.answered(self._chat, _reply_text(answer)))
+                usage = object_in(given.get("usage"))
+                shown = with_memory(shown, await turn.answered(self._chat, _reply_text(answer), usage=usage))
             return written(await self._form.kept(shown))
 
 

@@ -17,13 +17,23 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 
 from gateway.chat.chat import Chat
+from gateway.chat.cut_chats import cut_note
 from gateway.chat.long_context import ReadContext
 from gateway.chat.recall import Recall, recall
 from gateway.chat.turns import last_user_index, newest_turn
 from gateway.engine import LoopModel
 from gateway.memory import MemoryJob, Standing
 from memloop.patience import patient
-from memloop.wire.chat import NO_OPTIONS, ChatMemory, ChatRequest, LongContext, MemoryOptions, MemoryUsage, SentMessage
+from memloop.wire.chat import (
+    NO_OPTIONS,
+    ChatMemory,
+    ChatRequest,
+    Json,
+    LongContext,
+    MemoryOptions,
+    MemoryUsage,
+    SentMessage,
+)
 from memloop.wire.errors import Conflict, DependencyError, NotFound, RateLimited, TooLarge
 from memloop.wire.memory import Namespace, Usage
 from memloop.wire.memory_events import MemoryEvent
@@ -40,6 +50,7 @@ _LATE = "Queuing the memory write took more than {seconds:g} s; this turn may no
 class ChatTurn:
     """A chat that uses memory. ``namespace`` is None when the request asks for memory but has no user id."""
 
+    model: LoopModel
     namespace: Namespace | None
     options: MemoryOptions
     messages: Sequence[SentMessage]
@@ -57,14 +68,15 @@ class ChatTurn:
     began: int | None = None
     """The newest fencing token at the chat's beginning: an erasure since then forbids the write."""
 
-    async def answered(self, chat: Chat, reply: str, *, waits: bool = True) -> ChatMemory:
+    async def answered(self, chat: Chat, reply: str, *, usage: Json, waits: bool = True) -> ChatMemory:
         """Queue the write of the newest turn, if any, and return the answer's memory field.
 
-        With ``waits`` false no client waits, so the write is not awaited even with ``sync``.
+        ``usage`` is the engine's, as far as it has come. With ``waits`` false no client waits, so the write is not
+        awaited even with ``sync``.
         """
         event_id, error = await self._write(chat, reply)
         written = await self._written(chat, event_id) if event_id is not None and waits else None
-        found = (self.left_out, self.recalled.error, self.failed, error)
+        found = (self.left_out, self.recalled.error, self.failed, error, await self.cut(chat, usage))
         problems = [problem for problem in found if problem is not None]
         spent = self.read.usage if self.read is not None else Usage()
         return ChatMemory(
@@ -76,6 +88,12 @@ class ChatTurn:
             long_context=self.read,
             error=" ".join(problems) if problems else None,
         )
+
+    async def cut(self, chat: Chat, usage: Json) -> str | None:
+        """Return the sentence for a chat of which the engine read only a part; None for any other."""
+        if self.read is not None:  # its long parts were read before
+            return None
+        return await cut_note(self.model, self.messages, usage, chat.backend.metrics)
 
     async def _written(self, chat: Chat, event_id: str) -> MemoryEvent | None:
         """Return the write's event once it has ended, at the latest after ``sync_wait_s``; None without ``sync``.
@@ -143,6 +161,7 @@ async def begin_turn(
     recalled = await _recalled(chat, model, namespace, question, options, messages=asked.messages)
     standing = recalled.standing
     return ChatTurn(
+        model=model,
         namespace=namespace,
         options=options,
         messages=context.spoken if context is not None else asked.messages,

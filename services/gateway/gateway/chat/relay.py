@@ -78,6 +78,7 @@ class _ChatStream:
         self._last: Json = {}
         self._sent_memory = False
         self._memory: ChatMemory | None = None
+        self._usage_was_first = False
 
     def is_text(self, event: bytes) -> bool:
         """Return whether the event adds nothing but text, which is then noted."""
@@ -104,9 +105,15 @@ class _ChatStream:
             self._meter.tokens(self._usage)
 
     async def write_if_answered(self) -> None:
-        """Queue the write of a complete answer, even if the client disconnected before its last events."""
-        if self.reply.is_answered:
-            await self._settled(waits=False)
+        """Queue the write of a complete answer, even if the client disconnected before its last events.
+
+        A chat that was cut is counted here where its usage came behind the memory field.
+        """
+        if not self.reply.is_answered:
+            return
+        await self._settled(waits=False)
+        if self._usage and not self._usage_was_first:
+            await self._turn.cut(self._chat, self._usage)
 
     async def _last_word(self) -> bytes:
         """Return the memory field for a client that asked for the usage of an engine that reports none."""
@@ -121,8 +128,11 @@ class _ChatStream:
 
     async def _settled(self, *, waits: bool = True) -> ChatMemory:
         if self._memory is None:
+            self._usage_was_first = bool(self._usage)
             with self._meter.ours():
-                self._memory = await self._turn.answered(self._chat, "".join(self._texts), waits=waits)
+                self._memory = await self._turn.answered(
+                    self._chat, "".join(self._texts), usage=self._usage, waits=waits
+                )
         return self._memory
 
     def _read(self, chunk: Json) -> None:

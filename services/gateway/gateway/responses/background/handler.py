@@ -23,7 +23,7 @@ from gateway.vector_stores import VectorStores
 from memloop.wire.chat import ChatMemory, Json
 from memloop.wire.errors import MemloopError, NotFound
 from memloop_clients.replies import fault_in, offered_in, whole_reply
-from memloop_service.http import JsonBody, json_text, objects_in, parsed_object
+from memloop_service.http import JsonBody, json_text, object_in, objects_in, parsed_object
 
 _FIRST = 2
 """The number of the first event that a worker publishes: ``response.in_progress``."""
@@ -113,7 +113,9 @@ class ResponseHandler:
             known = await journal.keep("answer", json_text(answer).decode())
         answer = whole_reply(parsed_object(known.encode()), offered_in(question.body))
         count_tokens(chat.memory.metrics, model.label, answer)
-        return answer, None if turn is None else await turn.answered(chat, reply_of(answer), waits=False)
+        return answer, None if turn is None else await turn.answered(
+            chat, reply_of(answer), usage=object_in(answer.get("usage")), waits=False
+        )
 
     async def _asked(self, body: bytes, model: LoopModel) -> Json:
         began = time.perf_counter()
