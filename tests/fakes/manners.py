@@ -38,7 +38,7 @@ def always(reply: Body) -> Callable[[object], Body]:
 
 @dataclass(frozen=True)
 class Manners:
-    """``template`` raises ValueError for messages that it refuses; a request with a field of ``refuses`` gets 400.
+    """``template`` raises ValueError for messages that it refuses; one with a field of ``refuses`` gets ``status``.
 
     ``writes`` None: a call of ``add_memory`` where tools are offered, else JSON. ``sees_tools`` is False for a template
     that leaves them out.
@@ -46,6 +46,7 @@ class Manners:
 
     template: Callable[[Messages], None] | None = None
     refuses: Mapping[str, str] | None = None
+    status: int = 400
     writes: Callable[[Sequence[str]], Body] | None = None
     says: Callable[[str], Body] = spoken
     sees_tools: bool = True
@@ -71,6 +72,8 @@ class Manners:
             return spoken("What a lovely thing to say!")
         if offered or "You keep the long-term memory" in seen or "as JSON" in seen:
             return (self.writes or (_called if offered else in_words(str)))(found)
+        if body.get("tool_choice") == "required" and self.sees_tools:
+            return tool_call(body["tools"][0]["function"]["name"], word="dog")
         said = " ".join(found) or "No previous memory"
         return self.says(rf"\boxed{{{said}}}" if "boxed" in seen else said)
 
@@ -162,6 +165,69 @@ def _halved(facts: Sequence[str]) -> Body:
     return cut(text[: len(text) * 2 // 3])
 
 
+def _one_each(facts: Sequence[str]) -> Body:
+    """A call for each fact, as models call tools in parallel."""
+    calls = [_called([fact])["tool_calls"][0] | {"id": f"c{place}"} for place, fact in enumerate(facts or ["nothing"])]
+    return {"role": "assistant", "content": "", "tool_calls": calls}
+
+
+def _one_each_as_text(form: str) -> Callable[[Sequence[str]], Body]:
+    """A call for each fact, written as text; ``form`` holds NAME and ARGS."""
+    write = _as_text(form)
+    return lambda facts: spoken("\n".join(write([fact])["content"] for fact in facts or ["nothing"]))
+
+
+def _one_each_as_python(facts: Sequence[str]) -> Body:
+    """A call for each fact, as Llama writes several."""
+    calls = (f"add_memory(memory_list=[{{'key': 'note', 'value': {text!r}}}], summary='kept')" for text in told(facts))
+    return spoken(f"[{', '.join(calls)}]")
+
+
+def _argued(form: Callable[[Body], object]) -> Callable[[Sequence[str]], Body]:
+    """A call whose arguments are in this form; a text stays as it is."""
+
+    def writes(facts: Sequence[str]) -> Body:
+        message = _called(facts)
+        function = message["tool_calls"][0]["function"]
+        given = form(json.loads(function["arguments"]))
+        function["arguments"] = given if isinstance(given, str) else json.dumps(given)
+        return message
+
+    return writes
+
+
+def _entries(form: Callable[[str], object]) -> Callable[[Sequence[str]], Body]:
+    """The decision as JSON whose entries are in this form."""
+    return lambda facts: spoken(json.dumps({"memory list": [form(fact) for fact in told(facts)], "summary": "kept"}))
+
+
+def _lines_of(form: Callable[[str], object]) -> Callable[[Sequence[str]], Body]:
+    """A JSON value for each fact, each on a line of its own."""
+    return lambda facts: spoken("\n".join(json.dumps(form(fact)) for fact in told(facts)))
+
+
+def _titled(text: str) -> str:
+    """The names of all fields in title case."""
+    return re.sub(r'"(memory list|key|value|summary)":', lambda name: name[0].title(), text)
+
+
+def _thinks(facts: object) -> Body:
+    """A thought that takes all the tokens of the reply."""
+    del facts
+    return {"role": "assistant", "content": None, "reasoning_content": "Hm, " * 300, "finish_reason": "length"}
+
+
+def _old_call(facts: Sequence[str]) -> Body:
+    return {"role": "assistant", "content": None, "function_call": _called(facts)["tool_calls"][0]["function"]}
+
+
+def _without_calls(answer: Body) -> Body:
+    """As Ollama and others write a reply without calls."""
+    message = answer["choices"][0]["message"]
+    message.setdefault("tool_calls", None)
+    return answer
+
+
 def _fenced(text: str) -> str:
     return f"Based on the talk {{about a dog}}, here it is:\n```json\n{text[:-1]},}}\n```\nAnything else?"
 
@@ -203,6 +269,36 @@ MANNERS: Final[Mapping[str, Manners]] = {
     "an error with status 200": Manners(writes=always({"role": "assistant", "filtered": True}), shaped=_late),
     "half a tool call": Manners(writes=always(cut('<tool_call>{"name": "add_memory", "arguments": {"memory_list": ['))),
     "waits for more": Manners(writes=always(tool_call("buffer_memory", reason="half a thought"))),
+    "a call for each fact": Manners(writes=_one_each),
+    "a call for each fact, as text": Manners(
+        writes=_one_each_as_text('<tool_call>{"name": "NAME", "arguments": ARGS}')
+    ),
+    "a call for each fact, behind its name": Manners(writes=_one_each_as_text("<function=NAME>ARGS</function>")),
+    "a call for each fact, as Python": Manners(writes=_one_each_as_python),
+    "an object for each fact": Manners(writes=_lines_of(lambda fact: {"value": fact})),
+    "a list for each fact": Manners(writes=_lines_of(lambda fact: json.loads(listed(fact)))),
+    "each fact twice": Manners(writes=in_words(lambda text: f"{text}\n{text}")),
+    "entries by names of their own": Manners(writes=_entries(lambda fact: {f"note {fact[:9]}": fact})),
+    "entries of lists and numbers": Manners(writes=_entries(lambda fact: {"key": fact[:9], "value": [fact, 7]})),
+    "names in another case": Manners(writes=in_words(_titled)),
+    "the list as a text": Manners(
+        writes=_argued(lambda given: given | {"memory_list": json.dumps(given["memory_list"])})
+    ),
+    "arguments as a text in a text": Manners(writes=_argued(lambda given: json.dumps(json.dumps(given)))),
+    "arguments in a code block": Manners(writes=_argued(lambda given: f"```json\n{json.dumps(given)}\n```")),
+    "the old field of calls": Manners(writes=_old_call),
+    "no calls, null": Manners(refuses=NO_TOOLS, shaped=_without_calls),
+    "a reply in another language": Manners(writes=always(spoken("\u041a\u0430\u043a \u043c\u0438\u043b\u043e!"))),
+    "thinks without end": Manners(writes=_thinks),
+    "thinks without end, all": Manners(writes=_thinks, says=_thinks),
+    "roles refused with 500": Manners(in_turns, status=500),
+    "tools refused by vLLM": Manners(
+        refuses={"tools": '"auto" tool choice requires --enable-auto-tool-choice and --tool-call-parser to be set'}
+    ),
+    "tools refused by OpenRouter": Manners(
+        refuses={"tools": 'No endpoints found that support tool use. Try disabling "search_memory".'}, status=404
+    ),
+    "tools refused by llama.cpp": Manners(refuses={"tools": "tools param requires --jinja flag"}, status=500),
     "wrong tool name": Manners(writes=_misnamed),
     "call without arguments": Manners(writes=always(tool_call("add_memory", summary="kept"))),
 }

@@ -9,8 +9,9 @@ from typing import cast
 from aiohttp import web
 
 from tests.fakes.job_engine import add_memory, tool_call
+from tests.fakes.recorded_answers import Recorded
 from tests.fakes.strict_shapes import Body, Refused
-from tests.fakes.strict_specs import Spec
+from tests.fakes.strict_specs import WINDOW, Spec
 from tests.fakes.web_server import serving
 
 TOO_LONG, LIMITED = "please be too long", "please be too many"
@@ -35,11 +36,13 @@ class StrictEndpoint:
         if (refused := self._refused(body)) is not None:
             self.refusals.append(json.dumps(refused.body))
             return _error(refused)
-        return _answer(body, self._message(body))
+        return _answer(body, self._message(body), recorded=self.spec.recorded)
 
     async def models(self, request: web.Request) -> web.StreamResponse:
         if (refused := self._at_the_door(request)) is not None:
             return _error(refused)
+        if self.spec.recorded is not None:
+            return web.json_response(self.spec.recorded.models(self.spec.model, WINDOW))
         row = {"id": self.spec.model, "object": "model"} | ({"owned_by": self.spec.owner} if self.spec.owner else {})
         return web.json_response({"object": "list", "data": [row]})
 
@@ -110,9 +113,11 @@ def _error(refused: Refused) -> web.Response:
     return web.json_response(refused.body, status=refused.status, headers=refused.headers)
 
 
-def _answer(body: Body, message: Body) -> web.Response:
+def _answer(body: Body, message: Body, *, recorded: Recorded | None) -> web.Response:
     usage = {"prompt_tokens": 10, "completion_tokens": 2, "total_tokens": 12}
     reason = "tool_calls" if message.get("tool_calls") else "stop"
+    if recorded is not None:
+        return recorded.answer(body, message, reason, usage)
     if body.get("stream"):
         return _streamed(message, reason, usage)
     choice = {"index": 0, "message": message, "finish_reason": reason}

@@ -6,6 +6,7 @@ from typing import TypeAlias
 
 from memloop_clients import DialectName
 from tests.fakes import strict_shapes as shape
+from tests.fakes.recorded_answers import Recorded
 from tests.fakes.strict_shapes import Body, Refused
 
 Rule: TypeAlias = Callable[[Body], Refused | None]
@@ -55,6 +56,8 @@ class Spec:
     probes: Mapping[str, Body] = field(default_factory=dict[str, Body])
     certain: bool = True
     """Whether ``auto`` can tell it from its host or a probe; the host cannot be tried on loopback."""
+    recorded: Recorded | None = None
+    """The program whose recorded shapes its answers have; None for OpenAI's."""
     signs_calls: bool = False
     """Whether its tool calls carry a signature that must come back."""
 
@@ -157,6 +160,8 @@ def choice_is_text(body: Body) -> Refused | None:
     return None if isinstance(choice, str) else shape.lmstudio(400, message)
 
 
+WINDOW = 8192
+_LLAMA_CPP, _VLLM = Recorded("llama.cpp"), Recorded("vllm")
 _OPENAI_TOO_LONG = shape.openai(
     400,
     "This model's maximum context length is 8192 tokens. However, your messages resulted in 90000 tokens. Please reduce"
@@ -279,10 +284,11 @@ SPECS: tuple[Spec, ...] = (
     Spec(
         "llama.cpp",
         "llama.cpp",
-        too_long=shape.llama_cpp(400, "the request exceeds the available context size. try increasing it"),
+        too_long=_LLAMA_CPP.refusal("too long", 9000, WINDOW),
         limited=shape.llama_cpp(429, "too many requests"),
         owner="llamacpp",
-        probes={"/props": {"default_generation_settings": {"n_ctx": 8192}, "total_slots": 1}},
+        probes={"/props": _LLAMA_CPP.props(WINDOW)},
+        recorded=_LLAMA_CPP,
     ),
     Spec(
         "lmstudio",
@@ -305,15 +311,11 @@ SPECS: tuple[Spec, ...] = (
     Spec(
         "vllm",
         "vllm",
-        too_long=shape.vllm(
-            400,
-            "'max_tokens' or 'max_completion_tokens' is too large: 1024. This model's maximum context length is 512"
-            " tokens and your request has 400 input tokens.",
-            param="max_tokens",
-        ),
+        too_long=_VLLM.refusal("too long", WINDOW, 9000, 9000),
         limited=shape.vllm(429, "too many requests"),
         owner="vllm",
         probes={"/version": {"version": "0.32.0"}},
+        recorded=_VLLM,
     ),
     Spec(
         "sglang",

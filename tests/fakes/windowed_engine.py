@@ -2,14 +2,14 @@
 
 It counts a token for every four characters of a request. It reads facts ("fact-0017"), and only what it still sees: a
 reply that lists every fact proves that every part of a text was read. How it states its window follows the public API
-documents of Ollama, llama.cpp, LM Studio, vLLM and OpenRouter.
+documents of Ollama, LM Studio and OpenRouter; as llama.cpp and vLLM it answers in the shapes recorded of them.
 """
 
 import json
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
-from typing import Literal, TypeAlias
+from typing import Final, Literal, TypeAlias
 
 from aiohttp import web
 from tokenizers import Regex, Tokenizer
@@ -18,11 +18,14 @@ from tokenizers.pre_tokenizers import Split
 
 from tests.fakes.job_engine import Body
 from tests.fakes.manners import Manners
+from tests.fakes.recorded_answers import Recorded
+from tests.fakes.strict_shapes import Refused, vllm
 from tests.fakes.web_server import serving
 
 States: TypeAlias = Literal["nothing", "ollama", "llama.cpp", "lmstudio", "vllm", "openrouter"]
 Cuts: TypeAlias = Literal["to the window", "to room for the reply", "to half", "never"]
 MODEL = "m"
+RECORDED: Final = ("llama.cpp", "vllm")
 _CHARS = 4
 _TRAINED = 32_768
 
@@ -55,16 +58,12 @@ class WindowedEngine:
         self.asked.append(body)
         self.loaded = True
         if refusal := self.manners.refusal(body):
-            return _refused(refusal)
+            return _refused(refusal, self.manners.status)
         text = "\n".join(str(message.get("content") or "") for message in body["messages"])
         text = json.dumps(body.get("tools") or "") + text
         limit = int(body.get("max_tokens") or 512)
-        if tokens_of(text) + limit > self.window and self.cuts == "never":
-            message = (
-                f"This model's maximum context length is {self.window} tokens. However, you requested {limit} output"
-                f" tokens and your prompt contains at least {tokens_of(text)} input tokens."
-            )
-            return _refused(message)
+        if self.cuts == "never" and (too_long := self._too_long(tokens_of(text), limit)) is not None:
+            return web.json_response(too_long.body, status=too_long.status)
         seen = self._kept(text, limit)
         if seen != text:
             self.cut_prompts.append(body)
@@ -80,11 +79,28 @@ class WindowedEngine:
         replied = min(room, tokens_of(said) + (40 if message.get("tool_calls") else 0))
         usage = {"prompt_tokens": asked, "completion_tokens": replied, "total_tokens": asked + replied}
         reported: Body = {"usage": usage} if self.counts else {}
+        if self.states in RECORDED:
+            return Recorded(self.states).answer(body, message, reason, usage, shaped=self.manners.shaped)
         if body.get("stream"):
             return _streamed(message, reason, reported)
         choice = {"index": 0, "message": message, "finish_reason": reason}
         answer: Body = {"id": "x", "object": "chat.completion", "choices": [choice]} | reported
         return web.json_response(self.manners.shaped(answer))
+
+    def _too_long(self, asked: int, limit: int) -> Refused | None:
+        """Return the refusal of a prompt of so many tokens that is to have a reply of up to ``limit``."""
+        if self.states in RECORDED:  # these end the reply where the window does
+            program, beyond = Recorded(self.states), asked >= self.window
+            if beyond and self.states == "llama.cpp":
+                return program.refusal("too long", asked, self.window)
+            return program.refusal("too long", self.window, asked, asked) if beyond else None
+        if asked + limit <= self.window:
+            return None
+        return vllm(  # before 0.32
+            400,
+            f"This model's maximum context length is {self.window} tokens. However, you requested {limit} output"
+            f" tokens and your prompt contains at least {asked} input tokens.",
+        )
 
     def _kept(self, text: str, limit: int) -> str:
         if tokens_of(text) <= self.window:
@@ -99,13 +115,13 @@ class WindowedEngine:
 
     async def models(self, request: web.Request) -> web.Response:
         del request
+        if self.states in RECORDED:
+            return web.json_response(Recorded(self.states).models(MODEL, self.window))
         row: Body = {"id": MODEL, "object": "model", "created": 0}
         row |= {
             "nothing": {},
             "ollama": {"owned_by": "library"},
-            "llama.cpp": {"owned_by": "llamacpp", "meta": {"n_ctx_train": _TRAINED}},
             "lmstudio": {"owned_by": "organization_owner"},
-            "vllm": {"owned_by": "vllm", "root": "/models/m", "parent": None, "max_model_len": self.window},
             "openrouter": {"context_length": _TRAINED, "top_provider": {"context_length": self.window}},
         }[self.states]
         return web.json_response({"object": "list", "data": [row]})
@@ -130,8 +146,7 @@ class WindowedEngine:
     async def props(self, request: web.Request) -> web.Response:
         """llama.cpp's GET /props; ``n_ctx`` is that of one slot."""
         del request
-        slot = {"id": 0, "n_ctx": self.window, "params": {"temperature": 0.8}}
-        return web.json_response({"default_generation_settings": slot, "total_slots": 4, "model_path": "m.gguf"})
+        return web.json_response(Recorded("llama.cpp").props(self.window))
 
     async def of_lmstudio(self, request: web.Request) -> web.Response:
         """LM Studio's GET /api/v0/models: https://lmstudio.ai/docs/developer/rest/endpoints."""
@@ -184,8 +199,8 @@ async def windowed_engine(engine: WindowedEngine) -> AsyncGenerator[WindowedEngi
         yield engine
 
 
-def _refused(message: str) -> web.Response:
-    return web.json_response({"error": {"message": message, "type": "BadRequestError", "code": 400}}, status=400)
+def _refused(message: str, status: int = 400) -> web.Response:
+    return web.json_response({"error": {"message": message, "type": "BadRequestError", "code": status}}, status=status)
 
 
 def _streamed(message: Body, reason: str, reported: Body) -> web.Response:

@@ -44,7 +44,7 @@ ENGINES: Final[Mapping[str, Callable[[], WindowedEngine]]] = {
 TOLD: Final = [f"My note {number} is fact-{number:04}." for number in range(3)]
 LONG: Final = document(40, words_between=132)
 ALL: Final = set(FACT.findall(LONG))
-NOTHING_SAID: Final = {"empty replies, all"}
+NOTHING_SAID: Final = {"empty replies, all", "thinks without end, all"}
 """Engines that say nothing: their chats and reads go through, and hold nothing."""
 CALL: Final = {"id": "call00001", "type": "function", "function": {"name": "look_up", "arguments": "{}"}}
 LOOK_UP: Final[Body] = {
@@ -176,6 +176,16 @@ async def stream(rows: Rows, name: str) -> str:
     return "answered"
 
 
+async def two_system_prompts(rows: Rows, name: str) -> str:
+    asked = {"role": "user", "content": "Which notes, such as fact-0001?"}
+    systems = [{"role": "system", "content": "Note fact-0901."}, {"role": "system", "content": "Note fact-0902."}]
+    answer = await rows.chat(name, *systems, asked, {"role": "assistant", "content": "I see."}, asked)
+    assert answer.status == 200, answer.raw
+    assert answer.json["memory"]["error"] is None
+    assert set(FACT.findall(shown_to(rows, name))) > {"fact-0001", "fact-0901", "fact-0902"}
+    return "answered"
+
+
 async def long_read(rows: Rows, name: str) -> str:
     body = {"model": id_of(name), "question": "Which facts?", "document": {"text": LONG}}
     answer = await rows.gateway.post("/v1/long-read", body)
@@ -207,6 +217,7 @@ USES: Final[Mapping[str, Use]] = {
     "found by search": found_by_search,
     "answered with recall": answered_with_recall,
     "stream": stream,
+    "two system prompts": two_system_prompts,
     "long read": long_read,
     "tool loop": tool_loop,
 }

@@ -41,8 +41,8 @@ async def stream(client: EngineClient, endpoint: StrictEndpoint) -> None:
     async with client.stream_raw(orjson.dumps(body)) as raw:
         assert raw.status == 200, await raw.read()
         events = (await raw.read()).decode().split("\n\n")
-    assert json.loads(events[1].removeprefix("data: "))["usage"]["total_tokens"] == 12
-    assert events[2] == "data: [DONE]"
+    assert json.loads(events[-3].removeprefix("data: "))["usage"]["total_tokens"] == 12
+    assert events[-2] == "data: [DONE]"
 
 
 async def write_with_tools(client: EngineClient, endpoint: StrictEndpoint) -> None:

@@ -1,6 +1,7 @@
 """Real inference programs, each with a small model: what a gateway needs to reach them.
 
-``make test-real-engines`` builds and names them: ``LLAMA_SERVER`` is llama.cpp's own server, ``GGUF`` its weights.
+``make test-real-engines`` builds and names them: ``LLAMA_SERVER`` is llama.cpp's own server, ``GGUF`` its weights,
+``LLAMA_TEMPLATE`` a chat template that shows tools.
 """
 
 import asyncio
@@ -38,16 +39,20 @@ class Program:
 Start: TypeAlias = Callable[[Path], AbstractAsyncContextManager[Program]]
 
 
-@asynccontextmanager
-async def llama_cpp(folder: Path) -> AsyncGenerator[Program]:
-    """llama.cpp's own server."""
-    port, program = free_port(), os.environ["LLAMA_SERVER"]
-    options = ("--host", "127.0.0.1", "--port", str(port), "-c", str(WINDOW), "-np", "1", "-t", "1")
-    told = await anyio.run_process([program, "--version"], check=True)
-    command = [program, "-m", os.environ["GGUF"], *options]
-    url = f"http://127.0.0.1:{port}"
-    async with _running(command, f"{url}/health", folder / "llama.cpp.log"):
-        yield Program(f"{url}/v1", _first_line(told.stderr + told.stdout), {"MEMLOOP_ENGINE_URL": f"{url}/v1"})
+def llama_cpp(*, shows_tools: bool) -> Start:
+    """Return a start of llama.cpp's own server. The weights' own template shows no tools; another one does."""
+
+    @asynccontextmanager
+    async def start(folder: Path) -> AsyncGenerator[Program]:
+        port, program = free_port(), os.environ["LLAMA_SERVER"]
+        template = ("--chat-template-file", os.environ["LLAMA_TEMPLATE"]) if shows_tools else ()
+        options = ("--host", "127.0.0.1", "--port", str(port), "-c", str(WINDOW), "-np", "1", "-t", "1", *template)
+        told = await anyio.run_process([program, "--version"], check=True)
+        url = f"http://127.0.0.1:{port}"
+        async with _running([program, "-m", os.environ["GGUF"], *options], f"{url}/health", folder / "llama.cpp.log"):
+            yield Program(f"{url}/v1", _first_line(told.stderr + told.stdout), {"MEMLOOP_ENGINE_URL": f"{url}/v1"})
+
+    return start
 
 
 def launched(model: str) -> Start:
@@ -66,10 +71,13 @@ def launched(model: str) -> Start:
 
 
 PROGRAMS: Final[Mapping[str, Start]] = {
-    "llama.cpp": llama_cpp,
+    "llama.cpp": llama_cpp(shows_tools=False),
+    "llama.cpp, template with tools": llama_cpp(shows_tools=True),
     "vLLM, memloop-small": launched("memloop-small"),
     "vLLM, memloop-tiny": launched("memloop-tiny"),
 }
+RECORDED: Final = {"llama.cpp": "llama.cpp, template with tools", "vllm": "vLLM, memloop-tiny"}
+"""Names of the records of tests/fakes, and whose answers they are."""
 
 
 @asynccontextmanager

@@ -13,9 +13,10 @@ import aiohttp
 import pytest
 import pytest_asyncio
 
+from tests.fakes.recorded_answers import answers_of, differences, read
 from tests.fakes.redis_server import RedisServer
 from tests.gateway.running import CHAT, Answer
-from tests.real_engines.programs import PROGRAMS, Program, stack_before
+from tests.real_engines.programs import PROGRAMS, RECORDED, Program, stack_before
 
 pytestmark = [
     pytest.mark.slow,
@@ -157,6 +158,17 @@ async def window_and_form(rows: Rows) -> str:
     return f"{known['window_tokens']} tokens, {known['dialect']}, memories as {known['memory_writer']['form']}"
 
 
+async def shapes_as_recorded(rows: Rows) -> str:
+    """The records of tests/fakes, by which stand-ins answer, are still this program's."""
+    name = next((name for name, program in RECORDED.items() if program == rows.name), None)
+    if name is None:
+        return "not recorded"
+    recorded, given = read(name), await answers_of(rows.program.engine_url.removesuffix("/v1"))
+    found = {case: list(differences(recorded[case], given[case])) for case in recorded}
+    assert {case: places for case, places in found.items() if places} == {}
+    return f"{len(found)} answers"
+
+
 Use: TypeAlias = Callable[[Rows], Awaitable[str]]
 USES: Final[Mapping[str, Use]] = {
     "told with sync": told_with_sync,
@@ -167,6 +179,7 @@ USES: Final[Mapping[str, Use]] = {
     "a chat too long": a_chat_too_long,
     "long read": long_read,
     "window and form": window_and_form,
+    "shapes as recorded": shapes_as_recorded,
 }
 
 
