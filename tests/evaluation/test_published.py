@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import urllib.request
 from pathlib import Path
 from typing import Any
 
@@ -9,6 +10,7 @@ import pytest
 
 from evaluation.published.command import main
 from evaluation.published.figures import published_tables
+from evaluation.published.serving import Served, while_served
 from memloop.wire.chat import Json
 from tests.evaluation.ruler_rig import DATA, HQA_FILE
 from tests.fakes.harbour_engine import HarbourEngine, prompt_of
@@ -161,3 +163,17 @@ def test_every_published_row_has_a_model_and_shares_below_a_hundred() -> None:
             shares = [value for cells in row.figures.values() for cell, value in cells.items() if "tokens" not in cell]
             assert all(0 <= share <= 100 for share in shares), (name, row.name)
             assert table.rows_of(f"owner/{row.models[0]}", row.reader)
+
+
+@pytest.mark.engine
+def test_a_model_is_served_as_long_as_its_table_is_made(tmp_path: Path) -> None:
+    def asked(served: Served) -> tuple[Served, bytes]:
+        with urllib.request.urlopen(f"{served.url}/models", timeout=30) as answer:
+            return served, answer.read()
+
+    served, listed = while_served("memloop-tiny", tmp_path, asked, profile="tiny")
+    assert (served.model, served.window_tokens) == ("memloop-tiny", 2048)
+    assert b"memloop-tiny" in listed
+    assert json.loads(served.tokenizer_json)["model"]
+    with pytest.raises(OSError, match="refused"):
+        urllib.request.urlopen(f"{served.url}/models", timeout=30)

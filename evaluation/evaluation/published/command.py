@@ -7,7 +7,7 @@ starts each named model in turn. Writes ``published.md``; the last line is one J
 import argparse
 import re
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -17,7 +17,7 @@ from pydantic import ValidationError
 
 from evaluation.arguments import engines, positive
 from evaluation.published.conditions import READING
-from evaluation.published.figures import published_tables
+from evaluation.published.figures import PublishedTable, published_tables
 from evaluation.published.memory import Model, Tables, data_of, profile_of
 from evaluation.published.memory import outcome_of as memory_outcome
 from evaluation.published.reading import at_served, conditions_of, outcome_of, prompts_of, setup_of
@@ -64,11 +64,14 @@ def _read(options: argparse.Namespace) -> str:
     table = published_tables(options.figures)[options.system]
     conditions = conditions_of(options.system, options.reader)
     prompts = prompts_of(options.system, conditions, options.checkout, options.profile)
+    tokenizer: Path | None = options.tokenizer
+    if tokenizer is not None and tokenizer.is_dir():
+        tokenizer /= "tokenizer.json"
     setup = setup_of(
         conditions,
         prompts,
         model=options.model or "",
-        tokenizer_json=_tokenizer(options.tokenizer),
+        tokenizer_json=tokenizer.read_bytes() if tokenizer else None,
         key_variable=key_variable,
         timeout_s=options.timeout_s,
         dialect=options.dialect,
@@ -93,11 +96,7 @@ def _read(options: argparse.Namespace) -> str:
     def of_served(served: Served, folder: Path) -> Outcome:
         return outcome(at_served(replace(evaluation, out=folder), served))
 
-    outcomes = [
-        while_served(model, folder, partial(of_served, folder=folder), profile=_NO_PROFILE)
-        for model, folder in _folders(options)
-    ]
-    return write(options.out, options.system, table, outcomes)
+    return _in_turn(options, table, of_served, profile=_NO_PROFILE)
 
 
 def _remember(options: argparse.Namespace) -> str:
@@ -121,23 +120,17 @@ def _remember(options: argparse.Namespace) -> str:
     def of_served(served: Served, folder: Path) -> Outcome:
         return memory_outcome(Model(served.url, served.model), tables, folder, table)
 
-    outcomes = [
-        while_served(model, folder, partial(of_served, folder=folder), profile=profile)
-        for model, folder in _folders(options)
-    ]
-    return write(options.out, options.system, table, outcomes)
+    return _in_turn(options, table, of_served, profile=profile)
 
 
-def _folders(options: argparse.Namespace) -> Iterator[tuple[str, Path]]:
-    """Yield the models to serve, each with the folder of its results."""
+def _in_turn(options: argparse.Namespace, table: PublishedTable, work: Callable[..., Outcome], *, profile: str) -> str:
+    """Serve the models one after another; the table is written after each, and keeps the others if one fails."""
+    printed, outcomes = "", list[Outcome]()
     for model in options.serve:
-        yield model, options.out / re.sub(r"[^A-Za-z0-9._-]+", "-", model).strip("-")
-
-
-def _tokenizer(path: Path | None) -> bytes | None:
-    if path is None:
-        return None
-    return (path / "tokenizer.json" if path.is_dir() else path).read_bytes()
+        folder = options.out / re.sub(r"[^A-Za-z0-9._-]+", "-", model).strip("-")
+        outcomes.append(while_served(model, folder, partial(work, folder=folder), profile=profile))
+        printed = write(options.out, options.system, table, outcomes)
+    return printed
 
 
 def _parser() -> argparse.ArgumentParser:

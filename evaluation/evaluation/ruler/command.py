@@ -69,6 +69,7 @@ def _evaluation(options: argparse.Namespace) -> Evaluation:
         window_tokens=options.window,
         thinking={"on": True, "off": False, None: None}[options.thinking],
         reply_tokens=options.reply_tokens,
+        sends_seed=not options.unseeded,
     )
     return Evaluation(
         sources=tuple(source_of(given) for given in options.data),
@@ -167,6 +168,7 @@ def _add_run(run: argparse.ArgumentParser) -> None:
     add("--api-key-variable", help="environment variable that holds the endpoints' key")
     add("--dialect", choices=DIALECT_NAMES, default="auto", help="the kind of endpoint")
     add("--seed", type=int, action="append", help="seed for the engine; repeat the option to read each item again")
+    add("--unseeded", action="store_true", help="send no seed: --seed only numbers the readings, as published")
     add("--limit", type=positive, help="maximum number of items per task and size")
     add("--at-once", type=positive, default=8, help="concurrent items per engine")
     add("--attempts", type=positive, default=3, help="attempts per engine before an item fails")
