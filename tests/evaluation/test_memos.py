@@ -16,13 +16,14 @@ from evaluation.memory.memos import label_of, set_f1, texts_of
 from evaluation.memory.options import parsed
 from evaluation.published import command as published
 from evaluation.published.figures import published_tables
-from evaluation.published.memory import Model, Tables, outcome_of
+from evaluation.published.memory import Model, Tables, outcome_of, profile_of
 from evaluation.published.report import markdown
 from inference.profile_import import ImportRefused
+from memloop.profiles import load_profile
 from tests.fakes.embedder import HashingEncoder
 from tests.fakes.examined_engine import by_words, examined
 from tests.fakes.job_engine import Body, engine_server
-from tests.fakes.published_sources import MEMOS_GRADER, write_memos
+from tests.fakes.published_sources import MEMOS_GRADER, write_card, write_memos
 from tests.fakes.synthetic_conversations import synthetic, write_synthetic
 from tests.gateway.api_rig import ALICE_KEY
 from tests.gateway.whole import whole
@@ -230,6 +231,16 @@ async def test_memreaders_table_is_made_with_the_writer_behind_a_stack_of_its_ow
     assert "| locomo | context tokens | 1950.00 |" in text
     assert "models" not in outcome.differences
     assert outcome.differences["items"].startswith("locomo ")
+
+
+def test_the_writers_prompts_are_read_from_the_card_once(tmp_path: Path) -> None:
+    snapshot = write_card(tmp_path / "snapshot")
+    folder = profile_of(snapshot, tmp_path / "out")
+    assert load_profile(folder).prompts["memory"].tools
+    assert profile_of(snapshot, tmp_path / "out") == folder
+    (snapshot / "README.md").write_text("# No card\n")
+    with pytest.raises(ImportRefused):
+        profile_of(snapshot, tmp_path / "out")
 
 
 def test_memreaders_data_is_named_by_format(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
