@@ -35,8 +35,8 @@ class Conditions:
 _FAILED: Final = "a read that failed counts as wrong; their code leaves it out of the mean"
 _BARE: Final = "an answer of which only articles and punctuation are left scores 0; their code takes it for right"
 _LOOPS: Final = (
-    "named tags in documents are made harmless, an empty reply keeps the memory, no chunk splits a character"
-    " (docs/how-to/parity.md)"
+    "tags of the prompts in documents are made harmless, an empty reply keeps the memory, no chunk splits a character,"
+    " white space around question and document stays, no middle is dropped (docs/how-to/parity.md)"
 )
 _MEMAGENT: Final = {
     "failed reads": _FAILED,
