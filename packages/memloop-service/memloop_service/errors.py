@@ -62,7 +62,19 @@ def as_error(failure: Exception, request: Request) -> MemloopError:
     if isinstance(failure, MemloopError):
         return failure
     if isinstance(failure, RequestValidationError):
-        return _invalid(cast(Sequence[Mapping[str, object]], failure.errors()), request)
+        faults = cast(Sequence[Mapping[str, object]], failure.errors())
+        fault = faults[0]
+        body = getattr(request.scope.get("route"), "body_field", None)
+        if body is not None and fault["type"] != "json_invalid":
+            below = [{**one, "loc": cast(Sequence[object], one["loc"])[1:]} for one in faults]
+            if (unknown := unknown_field(body.field_info.annotation, below)) is not None:
+                return unknown
+        if fault["type"] == "json_invalid":
+            return InvalidRequest("the body is not valid JSON", code="invalid_json")
+        place = [str(part) for part in cast(Sequence[object], fault["loc"])]
+        param = well_formed(".".join(place[1:])) or None
+        code = str(fault["type"]) if fault["type"] in LIMIT_CODES else None
+        return Unprocessable(f"{param or place[0]}: {well_formed(str(fault['msg']))}", param=param, code=code)
     if isinstance(failure, HTTPException):
         return _refused(failure, request)
     if isinstance(failure, ExceptionGroup):
@@ -75,28 +87,18 @@ def _only(group: "ExceptionGroup[Exception]") -> Exception:
     return group.exceptions[0] if len(group.exceptions) == 1 else RuntimeError("several failures")
 
 
-def _invalid(faults: Sequence[Mapping[str, object]], request: Request) -> InvalidRequest:
-    fault = faults[0]
-    body = getattr(request.scope.get("route"), "body_field", None)
-    if body is not None and fault["type"] != "json_invalid":
-        below = [{**one, "loc": cast(Sequence[object], one["loc"])[1:]} for one in faults]
-        if (unknown := unknown_field(body.field_info.annotation, below)) is not None:
-            return unknown
-    if fault["type"] == "json_invalid":
-        return InvalidRequest("the body is not valid JSON", code="invalid_json")
-    place = [str(part) for part in cast(Sequence[object], fault["loc"])]
-    param = well_formed(".".join(place[1:])) or None
-    code = str(fault["type"]) if fault["type"] in LIMIT_CODES else None
-    return Unprocessable(f"{param or place[0]}: {well_formed(str(fault['msg']))}", param=param, code=code)
-
-
 def _refused(failure: HTTPException, request: Request) -> MemloopError:
     """Translate FastAPI's HTTPException; a body that fails to parse is hidden in the cause of a 400."""
     if isinstance(failure.__cause__, MemloopError):
         return failure.__cause__
     headers = dict(failure.headers or {})
     if failure.status_code == 405:
-        headers["Allow"] = ", ".join(sorted(_methods_here(request)))
+        # Collect the methods of every route of this path; the router itself lists only the first route's
+        routes = [route for route in cast(Sequence[BaseRoute], request.app.routes) if isinstance(route, Route)]
+        here = next((route.path for route in routes if route.matches(request.scope)[0] is not Match.NONE), "")
+        headers["Allow"] = ", ".join(
+            sorted({method for route in routes if route.path == here for method in route.methods or ()})
+        )
     if failure.status_code in {404, 405}:
         message = f"{failure.detail}: {request.method} {well_formed(request.url.path)}"
         if failure.status_code == 404 and (meant := _meant(request)) is not None:
@@ -114,13 +116,6 @@ def _meant(request: Request) -> str | None:
     scope = {**request.scope, "path": meant}
     routes = cast(Sequence[BaseRoute], request.app.routes)
     return meant if any(route.matches(scope)[0] is not Match.NONE for route in routes) else None
-
-
-def _methods_here(request: Request) -> set[str]:
-    """Collect the methods of every route of this path; the router itself lists only the first route's."""
-    routes = [route for route in cast(Sequence[BaseRoute], request.app.routes) if isinstance(route, Route)]
-    here = next((route.path for route in routes if route.matches(request.scope)[0] is not Match.NONE), "")
-    return {method for route in routes if route.path == here for method in route.methods or ()}
 
 
 def _headers(error: MemloopError) -> dict[str, str]:

@@ -52,7 +52,11 @@ class LocalOnly:
             return Forbidden("Without API keys, the Host header must name a loopback address.", code="foreign_host")
         if not all(_is_here(origin) or origin in self._other_origins for origin in headers.getlist("origin")):
             return Forbidden("Without API keys, pages of other sites are refused.", code="foreign_origin")
-        if scope["path"] not in self._other_bodies and _has_body(headers) and not _is_json(headers):
+        if (
+            scope["path"] not in self._other_bodies
+            and (headers.get("content-length", "0") != "0" or "transfer-encoding" in headers)
+            and not (_JSON.fullmatch(headers.get("content-type", "")) is not None)
+        ):
             return RouteError(415, "The body must be JSON: send 'Content-Type: application/json'.", {})
         return None
 
@@ -63,14 +67,6 @@ def is_loopback(host: str) -> bool:
         return host == "localhost" or ipaddress.ip_address(host).is_loopback
     except ValueError:
         return False
-
-
-def _has_body(headers: Headers) -> bool:
-    return headers.get("content-length", "0") != "0" or "transfer-encoding" in headers
-
-
-def _is_json(headers: Headers) -> bool:
-    return _JSON.fullmatch(headers.get("content-type", "")) is not None
 
 
 @lru_cache(maxsize=256)

@@ -34,8 +34,6 @@ class RequestTimes:
         try:
             await self._app(scope, receive, noting)
         finally:
-            self._labels(_route(scope), code).observe(time.perf_counter() - started)
-
-
-def _route(scope: Scope) -> str:
-    return cast(str, getattr(scope.get("route"), "path", _UNMATCHED))
+            self._labels(cast(str, getattr(scope.get("route"), "path", _UNMATCHED)), code).observe(
+                time.perf_counter() - started
+            )

@@ -11,7 +11,6 @@ from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass
 from typing import Final, cast
 
-from opentelemetry.context import Context
 from opentelemetry.trace import (
     INVALID_SPAN,
     NoOpTracer,
@@ -111,7 +110,10 @@ def open_span(
 
 @contextmanager
 def _span(name: str, attributes: Attributes, kind: SpanKind, parent: Mapping[str, str]) -> Generator[Span]:
-    opened = _PROCESS.tracer.start_span(name, context=_context(parent), kind=kind, attributes=attributes)
+    # The span that the headers name; None (the current span) if they name none
+    opened = _PROCESS.tracer.start_span(
+        name, context=_HEADERS.extract(parent) if parent.get("traceparent") else None, kind=kind, attributes=attributes
+    )
     try:
         yield opened
     except BaseException as error:
@@ -177,8 +179,3 @@ def _note_answer(opened: Span, scope: Scope, status: int) -> None:
         opened.update_name(f"{scope['method']} {route}")
     if status >= 500:
         opened.set_status(StatusCode.ERROR)
-
-
-def _context(parent: Mapping[str, str]) -> Context | None:
-    """Return the span that the headers name; None (the current span) if they name none."""
-    return _HEADERS.extract(parent) if parent.get("traceparent") else None

@@ -40,17 +40,13 @@ async def _rewrite(command: Command) -> list[str]:
         await command("BGREWRITEAOF")
         _check((await _idle(command)).get("aof_last_bgrewrite_status"))
         done.append("append-only file")
-    if await _keeps_snapshots(command):
+    config = cast("Mapping[str, str]", await command("CONFIG GET", "save"))
+    if bool(config.get("save")):
         await _idle(command)
         await command("BGSAVE", "SCHEDULE")
         _check((await _idle(command)).get("rdb_last_bgsave_status"))
         done.append("snapshot")
     return done
-
-
-async def _keeps_snapshots(command: Command) -> bool:
-    config = cast("Mapping[str, str]", await command("CONFIG GET", "save"))
-    return bool(config.get("save"))
 
 
 async def _persistence(command: Command) -> Mapping[str, str | int]:

@@ -171,7 +171,11 @@ async def _work(work: Work, settings: WorkerSettings, stop: asyncio.Event) -> No
         gauges = group.create_task(_gauges(work))
         idle = group.create_task(flush_idle_repeatedly(work.memory, age_s=settings.buffer_flush_age_s))
         sweep = group.create_task(_sweep_repeatedly(work, settings.sweep_every_s))
-        changes = group.create_task(_dispatcher(work).run(every_s=settings.memory_webhook_poll_s))
+        changes = group.create_task(
+            Dispatcher(work.state, work.memory.store, work.reading.webhooks.queue, work.metrics).run(
+                every_s=settings.memory_webhook_poll_s
+            )
+        )
         await stop.wait()
         await ended({gauges, idle, sweep, changes})
 
@@ -210,7 +214,16 @@ def _runners(work: Work, settings: WorkerSettings, consumer: str) -> Iterator[Ru
     yield Runner(work.background.queue, responses, _options(settings, settings.read_concurrency), consumer=consumer)
     yield Runner(reading.webhooks.queue, _deliveries(work, settings), _attempts(settings), consumer=consumer)
     if reading.files.records is not None:
-        files = FileHandler(reading.files.records, _extraction(settings))
+        most = ExtractionLimits(
+            memory_bytes=settings.extract_memory_bytes,
+            cpu_s=settings.extract_cpu_s,
+            wall_s=settings.extract_wall_s,
+            text_bytes=settings.max_text_bytes,
+            ocr=settings.ocr,
+        )
+        files = FileHandler(
+            reading.files.records, ExtractionRules(most, settings.extract_base_cpu_s, settings.extract_cpu_s_per_mib)
+        )
         options = _options(settings, settings.extract_concurrency)
         yield Runner(reading.files.queue, files, options, consumer=consumer)
         indexing = IndexHandler(work.vector_stores)
@@ -222,10 +235,6 @@ def _deliveries(work: Work, settings: WorkerSettings) -> DeliveryHandler:
     return DeliveryHandler(work.state, rules, work.metrics, timeout_s=settings.webhook_timeout_s)
 
 
-def _dispatcher(work: Work) -> Dispatcher:
-    return Dispatcher(work.state, work.memory.store, work.reading.webhooks.queue, work.metrics)
-
-
 def _attempts(settings: WorkerSettings) -> RunnerOptions:
     return replace(
         _options(settings, settings.webhook_concurrency),
@@ -233,17 +242,6 @@ def _attempts(settings: WorkerSettings) -> RunnerOptions:
         retry_s=settings.webhook_retry_s,
         max_delay_s=3600.0,
     )
-
-
-def _extraction(settings: WorkerSettings) -> ExtractionRules:
-    most = ExtractionLimits(
-        memory_bytes=settings.extract_memory_bytes,
-        cpu_s=settings.extract_cpu_s,
-        wall_s=settings.extract_wall_s,
-        text_bytes=settings.max_text_bytes,
-        ocr=settings.ocr,
-    )
-    return ExtractionRules(most, settings.extract_base_cpu_s, settings.extract_cpu_s_per_mib)
 
 
 def _options(settings: WorkerSettings, concurrency: int) -> RunnerOptions:

@@ -52,26 +52,27 @@ def fetch(url: str, folder: Path) -> Fetched:
     try:
         folder.mkdir(parents=True, exist_ok=True)
         with _alone(folder):
-            return _fetch(_store_at(url), url, folder)
+            store = _store_at(url)
+            raw = _list_of(store, url)
+            try:
+                published = PublishedFiles.model_validate_json(raw)
+            except ValidationError as error:
+                raise FetchError(f"{url}/{FILES} is not a list of files: {error.errors()[0]['msg']}") from error
+            whole = (folder / FILES).is_file() and (folder / FILES).read_bytes() == raw
+            with ThreadPoolExecutor(_AT_ONCE) as pool:
+                work = [
+                    pool.submit(_ensured, store, folder / name, each, trusted=whole)
+                    for name, each in published.files.items()
+                ]
+                loaded = sum(each.result() for each in work)
+            if not whole:
+                file = folder / FILES
+                part = file.with_name(f"{file.name}.part")
+                part.write_bytes(raw)
+                part.replace(file)
+            return Fetched(len(published.files), loaded, sum(each.size for each in published.files.values()) - loaded)
     except (BaseError, ValueError, OSError) as error:
         raise FetchError(f"{url} cannot be fetched into {folder}: {error}") from error
-
-
-def _fetch(store: ObjectStore, url: str, folder: Path) -> Fetched:
-    raw = _list_of(store, url)
-    try:
-        published = PublishedFiles.model_validate_json(raw)
-    except ValidationError as error:
-        raise FetchError(f"{url}/{FILES} is not a list of files: {error.errors()[0]['msg']}") from error
-    whole = (folder / FILES).is_file() and (folder / FILES).read_bytes() == raw
-    with ThreadPoolExecutor(_AT_ONCE) as pool:
-        work = [
-            pool.submit(_ensured, store, folder / name, each, trusted=whole) for name, each in published.files.items()
-        ]
-        loaded = sum(each.result() for each in work)
-    if not whole:
-        _write(folder / FILES, raw)
-    return Fetched(len(published.files), loaded, sum(each.size for each in published.files.values()) - loaded)
 
 
 def _list_of(store: ObjectStore, url: str) -> bytes:
@@ -91,20 +92,16 @@ def _ensured(store: ObjectStore, file: Path, published: PublishedFile, *, truste
         part.unlink()
         before = 0
     if before < published.size or not part.is_file():
-        _load(store, file.name, part, after=before)
+        # Append what comes after so many bytes
+        got = obstore.get(store, file.name, options={"range": {"offset": before}} if before else {})
+        with part.open("ab") as opened:
+            for block in got.stream(min_chunk_size=_BLOCK_BYTES):
+                opened.write(block)
     if (found := _sha256(part)) != published.sha256:
         part.unlink()
         raise FetchError(f"{file.name} has the checksum {found[:12]}…, and was published with {published.sha256[:12]}…")
     part.replace(file)
     return published.size - before
-
-
-def _load(store: ObjectStore, name: str, part: Path, *, after: int) -> None:
-    """Append what comes after so many bytes."""
-    got = obstore.get(store, name, options={"range": {"offset": after}} if after else {})
-    with part.open("ab") as opened:
-        for block in got.stream(min_chunk_size=_BLOCK_BYTES):
-            opened.write(block)
 
 
 def _sha256(file: Path) -> str:
@@ -113,12 +110,6 @@ def _sha256(file: Path) -> str:
         while block := opened.read(_BLOCK_BYTES):
             digest.update(block)
     return digest.hexdigest()
-
-
-def _write(file: Path, raw: bytes) -> None:
-    part = file.with_name(f"{file.name}.part")
-    part.write_bytes(raw)
-    part.replace(file)
 
 
 @contextmanager

@@ -40,22 +40,18 @@ def main() -> int:
     parser.add_argument("command", nargs="+")
     arguments = parser.parse_args()
     _prctl(_PR_SET_CHILD_SUBREAPER, 1)
-    wake = _wake_on_signals()
-    child = _start(arguments.command)
-    _wait(child, wake)
-    end_family(child, grace_s=arguments.grace)
-    _ignore_signals()
-    return _status(child)
-
-
-def _wake_on_signals() -> int:
-    """Return a file descriptor that becomes readable when a signal to stop or of a child's death arrives."""
-    readable, writable = os.pipe()
+    # A file descriptor that becomes readable when a signal to stop or of a child's death arrives
+    wake, writable = os.pipe()
     os.set_blocking(writable, False)
     signal.set_wakeup_fd(writable)
     for number in (*_STOPS, signal.SIGCHLD):
         signal.signal(number, _only_wake)
-    return readable
+    child = _start(arguments.command)
+    _wait(child, wake)
+    end_family(child, grace_s=arguments.grace)
+    _ignore_signals()
+    code = child.wait()
+    return 128 - code if code < 0 else code
 
 
 def _ignore_signals() -> None:
@@ -156,11 +152,6 @@ def _children() -> list[int]:
         return [int(pid) for pid in path.read_text().split()]
     except OSError:
         return []
-
-
-def _status(child: "subprocess.Popen[bytes]") -> int:
-    code = child.wait()
-    return 128 - code if code < 0 else code
 
 
 def _prctl(option: int, value: int) -> None:

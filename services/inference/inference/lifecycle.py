@@ -75,7 +75,14 @@ class Lifecycle:
         self.phase = "ready"
         self._metrics.up.set(1)
         log.info("ready: %s on %s after %.1f s", self.plan.served_name, self.plan.engine, time.monotonic() - began)
-        await self._watch(stuck_after_s)
+        watch = StuckWatch(self._client, after_s=stuck_after_s)
+        every_s = min(_METRICS_EVERY_S, stuck_after_s / _LOOKS_UNTIL_STUCK or _METRICS_EVERY_S)
+        async with aiohttp.ClientSession(timeout=_METRICS_TIMEOUT) as session:
+            while True:
+                load = await self._load(session)
+                self._metrics.up.set(load is not None)
+                await watch.look(load)
+                await asyncio.sleep(every_s)
 
     async def drain(self, *, drain_s: float, timeout_s: float) -> None:
         """Fail readiness, and serve for ``drain_s`` those who have not seen it; return when no request is left or the
@@ -112,16 +119,6 @@ class Lifecycle:
         if self.plan.listens_openly and hostname:
             return f"{self.plan.scheme}://{hostname}:{self.plan.port}"
         return self.plan.url
-
-    async def _watch(self, stuck_after_s: float) -> None:
-        watch = StuckWatch(self._client, after_s=stuck_after_s)
-        every_s = min(_METRICS_EVERY_S, stuck_after_s / _LOOKS_UNTIL_STUCK or _METRICS_EVERY_S)
-        async with aiohttp.ClientSession(timeout=_METRICS_TIMEOUT) as session:
-            while True:
-                load = await self._load(session)
-                self._metrics.up.set(load is not None)
-                await watch.look(load)
-                await asyncio.sleep(every_s)
 
     async def _until_idle(self, session: aiohttp.ClientSession) -> None:
         while True:

@@ -144,7 +144,18 @@ async def serve(launch: Launch) -> int:
     try:
         await asyncio.wait({http, life, died, stop}, return_when=asyncio.FIRST_COMPLETED)
         if not stop.done():
-            return _explain(engine, life)
+            failure = life.exception() if life.done() and not life.cancelled() else None
+            if engine.exit_code is not None:
+                reason = (
+                    f"the engine died with status {engine.exit_code}{_KILLED if engine.exit_code == _SIGKILLED else ''}"
+                )
+            elif isinstance(failure, NotReady | DependencyError | EngineStuck):
+                reason = str(failure)
+            else:
+                reason = f"the launcher failed: {failure!r}"
+            words = (reason, engine.out_of_memory and f"about memory: {engine.out_of_memory}", "its last lines:")
+            print("; ".join(filter(None, words)), engine.last_words(_LAST_LINES), sep="\n", file=sys.stderr, flush=True)
+            return 1
         stopping.clear()
         await _drain(launch, stopping)
         return 0
@@ -176,19 +187,6 @@ async def _drain(launch: Launch, hurry: asyncio.Event) -> None:
 def _refuse(reason: str) -> int:
     print(f"the launcher refuses to start: {reason}", file=sys.stderr)
     return 2
-
-
-def _explain(engine: ChildProcess, life: "asyncio.Task[None]") -> int:
-    failure = life.exception() if life.done() and not life.cancelled() else None
-    if engine.exit_code is not None:
-        reason = f"the engine died with status {engine.exit_code}{_KILLED if engine.exit_code == _SIGKILLED else ''}"
-    elif isinstance(failure, NotReady | DependencyError | EngineStuck):
-        reason = str(failure)
-    else:
-        reason = f"the launcher failed: {failure!r}"
-    words = (reason, engine.out_of_memory and f"about memory: {engine.out_of_memory}", "its last lines:")
-    print("; ".join(filter(None, words)), engine.last_words(_LAST_LINES), sep="\n", file=sys.stderr, flush=True)
-    return 1
 
 
 def _stop_on_signals() -> asyncio.Event:

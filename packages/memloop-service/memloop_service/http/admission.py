@@ -100,7 +100,12 @@ class Admission:
 
     def enter(self, held: Held, announced: int) -> None:
         """Admit a request. Raises RateLimited, Overloaded."""
-        self._check(held, max(held.body_bytes, announced))
+        body_bytes = max(held.body_bytes, announced)
+        if not self._process.has_room(self._capacity, held, body_bytes):
+            raise self._full(held.lane)
+        use = self._tenants.get(held.tenant)
+        if use is not None and not use.has_room(self._share, held, body_bytes):
+            raise self._over_share(held.lane)
         self._process.add(held)
         self._tenants.setdefault(held.tenant, Use()).add(held)
 
@@ -138,13 +143,6 @@ class Admission:
         """Return the load from 0 to 1: the larger share of requests or bytes."""
         used, capacity = self._process, self._capacity
         return max(used.requests / capacity.requests, used.body_bytes / capacity.body_bytes)
-
-    def _check(self, held: Held, body_bytes: int) -> None:
-        if not self._process.has_room(self._capacity, held, body_bytes):
-            raise self._full(held.lane)
-        use = self._tenants.get(held.tenant)
-        if use is not None and not use.has_room(self._share, held, body_bytes):
-            raise self._over_share(held.lane)
 
     def _full(self, lane: Lane) -> Overloaded:
         self._on_refused("process")

@@ -160,7 +160,10 @@ class Erasures:
         """Let each claim in, or refuse it: its token is stale, or its scope is being erased. Raises ``Unsettled``."""
         replies = await self.each("begin", [Begun(claim, "") for claim in claims], KEEP_MS)
         self._refuse_unsettled(claims, replies, "unsettled")
-        return [_begun(claim, reply) for claim, reply in zip(claims, replies, strict=True)]
+        return [
+            (_refusal(claim, reply) or Begun(claim, reply.partition(" ")[2]))
+            for claim, reply in zip(claims, replies, strict=True)
+        ]
 
     async def open(self, begun: Sequence[Begun], name: str, ids: Sequence[str]) -> Opened:
         """List the write of these points as on its way into the vector store. Raises ``Moved`` and ``Unsettled``."""
@@ -199,7 +202,13 @@ class Erasures:
         Raises ``Conflict`` on a stale token, ``Moved``, and ``Unavailable`` if writes may have come in before the
         block's end.
         """
-        erasure = await self._started(namespace, token)
+        lane = namespace.lane()
+        part = self.keys.of_name(lane)
+        args = ["" if token is None else token, KEEP_MS, namespace.scopes()[-1], _LEASE_MS]
+        keys = [part.hidden("lane-fence", lane), part.hidden("erasures", lane)]
+        newest, mark = await self.step.rows("start", keys, args)
+        refuse_stale(token, newest)
+        erasure = _Erasure(namespace, mark, write_name(), self.standing.gen)
         try:
             await self._entered(erasure)
             yield
@@ -209,15 +218,6 @@ class Erasures:
             raise
         if not await self._ended(erasure):
             raise Unavailable("The erasure took too long, or another one began: repeat it.", retry_after_s=1.0)
-
-    async def _started(self, namespace: Namespace, token: int | None) -> _Erasure:
-        lane = namespace.lane()
-        part = self.keys.of_name(lane)
-        args = ["" if token is None else token, KEEP_MS, namespace.scopes()[-1], _LEASE_MS]
-        keys = [part.hidden("lane-fence", lane), part.hidden("erasures", lane)]
-        newest, mark = await self.step.rows("start", keys, args)
-        refuse_stale(token, newest)
-        return _Erasure(namespace, mark, write_name(), self.standing.gen)
 
     async def _entered(self, erasure: _Erasure) -> None:
         """Wait until no write of the lane is open, and no store answers from a collection that was replaced."""
@@ -299,10 +299,6 @@ def _as_json(begun: Begun) -> dict[str, str | Sequence[str]]:
     texts = {name: "" if number is None else str(number) for name, number in numbers.items()}
     owner = orjson.dumps({"tenant": claim.namespace.tenant, "user_id": claim.namespace.user_id}).decode()
     return {**texts, "mark": begun.mark, "scopes": claim.namespace.scopes(), "user": owner}
-
-
-def _begun(claim: Claim, reply: str) -> Begun | Refusal:
-    return _refusal(claim, reply) or Begun(claim, reply.partition(" ")[2])
 
 
 def _refusal(claim: Claim, reply: str) -> Refusal | None:

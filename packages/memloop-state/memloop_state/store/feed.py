@@ -78,7 +78,10 @@ class ChangeFeed:
                 code="cursor_too_old",
             )
         last, *entries = rest
-        found = [_change(id_, text) for id_, text in zip(entries[::2], entries[1::2], strict=True)]
+        found = [
+            MemoryChange(id=id_, **Change.model_validate_json(text).model_dump())
+            for id_, text in zip(entries[::2], entries[1::2], strict=True)
+        ]
         cursor = found[-1].id if found else last if asked.after in (LATEST, OLDEST) else asked.after
         changes = tuple(change for change in found if _lies_in(change, asked.scope))
         return ChangePage(changes=changes, cursor=cursor, has_more=len(found) == asked.limit and cursor != last)
@@ -121,10 +124,6 @@ def by_tenant(changes: Sequence[tuple[str, Change]]) -> dict[str, list[Change]]:
     for tenant, change in changes:
         groups[tenant].append(change)
     return groups
-
-
-def _change(id_: str, text: str) -> MemoryChange:
-    return MemoryChange(id=id_, **Change.model_validate_json(text).model_dump())
 
 
 def _lies_in(change: Change, scope: Scope) -> bool:

@@ -57,17 +57,14 @@ class _Search:
     def spans_for(self, answer: str) -> tuple[TextSpan, ...]:
         """Return the spans of the shortest chain to the answer, or none."""
         wanted = [word.norm for word in words_of(answer) if word.content]
-        last = self._last_steps(wanted)
+        # The statements that hold the answer's words in order; a dict for its order and quick look-up
+        candidates = self._holding.get(wanted[0], ()) if wanted else ()
+        last = dict.fromkeys(step for step in self._spend(candidates) if _in_order(wanted, step.words))
         given = frozenset(wanted)
         for chain in self._chains(last, given) if last else ():
             if self._covers(chain, given):
                 return tuple(span for step in chain for span in step.spans)
         return ()
-
-    def _last_steps(self, wanted: Sequence[str]) -> dict[_Step, None]:
-        """Return the statements that hold the answer's words in order; a dict for its order and quick look-up."""
-        candidates = self._holding.get(wanted[0], ()) if wanted else ()
-        return dict.fromkeys(step for step in self._spend(candidates) if _in_order(wanted, step.words))
 
     def _chains(self, last: Collection[_Step], answer: frozenset[str]) -> Iterator[_Chain]:
         """Yield the chains that end in one of ``last``, the shortest first."""

@@ -31,7 +31,12 @@ class Budgeted:
 
     async def complete(self, prompt: Prompt) -> Completion:
         """Return the inner model's reply. Raises BudgetSpent at a limit."""
-        self._take_call()
+        if self._deadline is not None and asyncio.get_running_loop().time() >= self._deadline:
+            raise BudgetSpent("deadline")
+        if self._calls_left == 0:
+            raise BudgetSpent("max_llm_calls")
+        if self._calls_left is not None:
+            self._calls_left -= 1
         timeout = asyncio.timeout_at(self._deadline)
         try:
             async with timeout:
@@ -44,11 +49,3 @@ class Budgeted:
             del timeout  # it holds the task, which holds an error whose traceback holds this frame
         self.usage += completion.usage
         return completion
-
-    def _take_call(self) -> None:
-        if self._deadline is not None and asyncio.get_running_loop().time() >= self._deadline:
-            raise BudgetSpent("deadline")
-        if self._calls_left == 0:
-            raise BudgetSpent("max_llm_calls")
-        if self._calls_left is not None:
-            self._calls_left -= 1

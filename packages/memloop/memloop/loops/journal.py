@@ -30,7 +30,9 @@ class Journaled:
 
     async def complete(self, prompt: Prompt) -> Completion:
         """Return the reply of an earlier run, or a new one that is kept before it is returned."""
-        key = self._next_key(prompt)
+        digest = prompt_digest(prompt)
+        self._seen[digest] += 1
+        key = f"{digest}:{self._seen[digest]}"
         earlier = await self._checkpoints.load(key)
         if earlier is not None:
             self.replayed += 1
@@ -38,11 +40,6 @@ class Journaled:
         completion = await self._model.complete(prompt)
         await self._checkpoints.save(key, completion)
         return completion
-
-    def _next_key(self, prompt: Prompt) -> str:
-        digest = prompt_digest(prompt)
-        self._seen[digest] += 1
-        return f"{digest}:{self._seen[digest]}"
 
 
 def prompt_digest(prompt: Prompt) -> str:

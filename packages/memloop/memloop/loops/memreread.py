@@ -102,23 +102,20 @@ class _Rereading:
         self._shown += (SubQuestion(question=query, answer=shown),)
         await self._reader.report(SubAnswered(query, reply.answer, reply.usage, truncated=reply.truncated))
         if reply.answer or parity:
-            await self._integrate(query, shown)
+            prompt = self._reader.profile.prompt(
+                "integrate", question=self._question, memory=self._memory, subquestion=query, subanswer=shown
+            )
+            revision = await revise(self._memory, prompt, reader=self._reader)
+            self._memory = revision.memory
+            self._spend(revision.usage, revision.degradations)
+            step = Integrated(revision.memory, revision.kept, revision.truncated, revision.usage)
+            await self._reader.report(step)
 
     async def _chosen(self, query: str) -> Chunks:
         retrieved = self._reader.options.retrieved
         if retrieved is None:
             return self._chunks
         return Selection(self._chunks, await best_positions(query, self._chunks, top=retrieved.chunks))
-
-    async def _integrate(self, query: str, sub_answer: str) -> None:
-        prompt = self._reader.profile.prompt(
-            "integrate", question=self._question, memory=self._memory, subquestion=query, subanswer=sub_answer
-        )
-        revision = await revise(self._memory, prompt, reader=self._reader)
-        self._memory = revision.memory
-        self._spend(revision.usage, revision.degradations)
-        step = Integrated(revision.memory, revision.kept, revision.truncated, revision.usage)
-        await self._reader.report(step)
 
     async def _conclude(self) -> ReadResult:
         """Return the final answer, from the root memory."""

@@ -136,31 +136,23 @@ async def _read_piece(line: _Line, chunk: Chunk) -> _Turn:
     """Read one piece for one question, through the active gates."""
     gated = line.reader.options.gated
     if gated and gated.skip:
-        return await _through_gate(line, chunk, may_end=gated.exit)
+        completion = await line.reader.model.complete(_prompt(line, chunk, gate=True))
+        reply = parse_gate(completion)
+        silent = not reply.memory and not reply.keep
+        cut = completion.finish_reason == "length"
+        revision = Revision(reply.memory or line.notes.due, kept=silent, truncated=cut, usage=completion.usage)
+        notes = line.notes.rewritten(revision.memory)
+        empty = line.reader.profile.empty_memory
+        enough = gated.exit and reply.enough and notes.text(empty) != empty
+        return _Turn(notes, revision, skipped=reply.keep, enough=enough)
     revision = await revise(line.notes.due, _prompt(line, chunk), reader=line.reader)
     turn = _Turn(line.notes.rewritten(revision.memory), revision)
     if gated and gated.exit and turn.notes != line.notes:
-        return await _asked_whether_enough(line, turn)
+        memory = turn.notes.text(line.reader.profile.empty_memory)
+        verdict, _, usage = await judge(line.question, memory, (), reader=line.reader)
+        revision = replace(turn.revision, usage=turn.revision.usage + usage)
+        return replace(turn, revision=revision, enough=verdict == "sufficient")
     return turn
-
-
-async def _through_gate(line: _Line, chunk: Chunk, *, may_end: bool) -> _Turn:
-    completion = await line.reader.model.complete(_prompt(line, chunk, gate=True))
-    reply = parse_gate(completion)
-    silent = not reply.memory and not reply.keep
-    cut = completion.finish_reason == "length"
-    revision = Revision(reply.memory or line.notes.due, kept=silent, truncated=cut, usage=completion.usage)
-    notes = line.notes.rewritten(revision.memory)
-    empty = line.reader.profile.empty_memory
-    enough = may_end and reply.enough and notes.text(empty) != empty
-    return _Turn(notes, revision, skipped=reply.keep, enough=enough)
-
-
-async def _asked_whether_enough(line: _Line, turn: _Turn) -> _Turn:
-    memory = turn.notes.text(line.reader.profile.empty_memory)
-    verdict, _, usage = await judge(line.question, memory, (), reader=line.reader)
-    revision = replace(turn.revision, usage=turn.revision.usage + usage)
-    return replace(turn, revision=revision, enough=verdict == "sufficient")
 
 
 def _prompt(line: _Line, chunk: Chunk, *, gate: bool = False) -> Prompt:

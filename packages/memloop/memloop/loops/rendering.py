@@ -26,7 +26,7 @@ def conversation_lines(turns: Iterable[Source], lines: TurnLines = PLAIN_TURNS) 
     is, so that no text forges a turn or a date.
     """
     if lines.plain:
-        return "\n".join(_plain_line(turn) for turn in turns)
+        return "\n".join(f"[{_role(turn.role)}]: {_unforged(turn.said())}" for turn in turns)
     return "\n".join(_dated(turns, lines))
 
 
@@ -43,10 +43,6 @@ def _dated(turns: Iterable[Source], lines: TurnLines) -> Iterator[str]:
             yield lines.timed.format(role=_role(turn.role), time=time, weekday=weekday, text=text)
         else:
             yield f"[{_role(turn.role)}]: {text}"
-
-
-def _plain_line(turn: Source) -> str:
-    return f"[{_role(turn.role)}]: {_unforged(turn.said())}"
 
 
 def memory_lines(memories: Sequence[Recalled], *, nothing: str, line: str = "{rank}. {text} ({date})") -> str:

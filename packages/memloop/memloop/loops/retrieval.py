@@ -29,7 +29,16 @@ async def best_positions(query: str, chunks: Chunks, *, top: int) -> list[int]:
     """Positions of the ``top`` best chunks, in document order; all of them when no chunk has a word of the query."""
     terms = set(_words(query))
     counts = [_counted((await chunks.chunk(position)).text, terms) for position in range(len(chunks))]
-    scores = _scores(terms, counts)
+    mean = sum(each.words for each in counts) / max(1, len(counts)) or 1.0
+    held = Counter(term for each in counts for term in each.hits)
+    rarity = {term: log(1 + (len(counts) - held[term] + 0.5) / (held[term] + 0.5)) for term in sorted(terms)}
+    scores = [
+        sum(
+            rarity[term] * hits * (_K1 + 1) / (hits + _K1 * (1 - _B + _B * each.words / mean))
+            for term, hits in sorted(each.hits.items())
+        )
+        for each in counts
+    ]
     best = nlargest(top, range(len(counts)), key=lambda position: (scores[position], -position))
     found = sorted(position for position in best if scores[position] > 0)
     return found or list(range(len(counts)))
@@ -38,19 +47,6 @@ async def best_positions(query: str, chunks: Chunks, *, top: int) -> list[int]:
 def _counted(text: str, terms: set[str]) -> _Counts:
     words = _words(text)
     return _Counts(len(words), Counter(word for word in words if word in terms))
-
-
-def _scores(terms: set[str], counts: list[_Counts]) -> list[float]:
-    mean = sum(each.words for each in counts) / max(1, len(counts)) or 1.0
-    held = Counter(term for each in counts for term in each.hits)
-    rarity = {term: log(1 + (len(counts) - held[term] + 0.5) / (held[term] + 0.5)) for term in sorted(terms)}
-    return [
-        sum(
-            rarity[term] * hits * (_K1 + 1) / (hits + _K1 * (1 - _B + _B * each.words / mean))
-            for term, hits in sorted(each.hits.items())
-        )
-        for each in counts
-    ]
 
 
 def _words(text: str) -> list[str]:

@@ -17,7 +17,6 @@ from pydantic import (
     BaseModel,
     ConfigDict,
     Field,
-    JsonValue,
     TypeAdapter,
     ValidationError,
     field_validator,
@@ -192,13 +191,15 @@ def whole_profile(own: Files, *, of_folder: bool = False) -> dict[str, str]:
     parent = manifest.get("extends")
     if parent is None:
         return dict(own)
-    if not (of_folder or _is_built_in(str(parent))):
+    if not (of_folder or (str(parent) in {folder.parent.name for folder in _BUILT_IN.glob(f"*/{_MANIFEST}")})):
         raise ProfileError(f"{_MANIFEST}: an archive extends a built-in profile, not {parent!r}")
     inherited = profile_files(str(parent))
     below = {key: value for key, value in _toml(inherited[_MANIFEST]).items() if key != "origin"}
     merged = _merge(below, manifest)
     prompts = manifest.get("prompts")
-    own_writer = _has_own_writer(prompts)
+    # Whether a manifest brings words of its own for the memory writer
+    memory = prompts.get("memory") if isinstance(prompts, dict) else None
+    own_writer = isinstance(memory, dict) and "template" in memory
     if "turns" in manifest or own_writer:
         merged["turns"] = manifest.get("turns", {})
     if own_writer and "extract" not in cast(Json, prompts):  # its words fix the form of the writer
@@ -233,12 +234,6 @@ def profile_from_files(files: Files) -> Profile:
     )
 
 
-def _has_own_writer(prompts: JsonValue) -> bool:
-    """Return whether a manifest brings words of its own for the memory writer."""
-    memory = prompts.get("memory") if isinstance(prompts, dict) else None
-    return isinstance(memory, dict) and "template" in memory
-
-
 def _check_line(line: str, *, needed: str, **slots: str | int) -> str:
     """Return the line, when it has only these slots and the needed one. Raises ValueError."""
     try:
@@ -259,10 +254,6 @@ def _folder(name_or_path: str | Path) -> Path:
 
 def _read_folder(folder: Path) -> dict[str, str]:
     return {path.name: path.read_bytes().decode("utf-8") for path in sorted(folder.iterdir()) if path.suffix in KINDS}
-
-
-def _is_built_in(name: str) -> bool:
-    return name in {folder.parent.name for folder in _BUILT_IN.glob(f"*/{_MANIFEST}")}
 
 
 def _toml(text: str) -> Json:

@@ -36,7 +36,8 @@ def _stop_at_first_fault(part: object, model: type) -> None:
     """Mark the sequences of the model's schema; those of a model inside it are marked already."""
     if isinstance(part, dict):
         schema = cast("dict[str, object]", part)
-        if _is_another(schema, model):
+        found = schema.get("cls") if schema.get("type") == "model" else None
+        if isinstance(found, type) and found is not model and issubclass(found, FirstFault):
             return
         if schema.get("type") in _SEQUENCES:
             schema["fail_fast"] = True
@@ -46,11 +47,6 @@ def _stop_at_first_fault(part: object, model: type) -> None:
     elif isinstance(part, list):
         for inner in cast("list[object]", part):
             _stop_at_first_fault(inner, model)
-
-
-def _is_another(schema: Mapping[str, object], model: type) -> bool:
-    found = schema.get("cls") if schema.get("type") == "model" else None
-    return isinstance(found, type) and found is not model and issubclass(found, FirstFault)
 
 
 class FirstFault(BaseModel):

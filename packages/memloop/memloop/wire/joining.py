@@ -11,8 +11,7 @@ def joined(*parts: str | None) -> str:
 
     U+0000 and U+001F inside a part are escaped, each by U+0000 and a digit. A part that is None is U+0000 alone.
     """
-    return _SEPARATOR.join(_ESCAPE if part is None else _escaped(part) for part in parts)
-
-
-def _escaped(part: str) -> str:
-    return part.replace(_ESCAPE, f"{_ESCAPE}0").replace(_SEPARATOR, f"{_ESCAPE}1")
+    return _SEPARATOR.join(
+        _ESCAPE if part is None else part.replace(_ESCAPE, f"{_ESCAPE}0").replace(_SEPARATOR, f"{_ESCAPE}1")
+        for part in parts
+    )

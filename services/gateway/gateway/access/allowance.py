@@ -50,7 +50,9 @@ class Allowance:
             return
         self._state[STATE_HEADERS] = _headers(standing, rates.limits)
         if standing.wait_s > 0:
-            raise _over(standing)
+            kind = "requests" if standing.wait_requests_s >= standing.wait_tokens_s else "tokens"
+            message = f"This key has exceeded its limit of {kind} per minute."
+            raise RateLimited(message, code="rate_limit_exceeded", retry_after_s=standing.wait_s)
         self._standing = standing
 
     def usage(self, given: object) -> None:
@@ -122,12 +124,6 @@ class RateHeaders:
             await send(message)
 
         await self._app(scope, receive, with_headers)
-
-
-def _over(standing: Standing) -> RateLimited:
-    kind = "requests" if standing.wait_requests_s >= standing.wait_tokens_s else "tokens"
-    message = f"This key has exceeded its limit of {kind} per minute."
-    return RateLimited(message, code="rate_limit_exceeded", retry_after_s=standing.wait_s)
 
 
 def _headers(standing: Standing, limits: RateLimits) -> dict[str, str]:

@@ -76,7 +76,10 @@ class AuditLog:
     async def page(self, kind: AuditKind, tenant: str, *, cursor: str | None, limit: int) -> AuditPage:
         """Return entries older than the id ``cursor``, newest first."""
         rows = await self._streams.before(audit_stream(kind, tenant), cursor or "", most=limit + 1)
-        data = tuple(_record(id_, fields["entry"]) for id_, fields in rows[:limit])
+        data = tuple(
+            AuditRecord(id=id_, **AuditEntry.model_validate_json(fields["entry"]).model_dump())
+            for id_, fields in rows[:limit]
+        )
         more = len(rows) > limit
         return AuditPage(data=data, next_cursor=data[-1].id if more else None, has_more=more)
 
@@ -148,7 +151,3 @@ class Auditor:
                 await self.log.append(entries)
                 kept = {id(entry) for entry in entries}
                 self._waiting = [entry for entry in self._waiting if id(entry) not in kept]
-
-
-def _record(id_: str, raw: str) -> AuditRecord:
-    return AuditRecord(id=id_, **AuditEntry.model_validate_json(raw).model_dump())

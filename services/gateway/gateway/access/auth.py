@@ -66,14 +66,11 @@ class KeyRing:
 def _presented_key(headers: Mapping[str, str]) -> str:
     credentials = headers.get("authorization")
     if credentials is None:
-        return _named(headers.get("x-api-key"))
+        key = headers.get("x-api-key")
+        if not key:
+            raise Unauthenticated("Missing API key: send 'Authorization: Bearer KEY' or 'X-API-Key: KEY'.")
+        return key.strip()
     found = _CREDENTIALS.fullmatch(credentials)
     if found is None:
         raise Unauthenticated("The Authorization header must be 'Bearer KEY' or 'Token KEY'.")
     return found["key"]
-
-
-def _named(key: str | None) -> str:
-    if not key:
-        raise Unauthenticated("Missing API key: send 'Authorization: Bearer KEY' or 'X-API-Key: KEY'.")
-    return key.strip()

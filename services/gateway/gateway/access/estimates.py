@@ -28,10 +28,6 @@ async def estimate_tokens(asked: object, splitter: Splitter) -> int:
     parts = list(islice(walk, _FEW_PARTS))
     if len(parts) == _FEW_PARTS:
         parts += await asyncio.to_thread(list, walk)
-    return await _count(parts, splitter)
-
-
-async def _count(parts: Sequence[_Part], splitter: Splitter) -> int:
     texts = [part for part in parts if isinstance(part, str)]
     text, given = "\n".join(texts), len(parts) - len(texts)
     if len(text) <= _SHORT_CHARS:

@@ -93,7 +93,11 @@ class KeyCache:
             try:
                 if not self._reachable:
                     await self._load()
-                await self._read_changes()
+                self._log_end, changed = await self._records.changes(self._log_end, wait_ms=self._wait_ms)
+                ids: Sequence[str] = list(dict.fromkeys(changed))
+                for key_id, record in zip(ids, await self._records.some(ids), strict=True):
+                    self.apply(key_id, record)
+                self._mark_fresh()
                 if self._clock() - self._uses_kept_at > _USES_EVERY_S:
                     await self._keep_uses()
             except DependencyError as error:
@@ -105,13 +109,6 @@ class KeyCache:
         """Read all keys. The log's end is read first, so that changes made meanwhile are applied afterwards."""
         self._log_end = await self._records.newest_change()
         self.reset(await self._records.all())
-
-    async def _read_changes(self) -> None:
-        self._log_end, changed = await self._records.changes(self._log_end, wait_ms=self._wait_ms)
-        ids: Sequence[str] = list(dict.fromkeys(changed))
-        for key_id, record in zip(ids, await self._records.some(ids), strict=True):
-            self.apply(key_id, record)
-        self._mark_fresh()
 
     def _mark_fresh(self) -> None:
         self._fresh_at = self._clock()

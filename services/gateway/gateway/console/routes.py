@@ -5,7 +5,7 @@ from typing import Annotated, Final, TypeAlias
 from fastapi import APIRouter, Depends, Request, Response
 from fastapi.responses import FileResponse, HTMLResponse, RedirectResponse
 
-from gateway.console.files import Console, StaticFile
+from gateway.console.files import Console
 from memloop.wire.errors import NotFound
 from memloop_service import TRAILING_SLASH
 
@@ -55,10 +55,21 @@ async def open_path(path: str, request: Request, console: ConsoleDep) -> Respons
     """Serve a file of the console, or the start page, whose script finds the page that the address names."""
     file = console.files.get(path)
     if file is not None:
-        return _file(file, packed="gzip" in request.headers.get("accept-encoding", ""))
+        packed = "gzip" in request.headers.get("accept-encoding", "")
+        headers = {**_SAFE, "Cache-Control": _FOR_EVER if file.is_hashed else _ASK_AGAIN}
+        if file.packed is None:
+            return FileResponse(file.path, headers=headers)
+        headers["Vary"] = "Accept-Encoding"
+        if not packed:
+            return FileResponse(file.path, headers=headers)
+        media_type = FileResponse(file.path).media_type
+        return FileResponse(file.packed, headers={**headers, "Content-Encoding": "gzip"}, media_type=media_type)
     if path.startswith(_ASSETS):
         raise NotFound(f"The console has no file {path!r}.")
-    return _page(console, "index.html", base=_up(request))
+    # The way from the request's path to ``/console/``: one step up for each slash after it, as sent
+    raw: bytes = request.scope["raw_path"]
+    below = raw.split(b"/console/", 1)[-1].count(b"/") + bool(request.scope.get(TRAILING_SLASH))
+    return _page(console, "index.html", base="../" * below or "./")
 
 
 @router.get("/docs")
@@ -67,27 +78,9 @@ async def open_docs(request: Request, console: ConsoleDep) -> Response:
     return _page(console, "docs.html", base="../console/" if request.scope.get(TRAILING_SLASH) else "console/")
 
 
-def _up(request: Request) -> str:
-    """Return the way from the request's path to ``/console/``: one step up for each slash after it, as sent."""
-    raw: bytes = request.scope["raw_path"]
-    below = raw.split(b"/console/", 1)[-1].count(b"/") + bool(request.scope.get(TRAILING_SLASH))
-    return "../" * below or "./"
-
-
 def _page(console: Console, name: str, *, base: str) -> Response:
     html = console.page(name, base=base)
     headers = {**_SAFE, "Cache-Control": _ASK_AGAIN}
     if html is None:
         return HTMLResponse(_NOT_BUILT, status_code=404, headers=headers)
     return HTMLResponse(html, headers=headers)
-
-
-def _file(file: StaticFile, *, packed: bool) -> Response:
-    headers = {**_SAFE, "Cache-Control": _FOR_EVER if file.is_hashed else _ASK_AGAIN}
-    if file.packed is None:
-        return FileResponse(file.path, headers=headers)
-    headers["Vary"] = "Accept-Encoding"
-    if not packed:
-        return FileResponse(file.path, headers=headers)
-    media_type = FileResponse(file.path).media_type
-    return FileResponse(file.packed, headers={**headers, "Content-Encoding": "gzip"}, media_type=media_type)

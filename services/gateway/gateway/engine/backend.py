@@ -93,7 +93,23 @@ async def _opening(
     for place, url in enumerate(spec.engine_urls):
         balancing = balancing_of(spec, url, also=spec.replica_urls if place == 0 else (), settings=settings)
         balancing = replace(balancing, on_unresolved=partial(metrics.count_unresolved, spec.id or ""))
-        clients.append(await stack.enter_async_context(_engine(settings, spec, url, balancing, tls)))
+        clients.append(
+            await stack.enter_async_context(
+                EngineClient(
+                    url,
+                    model="",
+                    api_key=spec.api_key,
+                    timeouts=Timeouts(
+                        connect_s=settings.engine_connect_timeout_s,
+                        read_s=settings.engine_read_timeout_s,
+                        total_s=settings.engine_total_timeout_s,
+                    ),
+                    dialect=spec.dialect,
+                    balancing=balancing,
+                    tls=tls,
+                )
+            )
+        )
     return _Opening(spec, clients, inference)
 
 
@@ -101,7 +117,9 @@ async def _first_arrivals(openings: list[_Opening], models: Models, metrics: Met
     """Ask for all models once; return those that are not there. The process serves memory without any."""
     try:
         async with asyncio.timeout(_FIRST_LOOK_S):
-            failures = await _arrivals(openings, models, metrics)
+            # Ask for all models; return the failures by the opening's place
+            outcomes = await asyncio.gather(*(_arrival(opening, models, metrics) for opening in openings))
+            failures = {place: failure for place, failure in enumerate(outcomes) if failure is not None}
     except TimeoutError:
         return openings
     for failure in failures.values():
@@ -125,14 +143,6 @@ async def _later_arrival(opening: _Opening, models: Models, metrics: Metrics) ->
         pause_s = _MISFIT_POLL_S if isinstance(failure, ProfileError) else _POLL_S
 
 
-async def _arrivals(
-    openings: list[_Opening], models: Models, metrics: Metrics
-) -> dict[int, DependencyError | ProfileError]:
-    """Ask for all models; return the failures by the opening's place."""
-    outcomes = await asyncio.gather(*(_arrival(opening, models, metrics) for opening in openings))
-    return {place: failure for place, failure in enumerate(outcomes) if failure is not None}
-
-
 async def _arrival(opening: _Opening, models: Models, metrics: Metrics) -> DependencyError | ProfileError | None:
     """Take the model into service, or return the reason why it is not there."""
     try:
@@ -141,24 +151,6 @@ async def _arrival(opening: _Opening, models: Models, metrics: Metrics) -> Depen
         models.missing(opening.spec.id or "", str(error))
         return error
     return None
-
-
-def _engine(
-    settings: GatewaySettings, spec: ModelSpec, url: str, balancing: Balancing, tls: ssl.SSLContext | None
-) -> EngineClient:
-    return EngineClient(
-        url,
-        model="",
-        api_key=spec.api_key,
-        timeouts=Timeouts(
-            connect_s=settings.engine_connect_timeout_s,
-            read_s=settings.engine_read_timeout_s,
-            total_s=settings.engine_total_timeout_s,
-        ),
-        dialect=spec.dialect,
-        balancing=balancing,
-        tls=tls,
-    )
 
 
 def balancing_of(spec: ModelSpec, url: str, *, also: tuple[str, ...], settings: GatewaySettings) -> Balancing:

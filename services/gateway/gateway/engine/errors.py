@@ -55,7 +55,9 @@ async def refusal(upstream: RawResponse) -> MemloopError:
     """
     error = await upstream.error()
     if isinstance(error, EngineError) and error.http_status < 500:
-        return Refused(error, _words(await upstream.read()))
+        raw = await upstream.read()
+        fields = parsed_object(raw)
+        return Refused(error, object_in(fields.get("error")) or fields)
     return with_retry_after(error)
 
 
@@ -69,11 +71,6 @@ def with_retry_after(error: MemloopError) -> MemloopError:
 def is_event_stream(upstream: RawResponse) -> bool:
     """Return whether the engine answers with server-sent events."""
     return upstream.headers.get("Content-Type", "").startswith(_EVENT_STREAM)
-
-
-def _words(raw: bytes) -> Mapping[str, object]:
-    fields = parsed_object(raw)
-    return object_in(fields.get("error")) or fields
 
 
 def _text(value: object) -> str | None:

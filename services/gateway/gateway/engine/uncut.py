@@ -84,7 +84,9 @@ class Uncut:
         return None
 
     async def _is_cut(self, prompt: Prompt, text: str, asked: int) -> bool:
-        part = _part(text)
+        # Slices from all over the text, which are as dense as the whole
+        size = min(_PART_CHARS, len(text) // 3) // _SLICES
+        part = "".join(text[place * len(text) // _SLICES :][:size] for place in range(_SLICES))
         short = replace(
             prompt, tools=(), tool_choice="auto", reply=None, sampling=replace(prompt.sampling, max_tokens=1)
         )
@@ -113,9 +115,3 @@ class Uncut:
 def _marked(text: str) -> str:
     """Return the text behind a mark of its own, so that nothing of it is in a cache."""
     return f"{secrets.token_hex(8)}\n{text}"
-
-
-def _part(text: str) -> str:
-    """Return slices from all over the text, which are as dense as the whole."""
-    size = min(_PART_CHARS, len(text) // 3) // _SLICES
-    return "".join(text[place * len(text) // _SLICES :][:size] for place in range(_SLICES))

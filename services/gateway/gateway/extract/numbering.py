@@ -68,7 +68,9 @@ class Numbering:
             if f"%{shown + 1}" in label and shown in levels:
                 count = counts.setdefault(shown, levels[shown].start)
                 kind = "decimal" if levels[level].is_legal else levels[shown].kind
-                label = label.replace(f"%{shown + 1}", _written(count, kind))
+                label = label.replace(
+                    f"%{shown + 1}", f"{count:02}" if kind == "decimalZero" else numeral(count, _KINDS.get(kind, "1"))
+                )
         if levels[level].kind == "bullet":
             label = "\u2022"
         return f"{label} " if label and levels[level].kind != "none" else ""
@@ -102,7 +104,3 @@ def _levels(holder: Element) -> dict[int, Level]:
 def _value(element: Element, name: str) -> str:
     child = element.find(name)
     return "" if child is None else child.get("val", "")
-
-
-def _written(count: int, kind: str) -> str:
-    return f"{count:02}" if kind == "decimalZero" else numeral(count, _KINDS.get(kind, "1"))

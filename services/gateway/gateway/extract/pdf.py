@@ -60,7 +60,10 @@ def _page(document: pypdfium2.PdfDocument, number: int, ocr: str) -> str | None:
         page = document[number]
         said = _beside(document, page)
         text = _cleaned(page_text(page.get_textpage()))
-        if pdfium.FPDFPage_GetAnnotCount(page) and _flattened(page):
+        # Make fields and annotations part of the page, if there are any
+        if pdfium.FPDFPage_GetAnnotCount(page) and (
+            pdfium.FPDFPage_Flatten(page, pdfium.FLAT_NORMALDISPLAY) == pdfium.FLATTEN_SUCCESS
+        ):
             page.close()
             page = document[number]
             flat = _cleaned(page_text(page.get_textpage()))
@@ -75,11 +78,6 @@ def _page(document: pypdfium2.PdfDocument, number: int, ocr: str) -> str | None:
     if not whole.strip() and next(iter(page.get_objects([pdfium.FPDF_PAGEOBJ_IMAGE])), None) is not None:
         return text_of_bitmap(page.render(scale=_OCR_SCALE, grayscale=True), ocr) if ocr else None
     return whole
-
-
-def _flattened(page: pypdfium2.PdfPage) -> bool:
-    """Make fields and annotations part of the page; return whether there were any."""
-    return pdfium.FPDFPage_Flatten(page, pdfium.FLAT_NORMALDISPLAY) == pdfium.FLATTEN_SUCCESS
 
 
 def _beside(document: pypdfium2.PdfDocument, page: pypdfium2.PdfPage) -> list[tuple[str, str]]:

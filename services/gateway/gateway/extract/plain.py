@@ -22,7 +22,9 @@ def plain(source: Source) -> Iterator[str]:
         return
     line_end = ""
     for part in parts:
-        lines, line_end = _whole_lines(line_end + part)
+        text = line_end + part
+        end = text.rfind("\n") + 1
+        lines, line_end = text[:end], text[end:]
         yield _ESCAPES.sub(_letters, lines)
     yield _ESCAPES.sub(_letters, line_end)
 
@@ -38,11 +40,6 @@ def _blocks(source: Source) -> Iterator[bytes]:
     while block:
         yield block
         block = source.rest.read(_BLOCK_BYTES)
-
-
-def _whole_lines(text: str) -> tuple[str, str]:
-    end = text.rfind("\n") + 1
-    return text[:end], text[end:]
 
 
 def _letters(found: "re.Match[str]") -> str:

@@ -105,7 +105,11 @@ async def fetch_file(
     owner, tenant = await _owner_of(request, records, principal), principal.tenant
     async with records.room(tenant, size_bytes=0) as file_id:
         upload = await downloads.stored(asked.url, blobs=records.blobs, tenant=tenant, max_bytes=files.max_bytes)
-        described = replace(upload, fields=_url_form(asked))
+        # The fields that the form of an upload would have
+        fields = {"purpose": "user_data"}
+        if asked.expires_after_s is not None:
+            fields |= {"expires_after[anchor]": "created_at", "expires_after[seconds]": str(asked.expires_after_s)}
+        described = replace(upload, fields=fields)
         return await register_upload(described, records, tenant, file_id=file_id, owner=owner)
 
 
@@ -169,7 +173,23 @@ async def register_upload(
     Raises TooLarge over the tenant's quota, Erased when the owner was erased since the upload began.
     """
     try:
-        file = _file(upload, file_id)
+        unknown = sorted(upload.fields.keys() - _FORM["properties"].keys())
+        if unknown:
+            raise UnknownParameter(unknown[0], known=_FORM["properties"])
+        purpose = upload.fields.get("purpose")
+        if purpose not in _PURPOSES:
+            raise Unprocessable(f"The purpose must be {' or '.join(_PURPOSES)}.", param="purpose")
+        now = int(time.time())
+        lasts_s = _expiry_s(upload.fields)
+        file = FileObject(
+            id=file_id,
+            bytes=upload.content.size_bytes,
+            created_at=now,
+            expires_at=None if lasts_s is None else now + lasts_s,
+            filename=upload.filename,
+            purpose=purpose,
+            status="uploaded",
+        )
     except InvalidRequest:
         await files.blobs.drop(upload.content.place)
         raise
@@ -183,26 +203,6 @@ async def register_upload(
         await files.blobs.release(blob, holder=f"file:{file_id}")
         raise
     return file
-
-
-def _file(upload: Upload, file_id: str) -> FileObject:
-    unknown = sorted(upload.fields.keys() - _FORM["properties"].keys())
-    if unknown:
-        raise UnknownParameter(unknown[0], known=_FORM["properties"])
-    purpose = upload.fields.get("purpose")
-    if purpose not in _PURPOSES:
-        raise Unprocessable(f"The purpose must be {' or '.join(_PURPOSES)}.", param="purpose")
-    now = int(time.time())
-    lasts_s = _expiry_s(upload.fields)
-    return FileObject(
-        id=file_id,
-        bytes=upload.content.size_bytes,
-        created_at=now,
-        expires_at=None if lasts_s is None else now + lasts_s,
-        filename=upload.filename,
-        purpose=purpose,
-        status="uploaded",
-    )
 
 
 def _expiry_s(fields: dict[str, str]) -> int | None:
@@ -228,11 +228,3 @@ def _download(stored: Blob, name: str, media_type: str, records: FileRecords) ->
 async def _blocks(stored: Blob, records: FileRecords) -> AsyncGenerator[bytes]:
     async for block in records.blobs.storage.stream(stored.place):
         yield block
-
-
-def _url_form(asked: FileFromUrl) -> dict[str, str]:
-    """Return the fields that the form of an upload would have."""
-    fields = {"purpose": "user_data"}
-    if asked.expires_after_s is not None:
-        fields |= {"expires_after[anchor]": "created_at", "expires_after[seconds]": str(asked.expires_after_s)}
-    return fields

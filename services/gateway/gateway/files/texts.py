@@ -122,17 +122,15 @@ class StoredChunks:
         """See ``Chunks``."""
         span = self.span(index)
         first = self.index.byte_ends[index - 1] if index else 0
-        raw = await self._bytes(first, self.index.byte_ends[index])
+        end = self.index.byte_ends[index]
+        numbers = range(first // _BLOCK_BYTES, (end - 1) // _BLOCK_BYTES + 1)
+        joined = b"".join([await self._block(number) for number in numbers])
+        offset = numbers.start * _BLOCK_BYTES
+        raw = joined[first - offset : end - offset]
         return Chunk(index, span.start, span.end, raw.decode(), span.tokens)
 
     def _start(self, index: int) -> int:
         return self.index.char_ends[index - 1] if index else 0
-
-    async def _bytes(self, start: int, end: int) -> bytes:
-        numbers = range(start // _BLOCK_BYTES, (end - 1) // _BLOCK_BYTES + 1)
-        joined = b"".join([await self._block(number) for number in numbers])
-        offset = numbers.start * _BLOCK_BYTES
-        return joined[start - offset : end - offset]
 
     async def _block(self, number: int) -> bytes:
         if number not in self._held:

@@ -37,7 +37,10 @@ async def receive_upload(
 
     Raises InvalidRequest for a malformed form, TooLarge, Unavailable.
     """
-    parts = _Parts(_boundary(content_type))
+    kind, options = parse_options_header(content_type)
+    if kind != b"multipart/form-data" or not options.get(b"boundary"):
+        raise InvalidRequest("Send the file as multipart/form-data.", code="invalid_multipart")
+    parts = _Parts(options[b"boundary"])
     place = await blobs.new_place(tenant)
     digest, size = hashlib.sha256(), 0
     async with blobs.storage.writing(place) as writer:
@@ -55,13 +58,6 @@ async def receive_upload(
         media_type=parts.media_type,
         fields={name: value.decode("utf-8", "replace") for name, value in parts.fields.items()},
     )
-
-
-def _boundary(content_type: str) -> bytes:
-    kind, options = parse_options_header(content_type)
-    if kind != b"multipart/form-data" or not options.get(b"boundary"):
-        raise InvalidRequest("Send the file as multipart/form-data.", code="invalid_multipart")
-    return options[b"boundary"]
 
 
 @dataclass

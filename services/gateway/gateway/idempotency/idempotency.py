@@ -105,11 +105,21 @@ class Idempotency:
         key = request.headers.get(KEY_HEADER)
         if key is None:
             return await work(Attempt(secrets.token_hex(16)))
-        record = digest(asker.tenant, request.scope["route"].path, _checked(key))
+        if not _KEY.fullmatch(key):
+            raise InvalidRequest(
+                "An Idempotency-Key has 1 to 255 printable ASCII characters.", param=KEY_HEADER, code="invalid_header"
+            )
+        record = digest(asker.tenant, request.scope["route"].path, key)
         taken = _Taken(record, secrets.token_hex(16))
         of_scopes = [subject_of_scope(owner.user_id, scope) for owner in owners for scope in owner.scopes()]
         for_whom = digest(*of_scopes, *sorted(asker.scopes), *_ids_in(request.headers))
-        seed, kept = await self._taken(taken, await _hash_of(await request.body(), for_whom))
+        body = await request.body()
+        hashed = hashlib.sha256(for_whom.encode())
+        if len(body) < _BIG_BODY_BYTES:
+            hashed.update(body)
+        else:
+            await asyncio.to_thread(hashed.update, body)
+        seed, kept = await self._taken(taken, hashed.hexdigest())
         if kept is not None:
             return kept
         attempt = Attempt(seed)
@@ -211,14 +221,6 @@ def _ids_in(headers: Mapping[str, str]) -> list[str]:
     return [f"{name}: {headers[name]}" for name in (USER_HEADER, AGENT_HEADER) if headers.get(name)]
 
 
-def _checked(key: str) -> str:
-    if not _KEY.fullmatch(key):
-        raise InvalidRequest(
-            "An Idempotency-Key has 1 to 255 printable ASCII characters.", param=KEY_HEADER, code="invalid_header"
-        )
-    return key
-
-
 def _replayed(status: str, kind: str, answer: str) -> Response:
     if status == "0":
         raise Conflict(
@@ -227,12 +229,3 @@ def _replayed(status: str, kind: str, answer: str) -> Response:
             code="idempotency_answer_not_kept",
         )
     return Response(answer, status_code=int(status), media_type=kind, headers={REPLAYED_HEADER: "true"})
-
-
-async def _hash_of(body: bytes, for_whom: str) -> str:
-    hashed = hashlib.sha256(for_whom.encode())
-    if len(body) < _BIG_BODY_BYTES:
-        hashed.update(body)
-    else:
-        await asyncio.to_thread(hashed.update, body)
-    return hashed.hexdigest()

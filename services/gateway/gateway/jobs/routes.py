@@ -4,7 +4,7 @@ from typing import Annotated, Literal, TypeAlias, cast
 
 from fastapi import APIRouter, Depends, Query, Request
 
-from gateway.access import Principal, PrincipalDep, Room, Tenant, managed, needs
+from gateway.access import PrincipalDep, Room, Tenant, managed, needs
 from gateway.jobs.letters import DeadLetterPage, Jobs, QueueDepth, is_write, page_of, tenant_of
 from memloop.wire.base import Wire
 from memloop.wire.errors import Conflict, NotFound, OtherTenants
@@ -57,17 +57,13 @@ async def list_dead_letters(
 @router.post("/dead-letters/{job_id}/requeue", status_code=202, dependencies=[Room])
 async def requeue_dead_letter(job_id: str, jobs: JobsDep, principal: PrincipalDep) -> Requeued:
     """Queue a failed memory write again with a new set of attempts; its stored items stay."""
-    await _check_managed(job_id, jobs, principal)
-    if not await jobs.put_back(job_id):
-        raise Conflict("Only a failed memory write can be put back, while its turns are kept.", code="write_not_failed")
-    return Requeued(job_id=job_id)
-
-
-async def _check_managed(job_id: str, jobs: Jobs, principal: Principal) -> None:
-    """Raise NotFound unless it is a memory write of a tenant that the caller manages."""
+    # Only a memory write of a tenant that the caller manages is found
     missing = f"Dead letter {job_id!r} not found."
     tenant = await tenant_of(job_id, jobs.writes) if is_write(job_id) else None
     if tenant is None:
         raise NotFound(missing, param="job_id")
     if tenant != principal.tenant and not principal.is_operator:
         raise OtherTenants(missing, param="job_id")
+    if not await jobs.put_back(job_id):
+        raise Conflict("Only a failed memory write can be put back, while its turns are kept.", code="write_not_failed")
+    return Requeued(job_id=job_id)

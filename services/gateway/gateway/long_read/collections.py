@@ -30,7 +30,8 @@ async def open_collection(
     storage: Storage, files: Sequence[ReadableFile], splitter: Splitter, *, chunk_tokens: int
 ) -> "Collection":
     """Open the files' texts. Raises Unprocessable when labels leave no room in a chunk, NotFound, Unavailable."""
-    label_tokens = _label_tokens(files, splitter)
+    longest = max(splitter.count(f"{_label(file.filename, _LAST_PAGE)}{_GAP}") for file in files)
+    label_tokens = -(-(longest + _LABEL_STEP // 2) // _LABEL_STEP) * _LABEL_STEP
     piece_tokens = chunk_tokens - label_tokens
     if piece_tokens < _LEAST_PIECE_TOKENS:
         raise Unprocessable(
@@ -188,8 +189,3 @@ class _Plain:
 def _label(filename: str, page: int | None) -> str:
     name = filename[:_NAME_CHARS]
     return f"[{name}]{_GAP}" if page is None else f"[{name}, page {page}]{_GAP}"
-
-
-def _label_tokens(files: Sequence[ReadableFile], splitter: Splitter) -> int:
-    longest = max(splitter.count(f"{_label(file.filename, _LAST_PAGE)}{_GAP}") for file in files)
-    return -(-(longest + _LABEL_STEP // 2) // _LABEL_STEP) * _LABEL_STEP

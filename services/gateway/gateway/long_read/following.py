@@ -43,7 +43,15 @@ class Followers:
     @contextmanager
     def seat(self, tenant: str) -> Generator[None]:
         """Room for one follower. Raises RateLimited over the tenant's share, Overloaded when the process is full."""
-        self._check(tenant)
+        if self._taken[tenant] >= self._seats.tenant:
+            self._metrics.longread_followers_refused.labels("tenant").inc()
+            message = (
+                f"{self._seats.tenant} streams of your reads are open. Close some, or ask for reads without stream."
+            )
+            raise RateLimited(message, code="too_many_streams", retry_after_s=_RETRY_AFTER_S)
+        if self._taken.total() >= self._seats.process:
+            self._metrics.longread_followers_refused.labels("process").inc()
+            raise Overloaded("This process sends all the streams that it may.", retry_after_s=_RETRY_AFTER_S)
         self._taken[tenant] += 1
         self._metrics.longread_followers.inc()
         try:
@@ -61,7 +69,8 @@ class Followers:
         """
         async for entry in self.entries(read.id, is_over=read.status in TERMINAL, starting_after=starting_after):
             yield entry.event
-            if _ends(entry.event):
+            # Whether it is the last event of its read
+            if entry.event.read is not None and entry.event.read.status in TERMINAL:
                 return
 
     async def entries(self, job_id: str, *, is_over: bool, starting_after: int = -1) -> AsyncGenerator[Entry]:
@@ -76,19 +85,3 @@ class Followers:
         async with reader.joined(stream, job=here.job(job_id)) as follower:
             async for entry in reader.entries(stream, follower, last):
                 yield entry
-
-    def _check(self, tenant: str) -> None:
-        if self._taken[tenant] >= self._seats.tenant:
-            self._metrics.longread_followers_refused.labels("tenant").inc()
-            message = (
-                f"{self._seats.tenant} streams of your reads are open. Close some, or ask for reads without stream."
-            )
-            raise RateLimited(message, code="too_many_streams", retry_after_s=_RETRY_AFTER_S)
-        if self._taken.total() >= self._seats.process:
-            self._metrics.longread_followers_refused.labels("process").inc()
-            raise Overloaded("This process sends all the streams that it may.", retry_after_s=_RETRY_AFTER_S)
-
-
-def _ends(event: ReadEvent) -> bool:
-    """Whether it is the last event of its read."""
-    return event.read is not None and event.read.status in TERMINAL

@@ -34,7 +34,17 @@ def plan_read(request: LongReadRequest, *, profile: Profile, splitter: Splitter,
     A file's text is known not to be empty. A chunk size in the request must fit the window; without one, the profile's
     is reduced as far as necessary.
     """
-    _check_document(request, max_chars)
+    text = request.document.text
+    if text is not None and len(text) > max_chars:
+        raise TooLarge(
+            f"The document has {len(text)} characters; a body takes {max_chars}. Upload it with POST /v1/files.",
+            param="document.text",
+            code="document_too_large",
+        )
+    if text is not None and not text.strip():
+        raise Unprocessable("The document is empty.", param="document.text", code="empty_document")
+    if not all(question.strip() for question in request.asked):
+        raise Unprocessable("The question is empty.", param="question", code="empty_question")
     check_options(request, profile)
     profile = as_published(profile) if request.options.parity else profile
     question_tokens = max(map(splitter.count, request.asked))
@@ -45,8 +55,22 @@ def plan_read(request: LongReadRequest, *, profile: Profile, splitter: Splitter,
             code="question_too_long",
         )
     tuned = profile.with_memory_tokens(request.memory_tokens or profile.budget.memory_tokens)
-    room = _room_for_chunk(tuned, splitter, question_tokens)
-    return ReadingPlan(_with_chunk(tuned, request.chunk_tokens, room), question_tokens)
+    # The tokens that template, question, memory and reply leave for a chunk
+    specs = [tuned.prompts[name] for name in ("read", "gate") if name in tuned.prompts]
+    fixed = max(splitter.count(f"{spec.system or ''}{spec.template}") for spec in specs) + _CHAT_TEMPLATE_TOKENS
+    reply = max(spec.sampling.max_tokens for spec in specs)
+    room = tuned.budget.most_tokens - fixed - question_tokens - tuned.budget.memory_tokens - reply
+    asked = request.chunk_tokens
+    chunk_tokens = asked if asked is not None else min(tuned.budget.chunk_tokens, room)
+    if chunk_tokens > room or chunk_tokens < _LEAST_CHUNK_TOKENS:
+        window = tuned.budget.most_tokens
+        raise Unprocessable(
+            f"The model's window of {window} tokens leaves {max(room, 0)} for a chunk beside the question, a memory of "
+            f"{tuned.budget.memory_tokens} tokens and the reply. Ask with smaller chunk_tokens or memory_tokens.",
+            param="chunk_tokens" if asked is not None else "memory_tokens",
+            code="window_exceeded",
+        )
+    return ReadingPlan(replace(tuned, budget=replace(tuned.budget, chunk_tokens=chunk_tokens)), question_tokens)
 
 
 def cut(document: str, plan: ReadingPlan, splitter: Splitter) -> HeldChunks:
@@ -74,41 +98,6 @@ def estimate(request: LongReadRequest, plan: ReadingPlan, chunks: Chunks, splitt
         max_input_tokens=asked + len(request.asked) * (1 + rereads) * document_tokens,
         max_output_tokens=written,
     )
-
-
-def _check_document(request: LongReadRequest, max_chars: int) -> None:
-    text = request.document.text
-    if text is not None and len(text) > max_chars:
-        raise TooLarge(
-            f"The document has {len(text)} characters; a body takes {max_chars}. Upload it with POST /v1/files.",
-            param="document.text",
-            code="document_too_large",
-        )
-    if text is not None and not text.strip():
-        raise Unprocessable("The document is empty.", param="document.text", code="empty_document")
-    if not all(question.strip() for question in request.asked):
-        raise Unprocessable("The question is empty.", param="question", code="empty_question")
-
-
-def _room_for_chunk(profile: Profile, splitter: Splitter, question_tokens: int) -> int:
-    """Return the tokens that template, question, memory and reply leave for a chunk."""
-    specs = [profile.prompts[name] for name in ("read", "gate") if name in profile.prompts]
-    fixed = max(splitter.count(f"{spec.system or ''}{spec.template}") for spec in specs) + _CHAT_TEMPLATE_TOKENS
-    reply = max(spec.sampling.max_tokens for spec in specs)
-    return profile.budget.most_tokens - fixed - question_tokens - profile.budget.memory_tokens - reply
-
-
-def _with_chunk(profile: Profile, asked: int | None, room: int) -> Profile:
-    chunk_tokens = asked if asked is not None else min(profile.budget.chunk_tokens, room)
-    if chunk_tokens > room or chunk_tokens < _LEAST_CHUNK_TOKENS:
-        window = profile.budget.most_tokens
-        raise Unprocessable(
-            f"The model's window of {window} tokens leaves {max(room, 0)} for a chunk beside the question, a memory of "
-            f"{profile.budget.memory_tokens} tokens and the reply. Ask with smaller chunk_tokens or memory_tokens.",
-            param="chunk_tokens" if asked is not None else "memory_tokens",
-            code="window_exceeded",
-        )
-    return replace(profile, budget=replace(profile.budget, chunk_tokens=chunk_tokens))
 
 
 def check_options(request: LongReadRequest, profile: Profile) -> None:

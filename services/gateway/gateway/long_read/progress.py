@@ -115,9 +115,33 @@ class ReadAccount:
         self._memories[step.asked].note(step)
         match step:
             case ChunkRead():
-                await self._chunk_read(step)
+                if step.pass_number == 1:
+                    self._update_output(step.asked, memory=self.memory(step.asked))
+                self._progress(step.pass_number, step.done, step.chunks_total)
+                now = time.monotonic()
+                self._metrics.longread_chunks.labels(self._record.strategy).inc()
+                self._metrics.longread_chunk_seconds.observe(now - self._last_step)
+                attributes = {"memloop.pass": step.pass_number, "memloop.chunk": step.chunk}
+                past_span("long_read.chunk", attributes, seconds=now - self._last_step)
+                self._last_step = now
+                await self._emit(
+                    type="long_read.chunk.completed",
+                    progress=self._record.progress,
+                    chunk=step.chunk,
+                    memory=step.memory,
+                    tokens=step.tokens,
+                    question=step.question if step.pass_number > 1 else None,
+                    question_index=self._index(step),
+                    segment=step.segment,
+                )
             case RereadStarted():
-                await self._reread_started(step)
+                self._progress(step.pass_number, 0, step.chunks_total)
+                await self._emit(
+                    type="long_read.reread.started",
+                    question=step.question,
+                    question_index=self._index(step),
+                    progress=self._record.progress,
+                )
             case SubAnswered(question=question, answer=sub_answer):
                 found = SubQuestion(question=question, answer=sub_answer)
                 self._update_output(step.asked, subquestions=(*self._outputs[step.asked].subquestions, found))
@@ -162,36 +186,6 @@ class ReadAccount:
         """Publish the terminal event and return the final record."""
         await self._publish(terminal_event(self._record, self._next), self._record)
         return self._record
-
-    async def _chunk_read(self, step: ChunkRead) -> None:
-        if step.pass_number == 1:
-            self._update_output(step.asked, memory=self.memory(step.asked))
-        self._progress(step.pass_number, step.done, step.chunks_total)
-        now = time.monotonic()
-        self._metrics.longread_chunks.labels(self._record.strategy).inc()
-        self._metrics.longread_chunk_seconds.observe(now - self._last_step)
-        attributes = {"memloop.pass": step.pass_number, "memloop.chunk": step.chunk}
-        past_span("long_read.chunk", attributes, seconds=now - self._last_step)
-        self._last_step = now
-        await self._emit(
-            type="long_read.chunk.completed",
-            progress=self._record.progress,
-            chunk=step.chunk,
-            memory=step.memory,
-            tokens=step.tokens,
-            question=step.question if step.pass_number > 1 else None,
-            question_index=self._index(step),
-            segment=step.segment,
-        )
-
-    async def _reread_started(self, step: RereadStarted) -> None:
-        self._progress(step.pass_number, 0, step.chunks_total)
-        await self._emit(
-            type="long_read.reread.started",
-            question=step.question,
-            question_index=self._index(step),
-            progress=self._record.progress,
-        )
 
     def _index(self, step: ReadStep) -> int | None:
         return step.asked if self._several else None

@@ -8,11 +8,10 @@ from typing import Annotated, TypeAlias
 
 from fastapi import APIRouter, Query, Request, Response
 from fastapi.responses import JSONResponse
-from starlette.types import Receive
 
 from gateway.access import Allowance, AllowanceDep, BatchRoom, PrincipalDep, namespace_named, needs
 from gateway.idempotency import Attempt, refuse_key_of_stream, subject_of_read
-from gateway.long_read.admission import AdmittedRead, admitted_read, opened_read
+from gateway.long_read.admission import admitted_read, opened_read
 from gateway.long_read.documents import document_of, held, release_document, tokens_at_most
 from gateway.long_read.forgetting import forget_read
 from gateway.long_read.hosts import ForegroundRead
@@ -64,7 +63,19 @@ async def create_read(
         await allowance.admit(*asked.asked, asked.document.text, more_tokens=tokens_at_most(known.job.blobs))
         if asked.background:
             return await _queued(known.job, reading)
-        return await _read_now(known, request.receive, reading, allowance)
+        read = await opened_read(known, reading)
+        if known.job.request.stream:
+            aborted = reading.backend.metrics.upstream_abort.inc
+            source = partial(_send_run, read, allowance)
+            return EventStream(source, heartbeat_s=reading.backend.heartbeat_s, on_abandoned=aborted)
+        try:
+            async with stopped_when_gone(request.receive):
+                record = await read.run()
+                allowance.spend(record.usage.total_tokens)
+                return _json(record, 200)
+        except ClientGone:
+            reading.backend.metrics.upstream_abort.inc()
+            raise
 
     if asked.stream:
         refuse_key_of_stream(request)
@@ -140,26 +151,6 @@ async def _queued(job: ReadJob, reading: Reading) -> Response:
         if job.request.stream:
             return _followed(reading.followers.follow(record), reading, seat)
     return _json(record, 202)
-
-
-async def _read_now(admitted: AdmittedRead, receive: Receive, reading: Reading, allowance: Allowance) -> Response:
-    read = await opened_read(admitted, reading)
-    if admitted.job.request.stream:
-        aborted = reading.backend.metrics.upstream_abort.inc
-        source = partial(_send_run, read, allowance)
-        return EventStream(source, heartbeat_s=reading.backend.heartbeat_s, on_abandoned=aborted)
-    return await _answered(read, receive, reading, allowance)
-
-
-async def _answered(read: ForegroundRead, receive: Receive, reading: Reading, allowance: Allowance) -> Response:
-    try:
-        async with stopped_when_gone(receive):
-            record = await read.run()
-            allowance.spend(record.usage.total_tokens)
-            return _json(record, 200)
-    except ClientGone:
-        reading.backend.metrics.upstream_abort.inc()
-        raise
 
 
 def _followed(events: AsyncGenerator[ReadEvent, None], reading: Reading, seat: ExitStack) -> Response:

@@ -34,7 +34,7 @@ from memloop.ports import ChatModel, Checkpoints, Chunks, Splitter
 from memloop.profiles import Profile
 from memloop.wire.errors import Conflict, DependencyError, NotFound
 from memloop.wire.long_read import LongRead, LongReadRequest, Progress, ReadOutput, ReadStatus
-from memloop.wire.memory import MAX_TEXT_CHARS, Namespace, Source
+from memloop.wire.memory import MAX_TEXT_CHARS, Source
 from memloop_service.tracing import span
 
 _CLOSING_ANSWER_S = 60.0
@@ -101,7 +101,7 @@ def new_record(job: ReadJob, *, status: ReadStatus = "queued", created_at: int |
         model=job.model,
         strategy=request.strategy,
         service_tier=request.tier,
-        progress=Progress(passes_max=_passes_max(job)),
+        progress=Progress(passes_max=1 + job.request.max_rereads if job.request.strategy == "memreread" else 1),
         outputs=tuple(ReadOutput(question=question) for question in request.questions or ()),
         metadata=request.metadata,
     )
@@ -217,8 +217,9 @@ async def save_memory(job: ReadJob, question: str, memory: str, queue: MemoryQue
         return
     parts = [memory[start : start + MAX_TEXT_CHARS] for start in range(0, len(memory), MAX_TEXT_CHARS)]
     namespace = save.namespace(job.tenant)
+    name = job.read_id if job.request.questions is None else f"{job.read_id}\0{question}"
     write = MemoryJob(
-        event_id=_event_id(job, question, namespace),
+        event_id=event_id(namespace.lane(), hashlib.sha256(name.encode()).hexdigest()[:32]),
         namespace=namespace,
         turns=tuple(Source(role="assistant", content=part) for part in parts),
         infer=False,
@@ -227,12 +228,3 @@ async def save_memory(job: ReadJob, question: str, memory: str, queue: MemoryQue
     )
     with suppress(Conflict):
         await queue.enqueue(write, began=job.began)
-
-
-def _event_id(job: ReadJob, question: str, namespace: Namespace) -> str:
-    name = job.read_id if job.request.questions is None else f"{job.read_id}\0{question}"
-    return event_id(namespace.lane(), hashlib.sha256(name.encode()).hexdigest()[:32])
-
-
-def _passes_max(job: ReadJob) -> int:
-    return 1 + job.request.max_rereads if job.request.strategy == "memreread" else 1

@@ -125,7 +125,8 @@ class StreamReader:
     async def joined(self, stream: str, *, job: str) -> AsyncGenerator[Follower]:
         """Follow the stream during the block. Raises Unavailable."""
         follower = Follower()
-        channel = self._channels.get(stream) or self._opened(stream, job, await self._end_of(stream))
+        # The id of the last entry, where the reader starts
+        channel = self._channels.get(stream) or self._opened(stream, job, await self._streams.last(stream) or "0-0")
         channel.followers.add(follower)
         try:
             yield follower
@@ -134,7 +135,11 @@ class StreamReader:
             if not channel.followers and self._channels.get(stream) is channel:
                 del self._channels[stream]
             if not self._channels:
-                await self._rest()
+                # No client follows: give the connection back
+                task, self._task = self._task, None
+                if task is not None:
+                    task.cancel()
+                    await asyncio.wait({task})
 
     async def entries(self, stream: str, follower: Follower, after: int) -> AsyncGenerator[Entry]:
         """Yield the entries after that number, each once and in order, to the stream's end. Raises Unavailable."""
@@ -162,10 +167,6 @@ class StreamReader:
                 after = entry.number
                 yield entry
 
-    async def _end_of(self, stream: str) -> str:
-        """Return the id of the last entry, where the reader starts."""
-        return await self._streams.last(stream) or "0-0"
-
     def _opened(self, stream: str, job: str, position: str) -> _Channel:
         """Return the stream's channel, which another follower may have opened meanwhile."""
         channel = self._channels.setdefault(stream, _Channel(job, position))
@@ -175,13 +176,6 @@ class StreamReader:
         elif self._looking is not None and not self._looking.expired():
             self._looking.reschedule(max(asyncio.get_running_loop().time(), self._began + _PACE_S))
         return channel
-
-    async def _rest(self) -> None:
-        """Return the connection when no client follows."""
-        task, self._task = self._task, None
-        if task is not None:
-            task.cancel()
-            await asyncio.wait({task})
 
     def _ended(self, task: "asyncio.Task[None]") -> None:
         """Pass the reader's error to every follower; the next one starts a new reader."""
@@ -203,7 +197,16 @@ class StreamReader:
                     for entry in entries:
                         channel.offer(entry)
             if time.monotonic() - checked_at >= _CHECK_EVERY_S:
-                await self._end_what_is_over()
+                # End the streams of ended or deleted reads, which may lack their last event
+                channels = list(self._channels.values())
+                statuses = await self._step.rows("statuses", [channel.job for channel in channels], [])
+                for channel, status in zip(channels, statuses, strict=True):
+                    if status in _UNDER_WAY:
+                        channel.seemed_over = False
+                    elif channel.seemed_over:
+                        channel.end()
+                    else:
+                        channel.seemed_over = True  # its last event may be on its way
                 checked_at = time.monotonic()
 
     async def _look(self) -> Sequence[tuple[str, Sequence[Entry]]]:
@@ -218,18 +221,6 @@ class StreamReader:
         finally:
             self._looking = None
         return [(stream, _entries(found)) for stream, found in news]
-
-    async def _end_what_is_over(self) -> None:
-        """End the streams of ended or deleted reads, which may lack their last event."""
-        channels = list(self._channels.values())
-        statuses = await self._step.rows("statuses", [channel.job for channel in channels], [])
-        for channel, status in zip(channels, statuses, strict=True):
-            if status in _UNDER_WAY:
-                channel.seemed_over = False
-            elif channel.seemed_over:
-                channel.end()
-            else:
-                channel.seemed_over = True  # its last event may be on its way
 
 
 def _entries(found: Sequence[tuple[str, dict[str, str]]]) -> list[Entry]:

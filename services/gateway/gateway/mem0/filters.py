@@ -72,15 +72,11 @@ def _entries(name: str, value: JsonValue, depth: int) -> Iterator[tuple[str, Jso
         for key, one in value.items():
             yield from _conditions(f"metadata.{key}", one)
     else:
-        yield from _conditions(_field(name), value)
-
-
-def _field(name: str) -> str:
-    if name == "app_id":
-        raise _app_id()
-    if name in _NOT_SERVED:
-        raise NotSupported(f"Filtering by {name} is not supported.", param="filters")
-    return _OURS.get(name, name)
+        if name == "app_id":
+            raise _app_id()
+        if name in _NOT_SERVED:
+            raise NotSupported(f"Filtering by {name} is not supported.", param="filters")
+        yield from _conditions(_OURS.get(name, name), value)
 
 
 def _conditions(field: str, value: JsonValue) -> Iterator[tuple[str, JsonValue]]:

@@ -75,24 +75,20 @@ async def _main(arguments: argparse.Namespace) -> int:
         return await run(arguments.command, ids, letters)
 
 
-def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
-        prog="python -m gateway.memory.dead_letters", description="List, requeue or drop failed jobs."
-    )
-    commands = parser.add_subparsers(dest="command", required=True)
-    commands.add_parser("list", help="print id and error of each, oldest first")
-    requeue = commands.add_parser("requeue", help="run memory writes again")
-    chosen = requeue.add_mutually_exclusive_group(required=True)
-    chosen.add_argument("id", nargs="*", default=[])
-    chosen.add_argument("--all", action="store_true")
-    commands.add_parser("drop", help="delete dead letters").add_argument("id", nargs="+")
-    return parser
-
-
 def main() -> None:
     """Run the command line. Exits with 1 when an id was not a dead letter or the state is unreachable."""
     try:
-        sys.exit(asyncio.run(_main(_parser().parse_args())))
+        parser = argparse.ArgumentParser(
+            prog="python -m gateway.memory.dead_letters", description="List, requeue or drop failed jobs."
+        )
+        commands = parser.add_subparsers(dest="command", required=True)
+        commands.add_parser("list", help="print id and error of each, oldest first")
+        requeue = commands.add_parser("requeue", help="run memory writes again")
+        chosen = requeue.add_mutually_exclusive_group(required=True)
+        chosen.add_argument("id", nargs="*", default=[])
+        chosen.add_argument("--all", action="store_true")
+        commands.add_parser("drop", help="delete dead letters").add_argument("id", nargs="+")
+        sys.exit(asyncio.run(_main(parser.parse_args())))
     except MemloopError as error:
         sys.exit(error.message)
 

@@ -82,7 +82,10 @@ class WriteFailures:
                 await self.failed(job, error)
             raise
         if job.infer:
-            await self._succeeded(job)
+            with suppress(DependencyError):
+                await asyncio.gather(
+                    self._failed.delete(job.namespace.lane(), quick=True), self._refusals.delete("", quick=True)
+                )
 
     async def failed(self, job: MemoryJob, error: MemloopError) -> None:
         """Keep the write as its user's last failed one."""
@@ -105,12 +108,6 @@ class WriteFailures:
         with suppress(DependencyError):
             if await self._refusals.put("", record) != record:
                 _LOG.error("%s", refusal.summary())
-
-    async def _succeeded(self, job: MemoryJob) -> None:
-        with suppress(DependencyError):
-            await asyncio.gather(
-                self._failed.delete(job.namespace.lane(), quick=True), self._refusals.delete("", quick=True)
-            )
 
 
 def _code(error: MemloopError) -> str:

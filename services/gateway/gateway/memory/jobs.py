@@ -116,7 +116,11 @@ class MemoryQueue:
         submission = self._submission(clean, queued_event(clean))
         if began is not None:
             submission = replace(submission, owners=(Owner(job.namespace, began),))
-        _check_size(submission.fields["payload"])
+        payload = submission.fields["payload"]
+        if 4 * len(payload) > MAX_WRITE_BYTES and len(payload.encode("utf-8", "surrogatepass")) > MAX_WRITE_BYTES:
+            raise TooLarge(
+                f"A write has at most {MAX_WRITE_BYTES} bytes: send its messages in several.", param="messages"
+            )
         await self.lanes.admit(submission, guard=guard)
         if redactions is not None and redact is not None:
             redactions.counted(redact)
@@ -194,11 +198,6 @@ def _reason(error: MemloopError) -> str:
     if isinstance(error, TooLarge):
         return "too_large"
     return "quota" if isinstance(error, RateLimited) else "unavailable"
-
-
-def _check_size(payload: str) -> None:
-    if 4 * len(payload) > MAX_WRITE_BYTES and len(payload.encode("utf-8", "surrogatepass")) > MAX_WRITE_BYTES:
-        raise TooLarge(f"A write has at most {MAX_WRITE_BYTES} bytes: send its messages in several.", param="messages")
 
 
 async def _cleaned(job: MemoryJob, redactions: Redactions) -> tuple[MemoryJob, Redaction]:

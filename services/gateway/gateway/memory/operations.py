@@ -97,18 +97,14 @@ async def search(asked: StoreSearch, memory: Memory) -> SearchResult:
     with memory.metrics.memory_search_seconds.labels("api").time():
         if asked.filters is not None or asked.as_of is not None or asked.namespace.user_id is None:
             return await memory.store.search(asked)
-        return await _with_pending(asked, memory)
-
-
-async def _with_pending(asked: StoreSearch, memory: Memory) -> SearchResult:
-    namespace = Namespace.model_validate(asked.namespace.model_dump())
-    buffered_too = asked.model_copy(update={"include_buffered": True})
-    standing, found = await read_beside(memory.pending, namespace, lambda: memory.store.search(buffered_too))
-    turns = ranked((*standing.pending, *reversed(found.pending)), asked.query)
-    complete = standing.complete and found.pending_complete
-    if not complete:
-        memory.metrics.pending_unread.inc()
-    return found.model_copy(update={"pending": tuple(turns[: asked.top_k]), "pending_complete": complete})
+        namespace = Namespace.model_validate(asked.namespace.model_dump())
+        buffered_too = asked.model_copy(update={"include_buffered": True})
+        standing, found = await read_beside(memory.pending, namespace, lambda: memory.store.search(buffered_too))
+        turns = ranked((*standing.pending, *reversed(found.pending)), asked.query)
+        complete = standing.complete and found.pending_complete
+        if not complete:
+            memory.metrics.pending_unread.inc()
+        return found.model_copy(update={"pending": tuple(turns[: asked.top_k]), "pending_complete": complete})
 
 
 async def erase(namespace: Namespace, memory: Memory) -> Erased:

@@ -74,29 +74,27 @@ class PendingWrites:
         """Return how the namespace's writes stand, as far as the state answers in time."""
         with suppress(DependencyError, TimeoutError):
             async with patient(self._wait_s):
-                return await self._standing(namespace)
+                lane = namespace.lane()
+                part = self._keys.of_name(lane)
+                of_lane = part.key("lane", MEMORY_QUEUE, lane), part.hidden("changed", MEMORY_QUEUE, lane)
+                names = [of_lane[0], self._failed.key(lane), part.key("fence"), of_lane[1]]
+                kept = self._kept.of(lane)
+                states = orjson.dumps({job_id: write.status for job_id, write in kept.items()})
+                args = [part.job(""), MOST_WRITES, MOST_BYTES, states]
+                newest, failed, since_ms, *rows = await self._step.rows("standing", names, args)
+                jobs = zip(rows[::3], rows[1::3], rows[2::3], strict=True)
+                writes = {
+                    job_id: QueuedWrite.read(status, payload) if payload else kept[job_id]
+                    for job_id, status, payload in jobs
+                }
+                self._kept.keep(lane, writes)
+                return Standing(
+                    pending=tuple(turn for write in writes.values() if write.within(namespace) for turn in write.turns),
+                    failed=FailedWrite.model_validate_json(failed) if failed else None,
+                    newest_token=int(newest),
+                    changed_s=int(since_ms) / 1000 if since_ms else None,
+                )
         return Standing()
-
-    async def _standing(self, namespace: Namespace) -> Standing:
-        lane = namespace.lane()
-        part = self._keys.of_name(lane)
-        of_lane = part.key("lane", MEMORY_QUEUE, lane), part.hidden("changed", MEMORY_QUEUE, lane)
-        names = [of_lane[0], self._failed.key(lane), part.key("fence"), of_lane[1]]
-        kept = self._kept.of(lane)
-        states = orjson.dumps({job_id: write.status for job_id, write in kept.items()})
-        args = [part.job(""), MOST_WRITES, MOST_BYTES, states]
-        newest, failed, since_ms, *rows = await self._step.rows("standing", names, args)
-        jobs = zip(rows[::3], rows[1::3], rows[2::3], strict=True)
-        writes = {
-            job_id: QueuedWrite.read(status, payload) if payload else kept[job_id] for job_id, status, payload in jobs
-        }
-        self._kept.keep(lane, writes)
-        return Standing(
-            pending=tuple(turn for write in writes.values() if write.within(namespace) for turn in write.turns),
-            failed=FailedWrite.model_validate_json(failed) if failed else None,
-            newest_token=int(newest),
-            changed_s=int(since_ms) / 1000 if since_ms else None,
-        )
 
 
 async def read_beside(

@@ -7,7 +7,7 @@ from pydantic import JsonValue, ValidationError
 
 from gateway.policy import Redaction, redacted_json
 from memloop.wire.errors import Unprocessable
-from memloop.wire.feedback import MAX_REASON_CHARS, Feedback, FeedbackRequest
+from memloop.wire.feedback import MAX_REASON_CHARS, FeedbackRequest
 from memloop.wire.memory import MAX_TEXT_CHARS, Buffer, ItemPatch, MemoryDraft, Source, StoreAdd, repeated_turn
 from memloop.wire.memory_events import DecisionRecord
 from memloop.wire.speakers import clean_name, pieces
@@ -55,7 +55,14 @@ def redacted_patch(patch: ItemPatch, redact: Redaction) -> ItemPatch:
     """Return the edit redacted. Raises Unprocessable when its text becomes too long."""
     changed: dict[str, object] = {}
     if patch.memory is not None:
-        changed["memory"] = _text(patch.memory, redact)
+        clean = redact(patch.memory)
+        if not clean:
+            raise Unprocessable("A memory policy never keeps this text.", param="memory", code="not_kept")
+        if len(clean) > MAX_TEXT_CHARS:
+            raise Unprocessable(
+                f"The text is longer than {MAX_TEXT_CHARS} characters once it is redacted.", param="memory"
+            )
+        changed["memory"] = clean
     if patch.metadata is not None:
         changed["metadata"] = redacted_metadata(patch.metadata, redact)
     if patch.tags is not None:
@@ -94,7 +101,9 @@ def redacted_line(line: NumberedLine, memory: MemoryLine, redact: Redaction) -> 
             "metadata": redacted_metadata(item.metadata, redact),
             "sources": sources,
             "times": tuple(one.model_copy(update={"text": redact(one.text)[:256]}) for one in item.times),
-            "feedback": _verdict(item.feedback, redact),
+            "feedback": (
+                item.feedback and item.feedback.model_copy(update={"reason": _reason(item.feedback.reason, redact)})
+            ),
         }
     )
     if redact.counts.total() == before:
@@ -110,10 +119,6 @@ def _chars_in(value: object) -> int:
     return sum(map(_chars_in, cast("list[object]", value))) if isinstance(value, list) else 0
 
 
-def _verdict(feedback: Feedback | None, redact: Redaction) -> Feedback | None:
-    return feedback and feedback.model_copy(update={"reason": _reason(feedback.reason, redact)})
-
-
 def _reason(reason: str | None, redact: Redaction) -> str | None:
     return None if reason is None else redact(reason)[:MAX_REASON_CHARS]
 
@@ -127,15 +132,6 @@ def _draft(draft: MemoryDraft, redact: Redaction) -> MemoryDraft:
 
 def _tags(tags: Sequence[str], redact: Redaction) -> tuple[str, ...]:
     return tuple(filter(None, map(redact, tags)))
-
-
-def _text(text: str, redact: Redaction) -> str:
-    clean = redact(text)
-    if not clean:
-        raise Unprocessable("A memory policy never keeps this text.", param="memory", code="not_kept")
-    if len(clean) > MAX_TEXT_CHARS:
-        raise Unprocessable(f"The text is longer than {MAX_TEXT_CHARS} characters once it is redacted.", param="memory")
-    return clean
 
 
 def _renamed(turn: Source, redact: Redaction) -> Source:

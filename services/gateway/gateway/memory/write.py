@@ -99,8 +99,22 @@ class MemoryWrite:
         return await self._infer()
 
     async def _infer(self) -> MemoryEvent:
-        start = await self._started_from()
-        await self._store_raw_turns()
+        known = await self._journal.read("start")
+        if known is None:
+            namespace = self._job.namespace
+            page = await self._tools.store.buffers(namespace.tenant, user_id=namespace.user_id)
+            turns = next((buffer.turns for buffer in page.buffers if buffer.namespace == namespace), ())
+            known = await self._journal.keep("start", Start(turns=turns).model_dump_json())
+        start = Start.model_validate_json(known)
+        drafts = [
+            (turn, _raw_turn(turn, key=f"{self._job.event_id}:{number}"))
+            for number, turn in enumerate(self._job.turns)
+            if turn.content.strip()
+        ]
+        for part, pairs in enumerate(groups(drafts)):
+            raw = [draft for _, draft in pairs]
+            event_id = f"{self._job.event_id}:raw:{part}"
+            await self._add(self._store_add(raw, event_id=event_id, timestamp=pairs[0][0].timestamp))
         buffered = newest_within(
             start.turns, splitter=self._tools.splitter, most_tokens=self._room, lines=self._tools.profile.turns
         )
@@ -187,29 +201,6 @@ class MemoryWrite:
         )
         return runs or ([()] if buffered else [])
 
-    async def _started_from(self) -> Start:
-        known = await self._journal.read("start")
-        if known is None:
-            turns = await self._buffered_turns()
-            known = await self._journal.keep("start", Start(turns=turns).model_dump_json())
-        return Start.model_validate_json(known)
-
-    async def _buffered_turns(self) -> tuple[Source, ...]:
-        namespace = self._job.namespace
-        page = await self._tools.store.buffers(namespace.tenant, user_id=namespace.user_id)
-        return next((buffer.turns for buffer in page.buffers if buffer.namespace == namespace), ())
-
-    async def _store_raw_turns(self) -> None:
-        drafts = [
-            (turn, _raw_turn(turn, key=f"{self._job.event_id}:{number}"))
-            for number, turn in enumerate(self._job.turns)
-            if turn.content.strip()
-        ]
-        for part, pairs in enumerate(groups(drafts)):
-            raw = [draft for _, draft in pairs]
-            event_id = f"{self._job.event_id}:raw:{part}"
-            await self._add(self._store_add(raw, event_id=event_id, timestamp=pairs[0][0].timestamp))
-
     async def _decided(self, number: int, turns: Sequence[Source]) -> Round:
         """Return the round's decision from the journal or the model."""
         known = await self._journal.read(f"decision:{number}")
@@ -224,7 +215,12 @@ class MemoryWrite:
     async def _decide(self, number: int, turns: Sequence[Source]) -> Round:
         """Ask MemReader. Each counted attempt makes new calls; after an outage or crash it reuses the journal."""
         namespace, traces = self._job.namespace, self._tools.traces
-        may_buffer = self._may_buffer(turns)
+        # Whether the turns may stay buffered: only newly said ones, not too many, and no client waits
+        may_buffer = (
+            bool(self._job.turns)
+            and not self._job.settles
+            and self._limits.hold(turns, splitter=self._tools.splitter, lines=self._tools.profile.turns)
+        )
         model = Journaled(self._tools.model, JournalCheckpoints(self._journal, scope=f"{self._attempt}:{number}"))
         index = NamespaceIndex(self._tools.store, namespace, hidden=self._hidden)
         recording = await traces.new_recording(namespace.tenant)
@@ -239,7 +235,10 @@ class MemoryWrite:
         if recording:
             await asyncio.shield(self._keep_trace(recording, result, turns, number))
         result = await relate(result, model=model, neighbourhood=index, profile=self._tools.profile)
-        self._count(result)
+        for record in result.records:
+            self._tools.metrics.memory_action.labels(record.action).inc()
+            self._tools.metrics.memory_tool_parse.labels(record.parse_path).inc()
+        self._tools.metrics.show_form(self._tools.served.model, self._tools.forms.left(self._tools.profile)[0])
         decided = round_of(result, splits=len(turns) > 1, may_buffer=may_buffer)
         redactions = await self._tools.keeper.redactions(namespace.tenant, [namespace])
         return redactions.applied(
@@ -258,20 +257,6 @@ class MemoryWrite:
         await self._tools.traces.keep_write(
             recording, result, turns, trace_id=trace_id, of=owner, served=self._tools.served
         )
-
-    def _may_buffer(self, turns: Sequence[Source]) -> bool:
-        """Return whether the turns may stay buffered: only newly said ones, not too many, and no client waits."""
-        return (
-            bool(self._job.turns)
-            and not self._job.settles
-            and self._limits.hold(turns, splitter=self._tools.splitter, lines=self._tools.profile.turns)
-        )
-
-    def _count(self, result: DecisionResult) -> None:
-        for record in result.records:
-            self._tools.metrics.memory_action.labels(record.action).inc()
-            self._tools.metrics.memory_tool_parse.labels(record.parse_path).inc()
-        self._tools.metrics.show_form(self._tools.served.model, self._tools.forms.left(self._tools.profile)[0])
 
     async def _stored(self, number: int, decided: Round, turns: Sequence[Source]) -> tuple[Written, ...]:
         if decided.action not in {"add", "invalid"}:

@@ -17,8 +17,13 @@ def merged(
     ``own`` is the application's for its user: it adds words, phrases and categories, and shortens retention.
     """
     everything: list[KeepPolicy] = [*policies, *([own] if own is not None else [])]
+    enabled, kinds = True, cast("KindNames | None", None)
+    for redaction in (policy.redaction for policy in policies):
+        enabled = enabled if redaction.enabled is None else redaction.enabled
+        kinds = kinds if redaction.kinds is None else redaction.kinds
+    named = default_kinds if kinds is None else kinds_of(kinds)
     return EffectivePolicy(
-        redaction=_redaction(policies, default_kinds),
+        redaction=RedactionPolicy.model_construct(enabled=enabled, kinds=tuple(sorted(named))),
         instructions="\n".join(one.instructions.strip() for one in everything if one.instructions.strip()),
         categories=_categories(everything),
         never=tuple(dict.fromkeys(phrase for one in everything for phrase in one.never)),
@@ -45,15 +50,6 @@ def category_of(policy: EffectivePolicy, tags: Sequence[str]) -> str | None:
     """Return the policy's name of the first tag that names one of its categories; case does not matter."""
     names = {category.name.casefold(): category.name for category in policy.categories}
     return next((names[tag.casefold()] for tag in tags if tag.casefold() in names), None)
-
-
-def _redaction(policies: Sequence[MemoryPolicy], default_kinds: frozenset[Kind]) -> RedactionPolicy:
-    enabled, kinds = True, cast("KindNames | None", None)
-    for redaction in (policy.redaction for policy in policies):
-        enabled = enabled if redaction.enabled is None else redaction.enabled
-        kinds = kinds if redaction.kinds is None else redaction.kinds
-    named = default_kinds if kinds is None else kinds_of(kinds)
-    return RedactionPolicy.model_construct(enabled=enabled, kinds=tuple(sorted(named)))
 
 
 def _categories(policies: Sequence[KeepPolicy]) -> tuple[Category, ...]:

@@ -55,7 +55,17 @@ class RecordedModel:
         chars = sum(len(message.text()) for message in prompt.messages) + len(completion.content)
         if self._recording.room_for(chars + len(completion.reasoning)):
             self._recording.tools = self._recording.tools or prompt.tools
-            self._recording.calls.append(_call(prompt, completion))
+            self._recording.calls.append(
+                TracedCall(
+                    messages=prompt.messages,
+                    with_tools=bool(prompt.tools),
+                    thinking=prompt.thinking,
+                    content=completion.content,
+                    reasoning=completion.reasoning,
+                    tool_calls=completion.tool_calls,
+                    finish_reason=completion.finish_reason,
+                )
+            )
         return completion
 
 
@@ -70,7 +80,10 @@ class RecordedIndex:
         """See ``MemoryIndex``."""
         found = await self._index.search(query, top_k=top_k)
         if self._recording.room_for(sum(len(each.text) for each in found)):
-            self._recording.found |= {each.id: _held(each) for each in found}
+            self._recording.found |= {
+                each.id: HeldMemory(id=each.id, text=each.text, valid_from=each.valid_from, key=each.key)
+                for each in found
+            }
         return found
 
 
@@ -94,19 +107,3 @@ class RecordedChunks:
         if chunk.index not in self._recording.chunks and self._recording.room_for(len(chunk.text)):
             self._recording.chunks[chunk.index] = chunk.text
         return chunk
-
-
-def _held(memory: Recalled) -> HeldMemory:
-    return HeldMemory(id=memory.id, text=memory.text, valid_from=memory.valid_from, key=memory.key)
-
-
-def _call(prompt: Prompt, completion: Completion) -> TracedCall:
-    return TracedCall(
-        messages=prompt.messages,
-        with_tools=bool(prompt.tools),
-        thinking=prompt.thinking,
-        content=completion.content,
-        reasoning=completion.reasoning,
-        tool_calls=completion.tool_calls,
-        finish_reason=completion.finish_reason,
-    )

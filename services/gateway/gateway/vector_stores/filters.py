@@ -61,18 +61,15 @@ def passes(filters: Comparison | Compound, attributes: Mapping[str, str | bool |
     if isinstance(filters, Compound):
         each = (passes(inner, attributes) for inner in filters.filters)
         return all(each) if filters.type == "and" else any(each)
-    return _holds(filters, attributes.get(filters.key))
-
-
-def _holds(one: Comparison, value: str | bool | float | None) -> bool:
-    wanted = one.value if isinstance(one.value, list) else [one.value]
-    match one.type:
+    value = attributes.get(filters.key)
+    wanted = filters.value if isinstance(filters.value, list) else [filters.value]
+    match filters.type:
         case "eq" | "in":
             return any(_same(value, each) for each in wanted)
         case "ne" | "nin":
             return not any(_same(value, each) for each in wanted)
         case _:
-            return len(wanted) == 1 and _order(value, wanted[0]) in _ORDERS[one.type]
+            return len(wanted) == 1 and _order(value, wanted[0]) in _ORDERS[filters.type]
 
 
 def _same(value: str | bool | float | None, other: str | bool | float) -> bool:

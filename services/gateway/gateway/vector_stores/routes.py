@@ -3,13 +3,12 @@
 The worker cuts the files into chunks (docs/decisions/0082-vector-stores-in-the-memory-store.md).
 """
 
-from collections.abc import Sequence
 from typing import Annotated, Final, Literal, TypeAlias, cast
 
 from fastapi import APIRouter, Query, Request
 
 from gateway.access import AllowanceDep, PrincipalDep, Room, namespace_named, needs
-from gateway.vector_stores.records import Attached, between
+from gateway.vector_stores.records import between
 from gateway.vector_stores.schemas import (
     FileAttach,
     FileStatus,
@@ -25,7 +24,7 @@ from gateway.vector_stores.schemas import (
     VectorStoreSearch,
     VectorStoreUpdate,
 )
-from gateway.vector_stores.slice import VectorStores, VectorStoresDep
+from gateway.vector_stores.slice import VectorStoresDep
 from memloop_service import ERRORS
 from memloop_service.http import body_of, read_ours
 from memloop_state.owners import Owner
@@ -152,7 +151,8 @@ async def list_vector_store_files(
     filter: FileStatus | None = None,  # noqa: A002 - the public API's name
 ) -> VectorStoreFilePage:
     """List the files of a vector store."""
-    every = await _files(vector_stores, principal.tenant, vector_store_id)
+    await vector_stores.records.get(principal.tenant, vector_store_id)
+    every = await vector_stores.records.files(principal.tenant, vector_store_id)
     files = {one.file.id: one.file for one in every if filter in (None, one.file.status)}
     ids = [*files] if order == "asc" else [*files][::-1]
     shown, more = between(ids, after=after, before=before, limit=limit)
@@ -190,8 +190,3 @@ async def detach_file(
     """Take a file out of a vector store. The file itself stays."""
     await vector_stores.detach(principal.tenant, vector_store_id, file_id)
     return VectorStoreFileDeleted(id=file_id)
-
-
-async def _files(vector_stores: VectorStores, tenant: str, store_id: str) -> Sequence[Attached]:
-    await vector_stores.records.get(tenant, store_id)
-    return await vector_stores.records.files(tenant, store_id)

@@ -6,7 +6,7 @@ from typing import Final
 
 from pydantic import JsonValue
 
-from gateway.vector_stores.filters import Comparison, Compound, passes
+from gateway.vector_stores.filters import passes
 from gateway.vector_stores.records import Attached
 from gateway.vector_stores.schemas import Found, SearchContent, SearchFields
 from memloop.wire.chat import Json
@@ -34,7 +34,11 @@ async def found_in(
     store: StoreClient, where: Scope, query: str, asked: SearchFields, files: Sequence[Attached], max_tokens: int | None
 ) -> list[Found]:
     """Return the best chunks of these files that are indexed and pass the filters, best first."""
-    shown = {one.file.id: one for one in files if one.file.status == "completed" and _passes(asked.filters, one)}
+    shown = {
+        one.file.id: one
+        for one in files
+        if one.file.status == "completed" and (asked.filters is None or passes(asked.filters, one.file.attributes))
+    }
     if not shown:
         return []
     request = StoreSearch(
@@ -48,10 +52,6 @@ async def found_in(
     found = [_found(hit, shown) for hit in hits if hit.item.agent_id in shown]
     least = asked.ranking_options.score_threshold if asked.ranking_options is not None else 0.0
     return [one for one in found if one.score >= least]
-
-
-def _passes(filters: Comparison | Compound | None, one: Attached) -> bool:
-    return filters is None or passes(filters, one.file.attributes)
 
 
 def _only(file_ids: Sequence[str]) -> Json:

@@ -41,7 +41,20 @@ class DeliveryHandler:
         if delivery.hook_id is not None and await self._hooks.get(delivery.tenant, delivery.hook_id) is None:
             self._count("gone")
             return JobResult("gone", "")
-        status = await self._attempt(delivery, self._headers(delivery))
+        if self._rules.secrets is None:
+            raise Unavailable("This worker has no MEMLOOP_WEBHOOK_SECRET.")
+        at = datetime.now(UTC)
+        signatures = self._rules.secrets.signatures(delivery.tenant, message_id=delivery.id, at=at, body=delivery.body)
+        status = await self._attempt(
+            delivery,
+            {
+                "Content-Type": "application/json",
+                "User-Agent": "memloop",
+                "webhook-id": delivery.id,
+                "webhook-timestamp": str(int(at.timestamp())),
+                "webhook-signature": signatures,
+            },
+        )
         if status != _GONE and not 200 <= status < 300:
             self._count("failed")
             raise NotDelivered(f"The receiver answered {status}.")
@@ -58,19 +71,6 @@ class DeliveryHandler:
     async def cancelled(self, lease: Lease) -> JobResult:
         """Raise JobGone: a delivery cannot be cancelled; deleting its read deletes it."""
         raise JobGone(lease.job_id)
-
-    def _headers(self, delivery: Delivery) -> dict[str, str]:
-        if self._rules.secrets is None:
-            raise Unavailable("This worker has no MEMLOOP_WEBHOOK_SECRET.")
-        at = datetime.now(UTC)
-        signatures = self._rules.secrets.signatures(delivery.tenant, message_id=delivery.id, at=at, body=delivery.body)
-        return {
-            "Content-Type": "application/json",
-            "User-Agent": "memloop",
-            "webhook-id": delivery.id,
-            "webhook-timestamp": str(int(at.timestamp())),
-            "webhook-signature": signatures,
-        }
 
     async def _attempt(self, delivery: Delivery, headers: dict[str, str]) -> int:
         """Send the message and return the response's status. Raises NotDelivered when there is no response."""

@@ -15,7 +15,6 @@ from inference.engines.command import (
     Command,
     EnginePlan,
     Flags,
-    PromptLookup,
     media_domains,
     option,
     quiet_environment,
@@ -97,19 +96,20 @@ def _resources(plan: EnginePlan) -> Flags:
         *switch("--enforce-eager", on=plan.enforce_eager),
         "--enable-prefix-caching" if plan.prefix_caching else "--no-enable-prefix-caching",
         *option("--max-num-batched-tokens", plan.prefill_chunk_tokens),
-        *option("--speculative-config", _speculation(plan.speculation) if plan.speculation else None),
+        *option(
+            "--speculative-config",
+            json.dumps(
+                {
+                    "method": "ngram",
+                    "num_speculative_tokens": plan.speculation.draft_tokens,
+                    "prompt_lookup_min": plan.speculation.shortest_match,
+                    "prompt_lookup_max": plan.speculation.longest_match,
+                }
+            )
+            if plan.speculation
+            else None,
+        ),
         *_adapters(plan),
-    )
-
-
-def _speculation(lookup: PromptLookup) -> str:
-    return json.dumps(
-        {
-            "method": "ngram",
-            "num_speculative_tokens": lookup.draft_tokens,
-            "prompt_lookup_min": lookup.shortest_match,
-            "prompt_lookup_max": lookup.longest_match,
-        }
     )
 
 

@@ -36,14 +36,6 @@ class Imported:
 
     def files(self) -> dict[str, str]:
         """Return the profile's files by name."""
-        return {"manifest.toml": self._manifest(), **self.texts}
-
-    @property
-    def version(self) -> str:
-        """Return twelve digits of the hash of all sources."""
-        return _sha256("".join(source.sha256 for source in self.sources))[:12]
-
-    def _manifest(self) -> str:
         named = {"name": self.kind, "version": self.version, "extends": "default", **self.settings}
         tables: dict[str, Mapping[str, Entry]] = {"": {**named, "without": _UNTRAINED}}
         if self.budget:
@@ -54,7 +46,15 @@ class Imported:
         tables["origin"] = {"kind": self.kind}
         tables["origin.sources"] = {source.name: source.sha256 for source in self.sources}
         tables["origin.texts"] = {name: _sha256(text) for name, text in self.texts.items()}
-        return _COMMENT + "\n".join(_table(name, values) for name, values in tables.items())
+        return {
+            "manifest.toml": (_COMMENT + "\n".join(_table(name, values) for name, values in tables.items())),
+            **self.texts,
+        }
+
+    @property
+    def version(self) -> str:
+        """Return twelve digits of the hash of all sources."""
+        return _sha256("".join(source.sha256 for source in self.sources))[:12]
 
 
 _UNTRAINED: Final = ("relate",)
@@ -72,12 +72,8 @@ def as_json_file(tools: list[Json]) -> str:
 
 
 def _table(name: str, values: Mapping[str, Entry]) -> str:
-    lines = [f"{_key(key)} = {_written(value)}" for key, value in values.items()]
+    lines = [f"{(key if key.isidentifier() else _quoted(key))} = {_written(value)}" for key, value in values.items()]
     return "\n".join(([f"[{name}]"] if name else []) + lines) + "\n"
-
-
-def _key(name: str) -> str:
-    return name if name.isidentifier() else _quoted(name)
 
 
 def _quoted(text: str) -> str:

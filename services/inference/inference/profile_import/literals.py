@@ -53,13 +53,20 @@ class Literals:
         """Return the expression's value, with ``HOLE`` for everything that only running it would show."""
         match node:
             case ast.Constant(value=str() | int() | float() | None as constant):
-                return self._checked(constant)
+                if isinstance(constant, str) and any("\ud800" <= char <= "\udfff" for char in constant):
+                    raise ImportRefused(f"{self._where}: expected texts; found one with a lone surrogate")
+                return constant
             case ast.List(elts=items) | ast.Tuple(elts=items):
                 return [self.value(item) for item in items]
             case ast.Dict(keys=keys, values=values):
-                return self._dict(keys, values)
+                names = [self.value(key) if key is not None else HOLE for key in keys]
+                if not all(isinstance(name, str) and HOLE not in name for name in names):
+                    return HOLE
+                return {cast(str, name): self.value(value) for name, value in zip(names, values, strict=True)}
             case ast.Name(id=name):
-                return self._named(name)
+                value = self._names.get(name, HOLE)
+                self._charge(value)
+                return value
             case _:
                 return self._made(node)
 
@@ -85,22 +92,6 @@ class Literals:
                 self._names[name] = self.value(value)
             case _:
                 self._names |= dict.fromkeys(_bound(statement), HOLE)
-
-    def _checked(self, constant: str | int | float | None) -> Value:
-        if isinstance(constant, str) and any("\ud800" <= char <= "\udfff" for char in constant):
-            raise ImportRefused(f"{self._where}: expected texts; found one with a lone surrogate")
-        return constant
-
-    def _named(self, name: str) -> Value:
-        value = self._names.get(name, HOLE)
-        self._charge(value)
-        return value
-
-    def _dict(self, keys: list[ast.expr | None], values: list[ast.expr]) -> Value:
-        names = [self.value(key) if key is not None else HOLE for key in keys]
-        if not all(isinstance(name, str) and HOLE not in name for name in names):
-            return HOLE
-        return {cast(str, name): self.value(value) for name, value in zip(names, values, strict=True)}
 
     def _part(self, part: ast.expr) -> Value:
         if not isinstance(part, ast.FormattedValue):

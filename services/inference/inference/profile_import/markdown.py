@@ -31,14 +31,12 @@ def fenced_blocks(page: str) -> Iterator[Block]:
             label = lines[position].strip() or label
             position += 1
             continue
-        end = _end(lines, position + 1, opening["fence"])
+        start = position + 1
+        fence = opening["fence"]
+        closing = re.compile(rf"^ *{re.escape(fence[0])}{{{len(fence)},}}[ \t]*\r?\n?$")
+        end = next((number for number in range(start, len(lines)) if closing.match(lines[number])), len(lines))
         yield _block(lines[position + 1 : end], opening, label, position + 1)
         position = end + 1
-
-
-def _end(lines: list[str], start: int, fence: str) -> int:
-    closing = re.compile(rf"^ *{re.escape(fence[0])}{{{len(fence)},}}[ \t]*\r?\n?$")
-    return next((number for number in range(start, len(lines)) if closing.match(lines[number])), len(lines))
 
 
 def _block(lines: list[str], opening: re.Match[str], label: str, line: int) -> Block:

@@ -13,21 +13,6 @@ from memory_store.backup.manifest import Manifest, checked
 from memory_store.backup.restoring import restore
 
 
-def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(prog="python -m memory_store.backup", description="Backup and restore of a stack.")
-    commands = parser.add_subparsers(dest="command", required=True)
-    make = commands.add_parser("create", help="of a running stack, into a new folder")
-    make.add_argument("folder", type=Path)
-    commands.add_parser("check", help="whether a backup is whole").add_argument("folder", type=Path)
-    back = commands.add_parser("restore", help="into empty folders of a stack that is stopped")
-    back.add_argument("folder", type=Path)
-    back.add_argument("--redis-dir", type=Path, action="append", default=[], help="Redis's folder; one per primary")
-    back.add_argument("--data-dir", type=Path, help="MEMLOOP_DATA_DIR, the folder of the embedded vectors")
-    back.add_argument("--storage-dir", type=Path, help="the folder of MEMLOOP_STORAGE_URL")
-    back.add_argument("--qdrant", action="store_true", help="make the collections on the Qdrant cluster of QDRANT_URL")
-    return parser
-
-
 def _run(arguments: argparse.Namespace) -> Manifest:
     if arguments.command == "create":
         from memory_store.backup.creating import Stack, create
@@ -51,7 +36,22 @@ def _run(arguments: argparse.Namespace) -> Manifest:
 def main() -> None:
     """The command. Exits with 1 and a message when it could not do it all."""
     try:
-        manifest = _run(_parser().parse_args())
+        parser = argparse.ArgumentParser(
+            prog="python -m memory_store.backup", description="Backup and restore of a stack."
+        )
+        commands = parser.add_subparsers(dest="command", required=True)
+        make = commands.add_parser("create", help="of a running stack, into a new folder")
+        make.add_argument("folder", type=Path)
+        commands.add_parser("check", help="whether a backup is whole").add_argument("folder", type=Path)
+        back = commands.add_parser("restore", help="into empty folders of a stack that is stopped")
+        back.add_argument("folder", type=Path)
+        back.add_argument("--redis-dir", type=Path, action="append", default=[], help="Redis's folder; one per primary")
+        back.add_argument("--data-dir", type=Path, help="MEMLOOP_DATA_DIR, the folder of the embedded vectors")
+        back.add_argument("--storage-dir", type=Path, help="the folder of MEMLOOP_STORAGE_URL")
+        back.add_argument(
+            "--qdrant", action="store_true", help="make the collections on the Qdrant cluster of QDRANT_URL"
+        )
+        manifest = _run(parser.parse_args())
     except MemloopError as error:
         sys.exit(error.message)
     for part in manifest.parts:

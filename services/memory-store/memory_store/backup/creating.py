@@ -45,7 +45,11 @@ async def create(folder: Path, stack: Stack) -> Manifest:
     """
     await asyncio.to_thread(_make, folder)
     began_at = time.time()
-    parts = await _redis(folder, stack)
+    # Back up each primary to a file of its own
+    servers = await primaries(stack.redis_url.get_secret_value())
+    targets = [folder / f"redis-{number}.rdb" for number in range(len(servers))]
+    await asyncio.gather(*(dump(server, target) for server, target in zip(servers, targets, strict=True)))
+    parts = [part_of(target, "redis") for target in targets]
     vectors, collections = await _vectors(folder, stack)
     parts += vectors
     if stack.storage_url is not None and stack.storage_url.startswith("file:"):
@@ -59,14 +63,6 @@ def _make(folder: Path) -> None:
     if folder.exists() and any(folder.iterdir()):
         raise InvalidRequest(f"{folder} is not empty.")
     folder.mkdir(parents=True, exist_ok=True, mode=0o700)
-
-
-async def _redis(folder: Path, stack: Stack) -> list[Part]:
-    """Back up each primary to a file of its own."""
-    servers = await primaries(stack.redis_url.get_secret_value())
-    targets = [folder / f"redis-{number}.rdb" for number in range(len(servers))]
-    await asyncio.gather(*(dump(server, target) for server, target in zip(servers, targets, strict=True)))
-    return [part_of(target, "redis") for target in targets]
 
 
 async def _vectors(folder: Path, stack: Stack) -> tuple[list[Part], list[Collection]]:

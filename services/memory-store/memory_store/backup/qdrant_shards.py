@@ -78,23 +78,21 @@ async def recreate_collections(folder: Path, manifest: Manifest, nodes: Sequence
     if taken := sorted(there & {collection.name for collection in manifest.collections}):
         raise InvalidRequest(f"Qdrant has a collection {taken[0]} already: delete it first.")
     for collection in manifest.collections:
-        await _make(nodes[0], collection, manifest.shards_of(collection.name))
+        node = nodes[0]
+        parts = manifest.shards_of(collection.name)
+        settings = CreateCollection.model_validate(collection.settings)
+        await node.client.http.collections_api.create_collection(collection.name, create_collection=settings)
+        keys = dict.fromkeys(part.shard.key for part in parts.values() if part.shard and part.shard.key is not None)
+        for key in keys:
+            await node.client.http.distributed_api.create_shard_key(
+                collection.name, create_sharding_key=CreateShardingKey(shard_key=key)
+            )
         await _fill(folder, nodes, collection.name, manifest.shards_of(collection.name))
     named = [(alias, collection.name) for collection in manifest.collections for alias in collection.aliases]
     actions = [
         CreateAliasOperation(create_alias=CreateAlias(collection_name=name, alias_name=alias)) for alias, name in named
     ]
     await client.update_collection_aliases(actions)
-
-
-async def _make(node: Node, collection: Collection, parts: Mapping[int, Part]) -> None:
-    settings = CreateCollection.model_validate(collection.settings)
-    await node.client.http.collections_api.create_collection(collection.name, create_collection=settings)
-    keys = dict.fromkeys(part.shard.key for part in parts.values() if part.shard and part.shard.key is not None)
-    for key in keys:
-        await node.client.http.distributed_api.create_shard_key(
-            collection.name, create_sharding_key=CreateShardingKey(shard_key=key)
-        )
 
 
 async def _fill(folder: Path, nodes: Sequence[Node], collection: str, parts: Mapping[int, Part]) -> None:

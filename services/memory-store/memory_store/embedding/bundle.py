@@ -31,8 +31,15 @@ def make_bundle(folder: Path = BUNDLE) -> None:
     fresh = folder.with_name(f"{folder.name}.new")
     shutil.rmtree(fresh, ignore_errors=True)
     fresh.mkdir(parents=True)
-    description = _description(model)
-    _write_tokenizer(model, fresh / TOKENIZER)
+    vectors = by_torch(model.unit_vectors, bfloat16=False)(model.probe)
+    description = Description(inputs=tuple(model.probe), probes=PROBES, vectors=tuple(map(tuple, vectors)))
+    # Write the model's tokenizer with the window and the padding that sentence-transformers asks of it
+    path = fresh / TOKENIZER
+    own: Any = model.transformer.tokenizer
+    tokenizer = own.backend_tokenizer
+    tokenizer.enable_truncation(model.transformer.max_seq_length)
+    tokenizer.enable_padding(pad_id=own.pad_token_id, pad_token=own.pad_token)
+    tokenizer.save(str(path), pretty=False)
     _write_graph(model, fresh / GRAPH)
     (fresh / "NOTICE").write_text(_NOTICE, "utf-8")
     (fresh / DESCRIPTION).write_text(description.model_dump_json(), "utf-8")
@@ -73,20 +80,6 @@ def _halved(module: "torch.nn.Module") -> "torch.nn.Module":
         for name, _ in list(part.named_parameters(recurse=False)):
             parametrize.register_parametrization(part, name, Widened(), unsafe=True)
     return module
-
-
-def _description(model: TorchModel) -> Description:
-    vectors = by_torch(model.unit_vectors, bfloat16=False)(model.probe)
-    return Description(inputs=tuple(model.probe), probes=PROBES, vectors=tuple(map(tuple, vectors)))
-
-
-def _write_tokenizer(model: TorchModel, path: Path) -> None:
-    """Write the model's tokenizer with the window and the padding that sentence-transformers asks of it."""
-    own: Any = model.transformer.tokenizer
-    tokenizer = own.backend_tokenizer
-    tokenizer.enable_truncation(model.transformer.max_seq_length)
-    tokenizer.enable_padding(pad_id=own.pad_token_id, pad_token=own.pad_token)
-    tokenizer.save(str(path), pretty=False)
 
 
 def main(arguments: Sequence[str]) -> None:

@@ -77,7 +77,9 @@ class SentenceEncoder:
 
     def __init__(self, model: str, *, threads: int, batch: int, precision: Precision = "auto") -> None:
         self._model = TorchModel(model)
-        _use_threads(threads)
+        import torch
+
+        torch.set_num_threads(threads)
         self._batch = batch
         bfloat16, whole = uses_bfloat16(precision), self._model.unit_vectors
         graph = compiled(whole, self._model.probe, threads=threads, bfloat16=bfloat16)
@@ -102,12 +104,6 @@ def by_torch(whole: "torch.nn.Module", *, bfloat16: bool) -> Forward:
             return cast("list[list[float]]", whole(*features.values()).tolist())
 
     return rows
-
-
-def _use_threads(threads: int) -> None:
-    import torch
-
-    torch.set_num_threads(threads)
 
 
 def _unit_vectors(model: "SentenceTransformer", names: Sequence[str]) -> "torch.nn.Module":

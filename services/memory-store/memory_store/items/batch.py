@@ -5,7 +5,7 @@ from dataclasses import replace
 from datetime import datetime
 
 from memloop.wire.feedback import Feedback
-from memloop.wire.memory import MemoryItem, Namespace, Outcome, Written
+from memloop.wire.memory import MemoryItem, Namespace, Written
 from memory_store.items.conflicts import Change, Placement, Resolution, repair
 from memory_store.items.documents import ItemChanges, Record
 from memory_store.items.identity import snapshot_id, version_id
@@ -51,7 +51,11 @@ class Batch:
     def apply(self, statement: Statement, resolution: Resolution) -> Written:
         """Carries out the resolution and records the outcome in the item that it names."""
         number = self.records.next_number(statement.chain)
-        placed_id = _placed_id(statement, number) if resolution.placed else None
+        placed_id = (
+            (statement.chain if statement.is_raw else version_id(statement.chain, statement.value_hash, number))
+            if resolution.placed
+            else None
+        )
         placement = self._make_room(resolution, placed_id, number + 1)
         if placement and placed_id:
             record = _new(statement, placement, placed_id, number)
@@ -59,7 +63,11 @@ class Batch:
             record = _touched(statement, self.records[resolution.touched or ""])
         other = placement.supersedes if placement else None
         decided = record.decided(resolution.rule, self.written_at, other=other, similarity=resolution.similarity)
-        return self._record_outcome(decided, statement.write, resolution.outcome)
+        writes = (
+            decided.writes if statement.write is None else (*decided.writes, f"{statement.write}:{resolution.outcome}")
+        )
+        saved = self._save(replace(decided, writes=(*writes[:1], *writes[1:][-_KEPT_WRITES:])))
+        return Written(outcome=resolution.outcome, item=saved.item)
 
     def restore(self, record: Record, resolution: Resolution) -> Record:
         """Return a deleted record to its place in event time; returns the record that then holds its fact.
@@ -105,18 +113,17 @@ class Batch:
         for change in resolution.changes:
             record = self.records[change.id]
             if change.keeps_first_half_until:
-                first_half = self._keep_first_half(record, change.keeps_first_half_until).item.id
+                item_id = snapshot_id(record.item.id, record.item.version)
+                half = record.with_item(
+                    id=item_id, status="archived", valid_to=change.keeps_first_half_until, updated_at=self.written_at
+                )
+                first_half = self._save(replace(half, confirmed_at=record.item.valid_from, writes=())).item.id
                 record = record.with_item(version=number)
             if change.id != resolution.touched:
                 record = record.decided("overtaken", self.written_at, other=placed_id or resolution.touched)
             self._change(record, change, placed_id)
         placed = resolution.placed
         return replace(placed, supersedes=first_half or placed.supersedes) if placed else None
-
-    def _keep_first_half(self, record: Record, until: datetime) -> Record:
-        item_id = snapshot_id(record.item.id, record.item.version)
-        half = record.with_item(id=item_id, status="archived", valid_to=until, updated_at=self.written_at)
-        return self._save(replace(half, confirmed_at=record.item.valid_from, writes=()))
 
     def _change(self, record: Record, change: Change, placed_id: str | None) -> None:
         fields: ItemChanges = {"updated_at": self.written_at}
@@ -129,15 +136,6 @@ class Batch:
             fields["supersedes"] = placed_id
         changed = record.with_item(**fields)
         self._save(replace(changed, confirmed_at=change.confirmed_at or changed.confirmed_at))
-
-    def _record_outcome(self, record: Record, write: str | None, outcome: Outcome) -> Written:
-        writes = record.writes if write is None else (*record.writes, f"{write}:{outcome}")
-        saved = self._save(replace(record, writes=(*writes[:1], *writes[1:][-_KEPT_WRITES:])))
-        return Written(outcome=outcome, item=saved.item)
-
-
-def _placed_id(statement: Statement, number: int) -> str:
-    return statement.chain if statement.is_raw else version_id(statement.chain, statement.value_hash, number)
 
 
 def _new(statement: Statement, placement: Placement, item_id: str, number: int) -> Record:
@@ -169,7 +167,12 @@ def _new(statement: Statement, placement: Placement, item_id: str, number: int) 
 
 def _touched(statement: Statement, record: Record) -> Record:
     tags = tuple(dict.fromkeys((*record.item.tags, *statement.draft.tags)))[:_MAX_TAGS]
-    expires_at = _later(record.item.expires_at, statement.context.expires_at)
+    # The later end of two lives; None is no end
+    expires_at = (
+        None
+        if record.item.expires_at is None or statement.context.expires_at is None
+        else max(record.item.expires_at, statement.context.expires_at)
+    )
     feedback = _standing(record.item.feedback, statement)
     return record.with_item(
         tags=tags, expires_at=expires_at, updated_at=statement.context.written_at, feedback=feedback
@@ -180,8 +183,3 @@ def _standing(feedback: Feedback | None, statement: Statement) -> Feedback | Non
     """Return the verdict unless it was against a fact that is stated again later."""
     against = feedback is not None and feedback.verdict != "helpful"
     return None if against and feedback and statement.context.stated_at > feedback.at else feedback
-
-
-def _later(one: datetime | None, other: datetime | None) -> datetime | None:
-    """Return the later end of two lives; None is no end."""
-    return None if one is None or other is None else max(one, other)

@@ -41,7 +41,10 @@ def stored(points: Iterable[Point]) -> list[tuple[str, Change]]:
 
 def retracted(points: Iterable[Point]) -> list[tuple[str, Change]]:
     """Return the changes for stored points that an erasure has deleted."""
-    return [(tenant, _deletion(change, "erased")) for tenant, change in stored(points)]
+    return [
+        (tenant, change.model_copy(update={"type": "memory.deleted", "reason": "erased", "supersedes": None}))
+        for tenant, change in stored(points)
+    ]
 
 
 def expired(found: Sequence[Found], moment: datetime) -> list[tuple[str, Change]]:
@@ -74,7 +77,3 @@ def _of(item_id: str, payload: Payload, kind: ChangeType, reason: str, at: datet
     return Change.model_validate(
         {"type": kind, "at": at, "reason": reason, "memory_id": item_id, "supersedes": supersedes, **ids}
     )
-
-
-def _deletion(change: Change, reason: str) -> Change:
-    return change.model_copy(update={"type": "memory.deleted", "reason": reason, "supersedes": None})

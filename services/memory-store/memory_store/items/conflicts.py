@@ -88,15 +88,27 @@ def resolve(value_hash: str, stated_at: datetime, versions: Sequence[Version]) -
     after = [version for version in timeline if version.valid_from > stated_at]
     current = next((version for version in reversed(before) if version.covers(stated_at)), None)
     if current and current.value_hash == value_hash:
-        return _same(current, stated_at)
+        confirmed = Change(current.id, confirmed_at=max(current.confirmed_at, stated_at))
+        return Resolution("touched", "same fact", touched=current.id, changes=(confirmed,))
     if current and current.confirmed_at > stated_at:
-        return _interlude(current, stated_at)
+        placed = Placement(stated_at, valid_to=current.confirmed_at)
+        split = Change(
+            current.id,
+            valid_from=current.confirmed_at,
+            after_new=True,
+            keeps_first_half_until=stated_at if current.valid_from < stated_at else None,
+        )
+        return Resolution("superseded", "interlude", placed=placed, changes=(split,))
     following = after[0] if after else None
     if following and following.value_hash == value_hash:
-        return _known_later(current, following, stated_at)
+        earlier = Change(following.id, valid_from=stated_at)
+        changes = (*_ending(current, stated_at), earlier)
+        return Resolution("touched", "known later", touched=following.id, changes=changes)
     if following:
-        return _older_news(current, following, stated_at)
-    return _changed(current, stated_at) if current else _new(stated_at)
+        placed = Placement(stated_at, valid_to=following.valid_from, supersedes=current.id if current else None)
+        changes = (*_ending(current, stated_at), Change(following.id, after_new=True))
+        return Resolution("superseded", "older news", placed=placed, changes=changes)
+    return _changed(current, stated_at) if current else Resolution("inserted", "new fact", placed=Placement(stated_at))
 
 
 def repair(versions: Sequence[Version]) -> tuple[Change, ...]:
@@ -114,15 +126,6 @@ def _timeline(versions: Sequence[Version]) -> list[Version]:
     return sorted(holding, key=lambda version: (version.valid_from, version.number))
 
 
-def _new(stated_at: datetime) -> Resolution:
-    return Resolution("inserted", "new fact", placed=Placement(stated_at))
-
-
-def _same(current: Version, stated_at: datetime) -> Resolution:
-    confirmed = Change(current.id, confirmed_at=max(current.confirmed_at, stated_at))
-    return Resolution("touched", "same fact", touched=current.id, changes=(confirmed,))
-
-
 def _changed(current: Version, stated_at: datetime) -> Resolution:
     placed = Placement(stated_at, supersedes=current.id)
     return Resolution("superseded", "changed fact", placed=placed, changes=(Change(current.id, valid_to=stated_at),))
@@ -130,26 +133,3 @@ def _changed(current: Version, stated_at: datetime) -> Resolution:
 
 def _ending(current: Version | None, stated_at: datetime) -> tuple[Change, ...]:
     return (Change(current.id, valid_to=stated_at),) if current else ()
-
-
-def _known_later(current: Version | None, following: Version, stated_at: datetime) -> Resolution:
-    earlier = Change(following.id, valid_from=stated_at)
-    changes = (*_ending(current, stated_at), earlier)
-    return Resolution("touched", "known later", touched=following.id, changes=changes)
-
-
-def _older_news(current: Version | None, following: Version, stated_at: datetime) -> Resolution:
-    placed = Placement(stated_at, valid_to=following.valid_from, supersedes=current.id if current else None)
-    changes = (*_ending(current, stated_at), Change(following.id, after_new=True))
-    return Resolution("superseded", "older news", placed=placed, changes=changes)
-
-
-def _interlude(current: Version, stated_at: datetime) -> Resolution:
-    placed = Placement(stated_at, valid_to=current.confirmed_at)
-    split = Change(
-        current.id,
-        valid_from=current.confirmed_at,
-        after_new=True,
-        keeps_first_half_until=stated_at if current.valid_from < stated_at else None,
-    )
-    return Resolution("superseded", "interlude", placed=placed, changes=(split,))

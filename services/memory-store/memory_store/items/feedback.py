@@ -25,7 +25,11 @@ class Feedbacks:
         async with self._tools.locks.hold(namespace.lane()):
             begun = await self._tools.guarded.begin(namespace)
             record = await self._tools.visible(owned)
-            if _said(record) == (request.feedback, request.reason):
+            feedback = record.item.feedback
+            if ((feedback.verdict, feedback.reason) if feedback else (None, None)) == (
+                request.feedback,
+                request.reason,
+            ):
                 return record.item
             judged = self._judged(record, request)
             await self._tools.guarded.store(begun, await updated_point(judged, self._tools.vectors))
@@ -38,8 +42,3 @@ class Feedbacks:
         feedback = Feedback(verdict=verdict, reason=request.reason, at=moment) if verdict else None
         changed = record.with_item(feedback=feedback, updated_at=moment)
         return changed.decided(verdict or "feedback withdrawn", moment)
-
-
-def _said(record: Record) -> tuple[str | None, str | None]:
-    feedback = record.item.feedback
-    return (feedback.verdict, feedback.reason) if feedback else (None, None)

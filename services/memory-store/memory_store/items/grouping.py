@@ -36,17 +36,14 @@ class Groups(Generic[_One, _Result]):
         try:
             result = await asyncio.shield(reply)
         except asyncio.CancelledError:
-            await self._left(one, reply)
+            if (one, reply) in self._waiting:
+                self._waiting.remove((one, reply))
+            else:
+                await asyncio.wait({reply})
             raise
         if isinstance(result, Exception):
             raise result
         return result
-
-    async def _left(self, one: _One, reply: "asyncio.Future[_Result | Exception]") -> None:
-        if (one, reply) in self._waiting:
-            self._waiting.remove((one, reply))
-        else:
-            await asyncio.wait({reply})
 
     def _begin_soon(self) -> None:
         """Begin after the callbacks that are ready now: callers among them join the group."""

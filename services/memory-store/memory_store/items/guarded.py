@@ -124,21 +124,23 @@ class GuardedStore:
         refused = _refused(begun, opened.refusals)
         if all(opened.refusals):
             return refused
-        kept = _outside(points, refused)
+        kept = [point for point in points if _owner(point) not in refused] if refused else points
         if kept:
-            await self._upsert_and_publish(opened, kept)
+            # Store the points; their changes are published while an erasure still waits for the write
+            made = by_tenant(changes.stored(kept))
+            note = await self._noted(opened, made)
+            try:
+                await self._vectors.upsert(kept)
+            except DependencyError:
+                with contextlib.suppress(Unavailable):
+                    await self._erasures.refuse(opened)
+                raise
+            with contextlib.suppress(Unavailable):  # the note is published later
+                await self._feed.publish(made, note=note)
         late = _refused(begun, await self._erasures.close(opened))
         erased = {space: one for space, one in late.items() if isinstance(one, Conflict)}
-        await self._take_back(_inside(kept, erased))
+        await self._take_back([point for point in kept if _owner(point) in erased] if erased else ())
         return late | refused
-
-    async def _upsert_and_publish(self, opened: Opened, points: Sequence[Point]) -> None:
-        """Store the points; their changes are published while an erasure still waits for the write."""
-        made = by_tenant(changes.stored(points))
-        note = await self._noted(opened, made)
-        await self._upsert(opened, points)
-        with contextlib.suppress(Unavailable):  # the note is published later
-            await self._feed.publish(made, note=note)
 
     async def _noted(self, opened: Opened, made: Mapping[str, Sequence[Change]]) -> str:
         try:
@@ -146,14 +148,6 @@ class GuardedStore:
         except Unavailable:
             with contextlib.suppress(Unavailable):
                 await self._erasures.close(opened)
-            raise
-
-    async def _upsert(self, opened: Opened, points: Sequence[Point]) -> None:
-        try:
-            await self._vectors.upsert(points)
-        except DependencyError:
-            with contextlib.suppress(Unavailable):
-                await self._erasures.refuse(opened)
             raise
 
     async def _take_back(self, points: Sequence[Point]) -> None:
@@ -177,14 +171,6 @@ def _as_at_first(claim: Claim, answer: Begun | Refusal) -> Begun | Refusal:
 def _refused(begun: Sequence[Begun], answers: Sequence[Refusal | None]) -> dict[Namespace, Refusal]:
     pairs = zip(begun, answers, strict=True)
     return {one.claim.namespace: answer for one, answer in pairs if answer is not None}
-
-
-def _outside(points: Sequence[Point], namespaces: Mapping[Namespace, Refusal]) -> Sequence[Point]:
-    return [point for point in points if _owner(point) not in namespaces] if namespaces else points
-
-
-def _inside(points: Sequence[Point], namespaces: Mapping[Namespace, Refusal]) -> Sequence[Point]:
-    return [point for point in points if _owner(point) in namespaces] if namespaces else ()
 
 
 def _owner(point: Point) -> Namespace:

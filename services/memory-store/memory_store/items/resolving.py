@@ -1,6 +1,5 @@
 """Decides what a statement does to the records of its namespace."""
 
-from collections.abc import Sequence
 from datetime import datetime
 
 from memory_store.embedding.encoding import TextEncoding
@@ -8,7 +7,7 @@ from memory_store.items.batch import Batch
 from memory_store.items.conflicts import Change, Placement, Resolution, Rule, resolve
 from memory_store.items.documents import Record, exactly_in, from_payload
 from memory_store.items.statements import Statement
-from memory_store.vectors.filters import Condition, Equals, Not, TimeRange, all_of
+from memory_store.vectors.filters import Equals, Not, TimeRange, all_of
 from memory_store.vectors.port import VectorStore
 
 _NEIGHBOURS = 4
@@ -25,7 +24,11 @@ class Resolver:
     async def resolve(self, statement: Statement, batch: Batch) -> Resolution:
         """Returns the resolution of the statement against the batch, which mends the fact first."""
         if statement.is_raw:
-            return _resolve_raw(statement, batch.records.fact(statement.chain))
+            same = batch.records.fact(statement.chain)
+            context = statement.context
+            if same and not same[0].is_over(context.written_at):
+                return _touch("raw turn", same[0], context.stated_at)
+            return Resolution("inserted", "raw turn", placed=Placement(context.stated_at))
         batch.repair(statement.chain)
         versions = batch.records.versions(statement.chain)
         resolution = resolve(statement.value_hash, statement.context.stated_at, versions)
@@ -37,7 +40,14 @@ class Resolver:
         text = f"{statement.draft.key}: {statement.draft.value}"
         dense = await self._encoding.dense(text)
         marked = self._encoding.marked_words(text)
-        for found in await self._vectors.nearest(dense, where=_comparable(statement), limit=_NEIGHBOURS):
+        # Live memories of the statement's namespace and type
+        context = statement.context
+        live = (Equals("status", "activated"), Equals("memory_type", statement.draft.memory_type))
+        for found in await self._vectors.nearest(
+            dense,
+            where=all_of([exactly_in(context.namespace), *live, Not(TimeRange("expires_at", lte=context.written_at))]),
+            limit=_NEIGHBOURS,
+        ):
             record = from_payload(found.id, found.payload)
             if found.score >= similarity and self._encoding.marked_words(record.embedded_text) == marked:
                 batch.add_known(record)
@@ -45,20 +55,6 @@ class Resolver:
                     "near duplicate", batch.records[found.id], statement.context.stated_at, similarity=found.score
                 )
         return None
-
-
-def _comparable(statement: Statement) -> Condition:
-    """Live memories of the statement's namespace and type."""
-    context = statement.context
-    live = (Equals("status", "activated"), Equals("memory_type", statement.draft.memory_type))
-    return all_of([exactly_in(context.namespace), *live, Not(TimeRange("expires_at", lte=context.written_at))])
-
-
-def _resolve_raw(statement: Statement, same: Sequence[Record]) -> Resolution:
-    context = statement.context
-    if same and not same[0].is_over(context.written_at):
-        return _touch("raw turn", same[0], context.stated_at)
-    return Resolution("inserted", "raw turn", placed=Placement(context.stated_at))
 
 
 def _touch(rule: Rule, record: Record, stated_at: datetime, *, similarity: float | None = None) -> Resolution:

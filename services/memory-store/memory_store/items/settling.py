@@ -7,7 +7,7 @@ from typing import Final
 
 from memloop.wire.errors import MemloopError
 from memloop.wire.memory import Namespace
-from memloop_state.store.settling import Settlings, Taken
+from memloop_state.store.settling import Settlings
 from memory_store.items.documents import within
 from memory_store.vectors.filters import Ids, all_of
 from memory_store.vectors.port import VectorStore
@@ -31,7 +31,16 @@ class Settler:
         if taken is None:
             return
         try:
-            await self._rewrite(taken)
+            owner = Namespace(tenant=taken.namespace.tenant, user_id=taken.namespace.user_id)
+            ids = taken.ids
+            for at in range(0, len(ids), _BATCH):
+                batch = ids[at : at + _BATCH]
+                found = await self._vectors.get(batch, where=within(owner))
+                absent = tuple(set(batch) - {point.id for point in found})
+                if found:
+                    await self._vectors.upsert(found)
+                if absent:
+                    await self._vectors.delete(where=all_of([within(owner), Ids(absent)]))
         except BaseException:
             with contextlib.suppress(MemloopError):
                 await self._settlings.failed(taken)
@@ -53,15 +62,3 @@ class Settler:
             await self.settle(namespace)
         except MemloopError as error:
             _log.debug("a refused write is not settled: %s", error.message)
-
-    async def _rewrite(self, taken: Taken) -> None:
-        owner = Namespace(tenant=taken.namespace.tenant, user_id=taken.namespace.user_id)
-        ids = taken.ids
-        for at in range(0, len(ids), _BATCH):
-            batch = ids[at : at + _BATCH]
-            found = await self._vectors.get(batch, where=within(owner))
-            absent = tuple(set(batch) - {point.id for point in found})
-            if found:
-                await self._vectors.upsert(found)
-            if absent:
-                await self._vectors.delete(where=all_of([within(owner), Ids(absent)]))

@@ -78,7 +78,12 @@ class Transfer:
         """Store a namespace's lines; how many are new. Raises ``Conflict`` if it is erased meanwhile."""
         async with self._tools.locks.hold(namespace.lane()):
             begun = await self._tools.guarded.begin(namespace, began=began)
-            ids = await self._ids(namespace, lines)
+            # The id here of every id that the lines name
+            named = {one.line.item.id for one in lines} | {one.line.item.supersedes or "" for one in lines} - {""}
+            own = all_of([of_tenant(namespace.tenant), Ids(tuple(filter(is_item_id, named)))])
+            page = await self._tools.vectors.scroll(where=own, limit=len(named))
+            kept = {found.id for found in page.found}
+            ids = {one: one if one in kept else imported_id(namespace, one) for one in named}
             records = {ids[one.line.item.id]: _record(namespace, one.line, ids) for one in lines}
             known = await self._known(namespace, list(records.values()))
             batch = Batch(namespace, known, written_at=self._tools.clock())
@@ -89,14 +94,6 @@ class Transfer:
                 batch.repair(chain)
             await self._tools.guarded.store(begun, await embedded([batch], self._tools.vectors, self._tools.encoding))
             return len(fresh)
-
-    async def _ids(self, namespace: Namespace, lines: Sequence[_Read]) -> Mapping[str, str]:
-        """The id here of every id that the lines name."""
-        named = {one.line.item.id for one in lines} | {one.line.item.supersedes or "" for one in lines} - {""}
-        own = all_of([of_tenant(namespace.tenant), Ids(tuple(filter(is_item_id, named)))])
-        page = await self._tools.vectors.scroll(where=own, limit=len(named))
-        kept = {found.id for found in page.found}
-        return {one: one if one in kept else imported_id(namespace, one) for one in named}
 
     async def _known(self, namespace: Namespace, records: Sequence[Record]) -> list[Record]:
         """What the tenant has under the same ids, and the other versions of the facts."""
@@ -121,11 +118,7 @@ def _parsed(text: str) -> MemoryLine:
         where = ".".join(map(str, first["loc"]))
         raise Unprocessable(f"{where}: {first['msg']}" if where else first["msg"]) from error
     _check_limits(line)
-    _check(line.item)
-    return line
-
-
-def _check(item: MemoryItem) -> None:
+    item = line.item
     check_metadata(item.metadata)
     if item.status == "deleted":
         raise Unprocessable("item.status: a deleted memory is not imported")
@@ -138,6 +131,7 @@ def _check(item: MemoryItem) -> None:
         raise Unprocessable("item.valid_to: before valid_from")
     if not 1 <= item.version < 2**31:
         raise Unprocessable("item.version: not a version")
+    return line
 
 
 def _check_limits(line: MemoryLine) -> None:

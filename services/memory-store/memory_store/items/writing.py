@@ -97,7 +97,11 @@ class Writer:
         """
         check_metadata(request.metadata)
         async with self._locks.hold(request.namespace.lane()):
-            if self._groups is not None and _is_short(request):
+            # Whether others need not wait for its embedding
+            if self._groups is not None and (
+                len(request.drafts) <= _SHORT_DRAFTS
+                and sum(len(draft.value) for draft in request.drafts) <= _SHORT_CHARS
+            ):
                 written = await self._groups.join(_Single(request, tries()))
             else:
                 [written] = await self._write([request])
@@ -143,7 +147,22 @@ class Writer:
         each = list(dict.fromkeys(claims))
         answers = dict(zip(each, await self._guarded.begin_all(each), strict=True))
         let_in = [add for add, claim in zip(adds, claims, strict=True) if isinstance(answers[claim], Begun)]
-        plan = await self._plan(let_in)
+        moment = self._clock()
+        arrivals = count()
+        reading = partial(statements_of, written_at=moment, policy=self._policy, arrivals=arrivals)
+        chars = sum(len(draft.value) for add in let_in for draft in add.drafts)
+        stated = await computed(lambda: [reading(add) for add in let_in], chars=chars)  # it reads their texts for times
+        known = await self._known([statement for statements in stated for statement in statements])
+        batches = {
+            add.namespace: Batch(add.namespace, known.get(add.namespace, ()), written_at=moment) for add in let_in
+        }
+        resolutions: list[Resolution] = []
+        numbers = count(1)
+        outcomes = [
+            await self._applied(statements, batches[add.namespace], resolutions, numbers)
+            for add, statements in zip(let_in, stated, strict=True)
+        ]
+        plan = _Plan(batches, outcomes, resolutions)
         points = await embedded(plan.batches.values(), self._vectors, self._encoding)
         begun = [answer for answer in answers.values() if isinstance(answer, Begun)]
         refused = await self._guarded.store_all(begun, points)
@@ -152,22 +171,6 @@ class Writer:
         stored = iter([refused.get(add.namespace, one) for add, one in zip(let_in, plan.outcomes, strict=True)])
         return [next(stored) if isinstance(answer := answers[claim], Begun) else answer for claim in claims]
 
-    async def _plan(self, adds: Sequence[StoreAdd]) -> _Plan:
-        moment = self._clock()
-        arrivals = count()
-        reading = partial(statements_of, written_at=moment, policy=self._policy, arrivals=arrivals)
-        chars = sum(len(draft.value) for add in adds for draft in add.drafts)
-        stated = await computed(lambda: [reading(add) for add in adds], chars=chars)  # it reads their texts for times
-        known = await self._known([statement for statements in stated for statement in statements])
-        batches = {add.namespace: Batch(add.namespace, known.get(add.namespace, ()), written_at=moment) for add in adds}
-        resolutions: list[Resolution] = []
-        numbers = count(1)
-        outcomes = [
-            await self._applied(statements, batches[add.namespace], resolutions, numbers)
-            for add, statements in zip(adds, stated, strict=True)
-        ]
-        return _Plan(batches, outcomes, resolutions)
-
     async def _known(self, statements: Iterable[Statement]) -> Mapping[Namespace, Sequence[Record]]:
         """Loads all versions of the stated facts and what the events wrote before: one query per tenant."""
         by_tenant: dict[str, list[Statement]] = defaultdict(list)
@@ -175,7 +178,12 @@ class Writer:
             by_tenant[statement.context.namespace.tenant].append(statement)
         known: dict[Namespace, list[Record]] = defaultdict(list)
         for tenant, stated in by_tenant.items():
-            for record in await every_record(self._vectors, _spoken_of(tenant, stated)):
+            wanted: list[Condition] = [OneOf("chain", tuple({statement.chain for statement in stated}))]
+            names = [statement.write for statement in stated if statement.write is not None]
+            if names:
+                wanted.append(OneOf("writes", any_write(names)))
+            users = OneOf("user_id", tuple({statement.context.namespace.user_id for statement in stated}))
+            for record in await every_record(self._vectors, all_of([of_tenant(tenant), users, AnyOf(tuple(wanted))])):
                 known[record.namespace].append(record)
         return known
 
@@ -195,11 +203,6 @@ class Writer:
         return tuple(batch.current(one) for one in written)
 
 
-def _is_short(request: StoreAdd) -> bool:
-    """Whether others need not wait for its embedding."""
-    return len(request.drafts) <= _SHORT_DRAFTS and sum(len(draft.value) for draft in request.drafts) <= _SHORT_CHARS
-
-
 def _wrong_metadata(add: StoreAdd) -> Unprocessable | None:
     try:
         check_metadata(add.metadata)
@@ -210,12 +213,3 @@ def _wrong_metadata(add: StoreAdd) -> Unprocessable | None:
 
 def _outcome(result: _Result | Unprocessable) -> BatchOutcome:
     return BatchOutcome(memories=result) if isinstance(result, tuple) else BatchOutcome(error=result.envelope().error)
-
-
-def _spoken_of(tenant: str, statements: Sequence[Statement]) -> Condition:
-    wanted: list[Condition] = [OneOf("chain", tuple({statement.chain for statement in statements}))]
-    names = [statement.write for statement in statements if statement.write is not None]
-    if names:
-        wanted.append(OneOf("writes", any_write(names)))
-    users = OneOf("user_id", tuple({statement.context.namespace.user_id for statement in statements}))
-    return all_of([of_tenant(tenant), users, AnyOf(tuple(wanted))])

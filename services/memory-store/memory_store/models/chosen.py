@@ -76,12 +76,12 @@ def reranker_of(settings: Settings, *, tls: ssl.SSLContext | None = None) -> Rer
     model = settings.rerank_model
     if model is None:
         return None
-    scorer = _remote_scorer(settings, model, tls) if model.startswith(ENDPOINT) else _local_scorer(model)
+    scorer = (
+        _remote_scorer(settings, model, tls)
+        if model.startswith(ENDPOINT)
+        else ThreadScorer(lambda: CrossEncoderScorer(model))
+    )
     return Reranker(scorer, depth=settings.rerank_candidates, budget_s=settings.rerank_timeout_s)
-
-
-def _local_scorer(model: str) -> Scorer:
-    return ThreadScorer(lambda: CrossEncoderScorer(model))
 
 
 def _remote_scorer(settings: Settings, model: str, tls: ssl.SSLContext | None) -> Scorer:

@@ -45,7 +45,22 @@ class Audits:
             at, days = self._clock(), request.stale_after_days
             suspects = Suspects(self._words, at, timedelta(days=days) if days else None)
             complete = await self._examine(request.namespace, suspects)
-            audit = await self._report(request, suspects, complete=complete)
+            namespace = request.namespace
+            raw = all_of(
+                [within(namespace), View(include_raw=True).condition(suspects.at), Equals("memory_type", "RawTurn")]
+            )
+            findings = await asyncio.to_thread(suspects.findings, examples=request.examples)
+            audit = QualityAudit(
+                user_id=namespace.user_id,
+                agent_id=namespace.agent_id,
+                run_id=namespace.run_id,
+                at=suspects.at,
+                memories=suspects.memories,
+                raw_turns=await self._vectors.count(where=raw),
+                complete=complete,
+                feedback=dict(suspects.feedback),
+                findings=findings,
+            )
         self._audited.labels("memories").inc(audit.memories)
         for finding in audit.findings:
             self._audited.labels(finding.suspicion).inc(finding.memories)
@@ -62,24 +77,6 @@ class Audits:
                 return True
             start_id = page.next_id
         return False
-
-    async def _report(self, request: StoreAudit, suspects: Suspects, *, complete: bool) -> QualityAudit:
-        namespace = request.namespace
-        raw = all_of(
-            [within(namespace), View(include_raw=True).condition(suspects.at), Equals("memory_type", "RawTurn")]
-        )
-        findings = await asyncio.to_thread(suspects.findings, examples=request.examples)
-        return QualityAudit(
-            user_id=namespace.user_id,
-            agent_id=namespace.agent_id,
-            run_id=namespace.run_id,
-            at=suspects.at,
-            memories=suspects.memories,
-            raw_turns=await self._vectors.count(where=raw),
-            complete=complete,
-            feedback=dict(suspects.feedback),
-            findings=findings,
-        )
 
 
 def _take(suspects: Suspects, found: Sequence[Found]) -> None:

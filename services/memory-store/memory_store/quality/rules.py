@@ -2,7 +2,7 @@
 
 import re
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from datetime import datetime, timedelta
 from typing import Final
 
@@ -57,9 +57,10 @@ def junk_rule(record: Record, text: str) -> str | None:
         return "pleasantry"
     if text.rstrip().endswith(_QUESTION_MARKS):
         return "question"
-    if len(words) >= _LEAST_REPEATING and _most_frequent(words) * 2 >= len(words):
+    if len(words) >= _LEAST_REPEATING and max(Counter(words).values()) * 2 >= len(words):
         return "repetition"
-    return "symbols" if _mostly_symbols(text) else None
+    plain = sum(char.isalnum() or char.isspace() for char in text)
+    return "symbols" if (len(text) >= _LEAST_SYMBOLS and plain * 2 < len(text)) else None
 
 
 def stale_rule(record: Record, text: str, *, at: datetime, stale_after: timedelta | None) -> str | None:
@@ -70,12 +71,3 @@ def stale_rule(record: Record, text: str, *, at: datetime, stale_after: timedelt
     if age > timedelta(days=_RELATIVE_DAYS) and _RELATIVE.search(text):
         return "relative time"
     return "not stated again" if stale_after is not None and age > stale_after else None
-
-
-def _most_frequent(words: Sequence[str]) -> int:
-    return max(Counter(words).values())
-
-
-def _mostly_symbols(text: str) -> bool:
-    plain = sum(char.isalnum() or char.isspace() for char in text)
-    return len(text) >= _LEAST_SYMBOLS and plain * 2 < len(text)

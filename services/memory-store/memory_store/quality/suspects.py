@@ -63,7 +63,11 @@ class Suspects:
 
     def _take(self, record: Record) -> None:
         text = record.item.memory[:MOST_CHARS]
-        seen = self._seen(record, text)
+        item, whole = record.item, len(record.item.memory) <= MOST_CHARS
+        words = tuple(self.words.terms(text)) if whole else ()
+        marked = self.words.marked(text) if whole else frozenset[str]()
+        excerpt = item.memory[:_EXCERPT_CHARS]
+        seen = _Seen(item.id, item.key[:_EXCERPT_CHARS], excerpt, item.hash, words, marked)
         if record.item.feedback is not None:
             self.feedback[record.item.feedback.verdict] += 1
         if junk := junk_rule(record, text):
@@ -74,13 +78,6 @@ class Suspects:
         if stale != "called outdated":
             self._compared.append(seen)
             self._keys[normalised_key(record.item.key)].append(seen)
-
-    def _seen(self, record: Record, text: str) -> _Seen:
-        item, whole = record.item, len(record.item.memory) <= MOST_CHARS
-        words = tuple(self.words.terms(text)) if whole else ()
-        marked = self.words.marked(text) if whole else frozenset[str]()
-        excerpt = item.memory[:_EXCERPT_CHARS]
-        return _Seen(item.id, item.key[:_EXCERPT_CHARS], excerpt, item.hash, words, marked)
 
     def findings(self, *, examples: int) -> tuple[AuditFinding, ...]:
         """Return all suspicions; each shows so many examples, the largest groups first."""

@@ -62,17 +62,16 @@ def contexts(placed: Sequence[Placed], relevance: Mapping[str, float], tuning: T
         return NO_CONTEXTS
     ids = [one.id for one in placed]
     values = np.array([relevance.get(one, 0.0) for one in ids], np.float64)
-    sessions = _sessions(np.array([one.place for one in placed], np.int64))
+    # The number of each place's session, from 0
+    sessions = np.concatenate(([0], np.cumsum(np.diff(np.array([one.place for one in placed], np.int64)) > _PAUSE)))
     neighbour = tuning.beside * _beside(values, sessions, 1) + tuning.near * _beside(values, sessions, 2)
-    session = tuning.session * _best(values, sessions)
+    # For each turn the highest value of its session
+    best = np.zeros(int(sessions[-1]) + 1)
+    np.maximum.at(best, sessions, values)
+    session = tuning.session * best[sessions]
     return Contexts(
         *(dict(zip(ids, share.tolist(), strict=True)) for share in (neighbour, session, neighbour + session))
     )
-
-
-def _sessions(places: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Returns the number of each place's session, from 0."""
-    return np.concatenate(([0], np.cumsum(np.diff(places) > _PAUSE)))
 
 
 def _beside(values: Floats, sessions: NDArray[np.int64], distance: int) -> Floats:
@@ -82,10 +81,3 @@ def _beside(values: Floats, sessions: NDArray[np.int64], distance: int) -> Float
     total[distance:] += values[:-distance] * together
     total[:-distance] += values[distance:] * together
     return total
-
-
-def _best(values: Floats, sessions: NDArray[np.int64]) -> Floats:
-    """Returns for each turn the highest value of its session."""
-    best = np.zeros(int(sessions[-1]) + 1)
-    np.maximum.at(best, sessions, values)
-    return best[sessions]

@@ -85,7 +85,18 @@ class Retrieval:
         alone. Raises ``Unprocessable`` for a filter that cannot be understood.
         """
         with self._stage("total"):
-            query = await self._query(request)
+            user_filter = parse_filters(request.filters) if request.filters else None
+            view = View(latest_only=request.latest_only, include_raw=request.include_raw, as_of=request.as_of)
+            namespace = within(request.namespace)
+            where = all_of([namespace, view.condition(self._clock()), user_filter])
+            named = await self._speakers(request.query, where)
+            with self._stage("embed"):
+                dense, sparse = await self._encoding.query(without_names(request.query, named))
+            times = asked_for(request.query, self._asked_at(request)) if self._tuning.date else ()
+            depth = max(_MIN_RANKED if times else _MIN_DEPTH, _DEPTH_PER_HIT * request.top_k)
+            query = _Asked(
+                where, namespace, depth, named=named, times=times, dense=dense, sparse=sparse, explained=request.explain
+            )
             if after is not None:
                 await after
             with self._stage("vectors"):
@@ -109,20 +120,6 @@ class Retrieval:
                 self._degraded.labels("reranking").inc()
                 _log.warning("a search was not reranked: %s", error.message)
                 return candidates, False
-
-    async def _query(self, request: StoreSearch) -> _Asked:
-        user_filter = parse_filters(request.filters) if request.filters else None
-        view = View(latest_only=request.latest_only, include_raw=request.include_raw, as_of=request.as_of)
-        namespace = within(request.namespace)
-        where = all_of([namespace, view.condition(self._clock()), user_filter])
-        named = await self._speakers(request.query, where)
-        with self._stage("embed"):
-            dense, sparse = await self._encoding.query(without_names(request.query, named))
-        times = asked_for(request.query, self._asked_at(request)) if self._tuning.date else ()
-        depth = max(_MIN_RANKED if times else _MIN_DEPTH, _DEPTH_PER_HIT * request.top_k)
-        return _Asked(
-            where, namespace, depth, named=named, times=times, dense=dense, sparse=sparse, explained=request.explain
-        )
 
     async def _speakers(self, question: str, where: Condition) -> frozenset[str]:
         """Returns the words of the question that name a speaker of memories that can be seen."""
@@ -200,10 +197,8 @@ class Retrieval:
                 if cost > left:
                     continue
                 left -= cost
-            chosen.append(_hit(one, explain=options.explain))
+            item = from_payload(one.id, one.payload).item
+            chosen.append(
+                SearchHit(item=item, score=one.score, score_breakdown=one.found | one.shares if options.explain else {})
+            )
         return chosen
-
-
-def _hit(one: Candidate, *, explain: bool) -> SearchHit:
-    item = from_payload(one.id, one.payload).item
-    return SearchHit(item=item, score=one.score, score_breakdown=one.found | one.shares if explain else {})

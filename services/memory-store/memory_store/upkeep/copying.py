@@ -97,7 +97,14 @@ class Copy:
     async def run(self, target: Collection, progress: Progress) -> None:
         """Copy and decide on the swap; the gates are shut then. Raises ``Unavailable`` when the lease is lost."""
         progress.total = await self._live.count(where=_EVERYTHING)
-        await self._note()
+        # Have every change noted that may come after the first read, and wait for those that are not
+        gen = self._stores.membership.gen
+        await self._record.align(gen)
+        names = await self._record.note(self._lease.copy, gen)
+        if names is None:
+            raise copy_lost()
+        while await self._record.remaining(names):
+            await self._stores.pause()
         left_over = await every_id(target, _EVERYTHING)
         async for page in pages(self._live, _EVERYTHING, size=_BATCH):
             await self._bring(target, [found.id for found in page.found])
@@ -106,29 +113,16 @@ class Copy:
             await asyncio.sleep(0)
         for at in range(0, len(left_over), _BATCH):
             await self._bring(target, left_over[at : at + _BATCH])
-        await self._prepared(target)
-        await self._shut(target)
-        if not await self._record.decide(self._lease.copy):
-            raise copy_lost()
-
-    async def _note(self) -> None:
-        """Have every change noted that may come after the first read, and wait for those that are not."""
-        gen = self._stores.membership.gen
-        await self._record.align(gen)
-        names = await self._record.note(self._lease.copy, gen)
-        if names is None:
-            raise copy_lost()
-        while await self._record.remaining(names):
-            await self._stores.pause()
-
-    async def _prepared(self, target: Collection) -> None:
-        """Wait until every store that is alive can turn to the target at once."""
+        # Wait until every store that is alive can turn to the target at once
         deadline = time.monotonic() + _PREPARED_S
         while not await self._stores.membership.everybody(prepared=self._lease.copy):
             if time.monotonic() > deadline:
                 raise Unavailable(f"A store did not open {target.name} within {_PREPARED_S:g} s.")
             await self._catch_up(target)
             await self._stores.pause()
+        await self._shut(target)
+        if not await self._record.decide(self._lease.copy):
+            raise copy_lost()
 
     async def _shut(self, target: Collection) -> None:
         """Bring the last changes while nothing is written."""

@@ -115,24 +115,26 @@ class Upkeep:
             with self._recorded(progress):
                 target, lease = await self._flushing(progress)
                 async with self._held(lease, progress):
-                    await self._drop_all(await self._older(target))
+                    # What earlier flushes left. The target itself may be there: other stores prepare it.
+                    kept = {target.name, self._live.name}
+                    names = await self._live.collections.names()
+                    await self._drop_all(
+                        [name for name in names if family(name) == family(target.name) and name not in kept]
+                    )
                     await self._prepare(lease, target)
                     await self._copied(lease, progress, _as_they_are)
-                    dropped = await self._others()
+                    dropped = [name for name in await self._live.collections.names() if name != self._live.name]
                     await self._drop_all(dropped)
                     files = await self._rewrite_files()
             return Flushed(target.name, progress.done, tuple(dropped), files)
 
-    async def _older(self, target: Serving) -> list[str]:
-        """What earlier flushes left. The target itself may be there: other stores prepare it."""
-        kept = {target.name, self._live.name}
-        names = await self._live.collections.names()
-        return [name for name in names if family(name) == family(target.name) and name not in kept]
-
     async def _flushing(self, progress: Progress) -> tuple[Serving, Lease]:
         """The target of a flush and its lease, once no other store copies."""
         while True:
-            target = await self._rewritten()
+            # The serving collection under a new name, which no earlier copy had
+            spec = self._live.spec
+            mine = [name for name in await self._live.collections.names() if family(name) == family(self._live.name)]
+            target = Serving(successor(max([self._live.name, *mine], key=generation)), spec.model, spec.dimension)
             progress.target = target.name
             lease = await self._claimed(target, progress)
             if lease is not None:
@@ -182,7 +184,8 @@ class Upkeep:
         async with AsyncExitStack() as unused:
             unused.push_async_callback(embedder.close)
             spec = CollectionSpec(model, await embedder.start())
-            target = Serving(await self._newest_of(spec), model, spec.dimension)
+            mine = [name for name in await self._live.collections.names() if family(name) == spec.name]
+            target = Serving(max(mine, key=generation, default=spec.name), model, spec.dimension)
             progress.target = target.name
             lease = await self._claimed(target, progress)
             if lease is None:
@@ -269,19 +272,6 @@ class Upkeep:
         if service is None:
             raise copy_lost()
         return service
-
-    async def _newest_of(self, spec: CollectionSpec) -> str:
-        mine = [name for name in await self._live.collections.names() if family(name) == spec.name]
-        return max(mine, key=generation, default=spec.name)
-
-    async def _rewritten(self) -> Serving:
-        """The serving collection under a new name, which no earlier copy had."""
-        spec = self._live.spec
-        mine = [name for name in await self._live.collections.names() if family(name) == family(self._live.name)]
-        return Serving(successor(max([self._live.name, *mine], key=generation)), spec.model, spec.dimension)
-
-    async def _others(self) -> list[str]:
-        return [name for name in await self._live.collections.names() if name != self._live.name]
 
     async def _drop_all(self, names: Iterable[str]) -> None:
         for name in names:

@@ -96,7 +96,11 @@ class Membership:
                 yield
             with contextlib.suppress(MemloopError):
                 await self._record.leave(self._name)
-        await self._close()
+        if self._preparing:
+            await ended({self._preparing})
+        await self.forget()
+        if self._embedder:
+            await self._embedder.close()
 
     async def catch_up(self) -> None:
         """Turn to the collection in service; wait a moment while another one takes over. Raises ``Unavailable``."""
@@ -176,7 +180,12 @@ class Membership:
         if service.copy and service.copy.lapsed and service.copy.id != self.own_copy:
             service = await self._ended(service, service.copy)
         if service.gen != self.gen:
-            await self._turn(service)
+            if service.serving.name != self._live.name:
+                prepared, self._prepared = self._prepared, None
+                if prepared is None or prepared.serving != service.serving:
+                    prepared = await self._opened(service.serving)
+                await self._replace(prepared, service.gen)
+            self.gen = service.gen
         self._looked_at, self._fresh_until = sent, sent + FRESH_S
         await self._prepare_next(service.copy)
         return service
@@ -211,14 +220,6 @@ class Membership:
         if await self.apply_decision(copy.id):
             await self._record.clear(copy.id)
         return (await self.seen()).service or service
-
-    async def _turn(self, service: Service) -> None:
-        if service.serving.name != self._live.name:
-            prepared, self._prepared = self._prepared, None
-            if prepared is None or prepared.serving != service.serving:
-                prepared = await self._opened(service.serving)
-            await self._replace(prepared, service.gen)
-        self.gen = service.gen
 
     async def _replace(self, prepared: Prepared, gen: str) -> None:
         """Work on the prepared collection; close the one before. Any request may be the one that comes to this."""
@@ -291,13 +292,6 @@ class Membership:
             if service is not None and self.gen:
                 return service.gen == self.gen
         return await self._live.collections.serving() == self._live.name
-
-    async def _close(self) -> None:
-        if self._preparing:
-            await ended({self._preparing})
-        await self.forget()
-        if self._embedder:
-            await self._embedder.close()
 
 
 async def _close_replaced(replaced: Collection | EmbeddingModel) -> None:

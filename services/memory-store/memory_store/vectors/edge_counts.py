@@ -85,7 +85,16 @@ def check_contents(path: Path, shard: edge.EdgeShard) -> None:
         total += len(records)
         bare += sum(not record.payload for record in records)
         for record in records:
-            held.update(_indexed(record.payload or {}))
+            # How many values of each indexed field a point has
+            fields = record.payload or {}
+            values = {name: fields.get(name) for name, _ in PAYLOAD_INDEXES}
+            held.update(
+                {
+                    name: len(cast(list[object], value)) if isinstance(value, list) else 1
+                    for name, value in values.items()
+                    if value is not None
+                }
+            )
         sample = [record.id for record in records[::_SAMPLED]]
         sampled = shard.retrieve(sample, with_payload=False, with_vector=True) if sample else []
         blank += sum(not any(from_edge(record).dense) for record in sampled)
@@ -101,16 +110,6 @@ def check_contents(path: Path, shard: edge.EdgeShard) -> None:
         shard.update(edge.UpdateOperation.create_field_index(name, index_of(kind)))
     if wrong := _lacking(shard, held):
         raise EdgeDamaged(path, f"the index of {wrong[0][0]} lacks memories")
-
-
-def _indexed(fields: Mapping[str, object]) -> Mapping[str, int]:
-    """Return how many values of each indexed field a point has."""
-    values = {name: fields.get(name) for name, _ in PAYLOAD_INDEXES}
-    return {
-        name: len(cast(list[object], value)) if isinstance(value, list) else 1
-        for name, value in values.items()
-        if value is not None
-    }
 
 
 def _lacking(shard: edge.EdgeShard, held: Mapping[str, int]) -> list[tuple[str, IndexKind]]:

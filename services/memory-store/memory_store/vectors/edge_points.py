@@ -32,13 +32,11 @@ def from_edge(record: edge.Record) -> Point:
     return Point(
         id=str(record.id),
         dense=tuple(cast("list[float]", vectors[DENSE])),
-        sparse=_sparse_from_edge(sparse) if isinstance(sparse, edge.SparseVector) else NO_WORDS,
+        sparse=SparseVector(tuple(sparse.indices), tuple(sparse.values))
+        if isinstance(sparse, edge.SparseVector)
+        else NO_WORDS,
         payload=payload_of(record.payload),
     )
-
-
-def _sparse_from_edge(vector: edge.SparseVector) -> SparseVector:
-    return SparseVector(tuple(vector.indices), tuple(vector.values))
 
 
 def payload_of(payload: "edge.Payload | None") -> Payload:

@@ -162,7 +162,10 @@ class _Parser:
         self._conditions += 1
         if self._conditions > _MAX_CONDITIONS:
             raise _refused(f"a filter has at most {_MAX_CONDITIONS} conditions")
-        field = _payload_path(name)
+        if not _FIELD.fullmatch(name):
+            raise _refused(f"no field can be named {name[:80]!r}")
+        known = name in _ITEM_FIELDS or name.startswith("metadata.")
+        field = name if known else f"metadata.{name}"
         if field in _NAMES and _LOST in str(value):
             message = f"filters: {field} is compared with a name that has lost a character: it has U+FFFD"
             raise Unprocessable(message, param="filters", code=INVALID_NAME)
@@ -175,13 +178,6 @@ class _Parser:
 
 def _refused(reason: str) -> Unprocessable:
     return Unprocessable(f"filters: {reason}", param="filters", code="invalid_filter")
-
-
-def _payload_path(name: str) -> str:
-    if not _FIELD.fullmatch(name):
-        raise _refused(f"no field can be named {name[:80]!r}")
-    known = name in _ITEM_FIELDS or name.startswith("metadata.")
-    return name if known else f"metadata.{name}"
 
 
 def _operators(field: str, operators: Mapping[str, JsonValue]) -> Condition:
@@ -199,7 +195,9 @@ def _operator(field: str, name: str, value: JsonValue) -> Condition:
         case "in":
             return _one_of(field, value)
         case "contains":
-            return _contains(field, value)
+            if not isinstance(value, str) or not value:
+                raise _refused(f"{field} can only contain a text")
+            return Contains(field, value)
         case "gt" | "gte" | "lt" | "lte":
             return _bound(field, name, value)
         case _:
@@ -258,12 +256,6 @@ def _one_of(field: str, value: JsonValue) -> Condition:
     return AnyOf(tuple(_equals(field, one) for one in value))
 
 
-def _contains(field: str, value: JsonValue) -> Condition:
-    if not isinstance(value, str) or not value:
-        raise _refused(f"{field} can only contain a text")
-    return Contains(field, value)
-
-
 def _bound(field: str, name: str, value: JsonValue) -> Condition:
     if isinstance(value, bool) or not isinstance(value, int | float | str):
         raise _refused(f"{field} can only be compared with a number or a time")
@@ -272,10 +264,7 @@ def _bound(field: str, name: str, value: JsonValue) -> Condition:
         if _DAY.fullmatch(value) and name in _OF_WHOLE_DAYS:
             name, moment = _OF_WHOLE_DAYS[name], moment + timedelta(days=1)
         return _time_bound(field, name, moment)
-    return _number_bound(field, name, _finite(field, value))
-
-
-def _number_bound(field: str, name: str, bound: float) -> NumberRange:
+    bound = _finite(field, value)
     match name:
         case "gt":
             return NumberRange(field, gt=bound)

@@ -186,7 +186,11 @@ class EdgeCollection:
         self._resting = False
         self._known = KnownPoints()
         with _translated():
-            self._make_indexes(shard)
+            made = shard.info().payload_schema
+            for field, kind in PAYLOAD_INDEXES:
+                if field not in made:
+                    shard.update(edge.UpdateOperation.create_field_index(field, index_of(kind)))
+                    self._dirty = True
         self._flusher = asyncio.create_task(self._flush_on_timer(), name="edge-flush")
 
     async def close(self) -> None:
@@ -296,13 +300,6 @@ class EdgeCollection:
         self._room.for_deletions()
         self._points.forget()
         self._update(edge.UpdateOperation.delete_points_by_filter(to_filter(where)))
-
-    def _make_indexes(self, shard: edge.EdgeShard) -> None:
-        made = shard.info().payload_schema
-        for field, kind in PAYLOAD_INDEXES:
-            if field not in made:
-                shard.update(edge.UpdateOperation.create_field_index(field, index_of(kind)))
-                self._dirty = True
 
     def _open_shard(self) -> edge.EdgeShard:
         if self._shard is None:

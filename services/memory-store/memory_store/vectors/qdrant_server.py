@@ -89,15 +89,12 @@ class ServerCollections:
         make = models.CreateAliasOperation(create_alias=models.CreateAlias(collection_name=name, alias_name=_ALIAS))
         drop = models.DeleteAliasOperation(delete_alias=models.DeleteAlias(alias_name=_ALIAS))
         if await self.serving() is None:
-            await self._serve_first(name, make)
+            await made(lambda: self._client.update_collection_aliases([make]))
+            served = await self.serving()
+            if served is not None and served != name:
+                raise alias_taken(served)
         else:
             await repeated(lambda: self._client.update_collection_aliases([drop, make]))
-
-    async def _serve_first(self, name: str, make: models.CreateAliasOperation) -> None:
-        await made(lambda: self._client.update_collection_aliases([make]))
-        served = await self.serving()
-        if served is not None and served != name:
-            raise alias_taken(served)
 
     async def open(self, spec: CollectionSpec, name: str) -> "ServerCollection":
         """Find the collection or make it, with its indexes. Raises ``ServerTooOld`` too."""

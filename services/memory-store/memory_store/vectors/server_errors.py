@@ -107,7 +107,10 @@ def translated() -> Generator[None]:
         _log.warning("Qdrant's rate limit is reached: %s", str(error)[:_LOGGED_CHARS])
         raise _RATE_LIMITED.made() from None
     except ResponseHandlingException as error:
-        raise _of_transport(error.source).made() from _shown(error.source)
+        # The cause that a traceback may show: a validation error quotes the response
+        raise _of_transport(error.source).made() from (
+            None if isinstance(error.source, ValidationError) else error.source
+        )
 
 
 @contextlib.contextmanager
@@ -142,8 +145,3 @@ def _of_transport(source: Exception) -> _Kind:
     late = isinstance(source, TimeoutException) and not isinstance(source, ConnectTimeout)
     _log.debug("Qdrant did not answer: %r", source)
     return _TIMEOUT if late else _UNREACHABLE
-
-
-def _shown(source: Exception) -> Exception | None:
-    """The cause that a traceback may show: a validation error quotes the response."""
-    return None if isinstance(source, ValidationError) else source

@@ -32,15 +32,15 @@ class AnyNode(httpx.AsyncBaseTransport):
     async def _sent(self, request: httpx.Request) -> httpx.Response:
         node = self._nodes[0]
         try:
-            return await self._http.handle_async_request(_addressed(request, node))
+            url = request.url.copy_with(scheme=node.scheme, host=node.host, port=node.port)
+            others = [(name, value) for name, value in request.headers.raw if name.lower() != b"host"]
+            headers = [(b"Host", url.netloc), *others]
+            return await self._http.handle_async_request(
+                httpx.Request(
+                    request.method, url, headers=headers, stream=request.stream, extensions=request.extensions
+                )
+            )
         except httpx.TransportError:
             if self._nodes[0] is node:
                 self._nodes.rotate(-1)
             raise
-
-
-def _addressed(request: httpx.Request, node: httpx.URL) -> httpx.Request:
-    url = request.url.copy_with(scheme=node.scheme, host=node.host, port=node.port)
-    others = [(name, value) for name, value in request.headers.raw if name.lower() != b"host"]
-    headers = [(b"Host", url.netloc), *others]
-    return httpx.Request(request.method, url, headers=headers, stream=request.stream, extensions=request.extensions)

@@ -39,12 +39,16 @@ async def set_up(client: AsyncQdrantClient, spec: CollectionSpec, name: str, sha
     if not await repeated(lambda: client.collection_exists(name)):
         await _create(client, spec, name, sharding)
     info = await repeated(lambda: client.get_collection(name))
-    spec.check_dimension(_dimension(info))
+    vectors = info.config.params.vectors
+    dense = vectors.get(DENSE) if isinstance(vectors, dict) else None
+    spec.check_dimension(dense.size if dense else None)
     layout = Layout.of(info)
     if not layout.has_owners:
         _log.warning(_OLD_LAYOUT, name, info.config.params.shard_number)
     await _make_shard_keys(client, name, layout)
-    await _make_indexes(client, name, info, layout)
+    for field, kind in layout.indexes:
+        if field not in info.payload_schema:
+            await made(partial(client.create_payload_index, name, field, field_schema=_index(kind), wait=True))
     return layout
 
 
@@ -89,21 +93,9 @@ async def _make_shard_keys(client: AsyncQdrantClient, name: str, layout: Layout)
         await made(partial(client.create_shard_key, name, key))
 
 
-async def _make_indexes(client: AsyncQdrantClient, name: str, info: models.CollectionInfo, layout: Layout) -> None:
-    for field, kind in layout.indexes:
-        if field not in info.payload_schema:
-            await made(partial(client.create_payload_index, name, field, field_schema=_index(kind), wait=True))
-
-
 def _index(kind: IndexKind) -> models.KeywordIndexParams | models.DatetimeIndexParams | models.IntegerIndexParams:
     if kind == "integer":
         return models.IntegerIndexParams(type=models.IntegerIndexType.INTEGER)
     if kind == "datetime":
         return models.DatetimeIndexParams(type=models.DatetimeIndexType.DATETIME)
     return models.KeywordIndexParams(type=models.KeywordIndexType.KEYWORD, is_tenant=kind == "tenant")
-
-
-def _dimension(info: models.CollectionInfo) -> int | None:
-    vectors = info.config.params.vectors
-    dense = vectors.get(DENSE) if isinstance(vectors, dict) else None
-    return dense.size if dense else None

@@ -21,26 +21,18 @@ def parse_query(completion: Completion, *, whole: bool = False) -> tuple[Verdict
     the line breaks, takes a query of at most five characters for none, and reads no JSON, as published.
     """
     spoken = listen(completion)
-    query = _first_query(spoken.text)
+    # The text of the first query without braces around it; empty without one that is closed
+    start = _OPEN.search(spoken.text)
+    end = _CLOSE.search(spoken.text, start.end()) if start else None
+    query = spoken.text[start.end() : end.start()].lstrip("{").rstrip("}").strip() if start and end else ""
     if not query and not whole:
         objects = (found.value for found in json_values(spoken.text) if isinstance(found.value, dict))
         given = next((value["query"] for value in objects if "query" in value), None)
         if isinstance(given, str) and not given.strip() and spoken.finished:
             return "sufficient", None
         query = given if isinstance(given, str) else ""
-    query = _published(query) if whole else " ".join(query.split())
+    query = (query if len(query) > _TOO_SHORT_CHARS else "") if whole else " ".join(query.split())
     if query:
         return "ask", query
     silent = not spoken.text and not completion.tool_calls
     return ("sufficient", None) if silent and spoken.finished else ("unusable", None)
-
-
-def _first_query(text: str) -> str:
-    """Return the text of the first query without braces around it; empty without one that is closed."""
-    start = _OPEN.search(text)
-    end = _CLOSE.search(text, start.end()) if start else None
-    return text[start.end() : end.start()].lstrip("{").rstrip("}").strip() if start and end else ""
-
-
-def _published(query: str) -> str:
-    return query if len(query) > _TOO_SHORT_CHARS else ""
