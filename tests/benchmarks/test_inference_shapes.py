@@ -12,11 +12,11 @@ from benchmarks.inference.chunk_loop import Load, Measured, prompt_ids, request,
 from benchmarks.inference.shaped import Prices, figures, measure, planned
 from benchmarks.inference.shapes import SHAPES, engine_settings, write_shape
 from inference.engines import BUILDERS
+from inference.lifecycle import warmup_prompts
 from inference.machine import Machine
 from inference.plan import plan_engine
 from inference.registry import read_registry
 from inference.settings import LauncherSettings
-from inference.warmup import warmup_prompts
 from memloop.profiles import load_profile
 from memloop.wire.memory import Usage
 

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from redis.asyncio import Redis
 
-from gateway.access.auth import LOCAL, KeyRing
+from gateway.access.access import LOCAL, KeyRing
 from gateway.access.key_cache import KeyCache
 from gateway.access.key_records import KeyRecords
 from gateway.access.principal import Principal

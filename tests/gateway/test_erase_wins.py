@@ -11,7 +11,7 @@ import redis as plain_redis
 
 from gateway.access import Principal
 from gateway.memory.operations import write_batch
-from gateway.traces.redaction import Redact
+from gateway.traces.keeper import Redact
 from gateway.worker import working
 from memloop.wire.errors import NotFound
 from memloop.wire.memory import BatchResult, Namespace, StoreBatch

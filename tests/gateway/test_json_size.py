@@ -13,7 +13,7 @@ from gateway.files.routes import fetch_file, upload_file
 from gateway.main import build_app
 from gateway.settings import GatewaySettings
 from memloop.wire.errors import Unprocessable
-from memloop_service.http.json_size import MOST_PARTS, refuse_lost_digits, refuse_too_many_parts
+from memloop_service.http.bodies import MOST_PARTS, refuse_lost_digits, refuse_too_many_parts
 from tests.gateway.running import CHAT, Gateway, question, running_gateway
 from tests.memloop.growth import is_linear
 

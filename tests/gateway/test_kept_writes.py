@@ -7,8 +7,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from redis.asyncio import Redis
 
-from gateway.memory.kept_writes import MOST_KEPT, MOST_KEPT_CHARS, KeptWrites, QueuedWrite
-from gateway.memory.pending import PendingWrites
+from gateway.memory.pending import MOST_KEPT, MOST_KEPT_CHARS, KeptWrites, PendingWrites, QueuedWrite
 from memloop.wire.memory import Namespace
 from tests.fakes.processes import PATIENCE_S
 from tests.gateway.rig import ALICE, enqueued, leased, memory_queue, turns

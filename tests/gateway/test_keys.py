@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from redis.asyncio import Redis
 
-from gateway.access.auth import KeyRing
+from gateway.access.access import KeyRing
 from gateway.access.key_cache import KeyCache
 from gateway.access.key_records import KEYS_OF_A_TENANT, KeyRecord, KeyRecords, digest_of, new_key_id, new_secret
 from gateway.access.static_keys import load_static_keys

@@ -5,7 +5,7 @@ import pytest
 from gateway.memory.pending import ranked
 from gateway.policy.redaction.finding import find_by_rules
 from gateway.policy.redaction.phrases import refusals_of
-from gateway.vector_stores.chunks import chunks_of
+from gateway.vector_stores.indexing import chunks_of
 from gateway.vector_stores.schemas import StaticChunks
 from memloop.wire.memory import MAX_TEXT_CHARS, PendingTurn
 from memloop.wire.redaction import ALL_KINDS

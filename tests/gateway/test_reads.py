@@ -15,8 +15,7 @@ from gateway.long_read.reading import READS_QUEUE
 from gateway.long_read.records import TIERS, ReadJob, ReadRecords
 from gateway.long_read.run import ReadingTools, new_record, run_read
 from gateway.metrics import Metrics
-from gateway.traces.keeper import TraceKeeper, TraceRecords
-from gateway.traces.redaction import RuleRedactor
+from gateway.traces.keeper import RuleRedactor, TraceKeeper, TraceRecords
 from gateway.webhooks.webhooks import WEBHOOKS_QUEUE
 from memloop.chunking import EstimatingSplitter
 from memloop.evidence import Similarity

@@ -6,8 +6,7 @@ from typing import Any
 import pytest
 
 from gateway.settings import GatewaySettings
-from gateway.traces.keeper import TraceRecords
-from gateway.traces.redaction import RuleRedactor, redactor_at
+from gateway.traces.keeper import RuleRedactor, TraceRecords, redactor_at
 from memloop.wire.memory import Namespace
 from memloop.wire.traces import Trace
 from memloop_state.owners import Owner, Owners

@@ -12,8 +12,7 @@ from standardwebhooks import Webhook, WebhookVerificationError
 
 from gateway.addresses import AddressRefused, AddressRules, CheckedResolver, Lookup, system_lookup
 from gateway.settings import GatewaySettings, networks_of
-from gateway.webhooks.signing import WebhookSecrets
-from gateway.webhooks.webhooks import WebhookRules
+from gateway.webhooks.webhooks import WebhookRules, WebhookSecrets
 from memloop.wire.errors import NotSupported, Unprocessable
 
 OLD, NEW = (f"whsec_{base64.b64encode(bytes([number] * 32)).decode()}" for number in (1, 2))

@@ -17,8 +17,7 @@ from gateway.memory.dead_letters import DeadLetters
 from gateway.queue.handling import LeaseHold
 from gateway.webhooks.deliveries import delivery_id, delivery_of
 from gateway.webhooks.handler import DeliveryHandler
-from gateway.webhooks.signing import WebhookSecrets
-from gateway.webhooks.webhooks import WEBHOOKS_QUEUE
+from gateway.webhooks.webhooks import WEBHOOKS_QUEUE, WebhookSecrets
 from memloop.wire.errors import Unavailable
 from memloop.wire.long_read import LongRead
 from memloop_state.queue.jobs import Lease, Submission

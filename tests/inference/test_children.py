@@ -3,7 +3,7 @@
 import asyncio
 import signal
 
-from inference.children import send_signal
+from inference.process import send_signal
 
 
 async def test_a_process_that_ends_while_it_gets_signals_keeps_its_exit_status() -> None:

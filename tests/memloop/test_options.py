@@ -5,12 +5,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
-from memloop.loops.memagent import read_document
-from memloop.loops.memreread import reread_document
+from memloop.loops.memagent import read_document, segments_of
+from memloop.loops.memreread import best_positions, reread_document
 from memloop.loops.notes import Notes
 from memloop.loops.parsing import Gate, parse_gate
-from memloop.loops.retrieval import best_positions
-from memloop.loops.segments import segments_of
 from memloop.loops.steps import ChunkRead, ReadStep, RereadStarted
 from memloop.profiles import load_profile
 from memloop.wire.reading import Gated, MhmLru, Parallel, ReadingOptions, Retrieved

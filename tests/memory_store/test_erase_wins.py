@@ -13,8 +13,8 @@ from memloop.wire.memory import Erased, Namespace
 from memloop_state.store.erasures import Claim, Moved
 from memory_store.items.guarded import repeated_when_moved
 from memory_store.items.lookup import every_record
+from memory_store.upkeep.copying import Progress
 from memory_store.upkeep.jobs import Flushed
-from memory_store.upkeep.progress import Progress
 from memory_store.vectors.filters import AllOf
 from memory_store.vectors.port import Point
 from memory_store.vectors.schema import CollectionSpec

@@ -15,7 +15,7 @@ from memory_store.main import adapters_of
 from memory_store.metrics import Metrics
 from memory_store.settings import Settings
 from memory_store.vectors.schema import CollectionSpec
-from memory_store.vectors.server_nodes import AnyNode
+from memory_store.vectors.server_at import AnyNode
 from tests.fakes.ports import free_port
 from tests.fakes.processes import PATIENCE_S
 from tests.fakes.qdrant_server import QdrantStandIn

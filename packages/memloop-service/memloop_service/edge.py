@@ -1,4 +1,10 @@
-"""The outermost layer of an app, as plain ASGI: request ID, timing, body limit, trailing slashes, unhandled errors."""
+"""The outermost layer of an app, as plain ASGI: request ID, timing, body limit, trailing slashes, unhandled errors.
+
+Refuses an address that would be read otherwise than it was meant: one that is not percent-encoded UTF-8.
+
+Decoders put U+FFFD in the place of every byte that is no UTF-8, so ``%ff`` and ``%fe`` would name one user. A byte
+beyond ASCII that is not percent-encoded would be read as Latin-1.
+"""
 
 import logging
 import re
@@ -7,20 +13,49 @@ import time
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Final
+from urllib.parse import unquote_to_bytes
 
 from starlette.datastructures import Headers
 from starlette.requests import Request
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from memloop.wire.correlation import CALLERS_ID, request_id
-from memloop.wire.errors import MemloopError, SlowBody
-from memloop_service.addresses import refuse_lost_characters
+from memloop.wire.errors import MemloopError, SlowBody, Unprocessable
+from memloop.wire.names import INVALID_NAME
 from memloop_service.api_style import OPENAI, ApiStyle, api_style
 from memloop_service.drain import Drain
 from memloop_service.errors import as_error, error_response
 from memloop_service.headers import refuse_repeated
 from memloop_service.incoming import INCOMING, BodyLimits, IncomingBody
 from memloop_service.unpacking import unpacking_of
+
+
+def refuse_lost_characters(scope: Scope) -> None:
+    """Raise Unprocessable (422 ``invalid_name``) with the name of the query's parameter, or ``path``."""
+    if not _is_whole(scope.get("raw_path") or b""):
+        raise _refusal("path")
+    query: bytes = scope["query_string"]
+    if not _is_whole(query):
+        first = next(pair for pair in query.split(b"&") if not _is_whole(pair))
+        raise _refusal(unquote_to_bytes(first.partition(b"=")[0]).decode("utf-8", "replace"))
+
+
+def _is_whole(encoded: bytes) -> bool:
+    if not encoded.isascii():
+        return False
+    if b"%" not in encoded:
+        return True
+    try:
+        unquote_to_bytes(encoded).decode()
+    except UnicodeDecodeError:
+        return False
+    return True
+
+
+def _refusal(param: str) -> Unprocessable:
+    message = f"{param}: the address must be percent-encoded UTF-8, without half a surrogate pair."
+    return Unprocessable(message, param=param, code=INVALID_NAME)
+
 
 TRAILING_SLASH: Final = "memloop.trailing_slash"
 """The scope's key that is set if the request's path had a trailing slash."""

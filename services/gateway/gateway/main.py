@@ -15,8 +15,8 @@ from gateway.access import RateHeaders, UserHeaders, audit_denials, load_static_
 from gateway.access import routes as admin
 from gateway.changes import routes as changes
 from gateway.changes.bell import Bell
-from gateway.changes.changes import Changes
 from gateway.changes.hooks import MemoryHooks
+from gateway.changes.routes import Changes
 from gateway.chat import routes as chat
 from gateway.chat.chat import open_chat
 from gateway.console import routes as console

@@ -1,10 +1,15 @@
-"""Tracks an engine's life: starting, warming up, ready, stopping."""
+"""Tracks an engine's life: starting, warming up, ready, stopping.
+
+Runs one short generation per shape of request, so that no user waits for the first of its kind.
+"""
 
 import asyncio
 import contextlib
 import logging
 import ssl
 import time
+from collections.abc import AsyncIterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Literal, TypeAlias
 
@@ -18,12 +23,45 @@ from inference.readiness import Lives, NotReady, wait_until_served
 from inference.stuck import StuckWatch
 from inference.template import describe_template
 from inference.tokenizer import read_tokenizer
-from inference.warmup import warm_up
 from memloop.chunking import TokenizerSplitter
-from memloop.profiles import ProfileError, check_fit, profile_from_files
+from memloop.ports import ChatModel, Prompt, Sampling
+from memloop.profiles import Profile, ProfileError, check_fit, profile_from_files
+from memloop.profiles.profile import PromptName
 from memloop.templates import ChatTemplate
+from memloop.wire.chat import ChatMessage
 from memloop.wire.errors import NotFound, Unavailable
 from memloop_clients import EngineClient
+
+_TOKENS = 4
+_FILLING = "Warm-up."
+LOOP_PROMPTS: tuple[PromptName, ...] = ("read", "answer", "judge", "integrate", "memory")
+
+
+def warmup_prompts(profile: Profile, *, tools: bool = True) -> dict[str, Prompt]:
+    """Return the requests by name: every loop prompt of the profile with filled slots, and a plain chat.
+
+    Without ``tools`` no request has any, and the memory writer is asked for JSON if the profile can do so.
+    """
+    prompts: dict[str, Prompt] = {
+        "chat": Prompt((ChatMessage(role="user", content=_FILLING),), Sampling(max_tokens=_TOKENS)),
+    }
+    for name in LOOP_PROMPTS if tools else (*LOOP_PROMPTS, "extract"):
+        if name in profile.prompts:
+            slots = profile.prompts[name].slots
+            prompt = profile.prompt(name, **dict.fromkeys(slots, _FILLING))
+            if prompt.tools and not tools:
+                continue
+            prompts[name] = replace(prompt, sampling=replace(prompt.sampling, max_tokens=_TOKENS))
+    return prompts
+
+
+async def warm_up(model: ChatModel, profile: Profile, *, tools: bool) -> AsyncIterator[tuple[str, float]]:
+    """Run the requests in turn; return each one's seconds by name. Raises DependencyError when the engine fails."""
+    for name, prompt in warmup_prompts(profile, tools=tools).items():
+        began = time.perf_counter()
+        await model.complete(prompt)
+        yield name, time.perf_counter() - began
+
 
 Phase: TypeAlias = Literal["starting", "warming up", "ready", "stopping"]
 _METRICS_EVERY_S = 5.0

@@ -1,17 +1,61 @@
 """Resolves settings, the model's row and the machine into one plan, or refuses with the reason."""
 
-from collections.abc import Mapping
+import json
+import shlex
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Final, cast
 
-from inference.adapters import adapter_rank, adapters_of
 from inference.contradictions import contradictions
-from inference.engines import EnginePlan, PromptLookup
-from inference.extra_arguments import extra_arguments
+from inference.engines import Adapter, EnginePlan, PromptLookup
 from inference.machine import ENGINES, EngineName, Machine
 from inference.prompts import choose_prompts
 from inference.registry import ModelCard
 from inference.rope import yarn_override
 from inference.settings import LauncherSettings, SettingsRefused
+
+
+def adapters_of(setting: str) -> tuple[Adapter, ...]:
+    """``name=folder`` pairs with commas between them. Raises SettingsRefused."""
+    return tuple(_adapter(part.strip()) for part in setting.split(",") if part.strip())
+
+
+def adapter_rank(adapters: Sequence[Adapter]) -> int | None:
+    """Return the largest rank in the adapters' folders; None leaves the engine's own limit."""
+    ranks = [rank for adapter in adapters if (rank := _rank(Path(adapter.path))) is not None]
+    return max(ranks, default=None)
+
+
+def _adapter(part: str) -> Adapter:
+    name, mark, path = part.partition("=")
+    if not (mark and name.strip() and path.strip()):
+        raise SettingsRefused(f"MEMLOOP_SERVE_LORA takes name=folder, not {part!r}")
+    return Adapter(name.strip(), path.strip())
+
+
+def _rank(folder: Path) -> int | None:
+    try:
+        config = cast(object, json.loads((folder / "adapter_config.json").read_text("utf-8")))
+    except (OSError, ValueError):
+        return None
+    rank = cast(dict[str, object], config).get("r") if isinstance(config, dict) else None
+    return rank if isinstance(rank, int) else None
+
+
+_OWNED: Final = frozenset({"--host", "--port", "--model", "--model-path", "--served-model-name", "--api-key"})
+
+
+def extra_arguments(text: str) -> tuple[str, ...]:
+    """Split ``text`` as a shell does. Raises SettingsRefused for what other settings decide, or for an open quote."""
+    try:
+        words = tuple(shlex.split(text))
+    except ValueError as error:
+        raise SettingsRefused(f"MEMLOOP_SERVE_EXTRA_ARGS: {error}") from error
+    taken = sorted({word.partition("=")[0] for word in words} & _OWNED)
+    if taken:
+        raise SettingsRefused(f"MEMLOOP_SERVE_EXTRA_ARGS: other settings decide {', '.join(taken)}")
+    return words
+
 
 _NEEDED_FILES = ("config.json", "tokenizer.json")
 _INSTALL = {

@@ -1,15 +1,28 @@
 """Runs a supervised child process through the guard; streams its log and keeps the last lines."""
 
 import asyncio
+import os
 import re
 import signal
 import sys
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 
 from inference import guard
-from inference.children import send_signal
+
+
+def send_signal(process: asyncio.subprocess.Process, number: signal.Signals) -> None:
+    """Send a signal, unless the process has ended.
+
+    The process's own methods look first whether it has ended. They may take its exit status away from asyncio, which
+    then reports 255 (github.com/python/cpython/issues/87744).
+    """
+    if process.returncode is None:
+        with suppress(ProcessLookupError):
+            os.kill(process.pid, number)
+
 
 _TAIL_LINES = 40
 _OUT_OF_MEMORY = re.compile(

@@ -15,8 +15,8 @@ from qdrant_client.http.exceptions import ResponseHandlingException, UnexpectedR
 from memory_store.vectors.filters import AllOf
 from memory_store.vectors.qdrant_server import QdrantServer, ServerCollection, ServerCollections
 from memory_store.vectors.schema import is_ours
+from memory_store.vectors.server_at import AnyNode
 from memory_store.vectors.server_layout import Layout
-from memory_store.vectors.server_nodes import AnyNode
 from memory_store.vectors.server_setup import ONE_NODE, ShardConfig
 from tests.fakes.qdrant_cluster import QdrantCluster
 from tests.fakes.qdrant_grpc import serving_points

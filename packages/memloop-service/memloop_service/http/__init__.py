@@ -13,11 +13,19 @@ from memloop_service.http.bodies import (
     validated,
 )
 from memloop_service.http.deadline import deadline_s, within
-from memloop_service.http.disconnect import ClientGone, stopped_when_gone
-from memloop_service.http.event_stream import EventStream, Outlet, Sink, Source
+from memloop_service.http.event_stream import (
+    DONE,
+    ClientGone,
+    EventStream,
+    Outlet,
+    Sink,
+    Source,
+    data_event,
+    error_event,
+    stopped_when_gone,
+)
 from memloop_service.http.fragments import Fragment, body_of, engines_body, streams, with_schema
 from memloop_service.http.json_output import json_response, json_text
-from memloop_service.http.sse import DONE, data_event, error_event
 
 __all__ = [
     "DONE",

@@ -1,15 +1,68 @@
-"""A response of server-sent events: it stays alive while they are quiet, and ends when the client leaves."""
+"""A response of server-sent events: it stays alive while they are quiet, and ends when the client leaves.
+
+Source of the format: WHATWG HTML, "Server-sent events".
+
+Cancels the work of a request whose client has disconnected.
+"""
 
 import asyncio
-from collections.abc import Awaitable, Callable, Coroutine
-from contextlib import AbstractContextManager, nullcontext
+from collections.abc import AsyncGenerator, Awaitable, Callable, Coroutine
+from contextlib import AbstractContextManager, asynccontextmanager, nullcontext
 from typing import Any, Protocol, Self, TypeAlias
 
+import orjson
 from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
-from memloop_service.http.disconnect import ClientGone, stopped_when_gone
-from memloop_service.http.sse import HEARTBEAT
+from memloop.wire.errors import MemloopError
+from memloop_service.api_style import api_style
+
+
+class ClientGone(Exception):
+    """The client closed its connection and cannot receive the answer."""
+
+
+@asynccontextmanager
+async def stopped_when_gone(receive: Receive) -> AsyncGenerator[None]:
+    """Cancel the block when the client disconnects, and raise ClientGone. Other cancellations pass through.
+
+    The request's body must have been read.
+    """
+    scope = asyncio.timeout(None)
+
+    async def watch() -> None:
+        while (await receive())["type"] != "http.disconnect":
+            pass
+        scope.reschedule(asyncio.get_running_loop().time())
+
+    watching = asyncio.create_task(watch())
+    try:
+        async with scope:
+            try:
+                yield
+            finally:
+                watching.cancel()  # or it would end a scope that is over
+    except TimeoutError:
+        if not scope.expired():
+            raise
+        raise ClientGone from None
+    finally:
+        await asyncio.wait({watching})
+
+
+DONE = b"data: [DONE]\n\n"
+HEARTBEAT = b": keep-alive\n\n"
+
+
+def data_event(json: bytes, *, kind: str = "", event_id: str = "") -> bytes:
+    """Return an event with that JSON, of the type ``kind`` if it has one."""
+    named, numbered = f"event: {kind}\n" if kind else "", f"id: {event_id}\n" if event_id else ""
+    return b"%bdata: %b\n\n" % ((named + numbered).encode(), json)
+
+
+def error_event(error: MemloopError) -> bytes:
+    """Return an ``error`` event in the style of the request's API: how a stream that has begun reports a failure."""
+    return data_event(orjson.dumps(api_style.get().error_body(error)), kind="error")
 
 
 class Sink(Protocol):

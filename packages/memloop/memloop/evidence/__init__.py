@@ -6,8 +6,7 @@ unsupported. Verified means that the document states it, not that it is true. Fo
 """
 
 from memloop.evidence.claims import evidence_for
-from memloop.evidence.findings import Finding
+from memloop.evidence.findings import Finding, TextSpan
 from memloop.evidence.similar import Similarity, with_similar
-from memloop.evidence.spans import TextSpan
 
 __all__ = ["Finding", "Similarity", "TextSpan", "evidence_for", "with_similar"]

@@ -7,9 +7,8 @@ cover the question. The number of chains grows with the cube of the number of st
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
-from memloop.evidence.findings import Finding
+from memloop.evidence.findings import Finding, TextSpan
 from memloop.evidence.matching import Claim
-from memloop.evidence.spans import TextSpan
 from memloop.evidence.words import words_of
 
 MOST_LINKS = 30_000

@@ -2,8 +2,17 @@
 
 from dataclasses import dataclass
 
-from memloop.evidence.spans import TextSpan
 from memloop.wire.long_read import EvidenceSource
+
+
+@dataclass(frozen=True, slots=True)
+class TextSpan:
+    """``text`` stands at ``start`` to ``end``, in characters. ``chunk`` is where it begins, in a document of chunks."""
+
+    start: int
+    end: int
+    text: str
+    chunk: int = 0
 
 
 @dataclass(frozen=True, slots=True)

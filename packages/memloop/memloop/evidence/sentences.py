@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterator
 from itertools import chain
 
-from memloop.evidence.spans import TextSpan
+from memloop.evidence.findings import TextSpan
 
 # Possessive runs that start nowhere but at their first mark: a text of marks alone is scanned once.
 _END = re.compile(

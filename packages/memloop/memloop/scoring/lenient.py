@@ -10,7 +10,7 @@ import string
 from collections import Counter
 from collections.abc import Callable, Iterable
 
-from memloop.scoring.whole_words import stands_in
+from memloop.scoring.strict import stands_in
 
 _ARTICLES = re.compile(r"\b(?:a|an|the)\s+(?=[\"'“‘(\[]*\w)")
 _THOUSANDS = re.compile(r"(?<=\d),(?=\d{3}(?!\d))")

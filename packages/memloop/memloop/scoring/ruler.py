@@ -5,7 +5,7 @@ Source: RULER (arXiv 2404.06654), ``string_match_all``, which finds 7 in 17 too;
 
 from collections.abc import Sequence
 
-from memloop.scoring.whole_words import stands_in
+from memloop.scoring.strict import stands_in
 
 
 def recall_of_references(prediction: str, references: Sequence[str]) -> float:

@@ -11,8 +11,57 @@ with the normal form of the hendrycks_math scorer.
 import re
 from collections.abc import Callable, Iterable
 
-from memloop.scoring.boxed import last_boxed
-from memloop.scoring.whole_words import stands_in
+_BOX = re.compile(r"\\boxed(?![a-zA-Z])")
+_FRAME = re.compile(r"\\fbox(?![a-zA-Z])")
+
+
+def last_boxed(text: str) -> str | None:
+    r"""What stands in the text's last ``\boxed``, or in its last ``\fbox`` when it has no ``\boxed``; None without one.
+
+    Braces are matched, escaped ones skipped; a box that never closes is no box. ``\boxed 42`` without braces reaches
+    to the next ``$`` or the end of its line. Source: the hendrycks_math scorer's conventions.
+    """
+    marks = list(_BOX.finditer(text)) or list(_FRAME.finditer(text))
+    if not marks:
+        return None
+    rest = text[marks[-1].end() :]
+    content = rest.lstrip()
+    return _braced(content) if content.startswith("{") else _unbraced(rest)
+
+
+def _braced(text: str) -> str | None:
+    depth = 0
+    for mark in re.finditer(r"\\.|[{}]", text, re.DOTALL):
+        depth += {"{": 1, "}": -1}.get(mark[0], 0)
+        if depth == 0 and mark[0] == "}":
+            return text[1 : mark.start()]
+    return None
+
+
+def _unbraced(text: str) -> str | None:
+    found = re.match(r"[ \t]+([^$\n]+)", text)
+    return found[1].strip() if found else None
+
+
+_UNSPACED = (
+    r"\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af\uf900-\ufaff\U00020000-\U0003ffff"
+)
+"""Scripts whose words do not stand between blanks, or take endings without one."""
+_LETTER = rf"[^\W{_UNSPACED}]"
+
+
+def stands_in(part: str, text: str) -> bool:
+    """Return whether ``part`` stands in ``text``, and no word or number goes on at its ends; empty: never."""
+    if not part:
+        return False
+    before = rf"(?<!{_LETTER})" if re.match(_LETTER, part) else ""
+    behind = rf"(?!{_LETTER})" if re.match(_LETTER, part[-1]) else ""
+    if part[0].isdigit():
+        before += r"(?<!(?<!\w)[-−])(?<!\d[.,])"
+    if part[-1].isdigit():
+        behind += r"(?![.,]\d)"
+    return re.search(before + re.escape(part) + behind, text) is not None
+
 
 TAIL_CHARS = 300
 

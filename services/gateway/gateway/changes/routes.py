@@ -1,22 +1,74 @@
 """``/v1/memory/changes`` reads and follows the feed; ``/v1/admin/memory-webhooks`` subscribes to it."""
 
 from contextlib import ExitStack
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import partial
-from typing import Annotated
+from typing import Annotated, Literal, TypeAlias, cast
 
-from fastapi import APIRouter, Header, Query, Request, Response
+from fastapi import APIRouter, Depends, Header, Query, Request, Response
+from pydantic import Field
 
 from gateway.access import AllowanceDep, OptionalId, PrincipalDep, Room, Tenant, audit_action, managed, needs
-from gateway.changes.changes import ChangesDep
-from gateway.changes.following import followed, send
-from gateway.changes.hooks import Hook, new_hook_id
-from gateway.changes.schemas import HookDeleted, HookPage, NewHook
-from memloop.wire.changes import LATEST, MOST_CHANGES, OLDEST, Cursor, StoreChanges
+from gateway.changes.bell import Bell
+from gateway.changes.following import LONGEST_S, followed, send
+from gateway.changes.hooks import Hook, MemoryHooks, new_hook_id
+from gateway.long_read.following import Followers
+from gateway.webhooks.webhooks import Webhooks
+from memloop.wire.base import Wire
+from memloop.wire.changes import CHANGE_TYPES, LATEST, MOST_CHANGES, OLDEST, ChangeType, Cursor, StoreChanges
 from memloop.wire.lists import ChangeList
 from memloop.wire.memory import Scope
+from memloop.wire.names import Name
+from memloop_clients import StoreClient
 from memloop_service import ERRORS
 from memloop_service.http import EventStream, body_of, json_response, read_ours, streams
+
+
+@dataclass(frozen=True, slots=True)
+class Changes:
+    """The feeds of all tenants. ``followers`` bounds the streams, together with those of reads, ``longest_s`` each."""
+
+    store: StoreClient
+    bell: Bell
+    followers: Followers
+    hooks: MemoryHooks
+    webhooks: Webhooks
+    heartbeat_s: float
+    longest_s: float = LONGEST_S
+
+
+async def changes_of(request: Request) -> Changes:
+    """Return the slice from the application's state."""
+    return cast(Changes, request.app.state.changes)
+
+
+ChangesDep: TypeAlias = Annotated[Changes, Depends(changes_of)]
+
+
+class NewHook(Wire):
+    """``POST /v1/admin/memory-webhooks``: the address, the types of changes, and one user or all."""
+
+    url: str = Field(min_length=1, max_length=2048)
+    events: tuple[ChangeType, ...] = Field(default=CHANGE_TYPES, min_length=1, max_length=16)
+    user_id: Name | None = None
+
+
+class HookPage(Wire):
+    """A tenant's subscriptions."""
+
+    object: Literal["list"] = "list"
+    data: tuple[Hook, ...]
+    has_more: Literal[False] = False
+
+
+class HookDeleted(Wire):
+    """``DELETE /v1/admin/memory-webhooks/{hook_id}``."""
+
+    id: str
+    object: Literal["memory_webhook"] = "memory_webhook"
+    deleted: bool = True
+
 
 router = APIRouter(responses=ERRORS)
 _ADMIN = needs("admin")

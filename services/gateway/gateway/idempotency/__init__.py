@@ -1,8 +1,9 @@
 """``Idempotency-Key``: a POST that changes state happens once, however often a client sends it."""
 
-from gateway.idempotency.idempotency import Attempt, Idempotency
-from gateway.idempotency.subjects import (
+from gateway.idempotency.idempotency import (
     KEY_HEADER,
+    Attempt,
+    Idempotency,
     refuse_key_of_batch,
     refuse_key_of_stream,
     subject_of_read,

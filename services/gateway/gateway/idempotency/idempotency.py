@@ -24,7 +24,6 @@ from typing import Final, Literal, Protocol
 
 from fastapi import Request, Response
 
-from gateway.idempotency.subjects import KEY_HEADER, subject_of_scope
 from memloop.wire.errors import Conflict, DependencyError, InvalidRequest, MemloopError, Unavailable
 from memloop.wire.memory import Namespace
 from memloop_service.headers import AGENT_HEADER, USER_HEADER
@@ -33,6 +32,42 @@ from memloop_state.lease import KEEP_MS as KEEP_MS
 from memloop_state.lease import LEASE_MS, Once
 from memloop_state.link import RETRY_AFTER_S, State
 from memloop_state.partitions import digest, id_at
+
+KEY_HEADER: Final = "idempotency-key"
+
+
+def refuse_key_of_stream(request: Request) -> None:
+    """Raises InvalidRequest when the request has a key: a stream cannot be replayed, and we promise nothing untrue."""
+    if KEY_HEADER in request.headers:
+        raise InvalidRequest(
+            "An Idempotency-Key is not served with stream: true.", param=KEY_HEADER, code="idempotency_key_with_stream"
+        )
+
+
+def refuse_key_of_batch(request: Request) -> None:
+    """Raises InvalidRequest when the request has a key: its answer would belong to many users."""
+    if KEY_HEADER in request.headers:
+        raise InvalidRequest(
+            "A batch takes no Idempotency-Key: repeated, it writes nothing twice.",
+            param=KEY_HEADER,
+            code="idempotency_key_with_batch",
+        )
+
+
+def subject_of_scope(user_id: str, scope: str) -> str:
+    """The subject of answers that hold the data of one of a user's scopes."""
+    return f"user:{user_id} {scope}"
+
+
+def subject_of_response(response_id: str) -> str:
+    """The subject of an answer that is a stored response."""
+    return f"response:{response_id}"
+
+
+def subject_of_read(read_id: str) -> str:
+    """The subject of a long read's answer."""
+    return f"read:{read_id}"
+
 
 REPLAYED_HEADER: Final = "idempotent-replayed"
 _BIG_BODY_BYTES = 1024 * 1024

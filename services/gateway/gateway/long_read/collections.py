@@ -13,7 +13,7 @@ from functools import cached_property
 
 from gateway.files import ChunkIndex, ReadableFile, Storage, StoredChunks, chunk_index
 from gateway.long_read.places import Place, page_of
-from memloop.evidence.spans import TextSpan
+from memloop.evidence.findings import TextSpan
 from memloop.ports import Chunk, Chunks, Span, Splitter
 from memloop.wire.errors import Unprocessable
 

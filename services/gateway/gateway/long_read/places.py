@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from gateway.files import PAGE_END, ReadableFile, StoredChunks
-from memloop.evidence.spans import TextSpan
+from memloop.evidence.findings import TextSpan
 from memloop.ports import Chunks, HeldChunks
 
 

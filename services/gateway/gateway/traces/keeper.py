@@ -2,6 +2,12 @@
 
 A trace is deleted by age, by the tenant's cap (oldest first), with its read, when an owner is erased, and when the
 tenant's switch is turned off.
+
+Redacts personal identifiers and credentials from texts by rules, without a model.
+
+A value gets the same mark throughout one trace (``[email 1]``), so that a question, its memory and its answer still
+match. Names and prose remain. Where that is not enough, configure another redactor
+(``MEMLOOP_TRACE_REDACTOR=package.module:function``).
 """
 
 import logging
@@ -14,18 +20,65 @@ import orjson
 from fastapi import Depends, Request
 
 from gateway.metrics import Metrics
-from gateway.settings import GatewaySettings
+from gateway.policy import Found, find_by_rules, redacted_json, replaced
+from gateway.settings import GatewaySettings, function_at
 from gateway.traces.capture import Recording
-from gateway.traces.redaction import NewRedactor, redacted, redactor_at
 from memloop.loops.decisions import DecisionResult, InvalidOutput
 from memloop.loops.results import ReadResult
 from memloop.ports import total
 from memloop.wire.errors import DependencyError
 from memloop.wire.memory import Source
+from memloop.wire.redaction import ALL_KINDS, Kind
 from memloop.wire.traces import Trace, TracedAnswer, TraceSettings
 from memloop_state.link import State
 from memloop_state.owners import Owner
 from memloop_state.table import Table
+
+Redact: TypeAlias = Callable[[str], str]
+"""Returns a text without sensitive values."""
+NewRedactor: TypeAlias = Callable[[], Redact]
+"""Creates the redactor of one trace."""
+
+_NAMES: Final[dict[Kind, str]] = {"private_key": "private key", "ip": "address", "national_id": "id number"}
+# fmt: off
+_NO_TEXT: Final = frozenset((
+    "id", "kind", "at", "model", "profile", "strategy", "tools", "action", "role", "type",
+    "valid_from", "timestamp", "message_id", "tool_call_id", "finish_reason", "parse_path",
+))
+# fmt: on
+
+
+class RuleRedactor:
+    """Redacts the texts of one trace; equal values get equal marks."""
+
+    def __init__(self) -> None:
+        self._marks: dict[tuple[str, str], str] = {}
+        self._counts: dict[str, int] = {}
+
+    def __call__(self, text: str) -> str:
+        """Return the text with marks in place of the values that the rules find."""
+        return replaced(text, find_by_rules(text, ALL_KINDS), lambda found: self._mark(text, found))
+
+    def _mark(self, text: str, found: Found) -> str:
+        kind, value = _NAMES.get(found.kind, found.kind), text[found.start : found.end]
+        known = self._marks.get((kind, value.casefold()))
+        if known is None:
+            self._counts[kind] = self._counts.get(kind, 0) + 1
+            known = self._marks[kind, value.casefold()] = f"[{kind} {self._counts[kind]}]"
+        return known
+
+
+def redactor_at(name: str) -> NewRedactor:
+    """Load the factory named ``package.module:function``, or the built-in one when empty. Raises ValueError."""
+    if not name:
+        return RuleRedactor
+    return cast(NewRedactor, function_at(name, setting="MEMLOOP_TRACE_REDACTOR"))
+
+
+def redacted(value: object, redact: Redact) -> object:
+    """Redact every text in a JSON value, except ids, times and other fields that users did not write."""
+    return redacted_json(value, redact, skip=_NO_TEXT)
+
 
 _LOG = logging.getLogger(__name__)
 KIND: Final = "traces"

@@ -9,13 +9,49 @@ from itertools import islice
 from typing import Final, Literal
 
 from gateway.queue import Hold, JobGone, JobResult, Lease
-from gateway.vector_stores.chunks import chunks_of
 from gateway.vector_stores.records import Attached
-from gateway.vector_stores.schemas import LastError
+from gateway.vector_stores.schemas import LastError, StaticChunks
 from gateway.vector_stores.searching import chunks_of_file
 from gateway.vector_stores.slice import IndexJob, VectorStores
+from memloop.chunking import EstimatingSplitter
 from memloop.wire.errors import MemloopError, NotFound, Unprocessable
-from memloop.wire.memory import MemoryDraft, StoreAdd
+from memloop.wire.memory import MAX_TEXT_CHARS, MemoryDraft, StoreAdd
+
+_PAGE_END: Final = "\f"
+_LONGEST: Final = MAX_TEXT_CHARS // 2
+"""The characters of a piece: with its overlap it fits the memory store's longest text."""
+
+
+def chunks_of(blocks: Iterable[str], size: StaticChunks) -> Iterator[str]:
+    """Yield the chunks of a text that arrives in blocks; blank ones are left out. CPU work: run it in a thread.
+
+    Each holds at most ``max_chunk_size_tokens`` estimated tokens, of which the first repeat the end of the chunk
+    before. Tokens are estimated, because no engine need be there for a search.
+    """
+    step = size.max_chunk_size_tokens - size.chunk_overlap_tokens
+    before = ""
+    for piece in _pieces(blocks, step):
+        if (chunk := (_end_of(before, size.chunk_overlap_tokens / step) + piece).strip()) and piece.strip():
+            yield chunk
+        before = piece
+
+
+def _pieces(blocks: Iterable[str], tokens: int) -> Iterator[str]:
+    for chunk in EstimatingSplitter().stream(blocks, chunk_tokens=tokens):
+        text = chunk.text.replace(_PAGE_END, "\n")
+        for start in range(0, len(text), _LONGEST):
+            yield text[start : start + _LONGEST]
+
+
+def _end_of(text: str, share: float) -> str:
+    """Return the end of the text, from the beginning of a word if there is one."""
+    start = len(text) - int(len(text) * share)
+    if start == 0:
+        return text
+    end = text[start:]
+    _, space, rest = end.partition(" ")
+    return rest if space else end
+
 
 _AT_ONCE: Final = 64
 _KEEP_MS: Final = 3600 * 1000

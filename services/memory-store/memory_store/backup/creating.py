@@ -3,10 +3,15 @@
 Redis comes first, the vectors second, the documents last. What was acknowledged before is either a job in the snapshot
 of Redis, which is done again after a restore and writes nothing twice, or among the vectors already. In the other order
 a job that ended in between would be in neither.
+
+A snapshot of a Redis server as its replicas get it: one point in time, no file of the server touched by us.
+
+Source: the replication protocol's ``SYNC``, https://redis.io/docs/latest/operate/oss_and_stack/management/replication/.
 """
 
 import asyncio
 import json
+import ssl
 import tarfile
 import time
 from dataclasses import asdict
@@ -16,14 +21,72 @@ from urllib.parse import unquote, urlsplit
 
 from pydantic import SecretStr
 
-from memloop.wire.errors import InvalidRequest, Unavailable
-from memloop_state.link import primaries
+from memloop.wire.errors import DependencyError, InvalidRequest, Unavailable
+from memloop_state.link import Address, primaries
 from memory_store.backup.download import download
 from memory_store.backup.manifest import FILE, Collection, Manifest, Part, part_of
 from memory_store.backup.qdrant_nodes import Qdrant, cluster_of
 from memory_store.backup.qdrant_shards import back_up_shards
-from memory_store.backup.redis_dump import dump
 from memory_store.vectors.schema import is_ours
+
+_TIMEOUT_S: Final = 600.0
+_SILENCE_S: Final = 60.0
+_BLOCK_BYTES: Final = 1 << 20
+
+
+async def dump(server: Address, target: Path) -> int:
+    """Write the server's RDB file; its size in bytes. Raises Unavailable, and DependencyError when it refuses."""
+    try:
+        async with asyncio.timeout(_TIMEOUT_S):
+            tls = ssl.create_default_context() if server.tls else None
+            reader, writer = await asyncio.open_connection(server.host, server.port, ssl=tls)
+            try:
+                return await _dumped(server, reader, writer, target)
+            finally:
+                writer.close()
+    except (OSError, TimeoutError, asyncio.IncompleteReadError) as error:
+        raise Unavailable(f"{server.host}:{server.port} returned no snapshot: {error!r}") from error
+
+
+async def _dumped(server: Address, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, target: Path) -> int:
+    if server.password:
+        words = ["AUTH", *([server.username] if server.username else []), server.password]
+        writer.write(_command(*words))
+        _expect(await reader.readline(), b"+OK")
+    writer.write(_command("SYNC"))
+    head = _expect(await _line(reader), b"$")
+    left = size = int(head[1:])
+    with target.open("wb") as file:
+        while left:
+            async with asyncio.timeout(_SILENCE_S):
+                block = await reader.read(min(left, _BLOCK_BYTES))
+            if not block:
+                raise asyncio.IncompleteReadError(b"", left)
+            file.write(block)
+            left -= len(block)
+    return size
+
+
+async def _line(reader: asyncio.StreamReader) -> bytes:
+    """Return the first line that is not a keep-alive."""
+    while True:
+        async with asyncio.timeout(_SILENCE_S):
+            line = await reader.readline()
+        if line != b"\n":
+            return line
+
+
+def _expect(line: bytes, start: bytes) -> bytes:
+    if not line.startswith(start) or line.startswith(b"$EOF"):
+        raise DependencyError(f"Redis returned no snapshot: {line[:200].decode(errors='replace').strip()}")
+    return line.strip()
+
+
+def _command(*words: str) -> bytes:
+    parts = [f"*{len(words)}\r\n".encode()]
+    parts += [b"$%d\r\n%s\r\n" % (len(word.encode()), word.encode()) for word in words]
+    return b"".join(parts)
+
 
 DOCUMENTS: Final = "documents.tar"
 EDGE: Final = "vectors.tar"

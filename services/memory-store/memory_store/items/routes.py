@@ -25,7 +25,7 @@ from memloop.wire.memory import (
 )
 from memloop.wire.neighbours import Neighbours, StoreNeighbours
 from memloop.wire.transfer import ExportPage, Imported, StoreExport, StoreImport
-from memloop_service.if_match import version_in
+from memloop_service.headers import version_in
 from memory_store.buffers.routes import FencingToken
 from memory_store.items.feedback import Feedbacks
 from memory_store.items.items import Items

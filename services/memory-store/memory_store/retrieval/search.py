@@ -1,6 +1,10 @@
-"""Search: dense and BM25 rankings in one round trip, added up; the best read, boosted, packed into a budget."""
+"""Search: dense and BM25 rankings in one round trip, added up; the best read, boosted, packed into a budget.
+
+Names of speakers in a question: they select turns by speaker, and disturb the rankings of words and meanings.
+"""
 
 import logging
+import re
 from collections.abc import Awaitable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -9,19 +13,49 @@ from memloop.chunking import EstimatingSplitter
 from memloop.wire.errors import DependencyError
 from memloop.wire.memory import NamedTime, SearchHit, SearchOptions, SearchResult, StoreSearch
 from memory_store.embedding.encoding import TextEncoding
+from memory_store.items.conversation import NAME_WORD, name_words
 from memory_store.items.documents import Clock, from_payload, now, within
 from memory_store.items.view import View
 from memory_store.metrics import Metrics
 from memory_store.retrieval.boosts import boost
 from memory_store.retrieval.candidates import Candidate, is_wrong, ordered
 from memory_store.retrieval.conversation import NO_CONTEXTS, Contexts, around, contexts, in_spans
-from memory_store.retrieval.names import possible_names, without_names
 from memory_store.retrieval.relevance import Relevance
 from memory_store.retrieval.rerank import Reranker
 from memory_store.retrieval.tuning import Tuning
 from memory_store.times import asked_for
 from memory_store.vectors.filters import Condition, Ids, OneOf, all_of, parse_filters, utc
 from memory_store.vectors.port import Payload, Query, SparseVector, VectorStore
+
+_POSSESSIVE = re.compile(r"['\u2019]s\b")
+_SPACES = re.compile(r"\s+")
+_MOST = 64
+
+
+def possible_names(question: str) -> tuple[str, ...]:
+    """Returns the words, folded, that may name a speaker: those in capitals, or all where the case is not kept."""
+    words = [match.group() for match in NAME_WORD.finditer(question)]
+    capital = [word for word in words if not word.islower()]
+    return name_words(" ".join(capital if len(capital) > 1 or (capital and capital[0] != words[0]) else words))[:_MOST]
+
+
+def without_names(question: str, names: Collection[str]) -> str:
+    """Returns the question without the words (folded), their possessive s and extra space.
+
+    A question of nothing else stays as it was.
+    """
+    if not names:
+        return question
+    kept: list[str] = []
+    at = 0
+    for match in NAME_WORD.finditer(question):
+        if match.group().casefold() in names:
+            possessive = _POSSESSIVE.match(question, match.end())
+            kept.append(question[at : match.start()])
+            at = possessive.end() if possessive else match.end()
+    rest = _SPACES.sub(" ", "".join((*kept, question[at:]))).strip()
+    return rest if NAME_WORD.search(rest) else question
+
 
 _log = logging.getLogger(__name__)
 _MIN_DEPTH = 50

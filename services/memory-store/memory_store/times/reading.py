@@ -11,8 +11,7 @@ from dateparser.search import search_dates
 from memloop.wire.memory import MOST_TIMES, NamedTime, Source
 from memory_store.embedding.languages import language_of, language_of_script
 from memory_store.times.days import DAY
-from memory_store.times.english import english
-from memory_store.times.tense import Tense
+from memory_store.times.english import Tense, english
 
 _MOST_CHARS: Final = 4_000
 """Of an English text that are read: a fact says its time early."""

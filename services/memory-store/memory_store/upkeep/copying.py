@@ -11,7 +11,9 @@ import time
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, replace
-from typing import Final, TypeAlias
+from typing import Final, Literal, TypeAlias
+
+from pydantic import AwareDatetime, BaseModel
 
 from memloop.wire.errors import Timeout, Unavailable
 from memloop.wire.memory import Namespace
@@ -19,11 +21,27 @@ from memloop_service.chores import alongside
 from memloop_state.store.service import COPY_LEASE_S, ServiceRecord
 from memory_store.items.documents import from_payload, to_payload, within
 from memory_store.upkeep.membership import Membership, pause
-from memory_store.upkeep.progress import Progress
 from memory_store.vectors.filters import AllOf, Ids
 from memory_store.vectors.live import LiveCollection
 from memory_store.vectors.paging import every_id, pages
 from memory_store.vectors.port import Collection, Point
+
+Kind = Literal["reembed", "flush"]
+Status = Literal["running", "completed", "failed"]
+
+
+class Progress(BaseModel):
+    """``done`` counts points that the target has, of ``total`` when the copy began."""
+
+    kind: Kind
+    target: str
+    status: Status = "running"
+    done: int = 0
+    total: int = 0
+    started_at: AwareDatetime
+    ended_at: AwareDatetime | None = None
+    error: str | None = None
+
 
 Transform: TypeAlias = Callable[[Sequence[Point]], Awaitable[Sequence[Point]]]
 """The points as the target keeps them: with the same ids and payloads."""

@@ -15,9 +15,8 @@ from memloop_state.store.service import Service, Serving
 from memory_store.embedding.embedder import EmbeddingModel
 from memory_store.items.documents import Clock, from_payload, now
 from memory_store.metrics import Metrics
-from memory_store.upkeep.copying import Copy, Lease, Stores, Transform, copy_lost
+from memory_store.upkeep.copying import Copy, Kind, Lease, Progress, Status, Stores, Transform, copy_lost
 from memory_store.upkeep.membership import Prepared
-from memory_store.upkeep.progress import Kind, Progress, Status
 from memory_store.vectors.gate import Gate
 from memory_store.vectors.live import LiveCollection
 from memory_store.vectors.port import Point

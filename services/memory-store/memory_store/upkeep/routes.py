@@ -12,8 +12,8 @@ from fastapi.responses import StreamingResponse
 from pydantic import Field
 
 from memloop.wire.base import Wire
+from memory_store.upkeep.copying import Progress
 from memory_store.upkeep.jobs import Flushed, Upkeep
-from memory_store.upkeep.progress import Progress
 
 _BLOCK_BYTES: Final = 1 << 20
 

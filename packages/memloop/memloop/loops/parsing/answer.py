@@ -5,8 +5,8 @@ from dataclasses import dataclass
 from memloop.loops.parsing.spoken import listen
 from memloop.ports import Completion
 from memloop.profiles import Parser
-from memloop.scoring.boxed import last_boxed
 from memloop.scoring.spoken_answer import answer_in_words
+from memloop.scoring.strict import last_boxed
 
 
 @dataclass(frozen=True, slots=True)
