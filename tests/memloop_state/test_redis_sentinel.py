@@ -7,7 +7,7 @@ import pytest
 from redis.asyncio import Redis
 
 from memloop.wire.errors import Unavailable
-from memloop_state.link import LuaScript, acknowledged, connect, primaries, redis_errors
+from memloop_state.link import LuaScript, connect, primaries, redis_errors, sent
 from tests.fakes.processes import PATIENCE_S
 from tests.fakes.redis_sentinels import WatchedRedis
 
@@ -62,7 +62,7 @@ async def test_an_acknowledged_write_is_on_the_replica(watched: WatchedRedis, re
     for number in range(20):
         await write(keys=["of-script"], args=[number])
         assert watched.ask(replica, "GET", "of-script") == str(number)
-        await acknowledged(redis, "SET", "of-command", number)
+        await sent(redis, "SET", "of-command", number, sure=True)
         assert watched.ask(replica, "GET", "of-command") == str(number)
 
 
@@ -79,7 +79,7 @@ async def test_a_replica_takes_over_and_refuses_what_nothing_else_would_hold(
     watched: WatchedRedis, redis: Redis
 ) -> None:
     async with client_of(watched.url) as easy, client_of(watched.url, ack_copies=1, read_timeout_s=1.0) as careful:
-        await acknowledged(redis, "SET", "key", "before")
+        await sent(redis, "SET", "key", "before", sure=True)
         dead = watched.kill_primary()
         watched.set_down_ms(100)
         watched.wait_until_taken_over(dead)
@@ -87,8 +87,8 @@ async def test_a_replica_takes_over_and_refuses_what_nothing_else_would_hold(
         watched.wait_until_taken_over(dead)  # a slow machine's Sentinel may have missed the new primary meanwhile
         assert await redis.get("key") == "before"
         with pytest.raises(Unavailable), redis_errors():
-            await acknowledged(careful, "SET", "key", "on one")
-        assert await acknowledged(easy, "SET", "key", "on one, as agreed")
+            await sent(careful, "SET", "key", "on one", sure=True)
+        assert await sent(easy, "SET", "key", "on one, as agreed", sure=True)
 
 
 @pytest.mark.parametrize(

@@ -4,9 +4,10 @@ They share a tag with the log of their changes and the audit stream ``admin``, b
 """
 
 from collections.abc import Mapping, Sequence
+from itertools import chain
 from typing import Any, Final, Literal, TypeAlias, cast
 
-from memloop_state.link import State, redis_errors
+from memloop_state.link import State, sent
 from memloop_state.scripts import Steps, text
 from memloop_state.values import Streams
 
@@ -53,14 +54,12 @@ class Credentials:
 
     async def all(self) -> list[str]:
         """Return every key of every tenant."""
-        with redis_errors():
-            return [text(raw) for raw in await self._redis.hvals(API_KEYS)]
+        return [text(raw) for raw in await sent(self._redis, "HVALS", API_KEYS)]
 
     async def newest(self, tenant: str, *, before: str | None, most: int) -> list[str]:
         """Return the ids of the tenant's keys older than one, the newest first."""
         highest = f"({before}" if before else "+"
-        with redis_errors():
-            found = await self._redis.zrevrangebylex(api_keys_of(tenant), highest, "-", start=0, num=most)
+        found = await sent(self._redis, "ZREVRANGEBYLEX", api_keys_of(tenant), highest, "-", "LIMIT", 0, most)
         return [text(one) for one in found]
 
     async def newest_change(self) -> str:
@@ -77,8 +76,7 @@ class Credentials:
     async def note_uses(self, used_at: Mapping[str, int]) -> None:
         """Store the times at which keys were last used."""
         if used_at:
-            with redis_errors():
-                await self._redis.hset(_API_KEYS_USED, mapping=used_at)
+            await sent(self._redis, "HSET", _API_KEYS_USED, *chain.from_iterable(used_at.items()))
 
     async def last_uses(self, key_ids: Sequence[str]) -> dict[str, int]:
         """Return when these keys were last used, as far as they were."""
@@ -86,6 +84,5 @@ class Credentials:
         return {key_id: int(at) for key_id, at in zip(key_ids, found, strict=True) if at is not None}
 
     async def _named(self, key: str, names: Sequence[str]) -> list[str | None]:
-        with redis_errors():
-            found: list[object] = await self._redis.hmget(key, list(names)) if names else []
+        found: list[object] = await sent(self._redis, "HMGET", key, *names) if names else []
         return [None if raw is None else text(raw) for raw in found]

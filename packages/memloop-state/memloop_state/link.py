@@ -9,7 +9,7 @@ one tag, so it needs no more commands than without tags (docs/decisions/0035-slo
 import hashlib
 import re
 import ssl
-from collections.abc import Awaitable, Callable, Generator, Sequence
+from collections.abc import Awaitable, Callable, Generator, Iterable, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import lru_cache, partial
@@ -182,10 +182,24 @@ class LuaScript:
             return await self._redis.execute_command(self._name("EVAL"), self._source, len(keys), *keys, *args)
 
 
-async def acknowledged(redis: State, command: str, key: str, *args: str | int | float) -> Any:
-    """Run one writing command whose reply waits for replicas. Raises the client's errors."""
+async def sent(redis: State, command: str, *args: Any, sure: bool = False, **options: Any) -> Any:
+    """Send a command and return its reply, once replicas have what it wrote if it is to be ``sure``.
+
+    ``options`` are those of redis-py's parser of the reply. Raises Unavailable.
+    """
     client: Any = redis
-    return await client.execute_command(Acknowledged(command), key, *args)
+    with redis_errors():
+        return await client.execute_command(Acknowledged(command) if sure else command, *args, **options)
+
+
+async def all_sent(redis: State, commands: Iterable[Sequence[Any]]) -> list[Any]:
+    """Send commands in one round trip and return their replies. Raises Unavailable."""
+    client: Any = redis
+    async with client.pipeline(transaction=False) as pipe:
+        for command in commands:
+            pipe.execute_command(*command)
+        with redis_errors():
+            return await pipe.execute()
 
 
 def is_cluster(redis: State) -> bool:
@@ -241,8 +255,7 @@ CHECK: Final = "redis"
 
 async def check(state: State) -> None:
     """Raise Unavailable when Redis does not answer."""
-    with redis_errors():
-        await cast(Any, state).ping()
+    await sent(state, "PING")
 
 
 async def servers(redis: State, *, primaries: bool = False) -> Sequence[Callable[..., Awaitable[Any]]]:

@@ -14,7 +14,7 @@ from typing import Any, Final, cast
 import orjson
 
 from memloop.wire.memory import Namespace, Scope
-from memloop_state.link import State, redis_errors
+from memloop_state.link import State, sent
 from memloop_state.partitions import Partition, Partitions
 from memloop_state.scripts import Steps, text
 
@@ -73,8 +73,7 @@ class Owners:
         """Return kind and id of all records of the namespace."""
         found: list[tuple[str, str]] = []
         for part in self._partitions.partitions:
-            with redis_errors():
-                entries = cast("list[object]", await self._redis.hvals(part.hidden("owned", namespace.lane())))
+            entries = cast("list[object]", await sent(self._redis, "HVALS", part.hidden("owned", namespace.lane())))
             for entry in (line for lines in entries for line in text(lines).split("\n") if line):
                 kind, record_id, agent, run = orjson.loads(entry)
                 if namespace.agent_id in (None, agent) and namespace.run_id in (None, run):

@@ -2,7 +2,7 @@
 
 A key that begins ``memloop:{tag}`` is in the tag's slot (``link``). A *partition* is all keys under one tag: a
 single server has one, a cluster twelve. The place of a name, 0 to 255, decides its partition, and an id holds its place
-as two hex digits: ``evt_7f…`` is at place 0x7f. ``memloop_state.kinds`` lists the kinds of keys.
+as two hex digits: ``evt_7f…`` is at place 0x7f.
 """
 
 import hashlib

@@ -5,11 +5,12 @@ Redis is read every few seconds, so that it can still do the work that it holds.
 
 import math
 import time
-from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Generator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
 from typing import Any, Final, Protocol
 
-from memloop.wire.errors import Unavailable
+from memloop.wire.errors import RateLimited, Unavailable
 from memloop_state.link import State, redis_errors, servers, tags_of
 
 _EVERY_S: Final = 2.0
@@ -75,6 +76,34 @@ class RoomSettings(Protocol):
 def room_of(state: State, settings: RoomSettings, *, tenant_share: float = 1.0) -> Room:
     """Return the room by the settings."""
     return Room(state, share=settings.redis_full_share, tenant_share=tenant_share)
+
+
+@dataclass(frozen=True, slots=True)
+class QueueRules:
+    """The rules for the jobs of clients. Without ``room`` all are admitted.
+
+    ``refused`` is called with the queue and ``quota`` or ``unavailable`` for each job that is not.
+    """
+
+    weights: Mapping[str, int] = field(default_factory=dict[str, int])
+    room: Room | None = None
+    refused: Callable[[str, str], None] = lambda queue, reason: None
+
+    async def quota_bytes(self) -> int:
+        """Return the bytes of jobs that one tenant may have queued in a partition; 0 is no limit.
+
+        Raises Unavailable while Redis is nearly full.
+        """
+        return 0 if self.room is None else await self.room.check()
+
+    @contextmanager
+    def counted(self, queue: str) -> Generator[None]:
+        """Count a job that is refused: the tenant is over its quota, or Redis is nearly full or unreachable."""
+        try:
+            yield
+        except (RateLimited, Unavailable) as error:
+            self.refused(queue, "quota" if isinstance(error, RateLimited) else "unavailable")
+            raise
 
 
 async def redis_state(redis: State) -> RedisState:

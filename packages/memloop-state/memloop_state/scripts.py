@@ -64,7 +64,7 @@ class Steps:
     """
 
     def __init__(self, redis: State, *files: str) -> None:
-        source = f"{lua(*files)}\nreturn steps[table.remove(ARGV, 1)]()"
+        source = f"{lua('prelude', *files)}\nreturn steps[table.remove(ARGV, 1)]()"
         self._plain = LuaScript(redis, source)
         self._acknowledged = LuaScript(redis, source, acknowledged=True)
 

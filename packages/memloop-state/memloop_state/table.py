@@ -18,7 +18,7 @@ from typing import Any, Final, Literal, TypeAlias, cast
 
 import orjson
 
-from memloop_state.link import State, acknowledged, redis_errors
+from memloop_state.link import State, all_sent, sent
 from memloop_state.owners import Owner, owned_args, owned_keys
 from memloop_state.partitions import Partition, Partitions
 from memloop_state.scripts import Steps, text
@@ -243,21 +243,13 @@ class Table:
     async def row(self, tenant: str, record_id: str, row_id: str) -> Row | None:
         """Return a row, None where it is gone."""
         _, _, _, rows, order, *_ = self._keys(tenant, record_id)
-        async with self._redis.pipeline(transaction=False) as pipe:
-            pipe.hget(rows, row_id)
-            pipe.zscore(order, row_id)
-            with redis_errors():
-                value, number = await pipe.execute()
+        value, number = await all_sent(self._redis, [("HGET", rows, row_id), ("ZSCORE", order, row_id)])
         return None if value is None or number is None else Row.load(row_id, text(value), int(number))
 
     async def with_row(self, tenant: str, row_id: str) -> list[str]:
         """Return the ids of the tenant's records that have a row of that id."""
         ids = await self.ids(tenant)
-        async with self._redis.pipeline(transaction=False) as pipe:
-            for record_id in ids:
-                pipe.hexists(self._keys(tenant, record_id)[3], row_id)
-            with redis_errors():
-                found: list[Any] = await pipe.execute() if ids else []
+        found = await all_sent(self._redis, [("HEXISTS", self._keys(tenant, one)[3], row_id) for one in ids])
         return [record_id for record_id, has in zip(ids, found, strict=True) if has]
 
     async def get(self, tenant: str, record_id: str) -> Mapping[str, str] | None:
@@ -267,13 +259,11 @@ class Table:
 
     async def some(self, tenant: str, ids: Sequence[str]) -> list[Mapping[str, str] | None]:
         """Return records in the order of their ids, as ``get`` does."""
-        async with self._redis.pipeline(transaction=False) as pipe:
-            for record_id in ids:
-                record, _, sizes, *_ = self._keys(tenant, record_id)
-                pipe.hgetall(record)
-                pipe.hget(sizes, record_id)
-            with redis_errors():
-                found: list[Any] = await pipe.execute() if ids else []
+        commands: list[tuple[str, ...]] = []
+        for record_id in ids:
+            record, _, sizes, *_ = self._keys(tenant, record_id)
+            commands += [("HGETALL", record), ("HGET", sizes, record_id)]
+        found = await all_sent(self._redis, commands)
         return [
             {text(name): text(value) for name, value in fields.items()} | {"bytes": text(size or 0)} if fields else None
             for fields, size in zip(found[::2], found[1::2], strict=True)
@@ -282,36 +272,31 @@ class Table:
     async def ids(self, tenant: str) -> list[str]:
         """Return the ids of the tenant's records: oldest first, or those that end first."""
         since = "-inf" if "keep_ms" not in self._limits else int(time.time() * 1000)
-        with redis_errors():
-            found = await self._redis.zrangebyscore(self._keys(tenant, "")[1], since, "+inf")
+        found = await sent(self._redis, "ZRANGEBYSCORE", self._keys(tenant, "")[1], since, "+inf")
         return [text(one) for one in found]
 
     async def tenants(self) -> list[str]:
         """Return the tenants with records, in the order of their names."""
         found: set[str] = set()
         for part in self._partitions.partitions:
-            with redis_errors():
-                found |= {text(one) for one in await self._redis.smembers(part.key(f"{self._name}s-tenants"))}
+            found |= {text(one) for one in await sent(self._redis, "SMEMBERS", part.key(f"{self._name}s-tenants"))}
         return sorted(found)
 
     async def is_on(self, tenant: str) -> bool:
         """Return whether the table is switched on for the tenant."""
-        with redis_errors():
-            return bool(await self._redis.exists(self._switch(tenant)))
+        return bool(await sent(self._redis, "EXISTS", self._switch(tenant)))
 
     async def switch(self, tenant: str, *, on: bool) -> None:
         """Switch the table on or off; what is stored stays."""
         command = ("SET", self._switch(tenant), "1") if on else ("DEL", self._switch(tenant))
-        with redis_errors():
-            await acknowledged(self._redis, *command)
+        await sent(self._redis, *command, sure=True)
 
     async def ended(self) -> list[tuple[str, str]]:
         """Return tenant and id of records whose ``ends_at`` is over, a hundred of each partition at most."""
         lines: list[str] = []
         for part in self._partitions.partitions:
             key = part.key(f"{self._name}s-ending")
-            with redis_errors():
-                due = await self._redis.zrangebyscore(key, "-inf", time.time(), start=0, num=_SWEPT_AT_ONCE)
+            due = await sent(self._redis, "ZRANGEBYSCORE", key, "-inf", time.time(), "LIMIT", 0, _SWEPT_AT_ONCE)
             lines += [text(line) for line in due]
         return [cast("tuple[str, str]", tuple(line.split(" "))) for line in lines]
 

@@ -1,17 +1,18 @@
 """Small states that need no table: texts that end, named texts and a guard of them, counts, indexes and streams.
 
-Each has a kind (``memloop_state.kinds``), which begins the names of its keys. Methods raise Unavailable when Redis is
+Each has a kind, which begins the names of its keys. Methods raise Unavailable when Redis is
 unreachable.
 """
 
 import hashlib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from typing import Any, Final, TypeAlias
 
 from memloop.patience import patient
 from memloop.wire.errors import DependencyError
-from memloop_state.link import State, acknowledged, redis_errors
+from memloop_state.link import State, all_sent, redis_errors, sent
 from memloop_state.partitions import Partitions
 from memloop_state.scripts import Steps, entries_by_stream, entry_list, text
 
@@ -56,20 +57,17 @@ class Values:
 
     async def get(self, name: str) -> str | None:
         """Return the text, None where there is none."""
-        with redis_errors():
-            found = await self._redis.get(self.key(name))
+        found = await sent(self._redis, "GET", self.key(name))
         return None if found is None else text(found)
 
     async def put(self, name: str, value: str) -> str | None:
         """Replace the text, and return the former one."""
-        with redis_errors():
-            found = await self._redis.set(self.key(name), value, ex=self._keep_s, get=True)
+        found = await sent(self._redis, "SET", self.key(name), value, "EX", self._keep_s, "GET", get=True)
         return None if found is None else text(found)
 
     async def delete(self, name: str, *, quick: bool = False) -> None:
         """Delete the text. Unless it is ``quick``, replicas then have this, and all that was written before it."""
-        with redis_errors():
-            await (self._redis.delete(self.key(name)) if quick else acknowledged(self._redis, "DEL", self.key(name)))
+        await sent(self._redis, "DEL", self.key(name), sure=not quick)
 
 
 class Fields:
@@ -79,7 +77,7 @@ class Fields:
         self._redis: Any = redis
         self._kind = kind
         self._most = "" if most is None else most
-        self._steps = Steps(redis, "fields")
+        self._steps = Steps(redis, "lease")
 
     def key(self, owner: str) -> str:
         """Name the hash, for a ``Guard``."""
@@ -87,14 +85,12 @@ class Fields:
 
     async def get(self, owner: str, names: Sequence[str]) -> dict[str, str]:
         """Return those of these texts that exist, by name."""
-        with redis_errors():
-            found: list[Any] = await self._redis.hmget(self.key(owner), names) if names else []
+        found: list[Any] = await sent(self._redis, "HMGET", self.key(owner), *names) if names else []
         return {name: text(raw) for name, raw in zip(names, found, strict=True) if raw is not None}
 
     async def all(self, owner: str) -> dict[str, str]:
         """Return all texts of the owner, by name."""
-        with redis_errors():
-            found = await self._redis.hgetall(self.key(owner))
+        found = await sent(self._redis, "HGETALL", self.key(owner))
         return {text(name): text(raw) for name, raw in found.items()}
 
     async def put(self, owner: str, name: str, value: str) -> bool:
@@ -103,8 +99,7 @@ class Fields:
 
     async def delete(self, owner: str, *names: str) -> int:
         """Delete these texts; return how many there were."""
-        with redis_errors():
-            return int(await acknowledged(self._redis, "HDEL", self.key(owner), *names))
+        return int(await sent(self._redis, "HDEL", self.key(owner), *names, sure=True))
 
 
 class Counts:
@@ -122,24 +117,17 @@ class Counts:
     async def add(self, counts: Mapping[tuple[str, str], int]) -> bool:
         """Add to the counts, by name and field, in one pipeline. Returns False if they are dropped."""
         try:
-            async with patient(self._wait_s), self._redis.pipeline(transaction=False) as pipe:
-                for (name, field), count in counts.items():
-                    pipe.hincrby(self._key(name), field, count)
-                for name in {name for name, _ in counts}:
-                    pipe.expire(self._key(name), self._keep_s)
-                with redis_errors():
-                    await pipe.execute()
+            added = [("HINCRBY", self._key(name), field, count) for (name, field), count in counts.items()]
+            kept = [("EXPIRE", self._key(name), self._keep_s) for name in {name for name, _ in counts}]
+            async with patient(self._wait_s):
+                await all_sent(self._redis, [*added, *kept])
         except (DependencyError, TimeoutError):
             return False
         return True
 
     async def read(self, names: Iterable[str]) -> list[Mapping[str, int]]:
         """Return the counts of these names, in this order."""
-        async with self._redis.pipeline(transaction=False) as pipe:
-            for name in names:
-                pipe.hgetall(self._key(name))
-            with redis_errors():
-                found: list[Any] = await pipe.execute()
+        found = await all_sent(self._redis, [("HGETALL", self._key(name)) for name in names])
         return [{text(field): int(count) for field, count in counts.items()} for counts in found]
 
     def _key(self, name: str) -> str:
@@ -154,59 +142,54 @@ class Indexes:
 
     async def add(self, index: str, numbers: Mapping[str, float], *, known: bool = False) -> None:
         """List ids, or give those that are ``known`` another number."""
-        with redis_errors():
-            await self._redis.zadd(index, numbers, xx=known)
+        await sent(
+            self._redis, "ZADD", index, *["XX"] * known, *(part for id_, at in numbers.items() for part in (at, id_))
+        )
 
     async def keep(self, index: str, id_: str, number: float) -> None:
         """List one id; replicas have it then."""
-        with redis_errors():
-            await acknowledged(self._redis, "ZADD", index, number, id_)
+        await sent(self._redis, "ZADD", index, number, id_, sure=True)
 
     async def remove(self, index: str, *ids: str) -> None:
         """Take ids out."""
         if ids:
-            with redis_errors():
-                await self._redis.zrem(index, *ids)
+            await sent(self._redis, "ZREM", index, *ids)
 
     async def ids(self, index: str, *, start: int = 0, most: int | None = None, newest: bool = False) -> list[str]:
         """Return ids in the order of their numbers, from the one at place ``start`` on."""
-        with redis_errors():
-            found = await self._redis.zrange(index, start, -1 if most is None else start + most - 1, desc=newest)
+        found = await sent(
+            self._redis, "ZREVRANGE" if newest else "ZRANGE", index, start, -1 if most is None else start + most - 1
+        )
         return [text(one) for one in found]
 
     async def due(self, index: str, until: float, *, most: int) -> list[str]:
         """Return the ids whose number is at most ``until``, the lowest first."""
-        with redis_errors():
-            found = await self._redis.zrangebyscore(index, "-inf", until, start=0, num=most)
+        found = await sent(self._redis, "ZRANGEBYSCORE", index, "-inf", until, "LIMIT", 0, most)
         return [text(one) for one in found]
 
     async def place(self, index: str, id_: str, *, newest: bool = False) -> int | None:
         """Return at which place an id stands, None where it is not listed."""
-        with redis_errors():
-            found = await (self._redis.zrevrank if newest else self._redis.zrank)(index, id_)
+        found = await sent(self._redis, "ZREVRANK" if newest else "ZRANK", index, id_)
         return None if found is None else int(found)
 
     async def number(self, index: str, id_: str) -> float | None:
         """Return an id's number, None where it is not listed."""
-        with redis_errors():
-            found = await self._redis.zscore(index, id_)
+        found = await sent(self._redis, "ZSCORE", index, id_)
         return None if found is None else float(found)
 
     async def newest(self, index: str, *, until: float, start: int, most: int) -> list[tuple[float, str]]:
         """Return numbers of at most ``until`` with their ids, the highest first, from the one at ``start`` on."""
-        with redis_errors():
-            found = await self._redis.zrevrangebyscore(index, until, "-inf", start=start, num=most, withscores=True)
+        asked = (index, until, "-inf", "WITHSCORES", "LIMIT", start, most)
+        found = await sent(self._redis, "ZREVRANGEBYSCORE", *asked, withscores=True)
         return [(float(number), text(one)) for one, number in found]
 
     async def count(self, index: str) -> int:
         """Return how many ids are listed."""
-        with redis_errors():
-            return int(await self._redis.zcard(index))
+        return int(await sent(self._redis, "ZCARD", index))
 
     async def lowest(self, index: str) -> int | None:
         """Return the lowest number, None where nothing is listed."""
-        with redis_errors():
-            found = await self._redis.zrange(index, 0, 0, withscores=True)
+        found = await sent(self._redis, "ZRANGE", index, 0, 0, "WITHSCORES", withscores=True)
         return next((int(float(pair[1])) for pair in found), None)
 
 
@@ -222,21 +205,21 @@ class Streams:
 
     async def append(self, entries: Sequence[tuple[str, Mapping[str, str]]], *, most: int) -> None:
         """Append entries to their streams in one round trip; of each at least ``most`` stay."""
-        async with self._redis.pipeline(transaction=False) as pipe:
-            for stream, fields in entries:
-                pipe.xadd(stream, fields, maxlen=most, approximate=True)
-            with redis_errors():
-                await pipe.execute()
+        kept = ("MAXLEN", "~", most, "*")
+        pairs = [(stream, chain.from_iterable(fields.items())) for stream, fields in entries]
+        await all_sent(self._redis, [("XADD", stream, *kept, *fields) for stream, fields in pairs])
 
     async def after(self, stream: str, entry: str, *, most: int) -> Entries:
         """Return the entries behind one ('' = from the first one), the oldest first."""
-        with redis_errors():
-            return entry_list(await self._redis.xrange(stream, min=f"({entry}" if entry else "-", count=most) or [])
+        return entry_list(
+            await sent(self._redis, "XRANGE", stream, f"({entry}" if entry else "-", "+", "COUNT", most) or []
+        )
 
     async def before(self, stream: str, entry: str, *, most: int) -> Entries:
         """Return the entries before one ('' = from the last one), the newest first."""
-        with redis_errors():
-            return entry_list(await self._redis.xrevrange(stream, max=f"({entry}" if entry else "+", count=most) or [])
+        return entry_list(
+            await sent(self._redis, "XREVRANGE", stream, f"({entry}" if entry else "+", "-", "COUNT", most) or []
+        )
 
     async def last(self, stream: str) -> str | None:
         """Return the id of the last entry, None of an empty stream."""
@@ -251,10 +234,8 @@ class Streams:
 
     async def count(self, stream: str) -> int:
         """Return how many entries a stream has."""
-        with redis_errors():
-            return int(await self._redis.xlen(stream))
+        return int(await sent(self._redis, "XLEN", stream))
 
     async def delete(self, stream: str, entry: str) -> None:
         """Delete one entry."""
-        with redis_errors():
-            await self._redis.xdel(stream, entry)
+        await sent(self._redis, "XDEL", stream, entry)

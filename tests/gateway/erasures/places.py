@@ -6,7 +6,7 @@ from pathlib import Path
 
 from redis.asyncio import Redis
 
-from memloop_state.kinds import kind_of
+from tests.gateway.erasures.kinds import kind_of
 from tests.gateway.redis_view import command, keys
 
 
@@ -19,7 +19,7 @@ async def kinds_that_hold(redis: Redis, marker: str) -> set[str]:
     raw, found = marker.encode(), set[str]()
     for key in await keys(redis):
         kind = kind_of(key)
-        assert kind is not None, f"{key} has no kind: declare it in memloop_state.kinds, with its owner"
+        assert kind is not None, f"{key} has no kind: declare it in tests.gateway.erasures.kinds, with its owner"
         dump = await command(redis, "DUMP", key)
         if raw in key.encode() or (dump is not None and raw in bytes(dump)):
             found.add(kind.name)

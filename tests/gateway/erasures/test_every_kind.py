@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from gateway.worker import working
-from memloop_state.kinds import KINDS
+from tests.gateway.erasures.kinds import KINDS
 from tests.gateway.erasures.places import files_that_hold, kinds_that_hold
 from tests.gateway.erasures.planting import (
     PLANTED,

@@ -1,5 +1,4 @@
 -- API keys with the log of their changes, and rates in a sliding window of counts per second
-local steps = {}
 
 -- KEYS: records, the tenant's index, log of changes, last uses, audit log
 -- ARGV: id, record before ('' = none), record after ('' = none), keys per tenant, audit entry, length of both logs

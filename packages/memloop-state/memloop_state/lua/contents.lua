@@ -1,8 +1,5 @@
 -- What a tenant stores: contents with their holders, and uploads that hold room for a file
-local t = redis.call('TIME')
-local now = t[1] * 1000 + math.floor(t[2] / 1000)
-local function whole(number) return string.format('%.0f', number) end
-local steps = {}
+local now = now_ms()
 
 -- KEYS: the tenant's files, its reservations by their end, their bytes, the tenant's bytes
 -- ARGV: file, bytes, most files, most bytes, lease ms. Returns reserved, or files or bytes for want of room

@@ -1,11 +1,6 @@
 -- The feeds of changes. A tenant's is a stream; the hash state has the id of its last entry, which outlives the stream,
 -- and its floor, the newest entry that was cut off. The hash unsure holds the changes of writes that are on their way
 -- into the vector store, as '<ms> <JSON>' under the write's name.
-local function now_us()
-  local t = redis.call('TIME')
-  return t[1] * 1000000 + t[2]
-end
-local function now_ms() return math.floor(now_us() / 1000) end
 -- Cuts off entries over the limits, at most ``room`` of them
 local function trim(stream, state, most, keep_ms, room)
   local oldest = now_ms() - keep_ms
@@ -20,7 +15,6 @@ local function trim(stream, state, most, keep_ms, room)
     length = length - 1
   end
 end
-local steps = {}
 
 -- KEYS: unsure; ARGV: name, changes. Notes changes that may come about
 function steps.note()

@@ -5,11 +5,6 @@
 -- (settles). passages is the sorted set of writes and erasures that change the collection now, by the time at which
 -- each counts as dead. During a copy, pending holds the note of each of them, and changed the notes of those that are
 -- over. The set unsettled has every user with a write that is not over, as JSON.
-local function now_us()
-  local t = redis.call('TIME')
-  return t[1] * 1000000 + t[2]
-end
-local function now_ms() return math.floor(now_us() / 1000) end
 local gate, passages, pending, changed, users = unpack(KEYS, #KEYS - 4)
 local function is_open(gen)
   local here = redis.call('HMGET', gate, 'gen', 'closed')
@@ -33,7 +28,6 @@ local function inside()
   redis.call('ZREMRANGEBYSCORE', passages, '-inf', now_ms())
   return redis.call('ZCARD', passages)
 end
-local steps = {}
 
 -- ARGV: generation, note. Notes a change that is over once more. Returns 0 where another generation is in service, and
 -- while the gate is shut: the copy may have taken its last note

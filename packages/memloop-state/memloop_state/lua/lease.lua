@@ -1,9 +1,6 @@
--- Leases, and answers that are given once. Times are in milliseconds of Redis's clock.
-local t = redis.call('TIME')
-local now = t[1] * 1000 + math.floor(t[2] / 1000)
+-- Leases, answers that are given once, and named texts. Times are in milliseconds of Redis's clock.
+local now = now_ms()
 local RECORD = KEYS[1]
-local function whole(number) return string.format('%.0f', number) end
-local steps = {}
 
 -- ARGV: holder, lease ms. Returns 1 for the holder, whose lease begins again
 function steps.hold()
@@ -60,4 +57,12 @@ function steps.forget()
   if redis.call('HEXISTS', RECORD, 'status') == 1 then return redis.call('DEL', RECORD) end
   if redis.call('EXISTS', RECORD) == 1 then redis.call('HSET', RECORD, 'erased', 1) end
   return 0
+end
+
+-- KEYS: the hash. ARGV: name, text, the most names ('' = any). Returns 0 when it is full
+function steps.put()
+  if ARGV[3] ~= '' and redis.call('HEXISTS', KEYS[1], ARGV[1]) == 0
+    and redis.call('HLEN', KEYS[1]) >= tonumber(ARGV[3]) then return 0 end
+  redis.call('HSET', KEYS[1], ARGV[1], ARGV[2])
+  return 1
 end

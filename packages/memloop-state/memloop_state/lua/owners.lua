@@ -1,11 +1,4 @@
 -- What a step compares before it writes: the owners of a record, and a hash that its caller has read
-local steps = {}
-local function now_us()
-  local t = redis.call('TIME')
-  return t[1] * 1000000 + t[2]
-end
-local function now_ms() return math.floor(now_us() / 1000) end
-local function whole(number) return string.format('%.0f', number) end
 
 -- Whether a hash has changed: some fields of it, by their names and the digest of what they held ('' = not asked)
 local function has_changed(key, digest, names)

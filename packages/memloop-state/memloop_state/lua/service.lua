@@ -4,11 +4,6 @@
 -- The fields of service: gen, name, model, dimension of the collection, job (the newest, as JSON), and of a copy copy
 -- (its id), target, target_model, target_dimension, until (its lease, ms) and, once its end is certain, decided: done or
 -- abandoned.
-local function now_us()
-  local t = redis.call('TIME')
-  return t[1] * 1000000 + t[2]
-end
-local function now_ms() return math.floor(now_us() / 1000) end
 local function get(field)
   return redis.call('HGET', KEYS[1], field)
 end
@@ -22,7 +17,6 @@ end
 local function lapsed()
   return tonumber(get('until') or 0) <= now_ms()
 end
-local steps = {}
 
 -- ARGV: store or '', generation, prepared copy, lease ms. Renews the store's lease.
 -- Returns the record, whether the lease of its copy is over, and the stores alive

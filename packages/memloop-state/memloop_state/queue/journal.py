@@ -1,17 +1,51 @@
 """Stores a job's replies and decisions in a Redis hash beside the job, so that a repeated run reuses them.
 
 The journal is deleted with its job: writes for an erased job are refused, so no text outlives an erasure.
+
+The events of jobs, in order: the one of number N is entry ``0-(N+1)`` of its job's stream, so it is written once.
 """
 
+from collections.abc import Sequence
 from typing import Any
 
 from memloop.loops.journal import dump_completion, load_completion
 from memloop.ports import Completion
-from memloop_state.link import State, redis_errors
+from memloop_state.link import State, sent
 from memloop_state.partitions import Partitions
 from memloop_state.queue.jobs import JobGone
 from memloop_state.queue.records import lane_steps
 from memloop_state.scripts import text
+from memloop_state.values import Streams
+
+
+class Events:
+    """The events of all jobs. Methods raise Unavailable when Redis is unreachable."""
+
+    def __init__(self, redis: State) -> None:
+        self._keys = Partitions(redis)
+        self._streams = Streams(redis)
+        self._step = lane_steps(redis)
+
+    async def publish(
+        self, job_id: str, events: Sequence[str], *, first: int, record: str = "", keep_ms: int = 0, sure: bool = False
+    ) -> bool:
+        """Append events, of which the first has that number; one whose number is taken stays as it is.
+
+        With a new last one the job's ``record`` changes. Job and events stay for ``keep_ms`` from now on (0: as
+        before). Replicas have the events then if they are to be ``sure``. Returns False when a client has asked for the
+        job's end. Raises JobGone.
+        """
+        here = self._keys.of_id(job_id)
+        args = [first, keep_ms, record, *events]
+        outcome = await self._step("publish", [here.job(job_id), here.events(job_id)], args, acknowledged=sure)
+        if outcome == "gone":
+            raise JobGone(job_id)
+        return outcome != "cancel"
+
+    async def last(self, job_id: str) -> int:
+        """Return the number of a job's last event, -1 where it has none."""
+        last = await self._streams.last(self._keys.of_id(job_id).events(job_id))
+        return int(last.split("-")[1]) - 1 if last else -1
 
 
 class Journal:
@@ -26,20 +60,17 @@ class Journal:
 
     async def read(self, field: str) -> str | None:
         """Return the field's value, or None."""
-        with redis_errors():
-            value = await self._redis.hget(self._journal, field)
+        value = await sent(self._redis, "HGET", self._journal, field)
         return None if value is None else text(value)
 
     async def fields(self) -> set[str]:
         """Return the names of the fields that are set."""
-        with redis_errors():
-            fields = await self._redis.hkeys(self._journal)
+        fields = await sent(self._redis, "HKEYS", self._journal)
         return {text(field) for field in fields}
 
     async def all(self) -> dict[str, str]:
         """Return every field and its value."""
-        with redis_errors():
-            fields = await self._redis.hgetall(self._journal)
+        fields = await sent(self._redis, "HGETALL", self._journal)
         return {text(field): text(value) for field, value in fields.items()}
 
     async def keep(self, field: str, value: str) -> str:

@@ -25,16 +25,15 @@ from typing import Any, cast
 
 from memloop.wire.correlation import Origin
 from memloop.wire.errors import Erased, RateLimited
-from memloop_state.link import State, redis_errors
+from memloop_state.link import State, all_sent, sent
 from memloop_state.owners import owned_args, owned_keys
 from memloop_state.partitions import Partition, Partitions
 from memloop_state.queue.dead_letters import DeadLetter, read_dead_letters
-from memloop_state.queue.events import Events
 from memloop_state.queue.jobs import Beat, Counter, Depth, Entry, GuardBroken, IndexFull, Lease, Submission
-from memloop_state.queue.journal import Journal
+from memloop_state.queue.journal import Events, Journal
 from memloop_state.queue.records import JobRecords, lane_steps
-from memloop_state.queue.rules import QueueRules
 from memloop_state.queue.tickets import DEFAULT_TIER, GROUP, Ticket, Tickets, delayed, ready
+from memloop_state.room import QueueRules
 from memloop_state.scripts import text
 from memloop_state.values import UNGUARDED, Guard, Indexes, Streams
 
@@ -322,11 +321,8 @@ class LaneQueue:
 
     async def jobs_of(self, lanes: Sequence[str]) -> list[list[str]]:
         """Return the ids of each lane's jobs in one round trip."""
-        async with self._redis.pipeline(transaction=False) as pipeline:
-            for lane in lanes:
-                pipeline.lrange(self.keys.of_name(lane).key("lane", self.name, lane), 0, -1)
-            with redis_errors():
-                rows = cast("list[list[object]]", await pipeline.execute())
+        keys = [self.keys.of_name(lane).key("lane", self.name, lane) for lane in lanes]
+        rows = await all_sent(self._redis, [("LRANGE", key, 0, -1) for key in keys])
         return [[text(one) for one in row] for row in rows]
 
     async def dead_letters(self, part: Partition, *, after: str, count: int) -> list[DeadLetter]:
@@ -361,9 +357,8 @@ class LaneQueue:
 
     async def _tenant(self, part: Partition, lane: str) -> str:
         """Return the tenant of the lane's jobs, empty when it has none."""
-        with redis_errors():
-            head = await self._redis.lindex(part.key("lane", self.name, lane), 0)  # pyright: ignore
-            tenant = None if head is None else await self._redis.hget(part.job(text(head)), "tenant")  # pyright: ignore
+        head = await sent(self._redis, "LINDEX", part.key("lane", self.name, lane), 0)
+        tenant = None if head is None else await sent(self._redis, "HGET", part.job(text(head)), "tenant")
         return "" if tenant is None else text(tenant)
 
 

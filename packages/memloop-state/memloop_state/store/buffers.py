@@ -11,7 +11,7 @@ from typing import Any
 
 from memloop.wire.errors import TooLarge
 from memloop.wire.memory import Buffer, BufferPage, Namespace
-from memloop_state.link import redis_errors
+from memloop_state.link import check, redis_errors, sent
 from memloop_state.partitions import Partition, Partitions, digest
 from memloop_state.scripts import Steps
 from memloop_state.store.erasures import KEEP_MS, refuse_stale
@@ -46,8 +46,7 @@ class Buffers:
         users = [user_id] if user_id is not None else await self._users(tenant)
         found: list[Buffer] = []
         for user in users:
-            with redis_errors():
-                values = await self._redis.hvals(self._of_user(tenant, user))
+            values = await sent(self._redis, "HVALS", self._of_user(tenant, user))
             found.extend(Buffer.model_validate_json(value) for value in values)
             if len(found) >= _MAX_LISTED:
                 break
@@ -55,9 +54,8 @@ class Buffers:
 
     async def idle(self, before: datetime, *, limit: int) -> BufferPage:
         """Buffers of all tenants that were last changed before that moment, the oldest first."""
-        with redis_errors():
-            places = [place for part in self._parts.partitions for place in await self._idle(part, before, limit)]
-            found = [await self._at(part, place) for _, place, part in sorted(places, key=_TIME)[:limit]]
+        places = [place for part in self._parts.partitions for place in await self._idle(part, before, limit)]
+        found = [await self._at(part, place) for _, place, part in sorted(places, key=_TIME)[:limit]]
         return BufferPage(buffers=tuple(buffer for buffer in found if buffer is not None))
 
     async def clear(self, namespace: Namespace, *, token: int | None = None) -> None:
@@ -81,26 +79,25 @@ class Buffers:
 
     async def _within(self, namespace: Namespace) -> list[str]:
         """The names of the buffers that the namespace's set ids match."""
-        with redis_errors():
-            stored = await self._redis.hgetall(self._of_user(namespace.tenant, namespace.user_id))
+        stored = await sent(self._redis, "HGETALL", self._of_user(namespace.tenant, namespace.user_id))
         return [field for field, value in stored.items() if _matches(namespace, Buffer.model_validate_json(value))]
 
     async def ping(self) -> None:
         """Raise ``Unavailable`` when Redis does not answer."""
-        with redis_errors():
-            await self._redis.ping()
+        await check(self._redis)
 
     async def _idle(self, part: Partition, before: datetime, limit: int) -> list[tuple[float, str, Partition]]:
         """When each was last changed, where it is, and in which part of Redis."""
-        rows = await self._redis.zrangebyscore(part.key("buffers-by-time"), 0, before.timestamp(), 0, limit, True)
+        asked = (part.key("buffers-by-time"), 0, before.timestamp(), "LIMIT", 0, limit, "WITHSCORES")
+        rows = await sent(self._redis, "ZRANGEBYSCORE", *asked, withscores=True)
         return [(changed, place, part) for place, changed in rows]
 
     async def _at(self, part: Partition, place: str) -> Buffer | None:
         """Return the buffer of an entry of the sorted set; an entry that leads nowhere goes."""
         key, _, field = place.partition("/")
-        value = await self._redis.hget(key, field)
+        value = await sent(self._redis, "HGET", key, field)
         if value is None:
-            await self._redis.zrem(part.key("buffers-by-time"), place)
+            await sent(self._redis, "ZREM", part.key("buffers-by-time"), place)
             return None
         return Buffer.model_validate_json(value)
 

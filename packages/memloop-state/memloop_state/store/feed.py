@@ -18,7 +18,7 @@ from pydantic import TypeAdapter
 from memloop.wire.changes import LATEST, OLDEST, Change, ChangePage, MemoryChange, Newest, StoreChanges
 from memloop.wire.errors import Gone, MemloopError
 from memloop.wire.memory import Scope
-from memloop_state.link import redis_errors
+from memloop_state.link import sent
 from memloop_state.partitions import Partitions
 from memloop_state.scripts import Steps
 from memloop_state.store.link import RedisLink
@@ -95,8 +95,7 @@ class ChangeFeed:
         return Newest(cursors=cursors)
 
     async def _last(self, tenant: str) -> str:
-        with redis_errors():
-            last = await self._link.hget(self._keys.of_name(tenant).hidden("changes-state", tenant), "last")
+        last = await sent(self._link, "HGET", self._keys.of_name(tenant).hidden("changes-state", tenant), "last")
         return str(last) if last else OLDEST
 
     async def publish_noted(self) -> int:

@@ -4,7 +4,6 @@ from gateway.queue.handling import Hold, JobResult
 from gateway.queue.rules import queue_rules
 from gateway.queue.runner import Runner, RunnerOptions, is_outage
 from memloop_state.queue.dead_letters import DeadLetter, ExpiredLetters, read_dead_letters
-from memloop_state.queue.holdings import QueuedBytes, queued_bytes
 from memloop_state.queue.jobs import (
     Depth,
     Entry,
@@ -18,9 +17,9 @@ from memloop_state.queue.jobs import (
 )
 from memloop_state.queue.journal import Journal, JournalCheckpoints
 from memloop_state.queue.lanes import KEEP_MS, LaneQueue
-from memloop_state.queue.records import JobRecords
-from memloop_state.queue.rules import QueueRules
+from memloop_state.queue.records import JobRecords, QueuedBytes, queued_bytes
 from memloop_state.queue.tickets import DEFAULT_TIER
+from memloop_state.room import QueueRules
 
 __all__ = [
     "DEFAULT_TIER",

@@ -4,8 +4,7 @@ from prometheus_client import Counter
 
 from gateway.settings import GatewaySettings, weights_of
 from memloop_state.link import State
-from memloop_state.queue.rules import QueueRules
-from memloop_state.room import room_of
+from memloop_state.room import QueueRules, room_of
 
 
 def queue_rules(settings: GatewaySettings, state: State, *, refused: Counter) -> QueueRules:
