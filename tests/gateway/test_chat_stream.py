@@ -17,7 +17,8 @@ _DONE = b"data: [DONE]"
 
 def _chunk(content: str, finish: str = "null") -> bytes:
     choice = f'{{"index":0,"delta":{{"content":"{content}"}},"finish_reason":{finish}}}'
-    return f'data: {{"id":"x","choices":[{choice}]}}'.encode()
+    head = '"id":"x","object":"chat.completion.chunk","created":1,"model":"m"'
+    return f'data: {{{head},"choices":[{choice}]}}'.encode()
 
 
 async def test_events_pass_through_byte_for_byte_without_a_user(gateway: Gateway, engine: FakeEngine) -> None:

@@ -1,11 +1,12 @@
 """What the gateway sends on its three APIs over a scripted engine, whole and event by event, with memory on.
 
-Each scene is one reply of an engine, in OpenAI's own form and in vLLM's, which adds fields and nulls of its own.
+Each scene is one reply of an engine: in OpenAI's own form, in vLLM's, which adds fields and nulls of its own, and bare,
+with nothing but the answer.
 """
 
 from collections.abc import AsyncIterator, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Literal, TypeAlias
+from typing import Any, Literal, TypeAlias, get_args
 
 import orjson
 
@@ -16,7 +17,7 @@ from tests.gateway.running import Gateway
 
 Object: TypeAlias = dict[str, Any]
 Api: TypeAlias = Literal["chat", "responses", "messages"]
-Form: TypeAlias = Literal["openai", "vllm"]
+Form: TypeAlias = Literal["openai", "vllm", "bare"]
 PATHS: Mapping[Api, str] = {
     "chat": "/v1/chat/completions",
     "responses": "/v1/responses",
@@ -169,6 +170,10 @@ FAULTS: Mapping[str, Object] = {
 
 
 def _completion(scene: Scene, form: Form) -> Object:
+    if form == "bare":
+        calls = [{"id": call["id"], "function": call["function"]} for call in scene.message.get("tool_calls", ())]
+        said = scene.message | ({"tool_calls": calls} if calls else {})
+        return {"choices": [{"message": said, "finish_reason": scene.finish_reason}]}
     message: Object = {"role": "assistant", **scene.message}
     choice: Object = {"index": 0, "message": message, "logprobs": scene.logprobs, "finish_reason": scene.finish_reason}
     if form == "vllm":
@@ -220,6 +225,13 @@ def _deltas(message: Object) -> Iterator[Object]:
 
 
 def _events(scene: Scene, form: Form) -> Iterator[bytes]:
+    if form == "bare":
+        for delta in [*_deltas(scene.message)][1:]:
+            for call in delta.get("tool_calls", ()):
+                call.pop("type", None)
+            yield _data({"choices": [{"delta": delta}]})
+        yield _data({"choices": [{"delta": {}, "finish_reason": scene.finish_reason}]})
+        return
     head = _head("chat.completion.chunk", form)
     every: Object = {"usage": None} if form == "openai" else {}
     for delta in _deltas(scene.message):
@@ -240,7 +252,7 @@ async def transcripts(gateway: Gateway, engine: FakeEngine, store: FakeStore) ->
     store.finds = [memory("m1", "The user's dog is Rex.")]
     for name, scene in SCENES.items():
         for api in scene.apis:
-            for form in ("openai", "vllm"):
+            for form in get_args(Form):
                 body = {**MADE, **ASKED[api], **scene.asked.get(api, {})}
                 engine.will(SendsBytes([orjson.dumps(_completion(scene, form))]))
                 yield await _answered(gateway, f"{name}, {form}", api, body)

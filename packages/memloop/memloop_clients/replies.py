@@ -4,7 +4,9 @@ Engines differ in the shapes of their replies; docs/engine-replies.md lists them
 in OpenAI's form stays as it is, the object itself.
 """
 
+import time
 from collections.abc import Collection
+from secrets import token_hex
 from typing import Final
 
 import orjson
@@ -127,15 +129,28 @@ class Reply:
         self._front = call
 
 
-def whole_reply(answer: Json, offered: Collection[str] = ()) -> Json:
-    """Return an engine's whole answer in OpenAI's form, an object without choices as it is. Raises EngineError."""
+def whole_reply(answer: Json, offered: Collection[str] = (), *, model: str = "") -> Json:
+    """Return an engine's whole answer in OpenAI's form, an object without choices as it is. Raises EngineError.
+
+    ``model`` is the name of the model where the engine does not give it.
+    """
     if (fault := fault_in(answer)) is not None:
         raise fault
     choices = objects_in(answer.get("choices"))
-    if all(map(_is_plain_text, choices)):
+    if not choices:
         return answer
-    shown = [_whole_choice(choice, offered) for choice in choices]
-    return answer if shown == choices else {**answer, "choices": list[JsonValue](shown)}
+    plain = all(map(_is_plain_text, choices))
+    shown = choices if plain else [_whole_choice(choice, place, offered) for place, choice in enumerate(choices)]
+    head = head_of(answer, "chat.completion", model)
+    if shown == choices and answer.items() >= head.items():
+        return answer
+    return {**answer, **head, "choices": list[JsonValue](shown)}
+
+
+def head_of(given: Json, kind: str, model: str) -> Json:
+    """Return the fields that begin every completion and chunk: the engine's where they have OpenAI's types."""
+    made: Json = {"id": f"chatcmpl-{token_hex(12)}", "object": kind, "created": int(time.time()), "model": model}
+    return {name: given[name] if type(given.get(name)) is type(value) else value for name, value in made.items()}
 
 
 def _is_plain_text(choice: Json) -> bool:
@@ -143,6 +158,7 @@ def _is_plain_text(choice: Json) -> bool:
     message = choice.get("message")
     return (
         isinstance(message, dict)
+        and message.get("role") == "assistant"
         and isinstance(message.get("content"), str)
         and not any(message.get(name) for name in ("tool_calls", "function_call", "refusal"))
         and choice.get("finish_reason") in _PLAIN
@@ -151,7 +167,7 @@ def _is_plain_text(choice: Json) -> bool:
     )
 
 
-def _whole_choice(choice: Json, offered: Collection[str]) -> Json:
+def _whole_choice(choice: Json, place: int, offered: Collection[str]) -> Json:
     reply, message = Reply(offered), object_in(choice.get("message")) or object_in(choice.get("delta"))
     if not message and "finish_reason" not in choice:
         return choice
@@ -172,10 +188,11 @@ def _whole_choice(choice: Json, offered: Collection[str]) -> Json:
         {name: value for name, value in call.items() if name != "index"}
         for call in objects_in(message.get("tool_calls"))
     ]
-    shown: Json = {**message, **said}
+    shown: Json = {**message, **said, "role": "assistant"}
     if given != calls:
         shown["tool_calls"] = list[JsonValue](calls)
-    ended: Json = {"message": shown, "finish_reason": reply.finish_reason}
+    index = index_of(choice) if "index" in choice else place
+    ended: Json = {"index": index, "message": shown, "finish_reason": reply.finish_reason}
     return rest | ended
 
 

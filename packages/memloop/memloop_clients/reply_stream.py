@@ -11,12 +11,14 @@ from memloop.sse import data_of
 from memloop.wire.chat import Json
 from memloop.wire.errors import EngineError
 from memloop.wire.lenient_json import object_in, objects_in, parsed_object
-from memloop_clients.replies import Reply, fault_in, index_of
+from memloop_clients.replies import Reply, fault_in, head_of, index_of
 
 _DONE_DATA: Final = b"[DONE]"
 _DONE: Final = b"data: [DONE]\n\n"
 _CHOICES: Final = b'"choices"'
-_HEAD: Final = ("id", "created", "model", "system_fingerprint")
+_HEAD: Final = (("id", str), ("object", str), ("created", int), ("model", str))
+"""What every chunk begins with."""
+_KIND_OF_CHUNK: Final = "chat.completion.chunk"
 _KIND: Final = b"event:"
 _FAILED_LINE: Final = b"error:"
 """llama.cpp's older way to report a failure in a stream: a field of its own."""
@@ -43,10 +45,14 @@ class StreamEvent:
 class ReplyStream:
     """One streamed chat completion. ``offered`` are the names of the tools that the request has."""
 
-    def __init__(self, offered: Collection[str] = ()) -> None:
+    def __init__(self, offered: Collection[str] = (), *, model: str = "") -> None:
+        """``model`` is the name of the model where the engine does not give it."""
         self._offered = offered
+        self._model = model
         self._replies: dict[int, Reply] = {}
         self._head: Json = {}
+        self._is_bare = False
+        """Whether the chunks lack fields of OpenAI's, so that each is completed."""
         self.failed = False
         """Whether the engine has reported a failure: what follows is no answer."""
         self.done = False
@@ -54,7 +60,7 @@ class ReplyStream:
     @property
     def may_skip_texts(self) -> bool:
         """Whether an event that adds nothing but text to the first choice needs no reading."""
-        return 0 in self._replies and not self._replies[0].is_open and not self.failed
+        return 0 in self._replies and not self._replies[0].is_open and not self.failed and not self._is_bare
 
     @property
     def is_answered(self) -> bool:
@@ -109,12 +115,18 @@ class ReplyStream:
         return [{**choice, "index": index} for choice in self._replies[index].end()]
 
     def _chunk(self, event: StreamEvent) -> list[StreamEvent]:
+        is_chunk = "choices" in event.chunk
+        if is_chunk and not self._head:
+            self._head = head_of(event.chunk, _KIND_OF_CHUNK, self._model)
+            if isinstance(event.chunk.get("system_fingerprint"), str):
+                self._head["system_fingerprint"] = event.chunk["system_fingerprint"]
+        if is_chunk and not all(isinstance(event.chunk.get(name), kind) for name, kind in _HEAD):
+            self._is_bare, event = True, _event({**event.chunk, **self._head})
         chunk, given = event.chunk, objects_in(event.chunk.get("choices"))
+        self._is_bare = self._is_bare or any("index" not in choice for choice in given)
         if not given:
             is_odd = not isinstance(chunk.get("choices", []), list)
             return [] if is_odd and not chunk.get("usage") else [_event({**chunk, "choices": []}) if is_odd else event]
-        if not self._head:
-            self._head = {name: chunk[name] for name in _HEAD if name in chunk}
         shown = [each for choice in given for each in self._reply(index_of(choice)).take(choice)]
         if shown == given:
             return [event]
@@ -131,7 +143,7 @@ class ReplyStream:
         return self._replies[index]
 
     def _with_choice(self, choice: Json) -> StreamEvent:
-        return _event({"object": "chat.completion.chunk", **self._head, "choices": [choice]})
+        return _event({**(self._head or head_of({}, _KIND_OF_CHUNK, self._model)), "choices": [choice]})
 
     def _failure(self, fault: EngineError, event: StreamEvent | None = None) -> StreamEvent:
         self.failed = True

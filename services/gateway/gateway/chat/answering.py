@@ -227,7 +227,7 @@ class _Answering:
         hides = outgoing.hides_usage
 
         def stream(upstream: RawResponse, out: Sink) -> Coroutine[Any, Any, None]:
-            reply = ReplyStream(self._offered)
+            reply = ReplyStream(self._offered, model=self._asked.model.id)
             if turn is None:
                 return relay(upstream, self._meter, out, hides_usage=hides, reply=reply)
             return relay_chat(self._chat, upstream, turn, self._meter, out, hides_usage=hides, reply=reply)
@@ -238,7 +238,7 @@ class _Answering:
         """Return the engine's answer with the memory field, and queue the write of the turn."""
         given = answer_in(raw)
         self._meter.tokens(given.get("usage"))
-        answer = whole_reply(given, self._offered)
+        answer = whole_reply(given, self._offered, model=self._asked.model.id)
         shown = self._form.whole(answer)
         if turn is None and shown is given:
             return raw

@@ -18,6 +18,7 @@ _ASKS: Final = b',"stream_options":{"include_usage":true}}'
 _FIELD: Final = b'"usage":'
 _REPORT: Final = re.compile(rb'"usage":\s*\{')
 """How the field begins that reports a usage; in a text its quotes would be escaped."""
+_FIELDS: Final = (b'"id"', b'"object"', b'"created"', b'"model"', b'"index"')
 _TELLING: Final = re.compile(
     rb'"(?:(?:tool_calls|error|message|detail)"\s*:\s*(?!null|\[\])|(?:content|refusal)"\s*:\s*[\[{]'
     rb'|(?:index|finish_reason)"\s*:\s*"|object"\s*:\s*"error")'
@@ -91,7 +92,7 @@ class Passing:
         events = self._cutter.whole(data)
         if self._reply is None:
             return self._texts(events)
-        start = 0 if self._reads else _telling_in(events)
+        start = 0 if self._reads or _is_bare(events) else _telling_in(events)
         texts, told = (events, b"") if start < 0 else _cut_before(events, start)
         self._reply.skipped(texts)
         return self._texts(texts) + (self._each(told) if told else b"")
@@ -136,6 +137,11 @@ def _telling_in(events: bytes) -> int:
     if found := _TELLING.search(events):
         places.append(found.start())
     return min((place for place in places if place >= 0), default=-1)
+
+
+def _is_bare(events: bytes) -> bool:
+    """Return whether chunks lack a field that OpenAI's have: clients are given it."""
+    return b'"choices"' in events and not all(name in events for name in _FIELDS)
 
 
 def _report_in(events: bytes) -> int:
