@@ -9,6 +9,7 @@ from collections.abc import AsyncGenerator
 from dataclasses import dataclass, field, replace
 from itertools import takewhile
 
+import aiohttp
 import pytest
 from aiohttp import web
 from yarl import URL
@@ -243,6 +244,20 @@ async def test_a_prompt_over_the_window_is_a_400_that_we_recognise(tiny_engine: 
     with pytest.raises(EngineError) as refused:
         await ask(tiny_engine, chat("word " * 5000))
     assert refused.value.http_status == 400
+
+
+async def test_seeded_prompts_that_share_a_step_do_not_end_the_engine(tiny_engine: TinyEngine) -> None:
+    """Together they are longer than a step, which then computes a part of the last one."""
+    body: Json = {"model": tiny_engine.model, "max_tokens": 2, "temperature": 0.7, "seed": 1}
+
+    async def complete(session: aiohttp.ClientSession, token: int) -> tuple[int, str]:
+        prompt = [token] * (PROFILE.budget.window_tokens - 64)
+        async with session.post(f"{tiny_engine.openai_url}/completions", json={**body, "prompt": prompt}) as answer:
+            return answer.status, await answer.text()
+
+    async with aiohttp.ClientSession() as session:
+        answers = await asyncio.gather(*(complete(session, token) for token in range(5, 13)))
+    assert [text for status, text in answers if status != 200] == []
 
 
 async def test_an_unknown_model_is_a_404(tiny_engine: TinyEngine) -> None:

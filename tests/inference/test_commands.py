@@ -84,7 +84,7 @@ def test_vllm_cpu_gets_the_size_of_its_cache_and_does_not_compile() -> None:
         " --disable-uvicorn-access-log --max-model-len 2048"
         " --max-num-seqs 16 --kv-cache-memory-bytes 134217728 --enforce-eager --enable-prefix-caching"
         " --enable-auto-tool-choice --tool-call-parser hermes --reasoning-parser qwen3 --generation-config vllm"
-        " --enable-prompt-tokens-details"
+        " --enable-prompt-tokens-details --middleware inference.engines.seedless.Seedless"
     )
 
 

@@ -20,6 +20,7 @@ from inference.engines.command import (
     quiet_environment,
     switch,
 )
+from inference.engines.seedless import Seedless
 
 _MODULE = ("-m", "vllm.entrypoints.openai.api_server")
 LORA_RANKS = (1, 8, 16, 32, 64, 128, 256, 320, 512)
@@ -39,10 +40,15 @@ def vllm_cpu_command(plan: EnginePlan) -> Command:
     """Build the command for the CPU build, with an explicit cache size and without its minute of compilation.
 
     The model runs in the scheduler's process, for the reasons in docs/decisions/0045-one-process-computes.md: the
-    variable is the one by which vLLM's CPU platform decides.
+    variable is the one by which vLLM's CPU platform decides. Requests lose their seed, over which the engine may end.
     """
     command = vllm_command(
-        replace(plan, kv_cache_memory_bytes=plan.kv_cache_memory_bytes or _CPU_KV_CACHE_BYTES, enforce_eager=True)
+        replace(
+            plan,
+            kv_cache_memory_bytes=plan.kv_cache_memory_bytes or _CPU_KV_CACHE_BYTES,
+            enforce_eager=True,
+            extra_args=("--middleware", f"{Seedless.__module__}.{Seedless.__qualname__}", *plan.extra_args),
+        )
     )
     threads = max(1, plan.cores - 1)  # a core is left for HTTP and the other services
     return replace(command, defaults={"VLLM_ENABLE_V1_MULTIPROCESSING": "0", "OMP_NUM_THREADS": str(threads)})
