@@ -108,7 +108,9 @@ async def all_rows(redis_url: str, folder: Path) -> AsyncGenerator[Rows]:
         engines = {name: await stack.enter_async_context(windowed_engine(new())) for name, new in ENGINES.items()}
         store = await stack.enter_async_context(real_store(redis_url, folder / "store"))
         models = _file(folder / "models.toml", engines)
-        settings = settings_for(redis_url, models=models, model=None, store_url=store, job_poll_s=0.02)
+        settings = settings_for(
+            redis_url, models=models, model=None, store_url=store, job_poll_s=0.02, sync_wait_s=300.0
+        )
         gateway = await stack.enter_async_context(running_gateway(settings))
         yield Rows(gateway, settings, folder, engines)
 
