@@ -236,7 +236,9 @@ async def test_a_stream_with_a_key_is_refused(gateway: Gateway, engine: FakeEngi
 
 
 async def test_an_engine_that_streams_unasked_is_relayed_and_not_kept(gateway: Gateway, engine: FakeEngine) -> None:
-    raw = b'data: {"choices":[{"index":0,"delta":{"content":"Hi."},"finish_reason":"stop"}]}\n\ndata: [DONE]\n\n'
+    head = b'"id":"x","object":"chat.completion.chunk","created":1,"model":"m"'
+    choice = b'{"index":0,"delta":{"content":"Hi."},"finish_reason":"stop"}'
+    raw = b'data: {%b,"choices":[%b]}\n\ndata: [DONE]\n\n' % (head, choice)
     engine.will(SendsBytes([raw], "text/event-stream"))
     assert (await chatted(gateway)).raw == raw
     assert (await chatted(gateway)).status == 200
