@@ -27,6 +27,7 @@ from tests.fakes.processes import PATIENCE_S, clean_environment
 from tests.fakes.real_store import real_store
 from tests.fakes.service_process import started
 from tests.fakes.strict_shapes import Body
+from tests.fakes.strict_specs import WINDOW
 from tests.gateway.long_reads import PATH
 from tests.gateway.rig import eventually, settings_for
 from tests.gateway.running import CHAT, Gateway, running_gateway
@@ -190,7 +191,8 @@ async def test_the_list_has_every_model_and_the_chat_model_first(both: TwoModels
     assert [model["id"] for model in listed["data"]] == ["talker", "w", "r", "j"]
     reader = {"id": "r", "object": "model", "created": 1767225600, "owned_by": "us", "max_model_len": 4096}
     assert (await both.gateway.get("/v1/models/r")).json == reader
-    writer = {"id": "w", "object": "model", "created": 0, "owned_by": "memloop"}
+    own = {"id": "w", "object": "model", "created": 0, "owned_by": "memloop"}
+    writer = {**own, "max_model_len": WINDOW}  # as its engine states it
     assert (await both.gateway.get("/v1/models/w")).json == writer
 
 
