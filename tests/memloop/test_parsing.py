@@ -248,6 +248,26 @@ def test_bare_json_counts_in_prose_and_never_in_thinking() -> None:
     assert isinstance(find_call(says(f"<think>{call}</think>")), NoCall)
 
 
+@pytest.mark.parametrize(
+    ("python", "given"),
+    [
+        ("[{1: 'a'}]", [{"1": "a"}]),
+        ("{2: 'a', None: 'b'}", {"2": "a", "null": "b"}),
+        ("{'a'}", ["a"]),
+        ("('a', 1)", ["a", 1]),
+    ],
+)
+def test_arguments_in_python_become_json(python: str, given: object) -> None:
+    found = find_call(says(f"add_memory(memory_list={python})"))
+    assert isinstance(found, FoundCall)
+    assert found.arguments == {"memory_list": given}
+
+
+@pytest.mark.parametrize("python", ["{(1, 2): 'a'}", "{[]: 1}", "b'a'", "..."])
+def test_arguments_in_python_that_json_has_no_place_for_are_no_call(python: str) -> None:
+    assert isinstance(find_call(says(f"add_memory(summary={python})")), NoCall)
+
+
 def test_several_calls_are_found_in_their_order() -> None:
     call = '<tool_call>{"name": "a", "arguments": {}}</tool_call>'
     assert find_call(says(call + call.replace('"a"', '"b"'))) == FoundCall("a", {}, "fallback", others=(("b", {}),))

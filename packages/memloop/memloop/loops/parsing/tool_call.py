@@ -188,12 +188,20 @@ def _in_python(text: str) -> FoundCall | None:
                 node = ast.parse(text[start.start() : end], mode="eval").body
                 if isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
                     values = {word.arg: ast.literal_eval(word.value) for word in node.keywords if word.arg}
-                    calls.append((node.func.id, cast(Json, values)))
+                    as_json = json.loads(json.dumps(values, default=_as_list))  # names are texts, sets are lists
+                    calls.append((node.func.id, cast(Json, as_json)))
                     read_to = end
                     break
-            except (ValueError, SyntaxError, RecursionError, MemoryError):
+            except (ValueError, TypeError, SyntaxError, RecursionError, MemoryError):
                 continue
     return _found(calls, "repaired")
+
+
+def _as_list(value: object) -> list[object]:
+    """Return a set of Python as a list. Raises TypeError for what JSON has no place for."""
+    if isinstance(value, set):
+        return list(cast(set[object], value))
+    raise TypeError(type(value).__name__)
 
 
 def _found(calls: Sequence[_Call], path: ParsePath) -> FoundCall | None:
