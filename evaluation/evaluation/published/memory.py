@@ -12,7 +12,7 @@ from evaluation.memory import command as memory
 from evaluation.memory.memos import DIFFERENCES, Count, cl100k
 from evaluation.memory.options import parsed
 from evaluation.published.figures import PublishedTable
-from evaluation.published.report import Cell, Outcome, amounts, without_row
+from evaluation.published.report import Cell, Outcome, amounts, beside
 from inference.profile_import import import_prompts, write_profile
 from trainer.data.dialogues.formats import Format
 from trainer.data.json_rows import DataError
@@ -97,22 +97,18 @@ def outcome_of(
         found = orjson.loads(printed.splitlines()[-1])
         cells += _cells(format_, found)
         calls += found["rows"]["ours"]["calls"] + (found["points"]["judgements"] if found["points"] else 0)
-    own = table.rows_of(writer.name, "loop")
-    beside = own or table.headline("loop")
-    models = {name for name in (tables.answers.name, tables.judge.name) if "gpt-4o-mini" not in name}
+    published, other_model = beside(table, writer.name, "loop")
     differences = {**_WRITING, **DIFFERENCES}
-    if not models:
+    if all("gpt-4o-mini" in name for name in (tables.answers.name, tables.judge.name)):
         del differences["models"]
-    if not own:
-        differences["model"] = without_row(writer.name, beside)
     return Outcome(
         model=writer.name,
         reader="writer",
         cells=tuple(cells),
-        beside=beside,
+        beside=published,
         minutes=(time.monotonic() - began) / 60,
         calls=calls,
-        differences={**differences, **amounts(cells, table)},
+        differences={**differences, **other_model, **amounts(cells, table)},
     )
 
 

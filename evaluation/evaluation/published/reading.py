@@ -17,7 +17,7 @@ from evaluation.published.conditions import (
     question_suffixes,
 )
 from evaluation.published.figures import PublishedTable
-from evaluation.published.report import Cell, Outcome, amounts, without_row
+from evaluation.published.report import Cell, Outcome, amounts, beside
 from evaluation.published.serving import Served
 from evaluation.ruler.items import DEFAULT_SUFFIXES
 from evaluation.ruler.readers import Setup
@@ -79,19 +79,18 @@ def outcome_of(evaluation: Evaluation, conditions: Conditions, table: PublishedT
     began = time.monotonic()
     rows: list[dict[str, Any]] = orjson.loads(evaluate(evaluation, report=to_stderr))["rows"]
     setup = evaluation.setup
-    own = table.rows_of(setup.model, setup.kind)
-    beside = own or table.headline(setup.kind)
+    published, other_model = beside(table, setup.model, setup.kind)
     cells = tuple(_cell(row, conditions.score, runs=len(evaluation.seeds)) for row in rows)
     return Outcome(
         model=setup.model,
         reader=setup.kind,
         cells=cells,
-        beside=beside,
+        beside=published,
         minutes=(time.monotonic() - began) / 60,
         calls=round(sum(row["calls"] * (row["reads"] - row["failed"]) for row in rows)),
         differences={
             **conditions.differences,
-            **({} if own else {"model": without_row(setup.model, beside)}),
+            **other_model,
             **_circumstances(evaluation, conditions, prompts),
             **amounts(cells, table),
         },

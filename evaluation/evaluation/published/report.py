@@ -63,9 +63,13 @@ def last_line(system: str, table: PublishedTable, outcomes: Sequence[Outcome]) -
     return orjson.dumps(found).decode()
 
 
-def without_row(model: str, beside: Sequence[PublishedRow]) -> str:
-    """Say what stands beside a model that the published table does not have."""
-    return f"{model} is not in the published table; " + ("its first rows stand beside" if beside else "it has no rows")
+def beside(table: PublishedTable, model: str, reader: str) -> tuple[tuple[PublishedRow, ...], Mapping[str, str]]:
+    """Return the published rows that stand beside a model, and the difference if they are of another one."""
+    if own := table.rows_of(model, reader):
+        return own, {}
+    rows = table.headline(reader)
+    told = "its first rows stand beside" if rows else "it has no rows"
+    return rows, {"model": f"{model} is not in the published table; {told}"}
 
 
 def amounts(cells: Iterable[Cell], table: PublishedTable) -> Mapping[str, str]:

@@ -5,7 +5,7 @@ in OpenAI's form stays as it is, the object itself.
 """
 
 import time
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from secrets import token_hex
 from typing import Final
 
@@ -37,6 +37,10 @@ _CALLING: Final = frozenset({"tool_calls", "function_call"})
 _BROKEN_OFF: Final = frozenset({"abort", "error"})
 """Finish reasons of a reply that is not the model's."""
 _THOUGHTS: Final = frozenset({"thinking", "reasoning"})
+
+
+HEAD: Final[Mapping[str, type]] = {"id": str, "object": str, "created": int, "model": str}
+"""The fields that begin every completion and chunk, and their types."""
 
 
 class Reply:
@@ -141,16 +145,20 @@ def whole_reply(answer: Json, offered: Collection[str] = (), *, model: str = "")
         return answer
     plain = all(map(_is_plain_text, choices))
     shown = choices if plain else [_whole_choice(choice, place, offered) for place, choice in enumerate(choices)]
-    head = head_of(answer, "chat.completion", model)
-    if shown == choices and answer.items() >= head.items():
+    if shown == choices and has_head(answer):
         return answer
-    return {**answer, **head, "choices": list[JsonValue](shown)}
+    return {**answer, **head_of(answer, "chat.completion", model), "choices": list[JsonValue](shown)}
 
 
 def head_of(given: Json, kind: str, model: str) -> Json:
     """Return the fields that begin every completion and chunk: the engine's where they have OpenAI's types."""
     made: Json = {"id": f"chatcmpl-{token_hex(12)}", "object": kind, "created": int(time.time()), "model": model}
-    return {name: given[name] if type(given.get(name)) is type(value) else value for name, value in made.items()}
+    return {name: given[name] if type(given.get(name)) is HEAD[name] else value for name, value in made.items()}
+
+
+def has_head(given: Json) -> bool:
+    """Return whether a completion or chunk begins as OpenAI's do."""
+    return all(type(given.get(name)) is kind for name, kind in HEAD.items())
 
 
 def _is_plain_text(choice: Json) -> bool:

@@ -11,13 +11,11 @@ from memloop.sse import data_of
 from memloop.wire.chat import Json
 from memloop.wire.errors import EngineError
 from memloop.wire.lenient_json import object_in, objects_in, parsed_object
-from memloop_clients.replies import Reply, fault_in, head_of, index_of
+from memloop_clients.replies import Reply, fault_in, has_head, head_of, index_of
 
 _DONE_DATA: Final = b"[DONE]"
 _DONE: Final = b"data: [DONE]\n\n"
 _CHOICES: Final = b'"choices"'
-_HEAD: Final = (("id", str), ("object", str), ("created", int), ("model", str))
-"""What every chunk begins with."""
 _KIND_OF_CHUNK: Final = "chat.completion.chunk"
 _KIND: Final = b"event:"
 _FAILED_LINE: Final = b"error:"
@@ -120,7 +118,7 @@ class ReplyStream:
             self._head = head_of(event.chunk, _KIND_OF_CHUNK, self._model)
             if isinstance(event.chunk.get("system_fingerprint"), str):
                 self._head["system_fingerprint"] = event.chunk["system_fingerprint"]
-        if is_chunk and not all(isinstance(event.chunk.get(name), kind) for name, kind in _HEAD):
+        if is_chunk and not has_head(event.chunk):
             self._is_bare, event = True, _event({**event.chunk, **self._head})
         chunk, given = event.chunk, objects_in(event.chunk.get("choices"))
         self._is_bare = self._is_bare or any("index" not in choice for choice in given)

@@ -117,7 +117,6 @@ async def _first_arrivals(openings: list[_Opening], models: Models, metrics: Met
     """Ask for all models once; return those that are not there. The process serves memory without any."""
     try:
         async with asyncio.timeout(_FIRST_LOOK_S):
-            # Ask for all models; return the failures by the opening's place
             outcomes = await asyncio.gather(*(_arrival(opening, models, metrics) for opening in openings))
             failures = {place: failure for place, failure in enumerate(outcomes) if failure is not None}
     except TimeoutError:

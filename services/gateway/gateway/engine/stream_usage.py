@@ -10,6 +10,7 @@ from typing import Final
 from gateway.engine.meter import Meter
 from memloop.sse import EventCutter, data_of
 from memloop.wire.chat import Json
+from memloop_clients.replies import HEAD
 from memloop_clients.reply_stream import ReplyStream
 from memloop_service.http import json_text, object_in, parsed_object
 
@@ -18,12 +19,13 @@ _ASKS: Final = b',"stream_options":{"include_usage":true}}'
 _FIELD: Final = b'"usage":'
 _REPORT: Final = re.compile(rb'"usage":\s*\{')
 """How the field begins that reports a usage; in a text its quotes would be escaped."""
-_FIELDS: Final = (b'"id"', b'"object"', b'"created"', b'"model"', b'"index"')
+_FIELDS: Final = tuple(f'"{name}"'.encode() for name in (*HEAD, "index"))
+"""Of every chunk of OpenAI's."""
 _TELLING: Final = re.compile(
     rb'"(?:(?:tool_calls|error|message|detail)"\s*:\s*(?!null|\[\])|(?:content|refusal)"\s*:\s*[\[{]'
     rb'|(?:index|finish_reason)"\s*:\s*"|object"\s*:\s*"error")'
 )
-_MARKS: Final = (b"[DONE]", b"event:", b"error:")
+_MARKS: Final = (b"[DONE]", b"\nevent:", b"\nerror:")
 """What is in a chat's events that are more than a piece of text in OpenAI's form. One character in front of all
 alternatives of a pattern lets it skip what is between."""
 
@@ -133,7 +135,8 @@ class Passing:
 
 def _telling_in(events: bytes) -> int:
     """Return where the first sign is of an event that is more than a text, -1 without one."""
-    places = [events.find(mark) for mark in _MARKS]
+    lines = b"\n" + events  # the end of the line before is where a line begins
+    places = [lines.find(mark) for mark in _MARKS]
     if found := _TELLING.search(events):
         places.append(found.start())
     return min((place for place in places if place >= 0), default=-1)

@@ -198,9 +198,9 @@ def _in_python(text: str) -> FoundCall | None:
 
 
 def _as_list(value: object) -> list[object]:
-    """Return a set of Python as a list. Raises TypeError for what JSON has no place for."""
+    """Return a set of Python as a list, always in the same order. Raises TypeError for what JSON has no place for."""
     if isinstance(value, set):
-        return list(cast(set[object], value))
+        return sorted(cast(set[object], value), key=repr)
     raise TypeError(type(value).__name__)
 
 
