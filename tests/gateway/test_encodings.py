@@ -42,6 +42,7 @@ async def noted(raw: bytes, name: str, *, media_type: str = "") -> tuple[str, li
             RUSSIAN.strip(),
         ),
         (f'<meta charset="utf-16"><p>{FRENCH}'.encode(), "a.html", "", FRENCH.strip()),
+        (f'<meta charset="unicode"><p>{FRENCH}'.encode(), "a.html", "", FRENCH.strip()),
         (f'<meta charset="utf-8"><p>{FRENCH * 9}'.encode("cp1252"), "a.html", "", (FRENCH * 9).strip()),
         (f"<p>{RUSSIAN * 9}".encode("cp1251"), "a.html", "", (RUSSIAN * 9).strip()),
         ((RUSSIAN * 9).encode("cp1251"), "a.txt", "", RUSSIAN * 9),
@@ -60,7 +61,16 @@ async def noted(raw: bytes, name: str, *, media_type: str = "") -> tuple[str, li
     ],
     ids=[
         *("gb2312 is gbk", "iso-8859-1 is windows-1252", "Shift_JIS", "the mark wins", "the header wins"),
-        *("UTF-16 in ASCII", "a false UTF-8", "no charset", "windows-1251", "EUC-JP", "windows-1252", "one letter"),
+        *(
+            "UTF-16 in ASCII",
+            "Unicode in ASCII",
+            "a false UTF-8",
+            "no charset",
+            "windows-1251",
+            "EUC-JP",
+            "windows-1252",
+            "one letter",
+        ),
         *("UTF-16-LE", "UTF-16-BE", "UTF-32", "JSON's escapes"),
     ],
 )

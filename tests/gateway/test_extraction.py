@@ -233,6 +233,11 @@ async def test_a_row_of_an_html_table_is_one_line(html: str, text: str) -> None:
     assert await text_of(html.encode(), "a.html") == text
 
 
+async def test_links_side_by_side_are_words_of_their_own() -> None:
+    html = "<nav><a>Docs</a><a><b>B</b>log</a></nav><p>See <a>one</a>, <a>two</a>.</p>"
+    assert await text_of(html.encode(), "a.html") == "Docs Blog\nSee one, two."
+
+
 async def test_a_page_of_a_pdf_that_is_a_picture_says_so() -> None:
     text = await text_of(scanned(pdf("One.", "", "Three."), page=1), "a.pdf")
     assert "\f[page 2]\n\n[This page is a picture without text.]\n\n\f[page 3]" in text

@@ -71,7 +71,8 @@ def label_in(raw: bytes) -> str:
     """Return the encoding that a page or XML names; UTF-16 cannot be what it says in ASCII."""
     named = _CHARSET.search(raw, 0, 4096)
     label = "" if named is None else (named[1] or named[2]).decode()
-    return "utf-8" if label.lower().startswith("utf-16") else label
+    found = webencodings.lookup(label)
+    return "utf-8" if found is not None and found.name.startswith("utf-16") else label
 
 
 def encoding_of(head: bytes, declared: str = "") -> str:

@@ -39,6 +39,9 @@ def page_text(page: str) -> str:
     tree = LexborHTMLParser(page)
     tree.strip_tags(_HIDDEN)
     _fill_in(tree)
+    for link in tree.css("a + a"):
+        if link.prev is not None and link.prev.tag == "a":
+            link.insert_before(" ")
     tree.unwrap_tags(_INLINE)
     tree.merge_text_nodes()
     _join_cells(tree)
