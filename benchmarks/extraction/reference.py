@@ -13,6 +13,10 @@ from xml.etree import ElementTree as ET
 
 _TIMEOUT_S: Final = 60
 _WORD: Final = re.compile(r"\w+")
+_UNSEEN = re.compile("\xad\\n?|[\u061c\u200b-\u200f\u202a-\u202e\u2060-\u206f\ufeff]")
+"""Soft hyphens and marks of direction: no reader shows them, and they part no words."""
+_CODE = re.compile("[\0-\x08\x0b\x0e-\x1f\x7f-\x9f]")
+_CODED: Final = 0.05
 _PARTS: Final = {
     ".docx": r"word/(document\d*|footnotes|endnotes|comments)\.xml",
     ".docm": r"word/(document\d*|footnotes|endnotes|comments)\.xml",
@@ -29,7 +33,12 @@ _PARAGRAPHS: Final = frozenset({"p", "h", "tr", "table-row", "si", "br", "tab", 
 
 def words(text: str) -> list[str]:
     """The words of a text, folded alike for every reader."""
-    return _WORD.findall(unicodedata.normalize("NFKC", text).casefold())
+    return _WORD.findall(unicodedata.normalize("NFKC", _UNSEEN.sub("", text)).casefold())
+
+
+def is_coded(text: str) -> bool:
+    """Whether a text has so many control characters that it shows numbers of glyphs in the place of letters."""
+    return len(_CODE.findall(text)) >= _CODED * max(1, sum(not letter.isspace() for letter in text))
 
 
 def reference(path: Path) -> str:
