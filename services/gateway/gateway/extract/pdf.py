@@ -1,79 +1,18 @@
-"""Reads PDF by PDFium: the text of each page with what its form holds, notes, and pictures where OCR is on.
-
-Two columns of prose that a PDF writes line by line across both: the left one is read first, then the right one.
-
-A table of two columns looks alike. Columns of prose are told by their lines: most are as long as their column is wide.
-"""
+"""Reads PDF by PDFium: the text of each page with what its form holds, notes, and pictures where OCR is on."""
 
 import ctypes
 import re
 from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from itertools import pairwise
-from statistics import median
 from typing import Final
 
 import pypdfium2
-from pypdfium2 import PdfTextPage
 from pypdfium2 import raw as pdfium
 
 from gateway.extract.ocr import text_of_bitmap
+from gateway.extract.page_text import page_text
 from gateway.extract.source import PAGE_END, Source, Unreadable, place
-
-_LEAST_LINES: Final = 6
-"""In each column."""
-_FULL_LINE: Final = 0.75
-_MOSTLY: Final = 0.7
-_FAR: Final = 1e6
-_MOST_RUNS: Final = 2_000
-
-
-@dataclass(frozen=True, slots=True)
-class _Run:
-    left: float
-    bottom: float
-    right: float
-    top: float
-
-
-def page_text(page: PdfTextPage) -> str:
-    """Return a page's text; columns that are written line by line are read one after the other."""
-    count = page.count_rects()
-    runs = [_Run(*page.get_rect(number)) for number in range(count)] if 2 * _LEAST_LINES <= count <= _MOST_RUNS else []
-    gutter = _gutter(runs)
-    if gutter is None:
-        return page.get_text_range()
-    inside = [run for run in runs if run.right <= gutter or run.left >= gutter]
-    crossing = [run for run in runs if run not in inside]
-    middle = median(run.top for run in inside)
-    top = min((run.bottom for run in crossing if run.bottom > middle), default=_FAR)
-    bottom = max((run.top for run in crossing if run.top < middle), default=-_FAR)
-    columns = [(-_FAR, bottom, gutter, top), (gutter, bottom, _FAR, top)]
-    parts = [(-_FAR, top, _FAR, _FAR), *columns, (-_FAR, -_FAR, _FAR, bottom)]
-    return "\r\n".join(filter(None, (page.get_text_bounded(*part) for part in parts if part[1] < part[3])))
-
-
-def _gutter(runs: list[_Run]) -> float | None:
-    """Return where two columns of prose part, if their lines are written in turns."""
-    if not runs:
-        return None
-    middle = (min(run.left for run in runs) + max(run.right for run in runs)) / 2
-    left = [run for run in runs if run.right <= middle]
-    right = [run for run in runs if run.left >= middle]
-    if min(len(left), len(right)) < _LEAST_LINES or len(left) + len(right) < _MOSTLY * len(runs):
-        return None
-    beside = (abs(one.bottom - other.bottom) < one.top - one.bottom for one, other in pairwise(runs))
-    over = (one.right <= middle <= other.left for one, other in pairwise(runs))
-    turns = sum(near and crosses for near, crosses in zip(beside, over, strict=True))
-    if turns < _MOSTLY * min(len(left), len(right)):
-        return None
-    for column in (left, right):
-        width = max(run.right for run in column) - min(run.left for run in column)
-        if sum(run.right - run.left >= _FULL_LINE * width for run in column) < _MOSTLY * len(column):
-            return None
-    return middle
-
 
 _PICTURE: Final = "[This page is a picture without text.]"
 """Stands for a page without text between others: its content must not be missed in silence."""
@@ -88,58 +27,101 @@ _MARKED: Final = frozenset(
     )
 )
 """Annotations whose words lie in a window of their own, and not on the page."""
+_SAMPLE_CHARS: Final = 16
+_CODED: Final = 0.25
 _TICKED: Final = frozenset({pdfium.FPDF_FORMFIELD_CHECKBOX, pdfium.FPDF_FORMFIELD_RADIOBUTTON})
+
+
+@dataclass(frozen=True, slots=True)
+class _Page:
+    """A page: its text, None for a picture without text, and whether many letters are codes without a meaning."""
+
+    text: str | None
+    is_coded: bool = False
 
 
 def pdf(source: Source) -> Iterator[str]:
     """Yield the pages. Raises Unreadable for an encrypted file, and for one that PDFium cannot open."""
     raw = source.whole()
-    try:
-        document = pypdfium2.PdfDocument(raw[raw.index(b"%PDF-") :])
-    except pypdfium2.PdfiumError as error:
-        locked = error.err_code in (pdfium.FPDF_ERR_PASSWORD, pdfium.FPDF_ERR_SECURITY)
-        raise Unreadable("the file is encrypted" if locked else "the file is damaged (PDF)") from None
-    document.init_forms()
+    raw = raw[raw.index(b"%PDF-") :]
+    document = _opened(raw)
     if document.get_formtype() == pdfium.FORMTYPE_XFA_FULL:
         source.notes.append("the fields of an XFA form")
-    texts = [_page(document, number, source.ocr) for number in range(len(document))]
-    is_scan = all(text is None or not text.strip() for text in texts)
-    pictures = list[int]()
-    for number, text in enumerate(texts, start=1):
-        if text is None:
-            pictures.append(number)
-        shown = _PICTURE if text is None and not is_scan else text or ""
+    pages = [_page(document, number, source.ocr) for number in range(len(document))]
+    coded = [number for number, page in enumerate(pages) if page.is_coded]
+    if coded:
+        from gateway.extract.rewritten import with_letters
+
+        if mended := with_letters(raw):
+            document = _opened(mended)
+            for number in coded:
+                again = _page(document, number, source.ocr)
+                if _letters(again) >= _letters(pages[number]):
+                    pages[number] = again
+        coded = [number for number in coded if pages[number].is_coded]
+        for number in coded if source.ocr else ():
+            pages[number] = _Page(_seen(document[number], source.ocr) or pages[number].text)
+    is_scan = all(page.text is None or not page.text.strip() for page in pages)
+    for number, page in enumerate(pages, start=1):
+        shown = _PICTURE if page.text is None and not is_scan else page.text or ""
         yield place("page", number, shown) if shown.strip() else PAGE_END
-    if pictures and not is_scan:
-        numbers = ", ".join(map(str, pictures[:20])) + (", ..." if len(pictures) > 20 else "")
-        source.notes.append(f"pages that are pictures without text: {numbers}")
+    pictures = [number for number, page in enumerate(pages) if page.text is None]
+    source.note_pages("pages that are pictures without text", [] if is_scan else pictures)
+    source.note_pages("pages whose letters have no Unicode", coded)
     source.note(document.count_attachments(), "attachment", "attachments")
 
 
-def _page(document: pypdfium2.PdfDocument, number: int, ocr: str) -> str | None:
-    """Return a page's text; None when it is a picture without text."""
+def _opened(raw: bytes) -> pypdfium2.PdfDocument:
+    try:
+        document = pypdfium2.PdfDocument(raw)
+    except pypdfium2.PdfiumError as error:
+        if error.err_code not in (pdfium.FPDF_ERR_PASSWORD, pdfium.FPDF_ERR_SECURITY):
+            raise Unreadable("the file is damaged (PDF)") from None
+        from gateway.extract.rewritten import unlocked
+
+        again = unlocked(raw)
+        if again is None:
+            raise Unreadable("the file is encrypted") from None
+        document = pypdfium2.PdfDocument(again)
+    document.init_forms()
+    return document
+
+
+def _page(document: pypdfium2.PdfDocument, number: int, ocr: str) -> _Page:
     try:
         page = document[number]
         said = _beside(document, page)
-        text = _cleaned(page_text(page.get_textpage()))
+        letters = page.get_textpage()
+        sample = range(0, letters.count_chars(), letters.count_chars() // _SAMPLE_CHARS + 1)
+        unknown = sum(pdfium.FPDFText_HasUnicodeMapError(letters, index) == 1 for index in sample)
+        is_coded = unknown > 0 and unknown >= _CODED * len(sample)
+        text = _cleaned(page_text(letters, is_coded=is_coded))
         # Make fields and annotations part of the page, if there are any
         if pdfium.FPDFPage_GetAnnotCount(page) and (
             pdfium.FPDFPage_Flatten(page, pdfium.FLAT_NORMALDISPLAY) == pdfium.FLATTEN_SUCCESS
         ):
             page.close()
             page = document[number]
-            flat = _cleaned(page_text(page.get_textpage()))
+            flat = _cleaned(page_text(page.get_textpage(), is_coded=is_coded))
             # Some pages lose the encoding of their fonts by it; what their fields hold stands beside them then.
             lost = Counter(text.split()) - Counter(flat.split())
-            text = flat if lost.total() < len(text.split()) / 2 else text
+            text = flat if lost.total() <= len(text.split()) / 2 else text
     except pypdfium2.PdfiumError:
-        return ""
+        return _Page("")
     squeezed = "".join(text.split())
     missing = [line for value, line in said if not value or "".join(value.split()) not in squeezed]
     whole = "\n".join([text, *missing])
-    if not whole.strip() and next(iter(page.get_objects([pdfium.FPDF_PAGEOBJ_IMAGE])), None) is not None:
-        return text_of_bitmap(page.render(scale=_OCR_SCALE, grayscale=True), ocr) if ocr else None
-    return whole
+    if is_coded or whole.strip() or next(iter(page.get_objects([pdfium.FPDF_PAGEOBJ_IMAGE])), None) is None:
+        return _Page(whole, is_coded)
+    return _Page(_seen(page, ocr) if ocr else None)
+
+
+def _letters(page: _Page) -> int:
+    return sum(map(str.isalnum, page.text or ""))
+
+
+def _seen(page: pypdfium2.PdfPage, ocr: str) -> str:
+    return text_of_bitmap(page.render(scale=_OCR_SCALE, grayscale=True), ocr)
 
 
 def _beside(document: pypdfium2.PdfDocument, page: pypdfium2.PdfPage) -> list[tuple[str, str]]:

@@ -1,6 +1,6 @@
 """What a reader of one format gets, and how it writes the places of its text."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from io import BytesIO
 from typing import BinaryIO, Final, TypeAlias
@@ -9,6 +9,7 @@ PAGE_END: Final = "\f"
 """Stands at the end of each page, as in a text for a printer; a text without one has no pages."""
 _NAME_CHARS: Final = 100
 _MAX_DEPTH: Final = 4
+_NOTED_PAGES: Final = 20
 
 
 class Unreadable(Exception):
@@ -48,6 +49,12 @@ class Source:
         """Note that the text lacks so many of something."""
         if left_out:
             self.notes.append(f"1 {one}" if left_out == 1 else f"{left_out} {many}")
+
+    def note_pages(self, fault: str, numbers: Sequence[int]) -> None:
+        """Note a fault of some pages, counted from 0."""
+        if numbers:
+            shown = ", ".join(str(number + 1) for number in numbers[:_NOTED_PAGES])
+            self.notes.append(f"{fault}: {shown}{', ...' if len(numbers) > _NOTED_PAGES else ''}")
 
 
 Reader: TypeAlias = Callable[[Source], Iterator[str]]

@@ -1,0 +1,147 @@
+"""Writes a PDF again in a form that PDFium reads: without encryption, or with letters for the codes of its fonts.
+
+PDFium opens no file by an empty owner's password, drops the rest of a map to Unicode at its first fault, and has no
+letters for the codes of Type 3 fonts and for the numbers of glyphs.
+"""
+
+import re
+import struct
+from collections.abc import Iterator
+from contextlib import suppress
+from io import BytesIO
+from itertools import islice
+from typing import Final
+
+from pypdf import PdfReader, PdfWriter
+from pypdf.generic import ArrayObject, DictionaryObject, FloatObject, NameObject, StreamObject
+
+_MOST_BYTES: Final = 16 << 20
+"""A larger file keeps the letters that PDFium finds: to write it again takes minutes."""
+_MOST_LINES: Final = 1 << 16
+_BLOCK = re.compile(rb"beginbf(char|range)(.*?)endbf", re.DOTALL)
+_HEX: Final = rb"<[\dA-Fa-f]+>"
+_LINES: Final = {
+    b"char": re.compile(_HEX + rb"\s*" + _HEX),
+    b"range": re.compile(_HEX + rb"\s*" + _HEX + rb"\s*(?:" + _HEX + rb"|\[[^\]]*\])"),
+}
+_LIGATURE = re.compile("/[A-Za-z](?:_[A-Za-z])+")
+_IN_ORDER = re.compile(
+    r"/(?:[A-Z]{6}\+)?(?:Arial|CourierNew|Georgia|SegoeUI|Tahoma|TimesNewRoman|Verdana)(?:PS)?(?:MT)?\b"
+)
+"""Fonts of Windows whose first glyphs stand in the order of the Macintosh's encoding."""
+_KNOWN_GLYPHS: Final = range(3, 226)
+_LEAST_GLYPHS: Final = 258
+"""A font of fewer was cut to what the file needs, and its glyphs have other numbers."""
+
+
+def unlocked(raw: bytes) -> bytes | None:
+    """Return the file without encryption, if an empty password of its owner or user opens it."""
+    try:
+        reader = PdfReader(BytesIO(raw))
+        return _written(PdfWriter(clone_from=reader)) if reader.decrypt("") else None
+    except Exception:  # noqa: BLE001 - a parser may raise anything; the file stays encrypted
+        return None
+
+
+def with_letters(raw: bytes) -> bytes | None:
+    """Return the file with more letters for the codes of its fonts; None where none are found."""
+    if len(raw) > _MOST_BYTES:
+        return None
+    try:
+        writer = PdfWriter(clone_from=BytesIO(raw))
+        seen = set[int]()
+        fonts = {id(font): font for page in writer.pages for font in _fonts(page, seen)}.values()
+        mended = 0
+        for font in fonts:
+            with suppress(LookupError, TypeError, ValueError, struct.error):  # an odd font is no fault of the others
+                mended += _mended(font, writer)
+        return _written(writer) if mended else None
+    except Exception:  # noqa: BLE001 - a parser may raise anything; PDFium has read the file as it is
+        return None
+
+
+def _written(writer: PdfWriter) -> bytes:
+    written = BytesIO()
+    writer.write(written)
+    return written.getvalue()
+
+
+def _fonts(holder: DictionaryObject, seen: set[int]) -> Iterator[DictionaryObject]:
+    """Yield the fonts of a page or a form, and of the forms that it draws."""
+    seen.add(id(holder))
+    resources = _dictionary(holder, "/Resources")
+    yield from (_dictionary(fonts, name) for fonts in [_dictionary(resources, "/Font")] for name in fonts)
+    drawn = _dictionary(resources, "/XObject")
+    for form in (_dictionary(drawn, name) for name in drawn):
+        if id(form) not in seen:
+            yield from _fonts(form, seen)
+
+
+def _dictionary(holder: DictionaryObject, name: str) -> DictionaryObject:
+    found = holder.get(name)
+    value = None if found is None else found.get_object()
+    return value if isinstance(value, DictionaryObject) else DictionaryObject()
+
+
+def _list(holder: DictionaryObject, name: str) -> ArrayObject:
+    found = holder.get(name)
+    value = None if found is None else found.get_object()
+    return value if isinstance(value, ArrayObject) else ArrayObject()
+
+
+def _mended(font: DictionaryObject, writer: PdfWriter) -> bool:
+    """Give a font letters for its codes; return whether it has any now."""
+    is_named = "/Differences" in _dictionary(font, "/Encoding")
+    if font.get("/Subtype") == "/Type3" and is_named and "/ToUnicode" not in font:
+        # PDFium looks the names of letters up in fonts of Type 1 only, whose widths are thousandths
+        scale = 1000 * abs(float(_list(font, "/FontMatrix")[0]))
+        widths = [float(width.get_object()) * scale for width in _list(font, "/Widths")]
+        font[NameObject("/Widths")] = ArrayObject(map(FloatObject, widths))
+        font |= {NameObject("/Subtype"): NameObject("/Type1"), NameObject("/BaseFont"): NameObject("/Letters")}
+        return True
+    lines = [*_named(font), *islice(_own(font), _MOST_LINES)] or [*_numbered(font)]
+    if lines:
+        # A fault in one block is not one of the next
+        stream = StreamObject()
+        stream.indirect_reference = None
+        stream.set_data(b"".join(b"1 beginbf%s\n%s\nendbf%s\n" % (kind, line, kind) for kind, line in lines))
+        font[NameObject("/ToUnicode")] = stream.clone(writer).indirect_reference or stream
+    return bool(lines)
+
+
+def _own(font: DictionaryObject) -> Iterator[tuple[bytes, bytes]]:
+    """Yield the lines of a font's own map: characters, and ranges of them."""
+    told = _dictionary(font, "/ToUnicode")
+    if isinstance(told, StreamObject):
+        for block in _BLOCK.finditer(told.get_data()):
+            yield from ((block[1], line[0]) for line in _LINES[block[1]].finditer(block[2]))
+
+
+def _named(font: DictionaryObject) -> Iterator[tuple[bytes, bytes]]:
+    """Yield lines for glyphs named by their letters, as ``f_f_i``, and for a space named by its number."""
+    code = 0
+    for one in _list(_dictionary(font, "/Encoding"), "/Differences"):
+        if not isinstance(one, NameObject):
+            code = int(one)
+            continue
+        if one == "/g3" or _LIGATURE.fullmatch(one):
+            letters = " " if one == "/g3" else one[1:].replace("_", "")
+            yield b"char", b"<%02x> <%s>" % (code, letters.encode("utf-16-be").hex().encode())
+        code += 1
+
+
+def _numbered(font: DictionaryObject) -> Iterator[tuple[bytes, bytes]]:
+    """Yield lines for codes that are the numbers of glyphs in a font whose glyphs stand in a known order."""
+    described = _list(font, "/DescendantFonts")
+    if font.get("/Encoding") != "/Identity-H" or not described or not _IN_ORDER.match(str(font.get("/BaseFont"))):
+        return
+    file = _dictionary(_dictionary(described[0].get_object(), "/FontDescriptor"), "/FontFile2")
+    if isinstance(file, StreamObject):
+        raw = file.get_data()
+        tables = (struct.unpack_from(">4s4xI", raw, 12 + 16 * number) for number in range(raw[5]))
+        count = next((struct.unpack_from(">H", raw, at + 4)[0] for name, at in tables if name == b"maxp"), 0)
+        if count < _LEAST_GLYPHS:
+            return
+    for number in _KNOWN_GLYPHS:
+        letter = bytes([number + (29 if number < 98 else 30)]).decode("mac-roman")
+        yield b"char", b"<%04x> <%04x>" % (number, ord(letter))

@@ -1,0 +1,201 @@
+"""PDFs whose letters other readers find and PDFium alone does not: odd fonts, empty passwords, text beside the page."""
+
+import io
+from hashlib import sha256
+from typing import Final, cast
+
+import pytest
+from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
+from pypdf import PdfReader, PdfWriter
+from pypdf.generic import DictionaryObject, PdfObject, TextStringObject
+
+from gateway.files.extraction import ExtractionLimits, extracted
+from tests.gateway.bombs import pdf as of_objects
+from tests.gateway.test_extraction import LIMITS, blocks_of, pdf, reason, text_of
+from tests.gateway.test_ocr import OCR, WITH_TESSERACT, scan
+
+PADDING: Final = bytes.fromhex("28bf4e5e4e758a4164004e56fffa01082e2e00b6d0683e802f0ca9fe6453697a").decode("latin-1")
+"""What the specification fills a password with: alone it is the empty one."""
+
+
+def stream(content: bytes, *, entries: bytes = b"") -> bytes:
+    return b"<<%b/Length %d>>stream\n%b\nendstream" % (entries, len(content), content)
+
+
+def written_in(font: bytes, shown: bytes, *more: bytes) -> bytes:
+    """A PDF of one page that shows a string in a font, which is object 5; ``more`` are the objects after it."""
+    return of_objects(
+        [
+            b"<</Type/Catalog/Pages 2 0 R>>",
+            b"<</Type/Pages/Kids[3 0 R]/Count 1>>",
+            b"<</Type/Page/Parent 2 0 R/MediaBox[0 0 400 200]/Contents 4 0 R/Resources<</Font<</F 5 0 R>>>>>>",
+            stream(b"BT /F 12 Tf 10 50 Td %b Tj ET" % shown),
+            b"<</Type/Font%b>>" % font,
+            *more,
+        ]
+    )
+
+
+def written_by_numbers(
+    shown: bytes, *, mapped: bytes = b"", name: bytes = b"Made", encoding: bytes = b"Identity-H", more: bytes = b""
+) -> bytes:
+    """A PDF that shows numbers of glyphs; ``mapped`` are lines of the font's map to Unicode."""
+    font = b"/Subtype/Type0/BaseFont/%b/Encoding/%b/DescendantFonts[6 0 R]" % (name, encoding)
+    described = (
+        b"<</Type/Font/Subtype/CIDFontType2/BaseFont/%b/DW 800/CIDToGIDMap/Identity%b"
+        b"/CIDSystemInfo<</Registry(Adobe)/Ordering(Identity)/Supplement 0>>>>" % (name, more)
+    )
+    if not mapped:
+        return written_in(font, shown, described)
+    return written_in(font + b"/ToUnicode 7 0 R", shown, described, stream(mapped))
+
+
+async def told(raw: bytes, *, limits: ExtractionLimits = LIMITS) -> tuple[str, list[str]]:
+    """The text of a PDF, and what its status says that it lacks."""
+    notes = list[str]()
+    blocks = extracted(blocks_of(raw), name="a.pdf", media_type="", limits=limits, notes=notes)
+    return b"".join([block async for block in blocks]).decode(), notes
+
+
+async def test_a_type_3_font_is_read_by_the_names_of_its_letters() -> None:
+    drawn = b"<</T 6 0 R/e 6 0 R/a 6 0 R/space 6 0 R/five 6 0 R>>"
+    font = (
+        b"/Subtype/Type3/FontBBox[0 0 50 50]/FontMatrix[0.02 0 0 0.02 0 0]/FirstChar 1/LastChar 5"
+        b"/Widths[30 30 30 15 30]/Encoding<</Type/Encoding/Differences[1/T/e/a/space/five]>>/CharProcs " + drawn
+    )
+    raw = written_in(font, b"<0102030405>", stream(b"30 0 0 0 30 30 d1 0 0 20 20 re f"))
+    assert await text_of(raw, "a.pdf") == "[page 1]\n\nTea 5\n\n\f"
+
+
+async def test_a_map_with_a_wrong_count_of_its_lines_is_read_whole() -> None:
+    lines = b"".join(b"<%04x> <%04x>\n" % (ord(letter) - 4, ord(letter)) for letter in " Teafivt")
+    shown = b"".join(b"%04x" % (ord(letter) - 4) for letter in "Tea at five")
+    raw = written_by_numbers(b"<%b>" % shown, mapped=b"1 beginbfchar\n%bendbfchar" % lines)
+    assert await text_of(raw, "a.pdf") == "[page 1]\n\nTea at five\n\n\f"
+
+
+async def test_ligatures_are_read_by_their_names() -> None:
+    font = (
+        b"/Subtype/Type1/BaseFont/Made/Encoding<</Type/Encoding/Differences"
+        b"[1/o/f_f_i/c/e/T_h/i/s]>>/FirstChar 1/LastChar 7/Widths[500 800 500 500 800 300 500]"
+    )
+    raw = written_in(font, b"<05060701020304>", b"null")
+    assert "Thisoffice" in await text_of(raw, "a.pdf")
+
+
+async def test_numbers_of_glyphs_of_a_windows_font_are_read_as_its_letters() -> None:
+    shown = b"".join(b"%04x" % (ord(letter) - 29) for letter in "Tea at f") + b"%04x%04x" % (129, ord("r") - 29)
+    raw = written_by_numbers(b"<%b>" % shown, name=b"ABCDEF+Arial")
+    assert await text_of(raw, "a.pdf") == "[page 1]\n\nTea at f\u00fcr\n\n\f"
+
+
+WITHOUT_LETTERS: Final = written_by_numbers(b"<004100420043004400450046>")
+
+
+async def test_a_page_whose_letters_have_no_unicode_is_named_in_the_status() -> None:
+    _, notes = await told(WITHOUT_LETTERS)
+    assert notes == ["left out or replaced: pages whose letters have no Unicode: 1"]
+
+
+@WITH_TESSERACT
+async def test_a_page_whose_letters_have_no_unicode_is_read_as_a_picture() -> None:
+    _, picture = scan("The locker code is 482.")
+    writer = PdfWriter(clone_from=io.BytesIO(WITHOUT_LETTERS))
+    writer.pages[0].merge_page(PdfReader(io.BytesIO(picture)).pages[0], over=True)
+    raw = io.BytesIO()
+    writer.write(raw)
+    text, _ = await told(raw.getvalue(), limits=OCR)
+    assert "The locker code is 482." in text
+
+
+def encrypted(algorithm: str, *, owner: str) -> bytes:
+    writer = PdfWriter(clone_from=io.BytesIO(pdf("Tea at five")))
+    writer.encrypt("secret", owner_password=owner, algorithm=algorithm)
+    raw = io.BytesIO()
+    writer.write(raw)
+    return raw.getvalue()
+
+
+@pytest.mark.parametrize("algorithm", ["RC4-40", "RC4-128", "AES-128"])
+async def test_a_file_opens_by_the_empty_password_of_its_owner(algorithm: str) -> None:
+    assert await text_of(encrypted(algorithm, owner=PADDING), "a.pdf") == "[page 1]\n\nTea at five\n\n\f"
+
+
+async def test_a_file_of_256_bits_opens_by_the_empty_password_of_its_owner() -> None:
+    raw = encrypted("AES-256-R5", owner="other")
+    entries = cast("DictionaryObject", PdfReader(io.BytesIO(raw)).trailer["/Encrypt"])
+    user, owner, user_key, owner_key = (bytes_of(entries[name]) for name in ("/U", "/O", "/UE", "/OE"))
+    no_vector = modes.CBC(bytes(16))
+    key = Cipher(algorithms.AES(sha256(b"secret" + user[40:48]).digest()), no_vector).decryptor().update(user_key)
+    salts = bytes(range(16))
+    ours = sha256(salts[:8] + user).digest() + salts
+    ours_key = Cipher(algorithms.AES(sha256(salts[8:] + user).digest()), no_vector).encryptor().update(key)
+    for before, after in ((owner, ours), (owner_key, ours_key)):
+        assert raw.count(before.hex().encode()) == 1
+        raw = raw.replace(before.hex().encode(), after.hex().encode())
+    assert await text_of(raw, "a.pdf") == "[page 1]\n\nTea at five\n\n\f"
+
+
+def bytes_of(entry: PdfObject) -> bytes:
+    return entry.original_bytes if isinstance(entry, TextStringObject) else cast("bytes", entry)
+
+
+@pytest.mark.parametrize("algorithm", ["RC4-128", "AES-256"])
+async def test_a_file_with_two_passwords_stays_closed(algorithm: str) -> None:
+    assert await reason(encrypted(algorithm, owner="other"), "a.pdf") == "the file is encrypted"
+
+
+async def test_text_that_stands_in_an_annotation_only_is_read() -> None:
+    shown = stream(
+        b"BT /F 12 Tf 10 10 Td (Tea at five) Tj ET",
+        entries=b"/Type/XObject/Subtype/Form/BBox[0 0 200 40]/Resources<</Font<</F 5 0 R>>>>",
+    )
+    raw = of_objects(
+        [
+            b"<</Type/Catalog/Pages 2 0 R>>",
+            b"<</Type/Pages/Kids[3 0 R]/Count 1>>",
+            b"<</Type/Page/Parent 2 0 R/MediaBox[0 0 400 200]/Annots[4 0 R]>>",
+            b"<</Type/Annot/Subtype/FreeText/Rect[10 10 210 50]/AP<</N 6 0 R>>/F 4/DA(/F 12 Tf)>>",
+            b"<</Type/Font/Subtype/Type1/BaseFont/Helvetica>>",
+            shown,
+        ]
+    )
+    assert await text_of(raw, "a.pdf") == "[page 1]\n\nTea at five\n\n\f"
+
+
+def letter_by_letter(word: str, *, size: int, left: float, bottom: float) -> bytes:
+    places = (b"1 0 0 1 %.1f %.1f Tm (%c) Tj" % (left + 8 * at, bottom, ord(one)) for at, one in enumerate(word))
+    return b"BT /F %d Tf %b ET " % (size, b" ".join(places))
+
+
+async def test_letters_that_are_drawn_again_as_an_outline_are_read_once() -> None:
+    drawn = letter_by_letter("guest", size=12, left=10, bottom=50)
+    outline = letter_by_letter("guest", size=15, left=9, bottom=49)
+    raw = written_in(b"/Subtype/Type1/BaseFont/Helvetica", b"() Tj ET " + drawn + outline + b"BT ()")
+    assert await text_of(raw, "a.pdf") == "[page 1]\n\nguest\n\n\f"
+
+
+async def test_letters_that_stand_far_below_one_another_are_no_word() -> None:
+    mapped, more = b"1 beginbfrange <0001> <0003> <0041> endbfrange", b"/DW2[880 -1000]"
+    raw = written_by_numbers(b"-40 Tc 0 140 Td <000100020003>", mapped=mapped, encoding=b"Identity-V", more=more)
+    assert await text_of(raw, "a.pdf") == "[page 1]\n\nA\nB\nC\n\n\f"
+
+
+@pytest.mark.parametrize(
+    "drawn",
+    [
+        b"80 0 Td [<0003> 1600 <000d> 1600 <0005> 1600 <0020> 1600 <000a> 1600 <0006> 1600 <000e>] TJ <>",
+        b"<000e0006000a00200005000d0003>",
+    ],
+    ids=["as it is read", "from left to right"],
+)
+async def test_hebrew_is_read_from_right_to_left_in_whatever_order_it_is_drawn(drawn: bytes) -> None:
+    """The letters stand at the same places of the page in both orders."""
+    mapped = b"1 beginbfchar <0020> <0020> endbfchar 1 beginbfrange <0001> <001b> <05d0> endbfrange"
+    text = await text_of(written_by_numbers(drawn, mapped=mapped), "a.pdf")
+    assert text == "[page 1]\n\n\u05d2\u05dc\u05d4 \u05d9\u05d5\u05dd\n\n\f"
+
+
+async def test_digits_of_arabic_keep_their_order() -> None:
+    raw = written_by_numbers(b"<0002000000020004>", mapped=b"1 beginbfrange <0000> <0009> <0660> endbfrange")
+    assert await text_of(raw, "a.pdf") == "[page 1]\n\n\u0662\u0660\u0662\u0664\n\n\f"
