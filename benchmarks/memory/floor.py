@@ -15,7 +15,7 @@ from sentence_transformers import SentenceTransformer
 from benchmarks.memory.corpus import Rows, fact, user_of
 from memory_store.embedding.embedder import Encoder
 from memory_store.embedding.sentence_encoder import model_source
-from memory_store.embedding.vector_cache import Vector
+from memory_store.embedding.waiting import Vector
 
 _STEP = 1000
 _LIMIT = 10

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from memory_store.embedding.embedder import Encoder
-from memory_store.embedding.vector_cache import Vector
+from memory_store.embedding.waiting import Vector
 
 
 @dataclass(frozen=True)

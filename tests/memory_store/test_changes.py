@@ -17,8 +17,7 @@ from memloop.wire.transfer import NumberedLine, StoreImport
 from memloop_state.store.feed import ChangeFeed, by_tenant
 from memloop_state.store.link import RedisLink, connect
 from memory_store.items import changes
-from memory_store.items.documents import now
-from memory_store.items.explanations import Cause
+from memory_store.items.documents import Cause, now
 from memory_store.settings import Settings
 from memory_store.vectors.qdrant_edge import QdrantEdge
 from tests.fakes.redis_server import RedisServer

@@ -5,8 +5,7 @@ import logging
 import pytest
 import torch
 
-from memory_store.embedding.compiled_model import Features, compiled
-from memory_store.embedding.sentence_encoder import DEFAULT_MODEL, SentenceEncoder
+from memory_store.embedding.sentence_encoder import DEFAULT_MODEL, Features, SentenceEncoder, compiled
 
 _PROBE: Features = {"input_ids": torch.tensor([[5, 3, 1], [2, 2, 0]]), "attention_mask": torch.ones(2, 3).long()}
 

@@ -10,8 +10,7 @@ from hypothesis import strategies as st
 from prometheus_client import CollectorRegistry
 
 from memory_store.embedding.embedder import BatchingEmbedder
-from memory_store.embedding.vector_cache import Vector
-from memory_store.embedding.waiting import Turns
+from memory_store.embedding.waiting import Turns, Vector
 from memory_store.metrics import Metrics
 from tests.fakes.processes import PATIENCE_S
 

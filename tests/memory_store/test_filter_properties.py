@@ -13,11 +13,10 @@ from hypothesis import strategies as st
 from qdrant_client import AsyncQdrantClient
 
 from memory_store.vectors.filters import parse_filters
-from memory_store.vectors.metadata import flags_of
 from memory_store.vectors.port import NO_WORDS, Point
 from memory_store.vectors.qdrant_edge import QdrantEdge
 from memory_store.vectors.qdrant_server import QdrantServer
-from memory_store.vectors.schema import CollectionSpec
+from memory_store.vectors.schema import CollectionSpec, flags_of
 
 pytestmark = pytest.mark.filterwarnings("ignore:Payload indexes have no effect:UserWarning")
 

@@ -16,15 +16,15 @@ from memory_store.embedding.embedder import BatchingEmbedder
 from memory_store.embedding.encoding import TextEncoding
 from memory_store.embedding.sparse import Bm25
 from memory_store.items.batch import Batch
-from memory_store.items.resolving import Resolver
 from memory_store.items.statements import WritePolicy, statements_of
+from memory_store.items.writing import Resolver
 from memory_store.metrics import Metrics
-from memory_store.retrieval.boosts import boost_dates
 from memory_store.retrieval.candidates import Candidate
+from memory_store.retrieval.relevance import boost_dates
 from memory_store.times import asked_for
 from memory_store.vectors.filters import parse_filters
-from memory_store.vectors.metadata import check_metadata, flags_of
 from memory_store.vectors.qdrant_edge import QdrantEdge
+from memory_store.vectors.schema import check_metadata, flags_of
 from tests.fakes.embedder import HashingEncoder
 
 _MOST = 2.6

@@ -5,7 +5,7 @@ import asyncio
 import pytest
 
 from memloop.wire.errors import Unavailable
-from memory_store.items.namespace_locks import NamespaceLocks
+from memory_store.items.tools import NamespaceLocks
 from memory_store.vectors.gate import Gate
 from tests.fakes.processes import PATIENCE_S
 

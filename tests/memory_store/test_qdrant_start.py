@@ -11,8 +11,7 @@ from qdrant_client import AsyncQdrantClient
 from memloop.wire.errors import Unavailable
 from memory_store.settings import Settings
 from memory_store.vectors.qdrant_server import QdrantServer
-from memory_store.vectors.schema import PAYLOAD_INDEXES, CollectionSpec
-from memory_store.vectors.server_version import ServerTooOld
+from memory_store.vectors.schema import PAYLOAD_INDEXES, CollectionSpec, ServerTooOld
 from tests.fakes.ports import free_port
 from tests.fakes.processes import PATIENCE_S
 from tests.fakes.qdrant_server import QdrantStandIn

@@ -14,12 +14,9 @@ from hypothesis import strategies as st
 from memloop.wire.errors import DependencyError, Timeout
 from memloop.wire.memory import MemoryDraft, MemoryType, Source
 from memory_store.items.conversation import PLACES_PER_SECOND, place_of, speaker_of
-from memory_store.retrieval.boosts import boost
-from memory_store.retrieval.candidates import Candidate, ordered
-from memory_store.retrieval.conversation import around, contexts, in_spans
-from memory_store.retrieval.relevance import Relevance
+from memory_store.retrieval.candidates import Candidate, Tuning, ordered
+from memory_store.retrieval.relevance import Relevance, around, boost, contexts, in_spans
 from memory_store.retrieval.rerank import CrossEncoderScorer, Reranker, RerankerMissing, ThreadScorer
-from memory_store.retrieval.tuning import Tuning
 from memory_store.times import asked_for
 from memory_store.vectors.filters import AnyOf, NumberRange
 from memory_store.vectors.port import Placed, Ranked

@@ -19,8 +19,7 @@ from memory_store.embedding.sparse import Bm25
 from memory_store.items.documents import Record, to_payload
 from memory_store.items.guarded import GuardedStore
 from memory_store.items.items import Items
-from memory_store.items.namespace_locks import NamespaceLocks
-from memory_store.items.tools import ItemTools
+from memory_store.items.tools import ItemTools, NamespaceLocks
 from memory_store.metrics import Metrics
 from memory_store.upkeep.membership import Membership
 from memory_store.vectors.filters import AllOf

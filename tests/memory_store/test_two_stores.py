@@ -16,11 +16,11 @@ from memloop_state.store.service import ServiceRecord
 from memory_store.embedding.embedder import BatchingEmbedder, Encoder
 from memory_store.embedding.encoding import TextEncoding
 from memory_store.embedding.sparse import Bm25
-from memory_store.embedding.vector_cache import Vector
+from memory_store.embedding.waiting import Vector
 from memory_store.items.documents import from_payload
 from memory_store.items.guarded import GuardedStore
-from memory_store.items.namespace_locks import NamespaceLocks
 from memory_store.items.statements import WritePolicy
+from memory_store.items.tools import NamespaceLocks
 from memory_store.items.writing import Writer
 from memory_store.metrics import Metrics
 from memory_store.settings import Settings

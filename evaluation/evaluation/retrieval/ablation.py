@@ -15,12 +15,12 @@ from memloop_service import new_registry
 from memory_store.embedding.encoding import TextEncoding
 from memory_store.embedding.sentence_encoder import DEFAULT_MODEL
 from memory_store.embedding.sparse import Bm25
+from memory_store.items.batch import points_of
 from memory_store.items.documents import Record
 from memory_store.items.identity import content_hash
-from memory_store.items.points import points_of
 from memory_store.metrics import Metrics
 from memory_store.retrieval import Retrieval, Tuning
-from memory_store.retrieval.tuning import PLAIN
+from memory_store.retrieval.candidates import PLAIN
 from memory_store.times import times_in
 from memory_store.vectors.qdrant_edge import QdrantEdge
 from memory_store.vectors.schema import CollectionSpec

@@ -35,41 +35,35 @@ from memloop_state.store.feed import ChangeFeed
 from memloop_state.store.link import RedisLink, connect
 from memloop_state.store.service import ServiceRecord
 from memory_store.access.store_key import requires
-from memory_store.buffers.routes import buffer_routes
-from memory_store.changes.routes import change_routes
+from memory_store.buffers.routes import buffer_routes, change_routes
 from memory_store.embedding.embedder import EmbeddingModel
 from memory_store.embedding.encoding import TextEncoding
 from memory_store.embedding.sparse import Bm25
 from memory_store.items.documents import Clock, now
 from memory_store.items.feedback import Feedbacks
-from memory_store.items.guarded import GuardedStore
+from memory_store.items.guarded import GuardedStore, Settler
 from memory_store.items.items import Items
 from memory_store.items.listing import Listings
-from memory_store.items.namespace_locks import NamespaceLocks
-from memory_store.items.neighbours import Neighbourhoods
+from memory_store.items.lookup import Neighbourhoods
 from memory_store.items.recovery import Recovery
 from memory_store.items.routes import ItemServices, item_routes
-from memory_store.items.settling import Settler
 from memory_store.items.statements import WritePolicy
-from memory_store.items.tools import ItemTools
+from memory_store.items.tools import ItemTools, NamespaceLocks
 from memory_store.items.transfer import Transfer
 from memory_store.items.writing import Writer
 from memory_store.metrics import Metrics
 from memory_store.models.chosen import embedder_of, reranker_of, secret_of
-from memory_store.quality.auditing import Audits
-from memory_store.quality.routes import audit_routes
+from memory_store.quality.auditing import Audits, audit_routes
 from memory_store.retrieval import Retrieval
-from memory_store.retrieval.comparing import similarity_routes
 from memory_store.retrieval.rerank import Reranker
-from memory_store.retrieval.routes import search_routes
+from memory_store.retrieval.routes import search_routes, similarity_routes
 from memory_store.settings import Settings
 from memory_store.upkeep.copying import Stores
 from memory_store.upkeep.jobs import Upkeep
 from memory_store.upkeep.membership import Membership
 from memory_store.upkeep.routes import admin_routes
 from memory_store.vectors.gate import Gate
-from memory_store.vectors.live import SHARED, LiveCollection
-from memory_store.vectors.opening import kept_open
+from memory_store.vectors.live import SHARED, LiveCollection, kept_open
 from memory_store.vectors.qdrant_edge import QdrantEdge
 from memory_store.vectors.schema import CollectionSpec
 

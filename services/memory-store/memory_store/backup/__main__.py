@@ -22,7 +22,7 @@ def _run(arguments: argparse.Namespace) -> Manifest:
         return checked(arguments.folder)
     if arguments.qdrant:
         from memory_store.backup.qdrant_nodes import Qdrant
-        from memory_store.backup.restoring_shards import restore_shards
+        from memory_store.backup.restoring import restore_shards
 
         asyncio.run(restore_shards(arguments.folder, Qdrant()))
     return restore(

@@ -1,14 +1,16 @@
-"""What a backup holds, and whether it is still what it was."""
+"""What a backup holds, downloaded from the servers, and whether it is still what it was."""
 
 import hashlib
 import json
+import urllib.request
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, Literal, TypeAlias
+from urllib.parse import urlsplit
 
 from pydantic import JsonValue, TypeAdapter, ValidationError
 
-from memloop.wire.errors import InvalidRequest
+from memloop.wire.errors import InvalidRequest, Unavailable
 
 FILE: Final = "manifest.json"
 Kind: TypeAlias = Literal["redis", "edge", "qdrant", "documents"]
@@ -81,3 +83,19 @@ def checked(folder: Path) -> Manifest:
         if missing := sorted(set(collection.shards) - set(manifest.shards_of(collection.name))):
             raise InvalidRequest(f"{folder} has no snapshot of shard {missing[0]} of {collection.name}.")
     return manifest
+
+
+TIMEOUT_S: Final = 3600.0
+
+
+def download(url: str, target: Path, headers: dict[str, str]) -> None:
+    """Write the response to a file. Raises Unavailable."""
+    if urlsplit(url).scheme not in {"http", "https"}:
+        raise InvalidRequest(f"{url!r} is not an http URL.")
+    asked = urllib.request.Request(url, headers=headers)  # noqa: S310 - the scheme was looked at
+    try:
+        with urllib.request.urlopen(asked, timeout=TIMEOUT_S) as answer, target.open("wb") as file:  # noqa: S310
+            while block := answer.read(1 << 20):
+                file.write(block)
+    except OSError as error:
+        raise Unavailable(f"{url} returned no snapshot: {error}") from error

@@ -19,7 +19,7 @@ from qdrant_client.http.models import (
 )
 
 from memloop.wire.errors import Unavailable
-from memory_store.backup.download import TIMEOUT_S
+from memory_store.backup.manifest import TIMEOUT_S
 
 _PORT = 6333
 

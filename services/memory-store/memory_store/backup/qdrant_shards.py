@@ -22,8 +22,7 @@ from qdrant_client.http.models import (
 )
 
 from memloop.wire.errors import DependencyError, InvalidRequest, Unavailable
-from memory_store.backup.download import download
-from memory_store.backup.manifest import Collection, Manifest, Part, Shard, part_of
+from memory_store.backup.manifest import Collection, Manifest, Part, Shard, download, part_of
 from memory_store.backup.qdrant_nodes import Copy, Node, active_copies
 from memory_store.vectors.schema import is_ours
 

@@ -1,4 +1,4 @@
-"""Routes of buffers: list, find idle ones, replace, clear."""
+"""The routes of what the state room keeps for the store: buffers of turns, and the feed of changes."""
 
 from functools import partial
 from typing import Annotated, TypeAlias
@@ -6,8 +6,10 @@ from typing import Annotated, TypeAlias
 from fastapi import APIRouter, Header, Query
 from pydantic import AwareDatetime
 
+from memloop.wire.changes import AskNewest, ChangePage, Newest, StoreChanges
 from memloop.wire.memory import Buffer, BufferPage, Namespace
 from memloop_state.store.buffers import Buffers
+from memloop_state.store.feed import ChangeFeed
 
 FencingToken: TypeAlias = Annotated[int | None, Header()]
 
@@ -36,4 +38,20 @@ def buffer_routes(new_router: partial[APIRouter], buffers: Buffers) -> APIRouter
         await buffers.clear(namespace, token=x_fencing_token)
 
     _ = page, idle, put, clear
+    return router
+
+
+def change_routes(new_router: partial[APIRouter], feed: ChangeFeed) -> APIRouter:
+    """``POST /changes`` and ``POST /changes/newest``."""
+    router = new_router(tags=["changes"])
+
+    @router.post("/changes")
+    async def page(request: StoreChanges) -> ChangePage:
+        return await feed.page(request)
+
+    @router.post("/changes/newest")
+    async def newest(request: AskNewest) -> Newest:
+        return await feed.newest(request.tenants)
+
+    _ = page, newest
     return router

@@ -7,8 +7,7 @@ from functools import partial
 from typing import Protocol, TypeAlias
 
 from memloop.wire.errors import DependencyError, Unavailable
-from memory_store.embedding.vector_cache import KnownVectors, Vector, VectorCache
-from memory_store.embedding.waiting import Lines, Purpose, Wanted
+from memory_store.embedding.waiting import KnownVectors, Lines, Purpose, Vector, VectorCache, Wanted
 from memory_store.metrics import Metrics
 
 _PROBE = "How many dimensions?"

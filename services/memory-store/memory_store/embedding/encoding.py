@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from memloop.wire.errors import DependencyError
 from memory_store.embedding.embedder import Embedder
 from memory_store.embedding.sparse import Bm25
-from memory_store.embedding.vector_cache import Vector
+from memory_store.embedding.waiting import Vector
 from memory_store.vectors.port import SparseVector
 
 _QUICK_CHARS = 1024

@@ -11,7 +11,7 @@ from typing import Final, Protocol
 from memloop.wire.errors import DependencyError, Timeout, Unavailable
 from memloop_clients.balancing import Breaker, CircuitOpen
 from memloop_clients.model_endpoint import InputRefused
-from memory_store.embedding.vector_cache import KnownVectors, Vector, VectorCache
+from memory_store.embedding.waiting import KnownVectors, Vector, VectorCache
 from memory_store.metrics import Metrics
 from memory_store.vectors.schema import EmbeddingMismatch
 

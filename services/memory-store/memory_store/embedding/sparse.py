@@ -19,8 +19,7 @@ from typing import cast
 
 import snowballstemmer  # pyright: ignore[reportMissingTypeStubs]
 
-from memory_store.embedding.function_words import FUNCTION_WORDS
-from memory_store.embedding.languages import language_of, language_of_script
+from memory_store.embedding.languages import FUNCTION_WORDS, language_of, language_of_script
 from memory_store.vectors.port import NO_WORDS, SparseVector
 
 _WORD = re.compile(r"[^\W_]+")

@@ -1,18 +1,21 @@
 """Holds the working set of a write: statements change it one after another, then it is stored in one step.
 
-Records by id, by fact and by the writes that made them, so that a write of many statements stays linear.
+Records by id, by fact and by the writes that made them, so that a write of many statements stays linear. Batches and
+single records become points here.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from datetime import datetime
 
 from memloop.wire.feedback import Feedback
 from memloop.wire.memory import MemoryItem, Namespace, Outcome, Written
+from memory_store.embedding.encoding import TextEncoding
 from memory_store.items.conflicts import Change, Placement, Resolution, Version, repair
-from memory_store.items.documents import ItemChanges, Record
+from memory_store.items.documents import ItemChanges, Record, exactly_in, to_payload, within
 from memory_store.items.identity import snapshot_id, version_id
 from memory_store.items.statements import Statement
+from memory_store.vectors.port import Point, VectorStore
 
 _OUTCOMES: tuple[Outcome, ...] = ("inserted", "touched", "superseded")
 
@@ -242,3 +245,31 @@ def _standing(feedback: Feedback | None, statement: Statement) -> Feedback | Non
     """Return the verdict unless it was against a fact that is stated again later."""
     against = feedback is not None and feedback.verdict != "helpful"
     return None if against and feedback and statement.context.stated_at > feedback.at else feedback
+
+
+async def points_of(records: Sequence[Record], encoding: TextEncoding) -> list[Point]:
+    """Embeds the records in one call and returns them as points."""
+    vectors = await encoding.documents([record.embedded_text for record in records])
+    return [
+        Point(record.item.id, dense, sparse, to_payload(record))
+        for record, (dense, sparse) in zip(records, vectors, strict=True)
+    ]
+
+
+async def updated_point(record: Record, vectors: VectorStore) -> list[Point]:
+    """Returns the record's point with its stored vectors and the record's fields; empty if the item is gone."""
+    found = await vectors.get([record.item.id], where=within(record.namespace))
+    return [Point(old.id, old.dense, old.sparse, to_payload(record)) for old in found]
+
+
+async def embedded(batches: Iterable[Batch], vectors: VectorStore, encoding: TextEncoding) -> list[Point]:
+    """Returns the batches' new and changed points; a stored point keeps its vectors."""
+    points: list[Point] = []
+    unembedded: list[Record] = []
+    for batch in batches:
+        new, stored = batch.changed()
+        changed = {record.item.id: record for record in stored}
+        kept = await vectors.get(list(changed), where=exactly_in(batch.namespace)) if changed else ()
+        points += [Point(old.id, old.dense, old.sparse, to_payload(changed.pop(old.id))) for old in kept]
+        unembedded += [*new, *changed.values()]
+    return points + await points_of(unembedded, encoding)

@@ -6,7 +6,7 @@ from typing import Final, cast
 
 from memloop.wire.changes import Change, ChangeType
 from memloop.wire.memory import Namespace
-from memory_store.items.explanations import Cause, newest_decision
+from memory_store.items.documents import Cause, newest_decision
 from memory_store.vectors.port import Found, Payload, Point
 
 TYPES: Final[Mapping[Cause, ChangeType]] = {

@@ -1,14 +1,14 @@
 """Defines a stored memory inside the service, and its form as a payload in the vector store."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
-from typing import TypeAlias, TypedDict, Unpack
+from typing import Literal, TypeAlias, TypedDict, Unpack
 
-from pydantic import JsonValue
+from pydantic import JsonValue, TypeAdapter
 
-from memloop.wire.feedback import Feedback
-from memloop.wire.history import ItemVersion
+from memloop.wire.feedback import Feedback, Verdict
+from memloop.wire.history import ItemVersion, VersionChange
 from memloop.wire.memory import (
     MemoryItem,
     NamedTime,
@@ -16,13 +16,79 @@ from memloop.wire.memory import (
     Scope,
     Status,
 )
-from memory_store.items.conflicts import Version
+from memory_store.items.conflicts import Rule, Version
 from memory_store.items.conversation import place_of, speaker_of
-from memory_store.items.explanations import Cause, Decision, decisions_from, with_one_more
 from memory_store.items.identity import normalised_key
 from memory_store.vectors.filters import Condition, Equals, Missing, all_of
-from memory_store.vectors.metadata import flags_of
 from memory_store.vectors.port import Payload
+from memory_store.vectors.schema import flags_of
+
+Cause: TypeAlias = (
+    Rule | Verdict | Literal["overtaken", "edited", "deleted", "recovered", "imported", "feedback withdrawn"]
+)
+
+
+_BECAUSE: Mapping[str, str] = {
+    "new fact": "no live version has the key {key!r}",
+    "same fact": "the version of {key!r} that held at that time has the same value: it was confirmed",
+    "known later": "the next version of {key!r} has the same value: it now holds from the earlier time on",
+    "changed fact": "the key {key!r} has another value, and this one was stated last: it supersedes the other",
+    "older news": "a later statement about {key!r} was known already: this one went into history",
+    "interlude": "the other value of {key!r} was stated before and after: this one went into history between them",
+    "near duplicate": "another key has nearly the same value, with equal numbers and negations: it was confirmed",
+    "raw turn": "a turn stored verbatim, identified by text, time and write event",
+    "overtaken": "another statement about {key!r} took over part of its time",
+    "edited": "a client edited it",
+    "deleted": "a client deleted it",
+    "imported": "it came from a file",
+    "recovered": "a client took its deletion back",
+    "helpful": "a client called it helpful: searches raise it a little",
+    "wrong": "a client called it wrong: searches leave it out",
+    "outdated": "a client called it outdated: searches lower it",
+    "feedback withdrawn": "a client took its feedback back",
+}
+
+
+_KEPT = 16
+
+
+@dataclass(frozen=True, slots=True)
+class Decision:
+    """One change of a version, at an ingest time; the fields are those of ``VersionChange``."""
+
+    cause: str
+    at: datetime
+    other: str | None = None
+    similarity: float | None = None
+
+    def in_words(self, key: str) -> VersionChange:
+        """Return the decision as history shows it. ``key`` is the normalised key that was compared."""
+        because = _BECAUSE.get(self.cause, "").format(key=key)
+        return VersionChange(rule=self.cause, because=because, at=self.at, other=self.other, similarity=self.similarity)
+
+    def to_json(self) -> JsonValue:
+        """Return the form of a payload, without the words."""
+        return {"cause": self.cause, "at": self.at.isoformat(), "other": self.other, "similarity": self.similarity}
+
+
+def decisions_from(stored: JsonValue) -> tuple[Decision, ...]:
+    """Decode the output of :meth:`Decision.to_json`; empty where nothing was stored."""
+    return _DECISIONS.validate_python(stored or ())
+
+
+def newest_decision(stored: JsonValue) -> Decision | None:
+    """Decode the last of them; None where nothing was stored."""
+    return decisions_from(stored[-1:])[0] if isinstance(stored, list) and stored else None
+
+
+_DECISIONS = TypeAdapter(tuple[Decision, ...])
+
+
+def with_one_more(decisions: tuple[Decision, ...], decision: Decision) -> tuple[Decision, ...]:
+    """Append the decision; a long list keeps its first and its newest entries."""
+    more = (*decisions, decision)
+    return (*more[:1], *more[1:][-_KEPT:])
+
 
 _COMPARED_CHARS = 480
 """Of a key, to find out whether it is its text's beginning."""

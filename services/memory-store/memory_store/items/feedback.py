@@ -2,10 +2,10 @@
 
 from memloop.wire.feedback import Feedback, FeedbackRequest
 from memloop.wire.memory import MemoryItem
+from memory_store.items.batch import updated_point
 from memory_store.items.documents import Record
 from memory_store.items.guarded import repeated_when_moved
 from memory_store.items.lookup import Owned
-from memory_store.items.points import updated_point
 from memory_store.items.tools import ItemTools
 
 

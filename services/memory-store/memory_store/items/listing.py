@@ -7,7 +7,7 @@ from memloop.wire.errors import TooLarge, Unprocessable
 from memloop.wire.listing import MAX_DEPTH, Entities, Entity, EntityType, Listing, StoreList
 from memloop.wire.memory import MemoryItem, Scope
 from memory_store.items.documents import Clock, from_payload, now, within
-from memory_store.items.view import View
+from memory_store.items.lookup import View
 from memory_store.vectors.filters import Condition, TimeRange, all_of, parse_filters
 from memory_store.vectors.port import Found, VectorStore
 

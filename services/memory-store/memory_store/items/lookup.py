@@ -1,13 +1,55 @@
-"""Finds stored records: one by its id, all versions of a fact, everything that a condition matches."""
+"""Finds stored records: one by its id, all versions of a fact, what a namespace shows, the live ones near a draft."""
 
 import uuid
+from collections.abc import Sequence
 from dataclasses import dataclass
+from datetime import datetime
 
 from memloop.wire.errors import NotFound
-from memory_store.items.documents import Record, from_payload, of_tenant, within
-from memory_store.vectors.filters import Condition, Equals, Ids, all_of
-from memory_store.vectors.paging import pages
-from memory_store.vectors.port import VectorStore
+from memloop.wire.memory import (
+    MemoryItem,
+)
+from memloop.wire.neighbours import Neighbours, StoreNeighbours
+from memory_store.embedding.encoding import TextEncoding
+from memory_store.items.documents import Clock, Record, exactly_in, from_payload, now, of_tenant, within
+from memory_store.items.identity import chain_id
+from memory_store.vectors.filters import AllOf, Condition, Equals, Ids, Not, OneOf, TimeRange, all_of, utc
+from memory_store.vectors.port import VectorStore, pages
+
+
+@dataclass(frozen=True, slots=True)
+class View:
+    """The visible memories of a namespace. Deleted and expired ones never are.
+
+    ``as_of``: memories that held at that event time; without it ``latest_only`` shows only live versions.
+    """
+
+    latest_only: bool = True
+    include_raw: bool = False
+    as_of: datetime | None = None
+
+    def condition(self, moment: datetime) -> AllOf:
+        """Return the view's condition at an ingest time."""
+        return all_of(
+            [
+                Not(TimeRange("expires_at", lte=moment)),
+                self._status(),
+                None if self.include_raw else Not(Equals("memory_type", "RawTurn")),
+                *self._validity(),
+            ]
+        )
+
+    def _status(self) -> Condition:
+        if self.latest_only and self.as_of is None:
+            return Equals("status", "activated")
+        return Not(Equals("status", "deleted"))
+
+    def _validity(self) -> tuple[Condition, ...]:
+        if self.as_of is None:
+            return ()
+        begun = TimeRange("valid_from", lte=utc(self.as_of))
+        not_over = Not(TimeRange("valid_to", lte=utc(self.as_of)))
+        return (begun, not_over) if self.latest_only else (begun,)
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,3 +92,31 @@ def is_uuid(text: str) -> bool:
     except ValueError:
         return False
     return True
+
+
+class Neighbourhoods:
+    """Compares drafts with the live memories of exactly their namespace, turns left out."""
+
+    def __init__(self, vectors: VectorStore, encoding: TextEncoding, *, clock: Clock = now) -> None:
+        self._vectors = vectors
+        self._encoding = encoding
+        self._clock = clock
+
+    async def of(self, request: StoreNeighbours) -> Neighbours:
+        """Returns the neighbours of each draft. A draft whose own key and type are stored has none."""
+        chains = [chain_id(request.namespace, draft.memory_type, draft.key) for draft in request.drafts]
+        live = all_of([exactly_in(request.namespace), Equals("status", "activated"), self._readable()])
+        known = await self._vectors.values("chain", where=all_of([live, OneOf("chain", tuple(chains))]), limit=100)
+        others = all_of([live, Not(OneOf("chain", tuple(chains)))])
+        new = [draft for draft, chain in zip(request.drafts, chains, strict=True) if chain not in known]
+        vectors = iter(await self._encoding.documents([f"{draft.key}: {draft.value}" for draft in new]) if new else ())
+        found = [() if chain in known else await self._near(next(vectors)[0], others, request) for chain in chains]
+        return Neighbours(neighbours=tuple(found))
+
+    def _readable(self) -> Condition:
+        over = TimeRange("expires_at", lte=self._clock())
+        return all_of([Not(OneOf("memory_type", ("RawTurn", "KeptTurn"))), Not(over)])
+
+    async def _near(self, dense: Sequence[float], where: Condition, request: StoreNeighbours) -> tuple[MemoryItem, ...]:
+        found = await self._vectors.nearest(tuple(dense), where=where, limit=request.top_k)
+        return tuple(from_payload(one.id, one.payload).item for one in found if one.score >= request.at_least)

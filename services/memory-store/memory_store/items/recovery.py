@@ -1,12 +1,11 @@
 """Taking back a soft deletion."""
 
 from memloop.wire.memory import MemoryItem
-from memory_store.items.batch import Batch
+from memory_store.items.batch import Batch, embedded
 from memory_store.items.conflicts import Placement, Resolution, resolve
 from memory_store.items.documents import Clock, Record
 from memory_store.items.guarded import repeated_when_moved
 from memory_store.items.lookup import Owned, fact_of, no_such_memory, stored
-from memory_store.items.points import embedded
 from memory_store.items.tools import ItemTools
 
 

@@ -30,11 +30,9 @@ from memory_store.buffers.routes import FencingToken
 from memory_store.items.feedback import Feedbacks
 from memory_store.items.items import Items
 from memory_store.items.listing import Listings
-from memory_store.items.lookup import Owned
-from memory_store.items.neighbours import Neighbourhoods
+from memory_store.items.lookup import Neighbourhoods, Owned, View
 from memory_store.items.recovery import Recovery
 from memory_store.items.transfer import Transfer
-from memory_store.items.view import View
 from memory_store.items.writing import Writer
 
 

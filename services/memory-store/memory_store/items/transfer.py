@@ -10,17 +10,15 @@ from memloop.wire import limits
 from memloop.wire.errors import Conflict, MemloopError, Unprocessable
 from memloop.wire.memory import MAX_TEXT_CHARS, MemoryItem, Namespace, UserFields
 from memloop.wire.transfer import ExportPage, Imported, LineError, MemoryLine, StoreExport, StoreImport
-from memory_store.items.batch import Batch
+from memory_store.items.batch import Batch, embedded
 from memory_store.items.documents import Record, exactly_in, from_payload, of_tenant, within
 from memory_store.items.guarded import repeated_when_moved
 from memory_store.items.identity import chain_id, content_hash, imported_id, is_item_id
-from memory_store.items.lookup import every_record
-from memory_store.items.points import embedded
+from memory_store.items.lookup import View, every_record
 from memory_store.items.tools import ItemTools
-from memory_store.items.view import View
 from memory_store.times import times_of
 from memory_store.vectors.filters import Condition, Ids, OneOf, all_of
-from memory_store.vectors.metadata import check_metadata
+from memory_store.vectors.schema import check_metadata
 
 _MAX_KEY_CHARS = 512
 

@@ -1,16 +1,25 @@
-"""Computes an item's own relevance: its cosine and its BM25 score on one scale.
+"""Scores an item: by its own relevance, by the turns around it, and by boosts of its speaker, times and feedback.
 
-Scores are added, not their ranks: the distance between the first and the second matters. A fixed scale needs no
-statistics over the namespace, so a ranking may be cut short.
+An item's own relevance is its cosine and its BM25 score on one scale. Scores are added, not their ranks: the distance
+between the first and the second matters. A fixed scale needs no statistics over the namespace, so a ranking may be cut
+short. The turns around it count because an answer often shares no word with its question, but follows a turn that does.
+Each boost adds a share of its own, which ``explain`` shows under its name.
 """
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
 from functools import cached_property
-from typing import Final
+from typing import Final, TypeAlias
 
-from memory_store.retrieval.candidates import DECIMALS
-from memory_store.retrieval.tuning import Tuning
+import numpy as np
+from numpy.typing import NDArray
+
+from memloop.wire.memory import NamedTime
+from memory_store.items.conversation import PLACES_PER_SECOND
+from memory_store.retrieval.candidates import DECIMALS, Candidate, Tuning
+from memory_store.vectors.filters import AnyOf, Condition, NumberRange
 from memory_store.vectors.port import Placed, Ranked
 
 _UNITS: Final = 10**DECIMALS
@@ -84,3 +93,136 @@ def _ranks(scores: Mapping[str, float]) -> dict[str, float]:
     """Returns the place of each, which are in order; equal scores share one."""
     first = dict[float, float]()
     return {one: first.setdefault(round(score, DECIMALS), rank) for rank, (one, score) in enumerate(scores.items(), 1)}
+
+
+_PAUSE_S = 1800
+"""A longer silence parts two sessions."""
+_PAUSE = _PAUSE_S * PLACES_PER_SECOND
+
+Floats: TypeAlias = NDArray[np.float64]
+Span: TypeAlias = tuple[int, int]
+"""The first and the last place."""
+
+
+@dataclass(frozen=True, slots=True)
+class Contexts:
+    """The shares that turns get from the turns around them, by id; ``total`` is both together."""
+
+    neighbour: Mapping[str, float]
+    session: Mapping[str, float]
+    total: Mapping[str, float]
+
+    def shares(self, item_id: str) -> dict[str, float]:
+        """Returns the item's shares, without those that are 0."""
+        named = (("neighbour", self.neighbour), ("session", self.session))
+        return {name: share for name, shares in named if (share := shares.get(item_id, 0.0))}
+
+
+NO_CONTEXTS: Final = Contexts({}, {}, {})
+
+
+def around(candidates: Sequence[Candidate]) -> Sequence[Span]:
+    """Returns the spans of places of all items that may be in a session with one of the candidates, in order."""
+    places = sorted(one.place for one in candidates if one.place is not None)
+    spans: list[Span] = []
+    for place in places:
+        start, end = place - _PAUSE, place + _PAUSE
+        if spans and start <= spans[-1][1]:
+            start = spans.pop()[0]
+        spans.append((start, end))
+    return spans
+
+
+def in_spans(spans: Sequence[Span]) -> Condition:
+    """Returns the condition of the items in the spans, of which there is at least one."""
+    return AnyOf(tuple(NumberRange("place", gte=start, lte=end) for start, end in spans))
+
+
+def contexts(placed: Sequence[Placed], relevance: Mapping[str, float], tuning: Tuning) -> Contexts:
+    """Returns the shares of the placed items, which are in order, from their relevance (0 where there is none)."""
+    if not placed:
+        return NO_CONTEXTS
+    ids = [one.id for one in placed]
+    values = np.array([relevance.get(one, 0.0) for one in ids], np.float64)
+    # The number of each place's session, from 0
+    sessions = np.concatenate(([0], np.cumsum(np.diff(np.array([one.place for one in placed], np.int64)) > _PAUSE)))
+    neighbour = tuning.beside * _beside(values, sessions, 1) + tuning.near * _beside(values, sessions, 2)
+    # For each turn the highest value of its session
+    best = np.zeros(int(sessions[-1]) + 1)
+    np.maximum.at(best, sessions, values)
+    session = tuning.session * best[sessions]
+    return Contexts(
+        *(dict(zip(ids, share.tolist(), strict=True)) for share in (neighbour, session, neighbour + session))
+    )
+
+
+def _beside(values: Floats, sessions: NDArray[np.int64], distance: int) -> Floats:
+    """Returns for each turn the sum of the values so many turns before and after it, in its session."""
+    total = np.zeros_like(values)
+    together = sessions[distance:] == sessions[:-distance]
+    total[distance:] += values[:-distance] * together
+    total[:-distance] += values[distance:] * together
+    return total
+
+
+_LONGEST: Final = timedelta(days=31)
+_QUESTION_MARKS = ("?", "\uff1f", "\u061f")
+
+
+def boost(
+    candidates: Sequence[Candidate],
+    tuning: Tuning,
+    *,
+    named: Collection[str],
+    times: Collection[NamedTime],
+    asked_at: datetime,
+) -> None:
+    """Adds the shares of speaker, date, question mark and feedback.
+
+    ``named``: the words of names in the question; ``times``: those that it names.
+    """
+    boost_speakers(candidates, named, tuning.speaker)
+    boost_dates(candidates, times, tuning.date)
+    lower_questions(candidates, tuning.asking)
+    weigh_feedback(candidates, tuning, asked_at=asked_at)
+
+
+def boost_speakers(candidates: Sequence[Candidate], named: Collection[str], weight: float) -> None:
+    """Boosts turns of a speaker whom the question names."""
+    for one in candidates if named else ():
+        if not one.speaker.isdisjoint(named):
+            one.shares["speaker"] = weight
+
+
+def boost_dates(candidates: Sequence[Candidate], asked: Collection[NamedTime], weight: float) -> None:
+    """Boosts memories that name a time, or were said in one, that the question names."""
+    for one in candidates if asked and weight else ():
+        day = one.said_at.date()
+        if any(span.start <= day <= span.end or _names(one, span) for span in asked):
+            one.shares["date"] = weight
+
+
+def _names(one: Candidate, asked: NamedTime) -> bool:
+    """Returns whether the memory names a time in the asked one; "since 2019" is in no week."""
+    longest = max(_LONGEST, asked.end - asked.start)
+    return any(
+        time.start <= asked.end and asked.start <= time.end and time.end - time.start <= longest for time in one.times
+    )
+
+
+def lower_questions(candidates: Sequence[Candidate], weight: float) -> None:
+    """Lowers turns that ask: they repeat the words of the question and do not answer it."""
+    for one in candidates if weight else ():
+        if one.text.rstrip().endswith(_QUESTION_MARKS):
+            one.shares["asking"] = -weight
+
+
+def weigh_feedback(candidates: Sequence[Candidate], tuning: Tuning, *, asked_at: datetime) -> None:
+    """Raises helpful memories and lowers outdated ones; a question about a time before the verdict lowers none."""
+    for one in candidates:
+        if (feedback := one.feedback) is None:
+            continue
+        if feedback.verdict == "helpful" and tuning.helpful:
+            one.shares["helpful"] = tuning.helpful
+        if feedback.verdict == "outdated" and tuning.outdated and feedback.at <= asked_at:
+            one.shares["outdated"] = -tuning.outdated

@@ -15,14 +15,11 @@ from memloop.wire.memory import NamedTime, SearchHit, SearchOptions, SearchResul
 from memory_store.embedding.encoding import TextEncoding
 from memory_store.items.conversation import NAME_WORD, name_words
 from memory_store.items.documents import Clock, from_payload, now, within
-from memory_store.items.view import View
+from memory_store.items.lookup import View
 from memory_store.metrics import Metrics
-from memory_store.retrieval.boosts import boost
-from memory_store.retrieval.candidates import Candidate, is_wrong, ordered
-from memory_store.retrieval.conversation import NO_CONTEXTS, Contexts, around, contexts, in_spans
-from memory_store.retrieval.relevance import Relevance
+from memory_store.retrieval.candidates import Candidate, Tuning, is_wrong, ordered
+from memory_store.retrieval.relevance import NO_CONTEXTS, Contexts, Relevance, around, boost, contexts, in_spans
 from memory_store.retrieval.rerank import Reranker
-from memory_store.retrieval.tuning import Tuning
 from memory_store.times import asked_for
 from memory_store.vectors.filters import Condition, Ids, OneOf, all_of, parse_filters, utc
 from memory_store.vectors.port import Payload, Query, SparseVector, VectorStore

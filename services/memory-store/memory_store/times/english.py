@@ -12,8 +12,7 @@ from typing import Final, Literal, TypeAlias
 
 from memory_store.times import days as spans
 from memory_store.times import meanings
-from memory_store.times.days import Days, Which
-from memory_store.times.words import ALONE, DATE, DECADES, MON, PHASE, POINT, UNIT, WD, YEAR, D, N
+from memory_store.times.days import ALONE, DATE, DECADES, MON, PHASE, POINT, UNIT, WD, YEAR, D, Days, N, Which
 
 _AHEAD: Final = re.compile(
     r"\b(?:will|shall|going to|gonna|plan(?:s|ning)? (?:to|on|for)|hop(?:e|es|ing) to|want(?:s)? to|due"

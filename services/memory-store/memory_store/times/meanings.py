@@ -8,9 +8,9 @@ from dateparser.date import DateDataParser
 from dateutil.relativedelta import relativedelta
 
 from memory_store.times import days as spans
-from memory_store.times.days import DAY, WEEK, Days, Which
-from memory_store.times.words import (
+from memory_store.times.days import (
     DATE,
+    DAY,
     DAY_NAMES,
     DECADES,
     MON,
@@ -21,8 +21,11 @@ from memory_store.times.words import (
     PARTS,
     SLACK_DAYS,
     VAGUE,
+    WEEK,
     YEAR,
     D,
+    Days,
+    Which,
 )
 
 

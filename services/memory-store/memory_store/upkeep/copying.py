@@ -23,8 +23,7 @@ from memory_store.items.documents import from_payload, to_payload, within
 from memory_store.upkeep.membership import Membership, pause
 from memory_store.vectors.filters import AllOf, Ids
 from memory_store.vectors.live import LiveCollection
-from memory_store.vectors.paging import every_id, pages
-from memory_store.vectors.port import Collection, Point
+from memory_store.vectors.port import Collection, Point, every_id, pages
 
 Kind = Literal["reembed", "flush"]
 Status = Literal["running", "completed", "failed"]

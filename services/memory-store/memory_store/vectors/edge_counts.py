@@ -14,8 +14,7 @@ from typing import Final, cast
 
 import qdrant_edge as edge
 
-from memory_store.vectors.edge_points import from_edge
-from memory_store.vectors.edge_shards import index_of
+from memory_store.vectors.edge_types import from_edge, index_of
 from memory_store.vectors.schema import PAYLOAD_INDEXES, IndexKind
 
 _LOG = logging.getLogger(__name__)

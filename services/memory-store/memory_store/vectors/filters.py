@@ -17,7 +17,7 @@ from pydantic import JsonValue
 from memloop.wire.errors import Unprocessable
 from memloop.wire.limits import check_moment
 from memloop.wire.names import INVALID_NAME
-from memory_store.vectors.metadata import flag
+from memory_store.vectors.schema import flag
 
 _MAX_DEPTH = 8
 _MAX_CONDITIONS = 200

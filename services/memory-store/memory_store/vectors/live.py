@@ -1,14 +1,16 @@
 """The collection in service: the same for both adapters, and what a copy needs to take its place."""
 
 import asyncio
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+import contextlib
+import logging
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from memloop.wire.errors import Unavailable
+from memloop.wire.errors import DependencyError, Timeout, Unavailable
 from memory_store.vectors.filters import Condition
 from memory_store.vectors.port import Collection, Collections, Found, Page, Placed, Point, Query, Ranked
-from memory_store.vectors.schema import CollectionSpec
+from memory_store.vectors.schema import CollectionSpec, EmbeddingMismatch, ServerTooOld
 
 if TYPE_CHECKING:
     from memory_store.vectors.server_state import ServerState
@@ -148,3 +150,51 @@ class LiveCollection:
 
 def _not_open() -> Unavailable:
     return Unavailable("The vectors are not open.", code="vectors_not_open", retry_after_s=_RETRY_AFTER_S)
+
+
+_RETRY_S = 1.0
+_log = logging.getLogger(__name__)
+
+
+@contextlib.asynccontextmanager
+async def kept_open(vectors: LiveCollection, spec: CollectionSpec) -> AsyncGenerator[None]:
+    """Open the collection, or keep trying in the background as long as the server is away.
+
+    Every call of the collection raises ``Unavailable`` until then. Raises what ``open`` raises if waiting cannot help.
+    The caller closes the collection.
+    """
+    try:
+        await _open(vectors, spec)
+    except (Unavailable, Timeout) as error:
+        _log.warning("waiting for the vectors, not ready until then: %s (%r)", error.message, error.__cause__)
+    waiting = asyncio.create_task(_until_open(vectors, spec), name="opening the vectors")
+    try:
+        yield
+    finally:
+        waiting.cancel()
+        await asyncio.gather(waiting, return_exceptions=True)
+
+
+async def _open(vectors: LiveCollection, spec: CollectionSpec) -> None:
+    await vectors.open(spec)
+    state = None
+    with contextlib.suppress(DependencyError):
+        state = await vectors.state()
+    _log.info("collection %s is open, on %s", spec.name, state or "embedded vectors")
+    if state and state.warning:
+        _log.warning("%s", state.warning)
+
+
+async def _until_open(vectors: LiveCollection, spec: CollectionSpec) -> None:
+    """Try for ever; log each refusal that waiting cannot end, once."""
+    logged = set[str]()
+    while not vectors.opened.is_set():
+        await asyncio.sleep(_RETRY_S)
+        try:
+            await _open(vectors, spec)
+        except (Unavailable, Timeout):
+            continue
+        except (DependencyError, EmbeddingMismatch, ServerTooOld) as error:
+            if str(error) not in logged:
+                _log.error("the vectors cannot be opened: %s", error)
+                logged.add(str(error))

@@ -28,9 +28,18 @@ from memloop.wire.errors import DependencyError
 from memloop_service.private_files import make_private
 from memory_store.vectors.disk_room import LEAST_FREE_BYTES, DiskRoom
 from memory_store.vectors.edge_counts import EdgeDamaged, FlushedPoints, check_contents, sync_folder
-from memory_store.vectors.edge_filters import to_filter
-from memory_store.vectors.edge_points import KnownPoints, from_edge, payload_of, to_edge, to_query
-from memory_store.vectors.edge_shards import created, dimension_of, index_of, is_made
+from memory_store.vectors.edge_types import (
+    KnownPoints,
+    created,
+    dimension_of,
+    from_edge,
+    index_of,
+    is_made,
+    payload_of,
+    to_edge,
+    to_filter,
+    to_query,
+)
 from memory_store.vectors.filters import Condition, Ids, all_of
 from memory_store.vectors.live import LiveCollection
 from memory_store.vectors.port import Collection, Found, Page, Placed, Point, Query, Ranked, SparseVector

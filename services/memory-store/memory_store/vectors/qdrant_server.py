@@ -22,14 +22,12 @@ from memory_store.vectors.port import (
     Ranked,
     SparseVector,
 )
-from memory_store.vectors.schema import DENSE, SPARSE, CollectionSpec, is_ours
+from memory_store.vectors.schema import DENSE, SPARSE, CollectionSpec, check_version, is_ours
 from memory_store.vectors.server_clients import RenewedClient
-from memory_store.vectors.server_errors import alias_taken, translated
+from memory_store.vectors.server_errors import alias_taken, made, repeated, translated
 from memory_store.vectors.server_layout import OWNER, Layout, owner_of
-from memory_store.vectors.server_repeats import made, repeated
 from memory_store.vectors.server_setup import ONE_NODE, ShardConfig, set_up
 from memory_store.vectors.server_state import ServerState, state_of
-from memory_store.vectors.server_version import check_version
 
 _ALIAS = "memloop"
 _READ_S = 5.0

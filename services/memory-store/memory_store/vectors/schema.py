@@ -1,9 +1,14 @@
-"""The collection's name, its vectors and its payload indexes: the same for every adapter."""
+"""The collection of every adapter: name, vectors, payload indexes, clients' own fields; and when it is not opened."""
 
+import math
 import re
-from collections.abc import Collection
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
+
+from pydantic import JsonValue
+
+from memloop.wire.errors import Unprocessable
 
 DENSE = "dense"
 SPARSE = "bm25"
@@ -11,6 +16,10 @@ SPARSE = "bm25"
 _PREFIX = "memloop"
 _GENERATION = "~"
 _NAME = re.compile(rf"{_PREFIX}_.+_\d+(?:{_GENERATION}\d+)?")
+
+_OLDEST_SERVER = (1, 20)
+"""The first with word frequencies of a part of the collection and with substring matches."""
+_SERVER_VERSION = re.compile(r"v?(\d+)\.(\d+)")
 
 IndexKind: TypeAlias = Literal["tenant", "keyword", "datetime", "integer"]
 
@@ -37,6 +46,22 @@ PAYLOAD_INDEXES: tuple[tuple[str, IndexKind], ...] = (
 
 class EmbeddingMismatch(RuntimeError):
     """The stored vectors and the configured embedding model do not go together; the message names the way out."""
+
+
+class ServerTooOld(RuntimeError):
+    """The Qdrant server is older than the adapter needs; the message names both versions and the way out."""
+
+
+def check_version(version: str) -> None:
+    """Refuse a server older than 1.20, or one whose version cannot be read. Raises ``ServerTooOld``."""
+    numbers = _SERVER_VERSION.match(version)
+    if numbers is None or (int(numbers[1]), int(numbers[2])) < _OLDEST_SERVER:
+        oldest = ".".join(map(str, _OLDEST_SERVER))
+        raise ServerTooOld(
+            f"the Qdrant server has version {version or 'unknown'}, but the memory store needs {oldest} or newer. "
+            "Make a snapshot, then upgrade Qdrant, one minor version at a time; or set MEMLOOP_QDRANT_URL to a newer "
+            "server."
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,3 +125,46 @@ def generation(name: str) -> int:
 def successor(name: str) -> str:
     """The name of the collection after the next rewrite."""
     return f"{family(name)}{_GENERATION}{generation(name) + 1}"
+
+
+_INT64 = range(-(2**63), 2**63)
+
+
+def flag(path: str, value: bool) -> str:
+    """How a boolean stands in the ``flags`` list of a payload: Qdrant Edge 0.9 matches no booleans."""
+    return f"{path}={'true' if value else 'false'}"
+
+
+def flags_of(metadata: Mapping[str, JsonValue]) -> list[str]:
+    """The flags of all booleans, those in nested objects and in lists included."""
+    return sorted({flag(path, value) for path, value in _leaves(metadata) if isinstance(value, bool)})
+
+
+def check_metadata(metadata: Mapping[str, JsonValue]) -> None:
+    """Raises ``Unprocessable`` for what no vector store gives back as it was.
+
+    That is NaN, infinities, and integers beyond 64 bits.
+    """
+    for path, value in _leaves(metadata):
+        if not _is_storable(value):
+            raise Unprocessable(f"metadata.{path[:80]} cannot be stored", param="metadata", code="invalid_metadata")
+
+
+def _is_storable(value: JsonValue) -> bool:
+    if isinstance(value, float):
+        return math.isfinite(value)
+    return not isinstance(value, int) or value in _INT64
+
+
+def _leaves(metadata: Mapping[str, JsonValue]) -> Iterator[tuple[str, JsonValue]]:
+    """Every value that is no container, by its dotted path; list elements share their list's path."""
+    pending: list[tuple[str, JsonValue]] = list(metadata.items())
+    while pending:
+        path, value = pending.pop()
+        match value:
+            case dict():
+                pending.extend((f"{path}.{name}", inner) for name, inner in value.items())
+            case list():
+                pending.extend((path, inner) for inner in value)
+            case _:
+                yield path, value

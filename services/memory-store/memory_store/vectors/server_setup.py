@@ -7,8 +7,8 @@ from functools import partial
 from qdrant_client import AsyncQdrantClient, models
 
 from memory_store.vectors.schema import DENSE, SPARSE, CollectionSpec, IndexKind
+from memory_store.vectors.server_errors import made, repeated
 from memory_store.vectors.server_layout import Layout
-from memory_store.vectors.server_repeats import made, repeated
 
 _SHARDS_PER_NODE = 2
 _PER_USER = models.HnswConfigDiff(m=0, payload_m=16)

@@ -1,1 +1,0 @@
-"""The feed of changes to memories, without their texts."""
