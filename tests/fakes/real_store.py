@@ -5,7 +5,7 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 
 from memloop_service import new_registry
-from memloop_state.store.link import connect
+from memloop_state.link import connect
 from memory_store.embedding.embedder import BatchingEmbedder
 from memory_store.main import Adapters, build
 from memory_store.metrics import Metrics
@@ -22,6 +22,6 @@ async def real_store(redis_url: str, folder: Path) -> AsyncGenerator[str]:
     metrics = Metrics(registry)
     settings = Settings(redis_url=redis_url, data_dir=folder, embedding_model="hashing")
     embedder = BatchingEmbedder(HashingEncoder, metrics=metrics)
-    adapters = Adapters(QdrantEdge(folder, flush_s=60), embedder, connect(redis_url))
+    adapters = Adapters(QdrantEdge(folder, flush_s=60), embedder, connect(redis_url, decode=True))
     async with running(build(settings, adapters, registry, metrics)) as url:
         yield url

@@ -6,7 +6,7 @@ from typing import cast
 
 from redis.asyncio import Redis
 
-from memloop_state.queue.tickets import GROUP
+from memloop_state.queue.jobs import GROUP
 from tests.gateway.redis_view import keys
 
 _HOUR_MS = 3_600_000

@@ -8,9 +8,9 @@ from redis.asyncio import Redis
 from memloop.ports import Completion
 from memloop.wire.chat import FunctionCall, ToolCall
 from memloop.wire.memory import Usage
-from memloop_state.partitions import Partitions
 from memloop_state.queue.jobs import JobGone
-from memloop_state.queue.journal import Journal, JournalCheckpoints
+from memloop_state.queue.records import Journal, JournalCheckpoints
+from memloop_state.steps import Partitions
 from tests.gateway.redis_view import command, connected, keys
 
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from memloop_state.partitions import id_at
+from memloop_state.steps import id_at
 from tests.fakes.job_engine import Body, Reply, last_text
 from tests.gateway.api_rig import Api, api
 from tests.gateway.file_uploads import upload

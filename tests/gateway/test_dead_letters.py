@@ -3,7 +3,7 @@
 import pytest
 
 from gateway.memory.dead_letters import DeadLetters, run
-from memloop_state.partitions import Partitions
+from memloop_state.steps import Partitions
 from tests.fakes.job_engine import add_memory, tool_call
 from tests.gateway.redis_view import stream_length
 from tests.gateway.rig import ALICE, Rig, rig, script

@@ -8,7 +8,7 @@ import pytest
 from openai import AsyncOpenAI
 
 from gateway.files.records import FILES_EXPIRING
-from memloop_state.partitions import Partition, Partitions
+from memloop_state.steps import Partition, Partitions
 from tests.gateway.api_rig import Api, api, events_of
 from tests.gateway.file_uploads import FILES, objects, processed, sent, stored, upload
 from tests.gateway.long_reads import DOCUMENT, PATH, asked, ended, reader

@@ -12,7 +12,7 @@ from typing import Final
 import pytest
 from openai import AsyncOpenAI
 
-from memloop_state.partitions import digest
+from memloop_state.steps import digest
 from tests.fakes.job_engine import Body, Reply, add_memory
 from tests.gateway.api_rig import ALICE_KEY
 from tests.gateway.file_uploads import processed, upload

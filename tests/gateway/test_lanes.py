@@ -11,11 +11,9 @@ from redis.asyncio import Redis
 from memloop.wire.errors import DependencyError
 from memloop.wire.memory import Namespace
 from memloop_state.owners import Owner
-from memloop_state.partitions import Partition, Partitions
-from memloop_state.queue.jobs import Depth, Lease, Submission
+from memloop_state.queue.jobs import Depth, Lease, Submission, Ticket
 from memloop_state.queue.lanes import LaneQueue
-from memloop_state.queue.tickets import Ticket
-from memloop_state.scripts import entries
+from memloop_state.steps import Partition, Partitions, entries
 from tests.fakes.redis_server import RedisServer
 from tests.gateway.dead_workers import been_silent
 from tests.gateway.redis_view import command, connected, keys

@@ -21,7 +21,7 @@ from memloop.wire.memory import Namespace, Scope, Source
 from memloop.wire.policy import MemoryPolicy
 from memloop_service import new_registry
 from memloop_state.link import connect, is_cluster
-from memloop_state.scripts import text
+from memloop_state.steps import text
 from tests.gateway.rig import enqueued, memory_queue
 
 

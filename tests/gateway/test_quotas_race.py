@@ -20,7 +20,7 @@ from gateway.webhooks.deliveries import MOST_HOOKS
 from memloop.wire.errors import TooLarge
 from memloop_state.contents import Quota
 from memloop_state.credentials import api_keys_of
-from memloop_state.partitions import Partitions
+from memloop_state.steps import Partitions
 from tests.fakes.job_engine import Body, EngineServer, Reply, engine_server
 from tests.fakes.real_store import real_store
 from tests.gateway.file_uploads import FILES, objects, sent

@@ -9,7 +9,7 @@ from gateway.settings import GatewaySettings
 from memloop.wire.memory import MemoryDraft, Namespace, StoreAdd
 from memloop_clients import StoreClient
 from memloop_service import new_registry
-from memloop_state.store.link import connect
+from memloop_state.link import connect
 from memory_store.embedding.embedder import BatchingEmbedder
 from memory_store.main import Adapters, build
 from memory_store.metrics import Metrics
@@ -28,7 +28,7 @@ async def real_store(redis_url: str, tmp_path: Path) -> AsyncGenerator[str]:
     metrics = Metrics(registry)
     settings = Settings(redis_url=redis_url, data_dir=tmp_path, embedding_model="hashing")
     embedder = BatchingEmbedder(HashingEncoder, metrics=metrics)
-    adapters = Adapters(QdrantEdge(tmp_path, flush_s=60), embedder, connect(redis_url))
+    adapters = Adapters(QdrantEdge(tmp_path, flush_s=60), embedder, connect(redis_url, decode=True))
     async with running(build(settings, adapters, registry, metrics)) as url:
         yield url
 

@@ -24,9 +24,9 @@ from gateway.queue.runner import Runner, RunnerOptions
 from memloop.wire.errors import DependencyError, MemloopError
 from memloop_state.credentials import API_KEYS
 from memloop_state.link import connect
-from memloop_state.partitions import Partitions
 from memloop_state.queue.jobs import Lease, Submission
 from memloop_state.queue.lanes import LaneQueue
+from memloop_state.steps import Partitions
 from tests.fakes.job_engine import engine_server
 from tests.fakes.job_store import store_server
 from tests.fakes.redis_cluster import RedisClusterServers

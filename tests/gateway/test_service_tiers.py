@@ -8,9 +8,9 @@ import pytest
 from redis.asyncio import Redis
 
 from gateway.long_read.records import TIERS
-from memloop_state.partitions import Partitions
 from memloop_state.queue.jobs import Submission
 from memloop_state.queue.lanes import LaneQueue
+from memloop_state.steps import Partitions
 from tests.fakes.job_engine import Body, Reply, add_memory
 from tests.gateway.api_rig import Api, api
 from tests.gateway.long_reads import PATH, asked, ended, queued, reader

@@ -7,7 +7,7 @@ from redis.crc import key_slot
 
 from gateway.memory import event_id
 from memloop_state.link import TAGS, connect, is_cluster
-from memloop_state.partitions import Partitions, id_at, id_beside
+from memloop_state.steps import Partitions, id_at, id_beside
 
 SLOTS = 16384
 CLUSTER = "redis+cluster://127.0.0.1:7000,127.0.0.1:7001"

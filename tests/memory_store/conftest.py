@@ -12,7 +12,7 @@ import pytest
 from fastapi import FastAPI
 
 from memloop_service import new_registry
-from memloop_state.store.link import connect
+from memloop_state.link import connect
 from memory_store.embedding.embedder import BatchingEmbedder
 from memory_store.items.documents import Clock, now
 from memory_store.main import Adapters, build
@@ -50,7 +50,9 @@ def app_over(vectors: LiveCollection, settings: Settings, *, clock: Clock = now)
     registry = new_registry()
     metrics = Metrics(registry)
     embedder = BatchingEmbedder(HashingEncoder, metrics=metrics)
-    return build(settings, Adapters(vectors, embedder, connect(settings.redis_url)), registry, metrics, clock=clock)
+    return build(
+        settings, Adapters(vectors, embedder, connect(settings.redis_url, decode=True)), registry, metrics, clock=clock
+    )
 
 
 @asynccontextmanager

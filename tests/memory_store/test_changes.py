@@ -9,13 +9,14 @@ from uuid import uuid4
 import httpx
 import orjson
 import pytest
+from redis.asyncio import Redis
 
 from memloop.wire.changes import LATEST, OLDEST, ChangePage, StoreChanges
 from memloop.wire.errors import Gone, Unavailable
 from memloop.wire.memory import Scope
 from memloop.wire.transfer import NumberedLine, StoreImport
+from memloop_state.link import connect
 from memloop_state.store.feed import ChangeFeed, by_tenant
-from memloop_state.store.link import RedisLink, connect
 from memory_store.items import changes
 from memory_store.items.documents import Cause, now
 from memory_store.settings import Settings
@@ -29,9 +30,9 @@ _SECRET = "The safe opens with rhubarb."
 
 
 @pytest.fixture
-async def link(redis_url: str) -> AsyncGenerator[RedisLink]:
+async def link(redis_url: str) -> AsyncGenerator[Redis]:
     """The test's Redis."""
-    client = connect(redis_url)
+    client = connect(redis_url, decode=True)
     yield client
     await client.aclose()
 
@@ -188,7 +189,7 @@ async def read(feed: ChangeFeed, after: str = OLDEST) -> ChangePage:
     return await feed.page(StoreChanges(scope=Scope(tenant=ALICE.tenant), after=after, limit=500))
 
 
-async def test_the_feed_keeps_its_newest_changes_and_refuses_a_cursor_before_a_gap(link: RedisLink) -> None:
+async def test_the_feed_keeps_its_newest_changes_and_refuses_a_cursor_before_a_gap(link: Redis) -> None:
     feed = feed_of(link, most=10)
     await some(feed, 5)
     early, fifth = (await read(feed)).changes[0].id, (await read(feed)).cursor
@@ -200,7 +201,7 @@ async def test_the_feed_keeps_its_newest_changes_and_refuses_a_cursor_before_a_g
     assert refusal.value.code == "cursor_too_old"
 
 
-async def test_changes_that_are_kept_too_long_are_cut_off_without_a_new_one(link: RedisLink) -> None:
+async def test_changes_that_are_kept_too_long_are_cut_off_without_a_new_one(link: Redis) -> None:
     feed = feed_of(link, keep_s=0.05)
     await some(feed, 1)
     cursor = (await read(feed, LATEST)).cursor
@@ -212,7 +213,7 @@ async def test_changes_that_are_kept_too_long_are_cut_off_without_a_new_one(link
         await read(feed, f"{int(ms) - 1}-{number}")
 
 
-async def test_a_cursor_of_a_feed_that_was_lost_is_refused(link: RedisLink) -> None:
+async def test_a_cursor_of_a_feed_that_was_lost_is_refused(link: Redis) -> None:
     feed = feed_of(link)
     await some(feed, 1)
     cursor = (await read(feed)).cursor
@@ -225,7 +226,7 @@ async def test_a_cursor_of_a_feed_that_was_lost_is_refused(link: RedisLink) -> N
         await read(feed, f"{int(cursor.partition('-')[0]) - 1}-0")  # before the new feed, whatever the clock says
 
 
-async def test_what_a_dead_store_noted_is_published_by_another_one_once(link: RedisLink) -> None:
+async def test_what_a_dead_store_noted_is_published_by_another_one_once(link: Redis) -> None:
     dying, living = feed_of(link), feed_of(link, over_ms=0)
     made = by_tenant(changes.erased(ALICE, now()))
     await dying.note(made)
@@ -235,7 +236,7 @@ async def test_what_a_dead_store_noted_is_published_by_another_one_once(link: Re
     assert len((await read(living)).changes) == 1
 
 
-async def test_a_published_change_leaves_no_note(link: RedisLink) -> None:
+async def test_a_published_change_leaves_no_note(link: Redis) -> None:
     feed = feed_of(link, over_ms=0)
     made = by_tenant(changes.erased(ALICE, now()))
     await feed.publish(made, note=await feed.note(made))
@@ -244,7 +245,7 @@ async def test_a_published_change_leaves_no_note(link: RedisLink) -> None:
 
 
 async def test_a_write_is_refused_when_its_changes_cannot_be_noted(settings: Settings) -> None:
-    gone = feed_of(connect("redis://127.0.0.1:1/0"))
+    gone = feed_of(connect("redis://127.0.0.1:1/0", decode=True))
     with pytest.raises(Unavailable):
         await gone.note(by_tenant(changes.erased(ALICE, now())))
 

@@ -4,8 +4,10 @@ import asyncio
 import dataclasses
 from pathlib import Path
 
+from redis.asyncio import Redis
+
 from memloop_service import new_registry
-from memloop_state.store.link import RedisLink, connect
+from memloop_state.link import connect
 from memloop_state.store.service import Seen, ServiceRecord, Serving
 from memory_store.embedding.embedder import BatchingEmbedder
 from memory_store.embedding.encoding import TextEncoding
@@ -27,7 +29,7 @@ _SPEC = CollectionSpec("hashing", 64)
 class LateRecord(ServiceRecord):
     """Hands out what it has read only while ``released`` is set."""
 
-    def __init__(self, link: RedisLink, site: str) -> None:
+    def __init__(self, link: Redis, site: str) -> None:
         super().__init__(link, site)
         self.read, self.released = asyncio.Event(), asyncio.Event()
         self.released.set()
@@ -42,7 +44,7 @@ class LateRecord(ServiceRecord):
 async def test_a_look_from_before_a_copy_leaves_the_target_of_the_copy_open(
     settings: Settings, edge_folder: Path
 ) -> None:
-    link = connect(settings.redis_url)
+    link = connect(settings.redis_url, decode=True)
     vectors = QdrantEdge(edge_folder, flush_s=60)
     await vectors.open(_SPEC)
     embedder = BatchingEmbedder(HashingEncoder, metrics=Metrics(new_registry()))
@@ -92,7 +94,7 @@ class SeemsLapsed(DecidedMeanwhile):
 
 
 async def test_a_copy_that_is_decided_after_it_seemed_dead_is_put_in_force(settings: Settings) -> None:
-    link = connect(settings.redis_url)
+    link = connect(settings.redis_url, decode=True)
     shared = PlainCollections()
     mine, other = [await _member(link, shared, kind) for kind in (ServiceRecord, SeemsLapsed)]
     target = Serving(successor(_SPEC.name), _SPEC.model, _SPEC.dimension)
@@ -108,7 +110,7 @@ async def test_a_copy_that_is_decided_after_it_seemed_dead_is_put_in_force(setti
     await link.aclose()
 
 
-async def _member(link: RedisLink, shared: PlainCollections, record: type[ServiceRecord]) -> Membership:
+async def _member(link: Redis, shared: PlainCollections, record: type[ServiceRecord]) -> Membership:
     vectors = LiveCollection(shared)
     await vectors.open(_SPEC)
     embedder = BatchingEmbedder(HashingEncoder, metrics=Metrics(new_registry()))

@@ -4,11 +4,12 @@ from collections.abc import AsyncIterator
 from dataclasses import dataclass
 
 import pytest
+from redis.asyncio import Redis
 
 from memloop.wire.errors import Unavailable
-from memloop_state.partitions import Partition, Partitions
+from memloop_state.link import connect
+from memloop_state.steps import Partition, Partitions
 from memloop_state.store.erasures import Begun, Claim, Erasures, Moved, Opened
-from memloop_state.store.link import RedisLink, connect
 from memloop_state.store.service import ServiceRecord
 from memory_store.vectors.live import SHARED
 from tests.memory_store.api import ALICE
@@ -45,15 +46,15 @@ class FailsOver(Erasures):
 
 
 @pytest.fixture
-async def link(redis_url: str) -> AsyncIterator[RedisLink]:
-    found = connect(redis_url)
+async def link(redis_url: str) -> AsyncIterator[Redis]:
+    found = connect(redis_url, decode=True)
     yield found
     await found.aclose()
 
 
 @pytest.fixture
 async def store(redis_url: str) -> AsyncIterator[Store]:
-    link = connect(redis_url, ack_copies=1)
+    link = connect(redis_url, ack_copies=1, decode=True)
     record = ServiceRecord(link, SHARED)
     await record.align(_GEN)
     yield Store(Erasures(link, Standing(_GEN)), record)
@@ -89,7 +90,7 @@ async def test_a_gate_counts_as_shut_once_a_replica_has_it(store: Store) -> None
         await store.record.shut("copy", shut=True)
 
 
-async def test_a_copy_learns_that_a_failover_has_opened_its_gate(link: RedisLink) -> None:
+async def test_a_copy_learns_that_a_failover_has_opened_its_gate(link: Redis) -> None:
     record = ServiceRecord(link, SHARED)
     await record.align(_GEN)
     await record.note("copy", _GEN)
@@ -102,7 +103,7 @@ async def test_a_copy_learns_that_a_failover_has_opened_its_gate(link: RedisLink
     assert await record.under_way("copy") is None
 
 
-async def test_a_write_whose_note_a_failover_has_lost_does_not_count_at_a_shut_gate(link: RedisLink) -> None:
+async def test_a_write_whose_note_a_failover_has_lost_does_not_count_at_a_shut_gate(link: Redis) -> None:
     record = ServiceRecord(link, SHARED)
     await record.align(_GEN)
     await record.note("copy", _GEN)

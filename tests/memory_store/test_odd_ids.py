@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from memloop.wire.joining import joined
 from memloop.wire.memory import Buffer, Namespace, Source
-from memloop_state.partitions import digest
+from memloop_state.steps import digest
 from memory_store.items.identity import chain_id
 from tests.memory_store.api import StoreApi, day
 

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 import pytest
 
 from memloop.wire.memory import Namespace
+from memloop_state.link import connect
 from memloop_state.store.erasures import OPEN_MS, Begun, Claim, Erasures, Opened, Unsettled
-from memloop_state.store.link import connect
 from memloop_state.store.service import ServiceRecord
 from memloop_state.store.settling import Settlings
 from memory_store.vectors.live import SHARED
@@ -65,7 +65,7 @@ async def connected(redis_url: str, *, open_ms: int) -> AsyncGenerator[Store]:
         waits.set()
         await asyncio.sleep(0.01)
 
-    link = connect(redis_url)
+    link = connect(redis_url, decode=True)
     erasures = Erasures(link, Standing(), open_ms=open_ms, pause=pause)
     await ServiceRecord(link, SHARED).align(_GEN)
     yield Store(erasures, Settlings(erasures), waits)

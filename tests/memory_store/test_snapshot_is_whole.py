@@ -9,9 +9,9 @@ from uuid import UUID
 
 from memloop.wire.memory import MemoryItem
 from memloop_service import new_registry
+from memloop_state.link import connect
 from memloop_state.store.buffers import Buffers
 from memloop_state.store.erasures import Erasures
-from memloop_state.store.link import connect
 from memloop_state.store.service import ServiceRecord
 from memory_store.embedding.embedder import BatchingEmbedder
 from memory_store.embedding.encoding import TextEncoding
@@ -56,7 +56,7 @@ async def test_expired_memories_are_removed_only_after_the_files_are_packed(edge
     vectors = QdrantEdge(edge_folder, flush_s=3600)
     await vectors.open(_SPEC)
     await vectors.upsert([point(1)])
-    link = connect(redis_url)
+    link = connect(redis_url, decode=True)
     encoding = TextEncoding(BatchingEmbedder(HashingEncoder, metrics=metrics), Bm25())
     erasures = Erasures(link, Membership(vectors, encoding, ServiceRecord(link, vectors.site), gate=gate))
     guarded = GuardedStore(vectors, erasures, feed_of(link))

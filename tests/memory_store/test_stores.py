@@ -10,7 +10,7 @@ from fastapi import FastAPI
 from qdrant_client import AsyncQdrantClient
 
 from memloop_service import new_registry
-from memloop_state.store.link import connect
+from memloop_state.link import connect
 from memory_store.embedding.embedder import BatchingEmbedder
 from memory_store.main import Adapters, build
 from memory_store.metrics import Metrics
@@ -40,7 +40,9 @@ def store_app(qdrant_url: str, redis_url: str) -> FastAPI:
         return BatchingEmbedder(lambda: HashingEncoder(dimension=int(model.rpartition("-")[2])), metrics=metrics)
 
     settings = Settings(redis_url=redis_url, embedding_model="hashing-64")
-    adapters = Adapters(QdrantServer(qdrant(qdrant_url)), embedder_for("hashing-64"), connect(redis_url), embedder_for)
+    adapters = Adapters(
+        QdrantServer(qdrant(qdrant_url)), embedder_for("hashing-64"), connect(redis_url, decode=True), embedder_for
+    )
     return build(settings, adapters, registry, metrics)
 
 

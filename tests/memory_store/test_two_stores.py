@@ -10,8 +10,8 @@ import pytest
 from memloop.wire.errors import Conflict
 from memloop.wire.memory import MemoryDraft, StoreAdd
 from memloop_service import new_registry
+from memloop_state.link import connect
 from memloop_state.store.erasures import Erasures
-from memloop_state.store.link import connect
 from memloop_state.store.service import ServiceRecord
 from memory_store.embedding.embedder import BatchingEmbedder, Encoder
 from memory_store.embedding.encoding import TextEncoding
@@ -57,7 +57,7 @@ async def writing(settings: Settings, collections: PlainCollections, encoder: En
     metrics, gate = Metrics(new_registry()), Gate()
     embedder = BatchingEmbedder(lambda: encoder, metrics=metrics)
     await embedder.start()
-    link = connect(settings.redis_url)
+    link = connect(settings.redis_url, decode=True)
     vectors, encoding = LiveCollection(collections), TextEncoding(embedder, Bm25())
     await vectors.open(_SPEC)
     membership = Membership(vectors, encoding, ServiceRecord(link, vectors.site), gate=gate)

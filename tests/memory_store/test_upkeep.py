@@ -14,7 +14,7 @@ from qdrant_client import AsyncQdrantClient
 from memloop.wire.errors import DependencyError
 from memloop.wire.memory import Buffer, Source
 from memloop_service import new_registry
-from memloop_state.store.link import connect
+from memloop_state.link import connect
 from memory_store.embedding.embedder import BatchingEmbedder
 from memory_store.main import Adapters, build
 from memory_store.metrics import Metrics
@@ -73,7 +73,10 @@ async def store_on(
         return made(lambda: other or HashingEncoder(dimension=_WIDE), metrics=metrics)
 
     adapters = Adapters(
-        vectors, BatchingEmbedder(lambda: first, metrics=metrics), connect(settings.redis_url), embedder_for
+        vectors,
+        BatchingEmbedder(lambda: first, metrics=metrics),
+        connect(settings.redis_url, decode=True),
+        embedder_for,
     )
     app = build(settings, adapters, registry, metrics)
     async with (

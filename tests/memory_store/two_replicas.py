@@ -10,7 +10,6 @@ from redis import Redis
 from memloop_service import new_registry
 from memloop_state.store.buffers import Buffers
 from memloop_state.store.erasures import OPEN_MS, Erasures
-from memloop_state.store.link import RedisLink
 from memloop_state.store.service import ServiceRecord
 from memory_store.embedding.encoding import TextEncoding
 from memory_store.embedding.sparse import Bm25
@@ -95,7 +94,7 @@ class Replica:
 
 async def replica(client: Redis, collections: PlainCollections, turn: Turn, *, open_ms: int = OPEN_MS) -> Replica:
     """Another process over the same Redis and collections."""
-    link = cast(RedisLink, SteppedRedis(client, turn))
+    link = cast(Redis, SteppedRedis(client, turn))
     vectors = LiveCollection(collections)
     await vectors.open(SPEC)
     gate, encoding = Gate(), TextEncoding(SteppedEmbedder(turn), _BM25)

@@ -10,8 +10,7 @@ from dataclasses import astuple, dataclass
 from typing import Final, Literal, TypeAlias, cast
 
 from memloop_state.link import State
-from memloop_state.partitions import Partitions
-from memloop_state.scripts import Steps
+from memloop_state.steps import Partitions, Steps
 from memloop_state.values import Indexes
 
 LEASE_S: Final = 60.0

@@ -8,7 +8,7 @@ from itertools import chain
 from typing import Any, Final, Literal, TypeAlias, cast
 
 from memloop_state.link import State, sent
-from memloop_state.scripts import Steps, text
+from memloop_state.steps import Steps, text
 from memloop_state.values import Streams
 
 API_KEYS: Final = "memloop:{api-keys}"

@@ -63,8 +63,8 @@ _TOPOLOGY_RETRIES: Final = 3
 def connect(
     url: str,
     *,
-    connect_timeout_s: float,
-    read_timeout_s: float,
+    connect_timeout_s: float = 2.0,
+    read_timeout_s: float = 5.0,
     decode: bool = False,
     ack_copies: int = 0,
     tls: ssl.SSLContext | None = None,
@@ -80,7 +80,7 @@ def connect(
 
     An acknowledged write is on ``ack_copies`` replicas before its reply is returned; replicas have half of
     ``read_timeout_s`` for it. ``tls`` is the context of TLS connections, unless the URL has options (``ssl_…``) of its
-    own. Raises ValueError for an invalid URL.
+    own. With ``decode`` replies are text. Raises ValueError for an invalid URL.
     """
     options: dict[str, Any] = {
         "socket_connect_timeout": connect_timeout_s,

@@ -15,8 +15,7 @@ import orjson
 
 from memloop.wire.memory import Namespace, Scope
 from memloop_state.link import State, sent
-from memloop_state.partitions import Partition, Partitions
-from memloop_state.scripts import Steps, text
+from memloop_state.steps import Partition, Partitions, Steps, text
 
 MARK_KEEP_MS: Final = 7 * 24 * 3600 * 1000
 """How long an erasure is remembered: longer than any work takes."""

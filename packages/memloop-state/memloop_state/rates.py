@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from memloop_state.link import State
-from memloop_state.scripts import Steps
+from memloop_state.steps import Steps
 
 _KEEP_S: Final = 61
 

@@ -20,8 +20,7 @@ import orjson
 
 from memloop_state.link import State, all_sent, sent
 from memloop_state.owners import Owner, owned_args, owned_keys
-from memloop_state.partitions import Partition, Partitions
-from memloop_state.scripts import Steps, text
+from memloop_state.steps import Partition, Partitions, Steps, text
 from memloop_state.values import Guard
 
 Outcome: TypeAlias = Literal[

@@ -13,8 +13,7 @@ from typing import Any, Final, TypeAlias
 from memloop.patience import patient
 from memloop.wire.errors import DependencyError
 from memloop_state.link import State, all_sent, redis_errors, sent
-from memloop_state.partitions import Partitions
-from memloop_state.scripts import Steps, entries_by_stream, entry_list, text
+from memloop_state.steps import Partitions, Steps, entries_by_stream, entry_list, text
 
 
 @dataclass(frozen=True, slots=True)

@@ -47,7 +47,7 @@ from memloop.wire.memory import Namespace
 from memloop_service import connects_by, create_app, ended, new_registry, run, start_tracing, watch_disk
 from memloop_service.http.admission import Admission, Capacity
 from memloop_state.link import state_of
-from memloop_state.queue.dead_letters import dead_letter_count
+from memloop_state.queue.records import dead_letter_count
 from memloop_state.room import redis_state
 
 _LOG = logging.getLogger(__name__)

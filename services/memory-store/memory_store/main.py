@@ -28,11 +28,11 @@ from memloop_service import (
 from memloop_service.chores import alongside
 from memloop_service.http import refuse_half_characters
 from memloop_service.known_parameters import refuse_unknown
-from memloop_state.disk import rewrite_files
+from memloop_state.link import State, connect
+from memloop_state.room import rewrite_files
 from memloop_state.store.buffers import Buffers
 from memloop_state.store.erasures import Erasures
 from memloop_state.store.feed import ChangeFeed
-from memloop_state.store.link import RedisLink, connect
 from memloop_state.store.service import ServiceRecord
 from memory_store.access.store_key import requires
 from memory_store.buffers.routes import buffer_routes, change_routes
@@ -76,7 +76,7 @@ class Adapters:
 
     vectors: LiveCollection
     embedder: EmbeddingModel
-    redis: RedisLink
+    redis: State
     embedder_for: Callable[[str], EmbeddingModel] | None = None
     """Makes the embedder of another model, for a re-embedding; None where there is no other model."""
     reranker: Reranker | None = None
@@ -262,7 +262,7 @@ def adapters_of(settings: Settings, metrics: Metrics) -> Adapters:
     return Adapters(
         vectors=_vectors(settings, metrics, tls),
         embedder=embedder_of(settings, metrics, settings.embedding_model, tls=tls),
-        redis=connect(settings.redis_url, ack_copies=settings.redis_ack_copies, tls=tls),
+        redis=connect(settings.redis_url, ack_copies=settings.redis_ack_copies, tls=tls, decode=True),
         embedder_for=lambda model: embedder_of(settings, metrics, model, tls=tls),
         reranker=reranker_of(settings, tls=tls),
     )

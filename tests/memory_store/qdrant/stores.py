@@ -7,7 +7,7 @@ import httpx
 from fastapi import FastAPI
 
 from memloop_service import new_registry
-from memloop_state.store.link import connect
+from memloop_state.link import connect
 from memory_store.embedding.embedder import BatchingEmbedder
 from memory_store.main import Adapters, build
 from memory_store.metrics import Metrics
@@ -30,7 +30,7 @@ def store_app(vectors: LiveCollection, redis_url: str, *, ack_copies: int = 0) -
         return BatchingEmbedder(lambda: HashingEncoder(dimension=int(model.rpartition("-")[2])), metrics=metrics)
 
     settings = Settings(redis_url=redis_url, embedding_model=MODEL)
-    link = connect(redis_url, ack_copies=ack_copies)
+    link = connect(redis_url, ack_copies=ack_copies, decode=True)
     return build(settings, Adapters(vectors, embedder_for(MODEL), link, embedder_for), registry, metrics)
 
 

@@ -1,4 +1,4 @@
--- The order in which workers take lanes: tenants take turns (memloop_state.queue.tickets). KEYS of a lane begin with ten
+-- The order in which workers take lanes: tenants take turns (memloop_state.queue.jobs). KEYS of a lane begin with ten
 local function lane_at(k)
   return {
     stream = KEYS[k], delayed = KEYS[k + 1], open = KEYS[k + 2], list = KEYS[k + 3], lock = KEYS[k + 4],

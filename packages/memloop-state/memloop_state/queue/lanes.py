@@ -15,7 +15,7 @@ The lock is ``SET PX`` with a fencing token from one counter for all lanes. The 
 the ticket's idle time; every step of the holder compares the lock's value first.
 
 A queue has *partitions*: one on a single Redis, more in a cluster. All keys of a lane and its jobs are in one partition
-and so in one slot (``memloop_state.partitions``). Each partition has its own stream, token counter and dead
+and so in one slot (``memloop_state.steps``). Each partition has its own stream, token counter and dead
 letters.
 """
 
@@ -27,14 +27,25 @@ from memloop.wire.correlation import Origin
 from memloop.wire.errors import Erased, RateLimited
 from memloop_state.link import State, all_sent, sent
 from memloop_state.owners import owned_args, owned_keys
-from memloop_state.partitions import Partition, Partitions
-from memloop_state.queue.dead_letters import DeadLetter, read_dead_letters
-from memloop_state.queue.jobs import Beat, Counter, Depth, Entry, GuardBroken, IndexFull, Lease, Submission
-from memloop_state.queue.journal import Events, Journal
-from memloop_state.queue.records import JobRecords, lane_steps
-from memloop_state.queue.tickets import DEFAULT_TIER, GROUP, Ticket, Tickets, delayed, ready
+from memloop_state.queue.jobs import (
+    DEFAULT_TIER,
+    GROUP,
+    Beat,
+    Counter,
+    Depth,
+    Entry,
+    GuardBroken,
+    IndexFull,
+    Lease,
+    Submission,
+    Ticket,
+    Tickets,
+    delayed,
+    ready,
+)
+from memloop_state.queue.records import DeadLetter, Events, JobRecords, Journal, read_dead_letters
 from memloop_state.room import QueueRules
-from memloop_state.scripts import text
+from memloop_state.steps import Partition, Partitions, lane_steps, text
 from memloop_state.values import UNGUARDED, Guard, Indexes, Streams
 
 KEEP_MS = 7 * 24 * 3600 * 1000

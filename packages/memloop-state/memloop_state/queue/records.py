@@ -1,21 +1,30 @@
-"""The records of jobs.
+"""The records of jobs: payload and status, journal and events, and the dead letters of those that failed.
 
 A job shares a tag with its queue, lane, journal, events and index, so that one script may change them. A memory write
 takes its place from its user, whose writes share a lane; a file from its tenant; a webhook from its read, since one
 step may end both. A read's digits are random, so that a tenant's reads spread over the cluster.
 
-The bytes that unfinished jobs hold: of its tenant's quota, from a job's queueing to its end.
+The journal keeps a job's replies and decisions, so that a repeated run reuses them. It is deleted with its job: writes
+for an erased job are refused, so no text outlives an erasure. The event of number N is entry ``0-(N+1)`` of its job's
+stream, so it is written once.
+
+A job counts towards its tenant's quota of queued bytes from its queueing to its end. A dead letter that can be requeued
+keeps its payload, and so those bytes. Redis deletes its job when it expires; the sweep then releases the bytes and
+deletes the letter and its entry in the user's list.
 """
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, TypeVar
+from typing import Any, Final, TypeVar
 
+from memloop.loops.journal import dump_completion, load_completion
+from memloop.ports import Completion
 from memloop.wire.base import Wire
 from memloop_state.link import State, all_sent, sent
-from memloop_state.partitions import Partitions
-from memloop_state.scripts import Steps, text
+from memloop_state.queue.jobs import JobGone
+from memloop_state.steps import Partition, Partitions, lane_steps, text
+from memloop_state.values import Streams
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,11 +42,6 @@ async def queued_bytes(redis: State) -> QueuedBytes:
         found: Mapping[object, object] = await sent(redis, "HGETALL", partition.key("queued-bytes"))
         tenants.update({text(tenant): int(text(size)) for tenant, size in found.items()})
     return QueuedBytes(tenants.total(), max(tenants.values(), default=0))
-
-
-def lane_steps(redis: State) -> Steps:
-    """Return the steps of lanes and jobs: ``lua/lanes.lua``."""
-    return Steps(redis, "owners", "turns", "lanes")
 
 
 W = TypeVar("W", bound=Wire)
@@ -64,3 +68,155 @@ class JobRecords:
         """Return a job's payload, None when the job is over or gone."""
         (payload,) = await self.get(job_id, "payload")
         return kind.model_validate_json(payload) if payload else None
+
+
+class Events:
+    """The events of all jobs. Methods raise Unavailable when Redis is unreachable."""
+
+    def __init__(self, redis: State) -> None:
+        self._keys = Partitions(redis)
+        self._streams = Streams(redis)
+        self._step = lane_steps(redis)
+
+    async def publish(
+        self, job_id: str, events: Sequence[str], *, first: int, record: str = "", keep_ms: int = 0, sure: bool = False
+    ) -> bool:
+        """Append events, of which the first has that number; one whose number is taken stays as it is.
+
+        With a new last one the job's ``record`` changes. Job and events stay for ``keep_ms`` from now on (0: as
+        before). Replicas have the events then if they are to be ``sure``. Returns False when a client has asked for the
+        job's end. Raises JobGone.
+        """
+        here = self._keys.of_id(job_id)
+        args = [first, keep_ms, record, *events]
+        outcome = await self._step("publish", [here.job(job_id), here.events(job_id)], args, acknowledged=sure)
+        if outcome == "gone":
+            raise JobGone(job_id)
+        return outcome != "cancel"
+
+    async def last(self, job_id: str) -> int:
+        """Return the number of a job's last event, -1 where it has none."""
+        last = await self._streams.last(self._keys.of_id(job_id).events(job_id))
+        return int(last.split("-")[1]) - 1 if last else -1
+
+
+class Journal:
+    """One job's journal. A field never changes once it is set."""
+
+    def __init__(self, redis: State, job_id: str) -> None:
+        self._redis: Any = redis
+        partition = Partitions(redis).of_id(job_id)
+        self._job = partition.job(job_id)
+        self._journal = partition.key("journal", job_id)
+        self._step = lane_steps(redis)
+
+    async def read(self, field: str) -> str | None:
+        """Return the field's value, or None."""
+        value = await sent(self._redis, "HGET", self._journal, field)
+        return None if value is None else text(value)
+
+    async def fields(self) -> set[str]:
+        """Return the names of the fields that are set."""
+        fields = await sent(self._redis, "HKEYS", self._journal)
+        return {text(field) for field in fields}
+
+    async def all(self) -> dict[str, str]:
+        """Return every field and its value."""
+        fields = await sent(self._redis, "HGETALL", self._journal)
+        return {text(field): text(value) for field, value in fields.items()}
+
+    async def keep(self, field: str, value: str) -> str:
+        """Set the field unless it is already set, and return the stored value. Raises JobGone."""
+        kept = await self._step("keep", [self._job, self._journal], [field, value])
+        if kept is None:
+            raise JobGone
+        return str(kept)
+
+
+class JournalCheckpoints:
+    """Keeps a loop's ``Checkpoints`` in a job's journal. ``scope`` separates the loops of one job.
+
+    Only the job's holder writes to its journal, so the fields of an earlier run are listed once, not on every call.
+    """
+
+    def __init__(self, journal: Journal, *, scope: str) -> None:
+        self._journal = journal
+        self._scope = scope
+        self._left: set[str] | None = None
+
+    async def load(self, key: str) -> Completion | None:
+        """Return the reply stored under the key, or None."""
+        if self._left is None:
+            self._left = await self._journal.fields()
+        field = f"call:{self._scope}:{key}"
+        value = await self._journal.read(field) if field in self._left else None
+        return None if value is None else load_completion(value)
+
+    async def save(self, key: str, completion: Completion) -> None:
+        """Store the reply. Raises JobGone, Unavailable."""
+        await self._journal.keep(f"call:{self._scope}:{key}", dump_completion(completion).decode())
+
+
+_LOOKED_AT: Final = 1000
+
+
+@dataclass(frozen=True, slots=True)
+class DeadLetter:
+    """A job that failed on its last attempt. ``entry`` is its id in the stream, which begins with the time in ms."""
+
+    entry: str
+    job_id: str
+    error: str
+    tenant: str
+    index: str
+    held_bytes: str
+
+
+async def read_dead_letters(redis: State, partition: Partition, *, after: str, count: int) -> list[DeadLetter]:
+    """Return the partition's dead letters after an entry, oldest first; empty ``after``: the oldest ones.
+
+    Raises Unavailable.
+    """
+    found = await Streams(redis).after(partition.key("dead"), after, most=count)
+    return [
+        DeadLetter(
+            entry,
+            fields["job"],
+            fields["error"],
+            tenant=fields.get("tenant", ""),
+            index=fields.get("index", ""),
+            held_bytes=fields.get("bytes", "0"),
+        )
+        for entry, fields in found
+    ]
+
+
+async def dead_letter_count(redis: State) -> int:
+    """Return the number of dead letters of all queues. Raises Unavailable."""
+    return sum([await Streams(redis).count(partition.key("dead")) for partition in Partitions(redis).partitions])
+
+
+class ExpiredLetters:
+    """Deletes the dead letters of all queues whose jobs have expired. Remembers how far it has looked."""
+
+    def __init__(self, redis: State) -> None:
+        self._redis: Any = redis
+        self._partitions = Partitions(redis).partitions
+        self._after = dict.fromkeys(self._partitions, "")
+        self._step = lane_steps(redis)
+
+    async def sweep(self) -> int:
+        """Look at the next thousand letters of each partition. Returns how many were deleted. Raises Unavailable."""
+        return sum([await self._sweep(partition) for partition in self._partitions])
+
+    async def _sweep(self, partition: Partition) -> int:
+        letters = await read_dead_letters(self._redis, partition, after=self._after[partition], count=_LOOKED_AT)
+        self._after[partition] = letters[-1].entry if len(letters) == _LOOKED_AT else ""
+        return sum([await self._dropped(partition, letter) for letter in letters])
+
+    async def _dropped(self, partition: Partition, letter: DeadLetter) -> int:
+        index = [letter.index] if letter.index else []
+        keys = [partition.key("dead"), partition.job(letter.job_id), partition.key("queued-bytes"), *index]
+        return await self._step.number(
+            "drop_letter", keys, [letter.entry, letter.job_id, letter.tenant, letter.held_bytes]
+        )

@@ -11,11 +11,9 @@ from typing import Any
 
 from memloop.wire.errors import TooLarge
 from memloop.wire.memory import Buffer, BufferPage, Namespace
-from memloop_state.link import check, redis_errors, sent
-from memloop_state.partitions import Partition, Partitions, digest
-from memloop_state.scripts import Steps
+from memloop_state.link import State, check, redis_errors, sent
+from memloop_state.steps import Partition, Partitions, Steps, digest
 from memloop_state.store.erasures import KEEP_MS, refuse_stale
-from memloop_state.store.link import RedisLink
 
 _MAX_LISTED = 1000
 _TIME = itemgetter(0)
@@ -24,7 +22,7 @@ _TIME = itemgetter(0)
 class Buffers:
     """The buffers of all namespaces. ``max_turns``: a longer buffer is refused, the writer must flush before."""
 
-    def __init__(self, link: RedisLink, *, max_turns: int) -> None:
+    def __init__(self, link: State, *, max_turns: int) -> None:
         self._redis: Any = link
         self._parts = Partitions(link)
         self._step = Steps(link, "gate", "claims")

@@ -35,9 +35,8 @@ import orjson
 
 from memloop.wire.errors import Conflict, Erased, Unavailable
 from memloop.wire.memory import Namespace
-from memloop_state.partitions import Partition, Partitions
-from memloop_state.scripts import Steps
-from memloop_state.store.link import RedisLink
+from memloop_state.link import State
+from memloop_state.steps import Partition, Partitions, Steps
 from memloop_state.store.service import gate_at
 
 KEEP_MS: Final = 7 * 24 * 3600 * 1000
@@ -143,7 +142,7 @@ class Erasures:
 
     def __init__(
         self,
-        link: RedisLink,
+        link: State,
         standing: Standing,
         *,
         open_ms: int = OPEN_MS,

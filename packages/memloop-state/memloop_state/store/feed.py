@@ -18,10 +18,8 @@ from pydantic import TypeAdapter
 from memloop.wire.changes import LATEST, OLDEST, Change, ChangePage, MemoryChange, Newest, StoreChanges
 from memloop.wire.errors import Gone, MemloopError
 from memloop.wire.memory import Scope
-from memloop_state.link import sent
-from memloop_state.partitions import Partitions
-from memloop_state.scripts import Steps
-from memloop_state.store.link import RedisLink
+from memloop_state.link import State, sent
+from memloop_state.steps import Partitions, Steps
 
 _OVER_MS: Final = 30_000
 """Longer than a write is on its way into the vector store."""
@@ -37,7 +35,7 @@ class ChangeFeed:
     ``most`` entries of a tenant are kept, each for ``keep_s`` seconds at the longest.
     """
 
-    def __init__(self, link: RedisLink, *, most: int, keep_s: float, over_ms: int = _OVER_MS) -> None:
+    def __init__(self, link: State, *, most: int, keep_s: float, over_ms: int = _OVER_MS) -> None:
         self._link = link
         self._keys = Partitions(link)
         self._limits = [most, int(keep_s * 1000)]

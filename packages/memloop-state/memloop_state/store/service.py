@@ -10,9 +10,8 @@ from dataclasses import dataclass
 from itertools import chain
 from typing import Any, Final, cast
 
-from memloop_state.partitions import Partition, Partitions
-from memloop_state.scripts import Steps
-from memloop_state.store.link import RedisLink
+from memloop_state.link import State
+from memloop_state.steps import Partition, Partitions, Steps
 
 STORE_LEASE_S: Final = 3.0
 """A store that has not looked for so long counts as dead."""
@@ -78,7 +77,7 @@ class ServiceRecord:
     Every method raises ``Unavailable`` when Redis cannot be reached.
     """
 
-    def __init__(self, link: RedisLink, site: str, *, settles_ms: int = SETTLES_MS) -> None:
+    def __init__(self, link: State, site: str, *, settles_ms: int = SETTLES_MS) -> None:
         parts = Partitions(link).partitions
         self._gates = [gate_at(part, site) for part in parts]
         self._home = [parts[0].key("service", site), parts[0].key("stores", site)]

@@ -17,7 +17,7 @@ from memloop.wire.memory import Namespace
 from memloop_state.contents import Quota
 from memloop_state.link import State
 from memloop_state.owners import Owner
-from memloop_state.partitions import Partitions, id_at
+from memloop_state.steps import Partitions, id_at
 from memloop_state.values import Indexes
 
 _FIRST_POLL_S: Final = 0.02

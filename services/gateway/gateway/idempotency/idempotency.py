@@ -31,7 +31,7 @@ from memloop_service.http import EventStream
 from memloop_state.lease import KEEP_MS as KEEP_MS
 from memloop_state.lease import LEASE_MS, Once
 from memloop_state.link import RETRY_AFTER_S, State
-from memloop_state.partitions import digest, id_at
+from memloop_state.steps import digest, id_at
 
 KEY_HEADER: Final = "idempotency-key"
 

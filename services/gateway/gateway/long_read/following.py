@@ -16,7 +16,7 @@ from gateway.metrics import Metrics
 from memloop.wire.errors import Overloaded, RateLimited
 from memloop.wire.long_read import LongRead, ReadEvent
 from memloop_state.link import State
-from memloop_state.partitions import Partitions
+from memloop_state.steps import Partitions
 
 _RETRY_AFTER_S: Final = 5.0
 _MAX_SEQUENCE: Final = 2**63 - 1

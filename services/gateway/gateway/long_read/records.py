@@ -24,7 +24,7 @@ from memloop.wire.long_read import LongRead, LongReadRequest, ReadEvent, ReadSta
 from memloop.wire.memory import Namespace
 from memloop_state.link import State
 from memloop_state.owners import Owner
-from memloop_state.partitions import Partitions
+from memloop_state.steps import Partitions
 
 TERMINAL: tuple[ReadStatus, ...] = ("completed", "failed", "cancelled", "incomplete")
 TIERS: tuple[ServiceTier, ...] = ("priority", "default", "flex")

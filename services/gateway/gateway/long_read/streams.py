@@ -18,7 +18,7 @@ from typing import Final
 from memloop.wire.errors import MemloopError, Unavailable
 from memloop.wire.long_read import ReadEvent
 from memloop_state.link import RETRY_AFTER_S, State
-from memloop_state.queue.records import lane_steps
+from memloop_state.steps import lane_steps
 from memloop_state.values import Streams
 
 _LOG = logging.getLogger(__name__)

@@ -10,7 +10,7 @@ from memloop.wire.errors import NotFound, OtherTenants
 from memloop.wire.memory import Namespace, Scope
 from memloop.wire.memory_events import ENDED, MemoryEvent
 from memloop_state.link import State
-from memloop_state.partitions import Partitions, id_at
+from memloop_state.steps import Partitions, id_at
 
 
 def event_id(lane: str, digits: str) -> str:

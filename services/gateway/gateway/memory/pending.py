@@ -20,8 +20,7 @@ from memloop.wire.errors import DependencyError
 from memloop.wire.memory import Namespace, PendingTurn
 from memloop_service.chores import beside
 from memloop_state.link import State
-from memloop_state.partitions import Partitions
-from memloop_state.queue.records import lane_steps
+from memloop_state.steps import Partitions, lane_steps
 
 MOST_KEPT: Final = 1024
 MOST_KEPT_CHARS: Final = 4096

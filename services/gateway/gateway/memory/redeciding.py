@@ -16,7 +16,7 @@ from memloop.wire.errors import Conflict, DependencyError, NotFound, OtherTenant
 from memloop.wire.memory import MemoryItem, Namespace, Scope
 from memloop.wire.memory_events import MemoryEvent
 from memloop_state.link import State
-from memloop_state.partitions import Partition, Partitions
+from memloop_state.steps import Partition, Partitions
 from memloop_state.values import Indexes, Values
 
 _NO_MORE: Final = 1 << 52

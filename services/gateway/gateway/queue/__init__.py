@@ -3,8 +3,8 @@
 from gateway.queue.handling import Hold, JobResult
 from gateway.queue.rules import queue_rules
 from gateway.queue.runner import Runner, RunnerOptions, is_outage
-from memloop_state.queue.dead_letters import DeadLetter, ExpiredLetters, read_dead_letters
 from memloop_state.queue.jobs import (
+    DEFAULT_TIER,
     Depth,
     Entry,
     GuardBroken,
@@ -15,10 +15,17 @@ from memloop_state.queue.jobs import (
     Lease,
     Submission,
 )
-from memloop_state.queue.journal import Journal, JournalCheckpoints
 from memloop_state.queue.lanes import KEEP_MS, LaneQueue
-from memloop_state.queue.records import JobRecords, QueuedBytes, queued_bytes
-from memloop_state.queue.tickets import DEFAULT_TIER
+from memloop_state.queue.records import (
+    DeadLetter,
+    ExpiredLetters,
+    JobRecords,
+    Journal,
+    JournalCheckpoints,
+    QueuedBytes,
+    queued_bytes,
+    read_dead_letters,
+)
 from memloop_state.room import QueueRules
 
 __all__ = [

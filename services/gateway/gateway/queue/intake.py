@@ -9,9 +9,9 @@ from functools import partial
 from typing import TypeAlias
 
 from memloop.wire.errors import DependencyError
-from memloop_state.partitions import Partition
+from memloop_state.queue.jobs import Ticket
 from memloop_state.queue.lanes import LaneQueue
-from memloop_state.queue.tickets import Ticket
+from memloop_state.steps import Partition
 
 _LOG = logging.getLogger(__name__)
 

@@ -39,9 +39,8 @@ from memloop.wire.errors import (
     UnreadableAnswer,
 )
 from memloop_service.tracing import span
-from memloop_state.queue.jobs import Counter, JobCancelled, JobGone, LaneLost, Lease
+from memloop_state.queue.jobs import Counter, JobCancelled, JobGone, LaneLost, Lease, Ticket
 from memloop_state.queue.lanes import LaneQueue
-from memloop_state.queue.tickets import Ticket
 
 _LOG = logging.getLogger(__name__)
 _OURS_TO_MEND = frozenset({401, 403, 404, 408, 429})

@@ -17,8 +17,8 @@ from memloop.wire.errors import InvalidRequest, NotFound, RateLimited
 from memloop.wire.memory import Namespace, Scope
 from memloop_state import owners
 from memloop_state.link import State
-from memloop_state.partitions import id_at
 from memloop_state.room import Room
+from memloop_state.steps import id_at
 from memloop_state.table import Outcome, Table
 from memloop_state.values import Guard
 

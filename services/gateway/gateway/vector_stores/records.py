@@ -13,8 +13,8 @@ from memloop.wire.chat import Json
 from memloop.wire.errors import Erased, NotFound, TooLarge
 from memloop_state.link import State
 from memloop_state.owners import Owner
-from memloop_state.partitions import id_at
 from memloop_state.room import Room
+from memloop_state.steps import id_at
 from memloop_state.table import Row, Table
 
 KIND: Final = "vector_stores"

@@ -17,7 +17,7 @@ from memloop.wire.changes import MemoryChange
 from memloop.wire.long_read import LongRead, ReadStatus
 from memloop_state.link import State
 from memloop_state.owners import Owner
-from memloop_state.partitions import Partition, Partitions, id_beside
+from memloop_state.steps import Partition, Partitions, id_beside
 from memloop_state.table import Table
 
 _PREFIX: Final = "msg_"

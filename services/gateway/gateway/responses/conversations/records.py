@@ -18,8 +18,8 @@ from memloop.wire.chat import Json
 from memloop.wire.errors import InvalidRequest, NotFound, RateLimited
 from memloop_state.link import State
 from memloop_state.owners import FROM_NOW
-from memloop_state.partitions import id_at
 from memloop_state.room import Room
+from memloop_state.steps import id_at
 from memloop_state.table import Outcome, Row, Table
 
 Added: TypeAlias = Literal["added", "erased", "gone", "many", "full", "long", "duplicate"]
