@@ -7,8 +7,8 @@ from typing import cast
 
 from benchmarks.memory.corpus import USERS, Rows, fact, user_of
 from memloop.wire.memory import MemoryDraft, MemoryItem, Namespace, StoreAdd
+from memory_store.embedding.encoding import Bm25
 from memory_store.embedding.sentence_encoder import DEFAULT_MODEL
-from memory_store.embedding.sparse import Bm25
 from memory_store.items.documents import Record, now, to_payload
 from memory_store.items.identity import version_id
 from memory_store.items.statements import WritePolicy, statements_of

@@ -10,7 +10,7 @@ import numpy as np
 from benchmarks.memory.corpus import question, user_of
 from benchmarks.qdrant.peers import DIMENSION, TENANT, USERS, Peer
 from memloop.wire.memory import Namespace
-from memory_store.embedding.sparse import Bm25
+from memory_store.embedding.encoding import Bm25
 from memory_store.items.documents import within
 from memory_store.vectors.filters import Condition, Ids, all_of
 from memory_store.vectors.port import Collection, Query, SparseVector

@@ -7,8 +7,8 @@ import pytest
 
 from evaluation.languages.command import ROWS, main, points_behind_english
 from evaluation.languages.recall import KINDS, LANGUAGES, facts, recall
+from memory_store.embedding.encoding import Bm25
 from memory_store.embedding.sentence_encoder import DEFAULT_MODEL
-from memory_store.embedding.sparse import Bm25
 from tests.fakes.embedder import HashingEncoder
 from tests.memory_store.plain_embedder import PlainEmbedder
 

@@ -5,8 +5,8 @@ from typing import Any
 import pytest
 
 from gateway.document import examples
-from memloop.wire.lists import FoundMemories, MemoryList
 from memloop.wire.memory import ItemPage, MemoryItem, SearchHit, SearchResult
+from memloop.wire.memory_requests import FoundMemories, MemoryList
 from tests.fakes.recall_store import memory
 from tests.gateway.openapi_document import DOCUMENT
 

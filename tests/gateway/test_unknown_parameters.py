@@ -14,7 +14,7 @@ from fastapi.routing import APIRoute
 from gateway.document import needs_of
 from gateway.main import build_app
 from gateway.settings import GatewaySettings
-from memloop_service.known_parameters import takes_body
+from memloop_service.incoming import takes_body
 from tests.fakes.redis_server import RedisServer
 from tests.gateway.api_rig import ALICE_KEY, OPERATOR_KEY
 from tests.gateway.openapi_document import DOCUMENT

@@ -10,7 +10,7 @@ from redis.asyncio import Redis
 
 from gateway.metrics import Metrics
 from gateway.usage.ledger import KEEP_DAYS, Ledger
-from memloop.wire.correlation import spender
+from memloop.wire.base import spender
 from memloop_service import new_registry
 from memloop_state.link import connect
 from tests.fakes.job_engine import add_memory

@@ -7,9 +7,9 @@ from typing import TypeAlias
 import orjson
 
 from memloop.chunking import EstimatingSplitter
-from memloop.loops.decisions import AddMemories
 from memloop.loops.memreader import decide
 from memloop.loops.memreread import reread_document
+from memloop.loops.results import AddMemories
 from memloop.ports import Prompt, Sampling
 from memloop.profiles import load_profile
 from memloop.wire.chat import ChatMessage

@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memloop.loops.decisions import AddMemories, IgnoreTurns, InvalidOutput
 from memloop.loops.memreader import decide
 from memloop.loops.parsing import FoundList, find_memory_list
+from memloop.loops.results import AddMemories, IgnoreTurns, InvalidOutput
 from memloop.loops.steps import Decided, DecideStep, OutputRejected
 from memloop.profiles import TurnLines, load_profile
 from memloop.wire.memory import MemoryDraft, Source

@@ -8,9 +8,9 @@ from typing import TypeAlias
 
 import pytest
 
-from memloop.loops.decisions import AddMemories, DecisionResult, InvalidOutput
 from memloop.loops.forms import Form, Forms, ladder_of
 from memloop.loops.memreader import decide
+from memloop.loops.results import AddMemories, DecisionResult, InvalidOutput
 from memloop.loops.steps import DecideStep
 from memloop.ports import Prompt
 from memloop.profiles import Profile, load_profile

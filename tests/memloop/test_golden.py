@@ -10,11 +10,10 @@ from pathlib import Path
 
 from pydantic import TypeAdapter
 
-from memloop.loops.decisions import DecisionResult
 from memloop.loops.memagent import read_document
 from memloop.loops.memreader import decide
 from memloop.loops.memreread import reread_document
-from memloop.loops.results import ReadResult
+from memloop.loops.results import DecisionResult, ReadResult
 from memloop.loops.steps import DecideStep, ReadStep
 from memloop.ports import Completion, Prompt
 from memloop.profiles import load_profile

@@ -6,10 +6,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memloop.loops.decisions import AddMemories, BufferTurns, IgnoreTurns, InvalidOutput
 from memloop.loops.memreader import decide
 from memloop.loops.parsing import FoundList, find_memory_lines
 from memloop.loops.rendering import conversation_lines
+from memloop.loops.results import AddMemories, BufferTurns, IgnoreTurns, InvalidOutput
 from memloop.ports import Completion
 from memloop.profiles import load_profile
 from memloop.wire.memory import MemoryDraft, Source

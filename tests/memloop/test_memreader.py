@@ -3,8 +3,8 @@ from dataclasses import replace
 
 import pytest
 
-from memloop.loops.decisions import AddMemories, BufferTurns, IgnoreTurns, InvalidOutput
 from memloop.loops.memreader import decide
+from memloop.loops.results import AddMemories, BufferTurns, IgnoreTurns, InvalidOutput
 from memloop.loops.steps import Decided, DecideStep, MemorySearched
 from memloop.ports import Completion
 from memloop.profiles import TurnLines, load_profile

@@ -9,10 +9,10 @@ from typing import TypeAlias
 import pytest
 from pydantic import JsonValue
 
-from memloop.loops.decisions import AddMemories
 from memloop.loops.memreader import decide
 from memloop.loops.parsing import parse_query, parse_relations
 from memloop.loops.reader import Reader, judge
+from memloop.loops.results import AddMemories
 from memloop.profiles import load_profile
 from memloop.wire.chat import Json
 from memloop.wire.errors import EngineError

@@ -2,9 +2,9 @@
 
 import pytest
 
-from memloop.wire.lists import FoundMemories
 from memloop.wire.memory import MemoryItem
 from memloop.wire.memory_events import DecisionRecord
+from memloop.wire.memory_requests import FoundMemories
 from memloop.wire.quality import QualityAudit
 from tests.fakes.gateway_server import AUDIT, EVENT, FakeGateway
 from tests.memloop_cli.conftest import Memloop, lines

@@ -9,8 +9,7 @@ from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import StreamingResponse
 
-from memloop.wire.base import Wire
-from memloop.wire.correlation import request_id
+from memloop.wire.base import Wire, request_id
 from memloop.wire.errors import Conflict, RateLimited, Unauthenticated, Unavailable
 from memloop.wire.long_read import LongReadRequest
 from memloop_service import ERRORS, ServiceSettings, create_app

@@ -4,7 +4,7 @@ import uuid
 
 import pytest
 
-from memloop.wire.text_keys import key_of_text
+from memloop.wire.names import key_of_text
 from tests.memory_store.api import StoreApi, day
 
 

@@ -13,8 +13,7 @@ from pydantic import JsonValue
 from memloop.wire.memory import MemoryDraft, Namespace, StoreAdd
 from memloop_service import new_registry
 from memory_store.embedding.embedder import BatchingEmbedder
-from memory_store.embedding.encoding import TextEncoding
-from memory_store.embedding.sparse import Bm25
+from memory_store.embedding.encoding import Bm25, TextEncoding
 from memory_store.items.batch import Batch
 from memory_store.items.statements import WritePolicy, statements_of
 from memory_store.items.writing import Resolver

@@ -10,14 +10,12 @@ from memloop_service import new_registry
 from memloop_state.link import connect
 from memloop_state.store.service import Seen, ServiceRecord, Serving
 from memory_store.embedding.embedder import BatchingEmbedder
-from memory_store.embedding.encoding import TextEncoding
-from memory_store.embedding.sparse import Bm25
+from memory_store.embedding.encoding import Bm25, TextEncoding
 from memory_store.metrics import Metrics
 from memory_store.settings import Settings
 from memory_store.upkeep.membership import Membership, Prepared
 from memory_store.vectors.filters import AllOf
-from memory_store.vectors.gate import Gate
-from memory_store.vectors.live import LiveCollection
+from memory_store.vectors.live import Gate, LiveCollection
 from memory_store.vectors.qdrant_edge import QdrantEdge
 from memory_store.vectors.schema import CollectionSpec, successor
 from tests.fakes.embedder import HashingEncoder

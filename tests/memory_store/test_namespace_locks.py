@@ -5,8 +5,8 @@ import asyncio
 import pytest
 
 from memloop.wire.errors import Unavailable
-from memory_store.items.tools import NamespaceLocks
-from memory_store.vectors.gate import Gate
+from memory_store.items.locks import NamespaceLocks
+from memory_store.vectors.live import Gate
 from tests.fakes.processes import PATIENCE_S
 
 

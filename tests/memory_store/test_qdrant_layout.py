@@ -8,7 +8,7 @@ from pydantic import JsonValue
 from qdrant_client import AsyncQdrantClient, models
 
 from memloop.wire.memory import Namespace
-from memory_store.embedding.sparse import Bm25
+from memory_store.embedding.encoding import Bm25
 from memory_store.items.documents import of_tenant, within
 from memory_store.vectors.filters import AllOf, Condition, Equals, Ids, Not, OneOf, all_of
 from memory_store.vectors.port import Collection, Point

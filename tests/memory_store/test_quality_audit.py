@@ -7,8 +7,7 @@ import pytest
 from memloop.wire.quality import AuditFinding, QualityAudit, StoreAudit
 from memloop_service import new_registry
 from memory_store.embedding.embedder import BatchingEmbedder
-from memory_store.embedding.encoding import TextEncoding
-from memory_store.embedding.sparse import Bm25
+from memory_store.embedding.encoding import Bm25, TextEncoding
 from memory_store.metrics import Metrics
 from memory_store.quality.auditing import Audits
 from memory_store.settings import Settings

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from memloop.wire.errors import DependencyError, Timeout
 from memloop.wire.memory import MemoryDraft, MemoryType, Source
-from memory_store.items.conversation import PLACES_PER_SECOND, place_of, speaker_of
+from memory_store.items.identity import PLACES_PER_SECOND, place_of, speaker_of
 from memory_store.retrieval.candidates import Candidate, Tuning, ordered
 from memory_store.retrieval.relevance import Relevance, around, boost, contexts, in_spans
 from memory_store.retrieval.rerank import CrossEncoderScorer, Reranker, RerankerMissing, ThreadScorer

@@ -14,16 +14,16 @@ from memloop_state.store.buffers import Buffers
 from memloop_state.store.erasures import Erasures
 from memloop_state.store.service import ServiceRecord
 from memory_store.embedding.embedder import BatchingEmbedder
-from memory_store.embedding.encoding import TextEncoding
-from memory_store.embedding.sparse import Bm25
+from memory_store.embedding.encoding import Bm25, TextEncoding
 from memory_store.items.documents import Record, to_payload
 from memory_store.items.guarded import GuardedStore
 from memory_store.items.items import Items
-from memory_store.items.tools import ItemTools, NamespaceLocks
+from memory_store.items.locks import NamespaceLocks
+from memory_store.items.tools import ItemTools
 from memory_store.metrics import Metrics
 from memory_store.upkeep.membership import Membership
 from memory_store.vectors.filters import AllOf
-from memory_store.vectors.gate import Gate
+from memory_store.vectors.live import Gate
 from memory_store.vectors.port import NO_WORDS, Point
 from memory_store.vectors.qdrant_edge import EdgeCollections, QdrantEdge
 from memory_store.vectors.schema import CollectionSpec

@@ -8,8 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from memloop.wire.memory import MemoryDraft, Namespace
-from memory_store.embedding.encoding import TextEncoding
-from memory_store.embedding.sparse import Bm25
+from memory_store.embedding.encoding import Bm25, TextEncoding
 from memory_store.items.identity import (
     chain_id,
     content_hash,

@@ -14,19 +14,17 @@ from memloop_state.link import connect
 from memloop_state.store.erasures import Erasures
 from memloop_state.store.service import ServiceRecord
 from memory_store.embedding.embedder import BatchingEmbedder, Encoder
-from memory_store.embedding.encoding import TextEncoding
-from memory_store.embedding.sparse import Bm25
+from memory_store.embedding.encoding import Bm25, TextEncoding
 from memory_store.embedding.waiting import Vector
 from memory_store.items.documents import from_payload
 from memory_store.items.guarded import GuardedStore
+from memory_store.items.locks import NamespaceLocks
 from memory_store.items.statements import WritePolicy
-from memory_store.items.tools import NamespaceLocks
 from memory_store.items.writing import Writer
 from memory_store.metrics import Metrics
 from memory_store.settings import Settings
 from memory_store.upkeep.membership import Membership
-from memory_store.vectors.gate import Gate
-from memory_store.vectors.live import LiveCollection
+from memory_store.vectors.live import Gate, LiveCollection
 from memory_store.vectors.schema import CollectionSpec
 from tests.fakes.embedder import HashingEncoder
 from tests.fakes.plain_vectors import PlainCollections

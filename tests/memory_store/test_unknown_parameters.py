@@ -5,7 +5,7 @@ import pytest
 from fastapi.routing import APIRoute
 from pydantic import BaseModel
 
-from memloop_service.known_parameters import takes_body
+from memloop_service.incoming import takes_body
 from memory_store.settings import Settings
 from memory_store.vectors.live import LiveCollection
 from tests.memory_store.api import StoreApi

@@ -11,21 +11,20 @@ from memloop_service import new_registry
 from memloop_state.store.buffers import Buffers
 from memloop_state.store.erasures import OPEN_MS, Erasures
 from memloop_state.store.service import ServiceRecord
-from memory_store.embedding.encoding import TextEncoding
-from memory_store.embedding.sparse import Bm25
+from memory_store.embedding.encoding import Bm25, TextEncoding
 from memory_store.items.guarded import GuardedStore
 from memory_store.items.items import Items
+from memory_store.items.locks import NamespaceLocks
 from memory_store.items.recovery import Recovery
 from memory_store.items.statements import WritePolicy
-from memory_store.items.tools import ItemTools, NamespaceLocks
+from memory_store.items.tools import ItemTools
 from memory_store.items.transfer import Transfer
 from memory_store.items.writing import Writer
 from memory_store.metrics import Metrics
 from memory_store.upkeep.copying import Stores
 from memory_store.upkeep.jobs import Upkeep
 from memory_store.upkeep.membership import Membership
-from memory_store.vectors.gate import Gate
-from memory_store.vectors.live import LiveCollection
+from memory_store.vectors.live import Gate, LiveCollection
 from memory_store.vectors.schema import CollectionSpec
 from tests.fakes.embedder import HashingEncoder
 from tests.fakes.plain_vectors import PlainCollections, Turn

@@ -2,7 +2,7 @@
 
 import pytest
 
-from memloop.loops.decisions import AddMemories, BufferTurns, Decision, DecisionResult, InvalidOutput
+from memloop.loops.results import AddMemories, BufferTurns, Decision, DecisionResult, InvalidOutput
 from memloop.wire.memory import MemoryDraft, Usage
 from memloop.wire.memory_events import Action, DecisionRecord
 from trainer.objectives.answer_reward import AnswerScore, answer_reward

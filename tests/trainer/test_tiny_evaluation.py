@@ -5,7 +5,7 @@ import re
 
 import pytest
 
-from memloop.loops.decisions import AddMemories, BufferTurns, Decision, IgnoreTurns, InvalidOutput
+from memloop.loops.results import AddMemories, BufferTurns, Decision, IgnoreTurns, InvalidOutput
 from memloop.ports import Completion, Prompt
 from memloop.wire.errors import Unavailable
 from memloop.wire.memory import MemoryDraft

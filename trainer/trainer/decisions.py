@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from memloop.loops.decisions import AddMemories, Decision
+from memloop.loops.results import AddMemories, Decision
 
 
 def decided_by(decision: Decision) -> tuple[str, ...]:

@@ -12,8 +12,8 @@ from rich.table import Table
 
 from evaluation.languages.recall import KINDS, LANGUAGES, K, Kind, recall
 from memloop_service import new_registry
+from memory_store.embedding.encoding import Bm25
 from memory_store.embedding.sentence_encoder import DEFAULT_MODEL
-from memory_store.embedding.sparse import Bm25
 from memory_store.metrics import Metrics
 from memory_store.models.chosen import embedder_of
 from memory_store.retrieval import Tuning

@@ -12,8 +12,7 @@ from memloop.scoring.memory import evidence_recall
 from memloop.wire.memory import StoreSearch
 from memloop_service import new_registry
 from memory_store.embedding.embedder import Embedder
-from memory_store.embedding.encoding import TextEncoding
-from memory_store.embedding.sparse import Bm25
+from memory_store.embedding.encoding import Bm25, TextEncoding
 from memory_store.items.batch import points_of
 from memory_store.metrics import Metrics
 from memory_store.retrieval import Retrieval

@@ -12,9 +12,8 @@ from evaluation.retrieval.embedding_cache import CachedEmbedder
 from memloop.wire.feedback import Feedback
 from memloop.wire.memory import MemoryItem, Namespace, StoreSearch
 from memloop_service import new_registry
-from memory_store.embedding.encoding import TextEncoding
+from memory_store.embedding.encoding import Bm25, TextEncoding
 from memory_store.embedding.sentence_encoder import DEFAULT_MODEL
-from memory_store.embedding.sparse import Bm25
 from memory_store.items.batch import points_of
 from memory_store.items.documents import Record
 from memory_store.items.identity import content_hash

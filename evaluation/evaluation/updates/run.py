@@ -6,8 +6,8 @@ from datetime import UTC, datetime, timedelta
 from typing import Protocol
 
 from evaluation.updates.cases import Case
-from memloop.loops.decisions import AddMemories, DecisionResult
 from memloop.loops.relating import relate
+from memloop.loops.results import AddMemories, DecisionResult
 from memloop.ports import ChatModel
 from memloop.profiles import Profile
 from memloop.wire.memory import MemoryDraft, Namespace, StoreAdd, Usage

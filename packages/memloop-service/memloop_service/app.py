@@ -20,9 +20,9 @@ from memloop_service.connections import Refusals
 from memloop_service.drain import Drain
 from memloop_service.edge import Edge
 from memloop_service.errors import handle
+from memloop_service.headers import LocalOnly
 from memloop_service.health import Check, Detail, Warn, health_routes
 from memloop_service.incoming import BodyLimits
-from memloop_service.local_only import LocalOnly
 from memloop_service.metrics import introduce, metrics_app, metrics_route, new_registry, watch_dependencies, watch_loop
 from memloop_service.settings import ServiceSettings
 from memloop_service.tracing import flush_spans, is_tracing, traced

@@ -19,7 +19,7 @@ from starlette.datastructures import Headers
 from starlette.requests import Request
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from memloop.wire.correlation import CALLERS_ID, request_id
+from memloop.wire.base import CALLERS_ID, request_id
 from memloop.wire.errors import MemloopError, SlowBody, Unprocessable
 from memloop.wire.names import INVALID_NAME
 from memloop_service.api_style import OPENAI, ApiStyle, api_style

@@ -18,7 +18,7 @@ from memloop.wire.chat import Json
 from memloop.wire.errors import ErrorEnvelope, MemloopError, Unavailable
 from memloop_service.drain import Drain
 from memloop_service.errors import ERRORS
-from memloop_service.known_parameters import refuse_unknown
+from memloop_service.incoming import refuse_unknown
 
 Check: TypeAlias = Callable[[], Awaitable[object]]
 """Raises when the dependency is unavailable."""

@@ -8,7 +8,7 @@ from typing import Final
 import orjson
 
 from memloop.profiles import well_formed
-from memloop.wire.correlation import request_id, trace_id
+from memloop.wire.base import request_id, trace_id
 
 _TALKATIVE: Final = ("httpx", "httpcore")
 """They log every request at info: Qdrant's client sends several for one search."""

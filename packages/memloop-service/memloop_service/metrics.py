@@ -23,7 +23,7 @@ from starlette.responses import Response
 from memloop.wire.errors import MemloopError
 from memloop_service.errors import ERRORS, handle
 from memloop_service.health import Check, is_there
-from memloop_service.known_parameters import refuse_unknown
+from memloop_service.incoming import refuse_unknown
 
 _TEXT: Final = {"text/plain": {"schema": {"type": "string"}}}
 _EVERY_S: Final = 0.25

@@ -9,8 +9,8 @@ from fastapi import FastAPI
 
 from memloop_service.chores import alongside
 from memloop_service.drain import drained
+from memloop_service.headers import is_loopback
 from memloop_service.listening import main_listener
-from memloop_service.local_only import is_loopback
 from memloop_service.logs import configure_logging
 from memloop_service.metrics_port import metrics_served
 from memloop_service.private_files import make_files_private

@@ -27,7 +27,7 @@ from opentelemetry.util.types import Attributes
 from starlette.datastructures import Headers
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from memloop.wire import correlation
+from memloop.wire.base import request_id, trace, traced_as
 
 _ENDPOINTS: Final = ("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT", "OTEL_EXPORTER_OTLP_ENDPOINT")
 _UNTRACED: Final = frozenset({"/livez", "/readyz", "/metrics"})
@@ -133,13 +133,13 @@ def current(opened: Span) -> AbstractContextManager[object]:
 def _current(opened: Span) -> Generator[None]:
     headers: dict[str, str] = {}
     _HEADERS.inject(headers, set_span_in_context(opened))
-    with use_span(opened, record_exception=False, set_status_on_exception=False), correlation.traced_as(headers):
+    with use_span(opened, record_exception=False, set_status_on_exception=False), traced_as(headers):
         yield
 
 
 def _is_untraced(parent: Mapping[str, str]) -> bool:
     """Return whether a span would be a no-op without a remote span whose headers go on."""
-    return _PROCESS.tracer is _OFF and not parent and not correlation.trace.get()
+    return _PROCESS.tracer is _OFF and not parent and not trace.get()
 
 
 def past_span(name: str, attributes: Attributes, *, seconds: float) -> None:
@@ -172,7 +172,7 @@ def traced(app: ASGIApp) -> ASGIApp:
 def _note_answer(opened: Span, scope: Scope, status: int) -> None:
     """Record the response's status and the route, which is resolved by then."""
     opened.set_attribute("http.response.status_code", status)
-    opened.set_attribute("memloop.request_id", correlation.request_id.get())
+    opened.set_attribute("memloop.request_id", request_id.get())
     route = cast("str | None", getattr(scope.get("route"), "path", None))
     if route is not None:
         opened.set_attribute("http.route", route)

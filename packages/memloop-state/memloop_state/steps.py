@@ -13,7 +13,7 @@ from functools import lru_cache
 from importlib.resources import files
 from typing import TypeAlias, cast
 
-from memloop.wire.joining import joined
+from memloop.wire.names import joined
 from memloop_state.link import LuaScript, State, place_of, redis_errors, tags_of
 
 _ID = re.compile(r"[a-z]+[_-]([0-9a-f]{2})")
@@ -44,6 +44,10 @@ class Partition:
     def listed(self, kind: str, *of: str) -> str:
         """Name the sorted set of a tenant's, or a user's, jobs of a kind, by time."""
         return self.key(kind, *of)
+
+    def gate(self, site: str) -> list[str]:
+        """Name the keys of a site's gate, as its steps take them (``lua/gate.lua``)."""
+        return [self.key(kind, site) for kind in ("gate", "passages", "pending", "changed", "unsettled")]
 
 
 class Partitions:

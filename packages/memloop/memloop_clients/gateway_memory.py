@@ -10,11 +10,18 @@ from memloop.wire.base import OpenWire
 from memloop.wire.chat import Json
 from memloop.wire.errors import Timeout
 from memloop.wire.feedback import FeedbackRequest
-from memloop.wire.lists import EventList, FoundMemories, MemoryList, VersionList
 from memloop.wire.long_read import LongRead
 from memloop.wire.memory import BatchResult, Erased, MemoryItem, Namespace
 from memloop.wire.memory_events import ENDED, MemoryEvent
-from memloop.wire.memory_requests import MemoryAdd, MemoryBatch, MemorySearch
+from memloop.wire.memory_requests import (
+    EventList,
+    FoundMemories,
+    MemoryAdd,
+    MemoryBatch,
+    MemoryList,
+    MemorySearch,
+    VersionList,
+)
 from memloop.wire.quality import QualityAudit
 from memloop.wire.transfer import Imported, MemoryLine
 from memloop_clients.gateway_calls import GatewayCalls, body_of, parsed, segment

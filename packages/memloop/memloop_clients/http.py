@@ -10,7 +10,7 @@ import orjson
 from pydantic import JsonValue
 from yarl import URL
 
-from memloop.wire.correlation import outgoing
+from memloop.wire.base import outgoing
 from memloop.wire.errors import DependencyError, Timeout
 from memloop_clients.balancing import Balancing, ProxyOf, ReplicaLoad, balancer_of, is_srv, plain
 from memloop_clients.transport import ErrorOf, Origin, Peer, RawResponse, Request, Timeouts

@@ -13,9 +13,8 @@ from typing import Final
 import orjson
 from pydantic import JsonValue
 
-from memloop.wire.chat import Json
+from memloop.wire.chat import Json, object_in
 from memloop.wire.errors import EngineError
-from memloop.wire.lenient_json import object_in
 
 _OF_PIECE: Final = frozenset({"index", "id", "type", "function", "name", "arguments"})
 _OF_FUNCTION: Final = frozenset({"name", "arguments"})

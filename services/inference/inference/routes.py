@@ -11,7 +11,7 @@ from memloop.wire.base import Wire
 from memloop.wire.checkpoint import CheckpointRecord
 from memloop.wire.errors import Unavailable
 from memloop_service import ERRORS
-from memloop_service.known_parameters import refuse_unknown
+from memloop_service.incoming import refuse_unknown
 
 
 class ServedProfile(Wire):

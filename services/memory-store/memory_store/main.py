@@ -26,29 +26,28 @@ from memloop_service import (
     watch_disk,
 )
 from memloop_service.chores import alongside
+from memloop_service.headers import requires
 from memloop_service.http import refuse_half_characters
-from memloop_service.known_parameters import refuse_unknown
+from memloop_service.incoming import refuse_unknown
 from memloop_state.link import State, connect
 from memloop_state.room import rewrite_files
 from memloop_state.store.buffers import Buffers
 from memloop_state.store.erasures import Erasures
 from memloop_state.store.feed import ChangeFeed
 from memloop_state.store.service import ServiceRecord
-from memory_store.access.store_key import requires
-from memory_store.buffers.routes import buffer_routes, change_routes
 from memory_store.embedding.embedder import EmbeddingModel
-from memory_store.embedding.encoding import TextEncoding
-from memory_store.embedding.sparse import Bm25
+from memory_store.embedding.encoding import Bm25, TextEncoding
 from memory_store.items.documents import Clock, now
 from memory_store.items.feedback import Feedbacks
 from memory_store.items.guarded import GuardedStore, Settler
 from memory_store.items.items import Items
 from memory_store.items.listing import Listings
+from memory_store.items.locks import NamespaceLocks
 from memory_store.items.lookup import Neighbourhoods
 from memory_store.items.recovery import Recovery
-from memory_store.items.routes import ItemServices, item_routes
+from memory_store.items.routes import ItemServices, buffer_routes, change_routes, item_routes
 from memory_store.items.statements import WritePolicy
-from memory_store.items.tools import ItemTools, NamespaceLocks
+from memory_store.items.tools import ItemTools
 from memory_store.items.transfer import Transfer
 from memory_store.items.writing import Writer
 from memory_store.metrics import Metrics
@@ -62,8 +61,7 @@ from memory_store.upkeep.copying import Stores
 from memory_store.upkeep.jobs import Upkeep
 from memory_store.upkeep.membership import Membership
 from memory_store.upkeep.routes import admin_routes
-from memory_store.vectors.gate import Gate
-from memory_store.vectors.live import SHARED, LiveCollection, kept_open
+from memory_store.vectors.live import SHARED, Gate, LiveCollection, kept_open
 from memory_store.vectors.qdrant_edge import QdrantEdge
 from memory_store.vectors.schema import CollectionSpec
 

@@ -4,7 +4,7 @@ import uuid
 
 from pydantic import JsonValue
 
-from memory_store.embedding.sparse import Bm25
+from memory_store.embedding.encoding import Bm25
 from memory_store.vectors.filters import AllOf
 from memory_store.vectors.port import NO_WORDS, Point
 from memory_store.vectors.schema import CollectionSpec

@@ -12,9 +12,9 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from functools import partial
 
-from memloop.loops.decisions import BufferTurns, DecisionResult, IgnoreTurns, InvalidOutput
 from memloop.loops.journal import Journaled, dump_completion, load_completion
 from memloop.loops.memreader import decide
+from memloop.loops.results import BufferTurns, DecisionResult, IgnoreTurns, InvalidOutput
 from memloop.ports import ChatModel, Completion, Prompt, Recalled
 from memloop.profiles import Profile
 from memloop.wire.chat import Json

@@ -17,7 +17,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from memloop.loops.decisions import DecisionResult, InvalidOutput
+from memloop.loops.results import DecisionResult, InvalidOutput
 from memloop.scoring.lenient import token_f1
 from memloop.wire.memory_events import DecisionRecord
 

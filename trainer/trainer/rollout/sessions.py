@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from memloop.loops.decisions import DecisionResult
 from memloop.loops.memagent import read_document
 from memloop.loops.memreader import decide
 from memloop.loops.memreread import reread_document
+from memloop.loops.results import DecisionResult
 from memloop.ports import Splitter
 from memloop.profiles import Profile
 from trainer.data.rows import AgentName

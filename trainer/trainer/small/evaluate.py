@@ -11,7 +11,7 @@ from random import Random
 from typing import Final
 
 from memloop.loops.parsing import parse_answer
-from memloop.loops.parsing.memory_lines import NOTHING
+from memloop.loops.parsing.memory_list import NOTHING
 from memloop.ports import Completion
 from memloop.scoring.intervals import wilson
 from memloop.wire.chat import ChatMessage

@@ -6,7 +6,7 @@ from datetime import datetime
 from random import Random
 from typing import Final
 
-from memloop.loops.parsing.memory_lines import NOTHING, WAIT
+from memloop.loops.parsing.memory_list import NOTHING, WAIT
 from memloop.loops.rendering import conversation_lines
 from memloop.wire.chat import ChatMessage
 from memloop.wire.memory import Source

@@ -10,8 +10,8 @@ from typing import Final, TypeAlias, cast
 from pydantic import JsonValue
 
 from memloop.wire.chat import Json
-from memloop.wire.joining import joined
 from memloop.wire.limits import EARLIEST, LATEST
+from memloop.wire.names import joined
 
 _MILLISECONDS_FROM: Final = 1e11
 """Numbers from here on are milliseconds since the epoch, not seconds."""

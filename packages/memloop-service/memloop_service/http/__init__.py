@@ -1,6 +1,6 @@
 """Bodies, deadlines, streams, admission: HTTP without any resource of a service."""
 
-from memloop.wire.lenient_json import object_in, objects_in, parsed_object
+from memloop.wire.chat import object_in, objects_in, parsed_object
 from memloop_service.http.admission import Admission, Capacity, Held, Lane, Limit
 from memloop_service.http.bodies import (
     JsonBody,

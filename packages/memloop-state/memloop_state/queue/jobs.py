@@ -26,7 +26,7 @@ from typing import Any, Final, Literal, TypeAlias, cast
 
 from redis import exceptions
 
-from memloop.wire.correlation import Origin
+from memloop.wire.base import Origin
 from memloop.wire.errors import Unavailable
 from memloop_state.link import State, redis_errors
 from memloop_state.owners import Owner

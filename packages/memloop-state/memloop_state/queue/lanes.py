@@ -23,7 +23,7 @@ import math
 from collections.abc import AsyncIterator, Collection, Iterable, Sequence
 from typing import Any, cast
 
-from memloop.wire.correlation import Origin
+from memloop.wire.base import Origin
 from memloop.wire.errors import Erased, RateLimited
 from memloop_state.link import State, all_sent, sent
 from memloop_state.owners import owned_args, owned_keys

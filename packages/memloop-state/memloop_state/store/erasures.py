@@ -37,7 +37,6 @@ from memloop.wire.errors import Conflict, Erased, Unavailable
 from memloop.wire.memory import Namespace
 from memloop_state.link import State
 from memloop_state.steps import Partition, Partitions, Steps
-from memloop_state.store.service import gate_at
 
 KEEP_MS: Final = 7 * 24 * 3600 * 1000
 """A lane's newest token is known for so long after its last use."""
@@ -270,7 +269,7 @@ class Erasures:
 
     def gate(self, part: Partition) -> list[str]:
         """Return the keys of a partition's gate."""
-        return gate_at(part, self.standing.site)
+        return part.gate(self.standing.site)
 
 
 def stale_token(token: int | None, newest: str) -> Conflict:

@@ -11,7 +11,7 @@ from itertools import chain
 from typing import Any, Final, cast
 
 from memloop_state.link import State
-from memloop_state.steps import Partition, Partitions, Steps
+from memloop_state.steps import Partitions, Steps
 
 STORE_LEASE_S: Final = 3.0
 """A store that has not looked for so long counts as dead."""
@@ -79,7 +79,7 @@ class ServiceRecord:
 
     def __init__(self, link: State, site: str, *, settles_ms: int = SETTLES_MS) -> None:
         parts = Partitions(link).partitions
-        self._gates = [gate_at(part, site) for part in parts]
+        self._gates = [part.gate(site) for part in parts]
         self._home = [parts[0].key("service", site), parts[0].key("stores", site)]
         self._record = Steps(link, "service")
         self._gate_steps = Steps(link, "gate")
@@ -160,11 +160,6 @@ class ServiceRecord:
     async def _at_gates(self, step: str, *args: str | int, acknowledged: bool = False) -> list[Any]:
         runs = (self._gate_steps(step, keys, args, acknowledged=acknowledged) for keys in self._gates)
         return await asyncio.gather(*runs)
-
-
-def gate_at(part: Partition, site: str) -> list[str]:
-    """Return the keys of a site's gate, as its steps take them (``lua/gate.lua``)."""
-    return [part.key(kind, site) for kind in ("gate", "passages", "pending", "changed", "unsettled")]
 
 
 def _service(fields: dict[str, str], *, lapsed: bool) -> Service | None:

@@ -14,7 +14,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Final, Literal, TypeAlias
 
-from memloop.loops.decisions import Decision, InvalidOutput
+from memloop.loops.results import Decision, InvalidOutput
 from memloop.loops.steps import Decided, DecideStep, OutputRejected
 from memloop.profiles import Profile
 from memloop.wire.errors import CONTEXT_LENGTH_EXCEEDED, EngineError

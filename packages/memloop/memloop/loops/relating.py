@@ -14,9 +14,9 @@ from dataclasses import dataclass, replace
 from itertools import count
 from typing import Final, Protocol
 
-from memloop.loops.decisions import AddMemories, DecisionResult
 from memloop.loops.parsing import Relation, listen, parse_relations
 from memloop.loops.rendering import one_line
+from memloop.loops.results import AddMemories, DecisionResult
 from memloop.ports import ChatModel
 from memloop.profiles import Profile
 from memloop.wire.memory import MemoryDraft, MemoryItem

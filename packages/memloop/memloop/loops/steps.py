@@ -6,7 +6,7 @@ A step holds everything that a progress bar, an event stream or a trainer's reco
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
-from memloop.loops.decisions import Decision
+from memloop.loops.results import Decision
 from memloop.ports import Recalled
 from memloop.wire.memory import Usage
 from memloop.wire.memory_events import DecisionRecord

@@ -8,7 +8,7 @@ from typing import Annotated, Final, Literal, TypeAlias, cast
 
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints, ValidationError
 
-from memloop.loops.parsing.entries import entries_in, entry_of, is_entry
+from memloop.loops.parsing.json_values import entries_in, entry_of, is_entry
 from memloop.wire.chat import Json
 from memloop.wire.memory import MAX_TEXT_CHARS, MemoryDraft
 

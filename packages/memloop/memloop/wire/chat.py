@@ -4,8 +4,10 @@ Unknown fields are kept on every model, so that what an engine adds reaches the 
 Source: OpenAI API reference, "Chat Completions".
 """
 
-from typing import Annotated, Final, Literal, TypeAlias
+from collections.abc import Sequence
+from typing import Annotated, Final, Literal, TypeAlias, cast
 
+import orjson
 from pydantic import AfterValidator, Field, JsonValue
 
 from memloop.wire.base import Integral, OpenWire, Wire
@@ -137,3 +139,21 @@ class ChatMemory(Wire):
     usage: MemoryUsage = MemoryUsage()
     long_context: LongContext | None = None
     error: str | None = None
+
+
+def parsed_object(raw: bytes) -> Json:
+    """Parse the JSON object in the bytes; empty when there is none."""
+    try:
+        return object_in(orjson.loads(raw))
+    except orjson.JSONDecodeError:
+        return {}
+
+
+def object_in(value: object) -> Json:
+    """Return the value if it is an object, else an empty one."""
+    return cast(Json, value) if isinstance(value, dict) else {}
+
+
+def objects_in(value: object) -> Sequence[Json]:
+    """Return the objects of a list; empty for any other value."""
+    return [object_in(part) for part in cast(list[object], value)] if isinstance(value, list) else []

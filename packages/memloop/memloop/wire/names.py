@@ -1,12 +1,18 @@
-"""The type of names: of users, agents, runs, keys and files. A name that something on its way would alter is refused.
+"""Names: of users, agents, runs, keys, files and speakers, the ids made of them, and the spelling that is compared.
 
+A name that something on its way would alter is refused.
 Two names that become one are two people's memories in one place. Half an emoji is not Unicode: JSON parsers, URL
 decoders and UTF-8 put U+FFFD in its place, so a name that has U+FFFD has lost a character already. Headers and forms
 take away outer space; file systems and clients turn canonically equivalent characters into each other (NFC). Source:
 Unicode Standard Annex #15, Unicode Normalization Forms.
 """
 
+import hashlib
 import re
+import unicodedata
+from collections.abc import Iterator
+from functools import cache
+from itertools import chain
 from typing import Annotated, Final, TypeAlias
 from unicodedata import is_normalized
 
@@ -73,3 +79,99 @@ def _invalid(message: str) -> PydanticCustomError:
 
 Name: TypeAlias = Annotated[str, Field(min_length=1, max_length=MAX_NAME_CHARS), AfterValidator(check_name)]
 """The name of a user, an agent or a run, as a client gives it."""
+
+
+MAX_SPEAKER_CHARS: Final = 64
+"""OpenAI's limit of ``messages[].name``."""
+_NOT_SHOWN: Final = re.compile(r"[\s\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069\ud800-\udfff]+")
+"""Space, control characters, marks that turn the direction of writing, and lone surrogates."""
+
+
+def clean_name(name: str | None) -> str | None:
+    """Return the name as one line of at most 64 characters; None when it has no characters to show."""
+    return _NOT_SHOWN.sub(" ", name or "").strip()[:MAX_SPEAKER_CHARS].rstrip() or None
+
+
+Speaker: TypeAlias = Annotated[Annotated[str, Field(max_length=MAX_SPEAKER_CHARS)] | None, AfterValidator(clean_name)]
+
+
+def said(name: str | None, text: str) -> str:
+    """Return the text behind the name of its speaker, unless it begins with it or has no words."""
+    before = _before(name)
+    return f"{before}{text}" if before and text.strip() and not text.startswith(before) else text
+
+
+def pieces(text: str, *, name: str | None, most_chars: int) -> Iterator[str]:
+    """Cut the text so that each piece has at most so many characters with the name before it."""
+    size = most_chars - len(_before(name))
+    return (text[start : start + size] for start in range(0, len(text), size))
+
+
+def _before(name: str | None) -> str:
+    return f"{name}: " if name else ""
+
+
+_SEPARATOR: Final = "\x1f"
+_ESCAPE: Final = "\x00"
+
+
+def joined(*parts: str | None) -> str:
+    """Join the parts with U+001F; different parts give different texts.
+
+    U+0000 and U+001F inside a part are escaped, each by U+0000 and a digit. A part that is None is U+0000 alone.
+    """
+    return _SEPARATOR.join(
+        _ESCAPE if part is None else part.replace(_ESCAPE, f"{_ESCAPE}0").replace(_SEPARATOR, f"{_ESCAPE}1")
+        for part in parts
+    )
+
+
+KEY_CHARS: Final = 512
+_DIGEST_CHARS: Final = 12
+
+
+def key_of_text(text: str) -> str:
+    """Return the text if it is short, else its beginning and a digest: long texts may begin alike."""
+    text = text.strip()
+    if len(text) <= KEY_CHARS:
+        return text
+    digest = hashlib.sha256(" ".join(text.casefold().split()).encode("utf-8", "surrogatepass")).hexdigest()
+    return f"{text[: KEY_CHARS - _DIGEST_CHARS - 1]} {digest[:_DIGEST_CHARS]}"
+
+
+_UNSEEN: Final = re.compile(
+    "[\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u202a-\u202e\u2060-\u206f\u3164\ufe00-\ufe0f"
+    "\ufeff\uffa0\U000e0000-\U000e0fff]"
+)
+"""Characters that take no place on a screen: joiners, marks of direction, variation selectors, tags."""
+_HYPHENS: Final = "\u2010\u2011\u2012\u2013\u2212\ufe63\uff0d"
+_CHANGED: Final = (range(0x80, 0x3400), range(0xA600, 0xAC00), range(0xF900, 0x20000), range(0xE0000, 0xE1000))
+"""The rest of Unicode is ideographs and Hangul, which are their own spelling."""
+
+
+@cache
+def _spellings() -> dict[str, str]:
+    """Return the spelling, of one character or none, of each character that has another one."""
+    spelt = ((char, _spelling(char)) for char in map(chr, chain(*_CHANGED)))
+    return {char: spelling for char, spelling in spelt if spelling != char and len(spelling) < 2}
+
+
+def _spelling(char: str) -> str:
+    if _UNSEEN.match(char):
+        return ""
+    if char.isdecimal():
+        return str(unicodedata.decimal(char))
+    return "-" if char in _HYPHENS else unicodedata.normalize("NFKC", char)
+
+
+def folded(text: str) -> tuple[str, list[int] | None]:
+    """Return the text folded, and the place in ``text`` of each of its characters; None where all are the same."""
+    if text.isascii():
+        return text, None
+    spellings = _spellings()
+    if spellings.keys().isdisjoint(text):
+        return text, None
+    shown = [spellings.get(char, char) for char in text]
+    if all(shown):
+        return "".join(shown), None
+    return "".join(shown), [place for place, char in enumerate(shown) if char]

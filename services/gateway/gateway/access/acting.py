@@ -7,7 +7,7 @@ from fastapi import Request
 from gateway.access.access import access_of
 from gateway.access.principal import Principal
 from memloop.wire.audit import AuditAction, AuditEntry
-from memloop.wire.correlation import request_id
+from memloop.wire.base import request_id
 
 
 async def audit_action(

@@ -8,7 +8,7 @@ from gateway.access.access import access_of
 from gateway.access.audit import Denial
 from gateway.access.dependencies import CALLER
 from gateway.access.principal import Principal
-from memloop.wire.correlation import request_id
+from memloop.wire.base import request_id
 from memloop.wire.errors import Forbidden, MemloopError, OtherTenants, Unauthenticated
 from memloop_service import error_response
 

@@ -13,12 +13,12 @@ from fastapi import Depends, Query, Request, params
 from gateway.access.access import Access, access_of
 from gateway.access.allowance import Allowance
 from gateway.access.principal import Principal
-from memloop.wire.correlation import spender
+from memloop.wire.base import spender
 from memloop.wire.errors import MemloopError
 from memloop.wire.keys import TENANT_PATTERN, Scope
 from memloop_service import INCOMING, IncomingBody
 from memloop_service.http import Held, Lane
-from memloop_service.known_parameters import refuse_unknown, refuse_unknown_dry_run
+from memloop_service.incoming import refuse_unknown, refuse_unknown_dry_run
 
 CALLER: Final = "memloop.caller"
 """The key in a request's ASGI scope that holds the authenticated caller."""

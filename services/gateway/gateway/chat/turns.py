@@ -12,7 +12,7 @@ from itertools import takewhile
 from memloop.loops.parsing import without_thoughts
 from memloop.wire.chat import SentMessage
 from memloop.wire.memory import MAX_TEXT_CHARS, Source
-from memloop.wire.speakers import clean_name, pieces
+from memloop.wire.names import clean_name, pieces
 
 
 def last_user_index(messages: Sequence[SentMessage]) -> int | None:

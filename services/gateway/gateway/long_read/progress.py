@@ -8,8 +8,8 @@ from typing import Required, TypedDict, Unpack
 from gateway.long_read.records import terminal_event
 from gateway.metrics import Metrics
 from memloop.loops.budget import BudgetSpent
+from memloop.loops.notes import MemorySoFar, degradations_of
 from memloop.loops.results import ReadResult
-from memloop.loops.so_far import MemorySoFar, degradations_of
 from memloop.loops.steps import Answered, ChunkRead, Integrated, Merged, ReadStep, RereadStarted, SubAnswered
 from memloop.profiles import Profile
 from memloop.wire.long_read import (

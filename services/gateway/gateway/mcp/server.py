@@ -31,7 +31,7 @@ from gateway.mcp.call import Call, Caller
 from gateway.mcp.fitting import MOST_CHARS, fitted
 from gateway.mcp.memory_tools import AddMemory, DeleteMemory, GetMemory, ListMemories, SearchMemory, Tool, UpdateMemory
 from gateway.mcp.reading_tool import LongRead
-from memloop.wire.correlation import spender
+from memloop.wire.base import spender
 from memloop.wire.errors import MemloopError
 
 TOOLS: Final[tuple[type[Tool], ...]] = (

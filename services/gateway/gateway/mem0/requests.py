@@ -14,8 +14,7 @@ from memloop.wire.limits import Metadata, check_moment
 from memloop.wire.listing import MAX_DEPTH, StoreList
 from memloop.wire.memory import MAX_ROLE_CHARS, MAX_TEXT_CHARS, ItemPatch, Scope, Source, StoreSearch
 from memloop.wire.memory_requests import MemoryAdd
-from memloop.wire.names import check_keys, named
-from memloop.wire.speakers import clean_name, said
+from memloop.wire.names import check_keys, clean_name, named, said
 
 _EntityId: TypeAlias = str | None
 _VERDICTS: Final[Mapping[str, Verdict]] = {"POSITIVE": "helpful", "NEGATIVE": "outdated", "VERY_NEGATIVE": "wrong"}

@@ -5,7 +5,7 @@ from datetime import UTC, datetime
 from typing import Literal
 
 from gateway.memory.jobs import MemoryJob
-from memloop.loops.decisions import AddMemories, BufferTurns, DecisionResult, IgnoreTurns, InvalidOutput
+from memloop.loops.results import AddMemories, BufferTurns, DecisionResult, IgnoreTurns, InvalidOutput
 from memloop.profiles import well_formed
 from memloop.wire.base import Wire
 from memloop.wire.memory import MemoryDraft, MemoryItem, Source, Usage, Written

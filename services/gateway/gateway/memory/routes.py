@@ -21,10 +21,18 @@ from gateway.memory.schemas import (
     Redeciding,
 )
 from gateway.memory.transfer import exported, imported
-from memloop.wire.lists import BufferList, EventList, FoundMemories, MemoryList, VersionList
 from memloop.wire.memory import BatchResult, Erased, ItemPatch, MemoryItem, Namespace
 from memloop.wire.memory_events import ENDED, MemoryEvent
-from memloop.wire.memory_requests import MemoryAdd, MemoryBatch, MemorySearch
+from memloop.wire.memory_requests import (
+    BufferList,
+    EventList,
+    FoundMemories,
+    MemoryAdd,
+    MemoryBatch,
+    MemoryList,
+    MemorySearch,
+    VersionList,
+)
 from memloop.wire.transfer import Imported, StoreExport
 from memloop_service import ERRORS
 from memloop_service.headers import IF_MATCH, version_in

@@ -11,7 +11,7 @@ from gateway.memory.rounds import ended_event
 from memloop.wire.errors import Conflict, InvalidRequest, MemloopError, TooLarge, Unprocessable
 from memloop.wire.memory import MemoryDraft, Source, StoreAdd
 from memloop.wire.memory_events import MemoryEvent
-from memloop.wire.text_keys import KEY_CHARS, key_of_text
+from memloop.wire.names import KEY_CHARS, key_of_text
 
 _DRAFTS_PER_ADD = 100
 _FINAL = (Conflict, InvalidRequest, TooLarge, Unprocessable)

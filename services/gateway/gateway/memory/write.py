@@ -34,11 +34,11 @@ from gateway.metrics import Metrics
 from gateway.policy import Keeper, with_rules
 from gateway.queue import Hold, Journal, JournalCheckpoints
 from gateway.traces import RecordedIndex, RecordedModel, Recording, Served, TraceKeeper
-from memloop.loops.decisions import DecisionResult
 from memloop.loops.forms import Forms
 from memloop.loops.journal import Journaled
 from memloop.loops.memreader import decide
 from memloop.loops.relating import relate
+from memloop.loops.results import DecisionResult
 from memloop.ports import ChatModel, Splitter
 from memloop.profiles import Profile
 from memloop.wire.errors import NotFound, PreconditionFailed

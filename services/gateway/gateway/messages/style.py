@@ -8,8 +8,7 @@ from collections.abc import Mapping
 from typing import Any, Final, Literal
 
 from gateway.messages.requests import THREAD_UNSUPPORTED
-from memloop.wire.base import Wire
-from memloop.wire.correlation import request_id
+from memloop.wire.base import Wire, request_id
 from memloop.wire.errors import CONTEXT_LENGTH_EXCEEDED, MemloopError, Overloaded
 from memloop_clients.overflow import Overflow, overflow_of
 from memloop_service.api_style import ApiStyle

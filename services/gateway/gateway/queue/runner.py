@@ -26,7 +26,7 @@ from opentelemetry.trace import Span, SpanKind
 
 from gateway.queue.handling import Handler, JobResult, LeaseHold
 from gateway.queue.intake import Intake, IntakeOptions
-from memloop.wire.correlation import request_id, spender
+from memloop.wire.base import request_id, spender
 from memloop.wire.errors import (
     Conflict,
     ContextTruncated,

@@ -23,8 +23,7 @@ from gateway.metrics import Metrics
 from gateway.policy import Found, find_by_rules, redacted_json, replaced
 from gateway.settings import GatewaySettings, function_at
 from gateway.traces.capture import Recording
-from memloop.loops.decisions import DecisionResult, InvalidOutput
-from memloop.loops.results import ReadResult
+from memloop.loops.results import DecisionResult, InvalidOutput, ReadResult
 from memloop.ports import total
 from memloop.wire.errors import DependencyError
 from memloop.wire.memory import Source

@@ -15,7 +15,7 @@ from datetime import UTC, date, datetime
 from typing import Final, Literal, TypeAlias, cast
 
 from gateway.metrics import Metrics, TokenKind
-from memloop.wire.correlation import spender
+from memloop.wire.base import spender
 from memloop_state.link import State
 from memloop_state.values import Counts
 

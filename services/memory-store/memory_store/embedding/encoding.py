@@ -1,14 +1,140 @@
-"""Texts to the two vectors that are stored and searched."""
+"""Texts to the two vectors that are stored and searched: the embedding model's, and term weights.
+
+The latter are BM25 as sparse vectors, with the inverse document frequency in Qdrant (its IDF modifier).
+
+Tokens are runs of letters and digits, folded and stemmed (Snowball), without English function words; scripts that
+write no spaces (Han, kana, Thai, …) are cut into pairs of characters. A word of another language has a second term, by
+the stemmer of its language, where that differs; a Korean word has its pairs of characters, a Han character stands for
+itself too. So terms of earlier versions are still among those of a question. Source of the weights: Robertson and
+Zaragoza, "The Probabilistic Relevance Framework", 2009, equation 3.15.
+"""
 
 import asyncio
 import logging
-from collections.abc import Sequence
+import re
+import unicodedata
+import zlib
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import cache, lru_cache
+from itertools import islice
+from threading import Lock
+from typing import cast
+
+import snowballstemmer  # pyright: ignore[reportMissingTypeStubs]
 
 from memloop.wire.errors import DependencyError
 from memory_store.embedding.embedder import Embedder
-from memory_store.embedding.sparse import Bm25
+from memory_store.embedding.languages import FUNCTION_WORDS, language_of, language_of_script
 from memory_store.embedding.waiting import Vector
-from memory_store.vectors.port import SparseVector
+from memory_store.vectors.port import NO_WORDS, SparseVector
+
+_WORD = re.compile(r"[^\W_]+")
+_UNSPACED = re.compile("[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff]+")
+_HAN = re.compile("[\u3400-\u9fff\uf900-\ufaff]")
+_HANGUL = re.compile("[\uac00-\ud7a3]+")
+_FUNCTION_WORDS = """
+a an and are as at be been but by did do does for from had has have he her his how i if in into is it its me my of on or
+our she so that the their them then there these they this to was we were what when where which who why will with would
+you your
+"""
+_STOP_WORDS = frozenset(_FUNCTION_WORDS.split())
+_MAX_TOKEN_CHARS = 64
+_MAX_TOKENS = 8192
+_KEPT_WORDS = 65_536
+_KEPT_TERMS = 16_384
+
+
+class Bm25:
+    """Encodes documents and queries. ``average_tokens`` is the expected length of a document after stop words.
+
+    ``language`` is a Snowball algorithm's name: of the terms that every text has.
+    """
+
+    def __init__(
+        self, *, language: str = "english", k1: float = 1.2, b: float = 0.75, average_tokens: float = 24.0
+    ) -> None:
+        self._language = language
+        self._stem = stemmer(language)
+        self._terms = lru_cache(maxsize=_KEPT_TERMS)(self._terms_of)
+        self._k1 = k1
+        self._b = b
+        self._average_tokens = average_tokens
+
+    def document(self, text: str) -> SparseVector:
+        """Saturated, length-normalised term frequencies. The length is the number of words."""
+        words = self._words(text)
+        terms = Counter(term for word in words for term in word)
+        floor = self._k1 * (1 - self._b + self._b * len(words) / self._average_tokens)
+        return _vector({term: count * (self._k1 + 1) / (count + floor) for term, count in terms.items()})
+
+    def query(self, text: str) -> SparseVector:
+        """Weight 1 for every distinct term."""
+        return _vector(dict.fromkeys(self.terms(text), 1.0))
+
+    def terms(self, text: str) -> list[str]:
+        """Return the stems in order; those of the first 8,192 words at most."""
+        return [term for word in self._words(text) for term in word]
+
+    def _words(self, text: str) -> list[tuple[str, ...]]:
+        """Return the terms of each word."""
+        folded = unicodedata.normalize("NFKC", text).casefold()
+        words = _WORD.findall(folded)
+        language = language_of(words)
+        left_out = FUNCTION_WORDS.get(language or "", frozenset[str]()) | _STOP_WORDS
+        kept = (token for token in _tokens(words) if token not in left_out)
+        return [self._terms(token[:_MAX_TOKEN_CHARS], language) for token in islice(kept, _MAX_TOKENS)]
+
+    def _terms_of(self, token: str, language: str | None) -> tuple[str, ...]:
+        """Return the term that every text has first, then those of the token's language."""
+        own = language_of_script(token) or language
+        more = [stemmer(own)(token)] if own is not None and own != self._language else []
+        return tuple(dict.fromkeys((self._stem(token), *more, *_parts(token))))
+
+
+@cache
+def stemmer(language: str) -> Callable[[str], str]:
+    """Returns a cached Snowball stemmer for any thread; the algorithm keeps its word in itself, so it takes a lock."""
+    algorithm = cast("Callable[[str], str]", snowballstemmer.stemmer(language).stemWord)  # pyright: ignore[reportUnknownMemberType]
+    one_at_a_time = Lock()
+
+    def stem(word: str) -> str:
+        if word.isascii() and word.isdecimal():  # has no ending, and is seldom met again
+            return word
+        with one_at_a_time:
+            return algorithm(word)
+
+    return lru_cache(maxsize=_KEPT_WORDS)(stem)
+
+
+def _tokens(words: Iterable[str]) -> Iterator[str]:
+    for word in words:
+        if word.isascii() or not _UNSPACED.search(word):
+            yield word
+            continue
+        yield from _UNSPACED.sub(" ", word).split()
+        for run in _UNSPACED.findall(word):
+            yield from (run[at : at + 2] for at in range(max(1, len(run) - 1)))
+
+
+def _parts(token: str) -> Iterator[str]:
+    """Yields the Han characters of a pair, and the pairs of characters of a Korean word."""
+    if token.isascii():
+        return
+    yield from _HAN.findall(token)
+    for run in _HANGUL.findall(token):
+        yield from (run[at : at + 2] for at in range(len(run) - 1))
+
+
+def _vector(weights: dict[str, float]) -> SparseVector:
+    """Terms become CRC-32 indices; terms that collide add up."""
+    by_index: dict[int, float] = {}
+    for term, weight in weights.items():
+        index = zlib.crc32(term.encode())
+        by_index[index] = by_index.get(index, 0.0) + weight
+    indices = tuple(sorted(by_index))
+    return SparseVector(indices, tuple(by_index[index] for index in indices)) if indices else NO_WORDS
+
 
 _QUICK_CHARS = 1024
 """Shorter texts are stemmed on the event loop, in under 5 ms; longer ones in a thread."""

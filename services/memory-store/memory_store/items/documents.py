@@ -17,8 +17,7 @@ from memloop.wire.memory import (
     Status,
 )
 from memory_store.items.conflicts import Rule, Version
-from memory_store.items.conversation import place_of, speaker_of
-from memory_store.items.identity import normalised_key
+from memory_store.items.identity import normalised_key, place_of, speaker_of
 from memory_store.vectors.filters import Condition, Equals, Missing, all_of
 from memory_store.vectors.port import Payload
 from memory_store.vectors.schema import flags_of

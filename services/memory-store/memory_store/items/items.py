@@ -13,7 +13,7 @@ from memloop.wire.memory import (
     MemoryItem,
     Namespace,
 )
-from memloop.wire.text_keys import key_of_text
+from memloop.wire.names import key_of_text
 from memloop_state.store.buffers import Buffers
 from memloop_state.store.erasures import Erasures
 from memloop_state.store.feed import ChangeFeed, by_tenant

@@ -1,18 +1,21 @@
-"""Routes of stored items: add, list, read, edit, delete, recover, erase, export, import."""
+"""Routes of stored items: add, list, read, edit, delete, recover, erase, export, import; and of buffers and changes."""
 
 from dataclasses import dataclass
 from functools import partial
-from typing import Annotated
+from typing import Annotated, TypeAlias
 
 from fastapi import APIRouter, Depends, Header, Query, Response
-from pydantic import Field
+from pydantic import AwareDatetime, Field
 
+from memloop.wire.changes import AskNewest, ChangePage, Newest, StoreChanges
 from memloop.wire.feedback import FeedbackRequest
 from memloop.wire.history import History
 from memloop.wire.limits import Moment
 from memloop.wire.listing import Entities, Listing, StoreList
 from memloop.wire.memory import (
     BatchResult,
+    Buffer,
+    BufferPage,
     Erased,
     ItemPage,
     ItemPatch,
@@ -26,7 +29,8 @@ from memloop.wire.memory import (
 from memloop.wire.neighbours import Neighbours, StoreNeighbours
 from memloop.wire.transfer import ExportPage, Imported, StoreExport, StoreImport
 from memloop_service.headers import version_in
-from memory_store.buffers.routes import FencingToken
+from memloop_state.store.buffers import Buffers
+from memloop_state.store.feed import ChangeFeed
 from memory_store.items.feedback import Feedbacks
 from memory_store.items.items import Items
 from memory_store.items.listing import Listings
@@ -186,3 +190,49 @@ async def _owned(item_id: str, x_memloop_tenant: Annotated[str, Header(min_lengt
 
 async def _version(if_match: Annotated[str, Header()] = "*") -> int | None:
     return version_in(if_match.strip())
+
+
+FencingToken: TypeAlias = Annotated[int | None, Header()]
+
+
+def buffer_routes(new_router: partial[APIRouter], buffers: Buffers) -> APIRouter:
+    """Return every route below ``/buffers``."""
+    router = new_router(prefix="/v1/buffers", tags=["namespaces"])
+
+    @router.get("")
+    async def page(
+        tenant: Annotated[str, Query(min_length=1, max_length=256)],
+        user_id: Annotated[str | None, Query(min_length=1, max_length=256)] = None,
+    ) -> BufferPage:
+        return await buffers.page(tenant, user_id)
+
+    @router.get("/idle")
+    async def idle(before: AwareDatetime, limit: Annotated[int, Query(ge=1, le=1000)] = 100) -> BufferPage:
+        return await buffers.idle(before, limit=limit)
+
+    @router.put("")
+    async def put(buffer: Buffer, x_fencing_token: FencingToken = None) -> Buffer:
+        return await buffers.put(buffer, token=x_fencing_token)
+
+    @router.delete("", status_code=204)
+    async def clear(namespace: Annotated[Namespace, Query()], x_fencing_token: FencingToken = None) -> None:
+        await buffers.clear(namespace, token=x_fencing_token)
+
+    _ = page, idle, put, clear
+    return router
+
+
+def change_routes(new_router: partial[APIRouter], feed: ChangeFeed) -> APIRouter:
+    """``POST /changes`` and ``POST /changes/newest``."""
+    router = new_router(tags=["changes"])
+
+    @router.post("/changes")
+    async def page(request: StoreChanges) -> ChangePage:
+        return await feed.page(request)
+
+    @router.post("/changes/newest")
+    async def newest(request: AskNewest) -> Newest:
+        return await feed.newest(request.tenants)
+
+    _ = page, newest
+    return router

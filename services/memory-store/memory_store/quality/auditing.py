@@ -16,7 +16,7 @@ from memory_store.items.lookup import View
 from memory_store.metrics import Metrics
 from memory_store.quality.suspects import Suspects, Words
 from memory_store.vectors.filters import Equals, all_of
-from memory_store.vectors.gate import Gate
+from memory_store.vectors.live import Gate
 from memory_store.vectors.port import Found, VectorStore
 
 MOST_MEMORIES: Final = 10_000

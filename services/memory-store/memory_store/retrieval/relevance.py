@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from memloop.wire.memory import NamedTime
-from memory_store.items.conversation import PLACES_PER_SECOND
+from memory_store.items.identity import PLACES_PER_SECOND
 from memory_store.retrieval.candidates import DECIMALS, Candidate, Tuning
 from memory_store.vectors.filters import AnyOf, Condition, NumberRange
 from memory_store.vectors.port import Placed, Ranked

@@ -11,7 +11,7 @@ from memloop_service.chores import beside
 from memloop_state.store.buffers import Buffers
 from memory_store.embedding.encoding import TextEncoding
 from memory_store.retrieval.search import Retrieval
-from memory_store.vectors.gate import Gate
+from memory_store.vectors.live import Gate
 
 
 async def buffered_turns(buffers: Buffers, scope: Scope) -> tuple[PendingTurn, ...] | None:

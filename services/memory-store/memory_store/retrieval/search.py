@@ -13,8 +13,8 @@ from memloop.chunking import EstimatingSplitter
 from memloop.wire.errors import DependencyError
 from memloop.wire.memory import NamedTime, SearchHit, SearchOptions, SearchResult, StoreSearch
 from memory_store.embedding.encoding import TextEncoding
-from memory_store.items.conversation import NAME_WORD, name_words
 from memory_store.items.documents import Clock, from_payload, now, within
+from memory_store.items.identity import NAME_WORD, name_words
 from memory_store.items.lookup import View
 from memory_store.metrics import Metrics
 from memory_store.retrieval.candidates import Candidate, Tuning, is_wrong, ordered

@@ -17,8 +17,7 @@ from memory_store.items.documents import Clock, from_payload, now
 from memory_store.metrics import Metrics
 from memory_store.upkeep.copying import Copy, Kind, Lease, Progress, Status, Stores, Transform, copy_lost
 from memory_store.upkeep.membership import Prepared
-from memory_store.vectors.gate import Gate
-from memory_store.vectors.live import LiveCollection
+from memory_store.vectors.live import Gate, LiveCollection
 from memory_store.vectors.port import Point
 from memory_store.vectors.schema import CollectionSpec, family, generation, successor
 

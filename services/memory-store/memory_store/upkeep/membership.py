@@ -14,8 +14,7 @@ from memloop_service.chores import alongside, ended
 from memloop_state.store.service import FRESH_S, Copying, Seen, Service, ServiceRecord, Serving
 from memory_store.embedding.embedder import EmbeddingModel
 from memory_store.embedding.encoding import TextEncoding
-from memory_store.vectors.gate import Gate
-from memory_store.vectors.live import SHARED, LiveCollection
+from memory_store.vectors.live import SHARED, Gate, LiveCollection
 from memory_store.vectors.port import Collection
 from memory_store.vectors.schema import CollectionSpec
 

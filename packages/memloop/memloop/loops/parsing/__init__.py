@@ -1,10 +1,7 @@
 """One parser for each kind of reply. All of them read the model's reply, and nothing else: no document, no memory."""
 
-from memloop.loops.parsing.answer import Answer, parse_answer
-from memloop.loops.parsing.gate import Gate, parse_gate, parse_memory
-from memloop.loops.parsing.memory_lines import find_memory_lines
-from memloop.loops.parsing.memory_list import FoundList, NoList, find_memory_list
-from memloop.loops.parsing.query import parse_query
+from memloop.loops.parsing.memory_list import FoundList, NoList, find_memory_lines, find_memory_list
+from memloop.loops.parsing.reading import Answer, Gate, parse_answer, parse_gate, parse_memory, parse_query
 from memloop.loops.parsing.relations import Relation, parse_relations
 from memloop.loops.parsing.spoken import Spoken, as_written, listen, split_thinking, without_thoughts
 from memloop.loops.parsing.tool_call import FoundCall, NoCall, find_call

@@ -14,8 +14,7 @@ from dataclasses import dataclass
 from itertools import islice, zip_longest
 from typing import ClassVar, Final, TypeAlias, cast
 
-from memloop.loops.parsing.entries import entries_in, is_entry
-from memloop.loops.parsing.json_values import ParsePath, json_values, read_json
+from memloop.loops.parsing.json_values import ParsePath, entries_in, is_entry, json_values, read_json
 from memloop.loops.parsing.spoken import listen
 from memloop.ports import Completion
 from memloop.wire.chat import Json, ToolCall

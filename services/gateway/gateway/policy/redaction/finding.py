@@ -11,8 +11,8 @@ from typing import Final, Protocol, cast
 from gateway.policy.redaction.kept import kept_rules_for
 from gateway.policy.redaction.phrases import Refusals
 from gateway.policy.redaction.rules import RULES, Sign
+from memloop.wire.names import folded
 from memloop.wire.redaction import SECRETS, Kind
-from memloop.wire.spelling import folded
 
 NEVER: Final = "never"
 """Under which sentences that are never kept are counted, beside the kinds of values."""

@@ -1,13 +1,61 @@
-"""Does the work of several callers at once, as databases commit transactions in groups."""
+"""Locks a namespace for one write at a time in this process, and does the work of several callers at once.
+
+Databases commit transactions in such groups.
+"""
 
 import asyncio
+import contextlib
 from collections import deque
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
+from dataclasses import dataclass, field
 from typing import Generic, TypeAlias, TypeVar
+
+from memory_store.vectors.live import Gate
 
 _One = TypeVar("_One")
 _Result = TypeVar("_Result")
 _Work: TypeAlias = Callable[[Sequence[_One]], Awaitable[Sequence[_Result | Exception]]]
+
+
+@dataclass(slots=True)
+class _Lock:
+    lock: asyncio.Lock = field(default_factory=asyncio.Lock)
+    users: int = 0
+
+
+class NamespaceLocks:
+    """Locks by lane; a lock without users is dropped. While the gate is closed, no lock is taken."""
+
+    def __init__(self, gate: Gate | None = None) -> None:
+        self._locks: dict[str, _Lock] = {}
+        self._gate = gate or Gate()
+
+    def __len__(self) -> int:
+        return len(self._locks)
+
+    @contextlib.asynccontextmanager
+    async def hold(self, *names: str) -> AsyncGenerator[None]:
+        """Enters the gate once, then waits for the lanes in one order and keeps them for the block.
+
+        Without a name it only keeps the gate open.
+        """
+        async with contextlib.AsyncExitStack() as stack:
+            await stack.enter_async_context(self._gate.shared())
+            for name in sorted(set(names)):
+                await stack.enter_async_context(self._hold(name))
+            yield
+
+    @contextlib.asynccontextmanager
+    async def _hold(self, name: str) -> AsyncGenerator[None]:
+        held = self._locks.setdefault(name, _Lock())
+        held.users += 1
+        try:
+            async with held.lock:
+                yield
+        finally:
+            held.users -= 1
+            if held.users == 0:
+                del self._locks[name]
 
 
 class Groups(Generic[_One, _Result]):

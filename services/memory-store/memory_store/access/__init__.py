@@ -1,1 +1,0 @@
-"""The bearer key of the internal API."""

@@ -1,1 +1,0 @@
-"""Turns that wait for more context."""
