@@ -9,8 +9,7 @@ from redis.asyncio import Redis
 from gateway.access.access import LOCAL, KeyRing
 from gateway.access.key_cache import KeyCache
 from gateway.access.key_records import KeyRecords
-from gateway.access.principal import Principal
-from gateway.access.static_keys import KeyFileError, load_static_keys
+from gateway.access.principal import KeyFileError, Principal, load_static_keys
 from gateway.main import main
 from gateway.settings import GatewaySettings
 from memloop.wire.errors import Forbidden, Unauthenticated

@@ -13,7 +13,7 @@ from redis.asyncio import Redis
 from gateway.access.access import KeyRing
 from gateway.access.key_cache import KeyCache
 from gateway.access.key_records import KEYS_OF_A_TENANT, KeyRecord, KeyRecords, digest_of, new_key_id, new_secret
-from gateway.access.static_keys import load_static_keys
+from gateway.access.principal import load_static_keys
 from gateway.settings import GatewaySettings
 from memloop.wire.audit import AuditEntry
 from memloop.wire.errors import Conflict, Unavailable

@@ -20,8 +20,7 @@ from fastapi import Request
 from gateway.access.audit import AuditLog, Auditor
 from gateway.access.key_cache import KeyCache
 from gateway.access.key_records import KeyRecords
-from gateway.access.principal import Principal
-from gateway.access.static_keys import Grant, load_static_keys
+from gateway.access.principal import Grant, Principal, load_static_keys
 from gateway.metrics import Metrics
 from gateway.settings import GatewaySettings
 from memloop.ports import Splitter

@@ -1,10 +1,10 @@
-"""FastAPI dependencies of routes: the caller, its rate-limit allowance, and admission.
+"""FastAPI dependencies of routes: the caller, its rate-limit allowance, admission, and the user named.
 
 Each depends on the request alone and calls the others directly. FastAPI resolves nested dependencies again for every
 route, which took a quarter of a chat request's time.
 """
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Annotated, Final, TypeAlias, cast
 
@@ -14,9 +14,13 @@ from gateway.access.access import Access, access_of
 from gateway.access.allowance import Allowance
 from gateway.access.principal import Principal
 from memloop.wire.base import spender
+from memloop.wire.chat import NO_OPTIONS, MemoryOptions
 from memloop.wire.errors import MemloopError
 from memloop.wire.keys import TENANT_PATTERN, Scope
+from memloop.wire.memory import Namespace
+from memloop.wire.names import Name, named
 from memloop_service import INCOMING, IncomingBody
+from memloop_service.headers import AGENT_HEADER, USER_HEADER
 from memloop_service.http import Held, Lane
 from memloop_service.incoming import refuse_unknown, refuse_unknown_dry_run
 
@@ -135,3 +139,61 @@ def announced_bytes(request: Request) -> int:
 
 Room = Depends(room_of)
 BatchRoom = Depends(batch_room_of)
+
+
+QueryId: TypeAlias = Annotated[Name, Query()]
+OptionalId: TypeAlias = Annotated[Name | None, Query()]
+
+
+async def _namespace_of(
+    principal: PrincipalDep, user_id: QueryId, agent_id: OptionalId = None, run_id: OptionalId = None
+) -> Namespace:
+    return Namespace(tenant=principal.tenant, user_id=user_id, agent_id=agent_id, run_id=run_id)
+
+
+NamespaceDep: TypeAlias = Annotated[Namespace, Depends(_namespace_of)]
+"""The namespace that the query names."""
+
+
+def namespace_named(
+    principal: Principal,
+    metadata: Mapping[str, str],
+    headers: Mapping[str, str],
+    *,
+    options: MemoryOptions = NO_OPTIONS,
+    others: Sequence[tuple[str, str | None]] = (),
+) -> Namespace | None:
+    """Return the namespace that metadata and headers name, the same way; ``others`` are further names of the user."""
+    user_id = _first(
+        ("memory.user_id", options.user_id),
+        ("metadata.user_id", metadata.get("user_id")),
+        ("X-Memory-User-Id", _in_header(headers, USER_HEADER)),
+        *others,
+    )
+    if user_id is None:
+        return None
+    agent_id = _first(
+        ("memory.agent_id", options.agent_id),
+        ("metadata.agent_id", metadata.get("agent_id")),
+        ("X-Memory-Agent-Id", _in_header(headers, AGENT_HEADER)),
+    )
+    run_id = _first(("memory.run_id", options.run_id), ("metadata.run_id", metadata.get("run_id")))
+    return Namespace(tenant=principal.tenant, user_id=user_id, agent_id=agent_id, run_id=run_id)
+
+
+def _in_header(headers: Mapping[str, str], name: str) -> str | None:
+    """Return an id from a header, whose bytes are UTF-8 as in a body or, where they are not, Latin-1."""
+    value = headers.get(name)
+    if value is None or value.isascii():
+        return value
+    try:
+        return value.encode("latin-1").decode("utf-8")
+    except UnicodeError:
+        return value
+
+
+def _first(*candidates: tuple[str, str | None]) -> str | None:
+    for place, value in candidates:
+        if value:
+            return named(value, param=place)
+    return None

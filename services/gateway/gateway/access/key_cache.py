@@ -13,8 +13,7 @@ from dataclasses import replace
 from typing import Final
 
 from gateway.access.key_records import KeyRecord, KeyRecords
-from gateway.access.principal import Principal
-from gateway.access.static_keys import NEVER, Grant
+from gateway.access.principal import NEVER, Grant, Principal
 from memloop.wire.errors import DependencyError, Unavailable
 
 _LOG = logging.getLogger(__name__)

@@ -10,7 +10,6 @@ import asyncio
 import sys
 from collections.abc import AsyncIterator, Sequence
 
-from gateway.memory.events import MemoryEvents
 from gateway.memory.jobs import MEMORY_QUEUE, dead_write, requeue
 from gateway.queue import DeadLetter, LaneQueue
 from gateway.settings import WorkerSettings
@@ -26,7 +25,6 @@ class DeadLetters:
 
     def __init__(self, state: State) -> None:
         self._queue = LaneQueue(state, MEMORY_QUEUE)
-        self._events = MemoryEvents(state, self._queue)
 
     async def all(self) -> AsyncIterator[DeadLetter]:
         """Yield all dead letters, oldest first within each partition."""
@@ -46,7 +44,7 @@ class DeadLetters:
         letters = [letter async for letter in self.all() if letter.job_id == job_id]
         job = await dead_write(self._queue, job_id)
         if job is not None:
-            await self._queue.forget(job.namespace.lane(), job_id, index=self._events.index(job.namespace))
+            await self._queue.forget(job.namespace.lane(), job_id, index=self._queue.keys.writes_of(job.namespace))
         else:
             for letter in letters:
                 await self._queue.drop_letter(letter)

@@ -81,7 +81,7 @@ class MemoryEvents:
         found: list[MemoryEvent] = []
         async for event_id, row in self._rows(namespace):
             if row is None:
-                await self._queue.indexes.remove(self.index(namespace), event_id)
+                await self._queue.indexes.remove(self._keys.writes_of(namespace), event_id)
             elif _inside(row, namespace):
                 found.append(_event(row))
             if len(found) == limit:
@@ -91,7 +91,7 @@ class MemoryEvents:
     async def forget(self, namespace: Namespace) -> Forgotten:
         """Delete the namespace's events, waiting writes, journals and dead letters. A running write loses its lease."""
         ids = [event_id async for event_id, _ in self._within(namespace)]
-        index = self.index(namespace)
+        index = self._keys.writes_of(namespace)
         statuses = [await self._queue.forget(namespace.lane(), event_id, index=index) for event_id in ids]
         await self._queue.indexes.remove(self._keys.of_name(namespace.lane()).key("kept-events"), *ids)
         waiting = sum(status is not None and status not in ENDED for status in statuses)
@@ -121,12 +121,8 @@ class MemoryEvents:
             found |= dict.fromkeys(lane for (lane, _), row in zip(some, rows, strict=True) if _is_of(scope, *row))
         return found
 
-    def index(self, namespace: Namespace) -> str:
-        """Name the sorted set of the events of the namespace's user."""
-        return self._keys.of_name(namespace.lane()).listed("events", namespace.tenant, namespace.user_id)
-
     async def _rows(self, namespace: Namespace) -> AsyncIterator[tuple[str, _Row | None]]:
-        for event_id in await self._queue.indexes.ids(self.index(namespace), newest=True):
+        for event_id in await self._queue.indexes.ids(self._keys.writes_of(namespace), newest=True):
             yield event_id, await self._row(event_id)
 
     async def _within(self, namespace: Namespace) -> AsyncIterator[tuple[str, _Row]]:

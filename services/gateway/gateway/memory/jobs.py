@@ -174,7 +174,7 @@ class MemoryQueue:
             job_id=job.event_id,
             lane=namespace.lane(),
             created_ms=job.created_ms,
-            index=self.events.index(namespace),
+            index=self.lanes.keys.writes_of(namespace),
             fields=fields,
         )
 

@@ -1,8 +1,9 @@
-"""The rounds of a memory write in its journal, and the event with which a write ends."""
+"""The rounds of a memory write in its journal, the adds that store a round, and the event with which a write ends."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime
-from typing import Literal
+from itertools import groupby
+from typing import Final, Literal, TypeVar
 
 from gateway.memory.jobs import MemoryJob
 from memloop.loops.results import AddMemories, BufferTurns, DecisionResult, IgnoreTurns, InvalidOutput
@@ -11,8 +12,12 @@ from memloop.wire.base import Wire
 from memloop.wire.memory import MemoryDraft, MemoryItem, Source, Usage, Written
 from memloop.wire.memory_events import MAX_REPLY_CHARS, DecisionRecord, MemoryEvent
 
+_DRAFTS_PER_ADD: Final = 100
 _MOST_DECISIONS = 200
 """Of a write that was decided again and again: its newest."""
+
+
+T = TypeVar("T")
 
 
 class KeptPart(Wire):
@@ -112,3 +117,14 @@ def round_of(result: DecisionResult, *, splits: bool, may_buffer: bool) -> Round
             *earlier, last = result.records
             records = (*earlier, last.model_copy(update={"reply": well_formed(raw[:MAX_REPLY_CHARS])}))
             return Round(action=action, reason=problem, records=records, usage=result.usage)
+
+
+def groups(drafts: Sequence[tuple[Source, MemoryDraft]]) -> Iterator[list[tuple[Source, MemoryDraft]]]:
+    """Group the drafts by timestamp, since an add has only one, within the size limit of an add."""
+    for _, same_time in groupby(drafts, key=lambda pair: pair[0].timestamp):
+        yield from slices(list(same_time), _DRAFTS_PER_ADD)
+
+
+def slices(parts: Sequence[T], size: int = _DRAFTS_PER_ADD) -> Iterator[list[T]]:
+    """Split into runs of at most ``size``; the default is the size limit of an add."""
+    return (list(parts[start : start + size]) for start in range(0, len(parts), size))

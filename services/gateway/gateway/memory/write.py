@@ -25,11 +25,11 @@ from datetime import datetime
 from functools import partial
 
 from gateway.memory.jobs import MemoryJob
-from gateway.memory.keeping import KEPT, kept_drafts, parts_of, still_kept
+from gateway.memory.operations import adds_of
 from gateway.memory.redacting import redacted_records, redacted_turns
-from gateway.memory.rounds import KeptPart, Round, Start, Stored, ended_event, round_of
+from gateway.memory.redeciding import KEPT, kept_drafts, parts_of, still_kept
+from gateway.memory.rounds import KeptPart, Round, Start, Stored, ended_event, groups, round_of, slices
 from gateway.memory.turn_batches import BufferLimits, batches, conversation_room, newest_within
-from gateway.memory.verbatim import adds_of, groups, slices
 from gateway.metrics import Metrics
 from gateway.policy import Keeper, with_rules
 from gateway.queue import Hold, Journal, JournalCheckpoints

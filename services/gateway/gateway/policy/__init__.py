@@ -1,10 +1,8 @@
 """Memory policies per tenant, agent and user, and the redaction that they ask for."""
 
-from gateway.policy.keeper import Keeper, Redactions, keeper_of
-from gateway.policy.merging import category_of, end_of
-from gateway.policy.policies import Policies
+from gateway.policy.merging import category_of, end_of, with_rules
+from gateway.policy.policies import Keeper, Policies, Redactions, keeper_of
 from gateway.policy.redaction import Found, Redaction, find_by_rules, redacted_json, replaced
-from gateway.policy.rules import with_rules
 
 __all__ = [
     "Found",

@@ -1,19 +1,25 @@
-"""Stores memory policies, named texts of each tenant, and resolves them together with those of the file.
+"""Stores memory policies, named texts of each tenant, resolves them with the file's, and redacts what is kept by them.
 
 From the answer to a change on, no write misses it: each reads the policies, or is made by those that the process has
 seen last, on the condition that the state still holds the same when it takes the write (``Policies.seen``).
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, TypeVar
 
-from gateway.policy.filed import FiledPolicies
+from prometheus_client import Counter as Metric
+
+from gateway.metrics import Metrics
+from gateway.policy.filed import FiledPolicies, read_policies
 from gateway.policy.merging import merged
+from gateway.policy.redaction import NEVER, Detector, Redaction, detector_at, refusals_of
+from gateway.settings import GatewaySettings
 from memloop.wire.errors import Conflict, TooLarge
 from memloop.wire.memory import Namespace, Scope
 from memloop.wire.policy import EffectivePolicy, KeepPolicy, MemoryPolicy
-from memloop.wire.redaction import Kind
+from memloop.wire.redaction import Kind, kinds_of
 from memloop_state.link import State, is_cluster
 from memloop_state.values import Fields, Guard, guard_of
 
@@ -151,3 +157,71 @@ def _all_levels(scopes: Iterable[Scope]) -> list[str]:
 
 def _app_levels(scope: Scope) -> tuple[str, ...]:
     return () if scope.user_id is None else (_of_app(scope.user_id),)
+
+
+_Kept = TypeVar("_Kept")
+
+
+@dataclass(frozen=True, slots=True)
+class Redactions:
+    """What may be kept of each scope of one request."""
+
+    loaded: Loaded
+    detector: Detector
+    metric: Metric
+    not_kept: Metric
+
+    def policy(self, scope: Scope) -> EffectivePolicy:
+        """Return the settings in force in the scope."""
+        return self.loaded.of(scope)
+
+    def of(self, scope: Scope) -> Redaction:
+        """Return a redaction of the scope's kinds and phrases, with counts of its own."""
+        policy = self.policy(scope)
+        kinds = kinds_of(policy.redaction.kinds or ()) if policy.redaction.enabled else frozenset[Kind]()
+        return Redaction(kinds, self.detector, Counter(), refusals_of(policy.never))
+
+    def applied(self, scope: Scope, redacted: Callable[[Redaction], _Kept], unchanged: _Kept) -> _Kept:
+        """Return what ``redacted`` makes by the scope's redaction, counted; ``unchanged`` where there is none."""
+        redaction = self.of(scope)
+        if not redaction.is_active:
+            return unchanged
+        try:
+            return redacted(redaction)
+        finally:
+            self.counted(redaction)
+
+    def counted(self, redaction: Redaction) -> dict[str, int]:
+        """Add the redaction's counts to the metrics and return them by kind."""
+        for kind, number in redaction.counts.items():
+            (self.not_kept if kind == NEVER else self.metric.labels(kind)).inc(number)
+        return dict(redaction.counts)
+
+
+@dataclass(frozen=True, slots=True)
+class Keeper:
+    """The policies, the detector and the metric of a process."""
+
+    policies: Policies
+    detector: Detector
+    metric: Metric
+    not_kept: Metric
+
+    async def redactions(self, tenant: str, scopes: Iterable[Scope]) -> Redactions:
+        """Read the policies of the tenant's scopes. Raises Unavailable."""
+        return self._by(await self.policies.load(tenant, scopes))
+
+    def seen(self, scope: Scope) -> tuple[Redactions, Guard] | None:
+        """Return the redactions by ``Policies.seen``, for a write that is refused when the policies have changed."""
+        found = self.policies.seen(scope)
+        return None if found is None else (self._by(found[0]), found[1])
+
+    def _by(self, loaded: Loaded) -> Redactions:
+        return Redactions(loaded, self.detector, self.metric, self.not_kept)
+
+
+def keeper_of(settings: GatewaySettings, state: State, metrics: Metrics) -> Keeper:
+    """Build the slice from the settings."""
+    filed = read_policies(settings.memory_policy_file)
+    policies = Policies(state, default_kinds=settings.redacted_kinds, filed=filed)
+    return Keeper(policies, detector_at(settings.memory_detector), metrics.memory_redacted, metrics.memory_not_kept)

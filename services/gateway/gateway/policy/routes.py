@@ -16,7 +16,7 @@ from gateway.access import (
     managed,
     needs,
 )
-from gateway.policy.keeper import Keeper
+from gateway.policy.policies import Keeper
 from memloop.wire.audit import AuditAction
 from memloop.wire.errors import Unprocessable
 from memloop.wire.memory import Scope

@@ -1,7 +1,6 @@
 """Durable jobs: lanes, tickets, the runner that executes jobs, and the journal from which a job resumes."""
 
-from gateway.queue.handling import Hold, JobResult
-from gateway.queue.rules import queue_rules
+from gateway.queue.handling import Hold, JobResult, queue_rules
 from gateway.queue.runner import Runner, RunnerOptions, is_outage
 from memloop_state.queue.jobs import (
     DEFAULT_TIER,

@@ -1,11 +1,15 @@
-"""Defines how the runner calls a queue's handler: the job's lease and the result it returns."""
+"""Defines how the runner calls a queue's handler, and builds the rules for queues from the settings."""
 
 from dataclasses import dataclass
 from typing import Protocol
 
+from prometheus_client import Counter
+
+from gateway.settings import GatewaySettings, weights_of
 from memloop.wire.errors import MemloopError
-from memloop_state.queue.jobs import JobCancelled, LaneLost, Lease
-from memloop_state.queue.lanes import LaneQueue
+from memloop_state.link import State
+from memloop_state.queue.jobs import Lease
+from memloop_state.room import QueueRules, room_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,24 +55,9 @@ class Handler(Protocol):
         ...
 
 
-@dataclass(frozen=True, slots=True)
-class LeaseHold:
-    """A hold backed by the job's lease."""
-
-    queue: LaneQueue
-    lease: Lease
-    consumer: str
-    lease_ms: int
-
-    @property
-    def token(self) -> int:
-        """The lane's fencing token."""
-        return self.lease.token
-
-    async def check(self) -> None:
-        """Renew the lease. Raises LaneLost, JobCancelled."""
-        beat = await self.queue.beat(self.lease, consumer=self.consumer, lease_ms=self.lease_ms)
-        if beat == "lost":
-            raise LaneLost
-        if beat == "cancel":
-            raise JobCancelled
+def queue_rules(settings: GatewaySettings, state: State, *, refused: Counter) -> QueueRules:
+    """Return the rules; ``refused`` counts by queue and reason."""
+    room = room_of(state, settings, tenant_share=settings.tenant_queue_share)
+    return QueueRules(
+        weights_of(settings.tenant_weights), room, lambda queue, reason: refused.labels(queue, reason).inc()
+    )

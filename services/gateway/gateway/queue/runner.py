@@ -24,7 +24,7 @@ from typing import Any
 
 from opentelemetry.trace import Span, SpanKind
 
-from gateway.queue.handling import Handler, JobResult, LeaseHold
+from gateway.queue.handling import Handler, JobResult
 from gateway.queue.intake import Intake, IntakeOptions
 from memloop.wire.base import request_id, spender
 from memloop.wire.errors import (
@@ -44,6 +44,29 @@ from memloop_state.queue.lanes import LaneQueue
 
 _LOG = logging.getLogger(__name__)
 _OURS_TO_MEND = frozenset({401, 403, 404, 408, 429})
+
+
+@dataclass(frozen=True, slots=True)
+class LeaseHold:
+    """A hold backed by the job's lease."""
+
+    queue: LaneQueue
+    lease: Lease
+    consumer: str
+    lease_ms: int
+
+    @property
+    def token(self) -> int:
+        """The lane's fencing token."""
+        return self.lease.token
+
+    async def check(self) -> None:
+        """Renew the lease. Raises LaneLost, JobCancelled."""
+        beat = await self.queue.beat(self.lease, consumer=self.consumer, lease_ms=self.lease_ms)
+        if beat == "lost":
+            raise LaneLost
+        if beat == "cancel":
+            raise JobCancelled
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -5,12 +5,12 @@ from gateway.policy.redaction.finding import (
     Detector,
     Found,
     Redaction,
+    detector_at,
     find_by_rules,
     mark_of,
     redacted_json,
     replaced,
 )
-from gateway.policy.redaction.loading import detector_at
 from gateway.policy.redaction.phrases import Refusals, refusals_of
 
 __all__ = [

@@ -12,8 +12,7 @@ from typing import Final, TypeAlias
 
 from gateway.policy.redaction import checks
 from gateway.policy.redaction.contexts import CONTEXTS
-from gateway.policy.redaction.formats import CANDIDATE, FORMATS, is_key
-from gateway.policy.redaction.named import SETTING, is_secret_setting
+from gateway.policy.redaction.formats import CANDIDATE, FORMATS, SETTING, is_key, is_secret_setting
 from memloop.wire.redaction import Kind
 
 Check: TypeAlias = Callable[[str], bool]
