@@ -29,4 +29,4 @@ def _drawn_after(before: str) -> str:
 def test_loaded_modules_do_not_change_the_examples() -> None:
     alone = _drawn_after("")
     assert alone.startswith("100 ")
-    assert _drawn_after("import memloop.wire.chat, memloop.wire.limits, memloop.loops.memagent\n") == alone
+    assert _drawn_after("import memloop.wire.chat, memloop.wire.fields, memloop.loops.memagent\n") == alone

@@ -10,7 +10,7 @@ import pytest
 import pytest_asyncio
 from yarl import URL
 
-from memloop.wire.names import check_name
+from memloop.wire.fields import check_name
 from tests.fakes.redis_server import RedisServer
 from tests.gateway.api_rig import ALICE_KEY, OPERATOR_KEY
 from tests.gateway.openapi_document import DOCUMENT

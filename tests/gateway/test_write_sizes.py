@@ -7,7 +7,7 @@ import pytest
 from gateway.memory.jobs import MemoryJob
 from gateway.memory.operations import adds_of
 from gateway.settings import GatewaySettings
-from memloop.wire.limits import MAX_WRITE_BYTES, STORE_BODY_BYTES
+from memloop.wire.fields import MAX_WRITE_BYTES, STORE_BODY_BYTES
 from memloop.wire.memory import MAX_TEXT_CHARS
 from memory_store.settings import Settings
 from tests.gateway.running import Gateway, running_gateway

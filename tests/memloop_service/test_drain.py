@@ -14,8 +14,7 @@ from fastapi import APIRouter
 from fastapi.responses import StreamingResponse
 
 from memloop_service import ServiceSettings, create_app
-from memloop_service.chores import alongside
-from memloop_service.drain import Drain, drained
+from memloop_service.chores import Drain, alongside, drained
 from tests.fakes.processes import PATIENCE_S
 from tests.gateway.rig import eventually
 

@@ -4,7 +4,7 @@ import uuid
 
 import pytest
 
-from memloop.wire.names import key_of_text
+from memloop.wire.fields import key_of_text
 from tests.memory_store.api import StoreApi, day
 
 

@@ -6,7 +6,7 @@ from typing import Any
 import httpx
 import pytest
 
-from memloop.wire.limits import MAX_METADATA_BYTES, MAX_METADATA_DEPTH, MAX_METADATA_PATH_CHARS, MAX_METADATA_VALUES
+from memloop.wire.fields import MAX_METADATA_BYTES, MAX_METADATA_DEPTH, MAX_METADATA_PATH_CHARS, MAX_METADATA_VALUES
 from memloop.wire.memory import MAX_BATCH_STATEMENTS
 
 _ALICE = {"tenant": "acme", "user_id": "alice"}

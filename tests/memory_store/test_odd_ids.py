@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from memloop.wire.fields import joined
 from memloop.wire.memory import Buffer, Namespace, Source
-from memloop.wire.names import joined
 from memloop_state.steps import digest
 from memory_store.items.identity import chain_id
 from tests.memory_store.api import StoreApi, day

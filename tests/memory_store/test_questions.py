@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memloop.wire.limits import EARLIEST
+from memloop.wire.fields import EARLIEST
 from memory_store.retrieval.search import possible_names, without_names
 from memory_store.times import asked_for
 

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from benchmarks.dates.corpus import phrases, undated
-from memloop.wire.limits import EARLIEST, LATEST
+from memloop.wire.fields import EARLIEST, LATEST
 from memloop.wire.memory import MOST_TIMES
 from memory_store.times import times_in
 

@@ -15,9 +15,8 @@ from starlette.middleware import Middleware
 
 from memloop.wire.errors import MemloopError
 from memloop_service.api_style import ApiStyle
-from memloop_service.chores import alongside
+from memloop_service.chores import Drain, alongside
 from memloop_service.connections import Refusals
-from memloop_service.drain import Drain
 from memloop_service.edge import Edge
 from memloop_service.errors import handle
 from memloop_service.headers import LocalOnly

@@ -21,9 +21,9 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from memloop.wire.base import CALLERS_ID, request_id
 from memloop.wire.errors import MemloopError, SlowBody, Unprocessable
-from memloop.wire.names import INVALID_NAME
+from memloop.wire.fields import INVALID_NAME
 from memloop_service.api_style import OPENAI, ApiStyle, api_style
-from memloop_service.drain import Drain
+from memloop_service.chores import Drain
 from memloop_service.errors import as_error, error_response
 from memloop_service.headers import refuse_repeated
 from memloop_service.incoming import INCOMING, BodyLimits, IncomingBody

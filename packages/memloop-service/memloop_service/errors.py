@@ -14,7 +14,7 @@ from starlette.routing import BaseRoute, Match, Route
 
 from memloop.profiles import well_formed
 from memloop.wire.errors import ErrorBody, ErrorEnvelope, InvalidRequest, MemloopError, Unprocessable
-from memloop.wire.limits import LIMIT_CODES
+from memloop.wire.fields import LIMIT_CODES
 from memloop_service.api_style import api_style
 from memloop_service.unknown_fields import unknown_field
 

@@ -16,7 +16,7 @@ from memloop.patience import patient
 from memloop.wire.base import Wire
 from memloop.wire.chat import Json
 from memloop.wire.errors import ErrorEnvelope, MemloopError, Unavailable
-from memloop_service.drain import Drain
+from memloop_service.chores import Drain
 from memloop_service.errors import ERRORS
 from memloop_service.incoming import refuse_unknown
 

@@ -7,8 +7,7 @@ import sys
 import uvicorn
 from fastapi import FastAPI
 
-from memloop_service.chores import alongside
-from memloop_service.drain import drained
+from memloop_service.chores import alongside, drained
 from memloop_service.headers import is_loopback
 from memloop_service.listening import main_listener
 from memloop_service.logs import configure_logging
@@ -29,7 +28,7 @@ def refuse_open_listen(host: str, *, has_keys: bool) -> None:
 
 
 def run(app: FastAPI, settings: ServiceSettings, *, drain_s: float = 0.0) -> None:
-    """Serve until a signal, then drain (see ``memloop_service.drain``); ``drain_s`` 0 stops listening at once.
+    """Serve until a signal, then drain (see ``memloop_service.chores``); ``drain_s`` 0 stops listening at once.
 
     A thread that computes gives the interpreter back to the event loop after a millisecond. With Python's default of
     five, a request that waits for the network a dozen times waits 60 ms more beside such a thread.

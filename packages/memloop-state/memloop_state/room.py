@@ -1,21 +1,24 @@
-"""Reads Redis's memory usage and durability, refuses new work while Redis is nearly full, and has its files rewritten.
+"""Limits the work that clients may give: by Redis's memory, by a tenant's queued bytes, and by a key's use per minute.
 
-Redis is read every few seconds, so that it can still do the work that it holds. Its files keep old commands until a
-rewrite, so they still hold what was deleted from its keys.
+Redis is read every few seconds, so that it can still do the work that it holds. While it is nearly full it takes no new
+work.
+
+A sliding window, which all replicas share, limits a key's requests and tokens per minute. It is a hash of counts per
+second with at most 61 fields of each kind. A count expires 60 to 61 seconds after it was made, never early. Tokens are
+estimated on admission and corrected once the usage is known. A request that alone exceeds the token limit is admitted
+when the window is empty.
 """
 
-import asyncio
 import math
 import time
-from collections.abc import Awaitable, Callable, Generator, Mapping
+from collections.abc import Callable, Generator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
-from typing import Any, Final, Protocol, TypeAlias, cast
+from typing import Any, Final, Protocol
 
-from redis import exceptions
-
-from memloop.wire.errors import DependencyError, RateLimited, Unavailable
+from memloop.wire.errors import RateLimited, Unavailable
 from memloop_state.link import State, redis_errors, servers, tags_of
+from memloop_state.steps import Steps
 
 _EVERY_S: Final = 2.0
 _RETRY_AFTER_S: Final = 5.0
@@ -131,60 +134,61 @@ def _number(info: Mapping[str, object], name: str) -> int:
     return value if isinstance(value, int) else 0
 
 
-_POLL_S = 0.05
-_TIMEOUT_S = 300.0
-_RUNNING = ("aof_rewrite_in_progress", "aof_rewrite_scheduled", "rdb_bgsave_in_progress")
+_KEEP_S: Final = 61
 
 
-Command: TypeAlias = Callable[..., Awaitable[Any]]
-"""Sends any command to one server, and gives its reply."""
+@dataclass(frozen=True, slots=True)
+class RateLimits:
+    """The limits per minute and key; 0 means unlimited."""
+
+    requests: int = 0
+    tokens: int = 0
+
+    @property
+    def any(self) -> bool:
+        """Whether any limit is set."""
+        return self.requests > 0 or self.tokens > 0
 
 
-async def rewrite_files(link: State) -> tuple[str, ...]:
-    """Rewrite the append-only file and the snapshot, those that this Redis keeps; which ones.
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """A key's usage after a request. A ``wait_*_s`` above 0 rejects it: the seconds until it would be admitted."""
 
-    Of a cluster, those of every primary and replica. Raises ``DependencyError`` when a server refuses or fails to: then
-    nothing is promised.
-    """
-    try:
-        with redis_errors():
-            done = [await _rewrite(command) for command in await servers(link)]
-    except exceptions.ResponseError as error:
-        raise DependencyError(f"Redis refused to rewrite its files: {error}") from error
-    return tuple(dict.fromkeys(name for names in done for name in names))
+    wait_requests_s: int
+    wait_tokens_s: int
+    used_requests: int
+    used_tokens: int
+    reset_requests_s: int
+    reset_tokens_s: int
+    second: int
+    """When the request was admitted, by Redis's clock."""
+    charged: int
+    """The tokens counted until the request is settled."""
 
-
-async def _rewrite(command: Command) -> list[str]:
-    done: list[str] = []
-    if int((await _persistence(command))["aof_enabled"]):
-        await _idle(command)
-        await command("BGREWRITEAOF")
-        _check((await _idle(command)).get("aof_last_bgrewrite_status"))
-        done.append("append-only file")
-    config = cast("Mapping[str, str]", await command("CONFIG GET", "save"))
-    if bool(config.get("save")):
-        await _idle(command)
-        await command("BGSAVE", "SCHEDULE")
-        _check((await _idle(command)).get("rdb_last_bgsave_status"))
-        done.append("snapshot")
-    return done
+    @property
+    def wait_s(self) -> int:
+        """Seconds until the request would be admitted."""
+        return max(self.wait_requests_s, self.wait_tokens_s)
 
 
-async def _persistence(command: Command) -> Mapping[str, str | int]:
-    return cast("Mapping[str, str | int]", await command("INFO", "persistence"))
+class Rates:
+    """The windows of all keys. Methods raise Unavailable when Redis is unreachable."""
+
+    def __init__(self, redis: State, limits: RateLimits) -> None:
+        self.limits = limits
+        self._steps = Steps(redis, "access")
+
+    async def admit(self, bucket: str, *, tokens: int) -> Standing:
+        """Count one request and its tokens; a request over a limit is rejected and not counted."""
+        args = [self.limits.requests, self.limits.tokens, tokens, _KEEP_S]
+        return Standing(*map(int, await self._steps.rows("admit", [_window(bucket)], args)))
+
+    async def settle(self, bucket: str, standing: Standing, *, spent: int) -> None:
+        """Correct the token count that was made on admission."""
+        more = spent - standing.charged
+        if more:
+            await self._steps("settle", [_window(bucket)], [standing.second, more, _KEEP_S])
 
 
-async def _idle(command: Command) -> Mapping[str, str | int]:
-    """Wait until nothing is being rewritten; how the last runs ended."""
-    deadline = time.monotonic() + _TIMEOUT_S
-    while time.monotonic() < deadline:
-        info = await _persistence(command)
-        if not any(int(info.get(name, 0)) for name in _RUNNING):
-            return info
-        await asyncio.sleep(_POLL_S)
-    raise DependencyError(f"Redis still rewrites its files after {_TIMEOUT_S:.0f} s")
-
-
-def _check(status: str | int | None) -> None:
-    if status != "ok":
-        raise DependencyError(f"Redis could not rewrite its files: {status}")
+def _window(bucket: str) -> str:
+    return f"memloop:rate:{bucket}"

@@ -13,8 +13,8 @@ from functools import lru_cache
 from importlib.resources import files
 from typing import TypeAlias, cast
 
+from memloop.wire.fields import joined
 from memloop.wire.memory import Namespace
-from memloop.wire.names import joined
 from memloop_state.link import LuaScript, State, place_of, redis_errors, tags_of
 
 _ID = re.compile(r"[a-z]+[_-]([0-9a-f]{2})")

@@ -29,8 +29,8 @@ from memloop_service.chores import alongside
 from memloop_service.headers import requires
 from memloop_service.http import refuse_half_characters
 from memloop_service.incoming import refuse_unknown
+from memloop_state.disk import rewrite_files
 from memloop_state.link import State, connect
-from memloop_state.room import rewrite_files
 from memloop_state.store.buffers import Buffers
 from memloop_state.store.erasures import Erasures
 from memloop_state.store.feed import ChangeFeed

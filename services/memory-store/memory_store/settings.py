@@ -6,7 +6,7 @@ from typing import Annotated, Self
 from pydantic import AliasChoices, Field, SecretStr, model_validator
 from pydantic_settings import SettingsConfigDict
 
-from memloop.wire.limits import STORE_BODY_BYTES
+from memloop.wire.fields import STORE_BODY_BYTES
 from memloop_service import ServiceSettings
 from memloop_service.settings import EMPTY_IS_UNSET
 from memory_store.embedding.graph import Precision

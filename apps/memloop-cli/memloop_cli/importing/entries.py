@@ -10,8 +10,7 @@ from typing import Final, TypeAlias, cast
 from pydantic import JsonValue
 
 from memloop.wire.chat import Json
-from memloop.wire.limits import EARLIEST, LATEST
-from memloop.wire.names import joined
+from memloop.wire.fields import EARLIEST, LATEST, joined
 
 _MILLISECONDS_FROM: Final = 1e11
 """Numbers from here on are milliseconds since the epoch, not seconds."""

@@ -22,10 +22,10 @@ from memloop.wire.errors import (
     TooLarge,
     Unprocessable,
 )
+from memloop.wire.fields import clean_name, pieces
 from memloop.wire.memory import MAX_TEXT_CHARS, MemoryItem, Source
 from memloop.wire.memory_events import MemoryEvent
 from memloop.wire.memory_requests import MemoryAdd
-from memloop.wire.names import clean_name, pieces
 from memloop.wire.transfer import MAX_LINES, MemoryLine
 from memloop_cli.importing.counts import Counts
 from memloop_cli.importing.entries import Conversation, Entry, Fact, Turn, Whose, stable_id

@@ -24,7 +24,7 @@ from pydantic import BaseModel, JsonValue, ValidationError
 
 from memloop.wire.chat import Json
 from memloop.wire.errors import InvalidRequest, Unprocessable
-from memloop.wire.limits import LIMIT_CODES
+from memloop.wire.fields import LIMIT_CODES
 from memloop_service.chores import parsed
 from memloop_service.http.json_output import json_text
 from memloop_service.unknown_fields import unknown_field

@@ -13,7 +13,7 @@ from typing import Literal
 
 from memloop.ports import Prompt, ReplyFormat, Sampling, ToolChoice
 from memloop.wire.chat import ChatMessage, Json
-from memloop.wire.names import folded
+from memloop.wire.fields import folded
 
 PromptName = Literal[
     "read", "gate", "answer", "judge", "integrate", "memory", "extract", "operator", "relate", "recall"

@@ -11,9 +11,9 @@ import orjson
 from pydantic import AfterValidator, Field, JsonValue
 
 from memloop.wire.base import Integral, OpenWire, Wire
+from memloop.wire.fields import Name, whole_name
 from memloop.wire.memory import Usage
 from memloop.wire.memory_events import MemoryEvent
-from memloop.wire.names import Name, whole_name
 
 Json: TypeAlias = dict[str, JsonValue]
 

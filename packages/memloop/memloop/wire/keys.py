@@ -8,7 +8,7 @@ from typing import Annotated, Final, Literal, TypeAlias, get_args
 from pydantic import Field
 
 from memloop.wire.base import Wire
-from memloop.wire.names import Name
+from memloop.wire.fields import Name
 
 Scope: TypeAlias = Literal["chat", "memory:read", "memory:write", "long-read", "admin"]
 """What a key may do. ``admin`` brings none of the others with it, nor the right to make a key that has them."""

@@ -16,8 +16,7 @@ from pydantic import AfterValidator, Field, JsonValue, model_validator
 from memloop.wire.base import Integral, Wire
 from memloop.wire.errors import ErrorBody
 from memloop.wire.feedback import Feedback
-from memloop.wire.limits import Metadata, Moment
-from memloop.wire.names import Name, Speaker, check_keys, joined, said, whole_name
+from memloop.wire.fields import Metadata, Moment, Name, Speaker, check_keys, joined, said, whole_name
 
 MemoryType: TypeAlias = Literal["LongTermMemory", "UserMemory", "KeptTurn", "RawTurn"]
 """``KeptTurn``: a turn, or a piece of one, that is a memory because the memory writer gave no usable decision on it."""

@@ -11,8 +11,8 @@ from pydantic.config import JsonDict
 
 from memloop.wire.base import Wire
 from memloop.wire.changes import ChangePage, MemoryChange
+from memloop.wire.fields import Metadata, Moment, check_keys
 from memloop.wire.history import History, ItemVersion
-from memloop.wire.limits import Metadata, Moment
 from memloop.wire.memory import (
     MAX_BATCH_STATEMENTS,
     Buffer,
@@ -27,7 +27,6 @@ from memloop.wire.memory import (
     UserFields,
 )
 from memloop.wire.memory_events import EventPage, MemoryEvent
-from memloop.wire.names import check_keys
 
 _OLD: Final[dict[str, Any]] = {"deprecated": True}
 MOST_BUFFERS: Final = 1000

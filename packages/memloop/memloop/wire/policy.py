@@ -7,7 +7,7 @@ from pydantic import AfterValidator, Field, StringConstraints
 from pydantic_core import PydanticCustomError
 
 from memloop.wire.base import Wire
-from memloop.wire.limits import UNPRINTABLE
+from memloop.wire.fields import UNPRINTABLE
 from memloop.wire.memory import MemoryType, UserFields
 from memloop.wire.redaction import FoundValue, KindNames
 

@@ -28,7 +28,7 @@ from memloop.wire.errors import Unauthenticated
 from memloop.wire.keys import ALL_SCOPES
 from memloop_service.http import Admission, Capacity
 from memloop_state.link import State
-from memloop_state.rates import RateLimits, Rates
+from memloop_state.room import RateLimits, Rates
 
 LOCAL: Final = Principal("local", ALL_SCOPES)
 _CREDENTIALS = re.compile(r"\s*(?:Bearer|Token)\s+(?P<key>\S+)\s*", re.IGNORECASE)

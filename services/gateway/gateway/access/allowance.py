@@ -17,7 +17,7 @@ from memloop.patience import patient
 from memloop.sse import data_of
 from memloop.wire.errors import DependencyError, RateLimited
 from memloop_service.http import object_in, parsed_object
-from memloop_state.rates import RateLimits, Standing
+from memloop_state.room import RateLimits, Standing
 
 STATE_HEADERS: Final = "rate_limit_headers"
 """The key in the request's state that holds the response's rate-limit headers."""

@@ -16,9 +16,9 @@ from gateway.access.principal import Principal
 from memloop.wire.base import spender
 from memloop.wire.chat import NO_OPTIONS, MemoryOptions
 from memloop.wire.errors import MemloopError
+from memloop.wire.fields import Name, named
 from memloop.wire.keys import TENANT_PATTERN, Scope
 from memloop.wire.memory import Namespace
-from memloop.wire.names import Name, named
 from memloop_service import INCOMING, IncomingBody
 from memloop_service.headers import AGENT_HEADER, USER_HEADER
 from memloop_service.http import Held, Lane

@@ -17,9 +17,9 @@ from gateway.long_read.following import Followers
 from gateway.webhooks.webhooks import Webhooks
 from memloop.wire.base import Wire
 from memloop.wire.changes import CHANGE_TYPES, LATEST, MOST_CHANGES, OLDEST, ChangeType, Cursor, StoreChanges
+from memloop.wire.fields import Name
 from memloop.wire.memory import Scope
 from memloop.wire.memory_requests import ChangeList
-from memloop.wire.names import Name
 from memloop_clients import StoreClient
 from memloop_service import ERRORS
 from memloop_service.http import EventStream, body_of, json_response, read_ours, streams

@@ -68,7 +68,7 @@ def namespace_of(principal: Principal, chat: ChatRequest, headers: Mapping[str, 
     The user is the first of: ``memory.user_id``, ``metadata.user_id``, the header ``X-Memory-User-Id``,
     ``safety_identifier``, ``user``. Agent and run come from ``memory``, else from ``metadata``, the agent else from
     ``X-Memory-Agent-Id``. An empty string counts as absent. Raises Unprocessable for an id that is no name
-    (``memloop.wire.names``).
+    (``memloop.wire.fields``).
     """
     others = (("safety_identifier", chat.safety_identifier), ("user", chat.user))
     return namespace_named(principal, chat.metadata or {}, headers, options=chat.memory or NO_OPTIONS, others=others)

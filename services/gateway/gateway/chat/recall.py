@@ -22,8 +22,8 @@ from memloop.ports import Recalled, Splitter
 from memloop.profiles import Profile, RecallPlace
 from memloop.wire.chat import ChatMessage, Json, MemoryOptions, SentMessage
 from memloop.wire.errors import DependencyError, MemloopError
+from memloop.wire.fields import clean_name, said
 from memloop.wire.memory import MAX_TEXT_CHARS, MemoryItem, Namespace, PendingTurn, StoreSearch
-from memloop.wire.names import clean_name, said
 from memloop.wire.recall import RecalledItem
 from memloop_service.chores import computed
 from memloop_service.tracing import span

@@ -11,8 +11,8 @@ from itertools import takewhile
 
 from memloop.loops.parsing import without_thoughts
 from memloop.wire.chat import SentMessage
+from memloop.wire.fields import clean_name, pieces
 from memloop.wire.memory import MAX_TEXT_CHARS, Source
-from memloop.wire.names import clean_name, pieces
 
 
 def last_user_index(messages: Sequence[SentMessage]) -> int | None:

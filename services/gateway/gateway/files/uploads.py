@@ -12,7 +12,7 @@ from python_multipart.multipart import MultipartParser, parse_options_header
 
 from gateway.files.blobs import Blob, Blobs
 from memloop.wire.errors import InvalidRequest, TooLarge, Unprocessable
-from memloop.wire.names import named
+from memloop.wire.fields import named
 
 _FIELD_BYTES: Final = 1024
 _MEDIA_TYPE_CHARS: Final = 255

@@ -8,8 +8,8 @@ from gateway.mcp.call import Call
 from gateway.mcp.fitting import MOST_CHARS, first_of, place_of
 from gateway.memory import check_has_text, new_event_id, search, write_memory
 from memloop.wire.base import Wire
+from memloop.wire.fields import Metadata, Name, check_keys
 from memloop.wire.keys import Scope
-from memloop.wire.limits import Metadata
 from memloop.wire.memory import (
     MAX_TEXT_CHARS,
     ItemPatch,
@@ -22,7 +22,6 @@ from memloop.wire.memory import (
 )
 from memloop.wire.memory_events import EventStatus
 from memloop.wire.memory_requests import MemoryAdd, MemorySearch
-from memloop.wire.names import Name, check_keys
 
 UserId = Annotated[Name, Field(description="The user whose memory it is.")]
 ItemId = Annotated[str, Field(min_length=1, max_length=64, description="The memory's id.")]

@@ -15,8 +15,8 @@ from gateway.mem0.links import url_of
 from gateway.mem0.requests import entity_ids
 from gateway.memory import Memory, MemoryDep, erase, would_erase
 from memloop.wire.errors import NotSupported, Unprocessable
+from memloop.wire.fields import Name
 from memloop.wire.memory import Namespace, Scope
-from memloop.wire.names import Name
 
 _ANY: Final = "*"
 _FILTER_CHARS: Final = 4_096

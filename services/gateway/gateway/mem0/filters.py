@@ -7,7 +7,7 @@ from typing import Final, TypeAlias
 from pydantic import JsonValue
 
 from memloop.wire.errors import NotSupported, Unprocessable
-from memloop.wire.limits import check_moment
+from memloop.wire.fields import check_moment
 
 Filter: TypeAlias = dict[str, JsonValue]
 

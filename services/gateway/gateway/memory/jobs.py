@@ -18,7 +18,7 @@ from gateway.policy import Keeper, Redaction, Redactions
 from gateway.queue import KEEP_MS, GuardBroken, LaneQueue, QueueRules, Submission
 from memloop.wire.base import Wire
 from memloop.wire.errors import Conflict, Erased, MemloopError, RateLimited, TooLarge, Unavailable
-from memloop.wire.limits import MAX_WRITE_BYTES
+from memloop.wire.fields import MAX_WRITE_BYTES
 from memloop.wire.memory import Namespace, Source
 from memloop.wire.memory_events import MemoryEvent
 from memloop_service.chores import computed

@@ -17,6 +17,7 @@ from gateway.memory.pending import ranked, read_beside
 from gateway.memory.rounds import ended_event, groups
 from memloop.loops.parsing import without_thoughts
 from memloop.wire.errors import Conflict, InvalidRequest, MemloopError, NotFound, TooLarge, Unprocessable
+from memloop.wire.fields import KEY_CHARS, key_of_text
 from memloop.wire.memory import (
     BatchOutcome,
     BatchResult,
@@ -31,7 +32,6 @@ from memloop.wire.memory import (
 )
 from memloop.wire.memory_events import MemoryEvent
 from memloop.wire.memory_requests import MemoryAdd, MemoryBatch
-from memloop.wire.names import KEY_CHARS, key_of_text
 
 _FINAL = (Conflict, InvalidRequest, TooLarge, Unprocessable)
 """The text is rejected, or an erasure has taken the lane: a queued job would bring back what was erased."""

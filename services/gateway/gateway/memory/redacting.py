@@ -8,9 +8,9 @@ from pydantic import JsonValue, ValidationError
 from gateway.policy import Redaction, redacted_json
 from memloop.wire.errors import Unprocessable
 from memloop.wire.feedback import MAX_REASON_CHARS, FeedbackRequest
+from memloop.wire.fields import clean_name, pieces
 from memloop.wire.memory import MAX_TEXT_CHARS, Buffer, ItemPatch, MemoryDraft, Source, StoreAdd, repeated_turn
 from memloop.wire.memory_events import DecisionRecord
-from memloop.wire.names import clean_name, pieces
 from memloop.wire.transfer import MemoryLine, NumberedLine
 
 _KEY_CHARS = 512

@@ -1,9 +1,9 @@
 """Request and response bodies of the native memory routes."""
 
 from memloop.wire.base import Wire
+from memloop.wire.fields import Name
 from memloop.wire.memory import Scope, UserFields
 from memloop.wire.memory_events import EventStatus
-from memloop.wire.names import Name
 
 
 class Accepted(Wire):

@@ -1,4 +1,4 @@
-"""Splits the turns of a memory write to fit the model's window, and flushes idle buffers."""
+"""Splits the turns of a memory write to fit the model's window beside a policy's words, and flushes idle buffers."""
 
 import asyncio
 import hashlib
@@ -16,6 +16,7 @@ from memloop.ports import Splitter
 from memloop.profiles import PLAIN_TURNS, Profile, TurnLines
 from memloop.wire.errors import MemloopError
 from memloop.wire.memory import Buffer, Source
+from memloop.wire.policy import EffectivePolicy
 
 _LOG = logging.getLogger(__name__)
 _LOOKS_PER_AGE = 4
@@ -27,6 +28,8 @@ _LEAST_ROOM_SHARE = 4
 """The turns get at least a quarter of the window: a chat template may render the tools shorter than our count."""
 _MOST_TURNS = 100
 """The limit of turns per buffer; the store rejects more than 200."""
+_RULES_SHARE = 6
+"""The rules get at most a sixth of the window: the conversation needs the rest."""
 _REPLIES = 2
 """The number of replies that a window must hold beside the turns: one search and the decision."""
 
@@ -135,3 +138,32 @@ def _pieces(
 def _tokens(turn: Source, splitter: Splitter, lines: TurnLines) -> int:
     """Count the turn as the prompt renders it, with escaped tags at their new length."""
     return splitter.count(conversation_lines((turn,), lines)) + 1
+
+
+def with_rules(profile: Profile, policy: EffectivePolicy, splitter: Splitter) -> Profile:
+    """Return the profile with the policy's rules as the operator's words; as it is where the policy has none.
+
+    Lines that do not fit into a sixth of the window are left out, the last ones first.
+    """
+    left = profile.budget.window_tokens // _RULES_SHARE
+    lines: list[str] = []
+    for line in _lines(policy):
+        left -= splitter.count(line) + 1
+        if left < 0:
+            break
+        lines.append(line)
+    return profile.with_operator("\n".join(lines))
+
+
+def _lines(policy: EffectivePolicy) -> Iterator[str]:
+    yield from (line for line in policy.instructions.splitlines() if line.strip())
+    if policy.never:
+        yield f"Never keep anything about: {'; '.join(policy.never)}."
+    if policy.categories:
+        yield "Give each memory one of these categories as its first tag, by its exact name:"
+        yield from (_named(category.name, category.description) for category in policy.categories)
+
+
+def _named(name: str, description: str) -> str:
+    words = " ".join(description.split())
+    return f"- {name}: {words}" if words else f"- {name}"

@@ -29,9 +29,9 @@ from gateway.memory.operations import adds_of
 from gateway.memory.redacting import redacted_records, redacted_turns
 from gateway.memory.redeciding import KEPT, kept_drafts, parts_of, still_kept
 from gateway.memory.rounds import KeptPart, Round, Start, Stored, ended_event, groups, round_of, slices
-from gateway.memory.turn_batches import BufferLimits, batches, conversation_room, newest_within
+from gateway.memory.turn_batches import BufferLimits, batches, conversation_room, newest_within, with_rules
 from gateway.metrics import Metrics
-from gateway.policy import Keeper, with_rules
+from gateway.policy import Keeper
 from gateway.queue import Hold, Journal, JournalCheckpoints
 from gateway.traces import RecordedIndex, RecordedModel, Recording, Served, TraceKeeper
 from memloop.loops.forms import Forms

@@ -1,6 +1,6 @@
 """Memory policies per tenant, agent and user, and the redaction that they ask for."""
 
-from gateway.policy.merging import category_of, end_of, with_rules
+from gateway.policy.merging import category_of, end_of
 from gateway.policy.policies import Keeper, Policies, Redactions, keeper_of
 from gateway.policy.redaction import Found, Redaction, find_by_rules, redacted_json, replaced
 
@@ -16,5 +16,4 @@ __all__ = [
     "keeper_of",
     "redacted_json",
     "replaced",
-    "with_rules",
 ]

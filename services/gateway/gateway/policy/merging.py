@@ -1,14 +1,9 @@
-"""Merges the policies of all levels that apply: the service's, the tenant's, the agent's, the user's, the app's.
+"""Merges the policies of all levels that apply: the service's, the tenant's, the agent's, the user's, the app's."""
 
-The result is worded for the memory writer: instructions, categories, and what is never kept.
-"""
-
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from datetime import datetime, timedelta
 from typing import cast
 
-from memloop.ports import Splitter
-from memloop.profiles import Profile
 from memloop.wire.memory import MemoryType
 from memloop.wire.policy import Category, EffectivePolicy, KeepPolicy, MemoryPolicy, RedactionPolicy, Retention
 from memloop.wire.redaction import Kind, KindNames, kinds_of
@@ -68,36 +63,3 @@ def _retention(policies: Sequence[MemoryPolicy], own: KeepPolicy | None) -> tupl
         known = rules.get((rule.memory_type, rule.category))
         rules[rule.memory_type, rule.category] = rule if known is None or rule.days < known.days else known
     return tuple(rules.values())
-
-
-_SHARE = 6
-"""The rules get at most a sixth of the window: the conversation needs the rest."""
-
-
-def with_rules(profile: Profile, policy: EffectivePolicy, splitter: Splitter) -> Profile:
-    """Return the profile with the policy's rules as the operator's words; as it is where the policy has none.
-
-    Lines that do not fit into a sixth of the window are left out, the last ones first.
-    """
-    left = profile.budget.window_tokens // _SHARE
-    lines: list[str] = []
-    for line in _lines(policy):
-        left -= splitter.count(line) + 1
-        if left < 0:
-            break
-        lines.append(line)
-    return profile.with_operator("\n".join(lines))
-
-
-def _lines(policy: EffectivePolicy) -> Iterator[str]:
-    yield from (line for line in policy.instructions.splitlines() if line.strip())
-    if policy.never:
-        yield f"Never keep anything about: {'; '.join(policy.never)}."
-    if policy.categories:
-        yield "Give each memory one of these categories as its first tag, by its exact name:"
-        yield from (_named(category.name, category.description) for category in policy.categories)
-
-
-def _named(name: str, description: str) -> str:
-    words = " ".join(description.split())
-    return f"- {name}: {words}" if words else f"- {name}"

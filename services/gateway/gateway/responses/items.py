@@ -23,7 +23,7 @@ from gateway.responses.parts import (
 from memloop.wire.base import Wire
 from memloop.wire.chat import Json
 from memloop.wire.errors import InvalidRequest, Unprocessable
-from memloop.wire.limits import LIMIT_CODES
+from memloop.wire.fields import LIMIT_CODES
 
 _Model = TypeVar("_Model", bound=BaseModel)
 _NOT_OURS: Final = frozenset({"extra_forbidden", "union_tag_invalid", "literal_error"})

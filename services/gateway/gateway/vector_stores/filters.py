@@ -7,7 +7,7 @@ from pydantic import AfterValidator, Field, FiniteFloat
 from pydantic_core import PydanticCustomError
 
 from memloop.wire.base import Wire
-from memloop.wire.limits import FILTER_TOO_LARGE
+from memloop.wire.fields import FILTER_TOO_LARGE
 
 AttributeValue: TypeAlias = (
     Annotated[str, Field(max_length=512)]

@@ -8,7 +8,7 @@ from pydantic_core import PydanticCustomError
 from gateway.vector_stores.filters import AttributeValue, Filter
 from memloop.wire.base import A_BOOLEAN, Integral, Wire
 from memloop.wire.chat import Metadata
-from memloop.wire.limits import CHUNK_OVERLAP_TOO_LARGE
+from memloop.wire.fields import CHUNK_OVERLAP_TOO_LARGE
 
 FileId: TypeAlias = Annotated[str, Field(min_length=1, max_length=64)]
 AttributeName: TypeAlias = Annotated[str, Field(max_length=64)]

@@ -17,10 +17,9 @@ from memloop.wire.memory import (
     Status,
 )
 from memory_store.items.conflicts import Rule, Version
-from memory_store.items.identity import normalised_key, place_of, speaker_of
+from memory_store.items.identity import flags_of, normalised_key, place_of, speaker_of
 from memory_store.vectors.filters import Condition, Equals, Missing, all_of
 from memory_store.vectors.port import Payload
-from memory_store.vectors.schema import flags_of
 
 Cause: TypeAlias = (
     Rule | Verdict | Literal["overtaken", "edited", "deleted", "recovered", "imported", "feedback withdrawn"]

@@ -1,18 +1,23 @@
-"""Defines what is derived from a memory as it is stored: its ids, its place in its conversation, and its speaker.
+"""Defines what is derived from a memory as it is stored: ids, place in its conversation, speaker, and its flags.
 
 Two memories are the same when their normalised keys and values are; their ids are made from them. By the place and the
 speaker, a search finds neighbouring turns.
 """
 
 import hashlib
+import math
 import re
 import unicodedata
 import uuid
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 
+from pydantic import JsonValue
+
+from memloop.wire.errors import Unprocessable
+from memloop.wire.fields import joined
 from memloop.wire.memory import MemoryDraft, MemoryType, Namespace, Source, repeated_turn
-from memloop.wire.names import joined
+from memory_store.vectors.filters import flag
 
 _ROOT = uuid.UUID("6d656d6c-6f6f-5070-8000-73746f726500")
 _POSSESSIVE = re.compile(r"['\u2019]s\b")
@@ -145,3 +150,41 @@ def speaker_of(
 def name_words(text: str) -> tuple[str, ...]:
     """Returns the words of a text that can be part of a name, folded, each once."""
     return tuple(dict.fromkeys(match.group() for match in NAME_WORD.finditer(text.casefold())))
+
+
+_INT64 = range(-(2**63), 2**63)
+
+
+def flags_of(metadata: Mapping[str, JsonValue]) -> list[str]:
+    """The flags of all booleans, those in nested objects and in lists included."""
+    return sorted({flag(path, value) for path, value in _leaves(metadata) if isinstance(value, bool)})
+
+
+def check_metadata(metadata: Mapping[str, JsonValue]) -> None:
+    """Raises ``Unprocessable`` for what no vector store gives back as it was.
+
+    That is NaN, infinities, and integers beyond 64 bits.
+    """
+    for path, value in _leaves(metadata):
+        if not _is_storable(value):
+            raise Unprocessable(f"metadata.{path[:80]} cannot be stored", param="metadata", code="invalid_metadata")
+
+
+def _is_storable(value: JsonValue) -> bool:
+    if isinstance(value, float):
+        return math.isfinite(value)
+    return not isinstance(value, int) or value in _INT64
+
+
+def _leaves(metadata: Mapping[str, JsonValue]) -> Iterator[tuple[str, JsonValue]]:
+    """Every value that is no container, by its dotted path; list elements share their list's path."""
+    pending: list[tuple[str, JsonValue]] = list(metadata.items())
+    while pending:
+        path, value = pending.pop()
+        match value:
+            case dict():
+                pending.extend((f"{path}.{name}", inner) for name, inner in value.items())
+            case list():
+                pending.extend((path, inner) for inner in value)
+            case _:
+                yield path, value

@@ -5,6 +5,7 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 
 from memloop.wire.errors import Conflict, PreconditionFailed, Unavailable, Unprocessable
+from memloop.wire.fields import key_of_text
 from memloop.wire.history import History
 from memloop.wire.memory import (
     Erased,
@@ -13,7 +14,6 @@ from memloop.wire.memory import (
     MemoryItem,
     Namespace,
 )
-from memloop.wire.names import key_of_text
 from memloop_state.store.buffers import Buffers
 from memloop_state.store.erasures import Erasures
 from memloop_state.store.feed import ChangeFeed, by_tenant
@@ -21,13 +21,12 @@ from memory_store.items import changes
 from memory_store.items.batch import points_of, updated_point
 from memory_store.items.documents import ItemChanges, Record, from_payload, within
 from memory_store.items.guarded import repeated_when_moved
-from memory_store.items.identity import chain_id, content_hash, snapshot_id
+from memory_store.items.identity import chain_id, check_metadata, content_hash, snapshot_id
 from memory_store.items.lookup import Owned, View, fact_of, is_uuid, stored
 from memory_store.items.tools import ItemTools
 from memory_store.times import times_of
 from memory_store.vectors.filters import Condition, Equals, TimeRange, all_of, utc
 from memory_store.vectors.port import pages
-from memory_store.vectors.schema import check_metadata
 
 
 class Items:

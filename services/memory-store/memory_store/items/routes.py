@@ -9,8 +9,8 @@ from pydantic import AwareDatetime, Field
 
 from memloop.wire.changes import AskNewest, ChangePage, Newest, StoreChanges
 from memloop.wire.feedback import FeedbackRequest
+from memloop.wire.fields import Moment
 from memloop.wire.history import History
-from memloop.wire.limits import Moment
 from memloop.wire.listing import Entities, Listing, StoreList
 from memloop.wire.memory import (
     BatchResult,

@@ -6,19 +6,18 @@ from dataclasses import dataclass
 
 from pydantic import ValidationError
 
-from memloop.wire import limits
+from memloop.wire import fields
 from memloop.wire.errors import Conflict, MemloopError, Unprocessable
 from memloop.wire.memory import MAX_TEXT_CHARS, MemoryItem, Namespace, UserFields
 from memloop.wire.transfer import ExportPage, Imported, LineError, MemoryLine, StoreExport, StoreImport
 from memory_store.items.batch import Batch, embedded
 from memory_store.items.documents import Record, exactly_in, from_payload, of_tenant, within
 from memory_store.items.guarded import repeated_when_moved
-from memory_store.items.identity import chain_id, content_hash, imported_id, is_item_id
+from memory_store.items.identity import chain_id, check_metadata, content_hash, imported_id, is_item_id
 from memory_store.items.lookup import View, every_record
 from memory_store.items.tools import ItemTools
 from memory_store.times import times_of
 from memory_store.vectors.filters import Condition, Ids, OneOf, all_of
-from memory_store.vectors.schema import check_metadata
 
 _MAX_KEY_CHARS = 512
 
@@ -135,11 +134,11 @@ def _parsed(text: str) -> MemoryLine:
 def _check_limits(line: MemoryLine) -> None:
     item = line.item
     try:
-        limits.check_metadata(item.metadata)
+        fields.check_metadata(item.metadata)
         for moment in (item.valid_from, line.confirmed_at, item.created_at, item.updated_at):
-            limits.check_moment(moment)
+            fields.check_moment(moment)
         for end in filter(None, (item.valid_to, item.expires_at)):
-            limits.check_moment(end)
+            fields.check_moment(end)
     except ValueError as error:
         raise Unprocessable(f"item: {error}") from error
 

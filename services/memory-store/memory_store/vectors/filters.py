@@ -15,9 +15,7 @@ from typing import Final, TypeAlias, cast
 from pydantic import JsonValue
 
 from memloop.wire.errors import Unprocessable
-from memloop.wire.limits import check_moment
-from memloop.wire.names import INVALID_NAME
-from memory_store.vectors.schema import flag
+from memloop.wire.fields import INVALID_NAME, check_moment
 
 _MAX_DEPTH = 8
 _MAX_CONDITIONS = 200
@@ -333,3 +331,8 @@ class Clauses:
                 self.must_not.append(condition)
             case _:
                 self.must.append(condition)
+
+
+def flag(path: str, value: bool) -> str:
+    """How a boolean stands in the ``flags`` list of a payload: Qdrant Edge 0.9 matches no booleans."""
+    return f"{path}={'true' if value else 'false'}"

@@ -20,7 +20,7 @@ from typing import Any, Final, Protocol, cast
 from gateway.policy.redaction.phrases import Refusals
 from gateway.policy.redaction.rules import RULES, Sign
 from gateway.settings import function_at
-from memloop.wire.names import folded
+from memloop.wire.fields import folded
 from memloop.wire.redaction import SECRETS, Kind
 
 _LONG: Final = re.compile(r"[^\s,;()\"'`]{14,}+")

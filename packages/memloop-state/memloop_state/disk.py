@@ -1,0 +1,69 @@
+"""Making Redis forget on its disk what was deleted from its keys: its files keep old commands until a rewrite."""
+
+import asyncio
+import time
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Any, TypeAlias, cast
+
+from redis import exceptions
+
+from memloop.wire.errors import DependencyError
+from memloop_state.link import State, redis_errors, servers
+
+_POLL_S = 0.05
+_TIMEOUT_S = 300.0
+_RUNNING = ("aof_rewrite_in_progress", "aof_rewrite_scheduled", "rdb_bgsave_in_progress")
+
+
+Command: TypeAlias = Callable[..., Awaitable[Any]]
+"""Sends any command to one server, and gives its reply."""
+
+
+async def rewrite_files(link: State) -> tuple[str, ...]:
+    """Rewrite the append-only file and the snapshot, those that this Redis keeps; which ones.
+
+    Of a cluster, those of every primary and replica. Raises ``DependencyError`` when a server refuses or fails to: then
+    nothing is promised.
+    """
+    try:
+        with redis_errors():
+            done = [await _rewrite(command) for command in await servers(link)]
+    except exceptions.ResponseError as error:
+        raise DependencyError(f"Redis refused to rewrite its files: {error}") from error
+    return tuple(dict.fromkeys(name for names in done for name in names))
+
+
+async def _rewrite(command: Command) -> list[str]:
+    done: list[str] = []
+    if int((await _persistence(command))["aof_enabled"]):
+        await _idle(command)
+        await command("BGREWRITEAOF")
+        _check((await _idle(command)).get("aof_last_bgrewrite_status"))
+        done.append("append-only file")
+    config = cast("Mapping[str, str]", await command("CONFIG GET", "save"))
+    if bool(config.get("save")):
+        await _idle(command)
+        await command("BGSAVE", "SCHEDULE")
+        _check((await _idle(command)).get("rdb_last_bgsave_status"))
+        done.append("snapshot")
+    return done
+
+
+async def _persistence(command: Command) -> Mapping[str, str | int]:
+    return cast("Mapping[str, str | int]", await command("INFO", "persistence"))
+
+
+async def _idle(command: Command) -> Mapping[str, str | int]:
+    """Wait until nothing is being rewritten; how the last runs ended."""
+    deadline = time.monotonic() + _TIMEOUT_S
+    while time.monotonic() < deadline:
+        info = await _persistence(command)
+        if not any(int(info.get(name, 0)) for name in _RUNNING):
+            return info
+        await asyncio.sleep(_POLL_S)
+    raise DependencyError(f"Redis still rewrites its files after {_TIMEOUT_S:.0f} s")
+
+
+def _check(status: str | int | None) -> None:
+    if status != "ok":
+        raise DependencyError(f"Redis could not rewrite its files: {status}")
