@@ -17,15 +17,9 @@ class ApiStyle:
     id_headers: tuple[str, ...]
 
 
-def _envelope(error: MemloopError) -> Mapping[str, object]:
-    return error.envelope().model_dump()
-
-
-def _status(error: MemloopError) -> int:
-    return error.http_status
-
-
-OPENAI: Final = ApiStyle(_envelope, _status, ("x-request-id",))
+OPENAI: Final = ApiStyle(
+    lambda error: error.envelope().model_dump(), lambda error: error.http_status, ("x-request-id",)
+)
 
 api_style: ContextVar[ApiStyle] = ContextVar("api_style", default=OPENAI)
 """The style of the request that is being answered."""

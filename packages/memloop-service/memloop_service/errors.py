@@ -49,7 +49,14 @@ class RouteError(MemloopError):
 def error_response(error: MemloopError) -> JSONResponse:
     """Build the response of an error in the style of the request's API, with the headers of its status."""
     style = api_style.get()
-    return JSONResponse(style.error_body(error), status_code=style.error_status(error), headers=_headers(error))
+    headers = dict(error.headers) if isinstance(error, RouteError) else {}
+    if error.retry_after_s is not None:
+        headers["Retry-After"] = str(math.ceil(error.retry_after_s))
+    elif error.http_status in _COME_BACK:
+        headers["Retry-After"] = "1"
+    if error.http_status == 401:
+        headers["WWW-Authenticate"] = "Bearer"
+    return JSONResponse(style.error_body(error), status_code=style.error_status(error), headers=headers)
 
 
 async def handle(request: Request, failure: Exception) -> JSONResponse:
@@ -78,13 +85,10 @@ def as_error(failure: Exception, request: Request) -> MemloopError:
     if isinstance(failure, HTTPException):
         return _refused(failure, request)
     if isinstance(failure, ExceptionGroup):
-        return as_error(_only(cast("ExceptionGroup[Exception]", failure)), request)
+        group = cast("ExceptionGroup[Exception]", failure)
+        only = group.exceptions[0] if len(group.exceptions) == 1 else RuntimeError("several failures")
+        return as_error(only, request)
     return MemloopError("internal error; search the logs for the request id")
-
-
-def _only(group: "ExceptionGroup[Exception]") -> Exception:
-    """Unwrap a task group that holds a single failure."""
-    return group.exceptions[0] if len(group.exceptions) == 1 else RuntimeError("several failures")
 
 
 def _refused(failure: HTTPException, request: Request) -> MemloopError:
@@ -116,14 +120,3 @@ def _meant(request: Request) -> str | None:
     scope = {**request.scope, "path": meant}
     routes = cast(Sequence[BaseRoute], request.app.routes)
     return meant if any(route.matches(scope)[0] is not Match.NONE for route in routes) else None
-
-
-def _headers(error: MemloopError) -> dict[str, str]:
-    headers = dict(error.headers) if isinstance(error, RouteError) else {}
-    if error.retry_after_s is not None:
-        headers["Retry-After"] = str(math.ceil(error.retry_after_s))
-    elif error.http_status in _COME_BACK:
-        headers["Retry-After"] = "1"
-    if error.http_status == 401:
-        headers["WWW-Authenticate"] = "Bearer"
-    return headers

@@ -161,21 +161,17 @@ def traced(app: ASGIApp) -> ASGIApp:
 
             async def noted(message: Message) -> None:
                 if message["type"] == "http.response.start":
-                    _note_answer(opened, scope, cast(int, message["status"]))
+                    status = cast(int, message["status"])
+                    opened.set_attribute("http.response.status_code", status)
+                    opened.set_attribute("memloop.request_id", request_id.get())
+                    route = cast("str | None", getattr(scope.get("route"), "path", None))
+                    if route is not None:
+                        opened.set_attribute("http.route", route)
+                        opened.update_name(f"{scope['method']} {route}")
+                    if status >= 500:
+                        opened.set_status(StatusCode.ERROR)
                 await send(message)
 
             await app(scope, receive, noted)
 
     return around
-
-
-def _note_answer(opened: Span, scope: Scope, status: int) -> None:
-    """Record the response's status and the route, which is resolved by then."""
-    opened.set_attribute("http.response.status_code", status)
-    opened.set_attribute("memloop.request_id", request_id.get())
-    route = cast("str | None", getattr(scope.get("route"), "path", None))
-    if route is not None:
-        opened.set_attribute("http.route", route)
-        opened.update_name(f"{scope['method']} {route}")
-    if status >= 500:
-        opened.set_status(StatusCode.ERROR)

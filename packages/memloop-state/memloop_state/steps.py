@@ -132,18 +132,16 @@ def entries_by_stream(reply: object) -> list[tuple[str, list[tuple[str, dict[str
 
 def entry_list(found: Sequence[object]) -> list[tuple[str, dict[str, str]]]:
     """Return stream entries as (id, fields), without entries whose body was deleted."""
-    if len(found) == 1 and isinstance(found[0], list) and not _is_entry(cast(list[object], found[0])):
-        return entry_list(cast(list[object], found[0]))
+    if len(found) == 1 and isinstance(found[0], list):
+        only = cast(list[object], found[0])
+        if len(only) != 2 or isinstance(only[0], list | tuple):  # it is no entry, but the list of them
+            return entry_list(only)
     pairs = cast(Sequence[tuple[object, Mapping[object, object] | None] | None], found)
     return [
         (text(pair[0]), {text(name): text(value) for name, value in pair[1].items()})
         for pair in pairs
         if pair is not None and pair[1]
     ]
-
-
-def _is_entry(value: list[object]) -> bool:
-    return len(value) == 2 and not isinstance(value[0], list | tuple)
 
 
 class Steps:

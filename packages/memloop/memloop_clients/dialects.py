@@ -70,7 +70,10 @@ class Dialect:
             for name, value in body.items()
             if name not in self.leaves_out and name not in LIMIT_FIELDS and name != RESPONSE_FORMAT
         }
-        sent |= self._limit(body) | self._effort(body)
+        limit = next((body[name] for name in LIMIT_FIELDS if name in body), None)
+        if isinstance(limit, int):
+            sent[self.limit_field] = limit + self.reasoning_room
+        sent |= self._effort(body)
         if "tool_choice" in sent:
             sent["tool_choice"] = self._choice(sent["tool_choice"])
         messages = messages_of(body)
@@ -81,7 +84,8 @@ class Dialect:
         if (asked := format_of(body)) is not None and self.formats:
             words, schema = _parted(asked)
             sent[RESPONSE_FORMAT] = schema if "json_schema" in self.formats else {"type": self.formats[0]}
-            messages = _asked(messages, words)
+            if words and messages and isinstance(said := messages[-1].get("content"), str):
+                messages = [*messages[:-1], {**messages[-1], "content": f"{said}\n\n{words}"}]
         if "messages" in body:
             sent["messages"] = list[JsonValue](fitted(messages, self.template))
         return sent
@@ -102,10 +106,6 @@ class Dialect:
     def without_format(self) -> "Dialect":
         """Return the dialect that asks for the next type of ``response_format``, or for none."""
         return replace(self, formats=self.formats[1:])
-
-    def _limit(self, body: Json) -> Json:
-        limit = next((body[name] for name in LIMIT_FIELDS if name in body), None)
-        return {self.limit_field: limit + self.reasoning_room} if isinstance(limit, int) else {}
 
     def _effort(self, body: Json) -> Json:
         if "reasoning_effort" in body or "reasoning_effort" in self.leaves_out:
@@ -288,13 +288,6 @@ def _parted(asked: Json) -> tuple[str, Json]:
     if not isinstance(held, dict) or not isinstance(words := held.get("description"), str):
         return "", asked
     return words, {**asked, "json_schema": {name: value for name, value in held.items() if name != "description"}}
-
-
-def _asked(messages: list[Json], words: str) -> list[Json]:
-    """Return the chat with the words at the end of its last message."""
-    if not words or not messages or not isinstance(said := messages[-1].get("content"), str):
-        return messages
-    return [*messages[:-1], {**messages[-1], "content": f"{said}\n\n{words}"}]
 
 
 def _thinks(body: Json) -> bool:

@@ -15,7 +15,7 @@ from yarl import URL
 from memloop.ports import Completion, Prompt
 from memloop.templates import ChatTemplate, fitted, refuses_roles, stricter
 from memloop.wire.base import OpenWire
-from memloop.wire.chat import ChatMessage, FunctionCall, Json, ToolCall
+from memloop.wire.chat import FunctionCall, Json, ToolCall
 from memloop.wire.errors import (
     CONTEXT_LENGTH_EXCEEDED,
     MODEL_NOT_FOUND,
@@ -228,7 +228,7 @@ def request_body(prompt: Prompt, *, model: str) -> Json:
     """Build the canonical request of a prompt, which a dialect then fits to an endpoint."""
     body: Json = {
         "model": model,
-        "messages": [_message(message) for message in prompt.messages],
+        "messages": [cast(Json, message.model_dump(mode="json", exclude_none=True)) for message in prompt.messages],
         "temperature": prompt.sampling.temperature,
         "top_p": prompt.sampling.top_p,
         "max_tokens": prompt.sampling.max_tokens,
@@ -324,10 +324,6 @@ class _Tokens(OpenWire):
 class _Response(OpenWire):
     choices: tuple[_Choice, ...]
     usage: _Tokens | None = None
-
-
-def _message(message: ChatMessage) -> Json:
-    return cast(Json, message.model_dump(mode="json", exclude_none=True))
 
 
 def _usage(tokens: _Tokens | None) -> Usage:

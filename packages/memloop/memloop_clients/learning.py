@@ -138,7 +138,11 @@ class Learned:
             return self._endpoint
 
     async def _recognised(self) -> Endpoint:
-        owners = _owners(await _answer(self._below, "models"))
+        listing = await _answer(self._below, "models")
+        rows = listing.get("data")
+        found = cast(list[object], rows) if isinstance(rows, list) else []
+        owned = (cast(Mapping[str, object], row).get("owned_by") for row in found if isinstance(row, dict))
+        owners = {owner for owner in owned if isinstance(owner, str)}
         for endpoint in ENDPOINTS.values():
             if endpoint.owner in owners:
                 return endpoint
@@ -185,10 +189,3 @@ def _changes(before: Dialect, after: Dialect) -> str:
     }
     found = [f"{name} {', '.join(sorted(values))}" for name, values in changes.items() if values]
     return f"{'; '.join(found) or 'nothing helps'}; MEMLOOP_ENGINE_DIALECT sets the dialect (docs/how-to/endpoints.md)"
-
-
-def _owners(listing: Mapping[str, object]) -> set[str]:
-    rows = listing.get("data")
-    found = cast(list[object], rows) if isinstance(rows, list) else []
-    owners = (cast(Mapping[str, object], row).get("owned_by") for row in found if isinstance(row, dict))
-    return {owner for owner in owners if isinstance(owner, str)}

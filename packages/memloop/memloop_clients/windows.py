@@ -46,7 +46,10 @@ class ServedWindow:
 async def listed_window(model: str, below: Read) -> ServedWindow:
     """Return the window that stands in the list of models. Raises MemloopError without a list."""
     row = _row(await below("models"), model)
-    return ServedWindow(_stated(row), "/models")
+    listed = next((tokens for field in _LISTED if (tokens := _tokens(row.get(field))) is not None), None)
+    provider = row.get("top_provider")
+    its = _tokens(provider.get("context_length")) if isinstance(provider, dict) else None
+    return ServedWindow(min((tokens for tokens in (listed, its) if tokens is not None), default=None), "/models")
 
 
 async def props_window(model: str, beside: Ask) -> ServedWindow:
@@ -105,13 +108,6 @@ def _row(answer: Json, model: str, *, of: str = "data") -> Json:
         ):
             return row
     return {}
-
-
-def _stated(row: Json) -> int | None:
-    listed = next((tokens for field in _LISTED if (tokens := _tokens(row.get(field))) is not None), None)
-    provider = row.get("top_provider")
-    its = _tokens(provider.get("context_length")) if isinstance(provider, dict) else None
-    return min((tokens for tokens in (listed, its) if tokens is not None), default=None)
 
 
 def _tokens(value: object) -> int | None:

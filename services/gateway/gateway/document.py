@@ -112,14 +112,12 @@ def examples() -> Mapping[str, Fragment]:
 def _add_examples(document: Fragment, shown: Mapping[str, Fragment]) -> None:
     for _, _, operation in _operations(document):
         example = shown.get(operation["operationId"], {})
-        for side, body in (("request", operation.get("requestBody", {})), ("response", _success(operation))):
+        found: Mapping[str, Fragment] = operation["responses"]
+        nothing: Fragment = {}
+        for side, body in (
+            ("request", operation.get("requestBody", {})),
+            ("response", next((response for status, response in found.items() if status.startswith("2")), nothing)),
+        ):
             content = body.get("content", {}).get("application/json")
             if content is not None and side in example:
                 content["example"] = example[side]
-
-
-def _success(operation: Fragment) -> Fragment:
-    """Return the operation's first response that is not an error."""
-    found: Mapping[str, Fragment] = operation["responses"]
-    nothing: Fragment = {}
-    return next((response for status, response in found.items() if status.startswith("2")), nothing)

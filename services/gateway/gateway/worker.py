@@ -212,7 +212,15 @@ def _runners(work: Work, settings: WorkerSettings, consumer: str) -> Iterator[Ru
     yield Runner(reading.queue, reads, _options(settings, settings.read_concurrency), consumer=consumer)
     responses = ResponseHandler(work.background, work.chat, work.vector_stores)
     yield Runner(work.background.queue, responses, _options(settings, settings.read_concurrency), consumer=consumer)
-    yield Runner(reading.webhooks.queue, _deliveries(work, settings), _attempts(settings), consumer=consumer)
+    attempts = replace(
+        _options(settings, settings.webhook_concurrency),
+        attempts=settings.webhook_attempts,
+        retry_s=settings.webhook_retry_s,
+        max_delay_s=3600.0,
+    )
+    webhooks = reading.webhooks
+    deliveries = DeliveryHandler(work.state, webhooks.rules, work.metrics, timeout_s=settings.webhook_timeout_s)
+    yield Runner(webhooks.queue, deliveries, attempts, consumer=consumer)
     if reading.files.records is not None:
         most = ExtractionLimits(
             memory_bytes=settings.extract_memory_bytes,
@@ -228,20 +236,6 @@ def _runners(work: Work, settings: WorkerSettings, consumer: str) -> Iterator[Ru
         yield Runner(reading.files.queue, files, options, consumer=consumer)
         indexing = IndexHandler(work.vector_stores)
         yield Runner(work.vector_stores.queue, indexing, options, consumer=consumer)
-
-
-def _deliveries(work: Work, settings: WorkerSettings) -> DeliveryHandler:
-    rules = work.reading.webhooks.rules
-    return DeliveryHandler(work.state, rules, work.metrics, timeout_s=settings.webhook_timeout_s)
-
-
-def _attempts(settings: WorkerSettings) -> RunnerOptions:
-    return replace(
-        _options(settings, settings.webhook_concurrency),
-        attempts=settings.webhook_attempts,
-        retry_s=settings.webhook_retry_s,
-        max_delay_s=3600.0,
-    )
 
 
 def _options(settings: WorkerSettings, concurrency: int) -> RunnerOptions:

@@ -33,7 +33,9 @@ def yarn_override(model: str, factor: float | None, *, local: bool) -> Mapping[s
     if not local:
         raise SettingsRefused(f"{SETTING} needs the checkpoint's configuration: set MEMLOOP_MODEL_PATH to its folder")
     config = _config(Path(model))
-    positions, own = _positions(config), _rope(config)
+    found = config.get("rope_parameters") or config.get("rope_scaling") or {}  # of transformers 5, or before it
+    own = {"rope_theta": config.get("rope_theta"), **(found if isinstance(found, dict) else {})}
+    positions = _positions(config)
     if positions is None:
         raise SettingsRefused(f"{SETTING}: {model}/config.json has no max_position_embeddings")
     if own.get("rope_type", own.get("type")) not in _UNSTRETCHED:
@@ -58,13 +60,6 @@ def stretched(positions: int, factor: float | None) -> int:
 def _positions(config: Mapping[str, JsonValue]) -> int | None:
     positions = config.get("max_position_embeddings")
     return positions if isinstance(positions, int) else None
-
-
-def _rope(config: Mapping[str, JsonValue]) -> Mapping[str, JsonValue]:
-    """Return the configuration's own parameters, in the form of transformers 5 or before it."""
-    found = config.get("rope_parameters") or config.get("rope_scaling") or {}
-    own = found if isinstance(found, dict) else {}
-    return {"rope_theta": config.get("rope_theta"), **own}
 
 
 def _config(folder: Path) -> Mapping[str, JsonValue]:

@@ -52,7 +52,13 @@ def _look(chunk: Chunk, tail: str, readings: Sequence[ClaimByMark], found: list[
         words = words_of(sentence.text, commas=commas) if hits and len(sentence.text) <= _LONGEST_SENTENCE_CHARS else ()
         for number in hits:
             if supports(words, claims[number]):
-                _add(found[number], TextSpan(base + sentence.start, base + sentence.end, sentence.text, chunk.index))
+                spans = found[number]
+                span = TextSpan(base + sentence.start, base + sentence.end, sentence.text, chunk.index)
+                # A sentence that was cut at a chunk's end and matched already is replaced by the whole of it
+                if spans and spans[-1].start == span.start:
+                    spans[-1] = span
+                elif _open(spans):
+                    spans.append(span)
     return _last_sentence(text[-_LONGEST_SENTENCE_CHARS:])
 
 
@@ -67,14 +73,6 @@ def _may_hold(low: str, claim: Claim) -> bool:
 
 def _open(spans: Sequence[TextSpan]) -> bool:
     return len(spans) < SPANS_FOR_ONE
-
-
-def _add(spans: list[TextSpan], span: TextSpan) -> None:
-    """A sentence that was cut at a chunk's end and matched already is replaced by the whole of it."""
-    if spans and spans[-1].start == span.start:
-        spans[-1] = span
-    elif _open(spans):
-        spans.append(span)
 
 
 def _in_its_chunk(span: TextSpan, chunks: Chunks) -> TextSpan:

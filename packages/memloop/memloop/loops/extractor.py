@@ -62,7 +62,9 @@ async def extract(
     replies = [first := await reply_to()]
     if first.rejected is not None and (asked.repairs or not isinstance(first.decision, InvalidOutput)):
         await report(OutputRejected(first.rejected.problem, first.rejected.raw, first.record, first.usage))
-        replies.append(await reply_to(*_repair(first.rejected, lines=lines)))
+        form = 'lines "topic: fact", "none" or "wait"' if lines else "the JSON object"
+        text = f"Not usable: {neutralise(first.rejected.problem)}. Nothing was stored. Reply with {form} alone."
+        replies.append(await reply_to(rejected_reply(first.rejected.raw), ChatMessage(role="user", content=text)))
     taken = next((reply for reply in reversed(replies) if not isinstance(reply.decision, InvalidOutput)), replies[-1])
     await report(asked.ended(taken.decision, taken.record, taken.usage, repaired=len(replies) > 1))
     return DecisionResult(
@@ -96,7 +98,8 @@ def _understood(completion: Completion, *, lines: bool, may_buffer: bool, instru
         return _Understood(waits, record, completion.usage, rejected=too_late)
     checked = CheckedDrafts() if isinstance(found, NoList) else _own(check_drafts(found.entries), instructions, said)
     cut = completion.finish_reason == "length"
-    problem = found.problem if isinstance(found, NoList) else _problem(checked)
+    fault = "" if checked.drafts or not checked.dropped else well_formed(f"memory list: {checked.fault}")
+    problem = found.problem if isinstance(found, NoList) else fault
     if problem or isinstance(found, NoList):
         rejected = decision = InvalidOutput(problem, spoken.text, cut=cut)
     else:
@@ -130,11 +133,6 @@ def _is_copied(value: str, instructions: str, said: str) -> bool:
     return copied and not any(word in heard for word in words if len(word) >= _SAYING)
 
 
-def _problem(checked: CheckedDrafts) -> str:
-    """Return the first fault of a list without one valid entry."""
-    return "" if checked.drafts or not checked.dropped else well_formed(f"memory list: {checked.fault}")
-
-
 def _decision(checked: CheckedDrafts, *, summary: str) -> Decision:
     if not checked.drafts:
         return IgnoreTurns(summary or _NOTHING)
@@ -147,13 +145,6 @@ def _note(checked: CheckedDrafts) -> str:
     if checked.dropped:
         notes.append(f"{checked.dropped} of {entries} entries were left out, the first for: {checked.fault}")
     return well_formed("; ".join(notes))
-
-
-def _repair(rejected: InvalidOutput, *, lines: bool) -> tuple[ChatMessage, ...]:
-    """Return the reply as the model sees it again, and what was wrong with it."""
-    form = 'lines "topic: fact", "none" or "wait"' if lines else "the JSON object"
-    text = f"Not usable: {neutralise(rejected.problem)}. Nothing was stored. Reply with {form} alone."
-    return rejected_reply(rejected.raw), ChatMessage(role="user", content=text)
 
 
 def _reason(decision: Decision) -> str:

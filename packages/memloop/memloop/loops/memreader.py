@@ -214,10 +214,9 @@ class _Dialogue:
 
     def show_found(self, attempt: _Attempt, found: Sequence[Recalled]) -> None:
         self.searches += 1
-        self._go_on(attempt, self._found_lines(found), role="tool")
-
-    def _found_lines(self, found: Sequence[Recalled]) -> str:
-        return memory_lines(found, nothing=self._profile.no_results, line=self._profile.result_line)
+        self._go_on(
+            attempt, memory_lines(found, nothing=self._profile.no_results, line=self._profile.result_line), role="tool"
+        )
 
     def _go_on(self, attempt: _Attempt, text: str, *, role: str) -> None:
         call_id = attempt.call_id if role == "tool" else None

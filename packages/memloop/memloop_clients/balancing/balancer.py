@@ -84,7 +84,12 @@ class Balancer:
         A GET asks about a single server, perhaps while that starts: it opens no circuit, and its answer closes one.
         """
         if self.follows and (self._following is None or self._following.done()):
-            await self._follow()
+            async with self._beginning:
+                if self._following is None or self._following.done():
+                    await self._resolve()
+                    self._following = asyncio.create_task(
+                        self._followed(), context=contextvars.Context()
+                    )  # no request's
         tried: list[Replica] = []
         while True:
             candidates = self._candidates(tried)
@@ -120,7 +125,15 @@ class Balancer:
         present: dict[str, list[Replica]] = {label: [] for label in sorted(self._requests)}
         for replica in self._replicas:
             present.setdefault(_label(replica), []).append(replica)
-        return [self._load(label, replicas) for label, replicas in present.items()]
+        return [
+            ReplicaLoad(
+                label,
+                _best({replica.state for replica in replicas}),
+                sum(replica.outstanding for replica in replicas),
+                self._requests[label],
+            )
+            for label, replicas in present.items()
+        ]
 
     def is_suspended(self) -> bool:
         """Return whether no replica may get a request."""
@@ -151,25 +164,15 @@ class Balancer:
         usable = [replica for replica in closed if replica.ready] or closed
         return _first([replica for replica in usable if replica not in tried] if tried else usable)
 
-    async def _follow(self) -> None:
-        """Resolve and examine the replicas once, then start to follow them."""
-        async with self._beginning:
-            if self._following is None or self._following.done():
-                await self._resolve()
-                self._following = asyncio.create_task(self._followed(), context=contextvars.Context())  # no request's
-
     async def _followed(self) -> None:
         async with asyncio.TaskGroup() as group:
             group.create_task(self._repeat(self._resolve, self._rules.resolve_every_s))
-            group.create_task(self._repeat(self._examine_all, self._rules.examine_every_s))
+            group.create_task(self._repeat(lambda: self._examine(self._replicas), self._rules.examine_every_s))
 
     async def _repeat(self, work: Callable[[], Awaitable[None]], every_s: float) -> None:
         while True:
             await asyncio.sleep(every_s)
             await work()
-
-    async def _examine_all(self) -> None:
-        await self._examine(self._replicas)
 
     async def _examine(self, replicas: Sequence[Replica]) -> None:
         """Examine them at the same time. A single replica gets every request, whatever its state."""
@@ -204,7 +207,15 @@ class Balancer:
             return [Place(url, None, proxy)]
         try:
             async with asyncio.timeout(_RESOLVE_S):
-                self._last[url] = await (self._recorded(url) if is_srv(url) else self._addressed(url))
+                if is_srv(url):
+                    records, base = await self._rules.endpoints(url.host or ""), plain(url)
+                    self._last[url] = [
+                        Place(base.with_port(each.port), each.address, None, each.priority, each.weight)
+                        for each in records
+                    ]
+                else:
+                    addresses = await self._rules.resolve(url.host or "", url.port or 0)
+                    self._last[url] = [Place(url, address, None) for address in replicas_at(addresses)]
         except (OSError, UnicodeError) as error:
             self._rules.on_unresolved()
             if url not in self._unresolved:
@@ -214,25 +225,12 @@ class Balancer:
             self._unresolved.discard(url)
         return self._last.get(url) or ([] if is_srv(url) else [Place(url, None, proxy)])
 
-    async def _addressed(self, url: URL) -> Sequence[Place]:
-        addresses = await self._rules.resolve(url.host or "", url.port or 0)
-        return [Place(url, address, None) for address in replicas_at(addresses)]
-
-    async def _recorded(self, url: URL) -> Sequence[Place]:
-        found = await self._rules.endpoints(url.host or "")
-        base = plain(url)
-        return [Place(base.with_port(each.port), each.address, None, each.priority, each.weight) for each in found]
-
     def _expands(self, url: URL) -> bool:
         """Return whether the URL may be that of several replicas: a proxy resolves the names of its URLs itself."""
         return is_srv(url) or (self._rules.several and has_a_name(url) and self._proxy_of(url) is None)
 
     def _new(self, place: Place, number: int) -> Replica:
         return Replica(place, self._peer, self._rules, number=number)
-
-    def _load(self, label: str, replicas: Sequence[Replica]) -> ReplicaLoad:
-        running = sum(replica.outstanding for replica in replicas)
-        return ReplicaLoad(label, _best({replica.state for replica in replicas}), running, self._requests[label])
 
 
 def _ended(replica: Replica) -> None:

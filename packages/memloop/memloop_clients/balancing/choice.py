@@ -48,17 +48,12 @@ class Choice:
     def _home(self, replicas: Sequence[Replica], key: str) -> Replica:
         home, mean = self._homes.pop(key, None), _mean(replicas)
         if home is None or home not in replicas or not _has_room(home, mean):
-            home = _first_with_room(replicas, key, mean)
+            ranked = sorted(replicas, key=lambda replica: _rank(key, replica), reverse=True)
+            home = next((replica for replica in ranked if _has_room(replica, mean)), None) or _least(replicas)
         self._homes[key] = home
         if len(self._homes) > _MOST_KEYS:
             self._homes.popitem(last=False)
         return home
-
-
-def _first_with_room(replicas: Sequence[Replica], key: str, mean: float) -> Replica:
-    """Return the key's first replica with room; all keys have orders of their own."""
-    ranked = sorted(replicas, key=lambda replica: _rank(key, replica), reverse=True)
-    return next((replica for replica in ranked if _has_room(replica, mean)), None) or _least(replicas)
 
 
 def _least(replicas: Sequence[Replica]) -> Replica:

@@ -2,7 +2,7 @@
 
 import asyncio
 import logging
-from collections.abc import Generator, Sequence
+from collections.abc import Generator
 from contextlib import contextmanager
 from typing import Final
 
@@ -67,16 +67,14 @@ class Bell:
         try:
             while self._feeds:
                 try:
-                    await self._look(list(self._feeds))
+                    tenants = list(self._feeds)
+                    for start in range(0, len(tenants), MOST_TENANTS):
+                        places = await self._store.newest_changes(tenants[start : start + MOST_TENANTS])
+                        for tenant, place in places.items():
+                            if tenant in self._feeds:
+                                self._feeds[tenant].moves_to(place)
                 except MemloopError as error:
                     _LOG.warning("change feeds: %s", error.message)
                 await asyncio.sleep(self._every_s)
         finally:
             self._task = None
-
-    async def _look(self, tenants: Sequence[str]) -> None:
-        for start in range(0, len(tenants), MOST_TENANTS):
-            places = await self._store.newest_changes(tenants[start : start + MOST_TENANTS])
-            for tenant, place in places.items():
-                if tenant in self._feeds:
-                    self._feeds[tenant].moves_to(place)

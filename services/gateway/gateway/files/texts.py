@@ -116,7 +116,8 @@ class StoredChunks:
 
     def span(self, index: int) -> Span:
         """See ``Chunks``."""
-        return Span(self._start(index), self.index.char_ends[index], self.index.tokens[index])
+        ends = self.index.char_ends
+        return Span(ends[index - 1] if index else 0, ends[index], self.index.tokens[index])
 
     async def chunk(self, index: int) -> Chunk:
         """See ``Chunks``."""
@@ -128,9 +129,6 @@ class StoredChunks:
         offset = numbers.start * _BLOCK_BYTES
         raw = joined[first - offset : end - offset]
         return Chunk(index, span.start, span.end, raw.decode(), span.tokens)
-
-    def _start(self, index: int) -> int:
-        return self.index.char_ends[index - 1] if index else 0
 
     async def _block(self, number: int) -> bytes:
         if number not in self._held:

@@ -17,7 +17,7 @@ import asyncio
 import hashlib
 import re
 import secrets
-from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
 from typing import Final, Literal, Protocol
@@ -147,7 +147,11 @@ class Idempotency:
         record = digest(asker.tenant, request.scope["route"].path, key)
         taken = _Taken(record, secrets.token_hex(16))
         of_scopes = [subject_of_scope(owner.user_id, scope) for owner in owners for scope in owner.scopes()]
-        for_whom = digest(*of_scopes, *sorted(asker.scopes), *_ids_in(request.headers))
+        for_whom = digest(
+            *of_scopes,
+            *sorted(asker.scopes),
+            *[f"{name}: {request.headers[name]}" for name in (USER_HEADER, AGENT_HEADER) if request.headers.get(name)],
+        )
         body = await request.body()
         hashed = hashlib.sha256(for_whom.encode())
         if len(body) < _BIG_BODY_BYTES:
@@ -165,7 +169,13 @@ class Idempotency:
         if isinstance(answer, EventStream):  # of an engine that streams unasked
             await self._released(taken, "again")
         else:
-            await self._kept(taken, answer)
+            raw = bytes(answer.body)
+            short = len(raw) <= self._max_bytes
+            status, kind = answer.status_code if short else 0, answer.media_type or "application/json"
+            with suppress(DependencyError):  # the client gets the answer all the same
+                await self._once.keep(
+                    taken.record, taken.name, status=status, media_type=kind, answer=raw.decode() if short else ""
+                )
         return answer
 
     async def forget_owner(self, namespace: Namespace) -> int:
@@ -220,16 +230,6 @@ class Idempotency:
             await self._released(taken, "free")
             raise
 
-    async def _kept(self, taken: _Taken, answer: Response) -> None:
-        """Keep the answer. The state may be gone: the client gets it all the same."""
-        raw = bytes(answer.body)
-        short = len(raw) <= self._max_bytes
-        status, kind = answer.status_code if short else 0, answer.media_type or "application/json"
-        with suppress(DependencyError):
-            await self._once.keep(
-                taken.record, taken.name, status=status, media_type=kind, answer=raw.decode() if short else ""
-            )
-
     async def _released(self, taken: _Taken, how: Literal["free", "again"]) -> None:
         with suppress(DependencyError):
             await self._once.release(taken.record, taken.name, how)
@@ -249,11 +249,6 @@ class Idempotency:
             await asyncio.sleep(LEASE_MS / 3000)
             with suppress(DependencyError):
                 await self._once.extend(taken.record, taken.name)
-
-
-def _ids_in(headers: Mapping[str, str]) -> list[str]:
-    """Return the ids that headers name, each behind its header."""
-    return [f"{name}: {headers[name]}" for name in (USER_HEADER, AGENT_HEADER) if headers.get(name)]
 
 
 def _replayed(status: str, kind: str, answer: str) -> Response:

@@ -74,7 +74,8 @@ async def tenant_of(job_id: str, lanes: LaneQueue) -> str | None:
 
 async def page_of(tenant: str, lanes: LaneQueue, *, cursor: str | None, limit: int) -> DeadLetterPage:
     """Return dead letters of the tenant after the cursor, oldest first within a partition. Raises Unavailable."""
-    number, after = _place(cursor)
+    first, _, after = (cursor or "0:").partition(":")
+    number = int(first)
     found: list[DeadLetterEntry] = []
     looked_at = 0
     for index, partition in enumerate(lanes.keys.partitions[number:], start=number):
@@ -100,11 +101,6 @@ def _depth_of(queue: str, depth: Depth) -> QueueDepth:
 
 def _seconds(ms: int | None) -> int | None:
     return None if ms is None else ms // 1000
-
-
-def _place(cursor: str | None) -> tuple[int, str]:
-    number, _, after = (cursor or "0:").partition(":")
-    return int(number), after
 
 
 async def _shown(letter: DeadLetter, tenant: str, lanes: LaneQueue) -> DeadLetterEntry | None:

@@ -53,7 +53,15 @@ class Session:
             message = await receive()
             body: bytes = message.get("body", b"")
             if len(body) <= _SMALL_BYTES and (b"initialize" in body or b"cancelled" in body):
-                await self._inspect(body)
+                asked = parsed_object(body)
+                if asked.get("method") == "initialize":
+                    self._begins = True
+                elif asked.get("method") == "notifications/cancelled" and self._id is not None:
+                    call_id = object_in(asked.get("params")).get("requestId")
+                    found = await self._mcp.reads.get(self._key(call_id))
+                    if found is not None:
+                        with suppress(NotFound):
+                            await self._mcp.reading.records.cancel(self._tenant, found)
             return message
 
         return watched
@@ -67,19 +75,6 @@ class Session:
             await send(message)
 
         return send_with_id
-
-    async def _inspect(self, body: bytes) -> None:
-        asked = parsed_object(body)
-        if asked.get("method") == "initialize":
-            self._begins = True
-        elif asked.get("method") == "notifications/cancelled" and self._id is not None:
-            await self._cancel(object_in(asked.get("params")).get("requestId"))
-
-    async def _cancel(self, call_id: object) -> None:
-        found = await self._mcp.reads.get(self._key(call_id))
-        if found is not None:
-            with suppress(NotFound):
-                await self._mcp.reading.records.cancel(self._tenant, found)
 
     def _key(self, call_id: object) -> str:
         named = json.dumps([self._tenant, self._id, call_id])

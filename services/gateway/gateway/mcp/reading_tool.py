@@ -44,7 +44,9 @@ class LongRead(Tool):
             return part_of(stored, start, most_chars=self.max_chars)
         if self.question is None:
             raise Unprocessable("question is required.", param="question")
-        asked = self._asked()
+        given = self.model_dump(exclude={"text", "file_id", "max_chars", "cursor"}, exclude_none=True)
+        document = self.model_dump(include={"text", "file_id"}, exclude_none=True)
+        asked = validated(LongReadRequest, {"document": document, **given})
         with call.mcp.admission.batch_part(tenant=call.principal.tenant):
             admitted = await admitted_read(asked, call.mcp.reading, call.principal)
             await call.allowance.admit(*asked.asked, asked.document.text)
@@ -64,8 +66,3 @@ class LongRead(Tool):
                 raise
         call.allowance.spend(record.usage.total_tokens)
         return part_of(record, 0, most_chars=self.max_chars)
-
-    def _asked(self) -> LongReadRequest:
-        given = self.model_dump(exclude={"text", "file_id", "max_chars", "cursor"}, exclude_none=True)
-        document = self.model_dump(include={"text", "file_id"}, exclude_none=True)
-        return validated(LongReadRequest, {"document": document, **given})

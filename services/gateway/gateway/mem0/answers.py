@@ -39,7 +39,10 @@ def memory(item: MemoryItem) -> Answer:
         "categories": [*item.tags],
         "created_at": _time(item.valid_from),
         "updated_at": _time(item.updated_at),
-        "expiration_date": _last_day(item.expires_at),
+        # the day that ends then, or that contains it
+        "expiration_date": (item.expires_at - timedelta(microseconds=1)).date().isoformat()
+        if item.expires_at
+        else None,
     }
 
 
@@ -156,8 +159,3 @@ def _step(item_id: str, old: MemoryItem | None, new: MemoryItem) -> Answer:
 
 def _time(moment: datetime) -> str:
     return moment.isoformat()
-
-
-def _last_day(expires_at: datetime | None) -> str | None:
-    """Return the day that ends at ``expires_at``, or that contains it."""
-    return (expires_at - timedelta(microseconds=1)).date().isoformat() if expires_at else None

@@ -78,7 +78,11 @@ class WriteFailures:
         except EngineError as error:
             if is_refusal(error):
                 metrics.memory_writes_refused.labels(error.engine_status).inc()
-                await self._refused(error)
+                refusal = _Refusal(status=error.engine_status, code=_code(error))
+                record = refusal.model_dump_json()
+                with suppress(DependencyError):
+                    if await self._refusals.put("", record) != record:
+                        _LOG.error("%s", refusal.summary())
                 await self.failed(job, error)
             raise
         if job.infer:
@@ -101,13 +105,6 @@ class WriteFailures:
     async def forget(self, namespace: Namespace) -> None:
         """Delete the user's record; replicas then have all earlier deletions of the user's jobs. Raises Unavailable."""
         await self._failed.delete(namespace.lane())
-
-    async def _refused(self, error: EngineError) -> None:
-        refusal = _Refusal(status=error.engine_status, code=_code(error))
-        record = refusal.model_dump_json()
-        with suppress(DependencyError):
-            if await self._refusals.put("", record) != record:
-                _LOG.error("%s", refusal.summary())
 
 
 def _code(error: MemloopError) -> str:

@@ -205,7 +205,16 @@ async def _cleaned(job: MemoryJob, redactions: Redactions) -> tuple[MemoryJob, R
     redact = redactions.of(job.namespace)
     if not redact.is_active:
         return job, redact
-    clean = await computed(lambda: _redacted(job, redact), chars=chars_of(job.turns, job.metadata))
+    clean = await computed(
+        lambda: job.model_copy(
+            update={
+                "turns": redacted_turns(job.turns, redact),
+                "key": None if job.key is None else redact(job.key),
+                "metadata": redacted_metadata(job.metadata, redact),
+            }
+        ),
+        chars=chars_of(job.turns, job.metadata),
+    )
     if not redact.counts:
         return job, redact
     return clean.model_copy(update={"redacted": dict(Counter(job.redacted) + redact.counts)}), redact
@@ -219,14 +228,4 @@ def queued_event(job: MemoryJob) -> MemoryEvent:
         user_id=job.namespace.user_id,
         created_at=job.created_at,
         redacted=job.redacted,
-    )
-
-
-def _redacted(job: MemoryJob, redact: Redaction) -> MemoryJob:
-    return job.model_copy(
-        update={
-            "turns": redacted_turns(job.turns, redact),
-            "key": None if job.key is None else redact(job.key),
-            "metadata": redacted_metadata(job.metadata, redact),
-        }
     )

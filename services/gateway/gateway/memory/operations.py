@@ -194,7 +194,12 @@ async def erase(namespace: Namespace, memory: Memory) -> Erased:
         late = await queue.events.forget(namespace)  # a write may have ended during the wait for the lane
         await memory.failures.forget(namespace)
         await memory.keeper.policies.forget(namespace)
-        deleted = await _derived(namespace, memory)
+        deleted = Counter[str]()
+        for kind, record_id in await memory.owners.records(namespace):
+            with suppress(NotFound):  # it has expired, or its tenant has just deleted it
+                await memory.deletes[kind](namespace.tenant, record_id)
+                deleted[kind] += 1
+        await memory.owners.leave(namespace)
         erased = await memory.store.erase(namespace, fencing_token=token)
     finally:
         await queue.lanes.leave_lane(lane, token)
@@ -202,17 +207,6 @@ async def erase(namespace: Namespace, memory: Memory) -> Erased:
     deleted["queue"] = forgotten.waiting + late.waiting
     deleted["events"] = forgotten.events + late.events
     return erased.model_copy(update=deleted)
-
-
-async def _derived(namespace: Namespace, memory: Memory) -> Counter[str]:
-    """Delete the records that the namespace owns; how many of each kind."""
-    deleted = Counter[str]()
-    for kind, record_id in await memory.owners.records(namespace):
-        with suppress(NotFound):  # it has expired, or its tenant has just deleted it
-            await memory.deletes[kind](namespace.tenant, record_id)
-            deleted[kind] += 1
-    await memory.owners.leave(namespace)
-    return deleted
 
 
 async def would_erase(namespace: Namespace, memory: Memory) -> Erased:

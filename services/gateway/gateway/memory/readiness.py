@@ -50,35 +50,22 @@ class Readiness:
     @property
     def checks(self) -> Mapping[str, Check]:
         """The check of each dependency, by name."""
-        return {CHECK: self._state, "store": self._store, "engine": self._engine}
+        return {
+            CHECK: lambda: check(self.parts().state),
+            "store": lambda: self.parts().memory.store.check(),
+            "engine": lambda: self.parts().backend.models.check(),
+        }
 
     @property
     def warnings(self) -> Mapping[str, Warn]:
         """Refused memory writes, what the store warns of, and engines that do not answer."""
-        return {"memory_writes": self._refused_writes, "store": self._store_warns, "models": self._lost_engines}
+        return {
+            "memory_writes": lambda: self.parts().memory.failures.warning(),
+            "store": lambda: self.parts().memory.store.warning(),
+            "models": lambda: self.parts().backend.models.warning(),
+        }
 
     @property
     def details(self) -> Mapping[str, Detail]:
         """How each model is asked."""
-        return {"models": self._how_models_are_asked}
-
-    async def _state(self) -> None:
-        await check(self.parts().state)
-
-    async def _store(self) -> None:
-        await self.parts().memory.store.check()
-
-    async def _engine(self) -> None:
-        await self.parts().backend.models.check()
-
-    async def _refused_writes(self) -> str | None:
-        return await self.parts().memory.failures.warning()
-
-    async def _store_warns(self) -> str | None:
-        return await self.parts().memory.store.warning()
-
-    async def _lost_engines(self) -> str | None:
-        return await self.parts().backend.models.warning()
-
-    async def _how_models_are_asked(self) -> Json:
-        return await self.parts().backend.models.details(writes=self.writes)
+        return {"models": lambda: self.parts().backend.models.details(writes=self.writes)}

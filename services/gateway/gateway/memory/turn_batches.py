@@ -15,7 +15,7 @@ from memloop.loops.rendering import conversation_lines
 from memloop.ports import Splitter
 from memloop.profiles import PLAIN_TURNS, Profile, TurnLines
 from memloop.wire.errors import MemloopError
-from memloop.wire.memory import Buffer, Source
+from memloop.wire.memory import Source
 from memloop.wire.policy import EffectivePolicy
 
 _LOG = logging.getLogger(__name__)
@@ -113,13 +113,10 @@ async def flush_idle(memory: Memory, *, age_s: float) -> None:
     """Queue a flush of every buffer unchanged for ``age_s``. Raises the errors of store and queue."""
     before = datetime.now(UTC) - timedelta(seconds=age_s)
     for buffer in (await memory.store.idle_buffers(before, limit=_MOST_AT_ONCE)).buffers:
-        await memory.queue.enqueue(MemoryJob(event_id=_flush_id(buffer), namespace=buffer.namespace))
-
-
-def _flush_id(buffer: Buffer) -> str:
-    """Derive the flush's id from the buffer's state, so that all workers use the same one."""
-    state = buffer.model_dump_json(include={"namespace", "updated_at"})
-    return event_id(buffer.namespace.lane(), hashlib.sha256(state.encode()).hexdigest()[:32])
+        # The id comes from the buffer's state, so that all workers use the same one
+        state = buffer.model_dump_json(include={"namespace", "updated_at"})
+        flush_id = event_id(buffer.namespace.lane(), hashlib.sha256(state.encode()).hexdigest()[:32])
+        await memory.queue.enqueue(MemoryJob(event_id=flush_id, namespace=buffer.namespace))
 
 
 def _pieces(

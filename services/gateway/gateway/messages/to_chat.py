@@ -102,18 +102,16 @@ def _of_assistant(message: AssistantMessage, place: str) -> Json:
                 thought = hidden_thought(block.data)
                 thoughts.append(thought or refuse(where, "redacted thinking can be read by its own API alone."))
             case ToolUseParam():
-                calls.append(_call(block, where))
+                if block.caller is not None and block.caller.get("type") != "direct":
+                    refuse(f"{where}.caller", "only the model itself calls tools.")
+                _refuse_given(f"{where}.toolset_name", block.toolset_name, "toolsets belong to Anthropic's own tools.")
+                arguments = json_text(block.input).decode()
+                calls.append(
+                    {"id": block.id, "type": "function", "function": {"name": block.name, "arguments": arguments}}
+                )
     found: Json = {"role": "assistant", "content": _shortest(texts) if texts else None if calls else ""}
     found |= {"tool_calls": calls} if calls else {}
     return found | ({EARLIER_THINKING: _BETWEEN.join(thoughts)} if thoughts else {})
-
-
-def _call(block: ToolUseParam, place: str) -> Json:
-    if block.caller is not None and block.caller.get("type") != "direct":
-        refuse(f"{place}.caller", "only the model itself calls tools.")
-    _refuse_given(f"{place}.toolset_name", block.toolset_name, "toolsets belong to Anthropic's own tools.")
-    arguments = json_text(block.input).decode()
-    return {"id": block.id, "type": "function", "function": {"name": block.name, "arguments": arguments}}
 
 
 def _result(block: ToolResultParam, place: str) -> tuple[str, list[Json]]:

@@ -97,7 +97,9 @@ def _for_memory(row: _Placed) -> Json:
 
 def _fields(asked: Prompt, placed: list[_Placed]) -> Json:
     """Return the fields of the prompt."""
-    _check_context(asked)
+    for place, edit in enumerate(asked.context_management.edits if asked.context_management is not None else ()):
+        if edit.type != _NO_EDIT or edit.keep != "all":  # keeping all thinking edits nothing
+            refuse(f"context_management.edits.{place}", "the gateway does not edit the context; send what is needed.")
     fields: Json = {"model": asked.model, "messages": [row.message for row in placed]}
     if asked.tools:
         fields["tools"] = [_tool(tool, f"tools.{place}") for place, tool in enumerate(asked.tools)]
@@ -106,13 +108,14 @@ def _fields(asked: Prompt, placed: list[_Placed]) -> Json:
 
 def _generation(asked: CreateMessage, dialect: Dialect) -> Json:
     """Return the fields that control the answer."""
+    user_id = asked.metadata.user_id if asked.metadata is not None else None
     fields: dict[str, JsonValue] = {
         dialect.limit_field: asked.max_tokens,
         "temperature": asked.temperature,
         "top_p": asked.top_p,
         "top_k": asked.top_k,
         "stop": list(asked.stop_sequences) if asked.stop_sequences else None,
-        "user": _short_user(asked),
+        "user": user_id if user_id and len(user_id) <= _LONGEST_USER else None,
     }
     if asked.stream:
         fields |= {"stream": True, "stream_options": {"include_usage": True}}
@@ -120,11 +123,6 @@ def _generation(asked: CreateMessage, dialect: Dialect) -> Json:
     if dialect.of_reasoning is None:  # else the endpoint is known, and this is not one of its reasoning models
         fields["reasoning_effort"] = effort
     return {name: value for name, value in fields.items() if value is not None}
-
-
-def _short_user(asked: CreateMessage) -> str | None:
-    user_id = asked.metadata.user_id if asked.metadata is not None else None
-    return user_id if user_id and len(user_id) <= _LONGEST_USER else None
 
 
 def _tool(tool: AnyTool, place: str) -> Json:
@@ -163,10 +161,3 @@ def _output(asked: Prompt) -> Iterator[tuple[str, JsonValue]]:
     if wanted is not None:
         schema: Mapping[str, JsonValue] = {"name": "answer", "schema": wanted.schema_, "strict": True}
         yield "response_format", {"type": "json_schema", "json_schema": dict(schema)}
-
-
-def _check_context(asked: Prompt) -> None:
-    """Refuse edits of the context. Keeping all thinking edits nothing."""
-    for place, edit in enumerate(asked.context_management.edits if asked.context_management is not None else ()):
-        if edit.type != _NO_EDIT or edit.keep != "all":
-            refuse(f"context_management.edits.{place}", "the gateway does not edit the context; send what is needed.")

@@ -152,11 +152,12 @@ def _of_app(user_id: str) -> str:
 
 
 def _all_levels(scopes: Iterable[Scope]) -> list[str]:
-    return list(dict.fromkeys(level for scope in scopes for level in (*levels_of(scope), *_app_levels(scope))))
-
-
-def _app_levels(scope: Scope) -> tuple[str, ...]:
-    return () if scope.user_id is None else (_of_app(scope.user_id),)
+    levels = dict[str, None]()
+    for scope in scopes:
+        levels |= dict.fromkeys(levels_of(scope))
+        if scope.user_id is not None:
+            levels[_of_app(scope.user_id)] = None
+    return list(levels)
 
 
 _Kept = TypeVar("_Kept")

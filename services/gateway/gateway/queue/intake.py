@@ -78,18 +78,15 @@ class Intake:
         """Repeat a step until the stop; pause while the state is unreachable."""
         while not self._stop.is_set():
             try:
-                await self._ensure_group()
+                async with self._ensuring:
+                    if not self._has_group:
+                        await self._queue.ensure_group()
+                        self._has_group = True
                 await step()
             except DependencyError as error:
                 self._has_group = False
                 _LOG.warning("queue %s: %s", self._queue.name, error.message)
                 await self._pause(self._options.poll_s)
-
-    async def _ensure_group(self) -> None:
-        async with self._ensuring:
-            if not self._has_group:
-                await self._queue.ensure_group()
-                self._has_group = True
 
     async def _take(self, partition: Partition) -> None:
         """Start the partition's next lane in a free slot, or wait for one.

@@ -18,11 +18,11 @@ import asyncio
 import logging
 import random
 from collections.abc import Awaitable
-from contextlib import AbstractContextManager, suppress
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
-from opentelemetry.trace import Span, SpanKind
+from opentelemetry.trace import SpanKind
 
 from gateway.queue.handling import Handler, JobResult
 from gateway.queue.intake import Intake, IntakeOptions
@@ -122,7 +122,11 @@ class Runner:
         try:
             lease = await asyncio.shield(begun)
             if lease is not None:
-                with self._traced(lease):
+                request_id.set(lease.origin.request_id)
+                spender.set(lease.tenant)
+                parent = {"traceparent": lease.origin.traceparent}
+                attributes = {"memloop.job": lease.job_id, "memloop.start": lease.starts}
+                with span(f"job {self._queue.name}", attributes, kind=SpanKind.CONSUMER, parent=parent):
                     await self._settle(lease)
         except asyncio.CancelledError:
             await asyncio.shield(self._put_back(begun))
@@ -136,14 +140,6 @@ class Runner:
         with suppress(DependencyError):
             if (lease := await begun) is not None:
                 await self._queue.abandon(lease)
-
-    def _traced(self, lease: Lease) -> AbstractContextManager[Span]:
-        """Attach the job to the logs and the trace of the request that queued it, and its tokens to its tenant."""
-        request_id.set(lease.origin.request_id)
-        spender.set(lease.tenant)
-        parent = {"traceparent": lease.origin.traceparent}
-        attributes = {"memloop.job": lease.job_id, "memloop.start": lease.starts}
-        return span(f"job {self._queue.name}", attributes, kind=SpanKind.CONSUMER, parent=parent)
 
     async def _settle(self, lease: Lease) -> None:
         """Run the job and record the result: finished, requeued, retried later, or a dead letter."""

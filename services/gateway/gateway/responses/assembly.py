@@ -103,7 +103,8 @@ class Assembly:
         if thought := thinking_in(delta):
             events += self._more("reasoning", SUMMARY if self._sums_up else "reasoning_text", "text", thought)
         if text := _string(delta.get("content")):
-            events += self._more("message", "output_text", "text", text, self._logprobs(choice))
+            logprobs = objects_in(object_in(choice.get("logprobs")).get("content")) if self._with_logprobs else ()
+            events += self._more("message", "output_text", "text", text, logprobs)
         if refused := _string(delta.get("refusal")):
             events += self._more("message", "refusal", "refusal", refused)
         for called in objects_in(delta.get("tool_calls")):
@@ -151,9 +152,6 @@ class Assembly:
             if open_item is not None and "item" not in event:
                 event["item_id"] = open_item.item["id"]
         return events
-
-    def _logprobs(self, choice: Json) -> Sequence[Json]:
-        return objects_in(object_in(choice.get("logprobs")).get("content")) if self._with_logprobs else ()
 
 
 _NEW: Final[Mapping[str, Json]] = {

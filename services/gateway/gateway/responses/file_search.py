@@ -39,7 +39,20 @@ class Searched:
 
     def item(self, item_id: str) -> Json:
         """Return the item of the output."""
-        results: JsonValue = [_result(one) for one in self.results] if self.shown else None
+        results: JsonValue = (
+            [
+                {
+                    "file_id": one.file_id,
+                    "filename": one.filename,
+                    "score": one.score,
+                    "text": one.text,
+                    "attributes": {**one.attributes},
+                }
+                for one in self.results
+            ]
+            if self.shown
+            else None
+        )
         return {
             "id": item_id,
             "type": "file_search_call",
@@ -65,7 +78,11 @@ async def searched(
     asked: Asked, question: Question, vector_stores: VectorStores, tenant: str, *, window_tokens: int | None
 ) -> Searched | None:
     """Make the request's search, if it has one and a user's text. Raises NotFound, Conflict, Unavailable."""
-    tool, query = file_search_of(asked), _last_words(question.body)
+    said = [message for message in objects_in(question.body["messages"]) if message.get("role") == "user"]
+    content = said[-1].get("content") if said else None
+    if isinstance(content, list):
+        content = "\n".join(str(part.get("text") or "") for part in objects_in(content))
+    tool, query = file_search_of(asked), (content.strip()[-_MOST_CHARS:] if isinstance(content, str) else "")
     if tool is None or not query:
         return None
     budget = min(_MOST_TOKENS, window_tokens // _SHARE_OF_WINDOW) if window_tokens else _MOST_TOKENS
@@ -112,24 +129,6 @@ def _passages(results: Sequence[Found]) -> str:
         for number, one in enumerate(results, 1)
     )
     return "\n\n".join((_INTRODUCTION, *each))
-
-
-def _last_words(body: Json) -> str:
-    said = [message for message in objects_in(body["messages"]) if message.get("role") == "user"]
-    content = said[-1].get("content") if said else None
-    if isinstance(content, list):
-        content = "\n".join(str(part.get("text") or "") for part in objects_in(content))
-    return content.strip()[-_MOST_CHARS:] if isinstance(content, str) else ""
-
-
-def _result(one: Found) -> Json:
-    return {
-        "file_id": one.file_id,
-        "filename": one.filename,
-        "score": one.score,
-        "text": one.text,
-        "attributes": {**one.attributes},
-    }
 
 
 def _citation(one: Found, at: int) -> Json:

@@ -103,7 +103,10 @@ class Keeping:
     ) -> Outcome | Literal["not stored"]:
         (shown, *given), redact = await redacted_by(redactions, [response, *self.input], scope)
         if self.conversation is not None:
-            await self._added(self.conversation, [*given, *objects_in(shown["output"])])
+            items = [*given, *objects_in(shown["output"])]
+            added = await self.conversation.records.append(self.conversation.began, self.owner, items)
+            if added != "added":
+                self.lost.labels(added).inc()
         outcome = "not stored"
         if self.began is not None:
             stored = StoredResponse(shown, tuple(given), self.previous)
@@ -111,11 +114,6 @@ class Keeping:
         if outcome != "changed":
             redactions.counted(redact)
         return outcome
-
-    async def _added(self, conversation: Continued, items: Sequence[Json]) -> None:
-        added = await conversation.records.append(conversation.began, self.owner, items)
-        if added != "added":
-            self.lost.labels(added).inc()
 
 
 async def keeping_of(
@@ -136,7 +134,9 @@ async def keeping_of(
     if not request.stores and request.conversation_id is None:
         return None
     items = named_items(asked.items, response_id.removeprefix("resp_"))
-    _refuse_known_ids(items, earlier, conversation=request.conversation_id)
+    ids = [item["id"] for item in (*earlier, *items)] if request.conversation_id is not None else []
+    if len(set(map(str, ids))) < len(ids):
+        raise InvalidRequest("The conversation already has an item of this id.", param="input", code="duplicate_item")
     size += len(json_text(items))
     conversation = await _continued(asked, responses, owner, new=len(items), size=size)
     began = await responses.records.begin(response_id, owner, size=size) if request.stores else None
@@ -159,9 +159,3 @@ async def _continued(asked: Asked, responses: Responses, owner: Owner, *, new: i
         return None
     records = responses.conversations
     return Continued(records, await records.begin(owner, conversation, new=new, size=size))
-
-
-def _refuse_known_ids(items: Sequence[Json], earlier: Sequence[Json], *, conversation: str | None) -> None:
-    ids = [item["id"] for item in (*earlier, *items)] if conversation is not None else []
-    if len(set(map(str, ids))) < len(ids):
-        raise InvalidRequest("The conversation already has an item of this id.", param="input", code="duplicate_item")

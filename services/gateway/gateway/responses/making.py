@@ -165,7 +165,10 @@ class _ResponseStream:
                 texts.append(text)
                 continue
             self._pass_on(texts)
-            await self._take(event)
+            if (data := data_of(event)) == _DONE:
+                await self.finish()
+            elif data and not self._over:
+                self._read(parsed_object(data))
             texts, grows = [], self._grows_text()
         self._pass_on(texts)
 
@@ -177,12 +180,6 @@ class _ResponseStream:
             with self._meter.ours():
                 self._shown.append(self._making.assembly.feed_texts(texts, self._number))
             self._number += len(texts)
-
-    async def _take(self, event: bytes) -> None:
-        if (data := data_of(event)) == _DONE:
-            await self.finish()
-        elif data and not self._over:
-            self._read(parsed_object(data))
 
     def _read(self, chunk: Json) -> None:
         if chunk.get("error"):

@@ -158,7 +158,9 @@ class _CustomCall(OpenCall):
 
     def parts_done(self) -> list[Json]:
         """End the input."""
-        text = _input_in(self._arguments())
+        arguments = self._arguments()
+        text = _object_in(arguments).get("input")
+        text = text if isinstance(text, str) else arguments  # a model that wrote no JSON meant the text itself
         self.item["input"] = text
         return [
             {"type": "response.custom_tool_call_input.delta", "delta": text},
@@ -223,12 +225,6 @@ def _beginning(kind: Kind, name: str) -> Json:
             return {"action": _action_in("")}
         case "tool_search":
             return {"execution": "client", "arguments": {}}
-
-
-def _input_in(arguments: str) -> str:
-    """Return the text in the arguments; a model that wrote the text itself, and no JSON, meant that."""
-    text = _object_in(arguments).get("input")
-    return text if isinstance(text, str) else arguments
 
 
 def _action_in(arguments: str) -> Json:

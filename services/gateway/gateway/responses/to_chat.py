@@ -173,7 +173,10 @@ def _says(message: Json) -> bool:
 def _say(messages: list[Json], item: Message | Call | Reasoning) -> None:
     """Add the item to the assistant's last message, or to a new message if it cannot follow that one."""
     last = messages[-1] if messages and messages[-1]["role"] == "assistant" else None
-    if last is None or not _may_follow(last, item):
+    goes_on = isinstance(item, CALLS) or (
+        last is not None and not _says(last) and not (isinstance(item, Reasoning) and EARLIER_THINKING in last)
+    )
+    if last is None or not goes_on:
         messages.append(last := {"role": "assistant", "content": None})
     match item:
         case Reasoning():
@@ -183,18 +186,8 @@ def _say(messages: list[Json], item: Message | Call | Reasoning) -> None:
         case FunctionCall() | CustomToolCall() | LocalShellCall() | ToolSearchCall():
             calls = last.setdefault("tool_calls", [])
             if isinstance(calls, list):
-                calls.append(_call(item))
-
-
-def _may_follow(message: Json, item: Message | Call | Reasoning) -> bool:
-    if isinstance(item, CALLS):
-        return True
-    return not _says(message) and not (isinstance(item, Reasoning) and EARLIER_THINKING in message)
-
-
-def _call(item: Call) -> Json:
-    call: Json = {"id": item.call_id, "type": "function", "function": item.function()}
-    return call if item.extra_content is None else {**call, "extra_content": item.extra_content}
+                call: Json = {"id": item.call_id, "type": "function", "function": item.function()}
+                calls.append(call if item.extra_content is None else {**call, "extra_content": item.extra_content})
 
 
 def _returned(item: Output) -> tuple[JsonValue, list[JsonValue]]:

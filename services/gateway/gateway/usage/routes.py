@@ -79,7 +79,7 @@ async def list_usage(
     whose = managed(principal, tenant)
     step_s = HOUR_S if by == "hour" else DAY_S
     end = int(time.time()) + 1 if before is None else before
-    start = _start(end, step_s) if after is None else after
+    start = max(0, end - (DAY_S if step_s == HOUR_S else _MOST_S[DAY_S])) if after is None else after
     if end - start > _MOST_S[step_s]:
         raise Unprocessable(f"By {by}, ask for at most {_MOST_S[step_s] // DAY_S} days at a time.", param="after")
     found = await usage.ledger.read(whose, _step_after(start, step_s), _step_after(end, step_s))
@@ -88,10 +88,6 @@ async def list_usage(
 
 def _step_after(moment: int, step_s: int) -> int:
     return -(-moment // step_s) * step_s
-
-
-def _start(end: int, step_s: int) -> int:
-    return max(0, end - (DAY_S if step_s == HOUR_S else _MOST_S[DAY_S]))
 
 
 def _rows(entries: Iterable[Entry], step_s: int, prices: Mapping[str, tuple[float, float]]) -> Iterator[UsageEntry]:

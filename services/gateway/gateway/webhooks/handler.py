@@ -37,7 +37,8 @@ class DeliveryHandler:
     async def run(self, lease: Lease, hold: Hold) -> JobResult:
         """Make one attempt. Raises NotDelivered, and Unavailable while this worker has no secret."""
         del hold
-        delivery = await self._delivery(lease.job_id)
+        if (delivery := await self._jobs.payload(lease.job_id, Delivery)) is None:
+            raise JobGone(lease.job_id)
         if delivery.hook_id is not None and await self._hooks.get(delivery.tenant, delivery.hook_id) is None:
             self._count("gone")
             return JobResult("gone", "")
@@ -98,11 +99,6 @@ class DeliveryHandler:
         return aiohttp.ClientSession(
             connector=connector, timeout=self._timeout, cookie_jar=aiohttp.DummyCookieJar(), auto_decompress=False
         )
-
-    async def _delivery(self, job_id: str) -> Delivery:
-        if (delivery := await self._jobs.payload(job_id, Delivery)) is None:
-            raise JobGone(job_id)
-        return delivery
 
     def _count(self, outcome: str) -> None:
         self._metrics.longread_webhooks.labels(outcome).inc()

@@ -26,7 +26,12 @@ def our_template(text: str, slots: Mapping[str, str], where: str) -> str:
     if seen != set(slots):
         raise ImportRefused(f"{where}: expected the slots {_shown(slots)}; found only {_shown(seen)}")
     template = "".join(mapped)
-    _check_rendering(text, template, slots, where)
+    # Both render to the same text: a brace that the source escapes must not become a slot of ours
+    sent = text.format_map({theirs: f"({number})" for number, theirs in enumerate(slots)})
+    marks = {f"{{{ours}}}": f"({number})" for number, ours in enumerate(slots.values())}
+    filled = re.sub("|".join(map(re.escape, marks)), lambda mark: marks[mark[0]], template)
+    if filled != sent:
+        raise ImportRefused(f"{where}: expected a text without slots of ours; found one of {_shown(marks)}")
     return template
 
 
@@ -42,15 +47,6 @@ def _pieces(text: str, where: str) -> list[tuple[str, str | None, str | None, st
         return list(string.Formatter().parse(text))
     except ValueError as error:
         raise ImportRefused(f"{where}: expected a format string; found one that is broken: {error}") from error
-
-
-def _check_rendering(text: str, template: str, slots: Mapping[str, str], where: str) -> None:
-    """Check that both render to the same text: a brace that the source escapes must not become a slot of ours."""
-    sent = text.format_map({theirs: f"({number})" for number, theirs in enumerate(slots)})
-    marks = {f"{{{ours}}}": f"({number})" for number, ours in enumerate(slots.values())}
-    filled = re.sub("|".join(map(re.escape, marks)), lambda mark: marks[mark[0]], template)
-    if filled != sent:
-        raise ImportRefused(f"{where}: expected a text without slots of ours; found one of {_shown(marks)}")
 
 
 def _shown(names: Mapping[str, str] | set[str]) -> str:

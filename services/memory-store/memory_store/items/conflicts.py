@@ -108,7 +108,10 @@ def resolve(value_hash: str, stated_at: datetime, versions: Sequence[Version]) -
         placed = Placement(stated_at, valid_to=following.valid_from, supersedes=current.id if current else None)
         changes = (*_ending(current, stated_at), Change(following.id, after_new=True))
         return Resolution("superseded", "older news", placed=placed, changes=changes)
-    return _changed(current, stated_at) if current else Resolution("inserted", "new fact", placed=Placement(stated_at))
+    if not current:
+        return Resolution("inserted", "new fact", placed=Placement(stated_at))
+    placed = Placement(stated_at, supersedes=current.id)
+    return Resolution("superseded", "changed fact", placed=placed, changes=(Change(current.id, valid_to=stated_at),))
 
 
 def repair(versions: Sequence[Version]) -> tuple[Change, ...]:
@@ -124,11 +127,6 @@ def _timeline(versions: Sequence[Version]) -> list[Version]:
     """Sort by event time, without versions of no duration: they held at no time."""
     holding = [version for version in versions if version.valid_to is None or version.valid_from < version.valid_to]
     return sorted(holding, key=lambda version: (version.valid_from, version.number))
-
-
-def _changed(current: Version, stated_at: datetime) -> Resolution:
-    placed = Placement(stated_at, supersedes=current.id)
-    return Resolution("superseded", "changed fact", placed=placed, changes=(Change(current.id, valid_to=stated_at),))
 
 
 def _ending(current: Version | None, stated_at: datetime) -> tuple[Change, ...]:

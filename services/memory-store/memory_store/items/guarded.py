@@ -62,14 +62,11 @@ class Settler:
         while True:
             with contextlib.suppress(MemloopError):
                 for namespace in await self._settlings.some(_AT_ONCE):
-                    await self._tried(namespace)
+                    try:
+                        await self.settle(namespace)
+                    except MemloopError as error:
+                        _log.debug("a refused write is not settled: %s", error.message)
             await asyncio.sleep(every_s)
-
-    async def _tried(self, namespace: Namespace) -> None:
-        try:
-            await self.settle(namespace)
-        except MemloopError as error:
-            _log.debug("a refused write is not settled: %s", error.message)
 
 
 _PATIENCE_S = 10.0

@@ -166,14 +166,9 @@ def check_metadata(metadata: Mapping[str, JsonValue]) -> None:
     That is NaN, infinities, and integers beyond 64 bits.
     """
     for path, value in _leaves(metadata):
-        if not _is_storable(value):
+        fits = math.isfinite(value) if isinstance(value, float) else not isinstance(value, int) or value in _INT64
+        if not fits:
             raise Unprocessable(f"metadata.{path[:80]} cannot be stored", param="metadata", code="invalid_metadata")
-
-
-def _is_storable(value: JsonValue) -> bool:
-    if isinstance(value, float):
-        return math.isfinite(value)
-    return not isinstance(value, int) or value in _INT64
 
 
 def _leaves(metadata: Mapping[str, JsonValue]) -> Iterator[tuple[str, JsonValue]]:

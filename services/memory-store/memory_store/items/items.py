@@ -25,7 +25,7 @@ from memory_store.items.identity import chain_id, check_metadata, content_hash, 
 from memory_store.items.lookup import Owned, View, fact_of, is_uuid, stored
 from memory_store.items.tools import ItemTools
 from memory_store.times import times_of
-from memory_store.vectors.filters import Condition, Equals, TimeRange, all_of, utc
+from memory_store.vectors.filters import Equals, TimeRange, all_of, utc
 from memory_store.vectors.port import pages
 
 
@@ -136,7 +136,13 @@ class Items:
         Wins over every write that began before, at any store process. Raises ``Conflict`` on a stale fencing token.
         """
         async with self._tools.locks.hold(namespace.lane()), self._erasures.erasing(namespace, token):
-            count = await self._remove(within(namespace))
+            where = within(namespace)
+            count = await self._tools.vectors.count(where=where)
+            await self._tools.vectors.delete(where=where)
+            left = await self._tools.vectors.count(where=where)
+            if left:
+                message = f"{left} of {count} memories are still there after their erasure: repeat it."
+                raise Unavailable(message, retry_after_s=1.0)
             buffers = await self._buffers.erase(namespace)
             await self._feed.publish(by_tenant(changes.erased(namespace, self._tools.clock())))
         self._tools.metrics.erased.labels(place="vectors").inc(count)
@@ -147,15 +153,6 @@ class Items:
         """Count what an erasure would remove, and remove nothing."""
         count = await self._tools.vectors.count(where=within(namespace))
         return Erased(vectors=count, buffers=await self._buffers.count(namespace), dry_run=True)
-
-    async def _remove(self, where: Condition) -> int:
-        count = await self._tools.vectors.count(where=where)
-        await self._tools.vectors.delete(where=where)
-        left = await self._tools.vectors.count(where=where)
-        if left:
-            message = f"{left} of {count} memories are still there after their erasure: repeat it."
-            raise Unavailable(message, retry_after_s=1.0)
-        return count
 
     async def remove_expired(self) -> int:
         """Removes expired memories of all namespaces; returns their number. Waits while files are packed."""

@@ -3,7 +3,7 @@
 from memloop.wire.memory import MemoryItem
 from memory_store.items.batch import Batch, embedded
 from memory_store.items.conflicts import Placement, Resolution, resolve
-from memory_store.items.documents import Clock, Record
+from memory_store.items.documents import Record
 from memory_store.items.guarded import repeated_when_moved
 from memory_store.items.lookup import Owned, fact_of, no_such_memory, stored
 from memory_store.items.tools import ItemTools
@@ -29,7 +29,9 @@ class Recovery:
             record = await stored(self._tools.vectors, owned)
             if record.item.status != "deleted":
                 return (await self._tools.visible(owned)).item
-            _unless_gone(record, self._tools.clock)
+            ends = [end for end in (record.item.expires_at, record.ended_before) if end is not None]
+            if ends and min(ends) <= self._tools.clock():
+                raise no_such_memory()
             fact = await fact_of(self._tools.vectors, record)
             batch = Batch(record.namespace, fact, written_at=self._tools.clock())
             restored = batch.restore(record, _resolution(record, batch))
@@ -42,10 +44,3 @@ def _resolution(record: Record, batch: Batch) -> Resolution:
     if record.item.memory_type == "RawTurn":
         return Resolution("inserted", "raw turn", placed=Placement(stated_at))
     return resolve(record.item.hash, stated_at, batch.records.versions(record.chain))
-
-
-def _unless_gone(record: Record, clock: Clock) -> None:
-    """Raises ``NotFound`` when the deletion cannot be taken back any more, or the item would have expired by now."""
-    ends = [end for end in (record.item.expires_at, record.ended_before) if end is not None]
-    if ends and min(ends) <= clock():
-        raise no_such_memory()

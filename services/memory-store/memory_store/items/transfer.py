@@ -8,7 +8,7 @@ from pydantic import ValidationError
 
 from memloop.wire import fields
 from memloop.wire.errors import Conflict, MemloopError, Unprocessable
-from memloop.wire.memory import MAX_TEXT_CHARS, MemoryItem, Namespace, UserFields
+from memloop.wire.memory import MAX_TEXT_CHARS, Namespace, UserFields
 from memloop.wire.transfer import ExportPage, Imported, LineError, MemoryLine, StoreExport, StoreImport
 from memory_store.items.batch import Batch, embedded
 from memory_store.items.documents import Record, exactly_in, from_payload, of_tenant, within
@@ -57,7 +57,11 @@ class Transfer:
         for numbered in request.lines:
             try:
                 one = _Read(numbered.number, _parsed(numbered.text))
-                read[_namespace(request.tenant, one.line.item).model_dump_json()].append(one)
+                item = one.line.item
+                space = Namespace(
+                    tenant=request.tenant, user_id=item.user_id, agent_id=item.agent_id, run_id=item.run_id
+                )
+                read[space.model_dump_json()].append(one)
             except MemloopError as error:
                 errors.append(LineError(line=numbered.number, message=error.message))
         imported = unchanged = 0
@@ -99,10 +103,6 @@ class Transfer:
         same = all_of([of_tenant(namespace.tenant), Ids(tuple(record.item.id for record in records))])
         known = {record.item.id: record for record in await every_record(self._tools.vectors, same)}
         return list((known | {record.item.id: record for record in facts}).values())
-
-
-def _namespace(tenant: str, item: MemoryItem) -> Namespace:
-    return Namespace(tenant=tenant, user_id=item.user_id, agent_id=item.agent_id, run_id=item.run_id)
 
 
 def _parsed(text: str) -> MemoryLine:

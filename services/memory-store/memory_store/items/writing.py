@@ -189,7 +189,13 @@ class Writer:
         accepted = [add for add, problem in zip(adds, wrong, strict=True) if problem is None]
         async with self._locks.hold(*(add.namespace.lane() for add in accepted)):
             written = iter(await self._write(accepted, began=began))
-        return BatchResult(results=tuple(_outcome(problem or next(written)) for problem in wrong))
+        results = (problem or next(written) for problem in wrong)
+        return BatchResult(
+            results=tuple(
+                BatchOutcome(memories=one) if isinstance(one, tuple) else BatchOutcome(error=one.envelope().error)
+                for one in results
+            )
+        )
 
     async def _write(self, adds: Sequence[StoreAdd], *, began: int | None = None) -> Sequence[_Result]:
         """Returns what became of each add."""
@@ -259,7 +265,3 @@ def _wrong_metadata(add: StoreAdd) -> Unprocessable | None:
     except Unprocessable as error:
         return error
     return None
-
-
-def _outcome(result: _Result | Unprocessable) -> BatchOutcome:
-    return BatchOutcome(memories=result) if isinstance(result, tuple) else BatchOutcome(error=result.envelope().error)

@@ -8,7 +8,7 @@ killed goes on where it was when it is started again, and one that is older than
 import asyncio
 import json
 import time
-from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, replace
 from typing import Final, Literal, TypeAlias
@@ -173,7 +173,11 @@ class Copy:
     async def _catch_up(self, target: Collection) -> int:
         """Bring some of what has changed since; the number of changes."""
         notes = await self._record.take(_BATCH)
-        ids = dict.fromkeys([point_id for note in notes for point_id in await _ids(note, target)])
+        ids = dict[str, None]()
+        for note in notes:  # of a write's points, or of an erased scope
+            written = note.startswith("[")
+            where = within(Namespace.model_validate_json(note)) if not written else None
+            ids |= dict.fromkeys(json.loads(note) if where is None else await every_id(target, where))
         each = list(ids)
         for at in range(0, len(each), _BATCH):
             await self._bring(target, each[at : at + _BATCH])
@@ -183,8 +187,15 @@ class Copy:
         """Make the target agree about these points, as they are in service now."""
         if not ids:
             return
-        points = [_of_today(point) for point in await self._live.get(ids, where=_EVERYTHING)]
-        known = await self._known(target, ids)
+        points = [  # with the payload that this version writes; an older one may have left fields out
+            replace(point, payload=to_payload(from_payload(point.id, point.payload)))
+            for point in await self._live.get(ids, where=_EVERYTHING)
+        ]
+        try:
+            found = await target.get(ids, where=_EVERYTHING, agreed=True) if self._copies_agree else ()
+        except (Unavailable, Timeout):
+            self._copies_agree, found = False, ()
+        known = {one.id: one.payload for one in found}  # what every copy in the target has
         fresh = [point for point in points if known.get(point.id) != point.payload]
         gone = tuple(set(ids) - {point.id for point in points})
         made = await self._transform(fresh) if fresh else ()
@@ -195,27 +206,7 @@ class Copy:
         if gone:
             await target.delete(where=Ids(gone))
 
-    async def _known(self, target: Collection, ids: Sequence[str]) -> Mapping[str, object]:
-        """The payloads that every copy in the target has; none once a copy of it could not be read."""
-        try:
-            found = await target.get(ids, where=_EVERYTHING, agreed=True) if self._copies_agree else ()
-        except (Unavailable, Timeout):
-            self._copies_agree, found = False, ()
-        return {one.id: one.payload for one in found}
-
-
-async def _ids(note: str, target: Collection) -> Sequence[str]:
-    """The points that a note is about: those of a write, or those that the target has of an erased scope."""
-    if note.startswith("["):
-        return json.loads(note)
-    return await every_id(target, within(Namespace.model_validate_json(note)))
-
 
 def copy_lost() -> Unavailable:
     """Return the error of a copy that another store may have ended."""
     return Unavailable("The copy stood still for too long; begin it again.", code="copy_lost", retry_after_s=1.0)
-
-
-def _of_today(point: Point) -> Point:
-    """Returns the point with the payload that the present version writes; an older version may have left fields out."""
-    return replace(point, payload=to_payload(from_payload(point.id, point.payload)))

@@ -67,7 +67,11 @@ class ResponseHandler:
         asked = read_request(job.fields)
         question = question_of(asked, (), limit_field=self._chat.limit_field(asked.request.model))
         draft = Draft(job.response_id, stored.response)
-        await self._progress(job, draft)
+        events: list[Json] = [
+            {"type": "response.queued", "response": draft.queued()},
+            {"type": "response.in_progress", "response": draft.in_progress()},
+        ]
+        await self._background.jobs.publish(job.response_id, events, first=_FIRST - 1)
         search = await self._searched(job, asked, question)
         answer, memory = await self._answered(job, asked, with_passages(question, search))
         made = made_of(answer, asked, question, draft, memory, search)
@@ -88,13 +92,6 @@ class ResponseHandler:
             found = await searched(asked, question, self._vector_stores, job.tenant, window_tokens=window)
             known = await journal.keep("search", dumped(found))
         return loaded(known)
-
-    async def _progress(self, job: ResponseJob, draft: Draft) -> None:
-        events: list[Json] = [
-            {"type": "response.queued", "response": draft.queued()},
-            {"type": "response.in_progress", "response": draft.in_progress()},
-        ]
-        await self._background.jobs.publish(job.response_id, events, first=_FIRST - 1)
 
     async def _answered(self, job: ResponseJob, asked: Asked, question: Question) -> tuple[Json, ChatMemory | None]:
         """Return the engine's answer, redacted, and the response's memory field; the turn's write is queued."""

@@ -6,7 +6,7 @@ from typing import Annotated, Final, Literal, TypeAlias
 from fastapi import APIRouter, Query, Request
 from pydantic import Field, JsonValue
 
-from gateway.access import AllowanceDep, Principal, PrincipalDep, Room, namespace_named, needs
+from gateway.access import AllowanceDep, PrincipalDep, Room, namespace_named, needs
 from gateway.chat import ChatDep
 from gateway.policy import Keeper
 from gateway.responses.conversations.records import new_conversation_id
@@ -151,7 +151,7 @@ async def create_conversation_items(
     check_include(include)
     asked = await read_ours(request, ItemsCreate)
     await allowance.admit()
-    owner = _owner(principal, request)
+    owner = Owner(principal.tenant, namespace_named(principal, {}, request.headers))
     items = await _items(asked.items, chat.memory.keeper, owner.scope)
     await conversations.add(conversation_id, owner, items)
     return _page(items, has_more=False)
@@ -195,10 +195,6 @@ async def delete_conversation_item(
     """Delete one item of a conversation."""
     found = await conversations.delete_item(principal.tenant, conversation_id, item_id)
     return Conversation.model_validate(found)
-
-
-def _owner(principal: Principal, request: Request) -> Owner:
-    return Owner(principal.tenant, namespace_named(principal, {}, request.headers))
 
 
 async def _items(given: list[JsonValue], keeper: Keeper, scope: Scope) -> list[Json]:
