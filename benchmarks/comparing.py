@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from math import sqrt
 from statistics import fmean
 
-from memloop.scoring.intervals import paired_interval, wilson
+from memloop.scoring.comparison import paired_interval, wilson
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,7 +22,7 @@ from benchmarks.console import canned
 from benchmarks.gateway import servers
 from benchmarks.kept import FOLDER, Cells, show, write_dated
 from benchmarks.mock_engine import mock_engine
-from gateway.console.files import PACKAGED
+from gateway.console.routes import PACKAGED
 
 CHROMIUM: Final = os.environ.get("MEMLOOP_CHROMIUM") or shutil.which("chromium") or shutil.which("google-chrome")
 WATCH: Final = (Path(__file__).parent / "watch.js").read_text("utf-8")

@@ -23,7 +23,7 @@ import uvloop
 from benchmarks.fairness.engine import writing_engine
 from benchmarks.gateway import servers
 from benchmarks.kept import Cells, show
-from memloop.scoring.percentiles import percentile
+from memloop.scoring.comparison import percentile
 
 ENGINE_LATENCY_S: Final = 0.5
 GOAL: Final = 2.0

@@ -8,7 +8,7 @@ from typing import cast
 
 import httptools
 
-from memloop.scoring.percentiles import percentile
+from memloop.scoring.comparison import percentile
 
 _REQUEST_TIMEOUT_S = 60.0
 _HTTP_OK = 200

@@ -11,7 +11,7 @@ from rich.table import Table
 
 from benchmarks.memory import speed
 from benchmarks.memory.corpus import SIZES
-from memloop.scoring.percentiles import percentile
+from memloop.scoring.comparison import percentile
 
 _GOALS = {  # bound, and whether the figure should be at least it
     "search_floor_ratio_100k": (2.0, False),

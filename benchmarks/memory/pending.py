@@ -25,7 +25,7 @@ from gateway.memory.operations import search
 from gateway.metrics import Metrics
 from gateway.settings import WorkerSettings
 from gateway.worker import open_work
-from memloop.scoring.percentiles import percentile
+from memloop.scoring.comparison import percentile
 from memloop.wire.memory import MemoryDraft, Namespace, SearchResult, Source, StoreAdd, StoreBatch, StoreSearch
 from memloop_service import new_registry
 

@@ -19,7 +19,7 @@ from benchmarks.memory.floor import Floor, LibraryEncoder
 from benchmarks.memory.loading import load
 from benchmarks.memory.peers import Asked, Mem0, Ours, mem0
 from benchmarks.mock_engine import mock_engine
-from memloop.scoring.percentiles import percentile
+from memloop.scoring.comparison import percentile
 from memory_store.embedding.embedder import Encoder
 from memory_store.embedding.sentence_encoder import DEFAULT_MODEL
 from memory_store.models.chosen import encoder_of

@@ -16,7 +16,7 @@ import uvloop
 from benchmarks.memory.corpus import SIZES
 from benchmarks.qdrant.measuring import AT_ONCE, Load, Times, measured
 from benchmarks.qdrant.peers import Peer, peers
-from memloop.scoring.percentiles import percentile
+from memloop.scoring.comparison import percentile
 
 _BLOCK = 512
 

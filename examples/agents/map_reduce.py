@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from memloop.ports import ChatModel, Completion, Prompt, Sampling
-from memloop.scoring.memory import word_recall
+from memloop.scoring.lenient import word_recall
 from memloop.wire.chat import ChatMessage
 from trainer.objectives.answer_reward import answer_reward
 

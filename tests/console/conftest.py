@@ -2,7 +2,7 @@
 
 import pytest
 
-from gateway.console.files import PACKAGED
+from gateway.console.routes import PACKAGED
 from tests.console.browser import CHROMIUM
 
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from gateway.console.files import PACKAGED
+from gateway.console.routes import PACKAGED
 from gateway.settings import WorkerSettings
 from gateway.worker import working
 from tests.console.scripted import answer as scripted

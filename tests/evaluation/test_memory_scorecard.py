@@ -9,7 +9,7 @@ from evaluation.memory.point_scores import point_score
 from evaluation.memory.records import Answered, Checked, Graded, Ingested, Recalled, Row, Tokens
 from evaluation.memory.scorecard import Card, last_line, markdown, save_plot
 from evaluation.memory.scores import Prices, recall_score, row_score
-from memloop.scoring.intervals import wilson
+from memloop.scoring.comparison import wilson
 
 GOLDEN = Path(__file__).parent / "golden" / "memory_scorecard.md"
 

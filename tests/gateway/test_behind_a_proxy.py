@@ -7,7 +7,7 @@ import httpx
 import pytest
 from starlette.requests import Request
 
-from gateway.mem0.links import url_of
+from gateway.mem0.answers import url_of
 from gateway.settings import GatewaySettings
 from memloop_service import ServiceSettings
 from memloop_service.listening import main_listener

@@ -10,8 +10,8 @@ import aiohttp
 import orjson
 import pytest
 
-from gateway.changes.dispatch import Dispatcher
 from gateway.changes.following import followed
+from gateway.changes.hooks import Dispatcher
 from memloop.wire.changes import StoreChanges
 from memloop.wire.memory import Scope
 from memloop_clients import StoreClient

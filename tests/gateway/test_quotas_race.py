@@ -14,7 +14,7 @@ from typing import Any, Final
 import pytest
 
 from gateway.access.key_records import KEYS_OF_A_TENANT
-from gateway.files.reservations import Reservations
+from gateway.files.blobs import Reservations
 from gateway.policy.policies import MOST_OF_A_TENANT
 from gateway.webhooks.deliveries import MOST_HOOKS
 from memloop.wire.errors import TooLarge

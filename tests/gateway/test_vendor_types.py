@@ -18,8 +18,8 @@ from pydantic import BaseModel
 from gateway.messages import blocks
 from gateway.messages.requests import CreateMessage, create_message_in
 from gateway.messages.requests import Tool as AnthropicTool
+from gateway.responses.calls import Part
 from gateway.responses.items import ITEMS, items_of
-from gateway.responses.parts import Part
 from gateway.responses.requests import ResponseRequest, read_request
 from gateway.responses.tools import Tool, read_tools
 from memloop.wire.errors import InvalidRequest

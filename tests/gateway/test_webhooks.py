@@ -15,8 +15,7 @@ from gateway.long_read.hosts import ReadHandler
 from gateway.long_read.records import ReadRecords
 from gateway.memory.dead_letters import DeadLetters
 from gateway.queue.handling import LeaseHold
-from gateway.webhooks.deliveries import delivery_id, delivery_of
-from gateway.webhooks.handler import DeliveryHandler
+from gateway.webhooks.deliveries import DeliveryHandler, delivery_id, delivery_of
 from gateway.webhooks.webhooks import WEBHOOKS_QUEUE, WebhookSecrets
 from memloop.wire.errors import Unavailable
 from memloop.wire.long_read import LongRead

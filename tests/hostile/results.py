@@ -9,7 +9,7 @@ from typing import Final
 import orjson
 
 from benchmarks.kept import Cells, show
-from memloop.scoring.percentiles import percentile
+from memloop.scoring.comparison import percentile
 from tests.hostile.innocents import Sample
 from tests.hostile.process_use import Cores
 

@@ -24,8 +24,7 @@ from memloop.wire.errors import (
 from memloop.wire.long_read import Document, LongRead, LongReadRequest
 from memloop.wire.memory import Source
 from memloop.wire.memory_requests import MemoryAdd
-from memloop_clients.chat_stream import ChatAnswer, ChatDelta
-from memloop_clients.gateway import GatewayClient
+from memloop_clients.gateway import ChatAnswer, ChatDelta, GatewayClient
 from memloop_clients.gateway_calls import root_url
 from memloop_clients.gateway_memory import ended
 from tests.fakes.gateway_server import FakeGateway

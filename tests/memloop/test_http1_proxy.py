@@ -7,7 +7,7 @@ from yarl import URL
 
 from memloop.wire.errors import ConnectRefused, Unavailable, Unreachable
 from memloop_clients import EngineClient, StoreClient, Timeouts
-from memloop_clients.proxy import proxy_for
+from memloop_clients.urls import proxy_for
 from tests.fakes.forward_proxy import forward_proxy
 from tests.fakes.odd_peer import answering, odd_peer
 from tests.memloop.http1_rig import Run, certificate

@@ -2,8 +2,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memloop.scoring.lenient import contains, exact_match, normalise, token_f1
-from memloop.scoring.memory import evidence_recall, extraction_recall, weighted_extraction_recall, word_recall
+from memloop.scoring.lenient import (
+    contains,
+    evidence_recall,
+    exact_match,
+    extraction_recall,
+    normalise,
+    token_f1,
+    weighted_extraction_recall,
+    word_recall,
+)
 from memloop.scoring.questions import was_asked
 from memloop.scoring.ruler import recall_of_references
 from memloop.scoring.strict import published_contains, strict_contains, strict_score

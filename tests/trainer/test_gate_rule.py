@@ -5,8 +5,7 @@ from pathlib import Path
 import pytest
 
 from inference.registry import read_registry
-from memloop.scoring.comparison import compare
-from memloop.scoring.intervals import paired_bootstrap, paired_interval
+from memloop.scoring.comparison import compare, paired_bootstrap, paired_interval
 from memloop.scoring.strict import same_answer
 from trainer.gate.comparison import rows_needed
 from trainer.gate.registry_entry import entry

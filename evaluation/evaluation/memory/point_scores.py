@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from statistics import fmean, harmonic_mean
 
 from evaluation.memory.records import Checked, Graded
-from memloop.scoring.memory import extraction_recall, weighted_extraction_recall
+from memloop.scoring.lenient import extraction_recall, weighted_extraction_recall
 
 _POINTS = {"full": 2, "half": 1}
 

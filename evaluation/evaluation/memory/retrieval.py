@@ -8,7 +8,7 @@ from pathlib import Path
 
 from evaluation.memory.records import Recalled
 from evaluation.retrieval.ablation import namespace_of, raw_turn
-from memloop.scoring.memory import evidence_recall
+from memloop.scoring.lenient import evidence_recall
 from memloop.wire.memory import StoreSearch
 from memloop_service import new_registry
 from memory_store.embedding.embedder import Embedder

@@ -9,9 +9,8 @@ from typing import TypeVar
 from evaluation.memory.memos import set_f1
 from evaluation.memory.records import NO_TOKENS, Answered, Ingested, Recalled, Row, Tokens, Verdict
 from evaluation.memory.rules import ABSTENTION
-from memloop.scoring.intervals import wilson
+from memloop.scoring.comparison import percentile, wilson
 from memloop.scoring.lenient import token_f1
-from memloop.scoring.percentiles import percentile
 
 T = TypeVar("T")
 _Record = TypeVar("_Record", Answered, Recalled)

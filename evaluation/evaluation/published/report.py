@@ -7,7 +7,7 @@ from pathlib import Path
 import orjson
 
 from evaluation.published.figures import PublishedRow, PublishedTable
-from memloop.scoring.intervals import wilson
+from memloop.scoring.comparison import wilson
 
 
 @dataclass(frozen=True, slots=True)

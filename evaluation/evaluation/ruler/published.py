@@ -13,8 +13,7 @@ import string
 from collections.abc import Mapping
 
 from evaluation.ruler.items import GLOBAL, QUESTION_ANSWERING, WIKI
-from memloop.scoring.spoken_answer import answer_in_words
-from memloop.scoring.strict import last_boxed
+from memloop.scoring.strict import answer_in_words, last_boxed
 
 
 def published_scores(task: str, reply: str, golds: tuple[str, ...]) -> Mapping[str, float]:

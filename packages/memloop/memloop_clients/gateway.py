@@ -4,6 +4,7 @@ import asyncio
 import secrets
 from collections.abc import AsyncGenerator
 from contextlib import aclosing
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
@@ -13,10 +14,65 @@ from memloop.wire.files import FileObject
 from memloop.wire.keys import KeyCreate, KeyPage, KeyRevoked, NewApiKey
 from memloop.wire.long_read import Estimate, LongRead, LongReadRequest, ReadEvent
 from memloop.wire.rollouts import Rollout, RolloutChange, RolloutEnded, RolloutPage
-from memloop_clients.chat_stream import ChatAnswer, ChatChunk, ChatDelta
 from memloop_clients.gateway_calls import body_of, parsed, segment
 from memloop_clients.gateway_memory import MemoryCalls, ended
-from memloop_clients.multipart import file_form
+
+
+@dataclass(frozen=True, slots=True)
+class ChatDelta:
+    """A piece of a streamed reply; ``reasoning`` is the model's thought before it."""
+
+    text: str = ""
+    reasoning: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class ChatAnswer:
+    """A whole reply, stripped, and the memory's part in it; None without memory."""
+
+    text: str
+    memory: ChatMemory | None
+
+
+class _Delta(OpenWire):
+    content: str | None = None
+    reasoning: str | None = None
+    reasoning_content: str | None = None
+
+
+class _Choice(OpenWire):
+    delta: _Delta = _Delta()
+
+
+class ChatChunk(OpenWire):
+    """One event of a streamed reply."""
+
+    choices: tuple[_Choice, ...] = ()
+    memory: ChatMemory | None = None
+
+    def delta(self) -> ChatDelta:
+        """Return the first choice's piece."""
+        if not self.choices:
+            return ChatDelta()
+        delta = self.choices[0].delta
+        return ChatDelta(delta.content or "", delta.reasoning or delta.reasoning_content or "")
+
+
+def file_form(filename: str, content: bytes, boundary: str, *, expires_s: int | None = None) -> bytes:
+    """Return the body of a file upload with OpenAI's purpose ``user_data``, deleted after ``expires_s`` seconds."""
+    escaped = filename.replace('"', "%22").replace("\r", "%0D").replace("\n", "%0A")
+    fields = {"purpose": "user_data"}
+    if expires_s is not None:
+        fields |= {"expires_after[anchor]": "created_at", "expires_after[seconds]": str(expires_s)}
+    head = "".join(
+        f'--{boundary}\r\nContent-Disposition: form-data; name="{name}"\r\n\r\n{value}\r\n'
+        for name, value in fields.items()
+    ) + (
+        f'--{boundary}\r\nContent-Disposition: form-data; name="file"; filename="{escaped}"\r\n'
+        "Content-Type: application/octet-stream\r\n\r\n"
+    )
+    return head.encode() + content + f"\r\n--{boundary}--\r\n".encode()
+
 
 _DONE: Final = "[DONE]"
 

@@ -17,9 +17,9 @@ from memloop.wire.base import OpenWire
 from memloop.wire.errors import DependencyError, MemloopError, Timeout, Unavailable
 from memloop_clients.dialects import ANY, endpoint_at
 from memloop_clients.http import Http, HttpClient, retry_after
-from memloop_clients.proxy import proxy_for
 from memloop_clients.refusals import Fault
 from memloop_clients.transport import Timeouts
+from memloop_clients.urls import proxy_for
 
 _MESSAGE_CHARS: Final = 500
 _MOST_BYTES: Final = 64 * 1024 * 1024

@@ -1,7 +1,12 @@
-"""The URLs by which a client calls an engine, a store or a launcher, checked before anything is sent."""
+"""The URLs by which a client calls an engine, a store or a launcher, checked first, and the proxy of the environment.
 
+That is ``HTTPS_PROXY``, ``HTTP_PROXY`` and ``NO_PROXY``, in either case.
+"""
+
+import ipaddress
+import urllib.request
 from collections.abc import Sequence
-from typing import Final
+from typing import Final, cast
 
 from yarl import URL
 
@@ -37,3 +42,30 @@ def _with_scheme(text: str, schemes: Sequence[str]) -> str:
         return text
     *first, last = (f"{scheme}://" for scheme in schemes)
     raise ValueError(f"this is not an absolute {', '.join(first)} or {last} URL")
+
+
+def proxy_for(url: URL) -> URL | None:
+    """Return the proxy to the URL by the standard library's rules; None for a direct connection. Loopback is always
+    direct.
+
+    Raises ValueError for a proxy that is not reached in plain HTTP.
+    """
+    proxies = urllib.request.getproxies_environment()
+    address = proxies.get(url.scheme)
+    if not address or url.host is None or _is_loopback(url.host):
+        return None
+    place = f"{url.host_subcomponent}:{url.port}"
+    exempt = urllib.request.proxy_bypass_environment(place, proxies)  # pyright: ignore - typeshed lacks it
+    if cast(object, exempt):
+        return None
+    proxy = URL(address if "://" in address else f"http://{address}")
+    if proxy.scheme != "http" or proxy.host is None or proxy.port is None:
+        raise ValueError("HTTPS_PROXY and HTTP_PROXY take an http:// URL: the proxy is spoken to in plain HTTP.")
+    return proxy
+
+
+def _is_loopback(host: str) -> bool:
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost" or host.endswith(".localhost")

@@ -14,13 +14,13 @@ from gateway import mem0
 from gateway.access import RateHeaders, UserHeaders, audit_denials, load_static_keys, open_access
 from gateway.access import routes as admin
 from gateway.changes import routes as changes
-from gateway.changes.bell import Bell
+from gateway.changes.following import Bell
 from gateway.changes.hooks import MemoryHooks
 from gateway.changes.routes import Changes
 from gateway.chat import routes as chat
 from gateway.chat.chat import open_chat
 from gateway.console import routes as console
-from gateway.console.files import open_console
+from gateway.console.routes import open_console
 from gateway.document import describe
 from gateway.engine import ModelsConfig, Rollouts, open_backend, read_models, refusing_wrong_models
 from gateway.engine import routes as models
@@ -28,7 +28,7 @@ from gateway.files import records as file_records
 from gateway.files import routes as uploads
 from gateway.files.fetching import open_fetching
 from gateway.files.files import open_files
-from gateway.jobs import routes as jobs
+from gateway.jobs import letters as jobs
 from gateway.jobs.letters import Jobs
 from gateway.long_read import records as long_read_records
 from gateway.long_read import routes as long_read
@@ -59,7 +59,7 @@ from gateway.vector_stores import open_vector_stores
 from gateway.vector_stores import records as vector_store_records
 from gateway.vector_stores import routes as vector_stores
 from gateway.vector_stores.slice import VectorStores
-from gateway.webhooks import routes as webhook_secrets
+from gateway.webhooks import webhooks as webhook_secrets
 from gateway.webhooks.webhooks import open_webhooks
 from memloop_service import (
     BelowPath,

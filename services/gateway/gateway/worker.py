@@ -17,7 +17,7 @@ from dataclasses import dataclass, replace
 from fastapi import FastAPI
 from redis.asyncio import Redis
 
-from gateway.changes.dispatch import Dispatcher
+from gateway.changes.hooks import Dispatcher
 from gateway.chat import Chat, open_chat
 from gateway.engine import Backend, LoopModel, ModelsConfig, Rollouts, open_backend, read_models, refusing_wrong_models
 from gateway.files.extraction import ExtractionLimits, ExtractionRules
@@ -40,7 +40,7 @@ from gateway.traces import Served
 from gateway.usage.ledger import Ledger
 from gateway.vector_stores import VectorStores, open_vector_stores
 from gateway.vector_stores.indexing import IndexHandler
-from gateway.webhooks.handler import DeliveryHandler
+from gateway.webhooks.deliveries import DeliveryHandler
 from gateway.webhooks.webhooks import open_webhooks
 from memloop.wire.errors import DependencyError
 from memloop.wire.memory import Namespace

@@ -18,7 +18,7 @@ import re
 from collections.abc import Sequence
 from typing import Final, Literal, TypeAlias
 
-from memloop.scoring.memory import word_recall
+from memloop.scoring.lenient import word_recall
 
 Change: TypeAlias = Literal["found", "kept", "missed", "forgot", "took another's", "invented"]
 ERRORS: Final[tuple[Change, ...]] = ("forgot", "took another's", "invented")

@@ -13,7 +13,7 @@ from typing import Final
 from memloop.loops.parsing import parse_answer
 from memloop.loops.parsing.memory_list import NOTHING
 from memloop.ports import Completion
-from memloop.scoring.intervals import wilson
+from memloop.scoring.comparison import wilson
 from memloop.wire.chat import ChatMessage
 from trainer.small.kinds import English
 from trainer.small.reading import draw_reading

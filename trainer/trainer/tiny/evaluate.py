@@ -15,7 +15,7 @@ from memloop.loops.parsing import find_call, listen
 from memloop.loops.parsing.tool_call import FoundCall
 from memloop.ports import ChatModel, Completion, Prompt
 from memloop.profiles import Profile
-from memloop.scoring.intervals import wilson
+from memloop.scoring.comparison import wilson
 from trainer.decisions import decided_by
 from trainer.memories import HeldMemories
 from trainer.tiny.conversations import Conversation, random_conversation

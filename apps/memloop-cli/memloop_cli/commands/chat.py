@@ -11,8 +11,7 @@ from rich.text import Text
 from memloop.wire.chat import ChatMessage, Json
 from memloop_cli.commands.writing import settled, show_event
 from memloop_cli.errors import CliError, gateway_errors
-from memloop_clients.chat_stream import ChatAnswer, ChatDelta
-from memloop_clients.gateway import GatewayClient
+from memloop_clients.gateway import ChatAnswer, ChatDelta, GatewayClient
 
 _HELP = "Type a message; /new starts a conversation without history, /quit or Ctrl-D ends."
 

@@ -14,8 +14,7 @@ from memloop.scoring.lenient import contains
 from memloop.wire.chat import Json
 from memloop_cli.commands.chat import Conversation
 from memloop_cli.demo.questions import DemoFact
-from memloop_clients.chat_stream import ChatAnswer
-from memloop_clients.gateway import GatewayClient
+from memloop_clients.gateway import ChatAnswer, GatewayClient
 
 USER: Final = "demo-user"
 _PLAIN: Final[Json] = {"chat_template_kwargs": {"enable_thinking": False}, "max_tokens": 64}

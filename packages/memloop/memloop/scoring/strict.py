@@ -109,3 +109,17 @@ def _boxed(reply: str) -> str:
 def _any(answer: str, golds: Iterable[str], fits: Callable[[str, str], bool]) -> float:
     mine = undress(answer)
     return float(bool(mine) and any(fits(mine, undress(gold)) for gold in golds))
+
+
+_PHRASE = "the answer is"
+_END_MARKS = ("<｜Assistant｜>", "<｜end▁of▁sentence｜>")
+
+
+def answer_in_words(text: str) -> str | None:
+    """What follows the text's last ``the answer is``, without asterisks and full stops around it; None without one."""
+    _, phrase, after = text.replace("*", "").rpartition(_PHRASE)
+    if not phrase:
+        return None
+    for mark in _END_MARKS:
+        after = after.replace(mark, "")
+    return after.strip().strip(".").strip()

@@ -2,9 +2,8 @@
 
 from memloop_clients.balancing.balancer import Balancer, ProxyOf, ReplicaLoad, balancer_of
 from memloop_clients.balancing.breaker import Breaker, CircuitOpen
-from memloop_clients.balancing.resolving import Resolve, system_addresses
+from memloop_clients.balancing.resolving import Endpoint, Resolve, is_srv, plain, system_addresses
 from memloop_clients.balancing.rules import Balancing
-from memloop_clients.balancing.srv import Endpoint, is_srv, plain
 
 __all__ = [
     "Balancer",

@@ -21,9 +21,8 @@ from memloop.wire.errors import Unreachable
 from memloop_clients.balancing.breaker import CircuitOpen
 from memloop_clients.balancing.choice import Choice
 from memloop_clients.balancing.replica import Place, Replica, State
-from memloop_clients.balancing.resolving import has_a_name, replicas_at
+from memloop_clients.balancing.resolving import has_a_name, is_srv, plain, replicas_at
 from memloop_clients.balancing.rules import Balancing
-from memloop_clients.balancing.srv import is_srv, plain
 from memloop_clients.transport import Peer, RawResponse, Request
 
 _LOG = logging.getLogger(__name__)

@@ -14,7 +14,7 @@ from dns.rdtypes.IN.AAAA import AAAA
 from dns.rdtypes.IN.SRV import SRV
 from dns.resolver import NXDOMAIN, Answer, NoAnswer
 
-from memloop_clients.balancing.srv import Endpoint
+from memloop_clients.balancing.resolving import Endpoint
 
 _MOST_RECORDS: Final = 256
 _AT_ONCE: Final = 8

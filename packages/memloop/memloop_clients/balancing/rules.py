@@ -3,8 +3,7 @@
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from memloop_clients.balancing.resolving import Resolve, system_addresses
-from memloop_clients.balancing.srv import Endpoint, Endpoints
+from memloop_clients.balancing.resolving import Endpoint, Endpoints, Resolve, system_addresses
 
 
 async def system_endpoints(name: str) -> Sequence[Endpoint]:

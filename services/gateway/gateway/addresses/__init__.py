@@ -1,7 +1,6 @@
 """Which addresses of the outside may be called: rules, and names resolved under them."""
 
-from gateway.addresses.addresses import AddressRefused, AddressRules
-from gateway.addresses.resolving import CheckedResolver, Lookup, check_host, system_lookup
+from gateway.addresses.resolving import AddressRefused, AddressRules, CheckedResolver, Lookup, check_host, system_lookup
 
 __all__ = [
     "AddressRefused",

@@ -10,10 +10,9 @@ from fastapi import APIRouter, Depends, Header, Query, Request, Response
 from pydantic import Field
 
 from gateway.access import AllowanceDep, OptionalId, PrincipalDep, Room, Tenant, audit_action, managed, needs
-from gateway.changes.bell import Bell
-from gateway.changes.following import LONGEST_S, followed, send
+from gateway.changes.following import LONGEST_S, Bell, followed, send
 from gateway.changes.hooks import Hook, MemoryHooks, new_hook_id
-from gateway.long_read.following import Followers
+from gateway.long_read.reading import Followers
 from gateway.webhooks.webhooks import Webhooks
 from memloop.wire.base import Wire
 from memloop.wire.changes import CHANGE_TYPES, LATEST, MOST_CHANGES, OLDEST, ChangeType, Cursor, StoreChanges

@@ -7,8 +7,7 @@ from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
 from typing import Final, TypeAlias
 
-from gateway.files.blobs import Blob, Blobs
-from gateway.files.reservations import Reservations, too_many_files
+from gateway.files.blobs import Blob, Blobs, Reservations, too_many_files
 from gateway.queue import IndexFull, LaneQueue, Submission
 from memloop.wire.base import Wire
 from memloop.wire.errors import Conflict, NotFound, Unprocessable

@@ -10,7 +10,7 @@ import hashlib
 import sys
 from array import array
 from collections import OrderedDict
-from collections.abc import AsyncIterator, Iterable, Iterator
+from collections.abc import AsyncIterator, Iterable
 from dataclasses import dataclass
 from typing import Final
 
@@ -86,7 +86,7 @@ class ChunkIndex:
     def of(cls, blocks: Iterable[bytes], splitter: Splitter, *, chunk_tokens: int) -> "ChunkIndex":
         """Build the index in one pass over blocks of UTF-8. CPU work: run it in a thread."""
         index, at, pages = cls.empty(), 0, 0
-        for chunk in splitter.stream(_decoded(blocks), chunk_tokens=chunk_tokens):
+        for chunk in splitter.stream(codecs.iterdecode(blocks, "utf-8"), chunk_tokens=chunk_tokens):
             at += len(chunk.text.encode())
             index.char_ends.append(chunk.end)
             index.byte_ends.append(at)
@@ -157,10 +157,3 @@ async def chunk_index(storage: Storage, text: Blob, splitter: Splitter, *, chunk
         )
         await storage.put(text.place, index.dump(), name)
     return index
-
-
-def _decoded(blocks: Iterable[bytes]) -> Iterator[str]:
-    decoder = codecs.getincrementaldecoder("utf-8")()
-    for block in blocks:
-        yield decoder.decode(block)
-    yield decoder.decode(b"", final=True)

@@ -1,19 +1,95 @@
-"""The slice in one value: everything that reading a document takes."""
+"""The slice in one value: everything that reading a document takes; and how a client follows a read."""
 
+from collections import Counter
+from collections.abc import AsyncGenerator, Generator
+from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Annotated, TypeAlias, cast
+from typing import Annotated, Final, TypeAlias, cast
 
 from fastapi import Depends, Request
 
 from gateway.engine import Backend
 from gateway.files import Files
-from gateway.long_read.following import Followers, Seats
-from gateway.long_read.records import TIERS, ReadRecords
+from gateway.long_read.records import TERMINAL, TIERS, ReadRecords
+from gateway.long_read.streams import Entry, StreamReader
 from gateway.memory import Memory
+from gateway.metrics import Metrics
 from gateway.queue import LaneQueue
 from gateway.settings import GatewaySettings
 from gateway.webhooks.webhooks import Webhooks
+from memloop.wire.errors import Overloaded, RateLimited
+from memloop.wire.long_read import LongRead, ReadEvent
 from memloop_state.link import State
+from memloop_state.steps import Partitions
+
+_RETRY_AFTER_S: Final = 5.0
+_MAX_SEQUENCE: Final = 2**63 - 1
+
+
+@dataclass(frozen=True, slots=True)
+class Seats:
+    """How many may follow at a time, of the whole process and of one tenant."""
+
+    process: int
+    tenant: int
+
+
+class Followers:
+    """Those who follow reads through this process."""
+
+    def __init__(self, state: State, metrics: Metrics, seats: Seats, *, look_s: float) -> None:
+        self._metrics = metrics
+        self._seats = seats
+        self._taken: Counter[str] = Counter()
+        self._keys = Partitions(state)
+        self._readers = {part.tag: StreamReader(state, wait_s=look_s) for part in self._keys.partitions}
+
+    @contextmanager
+    def seat(self, tenant: str) -> Generator[None]:
+        """Room for one follower. Raises RateLimited over the tenant's share, Overloaded when the process is full."""
+        if self._taken[tenant] >= self._seats.tenant:
+            self._metrics.longread_followers_refused.labels("tenant").inc()
+            message = (
+                f"{self._seats.tenant} streams of your reads are open. Close some, or ask for reads without stream."
+            )
+            raise RateLimited(message, code="too_many_streams", retry_after_s=_RETRY_AFTER_S)
+        if self._taken.total() >= self._seats.process:
+            self._metrics.longread_followers_refused.labels("process").inc()
+            raise Overloaded("This process sends all the streams that it may.", retry_after_s=_RETRY_AFTER_S)
+        self._taken[tenant] += 1
+        self._metrics.longread_followers.inc()
+        try:
+            yield
+        finally:
+            self._metrics.longread_followers.dec()
+            self._taken[tenant] -= 1
+            if not self._taken[tenant]:
+                del self._taken[tenant]
+
+    async def follow(self, read: LongRead, *, starting_after: int = -1) -> AsyncGenerator[ReadEvent]:
+        """The read's events after that sequence number, as they come, to its end. Raises Unavailable.
+
+        The stream of a read that is deleted meanwhile just ends.
+        """
+        async for entry in self.entries(read.id, is_over=read.status in TERMINAL, starting_after=starting_after):
+            yield entry.event
+            # Whether it is the last event of its read
+            if entry.event.read is not None and entry.event.read.status in TERMINAL:
+                return
+
+    async def entries(self, job_id: str, *, is_over: bool, starting_after: int = -1) -> AsyncGenerator[Entry]:
+        """The events of any job that has a stream of them, as ``follow`` has a read's. Raises Unavailable."""
+        here = self._keys.of_id(job_id)
+        reader, stream = self._readers[here.tag], here.events(job_id)
+        last = min(starting_after + 1, _MAX_SEQUENCE)
+        if is_over:
+            async for entry in reader.stored(stream, last):
+                yield entry
+            return
+        async with reader.joined(stream, job=here.job(job_id)) as follower:
+            async for entry in reader.entries(stream, follower, last):
+                yield entry
+
 
 READS_QUEUE = "reads"
 

@@ -4,8 +4,8 @@ from typing import Annotated, ClassVar, TypeAlias
 
 from pydantic import AfterValidator, BaseModel, Field, JsonValue
 
-from gateway.mcp.call import Call
 from gateway.mcp.fitting import MOST_CHARS, first_of, place_of
+from gateway.mcp.surface import Call
 from gateway.memory import check_has_text, new_event_id, search, write_memory
 from memloop.wire.base import Wire
 from memloop.wire.fields import Metadata, Name, check_keys

@@ -8,9 +8,7 @@ from fastapi import APIRouter, Request, Response
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from gateway.access import AllowanceDep, PrincipalDep, Room, needs
-from gateway.mcp.call import Caller
-from gateway.mcp.cancelling import SESSION_HEADER, Session
-from gateway.mcp.surface import McpDep
+from gateway.mcp.surface import SESSION_HEADER, Caller, McpDep, Session
 from memloop_service.http import engines_body
 
 router = APIRouter(include_in_schema=False)

@@ -27,10 +27,10 @@ from sse_starlette.sse import AppStatus
 from starlette.requests import Request
 
 from gateway.mcp.arguments import arguments_of
-from gateway.mcp.call import Call, Caller
 from gateway.mcp.fitting import MOST_CHARS, fitted
 from gateway.mcp.memory_tools import AddMemory, DeleteMemory, GetMemory, ListMemories, SearchMemory, Tool, UpdateMemory
 from gateway.mcp.reading_tool import LongRead
+from gateway.mcp.surface import Call, Caller
 from memloop.wire.base import spender
 from memloop.wire.errors import MemloopError
 

@@ -4,6 +4,7 @@ from collections.abc import Iterable, Sequence
 from datetime import datetime, timedelta
 from typing import Final, TypeAlias
 
+from fastapi import Request
 from pydantic import JsonValue
 from starlette.datastructures import URL
 
@@ -11,6 +12,19 @@ from memloop.wire.errors import DependencyError
 from memloop.wire.listing import Entity
 from memloop.wire.memory import MemoryItem, Outcome, PendingTurn, SearchHit, Written
 from memloop.wire.memory_events import EventStatus, MemoryEvent
+
+
+def url_of(request: Request) -> URL:
+    """Return the address by which the client came, with the trailing slash of mem0's paths.
+
+    Only the path is known behind a proxy that ends TLS and whose headers the process does not trust: a link without TLS
+    would take the client's key past it in the clear.
+    """
+    root: str = request.scope.get("root_path", "")
+    url = request.url.replace(path=f"{root}{request.url.path.rstrip('/')}/")
+    scheme = request.headers.get("x-forwarded-proto", url.scheme)
+    return url if scheme == url.scheme else url.replace(scheme="", netloc="")
+
 
 Answer: TypeAlias = dict[str, JsonValue]
 

@@ -9,9 +9,8 @@ from pydantic import JsonValue
 
 from gateway.access import PrincipalDep, Room, needs, principal_of
 from gateway.mem0 import answers
-from gateway.mem0.answers import Answer
+from gateway.mem0.answers import Answer, url_of
 from gateway.mem0.filters import refuse_app
-from gateway.mem0.links import url_of
 from gateway.mem0.requests import entity_ids
 from gateway.memory import Memory, MemoryDep, erase, would_erase
 from memloop.wire.errors import NotSupported, Unprocessable

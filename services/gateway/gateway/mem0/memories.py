@@ -12,8 +12,7 @@ from pydantic import JsonValue
 from gateway.access import AllowanceDep, PrincipalDep, QueryId, Room, needs
 from gateway.idempotency import Attempt
 from gateway.mem0 import answers
-from gateway.mem0.answers import Answer
-from gateway.mem0.links import url_of
+from gateway.mem0.answers import Answer, url_of
 from gateway.mem0.requests import Add, BatchDelete, BatchUpdate, FeedbackOnMemory, GetAll, Search, Update
 from gateway.memory import Memory, MemoryDep, check_has_text, search, write_memory
 from memloop.wire.memory import Namespace

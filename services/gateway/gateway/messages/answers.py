@@ -12,7 +12,7 @@ from typing import Final, Literal, TypeAlias
 from pydantic import JsonValue
 from pydantic_core import from_json
 
-from gateway.messages.thoughts import hidden_block, signature_of
+from gateway.messages.blocks import hidden_block, signature_of
 from memloop.wire.base import Wire
 from memloop.wire.chat import ChatMemory, Json
 from memloop.wire.errors import EngineError

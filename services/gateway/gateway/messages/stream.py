@@ -13,7 +13,7 @@ from pydantic import JsonValue
 
 from gateway.engine import Meter, only_text, send_broken
 from gateway.messages.answers import begun_message, input_of, stop_of, text_in, usage_of
-from gateway.messages.thoughts import hidden_block, signature_of
+from gateway.messages.blocks import hidden_block, signature_of
 from memloop.sse import EventCutter, data_of
 from memloop.wire.chat import Json
 from memloop.wire.errors import DependencyError, EngineError

@@ -26,8 +26,8 @@ from gateway.messages.blocks import (
     ToolUseParam,
     UrlSource,
     UserMessage,
+    hidden_thought,
 )
-from gateway.messages.thoughts import hidden_thought
 from memloop.wire.chat import Json
 from memloop.wire.errors import InvalidRequest
 from memloop_clients.dialects import EARLIER_THINKING

@@ -1,19 +1,56 @@
-"""Translates a whole request to a chat: the fields for the engine, and what memory reads of it."""
+"""Translates a whole request to a chat: the fields for the engine, and the user and words for memory."""
 
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Final
 
+import orjson
 from pydantic import JsonValue
 
 from gateway.messages.blocks import Message, TextParam, UserMessage
 from gateway.messages.requests import AnthropicTool, AnyTool, CreateMessage, Prompt, Tool, ToolChoice
 from gateway.messages.to_chat import chat_messages, refuse, system_prompt
-from gateway.messages.users import user_of
 from memloop.wire.agent_texts import is_of_agent
 from memloop.wire.chat import NO_OPTIONS, ChatRequest, Json
 from memloop_clients import Dialect
 from memloop_service.http import JsonBody, json_text, validated
+
+_UUID = "[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}"
+_CLAUDE_CODE: Final = re.compile(
+    f"user_(?P<device_id>[0-9a-f]{{64}})_account_(?P<account_uuid>(?:{_UUID})?)_session_{_UUID}"
+)
+"""The form before version 2.1.78; later it is a JSON object as a string."""
+_JSON_FIELDS: Final = frozenset({"device_id", "account_uuid", "session_id"})
+
+
+def user_of(user_id: str) -> str:
+    """Return the id of the user, the same in every session."""
+    return _from_text(user_id) or _from_json(user_id) or user_id
+
+
+def _from_text(user_id: str) -> str | None:
+    found = _CLAUDE_CODE.fullmatch(user_id)
+    return _named(found["account_uuid"], found["device_id"]) if found is not None else None
+
+
+def _from_json(user_id: str) -> str | None:
+    if not user_id.startswith("{"):
+        return None
+    try:
+        fields = orjson.loads(user_id)
+    except orjson.JSONDecodeError:
+        return None
+    if fields.keys() != _JSON_FIELDS or not all(isinstance(value, str) for value in fields.values()):
+        return None
+    return _named(fields["account_uuid"], fields["device_id"])
+
+
+def _named(account: str, device: str) -> str | None:
+    if account:
+        return f"account_{account}"
+    return f"device_{device}" if device else None
+
 
 _CHOICES: Final = {"auto": "auto", "any": "required", "none": "none"}
 _LONGEST_USER: Final = 64

@@ -10,15 +10,19 @@ from typing import Final, Literal, TypeAlias, TypeVar, get_args
 
 from pydantic import BaseModel, JsonValue, ValidationError
 
-from gateway.responses.calls import CALLS, OUTPUTS, Call, Output, Status
-from gateway.responses.parts import (
+from gateway.responses.calls import (
+    CALLS,
+    OUTPUTS,
+    Call,
     InputAudio,
     InputFile,
     InputImage,
     InputText,
+    Output,
     OutputText,
     Part,
     Refusal,
+    Status,
 )
 from memloop.wire.base import Wire
 from memloop.wire.chat import Json

@@ -18,12 +18,17 @@ from gateway.responses.calls import (
     Call,
     CustomToolCall,
     FunctionCall,
+    InputAudio,
+    InputFile,
+    InputImage,
+    InputText,
     LocalShellCall,
     Output,
+    Part,
+    Refusal,
     ToolSearchCall,
 )
 from gateway.responses.items import EngineItem, FileSearchCall, Item, ItemReference, Message, Reasoning
-from gateway.responses.parts import InputAudio, InputFile, InputImage, InputText, Part, Refusal
 from gateway.responses.requests import Asked, Format
 from gateway.responses.tools import Offered, chosen
 from memloop.wire.chat import Json

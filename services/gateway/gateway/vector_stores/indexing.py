@@ -84,7 +84,7 @@ class IndexHandler:
         if outcome == "full":
             return await self._failed(job, "invalid_file", "The text does not fit in the vector store.")
         blocks = self.vector_stores.files.stored().blobs.storage.blocks(file.text.place)
-        chunks = chunks_of(_decoded(blocks), attached.file.chunking_strategy.static)
+        chunks = chunks_of(codecs.iterdecode(blocks, "utf-8"), attached.file.chunking_strategy.static)
         number = 0
         while some := await asyncio.to_thread(lambda: list(islice(chunks, _AT_ONCE))):
             await hold.check()
@@ -158,10 +158,3 @@ class IndexHandler:
 
 def _with(attached: Attached, **fields: object) -> Attached:
     return replace(attached, file=attached.file.model_copy(update=fields))
-
-
-def _decoded(blocks: Iterable[bytes]) -> Iterator[str]:
-    decoder = codecs.getincrementaldecoder("utf-8")()
-    for block in blocks:
-        yield decoder.decode(block)
-    yield decoder.decode(b"", final=True)

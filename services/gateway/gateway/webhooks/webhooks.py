@@ -1,4 +1,4 @@
-"""Bundles the operator's webhook rules and the delivery queue into one value.
+"""Bundles the operator's webhook rules and the delivery queue into one value; the route of a tenant's secret.
 
 Secrets and signatures of webhooks (Standard Webhooks 1.0, symmetric signatures).
 
@@ -13,14 +13,17 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Annotated, Final, Self, TypeAlias, cast
 
-from fastapi import Depends, Request
+from fastapi import APIRouter, Depends, Request
 from standardwebhooks import Webhook
 from yarl import URL
 
+from gateway.access import PrincipalDep, Tenant, managed, needs
 from gateway.addresses import AddressRefused, AddressRules, Lookup, check_host, system_lookup
 from gateway.queue import LaneQueue, QueueRules
 from gateway.settings import WEBHOOK_KEY_PREFIX, GatewaySettings, networks_of, secret_of, webhook_keys_of
 from memloop.wire.errors import NotSupported, Unprocessable
+from memloop.wire.keys import WebhookSecret
+from memloop_service import ERRORS
 from memloop_state.link import State
 
 _PURPOSE = b"memloop webhook secret of tenant "
@@ -121,3 +124,13 @@ async def webhooks_of(request: Request) -> Webhooks:
 
 
 WebhooksDep: TypeAlias = Annotated[Webhooks, Depends(webhooks_of)]
+
+
+router = APIRouter(prefix="/v1/admin", tags=["admin"], dependencies=[needs("admin")], responses=ERRORS)
+
+
+@router.get("/webhook-secret")
+async def read_webhook_secret(webhooks: WebhooksDep, principal: PrincipalDep, tenant: Tenant = None) -> WebhookSecret:
+    """Return the secret with which a tenant's receiver verifies its webhooks."""
+    whose = managed(principal, tenant)
+    return WebhookSecret(tenant=whose, secret=webhooks.rules.signed().of(whose))

@@ -3,7 +3,6 @@
 from memloop.wire.feedback import Feedback, FeedbackRequest
 from memloop.wire.memory import MemoryItem
 from memory_store.items.batch import updated_point
-from memory_store.items.documents import Record
 from memory_store.items.guarded import repeated_when_moved
 from memory_store.items.lookup import Owned
 from memory_store.items.tools import ItemTools
@@ -31,14 +30,10 @@ class Feedbacks:
                 request.reason,
             ):
                 return record.item
-            judged = self._judged(record, request)
+            moment, verdict = self._tools.clock(), request.feedback
+            given = Feedback(verdict=verdict, reason=request.reason, at=moment) if verdict else None
+            changed = record.with_item(feedback=given, updated_at=moment)
+            judged = changed.decided(verdict or "feedback withdrawn", moment)
             await self._tools.guarded.store(begun, await updated_point(judged, self._tools.vectors))
         self._tools.metrics.feedback.labels(request.feedback or "withdrawn").inc()
         return judged.item
-
-    def _judged(self, record: Record, request: FeedbackRequest) -> Record:
-        moment = self._tools.clock()
-        verdict = request.feedback
-        feedback = Feedback(verdict=verdict, reason=request.reason, at=moment) if verdict else None
-        changed = record.with_item(feedback=feedback, updated_at=moment)
-        return changed.decided(verdict or "feedback withdrawn", moment)

@@ -5,14 +5,13 @@ import contextlib
 import functools
 import logging
 import time
-from collections.abc import Callable, Coroutine, Generator, Mapping, Sequence
+from collections.abc import Callable, Coroutine, Generator, Sequence
 from contextvars import ContextVar
 from typing import Any, Final, ParamSpec, TypeAlias, TypeVar
 
-from memloop.wire.changes import Change
 from memloop.wire.errors import Conflict, DependencyError, Erased, MemloopError, Unavailable
 from memloop.wire.memory import Namespace
-from memloop_state.store.erasures import Again, Begun, Claim, Erasures, Opened, Refusal, Unsettled, write_name
+from memloop_state.store.erasures import Again, Begun, Claim, Erasures, Refusal, Unsettled, write_name
 from memloop_state.store.feed import ChangeFeed, by_tenant
 from memloop_state.store.settling import Settlings
 from memory_store.items import changes
@@ -178,7 +177,12 @@ class GuardedStore:
         if kept:
             # Store the points; their changes are published while an erasure still waits for the write
             made = by_tenant(changes.stored(kept))
-            note = await self._noted(opened, made)
+            try:
+                note = await self._feed.note(made)
+            except Unavailable:
+                with contextlib.suppress(Unavailable):
+                    await self._erasures.close(opened)
+                raise
             try:
                 await self._vectors.upsert(kept)
             except DependencyError:
@@ -191,14 +195,6 @@ class GuardedStore:
         erased = {space: one for space, one in late.items() if isinstance(one, Conflict)}
         await self._take_back([point for point in kept if _owner(point) in erased] if erased else ())
         return late | refused
-
-    async def _noted(self, opened: Opened, made: Mapping[str, Sequence[Change]]) -> str:
-        try:
-            return await self._feed.note(made)
-        except Unavailable:
-            with contextlib.suppress(Unavailable):
-                await self._erasures.close(opened)
-            raise
 
     async def _take_back(self, points: Sequence[Point]) -> None:
         """Delete points that were stored later than an erasure waits."""

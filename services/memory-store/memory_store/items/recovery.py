@@ -3,7 +3,6 @@
 from memloop.wire.memory import MemoryItem
 from memory_store.items.batch import Batch, embedded
 from memory_store.items.conflicts import Placement, Resolution, resolve
-from memory_store.items.documents import Record
 from memory_store.items.guarded import repeated_when_moved
 from memory_store.items.lookup import Owned, fact_of, no_such_memory, stored
 from memory_store.items.tools import ItemTools
@@ -34,13 +33,11 @@ class Recovery:
                 raise no_such_memory()
             fact = await fact_of(self._tools.vectors, record)
             batch = Batch(record.namespace, fact, written_at=self._tools.clock())
-            restored = batch.restore(record, _resolution(record, batch))
+            stated_at = record.item.valid_from
+            if record.item.memory_type == "RawTurn":
+                resolution = Resolution("inserted", "raw turn", placed=Placement(stated_at))
+            else:
+                resolution = resolve(record.item.hash, stated_at, batch.records.versions(record.chain))
+            restored = batch.restore(record, resolution)
             await self._tools.guarded.store(begun, await embedded([batch], self._tools.vectors, self._tools.encoding))
             return restored.item
-
-
-def _resolution(record: Record, batch: Batch) -> Resolution:
-    stated_at = record.item.valid_from
-    if record.item.memory_type == "RawTurn":
-        return Resolution("inserted", "raw turn", placed=Placement(stated_at))
-    return resolve(record.item.hash, stated_at, batch.records.versions(record.chain))

@@ -12,8 +12,7 @@ from memloop.loops.parsing.spoken import as_written, listen
 from memloop.loops.steps import Verdict
 from memloop.ports import Completion
 from memloop.profiles import Parser
-from memloop.scoring.spoken_answer import answer_in_words
-from memloop.scoring.strict import last_boxed
+from memloop.scoring.strict import answer_in_words, last_boxed
 
 _END = re.compile(r"""[.!?](?:["')\]]|</\w+>)*(?=\s|$)|[。！？]|\n""")
 

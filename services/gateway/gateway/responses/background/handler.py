@@ -5,25 +5,69 @@ makes the same response and publishes the same events.
 """
 
 import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final, Literal
 
 from gateway.chat import Chat, begin_turn, engine_body
 from gateway.engine import CHAT_PATH, LoopModel, answer_in, refusal
 from gateway.long_read.hosts import is_permanent
+from gateway.metrics import Metrics
 from gateway.queue import Hold, JobGone, JobResult, Lease
 from gateway.responses.answer import Draft
 from gateway.responses.asking import Question, question_of
 from gateway.responses.background.jobs import Background, ResponseJob
-from gateway.responses.background.making import Made, count_tokens, made_of, reply_of
 from gateway.responses.conversations import Began
 from gateway.responses.file_search import Searched, dumped, file_search_of, loaded, searched, with_passages
+from gateway.responses.making import begun
 from gateway.responses.naming import redacted
 from gateway.responses.records import Owner, StoredResponse
 from gateway.responses.requests import Asked, read_request
 from gateway.vector_stores import VectorStores
 from memloop.wire.chat import ChatMemory, Json
-from memloop.wire.errors import MemloopError, NotFound
+from memloop.wire.errors import EngineError, MemloopError, NotFound
 from memloop_clients.replies import fault_in, offered_in, whole_reply
 from memloop_service.http import JsonBody, json_text, object_in, objects_in, parsed_object
+
+_USAGE: Final[dict[Literal["input", "output"], str]] = {"input": "prompt_tokens", "output": "completion_tokens"}
+
+
+@dataclass(frozen=True, slots=True)
+class Made:
+    """A response that is complete, and the events that led to it."""
+
+    response: Json
+    events: Sequence[Json]
+
+
+def made_of(
+    answer: Json, asked: Asked, question: Question, draft: Draft, memory: ChatMemory | None, search: Searched | None
+) -> Made:
+    """Return the response of a whole chat completion. Raises EngineError for one without a message."""
+    choices = objects_in(answer.get("choices"))
+    if not choices or not isinstance(choices[0].get("message"), dict):
+        raise EngineError("the engine's answer is not a chat completion")
+    assembly, found = begun(asked, draft, question.tools, search)
+    events = assembly.feed(choices[0], object_in(choices[0]["message"]))
+    response = draft.answered(assembly, object_in(answer.get("usage")), memory, stored=True)
+    last: Json = {"type": f"response.{response['status']}", "response": response}
+    return Made(response, [*found, *events, last])
+
+
+def count_tokens(metrics: Metrics, model: str, answer: Json) -> None:
+    """Count the tokens of the engine's answer."""
+    usage = object_in(answer.get("usage"))
+    for kind, field in _USAGE.items():
+        if isinstance(tokens := usage.get(field), int):
+            metrics.count_tokens(kind, "responses", model, tokens)
+
+
+def reply_of(answer: Json) -> str:
+    """Return the text of the first choice; empty when it has none."""
+    choices = objects_in(answer.get("choices"))
+    content = object_in(choices[0].get("message")).get("content") if choices else None
+    return content if isinstance(content, str) else ""
+
 
 _FIRST = 2
 """The number of the first event that a worker publishes: ``response.in_progress``."""

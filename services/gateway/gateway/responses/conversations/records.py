@@ -9,16 +9,18 @@ import secrets
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Final, Literal, TypeAlias, cast
+from typing import Annotated, Final, Literal, TypeAlias, cast
 
 import orjson
+from fastapi import Depends, Request
 
 from gateway.responses.records import Owner
+from gateway.settings import GatewaySettings
 from memloop.wire.chat import Json
 from memloop.wire.errors import InvalidRequest, NotFound, RateLimited
 from memloop_state.link import State
 from memloop_state.owners import FROM_NOW
-from memloop_state.room import Room
+from memloop_state.room import Room, room_of
 from memloop_state.steps import id_at
 from memloop_state.table import Outcome, Row, Table
 
@@ -213,3 +215,23 @@ def _refuse(outcome: Added) -> None:
             raise InvalidRequest("The conversation already has an item of this id.", code="duplicate_item")
         case "added":
             pass
+
+
+def open_conversations(settings: GatewaySettings, state: State) -> ConversationRecords:
+    """Build the records from the settings."""
+    limits = Limits(
+        keep_s=settings.response_keep_s,
+        tenant_bytes=settings.tenant_conversation_bytes,
+        conversations=settings.tenant_conversations,
+        items=settings.conversation_items,
+        bytes=settings.max_json_bytes,
+    )
+    return ConversationRecords(state, room_of(state, settings), limits)
+
+
+async def conversations_of(request: Request) -> ConversationRecords:
+    """Return the records from the application's state."""
+    return cast(ConversationRecords, request.app.state.conversations)
+
+
+ConversationsDep: TypeAlias = Annotated[ConversationRecords, Depends(conversations_of)]

@@ -9,8 +9,7 @@ from pydantic import Field, JsonValue
 from gateway.access import AllowanceDep, PrincipalDep, Room, namespace_named, needs
 from gateway.chat import ChatDep
 from gateway.policy import Keeper
-from gateway.responses.conversations.records import new_conversation_id
-from gateway.responses.conversations.slice import ConversationsDep
+from gateway.responses.conversations.records import ConversationsDep, new_conversation_id
 from gateway.responses.items import Item, items_of
 from gateway.responses.naming import named_items, redacted
 from gateway.responses.records import Owner
