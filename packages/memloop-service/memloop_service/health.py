@@ -86,8 +86,16 @@ def health_routes(
         found, down = await look(readiness, optional)
         if not down:
             status = _OK if set(found.values()) <= {_OK} else _DEGRADED
-            shown = await _details(details or {}) if verbose is not None else {}
-            return JSONResponse({"status": status, "dependencies": found, **await _warnings(warnings or {}), **shown})
+            told: dict[str, Json] = {}
+            for name, detail in (details or {}).items() if verbose is not None else ():
+                with suppress(TimeoutError, MemloopError):
+                    async with patient(CHECK_TIMEOUT_S):
+                        told[name] = await detail()
+            asked = warnings or {}
+            warned = zip(asked, await asyncio.gather(*map(_warning, asked.values())), strict=True)
+            sentences = {name: sentence for name, sentence in warned if sentence is not None}
+            more = {name: shown for name, shown in (("warnings", sentences), ("details", told)) if shown}
+            return JSONResponse({"status": status, "dependencies": found, **more})
         return _not_ready("not_ready", f"not ready: {', '.join(down)}", found)
 
     _ = livez, readyz
@@ -111,21 +119,6 @@ def _not_ready(code: str, message: str, dependencies: Mapping[str, str]) -> JSON
     error = Unavailable(message, code=code, retry_after_s=1)
     body = {"status": "unavailable", "dependencies": dependencies, **error.envelope().model_dump(mode="json")}
     return JSONResponse(body, status_code=error.http_status, headers={"Retry-After": "1"})
-
-
-async def _warnings(warnings: Mapping[str, Warn]) -> dict[str, dict[str, str]]:
-    warned = await asyncio.gather(*(_warning(warn) for warn in warnings.values()))
-    found = {name: sentence for name, sentence in zip(warnings, warned, strict=True) if sentence is not None}
-    return {"warnings": found} if found else {}
-
-
-async def _details(details: Mapping[str, Detail]) -> dict[str, dict[str, Json]]:
-    found: dict[str, Json] = {}
-    for name, detail in details.items():
-        with suppress(TimeoutError, MemloopError):
-            async with patient(CHECK_TIMEOUT_S):
-                found[name] = await detail()
-    return {"details": found} if found else {}
 
 
 async def _warning(warn: Warn) -> str | None:

@@ -223,7 +223,11 @@ async def primaries(url: str) -> Sequence[Address]:
     kind, tls = _kind(url), urlsplit(url).scheme.startswith("rediss")
     if kind:
         nodes, options = _nodes(url, _PORT if kind == "cluster" else _SENTINEL_PORT)
-        found = await (_cluster_primaries(url) if kind == "cluster" else _sentinel_primary(url, nodes, options))
+        if kind == "cluster":
+            found = await _cluster_primaries(url)
+        else:
+            async with _sentinels(nodes, options, timeout_s=5.0) as client:
+                found = [cast(tuple[str, int], await client.discover_master(_primary_name(url)))]
     else:
         options = cast(dict[str, Any], parse_url(url))
         found = [(options.get("host", "127.0.0.1"), options.get("port", _PORT))]
@@ -240,13 +244,6 @@ async def _cluster_primaries(url: str) -> Sequence[tuple[str, int]]:
         return [(str(node.host), int(node.port)) for node in nodes]
     finally:
         await client.aclose()
-
-
-async def _sentinel_primary(
-    url: str, nodes: Sequence[tuple[str, int]], options: dict[str, Any]
-) -> Sequence[tuple[str, int]]:
-    async with _sentinels(nodes, options, timeout_s=5.0) as client:
-        return [cast(tuple[str, int], await client.discover_master(_primary_name(url)))]
 
 
 CHECK: Final = "redis"
@@ -299,19 +296,13 @@ def redis_errors() -> Generator[None]:
             raise
         raise _unavailable() from error
     except exceptions.RedisClusterException as error:
-        if not _is_whole_cluster(error):
+        if "key slot" in str(error) or "dispatch" in str(error):  # the command itself is wrong
             raise
         raise Unavailable("No node of the Redis Cluster can be reached.", retry_after_s=RETRY_AFTER_S) from error
 
 
 def _unavailable() -> Unavailable:
     return Unavailable("Redis cannot be reached, or accepts no writes now.", retry_after_s=RETRY_AFTER_S)
-
-
-def _is_whole_cluster(error: exceptions.RedisClusterException) -> bool:
-    """Return whether every node of the cluster failed; otherwise the command itself is wrong."""
-    text = str(error)
-    return "key slot" not in text and "dispatch" not in text
 
 
 def _kind(url: str) -> str:

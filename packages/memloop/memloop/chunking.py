@@ -114,7 +114,9 @@ class EstimatingSplitter:
 
     def count(self, text: str) -> int:
         """Return an upper estimate of the text's tokens."""
-        return (_half_tokens(neutralise(text)) + 1) // 2
+        raw = neutralise(text).encode("utf-8")
+        half_tokens = len(raw) + raw.translate(_WHOLE).count(1)
+        return (half_tokens + 1) // 2
 
     def count_own(self, text: str) -> int:
         """Return a closer estimate, for the prose of prompts: three bytes to a token."""
@@ -204,8 +206,3 @@ def _span(encoding: "Encoding", token: int) -> tuple[int, int]:
 
 
 _WHOLE = bytes(int(not (chr(byte).isalpha() or chr(byte).isspace() or byte > 127)) for byte in range(256))
-
-
-def _half_tokens(text: str) -> int:
-    raw = text.encode("utf-8")
-    return len(raw) + raw.translate(_WHOLE).count(1)

@@ -75,7 +75,9 @@ class Dialect:
             sent[self.limit_field] = limit + self.reasoning_room
         sent |= self._effort(body)
         if "tool_choice" in sent:
-            sent["tool_choice"] = self._choice(sent["tool_choice"])
+            choice = sent["tool_choice"]
+            if (choice if isinstance(choice, str) else "named") not in self.tool_choices:
+                sent["tool_choice"] = "required" if "required" in self.tool_choices else "auto"
         messages = messages_of(body)
         if EARLIER_THINKING in self.leaves_out:
             messages = [
@@ -110,14 +112,10 @@ class Dialect:
     def _effort(self, body: Json) -> Json:
         if "reasoning_effort" in body or "reasoning_effort" in self.leaves_out:
             return {}
-        effort = self.tools_effort if body.get("tools") else None if _thinks(body) else self.effort
+        switch = cast(object, body.get(THINKING_SWITCH))
+        thinks = isinstance(switch, dict) and cast(Json, switch).get("enable_thinking") is True
+        effort = self.tools_effort if body.get("tools") else None if thinks else self.effort
         return {"reasoning_effort": effort} if effort is not None else {}
-
-    def _choice(self, choice: JsonValue) -> JsonValue:
-        kind = choice if isinstance(choice, str) else "named"
-        if kind in self.tool_choices:
-            return choice
-        return "required" if "required" in self.tool_choices else "auto"
 
 
 @dataclass(frozen=True, slots=True)
@@ -288,8 +286,3 @@ def _parted(asked: Json) -> tuple[str, Json]:
     if not isinstance(held, dict) or not isinstance(words := held.get("description"), str):
         return "", asked
     return words, {**asked, "json_schema": {name: value for name, value in held.items() if name != "description"}}
-
-
-def _thinks(body: Json) -> bool:
-    switch = cast(object, body.get(THINKING_SWITCH))
-    return isinstance(switch, dict) and cast(Json, switch).get("enable_thinking") is True

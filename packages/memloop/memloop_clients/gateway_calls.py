@@ -93,7 +93,9 @@ class GatewayCalls(HttpClient):
             await response.check()
             async with aclosing(parse_events(response.chunks())) as events:
                 async for event in events:
-                    _raise_if_error(event)
+                    if event.type == "error" or event.data.startswith('{"error"'):
+                        fault = _error_body(event.data)
+                        raise DependencyError(fault.message if fault else "the gateway ended its stream early")
                     yield event
 
 
@@ -118,12 +120,6 @@ def _error_body(raw: bytes | str) -> ErrorBody | None:
         return ErrorEnvelope.model_validate_json(raw).error
     except ValidationError:
         return None
-
-
-def _raise_if_error(event: ServerEvent) -> None:
-    if event.type == "error" or event.data.startswith('{"error"'):
-        body = _error_body(event.data)
-        raise DependencyError(body.message if body else "the gateway ended its stream early")
 
 
 def parsed(model: type[_Model], raw: bytes | str) -> _Model:

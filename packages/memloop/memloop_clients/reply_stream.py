@@ -103,13 +103,11 @@ class ReplyStream:
         if not self._replies:
             return [self._failure(EngineError("the engine ended the stream without an answer")), event]
         try:
-            choices = [choice for index in self._replies for choice in self._ended(index)]
+            ends = [(index, reply.end()) for index, reply in self._replies.items()]
+            choices: list[Json] = [{**choice, "index": index} for index, end in ends for choice in end]
         except EngineError as broken:
             return [self._failure(broken), event]
         return [*map(self._with_choice, choices), event]
-
-    def _ended(self, index: int) -> list[Json]:
-        return [{**choice, "index": index} for choice in self._replies[index].end()]
 
     def _chunk(self, event: StreamEvent) -> list[StreamEvent]:
         is_chunk = "choices" in event.chunk

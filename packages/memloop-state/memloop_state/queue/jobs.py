@@ -82,18 +82,14 @@ class Tickets:
     async def ensure_groups(self) -> None:
         """Create missing streams and consumer groups."""
         for stream in self.streams:
-            if await self._has_group(stream):
-                continue  # a full Redis refuses to be asked for it again
             with redis_errors():
+                if await self._redis.exists(stream) and await self._redis.xinfo_groups(stream):
+                    continue  # a full Redis refuses to be asked for it again
                 try:
                     await self._redis.xgroup_create(stream, GROUP, id="0", mkstream=True)
                 except exceptions.ResponseError as error:
                     if "BUSYGROUP" not in str(error):
                         raise
-
-    async def _has_group(self, stream: str) -> bool:
-        with redis_errors():
-            return bool(await self._redis.exists(stream) and await self._redis.xinfo_groups(stream))
 
     async def take(self, consumer: str, *, passing: Collection[str] = ()) -> Ticket | None:
         """Take the lane whose turn it is, if any lane waits; pass over these tenants."""
@@ -121,8 +117,8 @@ class Tickets:
         for stream in self.streams:
             with redis_errors(), _group_exists():
                 reply = await self._redis.xautoclaim(stream, GROUP, consumer, idle_ms, count=count)
-            if found := _tickets(entry_list(cast(Sequence[object], reply[1]))):
-                return found
+            if found := entry_list(cast(Sequence[object], reply[1])):
+                return [Ticket(id_, fields["lane"], fields["job"], fields.get("tenant", "")) for id_, fields in found]
         return []
 
 
@@ -134,10 +130,6 @@ def ready(stream: str) -> str:
 def delayed(stream: str) -> str:
     """Name the sorted set of a tier's lanes that wait for their next attempt."""
     return f"{stream}:delayed"
-
-
-def _tickets(found: Sequence[tuple[str, dict[str, str]]]) -> list[Ticket]:
-    return [Ticket(id_, fields["lane"], fields["job"], fields.get("tenant", "")) for id_, fields in found]
 
 
 @contextmanager

@@ -207,12 +207,12 @@ class ExpiredLetters:
 
     async def sweep(self) -> int:
         """Look at the next thousand letters of each partition. Returns how many were deleted. Raises Unavailable."""
-        return sum([await self._sweep(partition) for partition in self._partitions])
-
-    async def _sweep(self, partition: Partition) -> int:
-        letters = await read_dead_letters(self._redis, partition, after=self._after[partition], count=_LOOKED_AT)
-        self._after[partition] = letters[-1].entry if len(letters) == _LOOKED_AT else ""
-        return sum([await self._dropped(partition, letter) for letter in letters])
+        dropped = 0
+        for partition in self._partitions:
+            letters = await read_dead_letters(self._redis, partition, after=self._after[partition], count=_LOOKED_AT)
+            self._after[partition] = letters[-1].entry if len(letters) == _LOOKED_AT else ""
+            dropped += sum([await self._dropped(partition, letter) for letter in letters])
+        return dropped
 
     async def _dropped(self, partition: Partition, letter: DeadLetter) -> int:
         index = [letter.index] if letter.index else []

@@ -52,7 +52,11 @@ class Buffers:
 
     async def idle(self, before: datetime, *, limit: int) -> BufferPage:
         """Buffers of all tenants that were last changed before that moment, the oldest first."""
-        places = [place for part in self._parts.partitions for place in await self._idle(part, before, limit)]
+        places: list[tuple[float, str, Partition]] = []
+        for part in self._parts.partitions:
+            asked = (part.key("buffers-by-time"), 0, before.timestamp(), "LIMIT", 0, limit, "WITHSCORES")
+            rows = await sent(self._redis, "ZRANGEBYSCORE", *asked, withscores=True)
+            places += [(changed, place, part) for place, changed in rows]
         found = [await self._at(part, place) for _, place, part in sorted(places, key=_TIME)[:limit]]
         return BufferPage(buffers=tuple(buffer for buffer in found if buffer is not None))
 
@@ -78,17 +82,16 @@ class Buffers:
     async def _within(self, namespace: Namespace) -> list[str]:
         """The names of the buffers that the namespace's set ids match."""
         stored = await sent(self._redis, "HGETALL", self._of_user(namespace.tenant, namespace.user_id))
-        return [field for field, value in stored.items() if _matches(namespace, Buffer.model_validate_json(value))]
+        held = {field: Buffer.model_validate_json(value).namespace for field, value in stored.items()}
+        return [
+            field
+            for field, own in held.items()
+            if namespace.agent_id in (None, own.agent_id) and namespace.run_id in (None, own.run_id)
+        ]
 
     async def ping(self) -> None:
         """Raise ``Unavailable`` when Redis does not answer."""
         await check(self._redis)
-
-    async def _idle(self, part: Partition, before: datetime, limit: int) -> list[tuple[float, str, Partition]]:
-        """When each was last changed, where it is, and in which part of Redis."""
-        asked = (part.key("buffers-by-time"), 0, before.timestamp(), "LIMIT", 0, limit, "WITHSCORES")
-        rows = await sent(self._redis, "ZRANGEBYSCORE", *asked, withscores=True)
-        return [(changed, place, part) for place, changed in rows]
 
     async def _at(self, part: Partition, place: str) -> Buffer | None:
         """Return the buffer of an entry of the sorted set; an entry that leads nowhere goes."""
@@ -124,9 +127,3 @@ class Buffers:
 
 def _field(namespace: Namespace) -> str:
     return digest(*("" if part is None else f"={part}" for part in (namespace.agent_id, namespace.run_id)))
-
-
-def _matches(namespace: Namespace, buffer: Buffer) -> bool:
-    held = buffer.namespace
-    agent_fits = namespace.agent_id is None or namespace.agent_id == held.agent_id
-    return agent_fits and (namespace.run_id is None or namespace.run_id == held.run_id)

@@ -59,12 +59,8 @@ def _look(chunk: Chunk, tail: str, readings: Sequence[ClaimByMark], found: list[
                     spans[-1] = span
                 elif _open(spans):
                     spans.append(span)
-    return _last_sentence(text[-_LONGEST_SENTENCE_CHARS:])
-
-
-def _last_sentence(text: str) -> str:
-    start = max((sentence.start for sentence in sentences_of(text)), default=len(text))
-    return text[start:]
+    end = text[-_LONGEST_SENTENCE_CHARS:]
+    return end[max((sentence.start for sentence in sentences_of(end)), default=len(end)) :]
 
 
 def _may_hold(low: str, claim: Claim) -> bool:
@@ -98,7 +94,8 @@ async def evidence_for(question: str, *, memory: str, answer: str, chunks: Chunk
     groups = [_readings(text, asked, bare=_is_bare(text)) for text in held]
     groups += [_readings(text, asked, bare=len(Claim.of(text).content) < _FEW or _is_bare(text)) for text in answered]
     found = iter(await find_claims([claim for group in groups for claim in group], chunks))
-    spans = [_first_of([next(found) for _ in group]) for group in groups]
+    spans_of = [[next(found) for _ in group] for group in groups]
+    spans = [next((tuple(spans) for spans in each if spans), ()) for each in spans_of]
     memories = [Finding(text, "memory", own) for text, own in zip(held, spans, strict=False)]
     supported = [finding for finding in memories if finding.supported]
     chained = await asyncio.to_thread(lead_to, answered, question, supported)
@@ -133,7 +130,3 @@ def _besides(claim: Claim, question: tuple[Word, ...]) -> list[Word]:
     """Return the words of the question that the claim lacks; its signs of Chinese and kin need not all be found."""
     own = {word.stem for word in claim.content}
     return [replace(word, anchor=word.anchor and not word.is_sign) for word in question if word.stem not in own]
-
-
-def _first_of(found: Sequence[Sequence[TextSpan]]) -> tuple[TextSpan, ...]:
-    return next((tuple(spans) for spans in found if spans), ())

@@ -103,7 +103,8 @@ def _understood(completion: Completion, *, lines: bool, may_buffer: bool, instru
     if problem or isinstance(found, NoList):
         rejected = decision = InvalidOutput(problem, spoken.text, cut=cut)
     else:
-        decision = _decision(checked, summary=well_formed(found.summary))
+        summary, memories = well_formed(found.summary), tuple(draft.to_wire() for draft in checked.drafts)
+        decision = AddMemories(memories, summary) if memories else IgnoreTurns(summary or _NOTHING)
         rejected = InvalidOutput(_CUT, spoken.text, cut=True) if cut and found.path == "repaired" else None
     record = DecisionRecord(
         action=decision.action,
@@ -131,12 +132,6 @@ def _is_copied(value: str, instructions: str, said: str) -> bool:
     heard = said.casefold()
     copied = " ".join(words) in " ".join(_WORD.findall(instructions.casefold()))
     return copied and not any(word in heard for word in words if len(word) >= _SAYING)
-
-
-def _decision(checked: CheckedDrafts, *, summary: str) -> Decision:
-    if not checked.drafts:
-        return IgnoreTurns(summary or _NOTHING)
-    return AddMemories(tuple(draft.to_wire() for draft in checked.drafts), summary)
 
 
 def _note(checked: CheckedDrafts) -> str:

@@ -134,7 +134,8 @@ class _Attempt:
         self.reasoning = spoken.reasoning
         self.usage = completion.usage
         self.cut = completion.finish_reason == "length"
-        self.raw = spoken.text or _native_text(completion)
+        calls = (f"{call.function.name} {call.function.arguments}" for call in completion.tool_calls)
+        self.raw = spoken.text or well_formed("\n".join(calls))
         native = completion.tool_calls[0] if completion.tool_calls else None
         self.call_id = (native.id if native else "") or "call_0"
         self._native = native or ToolCall(function=FunctionCall(name=""))
@@ -271,8 +272,3 @@ def _reason(tool: Tool | None) -> str:
             return summary
         case other:
             return other.reason
-
-
-def _native_text(completion: Completion) -> str:
-    calls = (f"{call.function.name} {call.function.arguments}" for call in completion.tool_calls)
-    return well_formed("\n".join(calls))

@@ -130,7 +130,8 @@ class _Rereading:
     async def _judge(self) -> str | None:
         """Return the next sub-question; None when the memory suffices, nothing is new, or no verdict is usable."""
         verdict, query, usage = await judge(self._question, self._memory, self._shown, reader=self._reader)
-        if query is not None and not self._reader.options.parity and self._was_asked(query):
+        earlier = (self._question, *(past.question for past in self._history))
+        if query is not None and not self._reader.options.parity and was_asked(query, earlier):
             verdict, query = "repeated", None
         self._spend(usage, ReadDegradations(unusable=int(verdict == "unusable")))
         await self._reader.report(Judged(verdict, query, usage))
@@ -180,10 +181,6 @@ class _Rereading:
             subquestions=self._history,
             degradations=self._degradations,
         )
-
-    def _was_asked(self, query: str) -> bool:
-        earlier = (self._question, *(past.question for past in self._history))
-        return was_asked(query, earlier)
 
     def _spend(self, usage: Usage, degradations: ReadDegradations) -> None:
         self._usage += usage

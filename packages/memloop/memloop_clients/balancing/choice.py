@@ -46,7 +46,9 @@ class Choice:
             del self._homes[key]
 
     def _home(self, replicas: Sequence[Replica], key: str) -> Replica:
-        home, mean = self._homes.pop(key, None), _mean(replicas)
+        home = self._homes.pop(key, None)
+        # the outstanding requests for each unit of weight, the next request included
+        mean = (sum(replica.outstanding for replica in replicas) + 1) / sum(replica.weight for replica in replicas)
         if home is None or home not in replicas or not _has_room(home, mean):
             ranked = sorted(replicas, key=lambda replica: _rank(key, replica), reverse=True)
             home = next((replica for replica in ranked if _has_room(replica, mean)), None) or _least(replicas)
@@ -59,11 +61,6 @@ class Choice:
 def _least(replicas: Sequence[Replica]) -> Replica:
     """Return the replica with the fewest outstanding requests for its weight; among equals, the next in turn."""
     return min(replicas, key=lambda replica: (replica.outstanding / replica.weight, replica.due, replica.turn))
-
-
-def _mean(replicas: Sequence[Replica]) -> float:
-    """Return the outstanding requests for each unit of weight, the next request included."""
-    return (sum(replica.outstanding for replica in replicas) + 1) / sum(replica.weight for replica in replicas)
 
 
 def _has_room(replica: Replica, mean: float) -> bool:

@@ -88,14 +88,10 @@ async def _answered(session: aiohttp.ClientSession, url: URL) -> AsyncGenerator[
                 return
             if response.status not in _MOVED or "location" not in response.headers:
                 raise _refused(f"The URL answered {response.status}.")
-            url = _plain(url.join(URL(response.headers["location"])))
+            url = url.join(URL(response.headers["location"]))
+            if url.scheme not in {"http", "https"} or not url.raw_host or url.raw_user is not None:
+                raise _refused("The URL redirects to an address that is not downloaded.")
     raise _refused("The URL redirects too often.")
-
-
-def _plain(url: URL) -> URL:
-    if url.scheme not in {"http", "https"} or not url.raw_host or url.raw_user is not None:
-        raise _refused("The URL redirects to an address that is not downloaded.")
-    return url
 
 
 async def _stored(response: aiohttp.ClientResponse, *, blobs: Blobs, tenant: str, max_bytes: int) -> Upload:

@@ -1,7 +1,7 @@
 """mem0's memory routes: add, search, list, access by id, batches, and the events of adds."""
 
 import asyncio
-from collections.abc import Awaitable, Callable, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from itertools import islice
 from typing import Annotated, Final, TypeAlias, TypeVar
 
@@ -90,7 +90,9 @@ async def delete_memory(
 ) -> Answer:
     """Delete a memory softly; with ``delete_linked``, also the versions that it superseded; with ``dry_run`` count."""
     tenant = principal.tenant
-    older = await _older_versions(memory_id, memory, tenant) if delete_linked else []
+    versions = (await memory.store.history(memory_id, tenant=tenant)).versions if delete_linked else ()
+    number = next((version.version for version in versions if version.id == memory_id), 0)
+    older = [version.id for version in versions if version.version < number and version.status != "deleted"]
     if dry_run:
         await memory.store.item(memory_id, tenant=tenant)
         return answers.dry_run(1 + len(older))
@@ -160,23 +162,12 @@ async def list_events(
     return answers.page(found, total=len(newest), url=url_of(request), number=page, size=page_size)
 
 
-async def _older_versions(memory_id: str, memory: Memory, tenant: str) -> list[str]:
-    versions = (await memory.store.history(memory_id, tenant=tenant)).versions
-    number = next((version.version for version in versions if version.id == memory_id), 0)
-    return [version.id for version in versions if version.version < number and version.status != "deleted"]
-
-
 async def _check_all(memory: Memory, tenant: str, ids: Sequence[str]) -> None:
     await _each(ids, lambda memory_id: memory.store.item(memory_id, tenant=tenant))
 
 
 async def _each(values: Sequence[_T], work: Callable[[_T], Awaitable[object]]) -> None:
     """Run the work over a few values at a time; stop at the first failure."""
-    for group in _groups(values):
-        await asyncio.gather(*map(work, group))
-
-
-def _groups(values: Sequence[_T]) -> Iterator[list[_T]]:
     left = iter(values)
     while group := list(islice(left, _AT_ONCE)):
-        yield group
+        await asyncio.gather(*map(work, group))

@@ -33,12 +33,11 @@ from gateway.memory.turn_batches import BufferLimits, batches, conversation_room
 from gateway.metrics import Metrics
 from gateway.policy import Keeper
 from gateway.queue import Hold, Journal, JournalCheckpoints
-from gateway.traces import RecordedIndex, RecordedModel, Recording, Served, TraceKeeper
+from gateway.traces import RecordedIndex, RecordedModel, Served, TraceKeeper
 from memloop.loops.forms import Forms
 from memloop.loops.journal import Journaled
 from memloop.loops.memreader import decide
 from memloop.loops.relating import relate
-from memloop.loops.results import DecisionResult
 from memloop.ports import ChatModel, Splitter
 from memloop.profiles import Profile
 from memloop.wire.errors import NotFound, PreconditionFailed
@@ -107,7 +106,16 @@ class MemoryWrite:
             known = await self._journal.keep("start", Start(turns=turns).model_dump_json())
         start = Start.model_validate_json(known)
         drafts = [
-            (turn, _raw_turn(turn, key=f"{self._job.event_id}:{number}"))
+            (
+                turn,
+                MemoryDraft(
+                    key=f"{self._job.event_id}:{number}",
+                    value=turn.said(),
+                    memory_type="RawTurn",
+                    tags=(turn.role,),
+                    source=turn.if_named(),
+                ),
+            )
             for number, turn in enumerate(self._job.turns)
             if turn.content.strip()
         ]
@@ -232,8 +240,11 @@ class MemoryWrite:
             may_buffer=may_buffer,
             forms=self._tools.forms,
         )
-        if recording:
-            await asyncio.shield(self._keep_trace(recording, result, turns, number))
+        if recording:  # it is kept unless its user was erased since the lane was taken
+            trace_id, owner = f"{self._job.event_id}.{number}", Owner(self._job.namespace, self._hold.token)
+            served, traces = self._tools.served, self._tools.traces
+            kept = traces.keep_write(recording, result, turns, trace_id=trace_id, of=owner, served=served)
+            await asyncio.shield(kept)
         result = await relate(result, model=model, neighbourhood=index, profile=self._tools.profile)
         for record in result.records:
             self._tools.metrics.memory_action.labels(record.action).inc()
@@ -247,15 +258,6 @@ class MemoryWrite:
                 update={"reason": redact(decided.reason), "records": redacted_records(decided.records, redact)}
             ),
             decided,
-        )
-
-    async def _keep_trace(
-        self, recording: Recording, result: DecisionResult, turns: Sequence[Source], number: int
-    ) -> None:
-        """Keep the decision's trace, unless its user was erased since the lane was taken."""
-        trace_id, owner = f"{self._job.event_id}.{number}", Owner(self._job.namespace, self._hold.token)
-        await self._tools.traces.keep_write(
-            recording, result, turns, trace_id=trace_id, of=owner, served=self._tools.served
         )
 
     async def _stored(self, number: int, decided: Round, turns: Sequence[Source]) -> tuple[Written, ...]:
@@ -312,7 +314,3 @@ class MemoryWrite:
     async def _add(self, add: StoreAdd) -> tuple[Written, ...]:
         await self._hold.check()
         return (await self._tools.store.add(add)).results
-
-
-def _raw_turn(turn: Source, *, key: str) -> MemoryDraft:
-    return MemoryDraft(key=key, value=turn.said(), memory_type="RawTurn", tags=(turn.role,), source=turn.if_named())

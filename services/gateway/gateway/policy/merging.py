@@ -5,7 +5,7 @@ from datetime import datetime, timedelta
 from typing import cast
 
 from memloop.wire.memory import MemoryType
-from memloop.wire.policy import Category, EffectivePolicy, KeepPolicy, MemoryPolicy, RedactionPolicy, Retention
+from memloop.wire.policy import EffectivePolicy, KeepPolicy, MemoryPolicy, RedactionPolicy, Retention
 from memloop.wire.redaction import Kind, KindNames, kinds_of
 
 
@@ -22,10 +22,11 @@ def merged(
         enabled = enabled if redaction.enabled is None else redaction.enabled
         kinds = kinds if redaction.kinds is None else redaction.kinds
     named = default_kinds if kinds is None else kinds_of(kinds)
+    categories = {category.name.casefold(): category for one in everything for category in one.categories}
     return EffectivePolicy(
         redaction=RedactionPolicy.model_construct(enabled=enabled, kinds=tuple(sorted(named))),
         instructions="\n".join(one.instructions.strip() for one in everything if one.instructions.strip()),
-        categories=_categories(everything),
+        categories=tuple(categories.values()),
         never=tuple(dict.fromkeys(phrase for one in everything for phrase in one.never)),
         retention=_retention(policies, own),
     )
@@ -50,11 +51,6 @@ def category_of(policy: EffectivePolicy, tags: Sequence[str]) -> str | None:
     """Return the policy's name of the first tag that names one of its categories; case does not matter."""
     names = {category.name.casefold(): category.name for category in policy.categories}
     return next((names[tag.casefold()] for tag in tags if tag.casefold() in names), None)
-
-
-def _categories(policies: Sequence[KeepPolicy]) -> tuple[Category, ...]:
-    named = {category.name.casefold(): category for policy in policies for category in policy.categories}
-    return tuple(named.values())
 
 
 def _retention(policies: Sequence[MemoryPolicy], own: KeepPolicy | None) -> tuple[Retention, ...]:

@@ -138,7 +138,11 @@ async def keeping_of(
     if len(set(map(str, ids))) < len(ids):
         raise InvalidRequest("The conversation already has an item of this id.", param="input", code="duplicate_item")
     size += len(json_text(items))
-    conversation = await _continued(asked, responses, owner, new=len(items), size=size)
+    conversation = None
+    if request.conversation_id is not None:
+        records = responses.conversations
+        begun = await records.begin(owner, request.conversation_id, new=len(items), size=size)
+        conversation = Continued(records, begun)
     began = await responses.records.begin(response_id, owner, size=size) if request.stores else None
     return Keeping(
         records=responses.records,
@@ -151,11 +155,3 @@ async def keeping_of(
         keeper=keeper,
         conversation=conversation,
     )
-
-
-async def _continued(asked: Asked, responses: Responses, owner: Owner, *, new: int, size: int) -> Continued | None:
-    conversation = asked.request.conversation_id
-    if conversation is None:
-        return None
-    records = responses.conversations
-    return Continued(records, await records.begin(owner, conversation, new=new, size=size))

@@ -8,7 +8,6 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from datetime import datetime
 
-from memloop.wire.feedback import Feedback
 from memloop.wire.memory import MemoryItem, Namespace, Outcome, Written
 from memory_store.embedding.encoding import TextEncoding
 from memory_store.items.conflicts import Change, Placement, Resolution, Version, repair
@@ -235,16 +234,12 @@ def _touched(statement: Statement, record: Record) -> Record:
         if record.item.expires_at is None or statement.context.expires_at is None
         else max(record.item.expires_at, statement.context.expires_at)
     )
-    feedback = _standing(record.item.feedback, statement)
+    feedback = record.item.feedback
+    if feedback and feedback.verdict != "helpful" and statement.context.stated_at > feedback.at:
+        feedback = None  # it was against a fact that is stated again later
     return record.with_item(
         tags=tags, expires_at=expires_at, updated_at=statement.context.written_at, feedback=feedback
     )
-
-
-def _standing(feedback: Feedback | None, statement: Statement) -> Feedback | None:
-    """Return the verdict unless it was against a fact that is stated again later."""
-    against = feedback is not None and feedback.verdict != "helpful"
-    return None if against and feedback and statement.context.stated_at > feedback.at else feedback
 
 
 async def points_of(records: Sequence[Record], encoding: TextEncoding) -> list[Point]:

@@ -30,26 +30,17 @@ class View:
 
     def condition(self, moment: datetime) -> AllOf:
         """Return the view's condition at an ingest time."""
-        return all_of(
-            [
-                Not(TimeRange("expires_at", lte=moment)),
-                self._status(),
-                None if self.include_raw else Not(Equals("memory_type", "RawTurn")),
-                *self._validity(),
-            ]
-        )
-
-    def _status(self) -> Condition:
-        if self.latest_only and self.as_of is None:
-            return Equals("status", "activated")
-        return Not(Equals("status", "deleted"))
-
-    def _validity(self) -> tuple[Condition, ...]:
-        if self.as_of is None:
-            return ()
-        begun = TimeRange("valid_from", lte=utc(self.as_of))
-        not_over = Not(TimeRange("valid_to", lte=utc(self.as_of)))
-        return (begun, not_over) if self.latest_only else (begun,)
+        live = self.latest_only and self.as_of is None
+        parts: list[Condition | None] = [
+            Not(TimeRange("expires_at", lte=moment)),
+            Equals("status", "activated") if live else Not(Equals("status", "deleted")),
+            None if self.include_raw else Not(Equals("memory_type", "RawTurn")),
+        ]
+        if self.as_of is not None:
+            parts.append(TimeRange("valid_from", lte=utc(self.as_of)))
+            if self.latest_only:
+                parts.append(Not(TimeRange("valid_to", lte=utc(self.as_of))))
+        return all_of(parts)
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,7 +15,6 @@ from typing import Final, cast
 from memloop.loops.parsing.json_values import ParsePath, entries_in, is_entry, read_json
 from memloop.loops.parsing.spoken import listen
 from memloop.ports import Completion
-from memloop.wire.chat import Json
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,14 +104,13 @@ def find_memory_lines(completion: Completion) -> FoundList | NoList | None:
         return FoundList([], "", "native")
     cut = completion.finish_reason == "length"
     whole = text.rpartition("\n")[0] if cut else text  # half a fact is worse than none
-    entries: list[object] = [_entry(*line.groups()) for line in islice(_LINE.finditer(whole), _MOST_LINES)]
+    entries: list[object] = []
+    for line in islice(_LINE.finditer(whole), _MOST_LINES):
+        topic, fact = line.groups()
+        kind = "UserMemory" if _OF_USER.search(fact) else "LongTermMemory"
+        entries.append({"key": topic.strip(), "memory_type": kind, "value": fact.strip(), "tags": []})
     if entries:
         return FoundList(entries, "", "repaired" if cut else "native")
     if not text:
         return NoList("the reply was empty")
     return NoList('the reply held no line "topic: fact", and was neither "none" nor "wait"')
-
-
-def _entry(topic: str, fact: str) -> Json:
-    kind = "UserMemory" if _OF_USER.search(fact) else "LongTermMemory"
-    return {"key": topic.strip(), "memory_type": kind, "value": fact.strip(), "tags": []}

@@ -28,11 +28,7 @@ def parse_memory(completion: Completion, *, whole: bool = False) -> str:
     text = listen(completion).text
     if whole and text:
         return as_written(completion)
-    return _complete_part(text) if completion.finish_reason == "length" else text
-
-
-def _complete_part(text: str) -> str:
-    ends = [end.end() for end in _END.finditer(text)]
+    ends = [end.end() for end in _END.finditer(text)] if completion.finish_reason == "length" else []
     return text[: ends[-1]].strip() if ends else text
 
 
