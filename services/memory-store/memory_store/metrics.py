@@ -8,7 +8,6 @@ from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
 
 from memloop.wire.feedback import Verdict
 from memloop.wire.quality import Suspicion
-from memloop_service.tracing import span
 
 _SECONDS = (0.0005, 0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0)
 _TEXTS = (1, 2, 4, 8, 16, 32, 64, 128)
@@ -102,12 +101,6 @@ class Metrics:
     def flushing(self) -> Generator[None]:
         """Time a flush; count one that fails."""
         with self.flush_failed.count_exceptions(), self.flush_seconds.time():
-            yield
-
-    @contextmanager
-    def search_stage(self, stage: str) -> Generator[None]:
-        """Time and trace a stage of a search."""
-        with self.search_seconds.labels(stage=stage).time(), span(f"memory.search.{stage}"):
             yield
 
     def watch_room(self, full: Callable[[], bool]) -> None:

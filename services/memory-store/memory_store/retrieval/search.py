@@ -5,13 +5,15 @@ Names of speakers in a question: they select turns by speaker, and disturb the r
 
 import logging
 import re
-from collections.abc import Awaitable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Collection, Generator, Iterable, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime
 
 from memloop.chunking import EstimatingSplitter
 from memloop.wire.errors import DependencyError
 from memloop.wire.memory import NamedTime, SearchHit, SearchOptions, SearchResult, StoreSearch
+from memloop_service.tracing import span
 from memory_store.embedding.encoding import TextEncoding
 from memory_store.items.documents import Clock, from_payload, now, within
 from memory_store.items.identity import NAME_WORD, name_words
@@ -100,12 +102,18 @@ class Retrieval:
     ) -> None:
         self._vectors = vectors
         self._encoding = encoding
-        self._stage = metrics.search_stage
+        self._seconds = metrics.search_seconds
         self._degraded = metrics.searches_degraded
         self._splitter = EstimatingSplitter()
         self._clock = clock
         self._tuning = tuning or Tuning()
         self._reranker = reranker
+
+    @contextmanager
+    def _stage(self, stage: str) -> Generator[None]:
+        """Time and trace a stage of a search."""
+        with self._seconds.labels(stage=stage).time(), span(f"memory.search.{stage}"):
+            yield
 
     async def search(self, request: StoreSearch, *, after: Awaitable[object] | None = None) -> SearchResult:
         """The best memories first, as they are once ``after`` has ended: it may run while the query is embedded.
