@@ -14,7 +14,7 @@ from yarl import URL
 from gateway.long_read.hosts import ReadHandler
 from gateway.long_read.records import ReadRecords
 from gateway.memory.dead_letters import DeadLetters
-from gateway.queue.handling import LeaseHold
+from gateway.queue.runner import LeaseHold
 from gateway.webhooks.deliveries import DeliveryHandler, delivery_id, delivery_of
 from gateway.webhooks.webhooks import WEBHOOKS_QUEUE, WebhookSecrets
 from memloop.wire.errors import Unavailable

@@ -12,11 +12,12 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from qdrant_client import AsyncQdrantClient
 
+from memory_store.items.identity import flags_of
 from memory_store.vectors.filters import parse_filters
 from memory_store.vectors.port import NO_WORDS, Point
 from memory_store.vectors.qdrant_edge import QdrantEdge
 from memory_store.vectors.qdrant_server import QdrantServer
-from memory_store.vectors.schema import CollectionSpec, flags_of
+from memory_store.vectors.schema import CollectionSpec
 
 pytestmark = pytest.mark.filterwarnings("ignore:Payload indexes have no effect:UserWarning")
 

@@ -15,6 +15,7 @@ from memloop_service import new_registry
 from memory_store.embedding.embedder import BatchingEmbedder
 from memory_store.embedding.encoding import Bm25, TextEncoding
 from memory_store.items.batch import Batch
+from memory_store.items.identity import check_metadata, flags_of
 from memory_store.items.statements import WritePolicy, statements_of
 from memory_store.items.writing import Resolver
 from memory_store.metrics import Metrics
@@ -23,7 +24,6 @@ from memory_store.retrieval.relevance import boost_dates
 from memory_store.times import asked_for
 from memory_store.vectors.filters import parse_filters
 from memory_store.vectors.qdrant_edge import QdrantEdge
-from memory_store.vectors.schema import check_metadata, flags_of
 from tests.fakes.embedder import HashingEncoder
 
 _MOST = 2.6
