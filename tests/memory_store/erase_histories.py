@@ -19,6 +19,7 @@ from memloop.wire.memory import (
     StoreAdd,
 )
 from memloop.wire.transfer import MemoryLine, NumberedLine, StoreExport, StoreImport
+from memloop_state.link import State
 from memloop_state.steps import Partitions
 from memory_store.items.documents import from_payload
 from memory_store.items.lookup import Owned
@@ -93,7 +94,7 @@ class History:
     def watch_erasure(self) -> None:
         """Note the number of steps after which the erasure lets writes in again."""
         lane = OWNER.lane()
-        key = Partitions(cast("Redis", cast("object", self.client))).of_name(lane).hidden("erasures", lane)
+        key = Partitions(cast("State", cast("object", self.client))).of_name(lane).hidden("erasures", lane)
         erasing = any(field.startswith("until ") for field in cast("list[str]", self.client.hkeys(key)))
         if self._erasing and not erasing:
             self.erased_after = len(self.schedule.steps)

@@ -8,6 +8,7 @@ from typing import Any, cast
 from redis import Redis
 
 from memloop_service import new_registry
+from memloop_state.link import State
 from memloop_state.store.buffers import Buffers
 from memloop_state.store.erasures import OPEN_MS, Erasures
 from memloop_state.store.service import ServiceRecord
@@ -93,7 +94,7 @@ class Replica:
 
 async def replica(client: Redis, collections: PlainCollections, turn: Turn, *, open_ms: int = OPEN_MS) -> Replica:
     """Another process over the same Redis and collections."""
-    link = cast(Redis, SteppedRedis(client, turn))
+    link = cast(State, SteppedRedis(client, turn))
     vectors = LiveCollection(collections)
     await vectors.open(SPEC)
     gate, encoding = Gate(), TextEncoding(SteppedEmbedder(turn), _BM25)
