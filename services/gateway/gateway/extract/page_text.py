@@ -21,7 +21,11 @@ _MOSTLY: Final = 0.7
 _FAR: Final = 1e6
 _MOST_RUNS: Final = 2_000
 _STANDING: Final = 8
-"""Times its width that a run is high whose letters stand one above the other, or that is turned."""
+"""Times its width that a run is high whose letters stand one above the other."""
+_TALL: Final = 40.0
+"""Points that few letters have."""
+_UPRIGHT: Final = 0.1
+"""Radians."""
 _DOUBLED = re.compile(r"(?:([^\W\d_])\1){3}")
 _LEFTWARD: Final = "[\u0590-\u065f\u066a-\u06ef\u06fa-\u08ff\ufb1d-\ufdff\ufe70-\ufefc]"
 _LEFTWARDS = re.compile(f"{_LEFTWARD}(?: *{_LEFTWARD})+")
@@ -40,18 +44,19 @@ class _Run:
     top: float
 
 
-def page_text(page: PdfTextPage, *, is_coded: bool = False) -> str:
+def page_text(page: PdfTextPage, *, by_letter: bool = False) -> str:
     """Return a page's text; columns that are written line by line are read one after the other.
 
-    ``is_coded``: many letters have no Unicode. PDFium leaves some of them out, which then part no words.
+    ``by_letter``: also the letters that have no Unicode, as their codes.
     """
     count = page.count_rects()
     runs = [_Run(*page.get_rect(number)) for number in range(count)] if count <= _MOST_RUNS else []
     gutter = _gutter(runs)
     if gutter is None:
         text = page.get_text_range()
-        stands = any(run.top - run.bottom > _STANDING * (run.right - run.left) for run in runs)
-        is_odd = is_coded or stands or _DOUBLED.search(text) or _LEFTWARDS.search(text)
+        is_odd = (
+            by_letter or any(_stands(page, run) for run in runs) or _DOUBLED.search(text) or _LEFTWARDS.search(text)
+        )
         return _by_boxes(page) if is_odd else text
     inside = [run for run in runs if run.right <= gutter or run.left >= gutter]
     crossing = [run for run in runs if run not in inside]
@@ -61,6 +66,16 @@ def page_text(page: PdfTextPage, *, is_coded: bool = False) -> str:
     columns = [(-_FAR, bottom, gutter, top), (gutter, bottom, _FAR, top)]
     parts = [(-_FAR, top, _FAR, _FAR), *columns, (-_FAR, -_FAR, _FAR, bottom)]
     return "\r\n".join(filter(None, (page.get_text_bounded(*part) for part in parts if part[1] < part[3])))
+
+
+def _stands(page: PdfTextPage, run: _Run) -> bool:
+    """Return whether the letters of a run stand one above the other, and are not turned."""
+    width, height = run.right - run.left, run.top - run.bottom
+    if height < max(_TALL, _STANDING * width):
+        return False
+    middle = (run.left + width / 2, run.bottom + height / 2)
+    letter = pdfium.FPDFText_GetCharIndexAtPos(page, *middle, width, height)
+    return letter >= 0 and abs(pdfium.FPDFText_GetCharAngle(page, letter)) < _UPRIGHT
 
 
 def _by_boxes(page: PdfTextPage) -> str:

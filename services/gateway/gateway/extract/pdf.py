@@ -27,6 +27,7 @@ _MARKED: Final = frozenset(
     )
 )
 """Annotations whose words lie in a window of their own, and not on the page."""
+_TEXTLESS: Final = frozenset({pdfium.FPDF_ANNOT_LINK, pdfium.FPDF_ANNOT_POPUP})
 _SAMPLE_CHARS: Final = 16
 _CODED: Final = 0.25
 _TICKED: Final = frozenset({pdfium.FPDF_FORMFIELD_CHECKBOX, pdfium.FPDF_FORMFIELD_RADIOBUTTON})
@@ -52,12 +53,12 @@ def pdf(source: Source) -> Iterator[str]:
     if coded:
         from gateway.extract.rewritten import with_letters
 
-        if mended := with_letters(raw):
-            document = _opened(mended)
-            for number in coded:
-                again = _page(document, number, source.ocr)
-                if _letters(again) >= _letters(pages[number]):
-                    pages[number] = again
+        mended = with_letters(raw)
+        document = document if mended is None else _opened(mended)
+        for number in coded:
+            again = _page(document, number, source.ocr, part_codes=True)
+            if _letters(again) >= _letters(pages[number]):
+                pages[number] = again
         coded = [number for number in coded if pages[number].is_coded]
         for number in coded if source.ocr else ():
             pages[number] = _Page(_seen(document[number], source.ocr) or pages[number].text)
@@ -87,22 +88,22 @@ def _opened(raw: bytes) -> pypdfium2.PdfDocument:
     return document
 
 
-def _page(document: pypdfium2.PdfDocument, number: int, ocr: str) -> _Page:
+def _page(document: pypdfium2.PdfDocument, number: int, ocr: str, *, part_codes: bool = False) -> _Page:
+    """Return a page. ``part_codes``: codes without a letter part words; PDFium leaves some out."""
     try:
         page = document[number]
-        said = _beside(document, page)
+        said, is_drawn_on = _beside(document, page)
         letters = page.get_textpage()
         sample = range(0, letters.count_chars(), letters.count_chars() // _SAMPLE_CHARS + 1)
         unknown = sum(pdfium.FPDFText_HasUnicodeMapError(letters, index) == 1 for index in sample)
         is_coded = unknown > 0 and unknown >= _CODED * len(sample)
-        text = _cleaned(page_text(letters, is_coded=is_coded))
+        by_letter = part_codes and is_coded
+        text = _cleaned(page_text(letters, by_letter=by_letter))
         # Make fields and annotations part of the page, if there are any
-        if pdfium.FPDFPage_GetAnnotCount(page) and (
-            pdfium.FPDFPage_Flatten(page, pdfium.FLAT_NORMALDISPLAY) == pdfium.FLATTEN_SUCCESS
-        ):
+        if is_drawn_on and pdfium.FPDFPage_Flatten(page, pdfium.FLAT_NORMALDISPLAY) == pdfium.FLATTEN_SUCCESS:
             page.close()
             page = document[number]
-            flat = _cleaned(page_text(page.get_textpage(), is_coded=is_coded))
+            flat = _cleaned(page_text(page.get_textpage(), by_letter=by_letter))
             # Some pages lose the encoding of their fonts by it; what their fields hold stands beside them then.
             lost = Counter(text.split()) - Counter(flat.split())
             text = flat if lost.total() <= len(text.split()) / 2 else text
@@ -124,12 +125,16 @@ def _seen(page: pypdfium2.PdfPage, ocr: str) -> str:
     return text_of_bitmap(page.render(scale=_OCR_SCALE, grayscale=True), ocr)
 
 
-def _beside(document: pypdfium2.PdfDocument, page: pypdfium2.PdfPage) -> list[tuple[str, str]]:
-    """Return fields and notes of a page: the value that may stand on the page, if any, and a line for it."""
-    found = list[tuple[str, str]]()
+def _beside(document: pypdfium2.PdfDocument, page: pypdfium2.PdfPage) -> tuple[list[tuple[str, str]], bool]:
+    """Return fields and notes of a page: the value that may stand on the page, if any, and a line for it.
+
+    Return too whether an annotation may draw a text.
+    """
+    found, is_drawn_on = list[tuple[str, str]](), False
     for index in range(pdfium.FPDFPage_GetAnnotCount(page)):
         annotation = pdfium.FPDFPage_GetAnnot(page, index)
         kind = pdfium.FPDFAnnot_GetSubtype(annotation)
+        is_drawn_on |= kind not in _TEXTLESS
         if kind in _MARKED and (words := _string(pdfium.FPDFAnnot_GetStringValue, annotation, b"Contents")):
             author = _string(pdfium.FPDFAnnot_GetStringValue, annotation, b"T")
             found.append(("", f"[note by {author}: {words}]" if author else f"[note: {words}]"))
@@ -145,7 +150,7 @@ def _beside(document: pypdfium2.PdfDocument, page: pypdfium2.PdfPage) -> list[tu
             elif value:
                 found.append((value, f"[{name}: {value}]"))
         pdfium.FPDFPage_CloseAnnot(annotation)
-    return found
+    return found, is_drawn_on
 
 
 def _string(call: Callable[..., int], *arguments: object) -> str:
