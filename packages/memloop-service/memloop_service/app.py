@@ -3,7 +3,6 @@
 import asyncio
 from collections.abc import AsyncGenerator, Callable, Collection, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
-from importlib.metadata import version
 from typing import TypeAlias
 
 from fastapi import APIRouter, FastAPI
@@ -14,15 +13,16 @@ from starlette.exceptions import HTTPException
 from starlette.middleware import Middleware
 
 from memloop.wire.errors import MemloopError
+from memloop_service import health, metrics
 from memloop_service.api_style import ApiStyle
 from memloop_service.chores import Drain, alongside
 from memloop_service.connections import Refusals
 from memloop_service.edge import Edge
 from memloop_service.errors import handle
 from memloop_service.headers import LocalOnly
-from memloop_service.health import Check, Detail, Warn, health_routes
+from memloop_service.health import Check, Detail, Health, Warn
 from memloop_service.incoming import BodyLimits
-from memloop_service.metrics import introduce, metrics_app, metrics_route, new_registry, watch_dependencies, watch_loop
+from memloop_service.metrics import VERSION, introduce, metrics_app, new_registry, watch_dependencies, watch_loop
 from memloop_service.settings import ServiceSettings
 from memloop_service.tracing import flush_spans, is_tracing, traced
 
@@ -74,7 +74,7 @@ def create_app(
     drain = Drain()
     app = FastAPI(
         title=title,
-        version=version("memloop-service"),
+        version=VERSION,
         openapi_url=None,
         docs_url=None,  # FastAPI's pages load their scripts from a CDN
         redoc_url=None,
@@ -101,16 +101,18 @@ def create_app(
         app.user_middleware.append(
             Middleware(LocalOnly, listens_at=settings.host, other_bodies=other_bodies, other_origins=other_origins)
         )
-    health = health_routes(checks, drain, warnings, details=details, optional=optional)
-    for router in (*routers, health):  # searched in this order
+    app.state.health = Health(drain, checks, optional, warnings or {}, details or {})
+    for router in (*routers, health.router):  # searched in this order
         app.router.routes.extend(router.routes)
     if settings.metrics_port is None:
-        app.router.routes.extend(metrics_route(registry).routes)
+        app.router.routes.extend(metrics.router.routes)
+        app.state.registry = registry
     else:
         app.state.metrics = metrics_app(registry)
         app.state.metrics.add_middleware(LocalOnly, listens_at=settings.host)
         if settings.tls_cert is not None:  # a probe of Kubernetes has no certificate to show
-            app.state.metrics.router.routes.extend(health.routes)
+            app.state.metrics.router.routes.extend(health.router.routes)
+            app.state.metrics.state.health = app.state.health
     _name_operations(app)
     app.openapi_url = "/openapi.json"
     app.setup()  # the document: after the frequent routes

@@ -6,10 +6,10 @@ A process that serves a part of its routes without some dependency is ready whil
 import asyncio
 from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
-from typing import Annotated, TypeAlias
+from dataclasses import dataclass, field
+from typing import Annotated, TypeAlias, cast
 
-from fastapi import APIRouter, Depends, Query
+from fastapi import APIRouter, Depends, Query, Request
 from starlette.responses import JSONResponse
 
 from memloop.patience import patient
@@ -60,46 +60,46 @@ class NotReady(ErrorEnvelope):
     dependencies: dict[str, str]
 
 
-def health_routes(
-    readiness: Mapping[str, Check],
-    drain: Drain,
-    warnings: Mapping[str, Warn] | None = None,
-    *,
-    details: Mapping[str, Detail] | None = None,
-    optional: Collection[str] = (),
-) -> APIRouter:
-    """Build both routes. The checks run in parallel, each within three seconds; failures are named with the reason.
-    A failure of an ``optional`` one leaves the process ready.
+@dataclass(frozen=True, slots=True)
+class Health:
+    """What a process shows of itself. A failure of an ``optional`` check leaves it ready."""
 
-    A draining process is not ready, whatever the state of its dependencies. ``?verbose`` adds the details.
-    """
-    router = APIRouter(tags=["health"], dependencies=[Depends(refuse_unknown)], responses=ERRORS)
+    drain: Drain
+    checks: Mapping[str, Check]
+    optional: Collection[str] = ()
+    warnings: Mapping[str, Warn] = field(default_factory=dict[str, Warn])
+    details: Mapping[str, Detail] = field(default_factory=dict[str, Detail])
 
-    @router.get("/livez")
-    async def livez() -> dict[str, str]:
-        return {"status": _OK}
 
-    @router.get("/readyz", response_model=Ready, responses={503: {"model": NotReady}})
-    async def readyz(verbose: Annotated[str | None, Query()] = None) -> JSONResponse:
-        if not drain.ready:
-            return _not_ready("draining", "This process is stopping.", {})
-        found, down = await look(readiness, optional)
-        if not down:
-            status = _OK if set(found.values()) <= {_OK} else _DEGRADED
-            told: dict[str, Json] = {}
-            for name, detail in (details or {}).items() if verbose is not None else ():
-                with suppress(TimeoutError, MemloopError):
-                    async with patient(CHECK_TIMEOUT_S):
-                        told[name] = await detail()
-            asked = warnings or {}
-            warned = zip(asked, await asyncio.gather(*map(_warning, asked.values())), strict=True)
-            sentences = {name: sentence for name, sentence in warned if sentence is not None}
-            more = {name: shown for name, shown in (("warnings", sentences), ("details", told)) if shown}
-            return JSONResponse({"status": status, "dependencies": found, **more})
-        return _not_ready("not_ready", f"not ready: {', '.join(down)}", found)
+router = APIRouter(tags=["health"], dependencies=[Depends(refuse_unknown)], responses=ERRORS)
 
-    _ = livez, readyz
-    return router
+
+@router.get("/livez")
+async def livez() -> dict[str, str]:
+    return {"status": _OK}
+
+
+# The checks run in parallel, each within three seconds; failures are named with the reason. A draining process is not
+# ready, whatever the state of its dependencies. ``?verbose`` adds the details.
+@router.get("/readyz", response_model=Ready, responses={503: {"model": NotReady}})
+async def readyz(request: Request, verbose: Annotated[str | None, Query()] = None) -> JSONResponse:
+    health = cast(Health, request.app.state.health)
+    if not health.drain.ready:
+        return _not_ready("draining", "This process is stopping.", {})
+    found, down = await look(health.checks, health.optional)
+    if not down:
+        status = _OK if set(found.values()) <= {_OK} else _DEGRADED
+        told: dict[str, Json] = {}
+        for name, detail in health.details.items() if verbose is not None else ():
+            with suppress(TimeoutError, MemloopError):
+                async with patient(CHECK_TIMEOUT_S):
+                    told[name] = await detail()
+        asked = health.warnings
+        warned = zip(asked, await asyncio.gather(*map(_warning, asked.values())), strict=True)
+        sentences = {name: sentence for name, sentence in warned if sentence is not None}
+        more = {name: shown for name, shown in (("warnings", sentences), ("details", told)) if shown}
+        return JSONResponse({"status": status, "dependencies": found, **more})
+    return _not_ready("not_ready", f"not ready: {', '.join(down)}", found)
 
 
 async def look(checks: Mapping[str, Check], optional: Collection[str]) -> tuple[Mapping[str, str], Sequence[str]]:

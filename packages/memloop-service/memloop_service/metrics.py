@@ -8,7 +8,7 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Final
 
-from fastapi import APIRouter, Depends, FastAPI
+from fastapi import APIRouter, Depends, FastAPI, Request
 from prometheus_client import (
     CONTENT_TYPE_LATEST,
     CollectorRegistry,
@@ -27,6 +27,7 @@ from memloop_service.incoming import refuse_unknown
 
 _TEXT: Final = {"text/plain": {"schema": {"type": "string"}}}
 _EVERY_S: Final = 0.25
+VERSION: Final = version("memloop-service")
 _BUCKETS: Final = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5)
 _CHECK_EVERY_S: Final = 15.0
 _CGROUP_LIMITS: Final = (
@@ -44,23 +45,20 @@ def new_registry() -> CollectorRegistry:
     return registry
 
 
-def metrics_route(registry: CollectorRegistry) -> APIRouter:
-    """Serve ``GET /metrics`` in Prometheus's text format."""
-    router = APIRouter(tags=["health"], dependencies=[Depends(refuse_unknown)], responses=ERRORS)
+router = APIRouter(tags=["health"], dependencies=[Depends(refuse_unknown)], responses=ERRORS)
 
-    @router.get("/metrics", response_class=Response, responses={200: {"content": _TEXT}})
-    async def metrics() -> Response:
-        return Response(generate_latest(registry), media_type=CONTENT_TYPE_LATEST)
 
-    _ = metrics
-    return router
+@router.get("/metrics", response_class=Response, responses={200: {"content": _TEXT}})
+async def metrics(request: Request) -> Response:
+    return Response(generate_latest(request.app.state.registry), media_type=CONTENT_TYPE_LATEST)
 
 
 def metrics_app(registry: CollectorRegistry) -> FastAPI:
     """Build the app of a port that serves ``/metrics`` and nothing else."""
     app = FastAPI(title="metrics", openapi_url=None)
     app.add_exception_handler(MemloopError, handle)
-    app.router.routes.extend(metrics_route(registry).routes)
+    app.router.routes.extend(router.routes)
+    app.state.registry = registry
     return app
 
 
@@ -72,7 +70,7 @@ def introduce(part: str, registry: CollectorRegistry) -> None:
         ("part", "version"),
         registry=registry,
     )
-    build.labels(part, version("memloop-service")).set(1)
+    build.labels(part, VERSION).set(1)
     limit = Gauge("process_memory_limit_bytes", "Memory limit of the process", registry=registry)
     limit.set(memory_limit_bytes())
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Annotated, Final, Literal, Self
 
 from pydantic import BeforeValidator, Field, ValidationError, model_validator
-from pydantic_settings import BaseSettings, SettingsConfigDict
+from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, SettingsConfigDict
 
 from memloop.wire.base import CheckedCopy
 
@@ -66,6 +66,19 @@ class ServiceSettings(CheckedCopy, BaseSettings):
     """The certificate chain that it shows there when it is asked for one."""
     connect_key: Annotated[Path | None, EMPTY_IS_UNSET] = None
     log_level: Literal["debug", "info", "warning", "error"] = "info"
+
+    @classmethod
+    def settings_customise_sources(
+        cls,
+        settings_cls: type[BaseSettings],
+        init_settings: PydanticBaseSettingsSource,
+        env_settings: PydanticBaseSettingsSource,
+        dotenv_settings: PydanticBaseSettingsSource,
+        file_secret_settings: PydanticBaseSettingsSource,
+    ) -> tuple[PydanticBaseSettingsSource, ...]:
+        """Read the environment alone: no file of variables and no folder of secrets."""
+        del settings_cls, dotenv_settings, file_secret_settings
+        return init_settings, env_settings
 
     @classmethod
     def read(cls) -> Self:

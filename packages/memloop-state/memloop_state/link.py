@@ -17,7 +17,7 @@ from typing import Any, Final, Protocol, cast
 from urllib.parse import unquote, urlsplit
 
 from pydantic import SecretStr
-from redis import exceptions
+from redis import DriverInfo, exceptions
 from redis.asyncio import BlockingConnectionPool, Redis, RedisCluster
 from redis.asyncio.cluster import ClusterNode
 from redis.asyncio.connection import AbstractConnection, SSLConnection, parse_url
@@ -50,6 +50,8 @@ Redis 6.2 reports an error inside a script as a plain error whose text contains 
 _TOO_FEW_COPIES: Final = (
     "Too few replicas of Redis have this write yet. It may be done all the same: repeat it with an Idempotency-Key."
 )
+_DRIVER: Final = DriverInfo()
+"""Made once: redis-py looks its own version up on the disk for each connection that gets none."""
 _PORT: Final = 6379
 _SENTINEL_PORT: Final = 26379
 _OF_ONE_NODE: Final = {"host", "port", "connection_class"}
@@ -86,6 +88,7 @@ def connect(
         "socket_connect_timeout": connect_timeout_s,
         "socket_timeout": read_timeout_s,
         "decode_responses": decode,
+        "driver_info": _DRIVER,
     }
     more: dict[str, Any]
     client: Client | ClusterClient

@@ -9,7 +9,7 @@ import hashlib
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cache, lru_cache
 from importlib.resources import files
 from typing import TypeAlias, cast
 
@@ -99,6 +99,7 @@ Reply: TypeAlias = "int | str | list[Reply] | None"
 Args: TypeAlias = Sequence[str | bytes | int | float]
 
 
+@cache
 def lua(*names: str) -> str:
     """Return the source of these files of ``lua/``, one behind the other."""
     return "".join((files("memloop_state") / "lua" / f"{name}.lua").read_text("utf-8") for name in names)

@@ -4,6 +4,7 @@ Sources, in order: the specification, the inference service, then the engine (th
 """
 
 from dataclasses import asdict, dataclass, field, replace
+from functools import cache, partial
 from typing import Final, cast
 
 from pydantic import JsonValue
@@ -24,6 +25,7 @@ from memloop_clients import Dialect, InferenceClient
 from memloop_clients.dialects import ANY, Endpoint, endpoint_at
 
 DEFAULT_PROFILE: Final = "default"
+_default_profile: Final = cache(partial(load_profile, DEFAULT_PROFILE))
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,7 +151,7 @@ def _first_id(listing: Json) -> str:
 async def _profile(spec: ModelSpec, inference: InferenceClient | None) -> Profile:
     if spec.profile is not None:
         return spec.profile
-    return load_profile(DEFAULT_PROFILE) if inference is None else await inference.profile()
+    return _default_profile() if inference is None else await inference.profile()
 
 
 async def _splitter(spec: ModelSpec, inference: InferenceClient | None) -> TokenizerSplitter | EstimatingSplitter:
