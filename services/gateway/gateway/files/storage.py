@@ -7,7 +7,7 @@ obstore is imported by the methods: a process without storage does not load it.
 import os
 import secrets
 from collections.abc import AsyncGenerator, Generator, Iterator
-from contextlib import asynccontextmanager, contextmanager
+from contextlib import asynccontextmanager, contextmanager, suppress
 from datetime import timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, Protocol
@@ -131,7 +131,9 @@ class Storage:
         """Delete all objects at the place; does nothing when there are none."""
         with _storage_errors():
             async for found in self._store.list(place):  # pyright: ignore[reportUnknownMemberType] - one overload
-                await self._store.delete_async([meta["path"] for meta in found])
+                for meta in found:
+                    with suppress(FileNotFoundError):  # another request or the sweep was first
+                        await self._store.delete_async(meta["path"])
 
 
 @contextmanager
