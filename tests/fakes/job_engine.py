@@ -64,7 +64,7 @@ class EngineServer:
                 self.hanging.set()
                 await self.let_go.wait()
             await asyncio.sleep(random.uniform(0, self.latency_s))
-            return _response(self.answer(body), streams=body.get("stream") is True)
+            return _response(self.answer(body), body)
         finally:
             self.active -= 1
 
@@ -97,14 +97,16 @@ async def engine_server(answer: Callable[[Body], Reply], *, hang_at: int | None 
         await runner.cleanup()
 
 
-def _response(reply: Reply, *, streams: bool = False) -> web.Response:
+def _response(reply: Reply, asked: Body) -> web.Response:
     if isinstance(reply, int):
         error = {"message": f"scripted {reply}", "type": "invalid_request_error", "param": None, "code": None}
         return web.json_response({"error": error}, status=reply)
     message: Body = {"role": "assistant", "content": reply} if isinstance(reply, str) else dict(reply)
     limit = message.pop("finish_reason", None)
-    if streams:
+    head = {"id": "x", "created": 0, "model": asked["model"]}
+    if asked.get("stream") is True:
         chunk = {
+            **head,
             "object": "chat.completion.chunk",
             "choices": [{"index": 0, "delta": message, "finish_reason": "stop"}],
         }
@@ -112,4 +114,4 @@ def _response(reply: Reply, *, streams: bool = False) -> web.Response:
     reason = limit or ("tool_calls" if message.get("tool_calls") else "stop")
     choice = {"index": 0, "message": message, "finish_reason": reason}
     usage = {"prompt_tokens": 10, "completion_tokens": 2, "total_tokens": 12}
-    return web.json_response({"id": "x", "object": "chat.completion", "choices": [choice], "usage": usage})
+    return web.json_response({**head, "object": "chat.completion", "choices": [choice], "usage": usage})

@@ -116,13 +116,13 @@ async def test_a_body_that_drips_is_ended(settings: GatewaySettings, path: str) 
 
 
 async def test_a_body_that_comes_at_a_fair_pace_may_take_longer_than_the_deadline(settings: GatewaySettings) -> None:
-    impatient = with_limits(settings, body_timeout_s=2.0, body_bytes_per_s=1000)
+    impatient = with_limits(settings, body_timeout_s=0.5, body_bytes_per_s=100)  # a stall of seconds is no slow body
     body = orjson.dumps(question("x" * 4000))
     async with running_gateway(impatient) as gateway, clients(gateway, 1) as [client]:
         client.transport.write(head(CHAT, len(body)).replace(b"\r\n\r\n", b"\r\nConnection: close\r\n\r\n"))
         for start in range(0, len(body), 400):
             client.transport.write(body[start : start + 400])
-            await asyncio.sleep(0.3)
+            await asyncio.sleep(0.1)
         assert await client.answered() == 200
 
 
