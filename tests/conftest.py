@@ -6,8 +6,12 @@ machine is.
 """
 
 import gc
+import os
+import shutil
 import signal
+import tempfile
 from collections.abc import Generator, Iterator
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
@@ -22,6 +26,8 @@ if TYPE_CHECKING:
     from tests.side_by_side import ByFile
 
 _SLOW_S = 1800
+_MEMORY = Path("/dev/shm")
+_ROOM_BYTES = 4 * 2**30
 
 draw_steadily()
 
@@ -66,6 +72,23 @@ def pytest_collection_finish() -> None:
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--redis-cluster", action="store_true", help="let the tests' Redis be a cluster of six processes")
     parser.addoption("--qdrant", action="store_true", help="let the stores' vectors be on a Qdrant cluster")
+
+
+@pytest.fixture(scope="session")
+def quick_disk() -> Iterator[Path]:
+    """A folder in memory where there is room: a store waits for the disk hundreds of times a test, tests need not."""
+    roomy = _MEMORY.is_dir() and shutil.disk_usage(_MEMORY).free > _ROOM_BYTES
+    runs_programs = roomy and not os.statvfs(_MEMORY).f_flag & os.ST_NOEXEC
+    with tempfile.TemporaryDirectory(prefix="memloop-", dir=_MEMORY if runs_programs else None) as folder:
+        yield Path(folder)
+
+
+@pytest.fixture
+def tmp_path(quick_disk: Path) -> Iterator[Path]:
+    """pytest's fixture of this name, on the quick disk and gone with its test."""
+    folder = Path(tempfile.mkdtemp(dir=quick_disk))
+    yield folder
+    shutil.rmtree(folder, ignore_errors=True)
 
 
 @pytest.fixture(scope="session")

@@ -2,7 +2,6 @@
 
 import os
 import re
-import uuid
 from base64 import b64encode
 from collections.abc import AsyncGenerator
 from pathlib import Path
@@ -11,7 +10,6 @@ import pytest
 
 from tests.fakes.job_engine import Body, Reply, add_memory, last_text, tool_call
 from tests.gateway.whole import Whole, whole
-from tests.memory_store.conftest import quick_disk as quick_disk
 
 os.environ["MEM0_TELEMETRY"] = "False"
 _SECRET = f"whsec_{b64encode(bytes(32)).decode()}"
@@ -48,7 +46,7 @@ def _written(body: Body) -> Reply:
 
 
 @pytest.fixture
-async def it(redis_url: str, quick_disk: Path, tmp_path: Path) -> AsyncGenerator[Whole]:
-    folder, files = quick_disk / uuid.uuid4().hex, (tmp_path / "files").as_uri()
+async def it(redis_url: str, tmp_path: Path) -> AsyncGenerator[Whole]:
+    folder, files = tmp_path / "memories", (tmp_path / "files").as_uri()
     async with whole(redis_url, folder, answer, api_keys="", storage_url=files, webhook_secret=_SECRET) as running:
         yield running

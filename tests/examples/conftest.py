@@ -2,7 +2,6 @@
 
 import os
 import tempfile
-import uuid
 from collections.abc import AsyncGenerator
 from pathlib import Path
 
@@ -10,7 +9,6 @@ import pytest
 
 from tests.fakes.job_engine import Body, Reply, add_memory
 from tests.gateway.whole import Whole, whole
-from tests.memory_store.conftest import quick_disk as quick_disk
 
 os.environ["MEM0_TELEMETRY"] = "False"
 os.environ["MEM0_DIR"] = tempfile.mkdtemp(prefix="mem0-")  # it writes there when it is imported
@@ -29,8 +27,6 @@ def think(body: Body) -> Reply:
 
 
 @pytest.fixture
-async def it(redis_url: str, quick_disk: Path, tmp_path: Path) -> AsyncGenerator[Whole]:
-    async with whole(
-        redis_url, quick_disk / uuid.uuid4().hex, think, storage_url=(tmp_path / "files").as_uri()
-    ) as running:
+async def it(redis_url: str, tmp_path: Path) -> AsyncGenerator[Whole]:
+    async with whole(redis_url, tmp_path / "memories", think, storage_url=(tmp_path / "files").as_uri()) as running:
         yield running

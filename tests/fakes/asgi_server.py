@@ -13,12 +13,13 @@ from memloop_service import ServiceSettings, serving
 from memloop_service.connections import Refusals
 
 _STREAMS_END_S = 1.0
+_SETTINGS = ServiceSettings()
 
 
 @asynccontextmanager
 async def running(app: FastAPI) -> AsyncGenerator[str]:
     """The base URL of the running app; on leaving it is stopped, open streams after a second."""
-    config = serving(app, ServiceSettings(), refusals=Refusals(CollectorRegistry()), lifespan="on")
+    config = serving(app, _SETTINGS, refusals=Refusals(CollectorRegistry()), lifespan="on")
     config.load()
     server = uvicorn.Server(config)
     server.lifespan = config.lifespan_class(config)

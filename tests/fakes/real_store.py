@@ -13,6 +13,7 @@ from memory_store.settings import Settings
 from memory_store.vectors.qdrant_edge import QdrantEdge
 from tests.fakes.asgi_server import running
 from tests.fakes.embedder import HashingEncoder
+from tests.fakes.given_settings import given_settings
 
 
 @asynccontextmanager
@@ -20,7 +21,8 @@ async def real_store(redis_url: str, folder: Path) -> AsyncGenerator[str]:
     """The base URL of a running, empty store."""
     registry = new_registry()
     metrics = Metrics(registry)
-    settings = Settings(redis_url=redis_url, data_dir=folder, embedding_model="hashing")
+    values = {"redis_url": redis_url, "data_dir": folder, "embedding_model": "hashing"}
+    settings = given_settings(Settings, values)
     embedder = BatchingEmbedder(HashingEncoder, metrics=metrics)
     adapters = Adapters(QdrantEdge(folder, flush_s=60), embedder, connect(redis_url, decode=True))
     async with running(build(settings, adapters, registry, metrics)) as url:

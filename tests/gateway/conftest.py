@@ -6,6 +6,7 @@ import pytest
 from redis.asyncio import Redis
 
 from gateway.settings import GatewaySettings
+from tests.fakes.given_settings import given_settings
 from tests.fakes.recall_store import FakeStore, fake_store
 from tests.fakes.redis_cluster import RedisClusterServers
 from tests.fakes.streaming_engine import FakeEngine, fake_engine
@@ -30,7 +31,8 @@ async def store() -> AsyncGenerator[FakeStore]:
 @pytest.fixture
 def settings(engine: FakeEngine, store: FakeStore, redis_url: str) -> GatewaySettings:
     """Settings that point at the fakes; without keys."""
-    return GatewaySettings.model_validate(
+    return given_settings(
+        GatewaySettings,
         {
             "engine_url": engine.url,
             "store_url": store.url,
@@ -39,7 +41,7 @@ def settings(engine: FakeEngine, store: FakeStore, redis_url: str) -> GatewaySet
             "recall_timeout_s": 30.0,
             "enqueue_timeout_s": 30.0,
             "startup_wait_s": 0.0,
-        }
+        },
     )
 
 

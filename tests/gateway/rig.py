@@ -19,6 +19,7 @@ from gateway.worker import Work, open_work, working
 from memloop.wire.memory import Namespace, Source
 from memloop.wire.memory_events import MemoryEvent
 from memloop_service import new_registry
+from tests.fakes.given_settings import given_settings
 from tests.fakes.job_engine import Body, EngineServer, Reply, engine_server
 from tests.fakes.job_store import StoreServer, store_server
 from tests.fakes.processes import PATIENCE_S
@@ -101,7 +102,7 @@ def settings_for(redis_url: str, **changes: object) -> WorkerSettings:
         "recall_timeout_s": 30.0,
         "enqueue_timeout_s": 30.0,
     }
-    return WorkerSettings.model_validate(values | changes)
+    return given_settings(WorkerSettings, values | changes)
 
 
 @asynccontextmanager

@@ -21,7 +21,6 @@ from tests.gateway.redis_view import command, connected, keys
 from tests.gateway.rig import eventually
 from tests.gateway.running import CHAT, Answer, Gateway, question
 from tests.gateway.whole import whole
-from tests.memory_store.conftest import quick_disk as quick_disk
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(900)]
 TEXT: Final = b"The key hangs in the shed."
@@ -121,8 +120,8 @@ async def lasting(redis_url: str) -> list[str]:
     return [key for key, seconds in ends.items() if seconds == -1 and not any(re.fullmatch(name, key) for name in STAY)]
 
 
-async def test_whatever_is_left_expires_of_users_who_stay_and_of_erased_ones(redis_url: str, quick_disk: Path) -> None:
-    async with days(redis_url, quick_disk, "ann", "bob") as (ann, bob):
+async def test_whatever_is_left_expires_of_users_who_stay_and_of_erased_ones(redis_url: str, tmp_path: Path) -> None:
+    async with days(redis_url, tmp_path, "ann", "bob") as (ann, bob):
         for day in (ann, bob):
             await day.chats_and_memories()
             await day.reads_and_files()

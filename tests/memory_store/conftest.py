@@ -1,9 +1,6 @@
 """A whole store in one process: real Redis, real Qdrant Edge, an encoder without a model, HTTP over ASGI."""
 
-import shutil
-import tempfile
-import uuid
-from collections.abc import AsyncGenerator, AsyncIterator, Iterator
+from collections.abc import AsyncGenerator, AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 
@@ -21,28 +18,17 @@ from memory_store.settings import Settings
 from memory_store.vectors.live import LiveCollection
 from memory_store.vectors.qdrant_edge import QdrantEdge
 from tests.fakes.embedder import HashingEncoder
+from tests.fakes.given_settings import given_settings
 from tests.memory_store.api import StoreApi
 from tests.memory_store.qdrant.cluster import empty_cluster
 
 MODEL = "hashing"
-_ROOM_BYTES = 2**30
-
-
-@pytest.fixture(scope="session")
-def quick_disk() -> Iterator[Path]:
-    """A folder in memory where there is one: Edge waits for the disk at every flush, tests need not."""
-    memory = Path("/dev/shm")
-    roomy = memory.is_dir() and shutil.disk_usage(memory).free > _ROOM_BYTES
-    with tempfile.TemporaryDirectory(prefix="memloop-", dir=memory if roomy else None) as folder:
-        yield Path(folder)
 
 
 @pytest.fixture
-def edge_folder(quick_disk: Path) -> Iterator[Path]:
-    """A folder for one test's memories."""
-    folder = quick_disk / uuid.uuid4().hex
-    yield folder
-    shutil.rmtree(folder, ignore_errors=True)
+def edge_folder(tmp_path: Path) -> Path:
+    """A folder for one test's memories, which is not there yet."""
+    return tmp_path / "edge"
 
 
 def app_over(vectors: LiveCollection, settings: Settings, *, clock: Clock = now) -> FastAPI:
@@ -68,7 +54,7 @@ async def serving(app: FastAPI) -> AsyncGenerator[httpx.AsyncClient]:
 @pytest.fixture
 def settings(redis_url: str, edge_folder: Path) -> Settings:
     """Settings of a store on the test's own Redis and folder."""
-    return Settings(redis_url=redis_url, data_dir=edge_folder, embedding_model=MODEL)
+    return given_settings(Settings, {"redis_url": redis_url, "data_dir": edge_folder, "embedding_model": MODEL})
 
 
 @pytest.fixture

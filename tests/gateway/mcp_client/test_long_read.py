@@ -45,10 +45,10 @@ async def test_a_read_can_be_kept_as_a_memory(it: Whole) -> None:
         await eventually(kept)
 
 
-async def test_reads_of_one_tenant_leave_room_for_those_of_another(redis_url: str, folder: Path) -> None:
+async def test_reads_of_one_tenant_leave_room_for_those_of_another(redis_url: str, tmp_path: Path) -> None:
     shares = {"max_batch_requests": 2, "tenant_share": 0.5}
     async with (
-        whole(redis_url, folder, think, hang_at=1, **shares) as it,
+        whole(redis_url, tmp_path, think, hang_at=1, **shares) as it,
         caller(it.gateway.url) as alice,
         caller(it.gateway.url, BOB_KEY) as bob,
     ):
@@ -61,8 +61,8 @@ async def test_reads_of_one_tenant_leave_room_for_those_of_another(redis_url: st
     assert (refused["code"], read["status"]) == ("tenant_full", "completed")
 
 
-async def test_a_client_that_cancels_stops_the_engine(redis_url: str, folder: Path) -> None:
-    async with whole(redis_url, folder, think, hang_at=2) as it, caller(it.gateway.url) as client:
+async def test_a_client_that_cancels_stops_the_engine(redis_url: str, tmp_path: Path) -> None:
+    async with whole(redis_url, tmp_path, think, hang_at=2) as it, caller(it.gateway.url) as client:
         call = asyncio.create_task(client.call("long_read", question="Where?", text=LONG))
         await it.engine.hanging.wait()
         call.cancel()
@@ -102,26 +102,26 @@ async def cancelled_with_a_second_request(it: Whole, *, key: str, changed: dict[
 
 
 @pytest.mark.parametrize("own", [True, False], ids=["the client's own", "another session's"])
-async def test_an_older_client_cancels_with_a_second_request(redis_url: str, folder: Path, own: bool) -> None:
-    async with whole(redis_url, folder, think, hang_at=2) as it:
+async def test_an_older_client_cancels_with_a_second_request(redis_url: str, tmp_path: Path, own: bool) -> None:
+    async with whole(redis_url, tmp_path, think, hang_at=2) as it:
         changed = {} if own else {"Mcp-Session-Id": "guessed"}
         calls = await cancelled_with_a_second_request(it, key="alice-key", changed=changed)
         assert (calls == 2) == own
 
 
-async def test_another_tenant_cancels_nothing(redis_url: str, folder: Path) -> None:
-    async with whole(redis_url, folder, think, hang_at=2) as it:
+async def test_another_tenant_cancels_nothing(redis_url: str, tmp_path: Path) -> None:
+    async with whole(redis_url, tmp_path, think, hang_at=2) as it:
         assert await cancelled_with_a_second_request(it, key=BOB_KEY) > 2
 
 
-async def test_the_older_clients_own_cancelling_stops_its_read(redis_url: str, folder: Path) -> None:
+async def test_the_older_clients_own_cancelling_stops_its_read(redis_url: str, tmp_path: Path) -> None:
     taken = asyncio.Event()
 
     async def note(response: httpx2.Response) -> None:
         if b"notifications/cancelled" in response.request.content:
             taken.set()
 
-    async with whole(redis_url, folder, think, hang_at=2) as it, caller(it.gateway.url, era="legacy") as client:
+    async with whole(redis_url, tmp_path, think, hang_at=2) as it, caller(it.gateway.url, era="legacy") as client:
         client.http.event_hooks = {"response": [note]}
         call = asyncio.create_task(client.call("long_read", question="Where?", text=LONG))
         await it.engine.hanging.wait()
@@ -134,8 +134,8 @@ async def test_the_older_clients_own_cancelling_stops_its_read(redis_url: str, f
 
 
 @pytest.mark.parametrize("era", ERAS)
-async def test_a_client_that_goes_stops_the_engine(redis_url: str, folder: Path, era: Era) -> None:
-    async with whole(redis_url, folder, think, hang_at=2) as it:
+async def test_a_client_that_goes_stops_the_engine(redis_url: str, tmp_path: Path, era: Era) -> None:
+    async with whole(redis_url, tmp_path, think, hang_at=2) as it:
 
         async def read() -> None:
             async with caller(it.gateway.url, era=era) as client:
@@ -157,8 +157,8 @@ async def test_another_tenant_sees_nothing_of_a_read(it: Whole) -> None:
         assert (answer.status, b"Rome" in answer.raw) == (status, False)
 
 
-async def test_a_gateway_that_stops_ends_the_reads_that_run(redis_url: str, folder: Path) -> None:
-    async with whole(redis_url, folder, think, hang_at=2) as it:
+async def test_a_gateway_that_stops_ends_the_reads_that_run(redis_url: str, tmp_path: Path) -> None:
+    async with whole(redis_url, tmp_path, think, hang_at=2) as it:
 
         async def read() -> None:
             async with caller(it.gateway.url) as client:

@@ -87,10 +87,10 @@ def thorough(body: Body) -> Reply:
 
 @pytest.mark.parametrize("max_chars", [None, 2_000])
 async def test_a_long_result_of_a_read_comes_in_parts_with_its_evidence(
-    redis_url: str, folder: Path, max_chars: int | None
+    redis_url: str, tmp_path: Path, max_chars: int | None
 ) -> None:
     most = {} if max_chars is None else {"max_chars": max_chars}
-    async with whole(redis_url, folder, thorough) as it, caller(it.gateway.url) as client:
+    async with whole(redis_url, tmp_path, thorough) as it, caller(it.gateway.url) as client:
         given: dict[str, Any] = {"question": "Where?", "text": ANSWER, "evidence": True}
         text, _ = await sized(client, "long_read", **given, **most)
         parts, asked = [json.loads(text)], len(it.engine.calls)

@@ -2,7 +2,6 @@
 
 import os
 import tempfile
-import uuid
 
 os.environ["MEM0_TELEMETRY"] = "False"
 os.environ["MEM0_DIR"] = tempfile.mkdtemp(prefix="mem0-")  # it writes there when it is imported
@@ -14,11 +13,10 @@ from pathlib import Path
 import pytest
 
 from tests.gateway.mem0_client.drop_in import DropIn, drop_in
-from tests.memory_store.conftest import quick_disk as quick_disk
 
 
 @pytest.fixture
-async def it(redis_url: str, quick_disk: Path) -> AsyncGenerator[DropIn]:
+async def it(redis_url: str, tmp_path: Path) -> AsyncGenerator[DropIn]:
     """The gateway of two tenants."""
-    async with drop_in(redis_url, quick_disk / uuid.uuid4().hex) as running:
+    async with drop_in(redis_url, tmp_path) as running:
         yield running

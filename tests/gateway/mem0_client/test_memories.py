@@ -2,7 +2,6 @@
 
 from pathlib import Path
 from typing import Any
-from uuid import uuid4
 
 import pytest
 from mem0.client.types import AddMemoryOptions, DeleteAllMemoryOptions, UpdateMemoryOptions  # pyright: ignore[reportMissingTypeStubs]
@@ -192,9 +191,9 @@ async def test_deleting_a_user_takes_writes_that_still_wait_too(it: DropIn, clie
 
 @pytest.mark.parametrize("whose", [{"user_id": "*"}, {"agent_id": "home"}])
 async def test_deleting_all_takes_the_waiting_writes_of_users_without_memories(
-    redis_url: str, quick_disk: Path, whose: dict[str, str]
+    redis_url: str, tmp_path: Path, whose: dict[str, str]
 ) -> None:
-    async with whole(redis_url, quick_disk / uuid4().hex, remember, hang_at=1, worker_concurrency=1) as it:
+    async with whole(redis_url, tmp_path, remember, hang_at=1, worker_concurrency=1) as it:
         client, bob = await DropIn(it.gateway).alice("async"), await DropIn(it.gateway).bob("async")
         await client.call("add", "I keep the only worker busy.", user_id="zed", agent_id="work")
         await it.engine.hanging.wait()

@@ -1,6 +1,5 @@
 """mem0's pages: their links are addresses that any HTTP client can follow."""
 
-import uuid
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -66,10 +65,10 @@ async def test_links_have_the_name_and_scheme_by_which_the_client_came(it: DropI
 
 
 async def test_a_link_names_no_address_behind_a_proxy_that_is_not_trusted(
-    redis_url: str, quick_disk: Path, monkeypatch: pytest.MonkeyPatch
+    redis_url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("FORWARDED_ALLOW_IPS", "192.0.2.1")
-    async with drop_in(redis_url, quick_disk / uuid.uuid4().hex) as it:
+    async with drop_in(redis_url, tmp_path) as it:
         await stored(it, 2)
         asked: dict[str, Any] = {
             "json": {"filters": {"user_id": "ann"}},
