@@ -1,4 +1,7 @@
-"""Real clients, the gateway and a real vLLM with the tiny model: what the fakes of other tests stand for."""
+"""Real clients, the gateway and a real vLLM with the tiny model: what the fakes of other tests stand for.
+
+The frameworks are imported where they run: every process that collects the tests would import them for seconds.
+"""
 
 from collections.abc import AsyncGenerator
 from pathlib import Path
@@ -7,13 +10,9 @@ import anthropic
 import openai
 import pytest
 from anthropic import AsyncAnthropic
-from langchain_openai import ChatOpenAI
 from openai import AsyncOpenAI
 from openai.types.chat import ChatCompletionMessageParam
 from pydantic import SecretStr
-from pydantic_ai import Agent
-from pydantic_ai.models.openai import OpenAIChatModel
-from pydantic_ai.providers.openai import OpenAIProvider
 
 from tests.contract.conftest import TinyEngine
 from tests.fakes.real_store import real_store
@@ -114,6 +113,8 @@ async def test_chat_over_the_window_is_read_first(sdk: AsyncOpenAI, tiny_engine:
 
 
 async def test_langchain_invokes_and_streams(gateway: Gateway, tiny_engine: TinyEngine) -> None:
+    from langchain_openai import ChatOpenAI
+
     model = ChatOpenAI(
         model=tiny_engine.model,
         base_url=gateway.url + "/v1",
@@ -125,6 +126,10 @@ async def test_langchain_invokes_and_streams(gateway: Gateway, tiny_engine: Tiny
 
 
 async def test_pydantic_ai_runs(gateway: Gateway, tiny_engine: TinyEngine) -> None:
+    from pydantic_ai import Agent
+    from pydantic_ai.models.openai import OpenAIChatModel
+    from pydantic_ai.providers.openai import OpenAIProvider
+
     provider = OpenAIProvider(base_url=gateway.url + "/v1", api_key="unused")
     agent = Agent(OpenAIChatModel(tiny_engine.model, provider=provider), model_settings={"max_tokens": 32})
     assert (await agent.run("My locker code is 482.")).output

@@ -1,17 +1,21 @@
-"""LangChain's ``ChatOpenAI`` and Pydantic AI's agents against the gateway, over real HTTP."""
+"""LangChain's ``ChatOpenAI`` and Pydantic AI's agents against the gateway, over real HTTP.
+
+They are imported where they run: every process that collects the tests would import them for seconds.
+"""
 
 import json
+from typing import TYPE_CHECKING
 
 import pytest
-from langchain_openai import ChatOpenAI
 from pydantic import BaseModel, SecretStr
-from pydantic_ai import Agent
-from pydantic_ai.models.openai import OpenAIChatModel, OpenAIChatModelSettings
-from pydantic_ai.providers.openai import OpenAIProvider
 
 from tests.fakes.recall_store import FakeStore, memory
 from tests.fakes.streaming_engine import MODEL, FakeEngine, Object, Says
 from tests.gateway.running import Gateway, said
+
+if TYPE_CHECKING:
+    from langchain_openai import ChatOpenAI
+    from pydantic_ai import Agent
 
 MEMORY = {"memory": {"user_id": "u1"}}
 
@@ -33,14 +37,16 @@ def _call(tool: str, /, **arguments: object) -> Says:
 
 
 @pytest.fixture
-def langchain(gateway: Gateway) -> ChatOpenAI:
+def langchain(gateway: Gateway) -> "ChatOpenAI":
+    from langchain_openai import ChatOpenAI
+
     return ChatOpenAI(
         model=MODEL, base_url=gateway.url + "/v1", api_key=SecretStr("unused"), max_retries=0, extra_body=MEMORY
     )
 
 
 async def test_langchain_invokes_with_memory(
-    langchain: ChatOpenAI, engine: FakeEngine, store: FakeStore, gateway: Gateway
+    langchain: "ChatOpenAI", engine: FakeEngine, store: FakeStore, gateway: Gateway
 ) -> None:
     store.finds = [memory("m1", "The user likes tea.")]
     answer = await langchain.ainvoke("What do I drink?")
@@ -51,7 +57,7 @@ async def test_langchain_invokes_with_memory(
     ]
 
 
-async def test_langchain_streams(langchain: ChatOpenAI, engine: FakeEngine) -> None:
+async def test_langchain_streams(langchain: "ChatOpenAI", engine: FakeEngine) -> None:
     engine.will(Says(pieces=["Hel", "lo."]))
     chunks = [chunk async for chunk in langchain.astream("Hi.", stream_usage=True)]
     assert "".join(str(chunk.content) for chunk in chunks) == "Hello."
@@ -59,7 +65,7 @@ async def test_langchain_streams(langchain: ChatOpenAI, engine: FakeEngine) -> N
     assert [usage["total_tokens"] for usage in counted] == [10]
 
 
-async def test_langchain_binds_tools(langchain: ChatOpenAI, engine: FakeEngine) -> None:
+async def test_langchain_binds_tools(langchain: "ChatOpenAI", engine: FakeEngine) -> None:
     engine.will(_call("weather", city="Oslo"))
     armed = langchain.bind_tools([weather])  # pyright: ignore[reportUnknownMemberType] - bare dicts
     answer = await armed.ainvoke("How is the weather?")
@@ -68,27 +74,31 @@ async def test_langchain_binds_tools(langchain: ChatOpenAI, engine: FakeEngine) 
 
 
 @pytest.mark.parametrize("method", ["json_schema", "function_calling"])
-async def test_langchain_gives_structured_output(langchain: ChatOpenAI, engine: FakeEngine, method: str) -> None:
+async def test_langchain_gives_structured_output(langchain: "ChatOpenAI", engine: FakeEngine, method: str) -> None:
     engine.will(Says('{"name": "Oslo"}') if method == "json_schema" else _call("City", name="Oslo"))
     structured = langchain.with_structured_output(City, method=method)  # pyright: ignore
     assert await structured.ainvoke("Where?") == City(name="Oslo")
 
 
 @pytest.fixture
-def agent(gateway: Gateway) -> Agent[None, str]:
+def agent(gateway: Gateway) -> "Agent[None, str]":
+    from pydantic_ai import Agent
+    from pydantic_ai.models.openai import OpenAIChatModel, OpenAIChatModelSettings
+    from pydantic_ai.providers.openai import OpenAIProvider
+
     provider = OpenAIProvider(base_url=gateway.url + "/v1", api_key="unused")
     settings = OpenAIChatModelSettings(extra_body=MEMORY)
     return Agent(OpenAIChatModel(MODEL, provider=provider), model_settings=settings)
 
 
-async def test_pydantic_ai_runs_with_memory(agent: Agent[None, str], engine: FakeEngine, store: FakeStore) -> None:
+async def test_pydantic_ai_runs_with_memory(agent: "Agent[None, str]", engine: FakeEngine, store: FakeStore) -> None:
     store.finds = [memory("m1", "The user likes tea.")]
     result = await agent.run("What do I drink?")
     assert result.output == "Hello."
     assert "The user likes tea." in engine.last.json["messages"][0]["content"]
 
 
-async def test_pydantic_ai_calls_a_tool_and_goes_on(agent: Agent[None, str], engine: FakeEngine) -> None:
+async def test_pydantic_ai_calls_a_tool_and_goes_on(agent: "Agent[None, str]", engine: FakeEngine) -> None:
     agent.tool_plain(weather)
     engine.will(_call("weather", city="Oslo"), Says("It rains."))
     result = await agent.run("How is the weather in Oslo?")
@@ -98,13 +108,17 @@ async def test_pydantic_ai_calls_a_tool_and_goes_on(agent: Agent[None, str], eng
     assert sent[-1]["content"] == "Rain in Oslo."
 
 
-async def test_pydantic_ai_streams(agent: Agent[None, str], engine: FakeEngine) -> None:
+async def test_pydantic_ai_streams(agent: "Agent[None, str]", engine: FakeEngine) -> None:
     engine.will(Says(pieces=["Hel", "lo."]))
     async with agent.run_stream("Hi.") as result:
         assert "".join([piece async for piece in result.stream_text(delta=True)]) == "Hello."
 
 
 async def test_pydantic_ai_gives_structured_output(gateway: Gateway, engine: FakeEngine) -> None:
+    from pydantic_ai import Agent
+    from pydantic_ai.models.openai import OpenAIChatModel
+    from pydantic_ai.providers.openai import OpenAIProvider
+
     provider = OpenAIProvider(base_url=gateway.url + "/v1", api_key="unused")
     typed = Agent(OpenAIChatModel(MODEL, provider=provider), output_type=City)
     engine.will(_call("final_result", name="Oslo"))

@@ -11,8 +11,6 @@ from itertools import islice
 from pathlib import Path
 
 import pytest
-import torch
-from safetensors.torch import load_file, save_file  # pyright: ignore[reportUnknownVariableType]
 
 from inference.registry import read_registry
 from memloop.profiles import load_profile
@@ -34,6 +32,9 @@ _ROWS = 54
 
 def write_export(folder: Path, *, noise: float) -> Path:
     """The shipped model with its weights moved at random by so many of their standard deviations, as an export."""
+    import torch  # here: every process that collects the tests would import it
+    from safetensors.torch import load_file, save_file  # pyright: ignore[reportUnknownVariableType]
+
     folder.mkdir()
     for name in (*TOKENIZER_FILES, "config.json"):
         shutil.copyfile(TINY / name, folder / name)
