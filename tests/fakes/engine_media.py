@@ -1,8 +1,9 @@
-"""Fetches a picture with the code of the vLLM that is installed: the URL, then the hosts that it may fetch from.
+"""Fetches pictures with the code of the vLLM that is installed: a JSON list of URLs, each with the allowed hosts.
 
-Prints the bytes' size, or the error. Its own process, because the import takes seconds.
+Prints a line for each, the picture or the error. Its own process, because the import takes seconds.
 """
 
+import json
 import sys
 
 
@@ -10,13 +11,12 @@ def main() -> None:
     from vllm.multimodal.media import MediaConnector
     from vllm.multimodal.media.image import ImageMediaIO
 
-    url, *hosts = sys.argv[1:]
-    try:
-        picture = MediaConnector(allowed_media_domains=hosts).load_from_url(url, ImageMediaIO())
-    except Exception as error:  # noqa: BLE001 - printed, whatever it is
-        print(f"{type(error).__name__}: {error}")
-    else:
-        print(picture)
+    for url, hosts in json.loads(sys.argv[1]):
+        try:
+            outcome = str(MediaConnector(allowed_media_domains=hosts).load_from_url(url, ImageMediaIO()))
+        except Exception as error:  # noqa: BLE001 - printed, whatever it is
+            outcome = f"{type(error).__name__}: {error}"
+        print(outcome.replace("\n", " "))
 
 
 if __name__ == "__main__":

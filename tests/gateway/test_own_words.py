@@ -1,4 +1,4 @@
-"""The assistant's words and recalled notes are not stored as what the user said: 200 made-up turns.
+"""The assistant's words and recalled notes are not stored as what the user said: 40 made-up turns.
 
 The writer keeps all that its prompt shows as said by the user, word for word: whatever else it is shown as the user's
 would become a memory, be recalled, and be stored again.
@@ -17,6 +17,8 @@ from tests.gateway.running import CHAT
 
 pytestmark = pytest.mark.timeout(900)
 
+TURNS: Final = 40
+"""Each reply with each note."""
 _USERS_LINE: Final = re.compile(r"^\[user\] \([^)]*\): (.*(?:\n .*)*)", re.MULTILINE)
 NOTES: Final = (
     "The user lives in Gdansk.",
@@ -79,12 +81,12 @@ async def told(it: Api, number: int) -> None:
 
 
 async def stored_by(it: Api) -> list[MemoryItem]:
-    """The memories of 200 such chats, without the notes that were there before."""
+    """The memories of so many chats, without the notes that were there before."""
     for number in range(8):
         note = {"messages": [{"role": "user", "content": " ".join(NOTES)}], "user_id": f"u{number}", "infer": False}
         assert (await it.post("/v1/memory/add", note)).status == 200
     there = set(it.rig.store.items)
-    for start in range(0, 200, 8):
+    for start in range(0, TURNS, 8):
         await asyncio.gather(*(told(it, number) for number in range(start, start + 8)))
     items = [item for _, item in it.rig.store.items.values()]
     return [item for item in items if item.id not in there and item.memory_type != "RawTurn"]
@@ -93,14 +95,14 @@ async def stored_by(it: Api) -> list[MemoryItem]:
 async def test_only_the_users_own_words_are_decided_on_as_theirs(redis_url: str) -> None:
     async with api(redis_url, decided, recall_timeout_s=30.0, sync_wait_s=60.0) as it, it.rig.working():
         stored = await stored_by(it)
-    asked = {f"{QUESTIONS[number % len(QUESTIONS)]} #{number}" for number in range(200)}
+    asked = {f"{QUESTIONS[number % len(QUESTIONS)]} #{number}" for number in range(TURNS)}
     assert {item.memory for item in stored} == asked
 
 
 async def test_what_is_kept_word_for_word_names_the_assistant_as_its_speaker(redis_url: str) -> None:
     async with api(redis_url, undecided, recall_timeout_s=30.0, sync_wait_s=60.0) as it, it.rig.working():
         stored = await stored_by(it)
-    asked = {f"{QUESTIONS[number % len(QUESTIONS)]} #{number}" for number in range(200)}
+    asked = {f"{QUESTIONS[number % len(QUESTIONS)]} #{number}" for number in range(TURNS)}
     by_user = {item.memory for item in stored if item.sources[0].role == "user"}
     others = [item for item in stored if item.sources[0].role != "user"]
     assert by_user == asked

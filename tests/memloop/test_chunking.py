@@ -107,11 +107,11 @@ def test_special_tokens_in_a_document_are_counted_as_the_text_that_the_prompt_sh
 
 
 @every_splitter
-def test_one_word_of_two_megabytes_is_cut_in_seconds(splitter: Splitter) -> None:
-    text = "xq" * 1_000_000
+def test_one_word_of_half_a_megabyte_is_cut_in_seconds(splitter: Splitter) -> None:
+    text = "xq" * 250_000
     began = time.process_time()
     chunks = list(splitter.split(text, chunk_tokens=5000))
-    assert time.process_time() - began < 30
+    assert time.process_time() - began < 10
     assert "".join(chunk.text for chunk in chunks) == text
     assert max(chunk.tokens for chunk in chunks) <= 5000
 

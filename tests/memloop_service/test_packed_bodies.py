@@ -96,10 +96,10 @@ async def test_two_headers_are_two_encodings() -> None:
     ("encoding", "pack"), [("gzip", gzip.compress), ("zstd", zstandard.compress), ("deflate", zlib.compress)]
 )
 def test_a_bomb_takes_no_memory(encoding: str, pack: Callable[[bytes], bytes]) -> None:
-    bomb = pack(bytes(1 << 28))
+    bomb = pack(bytes(1 << 27))
     with small_process(max_body_bytes=1 << 20) as small:
         before = small.memory_mb
-        for _ in range(5):
+        for _ in range(3):
             refused = httpx.post(
                 f"http://127.0.0.1:{small.port}/raw",
                 content=bomb,

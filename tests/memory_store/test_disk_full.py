@@ -17,7 +17,7 @@ from tests.fakes.small_disk import small_disk, weigh_down
 _MIB = 1024**2
 _DISK_BYTES = 176 * _MIB
 _FREE_BYTES = 48 * _MIB
-_WRITES = 1000
+_WRITES = 300
 _STEP_BYTES = 2 * _MIB
 _USERS = 10
 _SEARCH = {"namespace": {"tenant": "t", "user_id": "u0"}, "query": "tide", "top_k": 5}
@@ -70,7 +70,7 @@ async def stored(http: httpx.AsyncClient) -> set[str]:
     return found
 
 
-async def test_a_thousand_writes_around_the_threshold_lose_nothing(redis_url: str, disk: Path, tmp_path: Path) -> None:
+async def test_hundreds_of_writes_around_the_threshold_lose_nothing(redis_url: str, disk: Path, tmp_path: Path) -> None:
     acknowledged, refused = set[str](), list[httpx.Response]()
     async with running(redis_url, disk, tmp_path) as (process, http):
         for number in range(_WRITES):
@@ -89,7 +89,7 @@ async def test_a_thousand_writes_around_the_threshold_lose_nothing(redis_url: st
         alive = process.process.returncode is None
 
     assert alive, process.log.read_text()[-2000:]
-    assert (acknowledged - found, len(acknowledged) > 100, len(refused) > 100) == (set(), True, True)
+    assert (acknowledged - found, len(acknowledged) > 50, len(refused) > 50) == (set(), True, True)
     assert {(one.status_code, one.json()["error"]["code"]) for one in refused} == {(503, "insufficient_storage")}
     assert {one.headers["retry-after"] for one in refused} == {"30"}
     assert "48 MiB" in refused[0].json()["error"]["message"]
