@@ -190,12 +190,14 @@ AT_ONCE := $(MAKE) --no-print-directory --output-sync=target
 CALM := $(addprefix tests/,memloop memloop_service memloop_state trainer benchmarks evaluation dialogues examples observability docs architecture)
 
 test: ## all checks, and all tests but the slow ones and the browser's; a real engine and real verl included
-	$(AT_ONCE) --jobs=2 setup setup-trainer $(SGLANG)
+	$(AT_ONCE) --jobs=2 $(READY) $(TRAINER_READY)
 	$(AT_ONCE) --jobs=3 test-trainer lint test-serving
 
-# The second part does not wait for the last of the trainer and of the checkers, which leave a core idle.
+# Trainer and checkers need no models and no SGLang. The last part does not wait for the end of both, which leave a core
+# idle.
 .PHONY: test-serving test-calm test-workspace
 test-serving:
+	@$(AT_ONCE) --jobs=2 setup $(SGLANG)
 	@$(MAKE) --no-print-directory test-calm
 	@$(MAKE) --no-print-directory test-workspace
 
