@@ -3,14 +3,13 @@
 from memloop_service.app import create_app
 from memloop_service.below_path import BelowPath
 from memloop_service.chores import ended
-from memloop_service.edge import TRAILING_SLASH
+from memloop_service.edge import RESPONSE_HEADERS, TRAILING_SLASH
 from memloop_service.errors import ERRORS, error_response
 from memloop_service.health import Check, Detail, StillStarting, Warn
 from memloop_service.incoming import INCOMING, IncomingBody
 from memloop_service.logs import configure_logging
 from memloop_service.metrics import new_registry, watch_disk
 from memloop_service.metrics_port import metrics_served
-from memloop_service.request_times import RequestTimes
 from memloop_service.run import refuse_open_listen, run
 from memloop_service.serving import serving
 from memloop_service.settings import ServiceSettings
@@ -20,12 +19,12 @@ from memloop_service.tracing import start_tracing
 __all__ = [
     "ERRORS",
     "INCOMING",
+    "RESPONSE_HEADERS",
     "TRAILING_SLASH",
     "BelowPath",
     "Check",
     "Detail",
     "IncomingBody",
-    "RequestTimes",
     "ServiceSettings",
     "StillStarting",
     "Warn",

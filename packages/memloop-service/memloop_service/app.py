@@ -8,7 +8,7 @@ from typing import TypeAlias
 from fastapi import APIRouter, FastAPI
 from fastapi.exceptions import RequestValidationError
 from fastapi.routing import APIRoute
-from prometheus_client import CollectorRegistry
+from prometheus_client import CollectorRegistry, Histogram
 from starlette.exceptions import HTTPException
 from starlette.middleware import Middleware
 
@@ -53,6 +53,7 @@ def create_app(
     has_keys: bool = False,
     other_bodies: Collection[str] = (),
     other_origins: Collection[str] = (),
+    request_seconds: Histogram | None = None,
 ) -> FastAPI:
     """An app with the process's routers, and all that every process has.
 
@@ -66,8 +67,8 @@ def create_app(
     bytes, ``styles`` paths to the style of their API. ``lifespan`` opens and closes the process's resources.
     ``adopts_ids`` is for a process that only our own processes call. Without ``has_keys`` only this machine's own
     programs and pages of ``other_origins`` are answered, and only the paths in ``other_bodies`` take a body that is
-    not JSON. Call ``start_tracing``
-    first if the process traces.
+    not JSON. ``request_seconds`` gets the time of each request by route and status. Call ``start_tracing`` first if the
+    process traces.
     """
     registry, checks = registry or new_registry(), readiness or {}
     introduce(title.removeprefix("memloop-"), registry)
@@ -94,6 +95,7 @@ def create_app(
         larger_bodies=larger_bodies or {},
         styles=styles,
         adopts_ids=adopts_ids,
+        seconds=request_seconds,
     )
     if is_tracing():
         app.add_middleware(traced)

@@ -1,4 +1,4 @@
-"""The outermost layer of an app, as plain ASGI: request ID, timing, body limit, trailing slashes, unhandled errors.
+"""The outermost layer of an app, as plain ASGI: request ID, times, body limit, trailing slashes, unhandled errors.
 
 Refuses an address that would be read otherwise than it was meant: one that is not percent-encoded UTF-8.
 
@@ -12,9 +12,11 @@ import secrets
 import time
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import Final
+from functools import lru_cache
+from typing import Final, cast
 from urllib.parse import unquote_to_bytes
 
+from prometheus_client import Histogram
 from starlette.datastructures import Headers
 from starlette.requests import Request
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
@@ -59,6 +61,9 @@ def _refusal(param: str) -> Unprocessable:
 
 TRAILING_SLASH: Final = "memloop.trailing_slash"
 """The scope's key that is set if the request's path had a trailing slash."""
+RESPONSE_HEADERS: Final = "response_headers"
+"""The key in a request's state that holds headers of its response, an error's too."""
+_UNMATCHED: Final = "unmatched"
 _CALLERS_ID: Final = CALLERS_ID.encode()
 _CLIENT_ID_CHARS = 512
 _OUR_ID = re.compile(r"req_[0-9a-f]{32}")
@@ -72,6 +77,7 @@ class Edge:
     ``larger_bodies`` are the limits of paths that need more, ``styles`` the styles of paths of two
     segments that do not have OpenAI's, and of all paths below them.
     ``adopts_ids``: the caller is one of our processes, and its request ID is kept.
+    ``seconds`` gets each request's time to its last byte, with the route's template and the status.
     """
 
     def __init__(
@@ -83,8 +89,10 @@ class Edge:
         larger_bodies: Mapping[str, int] | None = None,
         styles: Mapping[str, ApiStyle] | None = None,
         adopts_ids: bool = False,
+        seconds: Histogram | None = None,
     ) -> None:
         self._app = app
+        self._times = None if seconds is None else lru_cache(maxsize=1024)(seconds.labels)
         self._styles = styles or {}
         self._drain = drain
         self._limits = limits
@@ -101,12 +109,14 @@ class Edge:
         headers, path = Headers(scope=scope), scope["path"].rstrip("/")
         style = self._styles.get("/".join(path.split("/", 3)[:3]), OPENAI)
         body = scope[INCOMING] = IncomingBody(receive, self._larger_bodies.get(path, self._limits))
-        exchange = _Exchange(headers, receive, send, self._drain, body, style, adopts_id=self._adopts_ids)
+        inner = _without_slash(scope)
+        kept = cast("dict[str, Mapping[str, str]]", inner.setdefault("state", {}))
+        exchange = _Exchange(headers, receive, send, self._drain, body, style, kept, adopts_id=self._adopts_ids)
         api_style.set(style)
         request_id.set(exchange.id)
         try:
             _refuse_head(scope, headers, body)
-            await self._app(_without_slash(scope), exchange.receive, exchange.send)
+            await self._app(inner, exchange.receive, exchange.send)
         except Exception as failure:
             if exchange.started:
                 raise
@@ -114,6 +124,9 @@ class Edge:
         finally:
             if exchange.started and not exchange.closing:
                 self._drain.fulfilled()
+            if self._times is not None:
+                route = cast(str, getattr(inner.get("route"), "path", _UNMATCHED))
+                self._times(route, exchange.status).observe(time.perf_counter() - exchange.began)
             del scope[INCOMING]  # it refers to the server's request, which refers to the scope
 
 
@@ -128,12 +141,15 @@ class _Exchange:
         drain: Drain,
         body: IncomingBody,
         style: ApiStyle,
+        kept: Mapping[str, Mapping[str, str]],
         *,
         adopts_id: bool,
     ) -> None:
         self.started = self.closing = False
+        self.status = 500
+        self.began = time.perf_counter()
         self._receive, self._send, self._drain, self._body, self._style = receive, send, drain, body, style
-        self._began = time.perf_counter()
+        self._kept = kept
         given = headers.get(CALLERS_ID, "")
         self._client_id = given if given.isascii() and given.isprintable() and len(given) <= _CLIENT_ID_CHARS else ""
         known = adopts_id and _OUR_ID.fullmatch(self._client_id)
@@ -151,12 +167,14 @@ class _Exchange:
         if message["type"] == "http.response.start":
             self.started = True
             # the rest of a slow body is not awaited
-            self.closing = self._drain.begun or message["status"] == SlowBody.status
+            self.status = message["status"]
+            self.closing = self._drain.begun or self.status == SlowBody.status
             if not self.closing:
                 self._drain.promised()
-            took_ms = round((time.perf_counter() - self._began) * 1000)
+            took_ms = round((time.perf_counter() - self.began) * 1000)
             headers = message["headers"] = [
                 *message["headers"],
+                *((name.encode(), value.encode()) for name, value in self._kept.get(RESPONSE_HEADERS, {}).items()),
                 *((name.encode(), self.id.encode()) for name in self._style.id_headers),
                 (b"openai-processing-ms", b"%d" % took_ms),
                 (b"x-content-type-options", b"nosniff"),

@@ -11,7 +11,7 @@ from starlette.middleware import Middleware
 from starlette.middleware.cors import CORSMiddleware
 
 from gateway import mem0
-from gateway.access import RateHeaders, UserHeaders, audit_denials, load_static_keys, open_access
+from gateway.access import UserHeaders, audit_denials, load_static_keys, open_access
 from gateway.access import routes as admin
 from gateway.changes import routes as changes
 from gateway.changes.following import Bell
@@ -63,7 +63,6 @@ from gateway.webhooks import webhooks as webhook_secrets
 from gateway.webhooks.webhooks import open_webhooks
 from memloop_service import (
     BelowPath,
-    RequestTimes,
     connects_by,
     create_app,
     new_registry,
@@ -140,13 +139,12 @@ def build_app(settings: GatewaySettings) -> FastAPI:
         has_keys=bool(load_static_keys(settings)),
         other_bodies=NOT_JSON,
         other_origins=settings.cors_origins.split(","),
+        request_seconds=metrics.request_seconds,
     )
     app.add_exception_handler(ClientGone, client_gone)
     audit_denials(app)
     app.openapi = describe(app)
     app.state.console = open_console(settings.console)
-    if settings.requests_per_minute or settings.tokens_per_minute:
-        app.user_middleware.append(Middleware(RateHeaders))
     if settings.cors_origins:
         app.user_middleware.insert(
             0,
@@ -163,7 +161,6 @@ def build_app(settings: GatewaySettings) -> FastAPI:
         app.user_middleware.insert(0, Middleware(UserHeaders, names=names, keys=keys))
     if settings.root_path:
         app.user_middleware.insert(0, Middleware(BelowPath, root_path=settings.root_path))
-    app.user_middleware.append(Middleware(RequestTimes, seconds=metrics.request_seconds))
     return app
 
 

@@ -10,13 +10,11 @@ from datetime import timedelta
 from functools import partial
 
 from fastapi import APIRouter, Depends, FastAPI
-from fastapi.middleware import Middleware
 from prometheus_client import CollectorRegistry
 
 from memloop.wire.errors import MemloopError
 from memloop_service import (
     ERRORS,
-    RequestTimes,
     connects_by,
     create_app,
     new_registry,
@@ -135,7 +133,7 @@ def build(
                 sweeper.cancel()
                 await asyncio.gather(sweeper, return_exceptions=True)
 
-    app = create_app(
+    return create_app(
         "memory-store",
         settings=settings,
         routers=parts.routers(new_router),
@@ -145,9 +143,8 @@ def build(
         lifespan=lifespan,
         adopts_ids=True,
         has_keys=key is not None,
+        request_seconds=metrics.request_seconds,
     )
-    app.user_middleware.append(Middleware(RequestTimes, seconds=metrics.request_seconds))
-    return app
 
 
 def _parts(settings: Settings, adapters: Adapters, metrics: Metrics, clock: Clock) -> _Parts:

@@ -2,7 +2,7 @@
 
 from gateway.access.access import access_of, open_access
 from gateway.access.acting import audit_action, audit_denials
-from gateway.access.allowance import Allowance, RateHeaders
+from gateway.access.allowance import Allowance
 from gateway.access.dependencies import (
     AllowanceDep,
     BatchRoom,
@@ -32,7 +32,6 @@ __all__ = [
     "Principal",
     "PrincipalDep",
     "QueryId",
-    "RateHeaders",
     "Room",
     "Tenant",
     "UserHeaders",

@@ -4,11 +4,7 @@ Without the state the limits are not enforced: requests go on, and ``rate_limit_
 which protects the process itself, does not need the state.
 """
 
-from collections.abc import Mapping
-from typing import Final, cast
-
-from starlette.datastructures import MutableHeaders
-from starlette.types import ASGIApp, Message, Receive, Scope, Send
+from typing import cast
 
 from gateway.access.access import Access
 from gateway.access.estimates import estimate_tokens
@@ -16,11 +12,10 @@ from gateway.access.principal import Principal
 from memloop.patience import patient
 from memloop.sse import data_of
 from memloop.wire.errors import DependencyError, RateLimited
+from memloop_service import RESPONSE_HEADERS
 from memloop_service.http import object_in, parsed_object
 from memloop_state.room import RateLimits, Standing
 
-STATE_HEADERS: Final = "rate_limit_headers"
-"""The key in the request's state that holds the response's rate-limit headers."""
 _TOTALS = (("total_tokens",), ("prompt_tokens", "completion_tokens"), ("input_tokens", "output_tokens"))
 
 
@@ -48,7 +43,7 @@ class Allowance:
         except (DependencyError, TimeoutError):
             self._access.metrics.rate_limit_skipped.inc()
             return
-        self._state[STATE_HEADERS] = _headers(standing, rates.limits)
+        self._state[RESPONSE_HEADERS] = _headers(standing, rates.limits)
         if standing.wait_s > 0:
             kind = "requests" if standing.wait_requests_s >= standing.wait_tokens_s else "tokens"
             message = f"This key has exceeded its limit of {kind} per minute."
@@ -103,27 +98,6 @@ class Allowance:
         if failed and not self._events:
             return self._more
         return standing.charged + self._events + self._more
-
-
-class RateHeaders:
-    """Adds the rate-limit headers that a route left in the request's state to the response."""
-
-    def __init__(self, app: ASGIApp) -> None:
-        self._app = app
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Handle one ASGI connection."""
-        if scope["type"] != "http":
-            await self._app(scope, receive, send)
-            return
-        state = cast(dict[str, object], scope.setdefault("state", {}))
-
-        async def with_headers(message: Message) -> None:
-            if message["type"] == "http.response.start" and STATE_HEADERS in state:
-                MutableHeaders(scope=message).update(cast(Mapping[str, str], state[STATE_HEADERS]))
-            await send(message)
-
-        await self._app(scope, receive, with_headers)
 
 
 def _headers(standing: Standing, limits: RateLimits) -> dict[str, str]:
