@@ -8,7 +8,7 @@ import orjson
 import pytest
 from fastapi.routing import APIRoute
 
-from gateway.access.dependencies import batch_room_of, room_of
+from gateway.access import BatchRoom, Room
 from gateway.files.routes import fetch_file, upload_file
 from gateway.main import build_app
 from gateway.settings import GatewaySettings
@@ -143,7 +143,7 @@ def test_every_route_that_reads_a_body_takes_room(settings: GatewaySettings) -> 
         route.path
         for route in routes
         if route.dependant.request_param_name == "request"
-        and not {needed.call for needed in route.dependant.dependencies} & {room_of, batch_room_of}
+        and not {needed.call for needed in route.dependant.dependencies} & {Room.dependency, BatchRoom.dependency}
         and route.endpoint not in (upload_file, fetch_file)  # they have room of their own kind
     ]
     assert roomless == []

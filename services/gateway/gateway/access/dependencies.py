@@ -21,7 +21,7 @@ from memloop.wire.keys import TENANT_PATTERN, Scope
 from memloop.wire.memory import Namespace
 from memloop_service import INCOMING, IncomingBody
 from memloop_service.headers import AGENT_HEADER, USER_HEADER
-from memloop_service.http import Held, Lane
+from memloop_service.http import Lane
 from memloop_service.incoming import refuse_unknown, refuse_unknown_dry_run
 
 CALLER: Final = "memloop.caller"
@@ -94,41 +94,20 @@ async def allowance_of(request: Request) -> AsyncIterator[Allowance]:
 AllowanceDep: TypeAlias = Annotated[Allowance, Depends(allowance_of)]
 
 
-async def room_of(request: Request) -> AsyncIterator[None]:
-    """Hold a slot for an interactive request until the last byte of the response. Raises Overloaded."""
-    with await _room(request, "interactive"):
-        yield
+def _room(lane: Lane) -> params.Depends:
+    """Return a dependency that holds a slot until the last byte of the response. It raises Overloaded."""
 
+    async def held(request: Request) -> AsyncIterator[None]:
+        principal = await principal_of(request)  # only authenticated callers take a slot
+        admission, body = access_of(request).admission, cast(IncomingBody, request.scope[INCOMING])
+        with admission.room(lane, tenant=principal.tenant, announced=announced_bytes(request)) as slot:
+            body.count = slot.take
+            try:
+                yield
+            finally:
+                body.count = None
 
-async def batch_room_of(request: Request) -> AsyncIterator[None]:
-    """Hold a slot for a batch request until the last byte of the response. Raises Overloaded."""
-    with await _room(request, "batch"):
-        yield
-
-
-async def _room(request: Request, lane: Lane) -> "_Counted":
-    principal = await principal_of(request)  # only authenticated callers take a slot
-    admission, announced = access_of(request).admission, announced_bytes(request)
-    held = admission.room(lane, tenant=principal.tenant, announced=announced)
-    return _Counted(held, cast(IncomingBody, request.scope[INCOMING]))
-
-
-class _Counted:
-    """Holds a slot that counts the body's bytes as they arrive."""
-
-    __slots__ = ("_body", "_held")
-
-    def __init__(self, held: Held, body: IncomingBody) -> None:
-        self._held = held
-        self._body = body
-
-    def __enter__(self) -> None:
-        self._held.__enter__()
-        self._body.count = self._held.take
-
-    def __exit__(self, *_: object) -> None:
-        self._body.count = None
-        self._held.__exit__()
+    return Depends(held)
 
 
 def announced_bytes(request: Request) -> int:
@@ -137,8 +116,8 @@ def announced_bytes(request: Request) -> int:
     return int(length) if length.isdecimal() else 0
 
 
-Room = Depends(room_of)
-BatchRoom = Depends(batch_room_of)
+Room: Final = _room("interactive")
+BatchRoom: Final = _room("batch")
 
 
 QueryId: TypeAlias = Annotated[Name, Query()]
