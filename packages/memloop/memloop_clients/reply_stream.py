@@ -85,7 +85,10 @@ class ReplyStream:
     def skipped(self, events: bytes) -> None:
         """Note events that add nothing but text, in OpenAI's form."""
         if not self._replies and _CHOICES in events:
-            self._reply(0)
+            chunk = parsed_object(data_of(next(event for event in events.split(b"\n\n") if _CHOICES in event)))
+            self._begin(chunk)
+            for choice in objects_in(chunk.get("choices")):
+                self._reply(index_of(choice))
 
     def close(self) -> list[StreamEvent]:
         """Return the missing end of a stream that the engine has closed. Raises EngineError if it is incomplete."""
@@ -110,12 +113,8 @@ class ReplyStream:
         return [*map(self._with_choice, choices), event]
 
     def _chunk(self, event: StreamEvent) -> list[StreamEvent]:
-        is_chunk = "choices" in event.chunk
-        if is_chunk and not self._head:
-            self._head = head_of(event.chunk, _KIND_OF_CHUNK, self._model)
-            if isinstance(event.chunk.get("system_fingerprint"), str):
-                self._head["system_fingerprint"] = event.chunk["system_fingerprint"]
-        if is_chunk and not has_head(event.chunk):
+        self._begin(event.chunk)
+        if "choices" in event.chunk and not has_head(event.chunk):
             self._is_bare, event = True, _event({**event.chunk, **self._head})
         chunk, given = event.chunk, objects_in(event.chunk.get("choices"))
         self._is_bare = self._is_bare or any("index" not in choice for choice in given)
@@ -131,6 +130,13 @@ class ReplyStream:
             return [_event({**chunk, "choices": list[JsonValue](shown)})]
         *earlier, last = shown
         return [*map(self._with_choice, earlier), _event({**chunk, "choices": [last]})]
+
+    def _begin(self, chunk: Json) -> None:
+        """Take the fields of the first chunk for those that we make."""
+        if "choices" in chunk and not self._head:
+            self._head = head_of(chunk, _KIND_OF_CHUNK, self._model)
+            if isinstance(chunk.get("system_fingerprint"), str):
+                self._head["system_fingerprint"] = chunk["system_fingerprint"]
 
     def _reply(self, index: int) -> Reply:
         if index not in self._replies:

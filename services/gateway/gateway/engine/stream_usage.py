@@ -25,6 +25,8 @@ _TELLING: Final = re.compile(
     rb'"(?:(?:tool_calls|error|message|detail)"\s*:\s*(?!null|\[\])|(?:content|refusal)"\s*:\s*[\[{]'
     rb'|(?:index|finish_reason)"\s*:\s*"|object"\s*:\s*"error")'
 )
+_ONE_TEXT: Final = re.compile(rb'(data: \{[^\n]*?"content":\s*+")[^"\\\n]*+("[^\n]*+\n\n)')
+"""An event with a text, and what is written in front of the text and behind it."""
 _MARKS: Final = (b"[DONE]", b"\nevent:", b"\nerror:")
 """What is in a chat's events that are more than a piece of text in OpenAI's form. One character in front of all
 alternatives of a pattern lets it skip what is between."""
@@ -84,6 +86,8 @@ class Passing:
         self._hides = hides_usage
         self._reply = reply
         self._reads = False
+        self._around: tuple[bytes, bytes] | None = None
+        """What the engine writes around a text, as the last event with nothing but a text had it."""
         self._cutter = EventCutter()
         self._usage: Json = {}
 
@@ -92,11 +96,15 @@ class Passing:
         if self._counts_tokens:
             return self._each(b"".join(self._cutter.feed(data)))
         events = self._cutter.whole(data)
+        if self._is_one_more_text(events):
+            return events
         if self._reply is None:
             return self._texts(events)
         start = 0 if self._reads or _is_bare(events) else _telling_in(events)
         texts, told = (events, b"") if start < 0 else _cut_before(events, start)
         self._reply.skipped(texts)
+        if start < 0 and _report_in(texts) < 0 and (one := _ONE_TEXT.fullmatch(texts)):
+            self._around = (one[1], one[2])
         return self._texts(texts) + (self._each(told) if told else b"")
 
     def missing(self) -> bytes:
@@ -107,6 +115,14 @@ class Passing:
         """Count the tokens that the engine has reported last."""
         if self._usage:
             self._meter.tokens(self._usage)
+
+    def _is_one_more_text(self, events: bytes) -> bool:
+        """Return whether this is the last event again with another text, as most are: nothing in it tells more."""
+        if self._around is None or self._reads:
+            return False
+        before, after = self._around
+        text = slice(len(before), len(events) - len(after))
+        return events.startswith(before) and events.endswith(after) and b'"' not in events[text]
 
     def _texts(self, events: bytes) -> bytes:
         if _FIELD not in events:
