@@ -41,13 +41,11 @@ async def stopped_when_gone(receive: Receive) -> AsyncGenerator[None]:
             try:
                 yield
             finally:
-                watching.cancel()  # or it would end a scope that is over
+                watching.cancel()  # or it would end a scope that is over; it holds nothing that needs its end
     except TimeoutError:
         if not scope.expired():
             raise
         raise ClientGone from None
-    finally:
-        await asyncio.wait({watching})
 
 
 DONE = b"data: [DONE]\n\n"
