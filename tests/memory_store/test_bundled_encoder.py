@@ -120,11 +120,13 @@ def test_a_local_reranker_without_torch_names_the_package_to_install(monkeypatch
     ("facts", "expected"),
     [
         ("flags : fpu avx512_bf16 amx_bf16", True),
-        ("flags : fpu avx512f avx512_bf16", False),
+        ("vendor_id : AuthenticAMD\nflags : fpu avx512f avx512_bf16", True),
+        ("vendor_id : AuthenticAMD\nflags : fpu avx512f", False),
+        ("vendor_id : GenuineIntel\nflags : fpu avx512f avx512_bf16", False),
         ("flags : fpu avx2", False),
     ],
 )
-def test_bfloat16_is_used_where_the_processor_has_amx(tmp_path: Path, facts: str, expected: bool) -> None:
+def test_bfloat16_is_used_where_the_processor_multiplies_it_fast(tmp_path: Path, facts: str, expected: bool) -> None:
     file = tmp_path / "cpuinfo"
     file.write_text(facts)
 
