@@ -29,39 +29,38 @@ class Counting:
         self.usage = usage
 
 
+CHUNK: dict[str, Any] = {"id": "chatcmpl-1", "object": "chat.completion.chunk", "created": 1, "model": "m"}
+
+
+def kinds(text: str) -> list[tuple[Any, Any, Any]]:
+    """What an event may hold beside a text: its delta, its other fields, its finish reason."""
+    return [
+        ({"content": "Tea."}, {}, None),
+        ({"content": "Tea."}, {}, None),
+        ({"content": text}, {}, None),
+        ({"content": text}, {"usage": USAGE}, None),
+        ({"content": text}, {}, "stop"),
+        ({"content": text, "refusal": "No."}, {}, None),
+        ({"content": [{"type": "text", "text": text}]}, {}, None),
+        ({"content": text, "tool_calls": [CALL]}, {}, None),
+        ({"content": text}, {"error": {"message": text, "type": "server_error"}}, None),
+    ]
+
+
 @st.composite
 def chunks(draw: st.DrawFn) -> list[bytes]:
     """A stream of one engine: texts, and whatever else comes between them."""
-    dump = draw(st.sampled_from([json.dumps, lambda chunk: json.dumps(chunk, separators=(",", ":"))]))
-    head: dict[str, Any] = {"id": "chatcmpl-1", "object": "chat.completion.chunk", "created": 1, "model": "m"}
-    null = draw(st.sampled_from([{}, {"usage": None}]))
-    events: list[bytes] = []
-    begun: set[int] = set()
+    separators = draw(st.sampled_from([None, (",", ":")]))
+    null: dict[str, Any] = draw(st.sampled_from([{}, {"usage": None}]))
+    choices: list[tuple[Any, Any]] = []
     for text in draw(st.lists(TEXTS, max_size=7)):
-        delta, more, end = draw(
-            st.sampled_from(
-                [
-                    ({"content": text}, {}, None),
-                    ({"content": "Tea."}, {}, None),
-                    ({"content": "Tea."}, {}, None),
-                    ({"content": text}, {"usage": USAGE}, None),
-                    ({"content": text}, {}, "stop"),
-                    ({"content": text, "refusal": "No."}, {}, None),
-                    ({"content": [{"type": "text", "text": text}]}, {}, None),
-                    ({"content": text, "tool_calls": [CALL]}, {}, None),
-                    ({"content": text}, {"error": {"message": text, "type": "server_error"}}, None),
-                ]
-            )
-        )
+        delta, more, end = draw(st.sampled_from(kinds(text)))
         index = draw(st.sampled_from([0, 0, 0, 1]))
-        begun.add(index)
-        choice = {"index": index, "delta": delta, "finish_reason": end}
-        events.append(b"data: " + dump({**head, "choices": [choice], **null, **more}).encode() + b"\n\n")
-    for index in sorted(begun):
-        choice = {"index": index, "delta": {}, "finish_reason": "stop"}
-        events.append(b"data: " + dump({**head, "choices": [choice], **null}).encode() + b"\n\n")
-    events.append(b"data: [DONE]\n\n")
-    return events
+        choices.append(({"index": index, "delta": delta, "finish_reason": end}, more))
+    begun = sorted({choice["index"] for choice, _ in choices})
+    choices += [({"index": index, "delta": {}, "finish_reason": "stop"}, {}) for index in begun]
+    bodies = [json.dumps({**CHUNK, "choices": [one], **null, **more}, separators=separators) for one, more in choices]
+    return [b"data: " + body.encode() + b"\n\n" for body in [*bodies, "[DONE]"]]
 
 
 def passed(pieces: list[bytes], *, every: bool) -> tuple[bytes, object, bool]:
