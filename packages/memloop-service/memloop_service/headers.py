@@ -14,7 +14,7 @@ read from there.
 import ipaddress
 import re
 import secrets
-from collections.abc import Awaitable, Callable, Collection
+from collections.abc import Collection
 from functools import lru_cache
 from typing import Final
 from urllib.parse import urlsplit
@@ -122,15 +122,15 @@ def _is_here(url: str) -> bool:
         return False
 
 
-def requires(key: str | None) -> Callable[[Request], Awaitable[None]]:
-    """Returns a dependency that compares the bearer key in constant time. Without a key every request passes."""
+async def refuse_wrong_key(request: Request) -> None:
+    """Compare the bearer key with ``key`` in the application's state, in constant time; None lets every request pass.
 
-    async def check(request: Request) -> None:
-        if key is None:
-            return
-        scheme, _, given = request.headers.get("authorization", "").partition(" ")
-        fits = secrets.compare_digest(given.strip().encode(), key.encode())
-        if scheme.lower() != "bearer" or not fits:
-            raise Unauthenticated("the store's key is missing or wrong")
-
-    return check
+    A dependency. Raises Unauthenticated.
+    """
+    key: str | None = request.app.state.key
+    if key is None:
+        return
+    scheme, _, given = request.headers.get("authorization", "").partition(" ")
+    fits = secrets.compare_digest(given.strip().encode(), key.encode())
+    if scheme.lower() != "bearer" or not fits:
+        raise Unauthenticated("the store's key is missing or wrong")

@@ -7,14 +7,12 @@ import ssl
 from collections.abc import AsyncGenerator, Callable
 from dataclasses import dataclass
 from datetime import timedelta
-from functools import partial
 
-from fastapi import APIRouter, Depends, FastAPI
+from fastapi import FastAPI
 from prometheus_client import CollectorRegistry
 
 from memloop.wire.errors import MemloopError
 from memloop_service import (
-    ERRORS,
     connects_by,
     create_app,
     new_registry,
@@ -24,9 +22,6 @@ from memloop_service import (
     watch_disk,
 )
 from memloop_service.chores import alongside
-from memloop_service.headers import requires
-from memloop_service.http import refuse_half_characters
-from memloop_service.incoming import refuse_unknown
 from memloop_state.disk import rewrite_files
 from memloop_state.link import State, connect
 from memloop_state.store.buffers import Buffers
@@ -35,6 +30,7 @@ from memloop_state.store.feed import ChangeFeed
 from memloop_state.store.service import ServiceRecord
 from memory_store.embedding.embedder import EmbeddingModel
 from memory_store.embedding.encoding import Bm25, TextEncoding
+from memory_store.items import routes as items
 from memory_store.items.documents import Clock, now
 from memory_store.items.feedback import Feedbacks
 from memory_store.items.guarded import GuardedStore, Settler
@@ -43,27 +39,29 @@ from memory_store.items.listing import Listings
 from memory_store.items.locks import NamespaceLocks
 from memory_store.items.lookup import Neighbourhoods
 from memory_store.items.recovery import Recovery
-from memory_store.items.routes import ItemServices, buffer_routes, change_routes, item_routes
+from memory_store.items.routes import ItemServices
 from memory_store.items.statements import WritePolicy
 from memory_store.items.tools import ItemTools
 from memory_store.items.transfer import Transfer
 from memory_store.items.writing import Writer
 from memory_store.metrics import Metrics
 from memory_store.models.chosen import embedder_of, reranker_of, secret_of
-from memory_store.quality.auditing import Audits, audit_routes
+from memory_store.quality import auditing
+from memory_store.quality.auditing import Audits
 from memory_store.retrieval import Retrieval
+from memory_store.retrieval import routes as retrieval
 from memory_store.retrieval.rerank import Reranker
-from memory_store.retrieval.routes import search_routes, similarity_routes
 from memory_store.settings import Settings
+from memory_store.upkeep import routes as upkeep
 from memory_store.upkeep.copying import Stores
 from memory_store.upkeep.jobs import Upkeep
 from memory_store.upkeep.membership import Membership
-from memory_store.upkeep.routes import admin_routes
 from memory_store.vectors.live import SHARED, Gate, LiveCollection, kept_open
 from memory_store.vectors.qdrant_edge import QdrantEdge
 from memory_store.vectors.schema import CollectionSpec
 
 _log = logging.getLogger(__name__)
+ROUTERS = (items.router, retrieval.router, auditing.router, items.buffers, items.changes, upkeep.router)
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,18 +91,6 @@ class _Parts:
     upkeep: Upkeep
     feed: ChangeFeed
 
-    def routers(self, new_router: partial[APIRouter]) -> tuple[APIRouter, ...]:
-        """The routes of every slice."""
-        return (
-            *item_routes(new_router, self.items),
-            search_routes(new_router, self.retrieval, self.gate, self.buffers),
-            similarity_routes(new_router, self.encoding),
-            audit_routes(new_router, self.audits, self.gate),
-            buffer_routes(new_router, self.buffers),
-            change_routes(new_router, self.feed),
-            admin_routes(new_router, self.upkeep),
-        )
-
 
 def build(
     settings: Settings, adapters: Adapters, registry: CollectorRegistry, metrics: Metrics, *, clock: Clock = now
@@ -112,8 +98,6 @@ def build(
     """Returns the app over the adapters; its lifespan opens and closes them."""
     parts = _parts(settings, adapters, metrics, clock)
     key = secret_of(settings.store_key)
-    asked = [Depends(each) for each in (requires(key), refuse_unknown, refuse_half_characters)]
-    new_router = partial(APIRouter, prefix="/v1", dependencies=asked, responses=ERRORS)
 
     @contextlib.asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncGenerator[None]:
@@ -133,10 +117,10 @@ def build(
                 sweeper.cancel()
                 await asyncio.gather(sweeper, return_exceptions=True)
 
-    return create_app(
+    app = create_app(
         "memory-store",
         settings=settings,
-        routers=parts.routers(new_router),
+        routers=ROUTERS,
         readiness={"redis": parts.buffers.ping, "vectors": adapters.vectors.ping},
         warnings={"vectors": adapters.vectors.warning},
         registry=registry,
@@ -145,6 +129,10 @@ def build(
         has_keys=key is not None,
         request_seconds=metrics.request_seconds,
     )
+    app.state.key, app.state.gate, app.state.encoding = key, parts.gate, parts.encoding
+    app.state.items, app.state.retrieval, app.state.audits = parts.items, parts.retrieval, parts.audits
+    app.state.buffers, app.state.feed, app.state.upkeep = parts.buffers, parts.feed, parts.upkeep
+    return app
 
 
 def _parts(settings: Settings, adapters: Adapters, metrics: Metrics, clock: Clock) -> _Parts:

@@ -2,9 +2,9 @@
 
 from dataclasses import dataclass
 from functools import partial
-from typing import Annotated, TypeAlias
+from typing import Annotated, Final, TypeAlias, cast
 
-from fastapi import APIRouter, Depends, Header, Query, Response
+from fastapi import APIRouter, Depends, Header, Query, Request, Response
 from pydantic import AwareDatetime, Field
 
 from memloop.wire.changes import AskNewest, ChangePage, Newest, StoreChanges
@@ -28,7 +28,10 @@ from memloop.wire.memory import (
 )
 from memloop.wire.neighbours import Neighbours, StoreNeighbours
 from memloop.wire.transfer import ExportPage, Imported, StoreExport, StoreImport
-from memloop_service.headers import version_in
+from memloop_service import ERRORS
+from memloop_service.headers import refuse_wrong_key, version_in
+from memloop_service.http import refuse_half_characters
+from memloop_service.incoming import refuse_unknown
 from memloop_state.store.buffers import Buffers
 from memloop_state.store.feed import ChangeFeed
 from memory_store.items.feedback import Feedbacks
@@ -38,6 +41,7 @@ from memory_store.items.lookup import Neighbourhoods, Owned, View
 from memory_store.items.recovery import Recovery
 from memory_store.items.transfer import Transfer
 from memory_store.items.writing import Writer
+from memory_store.vectors.live import Gate
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,170 +73,168 @@ class ErasureQuery(Namespace):
     dry_run: bool = False
 
 
-def item_routes(new_router: partial[APIRouter], services: ItemServices) -> tuple[APIRouter, ...]:
-    """Every route below ``/items``, ``/entities`` and ``DELETE /namespaces``."""
-    return (
-        _write_routes(new_router, services.writer),
-        _page_routes(new_router, services),
-        _owned_routes(new_router, services.items, services.recovery),
-        _feedback_routes(new_router, services.feedbacks),
-        _transfer_routes(new_router, services.transfer),
-    )
+_ASKED: Final = [Depends(each) for each in (refuse_wrong_key, refuse_unknown, refuse_half_characters)]
+store_router: Final = partial(APIRouter, prefix="/v1", dependencies=_ASKED, responses=ERRORS)
+"""Makes a router of any slice: every route checks the bearer key, and refuses what it does not know."""
 
 
-def _write_routes(new_router: partial[APIRouter], writer: Writer) -> APIRouter:
-    router = new_router(tags=["items"])
-
-    @router.post("/items")
-    async def add(request: StoreAdd) -> StoreAddResult:
-        return await writer.add(request)
-
-    @router.post("/items/batch")
-    async def add_batch(request: StoreBatch) -> BatchResult:
-        return await writer.add_batch(request.adds, began=request.began)
-
-    _ = add, add_batch
-    return router
+async def items_of(request: Request) -> ItemServices:
+    """Return the slice from the application's state."""
+    return cast(ItemServices, request.app.state.items)
 
 
-def _page_routes(new_router: partial[APIRouter], services: ItemServices) -> APIRouter:
-    router = new_router(tags=["items"])
-
-    @router.get("/items")
-    async def page(query: Annotated[ItemsQuery, Query()]) -> ItemPage:
-        view = View(latest_only=query.latest_only, include_raw=query.include_raw, as_of=query.as_of)
-        return await services.items.page(query, view=view, limit=query.limit, cursor=query.cursor)
-
-    @router.post("/items/list")
-    async def listing(request: StoreList) -> Listing:
-        return await services.listings.page(request)
-
-    @router.post("/items/neighbours")
-    async def neighbours(request: StoreNeighbours) -> Neighbours:
-        return await services.neighbourhoods.of(request)
-
-    @router.get("/entities")
-    async def entities(scope: Annotated[Scope, Query()]) -> Entities:
-        return await services.listings.entities(scope)
-
-    @router.delete("/namespaces", tags=["namespaces"])
-    async def erase(asked: Annotated[ErasureQuery, Query()], x_fencing_token: FencingToken = None) -> Erased:
-        if asked.dry_run:
-            return await services.items.would_erase(asked)
-        return await services.items.erase(asked, token=x_fencing_token)
-
-    _ = page, listing, neighbours, entities, erase
-    return router
+async def buffers_of(request: Request) -> Buffers:
+    """Return the buffers from the application's state."""
+    return cast(Buffers, request.app.state.buffers)
 
 
-def _owned_routes(new_router: partial[APIRouter], items: Items, recovery: Recovery) -> APIRouter:
-    router = new_router(tags=["items"])
-    asked = Depends(_owned)
-    version = Depends(_version)
-
-    @router.get("/items/{item_id}")
-    async def read(owned: Annotated[Owned, asked], response: Response) -> MemoryItem:
-        item = await items.read(owned)
-        response.headers["ETag"] = f'"{item.version}"'
-        return item
-
-    @router.patch("/items/{item_id}")
-    async def edit(
-        owned: Annotated[Owned, asked], patch: ItemPatch, if_version: Annotated[int | None, version]
-    ) -> MemoryItem:
-        return await items.edit(owned, patch, if_version=if_version)
-
-    @router.delete("/items/{item_id}", status_code=204)
-    async def delete(owned: Annotated[Owned, asked], if_version: Annotated[int | None, version]) -> None:
-        await items.delete(owned, if_version=if_version)
-
-    @router.get("/items/{item_id}/history")
-    async def history(owned: Annotated[Owned, asked]) -> History:
-        return await items.history(owned)
-
-    @router.post("/items/{item_id}/recover")
-    async def recover(owned: Annotated[Owned, asked]) -> MemoryItem:
-        return await recovery.recover(owned)
-
-    _ = read, edit, delete, history, recover
-    return router
+async def feed_of(request: Request) -> ChangeFeed:
+    """Return the feed of changes from the application's state."""
+    return cast(ChangeFeed, request.app.state.feed)
 
 
-def _feedback_routes(new_router: partial[APIRouter], feedbacks: Feedbacks) -> APIRouter:
-    router = new_router(tags=["items"])
-
-    @router.post("/items/{item_id}/feedback")
-    async def give(owned: Annotated[Owned, Depends(_owned)], request: FeedbackRequest) -> MemoryItem:
-        return await feedbacks.give(owned, request)
-
-    _ = give
-    return router
+async def gate_of(request: Request) -> Gate:
+    """Return the gate from the application's state."""
+    return cast(Gate, request.app.state.gate)
 
 
-def _transfer_routes(new_router: partial[APIRouter], transfer: Transfer) -> APIRouter:
-    router = new_router(tags=["items"])
-
-    @router.post("/items/export")
-    async def export(request: StoreExport) -> ExportPage:
-        return await transfer.export(request)
-
-    @router.post("/items/import")
-    async def take(request: StoreImport) -> Imported:
-        return await transfer.take(request)
-
-    _ = export, take
-    return router
-
-
-async def _owned(item_id: str, x_memloop_tenant: Annotated[str, Header(min_length=1, max_length=256)]) -> Owned:
+async def owned_of(item_id: str, x_memloop_tenant: Annotated[str, Header(min_length=1, max_length=256)]) -> Owned:
+    """Return the item that the request names, of the tenant that it names."""
     return Owned(x_memloop_tenant, item_id)
 
 
-async def _version(if_match: Annotated[str, Header()] = "*") -> int | None:
+async def version_of(if_match: Annotated[str, Header()] = "*") -> int | None:
+    """Return the version that the client has seen; None for any."""
     return version_in(if_match.strip())
 
 
+ItemsDep: TypeAlias = Annotated[ItemServices, Depends(items_of)]
+BuffersDep: TypeAlias = Annotated[Buffers, Depends(buffers_of)]
+FeedDep: TypeAlias = Annotated[ChangeFeed, Depends(feed_of)]
+GateDep: TypeAlias = Annotated[Gate, Depends(gate_of)]
+OwnedDep: TypeAlias = Annotated[Owned, Depends(owned_of)]
+VersionDep: TypeAlias = Annotated[int | None, Depends(version_of)]
 FencingToken: TypeAlias = Annotated[int | None, Header()]
+router = store_router(tags=["items"])
+buffers = store_router(prefix="/v1/buffers", tags=["namespaces"])
+changes = store_router(tags=["changes"])
 
 
-def buffer_routes(new_router: partial[APIRouter], buffers: Buffers) -> APIRouter:
-    """Return every route below ``/buffers``."""
-    router = new_router(prefix="/v1/buffers", tags=["namespaces"])
-
-    @router.get("")
-    async def page(
-        tenant: Annotated[str, Query(min_length=1, max_length=256)],
-        user_id: Annotated[str | None, Query(min_length=1, max_length=256)] = None,
-    ) -> BufferPage:
-        return await buffers.page(tenant, user_id)
-
-    @router.get("/idle")
-    async def idle(before: AwareDatetime, limit: Annotated[int, Query(ge=1, le=1000)] = 100) -> BufferPage:
-        return await buffers.idle(before, limit=limit)
-
-    @router.put("")
-    async def put(buffer: Buffer, x_fencing_token: FencingToken = None) -> Buffer:
-        return await buffers.put(buffer, token=x_fencing_token)
-
-    @router.delete("", status_code=204)
-    async def clear(namespace: Annotated[Namespace, Query()], x_fencing_token: FencingToken = None) -> None:
-        await buffers.clear(namespace, token=x_fencing_token)
-
-    _ = page, idle, put, clear
-    return router
+@router.post("/items")
+async def add(request: StoreAdd, services: ItemsDep) -> StoreAddResult:
+    return await services.writer.add(request)
 
 
-def change_routes(new_router: partial[APIRouter], feed: ChangeFeed) -> APIRouter:
-    """``POST /changes`` and ``POST /changes/newest``."""
-    router = new_router(tags=["changes"])
+@router.post("/items/batch")
+async def add_batch(request: StoreBatch, services: ItemsDep) -> BatchResult:
+    return await services.writer.add_batch(request.adds, began=request.began)
 
-    @router.post("/changes")
-    async def page(request: StoreChanges) -> ChangePage:
-        return await feed.page(request)
 
-    @router.post("/changes/newest")
-    async def newest(request: AskNewest) -> Newest:
-        return await feed.newest(request.tenants)
+@router.get("/items")
+async def page(query: Annotated[ItemsQuery, Query()], services: ItemsDep) -> ItemPage:
+    view = View(latest_only=query.latest_only, include_raw=query.include_raw, as_of=query.as_of)
+    return await services.items.page(query, view=view, limit=query.limit, cursor=query.cursor)
 
-    _ = page, newest
-    return router
+
+@router.post("/items/list")
+async def listing(request: StoreList, services: ItemsDep) -> Listing:
+    return await services.listings.page(request)
+
+
+@router.post("/items/neighbours")
+async def neighbours(request: StoreNeighbours, services: ItemsDep) -> Neighbours:
+    return await services.neighbourhoods.of(request)
+
+
+@router.get("/entities")
+async def entities(scope: Annotated[Scope, Query()], services: ItemsDep) -> Entities:
+    return await services.listings.entities(scope)
+
+
+@router.delete("/namespaces", tags=["namespaces"])
+async def erase(
+    asked: Annotated[ErasureQuery, Query()], services: ItemsDep, x_fencing_token: FencingToken = None
+) -> Erased:
+    if asked.dry_run:
+        return await services.items.would_erase(asked)
+    return await services.items.erase(asked, token=x_fencing_token)
+
+
+@router.get("/items/{item_id}")
+async def read(owned: OwnedDep, services: ItemsDep, response: Response) -> MemoryItem:
+    item = await services.items.read(owned)
+    response.headers["ETag"] = f'"{item.version}"'
+    return item
+
+
+@router.patch("/items/{item_id}")
+async def edit(owned: OwnedDep, patch: ItemPatch, services: ItemsDep, if_version: VersionDep) -> MemoryItem:
+    return await services.items.edit(owned, patch, if_version=if_version)
+
+
+@router.delete("/items/{item_id}", status_code=204)
+async def delete(owned: OwnedDep, services: ItemsDep, if_version: VersionDep) -> None:
+    await services.items.delete(owned, if_version=if_version)
+
+
+@router.get("/items/{item_id}/history")
+async def history(owned: OwnedDep, services: ItemsDep) -> History:
+    return await services.items.history(owned)
+
+
+@router.post("/items/{item_id}/recover")
+async def recover(owned: OwnedDep, services: ItemsDep) -> MemoryItem:
+    return await services.recovery.recover(owned)
+
+
+@router.post("/items/{item_id}/feedback")
+async def give_feedback(owned: OwnedDep, request: FeedbackRequest, services: ItemsDep) -> MemoryItem:
+    return await services.feedbacks.give(owned, request)
+
+
+@router.post("/items/export")
+async def export(request: StoreExport, services: ItemsDep) -> ExportPage:
+    return await services.transfer.export(request)
+
+
+@router.post("/items/import")
+async def take(request: StoreImport, services: ItemsDep) -> Imported:
+    return await services.transfer.take(request)
+
+
+@buffers.get("")
+async def buffer_page(
+    kept: BuffersDep,
+    tenant: Annotated[str, Query(min_length=1, max_length=256)],
+    user_id: Annotated[str | None, Query(min_length=1, max_length=256)] = None,
+) -> BufferPage:
+    return await kept.page(tenant, user_id)
+
+
+@buffers.get("/idle")
+async def idle_buffers(
+    kept: BuffersDep, before: AwareDatetime, limit: Annotated[int, Query(ge=1, le=1000)] = 100
+) -> BufferPage:
+    return await kept.idle(before, limit=limit)
+
+
+@buffers.put("")
+async def put_buffer(kept: BuffersDep, buffer: Buffer, x_fencing_token: FencingToken = None) -> Buffer:
+    return await kept.put(buffer, token=x_fencing_token)
+
+
+@buffers.delete("", status_code=204)
+async def clear_buffer(
+    kept: BuffersDep, namespace: Annotated[Namespace, Query()], x_fencing_token: FencingToken = None
+) -> None:
+    await kept.clear(namespace, token=x_fencing_token)
+
+
+@changes.post("/changes")
+async def change_page(request: StoreChanges, feed: FeedDep) -> ChangePage:
+    return await feed.page(request)
+
+
+@changes.post("/changes/newest")
+async def newest_changes(request: AskNewest, feed: FeedDep) -> Newest:
+    return await feed.newest(request.tenants)

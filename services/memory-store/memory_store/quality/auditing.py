@@ -3,20 +3,19 @@
 import asyncio
 from collections.abc import Sequence
 from datetime import timedelta
-from functools import partial
-from typing import Final
+from typing import Annotated, Final, cast
 
-from fastapi import APIRouter
+from fastapi import Depends, Request
 
 from memloop.wire.memory import Namespace
 from memloop.wire.quality import QualityAudit, StoreAudit
 from memory_store.embedding.encoding import TextEncoding
 from memory_store.items.documents import Clock, from_payload, now, within
 from memory_store.items.lookup import View
+from memory_store.items.routes import GateDep, store_router
 from memory_store.metrics import Metrics
 from memory_store.quality.suspects import Suspects, Words
 from memory_store.vectors.filters import Equals, all_of
-from memory_store.vectors.live import Gate
 from memory_store.vectors.port import Found, VectorStore
 
 MOST_MEMORIES: Final = 10_000
@@ -87,14 +86,15 @@ def _take(suspects: Suspects, found: Sequence[Found]) -> None:
     suspects.take(from_payload(one.id, one.payload) for one in found)
 
 
-def audit_routes(new_router: partial[APIRouter], audits: Audits, gate: Gate) -> APIRouter:
-    """``POST /items/audit``, which waits while another collection is put in service."""
-    router = new_router(tags=["items"])
+async def audits_of(request: Request) -> Audits:
+    """Return the slice from the application's state."""
+    return cast(Audits, request.app.state.audits)
 
-    @router.post("/items/audit")
-    async def audit(request: StoreAudit) -> QualityAudit:
-        async with gate.shared():
-            return await audits.audit(request)
 
-    _ = audit
-    return router
+router = store_router(tags=["items"])
+
+
+@router.post("/items/audit")
+async def audit(request: StoreAudit, audits: Annotated[Audits, Depends(audits_of)], gate: GateDep) -> QualityAudit:
+    async with gate.shared():  # waits while another collection is put in service
+        return await audits.audit(request)

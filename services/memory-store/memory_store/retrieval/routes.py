@@ -1,8 +1,8 @@
 """The routes of search and of comparing texts by the embedding model in service."""
 
-from functools import partial
+from typing import Annotated, cast
 
-from fastapi import APIRouter
+from fastapi import Depends, Request
 
 from memloop.wire.errors import Unavailable
 from memloop.wire.memory import PendingTurn, Scope, SearchResult, StoreSearch
@@ -10,8 +10,8 @@ from memloop.wire.similarity import Similarities, StoreSimilarities
 from memloop_service.chores import beside
 from memloop_state.store.buffers import Buffers
 from memory_store.embedding.encoding import TextEncoding
+from memory_store.items.routes import BuffersDep, GateDep, store_router
 from memory_store.retrieval.search import Retrieval
-from memory_store.vectors.live import Gate
 
 
 async def buffered_turns(buffers: Buffers, scope: Scope) -> tuple[PendingTurn, ...] | None:
@@ -40,41 +40,44 @@ async def buffered_turns(buffers: Buffers, scope: Scope) -> tuple[PendingTurn, .
     )
 
 
-def search_routes(new_router: partial[APIRouter], retrieval: Retrieval, gate: Gate, buffers: Buffers) -> APIRouter:
-    """``POST /items/search``, which waits while another collection is put in service."""
-    router = new_router(tags=["items"])
-
-    @router.post("/items/search")
-    async def search(request: StoreSearch) -> SearchResult:
-        async with gate.shared():
-            if not request.include_buffered:
-                return await retrieval.search(request)
-            # before the memories: a turn leaves its buffer only after they are stored
-            async with beside(buffered_turns(buffers, request.namespace)) as reading:
-                found, turns = await retrieval.search(request, after=reading), await reading
-            return found.model_copy(update={"pending": turns or (), "pending_complete": turns is not None})
-
-    _ = search
-    return router
+async def encoding_of(request: Request) -> TextEncoding:
+    """Return the encoding from the application's state."""
+    return cast(TextEncoding, request.app.state.encoding)
 
 
-def similarity_routes(new_router: partial[APIRouter], encoding: TextEncoding) -> APIRouter:
-    """``POST /similarities``."""
-    router = new_router(tags=["items"])
+async def retrieval_of(request: Request) -> Retrieval:
+    """Return the slice from the application's state."""
+    return cast(Retrieval, request.app.state.retrieval)
 
-    @router.post("/similarities")
-    async def similarities(request: StoreSimilarities) -> Similarities:
-        texts = list(dict.fromkeys(text for each in request.comparisons for text in (each.statement, *each.passages)))
-        vectors = dict(zip(texts, await encoding.compared(texts), strict=True))
-        return Similarities(
-            similarities=tuple(
-                tuple(
-                    sum(a * b for a, b in zip(vectors[each.statement], vectors[passage], strict=True))
-                    for passage in each.passages
-                )
-                for each in request.comparisons
+
+router = store_router(tags=["items"])
+
+
+@router.post("/items/search")
+async def search(
+    request: StoreSearch, retrieval: Annotated[Retrieval, Depends(retrieval_of)], gate: GateDep, buffers: BuffersDep
+) -> SearchResult:
+    async with gate.shared():  # waits while another collection is put in service
+        if not request.include_buffered:
+            return await retrieval.search(request)
+        # before the memories: a turn leaves its buffer only after they are stored
+        async with beside(buffered_turns(buffers, request.namespace)) as reading:
+            found, turns = await retrieval.search(request, after=reading), await reading
+        return found.model_copy(update={"pending": turns or (), "pending_complete": turns is not None})
+
+
+@router.post("/similarities")
+async def similarities(
+    request: StoreSimilarities, encoding: Annotated[TextEncoding, Depends(encoding_of)]
+) -> Similarities:
+    texts = list(dict.fromkeys(text for each in request.comparisons for text in (each.statement, *each.passages)))
+    vectors = dict(zip(texts, await encoding.compared(texts), strict=True))
+    return Similarities(
+        similarities=tuple(
+            tuple(
+                sum(a * b for a, b in zip(vectors[each.statement], vectors[passage], strict=True))
+                for passage in each.passages
             )
+            for each in request.comparisons
         )
-
-    _ = similarities
-    return router
+    )

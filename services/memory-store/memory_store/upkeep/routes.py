@@ -3,15 +3,15 @@
 import asyncio
 from collections.abc import AsyncGenerator
 from dataclasses import asdict
-from functools import partial
 from pathlib import Path
-from typing import Final
+from typing import Annotated, Final, TypeAlias, cast
 
-from fastapi import APIRouter
+from fastapi import Depends, Request
 from fastapi.responses import StreamingResponse
 from pydantic import Field
 
 from memloop.wire.base import Wire
+from memory_store.items.routes import store_router
 from memory_store.upkeep.copying import Progress
 from memory_store.upkeep.jobs import Flushed, Upkeep
 
@@ -45,38 +45,45 @@ class Reembed(Wire):
     model: str = Field(min_length=1, max_length=512)
 
 
-def admin_routes(new_router: partial[APIRouter], upkeep: Upkeep) -> APIRouter:
-    """Everything under ``/v1/admin``."""
-    router = new_router(prefix="/v1/admin", tags=["admin"])
+async def upkeep_of(request: Request) -> Upkeep:
+    """Return the slice from the application's state."""
+    return cast(Upkeep, request.app.state.upkeep)
 
-    @router.get("/collections")
-    async def collections() -> CollectionList:
-        in_service, kept = await upkeep.collections()
-        return CollectionList(in_service=in_service, kept=kept, job=await upkeep.job())
 
-    @router.get("/vectors")
-    async def vectors() -> VectorState:
-        state = await upkeep.vectors()
-        return VectorState.model_validate({**asdict(state), "warning": state.warning}) if state else VectorState()
+UpkeepDep: TypeAlias = Annotated[Upkeep, Depends(upkeep_of)]
+router = store_router(prefix="/v1/admin", tags=["admin"])
 
-    @router.delete("/collections/{name}", status_code=204)
-    async def drop(name: str) -> None:
-        await upkeep.drop(name)
 
-    @router.post("/reembed", status_code=202)
-    async def reembed(asked: Reembed) -> Progress:
-        return await upkeep.reembed(asked.model)
+@router.get("/collections")
+async def collections(upkeep: UpkeepDep) -> CollectionList:
+    in_service, kept = await upkeep.collections()
+    return CollectionList(in_service=in_service, kept=kept, job=await upkeep.job())
 
-    @router.post("/flush")
-    async def flush() -> Flushed:
-        return await upkeep.flush()
 
-    @router.get("/snapshot")
-    async def snapshot() -> StreamingResponse:
-        return StreamingResponse(_blocks(await upkeep.archive()), media_type="application/x-tar")
+@router.get("/vectors")
+async def vectors(upkeep: UpkeepDep) -> VectorState:
+    state = await upkeep.vectors()
+    return VectorState.model_validate({**asdict(state), "warning": state.warning}) if state else VectorState()
 
-    _ = collections, vectors, drop, reembed, flush, snapshot
-    return router
+
+@router.delete("/collections/{name}", status_code=204)
+async def drop(name: str, upkeep: UpkeepDep) -> None:
+    await upkeep.drop(name)
+
+
+@router.post("/reembed", status_code=202)
+async def reembed(asked: Reembed, upkeep: UpkeepDep) -> Progress:
+    return await upkeep.reembed(asked.model)
+
+
+@router.post("/flush")
+async def flush(upkeep: UpkeepDep) -> Flushed:
+    return await upkeep.flush()
+
+
+@router.get("/snapshot")
+async def snapshot(upkeep: UpkeepDep) -> StreamingResponse:
+    return StreamingResponse(_blocks(await upkeep.archive()), media_type="application/x-tar")
 
 
 async def _blocks(file: Path) -> AsyncGenerator[bytes]:
