@@ -13,6 +13,7 @@ from evaluation.published.figures import published_tables
 from evaluation.published.serving import Served, while_served
 from memloop.wire.chat import Json
 from tests.evaluation.ruler_rig import DATA, HQA_FILE
+from tests.fakes import engine_process
 from tests.fakes.harbour_engine import HarbourEngine, prompt_of
 from tests.fakes.job_engine import Body, engine_server, last_text
 from tests.fakes.published_sources import PLAIN_ENDING, write_memagent, write_memreread
@@ -165,8 +166,11 @@ def test_every_published_row_has_a_model_and_shares_below_a_hundred() -> None:
             assert table.rows_of(f"owner/{row.models[0]}", row.reader)
 
 
-@pytest.mark.engine
-def test_a_model_is_served_as_long_as_its_table_is_made(tmp_path: Path) -> None:
+def test_a_model_is_served_as_long_as_its_table_is_made(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("FAKE_ENGINE_PIDS", str(tmp_path / "pids"))
+    for name, value in (("SERVE_PYTHON", engine_process.__file__), ("ENGINE", "vllm-cpu")):
+        monkeypatch.setenv(f"MEMLOOP_{name}", value)
+
     def asked(served: Served) -> tuple[Served, bytes]:
         with urllib.request.urlopen(f"{served.url}/models", timeout=30) as answer:
             return served, answer.read()
