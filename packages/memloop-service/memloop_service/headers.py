@@ -23,7 +23,7 @@ from fastapi import Request
 from starlette.datastructures import Headers
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from memloop.wire.errors import Forbidden, InvalidRequest, MemloopError, Unauthenticated
+from memloop.wire.errors import Forbidden, InvalidRequest, Unauthenticated
 from memloop_service.errors import RouteError, error_response
 
 IF_MATCH: Final = r'^(\*|(W/)?"?[0-9]{1,18}"?)$'
@@ -81,25 +81,21 @@ class LocalOnly:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """ASGI."""
-        refusal = self._refusal(scope) if scope["type"] == "http" else None
-        if refusal is None:
+        if scope["type"] != "http":
             await self._app(scope, receive, send)
-        else:
-            await error_response(refusal)(scope, receive, send)
-
-    def _refusal(self, scope: Scope) -> MemloopError | None:
-        headers = Headers(scope=scope)
+            return
+        headers, refusal = Headers(scope=scope), None
         if not (self._any_host or _is_here(f"//{headers.get('host', '')}")):
-            return Forbidden("Without API keys, the Host header must name a loopback address.", code="foreign_host")
-        if not all(_is_here(origin) or origin in self._other_origins for origin in headers.getlist("origin")):
-            return Forbidden("Without API keys, pages of other sites are refused.", code="foreign_origin")
-        if (
+            refusal = Forbidden("Without API keys, the Host header must name a loopback address.", code="foreign_host")
+        elif not all(_is_here(origin) or origin in self._other_origins for origin in headers.getlist("origin")):
+            refusal = Forbidden("Without API keys, pages of other sites are refused.", code="foreign_origin")
+        elif (
             scope["path"] not in self._other_bodies
             and (headers.get("content-length", "0") != "0" or "transfer-encoding" in headers)
-            and not (_JSON.fullmatch(headers.get("content-type", "")) is not None)
+            and _JSON.fullmatch(headers.get("content-type", "")) is None
         ):
-            return RouteError(415, "The body must be JSON: send 'Content-Type: application/json'.", {})
-        return None
+            refusal = RouteError(415, "The body must be JSON: send 'Content-Type: application/json'.", {})
+        await (self._app if refusal is None else error_response(refusal))(scope, receive, send)
 
 
 def is_loopback(host: str) -> bool:

@@ -273,15 +273,12 @@ def engine_error(status: int, raw: bytes, headers: Mapping[str, str]) -> Memloop
         return EngineBusy(message, retry_after_s=wait_s)
     if status == 504:
         return Timeout(message)
-    code = _code_of(status, words) or fault.code
-    return EngineError(message, engine_status=status, param=fault.param, code=code, retry_after_s=wait_s)
-
-
-def _code_of(status: int, words: str) -> str | None:
-    """Return OpenAI's code for a fault that its clients act upon, else None."""
+    code = fault.code  # unless the fault is one that clients of OpenAI's act upon
     if status in _OF_THE_REQUEST and overflow_of(words) is not None:
-        return CONTEXT_LENGTH_EXCEEDED
-    return MODEL_NOT_FOUND if status == 404 and _NO_SUCH_MODEL.search(words) else None
+        code = CONTEXT_LENGTH_EXCEEDED
+    elif status == 404 and _NO_SUCH_MODEL.search(words):
+        code = MODEL_NOT_FOUND
+    return EngineError(message, engine_status=status, param=fault.param, code=code, retry_after_s=wait_s)
 
 
 class _Function(OpenWire):

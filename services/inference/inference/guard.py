@@ -49,18 +49,11 @@ def main() -> int:
     child = _start(arguments.command)
     _wait(child, wake)
     end_family(child, grace_s=arguments.grace)
-    _ignore_signals()
-    code = child.wait()
-    return 128 - code if code < 0 else code
-
-
-def _ignore_signals() -> None:
-    """Ignore stop signals from here on.
-
-    The interpreter restores the default handlers before it ends, and a second SIGTERM would replace the status.
-    """
+    # The interpreter restores the default handlers before it ends, and a second SIGTERM would replace the status
     for number in _STOPS:
         signal.signal(number, signal.SIG_IGN)
+    code = child.wait()
+    return 128 - code if code < 0 else code
 
 
 def _only_wake(number: int, frame: FrameType | None) -> None:

@@ -346,7 +346,13 @@ class LaneQueue:
 
     async def depth(self) -> Depth:
         """Return the queue's backlog."""
-        found = [await self._depth(part) for part in self.keys.partitions]
+        found: list[Depth] = []
+        for part in self.keys.partitions:
+            waiting, turns = part.key("open", self.name), part.key("turns", self.name)
+            jobs, tenants = await self.indexes.count(waiting), await self.indexes.count(turns)
+            created_ms = await self.indexes.lowest(waiting)
+            since_us = await self.indexes.lowest(part.key("since", self.name))
+            found.append(Depth(jobs, created_ms, since_us and since_us // 1000, tenants))
         return Depth(
             jobs=sum(depth.jobs for depth in found),
             oldest_created_ms=_earliest(depth.oldest_created_ms for depth in found),
@@ -359,12 +365,6 @@ class LaneQueue:
         for tickets in self._tickets.values():
             async for lanes in tickets.lanes_of(tenant, prefix=prefix):
                 yield lanes
-
-    async def _depth(self, part: Partition) -> Depth:
-        waiting, turns, since = part.key("open", self.name), part.key("turns", self.name), part.key("since", self.name)
-        jobs, tenants = await self.indexes.count(waiting), await self.indexes.count(turns)
-        created_ms, since_us = await self.indexes.lowest(waiting), await self.indexes.lowest(since)
-        return Depth(jobs, created_ms, since_us and since_us // 1000, tenants)
 
     async def _tenant(self, part: Partition, lane: str) -> str:
         """Return the tenant of the lane's jobs, empty when it has none."""

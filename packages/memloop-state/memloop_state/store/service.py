@@ -90,7 +90,7 @@ class ServiceRecord:
         """The state of all stores; renews the lease of this one, if it has a name."""
         args = (store, gen, prepared, _ms(STORE_LEASE_S))
         record, lapsed, alive = await self._at_home("look", *args)
-        peers = [_peer(name, text) for name, text in _pairs(alive).items()]
+        peers = [Peer(name, *text.split(" ")[1:]) for name, text in _pairs(alive).items()]
         return Seen(_service(_pairs(record), lapsed=bool(lapsed)), peers)
 
     async def leave(self, store: str) -> None:
@@ -174,11 +174,6 @@ def _copying(fields: dict[str, str], *, lapsed: bool) -> Copying | None:
         return None
     target = Serving(fields["target"], fields["target_model"], int(fields["target_dimension"]))
     return Copying(fields["copy"], target, decided="decided" in fields, lapsed=lapsed)
-
-
-def _peer(name: str, text: str) -> Peer:
-    _, gen, prepared = text.split(" ")
-    return Peer(name, gen, prepared)
 
 
 def _pairs(flat: Sequence[str]) -> dict[str, str]:

@@ -20,7 +20,12 @@ _WORDS: Final = ("reason", "reasoning", "query", "note", "reply")
 
 def redacted_turns(turns: Sequence[Source], redact: Redaction) -> tuple[Source, ...]:
     """Return the turns redacted; one that marks make longer than a turn may be becomes several."""
-    return tuple(part for turn in turns for part in _parts(_renamed(turn, redact), redact(turn.content)))
+    parts: list[Source] = []
+    for turn in turns:
+        name = clean_name(redact(turn.name)) if turn.name else None
+        renamed = turn if name == turn.name else turn.model_copy(update={"name": name})
+        parts += _parts(renamed, redact(turn.content))
+    return tuple(parts)
 
 
 def redacted_metadata(metadata: dict[str, JsonValue], redact: Redaction) -> dict[str, JsonValue]:
@@ -132,11 +137,6 @@ def _draft(draft: MemoryDraft, redact: Redaction) -> MemoryDraft:
 
 def _tags(tags: Sequence[str], redact: Redaction) -> tuple[str, ...]:
     return tuple(filter(None, map(redact, tags)))
-
-
-def _renamed(turn: Source, redact: Redaction) -> Source:
-    name = clean_name(redact(turn.name)) if turn.name else None
-    return turn if name == turn.name else turn.model_copy(update={"name": name})
 
 
 def _parts(turn: Source, clean: str) -> Iterator[Source]:
