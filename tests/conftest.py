@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 _SLOW_S = 1800
 _MEMORY = Path("/dev/shm")
-_ROOM_BYTES = 4 * 2**30
+_ROOM_BYTES = 2 * 2**30
 
 draw_steadily()
 
