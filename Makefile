@@ -58,7 +58,7 @@ $(READY): requirements/workspace.lock $(PARTS:%=%/pyproject.toml) | $(UV_READY)
 	@touch $@
 
 # The embedding model as a graph, which needs no torch to run and starts in a tenth of the time.
-ENCODER_SOURCES := $(addprefix services/memory-store/memory_store/embedding/,bundle.py compiled_model.py graph.py)
+ENCODER_SOURCES := $(addprefix services/memory-store/memory_store/embedding/,bundle.py sentence_encoder.py graph.py)
 .PHONY: encoder
 encoder: $(ENCODER) ## make the bundled embedding model from its weights
 

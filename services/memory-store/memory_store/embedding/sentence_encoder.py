@@ -132,7 +132,7 @@ class SentenceEncoder:
     """``Encoder`` of unit vectors. Texts beyond the model's window (256 tokens of MiniLM) are cut by it.
 
     ``threads``: of the matrix library; more than there are free cores are slower. The model is run by OpenVINO where
-    it can be compiled (see ``compiled_model``), else by torch. Raises ``ModelsNotInstalled``.
+    it can be compiled (see ``compiled``), else by torch. Raises ``ModelsNotInstalled``.
     """
 
     def __init__(self, model: str, *, threads: int, batch: int, precision: Precision = "auto") -> None:
