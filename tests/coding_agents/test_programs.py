@@ -95,9 +95,9 @@ class Desk:
 
 
 @pytest.fixture
-def desk(tmp_path: Path) -> Desk:
-    """A home with a repository."""
-    found = Desk(tmp_path)
+def desk(tmp_path_factory: pytest.TempPathFactory) -> Desk:
+    """A home with a repository, on the disk: an agent's sandbox has a ``/dev/shm`` of its own."""
+    found = Desk(tmp_path_factory.mktemp("home"))
     found.repository.mkdir()
     (found.repository / "notes.txt").write_text(MAKE_SHIP)
     subprocess.run(["git", "init", "-q", str(found.repository)], check=True)
