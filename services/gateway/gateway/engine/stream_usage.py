@@ -103,7 +103,7 @@ class Passing:
         start = 0 if self._reads or _is_bare(events) else _telling_in(events)
         texts, told = (events, b"") if start < 0 else _cut_before(events, start)
         self._reply.skipped(texts)
-        if start < 0 and _report_in(texts) < 0 and (one := _ONE_TEXT.fullmatch(texts)):
+        if start < 0 and texts.count(b"\n\n") == 1 and _report_in(texts) < 0 and (one := _ONE_TEXT.fullmatch(texts)):
             self._around = (one[1], one[2])
         return self._texts(texts) + (self._each(told) if told else b"")
 
