@@ -62,7 +62,7 @@ def _refusal(param: str) -> Unprocessable:
 TRAILING_SLASH: Final = "memloop.trailing_slash"
 """The scope's key that is set if the request's path had a trailing slash."""
 RESPONSE_HEADERS: Final = "response_headers"
-"""The key in a request's state that holds headers of its response, an error's too."""
+"""The key in a request's state that holds headers to add to its response, also to an error."""
 _UNMATCHED: Final = "unmatched"
 _CALLERS_ID: Final = CALLERS_ID.encode()
 _CLIENT_ID_CHARS = 512
