@@ -136,6 +136,17 @@ def test_a_run_that_was_stopped_ends_as_one_that_was_not(base: Path, tmp_path: P
     assert all(torch.allclose(ends[0][name], ends[1][name], atol=1e-6) for name in ends[0])
 
 
+def test_a_run_begins_from_an_adapter_and_resumes_from_its_own_checkpoint(base: Path, tmp_path: Path) -> None:
+    new_run(recipe(base, tmp_path / "first")).train()
+    adapter = tmp_path / "first" / "adapter-fp32.safetensors"
+    second = recipe(base, tmp_path / "second", begin_from=adapter, learning_rate=1e-9, seed=1)
+    new_run(second).train()
+    begun, ended = (load_file(tmp_path / name / "adapter-fp32.safetensors") for name in ("first", "second"))
+    assert all(torch.allclose(begun[name], ended[name], atol=1e-5) for name in begun)
+    adapter.unlink()
+    assert new_run(second).progress.steps > 0
+
+
 def test_training_lowers_the_loss(base: Path, tmp_path: Path) -> None:
     new_run(recipe(base, tmp_path, tokens=12_000, learning_rate=1e-2)).train()
     losses = [json.loads(line)["loss"] for line in (tmp_path / "log.jsonl").read_text("utf-8").splitlines()]

@@ -15,6 +15,7 @@ from trainer.small.mix import SHARES
 class SmallSft(BaseModel):
     """``shares`` are those of the tasks, in tokens; ``replies`` holds the base's replies to general chat.
 
+    ``begin_from`` is an adapter to go on from, as its weights alone; a checkpoint in ``output`` comes before it.
     ``tokens`` of rows end the run and bend the cosine, and so do ``seconds``, whichever come first; ``steps`` stop it
     before, to be resumed. A step takes ``rows`` rows of ``row_tokens`` tokens; ``fixed_shapes`` pads every row to that
     length.
@@ -23,6 +24,7 @@ class SmallSft(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
     base: Path
     output: Path
+    begin_from: Path | None = None
     shares: dict[str, float] = SHARES
     kinds_of: tuple[Part, ...] = ("train", "reward")
     replies: Path | None = None

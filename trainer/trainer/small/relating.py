@@ -58,8 +58,13 @@ def draw_relating(english: English, rng: Random, *, sort: str | None = None) -> 
     return Sample("relate", PROFILE.render("relate", memories=listed.text), "\n".join(lines), sort="+".join(chosen))
 
 
-def draw_answers(english: English, rng: Random, *, questions: int = 6, most_notes: int = 10) -> list[Sample]:
-    """Draw notes, and questions about them and about what they do not hold; all share the notes' message."""
+def draw_answers(
+    english: English, rng: Random, *, questions: int = 6, most_notes: int = 10, known: float = 0.72
+) -> list[Sample]:
+    """Draw notes, and questions about them and about what they do not hold; all share the notes' message.
+
+    ``known`` is the share of questions that a note answers.
+    """
     at = some_day(rng)
     people = [draw_person(english, rng) for _ in range(2)]
     drawn = [
@@ -70,13 +75,18 @@ def draw_answers(english: English, rng: Random, *, questions: int = 6, most_note
     notes = [tell(fact, english, rng, at=at) for fact in facts]
     lines = [memory_line(note.note, at - timedelta(days=rng.randrange(400))) for note in notes]
     before = PROFILE.render("recall", memories=ranked_lines(lines))
-    return [_asked(before, notes, people, english, rng) for _ in range(questions)]
+    return [_asked(before, notes, people, english, rng, known) for _ in range(questions)]
 
 
 def _asked(
-    before: tuple[ChatMessage, ...], notes: list[Told], people: list[Someone], english: English, rng: Random
+    before: tuple[ChatMessage, ...],
+    notes: list[Told],
+    people: list[Someone],
+    english: English,
+    rng: Random,
+    known_share: float,
 ) -> Sample:
-    known = rng.random() < 0.72
+    known = rng.random() < known_share
     if known:
         note = rng.choice(notes)
         fact, reply, golds = note.fact, told_to_user(note.note), (note.fact.gold(english),)

@@ -58,7 +58,7 @@ class Run:
         self.progress = Progress()
 
     def resume(self) -> None:
-        """Go on from the folder's checkpoint, if it has one."""
+        """Go on from the folder's checkpoint, if it has one, or else from the recipe's adapter."""
         state = self._recipe.output / "state.pt"
         if state.exists():
             held: Any = torch.load(state, weights_only=True)
@@ -66,6 +66,9 @@ class Run:
             self.progress = Progress(**held["progress"])
             for name, tensor in load_file(self._recipe.output / "adapter-fp32.safetensors").items():
                 self._adapters[name].data = tensor
+        elif self._recipe.begin_from is not None:
+            for name, tensor in load_file(self._recipe.begin_from).items():
+                self._adapters[name].data = tensor.float()
 
     def train(self) -> Progress:
         """Train until the recipe's tokens are spent or SIGTERM; saves every ``save_s`` seconds and at the end."""
