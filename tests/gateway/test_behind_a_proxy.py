@@ -10,7 +10,7 @@ from starlette.requests import Request
 from gateway.mem0.answers import url_of
 from gateway.settings import GatewaySettings
 from memloop_service import ServiceSettings
-from memloop_service.listening import main_listener
+from memloop_service.serving import main_listener
 from tests.fakes.authority import Authority
 from tests.fakes.streaming_engine import FakeEngine
 from tests.fakes.tls_front import tls_front

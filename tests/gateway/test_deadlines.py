@@ -5,7 +5,7 @@ from openai import AsyncOpenAI, InternalServerError
 
 from memloop.wire.errors import InvalidRequest, MemloopError, Overloaded, RateLimited, Unavailable
 from memloop_service import error_response
-from memloop_service.http.deadline import deadline_s
+from memloop_service.http.admission import deadline_s
 from tests.fakes.streaming_engine import FakeEngine, Hangs
 from tests.gateway.running import CHAT, Gateway, question
 

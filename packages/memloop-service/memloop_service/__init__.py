@@ -1,19 +1,15 @@
 """Code that every FastAPI process shares: errors, request IDs, limits, health, metrics, logs, settings, start-up."""
 
 from memloop_service.app import create_app
-from memloop_service.below_path import BelowPath
 from memloop_service.chores import ended
-from memloop_service.edge import RESPONSE_HEADERS, TRAILING_SLASH
+from memloop_service.edge import RESPONSE_HEADERS, TRAILING_SLASH, BelowPath
 from memloop_service.errors import ERRORS, error_response
 from memloop_service.health import Check, Detail, StillStarting, Warn
 from memloop_service.incoming import INCOMING, IncomingBody
 from memloop_service.logs import configure_logging
 from memloop_service.metrics import new_registry, watch_disk
-from memloop_service.metrics_port import metrics_served
-from memloop_service.run import refuse_open_listen, run
-from memloop_service.serving import serving
+from memloop_service.serving import connects_by, metrics_served, refuse_open_listen, run, serving
 from memloop_service.settings import ServiceSettings
-from memloop_service.tls import connects_by
 from memloop_service.tracing import start_tracing
 
 __all__ = [

@@ -14,11 +14,10 @@ from starlette.middleware import Middleware
 
 from memloop.wire.errors import MemloopError
 from memloop_service import health, metrics
-from memloop_service.api_style import ApiStyle
 from memloop_service.chores import Drain, alongside
 from memloop_service.connections import Refusals
 from memloop_service.edge import Edge
-from memloop_service.errors import handle
+from memloop_service.errors import ApiStyle, handle
 from memloop_service.headers import LocalOnly
 from memloop_service.health import Check, Detail, Health, Warn
 from memloop_service.incoming import BodyLimits

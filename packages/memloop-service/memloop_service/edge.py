@@ -4,6 +4,8 @@ Refuses an address that would be read otherwise than it was meant: one that is n
 
 Decoders put U+FFFD in the place of every byte that is no UTF-8, so ``%ff`` and ``%fe`` would name one user. A byte
 beyond ASCII that is not percent-encoded would be read as Latin-1.
+
+A proxy may serve an app below a path, which it removes from a request or leaves.
 """
 
 import logging
@@ -24,9 +26,8 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from memloop.wire.base import CALLERS_ID, request_id
 from memloop.wire.errors import MemloopError, SlowBody, Unprocessable
 from memloop.wire.fields import INVALID_NAME
-from memloop_service.api_style import OPENAI, ApiStyle, api_style
 from memloop_service.chores import Drain
-from memloop_service.errors import as_error, error_response
+from memloop_service.errors import OPENAI, ApiStyle, api_style, as_error, error_response
 from memloop_service.headers import refuse_repeated
 from memloop_service.incoming import INCOMING, BodyLimits, IncomingBody
 from memloop_service.unpacking import unpacking_of
@@ -222,3 +223,24 @@ def _without_slash(scope: Scope) -> Scope:
     if not slashes:
         return scope
     return {**scope, "path": path[:-slashes] or "/", "raw_path": bare or b"/", TRAILING_SLASH: True}
+
+
+class BelowPath:
+    """Removes ``root_path`` from a request's path, and leaves it in the scope for links.
+
+    The app gets the paths of its own routes either way. Requests without the path come from probes, or from a proxy
+    that has removed it.
+    """
+
+    def __init__(self, app: ASGIApp, *, root_path: str) -> None:
+        self._app = app
+        self._root_path = root_path
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """ASGI."""
+        if scope["type"] == "http":
+            path, raw = scope["path"], scope.get("raw_path") or b""
+            if path == self._root_path or path.startswith(f"{self._root_path}/"):
+                path, raw = path[len(self._root_path) :] or "/", raw[len(self._root_path) :] or b"/"
+            scope = {**scope, "root_path": self._root_path, "path": path, "raw_path": raw}
+        await self._app(scope, receive, send)

@@ -1,22 +1,41 @@
 """Translates every failure into an error response, in OpenAI's ``{"error": {…}}`` unless the route's API has another
-style; the only place that does.
+style; the only place that does. A style is what the clients of an API expect of every answer.
 """
 
 import math
-from collections.abc import Mapping, Sequence
-from typing import Any, Final, cast
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextvars import ContextVar
+from dataclasses import dataclass
+from typing import Any, Final, cast, get_args
 
 from fastapi.exceptions import RequestValidationError
+from pydantic import BaseModel
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import JSONResponse
 from starlette.routing import BaseRoute, Match, Route
 
 from memloop.profiles import well_formed
-from memloop.wire.errors import ErrorBody, ErrorEnvelope, InvalidRequest, MemloopError, Unprocessable
+from memloop.wire.errors import ErrorBody, ErrorEnvelope, InvalidRequest, MemloopError, UnknownParameter, Unprocessable
 from memloop.wire.fields import LIMIT_CODES
-from memloop_service.api_style import api_style
-from memloop_service.unknown_fields import unknown_field
+
+
+@dataclass(frozen=True, slots=True)
+class ApiStyle:
+    """The style of one API. ``error_body`` and ``error_status`` describe an error; ``id_headers`` are in lower case."""
+
+    error_body: Callable[[MemloopError], Mapping[str, object]]
+    error_status: Callable[[MemloopError], int]
+    id_headers: tuple[str, ...]
+
+
+OPENAI: Final = ApiStyle(
+    lambda error: error.envelope().model_dump(), lambda error: error.http_status, ("x-request-id",)
+)
+
+api_style: ContextVar[ApiStyle] = ContextVar("api_style", default=OPENAI)
+"""The style of the request that is being answered."""
+
 
 ERRORS: Final[dict[int | str, dict[str, Any]]] = {"4XX": {"model": ErrorEnvelope}, "5XX": {"model": ErrorEnvelope}}
 """The failures that every route documents: the ``responses`` of a router."""
@@ -120,3 +139,43 @@ def _meant(request: Request) -> str | None:
     scope = {**request.scope, "path": meant}
     routes = cast(Sequence[BaseRoute], request.app.routes)
     return meant if any(route.matches(scope)[0] is not Match.NONE for route in routes) else None
+
+
+def unknown_field(model: type[BaseModel], faults: Sequence[Mapping[str, Any]]) -> UnknownParameter | None:
+    """Return the error for the first unknown field, with the closest that its object has; None without one.
+
+    A misspelt field that is required is a missing and an unknown one: the client learns of the second. An unknown field
+    of one of several possible models counts only as the first fault: another model may have been meant.
+    """
+    for number, fault in enumerate(faults):
+        if fault["type"] != "extra_forbidden":
+            continue
+        *above, name = cast(Sequence[str | int], fault["loc"])
+        found = _models_at(model, above)
+        if found or number == 0:
+            known = [field.alias or one for each in found for one, field in each.model_fields.items()]
+            return UnknownParameter(str(name), known=known, within=".".join(map(str, above)))
+    return None
+
+
+def _models_at(model: type[BaseModel], place: Sequence[str | int]) -> list[type[BaseModel]]:
+    """Return the models of the object at the place; none where a part of the place is not a field or an index."""
+    found = [model]
+    for part in place:
+        if isinstance(part, int):
+            continue
+        kinds = [
+            field.annotation
+            for each in found
+            for name, field in each.model_fields.items()
+            if part in (name, field.alias)
+        ]
+        found = [inner for kind in kinds for inner in _models_in(kind)]
+    return found
+
+
+def _models_in(kind: object) -> Iterator[type[BaseModel]]:
+    if isinstance(kind, type) and issubclass(kind, BaseModel):
+        yield kind
+    for part in get_args(kind):
+        yield from _models_in(part)

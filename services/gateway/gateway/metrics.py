@@ -15,7 +15,7 @@ from memloop.wire.long_read import Strategy
 from memloop.wire.memory_events import Action
 from memloop.wire.redaction import ALL_KINDS
 from memloop_service.http import Admission, Lane, Limit
-from memloop_service.replica_metrics import ReplicaMetrics
+from memloop_service.metrics import ReplicaMetrics
 from memloop_state.room import RedisState
 
 _LATENCY_S = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120, 300)

@@ -38,7 +38,7 @@ from inference.stuck import EngineStuck
 from memloop.wire.errors import DependencyError
 from memloop_clients import EngineClient
 from memloop_service import configure_logging, connects_by, create_app, metrics_served, new_registry, serving
-from memloop_service.listening import listener
+from memloop_service.serving import listener
 
 _LAST_LINES = 30
 _SIGKILLED = 128 + signal.SIGKILL

@@ -19,7 +19,7 @@ from memloop.wire.errors import EngineError
 from memloop_clients.replies import whole_reply
 from memloop_clients.reply_stream import ReplyStream
 from memloop_service import new_registry
-from memloop_service.api_style import api_style
+from memloop_service.errors import api_style
 
 Object: TypeAlias = dict[str, Any]
 LIGHT = settings(

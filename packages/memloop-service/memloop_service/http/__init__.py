@@ -1,9 +1,11 @@
 """Bodies, deadlines, streams, admission: HTTP without any resource of a service."""
 
 from memloop.wire.chat import object_in, objects_in, parsed_object
-from memloop_service.http.admission import Admission, Capacity, Held, Lane, Limit
+from memloop_service.http.admission import Admission, Capacity, Held, Lane, Limit, deadline_s, within
 from memloop_service.http.bodies import (
     JsonBody,
+    json_response,
+    json_text,
     read_as,
     read_json,
     read_ours,
@@ -12,7 +14,6 @@ from memloop_service.http.bodies import (
     strictly,
     validated,
 )
-from memloop_service.http.deadline import deadline_s, within
 from memloop_service.http.event_stream import (
     DONE,
     ClientGone,
@@ -25,7 +26,6 @@ from memloop_service.http.event_stream import (
     stopped_when_gone,
 )
 from memloop_service.http.fragments import Fragment, body_of, engines_body, streams, with_schema
-from memloop_service.http.json_output import json_response, json_text
 
 __all__ = [
     "DONE",

@@ -1,16 +1,21 @@
-"""Limits the requests and body bytes that this process works on at once, in two lanes.
+"""Limits what is worked on: the requests and body bytes of this process at once, in two lanes, and a request's time.
 
 Interactive requests (chat, completions, memory) may fill the whole process. Batch requests (long reads, each of many
 engine calls) get a share of it, so that an interactive request always finds room. One tenant gets a share of
 everything, for the same reason. Nothing queues here: a request without room is refused before its body is read. A body
 counts as it arrives; an announced size takes no room. The service limits the size of a single body.
+
+A client's own deadline is in its headers; work that outlasts it stops.
 """
 
-from collections.abc import Callable, Mapping
+import asyncio
+import math
+from collections.abc import AsyncGenerator, Callable, Mapping
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, nullcontext
 from dataclasses import dataclass
 from typing import Final, Literal, TypeAlias
 
-from memloop.wire.errors import Overloaded, RateLimited
+from memloop.wire.errors import InvalidRequest, Overloaded, RateLimited, Timeout
 
 Lane: TypeAlias = Literal["interactive", "batch"]
 Limit: TypeAlias = Literal["process", "tenant"]
@@ -152,3 +157,53 @@ class Admission:
         self._on_refused("tenant")
         message = "Your requests under way take all of this process that one tenant may have. Try again soon."
         return RateLimited(message, code="tenant_full", retry_after_s=_RETRY_AFTER_S[lane])
+
+
+HEADER: Final = "x-request-timeout"
+_SDK_HEADERS: Final = ("x-stainless-timeout", "x-stainless-read-timeout")
+"""What OpenAI's clients send of their own accord: the whole time (Node), the longest silence (Python)."""
+_UNLIMITED: Final = nullcontext()
+
+
+class DeadlinePassed(Timeout):
+    """The client's deadline passed before the answer began."""
+
+    default_code = "deadline_exceeded"
+
+
+def deadline_s(headers: Mapping[str, str]) -> float | None:
+    """Return the seconds that the client waits: the shortest of its headers, or None without any.
+
+    Raises InvalidRequest if our own header is not a number of seconds.
+    """
+    timeouts = [_seconds(given) for name in _SDK_HEADERS if (given := headers.get(name))]
+    if (given := headers.get(HEADER)) is not None:
+        timeouts.append(_seconds(given))
+        if timeouts[-1] is None:
+            raise InvalidRequest("X-Request-Timeout must be a number of seconds above 0.", param="X-Request-Timeout")
+    return min((seconds for seconds in timeouts if seconds is not None), default=None)
+
+
+def within(seconds: float | None) -> AbstractAsyncContextManager[None]:
+    """Cancel the block after ``seconds``, if given, and raise DeadlinePassed."""
+    return _UNLIMITED if seconds is None else _limited(seconds)
+
+
+@asynccontextmanager
+async def _limited(seconds: float) -> AsyncGenerator[None]:
+    limit = asyncio.timeout(seconds)
+    try:
+        async with limit:
+            yield
+    except TimeoutError as error:
+        if not limit.expired():
+            raise
+        raise DeadlinePassed(f"The engine's answer did not begin within the {seconds:g} s that you wait.") from error
+
+
+def _seconds(text: str) -> float | None:
+    try:
+        seconds = float(text)
+    except ValueError:
+        return None
+    return seconds if math.isfinite(seconds) and seconds > 0 else None

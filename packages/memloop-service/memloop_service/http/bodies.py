@@ -1,4 +1,4 @@
-r"""Parses a JSON request body once, to a plain object that can be sent on to the engine.
+r"""Parses a JSON request body once, to a plain object that can be sent on to the engine, and writes JSON.
 
 orjson rejects a lone surrogate (``"\\ud83d"``, half an emoji that a client cut off). Such a body is still JSON, so the
 standard library parses it and U+FFFD replaces the half character; nothing else changes.
@@ -21,13 +21,27 @@ from typing import Final, Never, TypeVar, cast
 import orjson
 from fastapi import Request
 from pydantic import BaseModel, JsonValue, ValidationError
+from starlette.responses import Response
 
 from memloop.wire.chat import Json
 from memloop.wire.errors import InvalidRequest, Unprocessable
 from memloop.wire.fields import LIMIT_CODES
 from memloop_service.chores import parsed
-from memloop_service.http.json_output import json_text
-from memloop_service.unknown_fields import unknown_field
+from memloop_service.errors import unknown_field
+
+
+def json_text(value: object) -> bytes:
+    """Encode JSON that a client sent. Raises InvalidRequest (400) beyond orjson's depth of about 254 levels."""
+    try:
+        return orjson.dumps(value)
+    except orjson.JSONEncodeError as error:
+        raise InvalidRequest("The body is nested too deeply.", code="too_deep") from error
+
+
+def json_response(model: BaseModel, *, status: int = 200) -> Response:
+    """Return the model as a response."""
+    return Response(model.model_dump_json(), status_code=status, media_type="application/json")
+
 
 MOST_PARTS: Final = 300_000
 """Values of one body: as many as the tokens that an embeddings request may have."""

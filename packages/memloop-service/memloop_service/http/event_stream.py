@@ -15,7 +15,7 @@ from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
 from memloop.wire.errors import MemloopError
-from memloop_service.api_style import api_style
+from memloop_service.errors import api_style
 
 
 class ClientGone(Exception):

@@ -2,7 +2,7 @@
 
 from typing import Final
 
-from memloop_service.api_style import OPENAI, ApiStyle
+from memloop_service.errors import OPENAI, ApiStyle
 
 MEM0: Final = ApiStyle(
     lambda error: {**OPENAI.error_body(error), "detail": error.message}, OPENAI.error_status, OPENAI.id_headers

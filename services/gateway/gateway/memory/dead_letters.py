@@ -14,7 +14,7 @@ from gateway.memory.jobs import MEMORY_QUEUE, dead_write, requeue
 from gateway.queue import DeadLetter, LaneQueue
 from gateway.settings import WorkerSettings
 from memloop.wire.errors import MemloopError
-from memloop_service.tls import connects_by
+from memloop_service.serving import connects_by
 from memloop_state.link import State, state_of
 
 _PAGE = 100

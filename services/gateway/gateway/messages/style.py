@@ -11,7 +11,7 @@ from gateway.messages.requests import THREAD_UNSUPPORTED
 from memloop.wire.base import Wire, request_id
 from memloop.wire.errors import CONTEXT_LENGTH_EXCEEDED, MemloopError, Overloaded
 from memloop_clients.overflow import Overflow, overflow_of
-from memloop_service.api_style import ApiStyle
+from memloop_service.errors import ApiStyle
 
 _TYPES: Final = {
     400: "invalid_request_error",
