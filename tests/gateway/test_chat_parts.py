@@ -4,8 +4,8 @@ from datetime import UTC, datetime
 
 import pytest
 
+from gateway.chat.memory import newest_turn
 from gateway.chat.recall import pack
-from gateway.chat.turns import newest_turn
 from memloop.chunking import EstimatingSplitter
 from memloop.ports import Recalled
 from memloop.profiles import load_profile

@@ -3,7 +3,7 @@
 import orjson
 import pytest
 
-from gateway.engine.pieces import only_text
+from gateway.engine.streams import only_text
 
 
 def _event(text: object, **delta: object) -> bytes:

@@ -8,8 +8,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from gateway.engine.uncut import Uncut
-from gateway.engine.window import Window
+from gateway.engine.window import Uncut, Window
 from gateway.metrics import Metrics
 from memloop.chunking import EstimatingSplitter
 from memloop.ports import Completion, Prompt, Sampling

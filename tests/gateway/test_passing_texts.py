@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gateway.engine import Meter
-from gateway.engine.stream_usage import Passing
+from gateway.engine.streams import Passing
 from memloop_clients.reply_stream import ReplyStream
 
 USAGE = {"prompt_tokens": 7, "completion_tokens": 2, "total_tokens": 9}

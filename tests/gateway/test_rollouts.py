@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from gateway.engine import Rollouts
-from gateway.engine.shares import Share, Shares
+from gateway.engine.models import Share, Shares
 from gateway.metrics import Metrics
 from memloop.wire.errors import EngineError
 from memloop.wire.rollouts import CALL_BOUNDS_S, RolloutChange

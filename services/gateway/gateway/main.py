@@ -17,7 +17,8 @@ from gateway.changes import routes as changes
 from gateway.changes.following import Bell
 from gateway.changes.hooks import MemoryHooks
 from gateway.changes.routes import Changes
-from gateway.chat import routes as chat
+from gateway.chat import answering as chat
+from gateway.chat import profile as profiles
 from gateway.chat.chat import open_chat
 from gateway.console import routes as console
 from gateway.console.routes import open_console
@@ -87,7 +88,7 @@ STYLES = {messages.PATH: ANTHROPIC} | dict.fromkeys(mem0.PATHS, mem0.MEM0)
 
 ROUTERS = (
     chat.router,
-    chat.profiles,
+    profiles.router,
     messages.router,
     responses.router,
     models.router,

@@ -1,8 +1,7 @@
 """Authenticates callers, checks scopes, enforces rate limits, and audits all three."""
 
-from gateway.access.access import access_of, open_access
+from gateway.access.access import Allowance, access_of, open_access
 from gateway.access.acting import audit_action, audit_denials
-from gateway.access.allowance import Allowance
 from gateway.access.dependencies import (
     AllowanceDep,
     BatchRoom,
@@ -13,6 +12,7 @@ from gateway.access.dependencies import (
     QueryId,
     Room,
     Tenant,
+    UserHeaders,
     announced_bytes,
     namespace_named,
     needs,
@@ -20,7 +20,6 @@ from gateway.access.dependencies import (
 )
 from gateway.access.estimates import estimate_tokens
 from gateway.access.principal import Principal, load_static_keys, managed
-from gateway.access.user_headers import UserHeaders
 
 __all__ = [
     "Allowance",

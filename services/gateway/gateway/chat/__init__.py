@@ -1,9 +1,8 @@
 """Chat completions with memory: recall before the engine is called, a queued write after it has answered."""
 
-from gateway.chat.answering import AnswerForm, AskedChat, answer_chat, asked_chat, engine_body
-from gateway.chat.chat import Chat, ChatDep, open_chat
+from gateway.chat.answering import AnswerForm, answer_chat, engine_body
+from gateway.chat.chat import AskedChat, Chat, ChatDep, asked_chat, names_user, open_chat
 from gateway.chat.memory import begin_turn
-from gateway.chat.namespaces import names_user
 from gateway.chat.oversized import prompt_tokens
 
 __all__ = [

@@ -1,18 +1,24 @@
-"""Answers one chat, for every route that takes one: recall before the engine, a queued write after it."""
+"""Answers one chat, for every route that takes one: recall before the engine, a queued write after it.
+
+``POST /v1/chat/completions`` is OpenAI's chat API with both.
+"""
 
 from collections.abc import Awaitable, Callable, Coroutine
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, Final, TypeAlias
 
-from fastapi import Request, Response
+from fastapi import APIRouter, Request, Response
 
-from gateway.access import Allowance, Principal
-from gateway.chat.chat import Chat
+from gateway.access import Allowance, AllowanceDep, PrincipalDep, Room, needs
+from gateway.chat.chat import (
+    AskedChat,
+    Chat,
+    ChatDep,
+    asked_chat,
+)
 from gateway.chat.long_context import ReadContext, oversize_of, read_context
-from gateway.chat.media import refuse_local_media
 from gateway.chat.memory import ChatTurn, begin_turn, standing_of
-from gateway.chat.namespaces import asks_for_memory, is_own_task, namespace_of, permitted
 from gateway.chat.oversized import Oversize
 from gateway.chat.recall import with_recalled
 from gateway.chat.relay import relay_chat, with_memory, written
@@ -20,21 +26,24 @@ from gateway.engine import CHAT_PATH, EngineCall, LoopModel, Meter, Outgoing, Re
 from gateway.idempotency import Attempt, refuse_key_of_stream
 from memloop.wire.chat import NO_OPTIONS, ChatRequest, Json
 from memloop.wire.errors import CONTEXT_LENGTH_EXCEEDED, EngineError, MemloopError
-from memloop.wire.memory import Namespace
 from memloop_clients import RawResponse
 from memloop_clients.replies import offered_in, whole_reply
 from memloop_clients.reply_stream import ReplyStream
+from memloop_service import ERRORS
 from memloop_service.http import (
     ClientGone,
     JsonBody,
     Outlet,
     Sink,
+    body_of,
     deadline_s,
     error_event,
     json_text,
     object_in,
     objects_in,
+    read_as,
     stopped_when_gone,
+    streams,
     within,
 )
 
@@ -78,35 +87,27 @@ class AnswerForm:
 OPENAI: Final = AnswerForm()
 
 
-@dataclass(frozen=True, slots=True)
-class AskedChat:
-    """A chat to answer: its body, the fields of it that the gateway reads, the model and who asks."""
-
-    body: JsonBody
-    fields: ChatRequest
-    model: LoopModel
-    principal: Principal
-    named: Namespace | None
-    """The user whom the request names; None without one."""
-    namespace: Namespace | None
-    """The same, if the chat has memory."""
-    left_out: str | None
-    """The memory operations that the key's scopes exclude."""
+PATH = "/v1/chat/completions"
+router = APIRouter(tags=["chat"], responses=ERRORS)
 
 
-def asked_chat(request: Request, chat: Chat, principal: Principal, body: JsonBody, fields: ChatRequest) -> AskedChat:
-    """Determine model, user and rights of a chat.
-
-    Raises InvalidRequest, NotFound, Unavailable, Forbidden and Unprocessable.
-    """
-    refuse_local_media(body.fields)
-    named = namespace_of(principal, fields, request.headers)
-    model = chat.backend.models.serving(fields.model, key=named.lane() if named is not None else None)
-    remembers = asks_for_memory(fields, request.headers, for_users=chat.memory_for_users)
-    own = remembers and is_own_task(fields, request.headers)
-    namespace = named if remembers and not own else None
-    fields, left_out = permitted(fields, namespace, principal, own_task=own)
-    return AskedChat(body, fields, model, principal, named, namespace, left_out)
+@router.post(
+    PATH,
+    response_model=None,
+    dependencies=[needs("chat", ignores_unknown=True), Room],
+    responses=streams(),
+    openapi_extra=body_of(ChatRequest),
+)
+async def create_chat_completion(
+    request: Request, chat: ChatDep, principal: PrincipalDep, allowance: AllowanceDep
+) -> Response:
+    """Answer a conversation. ``memory`` controls recall and writes; all other fields pass through to the engine."""
+    meter = Meter(chat.backend.metrics, PATH, "chat", allowance)
+    with meter.ours():
+        body, fields = await read_as(request, ChatRequest)
+        asked = asked_chat(request, chat, principal, body, fields)
+        meter.goes_to(asked.model)
+    return await answer_chat(request, chat, allowance, meter, asked)
 
 
 def answer_chat(
@@ -140,7 +141,9 @@ class _Answering:
         asked = self._asked
         with self._meter.ours():
             await self._allowance.admit(asked.body.fields["messages"])
-            over = await oversize_of(self._chat, asked.model, asked.fields, asked.body.fields)
+            over = None
+            if asked.fields.memory is not None and asked.fields.memory.long_context != "off":
+                over = await oversize_of(self._chat, asked.model, asked.fields, asked.body.fields)
         work = partial(self._prepared, attempt, over)
         if over is not None and asked.fields.stream:
             return self._call.event_stream(partial(self._send_after, work))

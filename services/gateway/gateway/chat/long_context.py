@@ -25,7 +25,7 @@ from memloop.loops.reader import Reader
 from memloop.loops.steps import ReadStep
 from memloop.ports import Chunks
 from memloop.profiles import neutralise
-from memloop.wire.chat import NO_OPTIONS, ChatRequest, Json, LongContext, PartRead, SentMessage
+from memloop.wire.chat import ChatRequest, Json, LongContext, PartRead, SentMessage
 from memloop.wire.errors import Timeout, Unprocessable
 from memloop.wire.long_read import Document, LongReadRequest
 from memloop.wire.memory import Usage
@@ -67,12 +67,10 @@ class _Cut:
 
 
 async def oversize_of(chat: Chat, model: LoopModel, asked: ChatRequest, fields: Json) -> Oversize | None:
-    """Return the parts to read before the chat can be answered; None if it fits or ``long_context`` is off.
+    """Return the parts to read before the chat can be answered; None if it fits.
 
     Raises InvalidRequest (400, ``context_length_exceeded``), and the engine's errors.
     """
-    if (asked.memory or NO_OPTIONS).long_context == "off":
-        return None
     await model.look()
     window = model.window.limit_tokens
     reader = chat.backend.models.reading_for(model)

@@ -12,17 +12,20 @@ The write is queued so that no crash or disconnect loses it:
   queued does not cause a second write.
 """
 
+import logging
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from functools import partial
+from itertools import takewhile
+from typing import Final
 
-from gateway.chat.chat import Chat
-from gateway.chat.cut_chats import cut_note
+from gateway.chat.chat import Chat, last_user_index
 from gateway.chat.long_context import ReadContext
 from gateway.chat.recall import Recall, recall
-from gateway.chat.turns import last_user_index, newest_turn
 from gateway.engine import LoopModel
 from gateway.memory import MemoryJob, Standing
+from memloop.loops.parsing import without_thoughts
 from memloop.patience import patient
 from memloop.wire.chat import (
     NO_OPTIONS,
@@ -35,14 +38,21 @@ from memloop.wire.chat import (
     SentMessage,
 )
 from memloop.wire.errors import Conflict, DependencyError, NotFound, RateLimited, TooLarge
-from memloop.wire.memory import Namespace, Usage
+from memloop.wire.fields import clean_name, pieces
+from memloop.wire.memory import MAX_TEXT_CHARS, Namespace, Source, Usage
 from memloop.wire.memory_events import MemoryEvent
+from memloop_service.chores import computed
 
 _NO_USER = "Memory is off: the request has no user_id."
 _ERASED = "The user's memories were erased during this chat; this turn will not be remembered."
 _NOT_QUEUED = "Queuing the memory write failed; this turn will not be remembered."
 _FULL = "The queue holds as many of your memory writes as it may; this turn will not be remembered."
 _TOO_LARGE = "This turn is longer than a memory write may be; it will not be remembered."
+_LOG = logging.getLogger(__name__)
+_LEAST_CHARS: Final = 900
+"""No window in use is exceeded by less: a token has a character at least."""
+_SURELY: Final = 0.8
+"""An engine that counts less than this part of our tokens has not read the others: tokenizers differ by less."""
 _LATE = "Queuing the memory write took more than {seconds:g} s; this turn may not be remembered."
 
 
@@ -90,10 +100,33 @@ class ChatTurn:
         )
 
     async def cut(self, chat: Chat, usage: Json) -> str | None:
-        """Return the sentence for a chat of which the engine read only a part; None for any other."""
-        if self.read is not None:  # its long parts were read before
+        """Return the sentence for a chat of which the engine read only a part; None for any other, as far as known.
+
+        Ollama's OpenAI route and some proxies drop the beginning of a chat that exceeds their window, and answer 200.
+        Where the window is known, two counts show it: ours of the client's own messages is beyond the window, and the
+        engine's, in ``usage``, is not. No call is made for it, and the answer stays as it is.
+        """
+        kept = usage.get("prompt_tokens")
+        texts = [message.text() for message in self.messages]
+        chars = sum(map(len, texts))
+        if self.read is not None or not isinstance(kept, int) or kept <= 0 or chars < _LEAST_CHARS:
+            return None  # its long parts were read before, or it is short
+        model = self.model
+        await model.look()
+        window = model.window_tokens
+        if window is None or not kept <= window < chars:
             return None
-        return await cut_note(self.model, self.messages, usage, chat.backend.metrics)
+        tokens = await computed(partial(model.splitter.count, "\n".join(texts)), chars=chars)
+        if tokens <= window or kept >= _SURELY * tokens:
+            return None
+        chat.backend.metrics.chats_cut.labels(model.label).inc()
+        _LOG.warning(
+            "the model %s read %d of about %d tokens of a chat: its window is %d", model.id, kept, tokens, window
+        )
+        return (
+            f"The engine read only {kept} of about {tokens} tokens of this chat: its window has {window}."
+            " Send less, enlarge the window, or set memory.long_context to auto."
+        )
 
     async def _written(self, chat: Chat, event_id: str) -> MemoryEvent | None:
         """Return the write's event once it has ended, at the latest after ``sync_wait_s``; None without ``sync``.
@@ -123,16 +156,13 @@ class ChatTurn:
             return None, _ERASED
         except (DependencyError, RateLimited, TooLarge, TimeoutError) as error:
             chat.memory.metrics.turns_not_queued.inc()
-            return None, _lost(error, chat.enqueue_timeout_s)
-
-
-def _lost(error: Exception, waited_s: float) -> str:
-    """Return why a turn was not queued. After a timeout it may be queued nevertheless: the command was sent."""
-    if isinstance(error, TimeoutError):
-        return _LATE.format(seconds=waited_s)
-    if isinstance(error, RateLimited):
-        return _FULL
-    return _TOO_LARGE if isinstance(error, TooLarge) else _NOT_QUEUED
+            match error:
+                case TimeoutError():  # it may be queued nevertheless: the command was sent
+                    return None, _LATE.format(seconds=chat.enqueue_timeout_s)
+                case RateLimited():
+                    return None, _FULL
+                case _:
+                    return None, _TOO_LARGE if isinstance(error, TooLarge) else _NOT_QUEUED
 
 
 async def begin_turn(
@@ -158,7 +188,13 @@ async def begin_turn(
     place = last_user_index(asked.messages)
     query = asked.messages[place].text() if place is not None else ""
     question = context.question if context is not None else query
-    recalled = await _recalled(chat, model, namespace, question, options, messages=asked.messages)
+    recalled = Recall()
+    if options.mode != "off" and namespace is None:
+        recalled = Recall(error=_NO_USER)
+    elif options.mode == "write":
+        recalled = Recall(standing=await standing_of(chat, namespace, options))
+    elif options.mode != "off" and namespace is not None:
+        recalled = await recall(chat, model, namespace, question, options, messages=asked.messages)
     standing = recalled.standing
     return ChatTurn(
         model=model,
@@ -175,26 +211,28 @@ async def begin_turn(
     )
 
 
-async def _recalled(
-    chat: Chat,
-    model: LoopModel,
-    namespace: Namespace | None,
-    query: str,
-    options: MemoryOptions,
-    *,
-    messages: Sequence[SentMessage],
-) -> Recall:
-    if options.mode == "off":
-        return Recall()
-    if namespace is None:
-        return Recall(error=_NO_USER)
-    if options.mode == "write":
-        return Recall(standing=await standing_of(chat, namespace, options))
-    return await recall(chat, model, namespace, query, options, messages=messages)
-
-
 async def standing_of(chat: Chat, namespace: Namespace | None, options: MemoryOptions) -> Standing:
     """Return how the user's writes stand."""
     if namespace is None or options.mode == "off":
         return Standing()
     return await chat.memory.pending.of_user(namespace)
+
+
+def newest_turn(messages: Sequence[SentMessage], reply: str, *, at: datetime) -> tuple[Source, ...]:
+    """Return the user's messages since the last assistant message, oldest first, then the reply, without empty texts.
+
+    They are the input of the memory writer; everything before them was written by earlier requests. Messages in other
+    roles are excluded, and so is the one with recalled memories, which the client never sends. A text over the size
+    limit of a source is split into several sources.
+    """
+    since = list(takewhile(lambda message: message.role != "assistant", reversed(messages)))
+    asked = [message for message in reversed(since) if message.role == "user"]
+    said = [(message, message.text()) for message in asked]
+    said.append((SentMessage(role="assistant", content=reply), without_thoughts(reply)))
+    return tuple(
+        Source(role=message.role, name=name, content=piece, timestamp=at)
+        for message, text in said
+        if text.strip()
+        for name in (clean_name(message.name),)
+        for piece in pieces(text, name=name, most_chars=MAX_TEXT_CHARS)
+    )

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from gateway.chat.turns import last_user_index
+from gateway.chat.chat import last_user_index
 from memloop.ports import Splitter
 from memloop.profiles import Profile
 from memloop.wire.chat import ChatRequest, Json, MemoryOptions

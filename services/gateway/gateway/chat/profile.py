@@ -6,15 +6,19 @@ It is read when it is asked for, so it holds every write that has ended.
 import asyncio
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Final
+from typing import Annotated, Final
 
+from fastapi import APIRouter, Query
 from pydantic import JsonValue
 
+from gateway.access import NamespaceDep, Room, needs
+from gateway.chat.chat import ChatDep
 from memloop.ports import Splitter
 from memloop.wire.listing import StoreList
 from memloop.wire.memory import MemoryItem, Namespace
 from memloop.wire.profile import PINNED, UNSORTED, ProfileCategory, ProfileFact, UserProfile
 from memloop_clients import StoreClient
+from memloop_service import ERRORS
 
 MOST_FACTS: Final = 200
 _MOST_PINNED: Final = 100
@@ -80,3 +84,21 @@ def category_of(item: MemoryItem) -> str:
 
 def _fact(item: MemoryItem) -> ProfileFact:
     return ProfileFact(id=item.id, memory=item.memory, pinned=PINNED in item.tags, valid_from=item.valid_from)
+
+
+router = APIRouter(tags=["memory"], responses=ERRORS)
+
+
+@router.get("/v1/memory/profile", dependencies=[needs("memory:read"), Room])
+async def read_profile(
+    chat: ChatDep,
+    namespace: NamespaceDep,
+    max_tokens: Annotated[int, Query(ge=1, le=32_768)] = 1500,
+    category: Annotated[str | None, Query(min_length=1, max_length=64)] = None,
+) -> UserProfile:
+    """Return a user's facts by category, pinned and newest first, within a budget of the chat model's tokens.
+
+    With ``category`` only the facts that have it among their tags.
+    """
+    facts, splitter = await facts_of(chat.memory.store, namespace, category=category), chat.backend.models.counting
+    return await asyncio.to_thread(profile_of, facts, namespace, splitter, max_tokens=max_tokens)

@@ -1,16 +1,14 @@
 """The inference engines behind the gateway: models by id and role, circuit breakers, pass-through routes and errors."""
 
-from gateway.engine.affinity import Affine
 from gateway.engine.backend import Backend, open_backend
-from gateway.engine.errors import answer_in, refusal
-from gateway.engine.meter import Meter
+from gateway.engine.engines import answer_in, refusal
+from gateway.engine.meter import Meter, Outgoing, counted
 from gateway.engine.models import Models
 from gateway.engine.models_file import ModelsConfig, read_models, refusing_wrong_models
-from gateway.engine.passthrough import EngineCall, Relay, pass_through, relay, send_broken
-from gateway.engine.pieces import only_text
+from gateway.engine.passthrough import EngineCall, pass_through
 from gateway.engine.rollouts import Rollouts
-from gateway.engine.served import LoopModel
-from gateway.engine.stream_usage import Outgoing, counted
+from gateway.engine.served import Affine, LoopModel
+from gateway.engine.streams import Relay, only_text, relay, send_broken
 from memloop_clients.engine import CHAT_PATH
 
 __all__ = [

@@ -15,7 +15,6 @@ from gateway.engine.engines import Engines
 from gateway.engine.models import Models
 from gateway.engine.models_file import ModelsConfig, ModelSpec
 from gateway.engine.served import LoopModel, loop_model
-from gateway.engine.stream_usage import UsageAsked
 from gateway.metrics import Metrics
 from gateway.settings import GatewaySettings
 from memloop.profiles import ProfileError
@@ -39,7 +38,8 @@ class Backend:
     models: Models
     metrics: Metrics
     heartbeat_s: float
-    usage_asked: UsageAsked = field(default_factory=UsageAsked)
+    takes_question: dict[str, bool] = field(default_factory=dict[str, bool])
+    """Whether a model's engine takes the question for usage, by label, once a request has shown it."""
 
 
 @asynccontextmanager

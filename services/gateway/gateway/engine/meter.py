@@ -1,22 +1,53 @@
-"""Measures one request for the metrics: total time, time without the engine, and time to the first byte."""
+"""Measures one request: total time, time without the engine, time to the first byte, and the tokens of both ways.
+
+Engines are asked for the usage of streams whose clients did not ask for it; without it no tokens of such a stream could
+be counted (docs/decisions/0087-every-stream-is-counted.md). Those clients do not get it.
+"""
 
 import time
 from contextlib import AbstractContextManager
+from dataclasses import dataclass
 from typing import Final
 
 from opentelemetry.trace import INVALID_SPAN, Span
 
 from gateway.access import Allowance
-from gateway.engine.served import LoopModel
-from gateway.engine.spans import note_usage
+from gateway.engine.served import LoopModel, note_usage
 from gateway.metrics import Metrics
 from memloop.wire.chat import Json
 from memloop.wire.errors import MemloopError
-from memloop_service.http import object_in
+from memloop_service.http import json_text, object_in, parsed_object
 
 _INPUT: Final = ("prompt_tokens", "input_tokens")
 _OUTPUT: Final = ("completion_tokens", "output_tokens")
 """The field names of chat completions and of responses."""
+
+
+OPTIONS: Final = "stream_options"
+_ASKS: Final = b',"stream_options":{"include_usage":true}}'
+
+
+@dataclass(frozen=True, slots=True)
+class Outgoing:
+    """A body for the engine; ``plain`` is the same without the question for usage that the gateway has added."""
+
+    body: bytes
+    plain: bytes | None = None
+
+    @property
+    def hides_usage(self) -> bool:
+        """Whether the client did not ask for the usage."""
+        return self.plain is not None
+
+
+def counted(body: bytes, fields: Json) -> Outgoing:
+    """Return a body that asks for the usage if the answer streams; ``fields`` are the client's own."""
+    options = object_in(fields.get(OPTIONS))
+    if fields.get("stream") is not True or options.get("include_usage") is True:
+        return Outgoing(body)
+    if OPTIONS not in fields:
+        return Outgoing(body.rstrip()[:-1] + _ASKS, body)
+    return Outgoing(json_text({**parsed_object(body), OPTIONS: {**options, "include_usage": True}}), body)
 
 
 class _Stopwatch:

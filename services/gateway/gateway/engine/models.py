@@ -1,20 +1,63 @@
-"""The models of this process, by the id that a request names and by the role that a loop has."""
+"""The models of this process, by the id that a request names and by the role that a loop has.
+
+While a candidate takes a share of a model's requests, it is chosen here who serves a request.
+"""
 
 import asyncio
+import hashlib
 import logging
+import secrets
 import time
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Final
 
 from gateway.engine.models_file import ModelSpec, Role
 from gateway.engine.served import LoopModel
-from gateway.engine.shares import Shares
 from memloop.chunking import EstimatingSplitter
 from memloop.ports import Splitter
 from memloop.wire.chat import Json
 from memloop.wire.errors import MODEL_NOT_FOUND, EngineError, InvalidRequest, MemloopError, NotFound, Unavailable
 from memloop_service import StillStarting
 from memloop_service.http import objects_in
+
+_POINTS: Final = 1 << 64
+
+
+@dataclass(frozen=True, slots=True)
+class Share:
+    """The candidate of a model, and its share of the model's requests, 0 to 1."""
+
+    candidate: str
+    share: float
+
+
+class Shares:
+    """The shares of all models that have a candidate. Equal keys get equal answers in every process."""
+
+    def __init__(self) -> None:
+        self._by_model: Mapping[str, Share] = {}
+
+    def replace(self, shares: Mapping[str, Share]) -> None:
+        """Follow these shares from now on."""
+        self._by_model = shares
+
+    def target_of(self, model: str, key: str | None) -> str:
+        """Return the id of the model that serves the key's requests; without a key each request counts by itself.
+
+        A key that a share sends to the candidate goes there under every larger share too.
+        """
+        share = self._by_model.get(model)
+        if share is None:
+            return model
+        place = _place_of(f"{model}\n{share.candidate}\n{secrets.token_hex(8) if key is None else key}")
+        return share.candidate if place < share.share else model
+
+
+def _place_of(text: str) -> float:
+    """Return a place from 0 to 1, spread evenly."""
+    return int.from_bytes(hashlib.blake2b(text.encode(), digest_size=8).digest()) / _POINTS
+
 
 _CHECK_S: Final = 2.0
 _RETRY_AFTER_S: Final = 5.0

@@ -1,31 +1,26 @@
 """Relays client requests to the engine and aborts the engine's work when the client disconnects."""
 
 from collections.abc import Awaitable, Callable, Coroutine
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, ExitStack
 from functools import partial
-from types import TracebackType
-from typing import Any, Final, Self, TypeAlias
+from typing import Any, Final
 
 from fastapi import Request, Response
-from opentelemetry.trace import Span
 
 from gateway.access import Allowance
 from gateway.engine.backend import Backend
-from gateway.engine.errors import answer_in, is_event_stream, refusal, with_retry_after
-from gateway.engine.meter import Meter
-from gateway.engine.served import LoopModel
-from gateway.engine.spans import open_call
-from gateway.engine.stream_usage import Outgoing, Passing, counted
+from gateway.engine.engines import answer_in, is_event_stream, refusal, with_retry_after
+from gateway.engine.meter import Meter, Outgoing, counted
+from gateway.engine.served import LoopModel, open_call
+from gateway.engine.streams import Relay, relay
 from memloop.wire.errors import DependencyError
 from memloop_clients import RawResponse
-from memloop_clients.reply_stream import ReplyStream
 from memloop_service.http import (
     ClientGone,
     EventStream,
     Sink,
     Source,
     deadline_s,
-    error_event,
     json_text,
     read_json,
     stopped_when_gone,
@@ -37,44 +32,6 @@ _MAY_REFUSE_A_FIELD: Final = frozenset({400, 422})
 _ASKING: Final = ("prompt", "input", "instructions")
 MEMORY_HEADER: Final = "x-memloop-memory"
 """The response header of routes without memory; its value is ``none``."""
-Relay: TypeAlias = Callable[[RawResponse, Sink], Coroutine[Any, Any, None]]
-"""Sends the engine's events to the client."""
-
-
-class _Open:
-    """What an engine call holds open: its span, and the engine's response. Closes both unless they have ``moved``."""
-
-    __slots__ = ("_span", "upstream")
-
-    def __init__(self) -> None:
-        self._span: AbstractContextManager[Span] | None = None
-        self.upstream: RawResponse | None = None
-
-    def begin(self, span: AbstractContextManager[Span]) -> Span:
-        """Open the span."""
-        opened = span.__enter__()
-        self._span = span
-        return opened
-
-    def moved(self) -> "_Open":
-        """Return another owner of the same, and own nothing from now on."""
-        other = _Open()
-        other._span, other.upstream = self._span, self.upstream
-        self._span = self.upstream = None
-        return other
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None:
-        try:
-            if self.upstream is not None:
-                self.upstream.close()
-        finally:
-            if self._span is not None:
-                self._span.__exit__(kind, error, traceback)
 
 
 class EngineCall:
@@ -102,7 +59,7 @@ class EngineCall:
         Raises the engine's refusal, and Unavailable, Timeout or EngineError when the engine is unreachable or broken.
         """
         try:
-            with _Open() as opened:
+            with ExitStack() as opened:
                 async with within(deadline_s(self._request.headers)), stopped_when_gone(self._request.receive):
                     upstream = await self._opened(opened, body, path)
                     streams = upstream.succeeded and is_event_stream(upstream)
@@ -110,7 +67,7 @@ class EngineCall:
                 if not upstream.succeeded:
                     raise await refusal(upstream)
                 if streams:
-                    return self.event_stream(partial(stream, upstream), opened.moved())
+                    return self.event_stream(partial(stream, upstream), opened.pop_all())
                 answer = await whole(raw)
                 self._meter.finish()
                 kind = upstream.headers.get("Content-Type", "application/json")
@@ -125,7 +82,7 @@ class EngineCall:
     async def events(self, path: str, body: Outgoing, stream: Relay, out: Sink) -> None:
         """Send the engine's answer within a stream that has already begun. Raises as ``answer`` does."""
         try:
-            with _Open() as opened:
+            with ExitStack() as opened:
                 upstream = await self._opened(opened, body, path)
                 if not upstream.succeeded:
                     raise await refusal(upstream)
@@ -134,22 +91,25 @@ class EngineCall:
             self._backend.metrics.count_error(error, model=self._model.label)
             raise with_retry_after(error) from error.__cause__
 
-    async def _opened(self, opened: "_Open", body: Outgoing, path: str) -> RawResponse:
-        """Send the body; to an engine that refuses the question for usage, without it. ``opened`` owns the response."""
-        call = self._meter.call = opened.begin(open_call(self._meter.operation, self._model.id))
-        asked, model, send = self._backend.usage_asked, self._model.label, self._model.engines.send
+    async def _opened(self, opened: ExitStack, body: Outgoing, path: str) -> RawResponse:
+        """Send the body; to an engine that refuses the question for usage, without it. ``opened`` closes it."""
+        call = self._meter.call = opened.enter_context(open_call(self._meter.operation, self._model.id))
+        takes, model, send = self._backend.takes_question, self._model.label, self._model.engines.send
         with current(call):
-            if body.plain is None or asked.refused_by(model):
-                opened.upstream = await send(body.body if body.plain is None else body.plain, path=path)
-                return opened.upstream
-            upstream = opened.upstream = await send(body.body, path=path)
-            if upstream.status in _MAY_REFUSE_A_FIELD and asked.is_unknown(model):
+            if body.plain is None or takes.get(model) is False:
+                upstream = await send(body.body if body.plain is None else body.plain, path=path)
+                opened.callback(upstream.close)
+                return upstream
+            upstream = await send(body.body, path=path)
+            opened.callback(upstream.close)
+            if upstream.status in _MAY_REFUSE_A_FIELD and model not in takes:
                 upstream.close()
-                upstream = opened.upstream = await send(body.plain, path=path)
+                upstream = await send(body.plain, path=path)
+                opened.callback(upstream.close)
                 if upstream.succeeded:
-                    asked.found(model, takes=False)
+                    takes[model] = False
             elif upstream.succeeded:
-                asked.found(model, takes=True)
+                takes[model] = True
             return upstream
 
     def event_stream(self, source: Source, owns: AbstractContextManager[object] | None = None) -> Response:
@@ -185,32 +145,3 @@ async def pass_through(request: Request, backend: Backend, allowance: Allowance,
     response = await call.answer(operation, sent, stream=stream, whole=whole)
     response.headers[MEMORY_HEADER] = "none"
     return response
-
-
-async def relay(
-    upstream: RawResponse, meter: Meter, out: Sink, *, hides_usage: bool = False, reply: ReplyStream | None = None
-) -> None:
-    """Forward the engine's events in the blocks in which they arrive; parse only those that tell more than a text.
-
-    ``hides_usage`` leaves out the chunk with the usage alone. ``reply`` gives a chat's events OpenAI's form
-    and an end.
-    """
-    passing = Passing(meter, hides_usage=hides_usage, reply=reply)
-    try:
-        while data := await upstream.some():
-            meter.first_byte()
-            if events := passing.passed(data):
-                await out.send(events)
-        if missing := passing.missing():
-            await out.send(missing)
-    except DependencyError as error:
-        await send_broken(error, meter, out)
-    finally:
-        passing.count()
-        meter.finish()
-
-
-async def send_broken(error: DependencyError, meter: Meter, out: Sink) -> None:
-    """End a stream whose engine was lost with an ``error`` event."""
-    meter.lost(error)
-    await out.send(error_event(with_retry_after(error)))

@@ -13,8 +13,7 @@ from collections.abc import AsyncGenerator, Mapping
 from contextlib import asynccontextmanager
 from typing import Final, Literal, TypeAlias, cast
 
-from gateway.engine.models import Models
-from gateway.engine.shares import Share
+from gateway.engine.models import Models, Share
 from gateway.metrics import Metrics
 from memloop.patience import patient
 from memloop.wire.base import Wire

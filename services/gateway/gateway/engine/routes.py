@@ -6,7 +6,7 @@ from fastapi import APIRouter, Depends, Query, Request, Response
 
 from gateway.access import AllowanceDep, Principal, PrincipalDep, Room, audit_action, needs
 from gateway.engine.backend import Backend, BackendDep
-from gateway.engine.errors import with_retry_after
+from gateway.engine.engines import with_retry_after
 from gateway.engine.passthrough import pass_through
 from gateway.engine.rollouts import Rollouts
 from memloop.wire.chat import Json

@@ -1,21 +1,19 @@
-"""Asks engines for the usage of streams whose clients did not ask for it, and keeps that from those clients.
-
-Without it no tokens of such a stream could be counted (docs/decisions/0087-every-stream-is-counted.md).
-"""
+"""Relays an engine's stream to the client: only events that tell more than a text are parsed."""
 
 import re
-from dataclasses import dataclass, field
-from typing import Final
+from collections.abc import Callable, Coroutine
+from typing import Any, Final, TypeAlias
 
+from gateway.engine.engines import with_retry_after
 from gateway.engine.meter import Meter
 from memloop.sse import EventCutter, data_of
 from memloop.wire.chat import Json
+from memloop.wire.errors import DependencyError
+from memloop_clients import RawResponse
 from memloop_clients.replies import HEAD
 from memloop_clients.reply_stream import ReplyStream
-from memloop_service.http import json_text, object_in, parsed_object
+from memloop_service.http import Sink, error_event, object_in, parsed_object
 
-OPTIONS: Final = "stream_options"
-_ASKS: Final = b',"stream_options":{"include_usage":true}}'
 _FIELD: Final = b'"usage":'
 _REPORT: Final = re.compile(rb'"usage":\s*\{')
 """How the field begins that reports a usage; in a text its quotes would be escaped."""
@@ -30,48 +28,8 @@ _ONE_TEXT: Final = re.compile(rb'(data: \{[^\n]*?"content":\s*+")[^"\\\n]*+("[^\
 _MARKS: Final = (b"[DONE]", b"\nevent:", b"\nerror:")
 """What is in a chat's events that are more than a piece of text in OpenAI's form. One character in front of all
 alternatives of a pattern lets it skip what is between."""
-
-
-@dataclass(frozen=True, slots=True)
-class Outgoing:
-    """A body for the engine; ``plain`` is the same without the question for usage that the gateway has added."""
-
-    body: bytes
-    plain: bytes | None = None
-
-    @property
-    def hides_usage(self) -> bool:
-        """Whether the client did not ask for the usage."""
-        return self.plain is not None
-
-
-def counted(body: bytes, fields: Json) -> Outgoing:
-    """Return a body that asks for the usage if the answer streams; ``fields`` are the client's own."""
-    options = object_in(fields.get(OPTIONS))
-    if fields.get("stream") is not True or options.get("include_usage") is True:
-        return Outgoing(body)
-    if OPTIONS not in fields:
-        return Outgoing(body.rstrip()[:-1] + _ASKS, body)
-    return Outgoing(json_text({**parsed_object(body), OPTIONS: {**options, "include_usage": True}}), body)
-
-
-@dataclass(slots=True)
-class UsageAsked:
-    """Which models take the question for usage, by label: an engine that refuses it is not asked again."""
-
-    _takes: dict[str, bool] = field(default_factory=dict[str, bool])
-
-    def refused_by(self, model: str) -> bool:
-        """Return whether the model's engine has refused the question."""
-        return self._takes.get(model) is False
-
-    def is_unknown(self, model: str) -> bool:
-        """Return whether no request of the model has shown it yet."""
-        return model not in self._takes
-
-    def found(self, model: str, *, takes: bool) -> None:
-        """Keep what a request has shown."""
-        self._takes[model] = takes
+Relay: TypeAlias = Callable[[RawResponse, Sink], Coroutine[Any, Any, None]]
+"""Sends the engine's events to the client."""
 
 
 class Passing:
@@ -176,3 +134,53 @@ def _cut_before(events: bytes, place: int) -> tuple[bytes, bytes]:
         return b"", events
     start = events.rfind(b"\n\n", 0, place)
     return (events[: start + 2], events[start + 2 :]) if start >= 0 else (b"", events)
+
+
+_LINE: Final = b"data: "
+_LINES: Final = 2
+_WITH_TEXT: Final = frozenset({"content", "role"})
+
+
+def only_text(event: bytes) -> str | None:
+    """Return the text of an event that adds nothing but text; None for any other event."""
+    if not event.startswith(_LINE) or event.count(b"\n") != _LINES:
+        return None
+    chunk = parsed_object(event[len(_LINE) :])
+    choices = chunk.get("choices")
+    if not isinstance(choices, list) or len(choices) != 1 or any(chunk.get(name) for name in ("usage", "error")):
+        return None
+    choice = object_in(choices[0])
+    delta = object_in(choice.get("delta"))
+    text = delta.get("content")
+    if choice.get("index", 0) != 0 or choice.get("finish_reason") is not None or not isinstance(text, str):
+        return None
+    return text if not any(value for name, value in delta.items() if name not in _WITH_TEXT) else None
+
+
+async def relay(
+    upstream: RawResponse, meter: Meter, out: Sink, *, hides_usage: bool = False, reply: ReplyStream | None = None
+) -> None:
+    """Forward the engine's events in the blocks in which they arrive; parse only those that tell more than a text.
+
+    ``hides_usage`` leaves out the chunk with the usage alone. ``reply`` gives a chat's events OpenAI's form
+    and an end.
+    """
+    passing = Passing(meter, hides_usage=hides_usage, reply=reply)
+    try:
+        while data := await upstream.some():
+            meter.first_byte()
+            if events := passing.passed(data):
+                await out.send(events)
+        if missing := passing.missing():
+            await out.send(missing)
+    except DependencyError as error:
+        await send_broken(error, meter, out)
+    finally:
+        passing.count()
+        meter.finish()
+
+
+async def send_broken(error: DependencyError, meter: Meter, out: Sink) -> None:
+    """End a stream whose engine was lost with an ``error`` event."""
+    meter.lost(error)
+    await out.send(error_event(with_retry_after(error)))
