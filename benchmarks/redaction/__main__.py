@@ -13,7 +13,7 @@ import orjson
 from rich.console import Console
 
 from gateway.policy.redaction import Detector, find_by_rules
-from memloop.wire.redaction import SECRETS
+from memloop.wire.policy import SECRETS
 from tests.gateway.plain_sentences import plain_sentences
 from tests.gateway.secret_formats import FORMS, Format, formats
 

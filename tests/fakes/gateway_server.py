@@ -10,13 +10,12 @@ from aiohttp import web
 
 from memloop.wire.chat import Json
 from memloop.wire.feedback import Feedback, FeedbackRequest
-from memloop.wire.history import History, ItemVersion
 from memloop.wire.long_read import Estimate, LongRead, Progress, ReadEvent, ReadUsage, SubQuestion
 from memloop.wire.memory import ItemPage, MemoryItem, SearchHit, SearchResult, Written
 from memloop.wire.memory_events import DecisionRecord, MemoryEvent
 from memloop.wire.memory_requests import EventList, FoundMemories, MemoryList, VersionList
 from memloop.wire.quality import AuditedMemory, AuditExample, AuditFinding, QualityAudit
-from memloop.wire.transfer import Imported, LineError, MemoryLine
+from memloop.wire.store_requests import History, Imported, ItemVersion, LineError, MemoryLine
 
 NOW = datetime(2026, 3, 14, 9, 26, tzinfo=UTC)
 ITEM = MemoryItem(

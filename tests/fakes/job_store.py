@@ -15,7 +15,6 @@ from aiohttp import web
 from pydantic import BaseModel
 
 from memloop.wire.errors import ErrorBody, ErrorEnvelope
-from memloop.wire.history import History, ItemVersion
 from memloop.wire.memory import (
     BatchOutcome,
     BatchResult,
@@ -36,7 +35,7 @@ from memloop.wire.memory import (
     StoreSearch,
     Written,
 )
-from memloop.wire.neighbours import Neighbours, StoreNeighbours
+from memloop.wire.store_requests import History, ItemVersion, Neighbours, StoreNeighbours
 
 Moment = Literal["before", "after"]
 _Next: TypeAlias = Callable[[web.Request], Awaitable[web.StreamResponse]]

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from gateway.policy.redaction.checks import is_iban, passes_luhn
-from memloop.wire.redaction import Kind
+from memloop.wire.policy import Kind
 
 ROUNDS: Final = 14
 _LETTERS: Final = string.ascii_letters + string.digits

@@ -16,7 +16,7 @@ from gateway.worker import working
 from memloop.wire.errors import NotFound
 from memloop.wire.memory import BatchResult, Namespace, StoreBatch
 from memloop.wire.memory_requests import BatchedAdd, MemoryBatch
-from memloop.wire.transfer import MAX_LINES
+from memloop.wire.store_requests import MAX_LINES
 from memloop_clients import StoreClient
 from tests.fakes.job_engine import Body, Reply, add_memory, tool_call
 from tests.fakes.real_store import real_store

@@ -15,8 +15,8 @@ from gateway.access.key_cache import KeyCache
 from gateway.access.key_records import KEYS_OF_A_TENANT, KeyRecord, KeyRecords, digest_of, new_key_id, new_secret
 from gateway.access.principal import load_static_keys
 from gateway.settings import GatewaySettings
-from memloop.wire.audit import AuditEntry
 from memloop.wire.errors import Conflict, Unavailable
+from memloop.wire.keys import AuditEntry
 from memloop_state.credentials import API_KEYS, API_KEYS_LOG, api_keys_of
 from tests.fakes.redis_server import RedisServer
 from tests.gateway.api_rig import ALICE_KEY, OPERATED, OPERATOR_KEY

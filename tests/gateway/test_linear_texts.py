@@ -8,7 +8,7 @@ from gateway.policy.redaction.phrases import refusals_of
 from gateway.vector_stores.indexing import chunks_of
 from gateway.vector_stores.schemas import StaticChunks
 from memloop.wire.memory import MAX_TEXT_CHARS, PendingTurn
-from memloop.wire.redaction import ALL_KINDS
+from memloop.wire.policy import ALL_KINDS
 from tests.memloop.growth import is_linear
 
 UNITS = {

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from gateway.policy.redaction import Redaction, find_by_rules
 from gateway.policy.redaction.rules import RULES, Rule
-from memloop.wire.redaction import ALL_KINDS, SECRETS, Kind
+from memloop.wire.policy import ALL_KINDS, SECRETS, Kind
 from tests.gateway.redaction_corpus import Sentence, harmless, sensitive
 
 HELD_BACK = 20270101

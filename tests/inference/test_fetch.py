@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from inference.fetch import FetchError, fetch
-from memloop.wire.checkpoint_files import FILES
+from memloop.wire.checkpoint import FILES
 from tests.trainer.gate_rig import write_record
 from trainer.rollout.publish import PublishError, publish, published
 

@@ -4,7 +4,7 @@ import orjson
 import pytest
 
 from memloop_clients.engine import engine_error
-from memloop_clients.overflow import Overflow, overflow_of
+from memloop_clients.refusals import Overflow, overflow_of
 from tests.fakes import strict_shapes as shape
 from tests.fakes.strict_shapes import Refused
 

@@ -12,8 +12,7 @@ import pytest
 
 from memloop.wire.errors import CONTEXT_LENGTH_EXCEEDED, EngineError
 from memloop_clients.engine import engine_error, read_completion
-from memloop_clients.overflow import Overflow, overflow_of
-from memloop_clients.refusals import refuses_format
+from memloop_clients.refusals import Overflow, overflow_of, refuses_format
 from memloop_clients.reply_stream import ReplyStream
 from tests.fakes.recorded_answers import DONE, NO_ROOM, Recorded, answers_of, differences, read
 from tests.fakes.strict_endpoint import strict_endpoint

@@ -7,8 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memloop.loops.parsing import Relation, parse_relations
-from memloop.loops.relating import relate
+from memloop.loops.relating import Relation, parse_relations, relate
 from memloop.loops.results import AddMemories, DecisionResult, IgnoreTurns
 from memloop.profiles import Profile, load_profile
 from memloop.wire.memory import MemoryDraft, MemoryItem, Usage

@@ -10,8 +10,9 @@ import pytest
 from pydantic import JsonValue
 
 from memloop.loops.memreader import decide
-from memloop.loops.parsing import parse_query, parse_relations
+from memloop.loops.parsing import parse_query
 from memloop.loops.reader import Reader, judge
+from memloop.loops.relating import parse_relations
 from memloop.loops.results import AddMemories
 from memloop.profiles import load_profile
 from memloop.wire.chat import Json

@@ -13,8 +13,7 @@ from memloop.scoring.lenient import (
     word_recall,
 )
 from memloop.scoring.questions import was_asked
-from memloop.scoring.ruler import recall_of_references
-from memloop.scoring.strict import published_contains, strict_contains, strict_score
+from memloop.scoring.strict import published_contains, recall_of_references, strict_contains, strict_score
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ from memloop.evidence import Finding, TextSpan, with_similar
 from memloop.evidence.similar import AT_LEAST
 from memloop.ports import Chunk, HeldChunks
 from memloop.wire.errors import Unavailable
-from memloop.wire.similarity import MOST_PASSAGES, MOST_STATEMENTS
+from memloop.wire.store_requests import MOST_PASSAGES, MOST_STATEMENTS
 
 DOCUMENT = "Every ship was late. Marta keeps the spare key of locker 482 in a tin. Berta sings on every stage."
 PARAPHRASE = "The extra key of locker 482 is kept by Marta."

@@ -10,7 +10,6 @@ from memloop.ports import Recalled
 from memloop.wire.base import Wire
 from memloop.wire.chat import Json
 from memloop.wire.errors import Conflict, DependencyError, MemloopError, NotFound, PreconditionFailed, Unavailable
-from memloop.wire.history import History, ItemVersion
 from memloop.wire.memory import (
     Buffer,
     BufferPage,
@@ -28,6 +27,7 @@ from memloop.wire.memory import (
     StoreSearch,
     Written,
 )
+from memloop.wire.store_requests import History, ItemVersion
 from memloop_clients import NamespaceIndex, StoreClient
 from tests.fakes.web_server import serving
 

@@ -6,7 +6,6 @@ from datetime import UTC, datetime
 import httpx
 from pydantic import JsonValue
 
-from memloop.wire.history import History, ItemVersion
 from memloop.wire.memory import (
     Erased,
     ItemPage,
@@ -21,6 +20,7 @@ from memloop.wire.memory import (
     StoreSearch,
     Written,
 )
+from memloop.wire.store_requests import History, ItemVersion
 
 ALICE = Namespace(tenant="t1", user_id="alice")
 

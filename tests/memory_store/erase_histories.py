@@ -18,7 +18,7 @@ from memloop.wire.memory import (
     Source,
     StoreAdd,
 )
-from memloop.wire.transfer import MemoryLine, NumberedLine, StoreExport, StoreImport
+from memloop.wire.store_requests import MemoryLine, NumberedLine, StoreExport, StoreImport
 from memloop_state.link import State
 from memloop_state.steps import Partitions
 from memory_store.items.documents import from_payload

@@ -14,7 +14,7 @@ from redis.asyncio import Redis
 from memloop.wire.changes import LATEST, OLDEST, ChangePage, StoreChanges
 from memloop.wire.errors import Gone, Unavailable
 from memloop.wire.memory import Scope
-from memloop.wire.transfer import NumberedLine, StoreImport
+from memloop.wire.store_requests import NumberedLine, StoreImport
 from memloop_state.link import connect
 from memloop_state.store.feed import ChangeFeed, by_tenant
 from memory_store.items import changes

@@ -5,7 +5,7 @@ from memloop.wire.memory import (
     MemoryItem,
     Namespace,
 )
-from memloop.wire.neighbours import Neighbours, StoreNeighbours
+from memloop.wire.store_requests import Neighbours, StoreNeighbours
 from tests.memory_store.api import ALICE, StoreApi
 
 CATS = "Tom has two lovely grey cats at home"

@@ -2,7 +2,7 @@
 
 import pytest
 
-from memloop.wire.similarity import MOST_CHARS, MOST_PASSAGES, MOST_STATEMENTS
+from memloop.wire.store_requests import MOST_CHARS, MOST_PASSAGES, MOST_STATEMENTS
 from tests.memory_store.api import StoreApi
 
 PATH = "/v1/similarities"

@@ -7,7 +7,7 @@ import httpx
 import pytest
 
 from memloop.wire.memory import Namespace
-from memloop.wire.transfer import ExportPage, Imported, MemoryLine, NumberedLine, StoreExport, StoreImport
+from memloop.wire.store_requests import ExportPage, Imported, MemoryLine, NumberedLine, StoreExport, StoreImport
 from tests.memory_store.api import ALICE, StoreApi, day
 
 

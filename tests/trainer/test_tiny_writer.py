@@ -9,7 +9,7 @@ import pytest
 import torch
 from tokenizers import Tokenizer
 
-from memloop.loops.parsing import parse_relations
+from memloop.loops.relating import parse_relations
 from memloop.ports import Completion
 from memloop.profiles import load_profile
 from tests.trainer.tiny_world import CHECKPOINT

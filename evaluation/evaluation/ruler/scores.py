@@ -15,8 +15,7 @@ from evaluation.ruler.items import QUESTION_ANSWERING
 from evaluation.ruler.published import published_scores
 from evaluation.ruler.records import Record
 from memloop.scoring.lenient import contains, exact_match, token_f1
-from memloop.scoring.ruler import recall_of_references
-from memloop.scoring.strict import strict_score
+from memloop.scoring.strict import recall_of_references, strict_score
 
 RESAMPLES = 1000
 _TAIL = 0.025

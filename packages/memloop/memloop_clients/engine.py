@@ -39,8 +39,7 @@ from memloop_clients.dialects import (
 )
 from memloop_clients.http import Http, HttpClient, parse_json, retry_after
 from memloop_clients.learning import Learned
-from memloop_clients.overflow import overflow_of
-from memloop_clients.refusals import Fault
+from memloop_clients.refusals import Fault, overflow_of
 from memloop_clients.replies import whole_reply
 from memloop_clients.transport import RawResponse, Timeouts
 from memloop_clients.urls import proxy_for

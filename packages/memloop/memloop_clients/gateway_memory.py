@@ -23,7 +23,7 @@ from memloop.wire.memory_requests import (
     VersionList,
 )
 from memloop.wire.quality import QualityAudit
-from memloop.wire.transfer import Imported, MemoryLine
+from memloop.wire.store_requests import Imported, MemoryLine
 from memloop_clients.gateway_calls import GatewayCalls, body_of, parsed, segment
 
 _ENDED: Final = ENDED | {"cancelled", "incomplete"}

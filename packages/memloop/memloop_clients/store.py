@@ -27,8 +27,6 @@ from memloop.wire.errors import (
     Unprocessable,
 )
 from memloop.wire.feedback import FeedbackRequest
-from memloop.wire.history import History
-from memloop.wire.listing import Entities, Listing, StoreList
 from memloop.wire.memory import (
     MAX_TOP_K,
     BatchResult,
@@ -47,11 +45,22 @@ from memloop.wire.memory import (
     StoreBatch,
     StoreSearch,
 )
-from memloop.wire.neighbours import Neighbours, StoreNeighbours
 from memloop.wire.quality import QualityAudit, StoreAudit
-from memloop.wire.recall import RecallResult
-from memloop.wire.similarity import Similarities, StoreSimilarities
-from memloop.wire.transfer import ExportPage, Imported, StoreExport, StoreImport
+from memloop.wire.store_requests import (
+    Entities,
+    ExportPage,
+    History,
+    Imported,
+    Listing,
+    Neighbours,
+    RecallResult,
+    Similarities,
+    StoreExport,
+    StoreImport,
+    StoreList,
+    StoreNeighbours,
+    StoreSimilarities,
+)
 from memloop_clients.balancing import Balancing
 from memloop_clients.http import Http, HttpClient, retry_after
 from memloop_clients.transport import Timeouts

@@ -13,7 +13,7 @@ from memloop.loops.results import NO_DEGRADATIONS
 from memloop.wire.errors import MemloopError, NotFound
 from memloop.wire.long_read import Strategy
 from memloop.wire.memory_events import Action
-from memloop.wire.redaction import ALL_KINDS
+from memloop.wire.policy import ALL_KINDS
 from memloop_service.http import Admission, Lane, Limit
 from memloop_service.metrics import ReplicaMetrics
 from memloop_state.room import RedisState

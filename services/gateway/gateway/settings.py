@@ -12,7 +12,7 @@ from typing import Annotated, Final, Self, TypeAlias
 from pydantic import AfterValidator, Field, SecretStr, TypeAdapter, ValidationError, model_validator
 from pydantic_settings import SettingsConfigDict
 
-from memloop.wire.redaction import ALL_KINDS, Kind, KindNames, kinds_of
+from memloop.wire.policy import ALL_KINDS, Kind, KindNames, kinds_of
 from memloop_clients import DialectName, balanced_urls, plain_url, urls_in
 from memloop_service import ServiceSettings
 

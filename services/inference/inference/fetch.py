@@ -23,7 +23,7 @@ from obstore.exceptions import BaseError
 from obstore.store import ObjectStore, from_url
 from pydantic import ValidationError
 
-from memloop.wire.checkpoint_files import FILES, PublishedFile, PublishedFiles
+from memloop.wire.checkpoint import FILES, PublishedFile, PublishedFiles
 
 if TYPE_CHECKING:  # these imports are for type checkers only
     from obstore.store import ClientConfig, RetryConfig

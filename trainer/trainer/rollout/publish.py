@@ -19,7 +19,7 @@ from obstore.exceptions import BaseError
 from obstore.store import ObjectStore
 from pydantic import ValidationError
 
-from memloop.wire.checkpoint_files import FILES, PublishedFile, PublishedFiles
+from memloop.wire.checkpoint import FILES, PublishedFile, PublishedFiles
 from trainer.checkpoint_store import store_at
 from trainer.rollout.export_record import ExportError, read_record
 

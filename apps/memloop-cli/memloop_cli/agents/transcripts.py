@@ -8,8 +8,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Final, cast
 
-from memloop.wire.agent_texts import is_of_agent
-from memloop.wire.chat import Json
+from memloop.wire.chat import Json, is_of_agent
 from memloop.wire.memory import MAX_TEXT_CHARS, Source
 from memloop_cli.errors import CliError
 

@@ -5,7 +5,7 @@ from typing import Final
 
 from pydantic import ValidationError
 
-from memloop.wire.transfer import MAX_LINES, MemoryLine
+from memloop.wire.store_requests import MAX_LINES, MemoryLine
 from memloop_cli.importing.counts import Counts
 from memloop_clients import GatewayClient
 

@@ -26,7 +26,7 @@ from memloop.wire.fields import clean_name, pieces
 from memloop.wire.memory import MAX_TEXT_CHARS, MemoryItem, Source
 from memloop.wire.memory_events import MemoryEvent
 from memloop.wire.memory_requests import MemoryAdd
-from memloop.wire.transfer import MAX_LINES, MemoryLine
+from memloop.wire.store_requests import MAX_LINES, MemoryLine
 from memloop_cli.importing.counts import Counts
 from memloop_cli.importing.entries import Conversation, Entry, Fact, Turn, Whose, stable_id
 from memloop_cli.importing.notes import DoneNotes

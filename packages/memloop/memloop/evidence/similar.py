@@ -17,7 +17,7 @@ from memloop.evidence.findings import Finding, SimilarSpan, TextSpan
 from memloop.evidence.sentences import sentences_of
 from memloop.evidence.words import Word, folded, words_of
 from memloop.ports import Chunk, Chunks
-from memloop.wire.similarity import MOST_CHARS, MOST_PASSAGES, MOST_STATEMENTS
+from memloop.wire.store_requests import MOST_CHARS, MOST_PASSAGES, MOST_STATEMENTS
 
 AT_LEAST: Final = 0.76
 """The least cosine of a similar sentence, for all-MiniLM-L6-v2 (``make bench-evidence``)."""

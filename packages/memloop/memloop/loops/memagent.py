@@ -15,10 +15,9 @@ from memloop.loops.notes import distinct
 from memloop.loops.passes import read_in_order
 from memloop.loops.reader import PLAIN, Reader, answer, revise
 from memloop.loops.results import PassResult, ReadResult
-from memloop.loops.selection import Selection
 from memloop.loops.side_by_side import branches
 from memloop.loops.steps import Answered, ChunkRead, Merged, ReadStep
-from memloop.ports import ChatModel, Chunks, Report, discard
+from memloop.ports import ChatModel, Chunks, Report, Selection, discard
 from memloop.profiles import Profile
 from memloop.wire.errors import InvalidRequest
 from memloop.wire.long_read import ReadDegradations

@@ -22,10 +22,9 @@ from math import log
 from memloop.loops.memagent import read_pass
 from memloop.loops.reader import PLAIN, Reader, answer, judge, revise
 from memloop.loops.results import PassResult, ReadResult
-from memloop.loops.selection import Selection
 from memloop.loops.side_by_side import branches
 from memloop.loops.steps import Answered, Integrated, Judged, ReadStep, RereadStarted, SubAnswered
-from memloop.ports import ChatModel, Chunks, Report, discard
+from memloop.ports import ChatModel, Chunks, Report, Selection, discard
 from memloop.profiles import Profile
 from memloop.scoring.questions import was_asked
 from memloop.wire.long_read import ReadDegradations, SubQuestion

@@ -6,10 +6,12 @@ so that ``\boxed{unknown}`` contains a gold ``no``.
 Case, blanks, line breaks and the LaTeX of numbers do not count; articles, punctuation, ``\text{}`` and a bare ``%`` or
 ``$`` do. Source: the training rewards of MemAgent (arXiv 2507.02259; equal) and MemReread (arXiv 2605.10268; contain),
 with the normal form of the hendrycks_math scorer.
+
+RULER has a score for tasks with several references.
 """
 
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 
 _BOX = re.compile(r"\\boxed(?![a-zA-Z])")
 _FRAME = re.compile(r"\\fbox(?![a-zA-Z])")
@@ -123,3 +125,11 @@ def answer_in_words(text: str) -> str | None:
     for mark in _END_MARKS:
         after = after.replace(mark, "")
     return after.strip().strip(".").strip()
+
+
+def recall_of_references(prediction: str, references: Sequence[str]) -> float:
+    """Return the share of references in the prediction, in any case. Raises ValueError without references."""
+    if not references:
+        raise ValueError("an item without references has no score")
+    answer = prediction.lower()
+    return sum(stands_in(reference.lower(), answer) for reference in references) / len(references)

@@ -1,9 +1,17 @@
 """Chat completions as OpenAI's API gives them, plus our one field ``memory``.
 
 Unknown fields are kept on every model, so that what an engine adds reaches the client.
+
+Some messages no user wrote. Chat front ends ask the chat's model for titles, tags, follow-ups and the like, as chats
+with the same user: each has a fixed beginning, and those of Open WebUI also quote the chat, because a user's own text
+may begin like them. Coding agents put texts into the user's messages: Claude Code wraps them in ``system-reminder``;
+Codex sends messages of its own with the surroundings, the repository's instructions and the state of a turn, each in a
+tag.
+
 Source: OpenAI API reference, "Chat Completions".
 """
 
+import re
 from collections.abc import Sequence
 from typing import Annotated, Final, Literal, TypeAlias, cast
 
@@ -157,3 +165,58 @@ def object_in(value: object) -> Json:
 def objects_in(value: object) -> Sequence[Json]:
     """Return the objects of a list; empty for any other value."""
     return [object_in(part) for part in cast(list[object], value)] if isinstance(value, list) else []
+
+
+_OPEN_WEBUI: Final = "### Task:"
+_QUOTES_CHAT: Final = re.compile(r"^#+ (?:Chat History|Context):\s*<chat_history>", re.MULTILINE)
+_BEGINNINGS: Final = (
+    # Open WebUI: an emoji for a message, one answer of several models', the choice of tools
+    "Your task is to reflect the speaker's likely facial expression through a fitting emoji.",
+    "You have been provided with a set of responses from various models to the latest user query:",
+    "Available Tools: ",
+    # LibreChat: titles, with and without structured output
+    "Provide a concise, 5-word-or-less title for the conversation",
+    "Please generate a concise, 5-word-or-less title for the conversation",
+    "Analyze this conversation and provide:\n1. The detected language of the conversation\n2. A concise title",
+    # LobeChat: titles and summaries of a long chat
+    "You are a professional conversation summarizer. Generate a concise title",
+    "You are an assistant skilled at conversations. You need to summarize the user's conversation into a title",
+    "You're an assistant who's good at extracting key takeaways from conversations and summarizing them.",
+    # NextChat: the same, as the last message of the chat
+    "Please generate a four to five word title summarizing our conversation",
+    "Summarize the discussion briefly in 200 words or less to use as a prompt for future context.",
+)
+
+
+def is_task(messages: Sequence[SentMessage]) -> bool:
+    """Return whether a front end asks for itself: by its system message or by the chat's last message."""
+    said = [message for message in messages if message.role in ("system", "developer")]
+    return any(_is_task(message.text().lstrip()) for message in (*said, messages[-1]))
+
+
+def _is_task(text: str) -> bool:
+    if text.startswith(_OPEN_WEBUI):
+        return _QUOTES_CHAT.search(text) is not None
+    return text.startswith(_BEGINNINGS)
+
+
+_TAGS: Final = (
+    "system-reminder",
+    "environment_context",
+    "user_instructions",
+    "INSTRUCTIONS",
+    "skill",
+    "turn_aborted",
+    "subagent_notification",
+)
+_HEADING: Final = "# AGENTS.md instructions"
+
+
+def is_of_agent(text: str) -> bool:
+    """Return whether a coding agent wrote the text: it is one tag, or the instructions of a repository."""
+    stripped = text.strip()
+    if not stripped.startswith(("<", "#")):
+        return False
+    if stripped.startswith(_HEADING):
+        return True
+    return any(stripped.startswith(f"<{tag}>") and stripped.endswith(f"</{tag}>") for tag in _TAGS)

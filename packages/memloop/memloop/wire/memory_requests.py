@@ -1,4 +1,4 @@
-"""Bodies of the gateway's public memory routes, and their lists.
+"""Bodies of the gateway's public memory routes, their lists, and a user's profile.
 
 Lists are ``object``, ``data`` and ``has_more``, as OpenAI's have them. Each also has the field that it had before,
 marked as deprecated, with the same content.
@@ -6,13 +6,12 @@ marked as deprecated, with the same content.
 
 from typing import Annotated, Any, Final, Literal, Self
 
-from pydantic import AfterValidator, Field, JsonValue
+from pydantic import AfterValidator, AwareDatetime, Field, JsonValue
 from pydantic.config import JsonDict
 
 from memloop.wire.base import Wire
 from memloop.wire.changes import ChangePage, MemoryChange
 from memloop.wire.fields import Metadata, Moment, check_keys
-from memloop.wire.history import History, ItemVersion
 from memloop.wire.memory import (
     MAX_BATCH_STATEMENTS,
     Buffer,
@@ -27,6 +26,7 @@ from memloop.wire.memory import (
     UserFields,
 )
 from memloop.wire.memory_events import EventPage, MemoryEvent
+from memloop.wire.store_requests import History, ItemVersion
 
 _OLD: Final[dict[str, Any]] = {"deprecated": True}
 MOST_BUFFERS: Final = 1000
@@ -178,3 +178,39 @@ class MemorySearch(SearchOptions, UserFields):
             return self.filters
         within: dict[str, JsonValue] = {"tags": {"in": [self.category]}}
         return within if self.filters is None else {"AND": [within, self.filters]}
+
+
+PINNED: Final = "pinned"
+"""The tag of memories that come first in a profile."""
+UNSORTED: Final = "other"
+"""The category of memories without a tag."""
+
+
+class ProfileFact(Wire):
+    """A memory in a profile."""
+
+    id: str
+    memory: str
+    pinned: bool = False
+    valid_from: AwareDatetime
+
+
+class ProfileCategory(Wire):
+    """The facts of one category: pinned ones first, then the newest. A memory's first tag names its category."""
+
+    name: str
+    facts: tuple[ProfileFact, ...]
+
+
+class UserProfile(Wire):
+    """``GET /v1/memory/profile``: categories with pinned facts first, then those with the newest.
+
+    ``tokens`` are those of the facts' texts; ``left_out`` counts memories that did not fit.
+    """
+
+    user_id: str
+    agent_id: str | None = None
+    run_id: str | None = None
+    categories: tuple[ProfileCategory, ...]
+    tokens: int
+    left_out: int = 0

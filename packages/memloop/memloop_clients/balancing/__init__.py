@@ -1,9 +1,8 @@
 """Spreads a client's requests over the replicas of one server."""
 
 from memloop_clients.balancing.balancer import Balancer, ProxyOf, ReplicaLoad, balancer_of
-from memloop_clients.balancing.breaker import Breaker, CircuitOpen
+from memloop_clients.balancing.replica import Balancing, Breaker, CircuitOpen
 from memloop_clients.balancing.resolving import Endpoint, Resolve, is_srv, plain, system_addresses
-from memloop_clients.balancing.rules import Balancing
 
 __all__ = [
     "Balancer",

@@ -18,11 +18,9 @@ from typing import Final, Literal, TypeAlias
 from yarl import URL
 
 from memloop.wire.errors import Unreachable
-from memloop_clients.balancing.breaker import CircuitOpen
 from memloop_clients.balancing.choice import Choice
-from memloop_clients.balancing.replica import Place, Replica, State
+from memloop_clients.balancing.replica import Balancing, CircuitOpen, Place, Replica, State
 from memloop_clients.balancing.resolving import has_a_name, is_srv, plain, replicas_at
-from memloop_clients.balancing.rules import Balancing
 from memloop_clients.transport import Peer, RawResponse, Request
 
 _LOG = logging.getLogger(__name__)

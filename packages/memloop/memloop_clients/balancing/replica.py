@@ -1,17 +1,124 @@
-"""One replica: its connections, its load, its breaker, and whether it takes new requests."""
+"""One replica: its connections, its load, its circuit breaker, and whether it takes new requests.
+
+After several failures in a row the circuit opens and requests are refused at once for a while. Then one request probes
+the server while the others are still refused; if the server answers, the circuit closes. A failure is a connection that
+cannot be opened or is lost before the answer begins, or a silence longer than the read timeout.
+"""
 
 import logging
-from contextlib import suppress
+import time
+from collections.abc import Awaitable, Callable, Generator, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from typing import Final, Literal, TypeAlias
 
 from yarl import URL
 
 from memloop.patience import patient
-from memloop.wire.errors import ConnectRefused, DependencyError, MemloopError, Unreachable
-from memloop_clients.balancing.breaker import Breaker
-from memloop_clients.balancing.rules import Balancing
+from memloop.wire.errors import ConnectRefused, DependencyError, MemloopError, Timeout, Unavailable, Unreachable
+from memloop_clients.balancing.resolving import Endpoint, Endpoints, Resolve, system_addresses
 from memloop_clients.transport import Origin, Peer, Request, Timeouts
+
+
+async def system_endpoints(name: str) -> Sequence[Endpoint]:
+    """Resolve by the name servers and search list of ``/etc/resolv.conf``. Raises OSError."""
+    from memloop_clients.balancing.lookup import by_the_system  # dnspython is slow to import
+
+    return await by_the_system(name)
+
+
+@dataclass(frozen=True, slots=True)
+class Balancing:
+    """How a client balances.
+
+    ``also`` are base URLs of further replicas. ``ready_path`` below a server's root answers 503 while it takes no new
+    requests; ``ready_port`` is the port of that path, if it is another one. Names are resolved every
+    ``resolve_every_s`` and readiness is read every ``examine_every_s`` seconds, for at most ``examine_s``. A replica
+    is ejected for ``open_s`` seconds after ``failures`` in a row. With ``suspends_one`` so is a server without other
+    replicas, until it answers a probe. ``on_unresolved`` is called at each failed lookup. A name may stand for
+    ``several`` servers.
+    """
+
+    also: tuple[str, ...] = ()
+    ready_path: str = "health"
+    ready_port: int | None = None
+    several: bool = True
+    resolve: Resolve = system_addresses
+    endpoints: Endpoints = system_endpoints
+    resolve_every_s: float = 2.0
+    examine_every_s: float = 0.5
+    examine_s: float = 1.0
+    failures: int = 5
+    open_s: float = 5.0
+    suspends_one: bool = False
+    on_unresolved: Callable[[], object] = lambda: None
+
+
+class CircuitOpen(Unavailable):
+    """A server was unreachable several times in a row; requests to it are suspended for a while."""
+
+    default_code = "engine_circuit_open"
+
+
+class Breaker:
+    """Opens for ``open_s`` seconds after ``failures`` failures in a row; then one probe decides.
+
+    ``peer`` names the server in errors.
+    """
+
+    def __init__(
+        self,
+        *,
+        failures: int,
+        open_s: float,
+        clock: Callable[[], float] = time.monotonic,
+        peer: str = "engine",
+    ) -> None:
+        self._most = failures
+        self._open_s = open_s
+        self._clock = clock
+        self._peer = peer
+        self._failures = 0
+        self._opened_at: float | None = None
+        self._probing = False
+
+    def is_open(self) -> bool:
+        """Return whether requests are suspended."""
+        return self._opened_at is not None
+
+    async def admit(self, probe: Callable[[], Awaitable[None]]) -> None:
+        """Return once a call may be made; ``probe`` checks the server. Raises CircuitOpen, Unreachable."""
+        if self._opened_at is None:
+            return
+        left_s = self._opened_at + self._open_s - self._clock()
+        if left_s > 0 or self._probing:
+            code = f"{self._peer.replace(' ', '_')}_circuit_open"
+            raise CircuitOpen(f"The {self._peer} cannot be reached.", code=code, retry_after_s=max(1.0, left_s))
+        self._probing = True
+        try:
+            with self.watching():
+                await probe()
+        finally:
+            self._probing = False
+
+    @contextmanager
+    def watching(self, *, counts_failures: bool = True) -> Generator[None]:
+        """Update the circuit by an attempt. Any answer of the server, even an error, counts as a success.
+
+        Without ``counts_failures`` the attempt can close the circuit, and not open it.
+        """
+        try:
+            yield
+        except MemloopError as error:
+            if not isinstance(error, Unavailable | Timeout):
+                self._failures, self._opened_at = 0, None
+            elif counts_failures:
+                self._failures += 1
+                if self._failures >= self._most:
+                    self._opened_at = self._clock()
+            raise
+        self._failures, self._opened_at = 0, None
+
 
 _LOG = logging.getLogger(__name__)
 _MOST_SILENCES: Final = 3

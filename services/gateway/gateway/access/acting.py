@@ -9,9 +9,9 @@ from gateway.access.access import access_of
 from gateway.access.audit import Denial
 from gateway.access.dependencies import CALLER
 from gateway.access.principal import Principal
-from memloop.wire.audit import AuditAction, AuditEntry
 from memloop.wire.base import request_id
 from memloop.wire.errors import Forbidden, MemloopError, OtherTenants, Unauthenticated
+from memloop.wire.keys import AuditAction, AuditEntry
 from memloop_service import error_response
 
 

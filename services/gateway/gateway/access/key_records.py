@@ -9,10 +9,9 @@ import time
 from collections.abc import Sequence
 from typing import Final, cast
 
-from memloop.wire.audit import AuditEntry
 from memloop.wire.base import Wire
 from memloop.wire.errors import Conflict, NotFound
-from memloop.wire.keys import ApiKey, Scope
+from memloop.wire.keys import ApiKey, AuditEntry, Scope
 from memloop_state.credentials import Credentials, audit_stream
 from memloop_state.link import State
 

@@ -15,9 +15,8 @@ from gateway.access.dependencies import AccessDep, PrincipalDep, Room, Tenant, n
 from gateway.access.key_records import KeyRecord, digest_of, new_key_id, new_secret, prefix_of
 from gateway.access.principal import Principal, managed
 from gateway.idempotency import KEY_HEADER
-from memloop.wire.audit import AuditEntry, AuditKind, AuditPage
 from memloop.wire.errors import Conflict, Forbidden, InvalidRequest, OtherTenants, Unprocessable
-from memloop.wire.keys import KeyCreate, KeyPage, KeyRevoked, KeyRotate, NewApiKey
+from memloop.wire.keys import AuditEntry, AuditKind, AuditPage, KeyCreate, KeyPage, KeyRevoked, KeyRotate, NewApiKey
 from memloop_service import ERRORS
 from memloop_service.http import body_of, read_ours
 

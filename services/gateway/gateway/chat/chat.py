@@ -15,11 +15,10 @@ from gateway.access import Principal, namespace_named
 from gateway.engine import Backend, LoopModel
 from gateway.memory import Memory
 from gateway.settings import GatewaySettings
-from memloop.wire.chat import NO_OPTIONS, ChatRequest, Json, MemoryOptions, SentMessage
+from memloop.wire.chat import NO_OPTIONS, ChatRequest, Json, MemoryOptions, SentMessage, is_task
 from memloop.wire.errors import InvalidRequest
 from memloop.wire.keys import Scope
 from memloop.wire.memory import Namespace
-from memloop.wire.task_texts import is_task
 from memloop_service.headers import TASK_HEADERS, USER_HEADER
 from memloop_service.http import Admission, JsonBody, objects_in
 

@@ -14,9 +14,9 @@ from pydantic import JsonValue
 from gateway.access import NamespaceDep, Room, needs
 from gateway.chat.chat import ChatDep
 from memloop.ports import Splitter
-from memloop.wire.listing import StoreList
 from memloop.wire.memory import MemoryItem, Namespace
-from memloop.wire.profile import PINNED, UNSORTED, ProfileCategory, ProfileFact, UserProfile
+from memloop.wire.memory_requests import PINNED, UNSORTED, ProfileCategory, ProfileFact, UserProfile
+from memloop.wire.store_requests import StoreList
 from memloop_clients import StoreClient
 from memloop_service import ERRORS
 

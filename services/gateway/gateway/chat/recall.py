@@ -24,7 +24,7 @@ from memloop.wire.chat import ChatMessage, Json, MemoryOptions, SentMessage
 from memloop.wire.errors import DependencyError, MemloopError
 from memloop.wire.fields import clean_name, said
 from memloop.wire.memory import MAX_TEXT_CHARS, MemoryItem, Namespace, PendingTurn, StoreSearch
-from memloop.wire.recall import RecalledItem
+from memloop.wire.store_requests import RecalledItem
 from memloop_service.chores import computed
 from memloop_service.tracing import span
 

@@ -24,7 +24,7 @@ from memloop.profiles import Profile, ProfileError, check_fit, fit, sizes
 from memloop.wire.chat import ChatMessage
 from memloop.wire.errors import CONTEXT_LENGTH_EXCEEDED, ContextTruncated, DependencyError, EngineError
 from memloop_clients import ServedWindow
-from memloop_clients.overflow import overflow_of
+from memloop_clients.refusals import overflow_of
 
 _LOG = logging.getLogger(__name__)
 _MOST_MODELS: Final = 64

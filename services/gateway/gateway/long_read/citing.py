@@ -9,7 +9,7 @@ from gateway.long_read.progress import ReadAccount
 from memloop.evidence import Finding, Similarity, TextSpan, evidence_for, with_similar
 from memloop.wire.errors import MemloopError
 from memloop.wire.long_read import Evidence
-from memloop.wire.similarity import Comparison, StoreSimilarities
+from memloop.wire.store_requests import Comparison, StoreSimilarities
 from memloop_clients import StoreClient
 
 _LOG = logging.getLogger(__name__)

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass, replace
 
-from memloop.loops.cost import max_calls
+from memloop.loops.budget import max_calls
 from memloop.loops.parity import PUBLISHED, as_published
 from memloop.ports import Chunks, HeldChunks, Splitter
 from memloop.profiles import Budget, Profile

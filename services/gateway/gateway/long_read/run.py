@@ -24,8 +24,7 @@ from gateway.memory import MemoryJob, MemoryQueue, event_id
 from gateway.metrics import Metrics
 from gateway.traces import RecordedChunks, RecordedModel, Recording, Served, TraceKeeper
 from memloop.evidence import Similarity
-from memloop.loops.budget import Budgeted, BudgetSpent
-from memloop.loops.cost import max_calls
+from memloop.loops.budget import Budgeted, BudgetSpent, max_calls
 from memloop.loops.reader import Reader, answer
 from memloop.loops.reading import read_questions
 from memloop.loops.results import ReadResult

@@ -9,9 +9,9 @@ from pydantic import JsonValue
 from starlette.datastructures import URL
 
 from memloop.wire.errors import DependencyError
-from memloop.wire.listing import Entity
 from memloop.wire.memory import MemoryItem, Outcome, PendingTurn, SearchHit, Written
 from memloop.wire.memory_events import EventStatus, MemoryEvent
+from memloop.wire.store_requests import Entity
 
 
 def url_of(request: Request) -> URL:

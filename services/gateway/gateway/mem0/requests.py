@@ -11,9 +11,9 @@ from memloop.wire.base import Wire
 from memloop.wire.errors import NotSupported, Unprocessable
 from memloop.wire.feedback import MAX_REASON_CHARS, FeedbackRequest, Verdict
 from memloop.wire.fields import Metadata, check_keys, check_moment, clean_name, named, said
-from memloop.wire.listing import MAX_DEPTH, StoreList
 from memloop.wire.memory import MAX_ROLE_CHARS, MAX_TEXT_CHARS, ItemPatch, Scope, Source, StoreSearch
 from memloop.wire.memory_requests import MemoryAdd
+from memloop.wire.store_requests import MAX_DEPTH, StoreList
 
 _EntityId: TypeAlias = str | None
 _VERDICTS: Final[Mapping[str, Verdict]] = {"POSITIVE": "helpful", "NEGATIVE": "outdated", "VERY_NEGATIVE": "wrong"}

@@ -28,9 +28,9 @@ from memloop.wire.memory import (
     StoreAddResult,
     StoreBatch,
 )
+from memloop.wire.memory_requests import PINNED, UNSORTED
 from memloop.wire.policy import EffectivePolicy
-from memloop.wire.profile import PINNED, UNSORTED
-from memloop.wire.transfer import Imported, MemoryLine, NumberedLine, StoreImport
+from memloop.wire.store_requests import Imported, MemoryLine, NumberedLine, StoreImport
 from memloop_clients import Balancing, StoreClient
 from memloop_service.chores import computed
 

@@ -11,7 +11,7 @@ from memloop.wire.feedback import MAX_REASON_CHARS, FeedbackRequest
 from memloop.wire.fields import clean_name, pieces
 from memloop.wire.memory import MAX_TEXT_CHARS, Buffer, ItemPatch, MemoryDraft, Source, StoreAdd, repeated_turn
 from memloop.wire.memory_events import DecisionRecord
-from memloop.wire.transfer import MemoryLine, NumberedLine
+from memloop.wire.store_requests import MemoryLine, NumberedLine
 
 _KEY_CHARS = 512
 _WORDS: Final = ("reason", "reasoning", "query", "note", "reply")

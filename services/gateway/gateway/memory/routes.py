@@ -33,7 +33,7 @@ from memloop.wire.memory_requests import (
     MemorySearch,
     VersionList,
 )
-from memloop.wire.transfer import Imported, StoreExport
+from memloop.wire.store_requests import Imported, StoreExport
 from memloop_service import ERRORS
 from memloop_service.headers import IF_MATCH, version_in
 from memloop_service.http import body_of, json_response, read_ours

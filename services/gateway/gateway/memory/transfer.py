@@ -6,7 +6,7 @@ from collections.abc import AsyncGenerator, AsyncIterator
 import orjson
 
 from memloop.wire.errors import MemloopError, TooLarge
-from memloop.wire.transfer import MAX_LINES, ExportPage, Imported, NumberedLine, StoreExport, StoreImport
+from memloop.wire.store_requests import MAX_LINES, ExportPage, Imported, NumberedLine, StoreExport, StoreImport
 from memloop_clients import StoreClient
 
 _MAX_LINE_BYTES = 1024 * 1024

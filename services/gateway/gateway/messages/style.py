@@ -10,7 +10,7 @@ from typing import Any, Final, Literal
 from gateway.messages.requests import THREAD_UNSUPPORTED
 from memloop.wire.base import Wire, request_id
 from memloop.wire.errors import CONTEXT_LENGTH_EXCEEDED, MemloopError, Overloaded
-from memloop_clients.overflow import Overflow, overflow_of
+from memloop_clients.refusals import Overflow, overflow_of
 from memloop_service.errors import ApiStyle
 
 _TYPES: Final = {

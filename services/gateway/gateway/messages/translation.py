@@ -11,8 +11,7 @@ from pydantic import JsonValue
 from gateway.messages.blocks import Message, TextParam, UserMessage
 from gateway.messages.requests import AnthropicTool, AnyTool, CreateMessage, Prompt, Tool, ToolChoice
 from gateway.messages.to_chat import chat_messages, refuse, system_prompt
-from memloop.wire.agent_texts import is_of_agent
-from memloop.wire.chat import NO_OPTIONS, ChatRequest, Json
+from memloop.wire.chat import NO_OPTIONS, ChatRequest, Json, is_of_agent
 from memloop_clients import Dialect
 from memloop_service.http import JsonBody, json_text, validated
 

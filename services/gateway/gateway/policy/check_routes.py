@@ -11,13 +11,16 @@ from gateway.policy.merging import category_of, end_of
 from gateway.policy.redaction import Redaction
 from gateway.policy.routes import KeeperDep
 from memloop.wire.errors import TooLarge
-from memloop.wire.policy import CheckedText, PolicyCheck, PolicyChecked, Span
-from memloop.wire.redaction import (
+from memloop.wire.policy import (
     MAX_CHECKED_CHARS,
+    CheckedText,
     FoundValue,
+    PolicyCheck,
+    PolicyChecked,
     RedactedText,
     RedactionCheck,
     RedactionChecked,
+    Span,
     kinds_of,
 )
 from memloop_service import ERRORS

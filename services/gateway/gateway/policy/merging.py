@@ -5,8 +5,16 @@ from datetime import datetime, timedelta
 from typing import cast
 
 from memloop.wire.memory import MemoryType
-from memloop.wire.policy import EffectivePolicy, KeepPolicy, MemoryPolicy, RedactionPolicy, Retention
-from memloop.wire.redaction import Kind, KindNames, kinds_of
+from memloop.wire.policy import (
+    EffectivePolicy,
+    KeepPolicy,
+    Kind,
+    KindNames,
+    MemoryPolicy,
+    RedactionPolicy,
+    Retention,
+    kinds_of,
+)
 
 
 def merged(

@@ -18,8 +18,7 @@ from gateway.policy.redaction import NEVER, Detector, Redaction, detector_at, re
 from gateway.settings import GatewaySettings
 from memloop.wire.errors import Conflict, TooLarge
 from memloop.wire.memory import Namespace, Scope
-from memloop.wire.policy import EffectivePolicy, KeepPolicy, MemoryPolicy
-from memloop.wire.redaction import Kind, kinds_of
+from memloop.wire.policy import EffectivePolicy, KeepPolicy, Kind, MemoryPolicy, kinds_of
 from memloop_state.link import State, is_cluster
 from memloop_state.values import Fields, Guard, guard_of
 

@@ -17,8 +17,8 @@ from gateway.access import (
     needs,
 )
 from gateway.policy.policies import Keeper
-from memloop.wire.audit import AuditAction
 from memloop.wire.errors import Unprocessable
+from memloop.wire.keys import AuditAction
 from memloop.wire.memory import Scope
 from memloop.wire.policy import KeepPolicy, MemoryPolicy, PolicyState, UserPolicyState
 from memloop_service import ERRORS

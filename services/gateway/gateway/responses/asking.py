@@ -9,8 +9,7 @@ from gateway.responses.requests import Asked
 from gateway.responses.responses import Responses
 from gateway.responses.to_chat import FROM_OUTPUT, chat_fields
 from gateway.responses.tools import Offered, offered_tools
-from memloop.wire.agent_texts import is_of_agent
-from memloop.wire.chat import NO_OPTIONS, ChatRequest, Json
+from memloop.wire.chat import NO_OPTIONS, ChatRequest, Json, is_of_agent
 from memloop.wire.errors import InvalidRequest, NotFound
 from memloop_service.http import object_in, objects_in
 

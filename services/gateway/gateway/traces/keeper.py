@@ -27,7 +27,7 @@ from memloop.loops.results import DecisionResult, InvalidOutput, ReadResult
 from memloop.ports import total
 from memloop.wire.errors import DependencyError
 from memloop.wire.memory import Source
-from memloop.wire.redaction import ALL_KINDS, Kind
+from memloop.wire.policy import ALL_KINDS, Kind
 from memloop.wire.traces import Trace, TracedAnswer, TraceSettings
 from memloop_state.link import State
 from memloop_state.owners import Owner

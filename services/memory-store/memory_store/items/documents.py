@@ -8,7 +8,6 @@ from typing import Literal, TypeAlias, TypedDict, Unpack
 from pydantic import JsonValue, TypeAdapter
 
 from memloop.wire.feedback import Feedback, Verdict
-from memloop.wire.history import ItemVersion, VersionChange
 from memloop.wire.memory import (
     MemoryItem,
     NamedTime,
@@ -16,6 +15,7 @@ from memloop.wire.memory import (
     Scope,
     Status,
 )
+from memloop.wire.store_requests import ItemVersion, VersionChange
 from memory_store.items.conflicts import Rule, Version
 from memory_store.items.identity import flags_of, normalised_key, place_of, speaker_of
 from memory_store.vectors.filters import Condition, Equals, Missing, all_of

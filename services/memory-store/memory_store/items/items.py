@@ -6,7 +6,6 @@ from datetime import datetime, timedelta
 
 from memloop.wire.errors import Conflict, PreconditionFailed, Unavailable, Unprocessable
 from memloop.wire.fields import key_of_text
-from memloop.wire.history import History
 from memloop.wire.memory import (
     Erased,
     ItemPage,
@@ -14,6 +13,7 @@ from memloop.wire.memory import (
     MemoryItem,
     Namespace,
 )
+from memloop.wire.store_requests import History
 from memloop_state.store.buffers import Buffers
 from memloop_state.store.erasures import Erasures
 from memloop_state.store.feed import ChangeFeed, by_tenant

@@ -4,8 +4,8 @@ from collections.abc import Sequence
 from typing import Final
 
 from memloop.wire.errors import TooLarge, Unprocessable
-from memloop.wire.listing import MAX_DEPTH, Entities, Entity, EntityType, Listing, StoreList
 from memloop.wire.memory import MemoryItem, Scope
+from memloop.wire.store_requests import MAX_DEPTH, Entities, Entity, EntityType, Listing, StoreList
 from memory_store.items.documents import Clock, from_payload, now, within
 from memory_store.items.lookup import View
 from memory_store.vectors.filters import Condition, TimeRange, all_of, parse_filters

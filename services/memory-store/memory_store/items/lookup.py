@@ -9,7 +9,7 @@ from memloop.wire.errors import NotFound
 from memloop.wire.memory import (
     MemoryItem,
 )
-from memloop.wire.neighbours import Neighbours, StoreNeighbours
+from memloop.wire.store_requests import Neighbours, StoreNeighbours
 from memory_store.embedding.encoding import TextEncoding
 from memory_store.items.documents import Clock, Record, exactly_in, from_payload, now, of_tenant, within
 from memory_store.items.identity import chain_id

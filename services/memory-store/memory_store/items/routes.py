@@ -10,8 +10,6 @@ from pydantic import AwareDatetime, Field
 from memloop.wire.changes import AskNewest, ChangePage, Newest, StoreChanges
 from memloop.wire.feedback import FeedbackRequest
 from memloop.wire.fields import Moment
-from memloop.wire.history import History
-from memloop.wire.listing import Entities, Listing, StoreList
 from memloop.wire.memory import (
     BatchResult,
     Buffer,
@@ -26,8 +24,18 @@ from memloop.wire.memory import (
     StoreAddResult,
     StoreBatch,
 )
-from memloop.wire.neighbours import Neighbours, StoreNeighbours
-from memloop.wire.transfer import ExportPage, Imported, StoreExport, StoreImport
+from memloop.wire.store_requests import (
+    Entities,
+    ExportPage,
+    History,
+    Imported,
+    Listing,
+    Neighbours,
+    StoreExport,
+    StoreImport,
+    StoreList,
+    StoreNeighbours,
+)
 from memloop_service import ERRORS
 from memloop_service.headers import refuse_wrong_key, version_in
 from memloop_service.http import refuse_half_characters

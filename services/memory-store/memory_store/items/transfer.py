@@ -9,7 +9,7 @@ from pydantic import ValidationError
 from memloop.wire import fields
 from memloop.wire.errors import Conflict, MemloopError, Unprocessable
 from memloop.wire.memory import MAX_TEXT_CHARS, Namespace, UserFields
-from memloop.wire.transfer import ExportPage, Imported, LineError, MemoryLine, StoreExport, StoreImport
+from memloop.wire.store_requests import ExportPage, Imported, LineError, MemoryLine, StoreExport, StoreImport
 from memory_store.items.batch import Batch, embedded
 from memory_store.items.documents import Record, exactly_in, from_payload, of_tenant, within
 from memory_store.items.guarded import repeated_when_moved

@@ -6,7 +6,7 @@ from fastapi import Depends, Request
 
 from memloop.wire.errors import Unavailable
 from memloop.wire.memory import PendingTurn, Scope, SearchResult, StoreSearch
-from memloop.wire.similarity import Similarities, StoreSimilarities
+from memloop.wire.store_requests import Similarities, StoreSimilarities
 from memloop_service.chores import beside
 from memloop_state.store.buffers import Buffers
 from memory_store.embedding.encoding import TextEncoding

@@ -1,9 +1,19 @@
 """One parser for each kind of reply. All of them read the model's reply, and nothing else: no document, no memory."""
 
 from memloop.loops.parsing.memory_list import FoundList, NoList, find_memory_lines, find_memory_list
-from memloop.loops.parsing.reading import Answer, Gate, parse_answer, parse_gate, parse_memory, parse_query
-from memloop.loops.parsing.relations import Relation, parse_relations
-from memloop.loops.parsing.spoken import Spoken, as_written, listen, split_thinking, without_thoughts
+from memloop.loops.parsing.spoken import (
+    Answer,
+    Gate,
+    Spoken,
+    as_written,
+    listen,
+    parse_answer,
+    parse_gate,
+    parse_memory,
+    parse_query,
+    split_thinking,
+    without_thoughts,
+)
 from memloop.loops.parsing.tool_call import FoundCall, NoCall, find_call
 
 __all__ = [
@@ -13,7 +23,6 @@ __all__ = [
     "Gate",
     "NoCall",
     "NoList",
-    "Relation",
     "Spoken",
     "as_written",
     "find_call",
@@ -24,7 +33,6 @@ __all__ = [
     "parse_gate",
     "parse_memory",
     "parse_query",
-    "parse_relations",
     "split_thinking",
     "without_thoughts",
 ]

@@ -7,7 +7,7 @@ from typing import Final
 
 from gateway.policy.redaction import checks
 from gateway.policy.redaction.formats import is_generated
-from memloop.wire.redaction import Kind
+from memloop.wire.policy import Kind
 
 
 def holds_cookie(text: str) -> bool:

@@ -21,7 +21,7 @@ from gateway.policy.redaction.phrases import Refusals
 from gateway.policy.redaction.rules import RULES, Sign
 from gateway.settings import function_at
 from memloop.wire.fields import folded
-from memloop.wire.redaction import SECRETS, Kind
+from memloop.wire.policy import SECRETS, Kind
 
 _LONG: Final = re.compile(r"[^\s,;()\"'`]{14,}+")
 _DIGIT: Final = re.compile(r"\d")

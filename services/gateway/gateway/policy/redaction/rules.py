@@ -13,7 +13,7 @@ from typing import Final, TypeAlias
 from gateway.policy.redaction import checks
 from gateway.policy.redaction.contexts import CONTEXTS
 from gateway.policy.redaction.formats import CANDIDATE, FORMATS, SETTING, is_key, is_secret_setting
-from memloop.wire.redaction import Kind
+from memloop.wire.policy import Kind
 
 Check: TypeAlias = Callable[[str], bool]
 Accepts: TypeAlias = Callable[[re.Match[str]], bool]
