@@ -7,7 +7,7 @@ Every partition has marks and indexes of its own: a record is in the same slot a
 """
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, cast
 
@@ -44,14 +44,15 @@ def owned_keys(at: Partition, owners: Sequence[Owner]) -> list[str]:
     ]
 
 
-def owned_args(owners: Sequence[Owner], *, kind: str, record_id: str) -> list[str | int]:
-    """Return the arguments that ``owners_at`` reads; without a ``kind`` the record is compared and not noted."""
-    args: list[str | int] = [len(owners)]
+def owned_terms(owners: Sequence[Owner], *, kind: str, record_id: str) -> list[Mapping[str, str]]:
+    """Return the terms of each owner; without a ``kind`` the record is compared and not noted."""
+    terms: list[Mapping[str, str]] = []
     for owner in owners:
         one = owner.namespace
-        entry = orjson.dumps([kind, record_id, one.agent_id, one.run_id]).decode() if kind else ""
-        args += [str(owner.began), " ".join(one.scopes()), one.user_id, entry]
-    return args
+        known = {"began": str(owner.began), "scopes": " ".join(one.scopes()), "user": one.user_id}
+        entry = orjson.dumps([kind, record_id, one.agent_id, one.run_id]).decode()
+        terms.append({**known, "entry": entry} if kind else known)
+    return terms
 
 
 class Owners:

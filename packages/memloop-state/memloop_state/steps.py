@@ -13,6 +13,8 @@ from functools import cache, lru_cache
 from importlib.resources import files
 from typing import TypeAlias, cast
 
+import orjson
+
 from memloop.wire.fields import joined
 from memloop.wire.memory import Namespace
 from memloop_state.link import LuaScript, State, place_of, redis_errors, tags_of
@@ -143,6 +145,11 @@ def entry_list(found: Sequence[object]) -> list[tuple[str, dict[str, str]]]:
         for pair in pairs
         if pair is not None and pair[1]
     ]
+
+
+def named(*texts: str | bytes | int | float, **terms: object) -> Args:
+    """Return the arguments of a step that takes its terms as JSON, without those that are None, and texts behind."""
+    return [orjson.dumps({name: term for name, term in terms.items() if term is not None}), *texts]
 
 
 class Steps:

@@ -16,11 +16,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, Literal, TypeAlias, cast
 
-import orjson
-
 from memloop_state.link import State, all_sent, sent
-from memloop_state.owners import Owner, owned_args, owned_keys
-from memloop_state.steps import Partition, Partitions, Steps, text
+from memloop_state.owners import Owner, owned_keys, owned_terms
+from memloop_state.steps import Partition, Partitions, Steps, named, text
 from memloop_state.values import Guard
 
 Outcome: TypeAlias = Literal[
@@ -98,7 +96,7 @@ class Table:
         self._name = name
         self._kind = kind
         self._partitions = Partitions(redis)
-        limits = {
+        self._limits = {
             "keep_ms": None if keep_s is None else int(keep_s * 1000),
             "most": most,
             "most_bytes": most_bytes,
@@ -109,7 +107,6 @@ class Table:
             "switches": switches or None,
             "tenants": tenants or None,
         }
-        self._limits = {limit: value for limit, value in limits.items() if value is not None}
         self._step = Steps(redis, "owners", "table")
 
     async def put(
@@ -127,8 +124,7 @@ class Table:
 
         With ``guard`` only if that hash has not changed. Returns kept, off, changed, erased, many, rows, long or full.
         """
-        asked = {"size": size, "new_rows": True}
-        asked |= {"guard": None if guard is None else [guard.digest, guard.names]}
+        asked = {"size": size, "new_rows": True, "guard": guard and guard.terms}
         after = [] if guard is None else [guard.key]
         outcome, *_ = await self._put(tenant, record_id, fields, rows, owners, asked, after)
         return outcome
@@ -156,7 +152,7 @@ class Table:
     ) -> tuple[Outcome, int]:
         texts = [part for pair in fields.items() for part in pair]
         texts += [part for row in rows for part in (row.id, row.dump())]
-        terms = {**asked, "fields": len(fields), "owners": owned_args(owners, kind=self._kind, record_id=record_id)}
+        terms = {**asked, "fields": len(fields), "owners": owned_terms(owners, kind=self._kind, record_id=record_id)}
         keys = [*owned_keys(self._at(tenant), owners), *after]
         outcome, *rest = await self._stepped("put", tenant, record_id, terms, texts, keys=keys)
         for over in rest[1:]:
@@ -186,7 +182,7 @@ class Table:
     async def _of_owners(
         self, step: str, tenant: str, record_id: str, terms: Mapping[str, object], owners: Sequence[Owner]
     ) -> list[str]:
-        terms = {**terms, "owners": owned_args(owners, kind="", record_id=record_id)}
+        terms = {**terms, "owners": owned_terms(owners, kind="", record_id=record_id)}
         return await self._stepped(
             step, tenant, record_id, terms, keys=owned_keys(self._at(tenant), owners), quick=True
         )
@@ -270,7 +266,7 @@ class Table:
 
     async def ids(self, tenant: str) -> list[str]:
         """Return the ids of the tenant's records: oldest first, or those that end first."""
-        since = "-inf" if "keep_ms" not in self._limits else int(time.time() * 1000)
+        since = "-inf" if self._limits["keep_ms"] is None else int(time.time() * 1000)
         found = await sent(self._redis, "ZRANGEBYSCORE", self._keys(tenant, "")[1], since, "+inf")
         return [text(one) for one in found]
 
@@ -311,11 +307,9 @@ class Table:
         quick: bool = False,
     ) -> list[str]:
         """Run a step. A ``quick`` one, whose loss in a failover does no harm, does not wait for replicas."""
-        asked = {name: value for name, value in terms.items() if value is not None}
-        names = {"tenant": tenant, "id": record_id, "line": f"{tenant} {record_id}"}
-        all_terms = orjson.dumps({**self._limits, **asked, **names})
+        asked = {**self._limits, **terms, "tenant": tenant, "id": record_id, "line": f"{tenant} {record_id}"}
         all_keys = [*self._keys(tenant, record_id), *keys]
-        return await self._step.rows(step, all_keys, [all_terms, *texts], acknowledged=not quick)
+        return await self._step.rows(step, all_keys, named(*texts, **asked), acknowledged=not quick)
 
     def _keys(self, tenant: str, record_id: str) -> list[str]:
         here, name = self._at(tenant), self._name

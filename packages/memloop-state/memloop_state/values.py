@@ -8,7 +8,7 @@ import hashlib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain
-from typing import Any, Final, TypeAlias
+from typing import Any, TypeAlias
 
 from memloop.patience import patient
 from memloop.wire.errors import DependencyError
@@ -25,13 +25,9 @@ class Guard:
     digest: str
 
     @property
-    def args(self) -> list[str | int]:
-        """The arguments of ``guard_changed``."""
-        return [self.digest, len(self.names), *self.names]
-
-
-UNGUARDED: Final[Sequence[str | int]] = ("", 0)
-"""The arguments of ``guard_changed`` where nothing is asked."""
+    def terms(self) -> tuple[str, Sequence[str]]:
+        """What ``has_changed`` of ``lua/owners.lua`` compares with the hash at a step's last key."""
+        return self.digest, self.names
 
 
 def guard_of(key: str, names: Sequence[str], known: Mapping[str, str]) -> Guard:

@@ -1,27 +1,37 @@
--- The steps of a lane queue (memloop_state.queue.lanes). KEYS begin with the ten of a lane, followed by a step's own
-local q = lane_at(1)
-local function new_token(fence)
-  local token, now = redis.call('INCR', fence), now_ms()
+-- The steps of a lane queue (memloop_state.queue.lanes). KEYS begin with those of a lane and a job, in the order of
+-- `lane_at`; ARGV has the terms as JSON, then a new job's hash in pairs
+local q, lane = lane_at(1), want.lane
+local job = q.job
+local function new_token()
+  local token, now = redis.call('INCR', q.fence), now_ms()
   if token < now then
     token = now
-    redis.call('SET', fence, whole(now))
+    redis.call('SET', q.fence, whole(now))
   end
   return whole(token)
 end
 -- Notes that something has left the lane: see docs/decisions/0068-queue-and-store-are-read-at-once.md
-local function note_change(key)
-  redis.call('SET', key, whole(now_ms()), 'PX', 60000)
+local function note_change() redis.call('SET', q.changed, whole(now_ms()), 'PX', 60000) end
+local function drop()
+  redis.call('XACK', q.stream, want.group, want.ticket)
+  redis.call('XDEL', q.stream, want.ticket)
 end
-local function drop(group, ticket)
-  redis.call('XACK', q.stream, group, ticket)
-  redis.call('XDEL', q.stream, ticket)
+-- Whether the holder has lost the lane; frees it if not
+local function is_lost()
+  if redis.call('GET', q.lock) ~= want.mine then return true end
+  redis.call('DEL', q.lock)
 end
--- Gives back the bytes that a job holds of its tenant's quota
-local function release(job)
+local function exists() return redis.call('EXISTS', job) == 1 end
+-- Gives back bytes of a tenant's quota
+local function give_back(held, tenant, bytes)
+  if redis.call('HEXISTS', held, tenant) == 1 and redis.call('HINCRBY', held, tenant, -bytes) <= 0 then
+    redis.call('HDEL', held, tenant)
+  end
+end
+local function release()
   local tenant, bytes = unpack(redis.call('HMGET', job, 'tenant', 'bytes'))
-  if not bytes then return end
+  if bytes then give_back(q.bytes, tenant or '', bytes) end
   redis.call('HDEL', job, 'bytes')
-  if redis.call('HINCRBY', q.bytes, tenant or '', -bytes) <= 0 then redis.call('HDEL', q.bytes, tenant or '') end
 end
 -- Lists a job of that key and id. At every sixteenth one in a long index, the oldest that are deleted are taken out
 local function list_in(index, job, id, at)
@@ -43,77 +53,79 @@ local function end_index(index, job, id)
   if longest > 0 and longest < math.huge then redis.call('PEXPIRE', index, whole(longest)) end
 end
 -- A number that no token so far exceeds and every later one does, as text
-local function began(fence)
-  return string.format('%.0f', math.max(tonumber(redis.call('GET', fence) or 0), now_ms() - 1))
+local function began(fence) return whole(math.max(tonumber(redis.call('GET', fence) or 0), now_ms() - 1)) end
+-- Takes a job that will not run out of its lane
+local function leave_list(tenant)
+  redis.call('LREM', q.list, 0, want.id)
+  redis.call('ZREM', q.open, want.id)
+  withdraw(q, tenant, lane, want.id)
+  pass_on(q, tenant, lane)
 end
--- Enters a new job. KEYS[k..]: the ten of its lane, then job, index, those of its owners, events (may be missing);
--- ARGV[a..]: id, lane, now, first event ('' = none), tenant, quota of the tenant's bytes (0 = none), the most jobs of
--- its index (0 = any), its owners, then the hash's pairs. Returns -1 over quota, -2 if one of its owners was erased
--- since the work began, -4 if the index is full
-local function enter(k, a)
-  local q, job, index, id, now, tenant = lane_at(k), KEYS[k + 10], KEYS[k + 11], ARGV[a], ARGV[a + 2], ARGV[a + 4]
-  local quota, bytes, most, owners = tonumber(ARGV[a + 5]), 1024, tonumber(ARGV[a + 6]), ARGV[a + 7]
-  if redis.call('EXISTS', job) == 1 then return 0 end
-  if is_erased(k + 12, owners_at(ARGV, a + 7)) then return -2 end
-  if most > 0 and redis.call('ZCARD', index) >= most then return -4 end
-  local first = a + 8 + 4 * owners
-  for i = first, #ARGV do bytes = bytes + #ARGV[i] end
-  local held = tonumber(redis.call('HGET', q.bytes, tenant) or 0)
-  if quota > 0 and held > 0 and held + bytes > quota then return -1 end
-  redis.call('HSET', job, unpack(ARGV, first))
-  redis.call('HSET', job, 'bytes', bytes, 'index', index)
-  redis.call('HINCRBY', q.bytes, tenant, bytes)
-  redis.call('ZADD', q.open, now, id)
-  if ARGV[a + 3] ~= '' then redis.call('XADD', KEYS[k + 12 + 3 * owners], '0-1', 'event', ARGV[a + 3]) end
-  redis.call('RPUSH', q.list, id)
-  pass_on(q, tenant, ARGV[a + 1])
-  list_in(index, job, id, now)
-  own(k + 12, owners_at(ARGV, a + 7), job)
-  end_with_records(job)
+-- The tenant of the lane's jobs, '' without one
+local function tenant_of_head()
+  local head = redis.call('LINDEX', q.list, 0)
+  return head and redis.call('HGET', string.sub(job, 1, -#want.id - 1) .. head, 'tenant') or ''
+end
+-- Enters a new job, whose KEYS begin at k; those of its owners follow. Returns -1 over the quota of its tenant's bytes,
+-- -2 if one of its owners was erased since the work began, -4 if the index is full
+local function enter(k, want)
+  local q, bytes, owners = lane_at(k), 1024, want.owners
+  if redis.call('EXISTS', q.job) == 1 then return 0 end
+  if is_erased(k + OF_A_LANE, owners) then return -2 end
+  if want.most > 0 and redis.call('ZCARD', q.index) >= want.most then return -4 end
+  for i = 2, #ARGV do bytes = bytes + #ARGV[i] end
+  local held = tonumber(redis.call('HGET', q.bytes, want.tenant) or 0)
+  if want.quota > 0 and held > 0 and held + bytes > want.quota then return -1 end
+  redis.call('HSET', q.job, unpack(ARGV, 2))
+  redis.call('HSET', q.job, 'bytes', bytes, 'index', q.index)
+  redis.call('HINCRBY', q.bytes, want.tenant, bytes)
+  redis.call('ZADD', q.open, want.now, want.id)
+  if want.event then redis.call('XADD', q.events, '0-1', 'event', want.event) end
+  redis.call('RPUSH', q.list, want.id)
+  pass_on(q, want.tenant, want.lane)
+  list_in(q.index, q.job, want.id, want.now)
+  own(k + OF_A_LANE, owners, q.job)
+  end_with_records(q.job)
   return 1
 end
 
-function steps.submit() return enter(1, 1) end
-
--- KEYS[1] the guard's hash, then the job's keys; ARGV: the guard's, then the job's. Returns -3 if the hash has changed
-function steps.submit_guarded()
-  if guard_changed(KEYS[1], 1) then return -3 end
-  return enter(2, 3 + ARGV[2])
+-- The last of the KEYS is the guard's hash, if any. Returns -3 if the hash has changed
+function steps.submit()
+  if has_changed(want.guard) then return -3 end
+  return enter(1, want)
 end
 
--- KEYS[11] fence, KEYS[12] the job that the ticket names as the lane's head
--- ARGV: group, ticket, lane, lease ms, the id of that job
+-- Leases the job at the lane's head. Returns how that ended; 'head' and an id if it is another one than the given
 function steps.begin()
-  local group, ticket, lane, lease, job = ARGV[1], ARGV[2], ARGV[3], ARGV[4], KEYS[12]
   local head = redis.call('LINDEX', q.list, 0)
   if not head then
     redis.call('ZREM', q.delayed, lane)
-    drop(group, ticket)
+    drop()
     return {'empty'}
   end
   local due = redis.call('ZSCORE', q.delayed, lane)
   if due and tonumber(due) > now_ms() then
-    drop(group, ticket)
+    drop()
     return {'later'}
   end
   local held = redis.call('GET', q.lock)
   if held then
     local owner = string.match(held, '|(.*)$')
-    if owner ~= ticket then
-      drop(group, ticket)
+    if owner ~= want.ticket then
+      drop()
       if owner == 'erase' then redis.call('ZADD', q.delayed, now_ms() + 500, lane) end
       return {'held'}
     end
   end
-  if head ~= ARGV[5] then return {'head', head} end
-  if redis.call('EXISTS', job) == 0 then
+  if head ~= want.id then return {'head', head} end
+  if not exists() then
     redis.call('LPOP', q.list)
     redis.call('ZREM', q.open, head)
     return {'head', redis.call('LINDEX', q.list, 0) or head}
   end
   redis.call('ZREM', q.delayed, lane)
-  local token = new_token(KEYS[11])
-  redis.call('SET', q.lock, token .. '|' .. ticket, 'PX', lease)
+  local token = new_token()
+  redis.call('SET', q.lock, token .. '|' .. want.ticket, 'PX', want.lease_ms)
   redis.call('HINCRBY', job, 'starts', 1)
   redis.call('HSET', job, 'status', 'in_progress')
   local found = redis.call('HMGET', job, 'starts', 'failures', 'outages', 'tenant', 'request_id', 'traceparent')
@@ -121,79 +133,69 @@ function steps.begin()
   return {'run', token, found[1], found[2] or 0, found[3] or 0, found[4] or '', found[5] or '', found[6] or ''}
 end
 
--- KEYS[11] job; ARGV: group, ticket, mine, lease ms, consumer
 function steps.beat()
-  if redis.call('GET', q.lock) ~= ARGV[3] or redis.call('EXISTS', KEYS[11]) == 0 then return 'lost' end
-  redis.call('PEXPIRE', q.lock, ARGV[4])
-  redis.call('XCLAIM', q.stream, ARGV[1], ARGV[5], 0, ARGV[2], 'JUSTID')
-  if redis.call('HEXISTS', KEYS[11], 'cancel') == 1 then return 'cancel' end
-  return 'held'
+  if redis.call('GET', q.lock) ~= want.mine or not exists() then return 'lost' end
+  redis.call('PEXPIRE', q.lock, want.lease_ms)
+  redis.call('XCLAIM', q.stream, want.group, want.consumer, 0, want.ticket, 'JUSTID')
+  return redis.call('HEXISTS', job, 'cancel') == 1 and 'cancel' or 'held'
 end
 
--- KEYS[11] job, KEYS[12] journal, KEYS[13] dead letters, KEYS[14] change
--- ARGV: group, ticket, mine, lane, id, status, record, keep ms (0 = keep indefinitely), error ('' = done, else a dead
--- letter), 1 when payload and journal stay as long as the record, tenant, 1 when the index ends with its jobs
+-- Ends the job: with dead, an error, as a dead letter. Without keep_ms it stays; with keeps_work so do its payload and
+-- journal. index_ends: its index ends with its jobs
 function steps.finish()
-  if redis.call('GET', q.lock) ~= ARGV[3] then return 0 end
-  redis.call('DEL', q.lock)
-  local keeps_bytes = ARGV[9] ~= '' and ARGV[8] ~= '0' and ARGV[10] == '1'
-  if redis.call('EXISTS', KEYS[11]) == 1 then
-    redis.call('HSET', KEYS[11], 'status', ARGV[6], 'record', ARGV[7])
-    if ARGV[9] ~= '' then
-      local tenant, index, bytes = unpack(redis.call('HMGET', KEYS[11], 'tenant', 'index', 'bytes'))
-      local dead = redis.call('XADD', KEYS[13], '*', 'job', ARGV[5], 'lane', ARGV[4], 'error', ARGV[9],
+  if is_lost() then return 0 end
+  if exists() then
+    local keeps_bytes = want.dead and want.keep_ms and want.keeps_work
+    redis.call('HSET', job, 'status', want.status, 'record', want.record)
+    local index = redis.call('HGET', job, 'index')
+    if want.dead then
+      local tenant, bytes = unpack(redis.call('HMGET', job, 'tenant', 'bytes'))
+      local dead = redis.call('XADD', q.dead, '*', 'job', want.id, 'lane', lane, 'error', want.dead,
         'tenant', tenant or '', 'index', index or '', 'bytes', keeps_bytes and bytes or 0)
-      redis.call('HSET', KEYS[11], 'dead', dead)
+      redis.call('HSET', job, 'dead', dead)
     end
-    if not keeps_bytes then release(KEYS[11]) end
-    if ARGV[10] == '0' then
-      redis.call('HDEL', KEYS[11], 'payload')
-      redis.call('DEL', KEYS[12])
+    if not keeps_bytes then release() end
+    if not want.keeps_work then
+      redis.call('HDEL', job, 'payload')
+      redis.call('DEL', q.journal)
     end
-    if ARGV[8] == '0' then
-      redis.call('PERSIST', KEYS[12])
+    if want.keep_ms then
+      redis.call('PEXPIRE', job, want.keep_ms)
+      redis.call('PEXPIRE', q.journal, want.keep_ms)
+      if want.index_ends and index then end_index(index, job, want.id) end
+      end_with_records(job)
     else
-      redis.call('PEXPIRE', KEYS[11], ARGV[8])
-      redis.call('PEXPIRE', KEYS[12], ARGV[8])
-      local index = redis.call('HGET', KEYS[11], 'index')
-      if ARGV[12] == '1' and index then end_index(index, KEYS[11], ARGV[5]) end
-      end_with_records(KEYS[11])
+      redis.call('PERSIST', q.journal)
     end
   end
-  redis.call('LREM', q.list, 1, ARGV[5])
-  redis.call('ZREM', q.open, ARGV[5])
-  note_change(KEYS[14])
-  drop(ARGV[1], ARGV[2])
-  pass_on(q, ARGV[11], ARGV[4])
+  redis.call('LREM', q.list, 1, want.id)
+  redis.call('ZREM', q.open, want.id)
+  note_change()
+  drop()
+  pass_on(q, want.tenant, lane)
   return 1
 end
 
--- KEYS[11] job; ARGV: group, ticket, mine, lane, counter, delay ms, error
 function steps.retry()
-  if redis.call('GET', q.lock) ~= ARGV[3] then return 0 end
-  redis.call('DEL', q.lock)
-  if redis.call('EXISTS', KEYS[11]) == 1 then
-    redis.call('HINCRBY', KEYS[11], ARGV[5], 1)
-    redis.call('HSET', KEYS[11], 'status', 'queued', 'error', ARGV[7])
+  if is_lost() then return 0 end
+  if exists() then
+    redis.call('HINCRBY', job, want.counter, 1)
+    redis.call('HSET', job, 'status', 'queued', 'error', want.error)
   end
-  redis.call('ZADD', q.delayed, now_ms() + ARGV[6], ARGV[4])
-  drop(ARGV[1], ARGV[2])
+  redis.call('ZADD', q.delayed, now_ms() + want.delay_ms, lane)
+  drop()
   return 1
 end
 
--- KEYS[11] job; ARGV: group, ticket, mine, lane, tenant
 function steps.abandon()
   local held = redis.call('GET', q.lock)
-  if held and held ~= ARGV[3] and string.match(held, '|(.*)$') == ARGV[2] then return 0 end
-  if held == ARGV[3] then
-    redis.call('DEL', q.lock)
-    if redis.call('EXISTS', KEYS[11]) == 1 then
-      redis.call('HINCRBY', KEYS[11], 'starts', -1)
-      redis.call('HSET', KEYS[11], 'status', 'queued')
-    end
+  if held and held ~= want.mine and string.match(held, '|(.*)$') == want.ticket then return 0 end
+  if not is_lost() and exists() then
+    redis.call('HINCRBY', job, 'starts', -1)
+    redis.call('HSET', job, 'status', 'queued')
   end
-  drop(ARGV[1], ARGV[2])
-  pass_on(q, ARGV[5], ARGV[4])
+  drop()
+  pass_on(q, want.tenant, lane)
   return 1
 end
 
@@ -212,209 +214,189 @@ function steps.due()
   return {soonest, unpack(lanes)}
 end
 
--- ARGV: lane, tenant. Lets a lane whose delay has ended wait for a worker, unless another worker did
+-- Lets a lane whose delay has ended wait for a worker, unless another worker did
 function steps.promote()
-  local due = redis.call('ZSCORE', q.delayed, ARGV[1])
+  local due = redis.call('ZSCORE', q.delayed, lane)
   if not due or tonumber(due) > now_ms() then return 0 end
-  redis.call('ZREM', q.delayed, ARGV[1])
-  pass_on(q, ARGV[2], ARGV[1])
+  redis.call('ZREM', q.delayed, lane)
+  pass_on(q, tenant_of_head(), lane)
   return 1
 end
 
--- KEYS[11] fence, KEYS[12] erasures, KEYS[13] change; ARGV: lease ms, force (1 or 0), the erased scope, keep ms
+-- Locks the lane, and marks the scope as erased. Returns the token, '0' while a job has the lane
 function steps.take_lane()
-  if redis.call('EXISTS', q.lock) == 1 and ARGV[2] == '0' then return '0' end
-  redis.call('DEL', q.lock)
-  local token = new_token(KEYS[11])
-  redis.call('SET', q.lock, token .. '|erase', 'PX', ARGV[1])
-  redis.call('HSET', KEYS[12], ARGV[3], token)
-  redis.call('PEXPIRE', KEYS[12], ARGV[4])
-  note_change(KEYS[13])
+  if redis.call('EXISTS', q.lock) == 1 and not want.force then return '0' end
+  redis.call('DEL', q.lock) -- a full Redis lets a script begin with this command
+  local token = new_token()
+  redis.call('SET', q.lock, token .. '|erase', 'PX', want.lease_ms)
+  redis.call('HSET', q.erased, want.scope, token)
+  redis.call('PEXPIRE', q.erased, want.keep_ms)
+  note_change()
   return token
 end
 
--- KEYS[11] fence, KEYS[12] the guard's hash (may be missing); ARGV: lease ms, then the guard's
--- Returns '-3' if the hash has changed, '0' if the lane is busy
+-- Returns the token, '-3' if the guard's hash has changed, '0' if the lane is busy
 function steps.take_idle_lane()
-  if guard_changed(KEYS[12], 2) then return '-3' end
+  if has_changed(want.guard) then return '-3' end
   if redis.call('EXISTS', q.lock) == 1 or redis.call('LLEN', q.list) > 0 then return '0' end
-  local token = new_token(KEYS[11])
-  redis.call('SET', q.lock, token .. '|erase', 'PX', ARGV[1])
+  local token = new_token()
+  redis.call('SET', q.lock, token .. '|erase', 'PX', want.lease_ms)
   return token
 end
 
--- KEYS[11] job, KEYS[12] index; ARGV: mine, lane, id, created ms, keep ms, tenant, then the hash's pairs
 -- Writes nothing and returns 0 when the lane was lost: an erasure that took it over must find no record afterwards
 function steps.record()
-  if redis.call('GET', q.lock) ~= ARGV[1] then return 0 end
-  redis.call('HSET', KEYS[11], unpack(ARGV, 7))
-  redis.call('PEXPIRE', KEYS[11], ARGV[5])
-  list_in(KEYS[12], KEYS[11], ARGV[3], ARGV[4])
-  end_index(KEYS[12], KEYS[11], ARGV[3])
-  redis.call('DEL', q.lock)
-  pass_on(q, ARGV[6], ARGV[2])
+  if is_lost() then return 0 end
+  redis.call('HSET', job, unpack(ARGV, 2))
+  redis.call('PEXPIRE', job, want.keep_ms)
+  list_in(q.index, job, want.id, want.now)
+  end_index(q.index, job, want.id)
+  pass_on(q, want.tenant, lane)
   return 1
 end
 
--- ARGV: mine, lane, tenant
 function steps.leave_lane()
-  if redis.call('GET', q.lock) ~= ARGV[1] then return 0 end
-  redis.call('DEL', q.lock)
-  pass_on(q, ARGV[3], ARGV[2])
+  if is_lost() then return 0 end
+  pass_on(q, tenant_of_head(), lane)
   return 1
 end
 
--- KEYS[11] job, KEYS[12] journal, KEYS[13] index, KEYS[14] dead letters, KEYS[15] events; ARGV: id, lane
 function steps.forget()
-  local status, dead, tenant = unpack(redis.call('HMGET', KEYS[11], 'status', 'dead', 'tenant'))
-  redis.call('LREM', q.list, 0, ARGV[1])
-  redis.call('ZREM', q.open, ARGV[1])
-  redis.call('ZREM', KEYS[13], ARGV[1])
-  disown(KEYS[11])
-  if dead then redis.call('XDEL', KEYS[14], dead) end
-  release(KEYS[11])
-  redis.call('DEL', KEYS[11], KEYS[12], KEYS[15])
-  withdraw(q, tenant or '', ARGV[2], ARGV[1])
-  pass_on(q, tenant or '', ARGV[2])
+  local status, dead, tenant = unpack(redis.call('HMGET', job, 'status', 'dead', 'tenant'))
+  redis.call('ZREM', q.index, want.id)
+  disown(job)
+  if dead then redis.call('XDEL', q.dead, dead) end
+  release()
+  redis.call('DEL', job, q.journal, q.events)
+  leave_list(tenant or '')
   return status
 end
 
--- KEYS[11] job, KEYS[12] journal, KEYS[13] dead letters; ARGV: id, lane, record, created ms, then of a job that ended
--- well: its new payload, the status and the record that it must have ('' = a dead letter, with its own payload).
--- A dead letter keeps decisions and stored results in the journal; its replies are deleted.
+-- Queues a job again: a dead letter with its own payload, or one that ended well, whose status and record are still
+-- these, with another payload. A dead letter keeps decisions and stored results in the journal; its replies are deleted
 function steps.requeue()
   local dead, payload, tenant, index, status, record =
-    unpack(redis.call('HMGET', KEYS[11], 'dead', 'payload', 'tenant', 'index', 'status', 'record'))
-  if ARGV[5] ~= '' then
-    if status ~= ARGV[6] or record ~= ARGV[7] then return 0 end
-    redis.call('DEL', KEYS[12])
-    redis.call('HSET', KEYS[11], 'payload', ARGV[5])
+    unpack(redis.call('HMGET', job, 'dead', 'payload', 'tenant', 'index', 'status', 'record'))
+  if want.payload then
+    if status ~= want.status or record ~= want.former then return 0 end
+    redis.call('DEL', q.journal)
+    redis.call('HSET', job, 'payload', want.payload)
   elseif not dead or not payload then
     return 0
   end
   if index then redis.call('PERSIST', index) end
-  for _, field in ipairs(redis.call('HKEYS', KEYS[12])) do
-    if string.find(field, '^call:') then redis.call('HDEL', KEYS[12], field) end
+  for _, field in ipairs(redis.call('HKEYS', q.journal)) do
+    if string.find(field, '^call:') then redis.call('HDEL', q.journal, field) end
   end
-  if dead then redis.call('XDEL', KEYS[13], dead) end
-  redis.call('PERSIST', KEYS[11])
-  redis.call('PERSIST', KEYS[12])
-  end_with_records(KEYS[11])
-  redis.call('HDEL', KEYS[11], 'dead', 'starts', 'failures', 'outages', 'error')
-  redis.call('HSET', KEYS[11], 'status', 'queued', 'record', ARGV[3])
-  redis.call('ZADD', q.open, ARGV[4], ARGV[1])
-  redis.call('RPUSH', q.list, ARGV[1])
-  pass_on(q, tenant or '', ARGV[2])
+  if dead then redis.call('XDEL', q.dead, dead) end
+  redis.call('PERSIST', job)
+  redis.call('PERSIST', q.journal)
+  end_with_records(job)
+  redis.call('HDEL', job, 'dead', 'starts', 'failures', 'outages', 'error')
+  redis.call('HSET', job, 'status', 'queued', 'record', want.record)
+  redis.call('ZADD', q.open, want.now, want.id)
+  redis.call('RPUSH', q.list, want.id)
+  pass_on(q, tenant or '', lane)
   return 1
 end
 
--- KEYS[11] job, KEYS[12] journal, KEYS[13..] a job to queue when this one never ran (may be missing);
--- ARGV: id, lane, record of a job that never ran, keep ms, then the arguments of the other job
+-- Ends a waiting job, and enters the next one, whose KEYS follow; asks the worker of a running one to end it
 function steps.cancel()
-  local status, tenant = unpack(redis.call('HMGET', KEYS[11], 'status', 'tenant'))
+  local status, tenant = unpack(redis.call('HMGET', job, 'status', 'tenant'))
   if not status then return 'gone' end
   if status ~= 'queued' and status ~= 'in_progress' then return 'done' end
   if status == 'in_progress' or redis.call('EXISTS', q.lock) == 1 then
-    redis.call('HSET', KEYS[11], 'cancel', 1)
+    redis.call('HSET', job, 'cancel', 1)
     return 'asked'
   end
-  redis.call('HSET', KEYS[11], 'status', 'cancelled', 'record', ARGV[3])
-  redis.call('HDEL', KEYS[11], 'payload')
-  release(KEYS[11])
-  redis.call('PEXPIRE', KEYS[11], ARGV[4])
-  end_with_records(KEYS[11])
-  redis.call('DEL', KEYS[12])
-  redis.call('LREM', q.list, 0, ARGV[1])
-  redis.call('ZREM', q.open, ARGV[1])
-  withdraw(q, tenant or '', ARGV[2], ARGV[1])
-  pass_on(q, tenant or '', ARGV[2])
-  if KEYS[13] then enter(13, 5) end
+  redis.call('HSET', job, 'status', 'cancelled', 'record', want.record)
+  redis.call('HDEL', job, 'payload')
+  release()
+  redis.call('PEXPIRE', job, want.keep_ms)
+  end_with_records(job)
+  redis.call('DEL', q.journal)
+  leave_list(tenant or '')
+  if want.next then enter(1 + OF_A_LANE, want.next) end
   return 'cancelled'
 end
 
 -- KEYS: fence
 function steps.newest() return began(KEYS[1]) end
 
--- KEYS: job, journal; ARGV: field, value. Sets the field if it is unset; returns its value
+-- KEYS: job, journal. Sets the field if it is unset; returns its value
 -- A full Redis refuses a script's first write if it may need memory: PERSIST needs none, and the job will free more.
 function steps.keep()
   if redis.call('EXISTS', KEYS[1]) == 0 then return false end
   redis.call('PERSIST', KEYS[2])
-  redis.call('HSETNX', KEYS[2], ARGV[1], ARGV[2])
-  return redis.call('HGET', KEYS[2], ARGV[1])
+  redis.call('HSETNX', KEYS[2], want.field, want.value)
+  return redis.call('HGET', KEYS[2], want.field)
 end
 
 -- KEYS: dead letters, the job of one, the tenants' bytes, the job's index (may be missing)
--- ARGV: entry, job id, tenant, bytes. Deletes the entry of a dead letter whose job has expired. Returns 1 if it did
+-- Deletes the entry of a dead letter whose job has expired. Returns 1 if it did
 function steps.drop_letter()
-  if redis.call('EXISTS', KEYS[2]) == 1 or redis.call('XDEL', KEYS[1], ARGV[1]) == 0 then return 0 end
-  if KEYS[4] then redis.call('ZREM', KEYS[4], ARGV[2]) end
-  if redis.call('HEXISTS', KEYS[3], ARGV[3]) == 1 and redis.call('HINCRBY', KEYS[3], ARGV[3], -ARGV[4]) <= 0 then
-    redis.call('HDEL', KEYS[3], ARGV[3])
-  end
+  if redis.call('EXISTS', KEYS[2]) == 1 or redis.call('XDEL', KEYS[1], want.entry) == 0 then return 0 end
+  if KEYS[4] then redis.call('ZREM', KEYS[4], want.id) end
+  give_back(KEYS[3], want.tenant, want.bytes)
   return 1
 end
 
--- KEYS: the lane's list, the user's last failed write, fence, the lane's last change; ARGV: what a job's key begins
--- with, most jobs, most bytes, JSON with the states of the jobs that the caller has kept, by id. Returns the newest
--- token, the failed write ('' = none), the ms since the lane's last change ('' = a minute or more), then id, status and
--- payload of each job, newest first; the payload is '' if the caller has the job in that state. The jobs' keys have the
--- tag of the list, but are known only from it.
+-- KEYS: the lane's list, the user's last failed write, fence, the lane's last change. Returns the newest token, the
+-- failed write ('' = none), the ms since the lane's last change ('' = a minute or more), then id, status and payload of
+-- each job, newest first; the payload is '' if the caller has kept the job in that state. The jobs' keys begin with
+-- want.jobs and have the tag of the list, but are known only from it.
 function steps.standing()
-  local kept = cjson.decode(ARGV[4])
   local changed = redis.call('GET', KEYS[4])
-  local since = changed and string.format('%.0f', now_ms() - changed) or ''
-  local found, left = {began(KEYS[3]), redis.call('GET', KEYS[2]) or '', since}, tonumber(ARGV[3])
-  local ids = redis.call('LRANGE', KEYS[1], -ARGV[2], -1)
+  local since = changed and whole(now_ms() - changed) or ''
+  local found, left = {began(KEYS[3]), redis.call('GET', KEYS[2]) or '', since}, want.bytes
+  local ids = redis.call('LRANGE', KEYS[1], -want.most, -1)
   for i = #ids, 1, -1 do
-    local job = ARGV[1] .. ids[i]
-    local size = redis.call('HSTRLEN', job, 'payload')
+    local one = want.jobs .. ids[i]
+    local size = redis.call('HSTRLEN', one, 'payload')
     if size > 0 and size <= left then
       left = left - size
-      local status = redis.call('HGET', job, 'status') or ''
+      local status = redis.call('HGET', one, 'status') or ''
       found[#found + 1] = ids[i]
       found[#found + 1] = status
-      found[#found + 1] = kept[ids[i]] == status and '' or redis.call('HGET', job, 'payload')
+      found[#found + 1] = want.kept[ids[i]] == status and '' or redis.call('HGET', one, 'payload')
     end
   end
   return found
 end
 
--- KEYS: job, events; ARGV: number of the first event, job and events end after ms (0 = leave), record of a job whose
--- last event is new ('' = leave), events… One that is there stays. Returns gone, cancel or added
+-- KEYS: job, events; texts: events, of which the first has the number want.first. One that is there stays. Job and
+-- events end after want.keep_ms, if given; with a new last event the job has want.record. Returns gone, cancel or added
 function steps.publish()
   if redis.call('EXISTS', KEYS[1]) == 0 then return 'gone' end
   local failed
-  for place = 4, #ARGV do
-    local added = redis.pcall('XADD', KEYS[2], '0-' .. whole(ARGV[1] + place - 3), 'event', ARGV[place])
+  for place = 2, #ARGV do
+    local added = redis.pcall('XADD', KEYS[2], '0-' .. whole(want.first + place - 1), 'event', ARGV[place])
     failed = type(added) == 'table' and added.err
     if failed and not string.find(failed, 'equal or smaller') then return redis.error_reply(failed) end
   end
-  if ARGV[3] ~= '' and not failed then redis.call('HSET', KEYS[1], 'record', ARGV[3]) end
-  if ARGV[2] ~= '0' then
-    redis.call('PEXPIRE', KEYS[1], ARGV[2])
-    redis.call('PEXPIRE', KEYS[2], ARGV[2])
+  if want.record and not failed then redis.call('HSET', KEYS[1], 'record', want.record) end
+  if want.keep_ms then
+    redis.call('PEXPIRE', KEYS[1], want.keep_ms)
+    redis.call('PEXPIRE', KEYS[2], want.keep_ms)
     end_with_records(KEYS[1])
   end
   return redis.call('HEXISTS', KEYS[1], 'cancel') == 1 and 'cancel' or 'added'
 end
 
--- KEYS: job, index, those of its owners; ARGV: id, now, ends after ms, its owners, then the hash's pairs. Returns 0 if
--- one of them was erased since the work began
+-- Stores a job that no worker runs. Returns 0 if one of its owners was erased since the work began
 function steps.open()
-  local owners = owners_at(ARGV, 4)
-  if is_erased(3, owners) then return 0 end
-  redis.call('HSET', KEYS[1], unpack(ARGV, 5 + 4 * #owners))
-  redis.call('PEXPIRE', KEYS[1], ARGV[3])
-  list_in(KEYS[2], KEYS[1], ARGV[1], ARGV[2])
-  own(3, owners, KEYS[1])
-  end_with_records(KEYS[1])
+  if is_erased(1 + OF_A_LANE, want.owners) then return 0 end
+  redis.call('HSET', job, unpack(ARGV, 2))
+  redis.call('PEXPIRE', job, want.keep_ms)
+  list_in(q.index, job, want.id, want.now)
+  own(1 + OF_A_LANE, want.owners, job)
+  end_with_records(job)
   return 1
 end
 
 -- KEYS: jobs; each one's status, nil when it is gone
 function steps.statuses()
   local statuses = {}
-  for number, job in ipairs(KEYS) do statuses[number] = redis.call('HGET', job, 'status') end
+  for number, one in ipairs(KEYS) do statuses[number] = redis.call('HGET', one, 'status') end
   return statuses
 end

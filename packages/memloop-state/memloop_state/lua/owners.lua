@@ -1,24 +1,15 @@
 -- What a step compares before it writes: the owners of a record, and a hash that its caller has read
 
--- Whether a hash has changed: some fields of it, by their names and the digest of what they held ('' = not asked)
-local function has_changed(key, digest, names)
-  if digest == '' then return false end
-  local values = redis.call('HMGET', key, unpack(names))
+-- Whether the hash at the last of the KEYS has changed: its guard is the digest of what some fields held, and their names
+local function has_changed(guard)
+  if not guard then return false end
+  local values = redis.call('HMGET', KEYS[#KEYS], unpack(guard[2]))
   for i, value in ipairs(values) do values[i] = value and #value .. ':' .. value or '-' end
-  return redis.sha1hex(table.concat(values, ' ')) ~= digest
+  return redis.sha1hex(table.concat(values, ' ')) ~= guard[1]
 end
--- The same, of a digest, the names' number and the names from ARGV[a] on
-local function guard_changed(key, a) return has_changed(key, ARGV[a], {unpack(ARGV, a + 2, a + 1 + ARGV[a + 1])}) end
 
--- A record's owners. KEYS[k..]: of each owner the marks, the index, the tenant's owners. Of each owner: the newest token
--- when the work began ('=' and marks: what they were then), the scopes, the user, the entry in the index ('' = none)
-local function owners_at(args, a)
-  local owners = {}
-  for at = a, a + 4 * (args[a] - 1), 4 do
-    owners[#owners + 1] = {began = args[at + 1], scopes = args[at + 2], user = args[at + 3], entry = args[at + 4]}
-  end
-  return owners
-end
+-- A record's owners. KEYS[k..]: of each owner the marks, the index, the tenant's owners. The terms of each: began, the
+-- newest token when the work began ('=' and marks: what they were then), its scopes, the user, the entry in the index
 -- The tokens of the last erasures of scopes, '-' for each without one
 local function marks(key, scopes)
   local found = {}
@@ -74,7 +65,7 @@ local function own(k, owned, record)
   local homes = homes_of(record)
   for place, owner in ipairs(owned) do
     local index, owners, entry = KEYS[k + 3 * place - 2], KEYS[k + 3 * place - 1], owner.entry
-    if entry ~= '' then
+    if entry then
       local entries = redis.call('HGET', index, record) or ''
       if not has_line(entries, entry) then redis.call('HSET', index, record, entry .. '\n' .. entries) end
       homes[index] = {owners, owner.user}

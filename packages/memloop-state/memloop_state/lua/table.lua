@@ -7,7 +7,7 @@
 -- the bytes of each record and, under '', their sum. A row is 'VERSION GROUP BYTES TEXT'.
 local RECORD, INDEX, SIZES, ROWS, ORDER, ENDING, SWITCH, TENANTS = unpack(KEYS, 1, 8)
 local want = cjson.decode(ARGV[2])
-local id, owners = want.id, owners_at(want.owners or {0}, 1)
+local id, owners = want.id, want.owners or {}
 local now = now_ms()
 
 local function held(name) return tonumber(redis.call('HGET', SIZES, name)) or 0 end
@@ -81,7 +81,7 @@ function steps.put()
   local known, first = redis.call('EXISTS', RECORD) == 1, 2 + 2 * (want.fields or 0)
   local bytes, rows = want.size and want.size - held(id) or 0, (#ARGV - first + 1) / 2
   if want.switches and redis.call('EXISTS', SWITCH) == 0 then return {'off'} end
-  if want.guard and has_changed(KEYS[#KEYS], want.guard[1], want.guard[2]) then return {'changed'} end
+  if has_changed(want.guard) then return {'changed'} end
   if is_erased(9, owners) then return {'erased'} end
   if want.known and not known then return {'gone'} end
   if want.most and not want.oldest_out and not known and not redis.call('ZSCORE', INDEX, id)

@@ -1,9 +1,16 @@
--- The order in which workers take lanes: tenants take turns (memloop_state.queue.jobs). KEYS of a lane begin with ten
+-- The order in which workers take lanes: tenants take turns (memloop_state.queue.jobs). ARGV has the
+-- terms of every step as JSON
+local want = cjson.decode(ARGV[2])
+local NAMES = {
+  'stream', 'delayed', 'open', 'list', 'lock', 'ready', 'turns', 'since', 'bell', 'bytes',
+  'job', 'journal', 'events', 'index', 'dead', 'fence', 'changed', 'erased'
+}
+local OF_A_LANE = #NAMES
+-- The keys of a lane and a job, which begin at KEYS[k], by name
 local function lane_at(k)
-  return {
-    stream = KEYS[k], delayed = KEYS[k + 1], open = KEYS[k + 2], list = KEYS[k + 3], lock = KEYS[k + 4],
-    ready = KEYS[k + 5], turns = KEYS[k + 6], since = KEYS[k + 7], bell = KEYS[k + 8], bytes = KEYS[k + 9]
-  }
+  local keys = {}
+  for place, name in ipairs(NAMES) do keys[name] = KEYS[k + place - 1] end
+  return keys
 end
 local function ring(bell)
   if redis.call('LLEN', bell) == 0 then redis.call('RPUSH', bell, 1) end
@@ -35,13 +42,12 @@ local function withdraw(q, tenant, lane, job)
   redis.call('ZREM', q.ready, tenant .. ':' .. whole(since) .. ':' .. entry)
 end
 -- KEYS: turns, picks, since, bell, the streams of all tiers, the ready sets of all tiers
--- ARGV: group, consumer, number of tenants to pass over, these tenants, then tenants and their weights
 -- Returns ticket, lane, job, tenant; or nothing
 function steps.take()
   local turns, picks, since, bell = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
   local tiers = (#KEYS - 4) / 2
   local function delivered(stream)
-    local found = redis.call('XREADGROUP', 'GROUP', ARGV[1], ARGV[2], 'COUNT', 1, 'STREAMS', stream, '>')
+    local found = redis.call('XREADGROUP', 'GROUP', want.group, want.consumer, 'COUNT', 1, 'STREAMS', stream, '>')
     if not found then return nil end
     local entry, fields = found[1][2][1], {}
     for i = 1, #entry[2], 2 do fields[entry[2][i]] = entry[2][i + 1] end
@@ -71,12 +77,6 @@ function steps.take()
     redis.call('ZREM', turns, tenant)
     redis.call('HDEL', picks, tenant)
   end
-  local function weight_of(tenant)
-    for i = 4 + ARGV[3], #ARGV, 2 do
-      if ARGV[i] == tenant then return tonumber(ARGV[i + 1]) end
-    end
-    return 1
-  end
   local function take(tenant, pick, member, tier)
     local entry = string.match(string.sub(member, #tenant + 2), '^%d+:(.*)$')
     local job, lane = string.match(entry, '^(%S*) (.*)$')
@@ -84,7 +84,7 @@ function steps.take()
     redis.call('ZREM', since, entry)
     if not any_of(tenant) then
       leave(tenant)
-    elseif pick % weight_of(tenant) == 0 then
+    elseif pick % (want.weights[tenant] or 1) == 0 then
       to_tail(turns, tenant)
     end
     if redis.call('ZCARD', turns) == 0 then redis.call('DEL', bell) else ring(bell) end
@@ -97,9 +97,9 @@ function steps.take()
     if old then return old end
   end
   local passed = {}
-  for i = 4, 3 + ARGV[3] do passed[ARGV[i]] = true end
+  for _, tenant in ipairs(want.passing) do passed[tenant] = true end
   local function head()
-    for _, tenant in ipairs(redis.call('ZRANGE', turns, 0, ARGV[3])) do
+    for _, tenant in ipairs(redis.call('ZRANGE', turns, 0, #want.passing)) do
       if not passed[tenant] then return tenant end
     end
   end
@@ -115,12 +115,11 @@ function steps.take()
   return nil
 end
 
--- KEYS: a tier's stream, delayed set and ready set. ARGV: tenant, how the names of its lanes begin, the last entry that
--- was read ('' = none), most entries
--- Returns the last entry of a page with more behind it, else '', then the lanes. The last page has the lanes beside
+-- KEYS: a tier's stream, delayed set and ready set. Gives the tenant's lanes behind the last entry that was read, whose
+-- names begin with a prefix. Returns the last entry of a page with more behind it, else '', then the lanes. The last page has the lanes beside
 -- those that wait for a worker. A lane that begins to wait again goes to the end, so no lane escapes between two pages
 function steps.lanes_of()
-  local tenant, prefix, last, most = ARGV[1], ARGV[2], ARGV[3], tonumber(ARGV[4])
+  local tenant, prefix, last, most = want.tenant, want.prefix, want.last, want.most
   local from = last == '' and '[' .. tenant .. ':' or '(' .. last
   local entries = redis.call('ZRANGEBYLEX', KEYS[3], from, '(' .. tenant .. ';', 'LIMIT', 0, most)
   local found = {#entries == most and entries[most] or ''}

@@ -19,23 +19,15 @@ State, per partition and queue. All of a tenant is deleted when its last waiting
 Each step costs O(log n) for n waiting lanes.
 """
 
-from collections.abc import AsyncIterator, Collection, Generator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Final, Literal, TypeAlias, cast
-
-from redis import exceptions
+from typing import Final, Literal, TypeAlias
 
 from memloop.wire.base import Origin
-from memloop.wire.errors import Unavailable
-from memloop_state.link import State, redis_errors
 from memloop_state.owners import Owner
-from memloop_state.steps import Partition, entry_list, lane_steps
 
 GROUP = "workers"
 DEFAULT_TIER = "default"
-_MOST_LANES: Final = 500
-"""Lanes in one reply that wait for a worker. The others have a worker or failed a moment ago, and are few."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,77 +43,6 @@ class Ticket:
     tenant: str = ""
 
 
-class Tickets:
-    """Takes lanes of one partition and writes their tickets to the streams of ``tiers``, listed from the most urgent.
-
-    A lane's name begins with its tier and a colon, unless it is the default tier. ``weights`` are the tenants' jobs per
-    turn; a tenant without one has one.
-    """
-
-    def __init__(
-        self, redis: State, part: Partition, queue: str, tiers: Sequence[str], weights: Mapping[str, int]
-    ) -> None:
-        self._redis: Any = redis
-        self._stream = part.key("jobs", queue)
-        self._tiers = tuple(tiers)
-        self._bell = part.key("bell", queue)
-        self._turns = [part.key("turns", queue), part.key("picks", queue), part.key("since", queue), self._bell]
-        self._weights = [word for tenant, weight in weights.items() for word in (tenant, weight)]
-        self._step = lane_steps(redis)
-
-    @property
-    def streams(self) -> Sequence[str]:
-        """The streams, most urgent first."""
-        return [self._stream if tier == DEFAULT_TIER else f"{self._stream}:{tier}" for tier in self._tiers]
-
-    def stream_of(self, lane: str) -> str:
-        """Return the stream of the lane's tickets."""
-        tier, colon, _ = lane.partition(":")
-        return f"{self._stream}:{tier}" if colon and tier in self._tiers else self._stream
-
-    async def ensure_groups(self) -> None:
-        """Create missing streams and consumer groups."""
-        for stream in self.streams:
-            with redis_errors():
-                if await self._redis.exists(stream) and await self._redis.xinfo_groups(stream):
-                    continue  # a full Redis refuses to be asked for it again
-                try:
-                    await self._redis.xgroup_create(stream, GROUP, id="0", mkstream=True)
-                except exceptions.ResponseError as error:
-                    if "BUSYGROUP" not in str(error):
-                        raise
-
-    async def take(self, consumer: str, *, passing: Collection[str] = ()) -> Ticket | None:
-        """Take the lane whose turn it is, if any lane waits; pass over these tenants."""
-        keys = [*self._turns, *self.streams, *map(ready, self.streams)]
-        with _group_exists():
-            found = await self._step.rows("take", keys, [GROUP, consumer, len(passing), *passing, *self._weights])
-        return Ticket(*found) if found else None
-
-    async def wait(self, *, block_ms: int) -> None:
-        """Wait at most ``block_ms`` until a lane waits for a worker; another worker may be faster to take it."""
-        with redis_errors():
-            await self._redis.blpop([self._bell], timeout=block_ms / 1000)  # pyright: ignore
-
-    async def lanes_of(self, tenant: str, *, prefix: str) -> AsyncIterator[Sequence[str]]:
-        """Yield the tenant's lanes with jobs in pages; the names of its lanes begin with ``prefix``."""
-        for stream in self.streams:
-            keys, last, more = [stream, delayed(stream), ready(stream)], "", True
-            while more:
-                last, *lanes = await self._step.rows("lanes_of", keys, [tenant, prefix, last, _MOST_LANES])
-                yield lanes
-                more = bool(last)
-
-    async def claim_stale(self, consumer: str, *, idle_ms: int, count: int) -> list[Ticket]:
-        """Claim tickets of one tier whose worker has been silent for ``idle_ms``."""
-        for stream in self.streams:
-            with redis_errors(), _group_exists():
-                reply = await self._redis.xautoclaim(stream, GROUP, consumer, idle_ms, count=count)
-            if found := entry_list(cast(Sequence[object], reply[1])):
-                return [Ticket(id_, fields["lane"], fields["job"], fields.get("tenant", "")) for id_, fields in found]
-        return []
-
-
 def ready(stream: str) -> str:
     """Name the sorted set of a tier's lanes that wait for a worker, by tenant and time."""
     return f"{stream}:ready"
@@ -132,21 +53,11 @@ def delayed(stream: str) -> str:
     return f"{stream}:delayed"
 
 
-@contextmanager
-def _group_exists() -> Generator[None]:
-    """Raise Unavailable when Redis lost its data, and with it the group, until ``ensure_groups`` recreates it."""
-    try:
-        yield
-    except exceptions.ResponseError as error:
-        if "NOGROUP" not in str(error):
-            raise
-        raise Unavailable("Redis has lost the queue's consumer group.") from error
-
-
 Beat: TypeAlias = Literal["held", "lost", "cancel"]
 Counter: TypeAlias = Literal["failures", "outages"]
-Entry: TypeAlias = tuple[Sequence[str], Sequence[str | int]]
-"""The keys and arguments of a new job for a Lua script."""
+Entry: TypeAlias = tuple[Sequence[str], Mapping[str, object], Sequence[str]]
+"""The keys, terms and texts of a new job for a Lua script."""
+NO_ENTRY: Final[Entry] = ((), {}, ())
 
 
 class JobGone(Exception):

@@ -20,16 +20,20 @@ letters.
 """
 
 import math
-from collections.abc import AsyncIterator, Collection, Iterable, Sequence
-from typing import Any, cast
+from collections.abc import AsyncIterator, Collection, Generator, Iterable, Mapping, Sequence
+from contextlib import contextmanager
+from typing import Any, Final, cast
+
+from redis import exceptions
 
 from memloop.wire.base import Origin
-from memloop.wire.errors import Erased, RateLimited
-from memloop_state.link import State, all_sent, sent
-from memloop_state.owners import owned_args, owned_keys
+from memloop.wire.errors import Erased, RateLimited, Unavailable
+from memloop_state.link import State, all_sent, redis_errors
+from memloop_state.owners import owned_keys, owned_terms
 from memloop_state.queue.jobs import (
     DEFAULT_TIER,
     GROUP,
+    NO_ENTRY,
     Beat,
     Counter,
     Depth,
@@ -39,17 +43,19 @@ from memloop_state.queue.jobs import (
     Lease,
     Submission,
     Ticket,
-    Tickets,
     delayed,
     ready,
 )
 from memloop_state.queue.records import DeadLetter, Events, JobRecords, Journal, read_dead_letters
 from memloop_state.room import QueueRules
-from memloop_state.steps import Partition, Partitions, lane_steps, text
-from memloop_state.values import UNGUARDED, Guard, Indexes, Streams
+from memloop_state.steps import Partition, Partitions, Reply, entry_list, lane_steps, named, text
+from memloop_state.values import Guard, Indexes, Streams
 
 KEEP_MS = 7 * 24 * 3600 * 1000
 """Default retention of a finished job's record."""
+_MOST_LANES: Final = 500
+"""Lanes in one reply that wait for a worker. The others have a worker or failed a moment ago, and are few."""
+_NO_TERMS: Final[Mapping[str, object]] = {}
 _OVER_QUOTA = -1
 _ERASED = -2
 _GUARD_BROKEN = -3
@@ -59,7 +65,11 @@ _RETRY_AFTER_S = 10.0
 
 
 class LaneQueue:
-    """One queue of lanes. Every method raises Unavailable when Redis is unreachable."""
+    """One queue of lanes. Every method raises Unavailable when Redis is unreachable.
+
+    ``tiers`` are listed from the most urgent. A lane's name begins with its tier and a colon, unless it is the default
+    tier. ``index_ends``: a job's index ends with the last of its jobs, because it is one of very many.
+    """
 
     def __init__(
         self,
@@ -71,21 +81,27 @@ class LaneQueue:
         rules: QueueRules | None = None,
         index_ends: bool = False,
     ) -> None:
-        """``index_ends``: a job's index ends with the last of its jobs, because it is one of very many."""
         self._redis: Any = redis
         self.name = name
         self.keep_ms = keep_ms
-        self._index_ends = int(index_ends)
+        self._tiers = tuple(tiers)
+        self._index_ends = index_ends
         self.rules = rules or QueueRules()
         self.keys = Partitions(redis)
         self.jobs = JobRecords(redis)
         self.events = Events(redis)
         self.indexes = Indexes(redis)
-        self._tickets = {part: Tickets(redis, part, name, tiers, self.rules.weights) for part in self.keys.partitions}
         self._step = lane_steps(redis)
 
-    def _lane_keys(self, part: Partition, lane: str) -> list[str]:
-        stream = self._tickets[part].stream_of(lane)
+    def _streams(self, part: Partition) -> list[str]:
+        """Return the streams of a partition's tickets, most urgent first."""
+        stream = part.key("jobs", self.name)
+        return [stream if tier == DEFAULT_TIER else f"{stream}:{tier}" for tier in self._tiers]
+
+    def _keys(self, part: Partition, lane: str, job_id: str = "", index: str = "") -> list[str]:
+        """Return the keys of a lane and a job, in the order of ``lane_at``."""
+        tier, colon, _ = lane.partition(":")
+        stream = part.key("jobs", self.name, *[tier] * bool(colon and tier in self._tiers))
         return [
             stream,
             delayed(stream),
@@ -97,11 +113,38 @@ class LaneQueue:
             part.key("since", self.name),
             part.key("bell", self.name),
             part.key("queued-bytes"),
+            part.job(job_id),
+            part.key("journal", job_id),
+            part.events(job_id),
+            index or part.key("no-index"),
+            part.key("dead"),
+            part.key("fence"),
+            part.hidden("changed", self.name, lane),
+            part.hidden("erased", lane),
         ]
 
-    def _held_keys(self, lease: Lease) -> tuple[Partition, list[str]]:
-        part = self.keys.of_id(lease.job_id)
-        return part, [*self._lane_keys(part, lease.ticket.lane), part.job(lease.job_id)]
+    async def _stepped(
+        self,
+        step: str,
+        lane: str,
+        terms: Mapping[str, object],
+        *,
+        job_id: str = "",
+        part: Partition | None = None,
+        index: str = "",
+        more: Sequence[str] = (),
+        texts: Sequence[str] = (),
+        sure: bool = False,
+    ) -> Reply:
+        """Run a step of a lane and of one of its jobs, whose partition is theirs. ``more`` keys follow theirs."""
+        here = part or (self.keys.of_id(job_id) if job_id else self.keys.of_name(lane))
+        keys = [*self._keys(here, lane, job_id, index), *more]
+        return await self._step(step, keys, named(*texts, lane=lane, id=job_id, **terms), acknowledged=sure)
+
+    async def _held(self, step: str, lease: Lease, terms: Mapping[str, object] = _NO_TERMS) -> Reply:
+        """Run a step of a lane's holder."""
+        held = {"group": GROUP, "ticket": lease.ticket.id, "mine": lease.mine, "tenant": lease.tenant}
+        return await self._stepped(step, lease.ticket.lane, {**held, **terms}, job_id=lease.job_id)
 
     async def admit(self, job: Submission, *, guard: Guard | None = None) -> bool:
         """Queue a client's job if the rules allow it, as :meth:`submit` does.
@@ -118,13 +161,10 @@ class LaneQueue:
         With ``quota_bytes`` the tenant's queued jobs in the job's partition may hold that much, or be one job. Raises
         RateLimited when they would hold more, and Erased when one of its owners was erased after the work on it began.
         """
-        keys, args = self.entry(job, quota_bytes=quota_bytes)
-        if guard is None:
-            entered = await self._step.number("submit", keys, args, acknowledged=True)
-        else:
-            entered = await self._step.number(
-                "submit_guarded", [guard.key, *keys], [*guard.args, *args], acknowledged=True
-            )
+        keys, terms, texts = self.entry(job, quota_bytes=quota_bytes)
+        guarded = [] if guard is None else [guard.key]
+        args = named(*texts, **terms, guard=guard and guard.terms)
+        entered = await self._step.number("submit", [*keys, *guarded], args, acknowledged=True)
         if entered == _GUARD_BROKEN:
             raise GuardBroken
         if entered == _ERASED:
@@ -136,14 +176,19 @@ class LaneQueue:
         return entered > 0
 
     def entry(self, job: Submission, *, quota_bytes: int = 0) -> Entry:
-        """Return the keys and arguments with which a script queues the job."""
+        """Return the keys, terms and texts with which a script queues the job."""
         part = self.keys.of_id(job.job_id)
-        keys = [*self._lane_keys(part, job.lane), part.job(job.job_id), job.index, *owned_keys(part, job.owners)]
-        events = [part.events(job.job_id)] if job.first_event else []
-        rules = [quota_bytes, job.index_most, *owned_args(job.owners, kind=job.kind, record_id=job.job_id)]
-        fields = {**job.fields, **Origin.here().model_dump()}
-        pairs = [value for pair in fields.items() for value in pair]
-        return keys + events, [job.job_id, job.lane, job.created_ms, job.first_event, job.tenant, *rules, *pairs]
+        keys = [*self._keys(part, job.lane, job.job_id, job.index), *owned_keys(part, job.owners)]
+        terms = {
+            "id": job.job_id,
+            "lane": job.lane,
+            "now": job.created_ms,
+            "tenant": job.tenant,
+            "quota": quota_bytes,
+            "most": job.index_most,
+            "owners": owned_terms(job.owners, kind=job.kind, record_id=job.job_id),
+        } | ({"event": job.first_event} if job.first_event else {})
+        return keys, terms, _pairs({**job.fields, **Origin.here().model_dump()})
 
     async def newest_token(self) -> int:
         """Return a number that no fencing token so far exceeds and every later one does.
@@ -151,7 +196,8 @@ class LaneQueue:
         A write that begins now can thus be ordered against the erasures, whose tokens they are. In a cluster it is the
         lowest of all partitions: an erasure right before may count as later.
         """
-        return min([await self._step.number("newest", [part.key("fence")], []) for part in self.keys.partitions])
+        fences = [part.key("fence") for part in self.keys.partitions]
+        return min([await self._step.number("newest", [fence], named()) for fence in fences])
 
     def journal(self, job_id: str) -> Journal:
         """Return a job's journal."""
@@ -159,46 +205,62 @@ class LaneQueue:
 
     async def ensure_group(self) -> None:
         """Create missing streams and consumer groups."""
-        for tickets in self._tickets.values():
-            await tickets.ensure_groups()
+        for stream in [stream for part in self.keys.partitions for stream in self._streams(part)]:
+            with redis_errors():
+                if await self._redis.exists(stream) and await self._redis.xinfo_groups(stream):
+                    continue  # a full Redis refuses to be asked for it again
+                try:
+                    await self._redis.xgroup_create(stream, GROUP, id="0", mkstream=True)
+                except exceptions.ResponseError as error:
+                    if "BUSYGROUP" not in str(error):
+                        raise
 
     async def take(
         self, consumer: str, *, partition: Partition | None = None, passing: Collection[str] = ()
     ) -> Ticket | None:
         """Take the next lane of a partition (default: the first), or None when none waits; pass over these tenants."""
-        return await self._tickets[partition or self.keys.partitions[0]].take(consumer, passing=passing)
+        part = partition or self.keys.partitions[0]
+        of_all = [part.key(kind, self.name) for kind in ("turns", "picks", "since", "bell")]
+        keys = [*of_all, *self._streams(part), *map(ready, self._streams(part))]
+        args = named(group=GROUP, consumer=consumer, passing=list(passing), weights=self.rules.weights)
+        with _group_exists():
+            found = await self._step.rows("take", keys, args)
+        return Ticket(*found) if found else None
 
     async def wait(self, *, block_ms: int, partition: Partition | None = None) -> None:
-        """Wait at most ``block_ms`` until a lane of the partition waits for a worker."""
-        await self._tickets[partition or self.keys.partitions[0]].wait(block_ms=block_ms)
+        """Wait at most ``block_ms`` until a lane of the partition waits; another worker may be faster to take it."""
+        bell = (partition or self.keys.partitions[0]).key("bell", self.name)
+        with redis_errors():
+            await self._redis.blpop([bell], timeout=block_ms / 1000)  # pyright: ignore
 
     async def claim_stale(self, consumer: str, *, idle_ms: int, count: int) -> list[Ticket]:
-        """Claim tickets of one partition whose worker has been silent for ``idle_ms``."""
-        for tickets in self._tickets.values():
-            if found := await tickets.claim_stale(consumer, idle_ms=idle_ms, count=count):
-                return found
+        """Claim tickets of one tier of a partition whose worker has been silent for ``idle_ms``."""
+        for stream in [stream for part in self.keys.partitions for stream in self._streams(part)]:
+            with redis_errors(), _group_exists():
+                reply = await self._redis.xautoclaim(stream, GROUP, consumer, idle_ms, count=count)
+            if found := entry_list(cast(Sequence[object], reply[1])):
+                return [Ticket(id_, fields["lane"], fields["job"], fields.get("tenant", "")) for id_, fields in found]
         return []
 
     async def begin(self, ticket: Ticket, *, lease_ms: int) -> Lease | None:
         """Lease the lane's next job. Returns None, and drops the ticket, when the lane has nothing to run now."""
-        part = self.keys.of_id(ticket.job_id)
-        keys, head = [*self._lane_keys(part, ticket.lane), part.key("fence")], ticket.job_id
-        reply = ["head", head]
-        while reply[0] == "head":
-            head = reply[1]
-            reply = await self._step.rows(
-                "begin", [*keys, part.job(head)], [GROUP, ticket.id, ticket.lane, lease_ms, head]
+        part, head = self.keys.of_id(ticket.job_id), ticket.job_id
+        terms = {"group": GROUP, "ticket": ticket.id, "lease_ms": lease_ms}
+        while True:
+            outcome, *found = cast(
+                "list[str]", await self._stepped("begin", ticket.lane, terms, job_id=head, part=part)
             )
-        if reply[0] != "run":
-            return None
-        token, starts, failures, outages, tenant, request_id, traceparent = reply[1:]
-        origin = Origin(request_id=request_id, traceparent=traceparent)
-        return Lease(ticket, int(token), head, int(starts), int(failures), int(outages), tenant, origin)
+            if outcome == "run":
+                token, starts, failures, outages, tenant, request_id, traceparent = found
+                origin = Origin(request_id=request_id, traceparent=traceparent)
+                return Lease(ticket, int(token), head, int(starts), int(failures), int(outages), tenant, origin)
+            if outcome != "head":
+                return None
+            (head,) = found
 
     async def beat(self, lease: Lease, *, consumer: str, lease_ms: int) -> Beat:
         """Renew the lock and reset the ticket's idle time. Returns whether the job still has to be done."""
-        _, keys = self._held_keys(lease)
-        return cast(Beat, await self._step("beat", keys, [GROUP, lease.ticket.id, lease.mine, lease_ms, consumer]))
+        return cast(Beat, await self._held("beat", lease, {"lease_ms": lease_ms, "consumer": consumer}))
 
     async def finish(
         self,
@@ -216,32 +278,27 @@ class LaneQueue:
         journal. ``keeps_work`` keeps these as long as the record, so that an operator can requeue the job. Returns
         False, and writes nothing, when the lease was lost.
         """
-        part, held = self._held_keys(lease)
-        journal, changed = part.key("journal", lease.job_id), part.hidden("changed", self.name, lease.ticket.lane)
-        keys = [*held, journal, part.key("dead"), changed]
-        ids = [GROUP, lease.ticket.id, lease.mine, lease.ticket.lane, lease.job_id]
         kept_ms = self.keep_ms if keep_ms is None else keep_ms
-        ending = [status, record, kept_ms, dead, int(keeps_work or not kept_ms), lease.tenant, self._index_ends]
-        return await self._step.number("finish", keys, [*ids, *ending]) == 1
+        how = {"status": status, "record": record, "dead": dead or None, "index_ends": self._index_ends}
+        keeps = {"keep_ms": kept_ms or None, "keeps_work": keeps_work or not kept_ms}
+        return await self._held("finish", lease, {**how, **keeps}) == 1
 
     async def retry(self, lease: Lease, *, counter: Counter, delay_ms: int, error: str) -> bool:
         """Free the lane and delay its head by ``delay_ms``. Returns False when the lease was lost."""
-        _, keys = self._held_keys(lease)
-        args = [GROUP, lease.ticket.id, lease.mine, lease.ticket.lane, counter, delay_ms, error]
-        return await self._step.number("retry", keys, args) == 1
+        return await self._held("retry", lease, {"counter": counter, "delay_ms": delay_ms, "error": error}) == 1
 
     async def abandon(self, lease: Lease) -> None:
         """Return the job to the queue without counting the run."""
-        _, keys = self._held_keys(lease)
-        await self._step("abandon", keys, [GROUP, lease.ticket.id, lease.mine, lease.ticket.lane, lease.tenant])
+        await self._held("abandon", lease)
 
     async def promote_due(self) -> float:
         """Let lanes wait whose delay has elapsed. Returns the seconds until the next one (infinity: none)."""
         next_s = math.inf
-        for part, tickets in self._tickets.items():
-            soonest_ms, *lanes = await self._step.rows("due", [delayed(stream) for stream in tickets.streams], [])
+        for part in self.keys.partitions:
+            tiers = [delayed(stream) for stream in self._streams(part)]
+            soonest_ms, *lanes = await self._step.rows("due", tiers, named())
             for lane in lanes:
-                await self._step.number("promote", self._lane_keys(part, lane), [lane, await self._tenant(part, lane)])
+                await self._stepped("promote", lane, {}, part=part)
             next_s = min(next_s, int(soonest_ms) / 1000 if soonest_ms else math.inf)
         return next_s
 
@@ -250,32 +307,26 @@ class LaneQueue:
 
         From then on jobs of the scope that began before are refused.
         """
-        part = self.keys.of_name(lane)
-        erased, changed = part.hidden("erased", lane), part.hidden("changed", self.name, lane)
-        keys = [*self._lane_keys(part, lane), part.key("fence"), erased, changed]
-        token = await self._step("take_lane", keys, [lease_ms, int(force), scope, KEEP_MS])
-        return int(cast(str, token)) or None
+        terms = {"lease_ms": lease_ms, "force": force, "scope": scope, "keep_ms": KEEP_MS}
+        return int(cast(str, await self._stepped("take_lane", lane, terms))) or None
 
     async def take_idle_lane(self, lane: str, *, lease_ms: int, guard: Guard | None = None) -> int | None:
         """Lock a lane that has no running or waiting job. Returns the fencing token, or None if it is busy.
 
         Raises GuardBroken, whether the lane is busy or not, if ``guard`` is.
         """
-        part = self.keys.of_name(lane)
-        hashed, args = ([guard.key], guard.args) if guard is not None else ([], UNGUARDED)
-        keys = [*self._lane_keys(part, lane), part.key("fence"), *hashed]
-        token = await self._step.number("take_idle_lane", keys, [lease_ms, *args])
+        terms = {"lease_ms": lease_ms, "guard": guard and guard.terms}
+        more = [] if guard is None else [guard.key]
+        token = int(cast(str, await self._stepped("take_idle_lane", lane, terms, more=more)))
         if token == _GUARD_BROKEN:
             raise GuardBroken
         return token or None
 
     async def open(self, job: Submission, *, keep_ms: int) -> None:
         """Store a job that no worker runs, for so long. Raises Erased as :meth:`submit` does."""
-        part = self.keys.of_id(job.job_id)
-        keys = [part.job(job.job_id), job.index, *owned_keys(part, job.owners)]
-        owners = owned_args(job.owners, kind=job.kind, record_id=job.job_id)
-        pairs = [value for pair in job.fields.items() for value in pair]
-        if not await self._step.number("open", keys, [job.job_id, job.created_ms, keep_ms, *owners, *pairs]):
+        keys, terms, _ = self.entry(job)
+        args = named(*_pairs(job.fields), **terms, keep_ms=keep_ms)
+        if not await self._step.number("open", keys, args):
             raise Erased
 
     async def record(self, job: Submission, token: int) -> bool:
@@ -283,29 +334,23 @@ class LaneQueue:
 
         Returns False, and writes nothing, when the lane was lost.
         """
-        part = self.keys.of_id(job.job_id)
-        pairs = [value for pair in job.fields.items() for value in pair]
-        args = [f"{token}|erase", job.lane, job.job_id, job.created_ms, self.keep_ms, job.tenant, *pairs]
-        keys = [*self._lane_keys(part, job.lane), part.job(job.job_id), job.index]
+        keys, terms, _ = self.entry(job)
+        args = named(*_pairs(job.fields), **terms, mine=f"{token}|erase", keep_ms=self.keep_ms)
         return await self._step.number("record", keys, args, acknowledged=True) > 0
 
     async def leave_lane(self, lane: str, token: int) -> None:
         """Undo :meth:`take_lane` or :meth:`take_idle_lane`."""
-        part = self.keys.of_name(lane)
-        await self._step(
-            "leave_lane", self._lane_keys(part, lane), [f"{token}|erase", lane, await self._tenant(part, lane)]
-        )
+        await self._stepped("leave_lane", lane, {"mine": f"{token}|erase"})
 
     async def forget(self, lane: str, job_id: str, *, index: str) -> str | None:
         """Delete the job and its data; a running worker loses its lease. Returns the last status or None."""
-        part = self.keys.of_id(job_id)
-        own = [part.job(job_id), part.key("journal", job_id), index, part.key("dead"), part.events(job_id)]
-        keys = [*self._lane_keys(part, lane), *own]
-        return cast("str | None", await self._step("forget", keys, [job_id, lane], acknowledged=True))
+        return cast("str | None", await self._stepped("forget", lane, {}, job_id=job_id, index=index, sure=True))
 
     async def requeue(self, lane: str, job_id: str, *, record: str, created_ms: int) -> bool:
         """Requeue a dead letter at the end of its lane with its attempts reset. Returns False if it is not one."""
-        return await self._put_back(lane, job_id, [record, created_ms, "", ""])
+        return (
+            await self._stepped("requeue", lane, {"record": record, "now": created_ms}, job_id=job_id, sure=True) == 1
+        )
 
     async def requeue_ended(
         self, lane: str, job_id: str, *, record: str, created_ms: int, payload: str, status: str, former: str
@@ -314,21 +359,17 @@ class LaneQueue:
 
         Returns False, and changes nothing, unless it ended with that status and is recorded as ``former``.
         """
-        return await self._put_back(lane, job_id, [record, created_ms, payload, status, former])
+        terms = {"record": record, "now": created_ms, "payload": payload, "status": status, "former": former}
+        return await self._stepped("requeue", lane, terms, job_id=job_id, sure=True) == 1
 
-    async def _put_back(self, lane: str, job_id: str, args: Sequence[str | int]) -> bool:
-        part = self.keys.of_id(job_id)
-        keys = [*self._lane_keys(part, lane), part.job(job_id), part.key("journal", job_id), part.key("dead")]
-        return await self._step.number("requeue", keys, [job_id, lane, *args], acknowledged=True) == 1
-
-    async def cancel(self, lane: str, job_id: str, *, record: str, keep_ms: int, then: Entry = ((), ())) -> str:
+    async def cancel(self, lane: str, job_id: str, *, record: str, keep_ms: int, then: Entry = NO_ENTRY) -> str:
         """End a waiting job with ``record``, or request its worker to: ``cancelled``, ``asked``, ``done`` or ``gone``.
 
         ``then`` is the :meth:`entry` of a job to queue in the step that ends a waiting one.
         """
-        part = self.keys.of_id(job_id)
-        keys = [*self._lane_keys(part, lane), part.job(job_id), part.key("journal", job_id), *then[0]]
-        return cast(str, await self._step("cancel", keys, [job_id, lane, record, keep_ms, *then[1]], acknowledged=True))
+        more, following, texts = then
+        terms = {"record": record, "keep_ms": keep_ms, "next": following or None}
+        return str(await self._stepped("cancel", lane, terms, job_id=job_id, more=more, texts=texts, sure=True))
 
     async def jobs_of(self, lanes: Sequence[str]) -> list[list[str]]:
         """Return the ids of each lane's jobs in one round trip."""
@@ -362,15 +403,28 @@ class LaneQueue:
 
     async def lanes_of(self, tenant: str, *, prefix: str) -> AsyncIterator[Sequence[str]]:
         """Yield the tenant's lanes with jobs in pages, one maybe twice; their names begin with ``prefix``."""
-        for tickets in self._tickets.values():
-            async for lanes in tickets.lanes_of(tenant, prefix=prefix):
+        for stream in [stream for part in self.keys.partitions for stream in self._streams(part)]:
+            keys, last, more = [stream, delayed(stream), ready(stream)], "", True
+            while more:
+                args = named(tenant=tenant, prefix=prefix, last=last, most=_MOST_LANES)
+                last, *lanes = await self._step.rows("lanes_of", keys, args)
                 yield lanes
+                more = bool(last)
 
-    async def _tenant(self, part: Partition, lane: str) -> str:
-        """Return the tenant of the lane's jobs, empty when it has none."""
-        head = await sent(self._redis, "LINDEX", part.key("lane", self.name, lane), 0)
-        tenant = None if head is None else await sent(self._redis, "HGET", part.job(text(head)), "tenant")
-        return "" if tenant is None else text(tenant)
+
+@contextmanager
+def _group_exists() -> Generator[None]:
+    """Raise Unavailable when Redis lost its data, and with it the group, until ``ensure_group`` recreates it."""
+    try:
+        yield
+    except exceptions.ResponseError as error:
+        if "NOGROUP" not in str(error):
+            raise
+        raise Unavailable("Redis has lost the queue's consumer group.") from error
+
+
+def _pairs(fields: Mapping[str, str]) -> list[str]:
+    return [part for pair in fields.items() for part in pair]
 
 
 def _earliest(times: Iterable[int | None]) -> int | None:

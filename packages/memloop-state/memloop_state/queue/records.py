@@ -23,7 +23,7 @@ from memloop.ports import Completion
 from memloop.wire.base import Wire
 from memloop_state.link import State, all_sent, sent
 from memloop_state.queue.jobs import JobGone
-from memloop_state.steps import Partition, Partitions, lane_steps, text
+from memloop_state.steps import Partition, Partitions, lane_steps, named, text
 from memloop_state.values import Streams
 
 
@@ -88,7 +88,7 @@ class Events:
         job's end. Raises JobGone.
         """
         here = self._keys.of_id(job_id)
-        args = [first, keep_ms, record, *events]
+        args = named(*events, first=first, keep_ms=keep_ms or None, record=record or None)
         outcome = await self._step("publish", [here.job(job_id), here.events(job_id)], args, acknowledged=sure)
         if outcome == "gone":
             raise JobGone(job_id)
@@ -127,7 +127,7 @@ class Journal:
 
     async def keep(self, field: str, value: str) -> str:
         """Set the field unless it is already set, and return the stored value. Raises JobGone."""
-        kept = await self._step("keep", [self._job, self._journal], [field, value])
+        kept = await self._step("keep", [self._job, self._journal], named(field=field, value=value))
         if kept is None:
             raise JobGone
         return str(kept)
@@ -217,6 +217,5 @@ class ExpiredLetters:
     async def _dropped(self, partition: Partition, letter: DeadLetter) -> int:
         index = [letter.index] if letter.index else []
         keys = [partition.key("dead"), partition.job(letter.job_id), partition.key("queued-bytes"), *index]
-        return await self._step.number(
-            "drop_letter", keys, [letter.entry, letter.job_id, letter.tenant, letter.held_bytes]
-        )
+        args = named(entry=letter.entry, id=letter.job_id, tenant=letter.tenant, bytes=int(letter.held_bytes))
+        return await self._step.number("drop_letter", keys, args)

@@ -15,7 +15,7 @@ from typing import Final, TypeAlias, cast
 from pydantic import model_validator
 
 from gateway.files import Blob, ReadableFile
-from gateway.queue import DEFAULT_TIER, Entry, JobCancelled, LaneQueue, Submission
+from gateway.queue import DEFAULT_TIER, NO_ENTRY, Entry, JobCancelled, LaneQueue, Submission
 from gateway.webhooks import deliveries
 from memloop.wire.base import Wire
 from memloop.wire.chat import Json
@@ -235,7 +235,7 @@ class ReadRecords:
     async def _notification(self, record: LongRead, tenant: str) -> Entry:
         (url,) = await self._queue.jobs.get(record.id, "webhook")
         if not url:
-            return (), ()
+            return NO_ENTRY
         here = self._keys.of_id(record.id)
         return self._webhooks.entry(deliveries.delivery_of(record, tenant=tenant, url=url, at=here))
 

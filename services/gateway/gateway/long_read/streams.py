@@ -18,7 +18,7 @@ from typing import Final
 from memloop.wire.errors import MemloopError, Unavailable
 from memloop.wire.long_read import ReadEvent
 from memloop_state.link import RETRY_AFTER_S, State
-from memloop_state.steps import lane_steps
+from memloop_state.steps import lane_steps, named
 from memloop_state.values import Streams
 
 _LOG = logging.getLogger(__name__)
@@ -199,7 +199,7 @@ class StreamReader:
             if time.monotonic() - checked_at >= _CHECK_EVERY_S:
                 # End the streams of ended or deleted reads, which may lack their last event
                 channels = list(self._channels.values())
-                statuses = await self._step.rows("statuses", [channel.job for channel in channels], [])
+                statuses = await self._step.rows("statuses", [channel.job for channel in channels], named())
                 for channel, status in zip(channels, statuses, strict=True):
                     if status in _UNDER_WAY:
                         channel.seemed_over = False

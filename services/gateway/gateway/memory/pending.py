@@ -11,8 +11,6 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import Final, Literal, TypeVar, cast
 
-import orjson
-
 from gateway.memory.failures import FailedWrite, failed_writes
 from gateway.memory.jobs import MEMORY_QUEUE, MemoryJob
 from memloop.patience import patient
@@ -20,7 +18,7 @@ from memloop.wire.errors import DependencyError
 from memloop.wire.memory import Namespace, PendingTurn
 from memloop_service.chores import beside
 from memloop_state.link import State
-from memloop_state.steps import Partitions, lane_steps
+from memloop_state.steps import Partitions, lane_steps, named
 
 MOST_KEPT: Final = 1024
 MOST_KEPT_CHARS: Final = 4096
@@ -146,8 +144,8 @@ class PendingWrites:
                 of_lane = part.key("lane", MEMORY_QUEUE, lane), part.hidden("changed", MEMORY_QUEUE, lane)
                 names = [of_lane[0], self._failed.key(lane), part.key("fence"), of_lane[1]]
                 kept = self._kept.of(lane)
-                states = orjson.dumps({job_id: write.status for job_id, write in kept.items()})
-                args = [part.job(""), MOST_WRITES, MOST_BYTES, states]
+                states = {job_id: write.status for job_id, write in kept.items()}
+                args = named(jobs=part.job(""), most=MOST_WRITES, bytes=MOST_BYTES, kept=states)
                 newest, failed, since_ms, *rows = await self._step.rows("standing", names, args)
                 jobs = zip(rows[::3], rows[1::3], rows[2::3], strict=True)
                 writes = {

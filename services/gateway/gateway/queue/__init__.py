@@ -4,6 +4,7 @@ from gateway.queue.handling import Hold, JobResult, queue_rules
 from gateway.queue.runner import Runner, RunnerOptions, is_outage
 from memloop_state.queue.jobs import (
     DEFAULT_TIER,
+    NO_ENTRY,
     Depth,
     Entry,
     GuardBroken,
@@ -30,6 +31,7 @@ from memloop_state.room import QueueRules
 __all__ = [
     "DEFAULT_TIER",
     "KEEP_MS",
+    "NO_ENTRY",
     "DeadLetter",
     "Depth",
     "Entry",
