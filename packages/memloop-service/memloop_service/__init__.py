@@ -1,6 +1,6 @@
 """Code that every FastAPI process shares: errors, request IDs, limits, health, metrics, logs, settings, start-up."""
 
-from memloop_service.app import create_app
+from memloop_service.app import create_app, of_app
 from memloop_service.chores import ended
 from memloop_service.edge import RESPONSE_HEADERS, TRAILING_SLASH, BelowPath
 from memloop_service.errors import ERRORS, error_response
@@ -31,6 +31,7 @@ __all__ = [
     "error_response",
     "metrics_served",
     "new_registry",
+    "of_app",
     "refuse_open_listen",
     "run",
     "serving",

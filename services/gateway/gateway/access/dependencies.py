@@ -20,7 +20,7 @@ from memloop.wire.errors import MemloopError
 from memloop.wire.fields import Name, named
 from memloop.wire.keys import TENANT_PATTERN, Scope
 from memloop.wire.memory import Namespace
-from memloop_service import INCOMING, IncomingBody
+from memloop_service import INCOMING, IncomingBody, of_app
 from memloop_service.headers import AGENT_HEADER, USER_HEADER
 from memloop_service.http import Lane
 from memloop_service.incoming import refuse_unknown, refuse_unknown_dry_run
@@ -33,11 +33,7 @@ Tenant: TypeAlias = Annotated[str | None, Query(pattern=f"^{TENANT_PATTERN}$")]
 """The tenant that an operator's request targets; defaults to the caller's own."""
 
 
-async def _access_of(request: Request) -> Access:
-    return access_of(request)
-
-
-AccessDep: TypeAlias = Annotated[Access, Depends(_access_of)]
+AccessDep: TypeAlias = Annotated[Access, of_app("access")]
 
 
 async def principal_of(request: Request) -> Principal:

@@ -4,9 +4,9 @@ from contextlib import ExitStack
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import partial
-from typing import Annotated, Literal, TypeAlias, cast
+from typing import Annotated, Literal, TypeAlias
 
-from fastapi import APIRouter, Depends, Header, Query, Request, Response
+from fastapi import APIRouter, Header, Query, Request, Response
 from pydantic import Field
 
 from gateway.access import AllowanceDep, OptionalId, PrincipalDep, Room, Tenant, audit_action, managed, needs
@@ -20,7 +20,7 @@ from memloop.wire.fields import Name
 from memloop.wire.memory import Scope
 from memloop.wire.memory_requests import ChangeList
 from memloop_clients import StoreClient
-from memloop_service import ERRORS
+from memloop_service import ERRORS, of_app
 from memloop_service.http import EventStream, body_of, json_response, read_ours, streams
 
 
@@ -37,12 +37,7 @@ class Changes:
     longest_s: float = LONGEST_S
 
 
-async def changes_of(request: Request) -> Changes:
-    """Return the slice from the application's state."""
-    return cast(Changes, request.app.state.changes)
-
-
-ChangesDep: TypeAlias = Annotated[Changes, Depends(changes_of)]
+ChangesDep: TypeAlias = Annotated[Changes, of_app("changes")]
 
 
 class NewHook(Wire):

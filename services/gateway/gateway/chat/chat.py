@@ -6,9 +6,9 @@ There is no shared default of a user: without a user ID, memory is off.
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Annotated, Final, Literal, TypeAlias, cast
+from typing import Annotated, Final, Literal, TypeAlias
 
-from fastapi import Depends, Request
+from fastapi import Request
 from pydantic import JsonValue
 
 from gateway.access import Principal, namespace_named
@@ -19,6 +19,7 @@ from memloop.wire.chat import NO_OPTIONS, ChatRequest, Json, MemoryOptions, Sent
 from memloop.wire.errors import InvalidRequest
 from memloop.wire.keys import Scope
 from memloop.wire.memory import Namespace
+from memloop_service import of_app
 from memloop_service.headers import TASK_HEADERS, USER_HEADER
 from memloop_service.http import Admission, JsonBody, objects_in
 
@@ -60,12 +61,7 @@ def open_chat(settings: GatewaySettings, *, backend: Backend, memory: Memory, ad
     )
 
 
-async def chat_of(request: Request) -> Chat:
-    """Return the slice from the application's state."""
-    return cast(Chat, request.app.state.chat)
-
-
-ChatDep: TypeAlias = Annotated[Chat, Depends(chat_of)]
+ChatDep: TypeAlias = Annotated[Chat, of_app("chat")]
 
 
 Mode: TypeAlias = Literal["readwrite", "read", "write", "off"]

@@ -6,9 +6,8 @@ from collections.abc import AsyncGenerator, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import Annotated, Final, TypeAlias, cast
+from typing import Annotated, Final, TypeAlias
 
-from fastapi import Depends, Request
 from yarl import URL
 
 from gateway.engine.engines import Engines
@@ -21,7 +20,7 @@ from memloop.profiles import ProfileError
 from memloop.wire.errors import DependencyError
 from memloop_clients import Balancing, EngineClient, InferenceClient, Timeouts
 from memloop_clients.balancing import plain
-from memloop_service import connects_by
+from memloop_service import connects_by, of_app
 from memloop_service.chores import alongside
 
 _POLL_S: Final = 0.5
@@ -58,12 +57,7 @@ async def open_backend(config: ModelsConfig, settings: GatewaySettings, metrics:
         yield Backend(models, metrics, settings.heartbeat_s)
 
 
-async def backend_of(request: Request) -> Backend:
-    """Returns the slice from the application's state."""
-    return cast(Backend, request.app.state.backend)
-
-
-BackendDep: TypeAlias = Annotated[Backend, Depends(backend_of)]
+BackendDep: TypeAlias = Annotated[Backend, of_app("backend")]
 
 
 @dataclass(frozen=True, slots=True)

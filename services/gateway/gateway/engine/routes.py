@@ -1,6 +1,6 @@
 """Passes models, embeddings and completions through to the engine, without memory; lists and changes rollouts."""
 
-from typing import Annotated, TypeAlias, cast
+from typing import Annotated, TypeAlias
 
 from fastapi import APIRouter, Depends, Query, Request, Response
 
@@ -12,7 +12,7 @@ from gateway.engine.rollouts import Rollouts
 from memloop.wire.chat import Json
 from memloop.wire.errors import MODEL_NOT_FOUND, EngineError, NotFound
 from memloop.wire.rollouts import Rollout, RolloutChange, RolloutEnded, RolloutPage
-from memloop_service import ERRORS
+from memloop_service import ERRORS, of_app
 from memloop_service.http import body_of, engines_body, objects_in, read_ours, streams
 
 listings = APIRouter(tags=["engine"])
@@ -27,12 +27,8 @@ async def _operator(principal: PrincipalDep) -> Principal:
     return principal
 
 
-async def _rollouts(request: Request) -> Rollouts:
-    return cast(Rollouts, request.app.state.rollouts)
-
-
 OperatorDep: TypeAlias = Annotated[Principal, Depends(_operator)]
-RolloutsDep: TypeAlias = Annotated[Rollouts, Depends(_rollouts)]
+RolloutsDep: TypeAlias = Annotated[Rollouts, of_app("rollouts")]
 
 
 @listings.get("/v1/models", dependencies=[needs(None, ignores_unknown=True)])

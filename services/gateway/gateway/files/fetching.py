@@ -1,13 +1,12 @@
 """Whether clients may have documents downloaded. A process that downloads nothing does not load aiohttp."""
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Annotated, TypeAlias, cast
-
-from fastapi import Depends, Request
+from typing import TYPE_CHECKING, Annotated, TypeAlias
 
 from gateway.addresses import AddressRules
 from gateway.settings import GatewaySettings, networks_of
 from memloop.wire.errors import NotSupported
+from memloop_service import of_app
 
 if TYPE_CHECKING:
     from gateway.files.download import Downloads
@@ -36,9 +35,4 @@ def open_fetching(settings: GatewaySettings) -> Fetching:
     return Fetching(Downloads(addresses, settings.fetch_timeout_s))
 
 
-async def fetching_of(request: Request) -> Fetching:
-    """Return the slice from the application's state."""
-    return cast(Fetching, request.app.state.fetching)
-
-
-FetchingDep: TypeAlias = Annotated[Fetching, Depends(fetching_of)]
+FetchingDep: TypeAlias = Annotated[Fetching, of_app("fetching")]

@@ -3,9 +3,7 @@
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Annotated, TypeAlias, cast
-
-from fastapi import Depends, Request
+from typing import Annotated, TypeAlias
 
 from gateway.files.blobs import Blobs
 from gateway.files.records import FileRecords, ReadableFile
@@ -13,6 +11,7 @@ from gateway.files.storage import Storage
 from gateway.queue import LaneQueue, QueueRules
 from gateway.settings import GatewaySettings
 from memloop.wire.errors import NotSupported
+from memloop_service import of_app
 from memloop_state.contents import Quota
 from memloop_state.link import State
 
@@ -53,12 +52,7 @@ def open_files(settings: GatewaySettings, state: State, rules: QueueRules) -> Fi
     return Files(_records(settings, state, queue), queue, settings.max_file_bytes, settings.file_wait_s)
 
 
-async def files_of(request: Request) -> Files:
-    """Return the slice from the application's state."""
-    return cast(Files, request.app.state.files)
-
-
-FilesDep: TypeAlias = Annotated[Files, Depends(files_of)]
+FilesDep: TypeAlias = Annotated[Files, of_app("files")]
 
 
 def _records(settings: GatewaySettings, state: State, queue: LaneQueue) -> FileRecords | None:

@@ -2,16 +2,16 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Annotated, Final, Literal, TypeAlias, cast
+from typing import Annotated, Final, Literal, TypeAlias
 
-from fastapi import APIRouter, Depends, Query, Request
+from fastapi import APIRouter, Query
 
 from gateway.access import PrincipalDep, Room, Tenant, managed, needs
 from gateway.memory import dead_write, requeue
 from gateway.queue import DeadLetter, Depth, LaneQueue
 from memloop.wire.base import Wire
 from memloop.wire.errors import Conflict, NotFound, OtherTenants
-from memloop_service import ERRORS
+from memloop_service import ERRORS, of_app
 
 _LOOKED_AT: Final = 500
 """How many dead letters of any tenant one request looks at."""
@@ -144,12 +144,7 @@ class Requeued(Wire):
     status: str = "queued"
 
 
-async def jobs_of(request: Request) -> Jobs:
-    """Return the slice from the application's state."""
-    return cast(Jobs, request.app.state.jobs)
-
-
-JobsDep: TypeAlias = Annotated[Jobs, Depends(jobs_of)]
+JobsDep: TypeAlias = Annotated[Jobs, of_app("jobs")]
 
 
 @router.get("/queues")

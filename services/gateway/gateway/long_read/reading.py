@@ -4,9 +4,7 @@ from collections import Counter
 from collections.abc import AsyncGenerator, Generator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Annotated, Final, TypeAlias, cast
-
-from fastapi import Depends, Request
+from typing import Annotated, Final, TypeAlias
 
 from gateway.engine import Backend
 from gateway.files import Files
@@ -19,6 +17,7 @@ from gateway.settings import GatewaySettings
 from gateway.webhooks.webhooks import Webhooks
 from memloop.wire.errors import Overloaded, RateLimited
 from memloop.wire.long_read import LongRead, ReadEvent
+from memloop_service import of_app
 from memloop_state.link import State
 from memloop_state.steps import Partitions
 
@@ -128,9 +127,4 @@ def open_reading(
     )
 
 
-async def reading_of(request: Request) -> Reading:
-    """Returns the slice from the application's state."""
-    return cast(Reading, request.app.state.reading)
-
-
-ReadingDep: TypeAlias = Annotated[Reading, Depends(reading_of)]
+ReadingDep: TypeAlias = Annotated[Reading, of_app("reading")]

@@ -6,9 +6,8 @@ import secrets
 from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
-from typing import Annotated, Final, TypeAlias, cast
+from typing import Annotated, Final, TypeAlias
 
-from fastapi import Depends, Request
 from starlette.datastructures import MutableHeaders
 from starlette.types import ASGIApp, Message, Receive, Send
 
@@ -16,6 +15,7 @@ from gateway.access import Allowance, Principal
 from gateway.long_read.reading import Reading
 from gateway.memory import Memory
 from memloop.wire.errors import DependencyError, NotFound
+from memloop_service import of_app
 from memloop_service.http import Admission, object_in, parsed_object
 from memloop_state.values import Values
 
@@ -31,12 +31,7 @@ class Mcp:
     reads: Values
 
 
-async def mcp_of(request: Request) -> Mcp:
-    """Return the slice from the application's state."""
-    return cast(Mcp, request.app.state.mcp)
-
-
-McpDep: TypeAlias = Annotated[Mcp, Depends(mcp_of)]
+McpDep: TypeAlias = Annotated[Mcp, of_app("mcp")]
 
 
 SESSION_HEADER: Final = "mcp-session-id"

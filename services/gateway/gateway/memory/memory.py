@@ -3,9 +3,7 @@
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
-from typing import Annotated, TypeAlias, cast
-
-from fastapi import Depends, Request
+from typing import Annotated, TypeAlias
 
 from gateway.idempotency import Idempotency
 from gateway.memory.failures import WriteFailures
@@ -19,7 +17,7 @@ from gateway.queue import queue_rules
 from gateway.settings import GatewaySettings, secret_of
 from gateway.traces import TraceKeeper, open_traces
 from memloop_clients import Balancing
-from memloop_service import connects_by
+from memloop_service import connects_by, of_app
 from memloop_state.link import State
 from memloop_state.owners import Owners
 
@@ -76,9 +74,4 @@ async def open_memory(settings: GatewaySettings, state: State, *, metrics: Metri
         )
 
 
-async def memory_of(request: Request) -> Memory:
-    """Return the slice from the application's state."""
-    return cast(Memory, request.app.state.memory)
-
-
-MemoryDep: TypeAlias = Annotated[Memory, Depends(memory_of)]
+MemoryDep: TypeAlias = Annotated[Memory, of_app("memory")]

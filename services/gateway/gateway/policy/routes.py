@@ -1,6 +1,6 @@
 """``/v1/admin/memory-policy`` sets what may be kept, ``/v1/memory/policy`` what an application adds for a user."""
 
-from typing import Annotated, TypeAlias, cast
+from typing import Annotated, TypeAlias
 
 from fastapi import APIRouter, Depends, Request
 
@@ -21,18 +21,14 @@ from memloop.wire.errors import Unprocessable
 from memloop.wire.keys import AuditAction
 from memloop.wire.memory import Scope
 from memloop.wire.policy import KeepPolicy, MemoryPolicy, PolicyState, UserPolicyState
-from memloop_service import ERRORS
+from memloop_service import ERRORS, of_app
 from memloop_service.http import body_of, read_ours
 
 router = APIRouter(responses=ERRORS)
 _ADMIN = needs("admin")
 
 
-async def _keeper_of(request: Request) -> Keeper:
-    return cast(Keeper, request.app.state.keeper)
-
-
-KeeperDep: TypeAlias = Annotated[Keeper, Depends(_keeper_of)]
+KeeperDep: TypeAlias = Annotated[Keeper, of_app("keeper")]
 
 
 async def _level(

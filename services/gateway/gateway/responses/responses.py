@@ -1,9 +1,8 @@
 """Bundles the stored responses and their limits into one value."""
 
 from dataclasses import dataclass
-from typing import Annotated, Final, TypeAlias, cast
+from typing import Annotated, Final, TypeAlias
 
-from fastapi import Depends, Request
 from prometheus_client import Counter
 
 from gateway.metrics import Metrics
@@ -11,6 +10,7 @@ from gateway.responses.conversations import ConversationRecords, open_conversati
 from gateway.responses.records import ResponseRecords
 from gateway.settings import GatewaySettings
 from memloop.wire.chat import Json
+from memloop_service import of_app
 from memloop_service.http import objects_in
 from memloop_state.link import State
 from memloop_state.room import room_of
@@ -71,9 +71,4 @@ def open_responses(settings: GatewaySettings, state: State, metrics: Metrics) ->
     )
 
 
-async def responses_of(request: Request) -> Responses:
-    """Return the slice from the application's state."""
-    return cast(Responses, request.app.state.responses)
-
-
-ResponsesDep: TypeAlias = Annotated[Responses, Depends(responses_of)]
+ResponsesDep: TypeAlias = Annotated[Responses, of_app("responses")]

@@ -17,7 +17,6 @@ from datetime import UTC, datetime
 from typing import Annotated, Final, TypeAlias, cast
 
 import orjson
-from fastapi import Depends, Request
 
 from gateway.metrics import Metrics
 from gateway.policy import Found, find_by_rules, redacted_json, replaced
@@ -29,6 +28,7 @@ from memloop.wire.errors import DependencyError
 from memloop.wire.memory import Source
 from memloop.wire.policy import ALL_KINDS, Kind
 from memloop.wire.traces import Trace, TracedAnswer, TraceSettings
+from memloop_service import of_app
 from memloop_state.link import State
 from memloop_state.owners import Owner
 from memloop_state.table import Table
@@ -230,12 +230,7 @@ def open_traces(settings: GatewaySettings, state: State, metrics: Metrics) -> Tr
     )
 
 
-async def traces_of(request: Request) -> TraceKeeper:
-    """Return the slice from the application's state."""
-    return cast(TraceKeeper, request.app.state.traces)
-
-
-TracesDep: TypeAlias = Annotated[TraceKeeper, Depends(traces_of)]
+TracesDep: TypeAlias = Annotated[TraceKeeper, of_app("traces")]
 
 
 async def _outcome(keeping: Awaitable[str]) -> str:

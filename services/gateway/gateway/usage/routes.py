@@ -4,15 +4,15 @@ import time
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Annotated, Literal, TypeAlias, cast
+from typing import Annotated, Literal, TypeAlias
 
-from fastapi import APIRouter, Depends, Query, Request
+from fastapi import APIRouter, Query
 
 from gateway.access import PrincipalDep, Tenant, managed, needs
 from gateway.usage.ledger import DAY_S, HOUR_S, KEEP_DAYS, Entry, Ledger
 from memloop.wire.base import Wire
 from memloop.wire.errors import Unprocessable
-from memloop_service import ERRORS
+from memloop_service import ERRORS, of_app
 
 _MOST_S = {HOUR_S: 7 * DAY_S, DAY_S: KEEP_DAYS * DAY_S}
 """The longest time that one answer covers, by the length of its steps."""
@@ -55,12 +55,7 @@ class Usage:
     prices: Mapping[str, tuple[float, float]]
 
 
-async def usage_of(request: Request) -> Usage:
-    """Return the slice from the application's state."""
-    return cast(Usage, request.app.state.usage)
-
-
-UsageDep: TypeAlias = Annotated[Usage, Depends(usage_of)]
+UsageDep: TypeAlias = Annotated[Usage, of_app("usage")]
 
 
 @router.get("/usage")

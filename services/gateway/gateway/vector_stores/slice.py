@@ -4,7 +4,6 @@ import time
 from dataclasses import dataclass, replace
 from typing import Annotated, Final, TypeAlias, cast
 
-from fastapi import Depends, Request
 from pydantic import JsonValue
 
 from gateway.files import Files
@@ -27,6 +26,7 @@ from memloop.wire.base import Wire
 from memloop.wire.errors import Conflict, RateLimited
 from memloop.wire.memory import Namespace, Scope
 from memloop_clients import StoreClient
+from memloop_service import of_app
 from memloop_state.link import State
 from memloop_state.room import room_of
 
@@ -188,9 +188,4 @@ def open_vector_stores(
     return opened
 
 
-async def vector_stores_of(request: Request) -> VectorStores:
-    """Return the slice from the application's state."""
-    return cast(VectorStores, request.app.state.vector_stores)
-
-
-VectorStoresDep: TypeAlias = Annotated[VectorStores, Depends(vector_stores_of)]
+VectorStoresDep: TypeAlias = Annotated[VectorStores, of_app("vector_stores")]

@@ -11,9 +11,9 @@ import hmac
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Annotated, Final, Self, TypeAlias, cast
+from typing import Annotated, Final, Self, TypeAlias
 
-from fastapi import APIRouter, Depends, Request
+from fastapi import APIRouter
 from standardwebhooks import Webhook
 from yarl import URL
 
@@ -23,7 +23,7 @@ from gateway.queue import LaneQueue, QueueRules
 from gateway.settings import WEBHOOK_KEY_PREFIX, GatewaySettings, networks_of, secret_of, webhook_keys_of
 from memloop.wire.errors import NotSupported, Unprocessable
 from memloop.wire.keys import WebhookSecret
-from memloop_service import ERRORS
+from memloop_service import ERRORS, of_app
 from memloop_state.link import State
 
 _PURPOSE = b"memloop webhook secret of tenant "
@@ -118,12 +118,7 @@ def open_webhooks(settings: GatewaySettings, state: State, rules: QueueRules) ->
     return Webhooks(delivery, LaneQueue(state, WEBHOOKS_QUEUE, rules=rules))
 
 
-async def webhooks_of(request: Request) -> Webhooks:
-    """Return the slice from the application's state."""
-    return cast(Webhooks, request.app.state.webhooks)
-
-
-WebhooksDep: TypeAlias = Annotated[Webhooks, Depends(webhooks_of)]
+WebhooksDep: TypeAlias = Annotated[Webhooks, of_app("webhooks")]
 
 
 router = APIRouter(prefix="/v1/admin", tags=["admin"], dependencies=[needs("admin")], responses=ERRORS)

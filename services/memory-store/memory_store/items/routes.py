@@ -2,9 +2,9 @@
 
 from dataclasses import dataclass
 from functools import partial
-from typing import Annotated, Final, TypeAlias, cast
+from typing import Annotated, Final, TypeAlias
 
-from fastapi import APIRouter, Depends, Header, Query, Request, Response
+from fastapi import APIRouter, Depends, Header, Query, Response
 from pydantic import AwareDatetime, Field
 
 from memloop.wire.changes import AskNewest, ChangePage, Newest, StoreChanges
@@ -36,7 +36,7 @@ from memloop.wire.store_requests import (
     StoreList,
     StoreNeighbours,
 )
-from memloop_service import ERRORS
+from memloop_service import ERRORS, of_app
 from memloop_service.headers import refuse_wrong_key, version_in
 from memloop_service.http import refuse_half_characters
 from memloop_service.incoming import refuse_unknown
@@ -86,26 +86,6 @@ store_router: Final = partial(APIRouter, prefix="/v1", dependencies=_ASKED, resp
 """Makes a router of any slice: every route checks the bearer key, and refuses what it does not know."""
 
 
-async def items_of(request: Request) -> ItemServices:
-    """Return the slice from the application's state."""
-    return cast(ItemServices, request.app.state.items)
-
-
-async def buffers_of(request: Request) -> Buffers:
-    """Return the buffers from the application's state."""
-    return cast(Buffers, request.app.state.buffers)
-
-
-async def feed_of(request: Request) -> ChangeFeed:
-    """Return the feed of changes from the application's state."""
-    return cast(ChangeFeed, request.app.state.feed)
-
-
-async def gate_of(request: Request) -> Gate:
-    """Return the gate from the application's state."""
-    return cast(Gate, request.app.state.gate)
-
-
 async def owned_of(item_id: str, x_memloop_tenant: Annotated[str, Header(min_length=1, max_length=256)]) -> Owned:
     """Return the item that the request names, of the tenant that it names."""
     return Owned(x_memloop_tenant, item_id)
@@ -116,10 +96,10 @@ async def version_of(if_match: Annotated[str, Header()] = "*") -> int | None:
     return version_in(if_match.strip())
 
 
-ItemsDep: TypeAlias = Annotated[ItemServices, Depends(items_of)]
-BuffersDep: TypeAlias = Annotated[Buffers, Depends(buffers_of)]
-FeedDep: TypeAlias = Annotated[ChangeFeed, Depends(feed_of)]
-GateDep: TypeAlias = Annotated[Gate, Depends(gate_of)]
+ItemsDep: TypeAlias = Annotated[ItemServices, of_app("items")]
+BuffersDep: TypeAlias = Annotated[Buffers, of_app("buffers")]
+FeedDep: TypeAlias = Annotated[ChangeFeed, of_app("feed")]
+GateDep: TypeAlias = Annotated[Gate, of_app("gate")]
 OwnedDep: TypeAlias = Annotated[Owned, Depends(owned_of)]
 VersionDep: TypeAlias = Annotated[int | None, Depends(version_of)]
 FencingToken: TypeAlias = Annotated[int | None, Header()]

@@ -3,12 +3,11 @@
 import asyncio
 from collections.abc import Sequence
 from datetime import timedelta
-from typing import Annotated, Final, cast
-
-from fastapi import Depends, Request
+from typing import Annotated, Final
 
 from memloop.wire.memory import Namespace
 from memloop.wire.quality import QualityAudit, StoreAudit
+from memloop_service import of_app
 from memory_store.embedding.encoding import TextEncoding
 from memory_store.items.documents import Clock, from_payload, now, within
 from memory_store.items.lookup import View
@@ -86,15 +85,10 @@ def _take(suspects: Suspects, found: Sequence[Found]) -> None:
     suspects.take(from_payload(one.id, one.payload) for one in found)
 
 
-async def audits_of(request: Request) -> Audits:
-    """Return the slice from the application's state."""
-    return cast(Audits, request.app.state.audits)
-
-
 router = store_router(tags=["items"])
 
 
 @router.post("/items/audit")
-async def audit(request: StoreAudit, audits: Annotated[Audits, Depends(audits_of)], gate: GateDep) -> QualityAudit:
+async def audit(request: StoreAudit, audits: Annotated[Audits, of_app("audits")], gate: GateDep) -> QualityAudit:
     async with gate.shared():  # waits while another collection is put in service
         return await audits.audit(request)

@@ -1,12 +1,11 @@
 """The routes of search and of comparing texts by the embedding model in service."""
 
-from typing import Annotated, cast
-
-from fastapi import Depends, Request
+from typing import Annotated
 
 from memloop.wire.errors import Unavailable
 from memloop.wire.memory import PendingTurn, Scope, SearchResult, StoreSearch
 from memloop.wire.store_requests import Similarities, StoreSimilarities
+from memloop_service import of_app
 from memloop_service.chores import beside
 from memloop_state.store.buffers import Buffers
 from memory_store.embedding.encoding import TextEncoding
@@ -40,22 +39,12 @@ async def buffered_turns(buffers: Buffers, scope: Scope) -> tuple[PendingTurn, .
     )
 
 
-async def encoding_of(request: Request) -> TextEncoding:
-    """Return the encoding from the application's state."""
-    return cast(TextEncoding, request.app.state.encoding)
-
-
-async def retrieval_of(request: Request) -> Retrieval:
-    """Return the slice from the application's state."""
-    return cast(Retrieval, request.app.state.retrieval)
-
-
 router = store_router(tags=["items"])
 
 
 @router.post("/items/search")
 async def search(
-    request: StoreSearch, retrieval: Annotated[Retrieval, Depends(retrieval_of)], gate: GateDep, buffers: BuffersDep
+    request: StoreSearch, retrieval: Annotated[Retrieval, of_app("retrieval")], gate: GateDep, buffers: BuffersDep
 ) -> SearchResult:
     async with gate.shared():  # waits while another collection is put in service
         if not request.include_buffered:
@@ -68,7 +57,7 @@ async def search(
 
 @router.post("/similarities")
 async def similarities(
-    request: StoreSimilarities, encoding: Annotated[TextEncoding, Depends(encoding_of)]
+    request: StoreSimilarities, encoding: Annotated[TextEncoding, of_app("encoding")]
 ) -> Similarities:
     texts = list(dict.fromkeys(text for each in request.comparisons for text in (each.statement, *each.passages)))
     vectors = dict(zip(texts, await encoding.compared(texts), strict=True))

@@ -4,13 +4,13 @@ import asyncio
 from collections.abc import AsyncGenerator
 from dataclasses import asdict
 from pathlib import Path
-from typing import Annotated, Final, TypeAlias, cast
+from typing import Annotated, Final, TypeAlias
 
-from fastapi import Depends, Request
 from fastapi.responses import StreamingResponse
 from pydantic import Field
 
 from memloop.wire.base import Wire
+from memloop_service import of_app
 from memory_store.items.routes import store_router
 from memory_store.upkeep.copying import Progress
 from memory_store.upkeep.jobs import Flushed, Upkeep
@@ -45,12 +45,7 @@ class Reembed(Wire):
     model: str = Field(min_length=1, max_length=512)
 
 
-async def upkeep_of(request: Request) -> Upkeep:
-    """Return the slice from the application's state."""
-    return cast(Upkeep, request.app.state.upkeep)
-
-
-UpkeepDep: TypeAlias = Annotated[Upkeep, Depends(upkeep_of)]
+UpkeepDep: TypeAlias = Annotated[Upkeep, of_app("upkeep")]
 router = store_router(prefix="/v1/admin", tags=["admin"])
 
 

@@ -7,10 +7,9 @@ resumes a job publishes all its events again, and those that are new are kept.
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Annotated, Final, TypeAlias, cast
+from typing import Annotated, Final, TypeAlias
 
 import orjson
-from fastapi import Depends, Request
 
 from gateway.metrics import Metrics
 from gateway.queue import JobGone, LaneQueue, QueueRules, Submission
@@ -20,6 +19,7 @@ from memloop.wire.base import Wire
 from memloop.wire.chat import Json, MemoryOptions
 from memloop.wire.errors import Erased
 from memloop.wire.memory import Namespace
+from memloop_service import of_app
 from memloop_state.link import State
 from memloop_state.owners import Owner
 
@@ -133,9 +133,4 @@ def open_background(settings: GatewaySettings, state: State, rules: QueueRules, 
     return Background(queue, BackgroundJobs(queue), open_responses(settings, state, metrics))
 
 
-async def background_of(request: Request) -> Background:
-    """Return the slice from the application's state."""
-    return cast(Background, request.app.state.background)
-
-
-BackgroundDep: TypeAlias = Annotated[Background, Depends(background_of)]
+BackgroundDep: TypeAlias = Annotated[Background, of_app("background")]

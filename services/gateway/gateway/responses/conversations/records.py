@@ -12,12 +12,12 @@ from dataclasses import dataclass
 from typing import Annotated, Final, Literal, TypeAlias, cast
 
 import orjson
-from fastapi import Depends, Request
 
 from gateway.responses.records import Owner
 from gateway.settings import GatewaySettings
 from memloop.wire.chat import Json
 from memloop.wire.errors import InvalidRequest, NotFound, RateLimited
+from memloop_service import of_app
 from memloop_state.link import State
 from memloop_state.owners import FROM_NOW
 from memloop_state.room import Room, room_of
@@ -229,9 +229,4 @@ def open_conversations(settings: GatewaySettings, state: State) -> ConversationR
     return ConversationRecords(state, room_of(state, settings), limits)
 
 
-async def conversations_of(request: Request) -> ConversationRecords:
-    """Return the records from the application's state."""
-    return cast(ConversationRecords, request.app.state.conversations)
-
-
-ConversationsDep: TypeAlias = Annotated[ConversationRecords, Depends(conversations_of)]
+ConversationsDep: TypeAlias = Annotated[ConversationRecords, of_app("conversations")]
