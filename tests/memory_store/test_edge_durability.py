@@ -71,7 +71,7 @@ async def test_the_timer_flushes_while_serving(edge_folder: Path) -> None:
     shard = await EdgeCollections(edge_folder, flush_s=0.01).open(_SPEC, _SPEC.name)
     await shard.upsert([Point(_id(1), (1, 0, 0, 0), NO_WORDS, {})])
     async with asyncio.timeout(60):
-        while shard.dirty:  # noqa: ASYNC110 - the shard tells, it does not call
+        while shard.flushes.dirty:  # noqa: ASYNC110 - the shard tells, it does not call
             await asyncio.sleep(0.01)
 
     await shard.close()
@@ -232,7 +232,8 @@ async def test_a_file_over_which_edge_panics_is_named_at_the_start(edge_folder: 
 async def test_erasures_after_the_last_flush_are_no_damage(edge_folder: Path) -> None:
     shard = await EdgeCollections(edge_folder, flush_s=3600).open(_SPEC, _SPEC.name)
     await shard.upsert([Point(_id(number), (1, 0, 0, 0), NO_WORDS, {"n": number}) for number in range(10)])
-    shard.flush()
+    async with shard.flushes.rest():
+        pass
     await shard.delete(where=AllOf(()))
     shutil.copytree(edge_folder, edge_folder.with_suffix(".killed"))
 

@@ -1,9 +1,8 @@
 """Qdrant Edge: the engine of Qdrant inside this process, for one machine.
 
 Durability. An update is in Edge's write-ahead log (a mapped file) when ``update`` returns, so a killed *process* loses
-nothing. A power cut can lose what the kernel has not written: ``flush`` bounds that. A flush waits for the disk, costs
-a thousand times an update and holds the interpreter lock throughout, so it runs on a timer when there is something to
-flush, and on close, not after every write. ``optimize`` holds the lock for seconds and is never called.
+nothing. A power cut can lose what the kernel has not written: a timer bounds that (``edge_flushes``). ``optimize``
+holds the interpreter lock for seconds and is never called.
 
 Every other call takes well under a millisecond and holds the interpreter lock, so a thread would only add a hop: calls
 run where they are awaited.
@@ -12,15 +11,13 @@ run where they are awaited.
 import asyncio
 import contextlib
 import hashlib
-import logging
 import os
 import secrets
 import shutil
 import tarfile
 import time
-from collections.abc import Callable, Generator, Mapping, Sequence
+from collections.abc import Generator, Mapping, Sequence
 from pathlib import Path
-from typing import TypeAlias
 
 import qdrant_edge as edge
 
@@ -28,6 +25,7 @@ from memloop.wire.errors import DependencyError
 from memloop_service.private_files import make_private
 from memory_store.vectors.disk_room import LEAST_FREE_BYTES, DiskRoom
 from memory_store.vectors.edge_counts import EdgeDamaged, FlushedPoints, check_contents, sync_folder
+from memory_store.vectors.edge_flushes import Around, EdgeFlushes
 from memory_store.vectors.edge_types import (
     KnownPoints,
     created,
@@ -44,10 +42,6 @@ from memory_store.vectors.filters import Condition, Ids, all_of
 from memory_store.vectors.live import LiveCollection
 from memory_store.vectors.port import Collection, Found, Page, Placed, Point, Query, Ranked, SparseVector
 from memory_store.vectors.schema import PAYLOAD_INDEXES, CollectionSpec, is_ours
-
-_log = logging.getLogger(__name__)
-
-Around: TypeAlias = Callable[[], contextlib.AbstractContextManager[None]]
 
 
 class EdgeInUse(RuntimeError):
@@ -145,7 +139,13 @@ class EdgeCollections:
         points.check(shard.count(edge.CountRequest(exact=True)))
         with _translated(path):
             check_contents(path, shard)
-        return EdgeCollection(name, shard, self._room, points, flush_s=self._flush_s, flushing=self._flushing)
+        with _translated():
+            made = shard.info().payload_schema
+            for field, kind in PAYLOAD_INDEXES:
+                if field not in made:
+                    shard.update(edge.UpdateOperation.create_field_index(field, index_of(kind)))
+        flushes = EdgeFlushes(path, shard, points, flush_s=self._flush_s, flushing=self._flushing)
+        return EdgeCollection(name, shard, self._room, flushes)
 
     async def drop(self, name: str) -> None:
         """Remove the subfolder."""
@@ -155,7 +155,7 @@ class EdgeCollections:
     async def archive(self, collection: Collection) -> Path:
         """Flush the shard, then pack its folder and the file that names it, beside them; old archives go."""
         self._room.for_memories()
-        with collection.flushed() if isinstance(collection, EdgeCollection) else contextlib.nullcontext():
+        async with collection.flushes.rest() if isinstance(collection, EdgeCollection) else contextlib.nullcontext():
             return await asyncio.to_thread(self._pack, collection.name)
 
     def _pack(self, name: str) -> Path:
@@ -173,50 +173,23 @@ class EdgeCollections:
 
 
 class EdgeCollection:
-    """``Collection`` on one open shard. Made inside a running event loop, which flushes it on a timer."""
+    """``Collection`` on one open shard, which its flushes keep safe until it is closed."""
 
-    def __init__(
-        self,
-        name: str,
-        shard: edge.EdgeShard,
-        room: DiskRoom,
-        points: FlushedPoints,
-        *,
-        flush_s: float,
-        flushing: Around,
-    ) -> None:
+    def __init__(self, name: str, shard: edge.EdgeShard, room: DiskRoom, flushes: EdgeFlushes) -> None:
         self.name = name
-        self._points = points
+        self.flushes = flushes
         self._room = room
         self._shard: edge.EdgeShard | None = shard
-        self._flush_s = flush_s
-        self._flushing = flushing
-        self._dirty = not points.known
-        self._resting = False
         self._known = KnownPoints()
-        with _translated():
-            made = shard.info().payload_schema
-            for field, kind in PAYLOAD_INDEXES:
-                if field not in made:
-                    shard.update(edge.UpdateOperation.create_field_index(field, index_of(kind)))
-                    self._dirty = True
-        self._flusher = asyncio.create_task(self._flush_on_timer(), name="edge-flush")
 
     async def close(self) -> None:
         """Flush and release the folder."""
-        self._flusher.cancel()
-        await asyncio.gather(self._flusher, return_exceptions=True)
         if self._shard:
             try:
-                self.flush()
+                await self.flushes.close()
             finally:
                 self._shard.close()
                 self._shard = None
-
-    @property
-    def dirty(self) -> bool:
-        """Whether there are writes that no flush has followed."""
-        return self._dirty
 
     async def ping(self) -> None:
         """Raise ``DependencyError`` when the shard is closed."""
@@ -225,7 +198,7 @@ class EdgeCollection:
     async def upsert(self, points: Sequence[Point]) -> None:
         """One operation in the log, applied at once."""
         self._room.for_points(points)
-        self._update(edge.UpdateOperation.upsert_points([to_edge(point) for point in points]))
+        self._update(edge.UpdateOperation.upsert_points([to_edge(point) for point in points]), points=len(points))
         self._known.note(points)
 
     async def get(self, ids: Sequence[str], *, where: Condition, agreed: bool = False) -> Sequence[Point]:
@@ -307,7 +280,7 @@ class EdgeCollection:
     async def delete(self, *, where: Condition) -> None:
         """Remove by condition."""
         self._room.for_deletions()
-        self._points.forget()
+        await self.flushes.before_deletion()
         self._update(edge.UpdateOperation.delete_points_by_filter(to_filter(where)))
 
     def _open_shard(self) -> edge.EdgeShard:
@@ -315,38 +288,10 @@ class EdgeCollection:
             raise DependencyError("the vector store is closed")
         return self._shard
 
-    def _update(self, operation: edge.UpdateOperation) -> None:
+    def _update(self, operation: edge.UpdateOperation, *, points: int = 1) -> None:
         with _translated():
             self._open_shard().update(operation)
-        self._dirty = True
-
-    def flush(self) -> None:
-        """Make what was written survive a power cut."""
-        if self._dirty and self._shard:
-            with self._flushing():
-                self._shard.flush()
-                self._points.write(self._shard.count(edge.CountRequest(exact=True)))
-            self._dirty = False
-
-    @contextlib.contextmanager
-    def flushed(self) -> Generator[None]:
-        """Flushes, and keeps the timer from flushing during the block: the files stay as they are on the disk."""
-        self.flush()
-        self._resting = True
-        try:
-            yield
-        finally:
-            self._resting = False
-
-    async def _flush_on_timer(self) -> None:
-        while True:
-            await asyncio.sleep(self._flush_s)
-            if self._resting:
-                continue
-            try:
-                self.flush()
-            except Exception:  # noqa: BLE001 - Edge raises bare Exception; the next turn tries again
-                _log.exception("the vector store could not be flushed")
+        self.flushes.wrote(points)
 
 
 @contextlib.contextmanager
