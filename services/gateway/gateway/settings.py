@@ -93,8 +93,9 @@ class GatewaySettings(ServiceSettings):
     store_url: BalancedUrls = "http://127.0.0.1:7801"
     """Several URLs, comma-separated, are replicas; so are the addresses of a name that has several."""
     store_key: SecretStr | None = None
-    recall_timeout_s: float = Field(default=2.0, gt=0)
-    enqueue_timeout_s: float = Field(default=1.0, gt=0)
+    recall_timeout_s: float = Field(default=6.0, gt=0)
+    enqueue_timeout_s: float = Field(default=5.0, gt=0)
+    """Both longer than a disk holds up Redis or the store: such a pause makes a chat slow and costs it no memory."""
 
     engine_url: BalancedUrls = "http://127.0.0.1:7803/v1"
     """Several URLs, comma-separated, are replicas; so are the addresses of a name that has several."""

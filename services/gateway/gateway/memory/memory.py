@@ -64,7 +64,7 @@ async def open_memory(settings: GatewaySettings, state: State, *, metrics: Metri
             ),
             failures=WriteFailures(state),
             kept=KeptEvents(state),
-            pending=PendingWrites(state, wait_s=settings.recall_timeout_s / 2),
+            pending=PendingWrites(state, wait_s=settings.recall_timeout_s * 2 / 3),
             traces=open_traces(settings, state, metrics),
             idempotency=Idempotency(state, max_bytes=settings.idempotency_max_bytes),
             metrics=metrics,
