@@ -2,14 +2,22 @@
 
 import time
 from dataclasses import dataclass
+from typing import Final
 
 from pydantic import JsonValue
 
 from gateway.responses.assembly import Assembly
-from gateway.responses.requests import PLAIN_TEXT, Asked
+from gateway.responses.requests import Asked
 from gateway.responses.tools import shown_tools
 from memloop.wire.chat import ChatMemory, Json
 from memloop_service.http import object_in
+
+_REPEATED: Final = {
+    *("instructions", "max_output_tokens", "max_tool_calls", "model"),
+    *("previous_response_id", "safety_identifier", "user"),
+}
+_REPEATED_EXTRA: Final = ("temperature", "top_p", "service_tier", "prompt_cache_key", "prompt_cache_retention")
+"""Fields that the engine reads and the gateway does not."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,10 +65,6 @@ def draft_of(asked: Asked, response_id: str) -> Draft:
     """Return the beginning of a response."""
     request = asked.request
     given = request.model_extra or {}
-    repeated: Json = {
-        name: given.get(name)
-        for name in ("temperature", "top_p", "service_tier", "prompt_cache_key", "prompt_cache_retention")
-    }
     head: Json = {
         "id": response_id,
         "object": "response",
@@ -70,26 +74,21 @@ def draft_of(asked: Asked, response_id: str) -> Draft:
         "conversation": None if request.conversation_id is None else {"id": request.conversation_id},
         "error": None,
         "incomplete_details": None,
-        "instructions": request.instructions,
-        "max_output_tokens": request.max_output_tokens,
-        "max_tool_calls": request.max_tool_calls,
         "metadata": dict(request.metadata or {}),
-        "model": request.model,
         "output": [],
         "parallel_tool_calls": request.parallel_tool_calls is not False,
-        "previous_response_id": request.previous_response_id,
         "reasoning": {"effort": asked.reasoning.effort, "summary": asked.reasoning.summary},
-        "safety_identifier": request.safety_identifier,
         "store": request.stores,
-        "text": _text(asked),
+        "text": asked.text.model_dump(exclude_none=True, by_alias=True),
         "tool_choice": request.tool_choice or "auto",
         "tools": [*shown_tools(asked.tools)],
         "top_logprobs": request.top_logprobs or 0,
         "truncation": "disabled",
         "usage": None,
-        "user": request.user,
+        **request.model_dump(include=_REPEATED),
+        **{name: given.get(name) for name in _REPEATED_EXTRA},
     }
-    return Draft(response_id, head | repeated)
+    return Draft(response_id, head)
 
 
 def usage_of(usage: Json) -> JsonValue:
@@ -108,10 +107,3 @@ def usage_of(usage: Json) -> JsonValue:
         "output_tokens_details": {"reasoning_tokens": thought.get("reasoning_tokens") or 0},
         "total_tokens": usage.get("total_tokens") or asked + replied,
     }
-
-
-def _text(asked: Asked) -> Json:
-    if asked.text is PLAIN_TEXT:
-        return {"format": {"type": "text"}}
-    text: Json = {"format": asked.text.format.model_dump(exclude_none=True, by_alias=True)}
-    return text if asked.text.verbosity is None else {**text, "verbosity": asked.text.verbosity}

@@ -62,7 +62,16 @@ class Assembly:
 
     def feed(self, choice: Json, delta: Json) -> list[Json]:
         """Take a delta of the choice, or its whole message; return its events."""
-        events = self._grown(choice, delta)
+        events: list[Json] = []
+        if thought := thinking_in(delta):
+            events += self._more("reasoning", SUMMARY if self._sums_up else "reasoning_text", "text", thought)
+        if text := _string(delta.get("content")):
+            logprobs = objects_in(object_in(choice.get("logprobs")).get("content")) if self._with_logprobs else ()
+            events += self._more("message", "output_text", "text", text, logprobs)
+        if refused := _string(delta.get("refusal")):
+            events += self._more("message", "refusal", "refusal", refused)
+        for called in objects_in(delta.get("tool_calls")):
+            events += self._called(called)
         reason = choice.get("finish_reason")
         if isinstance(reason, str):
             self.finish_reason = reason
@@ -97,19 +106,6 @@ class Assembly:
         """Return the answer's text."""
         messages = (item for item in self.output if item["type"] == "message")
         return "".join(str(part.get("text", "")) for item in messages for part in objects_in(item["content"]))
-
-    def _grown(self, choice: Json, delta: Json) -> list[Json]:
-        events: list[Json] = []
-        if thought := thinking_in(delta):
-            events += self._more("reasoning", SUMMARY if self._sums_up else "reasoning_text", "text", thought)
-        if text := _string(delta.get("content")):
-            logprobs = objects_in(object_in(choice.get("logprobs")).get("content")) if self._with_logprobs else ()
-            events += self._more("message", "output_text", "text", text, logprobs)
-        if refused := _string(delta.get("refusal")):
-            events += self._more("message", "refusal", "refusal", refused)
-        for called in objects_in(delta.get("tool_calls")):
-            events += self._called(called)
-        return events
 
     def _more(self, item: str, kind: str, field: str, text: str, logprobs: Sequence[Json] = ()) -> list[Json]:
         grows, events = self._open, list[Json]()

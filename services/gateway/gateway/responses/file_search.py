@@ -5,7 +5,6 @@ the answer begins a round trip earlier (docs/decisions/0082-vector-stores-in-the
 """
 
 import re
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
@@ -39,32 +38,23 @@ class Searched:
 
     def item(self, item_id: str) -> Json:
         """Return the item of the output."""
-        results: JsonValue = (
-            [
-                {
-                    "file_id": one.file_id,
-                    "filename": one.filename,
-                    "score": one.score,
-                    "text": one.text,
-                    "attributes": {**one.attributes},
-                }
-                for one in self.results
-            ]
-            if self.shown
-            else None
-        )
+        results: list[JsonValue] = [{**one.model_dump(exclude={"content"}), "text": one.text} for one in self.results]
         return {
             "id": item_id,
             "type": "file_search_call",
             "status": "completed",
             "queries": [self.query],
-            "results": results,
+            "results": results if self.shown else None,
         }
 
     def annotations(self, text: str) -> list[Json]:
         """Return a citation for each mark of a passage in the answer's text. ``index`` is the mark's place in it."""
         marks = [(found.start(), int(found[1])) for found in _MARK.finditer(text)]
-        return [_citation(self.results[number - 1], at) for at, number in marks if 0 < number <= len(self.results)]
+        cited = [(at, self.results[number - 1]) for at, number in marks if 0 < number <= len(self.results)]
+        return [
+            {"type": "file_citation", "index": at, "file_id": one.file_id, "filename": one.filename}
+            for at, one in cited
+        ]
 
 
 def file_search_of(asked: Asked) -> FileSearch | None:
@@ -96,7 +86,16 @@ def with_passages(question: Question, search: Searched | None) -> Question:
         return question
     messages = [*objects_in(question.body["messages"])]
     place = max(number for number, message in enumerate(messages) if message.get("role") == "user")
-    messages[place] = {**messages[place], "content": _below(_passages(search.results), messages[place]["content"])}
+    content = messages[place]["content"]
+    each = (
+        f"[{number}] {neutralise(one.filename)}\n<passage>\n{neutralise(one.text)}\n</passage>"
+        for number, one in enumerate(search.results, 1)
+    )
+    passages = "\n\n".join((_INTRODUCTION, *each))
+    below: JsonValue = (
+        [{"type": "text", "text": passages}, *content] if isinstance(content, list) else f"{passages}\n\n{content}"
+    )
+    messages[place] = {**messages[place], "content": below}
     return replace(question, body={**question.body, "messages": [*messages]})
 
 
@@ -115,21 +114,3 @@ def loaded(raw: str) -> Searched | None:
         return None
     results = tuple(Found.model_validate(one) for one in objects_in(fields["results"]))
     return Searched(str(fields["query"]), results, fields["shown"] is True)
-
-
-def _below(passages: str, content: JsonValue) -> JsonValue:
-    if isinstance(content, list):
-        return [{"type": "text", "text": passages}, *content]
-    return f"{passages}\n\n{content}"
-
-
-def _passages(results: Sequence[Found]) -> str:
-    each = (
-        f"[{number}] {neutralise(one.filename)}\n<passage>\n{neutralise(one.text)}\n</passage>"
-        for number, one in enumerate(results, 1)
-    )
-    return "\n\n".join((_INTRODUCTION, *each))
-
-
-def _citation(one: Found, at: int) -> Json:
-    return {"type": "file_citation", "index": at, "file_id": one.file_id, "filename": one.filename}

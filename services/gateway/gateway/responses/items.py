@@ -151,25 +151,21 @@ def checked(model: type[_Model], fields: Json, place: str) -> _Model:
     try:
         return model.model_validate(_without_unknown_nulls(fields, _known(model)))
     except ValidationError as error:
-        raise _fault(error, place) from error
+        faults = error.errors(include_url=False, include_input=False, include_context=False)
+        # an unknown field, else the fault of the branch of a union that fits best
+        first = max(faults, key=lambda fault: (fault["type"] == "extra_forbidden", len(fault["loc"])))
+        param = "".join(_steps(place, first["loc"]))
+        if first["type"] not in _NOT_OURS:
+            code = first["type"] if first["type"] in LIMIT_CODES else None
+            raise Unprocessable(f"{param}: {first['msg']}", param=param, code=code) from error
+        if first["type"] == "extra_forbidden":
+            raise InvalidRequest(f"{param} is not supported.", param=param, code="unsupported_parameter") from error
+        raise InvalidRequest(f"{param}: {first['msg']}", param=param, code="unsupported_value") from error
 
 
 @cache
 def _known(model: type[BaseModel]) -> frozenset[str]:
     return frozenset(field.alias or name for name, field in model.model_fields.items())
-
-
-def _fault(error: ValidationError, place: str) -> InvalidRequest:
-    faults = error.errors(include_url=False, include_input=False, include_context=False)
-    # an unknown field, else the fault of the branch of a union that fits best
-    first = max(faults, key=lambda fault: (fault["type"] == "extra_forbidden", len(fault["loc"])))
-    param = "".join(_steps(place, first["loc"]))
-    if first["type"] not in _NOT_OURS:
-        code = first["type"] if first["type"] in LIMIT_CODES else None
-        return Unprocessable(f"{param}: {first['msg']}", param=param, code=code)
-    if first["type"] == "extra_forbidden":
-        return InvalidRequest(f"{param} is not supported.", param=param, code="unsupported_parameter")
-    return InvalidRequest(f"{param}: {first['msg']}", param=param, code="unsupported_value")
 
 
 def _steps(place: str, loc: Sequence[str | int]) -> Iterator[str]:
@@ -186,11 +182,11 @@ _TAGS: Final = frozenset({"str", "input_text", "input_image", "input_file", "inp
 
 
 def _without_unknown_nulls(value: Json, known: Collection[str]) -> Json:
-    return {name: _cleaned(inner) for name, inner in value.items() if inner is not None or name in known}
-
-
-def _cleaned(value: JsonValue) -> JsonValue:
-    """Clean the objects in a list, such as the parts of a message."""
-    if isinstance(value, list):
-        return [_without_unknown_nulls(part, _OF_PARTS) if isinstance(part, dict) else part for part in value]
-    return value
+    """Return the object without them, and so the objects in its lists, such as the parts of a message."""
+    cleaned: Json = {}
+    for name, inner in value.items():
+        if isinstance(inner, list):
+            inner = [_without_unknown_nulls(part, _OF_PARTS) if isinstance(part, dict) else part for part in inner]
+        if inner is not None or name in known:
+            cleaned[name] = inner
+    return cleaned

@@ -58,14 +58,23 @@ class Keeping:
     async def keep(self, response: Json) -> bool:
         """Keep the response, redacted as the user's policies ask; return whether it is kept.
 
-        The answer reaches the client in any case, and unchanged.
+        It is redacted by the policies that were seen last, if the write can check them, else by the present ones: a
+        conversation's write checks none. The answer reaches the client in any case, and unchanged.
         """
+        scope, checks = self.owner.scope, self.began is not None and self.conversation is None
+        seen = self.keeper.seen(scope) if checks else None
         try:
-            return await self._kept(response)
+            outcome = "changed" if seen is None else await self._kept_by(*seen, response, scope)
+            if outcome == "changed":
+                redactions = await self.keeper.redactions(scope.tenant, [scope])
+                outcome = await self._kept_by(redactions, None, response, scope)
         except DependencyError as error:
             _LOG.warning("a response was not kept: %s", error.message)
             self.lost.labels("unavailable").inc()
             return False
+        if outcome in ("full", "erased"):
+            self.lost.labels(outcome).inc()
+        return outcome == "kept"
 
     async def give_up(self) -> None:
         """Give back the response's part of the quota: it will not be kept."""
@@ -82,21 +91,6 @@ class Keeping:
             raise Erased
         if outcome == "full":
             raise self.records.over_quota()
-
-    async def _kept(self, response: Json) -> bool:
-        """Keep the response by the policies that were seen last, if the write can check them; else by the present ones.
-
-        A conversation's write checks none.
-        """
-        scope, checks = self.owner.scope, self.began is not None and self.conversation is None
-        seen = self.keeper.seen(scope) if checks else None
-        outcome = "changed" if seen is None else await self._kept_by(*seen, response, scope)
-        if outcome == "changed":
-            redactions = await self.keeper.redactions(scope.tenant, [scope])
-            outcome = await self._kept_by(redactions, None, response, scope)
-        if outcome in ("full", "erased"):
-            self.lost.labels(outcome).inc()
-        return outcome == "kept"
 
     async def _kept_by(
         self, redactions: Redactions, guard: Guard | None, response: Json, scope: Scope

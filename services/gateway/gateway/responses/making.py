@@ -42,10 +42,7 @@ class Making:
 
     def whole(self, answer: Json) -> Json:
         """Return the response of a whole chat completion. Raises EngineError for one without a message."""
-        choices = objects_in(answer.get("choices"))
-        if not choices or not isinstance(choices[0].get("message"), dict):
-            raise EngineError("the engine's answer is not a chat completion")
-        self.assembly.feed(choices[0], object_in(choices[0]["message"]))
+        feed_whole(self.assembly, answer)
         return self.draft.answered(self.assembly, object_in(answer.get("usage")), None, stored=self.is_kept)
 
     async def kept(self, response: Json) -> Json:
@@ -98,12 +95,22 @@ def begun(
     asked: Asked, draft: Draft, tools: Mapping[str, Offered], search: Searched | None
 ) -> tuple[Assembly, Sequence[Json]]:
     """Return an output that has nothing but the search, if there was one, and the search's events."""
-    logprobs, sums_up = asked.request.wants_logprobs, asked.reasoning.asks_for_summary
-    if search is None:
-        return Assembly(draft.item_id, logprobs=logprobs, sums_up=sums_up, tools=tools), ()
-    cites = search.annotations
-    assembly = Assembly(draft.item_id, logprobs=logprobs, sums_up=sums_up, tools=tools, cites=cites)
-    return assembly, assembly.search_made(search.item(draft.item_id("fs", 0)))
+    assembly = Assembly(
+        draft.item_id,
+        logprobs=asked.request.wants_logprobs,
+        sums_up=asked.reasoning.asks_for_summary,
+        tools=tools,
+        cites=search.annotations if search is not None else lambda text: [],
+    )
+    return assembly, () if search is None else assembly.search_made(search.item(draft.item_id("fs", 0)))
+
+
+def feed_whole(assembly: Assembly, answer: Json) -> list[Json]:
+    """Take a whole chat completion; return the output's events. Raises EngineError for one without a message."""
+    choices = objects_in(answer.get("choices"))
+    if not choices or not isinstance(choices[0].get("message"), dict):
+        raise EngineError("the engine's answer is not a chat completion")
+    return assembly.feed(choices[0], object_in(choices[0]["message"]))
 
 
 class _ResponseStream:

@@ -50,16 +50,12 @@ def _is_short(objects: Sequence[Json]) -> bool:
 
 def named_items(items: Iterable[Item], digits: str) -> list[Json]:
     """Return items of an input as JSON, each with a status, and with an id of these digits if it has none."""
-    return [
-        {"id": f"{PREFIXES[item.type]}_{digits}i{place:04x}", "status": "completed", **_shown(item)}
-        for place, item in enumerate(items)
-    ]
-
-
-def _shown(item: Item) -> Json:
-    fields = item.model_dump(mode="json", exclude_none=True)
-    content = fields.get("content")
-    if item.type == "message" and isinstance(content, str):
-        kind = "output_text" if fields["role"] == "assistant" else "input_text"
-        return {**fields, "content": [{"type": kind, "text": content}]}
-    return fields
+    found: list[Json] = []
+    for place, item in enumerate(items):
+        fields: Json = {"id": f"{PREFIXES[item.type]}_{digits}i{place:04x}", "status": "completed"}
+        fields |= item.model_dump(mode="json", exclude_none=True)
+        if item.type == "message" and isinstance(item.content, str):
+            kind = "output_text" if item.role == "assistant" else "input_text"
+            fields["content"] = [{"type": kind, "text": item.content}]
+        found.append(fields)
+    return found

@@ -1,6 +1,6 @@
 """Items of a response that still grow, and their events in a stream, without their place in it."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Final
 
 from pydantic import JsonValue
@@ -49,19 +49,18 @@ class Parts(OpenItem):
 
     def more(self, kind: str, field: str, text: str, logprobs: Sequence[Json] = ()) -> list[Json]:
         """Add text to the part of this kind, which begins if it is not the open one."""
-        events = [] if self._kind == kind else self._begun(kind, field)
+        events: list[Json] = []
+        if self._kind != kind:
+            events = self.parts_done()
+            self._kind, self._field = kind, field
+            part = self._part("")
+            events.append({"type": f"{self._of_part}.added", self._index: len(self._done), "part": part})
         self._texts.append(text)
         delta: Json = {"type": f"{self._of_text}.delta", self._index: len(self._done), "delta": text}
         if kind == "output_text":
             self._logprobs.extend(logprobs)
             delta["logprobs"] = list(logprobs)
         return [*events, delta]
-
-    def _begun(self, kind: str, field: str) -> list[Json]:
-        events = self.parts_done()
-        self._kind, self._field = kind, field
-        part = self._part("")
-        return [*events, {"type": f"{self._of_part}.added", self._index: len(self._done), "part": part}]
 
     @property
     def is_text(self) -> bool:
@@ -83,7 +82,16 @@ class Parts(OpenItem):
         if "logprobs" in part:
             done["logprobs"] = part["logprobs"]
         part_done: Json = {"type": f"{self._of_part}.done", **place, "part": part}
-        events = [*_annotated(part, len(self._done)), done, part_done]
+        annotated: list[Json] = [
+            {
+                "type": "response.output_text.annotation.added",
+                "content_index": len(self._done),
+                "annotation_index": number,
+                "annotation": annotation,
+            }
+            for number, annotation in enumerate(objects_in(part.get("annotations")))
+        ]
+        events = [*annotated, done, part_done]
         self._done.append(part)
         self.item["summary" if self._kind == SUMMARY else "content"] = list(self._done)
         self._kind, self._texts, self._logprobs = "", [], []
@@ -104,23 +112,8 @@ class Parts(OpenItem):
     def _part(self, text: str) -> Json:
         if self._kind == "output_text":
             logprobs = list(self._logprobs) if text else []
-            return {
-                "type": "output_text",
-                "text": text,
-                "annotations": [*self._cites(text)],
-                "logprobs": list(logprobs),
-            }
+            return {"type": "output_text", "text": text, "annotations": [*self._cites(text)], "logprobs": [*logprobs]}
         return {"type": self._kind, self._field: text}
-
-
-def _annotated(part: Json, index: int) -> Iterator[Json]:
-    for number, annotation in enumerate(objects_in(part.get("annotations"))):
-        yield {
-            "type": "response.output_text.annotation.added",
-            "content_index": index,
-            "annotation_index": number,
-            "annotation": annotation,
-        }
 
 
 class OpenCall(OpenItem):
@@ -203,28 +196,17 @@ def prefix_of(tool: Offered | None) -> str:
 def open_call(tool: Offered | None, item_id: str, call_id: str, name: str) -> OpenCall:
     """Return a call that has begun. A name that no tool has is a function's."""
     kind: Kind = "function" if tool is None else tool.kind
-    item: Json = {
-        "id": item_id,
-        "type": f"{kind}_call" if kind != "custom" else "custom_tool_call",
-        "status": "in_progress",
-        "call_id": call_id,
-        **_beginning(kind, name if tool is None else tool.name),
+    name = name if tool is None else tool.name
+    begins: Mapping[Kind, Json] = {
+        "function": {"type": "function_call", "name": name, "arguments": ""},
+        "custom": {"type": "custom_tool_call", "name": name, "input": ""},
+        "local_shell": {"type": "local_shell_call", "action": _action_in("")},
+        "tool_search": {"type": "tool_search_call", "execution": "client", "arguments": {}},
     }
+    item: Json = {"id": item_id, "status": "in_progress", "call_id": call_id, **begins[kind]}
     if tool is not None and tool.namespace is not None:
         item["namespace"] = tool.namespace
     return _CALLS[kind](item)
-
-
-def _beginning(kind: Kind, name: str) -> Json:
-    match kind:
-        case "function":
-            return {"name": name, "arguments": ""}
-        case "custom":
-            return {"name": name, "input": ""}
-        case "local_shell":
-            return {"action": _action_in("")}
-        case "tool_search":
-            return {"execution": "client", "arguments": {}}
 
 
 def _action_in(arguments: str) -> Json:

@@ -173,18 +173,6 @@ def read_request(fields: Json) -> Asked:
     Raises InvalidRequest (400), naming the field, for what cannot be served; Unprocessable (422) for what is malformed.
     """
     request = validated(ResponseRequest, fields)
-    _refuse_unserved(request)
-    return Asked(
-        fields=fields,
-        request=request,
-        items=items_of(request.input),
-        tools=read_tools(request.tools or ()),
-        text=_text(request.text) if request.text else PLAIN_TEXT,
-        reasoning=checked(ReasoningOptions, request.reasoning, "reasoning") if request.reasoning else _NO_REASONING,
-    )
-
-
-def _refuse_unserved(request: ResponseRequest) -> None:
     extra = {name: value for name, value in (request.model_extra or {}).items() if value not in (None, False)}
     for name in (*_UNSERVED, *_NO_PLACE):
         if name in extra:
@@ -200,6 +188,14 @@ def _refuse_unserved(request: ResponseRequest) -> None:
         raise _unserved("truncation", f"truncation: {request.truncation!r} is not supported.", code="unsupported_value")
     if request.stream_options:
         checked(ResponseStreamOptions, request.stream_options, "stream_options")
+    return Asked(
+        fields=fields,
+        request=request,
+        items=items_of(request.input),
+        tools=read_tools(request.tools or ()),
+        text=_text(request.text) if request.text else _PLAIN_TEXT,
+        reasoning=checked(ReasoningOptions, request.reasoning, "reasoning") if request.reasoning else _NO_REASONING,
+    )
 
 
 def check_include(values: Sequence[str] | None) -> None:
@@ -209,7 +205,7 @@ def check_include(values: Sequence[str] | None) -> None:
             raise _unserved("include", f"include: {value!r} is not supported.", code="unsupported_value")
 
 
-PLAIN_TEXT: Final = TextOptions()
+_PLAIN_TEXT: Final = TextOptions()
 _NO_REASONING: Final = ReasoningOptions()
 
 

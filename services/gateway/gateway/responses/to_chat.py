@@ -29,7 +29,7 @@ from gateway.responses.calls import (
     ToolSearchCall,
 )
 from gateway.responses.items import EngineItem, FileSearchCall, Item, ItemReference, Message, Reasoning
-from gateway.responses.requests import Asked, Format
+from gateway.responses.requests import Asked
 from gateway.responses.tools import Offered, chosen
 from memloop.wire.chat import Json
 from memloop.wire.errors import InvalidRequest
@@ -77,7 +77,16 @@ def chat_fields(asked: Asked, items: Sequence[Item], offered: Mapping[str, Offer
         fields[limit_field] = request.max_output_tokens
     if request.wants_logprobs:
         fields["logprobs"] = True
-    fields |= _tools(asked, offered) | _response_format(asked.text.format)
+    tools, choice = chosen(request.tool_choice, offered)
+    if tools:
+        fields["tools"] = [{"type": "function", "function": tool.function} for tool in tools]
+        fields |= {} if choice is None else {"tool_choice": choice}
+    form = asked.text.format
+    if form.type == "json_object":
+        fields["response_format"] = {"type": "json_object"}
+    elif form.type == "json_schema":
+        schema = form.model_dump(exclude={"type"}, exclude_none=True, by_alias=True)
+        fields["response_format"] = {"type": "json_schema", "json_schema": schema}
     options = {"verbosity": asked.text.verbosity, "reasoning_effort": asked.reasoning.effort}
     return fields | {name: value for name, value in options.items() if value is not None}
 
@@ -93,7 +102,10 @@ def messages_of(items: Sequence[Item], instructions: str | None) -> list[JsonVal
     leading = 0
     while leading < len(sent) and _leads(sent[leading]):
         leading += 1
-    messages = [*_system(instructions, sent[:leading]), *_conversation(sent[leading:])]
+    texts = [] if instructions is None else [instructions]
+    texts += [_text(part) for item in sent[:leading] if isinstance(item, Message) for part in _parts(item)]
+    system: list[Json] = [{"role": "system", "content": "\n\n".join(texts)}] if texts else []
+    messages = [*system, *_conversation(sent[leading:])]
     if not messages:
         raise InvalidRequest("The request has no input.", param="input", code="missing_required_parameter")
     return list(messages)
@@ -132,14 +144,6 @@ def _parts(message: Message) -> Sequence[Part]:
     return (
         (InputText(type="input_text", text=message.content),) if isinstance(message.content, str) else message.content
     )
-
-
-def _system(instructions: str | None, leading: Iterable[EngineItem]) -> list[Json]:
-    texts = [] if instructions is None else [instructions]
-    for item in leading:
-        if isinstance(item, Message):
-            texts.extend(_text(part) for part in _parts(item))
-    return [{"role": "system", "content": "\n\n".join(texts)}] if texts else []
 
 
 def _text(part: Part) -> str:
@@ -229,25 +233,3 @@ def _part(part: Part) -> Json:
             return {"type": "refusal", "refusal": part.refusal}
         case _:
             return {"type": "text", "text": part.text}
-
-
-def _tools(asked: Asked, offered: Mapping[str, Offered]) -> Json:
-    tools, choice = chosen(asked.request.tool_choice, offered)
-    if not tools:
-        return {}
-    fields: Json = {"tools": [{"type": "function", "function": tool.function} for tool in tools]}
-    return fields if choice is None else {**fields, "tool_choice": choice}
-
-
-def _response_format(form: Format) -> Json:
-    if form.type == "text":
-        return {}
-    if form.type == "json_object":
-        return {"response_format": {"type": "json_object"}}
-    given = {"name": form.name, "schema": form.schema_, "strict": form.strict, "description": form.description}
-    return {
-        "response_format": {
-            "type": "json_schema",
-            "json_schema": {name: value for name, value in given.items() if value is not None},
-        }
-    }

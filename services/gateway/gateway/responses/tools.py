@@ -95,6 +95,8 @@ _TOOLS: Final[Mapping[str, type[Tool]]] = {
     "tool_search": ToolSearch,
     "file_search": FileSearch,
 }
+_OF_FUNCTIONS: Final = {"type", "name", "description", "parameters", "strict"}
+"""The fields of a function that a response repeats, null ones too."""
 _TEXT_INPUT: Final[Json] = {
     "type": "object",
     "properties": {"input": {"type": "string", "description": "The whole input of the tool, as it is."}},
@@ -150,7 +152,8 @@ def offered_tools(tools: Iterable[Tool], items: Iterable[Item]) -> dict[str, Off
     """
     found: dict[str, Offered] = {}
     for one in (*_offered(tools), *_found(items)):
-        if found.setdefault(one.flat, one) != one and not _alike(found[one.flat], one):
+        known = found.setdefault(one.flat, one)
+        if (known.kind, known.name, known.namespace) != (one.kind, one.name, one.namespace):
             message = f"tools: two tools would be called {one.flat!r}."
             raise InvalidRequest(message, param="tools", code="unsupported_value")
     return found
@@ -158,11 +161,12 @@ def offered_tools(tools: Iterable[Tool], items: Iterable[Item]) -> dict[str, Off
 
 def shown_tools(tools: Sequence[Tool]) -> list[Json]:
     """Return the tools as a response repeats them."""
-    return [_shown(tool) for tool in tools]
-
-
-def _alike(first: Offered, second: Offered) -> bool:
-    return (first.kind, first.name, first.namespace) == (second.kind, second.name, second.namespace)
+    return [
+        tool.model_dump(mode="json", include=_OF_FUNCTIONS)
+        if isinstance(tool, Function)
+        else tool.model_dump(mode="json", exclude_none=True)
+        for tool in tools
+    ]
 
 
 def _searches_nothing(tool: JsonValue) -> bool:
@@ -220,28 +224,12 @@ def _client_tool(tool: Function | Custom, namespace: str | None) -> Offered:
 
 
 def _function(tool: Function | Custom | ToolSearch, name: str, parameters: Json | None, strict: bool | None) -> Json:
-    given: Json = {"description": _description(tool), "parameters": parameters, "strict": strict}
+    description, form = tool.description, tool.format if isinstance(tool, Custom) else None
+    if isinstance(form, Grammar):
+        rule = f"The input follows this {form.syntax} grammar:\n\n{form.definition}"
+        description = "\n\n".join(filter(None, (description, rule)))
+    given: Json = {"description": description, "parameters": parameters, "strict": strict}
     return {"name": name, **{field: value for field, value in given.items() if value is not None}}
-
-
-def _description(tool: Function | Custom | ToolSearch) -> str | None:
-    grammar = tool.format if isinstance(tool, Custom) else None
-    if not isinstance(grammar, Grammar):
-        return tool.description
-    rule = f"The input follows this {grammar.syntax} grammar:\n\n{grammar.definition}"
-    return "\n\n".join(filter(None, (tool.description, rule)))
-
-
-def _shown(tool: Tool) -> Json:
-    if isinstance(tool, Function):
-        return {
-            "type": "function",
-            "name": tool.name,
-            "description": tool.description,
-            "parameters": tool.parameters,
-            "strict": tool.strict,
-        }
-    return tool.model_dump(mode="json", exclude_none=True)
 
 
 class FunctionChoice(Wire):

@@ -4,7 +4,6 @@ import asyncio
 from collections.abc import Sequence
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass
-from functools import partial
 from typing import Final
 
 import orjson
@@ -61,25 +60,11 @@ async def queue_response(admitted: Admitted, attempt: Attempt, background: Backg
         known = (await records.get(owner.tenant, id_)).response
         if known["status"] not in UNDER_WAY or await background.jobs.status(id_) is not None:
             return known
-    job = await _job(admitted, attempt, chat)
-    queued = admitted.draft.queued()
-    await admitted.keeping.keep_queued(queued)
-    try:
-        await background.jobs.enqueue(job, queued)
-    except (RateLimited, Erased):
-        with suppress(NotFound):
-            await records.delete(owner.tenant, id_)
-        raise
-    return queued
-
-
-async def _job(admitted: Admitted, attempt: Attempt, chat: Chat) -> ResponseJob:
-    plain, fields = admitted.plain, admitted.asked.fields
-    kept = {name: value for name, value in fields.items() if name not in _NOT_FOR_WORKERS}
-    items = named_items(admitted.asked.items, admitted.draft.id.removeprefix("resp_"))
-    conversation = admitted.keeping.conversation
-    return ResponseJob(
-        response_id=admitted.draft.id,
+    plain, conversation = admitted.plain, admitted.keeping.conversation
+    kept = {name: value for name, value in admitted.asked.fields.items() if name not in _NOT_FOR_WORKERS}
+    items = named_items(admitted.asked.items, id_.removeprefix("resp_"))
+    job = ResponseJob(
+        response_id=id_,
         tenant=plain.principal.tenant,
         fields={**kept, "input": [*admitted.earlier, *items]},
         named=plain.named,
@@ -91,6 +76,15 @@ async def _job(admitted: Admitted, attempt: Attempt, chat: Chat) -> ResponseJob:
         conversation=None if conversation is None else conversation.began.id,
         erasures="" if conversation is None else conversation.began.erasures,
     )
+    queued = admitted.draft.queued()
+    await admitted.keeping.keep_queued(queued)
+    try:
+        await background.jobs.enqueue(job, queued)
+    except (RateLimited, Erased):
+        with suppress(NotFound):
+            await records.delete(owner.tenant, id_)
+        raise
+    return queued
 
 
 _LAST: Final = frozenset({"response.completed", "response.incomplete", "response.failed"})
@@ -195,16 +189,14 @@ def _followed(
     is_over: bool = False,
     starting_after: int = -1,
 ) -> Response:
-    source = partial(_send, id_, followers, is_over, starting_after)
-    return EventStream(source, heartbeat_s=heartbeat_s, owns=seat)
+    async def send(out: Outlet) -> None:
+        try:
+            async for entry in followers.entries(id_, is_over=is_over, starting_after=starting_after):
+                kind = orjson.loads(entry.raw)["type"]
+                await out.send(data_event(entry.raw.encode(), kind=kind))
+                if kind in _LAST:
+                    return
+        except MemloopError as error:
+            await out.send(error_event(error))
 
-
-async def _send(id_: str, followers: Followers, is_over: bool, starting_after: int, out: Outlet) -> None:
-    try:
-        async for entry in followers.entries(id_, is_over=is_over, starting_after=starting_after):
-            kind = orjson.loads(entry.raw)["type"]
-            await out.send(data_event(entry.raw.encode(), kind=kind))
-            if kind in _LAST:
-                return
-    except MemloopError as error:
-        await out.send(error_event(error))
+    return EventStream(send, heartbeat_s=heartbeat_s, owns=seat)

@@ -6,67 +6,28 @@ makes the same response and publishes the same events.
 
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Final, Literal
 
 from gateway.chat import Chat, begin_turn, engine_body
 from gateway.engine import CHAT_PATH, LoopModel, answer_in, refusal
 from gateway.long_read.hosts import is_permanent
-from gateway.metrics import Metrics
 from gateway.queue import Hold, JobGone, JobResult, Lease
 from gateway.responses.answer import Draft
 from gateway.responses.asking import Question, question_of
 from gateway.responses.background.jobs import Background, ResponseJob
 from gateway.responses.conversations import Began
 from gateway.responses.file_search import Searched, dumped, file_search_of, loaded, searched, with_passages
-from gateway.responses.making import begun
+from gateway.responses.making import begun, feed_whole
 from gateway.responses.naming import redacted
 from gateway.responses.records import Owner, StoredResponse
 from gateway.responses.requests import Asked, read_request
 from gateway.vector_stores import VectorStores
 from memloop.wire.chat import ChatMemory, Json
-from memloop.wire.errors import EngineError, MemloopError, NotFound
+from memloop.wire.errors import MemloopError, NotFound
 from memloop_clients.replies import fault_in, offered_in, whole_reply
 from memloop_service.http import JsonBody, json_text, object_in, objects_in, parsed_object
 
 _USAGE: Final[dict[Literal["input", "output"], str]] = {"input": "prompt_tokens", "output": "completion_tokens"}
-
-
-@dataclass(frozen=True, slots=True)
-class Made:
-    """A response that is complete, and the events that led to it."""
-
-    response: Json
-    events: Sequence[Json]
-
-
-def made_of(
-    answer: Json, asked: Asked, question: Question, draft: Draft, memory: ChatMemory | None, search: Searched | None
-) -> Made:
-    """Return the response of a whole chat completion. Raises EngineError for one without a message."""
-    choices = objects_in(answer.get("choices"))
-    if not choices or not isinstance(choices[0].get("message"), dict):
-        raise EngineError("the engine's answer is not a chat completion")
-    assembly, found = begun(asked, draft, question.tools, search)
-    events = assembly.feed(choices[0], object_in(choices[0]["message"]))
-    response = draft.answered(assembly, object_in(answer.get("usage")), memory, stored=True)
-    last: Json = {"type": f"response.{response['status']}", "response": response}
-    return Made(response, [*found, *events, last])
-
-
-def count_tokens(metrics: Metrics, model: str, answer: Json) -> None:
-    """Count the tokens of the engine's answer."""
-    usage = object_in(answer.get("usage"))
-    for kind, field in _USAGE.items():
-        if isinstance(tokens := usage.get(field), int):
-            metrics.count_tokens(kind, "responses", model, tokens)
-
-
-def reply_of(answer: Json) -> str:
-    """Return the text of the first choice; empty when it has none."""
-    choices = objects_in(answer.get("choices"))
-    content = object_in(choices[0].get("message")).get("content") if choices else None
-    return content if isinstance(content, str) else ""
 
 
 _FIRST = 2
@@ -118,12 +79,15 @@ class ResponseHandler:
         await self._background.jobs.publish(job.response_id, events, first=_FIRST - 1)
         search = await self._searched(job, asked, question)
         answer, memory = await self._answered(job, asked, with_passages(question, search))
-        made = made_of(answer, asked, question, draft, memory, search)
-        await self._continue(job, stored, made)
-        if not await self._end(job, made.response):
+        assembly, found = begun(asked, draft, question.tools, search)
+        events = [*found, *feed_whole(assembly, answer)]
+        response = draft.answered(assembly, object_in(answer.get("usage")), memory, stored=True)
+        await self._continue(job, stored, assembly.output)
+        if not await self._end(job, response):
             return await self._failed(job, stored, self._background.responses.records.over_quota())
-        await self._background.jobs.publish(job.response_id, made.events, first=_FIRST + 1, last=True)
-        return JobResult(str(made.response["status"]), "{}")
+        events.append({"type": f"response.{response['status']}", "response": response})
+        await self._background.jobs.publish(job.response_id, events, first=_FIRST + 1, last=True)
+        return JobResult(str(response["status"]), "{}")
 
     async def _searched(self, job: ResponseJob, asked: Asked, question: Question) -> Searched | None:
         """Return what a search of files found: once, whenever the job is repeated."""
@@ -153,10 +117,15 @@ class ResponseHandler:
             [answer] = await redacted([answer], chat.memory.keeper, Owner(job.tenant, job.named).scope)
             known = await journal.keep("answer", json_text(answer).decode())
         answer = whole_reply(parsed_object(known.encode()), offered_in(question.body))
-        count_tokens(chat.memory.metrics, model.label, answer)
-        return answer, None if turn is None else await turn.answered(
-            chat, reply_of(answer), usage=object_in(answer.get("usage")), waits=False
-        )
+        usage = object_in(answer.get("usage"))
+        for kind, field in _USAGE.items():
+            if isinstance(tokens := usage.get(field), int):
+                chat.memory.metrics.count_tokens(kind, "responses", model.label, tokens)
+        if turn is None:
+            return answer, None
+        choices = objects_in(answer.get("choices"))
+        content = object_in(choices[0].get("message")).get("content") if choices else None
+        return answer, await turn.answered(chat, content if isinstance(content, str) else "", usage=usage, waits=False)
 
     async def _asked(self, body: bytes, model: LoopModel) -> Json:
         began = time.perf_counter()
@@ -172,12 +141,12 @@ class ResponseHandler:
         finally:
             upstream.close()
 
-    async def _continue(self, job: ResponseJob, stored: StoredResponse, made: Made) -> None:
+    async def _continue(self, job: ResponseJob, stored: StoredResponse, output: Sequence[Json]) -> None:
         """Add input and output to the conversation; an earlier run may have done so."""
         if job.conversation is None:
             return
         began = Began(job.conversation, job.erasures)
-        items = [*stored.input, *objects_in(made.response["output"])]
+        items = [*stored.input, *output]
         added = await self._background.responses.conversations.append(began, Owner(job.tenant, job.named), items)
         if added not in ("added", "duplicate"):
             self._background.responses.lost.labels(added).inc()
