@@ -90,16 +90,11 @@ def _conditions(field: str, value: JsonValue) -> Iterator[tuple[str, JsonValue]]
         elif operator == "icontains":
             raise NotSupported("icontains is not supported. Use contains, which is case-sensitive.", param="filters")
         else:
-            kept[operator] = _operand(field, operand)
+            if field in _TIMES and isinstance(operand, int | float) and not isinstance(operand, bool):
+                operand = moment(operand, param="filters").isoformat()  # mem0 allows seconds
+            kept[operator] = operand
     if kept or not value:
         yield field, kept
-
-
-def _operand(field: str, operand: JsonValue) -> JsonValue:
-    """Convert a time given in seconds, as mem0 allows."""
-    if field in _TIMES and isinstance(operand, int | float) and not isinstance(operand, bool):
-        return moment(operand, param="filters").isoformat()
-    return operand
 
 
 def moment(seconds: float, *, param: str) -> datetime:

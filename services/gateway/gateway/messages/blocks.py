@@ -50,11 +50,10 @@ Flag: TypeAlias = Annotated[bool, Field(strict=True)]
 _Blocks = TypeVar("_Blocks")
 
 
-def _form(content: object) -> str:
-    return "text" if isinstance(content, str) else "blocks"
-
-
-Content: TypeAlias = Annotated[Annotated[str, Tag("text")] | Annotated[_Blocks, Tag("blocks")], Discriminator(_form)]
+Content: TypeAlias = Annotated[
+    Annotated[str, Tag("text")] | Annotated[_Blocks, Tag("blocks")],
+    Discriminator(lambda content: "text" if isinstance(content, str) else "blocks"),
+]
 """A text or blocks; an invalid block is named by its place."""
 
 

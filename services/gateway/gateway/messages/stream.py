@@ -85,12 +85,12 @@ class MessageStream:
             yield from self._end()
         else:
             chunk = parsed_object(data)
-            yield from self._error(event, chunk) if chunk.get("error") else self._chunk(chunk)
-
-    def _error(self, event: bytes, chunk: Json) -> Iterator[bytes]:
-        self._over = True
-        words = object_in(chunk["error"]).get("message")
-        yield event if chunk.get("type") == "error" else error_event(EngineError(str(words)))
+            if not chunk.get("error"):
+                yield from self._chunk(chunk)
+                return
+            self._over = True
+            words = object_in(chunk["error"]).get("message")
+            yield event if chunk.get("type") == "error" else error_event(EngineError(str(words)))
 
     def _chunk(self, chunk: Json) -> Iterator[bytes]:
         if isinstance(chunk.get("usage"), dict):

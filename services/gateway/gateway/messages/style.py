@@ -65,7 +65,10 @@ def body_of_error(error: MemloopError) -> Mapping[str, object]:
     """Return the body of an error."""
     unsupported = ("thread",) if error.code == THREAD_UNSUPPORTED else None
     details = ErrorDetails(error_code=error.code, param=error.param, unsupported=unsupported)
-    found = ErrorObject(type=_type_of(error), message=_message_of(error), details=details)
+    status = status_of(error)
+    kind = _TYPES.get(status, "invalid_request_error" if status < 500 else "api_error")
+    kind = "overloaded_error" if isinstance(error, Overloaded) else kind
+    found = ErrorObject(type=kind, message=_message_of(error), details=details)
     return ErrorResponse(error=found, request_id=request_id.get() or None).model_dump(exclude_none=True)
 
 
@@ -82,13 +85,6 @@ def _message_of(error: MemloopError) -> str:
             return f"{limit}, decrease input length or `max_tokens` and try again"
         case _:
             return f"prompt is too long: {error.message}"
-
-
-def _type_of(error: MemloopError) -> str:
-    if isinstance(error, Overloaded):
-        return "overloaded_error"
-    status = status_of(error)
-    return _TYPES.get(status, "invalid_request_error" if status < 500 else "api_error")
 
 
 ANTHROPIC: Final = ApiStyle(body_of_error, status_of, ("request-id", "x-request-id"))

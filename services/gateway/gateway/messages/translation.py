@@ -1,7 +1,8 @@
 """Translates a whole request to a chat: the fields for the engine, and the user and words for memory."""
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Final
 
@@ -9,7 +10,7 @@ import orjson
 from pydantic import JsonValue
 
 from gateway.messages.blocks import Message, TextParam, UserMessage
-from gateway.messages.requests import AnthropicTool, AnyTool, CreateMessage, Prompt, Tool, ToolChoice
+from gateway.messages.requests import AnthropicTool, AnyTool, CreateMessage, Prompt
 from gateway.messages.to_chat import chat_messages, refuse, system_prompt
 from memloop.wire.chat import NO_OPTIONS, ChatRequest, Json, is_of_agent
 from memloop_clients import Dialect
@@ -25,30 +26,17 @@ _JSON_FIELDS: Final = frozenset({"device_id", "account_uuid", "session_id"})
 
 def user_of(user_id: str) -> str:
     """Return the id of the user, the same in every session."""
-    return _from_text(user_id) or _from_json(user_id) or user_id
-
-
-def _from_text(user_id: str) -> str | None:
-    found = _CLAUDE_CODE.fullmatch(user_id)
-    return _named(found["account_uuid"], found["device_id"]) if found is not None else None
-
-
-def _from_json(user_id: str) -> str | None:
-    if not user_id.startswith("{"):
-        return None
-    try:
-        fields = orjson.loads(user_id)
-    except orjson.JSONDecodeError:
-        return None
-    if fields.keys() != _JSON_FIELDS or not all(isinstance(value, str) for value in fields.values()):
-        return None
-    return _named(fields["account_uuid"], fields["device_id"])
-
-
-def _named(account: str, device: str) -> str | None:
-    if account:
+    fields: Mapping[str, object] = {}
+    if (found := _CLAUDE_CODE.fullmatch(user_id)) is not None:
+        fields = found.groupdict()
+    elif user_id.startswith("{"):
+        with suppress(orjson.JSONDecodeError):
+            parsed: dict[str, object] = orjson.loads(user_id)
+            is_ours = parsed.keys() == _JSON_FIELDS and all(isinstance(value, str) for value in parsed.values())
+            fields = parsed if is_ours else {}
+    if account := fields.get("account_uuid"):
         return f"account_{account}"
-    return f"device_{device}" if device else None
+    return f"device_{device}" if (device := fields.get("device_id")) else user_id
 
 
 _CHOICES: Final = {"auto": "auto", "any": "required", "none": "none"}
@@ -139,7 +127,18 @@ def _fields(asked: Prompt, placed: list[_Placed]) -> Json:
     fields: Json = {"model": asked.model, "messages": [row.message for row in placed]}
     if asked.tools:
         fields["tools"] = [_tool(tool, f"tools.{place}") for place, tool in enumerate(asked.tools)]
-    return fields | dict(_choice(asked.tool_choice)) | dict(_output(asked))
+    if (choice := asked.tool_choice) is not None:
+        if choice.type == "tool" and not choice.name:
+            refuse("tool_choice.name", "name the tool.")
+        named: Json = {"type": "function", "function": {"name": choice.name}}
+        fields["tool_choice"] = named if choice.type == "tool" else _CHOICES[choice.type]
+        if choice.disable_parallel_tool_use is not None:
+            fields["parallel_tool_calls"] = not choice.disable_parallel_tool_use
+    wanted = asked.output_config.format if asked.output_config is not None else None
+    if wanted is not None:
+        schema: Json = {"name": "answer", "schema": wanted.schema_, "strict": True}
+        fields["response_format"] = {"type": "json_schema", "json_schema": schema}
+    return fields
 
 
 def _generation(asked: CreateMessage, dialect: Dialect) -> Json:
@@ -166,34 +165,6 @@ def _tool(tool: AnyTool, place: str) -> Json:
         refuse(place, f"{tool.type} is a tool of Anthropic's; send tools with an input_schema.")
     if tool.allowed_callers and _DIRECT not in tool.allowed_callers:
         refuse(f"{place}.allowed_callers", "only the model itself calls tools.")
-    return {"type": "function", "function": dict(_function(tool))}
-
-
-def _function(tool: Tool) -> Iterator[tuple[str, JsonValue]]:
-    yield "name", tool.name
-    if tool.description is not None:
-        yield "description", tool.description
-    schema = tool.input_schema
-    yield "parameters", schema if not tool.input_examples else {**schema, "examples": list(tool.input_examples)}
-    if tool.strict is not None:
-        yield "strict", tool.strict
-
-
-def _choice(choice: ToolChoice | None) -> Iterator[tuple[str, JsonValue]]:
-    if choice is None:
-        return
-    if choice.type == "tool":
-        if not choice.name:
-            refuse("tool_choice.name", "name the tool.")
-        yield "tool_choice", {"type": "function", "function": {"name": choice.name}}
-    else:
-        yield "tool_choice", _CHOICES[choice.type]
-    if choice.disable_parallel_tool_use is not None:
-        yield "parallel_tool_calls", not choice.disable_parallel_tool_use
-
-
-def _output(asked: Prompt) -> Iterator[tuple[str, JsonValue]]:
-    wanted = asked.output_config.format if asked.output_config is not None else None
-    if wanted is not None:
-        schema: Mapping[str, JsonValue] = {"name": "answer", "schema": wanted.schema_, "strict": True}
-        yield "response_format", {"type": "json_schema", "json_schema": dict(schema)}
+    function: Json = tool.model_dump(include={"name", "description", "strict"}, exclude_none=True)
+    examples: Json = {"examples": [*tool.input_examples]} if tool.input_examples else {}
+    return {"type": "function", "function": {**function, "parameters": {**tool.input_schema, **examples}}}

@@ -12,7 +12,6 @@ from memloop.wire.policy import (
     KindNames,
     MemoryPolicy,
     RedactionPolicy,
-    Retention,
     kinds_of,
 )
 
@@ -31,12 +30,16 @@ def merged(
         kinds = kinds if redaction.kinds is None else redaction.kinds
     named = default_kinds if kinds is None else kinds_of(kinds)
     categories = {category.name.casefold(): category for one in everything for category in one.categories}
+    rules = {(rule.memory_type, rule.category): rule for policy in policies for rule in policy.retention}
+    for rule in own.retention if own is not None else ():
+        known = rules.get((rule.memory_type, rule.category))
+        rules[rule.memory_type, rule.category] = rule if known is None or rule.days < known.days else known
     return EffectivePolicy(
         redaction=RedactionPolicy.model_construct(enabled=enabled, kinds=tuple(sorted(named))),
         instructions="\n".join(one.instructions.strip() for one in everything if one.instructions.strip()),
         categories=tuple(categories.values()),
         never=tuple(dict.fromkeys(phrase for one in everything for phrase in one.never)),
-        retention=_retention(policies, own),
+        retention=tuple(rules.values()),
     )
 
 
@@ -59,11 +62,3 @@ def category_of(policy: EffectivePolicy, tags: Sequence[str]) -> str | None:
     """Return the policy's name of the first tag that names one of its categories; case does not matter."""
     names = {category.name.casefold(): category.name for category in policy.categories}
     return next((names[tag.casefold()] for tag in tags if tag.casefold() in names), None)
-
-
-def _retention(policies: Sequence[MemoryPolicy], own: KeepPolicy | None) -> tuple[Retention, ...]:
-    rules = {(rule.memory_type, rule.category): rule for policy in policies for rule in policy.retention}
-    for rule in own.retention if own is not None else ():
-        known = rules.get((rule.memory_type, rule.category))
-        rules[rule.memory_type, rule.category] = rule if known is None or rule.days < known.days else known
-    return tuple(rules.values())

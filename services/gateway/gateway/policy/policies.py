@@ -167,9 +167,7 @@ class Redactions:
     """What may be kept of each scope of one request."""
 
     loaded: Loaded
-    detector: Detector
-    metric: Metric
-    not_kept: Metric
+    keeper: "Keeper"
 
     def policy(self, scope: Scope) -> EffectivePolicy:
         """Return the settings in force in the scope."""
@@ -179,7 +177,7 @@ class Redactions:
         """Return a redaction of the scope's kinds and phrases, with counts of its own."""
         policy = self.policy(scope)
         kinds = kinds_of(policy.redaction.kinds or ()) if policy.redaction.enabled else frozenset[Kind]()
-        return Redaction(kinds, self.detector, Counter(), refusals_of(policy.never))
+        return Redaction(kinds, self.keeper.detector, Counter(), refusals_of(policy.never))
 
     def applied(self, scope: Scope, redacted: Callable[[Redaction], _Kept], unchanged: _Kept) -> _Kept:
         """Return what ``redacted`` makes by the scope's redaction, counted; ``unchanged`` where there is none."""
@@ -194,7 +192,7 @@ class Redactions:
     def counted(self, redaction: Redaction) -> dict[str, int]:
         """Add the redaction's counts to the metrics and return them by kind."""
         for kind, number in redaction.counts.items():
-            (self.not_kept if kind == NEVER else self.metric.labels(kind)).inc(number)
+            (self.keeper.not_kept if kind == NEVER else self.keeper.metric.labels(kind)).inc(number)
         return dict(redaction.counts)
 
 
@@ -209,15 +207,12 @@ class Keeper:
 
     async def redactions(self, tenant: str, scopes: Iterable[Scope]) -> Redactions:
         """Read the policies of the tenant's scopes. Raises Unavailable."""
-        return self._by(await self.policies.load(tenant, scopes))
+        return Redactions(await self.policies.load(tenant, scopes), self)
 
     def seen(self, scope: Scope) -> tuple[Redactions, Guard] | None:
         """Return the redactions by ``Policies.seen``, for a write that is refused when the policies have changed."""
         found = self.policies.seen(scope)
-        return None if found is None else (self._by(found[0]), found[1])
-
-    def _by(self, loaded: Loaded) -> Redactions:
-        return Redactions(loaded, self.detector, self.metric, self.not_kept)
+        return None if found is None else (Redactions(found[0], self), found[1])
 
 
 def keeper_of(settings: GatewaySettings, state: State, metrics: Metrics) -> Keeper:

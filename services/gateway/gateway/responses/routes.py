@@ -5,7 +5,6 @@ A request without memory and without state passes through if the engines serve t
 """
 
 import asyncio
-from collections.abc import Sequence
 from typing import Annotated, Final, Literal, TypeAlias
 
 from fastapi import APIRouter, Query, Request, Response
@@ -21,6 +20,7 @@ from gateway.responses.asking import earlier_items, question_of, with_references
 from gateway.responses.background.answering import cancel_response as cancel
 from gateway.responses.background.answering import create_background, follow_response, shown_response
 from gateway.responses.background.jobs import BackgroundDep
+from gateway.responses.conversations.routes import ItemPage, item_page
 from gateway.responses.file_search import file_search_of, searched, with_passages
 from gateway.responses.keeping import keeping_of
 from gateway.responses.making import Making
@@ -163,11 +163,16 @@ async def list_input_items(
     after: Annotated[str | None, Query(max_length=256)] = None,
     limit: Limit = 20,
     order: Literal["asc", "desc"] = "desc",
-) -> Json:
+) -> ItemPage:
     """List the items of a response's own input."""
     check_include(include)
     found = await responses.records.get(principal.tenant, response_id)
-    return _page(found.input if order == "asc" else found.input[::-1], after=after, limit=limit)
+    items = found.input if order == "asc" else found.input[::-1]
+    ids = [item["id"] for item in items]
+    if after is not None and after not in ids:
+        raise NotFound("Item not found.", param="after")
+    start = 0 if after is None else ids.index(after) + 1
+    return item_page(items[start : start + limit], has_more=start + limit < len(items))
 
 
 @router.post(PATH + "/{response_id}/cancel", dependencies=[_CHAT])
@@ -214,19 +219,3 @@ async def _answered(
     if not isinstance(answer, EventStream):
         await making.end()
     return answer
-
-
-def _page(items: Sequence[Json], *, after: str | None, limit: int) -> Json:
-    ids = [item["id"] for item in items]
-    if after is not None and after not in ids:
-        raise NotFound("Item not found.", param="after")
-    start = 0 if after is None else ids.index(after) + 1
-    data = list(items[start : start + limit])
-    first, last = (data[0]["id"], data[-1]["id"]) if data else (None, None)
-    return {
-        "object": "list",
-        "data": list(data),
-        "first_id": first,
-        "last_id": last,
-        "has_more": start + limit < len(items),
-    }

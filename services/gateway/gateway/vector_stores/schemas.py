@@ -235,11 +235,9 @@ class SearchPage(Wire):
     next_page: None = None
 
 
-class FileSearch(Wire):
+class FileSearch(SearchFields):
     """The tool ``file_search`` of a response."""
 
     type: Literal["file_search"]
     vector_store_ids: tuple[Annotated[str, Field(min_length=1, max_length=64)], ...] = Field(min_length=1, max_length=2)
-    filters: Filter | None = None
     max_num_results: Annotated[int, Field(ge=1, le=MOST_RESULTS, strict=True), Integral] = 20
-    ranking_options: RankingOptions | None = None

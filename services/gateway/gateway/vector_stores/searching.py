@@ -9,7 +9,6 @@ from pydantic import JsonValue
 from gateway.vector_stores.filters import passes
 from gateway.vector_stores.records import Attached
 from gateway.vector_stores.schemas import Found, SearchContent, SearchFields
-from memloop.wire.chat import Json
 from memloop.wire.memory import Namespace, Scope, SearchHit, StoreSearch
 from memloop_clients import StoreClient
 
@@ -41,25 +40,22 @@ async def found_in(
     }
     if not shown:
         return []
+    ids = sorted(shown)
+    groups: list[JsonValue] = [
+        {"agent_id": {"in": [*ids[start : start + _IDS_OF_A_CONDITION]]}}
+        for start in range(0, len(ids), _IDS_OF_A_CONDITION)
+    ]
     request = StoreSearch(
         namespace=where,
         query=query,
         top_k=asked.max_num_results,
-        filters=None if asked.filters is None else _only(sorted(shown)),
+        filters=None if asked.filters is None else {"OR": groups},
         max_tokens=max_tokens,
     )
     hits = (await store.search(request)).results
     found = [_found(hit, shown) for hit in hits if hit.item.agent_id in shown]
     least = asked.ranking_options.score_threshold if asked.ranking_options is not None else 0.0
     return [one for one in found if one.score >= least]
-
-
-def _only(file_ids: Sequence[str]) -> Json:
-    groups: list[JsonValue] = [
-        {"agent_id": {"in": [*file_ids[start : start + _IDS_OF_A_CONDITION]]}}
-        for start in range(0, len(file_ids), _IDS_OF_A_CONDITION)
-    ]
-    return {"OR": groups}
 
 
 def _found(hit: SearchHit, files: Mapping[str, Attached]) -> Found:

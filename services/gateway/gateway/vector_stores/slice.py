@@ -2,6 +2,7 @@
 
 import time
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Annotated, Final, TypeAlias, cast
 
 from pydantic import JsonValue
@@ -73,7 +74,14 @@ class VectorStores:
         )
         await self.records.attach(tenant, store_id, Attached(file, job, known.file.filename))
         await self.store.erase(chunks_of_file(tenant, store_id, file_id))
-        await self._queued(IndexJob(tenant=tenant, vector_store_id=store_id, file_id=file_id, job=job))
+        payload = IndexJob(tenant=tenant, vector_store_id=store_id, file_id=file_id, job=job).model_dump_json()
+        fields = {"tenant": tenant, "status": "queued", "record": "{}", "payload": payload}
+        index = self.queue.keys.of_id(job).listed("indexing", tenant)
+        try:
+            await self.queue.admit(Submission(job, job, created_ms=int(time.time() * 1000), index=index, fields=fields))
+        except RateLimited:
+            await self.records.detach(tenant, store_id, file_id)
+            raise
         await self.records.used(tenant, store_id)
         return file
 
@@ -113,13 +121,10 @@ class VectorStores:
 
     async def file_search(self, tenant: str, tool: FileSearch, query: str, *, max_tokens: int) -> list[Found]:
         """Return the best chunks of the tool's vector stores. Raises as ``search``."""
-        asked = SearchFields(
-            filters=tool.filters, max_num_results=tool.max_num_results, ranking_options=tool.ranking_options
-        )
         found = [
             one
             for store_id in dict.fromkeys(tool.vector_store_ids)
-            for one in await self.search(tenant, store_id, query, asked, max_tokens=max_tokens)
+            for one in await self.search(tenant, store_id, query, tool, max_tokens=max_tokens)
         ]
         return sorted(found, key=lambda one: -one.score)[: tool.max_num_results]
 
@@ -139,10 +144,7 @@ class VectorStores:
         """Return texts as the tenant's policies allow them to be kept."""
         scope = Scope(tenant=tenant)
         redactions = await self.keeper.redactions(tenant, [scope])
-        redact = redactions.of(scope)
-        shown = redacted_json(value, redact) if redact.is_active else value
-        redactions.counted(redact)
-        return cast(JsonValue, shown)
+        return cast(JsonValue, redactions.applied(scope, partial(redacted_json, value), value))
 
     async def payload(self, job_id: str) -> IndexJob | None:
         """Return a job's payload, or None when the job is over or gone."""
@@ -163,16 +165,6 @@ class VectorStores:
     async def _erase(self, tenant: str, store_id: str) -> None:
         where = chunks_in(tenant, store_id)
         await self.store.erase(Namespace(tenant=where.tenant, user_id=store_id))
-
-    async def _queued(self, job: IndexJob) -> None:
-        fields = {"tenant": job.tenant, "status": "queued", "record": "{}", "payload": job.model_dump_json()}
-        index = self.queue.keys.of_id(job.job).listed("indexing", job.tenant)
-        created_ms = int(time.time() * 1000)
-        try:
-            await self.queue.admit(Submission(job.job, job.job, created_ms=created_ms, index=index, fields=fields))
-        except RateLimited:
-            await self.records.detach(job.tenant, job.vector_store_id, job.file_id)
-            raise
 
 
 def open_vector_stores(

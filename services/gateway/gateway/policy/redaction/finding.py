@@ -212,20 +212,15 @@ class Redaction:
         """Return the text without sentences that are never kept, with marks in place of its sensitive values."""
         if text in self._clean:
             return text
-        redacted = self._redacted(text)
+        rest, refused = self.refusals.without(text) if self.refusals is not None else (text, 0)
+        found = self.detector(rest, self.kinds) if self.kinds else []
+        self.counts.update(each.kind for each in found)
+        if refused:
+            self.counts[NEVER] += refused
+        redacted = replaced(rest, found, lambda each: mark_of(each.kind)) if found else rest
         if redacted == text:
             self._clean.add(text)
         return redacted
-
-    def _redacted(self, text: str) -> str:
-        if self.refusals is not None:
-            text, refused = self.refusals.without(text)
-            self.counts.update({NEVER: refused} if refused else {})
-        found = self.detector(text, self.kinds) if self.kinds else []
-        if not found:
-            return text
-        self.counts.update(each.kind for each in found)
-        return replaced(text, found, lambda each: mark_of(each.kind))
 
 
 def _may_hold_text(value: object) -> bool:

@@ -1,6 +1,7 @@
 """``/v1/conversations``: conversations and their items, as OpenAI's API has them."""
 
 import secrets
+from collections.abc import Sequence
 from typing import Annotated, Final, Literal, TypeAlias
 
 from fastapi import APIRouter, Query, Request
@@ -79,7 +80,7 @@ class ConversationDeleted(Wire):
 
 
 class ItemPage(Wire):
-    """Items of a conversation."""
+    """Items of a conversation, or of a response's input."""
 
     object: Literal["list"] = "list"
     data: list[Json]
@@ -153,7 +154,7 @@ async def create_conversation_items(
     owner = Owner(principal.tenant, namespace_named(principal, {}, request.headers))
     items = await _items(asked.items, chat.memory.keeper, owner.scope)
     await conversations.add(conversation_id, owner, items)
-    return _page(items, has_more=False)
+    return item_page(items, has_more=False)
 
 
 @router.get("/{conversation_id}/items")
@@ -171,7 +172,7 @@ async def list_conversation_items(
     items, has_more = await conversations.items(
         principal.tenant, conversation_id, after=after, limit=limit, newest_first=order == "desc"
     )
-    return _page(items, has_more=has_more)
+    return item_page(items, has_more=has_more)
 
 
 @router.get("/{conversation_id}/items/{item_id}")
@@ -203,6 +204,7 @@ async def _items(given: list[JsonValue], keeper: Keeper, scope: Scope) -> list[J
     return await redacted(items, keeper, scope)
 
 
-def _page(items: list[Json], *, has_more: bool) -> ItemPage:
+def item_page(items: Sequence[Json], *, has_more: bool) -> ItemPage:
+    """Return a page of items, each with its id."""
     first, last = (str(items[0]["id"]), str(items[-1]["id"])) if items else (None, None)
-    return ItemPage(data=items, first_id=first, last_id=last, has_more=has_more)
+    return ItemPage(data=[*items], first_id=first, last_id=last, has_more=has_more)
