@@ -30,13 +30,14 @@ def chunks_of(blocks: Iterable[str], size: StaticChunks) -> Iterator[str]:
     """
     step = size.max_chunk_size_tokens - size.chunk_overlap_tokens
     before = ""
-    for piece in _pieces(blocks, step):
+    for piece in pieces_of(blocks, step):
         if (chunk := (_end_of(before, size.chunk_overlap_tokens / step) + piece).strip()) and piece.strip():
             yield chunk
         before = piece
 
 
-def _pieces(blocks: Iterable[str], tokens: int) -> Iterator[str]:
+def pieces_of(blocks: Iterable[str], tokens: int) -> Iterator[str]:
+    """Yield a text that arrives in blocks in pieces of at most so many estimated tokens, pages as lines."""
     for chunk in EstimatingSplitter().stream(blocks, chunk_tokens=tokens):
         text = chunk.text.replace(_PAGE_END, "\n")
         for start in range(0, len(text), _LONGEST):

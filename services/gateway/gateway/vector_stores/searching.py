@@ -8,7 +8,7 @@ from pydantic import JsonValue
 
 from gateway.vector_stores.filters import passes
 from gateway.vector_stores.records import Attached
-from gateway.vector_stores.schemas import Found, SearchContent, SearchFields
+from gateway.vector_stores.schemas import Found, SearchFields, TextContent
 from memloop.wire.memory import Namespace, Scope, SearchHit, StoreSearch
 from memloop_clients import StoreClient
 
@@ -62,7 +62,7 @@ def _found(hit: SearchHit, files: Mapping[str, Attached]) -> Found:
     """Return the result. The memory store's score is a cosine and more, so it is pressed between 0 and 1."""
     one = files[hit.item.agent_id or ""]
     score = round(math.tanh(max(0.0, hit.score)), _DECIMALS)
-    content = (SearchContent(text=hit.item.memory),)
+    content = (TextContent(text=hit.item.memory),)
     return Found(
         file_id=one.file.id, filename=one.filename, score=score, attributes=one.file.attributes, content=content
     )
