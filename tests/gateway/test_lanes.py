@@ -13,7 +13,7 @@ from memloop.wire.memory import Namespace
 from memloop_state.owners import Owner
 from memloop_state.queue.jobs import Depth, Lease, Submission, Ticket
 from memloop_state.queue.lanes import LaneQueue
-from memloop_state.steps import Partition, Partitions, entries
+from memloop_state.steps import Partition, Partitions, entry_list
 from tests.fakes.redis_server import RedisServer
 from tests.gateway.dead_workers import been_silent
 from tests.gateway.redis_view import command, connected, keys
@@ -185,7 +185,7 @@ async def test_a_dead_letter_keeps_the_payload_and_frees_the_lane(queue: LaneQue
     await queue.submit(Submission("a", "t/ben", 0, index(queue), {"status": "queued", "payload": "p"}))
     await submit(queue, "b")
     await queue.finish(await next_lease(queue), status="failed", record="{}", keep_ms=0, dead="why")
-    ((_, letter),) = entries({"dead": await redis.xrange(part(redis).key("dead"))})
+    ((_, letter),) = entry_list(await redis.xrange(part(redis).key("dead")))
     where = {"tenant": "", "index": index(queue), "bytes": "0"}
     assert letter == {"job": "a", "lane": "t/ben", "error": "why"} | where
     assert await redis.hget(part(redis).job("a"), "payload") == b"p"

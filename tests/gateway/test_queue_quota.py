@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 from redis.asyncio import Redis
 
-from gateway.queue import ExpiredLetters, queued_bytes
+from gateway.queue import DeadLetters, queued_bytes
 from memloop.wire.errors import RateLimited
 from memloop.wire.memory import Namespace
 from memloop_state.queue.jobs import Lease, Submission
@@ -106,7 +106,7 @@ async def test_a_retried_job_keeps_its_bytes(queue: LaneQueue) -> None:
 async def test_a_dead_letter_holds_its_bytes_until_it_expires_and_leaves_no_trace(
     queue: LaneQueue, redis: Redis
 ) -> None:
-    letters, here = ExpiredLetters(redis), queue.keys.partitions[0]
+    letters, here = DeadLetters(redis), queue.keys.partitions[0]
     for job_id, keep_ms in (("short", 1), ("long", 600_000)):
         await submit(queue, job_id)
         lease = await leased(queue)
@@ -134,7 +134,7 @@ async def test_a_dead_letter_that_is_put_back_releases_its_bytes_once(queue: Lan
 async def test_dead_letters_of_an_older_version_go_too(redis: Redis, queue: LaneQueue) -> None:
     here = queue.keys.partitions[0]
     await command(redis, "XADD", here.key("dead"), "*", "job", "old", "lane", "old", "error", "why")
-    assert await ExpiredLetters(redis).sweep() == 1
+    assert await DeadLetters(redis).sweep() == 1
     assert await redis.xlen(here.key("dead")) == 0
 
 

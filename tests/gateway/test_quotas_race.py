@@ -133,7 +133,7 @@ async def test_a_stored_file_and_its_reservation_take_one_place(redis_url: str) 
     async with connected(redis_url) as redis:
         reservations = Reservations(redis, Quota(files=2, bytes=100))
         async with reservations.held("a", "file-1", size_bytes=60):
-            await redis.zadd(Partitions(redis).of_name("a").listed("files", "a"), {"file-1": 1})
+            await redis.zadd(Partitions(redis).of_name("a").key("files", "a"), {"file-1": 1})
             async with reservations.held("a", "file-2", size_bytes=60):
                 with pytest.raises(TooLarge):
                     async with reservations.held("a", "file-3", size_bytes=0):

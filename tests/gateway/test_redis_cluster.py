@@ -75,7 +75,7 @@ async def test_the_reply_of_a_cancelled_command_reaches_no_other_command(cluster
 async def test_every_primary_is_found_and_asked_how_full_it_is(
     cluster_redis: Redis, cluster: RedisClusterServers
 ) -> None:
-    addresses = await primaries(cluster.url)
+    addresses = await primaries(cluster_redis)
     assert [address.port for address in addresses] == [cluster.servers[number].port for number in (0, 1, 2)]
     state = await redis_state(cluster_redis)
     assert state.used_bytes > 0

@@ -51,8 +51,8 @@ async def test_messages_arrive(redis: Redis) -> None:
         assert (await channel.get_message(timeout=None) or {})["data"] == "hello"  # pyright: ignore
 
 
-async def test_the_primary_is_found_for_a_backup(watched: WatchedRedis) -> None:
-    [address] = await primaries(watched.url)
+async def test_the_primary_is_found_for_a_backup(watched: WatchedRedis, redis: Redis) -> None:
+    [address] = await primaries(redis)
     assert address.port == watched.servers[watched.primary()].port
 
 

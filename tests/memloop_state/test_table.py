@@ -217,7 +217,10 @@ async def test_records_with_an_end_of_their_own_are_found_after_it(redis: Redis)
 async def test_rows_are_paged_in_the_order_in_which_they_came(redis: Redis) -> None:
     table = Table(redis, "note", kind="notes", keep_s=60)
     await table.put("acme", "n1", {}, size=0, rows=[Row("r0", "first line", 10)])
-    assert await table.add("acme", "n1", [Row(f"r{number}", "more", 4) for number in (1, 2)]) == ("kept", 3)
+    assert (
+        await table.put("acme", "n1", {}, rows=[Row(f"r{number}", "more", 4) for number in (1, 2)], known=True)
+        == "kept"
+    )
     outcome, rows, more = await table.rows("acme", "n1", limit=2)
     assert (outcome, [(row.id, row.text, row.number) for row in rows], more) == (
         "found",
@@ -233,8 +236,8 @@ async def test_rows_are_paged_in_the_order_in_which_they_came(redis: Redis) -> N
 async def test_rows_count_by_group_and_by_bytes(redis: Redis) -> None:
     table = Table(redis, "note", kind="notes", record_bytes=100, most_rows=2)
     await table.put("acme", "n1", {"body": "x"}, size=0)
-    await table.add("acme", "n1", [Row("r1", "", 0, "busy", "j1"), Row("r2", "", 0, "busy", "j2")])
-    assert await table.add("acme", "n1", [Row("r3", "", 0)]) == ("rows", 0)
+    await table.put("acme", "n1", {}, rows=[Row("r1", "", 0, "busy", "j1"), Row("r2", "", 0, "busy", "j2")], known=True)
+    assert await table.put("acme", "n1", {}, rows=[Row("r3", "", 0)], known=True) == "rows"
     assert await table.change_row("acme", "n1", Row("r1", "text", 90, "done", "j1")) == "changed"
     assert await table.change_row("acme", "n1", Row("r2", "text", 90, "done", "j2")) == "long"
     assert await table.change_row("acme", "n1", Row("r2", "text", 1, "done", "old")) == "gone"
@@ -248,9 +251,9 @@ async def test_rows_count_by_group_and_by_bytes(redis: Redis) -> None:
 async def test_a_row_comes_once_or_is_replaced(redis: Redis) -> None:
     table = Table(redis, "note", kind="notes", most_rows=1)
     await table.put("acme", "n1", {"body": "x"}, size=0)
-    assert await table.add("acme", "n1", [Row("r1", "old", 3)]) == ("kept", 1)
-    assert await table.add("acme", "n1", [Row("r1", "new", 5)]) == ("duplicate", 0)
-    assert await table.add("acme", "n1", [Row("r1", "new", 5)], replace=True) == ("kept", 2)
+    assert await table.put("acme", "n1", {}, rows=[Row("r1", "old", 3)], known=True) == "kept"
+    assert await table.put("acme", "n1", {}, rows=[Row("r1", "new", 5)], known=True) == "duplicate"
+    assert await table.put("acme", "n1", {}, rows=[Row("r1", "new", 5)], replace=True, known=True) == "kept"
     assert await table.row("acme", "n1", "r1") == Row("r1", "new", 5, number=2)
     assert await table.with_row("acme", "r1") == ["n1"]
     assert (await table.standing("acme", "n1")).record_bytes == 5
@@ -261,7 +264,7 @@ async def test_rows_go_with_their_record(redis: Redis) -> None:
     await table.put("acme", "n1", {"body": "x"}, size=1, rows=[Row("r1", "text", 4)])
     assert await table.delete("acme", "n1", if_empty=True) == "rows"
     assert await table.delete("acme", "n1") == "deleted"
-    assert (await table.add("acme", "n1", [Row("r1", "text", 4)]))[0] == "gone"
+    assert (await table.put("acme", "n1", {}, rows=[Row("r1", "text", 4)], known=True)) == "gone"
     assert await redis.keys("*note*") == []  # pyright: ignore
 
 
@@ -271,6 +274,6 @@ async def test_two_users_of_a_record_both_find_it_and_each_counts(redis: Redis) 
     await table.put("acme", "n1", {"body": "x"}, size=1, owners=(Owner(ALICE, 0),))
     one = (await table.standing("acme", "n1")).record_bytes
     for _ in range(2):
-        await table.add("acme", "n1", [], owners=(Owner(bob, 0),))
+        await table.put("acme", "n1", {}, owners=(Owner(bob, 0),), known=True)
     assert [await owners.records(user) for user in (ALICE, bob)] == [[("notes", "n1")]] * 2
     assert (await table.standing("acme", "n1")).record_bytes - one == one - 1

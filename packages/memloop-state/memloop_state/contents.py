@@ -99,7 +99,7 @@ class Contents:
     def _reservations(self, tenant: str) -> list[str]:
         here = self._parts.of_name(tenant)
         reserved = [here.key("files-reserved", tenant), here.key("files-reserved-bytes", tenant)]
-        return [here.listed("files", tenant), *reserved, here.key("blob-bytes", tenant)]
+        return [here.key("files", tenant), *reserved, here.key("blob-bytes", tenant)]
 
     def _names(self, hold: Hold) -> list[str]:
         here = self._parts.of_name(hold.tenant)

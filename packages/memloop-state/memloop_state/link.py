@@ -22,7 +22,7 @@ from redis.asyncio import BlockingConnectionPool, Redis, RedisCluster
 from redis.asyncio.cluster import ClusterNode
 from redis.asyncio.connection import AbstractConnection, SSLConnection, parse_url
 from redis.asyncio.retry import Retry
-from redis.asyncio.sentinel import Sentinel
+from redis.asyncio.sentinel import Sentinel, SentinelConnectionPool
 from redis.backoff import NoBackoff
 
 from memloop.wire.errors import Unavailable
@@ -89,6 +89,7 @@ def connect(
         "socket_timeout": read_timeout_s,
         "decode_responses": decode,
         "driver_info": _DRIVER,
+        "protocol": 2,
     }
     more: dict[str, Any]
     client: Client | ClusterClient
@@ -221,32 +222,23 @@ class Address:
     tls: bool
 
 
-async def primaries(url: str) -> Sequence[Address]:
-    """Return the URL's server, the Sentinels' primary or a cluster's primaries by slot. Raises the client's errors."""
-    kind, tls = _kind(url), urlsplit(url).scheme.startswith("rediss")
-    if kind:
-        nodes, options = _nodes(url, _PORT if kind == "cluster" else _SENTINEL_PORT)
-        if kind == "cluster":
-            found = await _cluster_primaries(url)
-        else:
-            async with _sentinels(nodes, options, timeout_s=5.0) as client:
-                found = [cast(tuple[str, int], await client.discover_master(_primary_name(url)))]
+async def primaries(redis: State) -> Sequence[Address]:
+    """Return the server, the Sentinels' primary or a cluster's primaries by slot. Raises the client's errors."""
+    client: Any = redis
+    options: Any
+    found: Iterable[tuple[Any, Any]]
+    if is_cluster(redis):
+        await client.initialize()
+        slots, options = client.nodes_manager.slots_cache, client.connection_kwargs
+        first = [slots[slot][0] for slot in sorted(slots)]
+        found, tls = dict.fromkeys((node.host, node.port) for node in first), "connection_class" in options
     else:
-        options = cast(dict[str, Any], parse_url(url))
-        found = [(options.get("host", "127.0.0.1"), options.get("port", _PORT))]
-    return [Address(host, port, options.get("username"), options.get("password"), tls) for host, port in found]
-
-
-async def _cluster_primaries(url: str) -> Sequence[tuple[str, int]]:
-    client = connect(url, connect_timeout_s=5.0, read_timeout_s=5.0)
-    cluster = cast(RedisCluster, cast(object, client))
-    try:
-        await cluster.initialize()
-        slots = cluster.nodes_manager.slots_cache
-        nodes = dict.fromkeys(slots[slot][0] for slot in sorted(slots))
-        return [(str(node.host), int(node.port)) for node in nodes]
-    finally:
-        await client.aclose()
+        pool: Any = client.connection_pool
+        options, tls = pool.connection_kwargs, issubclass(pool.connection_class, SSLConnection)
+        watched = isinstance(cast(object, pool), SentinelConnectionPool)
+        found = [await pool.get_master_address() if watched else (options.get("host"), options.get("port"))]
+    username, password = options.get("username"), options.get("password")
+    return [Address(host or "127.0.0.1", port or _PORT, username, password, tls) for host, port in found]
 
 
 CHECK: Final = "redis"

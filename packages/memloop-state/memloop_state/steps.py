@@ -44,10 +44,6 @@ class Partition:
         """Name the stream of a job's events, such as a read's."""
         return self.key("read-events", job_id)
 
-    def listed(self, kind: str, *of: str) -> str:
-        """Name the sorted set of a tenant's, or a user's, jobs of a kind, by time."""
-        return self.key(kind, *of)
-
     def gate(self, site: str) -> list[str]:
         """Name the keys of a site's gate, as its steps take them (``lua/gate.lua``)."""
         return [self.key(kind, site) for kind in ("gate", "passages", "pending", "changed", "unsettled")]
@@ -65,7 +61,7 @@ class Partitions:
 
     def writes_of(self, namespace: Namespace) -> str:
         """Name the sorted set of the memory writes of a namespace's user, by time."""
-        return self.of_name(namespace.lane()).listed("events", namespace.tenant, namespace.user_id)
+        return self.of_name(namespace.lane()).key("events", namespace.tenant, namespace.user_id)
 
     def of_id(self, placed: str) -> Partition:
         """Return an id's partition. An id of a foreign format maps to the first one, where nothing has that id."""
@@ -121,25 +117,9 @@ def plain(reply: object) -> Reply:
     return text(reply)
 
 
-def entries(reply: object) -> list[tuple[str, dict[str, str]]]:
-    """Return the entries of an XREAD or XREADGROUP reply, stream by stream, for RESP2 and RESP3."""
-    return [entry for _, found in entries_by_stream(reply) for entry in found]
-
-
-def entries_by_stream(reply: object) -> list[tuple[str, list[tuple[str, dict[str, str]]]]]:
-    """Return the entries of an XREAD or XREADGROUP reply by the name of their stream."""
-    streams = list(cast(Mapping[object, object], reply).items()) if isinstance(reply, Mapping) else reply
-    pairs = cast(Sequence[tuple[object, Sequence[object]]], streams or ())
-    return [(text(name), entry_list(found)) for name, found in pairs]
-
-
-def entry_list(found: Sequence[object]) -> list[tuple[str, dict[str, str]]]:
+def entry_list(found: object) -> list[tuple[str, dict[str, str]]]:
     """Return stream entries as (id, fields), without entries whose body was deleted."""
-    if len(found) == 1 and isinstance(found[0], list):
-        only = cast(list[object], found[0])
-        if len(only) != 2 or isinstance(only[0], list | tuple):  # it is no entry, but the list of them
-            return entry_list(only)
-    pairs = cast(Sequence[tuple[object, Mapping[object, object] | None] | None], found)
+    pairs = cast("Sequence[tuple[object, Mapping[object, object] | None] | None]", found or ())
     return [
         (text(pair[0]), {text(name): text(value) for name, value in pair[1].items()})
         for pair in pairs

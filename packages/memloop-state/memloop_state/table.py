@@ -119,45 +119,25 @@ class Table:
         rows: Sequence[Row] = (),
         owners: Sequence[Owner] = (),
         guard: Guard | None = None,
+        known: bool = False,
+        replace: bool = False,
     ) -> Outcome:
         """Store a record of ``size`` bytes beside its rows, in the place of one of that id.
 
-        With ``guard`` only if that hash has not changed. Returns kept, off, changed, erased, many, rows, long or full.
+        A ``known`` one must be there: its other fields and rows stay. ``replace`` allows rows whose ids are there. With
+        ``guard`` only if that hash has not changed. Returns kept, off, changed, erased, gone, many, duplicate, rows,
+        long or full.
         """
-        asked = {"size": size, "new_rows": True, "guard": guard and guard.terms}
-        after = [] if guard is None else [guard.key]
-        outcome, *_ = await self._put(tenant, record_id, fields, rows, owners, asked, after)
-        return outcome
-
-    async def add(
-        self, tenant: str, record_id: str, rows: Sequence[Row], *, owners: Sequence[Owner] = (), replace: bool = False
-    ) -> tuple[Outcome, int]:
-        """Add rows to a record, or ``replace`` those that are there. Returns also the number of the last one.
-
-        Outcomes are kept, erased, gone, duplicate, rows, long and full.
-        """
-        asked = {"known": True, "new_rows": not replace}
-        outcome, number, *_ = await self._put(tenant, record_id, {}, rows, owners, asked, [])
-        return outcome, number
-
-    async def _put(
-        self,
-        tenant: str,
-        record_id: str,
-        fields: Mapping[str, str | bytes | int],
-        rows: Sequence[Row],
-        owners: Sequence[Owner],
-        asked: Mapping[str, object],
-        after: Sequence[str],
-    ) -> tuple[Outcome, int]:
         texts = [part for pair in fields.items() for part in pair]
         texts += [part for row in rows for part in (row.id, row.dump())]
-        terms = {**asked, "fields": len(fields), "owners": owned_terms(owners, kind=self._kind, record_id=record_id)}
-        keys = [*owned_keys(self._at(tenant), owners), *after]
-        outcome, *rest = await self._stepped("put", tenant, record_id, terms, texts, keys=keys)
-        for over in rest[1:]:
-            await self.delete(tenant, over)
-        return cast(Outcome, outcome), int(rest[0]) if rest else 0
+        terms = {"size": size, "fields": len(fields), "guard": guard and guard.terms}
+        terms |= {"known": known or None, "new_rows": not replace or None}
+        terms |= {"owners": owned_terms(owners, kind=self._kind, record_id=record_id)}
+        keys = [*owned_keys(self._at(tenant), owners), *([] if guard is None else [guard.key])]
+        outcome, *over = await self._stepped("put", tenant, record_id, terms, texts, keys=keys)
+        for one in over:
+            await self.delete(tenant, one)
+        return cast(Outcome, outcome)
 
     async def reserve(
         self, tenant: str, record_id: str, *, size: int, lease_s: float, owners: Sequence[Owner] = ()

@@ -13,7 +13,7 @@ from typing import Any, TypeAlias
 from memloop.patience import patient
 from memloop.wire.errors import DependencyError
 from memloop_state.link import State, all_sent, redis_errors, sent
-from memloop_state.steps import Partitions, Steps, entries_by_stream, entry_list, text
+from memloop_state.steps import Partitions, Steps, entry_list, text
 
 
 @dataclass(frozen=True, slots=True)
@@ -206,15 +206,13 @@ class Streams:
 
     async def after(self, stream: str, entry: str, *, most: int) -> Entries:
         """Return the entries behind one ('' = from the first one), the oldest first."""
-        return entry_list(
-            await sent(self._redis, "XRANGE", stream, f"({entry}" if entry else "-", "+", "COUNT", most) or []
-        )
+        begin = f"({entry}" if entry else "-"
+        return entry_list(await sent(self._redis, "XRANGE", stream, begin, "+", "COUNT", most))
 
     async def before(self, stream: str, entry: str, *, most: int) -> Entries:
         """Return the entries before one ('' = from the last one), the newest first."""
-        return entry_list(
-            await sent(self._redis, "XREVRANGE", stream, f"({entry}" if entry else "+", "-", "COUNT", most) or []
-        )
+        end = f"({entry}" if entry else "+"
+        return entry_list(await sent(self._redis, "XREVRANGE", stream, end, "-", "COUNT", most))
 
     async def last(self, stream: str) -> str | None:
         """Return the id of the last entry, None of an empty stream."""
@@ -225,7 +223,8 @@ class Streams:
     ) -> list[tuple[str, Entries]]:
         """Wait for entries behind these places of their streams; return none of a stream that has none in time."""
         with redis_errors():
-            return entries_by_stream(await self._redis.xread(dict(places), count=most, block=wait_ms))
+            found: list[Any] = await self._redis.xread(dict(places), count=most, block=wait_ms)
+        return [(text(stream), entry_list(some)) for stream, some in found]
 
     async def count(self, stream: str) -> int:
         """Return how many entries a stream has."""

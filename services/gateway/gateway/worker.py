@@ -32,7 +32,7 @@ from gateway.memory.readiness import OPTIONAL, Readiness
 from gateway.memory.turn_batches import BufferLimits, flush_idle_repeatedly
 from gateway.memory.write import WriterTools
 from gateway.metrics import Metrics
-from gateway.queue import ExpiredLetters, LaneQueue, Runner, RunnerOptions, queued_bytes
+from gateway.queue import LaneQueue, Runner, RunnerOptions, queued_bytes
 from gateway.responses.background.handler import ResponseHandler
 from gateway.responses.background.jobs import Background, open_background
 from gateway.settings import WorkerSettings
@@ -47,7 +47,6 @@ from memloop.wire.memory import Namespace
 from memloop_service import connects_by, create_app, ended, new_registry, run, start_tracing, watch_disk
 from memloop_service.http.admission import Admission, Capacity
 from memloop_state.link import state_of
-from memloop_state.queue.records import dead_letter_count
 from memloop_state.room import redis_state
 
 _LOG = logging.getLogger(__name__)
@@ -268,7 +267,7 @@ def _writer_tools(work: Work, writer: LoopModel, limits: BufferLimits) -> Writer
 
 async def _sweep_repeatedly(work: Work, every_s: float) -> None:
     """Delete expired dead letters, files and contents without holders; decide again on kept writes. Repeatedly."""
-    letters, files = ExpiredLetters(work.state), work.reading.files.records
+    letters, files = work.memory.queue.lanes.letters, work.reading.files.records
     while True:
         try:
             await letters.sweep()
@@ -299,7 +298,7 @@ async def _look(work: Work) -> None:
         metrics.show_queue(queue.name, depth, now_s=now_s)
         if queue is work.memory.queue.lanes:
             metrics.show_memory_queue(depth, now_s=now_s)
-    metrics.job_dead_letters.set(await dead_letter_count(work.state))
+    metrics.job_dead_letters.set(await work.memory.queue.lanes.letters.count())
     metrics.show_queued_bytes(await queued_bytes(work.state))
     metrics.show_redis(await redis_state(work.state))
 

@@ -103,16 +103,14 @@ function steps.put()
   local refused = too_many(bytes)
   if refused then return {refused} end
   if first > 2 then redis.call('HSET', RECORD, unpack(ARGV, 2, first - 1)) end
-  local number = 0
   for place = first, #ARGV, 2 do
     bytes = bytes - string.match(ARGV[place + 1], '^%S+ %S+ (%d+) ') + set_row(ARGV[place], ARGV[place + 1])
-    number = redis.call('HINCRBY', RECORD, 'next', 1)
-    redis.call('ZADD', ORDER, number, ARGV[place])
+    redis.call('ZADD', ORDER, redis.call('HINCRBY', RECORD, 'next', 1), ARGV[place])
   end
   count(bytes)
   own(9, owners, RECORD)
   keep()
-  local reply, over = {'kept', whole(number)}, want.oldest_out and redis.call('ZCARD', INDEX) - want.most or 0
+  local reply, over = {'kept'}, want.oldest_out and redis.call('ZCARD', INDEX) - want.most or 0
   for _, one in ipairs(over > 0 and redis.call('ZRANGE', INDEX, 0, over - 1) or {}) do
     drop(one)
     reply[#reply + 1] = one

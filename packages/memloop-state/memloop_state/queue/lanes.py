@@ -46,10 +46,10 @@ from memloop_state.queue.jobs import (
     delayed,
     ready,
 )
-from memloop_state.queue.records import DeadLetter, Events, JobRecords, Journal, read_dead_letters
+from memloop_state.queue.records import DeadLetters, Events, JobRecords, Journal
 from memloop_state.room import QueueRules
 from memloop_state.steps import Partition, Partitions, Reply, entry_list, lane_steps, named, text
-from memloop_state.values import Guard, Indexes, Streams
+from memloop_state.values import Guard, Indexes
 
 KEEP_MS = 7 * 24 * 3600 * 1000
 """Default retention of a finished job's record."""
@@ -90,6 +90,7 @@ class LaneQueue:
         self.keys = Partitions(redis)
         self.jobs = JobRecords(redis)
         self.events = Events(redis)
+        self.letters = DeadLetters(redis)
         self.indexes = Indexes(redis)
         self._step = lane_steps(redis)
 
@@ -238,7 +239,7 @@ class LaneQueue:
         for stream in [stream for part in self.keys.partitions for stream in self._streams(part)]:
             with redis_errors(), _group_exists():
                 reply = await self._redis.xautoclaim(stream, GROUP, consumer, idle_ms, count=count)
-            if found := entry_list(cast(Sequence[object], reply[1])):
+            if found := entry_list(reply[1]):
                 return [Ticket(id_, fields["lane"], fields["job"], fields.get("tenant", "")) for id_, fields in found]
         return []
 
@@ -376,14 +377,6 @@ class LaneQueue:
         keys = [self.keys.of_name(lane).key("lane", self.name, lane) for lane in lanes]
         rows = await all_sent(self._redis, [("LRANGE", key, 0, -1) for key in keys])
         return [[text(one) for one in row] for row in rows]
-
-    async def dead_letters(self, part: Partition, *, after: str, count: int) -> list[DeadLetter]:
-        """Return the partition's dead letters of all queues, as ``read_dead_letters`` does."""
-        return await read_dead_letters(self._redis, part, after=after, count=count)
-
-    async def drop_letter(self, letter: DeadLetter) -> None:
-        """Delete a dead letter; its job ends by itself."""
-        await Streams(self._redis).delete(self.keys.of_id(letter.job_id).key("dead"), letter.entry)
 
     async def depth(self) -> Depth:
         """Return the queue's backlog."""

@@ -115,11 +115,6 @@ class Journal:
         value = await sent(self._redis, "HGET", self._journal, field)
         return None if value is None else text(value)
 
-    async def fields(self) -> set[str]:
-        """Return the names of the fields that are set."""
-        fields = await sent(self._redis, "HKEYS", self._journal)
-        return {text(field) for field in fields}
-
     async def all(self) -> dict[str, str]:
         """Return every field and its value."""
         fields = await sent(self._redis, "HGETALL", self._journal)
@@ -134,22 +129,15 @@ class Journal:
 
 
 class JournalCheckpoints:
-    """Keeps a loop's ``Checkpoints`` in a job's journal. ``scope`` separates the loops of one job.
-
-    Only the job's holder writes to its journal, so the fields of an earlier run are listed once, not on every call.
-    """
+    """Keeps a loop's ``Checkpoints`` in a job's journal. ``scope`` separates the loops of one job."""
 
     def __init__(self, journal: Journal, *, scope: str) -> None:
         self._journal = journal
         self._scope = scope
-        self._left: set[str] | None = None
 
     async def load(self, key: str) -> Completion | None:
         """Return the reply stored under the key, or None."""
-        if self._left is None:
-            self._left = await self._journal.fields()
-        field = f"call:{self._scope}:{key}"
-        value = await self._journal.read(field) if field in self._left else None
+        value = await self._journal.read(f"call:{self._scope}:{key}")
         return None if value is None else load_completion(value)
 
     async def save(self, key: str, completion: Completion) -> None:
@@ -169,53 +157,50 @@ class DeadLetter:
     error: str
     tenant: str
     index: str
-    held_bytes: str
+    held_bytes: int
 
 
-async def read_dead_letters(redis: State, partition: Partition, *, after: str, count: int) -> list[DeadLetter]:
-    """Return the partition's dead letters after an entry, oldest first; empty ``after``: the oldest ones.
-
-    Raises Unavailable.
-    """
-    found = await Streams(redis).after(partition.key("dead"), after, most=count)
-    return [
-        DeadLetter(
-            entry,
-            fields["job"],
-            fields["error"],
-            tenant=fields.get("tenant", ""),
-            index=fields.get("index", ""),
-            held_bytes=fields.get("bytes", "0"),
-        )
-        for entry, fields in found
-    ]
-
-
-async def dead_letter_count(redis: State) -> int:
-    """Return the number of dead letters of all queues. Raises Unavailable."""
-    return sum([await Streams(redis).count(partition.key("dead")) for partition in Partitions(redis).partitions])
-
-
-class ExpiredLetters:
-    """Deletes the dead letters of all queues whose jobs have expired. Remembers how far it has looked."""
+class DeadLetters:
+    """The dead letters of all queues. Methods raise Unavailable when Redis is unreachable."""
 
     def __init__(self, redis: State) -> None:
-        self._redis: Any = redis
-        self._partitions = Partitions(redis).partitions
-        self._after = dict.fromkeys(self._partitions, "")
+        self._keys = Partitions(redis)
+        self._streams = Streams(redis)
         self._step = lane_steps(redis)
+        self._swept = dict.fromkeys(self._keys.partitions, "")
+
+    async def page(self, partition: Partition, *, after: str, count: int) -> list[DeadLetter]:
+        """Return the partition's dead letters after an entry, oldest first; empty ``after``: the oldest ones."""
+        found = await self._streams.after(partition.key("dead"), after, most=count)
+        return [
+            DeadLetter(
+                entry,
+                fields["job"],
+                fields["error"],
+                tenant=fields.get("tenant", ""),
+                index=fields.get("index", ""),
+                held_bytes=int(fields.get("bytes", "0")),
+            )
+            for entry, fields in found
+        ]
+
+    async def count(self) -> int:
+        """Return the number of dead letters."""
+        return sum([await self._streams.count(partition.key("dead")) for partition in self._keys.partitions])
+
+    async def drop(self, letter: DeadLetter) -> None:
+        """Delete a dead letter; its job ends by itself."""
+        await self._streams.delete(self._keys.of_id(letter.job_id).key("dead"), letter.entry)
 
     async def sweep(self) -> int:
-        """Look at the next thousand letters of each partition. Returns how many were deleted. Raises Unavailable."""
+        """Delete those among the next thousand letters of each partition whose jobs have expired; return how many."""
         dropped = 0
-        for partition in self._partitions:
-            letters = await read_dead_letters(self._redis, partition, after=self._after[partition], count=_LOOKED_AT)
-            self._after[partition] = letters[-1].entry if len(letters) == _LOOKED_AT else ""
-            dropped += sum([await self._dropped(partition, letter) for letter in letters])
+        for partition in self._keys.partitions:
+            letters = await self.page(partition, after=self._swept[partition], count=_LOOKED_AT)
+            self._swept[partition] = letters[-1].entry if len(letters) == _LOOKED_AT else ""
+            for letter in letters:
+                index = [letter.index] if letter.index else []
+                keys = [partition.key("dead"), partition.job(letter.job_id), partition.key("queued-bytes"), *index]
+                args = named(entry=letter.entry, id=letter.job_id, tenant=letter.tenant, bytes=letter.held_bytes)
+                dropped += await self._step.number("drop_letter", keys, args)
         return dropped
-
-    async def _dropped(self, partition: Partition, letter: DeadLetter) -> int:
-        index = [letter.index] if letter.index else []
-        keys = [partition.key("dead"), partition.job(letter.job_id), partition.key("queued-bytes"), *index]
-        args = named(entry=letter.entry, id=letter.job_id, tenant=letter.tenant, bytes=int(letter.held_bytes))
-        return await self._step.number("drop_letter", keys, args)

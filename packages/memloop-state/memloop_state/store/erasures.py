@@ -125,14 +125,6 @@ class Opened:
     refusals: Sequence[Refusal | None]
 
 
-@dataclass(frozen=True, slots=True)
-class _Erasure:
-    namespace: Namespace
-    mark: str
-    name: str
-    gen: str
-
-
 class Erasures:
     """Runs the steps of writes and erasures. Every method raises ``Unavailable`` when Redis is unreachable.
 
@@ -200,45 +192,37 @@ class Erasures:
         Raises ``Conflict`` on a stale token, ``Moved``, and ``Unavailable`` if writes may have come in before the
         block's end.
         """
-        lane = namespace.lane()
+        lane, scope, note, name = namespace.lane(), namespace.scopes()[-1], namespace.model_dump_json(), write_name()
         part = self.keys.of_name(lane)
-        args = ["" if token is None else token, KEEP_MS, namespace.scopes()[-1], _LEASE_MS]
-        keys = [part.hidden("lane-fence", lane), part.hidden("erasures", lane)]
-        newest, mark = await self.step.rows("start", keys, args)
+        fence, erasures, writing = (part.hidden(kind, lane) for kind in ("lane-fence", "erasures", "writing"))
+        args = ["" if token is None else token, KEEP_MS, scope, _LEASE_MS]
+        newest, mark = await self.step.rows("start", [fence, erasures], args)
         refuse_stale(token, newest)
-        erasure = _Erasure(namespace, mark, write_name(), self.standing.gen)
+        gen = self.standing.gen
+
+        async def ended() -> bool:
+            """Let writes in again; return whether none can have come in before."""
+            found = await self.step.number("finish", [erasures, *self.gate(part)], [scope, mark, gen, name])
+            if found == _NOTED:
+                await self._note_again(part, gen, note)
+            return bool(found)
+
         try:
-            await self._entered(erasure)
+            await self._entered([writing, *self.gate(part)], [gen, name, note, _LEASE_MS])
             yield
         except BaseException:
             with contextlib.suppress(Unavailable):
-                await self._ended(erasure)
+                await ended()
             raise
-        if not await self._ended(erasure):
+        if not await ended():
             raise Unavailable("The erasure took too long, or another one began: repeat it.", retry_after_s=1.0)
 
-    async def _entered(self, erasure: _Erasure) -> None:
+    async def _entered(self, keys: Sequence[str], args: Sequence[str | int]) -> None:
         """Wait until no write of the lane is open, and no store answers from a collection that was replaced."""
-        lane = erasure.namespace.lane()
-        part = self.keys.of_name(lane)
-        args = [erasure.gen, erasure.name, erasure.namespace.model_dump_json(), _LEASE_MS]
-        while True:
-            reply = await self.step("enter", [part.hidden("writing", lane), *self.gate(part)], args)
-            if reply == "moved":
-                raise Moved(self.standing)
-            if reply == "ok":
-                return
+        while (reply := await self.step("enter", keys, args)) == "wait":
             await self.pause()
-
-    async def _ended(self, erasure: _Erasure) -> bool:
-        """Let writes in again; whether none can have come in before."""
-        lane = erasure.namespace.lane()
-        part = self.keys.of_name(lane)
-        args = [erasure.namespace.scopes()[-1], erasure.mark, erasure.gen, erasure.name]
-        ended = await self.step.number("finish", [part.hidden("erasures", lane), *self.gate(part)], args)
-        if ended == _NOTED:
-            await self._note_again(part, erasure.gen, erasure.namespace.model_dump_json())
-        return bool(ended)
+        if reply == "moved":
+            raise Moved(self.standing)
 
     async def _note_again(self, part: Partition, gen: str, note: str) -> None:
         """Have replicas keep the note of a change that a copy has to bring. Raises ``Unavailable`` and ``Moved``.

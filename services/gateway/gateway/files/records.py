@@ -214,7 +214,7 @@ class FileRecords:
                 await self._indexes.remove(FILES_EXPIRING, line)
 
     def _index(self, tenant: str) -> str:
-        return self._parts.of_name(tenant).listed("files", tenant)
+        return self._parts.of_name(tenant).key("files", tenant)
 
     async def _found(self, tenant: str, ids: Sequence[str]) -> list[StoredFile]:
         rows = await self._queue.jobs.some(ids, ["tenant", "record"])

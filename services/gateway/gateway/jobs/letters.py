@@ -85,7 +85,7 @@ async def page_of(tenant: str, lanes: LaneQueue, *, cursor: str | None, limit: i
     looked_at = 0
     for index, partition in enumerate(lanes.keys.partitions[number:], start=number):
         place = after if index == number else ""
-        for letter in await lanes.dead_letters(partition, after=place, count=_LOOKED_AT - looked_at):
+        for letter in await lanes.letters.page(partition, after=place, count=_LOOKED_AT - looked_at):
             looked_at += 1
             entry = await _shown(letter, tenant, lanes)
             found += [entry] if entry else []

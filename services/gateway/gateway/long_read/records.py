@@ -151,7 +151,7 @@ class ReadRecords:
         )
 
     def _index(self, tenant: str, read_id: str) -> str:
-        return self._keys.of_id(read_id).listed("reads", tenant)
+        return self._keys.of_id(read_id).key("reads", tenant)
 
     async def publish(self, event: ReadEvent, record: LongRead, *, foreground: bool) -> None:
         """Append the event and store the record of that moment; has no effect for an event that exists.
@@ -188,7 +188,7 @@ class ReadRecords:
         before = _END if after is None else await self._row(tenant, after)
         rows: list[_Row] = []
         for partition in self._keys.partitions:
-            rows += await self._rows(partition.listed("reads", tenant), before, limit + 1)
+            rows += await self._rows(partition.key("reads", tenant), before, limit + 1)
         ids = [id_ for _, id_ in sorted(rows, reverse=True)[: limit + 1]]
         found: list[LongRead] = []
         for id_ in ids:

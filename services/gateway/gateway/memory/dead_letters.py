@@ -30,7 +30,7 @@ class DeadLetters:
         """Yield all dead letters, oldest first within each partition."""
         for partition in self._queue.keys.partitions:
             after = ""
-            while page := await self._queue.dead_letters(partition, after=after, count=_PAGE):
+            while page := await self._queue.letters.page(partition, after=after, count=_PAGE):
                 for letter in page:
                     yield letter
                 after = page[-1].entry
@@ -47,7 +47,7 @@ class DeadLetters:
             await self._queue.forget(job.namespace.lane(), job_id, index=self._queue.keys.writes_of(job.namespace))
         else:
             for letter in letters:
-                await self._queue.drop_letter(letter)
+                await self._queue.letters.drop(letter)
         return bool(letters)
 
 

@@ -18,13 +18,12 @@ from memloop_state.queue.jobs import (
 from memloop_state.queue.lanes import KEEP_MS, LaneQueue
 from memloop_state.queue.records import (
     DeadLetter,
-    ExpiredLetters,
+    DeadLetters,
     JobRecords,
     Journal,
     JournalCheckpoints,
     QueuedBytes,
     queued_bytes,
-    read_dead_letters,
 )
 from memloop_state.room import QueueRules
 
@@ -33,9 +32,9 @@ __all__ = [
     "KEEP_MS",
     "NO_ENTRY",
     "DeadLetter",
+    "DeadLetters",
     "Depth",
     "Entry",
-    "ExpiredLetters",
     "GuardBroken",
     "Hold",
     "IndexFull",
@@ -56,5 +55,4 @@ __all__ = [
     "is_outage",
     "queue_rules",
     "queued_bytes",
-    "read_dead_letters",
 ]

@@ -125,7 +125,7 @@ class VectorStoreRecords:
     async def attach(self, tenant: str, store_id: str, new: Attached) -> None:
         """Add or replace a file. Raises NotFound without the vector store, TooLarge when it is full."""
         await self._room.check()
-        outcome, _ = await self._table.add(tenant, store_id, [new.row()], replace=True)
+        outcome = await self._table.put(tenant, store_id, {}, rows=[new.row()], known=True, replace=True)
         if outcome == "gone":
             raise _missing()
         if outcome == "rows":

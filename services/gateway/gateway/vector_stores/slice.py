@@ -76,7 +76,7 @@ class VectorStores:
         await self.store.erase(chunks_of_file(tenant, store_id, file_id))
         payload = IndexJob(tenant=tenant, vector_store_id=store_id, file_id=file_id, job=job).model_dump_json()
         fields = {"tenant": tenant, "status": "queued", "record": "{}", "payload": payload}
-        index = self.queue.keys.of_id(job).listed("indexing", tenant)
+        index = self.queue.keys.of_id(job).key("indexing", tenant)
         try:
             await self.queue.admit(Submission(job, job, created_ms=int(time.time() * 1000), index=index, fields=fields))
         except RateLimited:

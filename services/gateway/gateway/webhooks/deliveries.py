@@ -89,7 +89,7 @@ def delivery_id(read_id: str) -> str:
 
 def index_of(tenant: str, *, at: Partition) -> str:
     """Name the sorted set of the tenant's deliveries in this partition, by time."""
-    return at.listed("webhooks", tenant)
+    return at.key("webhooks", tenant)
 
 
 def memory_hooks(state: State) -> Table:

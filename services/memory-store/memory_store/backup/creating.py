@@ -22,7 +22,7 @@ from urllib.parse import unquote, urlsplit
 from pydantic import SecretStr
 
 from memloop.wire.errors import DependencyError, InvalidRequest, Unavailable
-from memloop_state.link import Address, primaries
+from memloop_state.link import Address, connect, primaries
 from memory_store.backup.manifest import FILE, Collection, Manifest, Part, download, part_of
 from memory_store.backup.qdrant_nodes import Qdrant, cluster_of
 from memory_store.backup.qdrant_shards import back_up_shards
@@ -108,7 +108,8 @@ async def create(folder: Path, stack: Stack) -> Manifest:
     await asyncio.to_thread(_make, folder)
     began_at = time.time()
     # Back up each primary to a file of its own
-    servers = await primaries(stack.redis_url.get_secret_value())
+    async with connect(stack.redis_url.get_secret_value()) as redis:
+        servers = await primaries(redis)
     targets = [folder / f"redis-{number}.rdb" for number in range(len(servers))]
     await asyncio.gather(*(dump(server, target) for server, target in zip(servers, targets, strict=True)))
     parts = [part_of(target, "redis") for target in targets]

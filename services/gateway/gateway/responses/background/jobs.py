@@ -67,7 +67,7 @@ class BackgroundJobs:
                 job_id=id_,
                 lane=id_,
                 created_ms=int(time.time() * 1000),
-                index=here.listed(_LISTED, job.tenant),
+                index=here.key(_LISTED, job.tenant),
                 fields=fields,
                 first_event=orjson.dumps({**created, "sequence_number": 0}).decode(),
                 owners=() if job.named is None else (Owner(job.named, job.began),),
@@ -106,7 +106,7 @@ class BackgroundJobs:
 
     async def forget(self, tenant: str, response_id: str) -> None:
         """Delete the job with its payload, journal and events; a running worker loses its lease."""
-        index = self._queue.keys.of_id(response_id).listed(_LISTED, tenant)
+        index = self._queue.keys.of_id(response_id).key(_LISTED, tenant)
         await self._queue.forget(response_id, response_id, index=index)
 
 

@@ -90,13 +90,13 @@ class ConversationRecords:
         """Add items at the end. Raises NotFound, and as ``create`` does."""
         await self._room.check()
         where, owners = _checked(conversation_id), owner.began(FROM_NOW)
-        outcome, _ = await self._table.add(owner.tenant, where, _rows(items), owners=owners)
+        outcome = await self._table.put(owner.tenant, where, {}, rows=_rows(items), owners=owners, known=True)
         _refuse(_added(outcome))
 
     async def append(self, began: Began, owner: Owner, items: Sequence[Json]) -> Added:
         """Add the input and the output of a response that began then. Returns why it could not."""
         owners = owner.began(began.erasures)
-        outcome, _ = await self._table.add(owner.tenant, began.id, _rows(items), owners=owners)
+        outcome = await self._table.put(owner.tenant, began.id, {}, rows=_rows(items), owners=owners, known=True)
         return _added(outcome)
 
     async def get(self, tenant: str, conversation_id: str) -> Json:
