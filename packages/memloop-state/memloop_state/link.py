@@ -89,7 +89,7 @@ def connect(
         "socket_timeout": read_timeout_s,
         "decode_responses": decode,
         "driver_info": _DRIVER,
-        "protocol": 2,
+        "protocol": 2,  # by the other one redis-py returns the entries of streams in two shapes
     }
     more: dict[str, Any]
     client: Client | ClusterClient
@@ -104,7 +104,9 @@ def connect(
             pools = client.startup_nodes
         case "sentinel":
             nodes, named = _nodes(url, _SENTINEL_PORT)
-            name, sentinels = _primary_name(url), _sentinels(nodes, named, timeout_s=connect_timeout_s)
+            if not (name := unquote(urlsplit(url).path.strip("/"))):
+                raise ValueError("The URL ends with the primary's name: redis+sentinel://host:26379/mymaster")
+            sentinels = _sentinels(nodes, named, timeout_s=connect_timeout_s)
             more = {"max_connections": _MOST_UNSHARED} | named | options
             client = cast(Client, sentinels.master_for(name, redis_class=Client, **more))  # pyright: ignore
             client.again = Retry(NoBackoff(), _RETRIES)
@@ -303,13 +305,6 @@ def _unavailable() -> Unavailable:
 def _kind(url: str) -> str:
     """Return ``cluster``, ``sentinel`` or, for one server, nothing."""
     return urlsplit(url).scheme.partition("+")[2]
-
-
-def _primary_name(url: str) -> str:
-    name = unquote(urlsplit(url).path.strip("/"))
-    if not name:
-        raise ValueError("A redis+sentinel:// URL ends with the primary's name: redis+sentinel://host:26379/mymaster")
-    return name
 
 
 def _nodes(url: str, default_port: int) -> tuple[list[tuple[str, int]], dict[str, Any]]:

@@ -135,15 +135,10 @@ class Indexes:
     def __init__(self, redis: State) -> None:
         self._redis: Any = redis
 
-    async def add(self, index: str, numbers: Mapping[str, float], *, known: bool = False) -> None:
-        """List ids, or give those that are ``known`` another number."""
-        await sent(
-            self._redis, "ZADD", index, *["XX"] * known, *(part for id_, at in numbers.items() for part in (at, id_))
-        )
-
-    async def keep(self, index: str, id_: str, number: float) -> None:
-        """List one id; replicas have it then."""
-        await sent(self._redis, "ZADD", index, number, id_, sure=True)
+    async def add(self, index: str, numbers: Mapping[str, float], *, known: bool = False, sure: bool = False) -> None:
+        """List ids, or give those that are ``known`` another number; wait for replicas if that is to be ``sure``."""
+        pairs = [part for id_, at in numbers.items() for part in (at, id_)]
+        await sent(self._redis, "ZADD", index, *["XX"] * known, *pairs, sure=sure)
 
     async def remove(self, index: str, *ids: str) -> None:
         """Take ids out."""

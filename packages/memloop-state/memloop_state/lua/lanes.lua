@@ -66,16 +66,16 @@ local function tenant_of_head()
   local head = redis.call('LINDEX', q.list, 0)
   return head and redis.call('HGET', string.sub(job, 1, -#want.id - 1) .. head, 'tenant') or ''
 end
--- Enters a new job, whose KEYS begin at k; those of its owners follow. Returns -1 over the quota of its tenant's bytes,
--- -2 if one of its owners was erased since the work began, -4 if the index is full
+-- Enters a new job, whose KEYS begin at k; those of its owners follow. Returns queued; known; erased: one of its owners
+-- was since the work began; many: its index is full; or full: the jobs of its tenant hold too many bytes
 local function enter(k, want)
   local q, bytes, owners = lane_at(k), 1024, want.owners
-  if redis.call('EXISTS', q.job) == 1 then return 0 end
-  if is_erased(k + OF_A_LANE, owners) then return -2 end
-  if want.most > 0 and redis.call('ZCARD', q.index) >= want.most then return -4 end
+  if redis.call('EXISTS', q.job) == 1 then return 'known' end
+  if is_erased(k + OF_A_LANE, owners) then return 'erased' end
+  if want.most > 0 and redis.call('ZCARD', q.index) >= want.most then return 'many' end
   for i = 2, #ARGV do bytes = bytes + #ARGV[i] end
   local held = tonumber(redis.call('HGET', q.bytes, want.tenant) or 0)
-  if want.quota > 0 and held > 0 and held + bytes > want.quota then return -1 end
+  if want.quota > 0 and held > 0 and held + bytes > want.quota then return 'full' end
   redis.call('HSET', q.job, unpack(ARGV, 2))
   redis.call('HSET', q.job, 'bytes', bytes, 'index', q.index)
   redis.call('HINCRBY', q.bytes, want.tenant, bytes)
@@ -86,12 +86,12 @@ local function enter(k, want)
   list_in(q.index, q.job, want.id, want.now)
   own(k + OF_A_LANE, owners, q.job)
   end_with_records(q.job)
-  return 1
+  return 'queued'
 end
 
--- The last of the KEYS is the guard's hash, if any. Returns -3 if the hash has changed
+-- The last of the KEYS is the guard's hash, if any. Returns changed, or as enter does
 function steps.submit()
-  if has_changed(want.guard) then return -3 end
+  if has_changed(want.guard) then return 'changed' end
   return enter(1, want)
 end
 
@@ -235,9 +235,9 @@ function steps.take_lane()
   return token
 end
 
--- Returns the token, '-3' if the guard's hash has changed, '0' if the lane is busy
+-- Returns the token, 'changed' if the guard's hash has, '0' if the lane is busy
 function steps.take_idle_lane()
-  if has_changed(want.guard) then return '-3' end
+  if has_changed(want.guard) then return 'changed' end
   if redis.call('EXISTS', q.lock) == 1 or redis.call('LLEN', q.list) > 0 then return '0' end
   local token = new_token()
   redis.call('SET', q.lock, token .. '|erase', 'PX', want.lease_ms)

@@ -56,10 +56,6 @@ KEEP_MS = 7 * 24 * 3600 * 1000
 _MOST_LANES: Final = 500
 """Lanes in one reply that wait for a worker. The others have a worker or failed a moment ago, and are few."""
 _NO_TERMS: Final[Mapping[str, object]] = {}
-_OVER_QUOTA = -1
-_ERASED = -2
-_GUARD_BROKEN = -3
-_INDEX_FULL = -4
 _TOO_MUCH = "This tenant's queued jobs hold as many bytes as they may: wait until some are done."
 _RETRY_AFTER_S = 10.0
 
@@ -165,16 +161,17 @@ class LaneQueue:
         keys, terms, texts = self.entry(job, quota_bytes=quota_bytes)
         guarded = [] if guard is None else [guard.key]
         args = named(*texts, **terms, guard=guard and guard.terms)
-        entered = await self._step.number("submit", [*keys, *guarded], args, acknowledged=True)
-        if entered == _GUARD_BROKEN:
-            raise GuardBroken
-        if entered == _ERASED:
-            raise Erased
-        if entered == _INDEX_FULL:
-            raise IndexFull
-        if entered == _OVER_QUOTA:
-            raise RateLimited(_TOO_MUCH, code="queue_quota_exceeded", retry_after_s=_RETRY_AFTER_S)
-        return entered > 0
+        match await self._step("submit", [*keys, *guarded], args, acknowledged=True):
+            case "changed":
+                raise GuardBroken
+            case "erased":
+                raise Erased
+            case "many":
+                raise IndexFull
+            case "full":
+                raise RateLimited(_TOO_MUCH, code="queue_quota_exceeded", retry_after_s=_RETRY_AFTER_S)
+            case outcome:
+                return outcome == "queued"
 
     def entry(self, job: Submission, *, quota_bytes: int = 0) -> Entry:
         """Return the keys, terms and texts with which a script queues the job."""
@@ -318,10 +315,10 @@ class LaneQueue:
         """
         terms = {"lease_ms": lease_ms, "guard": guard and guard.terms}
         more = [] if guard is None else [guard.key]
-        token = int(cast(str, await self._stepped("take_idle_lane", lane, terms, more=more)))
-        if token == _GUARD_BROKEN:
+        taken = await self._stepped("take_idle_lane", lane, terms, more=more)
+        if taken == "changed":
             raise GuardBroken
-        return token or None
+        return int(cast(str, taken)) or None
 
     async def open(self, job: Submission, *, keep_ms: int) -> None:
         """Store a job that no worker runs, for so long. Raises Erased as :meth:`submit` does."""

@@ -11,7 +11,7 @@ from typing import Any
 
 from memloop.wire.errors import TooLarge
 from memloop.wire.memory import Buffer, BufferPage, Namespace
-from memloop_state.link import State, check, redis_errors, sent
+from memloop_state.link import State, check, sent
 from memloop_state.steps import Partition, Partitions, Steps, digest
 from memloop_state.store.erasures import KEEP_MS, refuse_stale
 
@@ -70,9 +70,7 @@ class Buffers:
     async def erase(self, namespace: Namespace) -> int:
         """Forget every buffer that the namespace's set ids match; how many there were."""
         fields = await self._within(namespace)
-        await self._changed(
-            "drop_buffers", namespace, None, fields
-        )  # with none: replicas have what an earlier try deleted
+        await self._changed("drop_buffers", namespace, None, fields)  # also none: replicas have what an earlier try did
         return len(fields)
 
     async def count(self, namespace: Namespace) -> int:
@@ -110,12 +108,8 @@ class Buffers:
     async def _users(self, tenant: str) -> list[str]:
         users: list[str] = []
         for part in self._parts.partitions:
-            with redis_errors():
-                async for user in self._redis.sscan_iter(part.hidden("buffered-users", tenant)):
-                    users.append(user)
-                    if len(users) >= _MAX_LISTED:
-                        return users
-        return users
+            users += await sent(self._redis, "SRANDMEMBER", part.hidden("buffered-users", tenant), _MAX_LISTED)
+        return users[:_MAX_LISTED]
 
     async def _changed(self, step: str, space: Namespace, token: int | None, args: Sequence[str | float]) -> None:
         """Run a step on a user's buffers. Raises ``Conflict`` on a stale fencing token."""

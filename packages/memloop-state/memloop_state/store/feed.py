@@ -18,13 +18,12 @@ from pydantic import TypeAdapter
 from memloop.wire.changes import LATEST, OLDEST, Change, ChangePage, MemoryChange, Newest, StoreChanges
 from memloop.wire.errors import Gone, MemloopError
 from memloop.wire.memory import Scope
-from memloop_state.link import State, sent
-from memloop_state.steps import Partitions, Steps
+from memloop_state.link import State, all_sent
+from memloop_state.steps import Partitions, Steps, text
 
 _OVER_MS: Final = 30_000
 """Longer than a write is on its way into the vector store."""
 _EVERY_S: Final = 10.0
-_AT_ONCE: Final = 32
 _CHANGES: Final = TypeAdapter(dict[str, tuple[Change, ...]])
 _log = logging.getLogger(__name__)
 
@@ -86,23 +85,17 @@ class ChangeFeed:
 
     async def newest(self, tenants: Sequence[str]) -> Newest:
         """Return the place of each tenant's newest change."""
-        cursors: dict[str, str] = {}
-        for start in range(0, len(tenants), _AT_ONCE):
-            some = tenants[start : start + _AT_ONCE]
-            cursors |= dict(zip(some, await asyncio.gather(*map(self._last, some)), strict=True))
-        return Newest(cursors=cursors)
-
-    async def _last(self, tenant: str) -> str:
-        last = await sent(self._link, "HGET", self._keys.of_name(tenant).hidden("changes-state", tenant), "last")
-        return str(last) if last else OLDEST
+        states = [self._keys.of_name(tenant).hidden("changes-state", tenant) for tenant in tenants]
+        found = await all_sent(self._link, [("HGET", state, "last") for state in states])
+        return Newest(cursors={tenant: text(last or OLDEST) for tenant, last in zip(tenants, found, strict=True)})
 
     async def publish_noted(self) -> int:
         """Publish the noted changes of writes that ended without doing so; returns the number of those writes."""
         done = 0
         for part in self._keys.partitions:
             flat = await self._step.rows("stale", [part.key("changes-unsure")], [self._over_ms])
-            for name, text in zip(flat[::2], flat[1::2], strict=True):
-                await self.publish(_CHANGES.validate_json(text), note=name)
+            for name, noted in zip(flat[::2], flat[1::2], strict=True):
+                await self.publish(_CHANGES.validate_json(noted), note=name)
                 done += 1
         return done
 

@@ -110,7 +110,7 @@ class FileRecords:
             "payload": job.model_dump_json(),
         }
         if file.expires_at is not None:
-            await self._indexes.keep(FILES_EXPIRING, f"{job.tenant} {file.id}", file.expires_at)
+            await self._indexes.add(FILES_EXPIRING, {f"{job.tenant} {file.id}": file.expires_at}, sure=True)
         submission = Submission(
             job_id=file.id,
             lane=file.id,
