@@ -224,18 +224,14 @@ class Allowance:
         standing, self._standing = self._standing, None
         if standing is None or not self._access.rates.limits.tokens:
             return
+        spent = self._spent
+        if spent is None:
+            spent = 0 if failed and not self._events else standing.charged + self._events
         try:
             async with patient(self._access.rates_timeout_s):
-                await self._access.rates.settle(self._bucket, standing, spent=self._total(standing, failed))
+                await self._access.rates.settle(self._bucket, standing, spent=spent + self._more)
         except (DependencyError, TimeoutError):
             self._access.metrics.rate_limit_skipped.inc()
-
-    def _total(self, standing: Standing, failed: bool) -> int:
-        if self._spent is not None:
-            return self._spent + self._more
-        if failed and not self._events:
-            return self._more
-        return standing.charged + self._events + self._more
 
 
 def _headers(standing: Standing, limits: RateLimits) -> dict[str, str]:

@@ -52,19 +52,16 @@ def audit_denials(app: FastAPI) -> None:
 
 
 async def _denied(request: Request, failure: Exception) -> Response:
-    error = cast(MemloopError, failure)
-    access_of(request).auditor.denied(_denial(request, error), request_id=request_id.get())
+    error, caller = cast(MemloopError, failure), cast(Principal | None, request.scope.get(CALLER))
+    denial = Denial(
+        "unauthenticated" if caller is None else "denied",
+        error.http_status,
+        "other_tenant" if isinstance(error, OtherTenants) else error.code or "",
+        tenant="" if caller is None else caller.tenant,
+        key="" if caller is None else caller.key,
+        method=request.method,
+        route=cast(str, getattr(request.scope.get("route"), "path", "")),
+        address=request.client.host if request.client else "",
+    )
+    access_of(request).auditor.denied(denial, request_id=request_id.get())
     return error_response(error)
-
-
-def _denial(request: Request, error: MemloopError) -> Denial:
-    caller = cast(Principal | None, request.scope.get(CALLER))
-    code = "other_tenant" if isinstance(error, OtherTenants) else error.code or ""
-    where = {
-        "method": request.method,
-        "route": cast(str, getattr(request.scope.get("route"), "path", "")),
-        "address": request.client.host if request.client else "",
-    }
-    if caller is None:
-        return Denial("unauthenticated", error.http_status, code, **where)
-    return Denial("denied", error.http_status, code, tenant=caller.tenant, key=caller.key, **where)

@@ -123,21 +123,15 @@ def _grant(text: str, place: str) -> Grant:
     entry = _ENTRY.fullmatch(text)
     if entry is None:
         raise KeyFileError(f"{place} does not match {_FORM}")
-    scopes = _scopes(entry["scopes"], place)
+    named = frozenset(entry["scopes"].split("+")) if entry["scopes"] is not None else DEFAULT_SCOPES
+    if not named <= ALL_SCOPES:
+        raise KeyFileError(f"{place} has an unknown scope; valid scopes are {', '.join(sorted(ALL_SCOPES))}")
+    scopes = cast(frozenset[Scope], named)
     digest = bytes.fromhex(entry["digest"])
     key = digest.hex()[:_KEY_NAME_CHARS]
     ends_at = _expiry(entry["expires"], place)
     principal = Principal(entry["tenant"], scopes, key=key, is_operator="admin" in scopes, expires_at=ends_at)
     return Grant(digest, principal)
-
-
-def _scopes(text: str | None, place: str) -> frozenset[Scope]:
-    if text is None:
-        return DEFAULT_SCOPES
-    named = frozenset(text.split("+"))
-    if not named <= ALL_SCOPES:
-        raise KeyFileError(f"{place} has an unknown scope; valid scopes are {', '.join(sorted(ALL_SCOPES))}")
-    return cast(frozenset[Scope], named)
 
 
 def _expiry(text: str | None, place: str) -> float:

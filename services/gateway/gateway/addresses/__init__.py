@@ -1,6 +1,14 @@
 """Which addresses of the outside may be called: rules, and names resolved under them."""
 
-from gateway.addresses.resolving import AddressRefused, AddressRules, CheckedResolver, Lookup, check_host, system_lookup
+from gateway.addresses.resolving import (
+    AddressRefused,
+    AddressRules,
+    CheckedResolver,
+    Lookup,
+    check_host,
+    checked_session,
+    system_lookup,
+)
 
 __all__ = [
     "AddressRefused",
@@ -8,5 +16,6 @@ __all__ = [
     "CheckedResolver",
     "Lookup",
     "check_host",
+    "checked_session",
     "system_lookup",
 ]

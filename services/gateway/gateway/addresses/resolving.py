@@ -11,7 +11,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from functools import partial
 from ipaddress import IPv4Address, IPv6Address, ip_address, ip_network
-from typing import TYPE_CHECKING, Final, TypeAlias
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 from gateway.settings import Network
 
@@ -52,6 +52,7 @@ def _public(address: Address) -> bool:
 
 
 if TYPE_CHECKING:
+    from aiohttp import ClientSession
     from aiohttp.abc import AbstractResolver, ResolveResult
 else:  # aiohttp is large, and a gateway that downloads nothing does not need it
     AbstractResolver = object
@@ -80,6 +81,21 @@ class CheckedResolver(AbstractResolver):
 
     async def close(self) -> None:
         """Do nothing: the resolver holds no resources."""
+
+
+def checked_session(rules: AddressRules, lookup: Lookup, **options: Any) -> "ClientSession":
+    """Create a client for one request; it calls no other addresses, and keeps no connections, names or cookies."""
+    import aiohttp
+
+    connector = aiohttp.TCPConnector(
+        resolver=CheckedResolver(rules, lookup),
+        socket_factory=rules.open_socket,
+        use_dns_cache=False,
+        force_close=True,
+    )
+    return aiohttp.ClientSession(
+        connector=connector, cookie_jar=aiohttp.DummyCookieJar(), auto_decompress=False, **options
+    )
 
 
 async def check_host(host: str, port: int, *, rules: AddressRules, lookup: Lookup, timeout_s: float) -> None:

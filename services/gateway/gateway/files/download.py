@@ -12,7 +12,7 @@ from urllib.parse import unquote
 import aiohttp
 from yarl import URL
 
-from gateway.addresses import AddressRefused, AddressRules, CheckedResolver, Lookup, system_lookup
+from gateway.addresses import AddressRefused, AddressRules, Lookup, checked_session, system_lookup
 from gateway.files.blobs import Blob, Blobs
 from gateway.files.uploads import Upload
 from memloop.wire.errors import TooLarge, Unprocessable
@@ -41,7 +41,7 @@ class Downloads:
         try:
             async with (
                 asyncio.timeout(self.timeout_s),
-                self._session() as session,
+                checked_session(self.addresses, self.lookup, headers=_HEADERS) as session,
                 _answered(session, self._checked(url)) as response,
             ):
                 return await _stored(response, blobs=blobs, tenant=tenant, max_bytes=max_bytes)
@@ -49,18 +49,6 @@ class Downloads:
             if isinstance(getattr(error, "os_error", error), AddressRefused):
                 raise _refused("The URL's address is not public.") from error
             raise _refused(f"The URL cannot be downloaded: {type(error).__name__}.") from error
-
-    def _session(self) -> aiohttp.ClientSession:
-        """Create a client for one download; it keeps no connections, names or cookies."""
-        connector = aiohttp.TCPConnector(
-            resolver=CheckedResolver(self.addresses, self.lookup),
-            socket_factory=self.addresses.open_socket,
-            use_dns_cache=False,
-            force_close=True,
-        )
-        return aiohttp.ClientSession(
-            connector=connector, cookie_jar=aiohttp.DummyCookieJar(), auto_decompress=False, headers=_HEADERS
-        )
 
     def _checked(self, text: str) -> URL:
         """Return the URL. Raises Unprocessable for one that is never downloaded; names are resolved on connection."""

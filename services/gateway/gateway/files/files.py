@@ -49,14 +49,11 @@ class Files:
 def open_files(settings: GatewaySettings, state: State, rules: QueueRules) -> Files:
     """Build the slice from the settings."""
     queue = LaneQueue(state, FILES_QUEUE, rules=rules)
-    return Files(_records(settings, state, queue), queue, settings.max_file_bytes, settings.file_wait_s)
+    records = None
+    if settings.storage_url is not None:
+        quota = Quota(settings.tenant_files, settings.tenant_storage_bytes)
+        records = FileRecords(state, queue, Blobs(state, Storage.at(settings.storage_url), quota), quota)
+    return Files(records, queue, settings.max_file_bytes, settings.file_wait_s)
 
 
 FilesDep: TypeAlias = Annotated[Files, of_app("files")]
-
-
-def _records(settings: GatewaySettings, state: State, queue: LaneQueue) -> FileRecords | None:
-    if settings.storage_url is None:
-        return None
-    quota = Quota(settings.tenant_files, settings.tenant_storage_bytes)
-    return FileRecords(state, queue, Blobs(state, Storage.at(settings.storage_url), quota), quota)

@@ -1,7 +1,7 @@
 """``/v1/files``: documents for long reads, in OpenAI's file API. The worker extracts their text."""
 
 import time
-from collections.abc import AsyncGenerator, AsyncIterator
+from collections.abc import AsyncIterator
 from dataclasses import replace
 from typing import Annotated, Any, Final, Literal, get_args
 from urllib.parse import quote
@@ -222,9 +222,4 @@ def _download(stored: Blob, name: str, media_type: str, records: FileRecords) ->
         "content-length": str(stored.size_bytes),
         "content-disposition": f"attachment; filename*=UTF-8''{quote(name)}",
     }
-    return StreamingResponse(_blocks(stored, records), media_type=media_type, headers=headers)
-
-
-async def _blocks(stored: Blob, records: FileRecords) -> AsyncGenerator[bytes]:
-    async for block in records.blobs.storage.stream(stored.place):
-        yield block
+    return StreamingResponse(records.blobs.storage.stream(stored.place), media_type=media_type, headers=headers)

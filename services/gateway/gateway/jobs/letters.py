@@ -8,7 +8,7 @@ from fastapi import APIRouter, Query
 
 from gateway.access import PrincipalDep, Room, Tenant, managed, needs
 from gateway.memory import dead_write, requeue
-from gateway.queue import DeadLetter, Depth, LaneQueue
+from gateway.queue import DeadLetter, LaneQueue
 from memloop.wire.base import Wire
 from memloop.wire.errors import Conflict, NotFound, OtherTenants
 from memloop_service import ERRORS, of_app
@@ -58,13 +58,19 @@ class Jobs:
     writes: LaneQueue
     queues: Sequence[LaneQueue]
 
-    async def put_back(self, job_id: str) -> bool:
-        """Requeue the failed write. Returns False if it is not a dead letter or its turns are gone."""
-        return await requeue(self.writes, job_id)
-
     async def depths(self) -> list[QueueDepth]:
         """Return each queue's backlog."""
-        return [_depth_of(queue.name, await queue.depth()) for queue in self.queues]
+        return [
+            QueueDepth(
+                queue=queue.name,
+                jobs=depth.jobs,
+                oldest_created_at=_seconds(depth.oldest_created_ms),
+                waiting_since=_seconds(depth.waiting_since_ms),
+                tenants_waiting=depth.tenants,
+            )
+            for queue in self.queues
+            for depth in [await queue.depth()]
+        ]
 
 
 def is_write(job_id: str) -> bool:
@@ -92,16 +98,6 @@ async def page_of(tenant: str, lanes: LaneQueue, *, cursor: str | None, limit: i
             if len(found) == limit or looked_at == _LOOKED_AT:
                 return DeadLetterPage(data=tuple(found), next_cursor=f"{index}:{letter.entry}", has_more=True)
     return DeadLetterPage(data=tuple(found))
-
-
-def _depth_of(queue: str, depth: Depth) -> QueueDepth:
-    return QueueDepth(
-        queue=queue,
-        jobs=depth.jobs,
-        oldest_created_at=_seconds(depth.oldest_created_ms),
-        waiting_since=_seconds(depth.waiting_since_ms),
-        tenants_waiting=depth.tenants,
-    )
 
 
 def _seconds(ms: int | None) -> int | None:
@@ -172,6 +168,6 @@ async def requeue_dead_letter(job_id: str, jobs: JobsDep, principal: PrincipalDe
         raise NotFound(missing, param="job_id")
     if tenant != principal.tenant and not principal.is_operator:
         raise OtherTenants(missing, param="job_id")
-    if not await jobs.put_back(job_id):
+    if not await requeue(jobs.writes, job_id):
         raise Conflict("Only a failed memory write can be put back, while its turns are kept.", code="write_not_failed")
     return Requeued(job_id=job_id)

@@ -111,13 +111,9 @@ class Caller:
 
 
 @dataclass(frozen=True, slots=True)
-class Call:
+class Call(Caller):
     """One call of one tool."""
 
-    mcp: Mcp
-    principal: Principal
-    allowance: Allowance
-    session: Session
     id: object
     """The request id that the client chose."""
     progress: Progress

@@ -2,9 +2,9 @@
 
 from collections.abc import Mapping
 from datetime import UTC, date, datetime, time, timedelta
-from typing import Annotated, ClassVar, Final, Literal, TypeAlias
+from typing import Annotated, Final, Literal, TypeAlias
 
-from pydantic import AfterValidator, ConfigDict, Field, JsonValue
+from pydantic import AfterValidator, ConfigDict, Field, JsonValue, ValidationInfo
 
 from gateway.mem0.filters import ENTITIES, Filter, all_of, check_names_entity, moment, refuse_app, translated
 from memloop.wire.base import Wire
@@ -20,10 +20,18 @@ _VERDICTS: Final[Mapping[str, Verdict]] = {"POSITIVE": "helpful", "NEGATIVE": "o
 _NO_USER = "Every memory belongs to a user. Give a user_id, and optionally agent_id or run_id."
 
 
+def _refuse(value: JsonValue, info: ValidationInfo) -> JsonValue:
+    if value not in (None, False):
+        raise NotSupported(f"{info.field_name} is not supported.", param=info.field_name)
+    return value
+
+
+Unserved: TypeAlias = Annotated[JsonValue, AfterValidator(_refuse)]
+"""An option that would change the result. It may be null or false."""
+
+
 class Options(Wire):
     """Fields of every request body. Older clients send the first five, which have no effect."""
-
-    not_served: ClassVar[tuple[str, ...]] = ()
 
     version: JsonValue = None
     api_version: JsonValue = None
@@ -31,12 +39,6 @@ class Options(Wire):
     org_id: JsonValue = None
     project_id: JsonValue = None
     filters: dict[str, JsonValue] | None = None
-
-    def refuse_what_is_not_served(self) -> None:
-        """Raise NotSupported with the name of the first unsupported option."""
-        for name in self.not_served:
-            if getattr(self, name) not in (None, False):
-                raise NotSupported(f"{name} is not supported.", param=name)
 
 
 class Part(Wire):
@@ -69,40 +71,27 @@ class Message(Wire):
 class Add(Options):
     """``POST /v3/memories/add/``. Entity ids are top-level fields or inside ``filters``."""
 
-    not_served: ClassVar[tuple[str, ...]] = (
-        "app_id",
-        "custom_categories",
-        "custom_instructions",
-        "agent_custom_instructions",
-        "structured_data_schema",
-        "includes",
-        "excludes",
-        "immutable",
-        "enable_graph",
-    )
-
     messages: tuple[Message, ...] = Field(min_length=1, max_length=200)
     user_id: _EntityId = None
     agent_id: _EntityId = None
     run_id: _EntityId = None
-    app_id: _EntityId = None
+    app_id: Unserved = None
     metadata: Annotated[Metadata, AfterValidator(check_keys)] | None = None
     infer: bool = True
     async_mode: bool = True
     timestamp: float | None = None
     expiration_date: str | None = None
-    custom_categories: JsonValue = None
-    custom_instructions: JsonValue = None
-    agent_custom_instructions: JsonValue = None
-    structured_data_schema: JsonValue = None
-    includes: JsonValue = None
-    excludes: JsonValue = None
-    immutable: JsonValue = None
-    enable_graph: JsonValue = None
+    custom_categories: Unserved = None
+    custom_instructions: Unserved = None
+    agent_custom_instructions: Unserved = None
+    structured_data_schema: Unserved = None
+    includes: Unserved = None
+    excludes: Unserved = None
+    immutable: Unserved = None
+    enable_graph: Unserved = None
 
     def native(self) -> MemoryAdd:
         """Convert to a native add. Raises NotSupported, Unprocessable."""
-        self.refuse_what_is_not_served()
         ids = entity_ids(self.model_dump(include={*ENTITIES}, exclude_none=True), self.filters)
         if "user_id" not in ids:
             raise NotSupported(_NO_USER, param="user_id") if ids else Unprocessable(_NO_USER, param="user_id")
@@ -120,8 +109,6 @@ class Add(Options):
 class Search(Options):
     """``POST /v3/memories/search/``. Searches always match keywords too, so ``keyword_search`` has no effect."""
 
-    not_served: ClassVar[tuple[str, ...]] = ("show_expired", "reference_date")
-
     query: str = Field(min_length=1, max_length=MAX_TEXT_CHARS)
     top_k: int = Field(default=10, ge=1, le=100)
     threshold: float | None = Field(default=None, ge=0.0)
@@ -131,12 +118,11 @@ class Search(Options):
     metadata: dict[str, JsonValue] | None = None
     categories: tuple[str, ...] | None = None
     fields: tuple[str, ...] | None = None
-    show_expired: bool | None = None
-    reference_date: JsonValue = None
+    show_expired: Unserved = None
+    reference_date: Unserved = None
 
     def native(self, tenant: str) -> StoreSearch:
         """Convert to a search of the store across the tenant, limited by the filter."""
-        self.refuse_what_is_not_served()
         return StoreSearch(
             namespace=Scope(tenant=tenant),
             query=self.query,
@@ -150,19 +136,16 @@ class Search(Options):
 class GetAll(Options):
     """``POST /v3/memories/``."""
 
-    not_served: ClassVar[tuple[str, ...]] = ("show_expired",)
-
     start_date: str | None = None
     end_date: str | None = None
     categories: tuple[str, ...] | None = None
     fields: tuple[str, ...] | None = None
     metadata: dict[str, JsonValue] | None = None
-    show_expired: bool | None = None
+    show_expired: Unserved = None
     latest_only: bool | None = None
 
     def native(self, tenant: str, *, page: int, page_size: int) -> StoreList:
         """Convert to a listing of the store."""
-        self.refuse_what_is_not_served()
         bounds = {"gte": self.start_date, "lte": self.end_date}
         dates: Filter = {name: value for name, value in bounds.items() if value is not None}
         return StoreList(
@@ -182,16 +165,13 @@ class GetAll(Options):
 class Update(Options):
     """``PUT /v1/memories/{id}/``. Only ``expiration_date`` can be cleared."""
 
-    not_served: ClassVar[tuple[str, ...]] = ("timestamp",)
-
     text: str | None = Field(default=None, min_length=1, max_length=MAX_TEXT_CHARS)
     metadata: Annotated[Metadata, AfterValidator(check_keys)] | None = None
-    timestamp: JsonValue = None
+    timestamp: Unserved = None
     expiration_date: str | None = None
 
     def native(self) -> ItemPatch:
         """Convert to a native edit. Raises NotSupported, Unprocessable."""
-        self.refuse_what_is_not_served()
         edit: dict[str, object] = {}
         if self.text is not None:
             edit["memory"] = self.text

@@ -100,24 +100,24 @@ class Intake:
 
     async def _take_spare(self, partition: Partition) -> None:
         """Start one more lane while all slots are busy, of a tenant without a running job; pause when there is none."""
-        ticket = None
-        if self._slots.locked() and not self._spare.locked():
-            ticket = await self._in(self._spare, partial(self._of_another, partition))
-        if ticket is None:
-            await self._pause(_SPARE_LOOK_S)
 
-    async def _of_another(self, partition: Partition) -> Ticket | None:
-        running = {ticket.tenant for ticket in self._running}
-        return await self._queue.take(self._consumer, partition=partition, passing=running)
+        async def of_another() -> Ticket | None:
+            running = {ticket.tenant for ticket in self._running}
+            return await self._queue.take(self._consumer, partition=partition, passing=running)
+
+        is_full = self._slots.locked() and not self._spare.locked()
+        if not is_full or await self._in(self._spare, of_another) is None:
+            await self._pause(_SPARE_LOOK_S)
 
     async def _reclaim(self) -> None:
         """Start one dead worker's ticket; pause when there is none."""
-        if await self._in(self._slots, self._stale) is None:
-            await self._pause(self._options.idle_s / 10)
 
-    async def _stale(self) -> Ticket | None:
-        idle_ms = int(self._options.idle_s * 1000)
-        return next(iter(await self._queue.claim_stale(self._consumer, idle_ms=idle_ms, count=1)), None)
+        async def stale() -> Ticket | None:
+            idle_ms = int(self._options.idle_s * 1000)
+            return next(iter(await self._queue.claim_stale(self._consumer, idle_ms=idle_ms, count=1)), None)
+
+        if await self._in(self._slots, stale) is None:
+            await self._pause(self._options.idle_s / 10)
 
     async def _promote(self) -> None:
         """Let lanes wait for a worker whose delay has elapsed, and wait for the next one."""
@@ -143,9 +143,13 @@ class Intake:
             slots.release()
             await self._decline(ticket)
             return
-        task = self._group.create_task(self._guarded(ticket))
-        self._running[ticket] = task
-        task.add_done_callback(lambda _: self._ended(ticket, slots))
+
+        def ended(_: object) -> None:
+            del self._running[ticket]
+            slots.release()
+
+        task = self._running[ticket] = self._group.create_task(self._guarded(ticket))
+        task.add_done_callback(ended)
 
     async def _guarded(self, ticket: Ticket) -> None:
         """Run the ticket's job. If it raises, the ticket stays pending and is claimed again later."""
@@ -155,10 +159,6 @@ class Intake:
             _LOG.warning("queue %s, ticket %s: %s", self._queue.name, ticket.id, error.message)
         except Exception:  # noqa: BLE001 - one job's fault must never end the worker
             _LOG.exception("queue %s, ticket %s: left pending", self._queue.name, ticket.id)
-
-    def _ended(self, ticket: Ticket, slots: asyncio.Semaphore) -> None:
-        del self._running[ticket]
-        slots.release()
 
     async def _pause(self, seconds: float) -> None:
         """Sleep, but no longer than until the stop."""

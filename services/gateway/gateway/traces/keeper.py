@@ -11,7 +11,7 @@ match. Names and prose remain. Where that is not enough, configure another redac
 """
 
 import logging
-from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
+from collections.abc import AsyncGenerator, Callable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Annotated, Final, TypeAlias, cast
@@ -208,8 +208,11 @@ class TraceKeeper:
             self.count("too_long")
             return
         clean = redacted(trace.model_dump(mode="json", exclude_defaults=True), self.new_redactor())
-        kept = self.records.keep(trace.id, orjson.dumps(clean).decode(), tenant=tenant, owners=owners)
-        self.count(await _outcome(kept))
+        try:
+            self.count(await self.records.keep(trace.id, orjson.dumps(clean).decode(), tenant=tenant, owners=owners))
+        except DependencyError as error:
+            _LOG.warning("a trace was lost: %s", error.message)
+            self.count("lost")
 
 
 @dataclass(frozen=True, slots=True)
@@ -231,11 +234,3 @@ def open_traces(settings: GatewaySettings, state: State, metrics: Metrics) -> Tr
 
 
 TracesDep: TypeAlias = Annotated[TraceKeeper, of_app("traces")]
-
-
-async def _outcome(keeping: Awaitable[str]) -> str:
-    try:
-        return await keeping
-    except DependencyError as error:
-        _LOG.warning("a trace was lost: %s", error.message)
-        return "lost"

@@ -90,17 +90,12 @@ def _rows(entries: Iterable[Entry], step_s: int, prices: Mapping[str, tuple[floa
     for entry in entries:
         sums[entry.at // step_s * step_s, entry.model][entry.kind] += entry.count
     for (at, model), counts in sorted(sums.items()):
+        price = prices.get(model)
         yield UsageEntry(
             at=at,
             model=model,
             calls=counts["calls"],
             input_tokens=counts["input"],
             output_tokens=counts["output"],
-            cost=_cost(counts, prices.get(model)),
+            cost=(counts["input"] * price[0] + counts["output"] * price[1]) / _MILLION if price else None,
         )
-
-
-def _cost(counts: Mapping[str, int], price: tuple[float, float] | None) -> float | None:
-    if price is None:
-        return None
-    return (counts["input"] * price[0] + counts["output"] * price[1]) / _MILLION

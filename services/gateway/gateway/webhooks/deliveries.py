@@ -14,7 +14,7 @@ from typing import Final, Literal, Protocol
 
 import aiohttp
 
-from gateway.addresses import AddressRefused, CheckedResolver, Lookup, system_lookup
+from gateway.addresses import AddressRefused, Lookup, checked_session, system_lookup
 from gateway.metrics import Metrics
 from gateway.queue import Hold, JobGone, JobRecords, JobResult, Lease, Submission
 from gateway.webhooks.webhooks import WebhookRules
@@ -198,7 +198,7 @@ class DeliveryHandler:
         """Send the message and return the response's status. Raises NotDelivered when there is no response."""
         try:
             async with (
-                self._session() as session,
+                checked_session(self._rules.addresses, self._lookup, timeout=self._timeout) as session,
                 session.post(delivery.url, data=delivery.body, headers=headers, allow_redirects=False) as response,
             ):
                 return response.status
@@ -207,19 +207,6 @@ class DeliveryHandler:
             self._count("refused" if refused else "failed")
             problem = "its address is not public" if refused else type(error).__name__
             raise NotDelivered(f"The receiver could not be reached: {problem}.") from error
-
-    def _session(self) -> aiohttp.ClientSession:
-        """Create a client for one attempt; it keeps no connections, names or cookies."""
-        addresses = self._rules.addresses
-        connector = aiohttp.TCPConnector(
-            resolver=CheckedResolver(addresses, self._lookup),
-            socket_factory=addresses.open_socket,
-            use_dns_cache=False,
-            force_close=True,
-        )
-        return aiohttp.ClientSession(
-            connector=connector, timeout=self._timeout, cookie_jar=aiohttp.DummyCookieJar(), auto_decompress=False
-        )
 
     def _count(self, outcome: str) -> None:
         self._metrics.longread_webhooks.labels(outcome).inc()
