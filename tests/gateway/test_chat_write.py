@@ -108,8 +108,9 @@ async def test_chat_is_not_held_up_by_a_redis_that_does_not_answer(settings: Gat
 
     server = await asyncio.start_server(silent, "127.0.0.1", 0)
     port = server.sockets[0].getsockname()[1]
-    stuck = {"redis_url": f"redis://127.0.0.1:{port}", "redis_timeout_s": 300.0, "enqueue_timeout_s": 0.05}
-    own = GatewaySettings.model_validate({**settings.model_dump(), **stuck})
+    stuck = {"redis_url": f"redis://127.0.0.1:{port}", "redis_timeout_s": 300.0}
+    soon = {"recall_timeout_s": 0.05, "enqueue_timeout_s": 0.05}
+    own = GatewaySettings.model_validate({**settings.model_dump(), **stuck, **soon})
     async with server, running_gateway(own) as gateway, asyncio.timeout(PATIENCE_S):
         answer = await gateway.chat("Hi.", memory=WRITE)
     assert answer.status == 200

@@ -19,7 +19,7 @@ from memloop_service.metrics import ReplicaMetrics
 from memloop_state.room import RedisState
 
 _LATENCY_S = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120, 300)
-_OVERHEAD_S = (0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5)
+_OVERHEAD_S = (0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10)
 _TOKENS = tuple(float(4**power) for power in range(1, 11))
 _Metric = TypeVar("_Metric", Counter, Gauge)
 TokenKind: TypeAlias = Literal["input", "output"]
