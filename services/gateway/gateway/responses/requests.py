@@ -188,13 +188,16 @@ def read_request(fields: Json) -> Asked:
         raise _unserved("truncation", f"truncation: {request.truncation!r} is not supported.", code="unsupported_value")
     if request.stream_options:
         checked(ResponseStreamOptions, request.stream_options, "stream_options")
+    text = checked(TextOptions, request.text, "text") if request.text else TextOptions()
+    if text.format.type == "json_schema" and (text.format.name is None or text.format.schema_ is None):
+        raise _unserved("text.format", "text.format: a json_schema needs name and schema.", code="unsupported_value")
     return Asked(
         fields=fields,
         request=request,
         items=items_of(request.input),
         tools=read_tools(request.tools or ()),
-        text=_text(request.text) if request.text else _PLAIN_TEXT,
-        reasoning=checked(ReasoningOptions, request.reasoning, "reasoning") if request.reasoning else _NO_REASONING,
+        text=text,
+        reasoning=checked(ReasoningOptions, request.reasoning or {}, "reasoning"),
     )
 
 
@@ -205,16 +208,5 @@ def check_include(values: Sequence[str] | None) -> None:
             raise _unserved("include", f"include: {value!r} is not supported.", code="unsupported_value")
 
 
-_PLAIN_TEXT: Final = TextOptions()
-_NO_REASONING: Final = ReasoningOptions()
-
-
 def _unserved(param: str, message: str, *, code: str = "unsupported_parameter") -> InvalidRequest:
     return InvalidRequest(message, param=param, code=code)
-
-
-def _text(given: Json) -> TextOptions:
-    options = checked(TextOptions, given, "text")
-    if options.format.type == "json_schema" and (options.format.name is None or options.format.schema_ is None):
-        raise _unserved("text.format", "text.format: a json_schema needs name and schema.", code="unsupported_value")
-    return options

@@ -8,7 +8,7 @@ has at most 72 fields per model. Labels are the operator's names of models, neve
 import asyncio
 import time
 from collections import Counter
-from collections.abc import AsyncGenerator, Callable, Iterator, Mapping
+from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
 from datetime import UTC, date, datetime
@@ -88,7 +88,12 @@ class Ledger:
         first = max(after, before - KEEP_DAYS * DAY_S)
         days = [_day(at) for at in range(first - first % DAY_S, before, DAY_S)]
         found = await self._counts.read([_name(tenant, day) for day in days])
-        entries = (entry for day, counts in zip(days, found, strict=True) for entry in _entries(day, counts))
+        entries: list[Entry] = []
+        for day, counts in zip(days, found, strict=True):
+            begins = int(datetime.combine(day, datetime.min.time(), UTC).timestamp())
+            for field, count in counts.items():
+                hour, kind, model = field.split("|", 2)
+                entries.append(Entry(begins + int(hour) * HOUR_S, model, cast(Kind, kind), count))
         return [entry for entry in entries if after <= entry.at < before]
 
     async def _keep_repeatedly(self, stop: asyncio.Event) -> None:
@@ -106,10 +111,3 @@ def _name(tenant: str, day: date) -> str:
 
 def _day(at: int) -> date:
     return datetime.fromtimestamp(at, UTC).date()
-
-
-def _entries(day: date, counts: Mapping[str, int]) -> Iterator[Entry]:
-    begins = int(datetime.combine(day, datetime.min.time(), UTC).timestamp())
-    for field, count in counts.items():
-        hour, kind, model = field.split("|", 2)
-        yield Entry(begins + int(hour) * HOUR_S, model, cast(Kind, kind), count)

@@ -2,14 +2,14 @@
 
 import time
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Annotated, Literal, TypeAlias
 
 from fastapi import APIRouter, Query
 
 from gateway.access import PrincipalDep, Tenant, managed, needs
-from gateway.usage.ledger import DAY_S, HOUR_S, KEEP_DAYS, Entry, Ledger
+from gateway.usage.ledger import DAY_S, HOUR_S, KEEP_DAYS, Ledger
 from memloop.wire.base import Wire
 from memloop.wire.errors import Unprocessable
 from memloop_service import ERRORS, of_app
@@ -77,25 +77,19 @@ async def list_usage(
     start = max(0, end - (DAY_S if step_s == HOUR_S else _MOST_S[DAY_S])) if after is None else after
     if end - start > _MOST_S[step_s]:
         raise Unprocessable(f"By {by}, ask for at most {_MOST_S[step_s] // DAY_S} days at a time.", param="after")
-    found = await usage.ledger.read(whose, _step_after(start, step_s), _step_after(end, step_s))
-    return UsagePage(tenant=whose, data=tuple(_rows(found, step_s, usage.prices)))
+    sums: defaultdict[tuple[int, str], Counter[str]] = defaultdict(Counter)
+    for entry in await usage.ledger.read(whose, _step_after(start, step_s), _step_after(end, step_s)):
+        sums[entry.at // step_s * step_s, entry.model][entry.kind] += entry.count
+    rows: list[UsageEntry] = []
+    for (at, model), counts in sorted(sums.items()):
+        price, spent = usage.prices.get(model), (counts["input"], counts["output"])
+        cost = (spent[0] * price[0] + spent[1] * price[1]) / _MILLION if price else None
+        row = UsageEntry(
+            at=at, model=model, calls=counts["calls"], input_tokens=spent[0], output_tokens=spent[1], cost=cost
+        )
+        rows.append(row)
+    return UsagePage(tenant=whose, data=tuple(rows))
 
 
 def _step_after(moment: int, step_s: int) -> int:
     return -(-moment // step_s) * step_s
-
-
-def _rows(entries: Iterable[Entry], step_s: int, prices: Mapping[str, tuple[float, float]]) -> Iterator[UsageEntry]:
-    sums: defaultdict[tuple[int, str], Counter[str]] = defaultdict(Counter)
-    for entry in entries:
-        sums[entry.at // step_s * step_s, entry.model][entry.kind] += entry.count
-    for (at, model), counts in sorted(sums.items()):
-        price = prices.get(model)
-        yield UsageEntry(
-            at=at,
-            model=model,
-            calls=counts["calls"],
-            input_tokens=counts["input"],
-            output_tokens=counts["output"],
-            cost=(counts["input"] * price[0] + counts["output"] * price[1]) / _MILLION if price else None,
-        )
