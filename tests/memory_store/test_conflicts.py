@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memory_store.items.conflicts import Placement, Resolution, Version, repair, resolve
+from memory_store.items.statements import Placement, Resolution, Version, repair, resolve
 
 _START = datetime(2026, 1, 1, tzinfo=UTC)
 

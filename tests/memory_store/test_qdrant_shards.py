@@ -9,7 +9,7 @@ import pytest
 from memloop.wire.errors import InvalidRequest, Unavailable
 from memory_store.backup.creating import Stack, create
 from memory_store.backup.manifest import FILE, checked
-from memory_store.backup.qdrant_nodes import Qdrant
+from memory_store.backup.qdrant_shards import Qdrant
 from memory_store.backup.restoring import restore_shards
 from tests.fakes.qdrant_snapshots import ClusterStandIn
 

@@ -16,9 +16,8 @@ from memory_store.embedding.encoding import Bm25, TextEncoding
 from memory_store.items.guarded import GuardedStore
 from memory_store.items.items import Items
 from memory_store.items.locks import NamespaceLocks
-from memory_store.items.recovery import Recovery
 from memory_store.items.statements import WritePolicy
-from memory_store.items.tools import ItemTools
+from memory_store.items.tools import ItemTools, Recovery
 from memory_store.items.transfer import Transfer
 from memory_store.items.writing import Writer
 from memory_store.metrics import Metrics

@@ -32,16 +32,13 @@ from memory_store.embedding.embedder import EmbeddingModel
 from memory_store.embedding.encoding import Bm25, TextEncoding
 from memory_store.items import routes as items
 from memory_store.items.documents import Clock, now
-from memory_store.items.feedback import Feedbacks
 from memory_store.items.guarded import GuardedStore, Settler
 from memory_store.items.items import Items
-from memory_store.items.listing import Listings
 from memory_store.items.locks import NamespaceLocks
-from memory_store.items.lookup import Neighbourhoods
-from memory_store.items.recovery import Recovery
+from memory_store.items.lookup import Listings, Neighbourhoods
 from memory_store.items.routes import ItemServices
 from memory_store.items.statements import WritePolicy
-from memory_store.items.tools import ItemTools
+from memory_store.items.tools import Feedbacks, ItemTools, Recovery
 from memory_store.items.transfer import Transfer
 from memory_store.items.writing import Writer
 from memory_store.metrics import Metrics
@@ -49,7 +46,7 @@ from memory_store.models.chosen import embedder_of, reranker_of, secret_of
 from memory_store.quality import auditing
 from memory_store.quality.auditing import Audits
 from memory_store.retrieval import Retrieval
-from memory_store.retrieval import routes as retrieval
+from memory_store.retrieval import search as retrieval
 from memory_store.retrieval.rerank import Reranker
 from memory_store.settings import Settings
 from memory_store.upkeep import routes as upkeep

@@ -7,7 +7,7 @@ from qdrant_client import models
 
 from memory_store.backup.creating import Stack, create
 from memory_store.backup.manifest import checked
-from memory_store.backup.qdrant_nodes import Qdrant
+from memory_store.backup.qdrant_shards import Qdrant
 from memory_store.backup.restoring import restore_shards
 from memory_store.vectors.server_setup import ShardConfig
 from tests.memory_store.api import StoreApi

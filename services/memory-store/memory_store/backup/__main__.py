@@ -21,7 +21,7 @@ def _run(arguments: argparse.Namespace) -> Manifest:
     if arguments.command == "check":
         return checked(arguments.folder)
     if arguments.qdrant:
-        from memory_store.backup.qdrant_nodes import Qdrant
+        from memory_store.backup.qdrant_shards import Qdrant
         from memory_store.backup.restoring import restore_shards
 
         asyncio.run(restore_shards(arguments.folder, Qdrant()))

@@ -7,8 +7,7 @@ from pathlib import Path
 
 from memloop.wire.errors import InvalidRequest
 from memory_store.backup.manifest import Kind, Manifest, checked
-from memory_store.backup.qdrant_nodes import Qdrant, cluster_of
-from memory_store.backup.qdrant_shards import recreate_collections
+from memory_store.backup.qdrant_shards import Qdrant, cluster_of, recreate_collections
 
 
 def restore(folder: Path, *, redis_dirs: Sequence[Path], data_dir: Path | None, storage_dir: Path | None) -> Manifest:

@@ -10,10 +10,9 @@ from datetime import datetime
 
 from memloop.wire.memory import MemoryItem, Namespace, Outcome, Written
 from memory_store.embedding.encoding import TextEncoding
-from memory_store.items.conflicts import Change, Placement, Resolution, Version, repair
 from memory_store.items.documents import ItemChanges, Record, exactly_in, to_payload, within
 from memory_store.items.identity import snapshot_id, version_id
-from memory_store.items.statements import Statement
+from memory_store.items.statements import Change, Placement, Resolution, Statement, Version, repair
 from memory_store.vectors.port import Point, VectorStore
 
 _OUTCOMES: tuple[Outcome, ...] = ("inserted", "touched", "superseded")

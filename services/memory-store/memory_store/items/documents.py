@@ -1,4 +1,4 @@
-"""Defines a stored memory inside the service, and its form as a payload in the vector store."""
+"""Defines a stored memory inside the service, its form as a payload, and the conditions of those that are seen."""
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
@@ -16,9 +16,9 @@ from memloop.wire.memory import (
     Status,
 )
 from memloop.wire.store_requests import ItemVersion, VersionChange
-from memory_store.items.conflicts import Rule, Version
 from memory_store.items.identity import flags_of, normalised_key, place_of, speaker_of
-from memory_store.vectors.filters import Condition, Equals, Missing, all_of
+from memory_store.items.statements import Rule, Version
+from memory_store.vectors.filters import AllOf, Condition, Equals, Missing, Not, TimeRange, all_of, utc
 from memory_store.vectors.port import Payload
 
 Cause: TypeAlias = (
@@ -234,6 +234,32 @@ def exactly_in(namespace: Namespace) -> Condition:
     optional = (("agent_id", namespace.agent_id), ("run_id", namespace.run_id))
     missing = (Missing(field) for field, value in optional if value is None)
     return all_of([within(namespace), *missing])
+
+
+@dataclass(frozen=True, slots=True)
+class View:
+    """The visible memories of a namespace. Deleted and expired ones never are.
+
+    ``as_of``: memories that held at that event time; without it ``latest_only`` shows only live versions.
+    """
+
+    latest_only: bool = True
+    include_raw: bool = False
+    as_of: datetime | None = None
+
+    def condition(self, moment: datetime) -> AllOf:
+        """Return the view's condition at an ingest time."""
+        live = self.latest_only and self.as_of is None
+        parts: list[Condition | None] = [
+            Not(TimeRange("expires_at", lte=moment)),
+            Equals("status", "activated") if live else Not(Equals("status", "deleted")),
+            None if self.include_raw else Not(Equals("memory_type", "RawTurn")),
+        ]
+        if self.as_of is not None:
+            parts.append(TimeRange("valid_from", lte=utc(self.as_of)))
+            if self.latest_only:
+                parts.append(Not(TimeRange("valid_to", lte=utc(self.as_of))))
+        return all_of(parts)
 
 
 def any_write(names: Iterable[str]) -> tuple[str, ...]:

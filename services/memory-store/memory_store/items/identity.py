@@ -1,7 +1,8 @@
 """Defines what is derived from a memory as it is stored: ids, place in its conversation, speaker, and its flags.
 
 Two memories are the same when their normalised keys and values are; their ids are made from them. By the place and the
-speaker, a search finds neighbouring turns.
+speaker, a search finds neighbouring turns. Names of speakers in a question select turns, and disturb the rankings of
+words and meanings.
 """
 
 import hashlib
@@ -9,7 +10,7 @@ import math
 import re
 import unicodedata
 import uuid
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 
 from pydantic import JsonValue
@@ -150,6 +151,36 @@ def speaker_of(
 def name_words(text: str) -> tuple[str, ...]:
     """Returns the words of a text that can be part of a name, folded, each once."""
     return tuple(dict.fromkeys(match.group() for match in NAME_WORD.finditer(text.casefold())))
+
+
+_MOST_NAMES = 64
+
+
+def possible_names(question: str) -> tuple[str, ...]:
+    """Return the words, folded, that may name a speaker: those in capitals, or all where the case is not kept."""
+    words = [match.group() for match in NAME_WORD.finditer(question)]
+    capital = [word for word in words if not word.islower()]
+    return name_words(" ".join(capital if len(capital) > 1 or (capital and capital[0] != words[0]) else words))[
+        :_MOST_NAMES
+    ]
+
+
+def without_names(question: str, names: Collection[str]) -> str:
+    """Return the question without the words (folded), their possessive s and extra space.
+
+    A question of nothing else stays as it was.
+    """
+    if not names:
+        return question
+    kept: list[str] = []
+    at = 0
+    for match in NAME_WORD.finditer(question):
+        if match.group().casefold() in names:
+            possessive = _POSSESSIVE.match(question, match.end())
+            kept.append(question[at : match.start()])
+            at = possessive.end() if possessive else match.end()
+    rest = _SPACES.sub(" ", "".join((*kept, question[at:]))).strip()
+    return rest if NAME_WORD.search(rest) else question
 
 
 _INT64 = range(-(2**63), 2**63)

@@ -1,46 +1,42 @@
-"""Finds stored records: one by its id, all versions of a fact, what a namespace shows, the live ones near a draft."""
+"""Finds stored records: one by its id, all versions of a fact, a tenant's by time, the live ones near a draft.
+
+Also the users, agents and runs that have any.
+"""
 
 import uuid
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from typing import Final
 
-from memloop.wire.errors import NotFound
+from memloop.wire.errors import NotFound, TooLarge, Unprocessable
 from memloop.wire.memory import (
     MemoryItem,
+    Scope,
 )
-from memloop.wire.store_requests import Neighbours, StoreNeighbours
+from memloop.wire.store_requests import (
+    MAX_DEPTH,
+    Entities,
+    Entity,
+    EntityType,
+    Listing,
+    Neighbours,
+    StoreList,
+    StoreNeighbours,
+)
 from memory_store.embedding.encoding import TextEncoding
-from memory_store.items.documents import Clock, Record, exactly_in, from_payload, now, of_tenant, within
+from memory_store.items.documents import Clock, Record, View, exactly_in, from_payload, now, of_tenant, within
 from memory_store.items.identity import chain_id
-from memory_store.vectors.filters import AllOf, Condition, Equals, Ids, Not, OneOf, TimeRange, all_of, utc
-from memory_store.vectors.port import VectorStore, pages
-
-
-@dataclass(frozen=True, slots=True)
-class View:
-    """The visible memories of a namespace. Deleted and expired ones never are.
-
-    ``as_of``: memories that held at that event time; without it ``latest_only`` shows only live versions.
-    """
-
-    latest_only: bool = True
-    include_raw: bool = False
-    as_of: datetime | None = None
-
-    def condition(self, moment: datetime) -> AllOf:
-        """Return the view's condition at an ingest time."""
-        live = self.latest_only and self.as_of is None
-        parts: list[Condition | None] = [
-            Not(TimeRange("expires_at", lte=moment)),
-            Equals("status", "activated") if live else Not(Equals("status", "deleted")),
-            None if self.include_raw else Not(Equals("memory_type", "RawTurn")),
-        ]
-        if self.as_of is not None:
-            parts.append(TimeRange("valid_from", lte=utc(self.as_of)))
-            if self.latest_only:
-                parts.append(Not(TimeRange("valid_to", lte=utc(self.as_of))))
-        return all_of(parts)
+from memory_store.vectors.filters import (
+    Condition,
+    Equals,
+    Ids,
+    Not,
+    OneOf,
+    TimeRange,
+    all_of,
+    parse_filters,
+)
+from memory_store.vectors.port import Found, VectorStore, pages
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,3 +105,61 @@ class Neighbourhoods:
     async def _near(self, dense: Sequence[float], where: Condition, request: StoreNeighbours) -> tuple[MemoryItem, ...]:
         found = await self._vectors.nearest(tuple(dense), where=where, limit=request.top_k)
         return tuple(from_payload(one.id, one.payload).item for one in found if one.score >= request.at_least)
+
+
+_MOST_ENTITIES: Final = 100_000
+_FIELDS: Final[dict[EntityType, str]] = {"user": "user_id", "agent": "agent_id", "run": "run_id"}
+
+
+class Listings:
+    """``POST /v1/items/list`` and ``GET /v1/entities``."""
+
+    def __init__(self, vectors: VectorStore, *, clock: Clock = now) -> None:
+        self._vectors = vectors
+        self._clock = clock
+
+    async def page(self, request: StoreList) -> Listing:
+        """Return the newest memories after the skipped ones. Raises ``Unprocessable`` for a wrong filter or a deep
+        page.
+        """
+        last = request.skip + request.limit
+        if last > MAX_DEPTH:
+            raise Unprocessable(f"a listing reaches {MAX_DEPTH} memories; narrow it with a filter", param="page")
+        user_filter = parse_filters(request.filters) if request.filters else None
+        view = View(latest_only=request.latest_only)
+        where = all_of([within(request.scope), view.condition(self._clock()), user_filter])
+        items = (await self._newest(where, last))[request.skip :]
+        return Listing(items=tuple(items), total=await self._vectors.count(where=where))
+
+    async def _newest(self, where: Condition, limit: int) -> list[MemoryItem]:
+        """Order by time, then by id: one add may hold many memories of the same time, and a page may end among them."""
+        found = _items(await self._vectors.newest(where=where, limit=limit))
+        if len(found) < limit:
+            return _sorted(found)
+        oldest = min(item.created_at for item in found)
+        newer = _sorted([item for item in found if item.created_at > oldest])
+        same_time = all_of([where, TimeRange("created_at", gte=oldest, lte=oldest)])
+        page = await self._vectors.scroll(where=same_time, limit=limit - len(newer))
+        return newer + _items(page.found)
+
+    async def entities(self, scope: Scope) -> Entities:
+        """List all ids with stored data, deleted memories and raw turns included. Raises ``TooLarge``."""
+        return Entities(entities=tuple([one for kind in _FIELDS for one in await self._of_type(kind, scope)]))
+
+    async def _of_type(self, kind: EntityType, scope: Scope) -> list[Entity]:
+        field, stored = _FIELDS[kind], within(scope)
+        known = await self._vectors.values(field, where=stored, limit=_MOST_ENTITIES)
+        if len(known) == _MOST_ENTITIES:
+            raise TooLarge(f"there are more than {_MOST_ENTITIES} {kind}s to list", code="too_many_entities")
+        shown = all_of([stored, View().condition(self._clock())])
+        counts = await self._vectors.values(field, where=shown, limit=_MOST_ENTITIES)
+        return [Entity(type=kind, id=name, memories=counts.get(name, 0)) for name in known]
+
+
+def _items(found: Sequence[Found]) -> list[MemoryItem]:
+    return [from_payload(one.id, one.payload).item for one in found]
+
+
+def _sorted(items: Sequence[MemoryItem]) -> list[MemoryItem]:
+    by_id = sorted(items, key=lambda item: item.id)
+    return sorted(by_id, key=lambda item: item.created_at, reverse=True)

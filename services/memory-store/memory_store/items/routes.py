@@ -42,11 +42,10 @@ from memloop_service.http import refuse_half_characters
 from memloop_service.incoming import refuse_unknown
 from memloop_state.store.buffers import Buffers
 from memloop_state.store.feed import ChangeFeed
-from memory_store.items.feedback import Feedbacks
+from memory_store.items.documents import View
 from memory_store.items.items import Items
-from memory_store.items.listing import Listings
-from memory_store.items.lookup import Neighbourhoods, Owned, View
-from memory_store.items.recovery import Recovery
+from memory_store.items.lookup import Listings, Neighbourhoods, Owned
+from memory_store.items.tools import Feedbacks, Recovery
 from memory_store.items.transfer import Transfer
 from memory_store.items.writing import Writer
 from memory_store.vectors.live import Gate

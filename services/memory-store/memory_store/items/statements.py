@@ -1,17 +1,142 @@
-"""Derives an add's statements: its drafts, each with its fact and its time."""
+"""Derives an add's statements, and what each does to the known versions of the same fact. No clock, no store.
+
+A statement is a draft with its fact and its time. All versions of a fact (same namespace, type and normalised key) form
+a *timeline* in event time. A version says its value over ``[valid_from, valid_to)`` and was last stated at
+``confirmed_at``; the one without an end is live. A statement of a value at time t falls into exactly one rule:
+
+    new fact       no version is known                                        insert, live
+    same fact      the version at t has this value                            touch it
+    known later    the next version has this value                            touch it: it holds from t on
+    changed fact   t is the newest time of all                                new live version, the old one ends at t
+    older news     a later version exists                                     into history, superseded already
+    interlude      the version at t has another value and was stated again    into history, between the two halves
+                   after t
+
+So the live version always has the value that was stated last in event time, in whatever order statements arrive.
+"""
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
-from itertools import zip_longest
+from itertools import pairwise, zip_longest
+from typing import Literal, TypeAlias
 
 from pydantic import JsonValue
 
-from memloop.wire.memory import MemoryDraft, NamedTime, Namespace, Source, StoreAdd
+from memloop.wire.memory import MemoryDraft, NamedTime, Namespace, Outcome, Source, StoreAdd
 from memory_store.items.identity import chain_id, content_hash, draft_digest, raw_turn_id
 from memory_store.times import times_of
 from memory_store.vectors.filters import utc
+
+Rule: TypeAlias = Literal[
+    "new fact", "same fact", "known later", "changed fact", "older news", "interlude", "near duplicate", "raw turn"
+]
+
+
+@dataclass(frozen=True, slots=True)
+class Version:
+    """One known version of a fact, in event time; ``valid_to`` None is the live one."""
+
+    id: str
+    value_hash: str
+    number: int
+    valid_from: datetime
+    confirmed_at: datetime
+    valid_to: datetime | None = None
+
+    def covers(self, moment: datetime) -> bool:
+        """Return whether the version held at the moment."""
+        return self.valid_from <= moment and (self.valid_to is None or moment < self.valid_to)
+
+
+@dataclass(frozen=True, slots=True)
+class Placement:
+    """A new version to be stored; ``valid_to`` None makes it live. ``supersedes`` is the id of the one before."""
+
+    valid_from: datetime
+    valid_to: datetime | None = None
+    supersedes: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """New times for a stored version. None leaves a time as it is; a version that gets an end is archived."""
+
+    id: str
+    valid_from: datetime | None = None
+    valid_to: datetime | None = None
+    confirmed_at: datetime | None = None
+    after_new: bool = False
+    """The version now supersedes the placed one."""
+    keeps_first_half_until: datetime | None = None
+    """Store a copy of the version as it was, ending at this time."""
+
+
+@dataclass(frozen=True, slots=True)
+class Resolution:
+    """The effect of a statement: touch ``touched`` or store ``placed``, and apply the changes. ``rule`` names the
+    reason.
+    """
+
+    outcome: Outcome
+    rule: Rule
+    touched: str | None = None
+    placed: Placement | None = None
+    changes: tuple[Change, ...] = ()
+    similarity: float | None = None
+
+
+def resolve(value_hash: str, stated_at: datetime, versions: Sequence[Version]) -> Resolution:
+    """Apply the first rule that fits. ``versions`` are the fact's versions that are not deleted, in any order."""
+    timeline = _timeline(versions)
+    before = [version for version in timeline if version.valid_from <= stated_at]
+    after = [version for version in timeline if version.valid_from > stated_at]
+    current = next((version for version in reversed(before) if version.covers(stated_at)), None)
+    if current and current.value_hash == value_hash:
+        confirmed = Change(current.id, confirmed_at=max(current.confirmed_at, stated_at))
+        return Resolution("touched", "same fact", touched=current.id, changes=(confirmed,))
+    if current and current.confirmed_at > stated_at:
+        placed = Placement(stated_at, valid_to=current.confirmed_at)
+        split = Change(
+            current.id,
+            valid_from=current.confirmed_at,
+            after_new=True,
+            keeps_first_half_until=stated_at if current.valid_from < stated_at else None,
+        )
+        return Resolution("superseded", "interlude", placed=placed, changes=(split,))
+    following = after[0] if after else None
+    if following and following.value_hash == value_hash:
+        earlier = Change(following.id, valid_from=stated_at)
+        changes = (*_ending(current, stated_at), earlier)
+        return Resolution("touched", "known later", touched=following.id, changes=changes)
+    if following:
+        placed = Placement(stated_at, valid_to=following.valid_from, supersedes=current.id if current else None)
+        changes = (*_ending(current, stated_at), Change(following.id, after_new=True))
+        return Resolution("superseded", "older news", placed=placed, changes=changes)
+    if not current:
+        return Resolution("inserted", "new fact", placed=Placement(stated_at))
+    placed = Placement(stated_at, supersedes=current.id)
+    return Resolution("superseded", "changed fact", placed=placed, changes=(Change(current.id, valid_to=stated_at),))
+
+
+def repair(versions: Sequence[Version]) -> tuple[Change, ...]:
+    """Return ends for versions that a later one should have ended.
+
+    Two stores that raced past the fence, or a cluster that lost half of a write, can leave two live versions.
+    """
+    followed = pairwise(_timeline(versions))
+    return tuple(Change(one.id, valid_to=after.valid_from) for one, after in followed if one.valid_to is None)
+
+
+def _timeline(versions: Sequence[Version]) -> list[Version]:
+    """Sort by event time, without versions of no duration: they held at no time."""
+    holding = [version for version in versions if version.valid_to is None or version.valid_from < version.valid_to]
+    return sorted(holding, key=lambda version: (version.valid_from, version.number))
+
+
+def _ending(current: Version | None, stated_at: datetime) -> tuple[Change, ...]:
+    return (Change(current.id, valid_to=stated_at),) if current else ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,59 +192,38 @@ def statements_of(
 
     Each is written some microseconds after ``written_at``, its number in ``arrivals``, so that their order is kept.
     """
-    writes = _write_names(add.event_id, add.drafts)
-    ends = [_end(add, draft, end, written_at, policy) for draft, end in zip_longest(add.drafts, add.ends) if draft]
-    return [
-        _statement(draft, _context(add, draft, end, written_at, arrival), write)
-        for draft, end, write, arrival in zip(add.drafts, ends, writes, arrivals, strict=False)
-    ]
-
-
-def _statement(draft: MemoryDraft, context: Context, write: str | None) -> Statement:
-    """Build the statement: a raw turn is a fact of its own, and other drafts share a fact by their key."""
-    if draft.memory_type == "RawTurn":
-        chain = raw_turn_id(context.namespace, draft, context.said_at, write or "")
-    else:
-        chain = chain_id(context.namespace, draft.memory_type, draft.key)
-    return Statement(draft, context, content_hash(draft.value), chain, write)
-
-
-def _end(
-    add: StoreAdd, draft: MemoryDraft, own: datetime | None, written_at: datetime, policy: WritePolicy
-) -> datetime | None:
-    """Return the earlier of the draft's own end and the add's, which for a raw turn is that of its life."""
-    common = add.expires_at
-    if common is None and draft.memory_type == "RawTurn":
-        common = written_at + policy.raw_turn_life
-    return min((utc(end) for end in (own, common) if end is not None), default=None)
-
-
-def _context(
-    add: StoreAdd, draft: MemoryDraft, expires_at: datetime | None, written_at: datetime, arrival: int
-) -> Context:
     said_at = utc(add.timestamp) if add.timestamp else None
-    sources = (draft.source,) if draft.source else add.sources
-    spoken_at = (draft.source.timestamp if draft.source else None) or add.timestamp or written_at
-    return Context(
-        namespace=add.namespace,
-        stated_at=said_at or written_at,
-        written_at=written_at + timedelta(microseconds=arrival),
-        sources=sources,
-        metadata=add.metadata,
-        expires_at=expires_at,
-        said_at=said_at,
-        times=times_of(draft.value, spoken_at, sources),
-    )
-
-
-def _write_names(event_id: str | None, drafts: Sequence[MemoryDraft]) -> list[str | None]:
-    """``event:digest:occurrence`` per draft: the same statement twice in one event is two writes."""
-    if event_id is None:
-        return [None] * len(drafts)
     seen: Counter[str] = Counter()
-    names: list[str | None] = []
-    for draft in drafts:
-        digest = draft_digest(draft)
-        names.append(f"{event_id}:{digest}:{seen[digest]}")
-        seen[digest] += 1
-    return names
+    statements: list[Statement] = []
+    for (draft, own_end), arrival in zip(zip_longest(add.drafts, add.ends), arrivals, strict=False):
+        if draft is None:
+            break
+        is_raw = draft.memory_type == "RawTurn"
+        # The earlier of the draft's own end and the add's, which for a raw turn is that of its life
+        common = written_at + policy.raw_turn_life if is_raw and add.expires_at is None else add.expires_at
+        end = min((utc(end) for end in (own_end, common) if end is not None), default=None)
+        write = None
+        if add.event_id is not None:  # the same statement twice in one event is two writes
+            digest = draft_digest(draft)
+            write = f"{add.event_id}:{digest}:{seen[digest]}"
+            seen[digest] += 1
+        sources = (draft.source,) if draft.source else add.sources
+        spoken_at = (draft.source.timestamp if draft.source else None) or add.timestamp or written_at
+        context = Context(
+            namespace=add.namespace,
+            stated_at=said_at or written_at,
+            written_at=written_at + timedelta(microseconds=arrival),
+            sources=sources,
+            metadata=add.metadata,
+            expires_at=end,
+            said_at=said_at,
+            times=times_of(draft.value, spoken_at, sources),
+        )
+        # A raw turn is a fact of its own, and other drafts share a fact by their key
+        chain = (
+            raw_turn_id(add.namespace, draft, said_at, write or "")
+            if is_raw
+            else chain_id(add.namespace, draft.memory_type, draft.key)
+        )
+        statements.append(Statement(draft, context, content_hash(draft.value), chain, write))
+    return statements

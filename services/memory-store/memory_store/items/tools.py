@@ -1,12 +1,19 @@
-"""Bundles the adapters and rules with which stored items are read and changed."""
+"""Bundles the adapters and rules with which stored items are read and changed, and makes two small changes by them.
+
+A client's verdict on a memory is kept; a soft deletion is taken back.
+"""
 
 from dataclasses import dataclass
 
+from memloop.wire.feedback import Feedback, FeedbackRequest
+from memloop.wire.memory import MemoryItem
 from memory_store.embedding.encoding import TextEncoding
+from memory_store.items.batch import Batch, embedded, updated_point
 from memory_store.items.documents import Clock, Record, now
-from memory_store.items.guarded import GuardedStore
+from memory_store.items.guarded import GuardedStore, repeated_when_moved
 from memory_store.items.locks import NamespaceLocks
-from memory_store.items.lookup import Owned, no_such_memory, stored
+from memory_store.items.lookup import Owned, fact_of, no_such_memory, stored
+from memory_store.items.statements import Placement, Resolution, resolve
 from memory_store.metrics import Metrics
 from memory_store.vectors.port import VectorStore
 
@@ -28,3 +35,69 @@ class ItemTools:
         if record.is_over(self.clock()):
             raise no_such_memory()
         return record
+
+
+class Feedbacks:
+    """``POST /v1/items/{id}/feedback``."""
+
+    def __init__(self, tools: ItemTools) -> None:
+        self._tools = tools
+
+    @repeated_when_moved
+    async def give(self, owned: Owned, request: FeedbackRequest) -> MemoryItem:
+        """Keep the verdict on one version, in place of an earlier one; the version's number stays.
+
+        Repeating a verdict changes nothing. Raises ``NotFound``: unknown, of another tenant, deleted or expired.
+        """
+        namespace = (await self._tools.visible(owned)).namespace
+        async with self._tools.locks.hold(namespace.lane()):
+            begun = await self._tools.guarded.begin(namespace)
+            record = await self._tools.visible(owned)
+            feedback = record.item.feedback
+            if ((feedback.verdict, feedback.reason) if feedback else (None, None)) == (
+                request.feedback,
+                request.reason,
+            ):
+                return record.item
+            moment, verdict = self._tools.clock(), request.feedback
+            given = Feedback(verdict=verdict, reason=request.reason, at=moment) if verdict else None
+            changed = record.with_item(feedback=given, updated_at=moment)
+            judged = changed.decided(verdict or "feedback withdrawn", moment)
+            await self._tools.guarded.store(begun, await updated_point(judged, self._tools.vectors))
+        self._tools.metrics.feedback.labels(request.feedback or "withdrawn").inc()
+        return judged.item
+
+
+class Recovery:
+    """``POST /v1/items/{id}/recover``."""
+
+    def __init__(self, tools: ItemTools) -> None:
+        self._tools = tools
+
+    @repeated_when_moved
+    async def recover(self, owned: Owned) -> MemoryItem:
+        """The memory that holds the deleted item's fact again; an item that is not deleted is left as it is.
+
+        What was stated under its key since the deletion stands: the item returns to its place in event time, live if
+        nothing followed it, and as history otherwise. Where another version has the same value by now, that one is
+        confirmed and answered. Raises ``NotFound``: unknown, of another tenant, expired, or removed for good.
+        """
+        namespace = (await stored(self._tools.vectors, owned)).namespace
+        async with self._tools.locks.hold(namespace.lane()):
+            begun = await self._tools.guarded.begin(namespace)
+            record = await stored(self._tools.vectors, owned)
+            if record.item.status != "deleted":
+                return (await self._tools.visible(owned)).item
+            ends = [end for end in (record.item.expires_at, record.ended_before) if end is not None]
+            if ends and min(ends) <= self._tools.clock():
+                raise no_such_memory()
+            fact = await fact_of(self._tools.vectors, record)
+            batch = Batch(record.namespace, fact, written_at=self._tools.clock())
+            stated_at = record.item.valid_from
+            if record.item.memory_type == "RawTurn":
+                resolution = Resolution("inserted", "raw turn", placed=Placement(stated_at))
+            else:
+                resolution = resolve(record.item.hash, stated_at, batch.records.versions(record.chain))
+            restored = batch.restore(record, resolution)
+            await self._tools.guarded.store(begun, await embedded([batch], self._tools.vectors, self._tools.encoding))
+            return restored.item

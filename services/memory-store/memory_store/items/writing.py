@@ -15,13 +15,21 @@ from memloop_service.chores import computed
 from memloop_state.store.erasures import Begun, Claim, Refusal
 from memory_store.embedding.encoding import TextEncoding
 from memory_store.items.batch import Batch, embedded
-from memory_store.items.conflicts import Change, Placement, Resolution, Rule, resolve
 from memory_store.items.documents import Clock, Record, any_write, exactly_in, from_payload, now, of_tenant
 from memory_store.items.guarded import GuardedStore, Tries, as_one_write, repeated_when_moved, tries
 from memory_store.items.identity import check_metadata
 from memory_store.items.locks import Groups, NamespaceLocks
 from memory_store.items.lookup import every_record
-from memory_store.items.statements import Statement, WritePolicy, statements_of
+from memory_store.items.statements import (
+    Change,
+    Placement,
+    Resolution,
+    Rule,
+    Statement,
+    WritePolicy,
+    resolve,
+    statements_of,
+)
 from memory_store.metrics import Metrics
 from memory_store.vectors.filters import AnyOf, Condition, Equals, Not, OneOf, TimeRange, all_of
 from memory_store.vectors.port import VectorStore

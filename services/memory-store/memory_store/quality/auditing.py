@@ -9,8 +9,7 @@ from memloop.wire.memory import Namespace
 from memloop.wire.quality import QualityAudit, StoreAudit
 from memloop_service import of_app
 from memory_store.embedding.encoding import TextEncoding
-from memory_store.items.documents import Clock, from_payload, now, within
-from memory_store.items.lookup import View
+from memory_store.items.documents import Clock, View, from_payload, now, within
 from memory_store.items.routes import GateDep, store_router
 from memory_store.metrics import Metrics
 from memory_store.quality.suspects import Suspects, Words

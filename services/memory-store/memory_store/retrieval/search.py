@@ -1,23 +1,27 @@
 """Search: dense and BM25 rankings in one round trip, added up; the best read, boosted, packed into a budget.
 
-Names of speakers in a question: they select turns by speaker, and disturb the rankings of words and meanings.
+Its routes, and that of comparing texts by the embedding model in service, are at the end.
 """
 
 import logging
-import re
 from collections.abc import Awaitable, Collection, Generator, Iterable, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime
+from typing import Annotated
 
 from memloop.chunking import EstimatingSplitter
-from memloop.wire.errors import DependencyError
-from memloop.wire.memory import NamedTime, SearchHit, SearchOptions, SearchResult, StoreSearch
+from memloop.wire.errors import DependencyError, Unavailable
+from memloop.wire.memory import NamedTime, PendingTurn, Scope, SearchHit, SearchOptions, SearchResult, StoreSearch
+from memloop.wire.store_requests import Similarities, StoreSimilarities
+from memloop_service import of_app
+from memloop_service.chores import beside
 from memloop_service.tracing import span
+from memloop_state.store.buffers import Buffers
 from memory_store.embedding.encoding import TextEncoding
-from memory_store.items.documents import Clock, from_payload, now, within
-from memory_store.items.identity import NAME_WORD, name_words
-from memory_store.items.lookup import View
+from memory_store.items.documents import Clock, View, from_payload, now, within
+from memory_store.items.identity import possible_names, without_names
+from memory_store.items.routes import BuffersDep, GateDep, store_router
 from memory_store.metrics import Metrics
 from memory_store.retrieval.candidates import Candidate, Tuning, is_wrong, ordered
 from memory_store.retrieval.relevance import NO_CONTEXTS, Contexts, Relevance, around, boost, contexts, in_spans
@@ -25,36 +29,6 @@ from memory_store.retrieval.rerank import Reranker
 from memory_store.times import asked_for
 from memory_store.vectors.filters import Condition, Ids, OneOf, all_of, parse_filters, utc
 from memory_store.vectors.port import Payload, Query, SparseVector, VectorStore
-
-_POSSESSIVE = re.compile(r"['\u2019]s\b")
-_SPACES = re.compile(r"\s+")
-_MOST = 64
-
-
-def possible_names(question: str) -> tuple[str, ...]:
-    """Returns the words, folded, that may name a speaker: those in capitals, or all where the case is not kept."""
-    words = [match.group() for match in NAME_WORD.finditer(question)]
-    capital = [word for word in words if not word.islower()]
-    return name_words(" ".join(capital if len(capital) > 1 or (capital and capital[0] != words[0]) else words))[:_MOST]
-
-
-def without_names(question: str, names: Collection[str]) -> str:
-    """Returns the question without the words (folded), their possessive s and extra space.
-
-    A question of nothing else stays as it was.
-    """
-    if not names:
-        return question
-    kept: list[str] = []
-    at = 0
-    for match in NAME_WORD.finditer(question):
-        if match.group().casefold() in names:
-            possessive = _POSSESSIVE.match(question, match.end())
-            kept.append(question[at : match.start()])
-            at = possessive.end() if possessive else match.end()
-    rest = _SPACES.sub(" ", "".join((*kept, question[at:]))).strip()
-    return rest if NAME_WORD.search(rest) else question
-
 
 _log = logging.getLogger(__name__)
 _MIN_DEPTH = 50
@@ -189,7 +163,7 @@ class Retrieval:
 
     async def _relevance(self, query: _Asked) -> Relevance:
         by_meaning: list[Query] = [query.dense] if query.dense is not None else []
-        by_words: list[Query] = [query.sparse] if query.sparse else []
+        by_words: list[Query] = [query.sparse] if query.sparse.indices else []
         limit = max(_MIN_RANKED, query.depth)
         if not (queries := by_meaning + by_words):
             return Relevance((), (), self._tuning)
@@ -241,3 +215,62 @@ class Retrieval:
                 SearchHit(item=item, score=one.score, score_breakdown=one.found | one.shares if options.explain else {})
             )
         return chosen
+
+
+async def buffered_turns(buffers: Buffers, scope: Scope) -> tuple[PendingTurn, ...] | None:
+    """Return the scope's buffered turns: empty without a user, None while the state cannot be reached."""
+    if scope.user_id is None:
+        return ()
+    try:
+        page = await buffers.page(scope.tenant, scope.user_id)
+    except Unavailable:
+        return None
+    return tuple(
+        PendingTurn(
+            status="buffered",
+            event_id=buffer.event_id,
+            role=turn.role,
+            content=turn.content,
+            timestamp=turn.timestamp or buffer.updated_at,
+            user_id=space.user_id,
+            agent_id=space.agent_id,
+            run_id=space.run_id,
+            name=turn.name,
+        )
+        for buffer in page.buffers
+        if scope.agent_id in (None, (space := buffer.namespace).agent_id) and scope.run_id in (None, space.run_id)
+        for turn in buffer.turns
+    )
+
+
+router = store_router(tags=["items"])
+
+
+@router.post("/items/search")
+async def search(
+    request: StoreSearch, retrieval: Annotated[Retrieval, of_app("retrieval")], gate: GateDep, buffers: BuffersDep
+) -> SearchResult:
+    async with gate.shared():  # waits while another collection is put in service
+        if not request.include_buffered:
+            return await retrieval.search(request)
+        # before the memories: a turn leaves its buffer only after they are stored
+        async with beside(buffered_turns(buffers, request.namespace)) as reading:
+            found, turns = await retrieval.search(request, after=reading), await reading
+        return found.model_copy(update={"pending": turns or (), "pending_complete": turns is not None})
+
+
+@router.post("/similarities")
+async def similarities(
+    request: StoreSimilarities, encoding: Annotated[TextEncoding, of_app("encoding")]
+) -> Similarities:
+    texts = list(dict.fromkeys(text for each in request.comparisons for text in (each.statement, *each.passages)))
+    vectors = dict(zip(texts, await encoding.compared(texts), strict=True))
+    return Similarities(
+        similarities=tuple(
+            tuple(
+                sum(a * b for a, b in zip(vectors[each.statement], vectors[passage], strict=True))
+                for passage in each.passages
+            )
+            for each in request.comparisons
+        )
+    )

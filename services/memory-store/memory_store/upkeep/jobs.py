@@ -22,7 +22,7 @@ from memory_store.vectors.port import Point
 from memory_store.vectors.schema import CollectionSpec, family, generation, successor
 
 if TYPE_CHECKING:
-    from memory_store.vectors.server_state import ServerState
+    from memory_store.vectors.server_setup import ServerState
 
 _POLL_S = 0.2
 _log = logging.getLogger(__name__)

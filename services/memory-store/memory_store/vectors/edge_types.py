@@ -20,7 +20,7 @@ _MOST_MET: Final = 32_768
 def to_edge(point: Point) -> edge.Point:
     """Converts a point."""
     vectors: dict[str, edge.NamedVector] = {DENSE: list(point.dense)}
-    if point.sparse:
+    if point.sparse.indices:
         vectors[SPARSE] = _sparse_to_edge(point.sparse)
     return edge.Point(point.id, vectors, dict(point.payload))
 

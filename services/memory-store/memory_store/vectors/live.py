@@ -66,7 +66,7 @@ class Gate:
 
 
 if TYPE_CHECKING:
-    from memory_store.vectors.server_state import ServerState
+    from memory_store.vectors.server_setup import ServerState
 
 SHARED = "shared"
 """The site of collections that several processes open."""

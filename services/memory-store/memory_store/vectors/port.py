@@ -20,9 +20,6 @@ class SparseVector:
     indices: tuple[int, ...]
     values: tuple[float, ...]
 
-    def __bool__(self) -> bool:
-        return bool(self.indices)
-
 
 NO_WORDS = SparseVector((), ())
 

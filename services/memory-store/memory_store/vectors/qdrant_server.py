@@ -26,8 +26,7 @@ from memory_store.vectors.schema import DENSE, SPARSE, CollectionSpec, check_ver
 from memory_store.vectors.server_clients import RenewedClient
 from memory_store.vectors.server_errors import alias_taken, made, repeated, translated
 from memory_store.vectors.server_layout import OWNER, Layout, owner_of
-from memory_store.vectors.server_setup import ONE_NODE, ShardConfig, set_up
-from memory_store.vectors.server_state import ServerState, state_of
+from memory_store.vectors.server_setup import ONE_NODE, ServerState, ShardConfig, set_up, state_of
 
 _ALIAS = "memloop"
 _READ_S = 5.0
@@ -271,7 +270,7 @@ class ServerCollection:
 
 def _to_struct(point: Point) -> models.PointStruct:
     vectors: dict[str, models.Vector] = {DENSE: list(point.dense)}
-    if point.sparse:
+    if point.sparse.indices:
         vectors[SPARSE] = _to_sparse(point.sparse)
     return models.PointStruct(id=point.id, vector=vectors, payload={**point.payload, OWNER: owner_of(point.payload)})
 
