@@ -49,16 +49,20 @@ class Contents:
 
         Returns ``files`` or ``bytes``, and holds nothing, where the tenant has no room for another one or its bytes.
         """
+        here = self._parts.of_name(tenant)
+        keys = [here.key("files", tenant), here.key("files-reserved", tenant), here.key("blob-bytes", tenant)]
         args = [file_id, size_bytes, self._quota.files, self._quota.bytes, int(LEASE_S * 1000)]
-        return cast(Reserved, await self._steps("reserve", self._reservations(tenant), args))
+        return cast(Reserved, await self._steps("reserve", keys, args))
 
-    async def extend(self, tenant: str, file_id: str) -> None:
+    async def extend(self, tenant: str, file_id: str, *, size_bytes: int) -> None:
         """Hold the room for another lease."""
-        await self._steps("extend", self._reservations(tenant), [file_id, int(LEASE_S * 1000)])
+        reserved = self._parts.of_name(tenant).key("files-reserved", tenant)
+        await self._steps("extend", [reserved], [f"{size_bytes} {file_id}", int(LEASE_S * 1000)])
 
-    async def give_back(self, tenant: str, file_id: str) -> None:
+    async def give_back(self, tenant: str, file_id: str, *, size_bytes: int) -> None:
         """Give back the room for a file."""
-        await self._steps("give_back", self._reservations(tenant), [file_id])
+        reserved = self._parts.of_name(tenant).key("files-reserved", tenant)
+        await self._indexes.remove(reserved, f"{size_bytes} {file_id}")
 
     async def claim(self, hold: Hold, *, place: str, size_bytes: int, check_at: float) -> str | None:
         """Add a holder; return the content's place: its first one, or ``place``. None over the tenant's quota."""
@@ -72,7 +76,7 @@ class Contents:
 
     async def add_loose(self, tenant: str, place: str, *, until: float) -> None:
         """Let a place be deleted from then on, unless a content claims it."""
-        await self._steps("loose", [self._parts.of_name(tenant).key("blobs", "loose")], [place, repr(until)])
+        await self._indexes.add(self._parts.of_name(tenant).key("blobs", "loose"), {place: until})
 
     async def remove_loose(self, tenant: str, place: str) -> None:
         """Forget a place whose object is deleted."""
@@ -95,11 +99,6 @@ class Contents:
     async def _due(self, indexes: list[str]) -> list[str]:
         due = [await self._indexes.due(index, time.time(), most=_SWEPT_AT_ONCE) for index in indexes]
         return [one for some in due for one in some]
-
-    def _reservations(self, tenant: str) -> list[str]:
-        here = self._parts.of_name(tenant)
-        reserved = [here.key("files-reserved", tenant), here.key("files-reserved-bytes", tenant)]
-        return [here.key("files", tenant), *reserved, here.key("blob-bytes", tenant)]
 
     def _names(self, hold: Hold) -> list[str]:
         here = self._parts.of_name(hold.tenant)

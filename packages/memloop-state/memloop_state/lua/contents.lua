@@ -1,39 +1,26 @@
 -- What a tenant stores: contents with their holders, and uploads that hold room for a file
 local now = now_ms()
 
--- KEYS: the tenant's files, its reservations by their end, their bytes, the tenant's bytes
+-- KEYS: the tenant's files, its reservations ('bytes file') by their end, the tenant's bytes
 -- ARGV: file, bytes, most files, most bytes, lease ms. Returns reserved, or files or bytes for want of room
 function steps.reserve()
-  for _, over in ipairs(redis.call('ZRANGEBYSCORE', KEYS[2], '-inf', now)) do
-    redis.call('ZREM', KEYS[2], over)
-    redis.call('HDEL', KEYS[3], over)
-  end
-  local files, bytes = redis.call('ZCARD', KEYS[1]), tonumber(redis.call('GET', KEYS[4]) or 0) + ARGV[2]
-  for _, file in ipairs(redis.call('ZRANGE', KEYS[2], 0, -1)) do
-    if not redis.call('ZSCORE', KEYS[1], file) then
-      files, bytes = files + 1, bytes + (redis.call('HGET', KEYS[3], file) or 0)
-    end
+  redis.call('ZREMRANGEBYSCORE', KEYS[2], '-inf', now)
+  local files, bytes = redis.call('ZCARD', KEYS[1]), tonumber(redis.call('GET', KEYS[3]) or 0) + ARGV[2]
+  for _, reserved in ipairs(redis.call('ZRANGE', KEYS[2], 0, -1)) do
+    local size, file = string.match(reserved, '^(%d+) (.*)$')
+    if not redis.call('ZSCORE', KEYS[1], file) then files, bytes = files + 1, bytes + size end
   end
   if files >= tonumber(ARGV[3]) then return 'files' end
   if bytes > tonumber(ARGV[4]) then return 'bytes' end
-  redis.call('ZADD', KEYS[2], whole(now + ARGV[5]), ARGV[1])
-  redis.call('HSET', KEYS[3], ARGV[1], ARGV[2])
+  redis.call('ZADD', KEYS[2], whole(now + ARGV[5]), ARGV[2] .. ' ' .. ARGV[1])
   redis.call('PEXPIRE', KEYS[2], ARGV[5])
-  redis.call('PEXPIRE', KEYS[3], ARGV[5])
   return 'reserved'
 end
 
--- KEYS as above; ARGV: file, lease ms
+-- KEYS: reservations; ARGV: reservation, lease ms
 function steps.extend()
-  redis.call('ZADD', KEYS[2], 'XX', whole(now + ARGV[2]), ARGV[1])
-  redis.call('PEXPIRE', KEYS[2], ARGV[2])
-  redis.call('PEXPIRE', KEYS[3], ARGV[2])
-end
-
--- KEYS as above; ARGV: file
-function steps.give_back()
-  redis.call('HDEL', KEYS[3], ARGV[1])
-  redis.call('ZREM', KEYS[2], ARGV[1])
+  redis.call('ZADD', KEYS[1], 'XX', whole(now + ARGV[2]), ARGV[1])
+  redis.call('PEXPIRE', KEYS[1], ARGV[2])
 end
 
 local function held_line() return table.concat({ARGV[1], ARGV[2], ARGV[3]}, ' ') end
@@ -54,9 +41,6 @@ function steps.claim()
   redis.call('ZADD', KEYS[4], ARGV[7], held_line())
   return kept
 end
-
--- KEYS: loose; ARGV: place, from when it may be deleted
-function steps.loose() redis.call('ZADD', KEYS[1], ARGV[2], ARGV[1]) end
 
 -- KEYS: as of claim; ARGV: holder, tenant, hash, now. Returns the content's place if that was its last holder
 function steps.release()
