@@ -2,6 +2,7 @@
 
 import io
 from hashlib import sha256
+from math import cos, sin
 from typing import Final, cast
 
 import pytest
@@ -16,6 +17,7 @@ from tests.gateway.test_ocr import OCR, WITH_TESSERACT, scan
 
 PADDING: Final = bytes.fromhex("28bf4e5e4e758a4164004e56fffa01082e2e00b6d0683e802f0ca9fe6453697a").decode("latin-1")
 """What the specification fills a password with: alone it is the empty one."""
+HELVETICA: Final = b"/Subtype/Type1/BaseFont/Helvetica"
 
 
 def stream(content: bytes, *, entries: bytes = b"") -> bytes:
@@ -171,8 +173,36 @@ def letter_by_letter(word: str, *, size: int, left: float, bottom: float) -> byt
 async def test_letters_that_are_drawn_again_as_an_outline_are_read_once() -> None:
     drawn = letter_by_letter("guest", size=12, left=10, bottom=50)
     outline = letter_by_letter("guest", size=15, left=9, bottom=49)
-    raw = written_in(b"/Subtype/Type1/BaseFont/Helvetica", b"() Tj ET " + drawn + outline + b"BT ()")
+    raw = written_in(HELVETICA, b"() Tj ET " + drawn + outline + b"BT ()")
     assert await text_of(raw, "a.pdf") == "[page 1]\n\nguest\n\n\f"
+
+
+@pytest.mark.parametrize(
+    ("shown", "text"),
+    [
+        (b"2 Tc (Nort) Tj 30.67 0 Td (h of) Tj ()", "North of"),
+        (b"(PART) Tj 32 0 Td 3 Tc (SS) Tj 19 0 Td 0 Tc (OLD) Tj ()", "PARTS SOLD"),
+        (b"(YOUR) Tj .998 .06 -.06 .998 46 50 Tm /F 11 Tf (One) Tj ()", "YOUR One"),
+        (b"(I am) Tj 30 0 Td (a) Tj 10 0 Td (b)", "I am a b"),
+        (b"(a ......... b)", "a ......... b"),
+        (b"(well) Tj 40 0 Td (all)", "well all"),
+    ],
+    ids=["letters apart", "one wide gap", "another size and slant", "single letters", "dots", "twice the same letter"],
+)
+async def test_words_part_where_a_gap_is_wider_than_those_beside_it(shown: bytes, text: str) -> None:
+    assert await text_of(written_in(HELVETICA, shown), "a.pdf") == f"[page 1]\n\n{text}\n\n\f"
+
+
+@pytest.mark.parametrize("slant", [0.0, 0.32, 0.78, 1.3, 1.6, -1.0])
+async def test_words_of_a_slanted_line_are_whole(slant: float) -> None:
+    across, up = cos(slant), sin(slant)
+    drawn = b" ".join(
+        b"BT /F 12 Tf %.4f %.4f %.4f %.4f %.2f %.2f Tm (%c) Tj ET"
+        % (across, -up, up, across, 100 + at * across, 100 - at * up, letter)
+        for at, letter in zip((0, 6.67, 13.34, 22.8, 29.5), b"15011", strict=True)
+    )
+    raw = written_in(HELVETICA, b"() Tj ET " + drawn + b" BT ()")
+    assert await text_of(raw, "a.pdf") == "[page 1]\n\n150 11\n\n\f"
 
 
 async def test_letters_that_stand_far_below_one_another_are_no_word() -> None:
