@@ -673,7 +673,7 @@ ship-small: | $(SMALL_VENV)/.ready ## serve another adapter as memloop-small: AD
 	$(SMALL_PY) -m trainer.small ship --adapter "$(ADAPTER)" --run "$(RUN)" $(SMALL_SHIPPED)
 
 train-small: $(SMALL)/base/tokenizer_config.json ## teach the small model by examples on two cores; it resumes where it stopped
-	nice -n 19 $(SMALL_PY) -m trainer.small sft --recipe trainer/recipes/small/small-sft.yaml base=$(SMALL)/base output=$(SMALL)/sft $(ARGS)
+	nice -n 19 $(SMALL_PY) -m trainer.small sft --recipe trainer/recipes/small/$(or $(RECIPE),small-sft).yaml $(ARGS)
 
 evaluate-small: $(SMALL)/base/tokenizer_config.json ## measure the small model on what training never shows (ARGS="--adapter FILE")
 	$(SMALL_PY) -m trainer.small evaluate --base $(SMALL)/base $(ARGS)

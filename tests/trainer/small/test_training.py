@@ -167,8 +167,9 @@ def test_a_reward_is_lost_where_a_memory_is_false_of_the_user() -> None:
     assert reward(sample, "home town: The user lives in Oslo.") == -1
 
 
-def test_the_recipe_in_the_repository_is_valid() -> None:
-    assert load_recipe(Path("trainer/recipes/small/small-sft.yaml"), ("tokens=5",)).tokens == 5
+@pytest.mark.parametrize("name", ["small-sft", "small-anneal"])
+def test_a_recipe_in_the_repository_is_valid(name: str) -> None:
+    assert load_recipe(Path(f"trainer/recipes/small/{name}.yaml"), ("tokens=5",)).tokens == 5
 
 
 @pytest.mark.slow
