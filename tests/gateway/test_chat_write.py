@@ -124,7 +124,6 @@ async def test_turn_that_is_queued_twice_is_written_once(gateway: Gateway) -> No
     turn = await begin_turn(
         gateway.chats, gateway.backend.models.chat, chat, namespace, event_id=event_id(namespace.lane(), "0" * 32)
     )
-    assert turn is not None
     first, second = [await turn.answered(gateway.chats, "Noted.", usage={}) for _ in range(2)]
     assert first == second
     assert len(await gateway.queued_turns()) == 1

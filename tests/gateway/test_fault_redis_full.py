@@ -7,10 +7,9 @@ from pathlib import Path
 
 import pytest
 
+from gateway.memory.handler import flush_idle_repeatedly
 from gateway.memory.jobs import MemoryQueue
-from gateway.memory.turn_batches import flush_idle_repeatedly
-from gateway.queue.handling import Hold
-from gateway.queue.runner import Runner
+from gateway.queue.runner import Hold, Runner
 from gateway.settings import GatewaySettings
 from memloop.wire.errors import Unavailable
 from memloop.wire.memory import Buffer

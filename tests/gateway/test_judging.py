@@ -1,6 +1,6 @@
 """A read's models: replies are tied to the model that gave them, and the judge's prompts go to the judge."""
 
-from gateway.long_read.judging import JudgedApart, NamedModel, judged_by
+from gateway.long_read.plan import JudgedApart, NamedModel, judged_by
 from memloop.profiles import load_profile
 from tests.fakes.model import ScriptedModel
 from tests.memloop.test_journal import DictCheckpoints

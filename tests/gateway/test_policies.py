@@ -13,7 +13,7 @@ import orjson
 import pytest
 
 from gateway.policy import end_of
-from gateway.policy.filed import read_policies
+from gateway.policy.merging import read_policies
 from gateway.policy.redaction import Refusals, refusals_of
 from gateway.settings import GatewaySettings
 from memloop.wire.memory import MemoryType

@@ -8,8 +8,7 @@ from contextlib import suppress
 
 from redis.asyncio import Redis
 
-from gateway.queue.handling import Hold, JobResult
-from gateway.queue.runner import Runner, RunnerOptions
+from gateway.queue.runner import Hold, JobResult, Runner, RunnerOptions
 from memloop.wire.errors import MemloopError
 from memloop.wire.memory import Namespace
 from memloop_state.link import TAGS, primaries

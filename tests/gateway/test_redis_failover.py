@@ -19,8 +19,7 @@ import pytest
 from redis.asyncio import Redis
 
 from gateway.memory import event_id
-from gateway.queue.handling import Hold, JobResult
-from gateway.queue.runner import Runner, RunnerOptions
+from gateway.queue.runner import Hold, JobResult, Runner, RunnerOptions
 from memloop.wire.errors import DependencyError, MemloopError
 from memloop_state.credentials import API_KEYS
 from memloop_state.link import connect

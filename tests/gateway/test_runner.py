@@ -9,8 +9,7 @@ from dataclasses import dataclass, field, replace
 
 import pytest
 
-from gateway.queue.handling import Hold, JobResult
-from gateway.queue.runner import Runner, RunnerOptions, is_outage
+from gateway.queue.runner import Hold, JobResult, Runner, RunnerOptions, is_outage
 from memloop.wire.errors import (
     Conflict,
     EngineError,

@@ -190,7 +190,6 @@ async def test_what_is_stored_fits_the_models_of_the_sdk(redis_url: str, tmp_pat
             raw.vector_stores.search(store.id, query="Where is the key?"),
             raw.vector_stores.files.list(store.id),
             raw.vector_stores.files.retrieve(file.id, vector_store_id=store.id),
-            raw.vector_stores.files.content(file.id, vector_store_id=store.id),
             raw.vector_stores.files.update(file.id, vector_store_id=store.id, attributes={"kind": "tea"}),
             raw.models.list(),
         ):

@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from gateway.memory.turn_batches import batches, conversation_room, newest_within
+from gateway.memory.rounds import batches, conversation_room, newest_within
 from memloop.chunking import EstimatingSplitter
 from memloop.loops.rendering import conversation_lines
 from memloop.profiles import load_profile

@@ -9,7 +9,7 @@ import pytest
 from redis.asyncio import Redis
 
 from gateway.metrics import Metrics
-from gateway.usage.ledger import KEEP_DAYS, Ledger
+from gateway.usage.routes import KEEP_DAYS, Ledger
 from memloop.wire.base import spender
 from memloop_service import new_registry
 from memloop_state.link import connect

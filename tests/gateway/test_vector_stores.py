@@ -79,40 +79,6 @@ async def test_an_attached_file_is_indexed_found_and_taken_out(it: Searches) -> 
     assert (await it.sdk.files.retrieve(keys)).status == "processed"
 
 
-async def test_the_content_of_a_file_is_its_text_in_pieces_that_follow_each_other(it: Searches) -> None:
-    text = "\n".join(f"Room {number} holds the box {number}." for number in range(20_000))
-    store_id, [file_id, short] = await it.store_of(text, TEA)
-
-    pieces = [one async for one in it.sdk.vector_stores.files.content(file_id, vector_store_id=store_id)]
-    assert {one.type for one in pieces} == {"text"}
-    assert "".join(one.text or "" for one in pieces) == text
-    assert max(len(one.text or "") for one in pieces) < 32_768 < len(text)
-
-    page = await it.sdk.vector_stores.files.content(short, vector_store_id=store_id)
-    assert ([one.text for one in page.data], page.object) == ([TEA], "vector_store.file_content.page")
-
-
-async def test_the_content_of_a_file_is_redacted_as_its_chunks_are(it: Searches) -> None:
-    store_id, [file_id] = await it.store_of("Pay with the card 4111 1111 1111 1111 at the kiosk.")
-
-    page = await it.sdk.vector_stores.files.content(file_id, vector_store_id=store_id)
-
-    assert "4111" not in (page.data[0].text or "")
-    assert "at the kiosk." in (page.data[0].text or "")
-
-
-async def test_a_file_that_was_taken_out_or_has_no_text_has_no_content(it: Searches) -> None:
-    store_id, [file_id] = await it.store_of(KEYS)
-    await it.sdk.vector_stores.files.delete(file_id, vector_store_id=store_id)
-    with pytest.raises(NotFoundError):
-        await it.sdk.vector_stores.files.content(file_id, vector_store_id=store_id)
-
-    failed = await it.attached(store_id, await it.file("a\0b", "a.bin"))
-    with pytest.raises(UnprocessableEntityError) as refused:
-        await it.sdk.vector_stores.files.content(failed.id, vector_store_id=store_id)
-    assert refused.value.code == "file_unreadable"
-
-
 async def test_files_given_at_the_creation_are_indexed(it: Searches) -> None:
     file_id = await it.file(KEYS)
     made = await it.sdk.vector_stores.create(file_ids=[file_id])
@@ -199,7 +165,6 @@ async def test_another_tenant_gets_404_everywhere(it: Searches) -> None:
         lambda: stores.search(store_id, query="key"),
         lambda: stores.files.create(store_id, file_id=file_id),
         lambda: stores.files.retrieve(file_id, vector_store_id=store_id),
-        lambda: stores.files.content(file_id, vector_store_id=store_id),
         lambda: stores.files.delete(file_id, vector_store_id=store_id),
     ]
     for attempt in tries:

@@ -38,7 +38,10 @@ def describe(app: FastAPI) -> Callable[[], Fragment]:
             found["info"] |= {"title": "Memloop", "description": _DESCRIPTION}
             _name_bodies(found)
             _add_keys(found, app)
-            _add_headers(found)
+            for _, _, operation in _operations(found):
+                responses: Mapping[str, Fragment] = operation["responses"]
+                for response in responses.values():
+                    response["headers"] = _HEADERS
             _add_examples(found, examples())
         return cast(Fragment, app.openapi_schema)
 
@@ -93,13 +96,6 @@ def _all(dependant: Dependant) -> Iterator[Dependant]:
     for needed in dependant.dependencies:
         yield needed
         yield from _all(needed)
-
-
-def _add_headers(document: Fragment) -> None:
-    for _, _, operation in _operations(document):
-        responses: Mapping[str, Fragment] = operation["responses"]
-        for response in responses.values():
-            response["headers"] = _HEADERS
 
 
 def examples() -> Mapping[str, Fragment]:

@@ -27,24 +27,21 @@ from gateway.engine import ModelsConfig, Rollouts, open_backend, read_models, re
 from gateway.engine import routes as models
 from gateway.files import records as file_records
 from gateway.files import routes as uploads
-from gateway.files.fetching import open_fetching
-from gateway.files.files import open_files
+from gateway.files.files import open_fetching, open_files
 from gateway.jobs import letters as jobs
 from gateway.jobs.letters import Jobs
 from gateway.long_read import records as long_read_records
 from gateway.long_read import routes as long_read
-from gateway.long_read.forgetting import forget_read
+from gateway.long_read.admission import forget_read
 from gateway.long_read.reading import Reading, open_reading
-from gateway.mcp import routes as mcp
+from gateway.mcp import surface as mcp
 from gateway.mcp.host import McpHost
 from gateway.mcp.surface import Mcp
 from gateway.memory import routes as memories
-from gateway.memory.memory import Delete, Memory, open_memory
-from gateway.memory.readiness import OPTIONAL, Parts, Readiness
+from gateway.memory.memory import OPTIONAL, Delete, Memory, Parts, Readiness, open_memory
 from gateway.messages import routes as messages
 from gateway.messages.style import ANTHROPIC
 from gateway.metrics import Metrics
-from gateway.policy import check_routes as policy_checks
 from gateway.policy import routes as policies
 from gateway.responses import records as response_records
 from gateway.responses import routes as responses
@@ -55,7 +52,7 @@ from gateway.settings import GatewaySettings, names_in
 from gateway.traces import keeper as trace_keeper
 from gateway.traces import routes as traces
 from gateway.usage import routes as usage
-from gateway.usage.ledger import Ledger
+from gateway.usage.routes import Ledger
 from gateway.vector_stores import open_vector_stores
 from gateway.vector_stores import records as vector_store_records
 from gateway.vector_stores import routes as vector_stores
@@ -95,7 +92,7 @@ ROUTERS = (
     long_read.router,
     uploads.router,
     policies.router,
-    policy_checks.router,
+    policies.checks,
     changes.router,
     memories.router,
     mem0.router,

@@ -369,7 +369,18 @@ def networks_of(text: str) -> tuple[Network, ...]:
 
 def webhook_keys_of(text: str) -> tuple[bytes, ...]:
     """Parse comma-separated webhook secrets (``whsec_`` and base64). Raises ValueError."""
-    return tuple(_webhook_key(part.strip()) for part in text.split(",") if part.strip())
+    keys: list[bytes] = []
+    for part in filter(None, map(str.strip, text.split(","))):
+        try:
+            key = base64.b64decode(part.removeprefix(WEBHOOK_KEY_PREFIX), validate=True)
+        except binascii.Error:
+            key = b""
+        if not part.startswith(WEBHOOK_KEY_PREFIX) or len(key) not in _SECRET_BYTES:
+            least, most = _SECRET_BYTES[0], _SECRET_BYTES[-1]
+            form = f"{WEBHOOK_KEY_PREFIX} and base64 of {least} to {most} bytes"
+            raise ValueError(f"MEMLOOP_WEBHOOK_SECRET must be {form}")
+        keys.append(key)
+    return tuple(keys)
 
 
 def function_at(name: str, *, setting: str) -> Callable[..., object]:
@@ -382,14 +393,3 @@ def function_at(name: str, *, setting: str) -> Callable[..., object]:
     if not callable(found):
         raise ValueError(f"{setting}: {name!r} is not a function")  # noqa: TRY004 - a setting's error
     return found
-
-
-def _webhook_key(part: str) -> bytes:
-    try:
-        key = base64.b64decode(part.removeprefix(WEBHOOK_KEY_PREFIX), validate=True)
-    except binascii.Error:
-        key = b""
-    if not part.startswith(WEBHOOK_KEY_PREFIX) or len(key) not in _SECRET_BYTES:
-        least, most = _SECRET_BYTES[0], _SECRET_BYTES[-1]
-        raise ValueError(f"MEMLOOP_WEBHOOK_SECRET must be {WEBHOOK_KEY_PREFIX} and base64 of {least} to {most} bytes")
-    return key

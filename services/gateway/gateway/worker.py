@@ -19,17 +19,16 @@ from redis.asyncio import Redis
 
 from gateway.changes.hooks import Dispatcher
 from gateway.chat import Chat, open_chat
-from gateway.engine import Backend, LoopModel, ModelsConfig, Rollouts, open_backend, read_models, refusing_wrong_models
+from gateway.engine import Backend, ModelsConfig, Rollouts, open_backend, read_models, refusing_wrong_models
 from gateway.files.extraction import ExtractionLimits, ExtractionRules
 from gateway.files.files import open_files
 from gateway.files.handler import FileHandler
 from gateway.files.storage import local_folder
 from gateway.long_read.hosts import ReadHandler
 from gateway.long_read.reading import Reading, open_reading
-from gateway.memory.handler import MemoryHandler
-from gateway.memory.memory import Memory, open_memory
-from gateway.memory.readiness import OPTIONAL, Readiness
-from gateway.memory.turn_batches import BufferLimits, flush_idle_repeatedly
+from gateway.memory.handler import MemoryHandler, flush_idle_repeatedly
+from gateway.memory.memory import OPTIONAL, Memory, Readiness, open_memory
+from gateway.memory.rounds import BufferLimits
 from gateway.memory.write import WriterTools
 from gateway.metrics import Metrics
 from gateway.queue import LaneQueue, Runner, RunnerOptions, queued_bytes
@@ -37,7 +36,7 @@ from gateway.responses.background.handler import ResponseHandler
 from gateway.responses.background.jobs import Background, open_background
 from gateway.settings import WorkerSettings
 from gateway.traces import Served
-from gateway.usage.ledger import Ledger
+from gateway.usage.routes import Ledger
 from gateway.vector_stores import VectorStores, open_vector_stores
 from gateway.vector_stores.indexing import IndexHandler
 from gateway.webhooks.deliveries import DeliveryHandler
@@ -191,7 +190,20 @@ async def _writes(work: Work, settings: WorkerSettings, stop: asyncio.Event, con
     work.metrics.show_form(writer.result().id, writer.result().forms.left(writer.result().profile)[0])
 
     def tools_for(namespace: Namespace) -> WriterTools:
-        return _writer_tools(work, work.backend.models.writing(writer.result(), key=namespace.lane()), limits)
+        model = work.backend.models.writing(writer.result(), key=namespace.lane())
+        return WriterTools(
+            journal=work.memory.queue.lanes.journal,
+            store=work.memory.store,
+            model=model.watched(work.metrics, operation="memory_write"),
+            profile=model.profile,
+            splitter=model.splitter,
+            forms=model.forms,
+            metrics=work.metrics,
+            limits=limits,
+            traces=work.memory.traces,
+            served=Served(model.id, model.profile.ref),
+            keeper=work.memory.keeper,
+        )
 
     options = _options(settings, settings.worker_concurrency)
     handler = MemoryHandler(
@@ -249,22 +261,6 @@ def _options(settings: WorkerSettings, concurrency: int) -> RunnerOptions:
     )
 
 
-def _writer_tools(work: Work, writer: LoopModel, limits: BufferLimits) -> WriterTools:
-    return WriterTools(
-        journal=work.memory.queue.lanes.journal,
-        store=work.memory.store,
-        model=writer.watched(work.metrics, operation="memory_write"),
-        profile=writer.profile,
-        splitter=writer.splitter,
-        forms=writer.forms,
-        metrics=work.metrics,
-        limits=limits,
-        traces=work.memory.traces,
-        served=Served(writer.id, writer.profile.ref),
-        keeper=work.memory.keeper,
-    )
-
-
 async def _sweep_repeatedly(work: Work, every_s: float) -> None:
     """Delete expired dead letters, files and contents without holders; decide again on kept writes. Repeatedly."""
     letters, files = work.memory.queue.lanes.letters, work.reading.files.records
@@ -285,22 +281,18 @@ async def _gauges(work: Work) -> None:
     """Refresh the gauges of queues and Redis, repeatedly."""
     while True:
         try:
-            await _look(work)
+            metrics = work.metrics
+            for queue in work.queues:
+                depth, now_s = await queue.depth(), time.time()
+                metrics.show_queue(queue.name, depth, now_s=now_s)
+                if queue is work.memory.queue.lanes:
+                    metrics.show_memory_queue(depth, now_s=now_s)
+            metrics.job_dead_letters.set(await work.memory.queue.lanes.letters.count())
+            metrics.show_queued_bytes(await queued_bytes(work.state))
+            metrics.show_redis(await redis_state(work.state))
         except DependencyError as error:
             _LOG.warning("queue depth: %s", error.message)
         await asyncio.sleep(_GAUGE_EVERY_S)
-
-
-async def _look(work: Work) -> None:
-    metrics = work.metrics
-    for queue in work.queues:
-        depth, now_s = await queue.depth(), time.time()
-        metrics.show_queue(queue.name, depth, now_s=now_s)
-        if queue is work.memory.queue.lanes:
-            metrics.show_memory_queue(depth, now_s=now_s)
-    metrics.job_dead_letters.set(await work.memory.queue.lanes.letters.count())
-    metrics.show_queued_bytes(await queued_bytes(work.state))
-    metrics.show_redis(await redis_state(work.state))
 
 
 def _end_process_on_fault(work: "asyncio.Task[None]") -> None:

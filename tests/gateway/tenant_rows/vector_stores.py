@@ -22,7 +22,6 @@ ATTEMPTS: dict[str, list[Attempt]] = {
     "GET /v1/vector_stores/{vector_store_id}/files": [Attempt(_ONE + "/files")],
     "POST /v1/vector_stores/{vector_store_id}/files": [Attempt(_ONE + "/files", {"file_id": "{file}"})],
     "GET /v1/vector_stores/{vector_store_id}/files/{file_id}": [Attempt(_FILE)],
-    "GET /v1/vector_stores/{vector_store_id}/files/{file_id}/content": [Attempt(_FILE + "/content")],
     "POST /v1/vector_stores/{vector_store_id}/files/{file_id}": [Attempt(_FILE, {"attributes": {"mine": 1}})],
     "DELETE /v1/vector_stores/{vector_store_id}/files/{file_id}": [Attempt(_FILE)],
 }

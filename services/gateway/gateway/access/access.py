@@ -120,24 +120,6 @@ def open_access(
     """Build the slice from the settings. Raises KeyFileError on bad keys."""
     records = KeyRecords(state)
     cache = KeyCache(records, wait_s=settings.look_s, stale_s=settings.keys_stale_s)
-    return Access(
-        keys=KeyRing(load_static_keys(settings), cache),
-        records=records,
-        auditor=Auditor(AuditLog(state)),
-        admission=_admission(settings, metrics),
-        rates=Rates(state, RateLimits(settings.requests_per_minute, settings.tokens_per_minute)),
-        counting=counting,
-        metrics=metrics,
-        rates_timeout_s=settings.enqueue_timeout_s,
-    )
-
-
-def access_of(request: Request) -> Access:
-    """Return the slice from the application's state."""
-    return cast(Access, request.app.state.access)
-
-
-def _admission(settings: GatewaySettings, metrics: Metrics) -> Admission:
     capacity = Capacity(
         requests=settings.max_active_requests,
         batch=settings.max_batch_requests,
@@ -151,7 +133,21 @@ def _admission(settings: GatewaySettings, metrics: Metrics) -> Admission:
     )
     admission = Admission(capacity, of_tenant, lambda limit: metrics.refused_requests.labels(limit).inc())
     metrics.watch_admission(admission)
-    return admission
+    return Access(
+        keys=KeyRing(load_static_keys(settings), cache),
+        records=records,
+        auditor=Auditor(AuditLog(state)),
+        admission=admission,
+        rates=Rates(state, RateLimits(settings.requests_per_minute, settings.tokens_per_minute)),
+        counting=counting,
+        metrics=metrics,
+        rates_timeout_s=settings.enqueue_timeout_s,
+    )
+
+
+def access_of(request: Request) -> Access:
+    """Return the slice from the application's state."""
+    return cast(Access, request.app.state.access)
 
 
 _TOTALS = (("total_tokens",), ("prompt_tokens", "completion_tokens"), ("input_tokens", "output_tokens"))

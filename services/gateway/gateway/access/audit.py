@@ -15,6 +15,7 @@ from typing import Final
 
 from memloop.wire.errors import DependencyError
 from memloop.wire.keys import AuditEntry, AuditKind, AuditPage, AuditRecord
+from memloop_service.chores import alongside
 from memloop_state.credentials import ENTRIES_KEPT, audit_stream
 from memloop_state.link import State
 from memloop_state.values import Streams
@@ -112,12 +113,10 @@ class Auditor:
     @asynccontextmanager
     async def keeping(self) -> AsyncGenerator[None]:
         """Store denials until the block exits, then flush the rest."""
-        keep = asyncio.create_task(self._keep_windows())
         try:
-            yield
+            async with alongside(self._keep_windows()):
+                yield
         finally:
-            keep.cancel()
-            await asyncio.wait({keep})
             self._close_window()
             await self._keep()
 

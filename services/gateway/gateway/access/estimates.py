@@ -45,13 +45,9 @@ def _parts(asked: object) -> Iterator[_Part]:
             levels.pop()
         elif isinstance(value, str | int):
             yield value
-        elif len(levels) < _MOST_LEVELS:
-            levels.append(_inside(value))
-
-
-def _inside(value: object) -> Iterator[object]:
-    if isinstance(value, list | tuple):
-        return iter(cast(Sequence[object], value))
-    if isinstance(value, dict):
-        return map(cast(dict[str, object], value).get, _READ_FIELDS)
-    return iter(())
+        elif len(levels) == _MOST_LEVELS:
+            continue
+        elif isinstance(value, list | tuple):
+            levels.append(iter(cast(Sequence[object], value)))
+        elif isinstance(value, dict):
+            levels.append(map(cast(dict[str, object], value).get, _READ_FIELDS))

@@ -15,6 +15,7 @@ from typing import Final
 from gateway.access.key_records import KeyRecord, KeyRecords
 from gateway.access.principal import NEVER, Grant, Principal
 from memloop.wire.errors import DependencyError, Unavailable
+from memloop_service.chores import alongside
 
 _LOG = logging.getLogger(__name__)
 _RETRY_S: Final = 1.0
@@ -78,12 +79,10 @@ class KeyCache:
         """Load the keys and follow changes until the block exits. Retries while the state is unreachable."""
         with suppress(DependencyError):
             await self._load()
-        follow = asyncio.create_task(self._follow())
         try:
-            yield
+            async with alongside(self._follow()):
+                yield
         finally:
-            follow.cancel()
-            await asyncio.wait({follow})
             with suppress(DependencyError):
                 await self._keep_uses()
 

@@ -113,25 +113,20 @@ def load_static_keys(settings: GatewaySettings) -> Mapping[bytes, Grant]:
 def _grants(texts: Iterable[str], place: str) -> Mapping[bytes, Grant]:
     found: dict[bytes, Grant] = {}
     for number, text in enumerate(texts, start=1):
-        if text.strip():
-            grant = _grant(text.strip(), f"{place} {number} of the API keys")
-            found.setdefault(grant.digest, grant)
+        if not text.strip():
+            continue
+        where, entry = f"{place} {number} of the API keys", _ENTRY.fullmatch(text.strip())
+        if entry is None:
+            raise KeyFileError(f"{where} does not match {_FORM}")
+        named = entry["scopes"]
+        scopes = DEFAULT_SCOPES if named is None else cast(frozenset[Scope], frozenset(named.split("+")))
+        if not scopes <= ALL_SCOPES:
+            raise KeyFileError(f"{where} has an unknown scope; valid scopes are {', '.join(sorted(ALL_SCOPES))}")
+        digest, ends_at = bytes.fromhex(entry["digest"]), _expiry(entry["expires"], where)
+        key, is_operator = digest.hex()[:_KEY_NAME_CHARS], "admin" in scopes
+        principal = Principal(entry["tenant"], scopes, key=key, is_operator=is_operator, expires_at=ends_at)
+        found.setdefault(digest, Grant(digest, principal))
     return found
-
-
-def _grant(text: str, place: str) -> Grant:
-    entry = _ENTRY.fullmatch(text)
-    if entry is None:
-        raise KeyFileError(f"{place} does not match {_FORM}")
-    named = frozenset(entry["scopes"].split("+")) if entry["scopes"] is not None else DEFAULT_SCOPES
-    if not named <= ALL_SCOPES:
-        raise KeyFileError(f"{place} has an unknown scope; valid scopes are {', '.join(sorted(ALL_SCOPES))}")
-    scopes = cast(frozenset[Scope], named)
-    digest = bytes.fromhex(entry["digest"])
-    key = digest.hex()[:_KEY_NAME_CHARS]
-    ends_at = _expiry(entry["expires"], place)
-    principal = Principal(entry["tenant"], scopes, key=key, is_operator="admin" in scopes, expires_at=ends_at)
-    return Grant(digest, principal)
 
 
 def _expiry(text: str | None, place: str) -> float:

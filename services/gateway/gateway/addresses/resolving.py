@@ -35,7 +35,9 @@ class AddressRules:
     def check(self, text: str) -> None:
         """Raise AddressRefused for an address that is neither public nor allowed."""
         address = ip_address(text)
-        if not _public(address) and not any(address in network for network in self._allowed):
+        reserved = address not in _UNICAST_6 if address.version == 6 else address.is_reserved
+        never = any(address in network for network in _NEVER) or address.is_multicast or not address.is_global
+        if (never or reserved) and not any(address in network for network in self._allowed):
             raise AddressRefused("the host's address is not public")
 
     def open_socket(self, info: tuple[int, int, int, str, tuple[str | int, ...]]) -> socket.socket:
@@ -43,12 +45,6 @@ class AddressRules:
         family, kind, protocol, _, target = info
         self.check(str(target[0]))
         return socket.socket(family, kind, protocol)
-
-
-def _public(address: Address) -> bool:
-    if any(address in network for network in _NEVER) or address.is_multicast or not address.is_global:
-        return False
-    return address in _UNICAST_6 if address.version == 6 else not address.is_reserved
 
 
 if TYPE_CHECKING:
@@ -77,7 +73,17 @@ class CheckedResolver(AbstractResolver):
         addresses = await self._lookup(host, port)
         for address in addresses:
             self._rules.check(address)
-        return [_result(host, port, address) for address in addresses]
+        return [
+            {
+                "hostname": host,
+                "host": address,
+                "port": port,
+                "family": socket.AF_INET6 if ":" in address else socket.AF_INET,
+                "proto": 0,
+                "flags": socket.AI_NUMERICHOST,
+            }
+            for address in addresses
+        ]
 
     async def close(self) -> None:
         """Do nothing: the resolver holds no resources."""
@@ -127,15 +133,3 @@ async def system_lookup(host: str, port: int) -> Sequence[str]:
     resolve = partial(socket.getaddrinfo, host, port, type=socket.SOCK_STREAM)
     found = await asyncio.get_running_loop().run_in_executor(_THREADS, resolve)
     return [str(target[0]) for *_, target in found]
-
-
-def _result(host: str, port: int, address: str) -> "ResolveResult":
-    family = socket.AF_INET6 if ":" in address else socket.AF_INET
-    return {
-        "hostname": host,
-        "host": address,
-        "port": port,
-        "family": family,
-        "proto": 0,
-        "flags": socket.AI_NUMERICHOST,
-    }

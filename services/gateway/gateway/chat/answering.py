@@ -6,17 +6,12 @@
 from collections.abc import Awaitable, Callable, Coroutine
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any, Final, TypeAlias
+from typing import Any, Final, TypeAlias, TypeVar
 
 from fastapi import APIRouter, Request, Response
 
 from gateway.access import Allowance, AllowanceDep, PrincipalDep, Room, needs
-from gateway.chat.chat import (
-    AskedChat,
-    Chat,
-    ChatDep,
-    asked_chat,
-)
+from gateway.chat.chat import AskedChat, Chat, ChatDep, asked_chat, has_memory
 from gateway.chat.long_context import ReadContext, oversize_of, read_context
 from gateway.chat.memory import ChatTurn, begin_turn, standing_of
 from gateway.chat.oversized import Oversize
@@ -51,16 +46,11 @@ Prepared: TypeAlias = tuple[ChatTurn | None, ReadContext | None]
 """The chat's memory turn and what was read of its oversized parts, if any."""
 
 
-def _as_it_is(answer: Json) -> Json:
-    return answer
+_Same = TypeVar("_Same")
 
 
-def _directly(stream: Relay) -> Relay:
-    return stream
-
-
-def _same_places(index: int) -> int:
-    return index
+def _as_it_is(given: _Same) -> _Same:
+    return given
 
 
 async def _kept_nowhere(answer: Json) -> Json:
@@ -78,8 +68,8 @@ class AnswerForm:
     """
 
     whole: Callable[[Json], Json] = _as_it_is
-    streamed: Callable[[Relay], Relay] = _directly
-    place_of: Callable[[int], int] = _same_places
+    streamed: Callable[[Relay], Relay] = _as_it_is
+    place_of: Callable[[int], int] = _as_it_is
     kept: Callable[[Json], Awaitable[Json]] = _kept_nowhere
     subject: str = ""
 
@@ -174,6 +164,8 @@ class _Answering:
         """Read the oversized parts and recall memories."""
         chat, asked = self._chat, self._asked
         before, context = None, None
+        if over is None and not has_memory(asked.fields, asked.namespace, asked.left_out):
+            return None, None
         if over is not None:
             before = await standing_of(chat, asked.namespace, asked.fields.memory or NO_OPTIONS)
             read = await read_context(

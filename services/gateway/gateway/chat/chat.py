@@ -97,7 +97,9 @@ def permitted(
         return chat.model_copy(update={"memory": chat.memory.model_copy(update={"mode": "off"})}), _OWN_TASK
     if namespace is None or principal.scopes.issuperset(_NEEDS["readwrite"]):
         return chat, None
-    mode = _mode(principal)
+    mode: Mode = "write" if principal.allows("memory:write") else "off"
+    if principal.allows("memory:read"):
+        mode = "read"
     return chat.model_copy(update={"memory": MemoryOptions(mode=mode)}), _LEFT_OUT[mode]
 
 
@@ -105,12 +107,6 @@ def is_own_task(chat: ChatRequest, headers: Mapping[str, str]) -> bool:
     """Return whether a front end asks for itself, for a title or the like: by a header, or by the chat's words."""
     named = (headers.get(name, "").strip() for name in TASK_HEADERS)
     return any(value and not value.startswith("{{") for value in named) or is_task(chat.messages)
-
-
-def _mode(principal: Principal) -> Mode:
-    if principal.allows("memory:read"):
-        return "read"
-    return "write" if principal.allows("memory:write") else "off"
 
 
 def namespace_of(principal: Principal, chat: ChatRequest, headers: Mapping[str, str]) -> Namespace | None:
@@ -190,6 +186,13 @@ def asked_chat(request: Request, chat: Chat, principal: Principal, body: JsonBod
     namespace = named if remembers and not own else None
     fields, left_out = permitted(fields, namespace, principal, own_task=own)
     return AskedChat(body, fields, model, principal, named, namespace, left_out)
+
+
+def has_memory(chat: ChatRequest, namespace: Namespace | None, left_out: str | None) -> bool:
+    """Return whether the answer reports on memory: it is on, or the key excludes operations (``left_out``)."""
+    if left_out is not None:
+        return True
+    return (chat.memory or NO_OPTIONS).mode != "off" and (namespace is not None or chat.memory is not None)
 
 
 def last_user_index(messages: Sequence[SentMessage]) -> int | None:

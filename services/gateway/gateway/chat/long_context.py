@@ -10,6 +10,7 @@ import secrets
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import cast
 
 from pydantic import JsonValue
 
@@ -97,7 +98,13 @@ async def read_context(
     began = time.monotonic()
     reader, metrics = chat.backend.models.reading_for(model), chat.backend.metrics
     cuts = [await asyncio.to_thread(_cut, chat, reader, over.question, part) for part in over.parts]
-    _refuse_too_much(sum(len(piece.chunks) for piece in cuts), chat.long_context_max_calls)
+    calls, most = sum(len(piece.chunks) for piece in cuts), chat.long_context_max_calls
+    if calls > most:
+        raise Unprocessable(
+            f"Reading the long parts of this chat takes {calls} model calls; the limit is {most}.",
+            param="memory.long_context",
+            code="long_context_too_long",
+        )
     watched = Affine(reader.watched(metrics, operation="long_read"), secrets.token_hex(8))
     budgeted = Budgeted(watched, deadline_s=chat.long_context_deadline_s - (time.monotonic() - began))
     try:
@@ -116,15 +123,6 @@ def _cut(chat: Chat, reader: LoopModel, question: str, part: Part) -> _Cut:
     asked = LongReadRequest(question=question, document=Document(text=part.text))
     plan = plan_read(asked, profile=reader.profile, splitter=reader.splitter, max_chars=chat.max_document_chars)
     return _Cut(part, plan, cut(part.text, plan, reader.splitter))
-
-
-def _refuse_too_much(calls: int, most: int) -> None:
-    if calls > most:
-        raise Unprocessable(
-            f"Reading the long parts of this chat takes {calls} model calls; the limit is {most}.",
-            param="memory.long_context",
-            code="long_context_too_long",
-        )
 
 
 async def _read(piece: _Cut, question: str, model: Budgeted, metrics: Metrics) -> str:
@@ -147,7 +145,7 @@ async def _read(piece: _Cut, question: str, model: Budgeted, metrics: Metrics) -
 def _replaced(
     asked: ChatRequest, fields: Json, over: Oversize, cuts: Sequence[_Cut], memories: Sequence[str], usage: Usage
 ) -> ReadContext:
-    sent, spoken = list(_list(fields["messages"])), list(asked.messages)
+    sent, spoken = list(cast(list[JsonValue], fields["messages"])), list(asked.messages)
     for part, memory in zip((piece.part for piece in cuts), memories, strict=True):
         notes = _IN_ITS_PLACE.format(tokens=part.tokens, memory=neutralise(memory, keep_marks=True))
         sent[part.message_index] = _with_text(sent[part.message_index], _around(part, notes))
@@ -177,7 +175,3 @@ def _with_text(message: JsonValue, text: str) -> JsonValue:
         return {**fields, "content": text}
     others = [part for part in content if not (isinstance(part, dict) and part.get("type") == "text")]
     return {**fields, "content": [{"type": "text", "text": text}, *others]}
-
-
-def _list(value: JsonValue) -> Sequence[JsonValue]:
-    return value if isinstance(value, list) else ()

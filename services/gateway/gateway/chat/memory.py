@@ -175,16 +175,13 @@ async def begin_turn(
     context: ReadContext | None = None,
     left_out: str | None = None,
     began: int | None = None,
-) -> ChatTurn | None:
-    """Recall memories for a chat. Returns None when memory is off, or neither memory nor a user is named.
+) -> ChatTurn:
+    """Recall memories for a chat.
 
     ``context`` holds oversized parts that were read before, since ``began``; ``left_out`` the operations that the key
     excludes.
     """
     options = asked.memory or NO_OPTIONS
-    must_report = context is not None or left_out is not None
-    if not must_report and (options.mode == "off" or (namespace is None and asked.memory is None)):
-        return None
     place = last_user_index(asked.messages)
     query = asked.messages[place].text() if place is not None else ""
     question = context.question if context is not None else query

@@ -5,7 +5,6 @@ the last user message the first and last paragraphs stay, as either may hold the
 part.
 """
 
-from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -14,7 +13,7 @@ from memloop.ports import Splitter
 from memloop.profiles import Profile
 from memloop.wire.chat import ChatRequest, Json, MemoryOptions
 from memloop.wire.errors import CONTEXT_LENGTH_EXCEEDED, InvalidRequest
-from memloop_service.http import json_text
+from memloop_service.http import json_text, objects_in
 
 ANY_QUESTION: Final = "What does this text say?"
 _READABLE: Final = frozenset({"user", "tool"})
@@ -70,9 +69,16 @@ def oversize(
     most = profile.budget.question_tokens
     asked = question_in(texts[last], of_reader, most_tokens=most) if last is not None else ("", "", "")
     question = " ".join(side.strip() for side in (asked[0], asked[2]) if side.strip()) or ANY_QUESTION
-    found = _parts(chat, texts, sizes, last, asked, splitter)
+    first, between, end = asked
+    found = [
+        Part(index, texts[index], sizes[index])
+        if index != last
+        else Part(index, between, splitter.count(between), before=first, after=end)
+        for index, message in enumerate(chat.messages)
+        if index == last or message.role in _READABLE
+    ]
     cost = profile.prompts["read"].sampling.max_tokens + _TOKENS_AROUND_MEMORY
-    return Oversize(question, _enough(list(found), excess, cost, window))
+    return Oversize(question, _enough(found, excess, cost, window))
 
 
 def prompt_tokens(chat: ChatRequest, fields: Json, splitter: Splitter) -> int:
@@ -90,20 +96,14 @@ def question_in(text: str, splitter: Splitter, *, most_tokens: int) -> tuple[str
     if splitter.count(text) <= most_tokens:
         return text, "", ""
     half = most_tokens // 2
-    first = next((side for mark in _PARAGRAPHS if _fits(side := _head(text, mark), splitter, half)), "")
-    rest = text[len(first) :]
-    last = next((side for mark in _PARAGRAPHS if _fits(side := _tail(rest, mark), splitter, half)), "")
-    return first, rest[: len(rest) - len(last)], last or _end(rest, splitter, half)
-
-
-def _head(text: str, mark: str) -> str:
     start = len(text) - len(text.lstrip())
-    end = text.find(mark, start)
-    return text[:end] if end > 0 else ""
-
-
-def _tail(text: str, mark: str) -> str:
-    return text[text.rstrip().rfind(mark) + len(mark) :] if mark in text.rstrip() else ""
+    heads = (text[: max(0, text.find(mark, start))] for mark in _PARAGRAPHS)
+    first = next((side for side in heads if _fits(side, splitter, half)), "")
+    rest = text[len(first) :]
+    written = rest.rstrip()
+    tails = (rest[written.rfind(mark) + len(mark) :] for mark in _PARAGRAPHS if mark in written)
+    last = next((side for side in tails if _fits(side, splitter, half)), "")
+    return first, rest[: len(rest) - len(last)], last or _end(rest, splitter, half)
 
 
 def _fits(side: str, splitter: Splitter, most_tokens: int) -> bool:
@@ -121,15 +121,9 @@ def _end(text: str, splitter: Splitter, most_tokens: int) -> str:
 def _called(fields: Json, splitter: Splitter) -> int:
     """Return the tokens of the tools and their calls, as JSON."""
     tools = splitter.count(json_text(fields["tools"]).decode()) if fields.get("tools") else 0
-    calls = sum(splitter.count(json_text(called).decode()) for called in _tool_calls(fields))
+    made = (message["tool_calls"] for message in objects_in(fields["messages"]) if message.get("tool_calls"))
+    calls = sum(splitter.count(json_text(called).decode()) for called in made)
     return tools + calls
-
-
-def _tool_calls(fields: Json) -> Iterator[object]:
-    messages = fields["messages"]
-    for message in messages if isinstance(messages, list) else ():
-        if isinstance(message, dict) and message.get("tool_calls"):
-            yield message["tool_calls"]
 
 
 def _reserved(fields: Json, options: MemoryOptions | None, window: int) -> int:
@@ -138,22 +132,6 @@ def _reserved(fields: Json, options: MemoryOptions | None, window: int) -> int:
     reply = limits[0] if limits else min(_USUAL_REPLY_TOKENS, window // 4)
     recalls = options is not None and options.mode in {"readwrite", "read"}
     return reply + (min(options.max_tokens, window // 4) if options is not None and recalls else 0)
-
-
-def _parts(
-    chat: ChatRequest,
-    texts: Sequence[str],
-    sizes: Sequence[int],
-    last: int | None,
-    asked: tuple[str, str, str],
-    splitter: Splitter,
-) -> Iterator[Part]:
-    for index, message in enumerate(chat.messages):
-        if index == last:
-            first, between, end = asked
-            yield Part(index, between, splitter.count(between), before=first, after=end)
-        elif message.role in _READABLE:
-            yield Part(index, texts[index], sizes[index])
 
 
 def _enough(found: list[Part], excess: int, cost: int, window: int) -> tuple[Part, ...]:

@@ -54,7 +54,9 @@ def profile_of(facts: Facts, namespace: Namespace, splitter: Splitter, *, max_to
     shown, tokens = fitting(facts.items, splitter, max_tokens=max_tokens)
     groups: dict[str, list[ProfileFact]] = {}
     for item in shown:
-        groups.setdefault(category_of(item), []).append(_fact(item))
+        groups.setdefault(category_of(item), []).append(
+            ProfileFact(id=item.id, memory=item.memory, pinned=PINNED in item.tags, valid_from=item.valid_from)
+        )
     return UserProfile(
         user_id=namespace.user_id,
         agent_id=namespace.agent_id,
@@ -80,10 +82,6 @@ def fitting(items: Iterable[MemoryItem], splitter: Splitter, *, max_tokens: int)
 def category_of(item: MemoryItem) -> str:
     """Return the memory's first tag, apart from the pin."""
     return next((tag for tag in item.tags if tag != PINNED), UNSORTED)
-
-
-def _fact(item: MemoryItem) -> ProfileFact:
-    return ProfileFact(id=item.id, memory=item.memory, pinned=PINNED in item.tags, valid_from=item.valid_from)
 
 
 router = APIRouter(tags=["memory"], responses=ERRORS)

@@ -127,7 +127,10 @@ async def recall(
     pending = ranked(_unsaid((*standing.pending, *reversed(found.pending)), messages), query)
     window = model.window_tokens
     most = options.max_tokens if window is None else min(options.max_tokens, window // _WINDOW_SHARE)
-    packed = await _packed(model, found, pending, max_tokens=most)
+    shown = pending[:_MOST_PENDING]
+    packing = partial(pack, found.items, model.profile, model.splitter, max_tokens=most, pending=shown)
+    chars = sum(len(memory.text) for memory in found.items) + sum(len(turn.said()) for turn in shown)
+    packed = await computed(packing, chars=chars)
     return replace(packed, error=" ".join(errors) or None, standing=standing)
 
 
@@ -165,7 +168,19 @@ async def _found(
     if not query.strip():
         return _Found(), None
     try:
-        return await _search(chat, namespace, query, options, deadline=deadline), None
+        started = time.perf_counter()
+        search = StoreSearch(
+            namespace=namespace, query=query[-MAX_TEXT_CHARS:], top_k=options.top_k, include_buffered=True
+        )
+        try:
+            with span("memory.recall", {"memloop.top_k": options.top_k}) as work:
+                async with patient_until(deadline):
+                    result = await chat.memory.store.recall(search)
+                work.set_attribute("memloop.memories", len(result.results))
+        finally:
+            chat.memory.metrics.memory_search_seconds.labels("chat").observe(time.perf_counter() - started)
+        items = tuple(_recalled(hit.item) for hit in result.results)
+        return _Found(items, result.pending, pending_complete=result.pending_complete, degraded=result.degraded), None
     except (DependencyError, TimeoutError):
         chat.memory.metrics.recall_failed.inc()
         return _Found(), "The memory store did not respond; this reply was made without memories."
@@ -175,33 +190,8 @@ async def _found(
 
 def _unsaid(turns: Sequence[PendingTurn], messages: Sequence[SentMessage]) -> list[PendingTurn]:
     """Return the turns that the conversation does not hold itself."""
-    present = {_said_in(message) for message in messages} if turns else set[str]()
+    present = {said(clean_name(message.name), message.text()).strip() for message in messages} if turns else set[str]()
     return [turn for turn in turns if turn.said().strip() not in present]
-
-
-def _said_in(message: SentMessage) -> str:
-    return said(clean_name(message.name), message.text()).strip()
-
-
-async def _packed(model: LoopModel, found: _Found, pending: Sequence[PendingTurn], *, max_tokens: int) -> Recall:
-    shown = pending[:_MOST_PENDING]
-    packing = partial(pack, found.items, model.profile, model.splitter, max_tokens=max_tokens, pending=shown)
-    chars = sum(len(memory.text) for memory in found.items) + sum(len(turn.said()) for turn in shown)
-    return await computed(packing, chars=chars)
-
-
-async def _search(chat: Chat, namespace: Namespace, query: str, options: MemoryOptions, *, deadline: float) -> _Found:
-    started = time.perf_counter()
-    search = StoreSearch(namespace=namespace, query=query[-MAX_TEXT_CHARS:], top_k=options.top_k, include_buffered=True)
-    try:
-        with span("memory.recall", {"memloop.top_k": options.top_k}) as work:
-            async with patient_until(deadline):
-                result = await chat.memory.store.recall(search)
-            work.set_attribute("memloop.memories", len(result.results))
-    finally:
-        chat.memory.metrics.memory_search_seconds.labels("chat").observe(time.perf_counter() - started)
-    items = tuple(_recalled(hit.item) for hit in result.results)
-    return _Found(items, result.pending, pending_complete=result.pending_complete, degraded=result.degraded)
 
 
 def _recalled(item: MemoryItem | RecalledItem) -> Recalled:

@@ -92,12 +92,21 @@ class _ChatStream:
         """Return the event for the client, with or after the memory field if that is due."""
         if event.is_done:
             return await self._last_word() + event.raw
-        self._read(event.chunk)
+        self._last = {name: value for name, value in event.chunk.items() if name != "usage"} or self._last
+        self._usage = object_in(event.chunk.get("usage")) or self._usage
+        for choice in objects_in(event.chunk.get("choices")):
+            if index_of(choice) == 0:
+                content = object_in(choice.get("delta")).get("content")
+                self._texts.append(content if isinstance(content, str) else "")
         if self.reply.failed or self._sent_memory:
             return b"" if self._hides_usage and event.is_usage else event.raw
         if event.is_usage:
             return b"" if self._hides_usage else await self._with_memory(event.chunk)
-        return await self._with_memory(event.chunk) if self._hides_usage and _ends(event.chunk) else event.raw
+        ends = any(
+            index_of(choice) == 0 and choice.get("finish_reason") is not None
+            for choice in objects_in(event.chunk.get("choices"))
+        )
+        return await self._with_memory(event.chunk) if self._hides_usage and ends else event.raw
 
     def count(self) -> None:
         """Count the tokens that the engine has reported last."""
@@ -134,19 +143,6 @@ class _ChatStream:
                     self._chat, "".join(self._texts), usage=self._usage, waits=waits
                 )
         return self._memory
-
-    def _read(self, chunk: Json) -> None:
-        self._last = {name: value for name, value in chunk.items() if name != "usage"} or self._last
-        self._usage = object_in(chunk.get("usage")) or self._usage
-        for choice in objects_in(chunk.get("choices")):
-            if index_of(choice) == 0:
-                content = object_in(choice.get("delta")).get("content")
-                self._texts.append(content if isinstance(content, str) else "")
-
-
-def _ends(chunk: Json) -> bool:
-    choices = objects_in(chunk.get("choices"))
-    return any(index_of(choice) == 0 and choice.get("finish_reason") is not None for choice in choices)
 
 
 def with_memory(answer: Json, memory: ChatMemory) -> Json:

@@ -12,6 +12,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
+from pydantic import JsonValue
+
 from gateway.engine.models_file import ModelSpec, Role
 from gateway.engine.served import LoopModel
 from memloop.chunking import EstimatingSplitter
@@ -199,7 +201,13 @@ class Models:
         if not self._roles:
             return await _listed_by_engine(self._first)
         ordered = sorted(self._specs.values(), key=lambda spec: spec.id != self._roles["chat"])
-        return {"object": "list", "data": [self._entry(spec) for spec in ordered]}
+        rows: list[JsonValue] = []
+        for spec in ordered:
+            model = self._models.get(spec.id or "")
+            window = spec.window_tokens if model is None else model.window_tokens
+            known: Json = {} if window is None else {"max_model_len": window}
+            rows.append({"id": spec.id, "object": "model", "created": spec.created, "owned_by": spec.owned_by, **known})
+        return {"object": "list", "data": rows}
 
     async def check(self) -> None:
         """Raise unless an engine of some model answers: a readiness check that bypasses the breakers.
@@ -242,12 +250,6 @@ class Models:
 
     def _in_role(self, role: Role) -> LoopModel:
         return self.named(self._roles[role]) if self._roles else self._first
-
-    def _entry(self, spec: ModelSpec) -> Json:
-        model = self._models.get(spec.id or "")
-        window = spec.window_tokens if model is None else model.window_tokens
-        known: Json = {} if window is None else {"max_model_len": window}
-        return {"id": spec.id, "object": "model", "created": spec.created, "owned_by": spec.owned_by, **known}
 
 
 async def _listed_by_engine(model: LoopModel) -> Json:

@@ -4,7 +4,7 @@ import json
 import os
 import re
 import tomllib
-from collections.abc import Callable, Generator, Mapping, Sequence
+from collections.abc import Callable, Generator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import partial
@@ -77,19 +77,8 @@ def read_models(settings: GatewaySettings) -> ModelsConfig:
 
     Raises ModelsFileError; ProfileError, ValueError and OSError for the other settings.
     """
-    return _from_file(settings.models) if settings.models is not None else _from_settings(settings)
-
-
-@contextmanager
-def refusing_wrong_models() -> Generator[None]:
-    """Exit with a message when the block finds the models file to be wrong."""
-    try:
-        yield
-    except ModelsFileError as error:
-        raise SystemExit(str(error)) from error
-
-
-def _from_settings(settings: GatewaySettings) -> ModelsConfig:
+    if settings.models is not None:
+        return _from_file(settings.models)
     spec = ModelSpec(
         id=settings.model,
         engine_urls=settings.engines,
@@ -102,6 +91,15 @@ def _from_settings(settings: GatewaySettings) -> ModelsConfig:
         window_tokens=settings.window_tokens,
     )
     return ModelsConfig((spec,), {})
+
+
+@contextmanager
+def refusing_wrong_models() -> Generator[None]:
+    """Exit with a message when the block finds the models file to be wrong."""
+    try:
+        yield
+    except ModelsFileError as error:
+        raise SystemExit(str(error)) from error
 
 
 def _one_or_more(given: object) -> tuple[str, ...]:
@@ -173,7 +171,7 @@ def _from_file(path: Path) -> ModelsConfig:
     except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
         raise ModelsFileError(f"{path}: {error}") from error
     except ValidationError as error:
-        raise ModelsFileError(_explained(path, error.errors())) from error
+        raise ModelsFileError(f"{path}: " + "; ".join(map(_fault, error.errors()))) from error
     specs = tuple(_spec(path, id_, table) for id_, table in file.models.items())
     return ModelsConfig(specs, _roles(path, file))
 
@@ -204,30 +202,27 @@ def _spec(path: Path, id_: str, table: _ModelTable) -> ModelSpec:
         dialect=table.dialect,
         inference_url=table.inference_url,
         profile=_loaded(f"{place} profile", table.profile, partial(_profile, folder)),
-        splitter=_loaded(f"{place} tokenizer", table.tokenizer, partial(_splitter, folder)),
+        splitter=_loaded(
+            f"{place} tokenizer", table.tokenizer, lambda name: TokenizerSplitter((folder / name).read_bytes())
+        ),
         window_tokens=table.window_tokens,
         owned_by=table.owned_by,
         created=table.created,
         place=place,
     )
-    _check_fit(spec)
+    if spec.profile is not None and spec.splitter is not None:
+        try:
+            check_fit(spec.profile, spec.splitter, window_tokens=spec.window_tokens)
+        except ProfileError as error:
+            raise ModelsFileError(f"{place} profile: {error}") from error
     return spec
-
-
-def _check_fit(spec: ModelSpec) -> None:
-    if spec.profile is None or spec.splitter is None:
-        return
-    try:
-        check_fit(spec.profile, spec.splitter, window_tokens=spec.window_tokens)
-    except ProfileError as error:
-        raise ModelsFileError(f"{spec.place} profile: {error}") from error
 
 
 def _key(place: str, folder: Path, table: _ModelTable) -> str | None:
     if (name := table.api_key_env) is not None:
         return _given(f"{place} api_key_env", f"the variable {name}", os.environ.get(name, ""))
     place = f"{place} api_key_file"
-    key = _loaded(place, table.api_key_file, partial(_text, folder))
+    key = _loaded(place, table.api_key_file, lambda name: (folder / name).read_text("utf-8"))
     return None if key is None else _given(place, f"the file {table.api_key_file}", key.strip())
 
 
@@ -237,18 +232,10 @@ def _given(place: str, source: str, key: str) -> str:
     return key
 
 
-def _text(folder: Path, name: str) -> str:
-    return (folder / name).read_text("utf-8")
-
-
 def _profile(folder: Path, name: str) -> Profile:
     """Load the profile beside the models file, or a built-in one if no such path exists."""
     beside = folder / name
     return load_profile(beside if beside.exists() or "/" in name else name)
-
-
-def _splitter(folder: Path, name: str) -> TokenizerSplitter:
-    return TokenizerSplitter((folder / name).read_bytes())
 
 
 def _loaded(place: str, name: str | None, load: Callable[[str], _Found]) -> _Found | None:
@@ -259,10 +246,6 @@ def _loaded(place: str, name: str | None, load: Callable[[str], _Found]) -> _Fou
         return load(name)
     except Exception as error:  # tokenizers raises bare exceptions
         raise ModelsFileError(f"{place}: {error}") from error
-
-
-def _explained(path: Path, faults: Sequence[ErrorDetails]) -> str:
-    return f"{path}: " + "; ".join(_fault(fault) for fault in faults)
 
 
 def _fault(fault: ErrorDetails) -> str:

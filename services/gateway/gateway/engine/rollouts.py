@@ -19,6 +19,7 @@ from memloop.patience import patient
 from memloop.wire.base import Wire
 from memloop.wire.errors import MODEL_NOT_FOUND, Conflict, DependencyError, NotFound
 from memloop.wire.rollouts import CALL_BOUNDS_S, Rollout, RolloutChange, TargetCalls
+from memloop_service.chores import alongside
 from memloop_state.link import State
 from memloop_state.values import Counts, Fields
 
@@ -55,12 +56,17 @@ class Rollouts:
         """Follow the rollouts and count the calls of their models until the block exits."""
         self._metrics.watch_calls(self.called)
         await self._follow_if_there()
-        task = asyncio.create_task(self._follow_repeatedly())
+
+        async def follow_repeatedly() -> None:
+            while True:
+                await asyncio.sleep(EVERY_S)
+                await self._send()
+                await self._follow_if_there()
+
         try:
-            yield
+            async with alongside(follow_repeatedly()):
+                yield
         finally:
-            task.cancel()
-            await asyncio.wait({task})
             await self._send()
 
     def called(self, model: str, seconds: float | None) -> None:
@@ -78,8 +84,16 @@ class Rollouts:
     async def change(self, change: RolloutChange) -> Rollout:
         """Begin a rollout, or change its share. Raises NotFound for an unknown model, and Conflict."""
         kept = await self._kept()
-        self._check(change, kept)
-        known = kept.get(change.model)
+        for param, model in (("model", change.model), ("candidate", change.candidate)):
+            if not self._models.lists(model):
+                raise NotFound(f"There is no model {model!r} in the models file.", param=param, code=MODEL_NOT_FOUND)
+        if change.model == change.candidate:
+            raise Conflict("A model cannot be its own candidate.", param="candidate")
+        if (known := kept.get(change.model)) is not None and known.candidate != change.candidate:
+            raise Conflict(f"{change.model} has the candidate {known.candidate}: end that first.", param="candidate")
+        others = {each.candidate for each in kept.values()} - {change.candidate}
+        if change.model in others or change.candidate in kept:
+            raise Conflict("A candidate cannot have a candidate.", param="candidate")
         new = _Kept(id=secrets.token_hex(8), created=int(time.time()), **change.model_dump())
         if known is not None:
             new = known.model_copy(update={"share": change.share})
@@ -93,18 +107,6 @@ class Rollouts:
         await self._follow()
         return bool(gone)
 
-    def _check(self, change: RolloutChange, kept: Mapping[str, _Kept]) -> None:
-        for param, model in (("model", change.model), ("candidate", change.candidate)):
-            if not self._models.lists(model):
-                raise NotFound(f"There is no model {model!r} in the models file.", param=param, code=MODEL_NOT_FOUND)
-        if change.model == change.candidate:
-            raise Conflict("A model cannot be its own candidate.", param="candidate")
-        if (known := kept.get(change.model)) is not None and known.candidate != change.candidate:
-            raise Conflict(f"{change.model} has the candidate {known.candidate}: end that first.", param="candidate")
-        others = {each.candidate for each in kept.values()} - {change.candidate}
-        if change.model in others or change.candidate in kept:
-            raise Conflict("A candidate cannot have a candidate.", param="candidate")
-
     async def _kept(self) -> dict[str, _Kept]:
         found = await self._fields.all("")
         return {model: _Kept.model_validate_json(raw) for model, raw in found.items()}
@@ -116,12 +118,6 @@ class Rollouts:
             incumbent_calls=_calls("incumbent", kept.model, counts),
             candidate_calls=_calls("candidate", kept.candidate, counts),
         )
-
-    async def _follow_repeatedly(self) -> None:
-        while True:
-            await asyncio.sleep(EVERY_S)
-            await self._send()
-            await self._follow_if_there()
 
     async def _follow_if_there(self) -> None:
         """Read the rollouts if the state answers in time; a process starts and goes on without it."""

@@ -8,7 +8,6 @@ contains text of the user or the model; the client-supplied model name is trunca
 """
 
 import time
-from collections.abc import Sequence
 from contextlib import AbstractContextManager
 from dataclasses import asdict, dataclass, field, replace
 from functools import cache, partial
@@ -29,6 +28,7 @@ from memloop.wire.chat import Json
 from memloop.wire.errors import DependencyError
 from memloop_clients import Dialect, InferenceClient
 from memloop_clients.dialects import ANY, Endpoint, endpoint_at
+from memloop_service.http import objects_in
 from memloop_service.tracing import open_span, span
 
 DEFAULT_PROFILE: Final = "default"
@@ -117,8 +117,17 @@ async def loop_model(
     not fit.
     """
     launched = await inference.model() if inference else None
-    model_id = spec.id or (launched.id if launched else _first_id(await engine.get_json("models")))
-    profile, splitter = await _profile(spec, inference), await _splitter(spec, inference)
+    model_id = spec.id or (launched.id if launched else None)
+    if model_id is None:
+        listed = objects_in((await engine.get_json("models")).get("data"))
+        model_id = listed[0].get("id") if listed else None
+        if not isinstance(model_id, str):
+            raise DependencyError("the engine lists no model; set MEMLOOP_MODEL")
+    profile, splitter = spec.profile, spec.splitter
+    if profile is None:
+        profile = _default_profile() if inference is None else await inference.profile()
+    if splitter is None:
+        splitter = EstimatingSplitter() if inference is None else TokenizerSplitter(await inference.tokenizer())
     engine_model = spec.engine_model or model_id
     engines, template = engine.of_model(engine_model), launched.template if launched else None
     if template is not None:
@@ -146,27 +155,6 @@ async def loop_model(
     )
 
 
-def _first_id(listing: Json) -> str:
-    models = listing.get("data")
-    first = models[0] if isinstance(models, list) and models else None
-    model_id = first.get("id") if isinstance(first, dict) else None
-    if not isinstance(model_id, str):
-        raise DependencyError("the engine lists no model; set MEMLOOP_MODEL")
-    return model_id
-
-
-async def _profile(spec: ModelSpec, inference: InferenceClient | None) -> Profile:
-    if spec.profile is not None:
-        return spec.profile
-    return _default_profile() if inference is None else await inference.profile()
-
-
-async def _splitter(spec: ModelSpec, inference: InferenceClient | None) -> TokenizerSplitter | EstimatingSplitter:
-    if spec.splitter is not None:
-        return spec.splitter
-    return EstimatingSplitter() if inference is None else TokenizerSplitter(await inference.tokenizer())
-
-
 _OPERATIONS: Final = {"completions": "text_completion", "responses": "chat"}
 _MODEL_CHARS: Final = 128
 
@@ -176,20 +164,10 @@ def open_call(operation: str, model: object) -> AbstractContextManager[Span]:
     return open_span(*_named(operation, model), kind=SpanKind.CLIENT)
 
 
-def loop_call(model: str) -> AbstractContextManager[Span]:
-    """Return the span of a loop's call."""
-    return span(*_named("chat", model), kind=SpanKind.CLIENT)
-
-
 def note_usage(call: Span, *, input_tokens: int | None, output_tokens: int | None) -> None:
     """Record the token counts that the engine reported."""
     counts = {"gen_ai.usage.input_tokens": input_tokens, "gen_ai.usage.output_tokens": output_tokens}
     call.set_attributes({name: count for name, count in counts.items() if count is not None})
-
-
-def note_finish(call: Span, reasons: Sequence[str]) -> None:
-    """Record why the engine stopped."""
-    call.set_attribute("gen_ai.response.finish_reasons", reasons)
 
 
 class WatchedModel:
@@ -206,7 +184,7 @@ class WatchedModel:
     async def complete(self, prompt: Prompt) -> Completion:
         """Return the inner model's reply and raise its errors."""
         began = time.perf_counter()
-        with loop_call(self._model_id) as call:
+        with span(*_named("chat", self._model_id), kind=SpanKind.CLIENT) as call:
             try:
                 completion = await self._model.complete(prompt)
             except DependencyError as error:
@@ -217,7 +195,7 @@ class WatchedModel:
             self._metrics.count_tokens("input", self._operation, self._label, usage.input_tokens)
             self._metrics.count_tokens("output", self._operation, self._label, usage.output_tokens)
             note_usage(call, input_tokens=usage.input_tokens, output_tokens=usage.output_tokens)
-            note_finish(call, (completion.finish_reason,))
+            call.set_attribute("gen_ai.response.finish_reasons", (completion.finish_reason,))
         return completion
 
 
@@ -244,10 +222,6 @@ class Affine:
 
     async def complete(self, prompt: Prompt) -> Completion:
         """Return the inner model's reply."""
-        return await self.model.complete(replace(prompt, affinity=self.key + _segment(prompt.branch)))
-
-
-def _segment(branch: str) -> str:
-    """Return the branch of the segment (``s3``); the questions of one document share its key."""
-    first = branch.partition("/")[0]
-    return f"/{first}" if first.startswith("s") else ""
+        segment = prompt.branch.partition("/")[0]  # ``s3``; the questions of one document share its key
+        key = f"{self.key}/{segment}" if segment.startswith("s") else self.key
+        return await self.model.complete(replace(prompt, affinity=key))

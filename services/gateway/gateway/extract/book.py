@@ -6,7 +6,7 @@ from urllib.parse import unquote
 from zipfile import ZipFile
 
 from gateway.extract.html import page
-from gateway.extract.markup import parsed
+from gateway.extract.package import parsed
 from gateway.extract.source import Source, Unreadable, place
 
 

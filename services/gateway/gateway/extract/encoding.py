@@ -84,7 +84,16 @@ def encoding_of(head: bytes, declared: str = "") -> str:
         return _WIDER.get(label.name) or webencodings.PYTHON_NAMES.get(label.name, label.name)
     if b"\0" in head[:_SAMPLE_BYTES]:
         return _wide(head[:_SAMPLE_BYTES])
-    return "utf-8" if _is_utf8(head) else _likely(head)
+    if _is_utf8(head):
+        return "utf-8"
+    from charset_normalizer import from_bytes
+
+    first = _HIGH.search(head)
+    start = max(0, first.start() - 200) if first else 0
+    best = from_bytes(head[start : start + _SAMPLE_BYTES]).best()
+    likely = "" if best is None else best.encoding.replace("_", "-").replace("cp125", "windows-125")
+    known = webencodings.lookup(likely)
+    return "windows-1252" if known is None else encoding_of(b"", known.name)
 
 
 def _is_utf8(head: bytes) -> bool:
@@ -107,17 +116,6 @@ def _wide(sample: bytes) -> str:
     if len(sample) < _LEAST_WIDE or many * 4 < len(sample) // 2 or few * 10 > many:
         raise Unreadable("the file is binary: it contains NUL bytes")
     return "utf-16-be" if zeros[0] == many else "utf-16-le"
-
-
-def _likely(head: bytes) -> str:
-    from charset_normalizer import from_bytes
-
-    first = _HIGH.search(head)
-    start = max(0, first.start() - 200) if first else 0
-    best = from_bytes(head[start : start + _SAMPLE_BYTES]).best()
-    label = "" if best is None else best.encoding.replace("_", "-").replace("cp125", "windows-125")
-    found = webencodings.lookup(label)
-    return "windows-1252" if found is None else encoding_of(b"", found.name)
 
 
 def _checked(part: str) -> str:

@@ -33,7 +33,13 @@ def mail(source: Source) -> Iterator[str]:
 def _text(source: Source, message: EmailMessage) -> str:
     heading = [f"{name}: {message[name]}" for name in _HEADINGS if message[name]]
     body = message.get_body(("plain", "html"))
-    parts = ["\n".join(heading), "" if body is None else _body(source, body)]
+    parts = ["\n".join(heading), ""]
+    if body is not None:
+        declared = body.get_content_charset() or ""
+        if body.get_content_type() == "text/html":
+            parts[1] = page(source, _bytes(body), declared=declared)
+        else:
+            parts[1] = "".join(decoded(source, [_bytes(body)], declared=declared)).replace("\r\n", "\n")
     for attachment in message.iter_attachments():
         name = (attachment.get_filename() or "unnamed")[:_NAME_CHARS]
         try:
@@ -50,13 +56,6 @@ def _attached(source: Source, part: MIMEPart, name: str) -> str:
     raw = inner.as_bytes() if isinstance(inner, EmailMessage) else _bytes(part)
     charset = part.get_content_charset() or ""
     return source.inside(raw, name=name, media_type=f"{kind}; charset={charset}" if charset else kind)
-
-
-def _body(source: Source, part: MIMEPart) -> str:
-    declared = part.get_content_charset() or ""
-    if part.get_content_type() == "text/html":
-        return page(source, _bytes(part), declared=declared)
-    return "".join(decoded(source, [_bytes(part)], declared=declared)).replace("\r\n", "\n")
 
 
 def _bytes(part: MIMEPart) -> bytes:

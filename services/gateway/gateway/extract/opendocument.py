@@ -4,8 +4,8 @@ from collections.abc import Iterator
 from typing import Final
 from zipfile import ZipFile
 
-from gateway.extract.markup import Element, parsed
 from gateway.extract.numerals import numeral
+from gateway.extract.package import Element, parsed
 from gateway.extract.sheets import sheets
 from gateway.extract.source import PAGE_END, Source, Unreadable, place
 

@@ -1,10 +1,34 @@
-"""Office Open XML packages: their parts, and the relations of these."""
+"""Packed documents: their XML parts, by the names of elements and attributes without their namespaces.
+
+Strict and transitional Office Open XML differ only in namespaces, so one reader reads both. Its packages
+have parts, and relations between these.
+"""
 
 import posixpath
 from dataclasses import dataclass
+from typing import Final
+from xml.etree.ElementTree import Element, fromstring
 from zipfile import ZipFile
 
-from gateway.extract.markup import Element, parsed
+__all__ = ["Element", "parsed", "words"]
+_RELATIONS: Final = "/relationships}"
+
+
+def parsed(archive: ZipFile, name: str) -> Element:
+    """Return the root of a part. Raises KeyError without the part, ParseError."""
+    root = fromstring(archive.read(name))  # noqa: S314 - expat bounds entities, and opens nothing outside
+    for element in root.iter():
+        element.tag = element.tag.rpartition("}")[2]
+        for key in [key for key in element.attrib if key.startswith("{")]:
+            space, _, local = key.rpartition("}")
+            prefix = "r:" if f"{space}}}".endswith(_RELATIONS) else ""
+            element.attrib[prefix + local] = element.attrib.pop(key)
+    return root
+
+
+def words(element: Element) -> str:
+    """Return all text inside an element as one line."""
+    return " ".join(" ".join(element.itertext()).split())
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,17 +55,15 @@ class Package:
         links = self.part(posixpath.join(folder, "_rels", f"{file}.rels"))
         if links is None:
             return {}
-        return {
-            link.get("Id", ""): Relation(link.get("Type", "").rpartition("/")[2], _resolved(folder, link))
-            for link in links
-            if link.get("TargetMode") != "External"
-        }
+        found: dict[str, Relation] = {}
+        for link in links:
+            if link.get("TargetMode") != "External":
+                target = link.get("Target", "")
+                inside = posixpath.normpath(posixpath.join(folder, target))
+                path = target.lstrip("/") if target.startswith("/") else inside
+                found[link.get("Id", "")] = Relation(link.get("Type", "").rpartition("/")[2], path)
+        return found
 
     def linked(self, name: str, kind: str) -> list[str]:
         """Return the parts of a kind to which a part links."""
         return [link.target for link in self.relations(name).values() if link.kind == kind]
-
-
-def _resolved(folder: str, link: Element) -> str:
-    target = link.get("Target", "")
-    return target.lstrip("/") if target.startswith("/") else posixpath.normpath(posixpath.join(folder, target))

@@ -3,6 +3,8 @@
 import json
 import re
 from collections.abc import Iterator
+from functools import partial
+from itertools import chain
 from typing import Final
 
 from gateway.extract.encoding import decoded, label_in
@@ -16,7 +18,8 @@ _CHARSET = re.compile(r"charset=[\"']?([A-Za-z0-9_:.-]{1,40})")
 def plain(source: Source) -> Iterator[str]:
     """Yield the text as it is; in JSON, letters that are written as numbers become letters."""
     said = label_in(source.head) if source.name.endswith((".xml", ".svg", ".fb2")) else ""
-    parts = decoded(source, _blocks(source), declared=charset_of(source.media_type) or said)
+    blocks = chain([source.head], iter(partial(source.rest.read, _BLOCK_BYTES), b"")) if source.head else ()
+    parts = decoded(source, blocks, declared=charset_of(source.media_type) or said)
     if not source.name.endswith((".json", ".jsonl", ".ndjson", ".ipynb")):
         yield from parts
         return
@@ -33,13 +36,6 @@ def charset_of(media_type: str) -> str:
     """Return the charset that a media type names."""
     found = _CHARSET.search(media_type)
     return found[1] if found else ""
-
-
-def _blocks(source: Source) -> Iterator[bytes]:
-    block = source.head
-    while block:
-        yield block
-        block = source.rest.read(_BLOCK_BYTES)
 
 
 def _letters(found: "re.Match[str]") -> str:

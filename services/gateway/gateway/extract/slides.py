@@ -3,9 +3,8 @@
 from collections.abc import Iterator
 from typing import Final
 
-from gateway.extract.markup import Element, words
 from gateway.extract.numerals import numeral
-from gateway.extract.package import Package
+from gateway.extract.package import Element, Package, words
 from gateway.extract.source import Source, place
 
 _DRAWN: Final = {"chart": ("t", "v"), "diagramData": ("t",)}

@@ -8,9 +8,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Final
 
-from gateway.extract.markup import Element
 from gateway.extract.numerals import numeral
-from gateway.extract.package import Package
+from gateway.extract.package import Element, Package
 from gateway.extract.source import PAGE_END, Source
 
 _LEVELS: Final = 9

@@ -44,19 +44,20 @@ class Reservations:
         outcome = await self._contents.reserve(tenant, file_id, size_bytes=size_bytes)
         if outcome != "reserved":
             raise too_many_files(self._quota) if outcome == "files" else too_many_bytes(self._quota)
-        renewing = asyncio.create_task(self._renew(tenant, file_id, size_bytes))
+
+        async def renew() -> None:
+            while True:
+                await asyncio.sleep(LEASE_S / 3)
+                with suppress(DependencyError):
+                    await self._contents.extend(tenant, file_id, size_bytes=size_bytes)
+
+        renewing = asyncio.create_task(renew())
         try:
             yield
         finally:
             renewing.cancel()
             with suppress(DependencyError):
                 await asyncio.shield(self._contents.give_back(tenant, file_id, size_bytes=size_bytes))
-
-    async def _renew(self, tenant: str, file_id: str, size_bytes: int) -> None:
-        while True:
-            await asyncio.sleep(LEASE_S / 3)
-            with suppress(DependencyError):
-                await self._contents.extend(tenant, file_id, size_bytes=size_bytes)
 
 
 _UPLOAD_MAY_TAKE_S: Final = 6 * 3600.0

@@ -44,7 +44,27 @@ class Downloads:
                 checked_session(self.addresses, self.lookup, headers=_HEADERS) as session,
                 _answered(session, self._checked(url)) as response,
             ):
-                return await _stored(response, blobs=blobs, tenant=tenant, max_bytes=max_bytes)
+                if response.headers.get("content-encoding", "identity") != "identity":
+                    raise _refused("The URL answered with compressed content.")
+                place = await blobs.new_place(tenant)
+                digest, size = hashlib.sha256(), 0
+                async with blobs.storage.writing(place) as writer:
+                    async for block in response.content.iter_chunked(_BLOCK_BYTES):
+                        size += len(block)
+                        if size > max_bytes:
+                            raise TooLarge(
+                                f"A file may have at most {max_bytes} bytes.", param="url", code="file_too_large"
+                            )
+                        digest.update(block)
+                        await writer.write(block)
+                    if size == 0:
+                        raise _refused("The URL answered with an empty document.")
+                return Upload(
+                    content=Blob(tenant=tenant, sha256=digest.hexdigest(), size_bytes=size, place=place),
+                    filename=_name_of(response.url),
+                    media_type=response.headers.get("content-type", "")[:_MEDIA_TYPE_CHARS],
+                    fields={},
+                )
         except (aiohttp.ClientError, OSError, ValueError) as error:
             if isinstance(getattr(error, "os_error", error), AddressRefused):
                 raise _refused("The URL's address is not public.") from error
@@ -80,28 +100,6 @@ async def _answered(session: aiohttp.ClientSession, url: URL) -> AsyncGenerator[
             if url.scheme not in {"http", "https"} or not url.raw_host or url.raw_user is not None:
                 raise _refused("The URL redirects to an address that is not downloaded.")
     raise _refused("The URL redirects too often.")
-
-
-async def _stored(response: aiohttp.ClientResponse, *, blobs: Blobs, tenant: str, max_bytes: int) -> Upload:
-    if response.headers.get("content-encoding", "identity") != "identity":
-        raise _refused("The URL answered with compressed content.")
-    place = await blobs.new_place(tenant)
-    digest, size = hashlib.sha256(), 0
-    async with blobs.storage.writing(place) as writer:
-        async for block in response.content.iter_chunked(_BLOCK_BYTES):
-            size += len(block)
-            if size > max_bytes:
-                raise TooLarge(f"A file may have at most {max_bytes} bytes.", param="url", code="file_too_large")
-            digest.update(block)
-            await writer.write(block)
-        if size == 0:
-            raise _refused("The URL answered with an empty document.")
-    return Upload(
-        content=Blob(tenant=tenant, sha256=digest.hexdigest(), size_bytes=size, place=place),
-        filename=_name_of(response.url),
-        media_type=response.headers.get("content-type", "")[:_MEDIA_TYPE_CHARS],
-        fields={},
-    )
 
 
 def _name_of(url: URL) -> str:

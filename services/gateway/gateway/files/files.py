@@ -1,15 +1,19 @@
-"""Bundles the records of files and their extraction queue into one value."""
+"""The records of files with their extraction queue, and whether clients may have documents downloaded.
+
+A process that downloads nothing does not load aiohttp.
+"""
 
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Annotated, TypeAlias
+from typing import TYPE_CHECKING, Annotated, TypeAlias
 
+from gateway.addresses import AddressRules
 from gateway.files.blobs import Blobs
 from gateway.files.records import FileRecords, ReadableFile
 from gateway.files.storage import Storage
 from gateway.queue import LaneQueue, QueueRules
-from gateway.settings import GatewaySettings
+from gateway.settings import GatewaySettings, networks_of
 from memloop.wire.errors import NotSupported
 from memloop_service import of_app
 from memloop_state.contents import Quota
@@ -57,3 +61,33 @@ def open_files(settings: GatewaySettings, state: State, rules: QueueRules) -> Fi
 
 
 FilesDep: TypeAlias = Annotated[Files, of_app("files")]
+
+
+if TYPE_CHECKING:
+    from gateway.files.download import Downloads
+
+
+@dataclass(frozen=True, slots=True)
+class Fetching:
+    """The downloads; None when the operator does not allow them."""
+
+    allowed: "Downloads | None"
+
+    def downloads(self) -> "Downloads":
+        """Return the downloads. Raises NotSupported unless the operator allows them."""
+        if self.allowed is None:
+            raise NotSupported("URLs are not downloaded here (MEMLOOP_FETCH_URLS).")
+        return self.allowed
+
+
+def open_fetching(settings: GatewaySettings) -> Fetching:
+    """Build the slice from the settings."""
+    if not settings.fetch_urls:
+        return Fetching(None)
+    from gateway.files.download import Downloads
+
+    addresses = AddressRules(networks_of(settings.fetch_allow_networks))
+    return Fetching(Downloads(addresses, settings.fetch_timeout_s))
+
+
+FetchingDep: TypeAlias = Annotated[Fetching, of_app("fetching")]

@@ -3,7 +3,6 @@
 from contextlib import aclosing
 from dataclasses import dataclass
 
-from gateway.files.blobs import Blob
 from gateway.files.extraction import ExtractionRules, Unreadable, extracted
 from gateway.files.records import FileJob, FileRecords, StoredFile
 from gateway.files.texts import store_text
@@ -22,7 +21,12 @@ class FileHandler:
         """Return the file with its text, or with the reason why it has none."""
         job, notes = await self._job(lease), list[str]()
         try:
-            text = await self._text(job, notes)
+            raw = self.records.blobs.storage.stream(job.raw.place)
+            async with aclosing(raw):
+                limits = self.rules.for_size(job.raw.size_bytes)
+                blocks = extracted(raw, name=job.file.filename, media_type=job.media_type, limits=limits, notes=notes)
+                async with aclosing(blocks):
+                    text = await store_text(self.records.blobs, job.tenant, blocks, holder=_holder(job))
         except (Unreadable, TooLarge) as error:
             return _failed(job, str(error))
         try:
@@ -41,14 +45,6 @@ class FileHandler:
     async def cancelled(self, lease: Lease) -> JobResult:
         """Raise JobGone: files are deleted, never cancelled."""
         raise JobGone(lease.job_id)
-
-    async def _text(self, job: FileJob, notes: list[str]) -> Blob:
-        raw = self.records.blobs.storage.stream(job.raw.place)
-        async with aclosing(raw):
-            limits = self.rules.for_size(job.raw.size_bytes)
-            blocks = extracted(raw, name=job.file.filename, media_type=job.media_type, limits=limits, notes=notes)
-            async with aclosing(blocks):
-                return await store_text(self.records.blobs, job.tenant, blocks, holder=_holder(job))
 
     async def _job(self, lease: Lease) -> FileJob:
         job = await self.records.payload(lease.job_id)

@@ -21,8 +21,7 @@ from gateway.access import (
     principal_of,
 )
 from gateway.files.blobs import Blob
-from gateway.files.fetching import FetchingDep
-from gateway.files.files import FilesDep
+from gateway.files.files import FetchingDep, FilesDep
 from gateway.files.records import FileJob, FileRecords
 from gateway.files.uploads import Upload, receive_upload
 from gateway.idempotency import refuse_key_of_stream
@@ -180,7 +179,13 @@ async def register_upload(
         if purpose not in _PURPOSES:
             raise Unprocessable(f"The purpose must be {' or '.join(_PURPOSES)}.", param="purpose")
         now = int(time.time())
-        lasts_s = _expiry_s(upload.fields)
+        lasts_s = None
+        if any(name.startswith("expires_after") for name in upload.fields):
+            given, anchor = upload.fields.get("expires_after[seconds]", ""), upload.fields.get("expires_after[anchor]")
+            if anchor != "created_at" or not given.isdecimal() or not 3600 <= int(given) <= _LONGEST_EXPIRY_S:
+                what = f"expires_after needs the anchor created_at and 3600 to {_LONGEST_EXPIRY_S} s."
+                raise Unprocessable(what, param="expires_after")
+            lasts_s = int(given)
         file = FileObject(
             id=file_id,
             bytes=upload.content.size_bytes,
@@ -203,18 +208,6 @@ async def register_upload(
         await files.blobs.release(blob, holder=f"file:{file_id}")
         raise
     return file
-
-
-def _expiry_s(fields: dict[str, str]) -> int | None:
-    if not any(name.startswith("expires_after") for name in fields):
-        return None
-    seconds = fields.get("expires_after[seconds]", "")
-    right = seconds.isdecimal() and 3600 <= int(seconds) <= _LONGEST_EXPIRY_S
-    if not right or fields.get("expires_after[anchor]") != "created_at":
-        raise Unprocessable(
-            f"expires_after needs the anchor created_at and 3600 to {_LONGEST_EXPIRY_S} s.", param="expires_after"
-        )
-    return int(seconds)
 
 
 def _download(stored: Blob, name: str, media_type: str, records: FileRecords) -> StreamingResponse:

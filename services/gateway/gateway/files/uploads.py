@@ -4,6 +4,7 @@ import hashlib
 import re
 from collections.abc import AsyncIterator
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Final
 from urllib.parse import unquote_to_bytes
 
@@ -86,7 +87,7 @@ class _Parts:
                 "on_header_end": self._header_end,
                 "on_headers_finished": self._part_begins,
                 "on_part_data": self._part_data,
-                "on_end": self._end,
+                "on_end": partial(setattr, self, "_ended", True),
             },
         )
 
@@ -139,9 +140,6 @@ class _Parts:
         self.fields[self._name] += data[start:end]
         if len(self.fields[self._name]) > _FIELD_BYTES:
             raise Unprocessable(f"The field is longer than {_FIELD_BYTES} bytes.", param=self._name)
-
-    def _end(self) -> None:
-        self._ended = True
 
 
 def base_name(raw: bytes) -> str:

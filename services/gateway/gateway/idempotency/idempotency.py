@@ -26,6 +26,7 @@ from fastapi import Request, Response
 
 from memloop.wire.errors import Conflict, DependencyError, InvalidRequest, MemloopError, Unavailable
 from memloop.wire.memory import Namespace
+from memloop_service.chores import alongside
 from memloop_service.headers import AGENT_HEADER, USER_HEADER
 from memloop_service.http import EventStream
 from memloop_state.lease import KEEP_MS as KEEP_MS
@@ -209,7 +210,16 @@ class Idempotency:
                 code="idempotency_key_in_use",
                 retry_after_s=1.0,
             )
-        return ("", _replayed(*rest)) if outcome == "done" else (rest[0], None)
+        if outcome != "done":
+            return rest[0], None
+        status, kind, answer = rest
+        if status == "0":
+            raise Conflict(
+                "This request was done before; its answer was too long to be kept.",
+                param=KEY_HEADER,
+                code="idempotency_answer_not_kept",
+            )
+        return "", Response(answer, status_code=int(status), media_type=kind, headers={REPLAYED_HEADER: "true"})
 
     async def _worked(self, taken: _Taken, work: Work, attempt: Attempt) -> Response:
         try:
@@ -237,25 +247,12 @@ class Idempotency:
     @asynccontextmanager
     async def _extended(self, taken: _Taken) -> AsyncGenerator[None]:
         """The key stays taken meanwhile."""
-        task = asyncio.create_task(self._extend_again(taken))
-        try:
+
+        async def extend_again() -> None:
+            while True:
+                await asyncio.sleep(LEASE_MS / 3000)
+                with suppress(DependencyError):
+                    await self._once.extend(taken.record, taken.name)
+
+        async with alongside(extend_again()):
             yield
-        finally:
-            task.cancel()
-            await asyncio.wait({task})
-
-    async def _extend_again(self, taken: _Taken) -> None:
-        while True:
-            await asyncio.sleep(LEASE_MS / 3000)
-            with suppress(DependencyError):
-                await self._once.extend(taken.record, taken.name)
-
-
-def _replayed(status: str, kind: str, answer: str) -> Response:
-    if status == "0":
-        raise Conflict(
-            "This request was done before; its answer was too long to be kept.",
-            param=KEY_HEADER,
-            code="idempotency_answer_not_kept",
-        )
-    return Response(answer, status_code=int(status), media_type=kind, headers={REPLAYED_HEADER: "true"})

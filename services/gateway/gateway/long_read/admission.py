@@ -1,15 +1,16 @@
-"""Admits a long read, for the native route and the MCP tool."""
+"""Admits a long read, for the native route and the MCP tool; deletes one with everything that was derived from it."""
 
 import secrets
 from dataclasses import dataclass, replace
 
 from gateway.access import Principal
 from gateway.files import ReadableFile
+from gateway.idempotency import subject_of_read
 from gateway.long_read.documents import held, release_document
 from gateway.long_read.hosts import ForegroundRead
 from gateway.long_read.plan import ReadingPlan
 from gateway.long_read.reading import Reading
-from gateway.long_read.records import ReadJob
+from gateway.long_read.records import ReadDeleted, ReadJob
 from gateway.long_read.run import ReadingTools
 from memloop.wire.errors import Erased
 from memloop.wire.long_read import LongReadRequest
@@ -46,7 +47,10 @@ async def admitted_read(
     await model.look()
     tools = ReadingTools.of(reading, model, asked)
     plan = await tools.plan_of(asked)
-    files = await _files_of(asked, reading, principal)
+    document, files = asked.document, tuple[ReadableFile, ...]()
+    if document.files:
+        param = "document.file_id" if document.file_ids is None else "document.file_ids"
+        files = await reading.files.readable(principal.tenant, document.files, param=param)
     saves = None if asked.save_to_memory is None else asked.save_to_memory.namespace(principal.tenant)
     owners = dict.fromkeys(filter(None, (saves, named, *(file.owner for file in files))))
     job = ReadJob(
@@ -74,9 +78,14 @@ async def opened_read(admitted: AdmittedRead, reading: Reading) -> ForegroundRea
     return read
 
 
-async def _files_of(asked: LongReadRequest, reading: Reading, principal: Principal) -> tuple[ReadableFile, ...]:
-    document = asked.document
-    if not document.files:
-        return ()
-    param = "document.file_id" if document.file_ids is None else "document.file_ids"
-    return await reading.files.readable(principal.tenant, document.files, param=param)
+async def forget_read(tenant: str, read_id: str, reading: Reading) -> ReadDeleted:
+    """Delete record, document, events, webhook, kept answers and trace; a running read stops. Raises NotFound."""
+    records = reading.records
+    await records.get(tenant, read_id)
+    job = await reading.queue.jobs.payload(read_id, ReadJob)
+    deleted = await records.delete(tenant, read_id)
+    if job is not None:
+        await release_document(job, reading.files.records)
+    await reading.memory.idempotency.forget(tenant, subject_of_read(read_id))
+    await reading.memory.traces.records.forget_one(tenant, read_id)
+    return deleted

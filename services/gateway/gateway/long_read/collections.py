@@ -150,12 +150,9 @@ class _Packed:
     def _starts(self) -> "array[int]":
         starts = array("Q", [0])
         for index in range(len(self)):
-            starts.append(starts[-1] + sum(self._chars(piece) for piece in self._pieces(index)))
+            pieces = [(self._texts.label(piece), self._texts.span(piece)) for piece in self._pieces(index)]
+            starts.append(starts[-1] + sum(len(label) + span.end - span.start + len(_GAP) for label, span in pieces))
         return starts
-
-    def _chars(self, piece: _Piece) -> int:
-        span = self._texts.span(piece)
-        return len(self._texts.label(piece)) + span.end - span.start + len(_GAP)
 
     def _pieces(self, index: int) -> list[_Piece]:
         end = self._first[index + 1] if index + 1 < len(self._first) else len(self._texts.pieces)

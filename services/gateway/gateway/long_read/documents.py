@@ -1,21 +1,26 @@
-"""Finds a read's document, in the request or in the storage.
+"""Finds a read's document, in the request or in the storage, and the evidence in it: places with file and page.
 
 The document of a background read goes to the storage, unless it is short: the state would hold it in memory for as
 long as the read waits and runs. A file's text is in the storage already, and the read holds it until its end.
 """
 
 import asyncio
-from collections.abc import Sequence
+import logging
+from collections.abc import AsyncIterator, Sequence
 from typing import Final
 
 from gateway.files import Blob, FileRecords, store_text, stored_chunks, utf8_blocks
 from gateway.long_read.collections import open_collection
 from gateway.long_read.places import InBody, InStorage, ReadDocument
 from gateway.long_read.plan import ReadingPlan, cut
+from gateway.long_read.progress import ReadAccount
 from gateway.long_read.records import ReadJob
+from memloop.evidence import Finding, Similarity, TextSpan, evidence_for, with_similar
 from memloop.ports import Splitter
-from memloop.wire.errors import Unavailable
-from memloop.wire.long_read import Document
+from memloop.wire.errors import MemloopError, Unavailable
+from memloop.wire.long_read import Document, Evidence
+from memloop.wire.store_requests import Comparison, StoreSimilarities
+from memloop_clients import StoreClient
 
 SHORT_CHARS: Final = 1 << 18
 
@@ -69,3 +74,60 @@ def tokens_at_most(blobs: Sequence[Blob]) -> int:
 
 def _holder(job: ReadJob) -> str:
     return f"read:{job.read_id}"
+
+
+_LOG = logging.getLogger(__name__)
+_DIGITS: Final = 4
+
+
+async def cite(account: ReadAccount, document: ReadDocument, similarity: Similarity | None = None) -> None:
+    """Add the evidence of every question to the record. Raises the errors of loading a chunk.
+
+    Without ``similarity``, or when it fails, no statement has a similar sentence.
+    """
+    for number, output in enumerate(account.outputs):
+        findings: Sequence[Finding] = await evidence_for(
+            output.question, memory=account.found_memory(number), answer=output.output_text, chunks=document.plain
+        )
+        if similarity is not None:
+            try:
+                findings = await with_similar(findings, document.plain, similarity)
+            except MemloopError as error:
+                _LOG.warning("evidence has no similar sentences: %s", error.message)
+        account.cite(number, tuple([entry for finding in findings async for entry in _entries(finding, document)]))
+
+
+def similarity_of(store: StoreClient) -> Similarity:
+    """Return the similarity by the store's embedding model."""
+
+    async def cosines(pairs: Sequence[tuple[str, Sequence[str]]]) -> Sequence[Sequence[float]]:
+        asked = [Comparison(statement=statement, passages=tuple(passages)) for statement, passages in pairs]
+        return (await store.similarities(StoreSimilarities(comparisons=tuple(asked)))).similarities
+
+    return cosines
+
+
+async def _entries(finding: Finding, document: ReadDocument) -> AsyncIterator[Evidence]:
+    plain = Evidence(statement=finding.statement, source=finding.source, supported=finding.supported)
+    if (similar := finding.similar) is not None:
+        found = {"similar": True, "similarity": round(similar.similarity, _DIGITS)}
+        yield await _placed(plain.model_copy(update=found), similar.span, document)
+    elif not finding.spans:
+        yield plain
+    for span in finding.spans:
+        yield await _placed(plain, span, document)
+
+
+async def _placed(entry: Evidence, span: TextSpan, document: ReadDocument) -> Evidence:
+    place = await document.place(span)
+    return entry.model_copy(
+        update={
+            "chunk": place.chunk,
+            "start": place.start,
+            "end": place.end,
+            "text": span.text,
+            "file_id": place.file_id,
+            "filename": place.filename,
+            "page": place.page,
+        }
+    )

@@ -51,13 +51,14 @@ class InBody:
 
     async def place(self, span: TextSpan) -> Place:
         """See ``ReadDocument``."""
-        return Place(span.chunk, span.start, span.end, page=self._page(span))
-
-    def _page(self, span: TextSpan) -> int | None:
-        if not any(PAGE_END in chunk.text for chunk in self.chunks):
-            return None
-        before = sum(chunk.text.count(PAGE_END) for chunk in self.chunks[: span.chunk])
-        return 1 + before + pages_before(self.chunks[span.chunk].text, span.start - self.chunks[span.chunk].start)
+        page = None
+        if any(PAGE_END in chunk.text for chunk in self.chunks):
+            before, chunk = (
+                sum(chunk.text.count(PAGE_END) for chunk in self.chunks[: span.chunk]),
+                self.chunks[span.chunk],
+            )
+            page = 1 + before + pages_before(chunk.text, span.start - chunk.start)
+        return Place(span.chunk, span.start, span.end, page=page)
 
 
 @dataclass(frozen=True, slots=True)

@@ -111,7 +111,12 @@ class ReadAccount:
 
     async def report(self, step: ReadStep) -> None:
         """Record and publish a step. The loop calls this."""
-        self._count(step)
+        if not isinstance(step, RereadStarted):
+            degradations = degradations_of(step)
+            for kind, times in degradations.counts.items():
+                self._metrics.longread_degradations.labels(kind).inc(times)
+            self._usage, self._degradations = self._usage + step.usage, self._degradations + degradations
+            self._update(usage=ReadUsage.of(self._usage), degradations=self._degradations)
         self._memories[step.asked].note(step)
         match step:
             case ChunkRead():
@@ -189,15 +194,6 @@ class ReadAccount:
 
     def _index(self, step: ReadStep) -> int | None:
         return step.asked if self._several else None
-
-    def _count(self, step: ReadStep) -> None:
-        if isinstance(step, RereadStarted):
-            return
-        degradations = degradations_of(step)
-        for kind, times in degradations.counts.items():
-            self._metrics.longread_degradations.labels(kind).inc(times)
-        self._usage, self._degradations = self._usage + step.usage, self._degradations + degradations
-        self._update(usage=ReadUsage.of(self._usage), degradations=self._degradations)
 
     def _update_output(self, number: int, **values: Unpack[_OutputFields]) -> None:
         """Update a question's output: in ``outputs``, or in the record itself for a single question."""

@@ -15,7 +15,7 @@ from typing import Final, TypeAlias, cast
 from pydantic import model_validator
 
 from gateway.files import Blob, ReadableFile
-from gateway.queue import DEFAULT_TIER, NO_ENTRY, Entry, JobCancelled, LaneQueue, Submission
+from gateway.queue import DEFAULT_TIER, NO_ENTRY, JobCancelled, LaneQueue, Submission
 from gateway.webhooks import deliveries
 from memloop.wire.base import Wire
 from memloop.wire.chat import Json
@@ -170,10 +170,6 @@ class ReadRecords:
         if not (goes_on or lasts):
             raise JobCancelled
 
-    async def payload(self, read_id: str) -> ReadJob | None:
-        """Return the payload, or None when the read is deleted or done."""
-        return await self._queue.jobs.payload(read_id, ReadJob)
-
     async def get(self, tenant: str, read_id: str) -> LongRead:
         """Return the read. Raises NotFound when the tenant has no such read."""
         stored = await self._stored(read_id)
@@ -204,7 +200,11 @@ class ReadRecords:
         record = await self.get(tenant, read_id)
         cancelled = record.ended("cancelled")
         record_json = cancelled.model_dump_json()
-        then = await self._notification(cancelled, tenant)
+        (url,) = await self._queue.jobs.get(read_id, "webhook")
+        then = NO_ENTRY
+        if url:
+            here = self._keys.of_id(read_id)
+            then = self._webhooks.entry(deliveries.delivery_of(cancelled, tenant=tenant, url=url, at=here))
         outcome = await self._queue.cancel(
             _lane(record), read_id, record=record_json, keep_ms=self._queue.keep_ms, then=then
         )
@@ -231,13 +231,6 @@ class ReadRecords:
             delivery = deliveries.delivery_of(record, tenant=tenant, url=url, at=here, owners=job.owned)
             with suppress(Erased):
                 await self._webhooks.submit(delivery)
-
-    async def _notification(self, record: LongRead, tenant: str) -> Entry:
-        (url,) = await self._queue.jobs.get(record.id, "webhook")
-        if not url:
-            return NO_ENTRY
-        here = self._keys.of_id(record.id)
-        return self._webhooks.entry(deliveries.delivery_of(record, tenant=tenant, url=url, at=here))
 
     async def closing_event(self, record: LongRead) -> ReadEvent:
         """Build the event that ends the read's stream, numbered after its last event."""

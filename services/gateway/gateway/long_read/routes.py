@@ -11,9 +11,8 @@ from fastapi.responses import JSONResponse
 
 from gateway.access import Allowance, AllowanceDep, BatchRoom, PrincipalDep, namespace_named, needs
 from gateway.idempotency import Attempt, refuse_key_of_stream, subject_of_read
-from gateway.long_read.admission import admitted_read, opened_read
+from gateway.long_read.admission import admitted_read, forget_read, opened_read
 from gateway.long_read.documents import document_of, held, release_document, tokens_at_most
-from gateway.long_read.forgetting import forget_read
 from gateway.long_read.hosts import ForegroundRead
 from gateway.long_read.plan import estimate
 from gateway.long_read.reading import Reading, ReadingDep

@@ -13,10 +13,8 @@ from dataclasses import dataclass
 
 from gateway.engine import Affine, LoopModel
 from gateway.files import FileRecords
-from gateway.long_read.citing import cite, similarity_of
-from gateway.long_read.documents import document_of
-from gateway.long_read.judging import JudgedApart, NamedModel, judged_by
-from gateway.long_read.plan import ReadingPlan, plan_read
+from gateway.long_read.documents import cite, document_of, similarity_of
+from gateway.long_read.plan import JudgedApart, NamedModel, ReadingPlan, judged_by, plan_read
 from gateway.long_read.progress import Publish, ReadAccount
 from gateway.long_read.reading import Reading
 from gateway.long_read.records import ReadJob, ReadRecords
@@ -145,32 +143,26 @@ async def run_read(
         await save_memory(job, question, result.memory, tools.memory)
     ended = await account.close()
     if recording and results:
-        await _keep_trace(job, plan, recording, results, tools)
+        await tools.traces.keep_read(
+            recording,
+            list(zip(job.request.asked, results, strict=True)),
+            trace_id=job.read_id,
+            tenant=job.tenant,
+            owners=job.owned,
+            strategy=job.request.strategy,
+            served=Served(job.model, plan.profile.ref),
+        )
+        with suppress(DependencyError):
+            try:
+                await tools.records.get(job.tenant, job.read_id)
+            except NotFound:  # deleted while the trace was kept
+                await tools.traces.records.forget_one(job.tenant, job.read_id)
     return ended
 
 
 def _recorded(chunks: Chunks, model: ChatModel, recording: Recording | None) -> tuple[Chunks, ChatModel]:
     """Wrap both so that the read is recorded, if a recording is on."""
     return (RecordedChunks(chunks, recording), RecordedModel(model, recording)) if recording else (chunks, model)
-
-
-async def _keep_trace(
-    job: ReadJob, plan: ReadingPlan, recording: Recording, results: list[ReadResult], tools: ReadingTools
-) -> None:
-    await tools.traces.keep_read(
-        recording,
-        list(zip(job.request.asked, results, strict=True)),
-        trace_id=job.read_id,
-        tenant=job.tenant,
-        owners=job.owned,
-        strategy=job.request.strategy,
-        served=Served(job.model, plan.profile.ref),
-    )
-    with suppress(DependencyError):
-        try:
-            await tools.records.get(job.tenant, job.read_id)
-        except NotFound:  # deleted while the trace was kept
-            await tools.traces.records.forget_one(job.tenant, job.read_id)
 
 
 async def _read(

@@ -1,17 +1,44 @@
-"""Fits the result of a tool into the characters that its client takes.
+"""Fits the arguments of a tool to its schema, and its result into the characters that its client takes.
+
+Many models, and clients that fill forms, write every argument as a text (``"5"``, ``"true"``, ``'{"a": 1}'``), and
+``null`` for one that they leave out. Such an argument is taken as the schema has it; nothing else is guessed.
 
 A model reads every character of a result, and clients cut long ones off where they like: Claude Code at 25,000 tokens.
 Lists come in pages; what is still too long has its texts cut, and says so.
 """
 
 from collections.abc import Sequence
+from contextlib import suppress
 from typing import Final, TypeVar, cast
 
-from pydantic import BaseModel, JsonValue
+import orjson
+from pydantic import BaseModel, JsonValue, ValidationError
 
+from memloop.wire.base import Wire
 from memloop.wire.chat import Json
 from memloop.wire.errors import Unprocessable
-from memloop_service.http import json_text
+from memloop_service.http import json_text, strictly
+
+_Arguments = TypeVar("_Arguments", bound=Wire)
+
+
+def arguments_of(tool: type[_Arguments], given: Json) -> _Arguments:
+    """Return the tool with these arguments. Raises as ``strictly`` does."""
+    try:
+        return tool.model_validate_json(json_text(given), strict=True)
+    except ValidationError as error:
+        refused = {str(fault["loc"][0]) for fault in error.errors(include_url=False) if fault["loc"]}
+    meant = dict(given)
+    for name in refused & given.keys() & tool.model_fields.keys():
+        value = given[name]
+        if value is None and not tool.model_fields[name].is_required():
+            del meant[name]
+        elif isinstance(value, str):
+            word = value.strip()
+            with suppress(orjson.JSONDecodeError):
+                meant[name] = orjson.loads(word.lower() if word in {"True", "False", "None"} else word)
+    return strictly(tool, json_text(meant))
+
 
 MOST_CHARS: Final = 20_000
 """The default, about 5,000 tokens."""

@@ -26,8 +26,7 @@ from pydantic import BaseModel
 from sse_starlette.sse import AppStatus
 from starlette.requests import Request
 
-from gateway.mcp.arguments import arguments_of
-from gateway.mcp.fitting import MOST_CHARS, fitted
+from gateway.mcp.fitting import MOST_CHARS, arguments_of, fitted
 from gateway.mcp.memory_tools import AddMemory, DeleteMemory, GetMemory, ListMemories, SearchMemory, Tool, UpdateMemory
 from gateway.mcp.reading_tool import LongRead
 from gateway.mcp.surface import Call, Caller
@@ -77,7 +76,18 @@ async def _list_tools(
     """List the tools that the key may use."""
     del params
     principal = _caller(context).principal
-    return ListToolsResult(tools=[_entry(tool) for tool in TOOLS if principal.allows(tool.scope)])
+    schemas = [(tool, tool.model_json_schema()) for tool in TOOLS if principal.allows(tool.scope)]
+    return ListToolsResult(
+        tools=[
+            ToolEntry(
+                name=tool.name,
+                description=schema.pop("description"),
+                input_schema=schema,
+                annotations=ToolAnnotations(read_only_hint=tool.read_only, destructive_hint=tool.destructive),
+            )
+            for tool, schema in schemas
+        ]
+    )
 
 
 async def _call_tool(
@@ -111,16 +121,6 @@ async def _call_tool(
 def _caller(context: ServerRequestContext[dict[str, object], Request]) -> Caller:
     request = cast(Request, context.request)
     return cast(Caller, request.state.mcp_caller)
-
-
-def _entry(tool: type[Tool]) -> ToolEntry:
-    schema = tool.model_json_schema()
-    return ToolEntry(
-        name=tool.name,
-        description=schema.pop("description"),
-        input_schema=schema,
-        annotations=ToolAnnotations(read_only_hint=tool.read_only, destructive_hint=tool.destructive),
-    )
 
 
 def _result(model: BaseModel, *, most_chars: int = MOST_CHARS, is_error: bool = False) -> CallToolResult:

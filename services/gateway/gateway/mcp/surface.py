@@ -1,4 +1,8 @@
-"""Bundles the MCP server and the slices that its tools use into one value; calls, and their cancellation."""
+"""``POST /mcp``: the Model Context Protocol over streamable HTTP, with the slices that its tools use.
+
+Requests are independent, so there is no stream to open (GET) and no session to end (DELETE): both return 405, as the
+protocol allows.
+"""
 
 import hashlib
 import json
@@ -8,15 +12,16 @@ from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
 from typing import Annotated, Final, TypeAlias
 
+from fastapi import APIRouter, Request, Response
 from starlette.datastructures import MutableHeaders
-from starlette.types import ASGIApp, Message, Receive, Send
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from gateway.access import Allowance, Principal
+from gateway.access import Allowance, AllowanceDep, Principal, PrincipalDep, Room, needs
 from gateway.long_read.reading import Reading
 from gateway.memory import Memory
 from memloop.wire.errors import DependencyError, NotFound
 from memloop_service import of_app
-from memloop_service.http import Admission, object_in, parsed_object
+from memloop_service.http import Admission, engines_body, object_in, parsed_object
 from memloop_state.values import Values
 
 
@@ -117,3 +122,27 @@ class Call(Caller):
     id: object
     """The request id that the client chose."""
     progress: Progress
+
+
+router = APIRouter(include_in_schema=False)
+
+
+class _Handed(Response):
+    """A response produced by the MCP server."""
+
+    def __init__(self, answer: ASGIApp, session: Session) -> None:
+        super().__init__()
+        self._answer = answer
+        self._session = session
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Handle one ASGI connection."""
+        await self._answer(scope, self._session.watching(receive), self._session.with_session_id(send))
+
+
+@router.post("/mcp", dependencies=[needs(None), Room], openapi_extra=engines_body())
+async def answer_mcp(request: Request, mcp: McpDep, principal: PrincipalDep, allowance: AllowanceDep) -> Response:
+    """Pass an authenticated request to the MCP server; each tool checks its own scope."""
+    session = Session(mcp, principal.tenant, request.headers.get(SESSION_HEADER))
+    request.state.mcp_caller = Caller(mcp, principal, allowance, session)
+    return _Handed(mcp.answer, session)

@@ -7,7 +7,7 @@ from fastapi import APIRouter, Depends
 from fastapi.routing import APIRoute
 
 from gateway.mem0 import entities, memories, unsupported
-from gateway.mem0.style import MEM0
+from gateway.mem0.answers import MEM0
 
 router = APIRouter()
 for part in (memories, entities):

@@ -1,4 +1,7 @@
-"""Converts our memories, versions and events to the shapes that the mem0 client reads."""
+"""Converts our memories, versions and events to the shapes that the mem0 client reads; errors too.
+
+An error has ``detail``, which mem0's client displays, beside our own ``error``.
+"""
 
 from collections.abc import Iterable, Sequence
 from datetime import datetime, timedelta
@@ -12,6 +15,11 @@ from memloop.wire.errors import DependencyError
 from memloop.wire.memory import MemoryItem, Outcome, PendingTurn, SearchHit, Written
 from memloop.wire.memory_events import EventStatus, MemoryEvent
 from memloop.wire.store_requests import Entity
+from memloop_service.errors import OPENAI, ApiStyle
+
+MEM0: Final = ApiStyle(
+    lambda error: {**OPENAI.error_body(error), "detail": error.message}, OPENAI.error_status, OPENAI.id_headers
+)
 
 
 def url_of(request: Request) -> URL:

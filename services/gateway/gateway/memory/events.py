@@ -118,7 +118,11 @@ class MemoryEvents:
         for start in range(0, len(jobs), _READ_AT_ONCE):
             some = jobs[start : start + _READ_AT_ONCE]
             rows = await self._queue.jobs.some([job for _, job in some], ["agent_id", "run_id"])
-            found |= dict.fromkeys(lane for (lane, _), row in zip(some, rows, strict=True) if _is_of(scope, *row))
+            found |= dict.fromkeys(
+                lane
+                for (lane, _), (agent, run) in zip(some, rows, strict=True)
+                if scope.agent_id in (None, agent) and scope.run_id in (None, run)
+            )
         return found
 
     async def _rows(self, namespace: Namespace) -> AsyncIterator[tuple[str, _Row | None]]:
@@ -138,10 +142,6 @@ class MemoryEvents:
 def _inside(row: _Row, namespace: Namespace) -> bool:
     """Return whether the event belongs to the namespace; ids that the namespace omits match anything."""
     return namespace.agent_id in (None, row.agent_id) and namespace.run_id in (None, row.run_id)
-
-
-def _is_of(scope: Scope, agent: str, run: str) -> bool:
-    return scope.agent_id in (None, agent) and scope.run_id in (None, run)
 
 
 def _event(row: _Row) -> MemoryEvent:

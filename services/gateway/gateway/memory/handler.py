@@ -1,15 +1,25 @@
-"""Runs the memory writes of a worker: what becomes of each attempt, and of the last one."""
+"""Runs the memory writes of a worker: each attempt and the last one; and queues the flushes of idle buffers."""
 
+import asyncio
+import hashlib
+import logging
 from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
 
+from gateway.memory.events import event_id
 from gateway.memory.jobs import MemoryJob
 from gateway.memory.memory import Memory
 from gateway.memory.rounds import given_up
 from gateway.memory.write import MemoryWrite, WriterTools
 from gateway.metrics import Metrics
-from gateway.queue import Hold, JobCancelled, JobGone, JobResult, LaneLost, Lease, RunnerOptions
+from gateway.queue import Hold, JobCancelled, JobGone, JobResult, LaneLost, Lease, RunnerOptions, job_of
 from memloop.wire.errors import Conflict, MemloopError
 from memloop.wire.memory import Namespace
+
+_LOG = logging.getLogger(__name__)
+_LOOKS_PER_AGE = 4
+_LONGEST_PAUSE_S = 60.0
+_MOST_AT_ONCE = 100
 
 
 class MemoryHandler:
@@ -41,7 +51,7 @@ class MemoryHandler:
 
     async def run(self, lease: Lease, hold: Hold) -> JobResult:
         """Run the write. Raises the errors that make it fail."""
-        job = await self._job(lease.job_id)
+        job = await job_of(lease, self._lanes.jobs, MemoryJob)
         tools = await self._tools_for(job.namespace).under_policy(job.namespace)
         try:
             async with self._failures.watching(job, self._metrics):
@@ -65,7 +75,7 @@ class MemoryHandler:
 
     async def give_up(self, lease: Lease, error: MemloopError, *, attempts: int) -> JobResult:
         """Return the event of a write that failed; payload and journal are kept for an operator."""
-        job = await self._job(lease.job_id)
+        job = await job_of(lease, self._lanes.jobs, MemoryJob)
         journal = await self._lanes.journal(job.event_id).all()
         event = given_up(job, journal, attempts=attempts, error=error.message)
         await self._failures.failed(job, error)
@@ -76,7 +86,22 @@ class MemoryHandler:
         """Raise JobGone: a memory write cannot be cancelled; erasing it deletes the job."""
         raise JobGone(lease.job_id)
 
-    async def _job(self, job_id: str) -> MemoryJob:
-        if (job := await self._lanes.jobs.payload(job_id, MemoryJob)) is None:
-            raise JobGone(job_id)
-        return job
+
+async def flush_idle_repeatedly(memory: Memory, *, age_s: float) -> None:
+    """Flush idle buffers repeatedly. Every worker may do this: a flush is queued only once."""
+    while True:
+        try:
+            await flush_idle(memory, age_s=age_s)
+        except MemloopError as error:
+            _LOG.warning("idle buffers: %s", error.message)
+        await asyncio.sleep(min(age_s / _LOOKS_PER_AGE, _LONGEST_PAUSE_S))
+
+
+async def flush_idle(memory: Memory, *, age_s: float) -> None:
+    """Queue a flush of every buffer unchanged for ``age_s``. Raises the errors of store and queue."""
+    before = datetime.now(UTC) - timedelta(seconds=age_s)
+    for buffer in (await memory.store.idle_buffers(before, limit=_MOST_AT_ONCE)).buffers:
+        # The id comes from the buffer's state, so that all workers use the same one
+        state = buffer.model_dump_json(include={"namespace", "updated_at"})
+        flush_id = event_id(buffer.namespace.lane(), hashlib.sha256(state.encode()).hexdigest()[:32])
+        await memory.queue.enqueue(MemoryJob(event_id=flush_id, namespace=buffer.namespace))

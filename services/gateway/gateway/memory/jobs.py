@@ -17,7 +17,7 @@ from gateway.memory.redacting import chars_of, redacted_metadata, redacted_turns
 from gateway.policy import Keeper, Redaction, Redactions
 from gateway.queue import KEEP_MS, GuardBroken, LaneQueue, QueueRules, Submission
 from memloop.wire.base import Wire
-from memloop.wire.errors import Conflict, Erased, MemloopError, RateLimited, TooLarge, Unavailable
+from memloop.wire.errors import Conflict, Erased, RateLimited, TooLarge, Unavailable
 from memloop.wire.fields import MAX_WRITE_BYTES
 from memloop.wire.memory import Namespace, Source
 from memloop.wire.memory_events import MemoryEvent
@@ -105,7 +105,8 @@ class MemoryQueue:
                     return await self._enter(job, began, seen[0], guard=seen[1])
             await self._enter(job, began, await self.redactions(job) if job.turns else None)
         except (TooLarge, RateLimited, Unavailable) as error:
-            self._refused.labels(_reason(error)).inc()
+            over = "quota" if isinstance(error, RateLimited) else "unavailable"
+            self._refused.labels("too_large" if isinstance(error, TooLarge) else over).inc()
             raise
 
     async def _enter(
@@ -192,12 +193,6 @@ async def requeue(lanes: LaneQueue, job_id: str) -> bool:
         return False
     record = queued_event(job).model_dump_json()
     return await lanes.requeue(job.namespace.lane(), job_id, record=record, created_ms=job.created_ms)
-
-
-def _reason(error: MemloopError) -> str:
-    if isinstance(error, TooLarge):
-        return "too_large"
-    return "quota" if isinstance(error, RateLimited) else "unavailable"
 
 
 async def _cleaned(job: MemoryJob, redactions: Redactions) -> tuple[MemoryJob, Redaction]:

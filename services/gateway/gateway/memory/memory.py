@@ -1,9 +1,12 @@
-"""Bundles the store, the queue of writes and the data that an erasure must reach into one value."""
+"""Bundles the store, the queue of writes and the data that an erasure must reach into one value.
+
+The checks and warnings of ``/readyz`` are here too, the same in the API process and in the worker.
+"""
 
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
-from typing import Annotated, TypeAlias
+from typing import Annotated, Final, Protocol, TypeAlias
 
 from gateway.idempotency import Idempotency
 from gateway.memory.failures import WriteFailures
@@ -16,9 +19,10 @@ from gateway.policy import Keeper, keeper_of
 from gateway.queue import queue_rules
 from gateway.settings import GatewaySettings, secret_of
 from gateway.traces import TraceKeeper, open_traces
+from memloop.wire.chat import Json
 from memloop_clients import Balancing
-from memloop_service import connects_by, of_app
-from memloop_state.link import State
+from memloop_service import Check, Detail, Warn, connects_by, of_app
+from memloop_state.link import CHECK, State, check
 from memloop_state.owners import Owners
 
 Delete: TypeAlias = Callable[[str, str], Awaitable[object]]
@@ -75,3 +79,65 @@ async def open_memory(settings: GatewaySettings, state: State, *, metrics: Metri
 
 
 MemoryDep: TypeAlias = Annotated[Memory, of_app("memory")]
+
+
+OPTIONAL: Final = frozenset({"engine"})
+"""Without an engine a process serves memory, files, webhooks and deletions; other jobs wait."""
+
+
+class Models(Protocol):
+    """The models that a process calls."""
+
+    async def check(self) -> None: ...
+    async def warning(self) -> str | None: ...
+    async def details(self, *, writes: bool) -> Json: ...
+
+
+class Backend(Protocol):
+    """The engines behind the models."""
+
+    @property
+    def models(self) -> Models: ...
+
+
+class Parts(Protocol):
+    """The dependencies of a process."""
+
+    @property
+    def state(self) -> State: ...
+    @property
+    def memory(self) -> Memory: ...
+    @property
+    def backend(self) -> Backend: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Readiness:
+    """``parts`` is called at each check: a process opens its slices after its routes are made."""
+
+    parts: Callable[[], Parts]
+    writes: bool = False
+    """Whether this process runs the memory writes, and so has seen in which forms their writers reply."""
+
+    @property
+    def checks(self) -> Mapping[str, Check]:
+        """The check of each dependency, by name."""
+        return {
+            CHECK: lambda: check(self.parts().state),
+            "store": lambda: self.parts().memory.store.check(),
+            "engine": lambda: self.parts().backend.models.check(),
+        }
+
+    @property
+    def warnings(self) -> Mapping[str, Warn]:
+        """Refused memory writes, what the store warns of, and engines that do not answer."""
+        return {
+            "memory_writes": lambda: self.parts().memory.failures.warning(),
+            "store": lambda: self.parts().memory.store.warning(),
+            "models": lambda: self.parts().backend.models.warning(),
+        }
+
+    @property
+    def details(self) -> Mapping[str, Detail]:
+        """How each model is asked."""
+        return {"models": lambda: self.parts().backend.models.details(writes=self.writes)}

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 
 from gateway.access import Principal
-from gateway.memory.jobs import DirectWrite, MemoryJob, MemoryQueue
+from gateway.memory.jobs import DirectWrite, MemoryJob
 from gateway.memory.memory import Memory
 from gateway.memory.pending import ranked, read_beside
 from gateway.memory.rounds import ended_event, groups
@@ -188,7 +188,12 @@ async def erase(namespace: Namespace, memory: Memory) -> Erased:
     """
     queue, lane = memory.queue, namespace.lane()
     forgotten = await queue.events.forget(namespace)
-    token = await _lane(queue, lane, namespace.scopes()[-1])
+    deadline, token = time.monotonic() + _WAIT_S, None
+    while token is None:
+        late, scope = time.monotonic() >= deadline, namespace.scopes()[-1]
+        token = await queue.lanes.take_lane(lane, scope=scope, lease_ms=_LEASE_MS, force=late)
+        if token is None:
+            await asyncio.sleep(_POLL_S)
     try:
         await memory.owners.mark(namespace, token)
         late = await queue.events.forget(namespace)  # a write may have ended during the wait for the lane
@@ -215,13 +220,3 @@ async def would_erase(namespace: Namespace, memory: Memory) -> Erased:
     counted = await memory.store.would_erase(namespace)
     derived = Counter(kind for kind, _ in await memory.owners.records(namespace))
     return counted.model_copy(update={**derived, "queue": waiting.waiting, "events": waiting.events})
-
-
-async def _lane(queue: MemoryQueue, lane: str, scope: str) -> int:
-    deadline = time.monotonic() + _WAIT_S
-    while True:
-        late = time.monotonic() >= deadline
-        token = await queue.lanes.take_lane(lane, scope=scope, lease_ms=_LEASE_MS, force=late)
-        if token is not None:
-            return token
-        await asyncio.sleep(_POLL_S)

@@ -160,14 +160,10 @@ class PolicedStore(StoreClient):
         redactions = await self._keeper.redactions(adds[0].namespace.tenant, [add.namespace for add in adds])
 
         def rewritten() -> tuple[StoreAdd, ...]:
-            return tuple(_rewritten_add(add, redactions) for add in adds)
+            clean = (redactions.applied(add.namespace, partial(redacted_add, add), add) for add in adds)
+            return tuple(policed_add(add, redactions.policy(add.namespace)) for add in clean)
 
         return await computed(rewritten, chars=sum(map(chars_of_add, adds)))
-
-
-def _rewritten_add(add: StoreAdd, redactions: Redactions) -> StoreAdd:
-    clean = redactions.applied(add.namespace, partial(redacted_add, add), add)
-    return policed_add(clean, redactions.policy(add.namespace))
 
 
 def _rewritten_line(line: NumberedLine, memory: MemoryLine, redactions: Redactions, scope: Scope) -> NumberedLine:

@@ -1,6 +1,6 @@
 """Redacts the texts of writes: turns, drafts, metadata, edits, imported lines, and the records of decisions."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Final, cast
 
 from pydantic import JsonValue, ValidationError
@@ -24,7 +24,10 @@ def redacted_turns(turns: Sequence[Source], redact: Redaction) -> tuple[Source, 
     for turn in turns:
         name = clean_name(redact(turn.name)) if turn.name else None
         renamed = turn if name == turn.name else turn.model_copy(update={"name": name})
-        parts += _parts(renamed, redact(turn.content))
+        split = [*pieces(redact(turn.content), name=name, most_chars=MAX_TEXT_CHARS)] or [""]
+        parts += (
+            renamed if piece == turn.content else renamed.model_copy(update={"content": piece}) for piece in split
+        )
     return tuple(parts)
 
 
@@ -137,11 +140,6 @@ def _draft(draft: MemoryDraft, redact: Redaction) -> MemoryDraft:
 
 def _tags(tags: Sequence[str], redact: Redaction) -> tuple[str, ...]:
     return tuple(filter(None, map(redact, tags)))
-
-
-def _parts(turn: Source, clean: str) -> Iterator[Source]:
-    for piece in (*pieces(clean, name=turn.name, most_chars=MAX_TEXT_CHARS),) or ("",):
-        yield turn if piece == turn.content else turn.model_copy(update={"content": piece})
 
 
 def redacted_records(records: Iterable[DecisionRecord], redact: Redaction) -> tuple[DecisionRecord, ...]:

@@ -194,14 +194,11 @@ class KeptEvents:
         for event_id, (tenant, status, *names) in zip(ids, rows, strict=True):
             if status not in _HELD:
                 await self._indexes.remove(part.key("kept-events"), event_id)
-            elif status == "kept_verbatim" and (of is None or (tenant == of.tenant and _is_in(of, names))):
-                kept.append((event_id, tenant))
+            elif status == "kept_verbatim":
+                wanted = () if of is None else (of.tenant, of.user_id, of.agent_id, of.run_id)
+                if all(want in (None, name) for want, name in zip(wanted, (tenant, *names), strict=False)):
+                    kept.append((event_id, tenant))
         return kept
-
-
-def _is_in(scope: Scope, names: Sequence[str]) -> bool:
-    asked = (scope.user_id, scope.agent_id, scope.run_id)
-    return all(want in (None, name) for want, name in zip(asked, names, strict=True))
 
 
 def _kept_of(event: MemoryEvent) -> list[MemoryItem]:

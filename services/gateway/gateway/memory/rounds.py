@@ -1,16 +1,24 @@
-"""The rounds of a memory write in its journal, the adds that store a round, and the event with which a write ends."""
+"""The rounds of a memory write: turns split to fit the model's window beside a policy's words, and the journal of each.
 
+Also the adds that store a round, and the event with which a write ends.
+"""
+
+import json
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from itertools import groupby
 from typing import Final, Literal, TypeVar
 
 from gateway.memory.jobs import MemoryJob
+from memloop.loops.rendering import conversation_lines
 from memloop.loops.results import AddMemories, BufferTurns, DecisionResult, IgnoreTurns, InvalidOutput
-from memloop.profiles import well_formed
+from memloop.ports import Splitter
+from memloop.profiles import PLAIN_TURNS, Profile, TurnLines, well_formed
 from memloop.wire.base import Wire
 from memloop.wire.memory import MemoryDraft, MemoryItem, Source, Usage, Written
 from memloop.wire.memory_events import MAX_REPLY_CHARS, DecisionRecord, MemoryEvent
+from memloop.wire.policy import EffectivePolicy
 
 _DRAFTS_PER_ADD: Final = 100
 _MOST_DECISIONS = 200
@@ -128,3 +136,119 @@ def groups(drafts: Sequence[tuple[Source, MemoryDraft]]) -> Iterator[list[tuple[
 def slices(parts: Sequence[T], size: int = _DRAFTS_PER_ADD) -> Iterator[list[T]]:
     """Split into runs of at most ``size``; the default is the size limit of an add."""
     return (list(parts[start : start + size]) for start in range(0, len(parts), size))
+
+
+_CHAT_TEMPLATE_TOKENS = 64
+_LEAST_ROOM_SHARE = 4
+"""The turns get at least a quarter of the window: a chat template may render the tools shorter than our count."""
+_MOST_TURNS = 100
+"""The limit of turns per buffer; the store rejects more than 200."""
+_RULES_SHARE = 6
+"""The rules get at most a sixth of the window: the conversation needs the rest."""
+_REPLIES = 2
+"""The number of replies that a window must hold beside the turns: one search and the decision."""
+
+
+@dataclass(frozen=True, slots=True)
+class BufferLimits:
+    """Limits on one buffer: turns, and tokens of the served model. A larger buffer is settled at once."""
+
+    turns: int = 20
+    tokens: int | None = None
+
+    def within(self, room_tokens: int) -> "BufferLimits":
+        """Return these limits, capped by the next decision's room."""
+        return BufferLimits(self.turns, min(self.tokens or room_tokens, room_tokens))
+
+    def hold(self, turns: Sequence[Source], *, splitter: Splitter, lines: TurnLines = PLAIN_TURNS) -> bool:
+        """Return whether the turns may stay buffered."""
+        few = len(turns) < self.turns
+        return few and (self.tokens is None or sum(_tokens(turn, splitter, lines) for turn in turns) <= self.tokens)
+
+
+def conversation_room(profile: Profile, splitter: Splitter) -> int:
+    """Return the tokens available to one decision's turns: the window less prompt, tools, replies and searches."""
+    spec = profile.prompts["memory"]
+    tools = (json.dumps(tool, ensure_ascii=False) for tool in spec.tools)
+    words = (spec.system or "", spec.template, *tools)
+    fixed = sum(map(splitter.count, words)) + _CHAT_TEMPLATE_TOKENS
+    window = profile.budget.window_tokens
+    room = window - fixed - _REPLIES * spec.sampling.max_tokens - window // 8
+    return max(room, window // _LEAST_ROOM_SHARE)
+
+
+def batches(
+    turns: Sequence[Source],
+    *,
+    splitter: Splitter,
+    most_tokens: int,
+    most_turns: int | None = None,
+    lines: TurnLines = PLAIN_TURNS,
+) -> list[tuple[Source, ...]]:
+    """Split the turns, in order, into runs of at most ``most_tokens`` tokens and ``most_turns`` turns.
+
+    A longer turn is split into several.
+    """
+    runs: list[tuple[Source, ...]] = []
+    run: tuple[Source, ...] = ()
+    left = most_tokens
+    for piece, tokens in _pieces(turns, splitter, most_tokens, lines):
+        if run and (tokens > left or len(run) == most_turns):
+            runs.append(run)
+            run, left = (), most_tokens
+        run += (piece,)
+        left -= tokens
+    return [*runs, run] if run else runs
+
+
+def newest_within(
+    turns: Sequence[Source], *, splitter: Splitter, most_tokens: int, lines: TurnLines = PLAIN_TURNS
+) -> tuple[Source, ...]:
+    """Return the newest turns that fit; older ones are omitted here but stay stored as raw turns."""
+    kept: list[Source] = []
+    for turn in turns[: -_MOST_TURNS - 1 : -1]:
+        most_tokens -= _tokens(turn, splitter, lines)
+        if most_tokens < 0:
+            break
+        kept.append(turn)
+    return tuple(reversed(kept))
+
+
+def _pieces(
+    turns: Sequence[Source], splitter: Splitter, most_tokens: int, lines: TurnLines
+) -> Iterator[tuple[Source, int]]:
+    for turn in turns:
+        tokens = _tokens(turn, splitter, lines)
+        if tokens <= most_tokens:
+            yield turn, tokens
+            continue
+        for chunk in splitter.split(turn.content, chunk_tokens=max(1, most_tokens // 2)):
+            piece = turn.model_copy(update={"content": chunk.text})
+            yield piece, _tokens(piece, splitter, lines)
+
+
+def _tokens(turn: Source, splitter: Splitter, lines: TurnLines) -> int:
+    """Count the turn as the prompt renders it, with escaped tags at their new length."""
+    return splitter.count(conversation_lines((turn,), lines)) + 1
+
+
+def with_rules(profile: Profile, policy: EffectivePolicy, splitter: Splitter) -> Profile:
+    """Return the profile with the policy's rules as the operator's words; as it is where the policy has none.
+
+    Lines that do not fit into a sixth of the window are left out, the last ones first.
+    """
+    left = profile.budget.window_tokens // _RULES_SHARE
+    rules = [line for line in policy.instructions.splitlines() if line.strip()]
+    if policy.never:
+        rules.append(f"Never keep anything about: {'; '.join(policy.never)}.")
+    if policy.categories:
+        rules.append("Give each memory one of these categories as its first tag, by its exact name:")
+        described = [(category.name, " ".join(category.description.split())) for category in policy.categories]
+        rules += [f"- {name}: {words}" if words else f"- {name}" for name, words in described]
+    lines: list[str] = []
+    for line in rules:
+        left -= splitter.count(line) + 1
+        if left < 0:
+            break
+        lines.append(line)
+    return profile.with_operator("\n".join(lines))

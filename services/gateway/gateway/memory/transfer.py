@@ -65,17 +65,14 @@ async def _in_utf8(body: AsyncIterator[bytes]) -> AsyncGenerator[bytes]:
             first += chunk
             if len(first) < _BYTES_TO_TELL:
                 continue
-            decoder, chunk = codecs.getincrementaldecoder(_encoding(first))("replace"), first
+            encoding = "utf-8-sig"
+            if first.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
+                encoding = "utf-16"
+            elif 0 in first[:2]:
+                encoding = "utf-16-be" if first[0] == 0 else "utf-16-le"
+            decoder, chunk = codecs.getincrementaldecoder(encoding)("replace"), first
         yield decoder.decode(chunk).encode()
     yield first if decoder is None else decoder.decode(b"", final=True).encode()
-
-
-def _encoding(first: bytes) -> str:
-    if first.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
-        return "utf-16"
-    if 0 in first[:2]:
-        return "utf-16-be" if first[0] == 0 else "utf-16-le"
-    return "utf-8-sig"
 
 
 async def _lines(body: AsyncIterator[bytes]) -> AsyncGenerator[bytes]:

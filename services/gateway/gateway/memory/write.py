@@ -28,8 +28,21 @@ from gateway.memory.jobs import MemoryJob
 from gateway.memory.operations import adds_of
 from gateway.memory.redacting import redacted_records, redacted_turns
 from gateway.memory.redeciding import KEPT, kept_drafts, parts_of, still_kept
-from gateway.memory.rounds import KeptPart, Round, Start, Stored, ended_event, groups, round_of, slices
-from gateway.memory.turn_batches import BufferLimits, batches, conversation_room, newest_within, with_rules
+from gateway.memory.rounds import (
+    BufferLimits,
+    KeptPart,
+    Round,
+    Start,
+    Stored,
+    batches,
+    conversation_room,
+    ended_event,
+    groups,
+    newest_within,
+    round_of,
+    slices,
+    with_rules,
+)
 from gateway.metrics import Metrics
 from gateway.policy import Keeper
 from gateway.queue import Hold, Journal, JournalCheckpoints
@@ -137,7 +150,14 @@ class MemoryWrite:
             buffered = shown if decided.action == "buffer" else ()
             if decided.action == "split":
                 waiting.extendleft((shown[len(shown) // 2 :], shown[: len(shown) // 2]))
-        await self._put_buffer(before=start.turns, after=buffered, reason=rounds[-1].reason if rounds else "")
+        await self._hold.check()
+        owner, token = self._job.namespace, self._hold.token
+        if buffered:
+            reason = rounds[-1].reason if rounds else ""
+            kept = Buffer(namespace=owner, turns=buffered, reason=reason, event_id=self._job.event_id)
+            await self._tools.store.put_buffer(kept, fencing_token=token)
+        elif start.turns:
+            await self._tools.store.clear_buffer(owner, fencing_token=token)
         return self._ended(rounds, memories)
 
     async def _redecide(self, kept: MemoryEvent) -> MemoryEvent:
@@ -282,15 +302,6 @@ class MemoryWrite:
         said_at = next((turn.timestamp for turn in reversed(turns) if turn.timestamp is not None), None)
         for part, drafts in enumerate(slices(decided.drafts)):
             yield self._store_add(drafts, event_id=f"{event_id}:{part}", timestamp=said_at, sources=turns)
-
-    async def _put_buffer(self, *, before: tuple[Source, ...], after: tuple[Source, ...], reason: str) -> None:
-        namespace, token = self._job.namespace, self._hold.token
-        await self._hold.check()
-        if after:
-            buffer = Buffer(namespace=namespace, turns=after, reason=reason, event_id=self._job.event_id)
-            await self._tools.store.put_buffer(buffer, fencing_token=token)
-        elif before:
-            await self._tools.store.clear_buffer(namespace, fencing_token=token)
 
     def _store_add(
         self,

@@ -12,8 +12,7 @@ from typing import Final, TypeVar
 from prometheus_client import Counter as Metric
 
 from gateway.metrics import Metrics
-from gateway.policy.filed import FiledPolicies, read_policies
-from gateway.policy.merging import merged
+from gateway.policy.merging import FiledPolicies, merged, read_policies
 from gateway.policy.redaction import NEVER, Detector, Redaction, detector_at, refusals_of
 from gateway.settings import GatewaySettings
 from memloop.wire.errors import Conflict, TooLarge

@@ -1,7 +1,6 @@
 """Durable jobs: lanes, tickets, the runner that executes jobs, and the journal from which a job resumes."""
 
-from gateway.queue.handling import Hold, JobResult, queue_rules
-from gateway.queue.runner import Runner, RunnerOptions, is_outage
+from gateway.queue.runner import Hold, JobResult, Runner, RunnerOptions, is_outage, job_of, queue_rules
 from memloop_state.queue.jobs import (
     DEFAULT_TIER,
     NO_ENTRY,
@@ -53,6 +52,7 @@ __all__ = [
     "RunnerOptions",
     "Submission",
     "is_outage",
+    "job_of",
     "queue_rules",
     "queued_bytes",
 ]

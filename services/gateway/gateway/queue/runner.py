@@ -20,13 +20,14 @@ import random
 from collections.abc import Awaitable
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol, TypeVar
 
+import prometheus_client
 from opentelemetry.trace import SpanKind
 
-from gateway.queue.handling import Handler, JobResult
 from gateway.queue.intake import Intake, IntakeOptions
-from memloop.wire.base import request_id, spender
+from gateway.settings import GatewaySettings, weights_of
+from memloop.wire.base import Wire, request_id, spender
 from memloop.wire.errors import (
     Conflict,
     ContextTruncated,
@@ -39,8 +40,73 @@ from memloop.wire.errors import (
     UnreadableAnswer,
 )
 from memloop_service.tracing import span
+from memloop_state.link import State
 from memloop_state.queue.jobs import Counter, JobCancelled, JobGone, LaneLost, Lease, Ticket
 from memloop_state.queue.lanes import LaneQueue
+from memloop_state.queue.records import JobRecords
+from memloop_state.room import QueueRules, room_of
+
+
+@dataclass(frozen=True, slots=True)
+class JobResult:
+    """The final status of a job and its record as JSON.
+
+    ``keep_ms`` defaults to the queue's; 0 keeps record, payload and journal indefinitely. ``keeps_work`` keeps payload
+    and journal as long as the record, so that an operator can requeue the job.
+    """
+
+    status: str
+    record: str
+    keep_ms: int | None = None
+    keeps_work: bool = False
+
+
+class Hold(Protocol):
+    """The running job's hold on its lane."""
+
+    @property
+    def token(self) -> int:
+        """The lane's fencing token."""
+        ...
+
+    async def check(self) -> None:
+        """Raise LaneLost when another holder has the lane."""
+        ...
+
+
+class Handler(Protocol):
+    """Executes the jobs of one queue."""
+
+    async def run(self, lease: Lease, hold: Hold) -> JobResult:
+        """Run the job. Raises JobGone, and any error that makes the job fail."""
+        ...
+
+    async def give_up(self, lease: Lease, error: MemloopError, *, attempts: int) -> JobResult:
+        """Return the result of a job that becomes a dead letter. Raises JobGone."""
+        ...
+
+    async def cancelled(self, lease: Lease) -> JobResult:
+        """Return the result of a job that its client cancelled. Raises JobGone."""
+        ...
+
+
+_Job = TypeVar("_Job", bound=Wire)
+
+
+async def job_of(lease: Lease, jobs: JobRecords, kind: type[_Job]) -> _Job:
+    """Return the payload of a leased job. Raises JobGone when the job is over or deleted."""
+    if (job := await jobs.payload(lease.job_id, kind)) is None:
+        raise JobGone(lease.job_id)
+    return job
+
+
+def queue_rules(settings: GatewaySettings, state: State, *, refused: prometheus_client.Counter) -> QueueRules:
+    """Return the rules; ``refused`` counts by queue and reason."""
+    room = room_of(state, settings, tenant_share=settings.tenant_queue_share)
+    return QueueRules(
+        weights_of(settings.tenant_weights), room, lambda queue, reason: refused.labels(queue, reason).inc()
+    )
+
 
 _LOG = logging.getLogger(__name__)
 _OURS_TO_MEND = frozenset({401, 403, 404, 408, 429})

@@ -10,7 +10,7 @@ from prometheus_client import Counter
 
 from gateway.policy import Keeper, Redactions
 from gateway.responses.conversations import Began, ConversationRecords
-from gateway.responses.naming import named_items, redacted, redacted_by
+from gateway.responses.items import named_items, redacted, redacted_by
 from gateway.responses.records import Owner, ResponseRecords, StoredResponse
 from gateway.responses.requests import Asked
 from gateway.responses.responses import Responses

@@ -2,17 +2,16 @@
 
 import asyncio
 import codecs
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from itertools import islice
 from typing import Final, Literal
 
-from gateway.queue import Hold, JobGone, JobResult, Lease
+from gateway.queue import Hold, JobGone, JobResult, Lease, job_of
 from gateway.vector_stores.records import Attached
 from gateway.vector_stores.schemas import LastError, StaticChunks
-from gateway.vector_stores.searching import chunks_of_file
-from gateway.vector_stores.slice import IndexJob, VectorStores
+from gateway.vector_stores.slice import IndexJob, VectorStores, chunks_of_file
 from memloop.chunking import EstimatingSplitter
 from memloop.wire.errors import MemloopError, NotFound, Unprocessable
 from memloop.wire.memory import MAX_TEXT_CHARS, MemoryDraft, StoreAdd
@@ -30,14 +29,13 @@ def chunks_of(blocks: Iterable[str], size: StaticChunks) -> Iterator[str]:
     """
     step = size.max_chunk_size_tokens - size.chunk_overlap_tokens
     before = ""
-    for piece in pieces_of(blocks, step):
+    for piece in _pieces(blocks, step):
         if (chunk := (_end_of(before, size.chunk_overlap_tokens / step) + piece).strip()) and piece.strip():
             yield chunk
         before = piece
 
 
-def pieces_of(blocks: Iterable[str], tokens: int) -> Iterator[str]:
-    """Yield a text that arrives in blocks in pieces of at most so many estimated tokens, pages as lines."""
+def _pieces(blocks: Iterable[str], tokens: int) -> Iterator[str]:
     for chunk in EstimatingSplitter().stream(blocks, chunk_tokens=tokens):
         text = chunk.text.replace(_PAGE_END, "\n")
         for start in range(0, len(text), _LONGEST):
@@ -72,7 +70,7 @@ class IndexHandler:
 
     async def run(self, lease: Lease, hold: Hold) -> JobResult:
         """Index the file. A replay writes nothing twice."""
-        job = await self._job(lease)
+        job = await job_of(lease, self.vector_stores.queue.jobs, IndexJob)
         try:
             attached = await self._attached(job)
             [file] = await self.vector_stores.files.readable(job.tenant, [job.file_id], param="file_id")
@@ -89,7 +87,17 @@ class IndexHandler:
         number = 0
         while some := await asyncio.to_thread(lambda: list(islice(chunks, _AT_ONCE))):
             await hold.check()
-            await self._stored(job, attached, some, number)
+            clean = await self.vector_stores.clean(job.tenant, [*some])
+            texts = [str(one) for one in clean] if isinstance(clean, list) else []
+            parts = ((f"{attached.filename[:200]}, part {part}", text) for part, text in enumerate(texts, number + 1))
+            await self.vector_stores.store.add(
+                StoreAdd(
+                    namespace=chunks_of_file(job.tenant, job.vector_store_id, job.file_id),
+                    drafts=tuple(MemoryDraft(key=key, value=text) for key, text in parts),
+                    timestamp=_FIRST + attached.place * _BETWEEN,
+                    event_id=f"{job.job}:{number}",
+                )
+            )
             number += len(some)
         if await self.vector_stores.records.change(job.tenant, _with(sized, status="completed")) != "changed":
             return await self._gone(job)
@@ -98,27 +106,13 @@ class IndexHandler:
     async def give_up(self, lease: Lease, error: MemloopError, *, attempts: int) -> JobResult:
         """Mark the file as failed."""
         del attempts
-        return await self._failed(await self._job(lease), "server_error", error.message)
+        return await self._failed(
+            await job_of(lease, self.vector_stores.queue.jobs, IndexJob), "server_error", error.message
+        )
 
     async def cancelled(self, lease: Lease) -> JobResult:
         """Raise JobGone: files are taken out, never cancelled."""
         raise JobGone(lease.job_id)
-
-    async def _stored(self, job: IndexJob, attached: Attached, chunks: Sequence[str], first: int) -> None:
-        clean = await self.vector_stores.clean(job.tenant, [*chunks])
-        texts = [str(one) for one in clean] if isinstance(clean, list) else []
-        name = attached.filename[:200]
-        drafts = tuple(
-            MemoryDraft(key=f"{name}, part {number}", value=chunk) for number, chunk in enumerate(texts, first + 1)
-        )
-        await self.vector_stores.store.add(
-            StoreAdd(
-                namespace=chunks_of_file(job.tenant, job.vector_store_id, job.file_id),
-                drafts=drafts,
-                timestamp=_FIRST + attached.place * _BETWEEN,
-                event_id=f"{job.job}:{first}",
-            )
-        )
 
     async def _attached(self, job: IndexJob) -> Attached:
         """Return the file's record. Raises NotFound when it is gone, or another job's."""
@@ -149,12 +143,6 @@ class IndexHandler:
 
     async def _erase(self, job: IndexJob) -> None:
         await self.vector_stores.store.erase(chunks_of_file(job.tenant, job.vector_store_id, job.file_id))
-
-    async def _job(self, lease: Lease) -> IndexJob:
-        found = await self.vector_stores.payload(lease.job_id)
-        if found is None:
-            raise JobGone(lease.job_id)
-        return found
 
 
 def _with(attached: Attached, **fields: object) -> Attached:

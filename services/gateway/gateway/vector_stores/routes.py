@@ -6,14 +6,11 @@ The worker cuts the files into chunks (docs/decisions/0082-vector-stores-in-the-
 from typing import Annotated, Final, Literal, TypeAlias, cast
 
 from fastapi import APIRouter, Query, Request
-from fastapi.responses import StreamingResponse
 
 from gateway.access import AllowanceDep, PrincipalDep, Room, namespace_named, needs
-from gateway.vector_stores.reading import content_of
 from gateway.vector_stores.records import between
 from gateway.vector_stores.schemas import (
     FileAttach,
-    FileContentPage,
     FileStatus,
     FileUpdate,
     SearchPage,
@@ -169,19 +166,6 @@ async def get_vector_store_file(
 ) -> VectorStoreFile:
     """Return a file of a vector store."""
     return (await vector_stores.records.file(principal.tenant, vector_store_id, file_id)).file
-
-
-@router.get(
-    "/{vector_store_id}/files/{file_id}/content",
-    response_class=StreamingResponse,
-    responses={200: {"model": FileContentPage}},
-)
-async def get_vector_store_file_content(
-    vector_store_id: str, file_id: str, vector_stores: VectorStoresDep, principal: PrincipalDep
-) -> StreamingResponse:
-    """Return the extracted text of a file, in pieces that follow each other."""
-    page = await content_of(vector_stores, principal.tenant, vector_store_id, file_id)
-    return StreamingResponse(page, media_type="application/json")
 
 
 @router.post("/{vector_store_id}/files/{file_id}", dependencies=[Room], openapi_extra=body_of(FileUpdate))

@@ -165,15 +165,6 @@ class VectorStoreFilePage(Wire):
     has_more: bool = False
 
 
-class FileContentPage(Wire):
-    """``GET /v1/vector_stores/{id}/files/{file_id}/content``: the text of a file, in pieces that follow each other."""
-
-    object: Literal["vector_store.file_content.page"] = "vector_store.file_content.page"
-    data: list["TextContent"]
-    has_more: Literal[False] = False
-    next_page: None = None
-
-
 class VectorStoreFileDeleted(Wire):
     """The answer to a deletion of a file from a vector store; the file itself stays."""
 
@@ -212,8 +203,8 @@ class VectorStoreSearch(SearchFields):
         return self.query if isinstance(self.query, str) else "\n".join(self.query)
 
 
-class TextContent(Wire):
-    """A piece of a file's text."""
+class SearchContent(Wire):
+    """The text of a chunk."""
 
     type: Literal["text"] = "text"
     text: str
@@ -226,7 +217,7 @@ class Found(Wire):
     filename: str
     score: float
     attributes: Attributes
-    content: tuple[TextContent, ...]
+    content: tuple[SearchContent, ...]
 
     @property
     def text(self) -> str:

@@ -26,7 +26,7 @@ def digits_of(text: str) -> str:
 def passes_luhn(number: str) -> bool:
     """Return whether the digits pass the checksum of card numbers (ISO/IEC 7812-1, annex B)."""
     digits = [int(char) for char in digits_of(number)][::-1]
-    return sum(digits[0::2]) % 10 == (-sum(_folded(digit) for digit in digits[1::2])) % 10
+    return sum(digits[0::2]) % 10 == (-sum((2 * digit - 9 if digit > 4 else 2 * digit) for digit in digits[1::2])) % 10
 
 
 def is_card(number: str) -> bool:
@@ -125,7 +125,3 @@ def is_given_secret(text: str) -> bool:
 
 def _mixed(text: str) -> bool:
     return any(char.isdecimal() for char in text) and any(char.isalpha() for char in text)
-
-
-def _folded(digit: int) -> int:
-    return 2 * digit - 9 if digit > 4 else 2 * digit

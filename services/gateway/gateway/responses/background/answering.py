@@ -17,8 +17,8 @@ from gateway.long_read.reading import Followers
 from gateway.responses.answer import Draft, draft_of
 from gateway.responses.asking import earlier_items, question_of, with_references
 from gateway.responses.background.jobs import UNDER_WAY, Background, ResponseJob
+from gateway.responses.items import named_items
 from gateway.responses.keeping import Keeping, keeping_of
-from gateway.responses.naming import named_items
 from gateway.responses.records import Owner, placed_response_id
 from gateway.responses.requests import Asked
 from memloop.wire.chat import NO_OPTIONS, Json

@@ -8,17 +8,17 @@ import time
 from collections.abc import Sequence
 from typing import Final, Literal
 
-from gateway.chat import Chat, begin_turn, engine_body
+from gateway.chat import Chat, begin_turn, engine_body, has_memory
 from gateway.engine import CHAT_PATH, LoopModel, answer_in, refusal
 from gateway.long_read.hosts import is_permanent
-from gateway.queue import Hold, JobGone, JobResult, Lease
+from gateway.queue import Hold, JobGone, JobResult, Lease, job_of
 from gateway.responses.answer import Draft
 from gateway.responses.asking import Question, question_of
 from gateway.responses.background.jobs import Background, ResponseJob
 from gateway.responses.conversations import Began
 from gateway.responses.file_search import Searched, dumped, file_search_of, loaded, searched, with_passages
+from gateway.responses.items import redacted
 from gateway.responses.making import begun, feed_whole
-from gateway.responses.naming import redacted
 from gateway.responses.records import Owner, StoredResponse
 from gateway.responses.requests import Asked, read_request
 from gateway.vector_stores import VectorStores
@@ -45,7 +45,7 @@ class ResponseHandler:
     async def run(self, lease: Lease, hold: Hold) -> JobResult:
         """Make the response. A request that can never succeed fails without a retry."""
         del hold
-        job = await self._job(lease)
+        job = await job_of(lease, self._background.queue.jobs, ResponseJob)
         stored = await self._stored(job)
         try:
             return await self._made(job, stored)
@@ -57,12 +57,12 @@ class ResponseHandler:
     async def give_up(self, lease: Lease, error: MemloopError, *, attempts: int) -> JobResult:
         """End the response as failed."""
         del attempts
-        job = await self._job(lease)
+        job = await job_of(lease, self._background.queue.jobs, ResponseJob)
         return await self._failed(job, await self._stored(job), error)
 
     async def cancelled(self, lease: Lease) -> JobResult:
         """End the response as cancelled."""
-        job = await self._job(lease)
+        job = await job_of(lease, self._background.queue.jobs, ResponseJob)
         stored = await self._stored(job)
         await self._end(job, {**stored.response, "status": "cancelled"}, anyway=True)
         await self._background.jobs.publish(job.response_id, (), first=0, last=True)
@@ -106,9 +106,11 @@ class ResponseHandler:
         chat, key = self._chat, job.namespace.lane() if job.namespace is not None else job.response_id
         model = chat.backend.models.serving(asked.request.model, key=key)
         read = question.read.model_copy(update={"memory": job.memory})
-        turn = await begin_turn(
-            chat, model, read, job.namespace, event_id=job.event_id, left_out=job.left_out, began=job.began
-        )
+        turn = None
+        if has_memory(read, job.namespace, job.left_out):
+            turn = await begin_turn(
+                chat, model, read, job.namespace, event_id=job.event_id, left_out=job.left_out, began=job.began
+            )
         journal = self._background.queue.journal(job.response_id)
         known = await journal.read("answer")
         if known is None:
@@ -165,12 +167,6 @@ class ResponseHandler:
         if outcome == "gone":
             raise await self._dropped(job)
         return outcome == "ended"
-
-    async def _job(self, lease: Lease) -> ResponseJob:
-        job = await self._background.jobs.payload(lease.job_id)
-        if job is None:
-            raise JobGone(lease.job_id)
-        return job
 
     async def _stored(self, job: ResponseJob) -> StoredResponse:
         """Return the response as it was queued. Raises JobGone when it was deleted or its user was erased."""

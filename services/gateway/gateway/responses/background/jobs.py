@@ -85,10 +85,6 @@ class BackgroundJobs:
         ]
         await self._queue.events.publish(response_id, numbered, first=first, keep_ms=KEEP_MS if last else 0)
 
-    async def payload(self, response_id: str) -> ResponseJob | None:
-        """Return the payload, or None when the job is over or gone."""
-        return await self._queue.jobs.payload(response_id, ResponseJob)
-
     async def status(self, response_id: str) -> str | None:
         """Return the job's status, or None when it is gone."""
         return (await self._queue.jobs.get(response_id, "status"))[0] or None

@@ -11,8 +11,7 @@ from gateway.access import AllowanceDep, PrincipalDep, Room, namespace_named, ne
 from gateway.chat import ChatDep
 from gateway.policy import Keeper
 from gateway.responses.conversations.records import ConversationsDep, new_conversation_id
-from gateway.responses.items import Item, items_of
-from gateway.responses.naming import named_items, redacted
+from gateway.responses.items import Item, items_of, named_items, redacted
 from gateway.responses.records import Owner
 from gateway.responses.requests import check_include
 from memloop.wire.base import Wire
