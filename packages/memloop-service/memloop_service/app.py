@@ -5,7 +5,7 @@ from collections.abc import AsyncGenerator, Callable, Collection, Mapping, Seque
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from typing import TypeAlias
 
-from fastapi import APIRouter, Depends, FastAPI, Request, params
+from fastapi import APIRouter, FastAPI
 from fastapi.exceptions import RequestValidationError
 from fastapi.routing import APIRoute
 from prometheus_client import CollectorRegistry, Histogram
@@ -26,18 +26,6 @@ from memloop_service.settings import ServiceSettings
 from memloop_service.tracing import flush_spans, is_tracing, traced
 
 Lifespan: TypeAlias = Callable[[FastAPI], AbstractAsyncContextManager[None]]
-
-
-def of_app(name: str) -> params.Depends:
-    """Return the dependency of what the process's ``main`` has put into the application's state under this name.
-
-    It is a coroutine, because FastAPI calls any other function in a thread.
-    """
-
-    async def found(request: Request) -> object:
-        return getattr(request.app.state, name)
-
-    return Depends(found)
 
 
 @asynccontextmanager

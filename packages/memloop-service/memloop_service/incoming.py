@@ -1,4 +1,5 @@
-"""A request's body as it comes in: limited, counted, in time, and unpacked; and what its route would ignore, refused.
+"""A request's body as it comes in: limited, counted, in time, and unpacked; what its route would ignore,
+refused; and what the process holds for its routes.
 
 An ignored parameter widens a request: ``DELETE /v1/memory?user_id=U&agentId=A`` would erase all of U. FastAPI's
 declaration of the route is the only list of what it knows.
@@ -11,7 +12,7 @@ from typing import Final, cast, get_args, get_origin
 from urllib.parse import parse_qsl
 
 import orjson
-from fastapi import Request
+from fastapi import Depends, Request, params
 from fastapi.dependencies.models import Dependant
 from fastapi.routing import APIRoute
 from pydantic import BaseModel
@@ -178,3 +179,15 @@ def _query_parameters(dependant: Dependant) -> Iterator[tuple[str, bool]]:
 
 def _is_many(kind: object) -> bool:
     return any(get_origin(part) in _MANY or part in _MANY for part in (kind, *get_args(kind)))
+
+
+def of_app(name: str) -> params.Depends:
+    """Return the dependency of what the process's ``main`` has put into the application's state under this name.
+
+    It is a coroutine, because FastAPI calls any other function in a thread.
+    """
+
+    async def found(request: Request) -> object:
+        return getattr(request.app.state, name)
+
+    return Depends(found)
