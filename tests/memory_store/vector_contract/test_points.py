@@ -20,7 +20,7 @@ from memory_store.vectors.filters import (
     OneOf,
     TimeRange,
 )
-from memory_store.vectors.port import VectorStore
+from memory_store.vectors.port import NO_WORDS, VectorStore
 from memory_store.vectors.qdrant_server import QdrantServer
 from memory_store.vectors.schema import CollectionSpec, EmbeddingMismatch
 from tests.fakes.ports import free_port
@@ -53,7 +53,7 @@ async def test_a_point_without_words_comes_back_without_them(vectors: VectorStor
 
     [back] = await vectors.get([id_of(1)], where=EVERYTHING)
 
-    assert not back.sparse
+    assert back.sparse == NO_WORDS
 
 
 async def test_an_upsert_replaces_the_whole_payload(vectors: VectorStore) -> None:
