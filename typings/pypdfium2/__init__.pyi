@@ -2,6 +2,8 @@
 
 from collections.abc import Iterator, Sequence
 
+from pypdfium2.raw import FPDF_TEXTPAGE
+
 class PdfiumError(Exception):
     err_code: int | None
 
@@ -12,10 +14,9 @@ class PdfBitmap:
     buffer: bytes
 
 class PdfTextPage:
+    raw: FPDF_TEXTPAGE
     def count_chars(self) -> int: ...
-    def get_charbox(self, index: int, /) -> tuple[float, float, float, float]: ...
     def count_rects(self) -> int: ...
-    def get_rect(self, index: int) -> tuple[float, float, float, float]: ...
     def get_text_range(self) -> str: ...
     def get_text_bounded(self, left: float, bottom: float, right: float, top: float) -> str: ...
 

@@ -7,10 +7,11 @@ two.
 
 import re
 import sys
+from collections import deque
 from collections.abc import Iterator, Sequence
 from ctypes import byref, c_double
 from itertools import pairwise
-from math import cos, sin
+from math import cos, inf, sin
 from typing import Final, NamedTuple
 
 from pypdfium2 import PdfTextPage
@@ -19,6 +20,8 @@ from pypdfium2 import raw as pdfium
 _LEFTWARD: Final = "[\u0590-\u065f\u066a-\u06ef\u06fa-\u08ff\ufb1d-\ufdff\ufe70-\ufefc]"
 LEFTWARDS: Final = re.compile(f"{_LEFTWARD}(?: *{_LEFTWARD})+")
 """Letters that are read from right to left; the digits among them are not."""
+_CODES: Final = frozenset(map(chr, (*range(2), *range(3, 32), 127)))
+"""Signs that are no letters, of fonts without Unicode. The second stands for a hyphen at the end of a line."""
 _SPACED: Final = re.compile(r"[0-9A-Za-z\u00c0-\u052f.,;:!?'-]")
 """Signs of scripts that part words by spaces."""
 _DRAWN_LATELY: Final = 3
@@ -33,6 +36,8 @@ _WIDER: Final = 2.0
 _LEAST_GAP: Final = 0.04
 _MOST_GAP: Final = 0.3
 """Heights of a line between the letters of a word that stand apart."""
+_KERNED: Final = 0.1
+"""Heights of a line by which the letters of a word are pushed into one another."""
 _SAME_BASE: Final = 0.25
 _ALIKE: Final = 1.3
 _NEAR: Final = 1.5
@@ -74,13 +79,38 @@ class _Letter(NamedTuple):
 _SPACE: Final = _Letter(" ")
 
 
+def is_even(page: PdfTextPage, text: str) -> bool:
+    """Return whether the words of PDFium's ``text`` are right at a glance, and need no reading letter by letter.
+
+    Each word is level and its letters touch, and no two words do. Most short texts are so; a glance at one box for
+    each letter costs a third of reading them.
+    """
+    if not text.isascii() or len(text) != page.count_chars():
+        return False
+    handle, room, begins, end, bottom, height = page.raw, pdfium.FS_RECTF(), True, -inf, 0.0, 0.0
+    for index, sign in enumerate(text):
+        if sign.isspace():
+            begins = True
+            continue
+        pdfium.FPDFText_GetLooseCharBox(handle, index, room)
+        gap = room.left - end
+        if begins:
+            height = room.top - room.bottom
+            if abs(gap) < _LEAST_GAP * height or pdfium.FPDFText_GetCharAngle(handle, index):
+                return False
+        elif not (room.bottom == bottom and -_KERNED * height < gap < _LEAST_GAP * height):
+            return False
+        begins, end, bottom = False, room.right, room.bottom
+    return True
+
+
 def by_letters(page: PdfTextPage, *, codes: bool) -> str:
     """Return a page's text; ``codes``: with signs for letters that have no Unicode.
 
     No letter is drawn again beside itself, distant ones are parted, and Arabic and Hebrew go from right to left: PDFium
     turns their letters round even where the file has them in the order of reading.
     """
-    letters = list(_parted([letter for letter in _drawn(page) if codes or letter.sign != "\0"]))
+    letters = list(_parted(list(_drawn(page, codes=codes))))
     signs = [letter.sign for letter in letters]
     for run in LEFTWARDS.finditer("".join(signs)):
         first, last = letters[run.start()].box, letters[run.end() - 1].box
@@ -89,43 +119,62 @@ def by_letters(page: PdfTextPage, *, codes: bool) -> str:
     return "".join(signs).encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
 
 
-def _drawn(page: PdfTextPage) -> Iterator[_Letter]:
+def _drawn(page: PdfTextPage, *, codes: bool) -> Iterator[_Letter]:
     """Yield the letters of a page and the spaces between them; each drawn letter once."""
-    lately, last, ends_word = list[tuple[str, Box]](), _SPACE, True
+    handle, look = page.raw, _Look()
+    lately, last, ends_word = deque[tuple[str, Box]](maxlen=_DRAWN_LATELY), _SPACE, True
     for index in range(page.count_chars()):
-        code = pdfium.FPDFText_GetUnicode(page, index)
+        code = pdfium.FPDFText_GetUnicode(handle, index)
+        if code == 0 and not codes:
+            continue
         sign = chr(code) if code <= sys.maxunicode else "\ufffd"
-        made = pdfium.FPDFText_IsGenerated(page, index) == 1
-        if made or sign.isspace():
+        if sign in _CODES or sign.isspace():
             ends_word = True
-            yield _Letter(sign, made=made)
+            yield _Letter(sign, made=pdfium.FPDFText_IsGenerated(handle, index) == 1)
             continue
-        box = Box(*page.get_charbox(index))
+        box = look.box(handle, index)
         size = max(box.top - box.bottom, box.right - box.left)
-        near = [(one, _apart(box, one), other == sign) for other, one in lately]
-        # The letters of a ligature have one and the same box
-        if any(same and one != box and apart < _SAME_PLACE * size and _covers(one, box) for one, apart, same in near):
-            continue
-        letter = _placed(page, index, sign, box) if _SPACED.match(sign) else _Letter(sign, box)
-        if near and not ends_word:
-            before, apart, _ = near[-1]
-            # A dot is smaller than its line, and a letter that its font does not draw has only a width
-            width = max(letter.end - letter.start, last.end - last.start)
-            if apart > _DISTANT * max(size, letter.height / 2, width / 2):
-                yield _Letter(" " if box.bottom < before.top and before.bottom < box.top else "\n")
-        yield letter
-        ends_word, last, lately = False, letter, [*lately[1 - _DRAWN_LATELY :], (sign, box)]
+        for other, one in lately:
+            # The letters of a ligature have one and the same box
+            if other == sign and one != box and _apart(box, one) < _SAME_PLACE * size and _covers(one, box):
+                break
+        else:
+            letter = look.letter(handle, index, sign, box) if _SPACED.match(sign) else _Letter(sign, box)
+            if not ends_word:
+                before = lately[-1][1]
+                # A dot is smaller than its line, and a letter that its font does not draw has only a width
+                width = max(letter.end - letter.start, last.end - last.start)
+                if _apart(box, before) > _DISTANT * max(size, letter.height / 2, width / 2):
+                    yield _Letter(" " if box.bottom < before.top and before.bottom < box.top else "\n")
+            yield letter
+            ends_word, last = False, letter
+            lately.append((sign, box))
 
 
-def _placed(page: PdfTextPage, index: int, sign: str, box: Box) -> _Letter:
-    """Return a letter with its place in its line. Others need none: no gap parts their words."""
-    slant, size = pdfium.FPDFText_GetCharAngle(page, index), pdfium.FPDFText_GetFontSize(page, index)
-    room, x, y = pdfium.FS_RECTF(), c_double(), c_double()
-    pdfium.FPDFText_GetLooseCharBox(page, index, byref(room))
-    pdfium.FPDFText_GetCharOrigin(page, index, byref(x), byref(y))
-    width, height = room.right - room.left, room.top - room.bottom
-    across, up = cos(slant), -sin(slant)
-    if slant:
+class _Look:
+    """Where PDFium writes the place of a letter: made once for a page, not for each of its letters."""
+
+    def __init__(self) -> None:
+        self._room = pdfium.FS_RECTF()
+        self._edges = left, right, bottom, top = c_double(), c_double(), c_double(), c_double()
+        self._into = byref(left), byref(right), byref(bottom), byref(top)
+
+    def box(self, page: pdfium.FPDF_TEXTPAGE, index: int) -> Box:
+        """Return the box of a letter as it is drawn."""
+        left, right, bottom, top = self._edges
+        pdfium.FPDFText_GetCharBox(page, index, *self._into)
+        return Box(left.value, bottom.value, right.value, top.value)
+
+    def letter(self, page: pdfium.FPDF_TEXTPAGE, index: int, sign: str, box: Box) -> _Letter:
+        """Return a letter with its place in its line. Others need none: no gap parts their words."""
+        slant, size = pdfium.FPDFText_GetCharAngle(page, index), pdfium.FPDFText_GetFontSize(page, index)
+        room, (x, y, *_) = self._room, self._edges
+        pdfium.FPDFText_GetLooseCharBox(page, index, room)
+        pdfium.FPDFText_GetCharOrigin(page, index, *self._into[:2])
+        left, right, width, height = room.left, room.right, room.right - room.left, room.top - room.bottom
+        if not slant:
+            return _Letter(sign, box, slant, size, left, right, y.value, height)
+        across, up = cos(slant), -sin(slant)
         # The box lies along the page's edges, around a letter that lies along its line
         level, steep = abs(across), abs(up)
         if abs(level - steep) > _DIAGONAL:
@@ -133,10 +182,10 @@ def _placed(page: PdfTextPage, index: int, sign: str, box: Box) -> _Letter:
             width, height = (level * width - steep * height) / scale, (level * height - steep * width) / scale
         else:
             width, height = (part * (width + height) / (level + steep) for part in (1 / 3, 2 / 3))
-    # The letters of a ligature have one origin and boxes of their own
-    middle = ((room.left + room.right) * across + (room.bottom + room.top) * up) / 2
-    base = y.value * across - x.value * up
-    return _Letter(sign, box, slant, size, middle - width / 2, middle + width / 2, base, height)
+        # The letters of a ligature have one origin and boxes of their own
+        middle = ((left + right) * across + (room.bottom + room.top) * up) / 2
+        base = y.value * across - x.value * up
+        return _Letter(sign, box, slant, size, middle - width / 2, middle + width / 2, base, height)
 
 
 def _apart(one: Box, other: Box) -> float:
@@ -162,15 +211,18 @@ def _parted(letters: Sequence[_Letter]) -> Iterator[_Letter]:
     yield from made.get(-1, ())
     gaps = [_gap(one, other) for one, other in pairwise(solid)]
     inside = [None if at in made else gap for at, gap in enumerate(gaps)]
-    for at, letter in enumerate(solid):
+    for at, (letter, other, gap) in enumerate(zip(solid, solid[1:], gaps, strict=False)):
         yield letter
-        gap = gaps[at] if at < len(gaps) else None
-        beside = [near for other in (at - 1, at + 1) if 0 <= other < len(gaps) and (near := inside[other]) is not None]
+        if at not in made and gap is not None and gap <= _GAP:
+            continue
+        beside = [near for near in (*inside[max(at - 1, 0) : at], *inside[at + 1 : at + 2]) if near is not None]
         if at not in made:
-            yield from [_SPACE] if at + 1 < len(solid) and _is_break(letter, solid[at + 1], gap, beside) else ()
-        elif gap is None or not _is_inside(letter, solid[at + 1], gap, beside):
+            yield from [_SPACE] if _is_break(letter, other, gap, beside) else ()
+        elif gap is None or not _is_inside(letter, other, gap, beside):
             # PDFium ends the line where a slanted one rises or falls
             yield from [_SPACE] if letter.slant and gap is not None and 0 < gap < _NEAR else made[at]
+    yield from solid[-1:]
+    yield from made.get(len(solid) - 1, ()) if solid else ()
 
 
 def _is_break(one: _Letter, other: _Letter, gap: float | None, beside: Sequence[float]) -> bool:
@@ -191,10 +243,9 @@ def _is_inside(one: _Letter, other: _Letter, gap: float, beside: Sequence[float]
 def _gap(one: _Letter, other: _Letter) -> float | None:
     """Return the gap between two letters of a line in heights of the line; None where it parts no words."""
     height = min(one.height, other.height)
-    if height <= 0 or _is_turned(one, other) or abs(one.base - other.base) > _SAME_BASE * height:
+    if height <= 0 or abs(one.slant - other.slant) > _TURNED or abs(one.base - other.base) > _SAME_BASE * height:
         return None
-    is_spaced = _SPACED.match(one.sign) and _SPACED.match(other.sign)
-    return (other.start - one.end) / height if is_spaced else None
+    return (other.start - one.end) / height
 
 
 def _is_turned(one: _Letter, other: _Letter) -> bool:

@@ -5,6 +5,7 @@ of two columns looks alike. Columns of prose are told by their lines: most are a
 """
 
 import re
+from ctypes import byref, c_double
 from itertools import pairwise
 from statistics import median
 from typing import Final
@@ -12,7 +13,7 @@ from typing import Final
 from pypdfium2 import PdfTextPage
 from pypdfium2 import raw as pdfium
 
-from gateway.extract.page_letters import LEFTWARDS, Box, by_letters
+from gateway.extract.page_letters import LEFTWARDS, Box, by_letters, is_even
 
 _LEAST_LINES: Final = 6
 """In each column."""
@@ -28,30 +29,29 @@ _UPRIGHT: Final = 0.1
 """Radians."""
 _FEW: Final = 400
 """Letters of a label or a drawing: it costs little to read each."""
-_TORN = re.compile(r"[^\W\d_]{2,} [^\W\d_]\b(?! [^\W\d_]\b)")
+_TORN = re.compile(r" (?<=[^\W\d_]{2} )[^\W\d_]\b(?! [^\W\d_]\b)")
 """A single letter behind a word, as where PDFium tears words whose letters stand apart (``Nort h``)."""
 _OFTEN: Final = 0.01
 """Torn words for each letter of a page."""
-_DOUBLED = re.compile(r"(?:([^\W\d_])\1){3}")
+_DOUBLED = re.compile(r"(?:([^\W\d_])\1(?!\1)){3}")
 
 
-def page_text(page: PdfTextPage, *, by_letter: bool = False) -> str:
-    """Return a page's text; columns that are written line by line are read one after the other.
+def page_text(page: PdfTextPage, text: str, *, by_letter: bool = False) -> str:
+    """Return a page's text, of which PDFium makes ``text``; columns written line by line are read one after the other.
 
     ``by_letter``: also the letters that have no Unicode, as their codes.
     """
-    count = page.count_rects()
-    runs = [Box(*page.get_rect(number)) for number in range(count)] if count <= _MOST_RUNS else []
+    is_short = len(text) <= _FEW
+    runs = [] if is_short and text.count("\n") < _LEAST_LINES - 1 else _runs(page)
     gutter = _gutter(runs)
     if gutter is None:
-        text = page.get_text_range()
         is_odd = (
             by_letter
-            or len(text) <= _FEW
+            or (is_short and not is_even(page, text))
             or len(_TORN.findall(text)) > _OFTEN * len(text)
             or any(run.top - run.bottom > _TALL and _stands(page, run) for run in runs)
             or _DOUBLED.search(text)
-            or LEFTWARDS.search(text)
+            or (not text.isascii() and LEFTWARDS.search(text))
         )
         return by_letters(page, codes=by_letter) if is_odd else text
     inside = [run for run in runs if run.right <= gutter or run.left >= gutter]
@@ -64,14 +64,25 @@ def page_text(page: PdfTextPage, *, by_letter: bool = False) -> str:
     return "\r\n".join(filter(None, (page.get_text_bounded(*part) for part in parts if part[1] < part[3])))
 
 
+def _runs(page: PdfTextPage) -> list[Box]:
+    """Return the boxes of what a page shows in one font on one line; none of a page with very many."""
+    count = page.count_rects()
+    left, top, right, bottom = edges = c_double(), c_double(), c_double(), c_double()
+    into, runs = [byref(edge) for edge in edges], list[Box]()
+    for number in range(count if count <= _MOST_RUNS else 0):
+        pdfium.FPDFText_GetRect(page.raw, number, *into)
+        runs.append(Box(left.value, bottom.value, right.value, top.value))
+    return runs
+
+
 def _stands(page: PdfTextPage, run: Box) -> bool:
     """Return whether the letters of a run stand one above the other, and are not turned."""
     width, height = run.right - run.left, run.top - run.bottom
     if height < _STANDING * width:
         return False
     middle = (run.left + width / 2, run.bottom + height / 2)
-    letter = pdfium.FPDFText_GetCharIndexAtPos(page, *middle, width, height)
-    return letter >= 0 and abs(pdfium.FPDFText_GetCharAngle(page, letter)) < _UPRIGHT
+    letter = pdfium.FPDFText_GetCharIndexAtPos(page.raw, *middle, width, height)
+    return letter >= 0 and abs(pdfium.FPDFText_GetCharAngle(page.raw, letter)) < _UPRIGHT
 
 
 def _gutter(runs: list[Box]) -> float | None:

@@ -16,7 +16,7 @@ from gateway.extract.source import PAGE_END, Source, Unreadable, place
 
 _PICTURE: Final = "[This page is a picture without text.]"
 """Stands for a page without text between others: its content must not be missed in silence."""
-_HYPHEN = re.compile("(\\w)[\x02\ufffe\xad](?:\\r?\\n)?(?=(\\w))")
+_HYPHEN = re.compile("[\x02\ufffe\xad](?<=\\w.)(?:\\r?\\n)?(?=(\\w))")
 """How PDFium shows the hyphen of a word that goes on in the next line."""
 _CONTROLS = re.compile("[\0-\x08\x0b-\x1f\x7f\ufffe\uffff]")
 _OCR_SCALE: Final = 300 / 72
@@ -57,7 +57,7 @@ def pdf(source: Source) -> Iterator[str]:
         document = document if mended is None else _opened(mended)
         for number in coded:
             again = _page(document, number, source.ocr, part_codes=True)
-            if _letters(again) >= _letters(pages[number]):
+            if mended is None or _letters(again) >= _letters(pages[number]):
                 pages[number] = again
         coded = [number for number in coded if pages[number].is_coded]
         for number in coded if source.ocr else ():
@@ -89,24 +89,30 @@ def _opened(raw: bytes) -> pypdfium2.PdfDocument:
 
 
 def _page(document: pypdfium2.PdfDocument, number: int, ocr: str, *, part_codes: bool = False) -> _Page:
-    """Return a page. ``part_codes``: codes without a letter part words; PDFium leaves some out."""
+    """Return a page. ``part_codes``: codes without a letter part words; PDFium leaves some out.
+
+    Without it a page with such codes is not read letter by letter: it is read again with it.
+    """
     try:
         page = document[number]
         said, is_drawn_on = _beside(document, page)
         letters = page.get_textpage()
         sample = range(0, letters.count_chars(), letters.count_chars() // _SAMPLE_CHARS + 1)
-        unknown = sum(pdfium.FPDFText_HasUnicodeMapError(letters, index) == 1 for index in sample)
+        unknown = sum(pdfium.FPDFText_HasUnicodeMapError(letters.raw, index) == 1 for index in sample)
         is_coded = unknown > 0 and unknown >= _CODED * len(sample)
-        by_letter = part_codes and is_coded
-        text = _cleaned(page_text(letters, by_letter=by_letter))
+        plain = letters.get_text_range()
         # Make fields and annotations part of the page, if there are any
         if is_drawn_on and pdfium.FPDFPage_Flatten(page, pdfium.FLAT_NORMALDISPLAY) == pdfium.FLATTEN_SUCCESS:
-            page.close()
             page = document[number]
-            flat = _cleaned(page_text(page.get_textpage(), by_letter=by_letter))
+            drawn = page.get_textpage()
+            flat = drawn.get_text_range()
             # Some pages lose the encoding of their fonts by it; what their fields hold stands beside them then.
-            lost = Counter(text.split()) - Counter(flat.split())
-            text = flat if lost.total() <= len(text.split()) / 2 else text
+            lost = Counter(plain.split()) - Counter(flat.split())
+            if lost.total() <= len(plain.split()) / 2:
+                letters, plain = drawn, flat
+        if part_codes or not is_coded:
+            plain = page_text(letters, plain, by_letter=part_codes and is_coded)
+        text = _cleaned(plain)
     except pypdfium2.PdfiumError:
         return _Page("")
     squeezed = "".join(text.split())
@@ -163,5 +169,5 @@ def _string(call: Callable[..., int], *arguments: object) -> str:
 
 def _cleaned(text: str) -> str:
     """Join words that hyphens part at line ends, and drop what is no character."""
-    joined = _HYPHEN.sub(lambda found: found[1] if found[2].islower() else f"{found[1]}-", text)
+    joined = _HYPHEN.sub(lambda found: "" if found[1].islower() else "-", text)
     return _CONTROLS.sub(" ", joined.replace("\x02", "-").replace("\r\n", "\n"))
