@@ -1,37 +1,22 @@
 """Dead workers: their silence is made to have lasted, so that no test waits for a lease to run out."""
 
 import socket
-from collections.abc import Mapping, Sequence
-from typing import cast
 
 from redis.asyncio import Redis
 
-from memloop_state.queue.jobs import GROUP
-from tests.gateway.redis_view import keys
-
-_HOUR_MS = 3_600_000
-_MOST = 1000
+from tests.gateway.redis_view import command, keys
 
 
-def consumer_of(pid: int) -> str:
-    """How the names of a worker process's consumers begin."""
+def names_of(pid: int) -> str:
+    """How the name of a worker process begins."""
     return f"{socket.gethostname()}-{pid}-"
 
 
-async def been_silent(redis: Redis, consumer: str) -> None:
-    """Make the tickets of consumers whose name begins so look untouched for an hour: any worker may claim them."""
-    for stream in await keys(redis, "*:jobs:*"):
-        if await redis.type(stream) == b"stream" and await _has_group(redis, stream):
-            await _age(redis, stream, consumer)
-
-
-async def _has_group(redis: Redis, stream: str) -> bool:
-    return bool(await redis.xinfo_groups(stream))
-
-
-async def _age(redis: Redis, stream: str, consumer: str) -> None:
-    found = cast(Sequence[Mapping[str, bytes]], await redis.xpending_range(stream, GROUP, "-", "+", _MOST))
-    for pending in found:
-        name = pending["consumer"].decode()
-        if name.startswith(consumer):
-            await redis.xclaim(stream, GROUP, name, 0, [pending["message_id"]], idle=_HOUR_MS, justid=True)
+async def been_silent(redis: Redis, name: str) -> None:
+    """Make the lanes of workers whose name begins so look untouched since 1970: any worker may claim them."""
+    for held in await keys(redis, "*:jobs:*:held"):
+        here, _, queue = held.removesuffix(":held").partition("jobs:")
+        for lane in await command(redis, "ZRANGE", held, "0", "-1"):
+            holder = await command(redis, "GET", f"{here}lock:{queue.partition(':')[0]}:{lane.decode()}")
+            if holder is not None and holder.decode().partition("|")[2].startswith(name):
+                await command(redis, "ZADD", held, "XX", "0", lane)

@@ -19,12 +19,14 @@ from gateway.worker import Work, open_work, working
 from memloop.wire.memory import Namespace, Source
 from memloop.wire.memory_events import MemoryEvent
 from memloop_service import new_registry
+from memloop_state.queue.jobs import Worker
 from tests.fakes.given_settings import given_settings
 from tests.fakes.job_engine import Body, EngineServer, Reply, engine_server
 from tests.fakes.job_store import StoreServer, store_server
 from tests.fakes.processes import PATIENCE_S
 
 ALICE = Namespace(tenant="local", user_id="alice")
+ONE_WORKER = Worker("w", lease_ms=600_000, idle_ms=600_000)
 
 
 def turns(*texts: str) -> tuple[Source, ...]:
@@ -50,9 +52,7 @@ async def enqueued(
 
 async def leased(queue: MemoryQueue, namespace: Namespace = ALICE) -> Lease:
     """Begin the first write of the namespace's lane, as a worker does."""
-    ticket = await queue.lanes.take("w", partition=queue.lanes.keys.of_name(namespace.lane()))
-    assert ticket is not None
-    lease = await queue.lanes.begin(ticket, lease_ms=60_000)
+    lease = await queue.lanes.take(ONE_WORKER, partition=queue.lanes.keys.of_name(namespace.lane()))
     assert lease is not None
     return lease
 

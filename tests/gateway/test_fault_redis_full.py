@@ -95,13 +95,12 @@ async def test_a_runner_drains_a_full_redis(redis: RedisServer) -> None:
     handler, stop, jobs = Handler(fails_once), asyncio.Event(), [f"job{number}" for number in range(5)]
     async with connected(redis.url) as client:
         queue = LaneQueue(client, "memory")
-        await queue.ensure_group()
         for job in jobs:
             await submit(queue, job)
         fill(redis)
         with pytest.raises(Unavailable):
             await submit(queue, "one more")
-        running = asyncio.create_task(Runner(queue, handler, QUICK, consumer="one").run(stop))
+        running = asyncio.create_task(Runner(queue, handler, QUICK, worker="one").run(stop))
         await eventually(lambda: sorted(handler.order) == jobs)
         stop.set()
         await running
@@ -113,7 +112,6 @@ async def test_a_runner_drains_a_full_redis(redis: RedisServer) -> None:
 )
 async def test_a_worker_finishes_what_is_queued_in_a_full_redis(redis: RedisServer, reply: Reply, status: str) -> None:
     async with rig(redis.url, script(reply)) as it:
-        await it.writes.lanes.ensure_group()
         events = [await it.write("I like tea."), await it.write("Hm.")]
         fill(redis)
         async with it.working():

@@ -23,7 +23,6 @@ async def sent_bytes(redis: Redis) -> int:
 
 async def test_a_reader_that_keeps_answers_as_a_new_one(redis: Redis) -> None:
     queue = memory_queue(redis)
-    await queue.lanes.ensure_group()
     keeping = PendingWrites(redis, wait_s=PATIENCE_S)
     spaces = (ALICE, Namespace(tenant="local", user_id="alice", agent_id="a"))
 

@@ -26,7 +26,6 @@ pytestmark = [pytest.mark.slow, pytest.mark.timeout(900)]
 TEXT: Final = b"The key hangs in the shed."
 _HERE: Final = r"memloop:\{q0\}:"
 STAY: Final[Mapping[str, str]] = {
-    rf"{_HERE}jobs:(files|memory|reads(:flex|:priority)?|responses|vector-stores|webhooks)": "a queue's tickets",
     rf"{_HERE}fence": "the counter of fencing tokens",
     rf"{_HERE}(gate|service):edge-[0-9a-f]{{16}}": "the state of a store's collections",
     rf"{_HERE}changes-state:({digest('a')}|{digest('files:a')})": "the end of a tenant's feed, for who resumes it",

@@ -11,7 +11,7 @@ from redis.asyncio import Redis
 from memloop.wire.errors import DependencyError
 from memloop.wire.memory import Namespace
 from memloop_state.owners import Owner
-from memloop_state.queue.jobs import Depth, Lease, Submission, Ticket
+from memloop_state.queue.jobs import Depth, Lease, Submission, Worker
 from memloop_state.queue.lanes import LaneQueue
 from memloop_state.steps import Partition, Partitions, entry_list
 from tests.fakes.redis_server import RedisServer
@@ -23,9 +23,7 @@ LEASE_MS = 60_000
 
 @pytest.fixture
 async def queue(redis: Redis) -> LaneQueue:
-    queue = LaneQueue(redis, "memory")
-    await queue.ensure_group()
-    return queue
+    return LaneQueue(redis, "memory")
 
 
 def part(redis: Redis) -> Partition:
@@ -42,34 +40,38 @@ async def submit(queue: LaneQueue, *job_ids: str, lane: str = "t/ben") -> None:
         assert await queue.submit(Submission(job_id, lane, int(time.time() * 1000), index(queue), {"status": "queued"}))
 
 
-async def next_ticket(queue: LaneQueue, consumer: str = "one") -> Ticket:
-    ticket = await queue.take(consumer)
-    assert ticket is not None
-    return ticket
+def worker(name: str = "one", *, lease_ms: int = LEASE_MS, idle_ms: int = LEASE_MS) -> Worker:
+    return Worker(name, lease_ms, idle_ms)
 
 
-async def next_lease(queue: LaneQueue, consumer: str = "one") -> Lease:
-    """The lease of the next ticket that leads to work."""
-    while True:
-        lease = await queue.begin(await next_ticket(queue, consumer), lease_ms=LEASE_MS)
-        if lease is not None:
-            return lease
+async def next_lease(queue: LaneQueue, by: Worker | None = None) -> Lease:
+    """The lease of the next job."""
+    lease = await queue.take(by or worker())
+    assert lease is not None
+    return lease
+
+
+async def claimed(queue: LaneQueue) -> Lease:
+    """The lease of a job whose worker has been silent."""
+    lease = await queue.claim(worker("two"))
+    assert lease is not None
+    return lease
 
 
 async def finish(queue: LaneQueue, lease: Lease) -> bool:
     return await queue.finish(lease, status="completed", record="{}", keep_ms=60_000)
 
 
-async def test_depth_includes_the_wait_of_the_oldest_ticket(queue: LaneQueue) -> None:
+async def test_depth_includes_the_wait_of_the_oldest_lane(queue: LaneQueue) -> None:
     assert (await queue.depth()).waiting_since_ms is None
     before_ms = int(time.time() * 1000)
     await submit(queue, "a", lane="t/ben")
     await asyncio.sleep(0.02)
     await submit(queue, "b", lane="t/bob")
     first = (await queue.depth()).waiting_since_ms
-    await next_ticket(queue)
+    await next_lease(queue)
     second = (await queue.depth()).waiting_since_ms
-    await next_ticket(queue)
+    await next_lease(queue)
 
     assert first is not None
     assert second is not None
@@ -89,22 +91,20 @@ async def test_jobs_of_a_lane_come_one_after_another_in_their_queue_order(queue:
 
 async def test_a_held_lane_gives_nothing_to_a_second_worker_and_passes_on_when_it_is_free(queue: LaneQueue) -> None:
     await submit(queue, "a", "b")
-    held = await next_lease(queue, "one")
-    assert await queue.take("two") is None
+    held = await next_lease(queue)
+    assert await queue.take(worker("two")) is None
     await finish(queue, held)
-    assert (await next_lease(queue, "two")).job_id == "b"
+    assert (await next_lease(queue, worker("two"))).job_id == "b"
 
 
 async def test_nothing_is_left_of_the_queue_when_all_is_done(queue: LaneQueue, redis: Redis) -> None:
     await submit(queue, "a")
     await finish(queue, await next_lease(queue))
     here = part(redis)
-    left = [key for key in await keys(redis) if await redis.type(key) != b"stream" or await redis.xlen(key)]
-    assert left == sorted(
+    assert await keys(redis) == sorted(
         [here.hidden("changed", "memory", "t/ben"), here.key("events", "t", "ben"), here.key("fence"), here.job("a")]
     )
     assert 0 < await redis.pttl(here.hidden("changed", "memory", "t/ben")) <= 60_000
-    assert (await command(redis, "XPENDING", here.key("jobs", "memory"), "workers"))["pending"] == 0
 
 
 async def test_a_job_is_submitted_once(queue: LaneQueue) -> None:
@@ -118,7 +118,7 @@ async def test_a_job_is_submitted_once(queue: LaneQueue) -> None:
 async def test_a_retried_job_keeps_its_place_and_its_lane_waits_for_it(queue: LaneQueue) -> None:
     await submit(queue, "a", "b")
     await queue.retry(await next_lease(queue), counter="failures", delay_ms=3000, error="no")
-    assert await queue.take("one") is None
+    assert await queue.take(worker()) is None
     assert 0 < await queue.promote_due() <= 3.0
     await asyncio.sleep(3.01)
     assert await queue.promote_due() == math.inf
@@ -126,51 +126,62 @@ async def test_a_retried_job_keeps_its_place_and_its_lane_waits_for_it(queue: La
     assert (lease.job_id, lease.failures, lease.starts) == ("a", 1, 2)
 
 
-async def test_a_ticket_of_a_dead_worker_goes_to_another_with_a_higher_token(queue: LaneQueue) -> None:
+async def test_a_job_of_a_dead_worker_goes_to_another_with_a_higher_token(queue: LaneQueue) -> None:
     await submit(queue, "a")
-    dead = await next_lease(queue, "dead")
-    await asyncio.sleep(0.05)
-    (ticket,) = await queue.claim_stale("two", idle_ms=40, count=5)
-    lease = await queue.begin(ticket, lease_ms=LEASE_MS)
-    assert lease is not None
+    dead = await next_lease(queue, worker("dead", idle_ms=0))
+    lease = await claimed(queue)
     assert (lease.job_id, lease.crashes) == ("a", 1)
     assert lease.token > dead.token
 
 
 async def test_a_holder_that_lost_its_lane_can_write_nothing(queue: LaneQueue) -> None:
     await submit(queue, "a")
-    old = await next_lease(queue, "slow")
-    await asyncio.sleep(0.05)
-    (ticket,) = await queue.claim_stale("two", idle_ms=40, count=5)
-    new = await queue.begin(ticket, lease_ms=LEASE_MS)
-    assert new is not None
-    assert await queue.beat(old, consumer="slow", lease_ms=LEASE_MS) == "lost"
+    old = await next_lease(queue, worker("slow", idle_ms=0))
+    new = await claimed(queue)
+    assert await queue.beat(old) == "lost"
     assert await finish(queue, old) is False
     assert await queue.retry(old, counter="failures", delay_ms=1, error="") is False
     await queue.abandon(old)
-    assert await queue.beat(new, consumer="two", lease_ms=LEASE_MS) == "held"
+    assert await queue.beat(new) == "held"
     assert await finish(queue, new) is True
 
 
 async def test_a_heartbeat_keeps_a_long_job_from_being_stolen(queue: LaneQueue, redis: Redis) -> None:
     await submit(queue, "a")
-    lease = await next_lease(queue, "busy")
+    lease = await next_lease(queue, worker("busy"))
+    lock = part(redis).key("lock", "memory", "t/ben")
     for _ in range(3):
         await been_silent(redis, "busy")
-        assert await queue.beat(lease, consumer="busy", lease_ms=2 * LEASE_MS) == "held"
-        assert await redis.pttl(part(redis).key("lock", "memory", "t/ben")) > LEASE_MS
-        assert await queue.claim_stale("two", idle_ms=LEASE_MS, count=5) == []
-        assert await queue.beat(lease, consumer="busy", lease_ms=LEASE_MS) == "held"
+        await command(redis, "PEXPIRE", lock, str(LEASE_MS // 2))
+        assert await queue.beat(lease) == "held"
+        assert await redis.pttl(lock) > LEASE_MS // 2
+        assert await queue.claim(worker("two")) is None
     await been_silent(redis, "busy")
-    assert await queue.claim_stale("two", idle_ms=LEASE_MS, count=5) == [lease.ticket]
+    assert (await claimed(queue)).job_id == "a"
+
+
+async def test_a_worker_that_was_silent_does_not_claim_a_lane_that_it_runs_itself(queue: LaneQueue) -> None:
+    await submit(queue, "a")
+    lease = await next_lease(queue, worker(idle_ms=0))
+    assert await queue.claim(worker(), running=[lease.lane]) is None
+    assert await queue.beat(lease) == "held"
+
+
+async def test_a_lane_whose_worker_died_and_whose_job_was_forgotten_takes_new_jobs(queue: LaneQueue) -> None:
+    await submit(queue, "a")
+    await next_lease(queue, worker("dead", idle_ms=0))
+    await queue.forget("t/ben", "a", index=index(queue))
+    assert await queue.claim(worker("two")) is None
+    await submit(queue, "b")
+    assert (await next_lease(queue, worker("two"))).job_id == "b"
 
 
 async def test_a_lock_that_expired_lets_the_lane_wait_with_the_next_job(queue: LaneQueue) -> None:
     await submit(queue, "a")
-    assert await queue.begin(await next_ticket(queue, "dead"), lease_ms=20) is not None
+    await next_lease(queue, worker("dead", lease_ms=20))
     await asyncio.sleep(0.05)
     await submit(queue, "b")
-    lease = await next_lease(queue, "two")
+    lease = await next_lease(queue, worker("two"))
     assert lease.job_id == "a"
 
 
@@ -204,7 +215,7 @@ async def test_a_forgotten_job_loses_its_lease_and_its_lane_goes_on(queue: LaneQ
     await submit(queue, "a", "b")
     lease = await next_lease(queue)
     assert await queue.forget("t/ben", "a", index=index(queue)) == "in_progress"
-    assert await queue.beat(lease, consumer="one", lease_ms=LEASE_MS) == "lost"
+    assert await queue.beat(lease) == "lost"
     await queue.abandon(lease)
     assert (await next_lease(queue)).job_id == "b"
 
@@ -217,7 +228,7 @@ async def test_an_eraser_waits_for_the_lane_and_jobs_wait_for_the_eraser(queue: 
     token = await queue.take_lane("t/ben", scope="s", lease_ms=LEASE_MS, force=False)
     assert token is not None
     assert token > held.token
-    assert await queue.begin(await next_ticket(queue), lease_ms=LEASE_MS) is None
+    assert await queue.take(worker()) is None
     await queue.leave_lane("t/ben", token)
     await asyncio.sleep(0.55)
     await queue.promote_due()
@@ -228,21 +239,9 @@ async def test_tokens_grow_even_when_redis_lost_its_data(queue: LaneQueue, redis
     await submit(queue, "a")
     before = (await next_lease(queue)).token
     await command(redis, "FLUSHALL")
-    await queue.ensure_group()
     await asyncio.sleep(0.002)
     await submit(queue, "a")
     assert (await next_lease(queue)).token > before
-
-
-async def test_a_lost_group_is_an_outage_that_ensure_group_mends(queue: LaneQueue, redis: Redis) -> None:
-    await command(redis, "FLUSHALL")
-    with pytest.raises(DependencyError):
-        await queue.take("one")
-    with pytest.raises(DependencyError):
-        await queue.claim_stale("one", idle_ms=10, count=1)
-    await queue.ensure_group()
-    await submit(queue, "a")
-    assert (await next_lease(queue)).job_id == "a"
 
 
 async def test_depth_counts_unfinished_jobs_and_finds_the_oldest(queue: LaneQueue) -> None:
@@ -255,7 +254,7 @@ async def test_depth_counts_unfinished_jobs_and_finds_the_oldest(queue: LaneQueu
 async def test_a_lane_name_is_any_text(queue: LaneQueue) -> None:
     await submit(queue, "a", lane="t/Ünï|code\n*{x}")
     lease = await next_lease(queue)
-    assert lease.ticket.lane == "t/Ünï|code\n*{x}"
+    assert lease.lane == "t/Ünï|code\n*{x}"
     assert await finish(queue, lease)
 
 
@@ -263,17 +262,15 @@ async def test_without_redis_every_call_is_an_outage() -> None:
     server = RedisServer.start()
     async with connected(server.url) as client:
         queue = LaneQueue(client, "memory")
-        await queue.ensure_group()
         server.stop()
         with pytest.raises(DependencyError):
-            await queue.take("one")
+            await queue.take(worker())
         with pytest.raises(DependencyError):
             await submit(queue, "a")
 
 
 async def test_an_index_ends_with_the_last_of_its_jobs(redis: Redis) -> None:
     queue = LaneQueue(redis, "memory", keep_ms=60_000, index_ends=True)
-    await queue.ensure_group()
     await submit(queue, "a", "b")
     await finish(queue, await next_lease(queue))
     assert await redis.pttl(index(queue)) == -1  # "b" waits

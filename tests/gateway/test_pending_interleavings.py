@@ -14,7 +14,7 @@ from gateway.memory.pending import PendingWrites, Standing, read_beside
 from memloop.wire.memory import Namespace
 from memloop_state.queue.jobs import Lease
 from tests.fakes.processes import PATIENCE_S
-from tests.gateway.rig import ALICE, enqueued, leased, memory_queue, turns
+from tests.gateway.rig import ALICE, ONE_WORKER, enqueued, leased, memory_queue, turns
 
 FACT = "I live in Oslo."
 WORKER = ("buffer", "leave", "store", "unbuffer")
@@ -83,9 +83,7 @@ class HeldPending(PendingWrites):
 
 @pytest.fixture
 async def queue(redis: Redis) -> MemoryQueue:
-    queue = memory_queue(redis)
-    await queue.lanes.ensure_group()
-    return queue
+    return memory_queue(redis)
 
 
 async def ended(queue: MemoryQueue, lease: Lease) -> None:
@@ -154,11 +152,9 @@ async def test_a_user_whose_queue_is_still_is_searched_once(queue: MemoryQueue, 
     await enqueued(queue, turns(FACT))
     bob = Namespace(tenant="local", user_id="bob")
     await enqueued(queue, turns(FACT), namespace=bob)
-    ticket = await queue.lanes.take("w", partition=queue.lanes.keys.of_name(bob.lane()))
-    while ticket is not None and ticket.lane != bob.lane():
-        ticket = await queue.lanes.take("w", partition=queue.lanes.keys.of_name(bob.lane()))
-    assert ticket is not None
-    lease = await queue.lanes.begin(ticket, lease_ms=60_000)
+    lease = await queue.lanes.take(ONE_WORKER, partition=queue.lanes.keys.of_name(bob.lane()))
+    while lease is not None and lease.lane != bob.lane():
+        lease = await queue.lanes.take(ONE_WORKER, partition=queue.lanes.keys.of_name(bob.lane()))
     assert lease is not None
     await ended(queue, lease)
     store = Store(Steps([]))

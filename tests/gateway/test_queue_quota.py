@@ -15,10 +15,9 @@ from tests.gateway.api_rig import Api, api
 from tests.gateway.file_uploads import objects, sent
 from tests.gateway.long_reads import PATH, asked, reader
 from tests.gateway.redis_view import command
-from tests.gateway.rig import eventually
+from tests.gateway.rig import ONE_WORKER, eventually
 
 QUOTA = 20_000
-LEASE_MS = 600_000
 ADD = {"messages": [{"role": "user", "content": "I like tea."}], "user_id": "u1"}
 NO_ROOM = 1e-9
 ONE_JOB = 1e-12
@@ -27,9 +26,7 @@ PARTITIONS_AT_MOST = 12
 
 @pytest.fixture
 async def queue(redis: Redis) -> LaneQueue:
-    queue = LaneQueue(redis, "memory")
-    await queue.ensure_group()
-    return queue
+    return LaneQueue(redis, "memory")
 
 
 def index(queue: LaneQueue) -> str:
@@ -42,9 +39,7 @@ async def submit(queue: LaneQueue, job_id: str, *, tenant: str = "t", size: int 
 
 
 async def leased(queue: LaneQueue) -> Lease:
-    ticket = await queue.take("one")
-    assert ticket is not None
-    lease = await queue.begin(ticket, lease_ms=LEASE_MS)
+    lease = await queue.take(ONE_WORKER)
     assert lease is not None
     return lease
 

@@ -50,7 +50,7 @@ async def test_writes_of_many_users_lie_in_all_parts_and_two_workers_do_each_onc
     assert (await queue.lanes.depth()).jobs == len(ids)
     async with asyncio.TaskGroup() as group:
         for name in ("one", "two"):
-            group.create_task(Runner(queue.lanes, handler, OPTIONS, consumer=name).run(stop))
+            group.create_task(Runner(queue.lanes, handler, OPTIONS, worker=name).run(stop))
         await eventually(lambda: len(handler.runs) == len(ids))
         stop.set()
     assert handler.runs == Counter(ids)

@@ -135,7 +135,7 @@ async def flowing(url: str, handler: Handler) -> AsyncGenerator[Producer]:
         queued, worked = asyncio.Event(), asyncio.Event()
         async with asyncio.TaskGroup() as group:
             for name, client in zip(("one", "two"), clients[1:], strict=True):
-                runner = Runner(LaneQueue(client, "memory"), handler, OPTIONS, consumer=name)
+                runner = Runner(LaneQueue(client, "memory"), handler, OPTIONS, worker=name)
                 group.create_task(runner.run(worked))
             producing = group.create_task(producer.run(queued))
             yield producer

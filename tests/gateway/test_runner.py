@@ -20,7 +20,7 @@ from memloop.wire.errors import (
     Unavailable,
     UnreadableAnswer,
 )
-from memloop_state.queue.jobs import JobCancelled, JobGone, Lease, Submission
+from memloop_state.queue.jobs import JobCancelled, JobGone, Lease, Submission, Worker
 from memloop_state.queue.lanes import LaneQueue
 from tests.fakes.processes import PATIENCE_S
 from tests.fakes.redis_server import RedisServer
@@ -74,10 +74,10 @@ async def queue(redis_url: str) -> AsyncIterator[LaneQueue]:
 
 @asynccontextmanager
 async def running(
-    queue: LaneQueue, handler: Handler, *, options: RunnerOptions = QUICK, consumer: str = "one"
+    queue: LaneQueue, handler: Handler, *, options: RunnerOptions = QUICK, worker: str = "one"
 ) -> AsyncGenerator[None]:
     stop = asyncio.Event()
-    task = asyncio.create_task(Runner(queue, handler, options, consumer=consumer).run(stop))
+    task = asyncio.create_task(Runner(queue, handler, options, worker=worker).run(stop))
     try:
         yield
     finally:
@@ -107,7 +107,7 @@ async def test_two_workers_never_run_one_job_and_never_two_of_a_lane_at_once(que
 
     async def work(lease: Lease, hold: Hold) -> None:
         del hold
-        lane = lease.ticket.lane
+        lane = lease.lane
         active[lane] += 1
         most[lane] = max(most[lane], active[lane])
         await asyncio.sleep(0.005)
@@ -116,7 +116,7 @@ async def test_two_workers_never_run_one_job_and_never_two_of_a_lane_at_once(que
     handler = Handler(work)
     for number in range(40):
         await submit(queue, f"{number:02}", f"lane{number % 5}")
-    async with running(queue, handler, consumer="one"), running(queue, handler, consumer="two"):
+    async with running(queue, handler, worker="one"), running(queue, handler, worker="two"):
         await drained(queue)
     assert set(handler.runs.values()) == {1}
     assert len(handler.runs) == 40
@@ -156,7 +156,7 @@ async def test_a_job_much_longer_than_lease_and_idle_time_runs_once(queue: LaneQ
 
     handler = Handler(work)
     await submit(queue, "long")
-    async with running(queue, handler, options=short), running(queue, handler, options=short, consumer="two"):
+    async with running(queue, handler, options=short), running(queue, handler, options=short, worker="two"):
         await drained(queue)
     assert handler.runs == {"long": 1}
 
@@ -219,16 +219,11 @@ async def test_a_stale_fencing_token_gives_the_job_back_uncounted(queue: LaneQue
 
 
 async def test_a_job_that_kills_its_workers_is_buried_after_the_cap(queue: LaneQueue) -> None:
-    await queue.ensure_group()
     await submit(queue, "killer")
     for round_ in range(3):
-        if round_ == 0:
-            ticket = await queue.take("dead")
-        else:
-            await asyncio.sleep(0.02)
-            (ticket,) = await queue.claim_stale("dead", idle_ms=10, count=1)
-        assert ticket is not None, await queue.depth()
-        assert await queue.begin(ticket, lease_ms=100) is not None
+        await asyncio.sleep(0.02)
+        dead = Worker("dead", lease_ms=100, idle_ms=10)
+        assert await (queue.claim(dead) if round_ else queue.take(dead)) is not None, await queue.depth()
     handler = Handler()
     async with running(queue, handler, options=replace(QUICK, idle_s=0.05)):
         await drained(queue)
@@ -300,7 +295,7 @@ async def test_a_stop_waits_for_jobs_and_gives_back_what_takes_too_long(queue: L
     assert handler.order == ["quick"]
     assert (await queue.depth()).jobs == 1
     again = Handler()
-    async with running(queue, again, consumer="two"):
+    async with running(queue, again, worker="two"):
         await drained(queue)
     assert again.order == ["slow"]
 
@@ -349,14 +344,14 @@ def test_what_counts_as_an_outage(error: Exception, outage: bool) -> None:
     assert is_outage(error) is outage
 
 
-async def test_a_ticket_that_a_stopping_worker_gets_goes_to_another_at_once(queue: LaneQueue) -> None:
+async def test_a_job_that_a_stopping_worker_gets_goes_to_another_at_once(queue: LaneQueue) -> None:
     patient = replace(QUICK, lease_s=3600, idle_s=3600, poll_s=1.0)
     handler, stop = Handler(), asyncio.Event()
-    stopping = asyncio.create_task(Runner(queue, handler, patient, consumer="one").run(stop))
-    await asyncio.sleep(0.3)  # it waits for tickets by now
+    stopping = asyncio.create_task(Runner(queue, handler, patient, worker="one").run(stop))
+    await asyncio.sleep(0.3)  # it waits for lanes by now
     stop.set()
     await submit(queue, "job")
     await stopping
     assert handler.runs == {}
-    async with running(queue, handler, options=patient, consumer="two"):
+    async with running(queue, handler, options=patient, worker="two"):
         await eventually(lambda: handler.runs == {"job": 1})

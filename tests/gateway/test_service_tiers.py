@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
+from dataclasses import replace
 
 import pytest
 from redis.asyncio import Redis
@@ -15,7 +16,7 @@ from tests.fakes.job_engine import Body, Reply, add_memory
 from tests.gateway.api_rig import Api, api
 from tests.gateway.long_reads import PATH, asked, ended, queued, reader
 from tests.gateway.redis_view import command, connected, keys
-from tests.gateway.rig import eventually
+from tests.gateway.rig import ONE_WORKER, eventually
 
 TIERED = {"priority": "priority:", "default": "", "flex": "flex:"}
 
@@ -24,7 +25,6 @@ TIERED = {"priority": "priority:", "default": "", "flex": "flex:"}
 async def tiered(redis_url: str) -> AsyncGenerator[LaneQueue]:
     async with connected(redis_url) as redis:
         queue = LaneQueue(redis, "reads", tiers=TIERS)
-        await queue.ensure_group()
         yield queue
 
 
@@ -37,9 +37,9 @@ async def _submit(queue: LaneQueue, tier: str, number: int) -> None:
 
 
 async def _taken(queue: LaneQueue, times: int) -> list[str]:
-    """The tiers of the next tickets."""
-    tickets = [await queue.take("worker") for _ in range(times)]
-    return [ticket.lane.rpartition("lr_00")[2].rstrip("0123456789") for ticket in tickets if ticket is not None]
+    """The tiers of the next lanes."""
+    leases = [await queue.take(ONE_WORKER) for _ in range(times)]
+    return [lease.lane.rpartition("lr_00")[2].rstrip("0123456789") for lease in leases if lease is not None]
 
 
 async def test_of_reads_that_wait_the_higher_tier_is_taken_first(redis_url: str) -> None:
@@ -61,13 +61,13 @@ async def test_lower_tiers_get_a_bounded_share_while_higher_ones_wait(redis_url:
 
 
 async def test_of_reads_that_come_at_once_each_waiting_worker_gets_one(redis_url: str) -> None:
-    async def woken(consumer: str) -> str:
-        while (ticket := await queue.take(consumer)) is None:
+    async def woken(name: str) -> str:
+        while (lease := await queue.take(replace(ONE_WORKER, name=name))) is None:
             await queue.wait(block_ms=1000)
-        return ticket.job_id
+        return lease.job_id
 
     async with tiered(redis_url) as queue, connected(redis_url) as other:
-        workers = [asyncio.create_task(woken(consumer)) for consumer in ("one", "two")]
+        workers = [asyncio.create_task(woken(name)) for name in ("one", "two")]
         await eventually(lambda: _blocked(other, 2))
         for tier in ("flex", "default"):
             await _submit(queue, tier, 1)
@@ -81,11 +81,13 @@ async def _blocked(redis: Redis, clients: int) -> bool:
 
 
 @pytest.mark.parametrize("tier", TIERS)
-async def test_a_ticket_whose_worker_died_goes_to_another_in_every_tier(redis_url: str, tier: str) -> None:
+async def test_a_lane_whose_worker_died_goes_to_another_in_every_tier(redis_url: str, tier: str) -> None:
     async with tiered(redis_url) as queue:
         await _submit(queue, tier, 1)
-        ticket = await queue.take("one")
-        assert await queue.claim_stale("two", idle_ms=0, count=1) == [ticket]
+        assert await queue.take(replace(ONE_WORKER, idle_ms=0)) is not None
+        claimed = await queue.claim(replace(ONE_WORKER, name="two"))
+        assert claimed is not None
+        assert claimed.crashes == 1
 
 
 @pytest.mark.parametrize("tier", ["auto", *TIERS])

@@ -15,9 +15,7 @@ EVERYTHING = Scope(tenant=TENANT)
 
 @pytest.fixture
 async def queue(redis: Redis) -> MemoryQueue:
-    queue = memory_queue(redis)
-    await queue.lanes.ensure_group()
-    return queue
+    return memory_queue(redis)
 
 
 async def write(queue: MemoryQueue, user: str, tenant: str = TENANT, **ids: str) -> None:

@@ -19,7 +19,7 @@ from gateway.webhooks.deliveries import DeliveryHandler, delivery_id, delivery_o
 from gateway.webhooks.webhooks import WEBHOOKS_QUEUE, WebhookSecrets
 from memloop.wire.errors import Unavailable
 from memloop.wire.long_read import LongRead
-from memloop_state.queue.jobs import Lease, Submission
+from memloop_state.queue.jobs import Lease, Submission, Worker
 from memloop_state.queue.lanes import LaneQueue
 from memloop_state.values import Guard
 from tests.fakes.job_engine import Body, Reply
@@ -32,7 +32,7 @@ from tests.gateway.redis_view import keys
 from tests.gateway.rig import eventually
 from tests.gateway.worker_process import worker_process
 
-LOST, _LEASE_MS = "lost", 60_000
+LOST = Worker("lost", lease_ms=60_000, idle_ms=60_000)
 SECRET = f"whsec_{base64.b64encode(bytes(range(32))).decode()}"
 
 
@@ -61,12 +61,9 @@ async def hooked(
 
 async def leased(queue: LaneQueue) -> tuple[Lease, LeaseHold]:
     """The queue's next job, begun by a worker that will not end it."""
-    await queue.ensure_group()
-    tickets = [await queue.take(LOST, partition=part) for part in queue.keys.partitions]
-    (ticket,) = [ticket for ticket in tickets if ticket is not None]
-    lease = await queue.begin(ticket, lease_ms=_LEASE_MS)
-    assert lease is not None
-    return lease, LeaseHold(queue, lease, LOST, _LEASE_MS)
+    found = [await queue.take(LOST, partition=part) for part in queue.keys.partitions]
+    (lease,) = [lease for lease in found if lease is not None]
+    return lease, LeaseHold(queue, lease)
 
 
 def _outcome(it: Api, outcome: str) -> float:
@@ -242,7 +239,7 @@ async def test_a_worker_lost_between_the_reads_end_and_its_jobs_end_delivers_it_
             await ReadHandler(replace(reading, records=records)).run(lease, hold)
         assert (await it.get(f"{PATH}/{read_id}")).json["status"] == "completed"
         assert (await reading.queue.depth()).jobs == 1
-        await been_silent(work.state, LOST)
+        await been_silent(work.state, LOST.name)
         async with it.rig.working():
             await eventually(lambda: _outcome(it, "delivered") == 1)
             await eventually(lambda: _idle(reading.queue))

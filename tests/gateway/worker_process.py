@@ -15,7 +15,7 @@ from multiprocessing.process import BaseProcess
 from gateway.worker import main
 from tests.fakes.ports import free_port
 from tests.fakes.processes import PATIENCE_S
-from tests.gateway.dead_workers import been_silent, consumer_of
+from tests.gateway.dead_workers import been_silent, names_of
 from tests.gateway.rig import Rig
 
 
@@ -46,7 +46,7 @@ async def worker_process(it: Rig) -> AsyncGenerator[WorkerProcess]:
         yield worker
     finally:
         await worker.signalled(signal.SIGKILL)
-        await been_silent(it.work.state, consumer_of(worker.pid))
+        await been_silent(it.work.state, names_of(worker.pid))
 
 
 def _environment(it: Rig) -> dict[str, str]:

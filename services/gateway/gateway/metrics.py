@@ -273,7 +273,7 @@ class QueueMetrics:
             "job_queue_oldest_seconds", "Age of a queue's oldest unfinished job.", ("queue",)
         )
         self.job_queue_waiting_seconds = gauge(
-            "job_queue_waiting_seconds", "How long a queue's oldest ticket has waited for a worker.", ("queue",)
+            "job_queue_waiting_seconds", "How long the first of a queue's lanes has waited for a worker.", ("queue",)
         )
         self.job_queue_tenants = gauge(
             "job_queue_tenants", "Tenants of a queue with jobs that wait for a worker.", ("queue",)

@@ -162,9 +162,9 @@ async def working(work: Work, settings: WorkerSettings) -> AsyncGenerator[None]:
 
 async def _work(work: Work, settings: WorkerSettings, stop: asyncio.Event) -> None:
     async with asyncio.TaskGroup() as group:
-        consumer = f"{socket.gethostname()}-{os.getpid()}-{secrets.token_hex(3)}"
-        group.create_task(_writes(work, settings, stop, consumer))
-        for runner in _runners(work, settings, consumer):
+        name = f"{socket.gethostname()}-{os.getpid()}-{secrets.token_hex(3)}"
+        group.create_task(_writes(work, settings, stop, name))
+        for runner in _runners(work, settings, name):
             group.create_task(runner.run(stop))
         gauges = group.create_task(_gauges(work))
         idle = group.create_task(flush_idle_repeatedly(work.memory, age_s=settings.buffer_flush_age_s))
@@ -178,7 +178,7 @@ async def _work(work: Work, settings: WorkerSettings, stop: asyncio.Event) -> No
         await ended({gauges, idle, sweep, changes})
 
 
-async def _writes(work: Work, settings: WorkerSettings, stop: asyncio.Event, consumer: str) -> None:
+async def _writes(work: Work, settings: WorkerSettings, stop: asyncio.Event, name: str) -> None:
     """Run the memory writes once their model is there; until then they wait in their queue."""
     writer, stopped = asyncio.create_task(work.backend.models.writer()), asyncio.create_task(stop.wait())
     await asyncio.wait({writer, stopped}, return_when=asyncio.FIRST_COMPLETED)
@@ -214,15 +214,15 @@ async def _writes(work: Work, settings: WorkerSettings, stop: asyncio.Event, con
         keep_s=settings.dead_letter_keep_s,
         redecisions=settings.memory_redecisions,
     )
-    await Runner(work.memory.queue.lanes, handler, options, consumer=consumer).run(stop)
+    await Runner(work.memory.queue.lanes, handler, options, worker=name).run(stop)
 
 
-def _runners(work: Work, settings: WorkerSettings, consumer: str) -> Iterator[Runner]:
+def _runners(work: Work, settings: WorkerSettings, name: str) -> Iterator[Runner]:
     reading = work.reading
     reads = ReadHandler(reading)
-    yield Runner(reading.queue, reads, _options(settings, settings.read_concurrency), consumer=consumer)
+    yield Runner(reading.queue, reads, _options(settings, settings.read_concurrency), worker=name)
     responses = ResponseHandler(work.background, work.chat, work.vector_stores)
-    yield Runner(work.background.queue, responses, _options(settings, settings.read_concurrency), consumer=consumer)
+    yield Runner(work.background.queue, responses, _options(settings, settings.read_concurrency), worker=name)
     attempts = replace(
         _options(settings, settings.webhook_concurrency),
         attempts=settings.webhook_attempts,
@@ -231,7 +231,7 @@ def _runners(work: Work, settings: WorkerSettings, consumer: str) -> Iterator[Ru
     )
     webhooks = reading.webhooks
     deliveries = DeliveryHandler(work.state, webhooks.rules, work.metrics, timeout_s=settings.webhook_timeout_s)
-    yield Runner(webhooks.queue, deliveries, attempts, consumer=consumer)
+    yield Runner(webhooks.queue, deliveries, attempts, worker=name)
     if reading.files.records is not None:
         most = ExtractionLimits(
             memory_bytes=settings.extract_memory_bytes,
@@ -244,9 +244,9 @@ def _runners(work: Work, settings: WorkerSettings, consumer: str) -> Iterator[Ru
             reading.files.records, ExtractionRules(most, settings.extract_base_cpu_s, settings.extract_cpu_s_per_mib)
         )
         options = _options(settings, settings.extract_concurrency)
-        yield Runner(reading.files.queue, files, options, consumer=consumer)
+        yield Runner(reading.files.queue, files, options, worker=name)
         indexing = IndexHandler(work.vector_stores)
-        yield Runner(work.vector_stores.queue, indexing, options, consumer=consumer)
+        yield Runner(work.vector_stores.queue, indexing, options, worker=name)
 
 
 def _options(settings: WorkerSettings, concurrency: int) -> RunnerOptions:

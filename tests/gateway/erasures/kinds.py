@@ -42,7 +42,7 @@ KINDS: Final = _kinds(
     ("journal", "texts", "user", "replies and decisions of a job; deleted with it"),
     ("read-events", "texts", "user", "events of a read or a response; deleted with its job"),
     ("dead", "texts", "user", "dead letters of all queues; deleted with their jobs"),
-    ("jobs", "ids", "user", "tickets of lanes"),
+    ("jobs", "ids", "user", "lanes that wait, are held, or are delayed"),
     ("open", "ids", "user", "unfinished jobs, by time"),
     ("lane", "ids", "user", "a lane's jobs"),
     ("lock", "ids", "user", "the holder of a lane"),

@@ -2,24 +2,13 @@
 -- `lane_at`; ARGV has the terms as JSON, then a new job's hash in pairs
 local q, lane = lane_at(1), want.lane
 local job = q.job
-local function new_token()
-  local token, now = redis.call('INCR', q.fence), now_ms()
-  if token < now then
-    token = now
-    redis.call('SET', q.fence, whole(now))
-  end
-  return whole(token)
-end
 -- Notes that something has left the lane: see docs/decisions/0068-queue-and-store-are-read-at-once.md
 local function note_change() redis.call('SET', q.changed, whole(now_ms()), 'PX', 60000) end
-local function drop()
-  redis.call('XACK', q.stream, want.group, want.ticket)
-  redis.call('XDEL', q.stream, want.ticket)
-end
 -- Whether the holder has lost the lane; frees it if not
 local function is_lost()
   if redis.call('GET', q.lock) ~= want.mine then return true end
   redis.call('DEL', q.lock)
+  redis.call('ZREM', q.held, lane)
 end
 local function exists() return redis.call('EXISTS', job) == 1 end
 -- Gives back bytes of a tenant's quota
@@ -95,48 +84,10 @@ function steps.submit()
   return enter(1, want)
 end
 
--- Leases the job at the lane's head. Returns how that ended; 'head' and an id if it is another one than the given
-function steps.begin()
-  local head = redis.call('LINDEX', q.list, 0)
-  if not head then
-    redis.call('ZREM', q.delayed, lane)
-    drop()
-    return {'empty'}
-  end
-  local due = redis.call('ZSCORE', q.delayed, lane)
-  if due and tonumber(due) > now_ms() then
-    drop()
-    return {'later'}
-  end
-  local held = redis.call('GET', q.lock)
-  if held then
-    local owner = string.match(held, '|(.*)$')
-    if owner ~= want.ticket then
-      drop()
-      if owner == 'erase' then redis.call('ZADD', q.delayed, now_ms() + 500, lane) end
-      return {'held'}
-    end
-  end
-  if head ~= want.id then return {'head', head} end
-  if not exists() then
-    redis.call('LPOP', q.list)
-    redis.call('ZREM', q.open, head)
-    return {'head', redis.call('LINDEX', q.list, 0) or head}
-  end
-  redis.call('ZREM', q.delayed, lane)
-  local token = new_token()
-  redis.call('SET', q.lock, token .. '|' .. want.ticket, 'PX', want.lease_ms)
-  redis.call('HINCRBY', job, 'starts', 1)
-  redis.call('HSET', job, 'status', 'in_progress')
-  local found = redis.call('HMGET', job, 'starts', 'failures', 'outages', 'tenant', 'request_id', 'traceparent')
-  withdraw(q, found[4] or '', lane, head)
-  return {'run', token, found[1], found[2] or 0, found[3] or 0, found[4] or '', found[5] or '', found[6] or ''}
-end
-
 function steps.beat()
   if redis.call('GET', q.lock) ~= want.mine or not exists() then return 'lost' end
   redis.call('PEXPIRE', q.lock, want.lease_ms)
-  redis.call('XCLAIM', q.stream, want.group, want.consumer, 0, want.ticket, 'JUSTID')
+  redis.call('ZADD', q.held, now_ms() + want.idle_ms, lane)
   return redis.call('HEXISTS', job, 'cancel') == 1 and 'cancel' or 'held'
 end
 
@@ -171,7 +122,6 @@ function steps.finish()
   redis.call('LREM', q.list, 1, want.id)
   redis.call('ZREM', q.open, want.id)
   note_change()
-  drop()
   pass_on(q, want.tenant, lane)
   return 1
 end
@@ -183,18 +133,21 @@ function steps.retry()
     redis.call('HSET', job, 'status', 'queued', 'error', want.error)
   end
   redis.call('ZADD', q.delayed, now_ms() + want.delay_ms, lane)
-  drop()
   return 1
 end
 
+-- Gives the job back, or takes note that the lane was lost to an erasure or by its time
 function steps.abandon()
-  local held = redis.call('GET', q.lock)
-  if held and held ~= want.mine and string.match(held, '|(.*)$') == want.ticket then return 0 end
-  if not is_lost() and exists() then
-    redis.call('HINCRBY', job, 'starts', -1)
-    redis.call('HSET', job, 'status', 'queued')
+  if not is_lost() then
+    if exists() then
+      redis.call('HINCRBY', job, 'starts', -1)
+      redis.call('HSET', job, 'status', 'queued')
+    end
+  elseif is_worked(q.lock) then
+    return 0
+  else
+    redis.call('ZREM', q.held, lane)
   end
-  drop()
   pass_on(q, want.tenant, lane)
   return 1
 end
@@ -227,7 +180,7 @@ end
 function steps.take_lane()
   if redis.call('EXISTS', q.lock) == 1 and not want.force then return '0' end
   redis.call('DEL', q.lock) -- a full Redis lets a script begin with this command
-  local token = new_token()
+  local token = new_token(q.fence)
   redis.call('SET', q.lock, token .. '|erase', 'PX', want.lease_ms)
   redis.call('HSET', q.erased, want.scope, token)
   redis.call('PEXPIRE', q.erased, want.keep_ms)
@@ -239,7 +192,7 @@ end
 function steps.take_idle_lane()
   if has_changed(want.guard) then return 'changed' end
   if redis.call('EXISTS', q.lock) == 1 or redis.call('LLEN', q.list) > 0 then return '0' end
-  local token = new_token()
+  local token = new_token(q.fence)
   redis.call('SET', q.lock, token .. '|erase', 'PX', want.lease_ms)
   return token
 end

@@ -2,7 +2,7 @@
 -- terms of every step as JSON
 local want = cjson.decode(ARGV[2])
 local NAMES = {
-  'stream', 'delayed', 'open', 'list', 'lock', 'ready', 'turns', 'since', 'bell', 'bytes',
+  'held', 'delayed', 'open', 'list', 'lock', 'ready', 'turns', 'since', 'bell', 'bytes',
   'job', 'journal', 'events', 'index', 'dead', 'fence', 'changed', 'erased'
 }
 local OF_A_LANE = #NAMES
@@ -41,30 +41,67 @@ local function withdraw(q, tenant, lane, job)
   redis.call('ZREM', q.since, entry)
   redis.call('ZREM', q.ready, tenant .. ':' .. whole(since) .. ':' .. entry)
 end
--- KEYS: turns, picks, since, bell, the streams of all tiers, the ready sets of all tiers
--- Returns ticket, lane, job, tenant; or nothing
-function steps.take()
-  local turns, picks, since, bell = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
-  local tiers = (#KEYS - 4) / 2
-  local function delivered(stream)
-    local found = redis.call('XREADGROUP', 'GROUP', want.group, want.consumer, 'COUNT', 1, 'STREAMS', stream, '>')
-    if not found then return nil end
-    local entry, fields = found[1][2][1], {}
-    for i = 1, #entry[2], 2 do fields[entry[2][i]] = entry[2][i + 1] end
-    return {entry[1], fields.lane, fields.job, fields.tenant or ''}
+local function new_token(fence)
+  local token, now = redis.call('INCR', fence), now_ms()
+  if token < now then
+    token = now
+    redis.call('SET', fence, whole(now))
   end
+  return whole(token)
+end
+-- The keys of a queue and of one of its tiers, by name. KEYS: turns, picks, since, bell, open, fence; then of each tier
+-- the lanes that are held, delayed and ready
+local function tier_at(tier)
+  local keys = {turns = KEYS[1], picks = KEYS[2], since = KEYS[3], bell = KEYS[4], open = KEYS[5], fence = KEYS[6]}
+  keys.held, keys.delayed, keys.ready = unpack(KEYS, 3 * tier + 4, 3 * tier + 6)
+  return keys
+end
+local function tiers() return (#KEYS - 6) / 3 end
+-- Leases the next job of a lane that no worker has. The keys of lane and job have the tag of the queue's, but are known
+-- only from its lines. Returns lane, job, token, starts, failures, outages, tenant, request id, traceparent; nothing if
+-- the lane has no job or has to wait
+local function leased(q, lane)
+  local list, lock = want.lists .. lane, want.locks .. lane
+  local head = redis.call('LINDEX', list, 0)
+  while head and redis.call('EXISTS', want.jobs .. head) == 0 do
+    redis.call('LPOP', list)
+    redis.call('ZREM', q.open, head)
+    head = redis.call('LINDEX', list, 0)
+  end
+  local due = redis.call('ZSCORE', q.delayed, lane)
+  if head and due and tonumber(due) > now_ms() then return nil end
+  redis.call('ZREM', q.delayed, lane)
+  if not head then return nil end
+  if redis.call('EXISTS', lock) == 1 then
+    if not is_worked(lock) then redis.call('ZADD', q.delayed, now_ms() + 500, lane) end
+    return nil
+  end
+  local job, token = want.jobs .. head, new_token(q.fence)
+  redis.call('SET', lock, token .. '|' .. want.worker, 'PX', want.lease_ms)
+  redis.call('ZADD', q.held, now_ms() + want.idle_ms, lane)
+  redis.call('HINCRBY', job, 'starts', 1)
+  redis.call('HSET', job, 'status', 'in_progress')
+  local found = redis.call('HMGET', job, 'starts', 'failures', 'outages', 'tenant', 'request_id', 'traceparent')
+  withdraw(q, found[4] or '', lane, head)
+  return {lane, head, token, found[1], found[2] or 0, found[3] or 0, found[4] or '', found[5] or '', found[6] or ''}
+end
+
+-- Leases the next job of the tenant whose turn it is. Returns as `leased`
+function steps.take()
+  local turns, picks, since, bell = unpack(KEYS, 1, 4)
+  redis.call('PERSIST', turns) -- a full Redis lets a script begin with this command
   local function first_of(tenant, tier)
-    local after = KEYS[4 + tiers + tier]
+    local after = tier_at(tier).ready
     return redis.call('ZRANGEBYLEX', after, '[' .. tenant .. ':', '(' .. tenant .. ';', 'LIMIT', 0, 1)[1]
   end
   local function any_of(tenant)
-    for tier = 1, tiers do
+    for tier = 1, tiers() do
       local found = first_of(tenant, tier)
       if found then return found, tier end
     end
   end
   local function next_of(tenant, pick)
-    for tier = tiers, 2, -1 do
+    for tier = tiers(), 2, -1 do
       if pick % 4 ^ (tier - 1) == 0 then
         local found = first_of(tenant, tier)
         if found then return found, tier end
@@ -77,24 +114,17 @@ function steps.take()
     redis.call('ZREM', turns, tenant)
     redis.call('HDEL', picks, tenant)
   end
-  local function take(tenant, pick, member, tier)
+  -- Takes a lane out of the line; returns its name
+  local function taken(tenant, pick, member, tier)
     local entry = string.match(string.sub(member, #tenant + 2), '^%d+:(.*)$')
-    local job, lane = string.match(entry, '^(%S*) (.*)$')
-    redis.call('ZREM', KEYS[4 + tiers + tier], member)
+    redis.call('ZREM', tier_at(tier).ready, member)
     redis.call('ZREM', since, entry)
     if not any_of(tenant) then
       leave(tenant)
     elseif pick % (want.weights[tenant] or 1) == 0 then
       to_tail(turns, tenant)
     end
-    if redis.call('ZCARD', turns) == 0 then redis.call('DEL', bell) else ring(bell) end
-    redis.call('XADD', KEYS[4 + tier], '*', 'lane', lane, 'job', job, 'tenant', tenant)
-    return delivered(KEYS[4 + tier])
-  end
-  -- Tickets that an older version wrote for lanes that wait. A full Redis lets a script begin with this command
-  for tier = 1, tiers do
-    local old = delivered(KEYS[4 + tier])
-    if old then return old end
+    return string.match(entry, '^%S* (.*)$')
   end
   local passed = {}
   for _, tenant in ipairs(want.passing) do passed[tenant] = true end
@@ -103,19 +133,41 @@ function steps.take()
       if not passed[tenant] then return tenant end
     end
   end
-  local tenant = head()
-  while tenant do
+  local tenant, found = head(), nil
+  while tenant and not found do
     local pick = redis.call('HINCRBY', picks, tenant, 1)
     local member, tier = next_of(tenant, pick)
-    if member then return take(tenant, pick, member, tier) end
-    leave(tenant)
+    if member then
+      found = leased(tier_at(tier), taken(tenant, pick, member, tier))
+    else
+      leave(tenant)
+    end
     tenant = head()
   end
-  if redis.call('ZCARD', turns) == 0 then redis.call('DEL', bell) end
+  if redis.call('ZCARD', turns) == 0 then redis.call('DEL', bell) elseif found then ring(bell) end
+  return found
+end
+
+-- Leases the next job of a lane whose worker has been silent for too long, and is not the caller, who runs these lanes.
+-- Returns as `leased`
+function steps.claim()
+  local runs = {}
+  for _, lane in ipairs(want.running) do runs[lane] = true end
+  for tier = 1, tiers() do
+    local q = tier_at(tier)
+    for _, lane in ipairs(redis.call('ZRANGEBYSCORE', q.held, '-inf', now_ms(), 'LIMIT', 0, 100)) do
+      if not runs[lane] then
+        redis.call('ZREM', q.held, lane)
+        if is_worked(want.locks .. lane) then redis.call('DEL', want.locks .. lane) end
+        local found = leased(q, lane)
+        if found then return found end
+      end
+    end
+  end
   return nil
 end
 
--- KEYS: a tier's stream, delayed set and ready set. Gives the tenant's lanes behind the last entry that was read, whose
+-- KEYS: a tier's held, delayed and ready lanes. Gives the tenant's lanes behind the last entry that was read, whose
 -- names begin with a prefix. Returns the last entry of a page with more behind it, else '', then the lanes. The last page has the lanes beside
 -- those that wait for a worker. A lane that begins to wait again goes to the end, so no lane escapes between two pages
 function steps.lanes_of()
@@ -129,10 +181,6 @@ function steps.lanes_of()
   for _, entry in ipairs(entries) do add(string.match(string.sub(entry, #tenant + 2), '^%d+:%S* (.*)$')) end
   if found[1] ~= '' then return found end
   for _, lane in ipairs(redis.call('ZRANGE', KEYS[2], 0, -1)) do add(lane) end
-  for _, ticket in ipairs(redis.call('XRANGE', KEYS[1], '-', '+')) do
-    for i = 1, #ticket[2], 2 do
-      if ticket[2][i] == 'lane' then add(ticket[2][i + 1]) end
-    end
-  end
+  for _, lane in ipairs(redis.call('ZRANGE', KEYS[1], 0, -1)) do add(lane) end
   return found
 end

@@ -1,1 +1,1 @@
-"""Durable jobs in lanes: their keys and records, tickets, the steps of a lane, journals and dead letters."""
+"""Durable jobs in lanes: their keys and records, the steps of a lane, journals and dead letters."""

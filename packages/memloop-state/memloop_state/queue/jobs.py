@@ -1,4 +1,4 @@
-"""A queue's jobs as values, their tickets in one stream or one per tier, and the order in which workers take lanes.
+"""A queue's jobs as values, and the order in which workers take lanes.
 
 Deficit round robin (Shreedhar and Varghese, "Efficient fair queueing using deficit round robin", SIGCOMM 1995, section
 III): the tenants with waiting lanes form a ring. The tenant at its head has its turn, gives as many jobs as its weight,
@@ -26,31 +26,16 @@ from typing import Final, Literal, TypeAlias
 from memloop.wire.base import Origin
 from memloop_state.owners import Owner
 
-GROUP = "workers"
 DEFAULT_TIER = "default"
 
 
 @dataclass(frozen=True, slots=True)
-class Ticket:
-    """A stream entry: this lane has work, and this job was its head when the entry was written.
+class Worker:
+    """Who takes lanes: after ``idle_ms`` of silence another worker gets them, and after ``lease_ms`` they are lost."""
 
-    An entry that an older version wrote has no tenant.
-    """
-
-    id: str
-    lane: str
-    job_id: str
-    tenant: str = ""
-
-
-def ready(stream: str) -> str:
-    """Name the sorted set of a tier's lanes that wait for a worker, by tenant and time."""
-    return f"{stream}:ready"
-
-
-def delayed(stream: str) -> str:
-    """Name the sorted set of a tier's lanes that wait for their next attempt."""
-    return f"{stream}:delayed"
+    name: str
+    lease_ms: int
+    idle_ms: int
 
 
 Beat: TypeAlias = Literal["held", "lost", "cancel"]
@@ -76,9 +61,10 @@ class LaneLost(Exception):
 class Lease:
     """The right to run one job. ``failures`` and ``outages`` count earlier runs, ``starts`` includes this one."""
 
-    ticket: Ticket
-    token: int
+    worker: Worker
+    lane: str
     job_id: str
+    token: int
     starts: int
     failures: int
     outages: int
@@ -88,7 +74,7 @@ class Lease:
     @property
     def mine(self) -> str:
         """The lock's value while the lease is valid."""
-        return f"{self.token}|{self.ticket.id}"
+        return f"{self.token}|{self.worker.name}"
 
     @property
     def crashes(self) -> int:

@@ -1,38 +1,31 @@
 """Durable job lanes: the jobs of one lane run one at a time, in queue order, exactly once.
 
-A lane is a Redis list of job ids. A lane with jobs waits for a worker (``lua/turns.lua`` takes the next one), waits
-for its delay, or has a *ticket*: an entry of the stream ``memloop:jobs:{queue}``, written when a worker takes the lane.
-The holder of the lane's lock runs the job at the list's head. One atomic step ends the job, acknowledges its ticket,
-frees the lock and, if the list has more, lets the lane wait again:
+A lane is a Redis list of job ids. A lane with jobs waits for a worker, waits for its delay, or is *held*: its lock has
+a worker's name, and a sorted set has the lane by the time from which that worker counts as dead. One step
+(``lua/turns.lua``) takes the next lane that waits and leases the job at the list's head; another ends the job, frees
+the lane and, if the list has more, lets it wait again:
 
 * one script writes a job and its event record and lets its lane wait: once it returns, the job is durable;
-* a ticket for a lane that is held or delayed is dropped: the holder's own ticket is still pending, and the delayed lane
-  waits for a worker again when its delay has elapsed;
-* a dead worker's ticket stays pending; after its idle time another worker claims it with XAUTOCLAIM. The owner of the
-  holder's ticket may take over the lock, with a higher fencing token.
+* the worker's heartbeat renews the lock and the time; every step of the worker compares the lock's value first;
+* a dead worker's lane stays held; when its time has passed another worker claims it, with a higher fencing token.
 
-The lock is ``SET PX`` with a fencing token from one counter for all lanes. The holder's heartbeat renews it and resets
-the ticket's idle time; every step of the holder compares the lock's value first.
+The lock is ``SET PX`` with a fencing token from one counter for all lanes.
 
 A queue has *partitions*: one on a single Redis, more in a cluster. All keys of a lane and its jobs are in one partition
-and so in one slot (``memloop_state.steps``). Each partition has its own stream, token counter and dead
-letters.
+and so in one slot (``memloop_state.steps``). Each partition has its own lines of lanes, token counter and dead letters.
 """
 
 import math
-from collections.abc import AsyncIterator, Collection, Generator, Iterable, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import AsyncIterator, Collection, Iterable, Mapping, Sequence
+from itertools import chain
 from typing import Any, Final, cast
 
-from redis import exceptions
-
 from memloop.wire.base import Origin
-from memloop.wire.errors import Erased, RateLimited, Unavailable
+from memloop.wire.errors import Erased, RateLimited
 from memloop_state.link import State, all_sent, redis_errors
 from memloop_state.owners import owned_keys, owned_terms
 from memloop_state.queue.jobs import (
     DEFAULT_TIER,
-    GROUP,
     NO_ENTRY,
     Beat,
     Counter,
@@ -42,13 +35,11 @@ from memloop_state.queue.jobs import (
     IndexFull,
     Lease,
     Submission,
-    Ticket,
-    delayed,
-    ready,
+    Worker,
 )
 from memloop_state.queue.records import DeadLetters, Events, JobRecords, Journal
 from memloop_state.room import QueueRules
-from memloop_state.steps import Partition, Partitions, Reply, entry_list, lane_steps, named, text
+from memloop_state.steps import Partition, Partitions, Reply, lane_steps, named, text
 from memloop_state.values import Guard, Indexes
 
 KEEP_MS = 7 * 24 * 3600 * 1000
@@ -90,22 +81,23 @@ class LaneQueue:
         self.indexes = Indexes(redis)
         self._step = lane_steps(redis)
 
-    def _streams(self, part: Partition) -> list[str]:
-        """Return the streams of a partition's tickets, most urgent first."""
-        stream = part.key("jobs", self.name)
-        return [stream if tier == DEFAULT_TIER else f"{stream}:{tier}" for tier in self._tiers]
+    def _tiers_of(self, part: Partition) -> list[list[str]]:
+        """Return the lanes of a partition that are held, delayed and ready, of the most urgent tier first."""
+        lines = [part.key("jobs", self.name, *[tier] * (tier != DEFAULT_TIER)) for tier in self._tiers]
+        return [[f"{line}:{state}" for state in ("held", "delayed", "ready")] for line in lines]
 
     def _keys(self, part: Partition, lane: str, job_id: str = "", index: str = "") -> list[str]:
         """Return the keys of a lane and a job, in the order of ``lane_at``."""
         tier, colon, _ = lane.partition(":")
-        stream = part.key("jobs", self.name, *[tier] * bool(colon and tier in self._tiers))
+        tiers = dict(zip(self._tiers, self._tiers_of(part), strict=True))
+        held, delayed, ready = tiers[tier if colon and tier in tiers else DEFAULT_TIER]
         return [
-            stream,
-            delayed(stream),
+            held,
+            delayed,
             part.key("open", self.name),
             part.key("lane", self.name, lane),
             part.key("lock", self.name, lane),
-            ready(stream),
+            ready,
             part.key("turns", self.name),
             part.key("since", self.name),
             part.key("bell", self.name),
@@ -140,8 +132,8 @@ class LaneQueue:
 
     async def _held(self, step: str, lease: Lease, terms: Mapping[str, object] = _NO_TERMS) -> Reply:
         """Run a step of a lane's holder."""
-        held = {"group": GROUP, "ticket": lease.ticket.id, "mine": lease.mine, "tenant": lease.tenant}
-        return await self._stepped(step, lease.ticket.lane, {**held, **terms}, job_id=lease.job_id)
+        held = {"mine": lease.mine, "tenant": lease.tenant}
+        return await self._stepped(step, lease.lane, {**held, **terms}, job_id=lease.job_id)
 
     async def admit(self, job: Submission, *, guard: Guard | None = None) -> bool:
         """Queue a client's job if the rules allow it, as :meth:`submit` does.
@@ -201,29 +193,12 @@ class LaneQueue:
         """Return a job's journal."""
         return Journal(self._redis, job_id)
 
-    async def ensure_group(self) -> None:
-        """Create missing streams and consumer groups."""
-        for stream in [stream for part in self.keys.partitions for stream in self._streams(part)]:
-            with redis_errors():
-                if await self._redis.exists(stream) and await self._redis.xinfo_groups(stream):
-                    continue  # a full Redis refuses to be asked for it again
-                try:
-                    await self._redis.xgroup_create(stream, GROUP, id="0", mkstream=True)
-                except exceptions.ResponseError as error:
-                    if "BUSYGROUP" not in str(error):
-                        raise
-
     async def take(
-        self, consumer: str, *, partition: Partition | None = None, passing: Collection[str] = ()
-    ) -> Ticket | None:
-        """Take the next lane of a partition (default: the first), or None when none waits; pass over these tenants."""
+        self, worker: Worker, *, partition: Partition | None = None, passing: Collection[str] = ()
+    ) -> Lease | None:
+        """Lease the next job of a partition (default: the first), or None when none waits; pass over these tenants."""
         part = partition or self.keys.partitions[0]
-        of_all = [part.key(kind, self.name) for kind in ("turns", "picks", "since", "bell")]
-        keys = [*of_all, *self._streams(part), *map(ready, self._streams(part))]
-        args = named(group=GROUP, consumer=consumer, passing=list(passing), weights=self.rules.weights)
-        with _group_exists():
-            found = await self._step.rows("take", keys, args)
-        return Ticket(*found) if found else None
+        return await self._leased("take", worker, part, passing=list(passing), weights=self.rules.weights)
 
     async def wait(self, *, block_ms: int, partition: Partition | None = None) -> None:
         """Wait at most ``block_ms`` until a lane of the partition waits; another worker may be faster to take it."""
@@ -231,34 +206,33 @@ class LaneQueue:
         with redis_errors():
             await self._redis.blpop([bell], timeout=block_ms / 1000)  # pyright: ignore
 
-    async def claim_stale(self, consumer: str, *, idle_ms: int, count: int) -> list[Ticket]:
-        """Claim tickets of one tier of a partition whose worker has been silent for ``idle_ms``."""
-        for stream in [stream for part in self.keys.partitions for stream in self._streams(part)]:
-            with redis_errors(), _group_exists():
-                reply = await self._redis.xautoclaim(stream, GROUP, consumer, idle_ms, count=count)
-            if found := entry_list(reply[1]):
-                return [Ticket(id_, fields["lane"], fields["job"], fields.get("tenant", "")) for id_, fields in found]
-        return []
+    async def claim(self, worker: Worker, *, running: Collection[str] = ()) -> Lease | None:
+        """Lease the job of a worker that has been silent for too long, except in lanes that the caller runs itself."""
+        for part in self.keys.partitions:
+            if lease := await self._leased("claim", worker, part, running=list(running)):
+                return lease
+        return None
 
-    async def begin(self, ticket: Ticket, *, lease_ms: int) -> Lease | None:
-        """Lease the lane's next job. Returns None, and drops the ticket, when the lane has nothing to run now."""
-        part, head = self.keys.of_id(ticket.job_id), ticket.job_id
-        terms = {"group": GROUP, "ticket": ticket.id, "lease_ms": lease_ms}
-        while True:
-            outcome, *found = cast(
-                "list[str]", await self._stepped("begin", ticket.lane, terms, job_id=head, part=part)
-            )
-            if outcome == "run":
-                token, starts, failures, outages, tenant, request_id, traceparent = found
-                origin = Origin(request_id=request_id, traceparent=traceparent)
-                return Lease(ticket, int(token), head, int(starts), int(failures), int(outages), tenant, origin)
-            if outcome != "head":
-                return None
-            (head,) = found
+    async def _leased(self, step: str, worker: Worker, part: Partition, **terms: object) -> Lease | None:
+        of_all = [part.key(kind, self.name) for kind in ("turns", "picks", "since", "bell", "open")]
+        keys = [*of_all, part.key("fence"), *chain.from_iterable(self._tiers_of(part))]
+        where = {
+            "jobs": part.job(""),
+            "lists": part.key("lane", self.name, ""),
+            "locks": part.key("lock", self.name, ""),
+        }
+        who = {"worker": worker.name, "lease_ms": worker.lease_ms, "idle_ms": worker.idle_ms}
+        found = await self._step.rows(step, keys, named(**where, **who, **terms))
+        if not found:
+            return None
+        lane, job_id, token, starts, failures, outages, tenant, request_id, traceparent = found
+        origin = Origin(request_id=request_id, traceparent=traceparent)
+        return Lease(worker, lane, job_id, int(token), int(starts), int(failures), int(outages), tenant, origin)
 
-    async def beat(self, lease: Lease, *, consumer: str, lease_ms: int) -> Beat:
-        """Renew the lock and reset the ticket's idle time. Returns whether the job still has to be done."""
-        return cast(Beat, await self._held("beat", lease, {"lease_ms": lease_ms, "consumer": consumer}))
+    async def beat(self, lease: Lease) -> Beat:
+        """Renew the lease. Returns whether the job still has to be done."""
+        times = {"lease_ms": lease.worker.lease_ms, "idle_ms": lease.worker.idle_ms}
+        return cast(Beat, await self._held("beat", lease, times))
 
     async def finish(
         self,
@@ -293,7 +267,7 @@ class LaneQueue:
         """Let lanes wait whose delay has elapsed. Returns the seconds until the next one (infinity: none)."""
         next_s = math.inf
         for part in self.keys.partitions:
-            tiers = [delayed(stream) for stream in self._streams(part)]
+            tiers = [delayed for _, delayed, _ in self._tiers_of(part)]
             soonest_ms, *lanes = await self._step.rows("due", tiers, named())
             for lane in lanes:
                 await self._stepped("promote", lane, {}, part=part)
@@ -393,24 +367,13 @@ class LaneQueue:
 
     async def lanes_of(self, tenant: str, *, prefix: str) -> AsyncIterator[Sequence[str]]:
         """Yield the tenant's lanes with jobs in pages, one maybe twice; their names begin with ``prefix``."""
-        for stream in [stream for part in self.keys.partitions for stream in self._streams(part)]:
-            keys, last, more = [stream, delayed(stream), ready(stream)], "", True
+        for keys in [tier for part in self.keys.partitions for tier in self._tiers_of(part)]:
+            last, more = "", True
             while more:
                 args = named(tenant=tenant, prefix=prefix, last=last, most=_MOST_LANES)
                 last, *lanes = await self._step.rows("lanes_of", keys, args)
                 yield lanes
                 more = bool(last)
-
-
-@contextmanager
-def _group_exists() -> Generator[None]:
-    """Raise Unavailable when Redis lost its data, and with it the group, until ``ensure_group`` recreates it."""
-    try:
-        yield
-    except exceptions.ResponseError as error:
-        if "NOGROUP" not in str(error):
-            raise
-        raise Unavailable("Redis has lost the queue's consumer group.") from error
 
 
 def _pairs(fields: Mapping[str, str]) -> list[str]:

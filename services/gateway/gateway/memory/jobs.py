@@ -1,6 +1,6 @@
 """Queues memory writes, from where the worker takes them.
 
-One script stores payload, event record, lane entry and ticket atomically; a write is accepted once it returns.
+One script stores payload, event record and lane entry atomically; a write is accepted once it returns.
 """
 
 import secrets

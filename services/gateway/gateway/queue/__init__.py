@@ -1,4 +1,4 @@
-"""Durable jobs: lanes, tickets, the runner that executes jobs, and the journal from which a job resumes."""
+"""Durable jobs: lanes, the runner that executes jobs, and the journal from which a job resumes."""
 
 from gateway.queue.runner import Hold, JobResult, Runner, RunnerOptions, is_outage, job_of, queue_rules
 from memloop_state.queue.jobs import (

@@ -8,16 +8,15 @@ A run of a job ends in one of these ways:
 * a *failure* (invalid model output, a rejected request, a bug of ours): counted; retried after 1, 2, 4 … s; after
   ``attempts`` of them the job becomes a dead letter and its event gets the status ``failed``;
 * the lane was lost, or the worker stops: the job returns to the queue uncounted;
-* the worker dies: another worker claims the idle ticket; after ``crashes`` of these the job becomes a dead letter.
+* the worker dies: another worker claims its lane; after ``crashes`` of these the job becomes a dead letter.
 
-``Intake`` takes the tickets. For each one ``work`` begins the job, ``_settle`` records its result, and ``_under_lease``
-runs the handler while it renews the lease.
+``Intake`` takes the lanes. ``_settle`` records the result of each job, and ``_under_lease`` runs the handler while it
+renews the lease.
 """
 
 import asyncio
 import logging
 import random
-from collections.abc import Awaitable
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, Protocol, TypeVar
@@ -41,7 +40,7 @@ from memloop.wire.errors import (
 )
 from memloop_service.tracing import span
 from memloop_state.link import State
-from memloop_state.queue.jobs import Counter, JobCancelled, JobGone, LaneLost, Lease, Ticket
+from memloop_state.queue.jobs import Counter, JobCancelled, JobGone, LaneLost, Lease, Worker
 from memloop_state.queue.lanes import LaneQueue
 from memloop_state.queue.records import JobRecords
 from memloop_state.room import QueueRules, room_of
@@ -118,8 +117,6 @@ class LeaseHold:
 
     queue: LaneQueue
     lease: Lease
-    consumer: str
-    lease_ms: int
 
     @property
     def token(self) -> int:
@@ -128,7 +125,7 @@ class LeaseHold:
 
     async def check(self) -> None:
         """Renew the lease. Raises LaneLost, JobCancelled."""
-        beat = await self.queue.beat(self.lease, consumer=self.consumer, lease_ms=self.lease_ms)
+        beat = await self.queue.beat(self.lease)
         if beat == "lost":
             raise LaneLost
         if beat == "cancel":
@@ -151,10 +148,9 @@ class RunnerOptions(IntakeOptions):
         """Seconds between two renewals of a lease."""
         return min(self.lease_s / 4, self.idle_s / 4, 1.0)
 
-    @property
-    def lease_ms(self) -> int:
-        """``lease_s`` in milliseconds."""
-        return int(self.lease_s * 1000)
+    def worker(self, name: str) -> Worker:
+        """Return a worker of that name, with its leases' times."""
+        return Worker(name, lease_ms=int(self.lease_s * 1000), idle_ms=int(self.idle_s * 1000))
 
     def is_last(self, lease: Lease, error: Exception) -> bool:
         """Return whether the run that ends with the error was the last of its kind."""
@@ -171,41 +167,29 @@ class RunnerOptions(IntakeOptions):
 class Runner:
     """Runs one queue's jobs with one handler until it is stopped."""
 
-    def __init__(self, queue: LaneQueue, handler: Handler, options: RunnerOptions, *, consumer: str) -> None:
+    def __init__(self, queue: LaneQueue, handler: Handler, options: RunnerOptions, *, worker: str) -> None:
         self._queue = queue
         self._handler = handler
         self._options = options
-        self._consumer = consumer
+        self._worker = options.worker(worker)
 
     async def run(self, stop: asyncio.Event) -> None:
         """Run jobs until ``stop`` is set; give running ones ``stop_s`` seconds, then requeue the rest."""
-        intake = Intake(self._queue, self._options, consumer=self._consumer, work=self.work, decline=self.decline)
-        await intake.run(stop)
+        await Intake(self._queue, self._options, worker=self._worker, work=self.work).run(stop)
 
-    async def work(self, ticket: Ticket) -> None:
-        """Run the ticket's job. On cancellation, requeue it, even if the queue grants the lease at that moment."""
-        begun = asyncio.ensure_future(self._queue.begin(ticket, lease_ms=self._options.lease_ms))
+    async def work(self, lease: Lease) -> None:
+        """Run the job. On cancellation, requeue it."""
+        request_id.set(lease.origin.request_id)
+        spender.set(lease.tenant)
+        parent = {"traceparent": lease.origin.traceparent}
+        attributes = {"memloop.job": lease.job_id, "memloop.start": lease.starts}
         try:
-            lease = await asyncio.shield(begun)
-            if lease is not None:
-                request_id.set(lease.origin.request_id)
-                spender.set(lease.tenant)
-                parent = {"traceparent": lease.origin.traceparent}
-                attributes = {"memloop.job": lease.job_id, "memloop.start": lease.starts}
-                with span(f"job {self._queue.name}", attributes, kind=SpanKind.CONSUMER, parent=parent):
-                    await self._settle(lease)
+            with span(f"job {self._queue.name}", attributes, kind=SpanKind.CONSUMER, parent=parent):
+                await self._settle(lease)
         except asyncio.CancelledError:
-            await asyncio.shield(self._put_back(begun))
+            with suppress(DependencyError):
+                await asyncio.shield(self._queue.abandon(lease))
             raise
-
-    async def decline(self, ticket: Ticket) -> None:
-        """Requeue the ticket's job without running it."""
-        await self._put_back(self._queue.begin(ticket, lease_ms=self._options.lease_ms))
-
-    async def _put_back(self, begun: Awaitable[Lease | None]) -> None:
-        with suppress(DependencyError):
-            if (lease := await begun) is not None:
-                await self._queue.abandon(lease)
 
     async def _settle(self, lease: Lease) -> None:
         """Run the job and record the result: finished, requeued, retried later, or a dead letter."""
@@ -222,7 +206,7 @@ class Runner:
 
     async def _under_lease(self, lease: Lease) -> JobResult:
         """Run the handler while renewing the lease; stop it when the lease is lost or the job is cancelled."""
-        hold = LeaseHold(self._queue, lease, self._consumer, self._options.lease_ms)
+        hold = LeaseHold(self._queue, lease)
         work = asyncio.ensure_future(self._handler.run(lease, hold))
         try:
             while not (await asyncio.wait({work}, timeout=self._options.beat_s))[0]:
