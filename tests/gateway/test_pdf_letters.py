@@ -226,6 +226,24 @@ async def test_hebrew_is_read_from_right_to_left_in_whatever_order_it_is_drawn(d
     assert text == "[page 1]\n\n\u05d2\u05dc\u05d4 \u05d9\u05d5\u05dd\n\n\f"
 
 
+@pytest.mark.parametrize(
+    ("drawn", "text"),
+    [
+        (b"(AB) Tj /F 6 Tf 2 9 Td (C) Tj /F 12 Tf 14 -9 Td (D)", "\u0e02\u0e49\u0e19\u0e07"),
+        (b"(AB) Tj 0 2 Td (C) Tj 16 -2 Td (D)", "\u0e02\u0e49\u0e19\u0e07"),
+        (b"(AB) Tj /F 6 Tf 8 9 Td (CC) Tj /F 12 Tf 8 -9 Td (D)", "\u0e02\u0e19\u0e49\u0e49\u0e07"),
+        (b"(AB) Tj /F 6 Tf 2 9 Td (C) Tj /F 12 Tf 44 -9 Td (D)", "\u0e02\u0e49\u0e19\n\u0e07"),
+    ],
+    ids=["another size", "the same size", "two marks", "before another word"],
+)
+async def test_a_mark_that_is_drawn_late_stands_behind_its_letter(drawn: bytes, text: str) -> None:
+    mapped = stream(b"4 beginbfchar <41> <0e02> <42> <0e19> <43> <0e49> <44> <0e07> endbfchar")
+    assert (
+        await text_of(written_in(HELVETICA + b"/ToUnicode 6 0 R", drawn, mapped), "a.pdf")
+        == f"[page 1]\n\n{text}\n\n\f"
+    )
+
+
 async def test_digits_of_arabic_keep_their_order() -> None:
     raw = written_by_numbers(b"<0002000000020004>", mapped=b"1 beginbfrange <0000> <0009> <0660> endbfrange")
     assert await text_of(raw, "a.pdf") == "[page 1]\n\n\u0662\u0660\u0662\u0664\n\n\f"

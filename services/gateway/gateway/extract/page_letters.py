@@ -6,28 +6,23 @@ two.
 """
 
 import re
-import sys
-from collections import deque
-from collections.abc import Iterator, Sequence
-from ctypes import byref, c_double
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import pairwise
-from math import cos, inf, sin
-from typing import Final, NamedTuple
+from math import inf
+from typing import Final
+from unicodedata import category
 
 from pypdfium2 import PdfTextPage
 from pypdfium2 import raw as pdfium
 
+from gateway.extract.page_places import Box, Letter, drawn
+
+_BEGINNING: Final = re.compile(r"\s([^\w\s\0-\u02ff])")
+_BEFORE_MARK: Final = 16
+"""Letters after which the mark of one before them may come."""
 _LEFTWARD: Final = "[\u0590-\u065f\u066a-\u06ef\u06fa-\u08ff\ufb1d-\ufdff\ufe70-\ufefc]"
 LEFTWARDS: Final = re.compile(f"{_LEFTWARD}(?: *{_LEFTWARD})+")
 """Letters that are read from right to left; the digits among them are not."""
-_CODES: Final = frozenset(map(chr, (*range(2), *range(3, 32), 127)))
-"""Signs that are no letters, of fonts without Unicode. The second stands for a hyphen at the end of a line."""
-_SPACED: Final = re.compile(r"[0-9A-Za-z\u00c0-\u052f.,;:!?'-]")
-"""Signs of scripts that part words by spaces."""
-_DRAWN_LATELY: Final = 3
-_SAME_PLACE: Final = 0.25
-_DISTANT: Final = 3.5
-"""Heights between the middles of letters that are no neighbours."""
 _GAP: Final = 0.15
 """Heights of a line between two letters that may part words."""
 _LONE_GAP: Final = 0.25
@@ -45,38 +40,9 @@ _NEAR: Final = 1.5
 _IN_NUMBERS: Final = frozenset(pair for digit in "0123456789" for pair in (f"{digit}.", f".{digit}"))
 _TURNED: Final = 0.02
 """Radians by which the slant of a line does not vary."""
-_DIAGONAL: Final = 0.2
-"""Near a slant of 45 degrees, boxes along the edges do not give a letter's width."""
 
 
-class Box(NamedTuple):  # made for each run of a book: a frozen dataclass takes three times as long
-    """A box on a page, in points."""
-
-    left: float
-    bottom: float
-    right: float
-    top: float
-
-
-class _Letter(NamedTuple):
-    """A letter: its box on the page, and its place in its line, whose slant is in radians, in points.
-
-    ``start`` and ``end`` lie along the line, ``base`` is its distance from the page's corner. What stands for a space
-    or the end of a line has no box; PDFium has ``made`` it where the file has none.
-    """
-
-    sign: str
-    box: Box | None = None
-    slant: float = 0.0
-    size: float = 0.0
-    start: float = 0.0
-    end: float = 0.0
-    base: float = 0.0
-    height: float = 0.0
-    made: bool = False
-
-
-_SPACE: Final = _Letter(" ")
+_SPACE: Final = Letter(" ")
 
 
 def is_even(page: PdfTextPage, text: str) -> bool:
@@ -110,7 +76,7 @@ def by_letters(page: PdfTextPage, *, codes: bool) -> str:
     No letter is drawn again beside itself, distant ones are parted, and Arabic and Hebrew go from right to left: PDFium
     turns their letters round even where the file has them in the order of reading.
     """
-    letters = list(_parted(list(_drawn(page, codes=codes))))
+    letters = list(_parted(_attached(drawn(page, codes=codes))))
     signs = [letter.sign for letter in letters]
     for run in LEFTWARDS.finditer("".join(signs)):
         first, last = letters[run.start()].box, letters[run.end() - 1].box
@@ -119,90 +85,61 @@ def by_letters(page: PdfTextPage, *, codes: bool) -> str:
     return "".join(signs).encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
 
 
-def _drawn(page: PdfTextPage, *, codes: bool) -> Iterator[_Letter]:
-    """Yield the letters of a page and the spaces between them; each drawn letter once."""
-    handle, look = page.raw, _Look()
-    lately, last, ends_word = deque[tuple[str, Box]](maxlen=_DRAWN_LATELY), _SPACE, True
-    for index in range(page.count_chars()):
-        code = pdfium.FPDFText_GetUnicode(handle, index)
-        if code == 0 and not codes:
-            continue
-        sign = chr(code) if code <= sys.maxunicode else "\ufffd"
-        if sign in _CODES or sign.isspace():
-            ends_word = True
-            yield _Letter(sign, made=pdfium.FPDFText_IsGenerated(handle, index) == 1)
-            continue
-        box = look.box(handle, index)
-        size = max(box.top - box.bottom, box.right - box.left)
-        for other, one in lately:
-            # The letters of a ligature have one and the same box
-            if other == sign and one != box and _apart(box, one) < _SAME_PLACE * size and _covers(one, box):
-                break
-        else:
-            letter = look.letter(handle, index, sign, box) if _SPACED.match(sign) else _Letter(sign, box)
-            if not ends_word:
-                before = lately[-1][1]
-                # A dot is smaller than its line, and a letter that its font does not draw has only a width
-                width = max(letter.end - letter.start, last.end - last.start)
-                if _apart(box, before) > _DISTANT * max(size, letter.height / 2, width / 2):
-                    yield _Letter(" " if box.bottom < before.top and before.bottom < box.top else "\n")
-            yield letter
-            ends_word, last = False, letter
-            lately.append((sign, box))
+def marks_stand_apart(text: str) -> bool:
+    """Return whether a vowel sign or another mark, which belongs to a letter, begins a word."""
+    return any(_is_mark(found[1]) for found in _BEGINNING.finditer(text))
 
 
-class _Look:
-    """Where PDFium writes the place of a letter: made once for a page, not for each of its letters."""
-
-    def __init__(self) -> None:
-        self._room = pdfium.FS_RECTF()
-        self._edges = left, right, bottom, top = c_double(), c_double(), c_double(), c_double()
-        self._into = byref(left), byref(right), byref(bottom), byref(top)
-
-    def box(self, page: pdfium.FPDF_TEXTPAGE, index: int) -> Box:
-        """Return the box of a letter as it is drawn."""
-        left, right, bottom, top = self._edges
-        pdfium.FPDFText_GetCharBox(page, index, *self._into)
-        return Box(left.value, bottom.value, right.value, top.value)
-
-    def letter(self, page: pdfium.FPDF_TEXTPAGE, index: int, sign: str, box: Box) -> _Letter:
-        """Return a letter with its place in its line. Others need none: no gap parts their words."""
-        slant, size = pdfium.FPDFText_GetCharAngle(page, index), pdfium.FPDFText_GetFontSize(page, index)
-        room, (x, y, *_) = self._room, self._edges
-        pdfium.FPDFText_GetLooseCharBox(page, index, room)
-        pdfium.FPDFText_GetCharOrigin(page, index, *self._into[:2])
-        left, right, width, height = room.left, room.right, room.right - room.left, room.top - room.bottom
-        if not slant:
-            return _Letter(sign, box, slant, size, left, right, y.value, height)
-        across, up = cos(slant), -sin(slant)
-        # The box lies along the page's edges, around a letter that lies along its line
-        level, steep = abs(across), abs(up)
-        if abs(level - steep) > _DIAGONAL:
-            scale = level * level - steep * steep
-            width, height = (level * width - steep * height) / scale, (level * height - steep * width) / scale
-        else:
-            width, height = (part * (width + height) / (level + steep) for part in (1 / 3, 2 / 3))
-        # The letters of a ligature have one origin and boxes of their own
-        middle = ((left + right) * across + (room.bottom + room.top) * up) / 2
-        base = y.value * across - x.value * up
-        return _Letter(sign, box, slant, size, middle - width / 2, middle + width / 2, base, height)
+def _is_mark(sign: str) -> bool:
+    return sign > "\u02ff" and category(sign)[0] == "M" and not LEFTWARDS.match(2 * sign)
 
 
-def _apart(one: Box, other: Box) -> float:
-    """Return the distance between the middles of two letters, along the page's nearer edge."""
-    across = abs(one.left + one.right - other.left - other.right)
-    return max(across, abs(one.bottom + one.top - other.bottom - other.top)) / 2
+def _attached(letters: Iterable[Letter]) -> list[Letter]:
+    """Return the letters, each mark that PDFium sets apart behind the letter over or under which it stands.
+
+    Programs draw the marks of Thai and Indic scripts beside their letters, or after the letters that follow them.
+    """
+    placed, is_apart = list[Letter](), False
+    for letter in letters:
+        is_mark = _is_mark(letter.sign)
+        if letter.box is not None and (is_mark or is_apart):
+            end = len(placed)
+            while end and placed[end - 1].made:
+                end -= 1
+            bases = [at for at in range(max(0, end - _BEFORE_MARK), end) if not _is_mark(placed[at].sign)]
+            if is_mark:
+                at = next((at for at in reversed(bases) if _is_over(letter.box, placed[at].box)), None)
+                if at is not None:
+                    is_apart = is_apart or end < len(placed) or at != bases[-1]
+                    del placed[end:]
+                    behind = next((one for one in range(at + 1, end) if not _is_mark(placed[one].sign)), end)
+                    placed.insert(behind, letter)
+                    continue
+            elif bases and _follows(letter.box, placed[bases[-1]].box):
+                del placed[end:]
+            is_apart = False
+        placed.append(letter)
+    return placed
 
 
-def _covers(one: Box, other: Box) -> bool:
-    """Return whether a letter lies on another, and not beside it."""
-    common = min(one.right, other.right) - max(one.left, other.left)
-    return 2 * common >= min(one.right - one.left, other.right - other.left)
+def _is_over(mark: Box, letter: Box | None) -> bool:
+    """Return whether a mark stands over or under a letter."""
+    if letter is None or not letter.left <= (mark.left + mark.right) / 2 <= letter.right:
+        return False
+    height = letter.top - letter.bottom
+    return letter.bottom - height < mark.bottom and mark.top < letter.top + height
 
 
-def _parted(letters: Sequence[_Letter]) -> Iterator[_Letter]:
+def _follows(letter: Box, before: Box | None) -> bool:
+    """Return whether a letter stands close behind another on its line."""
+    if before is None or letter.bottom > before.top or letter.top < before.bottom:
+        return False
+    return abs(letter.left - before.right) < _LONE_GAP * (before.top - before.bottom)
+
+
+def _parted(letters: Sequence[Letter]) -> Iterator[Letter]:
     """Yield the letters with a space at each gap between words, and without what PDFium made of other gaps."""
-    solid, made = list[_Letter](), dict[int, list[_Letter]]()
+    solid, made = list[Letter](), dict[int, list[Letter]]()
     for letter in letters:
         if letter.made:
             made.setdefault(len(solid) - 1, []).append(letter)
@@ -225,14 +162,14 @@ def _parted(letters: Sequence[_Letter]) -> Iterator[_Letter]:
     yield from made.get(len(solid) - 1, ()) if solid else ()
 
 
-def _is_break(one: _Letter, other: _Letter, gap: float | None, beside: Sequence[float]) -> bool:
+def _is_break(one: Letter, other: Letter, gap: float | None, beside: Sequence[float]) -> bool:
     """Return whether another word begins where PDFium sees none."""
     if gap is None or not other.sign.isalnum():
         return one.size != other.size and _is_turned(one, other) and one.box is not None is not other.box
     return gap > max(_GAP, _WIDER * max(beside)) if beside else gap > _LONE_GAP
 
 
-def _is_inside(one: _Letter, other: _Letter, gap: float, beside: Sequence[float]) -> bool:
+def _is_inside(one: Letter, other: Letter, gap: float, beside: Sequence[float]) -> bool:
     """Return whether a word goes on where PDFium ends it."""
     is_number = one.sign + other.sign in _IN_NUMBERS
     if abs(gap) < _LEAST_GAP and (one.slant or is_number) and all(near > gap - _LEAST_GAP for near in beside):
@@ -240,7 +177,7 @@ def _is_inside(one: _Letter, other: _Letter, gap: float, beside: Sequence[float]
     return bool(beside) and min(beside) > _LEAST_GAP < gap < min(_MOST_GAP, _ALIKE * max(beside))
 
 
-def _gap(one: _Letter, other: _Letter) -> float | None:
+def _gap(one: Letter, other: Letter) -> float | None:
     """Return the gap between two letters of a line in heights of the line; None where it parts no words."""
     height = min(one.height, other.height)
     if height <= 0 or abs(one.slant - other.slant) > _TURNED or abs(one.base - other.base) > _SAME_BASE * height:
@@ -248,6 +185,6 @@ def _gap(one: _Letter, other: _Letter) -> float | None:
     return (other.start - one.end) / height
 
 
-def _is_turned(one: _Letter, other: _Letter) -> bool:
+def _is_turned(one: Letter, other: Letter) -> bool:
     """Return whether the line of two letters turns between them."""
     return abs(one.slant - other.slant) > _TURNED

@@ -13,7 +13,8 @@ from typing import Final
 from pypdfium2 import PdfTextPage
 from pypdfium2 import raw as pdfium
 
-from gateway.extract.page_letters import LEFTWARDS, Box, by_letters, is_even
+from gateway.extract.page_letters import LEFTWARDS, by_letters, is_even, marks_stand_apart
+from gateway.extract.page_places import Box
 
 _LEAST_LINES: Final = 6
 """In each column."""
@@ -51,7 +52,7 @@ def page_text(page: PdfTextPage, text: str, *, by_letter: bool = False) -> str:
             or len(_TORN.findall(text)) > _OFTEN * len(text)
             or any(run.top - run.bottom > _TALL and _stands(page, run) for run in runs)
             or _DOUBLED.search(text)
-            or (not text.isascii() and LEFTWARDS.search(text))
+            or (not text.isascii() and (LEFTWARDS.search(text) or marks_stand_apart(text)))
         )
         return by_letters(page, codes=by_letter) if is_odd else text
     inside = [run for run in runs if run.right <= gutter or run.left >= gutter]
