@@ -10,8 +10,8 @@ from math import ceil
 from pathlib import Path
 
 from memloop.chunking import TokenizerSplitter
+from memloop.loops.memreread import read_questions
 from memloop.loops.reader import Reader
-from memloop.loops.reading import read_questions
 from memloop.loops.results import ReadResult
 from memloop.ports import ChatModel
 from memloop.profiles import Profile

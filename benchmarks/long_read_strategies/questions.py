@@ -5,8 +5,8 @@ import time
 from collections.abc import Sequence
 
 from benchmarks.long_read_strategies.measure import Row, chunks_for
+from memloop.loops.memreread import read_questions
 from memloop.loops.reader import Reader
-from memloop.loops.reading import read_questions
 from memloop.ports import ChatModel, Chunk, HeldChunks
 from memloop.profiles import Profile
 from memloop.wire.memory import Usage

@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from memloop.evidence import Finding, evidence_for
+from memloop.evidence.findings import sentences_of, statements_of
 from memloop.evidence.matching import Claim, supports
-from memloop.evidence.sentences import sentences_of, statements_of
 from memloop.evidence.words import words_of
 from memloop.ports import Chunk, HeldChunks
 

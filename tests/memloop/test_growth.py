@@ -7,8 +7,8 @@ import pytest
 
 from memloop.chunking import EstimatingSplitter, TokenizerSplitter
 from memloop.evidence import Finding, evidence_for
+from memloop.evidence.findings import sentences_of, statements_of
 from memloop.evidence.matching import Claim, supports
-from memloop.evidence.sentences import sentences_of, statements_of
 from memloop.evidence.words import folded, words_of
 from memloop.loops.parsing import find_call, find_memory_list, parse_answer, parse_gate, parse_memory, parse_query
 from memloop.loops.rendering import conversation_lines

@@ -8,8 +8,8 @@ import re
 import pytest
 
 from memloop.evidence import evidence_for
+from memloop.loops.memreread import read_questions
 from memloop.loops.reader import Reader
-from memloop.loops.reading import read_questions
 from memloop.loops.steps import ChunkRead, ReadStep, RereadStarted
 from memloop.ports import Completion, Prompt
 from memloop.profiles import load_profile

@@ -2,6 +2,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from memloop.loops.memreread import was_asked
 from memloop.scoring.lenient import (
     contains,
     evidence_recall,
@@ -12,7 +13,6 @@ from memloop.scoring.lenient import (
     weighted_extraction_recall,
     word_recall,
 )
-from memloop.scoring.questions import was_asked
 from memloop.scoring.strict import published_contains, recall_of_references, strict_contains, strict_score
 
 

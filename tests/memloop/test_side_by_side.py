@@ -7,9 +7,8 @@ import pytest
 from memloop.loops.budget import Budgeted, BudgetSpent
 from memloop.loops.journal import Journaled
 from memloop.loops.memagent import read_document
-from memloop.loops.memreread import reread_document
+from memloop.loops.memreread import read_questions, reread_document
 from memloop.loops.reader import Reader
-from memloop.loops.reading import read_questions
 from memloop.loops.results import ReadResult
 from memloop.loops.side_by_side import AtOnce
 from memloop.loops.steps import ChunkRead, Merged, ReadStep

@@ -11,8 +11,8 @@ from evaluation.ruler.items import Item
 from gateway.long_read.plan import cut, plan_read
 from memloop.chunking import EstimatingSplitter, TokenizerSplitter
 from memloop.loops.journal import Journaled
+from memloop.loops.memreread import read_questions
 from memloop.loops.reader import PLAIN, Reader, answer
-from memloop.loops.reading import read_questions
 from memloop.ports import Checkpoints, Completion, Prompt, Splitter
 from memloop.profiles import Profile, fit, profile_from_files
 from memloop.wire.errors import EngineError, InvalidRequest

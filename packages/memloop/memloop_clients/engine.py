@@ -96,7 +96,7 @@ class EngineClient(HttpClient):
             )
         )
         self._model = model
-        self._learned = Learned(known, below=self.get_json, beside=self._get_beside)
+        self._learned = Learned(known, below=self.get_json, beside=self._ask_beside)
 
     def of_model(self, model: str) -> "ServedChatModel":
         """Return a client of the same endpoint with another default model."""
@@ -192,9 +192,6 @@ class EngineClient(HttpClient):
         """Raise unless the engine answers: a readiness check."""
         await self.get_json("models")
 
-    async def _get_beside(self, path: str) -> Json:
-        return await self._ask_beside(path)
-
     async def _ask_beside(self, path: str, body: Json | None = None) -> Json:
         method = "GET" if body is None else "POST"
         return _object(await self._http.json(method, path, body=body, beside=True))
@@ -253,12 +250,13 @@ def read_completion(body: Json) -> Completion:
         raise UnreadableAnswer("the engine's answer is not a chat completion") from error
     if choice.finish_reason in _BROKEN_OFF:
         raise EngineError(f"the engine ended its reply early ({choice.finish_reason})")
+    tokens = response.usage or _Tokens()
     return Completion(
         content=choice.message.content or "",
         finish_reason=choice.finish_reason or "",
         reasoning=choice.message.reasoning or choice.message.reasoning_content or "",
         tool_calls=tuple(call.to_wire() for call in choice.message.tool_calls or ()),
-        usage=_usage(response.usage),
+        usage=Usage(input_tokens=tokens.prompt_tokens or 0, output_tokens=tokens.completion_tokens or 0, llm_calls=1),
     )
 
 
@@ -320,16 +318,6 @@ class _Tokens(OpenWire):
 class _Response(OpenWire):
     choices: tuple[_Choice, ...]
     usage: _Tokens | None = None
-
-
-def _usage(tokens: _Tokens | None) -> Usage:
-    if tokens is None:
-        return Usage(llm_calls=1)
-    return Usage(
-        input_tokens=tokens.prompt_tokens or 0,
-        output_tokens=tokens.completion_tokens or 0,
-        llm_calls=1,
-    )
 
 
 def _object(raw: bytes) -> Json:

@@ -15,8 +15,6 @@ from memloop.wire.chat import Json
 from memloop.wire.errors import (
     Conflict,
     DependencyError,
-    ErrorBody,
-    ErrorEnvelope,
     Forbidden,
     InvalidRequest,
     MemloopError,
@@ -30,7 +28,7 @@ from memloop.wire.errors import (
     Unavailable,
     Unprocessable,
 )
-from memloop_clients.http import Http, HttpClient, retry_after
+from memloop_clients.http import Http, HttpClient, as_raised, own_error
 from memloop_clients.transport import Timeouts
 
 _TIMEOUTS: Final = Timeouts()
@@ -70,7 +68,8 @@ class GatewayCalls(HttpClient):
         self.url = root_url(url)
         headers = {"Authorization": f"Bearer {api_key}"} if api_key else {}
         peer = f"gateway {self.url}"
-        http = Http(self.url, peer=peer, error_of=gateway_error, headers=headers, timeouts=timeouts, tls=tls)
+        error_of = as_raised("gateway", _ERRORS)
+        http = Http(self.url, peer=peer, error_of=error_of, headers=headers, timeouts=timeouts, tls=tls)
         super().__init__(http)
 
     async def _call(
@@ -94,7 +93,7 @@ class GatewayCalls(HttpClient):
             async with aclosing(parse_events(response.chunks())) as events:
                 async for event in events:
                     if event.type == "error" or event.data.startswith('{"error"'):
-                        fault = _error_body(event.data)
+                        fault = own_error(event.data)
                         raise DependencyError(fault.message if fault else "the gateway ended its stream early")
                     yield event
 
@@ -105,21 +104,6 @@ def root_url(url: str) -> str:
     if parsed.scheme not in {"http", "https"} or not parsed.host:
         raise ValueError(f"{url!r} is not an http URL")
     return url.rstrip("/").removesuffix("/v1")
-
-
-def gateway_error(status: int, raw: bytes, headers: Mapping[str, str]) -> MemloopError:
-    """Return the gateway's error as it raised it; a DependencyError for a status without an error of ours."""
-    kind, body = _ERRORS.get(status, DependencyError), _error_body(raw)
-    if body is None:
-        return kind(f"the gateway answered {status}", retry_after_s=retry_after(headers))
-    return kind(body.message, param=body.param, code=body.code, retry_after_s=retry_after(headers))
-
-
-def _error_body(raw: bytes | str) -> ErrorBody | None:
-    try:
-        return ErrorEnvelope.model_validate_json(raw).error
-    except ValidationError:
-        return None
 
 
 def parsed(model: type[_Model], raw: bytes | str) -> _Model:

@@ -7,11 +7,11 @@ from contextlib import asynccontextmanager
 from typing import Final, Self, TypedDict, Unpack
 
 import orjson
-from pydantic import JsonValue
+from pydantic import JsonValue, ValidationError
 from yarl import URL
 
 from memloop.wire.base import outgoing
-from memloop.wire.errors import DependencyError, Timeout
+from memloop.wire.errors import DependencyError, ErrorBody, ErrorEnvelope, MemloopError, Timeout
 from memloop_clients.balancing import Balancing, ProxyOf, ReplicaLoad, balancer_of, is_srv, plain
 from memloop_clients.transport import ErrorOf, Origin, Peer, RawResponse, Request, Timeouts
 
@@ -144,6 +144,29 @@ class HttpClient:
 
     async def __aexit__(self, *_: object) -> None:
         await self.close()
+
+
+def own_error(raw: bytes | str) -> ErrorBody | None:
+    """Return what one of our processes says of an error; None for a body of another form."""
+    try:
+        return ErrorEnvelope.model_validate_json(raw).error
+    except ValidationError:
+        return None
+
+
+def as_raised(peer: str, kinds: Mapping[int, type[MemloopError]]) -> ErrorOf:
+    """Return the reader of the errors of one of our processes: each as it was raised there, by its status.
+
+    A DependencyError stands for the other statuses.
+    """
+
+    def error_of(status: int, raw: bytes, headers: Mapping[str, str]) -> MemloopError:
+        kind, body, wait_s = kinds.get(status, DependencyError), own_error(raw), retry_after(headers)
+        if body is None:
+            return kind(f"the {peer} answered {status}", retry_after_s=wait_s)
+        return kind(body.message, param=body.param, code=body.code, retry_after_s=wait_s)
+
+    return error_of
 
 
 def retry_after(headers: Mapping[str, str]) -> float | None:

@@ -78,7 +78,8 @@ class Reply:
         reason = reason_of(choice.get("finish_reason"))
         if reason is not None:
             pieces += self._calls.end()
-            self.finish_reason = reason = self._consistent(reason)
+            reason = "stop" if reason in _CALLING and not self.has_calls else reason
+            self.finish_reason = reason
         speaks = bool(said.get("content") or said.get("refusal") or thinking_in(said))
         texts = [(None, said)] if speaks else []
         parts = self._ordered([*texts, *((each.call, each.piece) for each in pieces)], last=reason is not None)
@@ -99,9 +100,6 @@ class Reply:
         if self.finish_reason is not None:
             return []
         return self.take({"index": 0, "delta": {}, "finish_reason": "tool_calls" if self.has_calls else "stop"})
-
-    def _consistent(self, reason: str) -> str:
-        return "stop" if reason in _CALLING and not self.has_calls else reason
 
     def _ordered(self, parts: list[tuple[Call | None, Json]], *, last: bool) -> list[tuple[Call | None, Json]]:
         """Return the parts whose turn it is: those of one call until it is whole."""

@@ -70,9 +70,12 @@ class ReplyStream:
         data = data_of(event)
         if data == _DONE_DATA:
             return self._end(StreamEvent(event, {}))
-        chunk, kind = parsed_object(data), _kind_of(event)
-        if not data and (words := _failed_line(event)):
-            chunk, kind = parsed_object(words), "error"
+        chunk, kind = parsed_object(data), ""
+        if event.startswith(_KIND):
+            kind = event.partition(b"\n")[0].removeprefix(_KIND).strip().decode("utf-8", "replace")
+        failed = [line.removeprefix(_FAILED_LINE) for line in event.splitlines() if line.startswith(_FAILED_LINE)]
+        if failed and not data:
+            chunk, kind = parsed_object(b"".join(map(bytes.strip, failed))), "error"
         if self.failed:
             return []
         try:
@@ -165,14 +168,3 @@ def _event(chunk: Json, head: bytes = b"") -> StreamEvent:
         return StreamEvent(b"%bdata: %b\n\n" % (head, orjson.dumps(chunk)), chunk)
     except orjson.JSONEncodeError as error:
         raise EngineError("the engine's answer is nested too deeply") from error
-
-
-def _kind_of(event: bytes) -> str:
-    if not event.startswith(_KIND):
-        return ""
-    return event.partition(b"\n")[0].removeprefix(_KIND).strip().decode("utf-8", "replace")
-
-
-def _failed_line(event: bytes) -> bytes:
-    lines = (line for line in event.splitlines() if line.startswith(_FAILED_LINE))
-    return b"".join(line.removeprefix(_FAILED_LINE).strip() for line in lines)

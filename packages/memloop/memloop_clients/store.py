@@ -3,7 +3,7 @@
 import ssl
 from collections.abc import Mapping, Sequence
 from datetime import datetime
-from typing import TypeVar, cast
+from typing import Final, TypeVar, cast
 
 from pydantic import BaseModel, ValidationError
 
@@ -13,8 +13,6 @@ from memloop.wire.chat import Json
 from memloop.wire.errors import (
     Conflict,
     DependencyError,
-    ErrorBody,
-    ErrorEnvelope,
     Gone,
     InvalidRequest,
     MemloopError,
@@ -62,13 +60,13 @@ from memloop.wire.store_requests import (
     StoreSimilarities,
 )
 from memloop_clients.balancing import Balancing
-from memloop_clients.http import Http, HttpClient, retry_after
+from memloop_clients.http import Http, HttpClient, as_raised
 from memloop_clients.transport import Timeouts
 
 _TENANT_HEADER = "x-memloop-tenant"
 _FENCING_HEADER = "x-fencing-token"
 _TIMEOUTS = Timeouts(connect_s=2.0, read_s=30.0, total_s=60.0)
-_ERRORS: dict[int, type[MemloopError]] = {
+_ERRORS: Final[Mapping[int, type[MemloopError]]] = {
     400: InvalidRequest,
     404: NotFound,
     409: Conflict,
@@ -80,6 +78,7 @@ _ERRORS: dict[int, type[MemloopError]] = {
     503: Unavailable,
     504: Timeout,
 }
+"""By statuses that a request may cause. Others, such as 401 for a wrong key, are a fault of our side."""
 
 _Model = TypeVar("_Model", bound=BaseModel)
 
@@ -104,7 +103,7 @@ class StoreClient(HttpClient):
             Http(
                 base_url,
                 peer="memory store",
-                error_of=store_error,
+                error_of=as_raised("memory store", _ERRORS),
                 headers={"Authorization": f"Bearer {key}"} if key else {},
                 timeouts=timeouts,
                 balancing=balancing,
@@ -263,22 +262,6 @@ class NamespaceIndex:
         """See ``memloop.loops.relating.Neighbourhood``."""
         request = StoreNeighbours(namespace=self._namespace, drafts=tuple(drafts))
         return (await self._store.neighbours(request)).neighbours
-
-
-def store_error(status: int, raw: bytes, headers: Mapping[str, str]) -> MemloopError:
-    """Return the store's error as it raised it; a DependencyError if only our side can cause it (a wrong key)."""
-    body = _error_body(raw)
-    kind = _ERRORS.get(status, DependencyError)
-    if body is None:
-        return kind(f"the memory store answered {status}", retry_after_s=retry_after(headers))
-    return kind(body.message, param=body.param, code=body.code, retry_after_s=retry_after(headers))
-
-
-def _error_body(raw: bytes) -> ErrorBody | None:
-    try:
-        return ErrorEnvelope.model_validate_json(raw).error
-    except ValidationError:
-        return None
 
 
 def _read(model: type[_Model], raw: bytes) -> _Model:

@@ -112,12 +112,12 @@ def _together(own: Certificate | None, authorities: Path | None) -> Sequence[Pat
 
 
 def _stamp(files: Sequence[Path]) -> _Stamp:
-    return tuple(map(_file_stamp, files))
-
-
-def _file_stamp(file: Path) -> tuple[int, int, int] | None:
-    try:
-        found = file.stat()
-    except OSError:
-        return None
-    return found.st_ino, found.st_mtime_ns, found.st_size
+    stamp: list[tuple[int, int, int] | None] = []
+    for file in files:
+        try:
+            found = file.stat()
+        except OSError:
+            stamp.append(None)
+        else:
+            stamp.append((found.st_ino, found.st_mtime_ns, found.st_size))
+    return tuple(stamp)

@@ -9,7 +9,7 @@ counts as empty (``words_held``):
 
     read, integrate, answer   s = the share of the gold answers' words that stand in the reply
 
-Recall is :func:`memloop.scoring.lenient.word_recall`; :func:`memloop.scoring.questions.was_asked` compares queries, as
+Recall is :func:`memloop.scoring.lenient.word_recall`; :func:`memloop.loops.memreread.was_asked` compares queries, as
 in the served loop.
 """
 
@@ -19,8 +19,8 @@ from collections.abc import Iterable, Sequence
 from statistics import fmean
 from typing import Literal, TypeAlias
 
+from memloop.loops.memreread import was_asked
 from memloop.scoring.lenient import word_recall
-from memloop.scoring.questions import was_asked
 
 StepReward: TypeAlias = Literal["memory_gain", "words_held"]
 REPEATED = -1.0

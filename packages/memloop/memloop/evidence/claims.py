@@ -13,9 +13,8 @@ from dataclasses import replace
 from typing import TypeAlias
 
 from memloop.evidence.chains import lead_to
-from memloop.evidence.findings import Finding, TextSpan
+from memloop.evidence.findings import Finding, TextSpan, sentences_of, statements_of
 from memloop.evidence.matching import Claim, supports
-from memloop.evidence.sentences import sentences_of, statements_of
 from memloop.evidence.values import has_decimal_commas
 from memloop.evidence.words import VERBS, Word, folded, words_of
 from memloop.ports import Chunk, Chunks

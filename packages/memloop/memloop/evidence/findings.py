@@ -1,6 +1,9 @@
-"""A statement with its evidence."""
+"""A statement with its evidence, and the sentences into which texts are cut, with their places."""
 
+import re
+from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import chain
 
 from memloop.wire.long_read import EvidenceSource
 
@@ -36,3 +39,35 @@ class Finding:
     def supported(self) -> bool:
         """Whether at least one span supports it."""
         return bool(self.spans)
+
+
+# Possessive runs that start nowhere but at their first mark: a text of marks alone is scanned once.
+_END = re.compile(
+    r"""(?<![.!?…])[.!?…]++["'”’)\]]*+(?=\s)(?!(?<=[ap]\.m\.)\s+[a-zß-ÿ])"""
+    r"""|(?<=[a-zß-ÿ\d])[.!?…]["'”’)\]]*+(?=[A-ZÀ-Þ](?:[a-zß-ÿ]|\s))"""  # pasted text may lack the blank
+    r"""|[;。！？]["'”’)\]」』]*+|\n\s*\n"""
+)
+_ABBREVIATION = re.compile(r"(?:^|[\s(\"'])(?:[A-HJ-Z]|Mrs?|Ms|Dr|Prof|St|Sr|Jr|vs|etc|e\.g|i\.e|cf|Inc|Ltd)\.$")
+_LONGEST_ABBREVIATION = 7
+"""Characters of the longest one, with the sign before it."""
+_MARK = re.compile(r"</?confirmed>|^[ \t]*(?:[-*•–]|\d{1,2}[.)])[ \t]+", re.MULTILINE | re.IGNORECASE)
+
+
+def sentences_of(text: str) -> Iterator[TextSpan]:
+    """Yield sentences and clauses (up to a semicolon) that contain a letter or digit, without surrounding blanks."""
+    start = 0
+    for end in chain((match.end() for match in _END.finditer(text)), (len(text),)):
+        if end < len(text) and _ABBREVIATION.search(text, max(start, end - _LONGEST_ABBREVIATION), end):
+            continue
+        piece = text[start:end]
+        stripped = piece.strip()
+        if any(sign.isalnum() for sign in stripped):
+            begin = start + piece.index(stripped)
+            yield TextSpan(begin, begin + len(stripped), stripped)
+        start = end
+
+
+def statements_of(text: str) -> list[str]:
+    """Return the statements of a memory or an answer: its sentences, by line, without list marks and our tags."""
+    lines = _MARK.sub("", text).splitlines()
+    return [sentence.text for line in lines for sentence in sentences_of(line)]

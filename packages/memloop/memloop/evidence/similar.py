@@ -13,8 +13,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Final, Protocol
 
-from memloop.evidence.findings import Finding, SimilarSpan, TextSpan
-from memloop.evidence.sentences import sentences_of
+from memloop.evidence.findings import Finding, SimilarSpan, TextSpan, sentences_of
 from memloop.evidence.words import Word, folded, words_of
 from memloop.ports import Chunk, Chunks
 from memloop.wire.store_requests import MOST_CHARS, MOST_PASSAGES, MOST_STATEMENTS

@@ -81,19 +81,18 @@ def values_in(text: str, *, commas: bool) -> Iterator[Value]:
         if found.start() < end:
             continue
         time = times.get(found.start("digits"))
-        value = _time(time) if time else _number(text, found, commas=commas)
+        if time is None:
+            value = _number(text, found, commas=commas)
+        else:
+            if time["half"]:
+                hour = int(time["hour"]) % 12 + 12 * (time["half"].lower() == "p")
+                minute, second = time["minute"], time["second"]
+            else:
+                hour, minute, second = int(time["hour24"]), time["minute24"], time["second24"]
+            norm = f"{hour}:{minute or '00'}" + (f":{second}" if second else "")
+            value = Value(time.start(), time.end(), norm, "")
         end = value.end
         yield value
-
-
-def _time(found: re.Match[str]) -> Value:
-    if found["half"]:
-        hour = int(found["hour"]) % 12 + 12 * (found["half"].lower() == "p")
-        minute, second = found["minute"], found["second"]
-    else:
-        hour, minute, second = int(found["hour24"]), found["minute24"], found["second24"]
-    norm = f"{hour}:{minute or '00'}" + (f":{second}" if second else "")
-    return Value(found.start(), found.end(), norm, "")
 
 
 def _number(text: str, found: re.Match[str], *, commas: bool) -> Value:

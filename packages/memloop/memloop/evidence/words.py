@@ -2,7 +2,6 @@
 
 import re
 import unicodedata
-from collections.abc import Iterator
 from dataclasses import dataclass
 
 from memloop.evidence.values import Value, values_in
@@ -98,27 +97,20 @@ def words_of(text: str, *, commas: bool = False) -> tuple[Word, ...]:
 
     ``commas`` says that decimals have commas.
     """
-    return tuple(_words(plain(text), commas=commas))
-
-
-def _words(text: str, *, commas: bool) -> Iterator[Word]:
+    text = plain(text)
+    words: list[Word] = []
     start = 0
     for value in (*values_in(text, commas=commas), Value(len(text), len(text), "", "")):
-        yield from (_word(found[0]) for found in _WORD.finditer(text[start : value.start]))
+        words += [_word(found[0]) for found in _WORD.finditer(text[start : value.start])]
         if value.norm:
-            yield Word(value.norm, value.norm, anchor=True, unit=value.unit, is_value=True)
+            words.append(Word(value.norm, value.norm, anchor=True, unit=value.unit, is_value=True))
         start = value.end
+    return tuple(words)
 
 
 def _word(raw: str) -> Word:
     bare = _POSSESSIVE.sub("", raw)
     norm = bare.casefold()
     named = bare[:1].isupper() or any(sign.isdigit() for sign in bare) or (not bare[:1].isascii() and len(bare) == 1)
-    return Word(norm, _stem(norm), anchor=named and norm not in FUNCTION_WORDS)
-
-
-def _stem(norm: str) -> str:
-    for ending in _ENDINGS:
-        if norm.endswith(ending) and len(norm) - len(ending) >= _LEAST_STEM:
-            return norm[: -len(ending)]
-    return norm
+    endings = (each for each in _ENDINGS if norm.endswith(each) and len(norm) - len(each) >= _LEAST_STEM)
+    return Word(norm, norm.removesuffix(next(endings, "")), anchor=named and norm not in FUNCTION_WORDS)

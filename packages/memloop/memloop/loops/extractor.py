@@ -15,7 +15,7 @@ from memloop.loops.parsing import FoundList, NoList, find_memory_lines, find_mem
 from memloop.loops.rendering import conversation_lines, rejected_reply
 from memloop.loops.results import AddMemories, BufferTurns, Decision, DecisionResult, IgnoreTurns, InvalidOutput
 from memloop.loops.steps import DecideStep, OutputRejected
-from memloop.loops.tools import CheckedDrafts, check_drafts
+from memloop.loops.tools import CheckedDrafts, Draft, check_drafts
 from memloop.ports import ChatModel, Completion, MemoryIndex, Report
 from memloop.profiles import Profile, PromptName, neutralise, well_formed
 from memloop.wire.chat import ChatMessage
@@ -106,12 +106,16 @@ def _understood(completion: Completion, *, lines: bool, may_buffer: bool, instru
         summary, memories = well_formed(found.summary), tuple(draft.to_wire() for draft in checked.drafts)
         decision = AddMemories(memories, summary) if memories else IgnoreTurns(summary or _NOTHING)
         rejected = InvalidOutput(_CUT, spoken.text, cut=True) if cut and found.path == "repaired" else None
+    entries = len(checked.drafts) + checked.dropped
+    notes = [f"{checked.mended} of {entries} entries were mended"] if checked.mended else []
+    if checked.dropped:
+        notes.append(f"{checked.dropped} of {entries} entries were left out, the first for: {checked.fault}")
     record = DecisionRecord(
         action=decision.action,
-        reason=_reason(decision),
+        reason=decision.reason,
         reasoning=spoken.reasoning,
         parse_path=("repaired" if checked.mended else found.path) if isinstance(found, FoundList) else "failed",
-        note="" if isinstance(decision, InvalidOutput) else _note(checked),
+        note="" if isinstance(decision, InvalidOutput) else well_formed("; ".join(notes)),
     )
     dropped = 0 if isinstance(decision, InvalidOutput) else checked.dropped
     return _Understood(decision, record, completion.usage, dropped, rejected)
@@ -119,34 +123,15 @@ def _understood(completion: Completion, *, lines: bool, may_buffer: bool, instru
 
 def _own(checked: CheckedDrafts, instructions: str, said: str) -> CheckedDrafts:
     """Leave out what a small model copies from the instructions, such as "the fact" of the form that they show."""
-    drafts = tuple(draft for draft in checked.drafts if not _is_copied(draft.value, instructions, said))
+    shown, heard = " ".join(_WORD.findall(instructions.casefold())), said.casefold()
+    drafts: list[Draft] = []
+    for draft in checked.drafts:
+        words = _WORD.findall(draft.value.casefold())
+        is_heard = any(word in heard for word in words if len(word) >= _SAYING)
+        if is_heard or " ".join(words) not in shown:
+            drafts.append(draft)
     copied = len(checked.drafts) - len(drafts)
     if not copied:
         return checked
     fault = "the value is a copy of the instructions"
-    return CheckedDrafts(drafts, checked.dropped + copied, fault, min(checked.mended, len(drafts)))
-
-
-def _is_copied(value: str, instructions: str, said: str) -> bool:
-    words = _WORD.findall(value.casefold())
-    heard = said.casefold()
-    copied = " ".join(words) in " ".join(_WORD.findall(instructions.casefold()))
-    return copied and not any(word in heard for word in words if len(word) >= _SAYING)
-
-
-def _note(checked: CheckedDrafts) -> str:
-    entries = len(checked.drafts) + checked.dropped
-    notes = [f"{checked.mended} of {entries} entries were mended"] if checked.mended else []
-    if checked.dropped:
-        notes.append(f"{checked.dropped} of {entries} entries were left out, the first for: {checked.fault}")
-    return well_formed("; ".join(notes))
-
-
-def _reason(decision: Decision) -> str:
-    match decision:
-        case AddMemories(summary=summary):
-            return summary
-        case InvalidOutput(problem=problem):
-            return problem
-        case other:
-            return other.reason
+    return CheckedDrafts(tuple(drafts), checked.dropped + copied, fault, min(checked.mended, len(drafts)))

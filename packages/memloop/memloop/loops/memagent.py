@@ -29,10 +29,12 @@ async def read_segments(
     questions: Sequence[str], chunks: Chunks, *, segments: int, reader: Reader, pass_number: int
 ) -> list[PassResult]:
     """Read at most ``segments`` segments of equal length side by side, then merge their memories per question."""
-    works = [
-        partial(_read_segment, questions, segment, reader=reader, pass_number=pass_number, number=number)
-        for number, segment in enumerate(segments_of(chunks, segments))
-    ]
+
+    async def read_one(number: int, part: Selection, report: Report[ReadStep]) -> list[PassResult]:
+        own = reader.branch(f"s{number}", report)
+        return await read_in_order(questions, part, reader=own, pass_number=pass_number, segment=number)
+
+    works = [partial(read_one, number, part) for number, part in enumerate(segments_of(chunks, segments))]
     read = await branches(works, report=_counted(reader.report, len(chunks), len(questions)))
     if len(questions) == 1:
         return [await _merge(questions[0], [parts[0] for parts in read], reader, pass_number)]
@@ -49,19 +51,6 @@ def segments_of(chunks: Chunks, segments: int) -> list[Selection]:
     count = min(segments, len(chunks))
     bounds = [number * len(chunks) // count for number in range(count + 1)]
     return [Selection(chunks, range(start, end)) for start, end in pairwise(bounds)]
-
-
-async def _read_segment(
-    questions: Sequence[str],
-    part: Selection,
-    report: Report[ReadStep],
-    *,
-    reader: Reader,
-    pass_number: int,
-    number: int,
-) -> list[PassResult]:
-    own = reader.branch(f"s{number}", report)
-    return await read_in_order(questions, part, reader=own, pass_number=pass_number, segment=number)
 
 
 def _counted(report: Report[ReadStep], chunks: int, questions: int) -> Report[ReadStep]:
@@ -115,10 +104,11 @@ async def read_for_all(questions: Sequence[str], chunks: Chunks, *, reader: Read
     read = await read_pass(questions, chunks, reader=reader)
     if len(questions) == 1:
         return [await _conclude(questions[0], read[0], reader)]
-    works = [
-        partial(_conclude_one, number, question, read[number], reader) for number, question in enumerate(questions)
-    ]
-    return await branches(works, report=reader.report)
+
+    async def conclude_one(number: int, report: Report[ReadStep]) -> ReadResult:
+        return await _conclude(questions[number], read[number], reader.for_question(number, report))
+
+    return await branches([partial(conclude_one, number) for number in range(len(questions))], report=reader.report)
 
 
 async def read_pass(
@@ -147,9 +137,3 @@ async def _conclude(question: str, read: PassResult, reader: Reader) -> ReadResu
         usage=read.usage + reply.usage,
         degradations=read.degradations + reply.degradations,
     )
-
-
-async def _conclude_one(
-    number: int, question: str, read: PassResult, reader: Reader, report: Report[ReadStep]
-) -> ReadResult:
-    return await _conclude(question, read, reader.for_question(number, report))

@@ -27,7 +27,7 @@ from memloop.profiles import Profile, neutralise, well_formed
 from memloop.wire.chat import ChatMessage, FunctionCall, ToolCall
 from memloop.wire.errors import EngineError
 from memloop.wire.memory import Source, Usage
-from memloop.wire.memory_events import Action, DecisionRecord
+from memloop.wire.memory_events import DecisionRecord
 
 SEARCH_TOP_K = 5
 REPAIRS = 1
@@ -112,7 +112,7 @@ async def _by_tools(
     while True:
         attempt = await dialogue.ask(model)
         problem = dialogue.problem_of(attempt)
-        if problem and dialogue.may_repair() and (asked.repairs or (asked.mends and attempt.call.begun)):
+        if problem and not dialogue.repaired and (asked.repairs or (asked.mends and attempt.call.begun)):
             dialogue.show_problem(attempt, problem)
             await report(OutputRejected(problem, attempt.raw, attempt.record, attempt.usage))
         elif isinstance(attempt.tool, SearchMemory) and dialogue.searches < asked.searches:
@@ -120,7 +120,7 @@ async def _by_tools(
             dialogue.show_found(attempt, found)
             await report(MemorySearched(attempt.tool.query, found, attempt.record, attempt.usage))
         else:
-            decision = _decision(attempt)
+            decision = attempt.decision
             await report(asked.ended(decision, attempt.record, attempt.usage, repaired=dialogue.repaired))
             return DecisionResult(decision, tuple(dialogue.records), dialogue.usage)
 
@@ -139,14 +139,41 @@ class _Attempt:
         native = completion.tool_calls[0] if completion.tool_calls else None
         self.call_id = (native.id if native else "") or "call_0"
         self._native = native or ToolCall(function=FunctionCall(name=""))
-        self.tool, self.problem, self._mended, self._ignored = _checked(self.call)
+        self.tool: Tool | None = None
+        self.problem = self._mended = self._ignored = ""
+        if isinstance(self.call, NoCall):
+            self.problem = self.call.problem
+            return
+        try:
+            self.tool, mended, ignored = check_calls(self.call.all)
+        except InvalidArguments as error:
+            self.problem = well_formed(str(error))
+            return
+        self._mended = well_formed(mended)
+        if ignored:
+            self._ignored = f"{ignored} further tool call(s) in the same reply were not executed"
+
+    @property
+    def decision(self) -> Decision:
+        """What the reply means where the dialogue ends with it."""
+        match self.tool:
+            case None:
+                return InvalidOutput(self.problem, self.raw, cut=self.cut)
+            case SearchMemory():
+                return InvalidOutput("turn cap: it searched again where it had to decide", self.raw)
+            case AddMemory(memory_list=drafts, summary=summary):
+                return AddMemories(tuple(draft.to_wire() for draft in drafts), summary)
+            case BufferMemory(reason=reason):
+                return BufferTurns(reason)
+            case ignored:
+                return IgnoreTurns(ignored.reason)
 
     @property
     def record(self) -> DecisionRecord:
         """The turn as it is kept for the user to see."""
         return DecisionRecord(
-            action=_action(self.tool),
-            reason=_reason(self.tool) or self.problem,
+            action=self.tool.action if self.tool else "invalid",
+            reason=self.tool.reason if self.tool else self.problem,
             reasoning=self.reasoning,
             query=self.tool.query if isinstance(self.tool, SearchMemory) else None,
             parse_path=("repaired" if self._mended else self.call.path)
@@ -178,7 +205,7 @@ class _Dialogue:
         self._profile = profile
         self._asked = asked
         self._messages = profile.render("memory", conversation=conversation_lines(turns, profile.turns))
-        self._repairs = 0
+        self.repaired = False
         self.searches = 0
         self.records: list[DecisionRecord] = []
         self.usage = Usage()
@@ -201,15 +228,8 @@ class _Dialogue:
             return _CUT
         return attempt.problem
 
-    def may_repair(self) -> bool:
-        return self._repairs < REPAIRS
-
-    @property
-    def repaired(self) -> bool:
-        return self._repairs > 0
-
     def show_problem(self, attempt: _Attempt, problem: str) -> None:
-        self._repairs += 1
+        self.repaired = True
         text = f"Not a valid call: {neutralise(problem)}. Nothing was done. Call exactly one tool."
         self._go_on(attempt, text, role="user" if isinstance(attempt.call, NoCall) else "tool")
 
@@ -222,53 +242,3 @@ class _Dialogue:
     def _go_on(self, attempt: _Attempt, text: str, *, role: str) -> None:
         call_id = attempt.call_id if role == "tool" else None
         self._messages += (attempt.echo(), ChatMessage(role=role, content=text, tool_call_id=call_id))
-
-
-def _checked(call: FoundCall | NoCall) -> tuple[Tool | None, str, str, str]:
-    """Return the tool, the problem without one, and the notes of what was mended and of what was left out."""
-    if isinstance(call, NoCall):
-        return None, call.problem, "", ""
-    try:
-        tool, mended, ignored = check_calls(call.all)
-    except InvalidArguments as error:
-        return None, well_formed(str(error)), "", ""
-    left_out = f"{ignored} further tool call(s) in the same reply were not executed" if ignored else ""
-    return tool, "", well_formed(mended), left_out
-
-
-def _decision(attempt: _Attempt) -> Decision:
-    match attempt.tool:
-        case None:
-            return InvalidOutput(attempt.problem, attempt.raw, cut=attempt.cut)
-        case SearchMemory():
-            return InvalidOutput("turn cap: it searched again where it had to decide", attempt.raw)
-        case AddMemory(memory_list=drafts, summary=summary):
-            return AddMemories(tuple(draft.to_wire() for draft in drafts), summary)
-        case BufferMemory(reason=reason):
-            return BufferTurns(reason)
-        case ignored:
-            return IgnoreTurns(ignored.reason)
-
-
-def _action(tool: Tool | None) -> Action:
-    match tool:
-        case None:
-            return "invalid"
-        case SearchMemory():
-            return "search"
-        case AddMemory():
-            return "add"
-        case BufferMemory():
-            return "buffer"
-        case _:
-            return "ignore"
-
-
-def _reason(tool: Tool | None) -> str:
-    match tool:
-        case None | SearchMemory():
-            return ""
-        case AddMemory(summary=summary):
-            return summary
-        case other:
-            return other.reason

@@ -5,6 +5,8 @@ then reads the document again from an empty memory for that sub-question alone, 
 memory, and repeats. Sub-questions are never decomposed further. N chunks, k rereads of at most R cost
 (1+k)·N + (k + [k<R]) + 2k + 1 calls; an unanswered sub-question saves its merge.
 
+:func:`read_questions` is the way into every read, this loop's and MemAgent's.
+
 Which chunks a reread visits: BM25 over the chunks, computed as they stream by, for the words of one question.
 
 Only the counts of the question's own words are held: a few numbers for each chunk, however long the document is.
@@ -13,21 +15,20 @@ Source: Robertson and Zaragoza, "The Probabilistic Relevance Framework: BM25 and
 
 import re
 from collections import Counter
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
 from functools import partial
 from heapq import nlargest
 from math import log
 
-from memloop.loops.memagent import read_pass
+from memloop.loops.memagent import read_for_all, read_pass
 from memloop.loops.reader import PLAIN, Reader, answer, judge, revise
 from memloop.loops.results import PassResult, ReadResult
-from memloop.loops.side_by_side import branches
+from memloop.loops.side_by_side import AtOnce, branches
 from memloop.loops.steps import Answered, Integrated, Judged, ReadStep, RereadStarted, SubAnswered
 from memloop.ports import ChatModel, Chunks, Report, Selection, discard
 from memloop.profiles import Profile
-from memloop.scoring.questions import was_asked
-from memloop.wire.long_read import ReadDegradations, SubQuestion
+from memloop.wire.long_read import ReadDegradations, Strategy, SubQuestion
 from memloop.wire.memory import Usage
 from memloop.wire.reading import ReadingOptions
 
@@ -47,7 +48,10 @@ class _Counts:
 async def best_positions(query: str, chunks: Chunks, *, top: int) -> list[int]:
     """Positions of the ``top`` best chunks, in document order; all of them when no chunk has a word of the query."""
     terms = set(_words(query))
-    counts = [_counted((await chunks.chunk(position)).text, terms) for position in range(len(chunks))]
+    counts: list[_Counts] = []
+    for position in range(len(chunks)):
+        words = _words((await chunks.chunk(position)).text)
+        counts.append(_Counts(len(words), Counter(word for word in words if word in terms)))
     mean = sum(each.words for each in counts) / max(1, len(counts)) or 1.0
     held = Counter(term for each in counts for term in each.hits)
     rarity = {term: log(1 + (len(counts) - held[term] + 0.5) / (held[term] + 0.5)) for term in sorted(terms)}
@@ -63,13 +67,30 @@ async def best_positions(query: str, chunks: Chunks, *, top: int) -> list[int]:
     return found or list(range(len(counts)))
 
 
-def _counted(text: str, terms: set[str]) -> _Counts:
-    words = _words(text)
-    return _Counts(len(words), Counter(word for word in words if word in terms))
+def was_asked(question: str, earlier: Iterable[str]) -> bool:
+    """Return whether an earlier question has the same words in the same order; case and punctuation do not count.
+
+    Serving ends a reread for a repeated sub-question, and the reward punishes it.
+    """
+    return _words(question) in map(_words, earlier)
 
 
 def _words(text: str) -> list[str]:
     return _WORD.findall(text.casefold())
+
+
+CALLS_AT_ONCE = 64
+"""Most calls of one read in flight."""
+
+
+async def read_questions(
+    questions: Sequence[str], chunks: Chunks, *, strategy: Strategy, max_rereads: int, reader: Reader
+) -> list[ReadResult]:
+    """Return each question's result, in order: one way into every read. Raises as ``read_document`` does."""
+    bounded = replace(reader, model=AtOnce(reader.model, CALLS_AT_ONCE))
+    if strategy == "memagent":
+        return await read_for_all(questions, chunks, reader=bounded)
+    return await reread_for_all(questions, chunks, max_rereads=max_rereads, reader=bounded)
 
 
 async def reread_document(
@@ -139,7 +160,9 @@ class _Rereading:
     async def _reread(self, query: str) -> None:
         """Read for the sub-question alone, answer it, and merge the answer into the root memory."""
         pass_number = len(self._history) + 2
-        chunks = await self._chosen(query)
+        chunks, retrieved = self._chunks, self._reader.options.retrieved
+        if retrieved is not None:
+            chunks = Selection(chunks, await best_positions(query, chunks, top=retrieved.chunks))
         await self._reader.report(RereadStarted(pass_number, query, len(chunks)))
         (read,) = await read_pass([query], chunks, reader=self._reader, pass_number=pass_number)
         self._spend(read.usage, read.degradations)
@@ -159,12 +182,6 @@ class _Rereading:
             self._spend(revision.usage, revision.degradations)
             step = Integrated(revision.memory, revision.kept, revision.truncated, revision.usage)
             await self._reader.report(step)
-
-    async def _chosen(self, query: str) -> Chunks:
-        retrieved = self._reader.options.retrieved
-        if retrieved is None:
-            return self._chunks
-        return Selection(self._chunks, await best_positions(query, self._chunks, top=retrieved.chunks))
 
     async def _conclude(self) -> ReadResult:
         """Return the final answer, from the root memory."""

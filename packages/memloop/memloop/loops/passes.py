@@ -65,7 +65,11 @@ async def read_in_order(
     questions: Sequence[str], chunks: Chunks, *, reader: Reader, pass_number: int, segment: int | None = None
 ) -> list[PassResult]:
     """Run one pass for all questions, each from an empty memory. Reports a ``ChunkRead`` per chunk and question."""
-    lines = _lines(questions, reader)
+    heads = reader.options.mhm_lru.heads if reader.options.mhm_lru else 1
+    own = replace(reader, profile=reader.profile.with_share_of_memory(heads)) if heads > 1 else reader
+    blank = Notes.blank(reader.profile.empty_memory, heads)
+    readers = [own] if len(questions) == 1 else [own.for_question(number) for number in range(len(questions))]
+    lines = [_Line(question, each, blank) for question, each in zip(questions, readers, strict=True)]
     for position in range(len(chunks)):
         at_work = [number for number, line in enumerate(lines) if not line.over]
         if not at_work:
@@ -77,21 +81,26 @@ async def read_in_order(
             if isinstance(turn, BudgetSpent):
                 spent = turn
                 continue
-            lines[number] = lines[number].after(turn)
-            step = _step(lines[number], turn, chunk, pass_number, position + 1, len(chunks))
-            await lines[number].reader.report(replace(step, segment=segment))
+            lines[number] = line = lines[number].after(turn)
+            step = ChunkRead(
+                pass_number=pass_number,
+                chunk=chunk.index,
+                tokens=chunk.tokens,
+                done=position + 1,
+                chunks_total=len(chunks),
+                question=line.question,
+                memory=line.notes.text(line.reader.profile.empty_memory),
+                kept=turn.revision.kept,
+                truncated=turn.revision.truncated,
+                usage=turn.revision.usage,
+                skipped=turn.skipped,
+                enough=turn.enough,
+                segment=segment,
+            )
+            await line.reader.report(step)
         if spent is not None:
             raise spent
     return [line.result() for line in lines]
-
-
-def _lines(questions: Sequence[str], reader: Reader) -> list[_Line]:
-    heads = reader.options.mhm_lru.heads if reader.options.mhm_lru else 1
-    own = replace(reader, profile=reader.profile.with_share_of_memory(heads)) if heads > 1 else reader
-    blank = Notes.blank(reader.profile.empty_memory, heads)
-    if len(questions) == 1:
-        return [_Line(questions[0], own, blank)]
-    return [_Line(question, own.for_question(number), blank) for number, question in enumerate(questions)]
 
 
 async def _take_in(line: _Line, chunk: Chunk) -> _Turn:
@@ -158,20 +167,3 @@ async def _read_piece(line: _Line, chunk: Chunk) -> _Turn:
 def _prompt(line: _Line, chunk: Chunk, *, gate: bool = False) -> Prompt:
     name = "gate" if gate else "read"
     return line.reader.profile.prompt(name, problem=line.question, memory=line.notes.due, section=chunk.text)
-
-
-def _step(line: _Line, turn: _Turn, chunk: Chunk, pass_number: int, done: int, total: int) -> ChunkRead:
-    return ChunkRead(
-        pass_number=pass_number,
-        chunk=chunk.index,
-        tokens=chunk.tokens,
-        done=done,
-        chunks_total=total,
-        question=line.question,
-        memory=line.notes.text(line.reader.profile.empty_memory),
-        kept=turn.revision.kept,
-        truncated=turn.revision.truncated,
-        usage=turn.revision.usage,
-        skipped=turn.skipped,
-        enough=turn.enough,
-    )

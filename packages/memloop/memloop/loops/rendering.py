@@ -26,7 +26,8 @@ def conversation_lines(turns: Iterable[Source], lines: TurnLines = PLAIN_TURNS) 
     is, so that no text forges a turn or a date.
     """
     if lines.plain:
-        return "\n".join(f"[{_role(turn.role)}]: {_unforged(turn.said())}" for turn in turns)
+        said = ((_role(turn.role), neutralise("\n".join(turn.said().splitlines()))) for turn in turns)
+        return "\n".join(f"[{role}]: {_ROLE_MARK.sub(' ', text)}" for role, text in said)
     return "\n".join(_dated(turns, lines))
 
 
@@ -116,10 +117,6 @@ def rejected_reply(text: str) -> ChatMessage:
 
 def _role(role: str) -> str:
     return _NOT_A_ROLE.sub("_", role) or "unknown"
-
-
-def _unforged(text: str) -> str:
-    return _ROLE_MARK.sub(" ", neutralise("\n".join(text.splitlines())))
 
 
 def one_line(text: str) -> str:

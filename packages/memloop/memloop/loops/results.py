@@ -16,6 +16,11 @@ class AddMemories:
     drafts: tuple[MemoryDraft, ...]
     summary: str
 
+    @property
+    def reason(self) -> str:
+        """The writer's summary."""
+        return self.summary
+
 
 @dataclass(frozen=True, slots=True)
 class BufferTurns:
@@ -44,6 +49,11 @@ class InvalidOutput:
     problem: str
     raw: str
     cut: bool = False
+
+    @property
+    def reason(self) -> str:
+        """The problem."""
+        return self.problem
 
 
 Decision: TypeAlias = AddMemories | BufferTurns | IgnoreTurns | InvalidOutput

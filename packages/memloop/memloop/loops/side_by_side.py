@@ -44,7 +44,14 @@ class AtOnce:
 
 async def together(works: Sequence[Awaitable[Result]]) -> list[Result | BudgetSpent]:
     """Return each work's result, in order, or its BudgetSpent. The first other failure cancels all and is raised."""
-    tasks = [asyncio.ensure_future(_outcome(work)) for work in works]
+
+    async def outcome(work: Awaitable[Result]) -> Result | BudgetSpent:
+        try:
+            return await work
+        except BudgetSpent as spent:
+            return spent
+
+    tasks = [asyncio.ensure_future(outcome(work)) for work in works]
     try:
         return await asyncio.gather(*tasks)
     finally:
@@ -61,13 +68,6 @@ async def _end(tasks: list[asyncio.Task[Result]]) -> None:
         task.cancel()
     await asyncio.gather(*tasks, return_exceptions=True)
     tasks.clear()
-
-
-async def _outcome(work: Awaitable[Result]) -> Result | BudgetSpent:
-    try:
-        return await work
-    except BudgetSpent as spent:
-        return spent
 
 
 def all_of(outcomes: Sequence[Result | BudgetSpent]) -> list[Result]:

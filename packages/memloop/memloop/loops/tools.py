@@ -4,13 +4,14 @@ import difflib
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Annotated, Final, Literal, TypeAlias, cast
+from typing import Annotated, ClassVar, Final, Literal, TypeAlias, cast
 
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints, ValidationError
 
 from memloop.loops.parsing.json_values import entries_in, entry_of, is_entry
 from memloop.wire.chat import Json
 from memloop.wire.memory import MAX_TEXT_CHARS, MemoryDraft
+from memloop.wire.memory_events import Action
 
 _Text = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=MAX_TEXT_CHARS)]
 _Tag = Annotated[str, StringConstraints(strip_whitespace=True, max_length=256)]
@@ -36,6 +37,8 @@ class _Arguments(BaseModel):
 class SearchMemory(_Arguments):
     """Searches the stored memories before a decision."""
 
+    action: ClassVar[Action] = "search"
+    reason: ClassVar[str] = ""
     query: _Text
 
 
@@ -55,19 +58,27 @@ class Draft(_Arguments):
 class AddMemory(_Arguments):
     """Store lasting facts."""
 
+    action: ClassVar[Action] = "add"
     memory_list: tuple[Draft, ...] = Field(min_length=1, max_length=_MOST_DRAFTS)
     summary: _Reason
+
+    @property
+    def reason(self) -> str:
+        """The summary."""
+        return self.summary
 
 
 class BufferMemory(_Arguments):
     """Wait for the next turns."""
 
+    action: ClassVar[Action] = "buffer"
     reason: _Reason
 
 
 class IgnoreMemory(_Arguments):
     """Store nothing."""
 
+    action: ClassVar[Action] = "ignore"
     reason: _Reason
 
 

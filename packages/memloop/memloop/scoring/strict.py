@@ -28,21 +28,15 @@ def last_boxed(text: str) -> str | None:
         return None
     rest = text[marks[-1].end() :]
     content = rest.lstrip()
-    return _braced(content) if content.startswith("{") else _unbraced(rest)
-
-
-def _braced(text: str) -> str | None:
+    if not content.startswith("{"):
+        bare = re.match(r"[ \t]+([^$\n]+)", rest)
+        return bare[1].strip() if bare else None
     depth = 0
-    for mark in re.finditer(r"\\.|[{}]", text, re.DOTALL):
+    for mark in re.finditer(r"\\.|[{}]", content, re.DOTALL):
         depth += {"{": 1, "}": -1}.get(mark[0], 0)
         if depth == 0 and mark[0] == "}":
-            return text[1 : mark.start()]
+            return content[1 : mark.start()]
     return None
-
-
-def _unbraced(text: str) -> str | None:
-    found = re.match(r"[ \t]+([^$\n]+)", text)
-    return found[1].strip() if found else None
 
 
 _UNSPACED = (

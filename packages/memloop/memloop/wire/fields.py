@@ -156,16 +156,17 @@ _CHANGED: Final = (range(0x80, 0x3400), range(0xA600, 0xAC00), range(0xF900, 0x2
 @cache
 def _spellings() -> dict[str, str]:
     """Return the spelling, of one character or none, of each character that has another one."""
-    spelt = ((char, _spelling(char)) for char in map(chr, chain(*_CHANGED)))
-    return {char: spelling for char, spelling in spelt if spelling != char and len(spelling) < 2}
-
-
-def _spelling(char: str) -> str:
-    if _UNSEEN.match(char):
-        return ""
-    if char.isdecimal():
-        return str(unicodedata.decimal(char))
-    return "-" if char in _HYPHENS else unicodedata.normalize("NFKC", char)
+    spellings: dict[str, str] = {}
+    for char in map(chr, chain(*_CHANGED)):
+        if _UNSEEN.match(char):
+            spelling = ""
+        elif char.isdecimal():
+            spelling = str(unicodedata.decimal(char))
+        else:
+            spelling = "-" if char in _HYPHENS else unicodedata.normalize("NFKC", char)
+        if spelling != char and len(spelling) < 2:
+            spellings[char] = spelling
+    return spellings
 
 
 def folded(text: str) -> tuple[str, list[int] | None]:

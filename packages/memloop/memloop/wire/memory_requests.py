@@ -171,13 +171,12 @@ class MemorySearch(SearchOptions, UserFields):
     def in_tenant(self, tenant: str) -> StoreSearch:
         """Return the store's search for it."""
         options = self.model_dump(exclude={*UserFields.model_fields, "category", "filters"})
-        return StoreSearch(namespace=self.namespace(tenant), filters=self._filters(), **options)
-
-    def _filters(self) -> dict[str, JsonValue] | None:
-        if self.category is None:
-            return self.filters
-        within: dict[str, JsonValue] = {"tags": {"in": [self.category]}}
-        return within if self.filters is None else {"AND": [within, self.filters]}
+        filters = self.filters
+        if self.category is not None:
+            within: dict[str, JsonValue] = {"tags": {"in": [self.category]}}
+            both: dict[str, JsonValue] = {"AND": [within, filters]}
+            filters = within if filters is None else both
+        return StoreSearch(namespace=self.namespace(tenant), filters=filters, **options)
 
 
 PINNED: Final = "pinned"

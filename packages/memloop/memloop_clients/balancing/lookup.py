@@ -31,30 +31,27 @@ async def by_the_system(name: str) -> Sequence[Endpoint]:
 
 async def endpoints_by(resolver: Resolver, name: str) -> Sequence[Endpoint]:
     """Return a service's endpoints, those of the lowest priority first. Raises OSError."""
-    try:
-        answer = await resolver.resolve(name, "SRV", search=True)
-        found = await _located(resolver, answer)
-    except DNSException as error:
-        raise OSError(f"{name}: {error}") from error
-    if not found:
-        raise OSError(f"{name}: no record has an address")
-    return sorted(set(found), key=lambda each: (each.priority, each.address, each.port, -each.weight))
-
-
-async def _located(resolver: Resolver, answer: Answer) -> list[Endpoint]:
     turns = asyncio.Semaphore(_AT_ONCE)
 
-    async def located(record: SRV) -> Iterable[Endpoint]:
+    async def located(answer: Answer, record: SRV) -> Iterable[Endpoint]:
         known = _in_message(answer.response, record.target)
         if not known:
             async with turns:
                 known = await _looked_up(resolver, record.target)
         return [Endpoint(address, record.port, record.priority, record.weight) for address in known]
 
-    records = [each for each in _of(answer) if isinstance(each, SRV)]
-    records = [record for record in records if record.port and len(record.target.labels) > 1]
-    records = sorted(records, key=lambda record: record.priority)[:_MOST_RECORDS]
-    return [endpoint for some in await asyncio.gather(*map(located, records)) for endpoint in some]
+    try:
+        answer = await resolver.resolve(name, "SRV", search=True)
+        records = [each for each in _of(answer) if isinstance(each, SRV)]
+        records = [record for record in records if record.port and len(record.target.labels) > 1]
+        records = sorted(records, key=lambda record: record.priority)[:_MOST_RECORDS]
+        located_each = await asyncio.gather(*(located(answer, record) for record in records))
+    except DNSException as error:
+        raise OSError(f"{name}: {error}") from error
+    found = {endpoint for some in located_each for endpoint in some}
+    if not found:
+        raise OSError(f"{name}: no record has an address")
+    return sorted(found, key=lambda each: (each.priority, each.address, each.port, -each.weight))
 
 
 def _in_message(message: Message, target: Name) -> list[str]:

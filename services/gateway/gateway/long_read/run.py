@@ -1,8 +1,8 @@
 """Runs one long read, for a waiting request and for the worker alike, and publishes every step as an event.
 
-:func:`memloop.loops.reading.read_questions` does the reading, with a budget around the engine. In the worker a journal
-stands between the two. A spent budget ends the read as ``incomplete``: a closing call for each question answers from
-its present memory.
+:func:`memloop.loops.memreread.read_questions` does the reading, with a budget around the engine. In the worker a
+journal stands between the two. A spent budget ends the read as ``incomplete``: a closing call for each question answers
+from its present memory.
 """
 
 import asyncio
@@ -23,8 +23,8 @@ from gateway.metrics import Metrics
 from gateway.traces import RecordedChunks, RecordedModel, Recording, Served, TraceKeeper
 from memloop.evidence import Similarity
 from memloop.loops.budget import Budgeted, BudgetSpent, max_calls
+from memloop.loops.memreread import read_questions
 from memloop.loops.reader import Reader, answer
-from memloop.loops.reading import read_questions
 from memloop.loops.results import ReadResult
 from memloop.loops.steps import Answered
 from memloop.ports import ChatModel, Checkpoints, Chunks, Splitter

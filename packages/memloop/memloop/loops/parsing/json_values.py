@@ -113,7 +113,8 @@ def entries_in(fields: Mapping[str, object]) -> list[object] | None:
 
     An object in the place of the list is one entry, or has a fact under each of its names.
     """
-    found = _first(_named(fields), _LISTS)
+    named = _named(fields)
+    found = next((named[name] for name in _LISTS if name in named), None)
     if isinstance(found, str):
         found = next((each.value for each in json_values(found)), None)
     if isinstance(found, list):
@@ -163,10 +164,6 @@ def _named(fields: Mapping[str, object]) -> dict[str, object]:
 def _snake(name: str) -> str:
     """``memoryList``, ``Memory List`` and ``MEMORY-LIST`` are ``memory_list``."""
     return re.sub(r"(?<=[a-z])(?=[A-Z])|[\s-]+", "_", name.strip()[:64]).lower()
-
-
-def _first(fields: Mapping[str, object], names: tuple[str, ...]) -> object:
-    return next((fields[name] for name in names if name in fields), None)
 
 
 def _words(value: object, deep: int = 0) -> str:

@@ -66,20 +66,16 @@ def find_memory_list(completion: Completion) -> FoundList | NoList:
     bare = (read_json(text, objects)[0] or read_json(text, texts)[0]) if spoken else []
     if bare:
         return FoundList(_once(entry for each in bare for entry in each), "", "repaired")
-    return NoList(_problem(text, completion.finish_reason))
+    if not text:
+        return NoList("the reply was empty")
+    if completion.finish_reason == "length":
+        return NoList("the reply was cut off before its JSON ended")
+    return NoList('the reply held no JSON object with a "memory list"')
 
 
 def _once(entries: Iterable[object]) -> list[object]:
     """Return the entries without those that a model wrote twice."""
     return list({repr(entry): entry for entry in entries}.values())
-
-
-def _problem(text: str, finish_reason: str) -> str:
-    if not text:
-        return "the reply was empty"
-    if finish_reason == "length":
-        return "the reply was cut off before its JSON ended"
-    return 'the reply held no JSON object with a "memory list"'
 
 
 WAIT: Final = "wait"
