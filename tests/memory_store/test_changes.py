@@ -17,8 +17,8 @@ from memloop.wire.memory import Scope
 from memloop.wire.store_requests import NumberedLine, StoreImport
 from memloop_state.link import connect
 from memloop_state.store.feed import ChangeFeed, by_tenant
-from memory_store.items import changes
 from memory_store.items.documents import Cause, now
+from memory_store.items.guarded import CHANGE_OF_CAUSE, erasure_changes
 from memory_store.settings import Settings
 from memory_store.vectors.qdrant_edge import QdrantEdge
 from tests.fakes.redis_server import RedisServer
@@ -87,7 +87,7 @@ async def test_feedback_and_its_withdrawal_are_told(store: StoreApi) -> None:
 
 
 def test_every_cause_of_a_change_is_told_but_raw_turns_and_what_another_version_overtook() -> None:
-    assert set(causes_in(Cause)) - set(changes.TYPES) == {"overtaken", "raw turn"}
+    assert set(causes_in(Cause)) - set(CHANGE_OF_CAUSE) == {"overtaken", "raw turn"}
 
 
 def causes_in(alias: object) -> list[object]:
@@ -182,7 +182,7 @@ async def test_a_reader_resumes_after_any_change_and_from_the_end(store: StoreAp
 async def some(feed: ChangeFeed, number: int) -> None:
     """Publish that many changes, one after another."""
     for _ in range(number):
-        await feed.publish(by_tenant(changes.erased(ALICE, now())))
+        await feed.publish(by_tenant(erasure_changes(ALICE, now())))
 
 
 async def read(feed: ChangeFeed, after: str = OLDEST) -> ChangePage:
@@ -228,7 +228,7 @@ async def test_a_cursor_of_a_feed_that_was_lost_is_refused(link: Redis) -> None:
 
 async def test_what_a_dead_store_noted_is_published_by_another_one_once(link: Redis) -> None:
     dying, living = feed_of(link), feed_of(link, over_ms=0)
-    made = by_tenant(changes.erased(ALICE, now()))
+    made = by_tenant(erasure_changes(ALICE, now()))
     await dying.note(made)
     assert await dying.publish_noted() == 0
     assert await living.publish_noted() == 1
@@ -238,7 +238,7 @@ async def test_what_a_dead_store_noted_is_published_by_another_one_once(link: Re
 
 async def test_a_published_change_leaves_no_note(link: Redis) -> None:
     feed = feed_of(link, over_ms=0)
-    made = by_tenant(changes.erased(ALICE, now()))
+    made = by_tenant(erasure_changes(ALICE, now()))
     await feed.publish(made, note=await feed.note(made))
     assert await feed.publish_noted() == 0
     assert len((await read(feed)).changes) == 1
@@ -247,7 +247,7 @@ async def test_a_published_change_leaves_no_note(link: Redis) -> None:
 async def test_a_write_is_refused_when_its_changes_cannot_be_noted(settings: Settings) -> None:
     gone = feed_of(connect("redis://127.0.0.1:1/0", decode=True))
     with pytest.raises(Unavailable):
-        await gone.note(by_tenant(changes.erased(ALICE, now())))
+        await gone.note(by_tenant(erasure_changes(ALICE, now())))
 
 
 @pytest.mark.parametrize("after", ["", "yesterday", "1-", "-1-0", "9" * 20 + "-0"])

@@ -30,9 +30,9 @@ from memloop_state.store.feed import ChangeFeed
 from memloop_state.store.service import ServiceRecord
 from memory_store.embedding.embedder import EmbeddingModel
 from memory_store.embedding.encoding import Bm25, TextEncoding
-from memory_store.items import routes as items
+from memory_store.items import routes
 from memory_store.items.documents import Clock, now
-from memory_store.items.guarded import GuardedStore, Settler
+from memory_store.items.guarded import GuardedStore
 from memory_store.items.items import Items
 from memory_store.items.locks import NamespaceLocks
 from memory_store.items.lookup import Listings, Neighbourhoods
@@ -45,11 +45,10 @@ from memory_store.metrics import Metrics
 from memory_store.models.chosen import embedder_of, reranker_of, secret_of
 from memory_store.quality import auditing
 from memory_store.quality.auditing import Audits
-from memory_store.retrieval import Retrieval
-from memory_store.retrieval import search as retrieval
+from memory_store.retrieval import Retrieval, search
 from memory_store.retrieval.rerank import Reranker
 from memory_store.settings import Settings
-from memory_store.upkeep import routes as upkeep
+from memory_store.upkeep import routes as upkeep_routes
 from memory_store.upkeep.copying import Stores
 from memory_store.upkeep.jobs import Upkeep
 from memory_store.upkeep.membership import Membership
@@ -58,7 +57,7 @@ from memory_store.vectors.qdrant_edge import QdrantEdge
 from memory_store.vectors.schema import CollectionSpec
 
 _log = logging.getLogger(__name__)
-ROUTERS = (items.router, retrieval.router, auditing.router, items.buffers, items.changes, upkeep.router)
+ROUTERS = (routes.router, search.router, auditing.router, routes.buffers, routes.changes, upkeep_routes.router)
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,75 +72,35 @@ class Adapters:
     reranker: Reranker | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class _Parts:
-    """The store's slices, built over the adapters."""
-
-    gate: Gate
-    encoding: TextEncoding
-    membership: Membership
-    buffers: Buffers
-    items: ItemServices
-    settler: Settler
-    retrieval: Retrieval
-    audits: Audits
-    upkeep: Upkeep
-    feed: ChangeFeed
-
-
 def build(
     settings: Settings, adapters: Adapters, registry: CollectorRegistry, metrics: Metrics, *, clock: Clock = now
 ) -> FastAPI:
     """Returns the app over the adapters; its lifespan opens and closes them."""
-    parts = _parts(settings, adapters, metrics, clock)
-    key = secret_of(settings.store_key)
-
-    @contextlib.asynccontextmanager
-    async def lifespan(app: FastAPI) -> AsyncGenerator[None]:
-        del app
-        async with (
-            opened(settings, adapters),
-            parts.membership.watching(),
-            alongside(parts.settler.keep_settling(adapters.vectors.opened)),
-            alongside(parts.feed.keep_publishing()),
-        ):
-            sweep = _sweep(parts.items.items, adapters.vectors.opened, settings.sweep_s)
-            sweeper = asyncio.create_task(sweep, name="sweeper")
-            try:
-                yield
-            finally:
-                await parts.upkeep.close()
-                sweeper.cancel()
-                await asyncio.gather(sweeper, return_exceptions=True)
-
-    app = create_app(
-        "memory-store",
-        settings=settings,
-        routers=ROUTERS,
-        readiness={"redis": parts.buffers.ping, "vectors": adapters.vectors.ping},
-        warnings={"vectors": adapters.vectors.warning},
-        registry=registry,
-        lifespan=lifespan,
-        adopts_ids=True,
-        has_keys=key is not None,
-        request_seconds=metrics.request_seconds,
-    )
-    app.state.key, app.state.gate, app.state.encoding = key, parts.gate, parts.encoding
-    app.state.items, app.state.retrieval, app.state.audits = parts.items, parts.retrieval, parts.audits
-    app.state.buffers, app.state.feed, app.state.upkeep = parts.buffers, parts.feed, parts.upkeep
-    return app
-
-
-def _parts(settings: Settings, adapters: Adapters, metrics: Metrics, clock: Clock) -> _Parts:
-    vectors = adapters.vectors
+    key, vectors, gate = secret_of(settings.store_key), adapters.vectors, Gate()
     encoding = TextEncoding(adapters.embedder, Bm25(language=settings.bm25_language))
-    gate = Gate()
-    buffers = Buffers(adapters.redis, max_turns=settings.buffer_max_turns)
     record = ServiceRecord(adapters.redis, vectors.site)
     membership = Membership(vectors, encoding, record, gate=gate, embedder_for=adapters.embedder_for)
+    buffers = Buffers(adapters.redis, max_turns=settings.buffer_max_turns)
     erasures = Erasures(adapters.redis, membership)
     feed = ChangeFeed(adapters.redis, most=settings.changes_most, keep_s=settings.changes_days * 86_400)
     guarded = GuardedStore(vectors, erasures, feed)
+    tools = ItemTools(vectors, encoding, NamespaceLocks(gate), guarded, metrics, clock)
+    deleted_life = timedelta(days=settings.deleted_days)
+    items = Items(tools, erasures=erasures, buffers=buffers, feed=feed, deleted_life=deleted_life)
+    policy = WritePolicy(
+        raw_turn_life=timedelta(days=settings.raw_turn_days),
+        near_duplicate_similarity=settings.near_duplicate_similarity,
+    )
+    writer = Writer(
+        vectors,
+        encoding,
+        locks=tools.locks,
+        guarded=guarded,
+        policy=policy,
+        metrics=metrics,
+        clock=clock,
+        in_groups=vectors.site != SHARED,
+    )
     upkeep = Upkeep(
         vectors,
         Stores(record, membership),
@@ -151,60 +110,48 @@ def _parts(settings: Settings, adapters: Adapters, metrics: Metrics, clock: Cloc
         metrics=metrics,
         clock=clock,
     )
-    tools = ItemTools(vectors, encoding, NamespaceLocks(gate), guarded, metrics, clock)
-    in_groups = vectors.site != SHARED
-    return _Parts(
-        gate=gate,
-        encoding=encoding,
-        membership=membership,
-        buffers=buffers,
-        items=_item_services(settings, tools, erasures=erasures, buffers=buffers, feed=feed, in_groups=in_groups),
-        feed=feed,
-        settler=guarded.settler,
-        retrieval=Retrieval(vectors, encoding, metrics=metrics, clock=clock, reranker=adapters.reranker),
-        audits=Audits(vectors, encoding, metrics=metrics, clock=clock),
-        upkeep=upkeep,
-    )
 
+    @contextlib.asynccontextmanager
+    async def lifespan(app: FastAPI) -> AsyncGenerator[None]:
+        del app
+        async with (
+            opened(settings, adapters),
+            membership.watching(),
+            alongside(guarded.settler.keep_settling(vectors.opened)),
+            alongside(feed.keep_publishing()),
+            alongside(_sweep(items, vectors.opened, settings.sweep_s)),
+        ):
+            try:
+                yield
+            finally:
+                await upkeep.close()
 
-def _item_services(
-    settings: Settings,
-    tools: ItemTools,
-    *,
-    erasures: Erasures,
-    buffers: Buffers,
-    feed: ChangeFeed,
-    in_groups: bool,
-) -> ItemServices:
-    policy = WritePolicy(
-        raw_turn_life=timedelta(days=settings.raw_turn_days),
-        near_duplicate_similarity=settings.near_duplicate_similarity,
+    app = create_app(
+        "memory-store",
+        settings=settings,
+        routers=ROUTERS,
+        readiness={"redis": buffers.ping, "vectors": vectors.ping},
+        warnings={"vectors": vectors.warning},
+        registry=registry,
+        lifespan=lifespan,
+        adopts_ids=True,
+        has_keys=key is not None,
+        request_seconds=metrics.request_seconds,
     )
-    vectors, encoding, clock = tools.vectors, tools.encoding, tools.clock
-    return ItemServices(
-        writer=Writer(
-            vectors,
-            encoding,
-            locks=tools.locks,
-            guarded=tools.guarded,
-            policy=policy,
-            metrics=tools.metrics,
-            clock=clock,
-            in_groups=in_groups,
-        ),
-        items=Items(
-            tools,
-            erasures=erasures,
-            buffers=buffers,
-            feed=feed,
-            deleted_life=timedelta(days=settings.deleted_days),
-        ),
+    app.state.items = ItemServices(
+        writer=writer,
+        items=items,
         recovery=Recovery(tools),
         neighbourhoods=Neighbourhoods(vectors, encoding, clock=clock),
         listings=Listings(vectors, clock=clock),
         transfer=Transfer(tools),
         feedbacks=Feedbacks(tools),
     )
+    app.state.retrieval = Retrieval(vectors, encoding, metrics=metrics, clock=clock, reranker=adapters.reranker)
+    app.state.audits = Audits(vectors, encoding, metrics=metrics, clock=clock)
+    app.state.key, app.state.gate, app.state.encoding = key, gate, encoding
+    app.state.buffers, app.state.feed, app.state.upkeep = buffers, feed, upkeep
+    return app
 
 
 @contextlib.asynccontextmanager

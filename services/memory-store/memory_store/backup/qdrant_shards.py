@@ -88,19 +88,17 @@ async def cluster_of(qdrant: Qdrant) -> AsyncGenerator[Sequence[Node]]:
         first = qdrant.client(cast(str, qdrant.qdrant_url))
         stack.push_async_callback(first.close)
         status = (await first.http.distributed_api.cluster_status()).result
-        urls: Sequence[str] = _urls(qdrant, status) if isinstance(status, ClusterStatusOneOf1) else ()
+        urls: list[str] = []
+        if isinstance(status, ClusterStatusOneOf1) and qdrant.qdrant_nodes:
+            urls = [url.strip().rstrip("/") for url in qdrant.qdrant_nodes.split(",")]
+        elif isinstance(status, ClusterStatusOneOf1):
+            base = urlsplit(cast(str, qdrant.qdrant_url))
+            hosts = [cast(str, urlsplit(peer.uri).hostname) for peer in status.peers.values()]
+            urls = [f"{base.scheme}://{f'[{host}]' if ':' in host else host}:{base.port or _PORT}" for host in hosts]
         nodes = [Node(url, qdrant.client(url)) for url in urls]
         for node in nodes:
             stack.push_async_callback(node.client.close)
         yield nodes
-
-
-def _urls(qdrant: Qdrant, status: ClusterStatusOneOf1) -> Sequence[str]:
-    if qdrant.qdrant_nodes:
-        return [url.strip().rstrip("/") for url in qdrant.qdrant_nodes.split(",")]
-    base = urlsplit(cast(str, qdrant.qdrant_url))
-    hosts = [cast(str, urlsplit(peer.uri).hostname) for peer in status.peers.values()]
-    return [f"{base.scheme}://{f'[{host}]' if ':' in host else host}:{base.port or _PORT}" for host in hosts]
 
 
 async def active_copies(nodes: Sequence[Node], collection: str) -> Mapping[int, Sequence[Copy]]:
@@ -206,7 +204,15 @@ async def _fill(folder: Path, nodes: Sequence[Node], collection: str, parts: Map
     for key, numbers in before.items():
         for old, new in zip(numbers, now[key], strict=True):
             for copy in copies[new]:
-                await _upload(folder / parts[old].name, copy, collection, parts[old].sha256)
+                with (folder / parts[old].name).open("rb") as snapshot:
+                    await copy.node.client.http.snapshots_api.recover_shard_from_uploaded_snapshot(
+                        collection,
+                        copy.shard.shard_id,
+                        wait=True,
+                        priority=SnapshotPriority.SNAPSHOT,
+                        checksum=parts[old].sha256,
+                        snapshot=snapshot,
+                    )
 
 
 def _by_key(keys: Mapping[int, str | int | None]) -> Mapping[str | int | None, Sequence[int]]:
@@ -215,15 +221,3 @@ def _by_key(keys: Mapping[int, str | int | None]) -> Mapping[str | int | None, S
     for number in sorted(keys):
         found[keys[number]].append(number)
     return found
-
-
-async def _upload(file: Path, copy: Copy, collection: str, sha256: str) -> None:
-    with file.open("rb") as snapshot:
-        await copy.node.client.http.snapshots_api.recover_shard_from_uploaded_snapshot(
-            collection,
-            copy.shard.shard_id,
-            wait=True,
-            priority=SnapshotPriority.SNAPSHOT,
-            checksum=sha256,
-            snapshot=snapshot,
-        )

@@ -118,16 +118,12 @@ class EndpointEmbedder:
 
     async def embed(self, texts: Sequence[str]) -> Sequence[Vector]:
         """Their vectors: kept ones, and for the rest those of the endpoint, a few batches at a time."""
-        return await self._known.of(texts, self._all)
+        return await self._known.of(texts, lambda texts: self._taken(texts, self._in_lanes))
 
     async def embed_query(self, text: str) -> Vector:
         """Embed a text within ``query_timeout_s``. Raises ``DependencyError``."""
         [vector] = await self._known.of([text], lambda texts: self._taken(texts, self._query))
         return vector
-
-    async def _all(self, texts: Sequence[str]) -> Sequence[Vector]:
-        """Raises the first error of a batch, once the batches that run have ended."""
-        return await self._taken(texts, self._in_lanes)
 
     async def _taken(
         self, texts: Sequence[str], work: Callable[[Sequence[str]], Awaitable[Sequence[Vector]]]
@@ -145,6 +141,7 @@ class EndpointEmbedder:
             self._metrics.embed_waiting.dec(len(texts))
 
     async def _in_lanes(self, texts: Sequence[str]) -> Sequence[Vector]:
+        """Raises the first error of a batch, once the batches that run have ended."""
         size = self._limits.max_batch
         batches = [texts[at : at + size] for at in range(0, len(texts), size)]
         lanes = asyncio.Semaphore(_LANES)
@@ -190,9 +187,17 @@ class EndpointEmbedder:
     async def _repeated(self, texts: Sequence[str], *, until: float, attempts: int) -> Sequence[Vector]:
         """Ask again after an outage, with pauses that grow, while time is left for it."""
         pause_s = _FIRST_PAUSE_S
+
+        async def probe() -> None:
+            await self._asked([_PROBE], within_s=within_s)
+
         while True:
+            within_s = (until - time.monotonic()) / attempts
             try:
-                return await self._once(texts, within_s=(until - time.monotonic()) / attempts)
+                await self._breaker.admit(probe)
+                self._metrics.embed_texts.observe(len(texts))
+                with self._metrics.embed_seconds.time(), self._breaker.watching():
+                    return await self._asked(texts, within_s=within_s)
             except CircuitOpen:
                 raise
             except (Unavailable, Timeout) as error:
@@ -202,15 +207,6 @@ class EndpointEmbedder:
                     raise
                 await self._pause(wait_s)
                 pause_s *= _GROWTH
-
-    async def _once(self, texts: Sequence[str], *, within_s: float) -> Sequence[Vector]:
-        await self._breaker.admit(lambda: self._probed(within_s))
-        self._metrics.embed_texts.observe(len(texts))
-        with self._metrics.embed_seconds.time(), self._breaker.watching():
-            return await self._asked(texts, within_s=within_s)
-
-    async def _probed(self, within_s: float) -> None:
-        await self._asked([_PROBE], within_s=within_s)
 
     async def _asked(self, texts: Sequence[str], *, within_s: float) -> Sequence[Vector]:
         vectors = await self._endpoint.vectors(texts, within_s=within_s)

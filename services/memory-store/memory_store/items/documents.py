@@ -82,12 +82,6 @@ def newest_decision(stored: JsonValue) -> Decision | None:
 _DECISIONS = TypeAdapter(tuple[Decision, ...])
 
 
-def with_one_more(decisions: tuple[Decision, ...], decision: Decision) -> tuple[Decision, ...]:
-    """Append the decision; a long list keeps its first and its newest entries."""
-    more = (*decisions, decision)
-    return (*more[:1], *more[1:][-_KEPT:])
-
-
 _COMPARED_CHARS = 480
 """Of a key, to find out whether it is its text's beginning."""
 _ROLES = frozenset({"user", "assistant", "system", "tool"})
@@ -173,8 +167,9 @@ class Record:
     def decided(
         self, cause: Cause, at: datetime, *, other: str | None = None, similarity: float | None = None
     ) -> "Record":
-        """Return the record with one more decision in its history."""
-        return replace(self, decisions=with_one_more(self.decisions, Decision(cause, at, other, similarity)))
+        """Return the record with one more decision in its history; a long one keeps its first and its newest."""
+        more = (*self.decisions, Decision(cause, at, other, similarity))
+        return replace(self, decisions=(*more[:1], *more[1:][-_KEPT:]))
 
     def is_over(self, moment: datetime) -> bool:
         """Return whether the record is deleted or expired at this ingest time."""

@@ -1,72 +1,26 @@
-"""Stores points so that an erasure that is under way, here or at another store process, wins."""
+"""Stores points so that an erasure that is under way, here or at another store process, wins.
 
-import asyncio
+What a store of points, a removal or an erasure means for readers of the feed stands at the end.
+"""
+
 import contextlib
 import functools
-import logging
 import time
-from collections.abc import Callable, Coroutine, Generator, Sequence
+from collections.abc import Callable, Coroutine, Generator, Iterable, Mapping, Sequence
 from contextvars import ContextVar
-from typing import Any, Final, ParamSpec, TypeAlias, TypeVar
+from datetime import datetime
+from typing import Any, Final, ParamSpec, TypeAlias, TypeVar, cast
 
-from memloop.wire.errors import Conflict, DependencyError, Erased, MemloopError, Unavailable
+from memloop.wire.changes import Change, ChangeType
+from memloop.wire.errors import Conflict, DependencyError, Erased, Unavailable
 from memloop.wire.memory import Namespace
 from memloop_state.store.erasures import Again, Begun, Claim, Erasures, Refusal, Unsettled, write_name
 from memloop_state.store.feed import ChangeFeed, by_tenant
 from memloop_state.store.settling import Settlings
-from memory_store.items import changes
-from memory_store.items.documents import within
+from memory_store.items.documents import Cause, newest_decision, within
+from memory_store.items.settling import Settler
 from memory_store.vectors.filters import Ids, all_of
-from memory_store.vectors.port import Point, VectorStore
-
-_EVERY_S: Final = 2.0
-_AT_ONCE: Final = 64
-_BATCH: Final = 64
-_log = logging.getLogger(__name__)
-
-
-class Settler:
-    """Gives every copy of a user's points what one of them has, for the points of writes that were refused."""
-
-    def __init__(self, vectors: VectorStore, settlings: Settlings) -> None:
-        self._vectors = vectors
-        self._settlings = settlings
-
-    async def settle(self, namespace: Namespace) -> None:
-        """Settle all writes of a user. Raises ``Unavailable`` or ``DependencyError`` where Qdrant refuses that too."""
-        taken = await self._settlings.take(namespace)
-        if taken is None:
-            return
-        try:
-            owner = Namespace(tenant=taken.namespace.tenant, user_id=taken.namespace.user_id)
-            ids = taken.ids
-            for at in range(0, len(ids), _BATCH):
-                batch = ids[at : at + _BATCH]
-                found = await self._vectors.get(batch, where=within(owner))
-                absent = tuple(set(batch) - {point.id for point in found})
-                if found:
-                    await self._vectors.upsert(found)
-                if absent:
-                    await self._vectors.delete(where=all_of([within(owner), Ids(absent)]))
-        except BaseException:
-            with contextlib.suppress(MemloopError):
-                await self._settlings.failed(taken)
-            raise
-        await self._settlings.done(taken)
-        _log.info("%d points of %d refused writes are settled", len(taken.ids), len(taken.writes))
-
-    async def keep_settling(self, opened: asyncio.Event, *, every_s: float = _EVERY_S) -> None:
-        """Settle for ever what no repeated write settles, once the vectors are open."""
-        await opened.wait()
-        while True:
-            with contextlib.suppress(MemloopError):
-                for namespace in await self._settlings.some(_AT_ONCE):
-                    try:
-                        await self.settle(namespace)
-                    except MemloopError as error:
-                        _log.debug("a refused write is not settled: %s", error.message)
-            await asyncio.sleep(every_s)
-
+from memory_store.vectors.port import Found, Payload, Point, VectorStore
 
 _PATIENCE_S = 10.0
 
@@ -176,7 +130,7 @@ class GuardedStore:
         kept = [point for point in points if _owner(point) not in refused] if refused else points
         if kept:
             # Store the points; their changes are published while an erasure still waits for the write
-            made = by_tenant(changes.stored(kept))
+            made = by_tenant(stored_changes(kept))
             try:
                 note = await self._feed.note(made)
             except Unavailable:
@@ -202,7 +156,7 @@ class GuardedStore:
             where = all_of([within(_owner(point)), Ids((point.id,))])
             await self._vectors.delete(where=where)
         if points:
-            await self._feed.publish(by_tenant(changes.retracted(points)))
+            await self._feed.publish(by_tenant(retracted_changes(points)))
 
 
 def _as_at_first(claim: Claim, answer: Begun | Refusal) -> Begun | Refusal:
@@ -222,3 +176,73 @@ def _refused(begun: Sequence[Begun], answers: Sequence[Refusal | None]) -> dict[
 def _owner(point: Point) -> Namespace:
     fields = ("tenant", "user_id", "agent_id", "run_id")
     return Namespace.model_validate({name: point.payload.get(name) for name in fields})
+
+
+CHANGE_OF_CAUSE: Final[Mapping[Cause, ChangeType]] = {
+    "new fact": "memory.added",
+    "imported": "memory.added",
+    "recovered": "memory.added",
+    "deleted": "memory.deleted",
+    "changed fact": "memory.updated",
+    "older news": "memory.updated",
+    "interlude": "memory.updated",
+    "same fact": "memory.updated",
+    "known later": "memory.updated",
+    "near duplicate": "memory.updated",
+    "edited": "memory.updated",
+    "helpful": "memory.updated",
+    "wrong": "memory.updated",
+    "outdated": "memory.updated",
+    "feedback withdrawn": "memory.updated",
+}
+"""By the cause of a version's newest decision. A version that was overtaken is named by the one that did; raw turns
+are not in the feed.
+"""
+_RAW: Final = "RawTurn"
+
+
+def stored_changes(points: Iterable[Point]) -> list[tuple[str, Change]]:
+    """Return the changes, with their tenants, of points that are stored: what the newest decision on each means.
+
+    Raw turns have none, nor has a version that another one overtook or split.
+    """
+    made: list[tuple[str, Change]] = []
+    for point in points:
+        is_raw = point.payload["memory_type"] == _RAW
+        newest = None if is_raw else newest_decision(point.payload.get("decisions"))
+        kind = CHANGE_OF_CAUSE.get(cast(Cause, newest.cause)) if newest else None
+        if newest is None or kind is None:
+            continue
+        if newest.cause == "imported" or newest.at == datetime.fromisoformat(str(point.payload["updated_at"])):
+            tenant = str(point.payload["tenant"])
+            made.append((tenant, _of(point.id, point.payload, kind, newest.cause, newest.at)))
+    return made
+
+
+def retracted_changes(points: Iterable[Point]) -> list[tuple[str, Change]]:
+    """Return the changes for stored points that an erasure has deleted."""
+    return [
+        (tenant, change.model_copy(update={"type": "memory.deleted", "reason": "erased", "supersedes": None}))
+        for tenant, change in stored_changes(points)
+    ]
+
+
+def expired_changes(found: Sequence[Found], moment: datetime) -> list[tuple[str, Change]]:
+    """Return the changes of live memories that are removed at their end."""
+    live = [one for one in found if one.payload["memory_type"] != _RAW and one.payload["status"] == "activated"]
+    return [(str(one.payload["tenant"]), _of(one.id, one.payload, "memory.deleted", "expired", moment)) for one in live]
+
+
+def erasure_changes(namespace: Namespace, moment: datetime) -> list[tuple[str, Change]]:
+    """Return the change of an erasure."""
+    ids = namespace.model_dump(include={"user_id", "agent_id", "run_id"})
+    return [(namespace.tenant, Change(type="memory.erased", at=moment, reason="erased", **ids))]
+
+
+def _of(item_id: str, payload: Payload, kind: ChangeType, reason: str, at: datetime) -> Change:
+    """Build the change from the fields that it has: the whole memory would be parsed for each written point."""
+    ids = {name: payload.get(name) for name in ("version", "user_id", "agent_id", "run_id")}
+    supersedes = payload.get("supersedes") if kind == "memory.updated" else None
+    return Change.model_validate(
+        {"type": kind, "at": at, "reason": reason, "memory_id": item_id, "supersedes": supersedes, **ids}
+    )

@@ -17,10 +17,9 @@ from memloop.wire.store_requests import History
 from memloop_state.store.buffers import Buffers
 from memloop_state.store.erasures import Erasures
 from memloop_state.store.feed import ChangeFeed, by_tenant
-from memory_store.items import changes
 from memory_store.items.batch import points_of, updated_point
 from memory_store.items.documents import ItemChanges, Record, View, from_payload, within
-from memory_store.items.guarded import repeated_when_moved
+from memory_store.items.guarded import erasure_changes, expired_changes, repeated_when_moved
 from memory_store.items.identity import chain_id, check_metadata, content_hash, snapshot_id
 from memory_store.items.lookup import Owned, fact_of, is_uuid, stored
 from memory_store.items.tools import ItemTools
@@ -144,7 +143,7 @@ class Items:
                 message = f"{left} of {count} memories are still there after their erasure: repeat it."
                 raise Unavailable(message, retry_after_s=1.0)
             buffers = await self._buffers.erase(namespace)
-            await self._feed.publish(by_tenant(changes.erased(namespace, self._tools.clock())))
+            await self._feed.publish(by_tenant(erasure_changes(namespace, self._tools.clock())))
         self._tools.metrics.erased.labels(place="vectors").inc(count)
         self._tools.metrics.erased.labels(place="buffers").inc(buffers)
         return Erased(vectors=count, buffers=buffers)
@@ -162,7 +161,7 @@ class Items:
             count = await self._tools.vectors.count(where=where)
             if count:
                 async for page in pages(self._tools.vectors, all_of([where, Equals("status", "activated")])):
-                    await self._feed.publish(by_tenant(changes.expired(page.found, moment)))
+                    await self._feed.publish(by_tenant(expired_changes(page.found, moment)))
                 await self._tools.vectors.delete(where=where)
                 self._tools.metrics.expired.inc(count)
         return count

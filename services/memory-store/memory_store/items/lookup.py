@@ -99,12 +99,15 @@ class Neighbourhoods:
         others = all_of([live, Not(OneOf("chain", tuple(chains)))])
         new = [draft for draft, chain in zip(request.drafts, chains, strict=True) if chain not in known]
         vectors = iter(await self._encoding.documents([f"{draft.key}: {draft.value}" for draft in new]) if new else ())
-        found = [() if chain in known else await self._near(next(vectors)[0], others, request) for chain in chains]
-        return Neighbours(neighbours=tuple(found))
-
-    async def _near(self, dense: Sequence[float], where: Condition, request: StoreNeighbours) -> tuple[MemoryItem, ...]:
-        found = await self._vectors.nearest(tuple(dense), where=where, limit=request.top_k)
-        return tuple(from_payload(one.id, one.payload).item for one in found if one.score >= request.at_least)
+        neighbours: list[tuple[MemoryItem, ...]] = []
+        for chain in chains:
+            near = (
+                await self._vectors.nearest(next(vectors)[0], where=others, limit=request.top_k)
+                if chain not in known
+                else ()
+            )
+            neighbours.append(tuple(_items([one for one in near if one.score >= request.at_least])))
+        return Neighbours(neighbours=tuple(neighbours))
 
 
 _MOST_ENTITIES: Final = 100_000
@@ -144,16 +147,15 @@ class Listings:
 
     async def entities(self, scope: Scope) -> Entities:
         """List all ids with stored data, deleted memories and raw turns included. Raises ``TooLarge``."""
-        return Entities(entities=tuple([one for kind in _FIELDS for one in await self._of_type(kind, scope)]))
-
-    async def _of_type(self, kind: EntityType, scope: Scope) -> list[Entity]:
-        field, stored = _FIELDS[kind], within(scope)
-        known = await self._vectors.values(field, where=stored, limit=_MOST_ENTITIES)
-        if len(known) == _MOST_ENTITIES:
-            raise TooLarge(f"there are more than {_MOST_ENTITIES} {kind}s to list", code="too_many_entities")
-        shown = all_of([stored, View().condition(self._clock())])
-        counts = await self._vectors.values(field, where=shown, limit=_MOST_ENTITIES)
-        return [Entity(type=kind, id=name, memories=counts.get(name, 0)) for name in known]
+        entities: list[Entity] = []
+        for kind, field in _FIELDS.items():
+            known = await self._vectors.values(field, where=within(scope), limit=_MOST_ENTITIES)
+            if len(known) == _MOST_ENTITIES:
+                raise TooLarge(f"there are more than {_MOST_ENTITIES} {kind}s to list", code="too_many_entities")
+            shown = all_of([within(scope), View().condition(self._clock())])
+            counts = await self._vectors.values(field, where=shown, limit=_MOST_ENTITIES)
+            entities += [Entity(type=kind, id=name, memories=counts.get(name, 0)) for name in known]
+        return Entities(entities=tuple(entities))
 
 
 def _items(found: Sequence[Found]) -> list[MemoryItem]:

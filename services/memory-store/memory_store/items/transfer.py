@@ -1,7 +1,7 @@
 """Memories out of the store and into it, as lines without vectors."""
 
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from pydantic import ValidationError
@@ -85,7 +85,18 @@ class Transfer:
             page = await self._tools.vectors.scroll(where=own, limit=len(named))
             kept = {found.id for found in page.found}
             ids = {one: one if one in kept else imported_id(namespace, one) for one in named}
-            records = {ids[one.line.item.id]: _record(namespace, one.line, ids) for one in lines}
+            records: dict[str, Record] = {}
+            for one in lines:
+                item, item_id = one.line.item, ids[one.line.item.id]
+                chain = item_id if item.memory_type == "RawTurn" else chain_id(namespace, item.memory_type, item.key)
+                former = Record(namespace.tenant, item, chain, confirmed_at=one.line.confirmed_at)
+                records[item_id] = former.with_item(
+                    id=item_id,
+                    supersedes=ids[item.supersedes] if item.supersedes else None,
+                    status="archived" if item.valid_to else "activated",
+                    hash=content_hash(item.memory),
+                    times=item.times or times_of(item.memory, item.valid_from, item.sources),
+                )
             known = await self._known(namespace, list(records.values()))
             batch = Batch(namespace, known, written_at=self._tools.clock())
             fresh = [record for item_id, record in records.items() if item_id not in batch.records]
@@ -109,19 +120,23 @@ def _parsed(text: str) -> MemoryLine:
     """Raises ``Unprocessable`` with the reason, which never holds the text itself."""
     try:
         line = MemoryLine.model_validate_json(text)
-        UserFields.model_validate(line.item.model_dump(include={*UserFields.model_fields}))
+        item = line.item
+        UserFields.model_validate(item.model_dump(include={*UserFields.model_fields}))
+        fields.check_metadata(item.metadata)
+        times = item.valid_from, item.valid_to, item.created_at, item.updated_at, item.expires_at
+        for moment in filter(None, (line.confirmed_at, *times)):
+            fields.check_moment(moment)
     except ValidationError as error:
         first = error.errors(include_url=False, include_input=False, include_context=False)[0]
         where = ".".join(map(str, first["loc"]))
         raise Unprocessable(f"{where}: {first['msg']}" if where else first["msg"]) from error
-    _check_limits(line)
-    item = line.item
+    except ValueError as error:
+        raise Unprocessable(f"item: {error}") from error
     check_metadata(item.metadata)
     if item.status == "deleted":
         raise Unprocessable("item.status: a deleted memory is not imported")
     if not 1 <= len(item.memory) <= MAX_TEXT_CHARS or not 1 <= len(item.key) <= _MAX_KEY_CHARS:
         raise Unprocessable("item: memory or key is empty or too long")
-    times = (item.valid_from, item.valid_to, item.created_at, item.updated_at, item.expires_at)
     if any(time is not None and time.tzinfo is None for time in times):
         raise Unprocessable("item: every time needs its zone")
     if item.valid_to is not None and item.valid_to < item.valid_from:
@@ -129,28 +144,3 @@ def _parsed(text: str) -> MemoryLine:
     if not 1 <= item.version < 2**31:
         raise Unprocessable("item.version: not a version")
     return line
-
-
-def _check_limits(line: MemoryLine) -> None:
-    item = line.item
-    try:
-        fields.check_metadata(item.metadata)
-        for moment in (item.valid_from, line.confirmed_at, item.created_at, item.updated_at):
-            fields.check_moment(moment)
-        for end in filter(None, (item.valid_to, item.expires_at)):
-            fields.check_moment(end)
-    except ValueError as error:
-        raise Unprocessable(f"item: {error}") from error
-
-
-def _record(namespace: Namespace, line: MemoryLine, ids: Mapping[str, str]) -> Record:
-    item = line.item
-    item_id = ids[item.id]
-    chain = item_id if item.memory_type == "RawTurn" else chain_id(namespace, item.memory_type, item.key)
-    return Record(namespace.tenant, item, chain, confirmed_at=line.confirmed_at).with_item(
-        id=item_id,
-        supersedes=ids[item.supersedes] if item.supersedes else None,
-        status="archived" if item.valid_to else "activated",
-        hash=content_hash(item.memory),
-        times=item.times or times_of(item.memory, item.valid_from, item.sources),
-    )

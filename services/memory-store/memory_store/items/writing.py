@@ -193,7 +193,14 @@ class Writer:
         A refused add returns its error and stores nothing; the other adds are stored all the same. ``began``: see
         ``StoreBatch``.
         """
-        wrong = [_wrong_metadata(add) for add in adds]
+        wrong: list[Unprocessable | None] = []
+        for add in adds:
+            try:
+                check_metadata(add.metadata)
+            except Unprocessable as error:
+                wrong.append(error)
+            else:
+                wrong.append(None)
         accepted = [add for add, problem in zip(adds, wrong, strict=True) if problem is None]
         async with self._locks.hold(*(add.namespace.lane() for add in accepted)):
             written = iter(await self._write(accepted, began=began))
@@ -265,11 +272,3 @@ class Writer:
             resolutions.append(await self._resolver.resolve(statement, batch))
             written.append(batch.apply(statement, resolutions[-1]))
         return tuple(batch.current(one) for one in written)
-
-
-def _wrong_metadata(add: StoreAdd) -> Unprocessable | None:
-    try:
-        check_metadata(add.metadata)
-    except Unprocessable as error:
-        return error
-    return None

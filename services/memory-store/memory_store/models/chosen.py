@@ -76,23 +76,18 @@ def reranker_of(settings: Settings, *, tls: ssl.SSLContext | None = None) -> Rer
     model = settings.rerank_model
     if model is None:
         return None
-    scorer = (
-        _remote_scorer(settings, model, tls)
-        if model.startswith(ENDPOINT)
-        else ThreadScorer(lambda: CrossEncoderScorer(model))
-    )
+    if model.startswith(ENDPOINT):
+        client = RerankClient(
+            settings.rerank_url or "",
+            model=model.removeprefix(ENDPOINT),
+            api_key=secret_of(settings.rerank_api_key),
+            timeouts=_within(settings.rerank_timeout_s),
+            tls=tls,
+        )
+        scorer: Scorer = EndpointScorer(client, _breaker("reranking endpoint"))
+    else:
+        scorer = ThreadScorer(lambda: CrossEncoderScorer(model))
     return Reranker(scorer, depth=settings.rerank_candidates, budget_s=settings.rerank_timeout_s)
-
-
-def _remote_scorer(settings: Settings, model: str, tls: ssl.SSLContext | None) -> Scorer:
-    client = RerankClient(
-        settings.rerank_url or "",
-        model=model.removeprefix(ENDPOINT),
-        api_key=secret_of(settings.rerank_api_key),
-        timeouts=_within(settings.rerank_timeout_s),
-        tls=tls,
-    )
-    return EndpointScorer(client, _breaker("reranking endpoint"))
 
 
 def _breaker(peer: str) -> Breaker:

@@ -1,7 +1,6 @@
 """Audits the live memories of a namespace, page by page, in a thread."""
 
 import asyncio
-from collections.abc import Sequence
 from datetime import timedelta
 from typing import Annotated, Final
 
@@ -14,7 +13,7 @@ from memory_store.items.routes import GateDep, store_router
 from memory_store.metrics import Metrics
 from memory_store.quality.suspects import Suspects, Words
 from memory_store.vectors.filters import Equals, all_of
-from memory_store.vectors.port import Found, VectorStore
+from memory_store.vectors.port import VectorStore
 
 MOST_MEMORIES: Final = 10_000
 _PAGE = 500
@@ -73,15 +72,12 @@ class Audits:
         start_id: str | None = None
         while (room := self._most - suspects.memories) > 0:
             page = await self._vectors.scroll(where=where, limit=min(_PAGE, room), start_id=start_id)
-            await asyncio.to_thread(_take, suspects, page.found)
+            records = (from_payload(one.id, one.payload) for one in page.found)
+            await asyncio.to_thread(suspects.take, records)
             if page.next_id is None:
                 return True
             start_id = page.next_id
         return False
-
-
-def _take(suspects: Suspects, found: Sequence[Found]) -> None:
-    suspects.take(from_payload(one.id, one.payload) for one in found)
 
 
 router = store_router(tags=["items"])

@@ -128,25 +128,22 @@ class Suspects:
         """Examine live memories."""
         for record in records:
             self.memories += 1
-            self._take(record)
-
-    def _take(self, record: Record) -> None:
-        text = record.item.memory[:MOST_CHARS]
-        item, whole = record.item, len(record.item.memory) <= MOST_CHARS
-        words = tuple(self.words.terms(text)) if whole else ()
-        marked = self.words.marked(text) if whole else frozenset[str]()
-        excerpt = item.memory[:_EXCERPT_CHARS]
-        seen = _Seen(item.id, item.key[:_EXCERPT_CHARS], excerpt, item.hash, words, marked)
-        if record.item.feedback is not None:
-            self.feedback[record.item.feedback.verdict] += 1
-        if junk := junk_rule(record, text):
-            self._alone["junk"][junk].append(seen)
-            return
-        if stale := stale_rule(record, text, at=self.at, stale_after=self.stale_after):
-            self._alone["stale"][stale].append(seen)
-        if stale != "called outdated":
-            self._compared.append(seen)
-            self._keys[normalised_key(record.item.key)].append(seen)
+            item, text = record.item, record.item.memory[:MOST_CHARS]
+            whole = len(item.memory) <= MOST_CHARS
+            words = tuple(self.words.terms(text)) if whole else ()
+            marked = self.words.marked(text) if whole else frozenset[str]()
+            excerpt = item.memory[:_EXCERPT_CHARS]
+            seen = _Seen(item.id, item.key[:_EXCERPT_CHARS], excerpt, item.hash, words, marked)
+            if item.feedback is not None:
+                self.feedback[item.feedback.verdict] += 1
+            if junk := junk_rule(record, text):
+                self._alone["junk"][junk].append(seen)
+                continue
+            if stale := stale_rule(record, text, at=self.at, stale_after=self.stale_after):
+                self._alone["stale"][stale].append(seen)
+            if stale != "called outdated":
+                self._compared.append(seen)
+                self._keys[normalised_key(item.key)].append(seen)
 
     def findings(self, *, examples: int) -> tuple[AuditFinding, ...]:
         """Return all suspicions; each shows so many examples, the largest groups first."""
@@ -156,22 +153,24 @@ class Suspects:
             "stale": [(rule, [one]) for rule, found in self._alone["stale"].items() for one in found],
             "junk": [(rule, [one]) for rule, found in self._alone["junk"].items() for one in found],
         }
-        return tuple(self._finding(name, found, examples) for name, found in groups.items())
-
-    def _finding(self, name: Suspicion, groups: list[tuple[str, list[_Seen]]], examples: int) -> AuditFinding:
-        spared = 1 if name == "duplicate" else 0
-        by_rule: Counter[str] = Counter()
-        for rule, group in groups:
-            by_rule[rule] += len(group) - spared
-        count = len({one.id for _, group in groups for one in group[spared:]})
-        largest = sorted(groups, key=lambda group: -len(group[1]))[:examples]
-        return AuditFinding(
-            suspicion=name,
-            memories=count,
-            share=round(count / self.memories, 4) if self.memories else 0.0,
-            by_rule=dict(by_rule),
-            examples=tuple(_example(rule, group) for rule, group in largest),
-        )
+        findings: list[AuditFinding] = []
+        for name, found in groups.items():
+            spared = 1 if name == "duplicate" else 0
+            by_rule: Counter[str] = Counter()
+            for rule, group in found:
+                by_rule[rule] += len(group) - spared
+            count = len({one.id for _, group in found for one in group[spared:]})
+            largest = sorted(found, key=lambda group: -len(group[1]))[:examples]
+            findings.append(
+                AuditFinding(
+                    suspicion=name,
+                    memories=count,
+                    share=round(count / self.memories, 4) if self.memories else 0.0,
+                    by_rule=dict(by_rule),
+                    examples=tuple(_example(rule, group) for rule, group in largest),
+                )
+            )
+        return tuple(findings)
 
     def _duplicates(self) -> Iterator[tuple[str, list[_Seen]]]:
         by_text = _grouped(self._compared, lambda one: one.text)
@@ -185,7 +184,8 @@ class Suspects:
             values = [group[0] for group in _grouped(same_key, lambda one: one.text)]
             if len(values) > 1:
                 yield "one key, two values", values
-        for alike in _grouped((one for one in self._compared if one.marked), _frame):
+        numbered = (one for one in self._compared if one.marked)
+        for alike in _grouped(numbered, lambda one: tuple(_NUMBER if _has_digit(word) else word for word in one.words)):
             yield from _differing("other number", alike, lambda one: tuple(filter(_has_digit, one.words)))
         negated = {_stem(one) for one in self._compared if _negations(one)}
         bare = (one for one in self._compared if one.words and _stem(one) in negated)
@@ -205,10 +205,6 @@ def _differing(rule: str, alike: Sequence[_Seen], what: Callable[[_Seen], object
     variants = [group[0] for group in _grouped(alike, what)]
     if 1 < len(variants) <= _MOST_VARIANTS and len(alike[0].words) >= _LEAST_WORDS:
         yield rule, variants
-
-
-def _frame(one: _Seen) -> tuple[str, ...]:
-    return tuple(_NUMBER if _has_digit(word) else word for word in one.words)
 
 
 def _negations(one: _Seen) -> frozenset[str]:

@@ -179,19 +179,23 @@ def boost(
 ) -> None:
     """Adds the shares of speaker, date, question mark and feedback.
 
-    ``named``: the words of names in the question; ``times``: those that it names.
+    ``named``: the words of names in the question; ``times``: those that it names. A question about a time before the
+    verdict lowers no outdated memory.
     """
-    boost_speakers(candidates, named, tuning.speaker)
-    boost_dates(candidates, times, tuning.date)
-    lower_questions(candidates, tuning.asking)
-    weigh_feedback(candidates, tuning, asked_at=asked_at)
-
-
-def boost_speakers(candidates: Sequence[Candidate], named: Collection[str], weight: float) -> None:
-    """Boosts turns of a speaker whom the question names."""
     for one in candidates if named else ():
         if not one.speaker.isdisjoint(named):
-            one.shares["speaker"] = weight
+            one.shares["speaker"] = tuning.speaker
+    boost_dates(candidates, times, tuning.date)
+    for one in candidates:
+        # A turn that asks repeats the words of the question and does not answer it
+        if tuning.asking and one.text.rstrip().endswith(_QUESTION_MARKS):
+            one.shares["asking"] = -tuning.asking
+        if (feedback := one.feedback) is None:
+            continue
+        if feedback.verdict == "helpful" and tuning.helpful:
+            one.shares["helpful"] = tuning.helpful
+        if feedback.verdict == "outdated" and tuning.outdated and feedback.at <= asked_at:
+            one.shares["outdated"] = -tuning.outdated
 
 
 def boost_dates(candidates: Sequence[Candidate], asked: Collection[NamedTime], weight: float) -> None:
@@ -208,21 +212,3 @@ def _names(one: Candidate, asked: NamedTime) -> bool:
     return any(
         time.start <= asked.end and asked.start <= time.end and time.end - time.start <= longest for time in one.times
     )
-
-
-def lower_questions(candidates: Sequence[Candidate], weight: float) -> None:
-    """Lowers turns that ask: they repeat the words of the question and do not answer it."""
-    for one in candidates if weight else ():
-        if one.text.rstrip().endswith(_QUESTION_MARKS):
-            one.shares["asking"] = -weight
-
-
-def weigh_feedback(candidates: Sequence[Candidate], tuning: Tuning, *, asked_at: datetime) -> None:
-    """Raises helpful memories and lowers outdated ones; a question about a time before the verdict lowers none."""
-    for one in candidates:
-        if (feedback := one.feedback) is None:
-            continue
-        if feedback.verdict == "helpful" and tuning.helpful:
-            one.shares["helpful"] = tuning.helpful
-        if feedback.verdict == "outdated" and tuning.outdated and feedback.at <= asked_at:
-            one.shares["outdated"] = -tuning.outdated

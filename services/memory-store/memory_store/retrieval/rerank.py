@@ -128,7 +128,11 @@ class EndpointScorer:
 
     async def scores(self, question: str, texts: Sequence[str], *, within_s: float) -> Mapping[int, float]:
         """Return the endpoint's scores."""
-        await self._breaker.admit(lambda: self._probed(within_s))
+
+        async def probe() -> None:
+            await self._endpoint.scores("Where?", ["Here."], within_s=within_s)
+
+        await self._breaker.admit(probe)
         cut = [text[:_MOST_CHARS] for text in texts]
         with self._breaker.watching():
             return await self._endpoint.scores(question[:_MOST_CHARS], cut, within_s=within_s)
@@ -136,9 +140,6 @@ class EndpointScorer:
     async def close(self) -> None:
         """Close the connections."""
         await self._endpoint.close()
-
-    async def _probed(self, within_s: float) -> None:
-        await self._endpoint.scores("Where?", ["Here."], within_s=within_s)
 
 
 class Reranker:

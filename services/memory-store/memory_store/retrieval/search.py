@@ -28,7 +28,7 @@ from memory_store.retrieval.relevance import NO_CONTEXTS, Contexts, Relevance, a
 from memory_store.retrieval.rerank import Reranker
 from memory_store.times import asked_for
 from memory_store.vectors.filters import Condition, Ids, OneOf, all_of, parse_filters, utc
-from memory_store.vectors.port import Payload, Query, SparseVector, VectorStore
+from memory_store.vectors.port import Payload, Query, Ranked, SparseVector, VectorStore
 
 _log = logging.getLogger(__name__)
 _MIN_DEPTH = 50
@@ -145,7 +145,15 @@ class Retrieval:
 
     async def _candidates(self, query: _Asked) -> list[Candidate]:
         """Returns the best by the rankings and by the turns around them."""
-        relevance = await self._relevance(query)
+        by_meaning: list[Query] = [query.dense] if query.dense is not None else []
+        by_words: list[Query] = [query.sparse] if query.sparse.indices else []
+        rankings: Sequence[Sequence[Ranked]] = ()
+        limit = max(_MIN_RANKED, query.depth)
+        if queries := by_meaning + by_words:
+            one_more = limit + 1  # to see whether there are more
+            rankings = await self._vectors.rank(queries, where=query.where, corpus=query.corpus, limit=one_more)
+        dense, sparse = rankings[: len(by_meaning)], rankings[len(by_meaning) :]
+        relevance = Relevance(dense[0] if dense else (), sparse[0] if sparse else (), self._tuning, limit=limit)
         payloads = await self._read(relevance.best(_PROMPTERS, raised={}), query)
         context = await self._context(payloads, relevance, query)
         everything = relevance.best(query.depth + _MOST_WRONG, raised=context.total)
@@ -160,17 +168,6 @@ class Retrieval:
         for one in candidates if query.explained else ():
             one.found |= relevance.found(one.id)
         return candidates
-
-    async def _relevance(self, query: _Asked) -> Relevance:
-        by_meaning: list[Query] = [query.dense] if query.dense is not None else []
-        by_words: list[Query] = [query.sparse] if query.sparse.indices else []
-        limit = max(_MIN_RANKED, query.depth)
-        if not (queries := by_meaning + by_words):
-            return Relevance((), (), self._tuning)
-        one_more = limit + 1  # to see whether there are more
-        rankings = await self._vectors.rank(queries, where=query.where, corpus=query.corpus, limit=one_more)
-        dense, sparse = rankings[: len(by_meaning)], rankings[len(by_meaning) :]
-        return Relevance(dense[0] if dense else (), sparse[0] if sparse else (), self._tuning, limit=limit)
 
     async def _read(self, ids: Sequence[str], query: _Asked) -> dict[str, Payload]:
         """Returns the payloads in the order of the ids; what has left the view since it was ranked is left out."""

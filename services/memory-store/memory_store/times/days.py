@@ -166,10 +166,6 @@ NUMBERS: Final[Mapping[str, int]] = {name: number for number, name in enumerate(
     "several": 4,
 }
 VAGUE: Final = frozenset(("a couple of", "couple of", "a couple", "a few", "several"))
-_NTH_NAMES: Final = (
-    *("first", "second", "third", "fourth", "fifth"),
-    *("sixth", "seventh", "eighth", "ninth", "tenth"),
-)
 ORDINALS: Final = {
     name: number
     for number, name in enumerate(

@@ -78,7 +78,14 @@ class Lease:
     @asynccontextmanager
     async def renewed(self) -> AsyncGenerator[None]:
         """Renews it during the block."""
-        async with alongside(self._keep_renewing()):
+
+        async def keep_renewing() -> None:
+            while True:
+                await asyncio.sleep(_RENEW_S)
+                with suppress(Unavailable):
+                    await self._renew()
+
+        async with alongside(keep_renewing()):
             yield
 
     async def hold(self) -> None:
@@ -92,12 +99,6 @@ class Lease:
         if not await self._record.renew(self.copy, self._progress.model_dump_json()):
             raise copy_lost()
         self._until = sent + COPY_LEASE_S
-
-    async def _keep_renewing(self) -> None:
-        while True:
-            await asyncio.sleep(_RENEW_S)
-            with suppress(Unavailable):
-                await self._renew()
 
 
 class Copy:

@@ -162,16 +162,17 @@ class Upkeep:
             raise Unprocessable(f"{model} is in service", param="model", code="model_in_service")
         embedder = self._embedder_for(model)
         progress = self._start("reembed", model)
-        self._task = asyncio.create_task(self._run_reembed(model, embedder, progress), name="reembed")
-        return progress
 
-    async def _run_reembed(self, model: str, embedder: EmbeddingModel, progress: Progress) -> None:
-        try:
-            with self._recorded(progress):
-                async with self._busy:
-                    await self._reembed(model, embedder, progress)
-        except Exception:  # noqa: BLE001 - recorded as the end of the job, for whoever began it
-            _log.exception("re-embedding the memories failed")
+        async def run() -> None:
+            try:
+                with self._recorded(progress):
+                    async with self._busy:
+                        await self._reembed(model, embedder, progress)
+            except Exception:  # noqa: BLE001 - recorded as the end of the job, for whoever began it
+                _log.exception("re-embedding the memories failed")
+
+        self._task = asyncio.create_task(run(), name="reembed")
+        return progress
 
     async def _reembed(self, model: str, embedder: EmbeddingModel, progress: Progress) -> None:
         async def embedded(points: Sequence[Point]) -> Sequence[Point]:

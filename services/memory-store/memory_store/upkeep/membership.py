@@ -263,14 +263,15 @@ class Membership:
             return
         if self._prepared and self._prepared.copy not in {wanted, self.own_copy}:
             await self.forget()
-        if copy and wanted and self._prepared is None and (self._preparing is None or self._preparing.done()):
-            self._preparing = asyncio.create_task(self._prepare(copy), name="preparing a collection")
 
-    async def _prepare(self, copy: Copying) -> None:
-        try:
-            self._prepared = await self._open(copy.target, copy.id)
-        except Exception:  # noqa: BLE001 - the store that copies waits, and fails when this never comes about
-            _log.exception("collection %s could not be prepared", copy.target.name)
+        async def prepare(copy: Copying) -> None:
+            try:
+                self._prepared = await self._open(copy.target, copy.id)
+            except Exception:  # noqa: BLE001 - the store that copies waits, and fails when this never comes about
+                _log.exception("collection %s could not be prepared", copy.target.name)
+
+        if copy and wanted and self._prepared is None and (self._preparing is None or self._preparing.done()):
+            self._preparing = asyncio.create_task(prepare(copy), name="preparing a collection")
 
     async def _confirm(self) -> None:
         """Raise ``Unavailable`` where another collection may be in service: by the record, else by the alias."""
@@ -280,17 +281,17 @@ class Membership:
             sent = time.monotonic()
             if sent < self._fresh_until:
                 return
-            if not await self._is_in_service():
+            service = None
+            with contextlib.suppress(Unavailable):
+                service = (await self.seen()).service
+            if service is not None and self.gen:
+                in_service = service.gen == self.gen
+            else:
+                in_service = await self._live.collections.serving() == self._live.name
+            if not in_service:
                 message = "Another collection is in service by now."
                 raise Unavailable(message, code="collection_moved", retry_after_s=1.0)
             self._fresh_until = sent + FRESH_S
-
-    async def _is_in_service(self) -> bool:
-        with contextlib.suppress(Unavailable):
-            service = (await self.seen()).service
-            if service is not None and self.gen:
-                return service.gen == self.gen
-        return await self._live.collections.serving() == self._live.name
 
 
 async def _close_replaced(replaced: Collection | EmbeddingModel) -> None:

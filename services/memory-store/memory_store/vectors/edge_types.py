@@ -63,7 +63,11 @@ class KnownPoints:
         if not isinstance(point_id, UUID):
             return str(point_id), None
         number = point_id.int
-        return self._met.get(number) or self._again(number, point_id)
+        known = self._met.get(number)
+        if known is None:
+            known = self._before.get(number) or (str(point_id), None)
+            self._keep(number, known)
+        return known
 
     def text(self, point_id: UUID | int | str) -> str:
         """Returns the text of an id as Edge gives it."""
@@ -87,11 +91,6 @@ class KnownPoints:
         """Returns a point of a ranking with its place, if that is known."""
         text, place = self.of(point.id)
         return Ranked(text, point.score, place)
-
-    def _again(self, number: int, point_id: UUID) -> tuple[str, int | None]:
-        known = self._before.get(number) or (str(point_id), None)
-        self._keep(number, known)
-        return known
 
     def _keep(self, number: int, known: tuple[str, int | None]) -> None:
         if len(self._met) == _MOST_MET:
@@ -202,14 +201,6 @@ def _translate(
             return edge.HasIdCondition(set(ids))
         case f.Missing(field):
             return edge.IsEmptyCondition(field)
-        case _:
-            return _on_field(condition)
-
-
-def _on_field(
-    condition: f.Equals | f.OneOf | f.Contains | f.NumberRange | f.TimeRange,
-) -> edge.FieldCondition:
-    match condition:
         case f.Equals(field, value):
             return edge.FieldCondition(field, match=edge.MatchValue(value))
         case f.OneOf(field, values):

@@ -168,7 +168,9 @@ class _Parser:
             message = f"filters: {field} is compared with a name that has lost a character: it has U+FFFD"
             raise Unprocessable(message, param="filters", code=INVALID_NAME)
         if isinstance(value, dict):
-            return _operators(field, value)
+            if not value:
+                raise _refused(f"{field} has an empty object of operators")
+            return AllOf(tuple(_operator(field, name, bound) for name, bound in value.items()))
         if isinstance(value, list):
             return _one_of(field, value)
         return Not(Missing(field)) if value == "*" else _equals(field, value)
@@ -176,12 +178,6 @@ class _Parser:
 
 def _refused(reason: str) -> Unprocessable:
     return Unprocessable(f"filters: {reason}", param="filters", code="invalid_filter")
-
-
-def _operators(field: str, operators: Mapping[str, JsonValue]) -> Condition:
-    if not operators:
-        raise _refused(f"{field} has an empty object of operators")
-    return AllOf(tuple(_operator(field, name, value) for name, value in operators.items()))
 
 
 def _operator(field: str, name: str, value: JsonValue) -> Condition:
@@ -258,40 +254,15 @@ def _bound(field: str, name: str, value: JsonValue) -> Condition:
     if isinstance(value, bool) or not isinstance(value, int | float | str):
         raise _refused(f"{field} can only be compared with a number or a time")
     if isinstance(value, str):
-        moment = _time(field, value)
+        try:
+            moment = utc(check_moment(datetime.fromisoformat(value)))
+        except ValueError:
+            shown = f"{value[:80]!r}, which is no number and no ISO time of the years 1000 to 8999"
+            raise _refused(f"{field} is compared with {shown}") from None
         if _DAY.fullmatch(value) and name in _OF_WHOLE_DAYS:
             name, moment = _OF_WHOLE_DAYS[name], moment + timedelta(days=1)
-        return _time_bound(field, name, moment)
-    bound = _finite(field, value)
-    match name:
-        case "gt":
-            return NumberRange(field, gt=bound)
-        case "gte":
-            return NumberRange(field, gte=bound)
-        case "lt":
-            return NumberRange(field, lt=bound)
-        case _:
-            return NumberRange(field, lte=bound)
-
-
-def _time_bound(field: str, name: str, bound: datetime) -> TimeRange:
-    match name:
-        case "gt":
-            return TimeRange(field, gt=bound)
-        case "gte":
-            return TimeRange(field, gte=bound)
-        case "lt":
-            return TimeRange(field, lt=bound)
-        case _:
-            return TimeRange(field, lte=bound)
-
-
-def _time(field: str, text: str) -> datetime:
-    try:
-        return utc(check_moment(datetime.fromisoformat(text)))
-    except ValueError:
-        reason = f"{field} is compared with {text[:80]!r}, which is no number and no ISO time of the years 1000 to 8999"
-        raise _refused(reason) from None
+        return TimeRange(field, **{name: moment})
+    return NumberRange(field, **{name: _finite(field, value)})
 
 
 def utc(moment: datetime) -> datetime:

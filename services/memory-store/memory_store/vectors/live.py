@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from memloop.wire.errors import DependencyError, Timeout, Unavailable
+from memloop_service.chores import alongside
 from memory_store.vectors.filters import Condition
 from memory_store.vectors.port import Collection, Collections, Found, Page, Placed, Point, Query, Ranked
 from memory_store.vectors.schema import CollectionSpec, EmbeddingMismatch, ServerTooOld
@@ -52,17 +53,15 @@ class Gate:
         async with self._closing:
             self._open.clear()
             try:
-                await self._emptied()
+                try:
+                    async with asyncio.timeout(self._closing_s):
+                        await self._empty.wait()
+                except TimeoutError as error:
+                    message = f"writes and searches did not pause within {self._closing_s:g} s; try again"
+                    raise Unavailable(message) from error
                 yield
             finally:
                 self._open.set()
-
-    async def _emptied(self) -> None:
-        try:
-            async with asyncio.timeout(self._closing_s):
-                await self._empty.wait()
-        except TimeoutError as error:
-            raise Unavailable(f"writes and searches did not pause within {self._closing_s:g} s; try again") from error
 
 
 if TYPE_CHECKING:
@@ -220,12 +219,8 @@ async def kept_open(vectors: LiveCollection, spec: CollectionSpec) -> AsyncGener
         await _open(vectors, spec)
     except (Unavailable, Timeout) as error:
         _log.warning("waiting for the vectors, not ready until then: %s (%r)", error.message, error.__cause__)
-    waiting = asyncio.create_task(_until_open(vectors, spec), name="opening the vectors")
-    try:
+    async with alongside(_until_open(vectors, spec)):
         yield
-    finally:
-        waiting.cancel()
-        await asyncio.gather(waiting, return_exceptions=True)
 
 
 async def _open(vectors: LiveCollection, spec: CollectionSpec) -> None:

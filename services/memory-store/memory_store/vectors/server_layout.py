@@ -36,14 +36,6 @@ def _translate(condition: f.Condition) -> models.Condition:
             return models.HasIdCondition(has_id=list(ids))
         case f.Missing(field):
             return models.IsEmptyCondition(is_empty=models.PayloadField(key=field))
-        case _:
-            return _on_field(condition)
-
-
-def _on_field(
-    condition: f.Equals | f.OneOf | f.Contains | f.NumberRange | f.TimeRange,
-) -> models.FieldCondition:
-    match condition:
         case f.Equals(field, value):
             return models.FieldCondition(key=field, match=models.MatchValue(value=value))
         case f.OneOf(field, values):

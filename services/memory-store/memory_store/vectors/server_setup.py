@@ -46,7 +46,10 @@ async def set_up(client: AsyncQdrantClient, spec: CollectionSpec, name: str, sha
     layout = Layout.of(info)
     if not layout.has_owners:
         _log.warning(_OLD_LAYOUT, name, info.config.params.shard_number)
-    await _make_shard_keys(client, name, layout)
+    if layout.keys:
+        there = await repeated(lambda: client.list_shard_keys(name))
+        for key in {*layout.keys} - {described.key for described in there.shard_keys or ()}:
+            await made(partial(client.create_shard_key, name, key))
     for field, kind in layout.indexes:
         if field not in info.payload_schema:
             await made(partial(client.create_payload_index, name, field, field_schema=_index(kind), wait=True))
@@ -84,14 +87,6 @@ async def nodes_of(client: AsyncQdrantClient) -> int:
     except NotImplementedError:
         return 0
     return len(status.peers) if isinstance(status, models.ClusterStatusOneOf1) else 0
-
-
-async def _make_shard_keys(client: AsyncQdrantClient, name: str, layout: Layout) -> None:
-    if not layout.keys:
-        return
-    there = await repeated(lambda: client.list_shard_keys(name))
-    for key in {*layout.keys} - {described.key for described in there.shard_keys or ()}:
-        await made(partial(client.create_shard_key, name, key))
 
 
 def _index(kind: IndexKind) -> models.KeywordIndexParams | models.DatetimeIndexParams | models.IntegerIndexParams:
