@@ -10,12 +10,14 @@ the rest of ``stop_grace_s``.
 import asyncio
 import signal
 import time
-from collections.abc import AsyncGenerator, Callable, Coroutine
+from collections.abc import AsyncGenerator, Awaitable, Callable, Coroutine
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from typing import Any, Final, TypeVar
 
 import uvicorn
+
+from memloop.wire.errors import DependencyError
 
 _CANCEL_AGAIN_S: Final = 0.2
 _INLINE_CHARS: Final = 20_000
@@ -38,6 +40,20 @@ async def alongside(*chores: Coroutine[Any, Any, None]) -> AsyncGenerator[None]:
         yield
     finally:
         await ended(tasks)
+
+
+@asynccontextmanager
+async def renewed(renew: Callable[[], Awaitable[None]], *, every_s: float) -> AsyncGenerator[None]:
+    """Renew a lease during the block. A renewal that the state does not take is made up for by the next one."""
+
+    async def renew_again() -> None:
+        while True:
+            await asyncio.sleep(every_s)
+            with suppress(DependencyError):
+                await renew()
+
+    async with alongside(renew_again()):
+        yield
 
 
 @asynccontextmanager

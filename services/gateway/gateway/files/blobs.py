@@ -10,12 +10,14 @@ import asyncio
 import time
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager, suppress
+from functools import partial
 from typing import Final
 
 from gateway.files.storage import Storage
 from gateway.queue import JobRecords
 from memloop.wire.base import Wire
 from memloop.wire.errors import DependencyError, TooLarge
+from memloop_service.chores import renewed
 from memloop_state.contents import LEASE_S, Contents, Hold, Quota
 from memloop_state.link import State
 
@@ -45,17 +47,11 @@ class Reservations:
         if outcome != "reserved":
             raise too_many_files(self._quota) if outcome == "files" else too_many_bytes(self._quota)
 
-        async def renew() -> None:
-            while True:
-                await asyncio.sleep(LEASE_S / 3)
-                with suppress(DependencyError):
-                    await self._contents.extend(tenant, file_id, size_bytes=size_bytes)
-
-        renewing = asyncio.create_task(renew())
+        extend = partial(self._contents.extend, tenant, file_id, size_bytes=size_bytes)
         try:
-            yield
+            async with renewed(extend, every_s=LEASE_S / 3):
+                yield
         finally:
-            renewing.cancel()
             with suppress(DependencyError):
                 await asyncio.shield(self._contents.give_back(tenant, file_id, size_bytes=size_bytes))
 

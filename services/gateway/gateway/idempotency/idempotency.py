@@ -17,16 +17,17 @@ import asyncio
 import hashlib
 import re
 import secrets
-from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
-from contextlib import asynccontextmanager, suppress
+from collections.abc import Awaitable, Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
+from functools import partial
 from typing import Final, Literal, Protocol
 
 from fastapi import Request, Response
 
 from memloop.wire.errors import Conflict, DependencyError, InvalidRequest, MemloopError, Unavailable
 from memloop.wire.memory import Namespace
-from memloop_service.chores import alongside
+from memloop_service.chores import renewed
 from memloop_service.headers import AGENT_HEADER, USER_HEADER
 from memloop_service.http import EventStream
 from memloop_state.lease import KEEP_MS as KEEP_MS
@@ -223,7 +224,7 @@ class Idempotency:
 
     async def _worked(self, taken: _Taken, work: Work, attempt: Attempt) -> Response:
         try:
-            async with self._extended(taken):
+            async with renewed(partial(self._once.extend, taken.record, taken.name), every_s=LEASE_MS / 3000):
                 return await work(attempt)
         except MemloopError as error:
             await self._released(taken, "free" if error.http_status < 500 else "again")
@@ -243,16 +244,3 @@ class Idempotency:
     async def _released(self, taken: _Taken, how: Literal["free", "again"]) -> None:
         with suppress(DependencyError):
             await self._once.release(taken.record, taken.name, how)
-
-    @asynccontextmanager
-    async def _extended(self, taken: _Taken) -> AsyncGenerator[None]:
-        """The key stays taken meanwhile."""
-
-        async def extend_again() -> None:
-            while True:
-                await asyncio.sleep(LEASE_MS / 3000)
-                with suppress(DependencyError):
-                    await self._once.extend(taken.record, taken.name)
-
-        async with alongside(extend_again()):
-            yield
