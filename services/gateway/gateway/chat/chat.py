@@ -195,6 +195,16 @@ def has_memory(chat: ChatRequest, namespace: Namespace | None, left_out: str | N
     return (chat.memory or NO_OPTIONS).mode != "off" and (namespace is not None or chat.memory is not None)
 
 
+def of_user(message: Json, texts: Sequence[str], own: Sequence[str]) -> Json:
+    """Return a message as memory reads it: of its texts, a user's message has the user's ``own`` alone.
+
+    One of which an agent wrote all texts is not the user's.
+    """
+    if message.get("role") != "user" or len(own) == len(texts):
+        return message
+    return {"role": "user" if own else "system", "content": "\n".join(own)}
+
+
 def last_user_index(messages: Sequence[SentMessage]) -> int | None:
     """Return the index of the last user message, or None."""
     places = (place for place in reversed(range(len(messages))) if messages[place].role == "user")

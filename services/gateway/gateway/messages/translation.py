@@ -9,7 +9,8 @@ from typing import Final
 import orjson
 from pydantic import JsonValue
 
-from gateway.messages.blocks import Message, TextParam, UserMessage
+from gateway.chat import of_user
+from gateway.messages.blocks import TextParam, UserMessage
 from gateway.messages.requests import AnthropicTool, AnyTool, CreateMessage, Prompt
 from gateway.messages.to_chat import chat_messages, refuse, system_prompt
 from memloop.wire.chat import NO_OPTIONS, ChatRequest, Json, is_of_agent
@@ -63,8 +64,8 @@ class TranslatedChat:
 class _Placed:
     place: int
     message: Json
-    words: str | None
-    """The user's own words, where the agent has put texts of its own beside them."""
+    heard: Json
+    """The message as memory reads it."""
 
 
 def translated(asked: CreateMessage, dialect: Dialect) -> TranslatedChat:
@@ -78,7 +79,7 @@ def translated(asked: CreateMessage, dialect: Dialect) -> TranslatedChat:
     read = ChatRequest.model_validate(
         {
             "model": asked.model,
-            "messages": [row.message if reads else _for_memory(row) for row in placed],
+            "messages": [row.message if reads else row.heard for row in placed],
             "stream": asked.stream,
             "memory": asked.memory,
             "user": user_of(user_id) if user_id else None,  # so that it comes after the header X-Memory-User-Id
@@ -95,28 +96,15 @@ def prompt_of(asked: Prompt) -> tuple[ChatRequest, Json]:
 
 def _placed(asked: Prompt) -> list[_Placed]:
     system = system_prompt(asked.system)
-    found = [_Placed(-1, {"role": "system", "content": system}, None)] if system else []
+    one: Json = {"role": "system", "content": system}
+    found = [_Placed(-1, one, one)] if system else []
     for place, message in enumerate(asked.messages):
-        words = _words(message)
+        blocks = message.content if isinstance(message, UserMessage) and not isinstance(message.content, str) else ()
+        texts = [block.text for block in blocks if isinstance(block, TextParam)]
+        own = [text for text in texts if not is_of_agent(text)]
         ones = chat_messages(message, f"messages.{place}")
-        found += [_Placed(place, one, words if one["role"] == "user" else None) for one in ones]
+        found += [_Placed(place, one, of_user(one, texts, own)) for one in ones]
     return found
-
-
-def _words(message: Message) -> str | None:
-    """Return the user's own words if the message holds reminders of an agent beside them, else None."""
-    if not isinstance(message, UserMessage) or isinstance(message.content, str):
-        return None
-    texts = [block.text for block in message.content if isinstance(block, TextParam)]
-    own = [text for text in texts if not is_of_agent(text)]
-    return None if len(own) == len(texts) else "\n".join(own)
-
-
-def _for_memory(row: _Placed) -> Json:
-    """Return the message as memory reads it: a message of reminders alone is not the user's."""
-    if row.words is None:
-        return row.message
-    return {"role": "user" if row.words else "system", "content": row.words}
 
 
 def _fields(asked: Prompt, placed: list[_Placed]) -> Json:

@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
+from gateway.chat import of_user
 from gateway.responses.items import Item, ItemReference, items_of
 from gateway.responses.requests import Asked
 from gateway.responses.responses import Responses
@@ -41,9 +42,7 @@ def _heard(message: Json) -> Json:
     texts = [content] if isinstance(content, str) else [part.get("text") for part in objects_in(content)]
     given = [text for text in texts if isinstance(text, str)]
     own = [text for text in given if not is_of_agent(text) and not text.startswith(FROM_OUTPUT)]
-    if len(own) == len(given):
-        return message
-    return {"role": "user" if own else "system", "content": "\n".join(own)}
+    return of_user(message, given, own)
 
 
 def _installation(asked: Asked) -> str | None:
