@@ -6,11 +6,12 @@
 import asyncio
 from collections import Counter
 from datetime import UTC, datetime
-from typing import Annotated, TypeAlias
+from typing import Annotated, TypeAlias, TypeVar
 
 from fastapi import APIRouter, Depends, Request
 
 from gateway.access import (
+    Allowance,
     AllowanceDep,
     OptionalId,
     Principal,
@@ -31,6 +32,7 @@ from memloop.wire.memory import Scope
 from memloop.wire.policy import (
     MAX_CHECKED_CHARS,
     CheckedText,
+    EffectivePolicy,
     FoundValue,
     KeepPolicy,
     MemoryPolicy,
@@ -136,6 +138,20 @@ async def _audit(action: AuditAction, level: Scope, principal: Principal, reques
 
 
 checks = APIRouter(tags=["memory"], responses=ERRORS)
+_Check = TypeVar("_Check", PolicyCheck, RedactionCheck)
+
+
+async def _asked(
+    request: Request, kind: type[_Check], keeper: Keeper, principal: Principal, allowance: Allowance
+) -> tuple[_Check, Redaction, EffectivePolicy]:
+    """Read a check; return it with the redaction and the policy of its user. Raises TooLarge and RateLimited."""
+    asked = await read_ours(request, kind)
+    if sum(map(len, asked.texts)) > MAX_CHECKED_CHARS:
+        raise TooLarge(f"The texts of one check have at most {MAX_CHECKED_CHARS} characters.", param="texts")
+    await allowance.admit()
+    namespace = asked.namespace(principal.tenant)
+    redactions = await keeper.redactions(principal.tenant, [namespace])
+    return asked, redactions.of(namespace), redactions.policy(namespace)
 
 
 @checks.post("/v1/memory/policy/check", dependencies=[needs("memory:write"), Room], openapi_extra=body_of(PolicyCheck))
@@ -143,12 +159,7 @@ async def check_policy(
     request: Request, keeper: KeeperDep, principal: PrincipalDep, allowance: AllowanceDep
 ) -> PolicyChecked:
     """Return texts as a write of this user would keep them: as they are, redacted, or not at all."""
-    asked = await read_ours(request, PolicyCheck)
-    _check_size(asked.texts)
-    await allowance.admit()
-    namespace = asked.namespace(principal.tenant)
-    redactions = await keeper.redactions(principal.tenant, [namespace])
-    redaction, policy = redactions.of(namespace), redactions.policy(namespace)
+    asked, redaction, policy = await _asked(request, PolicyCheck, keeper, principal, allowance)
     texts = await asyncio.to_thread(lambda: tuple(_kept(text, redaction) for text in asked.texts))
     now = datetime.now(UTC)
     return PolicyChecked(
@@ -168,11 +179,7 @@ async def check_redaction(
     request: Request, keeper: KeeperDep, principal: PrincipalDep, allowance: AllowanceDep
 ) -> RedactionChecked:
     """Return texts as a write of this user would store them, and what they would lose. Nothing is stored."""
-    asked = await read_ours(request, RedactionCheck)
-    _check_size(asked.texts)
-    await allowance.admit()
-    namespace = asked.namespace(principal.tenant)
-    redaction = (await keeper.redactions(principal.tenant, [namespace])).of(namespace)
+    asked, redaction, _ = await _asked(request, RedactionCheck, keeper, principal, allowance)
     redaction.refusals = None
     if asked.kinds is not None:
         redaction.kinds = kinds_of(asked.kinds)
@@ -199,8 +206,3 @@ def _kept(text: str, redaction: Redaction) -> CheckedText:
         refused=tuple(Span(start=start, end=end) for start, end in refused),
         found=tuple(FoundValue(kind=each.kind, start=each.start, end=each.end) for each in found),
     )
-
-
-def _check_size(texts: tuple[str, ...]) -> None:
-    if sum(map(len, texts)) > MAX_CHECKED_CHARS:
-        raise TooLarge(f"The texts of one check have at most {MAX_CHECKED_CHARS} characters.", param="texts")
