@@ -144,10 +144,8 @@ class RateLimits:
     requests: int = 0
     tokens: int = 0
 
-    @property
-    def any(self) -> bool:
-        """Whether any limit is set."""
-        return self.requests > 0 or self.tokens > 0
+
+UNLIMITED: Final = RateLimits()
 
 
 @dataclass(frozen=True, slots=True)

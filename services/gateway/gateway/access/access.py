@@ -34,7 +34,7 @@ from memloop.wire.keys import ALL_SCOPES
 from memloop_service import RESPONSE_HEADERS
 from memloop_service.http import Admission, Capacity, object_in, parsed_object
 from memloop_state.link import State
-from memloop_state.room import RateLimits, Rates, Standing
+from memloop_state.room import UNLIMITED, RateLimits, Rates, Standing
 
 LOCAL: Final = Principal("local", ALL_SCOPES)
 _CREDENTIALS = re.compile(r"\s*(?:Bearer|Token)\s+(?P<key>\S+)\s*", re.IGNORECASE)
@@ -168,7 +168,7 @@ class Allowance:
     async def admit(self, *asked: object, more_tokens: int = 0) -> None:
         """Count the request and its estimated tokens plus ``more_tokens``. Raises RateLimited (429)."""
         rates = self._access.rates
-        if not rates.limits.any:
+        if rates.limits == UNLIMITED:
             return
         tokens = more_tokens + await estimate_tokens(asked, self._access.counting()) if rates.limits.tokens else 0
         try:
