@@ -7,6 +7,7 @@ reader whose package is not installed is left out of the comparison.
 import json
 import logging
 import resource
+import signal
 import sys
 import time
 from collections.abc import Callable, Mapping
@@ -17,6 +18,8 @@ from typing import Any, Final, TypeAlias
 
 from gateway.extract.kinds import text_of
 
+CPU_S: Final = 60
+"""In which a reader must have read a file."""
 Reader: TypeAlias = Callable[[Path], str]
 """Returns a text whose pages end with form feeds."""
 
@@ -84,6 +87,7 @@ def main(name: str) -> None:
     """Answer each path until the input ends."""
     logging.disable()
     for line in sys.stdin:
+        signal.setitimer(signal.ITIMER_PROF, CPU_S)  # whose signal ends the process
         began = time.process_time()
         text, failure = "", ""
         try:

@@ -11,7 +11,8 @@ from pathlib import Path
 from typing import Final
 from xml.etree import ElementTree as ET
 
-_TIMEOUT_S: Final = 60
+_CPU_S: Final = 60
+"""Of CPU time: what is found must not depend on what else the machine does."""
 _WORD: Final = re.compile(r"\w+")
 _UNSEEN = re.compile("\xad\\n?|[\u061c\u200b-\u200f\u202a-\u202e\u2060-\u206f\ufeff]")
 """Soft hyphens and marks of direction: no reader shows them, and they part no words."""
@@ -41,15 +42,17 @@ def is_coded(text: str) -> bool:
     return len(_CODE.findall(text)) >= _CODED * max(1, sum(not letter.isspace() for letter in text))
 
 
-def reference(path: Path) -> str:
-    """The text of a file; empty where no independent reader is known. A PDF's pages end with form feeds."""
+def reference(path: Path) -> str | None:
+    """The text of a file; None where its reader comes to no end, and empty where no independent reader is known.
+
+    A PDF's pages end with form feeds.
+    """
     suffix = path.suffix.lower()
     try:
         if suffix == ".pdf":
-            done = subprocess.run(
-                ["pdftotext", "-q", str(path), "-"], capture_output=True, timeout=_TIMEOUT_S, check=False
-            )
-            return done.stdout.decode("utf-8", "replace")
+            limited = ["prlimit", f"--cpu={_CPU_S}", "pdftotext", "-q", str(path), "-"]
+            done = subprocess.run(limited, capture_output=True, check=False)
+            return done.stdout.decode("utf-8", "replace") if done.returncode >= 0 else None
         if suffix in _PARTS:
             return "\n".join(_packed(path, re.compile(_PARTS[suffix]), suffix))
         if suffix == ".eml":
@@ -57,7 +60,7 @@ def reference(path: Path) -> str:
         if suffix in (".html", ".htm"):
             return _page(path.read_bytes().decode("utf-8", "replace"))
         return path.read_text("utf-8") if suffix in (".csv", ".tsv", ".srt", ".vtt", ".md", ".txt") else ""
-    except (OSError, ValueError, ET.ParseError, zipfile.BadZipFile, subprocess.TimeoutExpired, KeyError, RuntimeError):
+    except (OSError, ValueError, ET.ParseError, zipfile.BadZipFile, KeyError, RuntimeError):
         return ""
 
 
