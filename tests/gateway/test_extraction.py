@@ -140,9 +140,10 @@ def archive(**entries: bytes) -> bytes:
             "renamed.txt",
             "[page 1]\n\nTea at five\n\n\f[page 2]\n\nCoffee at six\n\n\f",
         ),
+        (pdf("Tea at five").replace(b"%PDF-1", b"%\xe2\xe3\xcf"), "a.pdf", "[page 1]\n\nTea at five\n\n\f"),
         (word("Tea at five", cells=("a", "b")), "a.docx", "Tea at five\na | b\n"),
     ],
-    ids=["text", "markdown with a mark", "UTF-16", "HTML", "HTML in Latin-1", "PDF by its bytes", "DOCX"],
+    ids=["text", "markdown with a mark", "UTF-16", "HTML", "HTML in Latin-1", "PDF by its bytes", "no mark", "DOCX"],
 )
 async def test_the_text_of_every_kind_of_file(raw: bytes, name: str, text: str) -> None:
     assert await text_of(raw, name) == text

@@ -147,6 +147,11 @@ async def test_a_file_with_two_passwords_stays_closed(algorithm: str) -> None:
     assert await reason(encrypted(algorithm, owner="other"), "a.pdf") == "the file is encrypted"
 
 
+async def test_a_file_that_opens_by_an_empty_password_may_be_damaged_all_the_same() -> None:
+    raw = encrypted("RC4-128", owner=PADDING)
+    assert await reason(raw.replace(b"[ 3 0 R ]", b"[ (abc) ]"), "a.pdf") == "the file is damaged (PDF)"
+
+
 async def test_text_that_stands_in_an_annotation_only_is_read() -> None:
     shown = stream(
         b"BT /F 12 Tf 10 10 Td (Tea at five) Tj ET",

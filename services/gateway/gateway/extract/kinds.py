@@ -9,12 +9,12 @@ from unicodedata import normalize
 
 from gateway.extract.encoding import BOMS
 from gateway.extract.plain import plain
-from gateway.extract.source import Reader, Source, Unreadable
+from gateway.extract.source import PDF_WITHIN, Reader, Source, Unreadable
 
 _BLOCK_BYTES: Final = 1 << 20
 _UNZIPPED_BYTES: Final = 256 << 20
-_PDF_WITHIN: Final = 1024
-"""A PDF may begin with other bytes."""
+_OBJECT: Final = re.compile(rb"\d \d+ obj\b")
+"""How a PDF goes on that has lost its mark; all readers find its objects."""
 _OLE: Final = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"
 _PICTURES: Final = (b"\x89PNG", b"\xff\xd8\xff", b"GIF8", b"II*\0", b"MM\0*", b"BM")
 _ARCHIVES: Final = (b"\x1f\x8b", b"BZh", b"7z\xbc\xaf", b"Rar!", b"\xfd7zXZ", b"\x28\xb5\x2f\xfd", b"PK\x05\x06")
@@ -45,7 +45,7 @@ def _read(source: Source) -> Iterator[str]:
 def reader_of(source: Source) -> Reader:
     """Return the reader of the file's format. Raises Unreadable for a format without one."""
     head, name = source.head, source.name
-    if b"%PDF-" in head[:_PDF_WITHIN]:
+    if b"%PDF-" in head[:PDF_WITHIN] or (name.endswith(".pdf") and _OBJECT.search(head, 0, PDF_WITHIN)):
         from gateway.extract.pdf import pdf
 
         return pdf

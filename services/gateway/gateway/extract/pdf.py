@@ -12,7 +12,7 @@ from pypdfium2 import raw as pdfium
 
 from gateway.extract.ocr import text_of_bitmap
 from gateway.extract.page_text import page_text
-from gateway.extract.source import PAGE_END, Source, Unreadable, place
+from gateway.extract.source import PAGE_END, PDF_WITHIN, Source, Unreadable, place
 
 _PICTURE: Final = "[This page is a picture without text.]"
 """Stands for a page without text between others: its content must not be missed in silence."""
@@ -44,7 +44,8 @@ class _Page:
 def pdf(source: Source) -> Iterator[str]:
     """Yield the pages. Raises Unreadable for an encrypted file, and for one that PDFium cannot open."""
     raw = source.whole()
-    raw = raw[raw.index(b"%PDF-") :]
+    begin = raw.find(b"%PDF-", 0, PDF_WITHIN)
+    raw = b"%PDF-1.4\n" + raw if begin < 0 else raw[begin:]
     document = _opened(raw)
     if document.get_formtype() == pdfium.FORMTYPE_XFA_FULL:
         source.notes.append("the fields of an XFA form")

@@ -15,6 +15,8 @@ from typing import Final
 from pypdf import PdfReader, PdfWriter
 from pypdf.generic import ArrayObject, DictionaryObject, FloatObject, NameObject, StreamObject
 
+from gateway.extract.source import Unreadable
+
 _MOST_BYTES: Final = 16 << 20
 """A larger file keeps the letters that PDFium finds: to write it again takes minutes."""
 _MOST_LINES: Final = 1 << 16
@@ -35,12 +37,20 @@ _LEAST_GLYPHS: Final = 258
 
 
 def unlocked(raw: bytes) -> bytes | None:
-    """Return the file without encryption, if an empty password of its owner or user opens it."""
+    """Return the file without encryption, if an empty password of its owner or user opens it.
+
+    Raises Unreadable where the password is right and the rest is damaged.
+    """
     try:
         reader = PdfReader(BytesIO(raw))
-        return _written(PdfWriter(clone_from=reader)) if reader.decrypt("") else None
+        if not reader.decrypt(""):
+            return None
     except Exception:  # noqa: BLE001 - a parser may raise anything; the file stays encrypted
         return None
+    try:
+        return _written(PdfWriter(clone_from=reader))
+    except Exception:  # noqa: BLE001 - as above
+        raise Unreadable("the file is damaged (PDF)") from None
 
 
 def with_letters(raw: bytes) -> bytes | None:

@@ -7,6 +7,8 @@ from typing import BinaryIO, Final, TypeAlias
 
 PAGE_END: Final = "\f"
 """Stands at the end of each page, as in a text for a printer; a text without one has no pages."""
+PDF_WITHIN: Final = 1024
+"""A PDF may begin with other bytes."""
 _NAME_CHARS: Final = 100
 _MAX_DEPTH: Final = 4
 _NOTED_PAGES: Final = 20
