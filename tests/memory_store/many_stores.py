@@ -12,8 +12,9 @@ import httpx
 
 from memloop.wire.memory import MemoryDraft, Namespace, StoreAdd
 from memory_store.items.documents import from_payload
+from memory_store.items.lookup import pages
 from memory_store.vectors.filters import AllOf
-from memory_store.vectors.port import Collection, pages
+from memory_store.vectors.port import Collection
 from tests.fakes.processes import PATIENCE_S
 
 OWNERS = [Namespace(tenant="t", user_id=f"user{number}") for number in range(4)]

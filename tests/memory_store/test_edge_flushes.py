@@ -12,7 +12,7 @@ import pytest
 import qdrant_edge as edge
 
 from memory_store.vectors.edge_counts import FlushedPoints
-from memory_store.vectors.edge_flushes import EdgeFlushes, sync_log
+from memory_store.vectors.edge_files import EdgeFlushes, sync_log
 from memory_store.vectors.edge_types import created, to_edge
 from memory_store.vectors.filters import AllOf
 from memory_store.vectors.port import NO_WORDS, Point

@@ -21,11 +21,10 @@ from memory_store.items.batch import points_of, updated_point
 from memory_store.items.documents import ItemChanges, Record, View, from_payload, within
 from memory_store.items.guarded import erasure_changes, expired_changes, repeated_when_moved
 from memory_store.items.identity import chain_id, check_metadata, content_hash, snapshot_id
-from memory_store.items.lookup import Owned, fact_of, is_uuid, stored
+from memory_store.items.lookup import Owned, fact_of, is_uuid, pages, stored
 from memory_store.items.tools import ItemTools
 from memory_store.times import times_of
 from memory_store.vectors.filters import Equals, TimeRange, all_of, utc
-from memory_store.vectors.port import pages
 
 
 class Items:

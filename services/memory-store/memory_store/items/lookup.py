@@ -4,7 +4,7 @@ Also the users, agents and runs that have any.
 """
 
 import uuid
-from collections.abc import Sequence
+from collections.abc import AsyncGenerator, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -36,7 +36,9 @@ from memory_store.vectors.filters import (
     all_of,
     parse_filters,
 )
-from memory_store.vectors.port import Found, VectorStore, pages
+from memory_store.vectors.port import Collection, Found, Page, VectorStore
+
+_PAGE = 256
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,6 +67,17 @@ def no_such_memory() -> NotFound:
 async def fact_of(vectors: VectorStore, record: Record) -> list[Record]:
     """Returns all versions of the record's fact, deleted and expired ones too, in no order."""
     return await every_record(vectors, all_of([within(record.namespace), Equals("chain", record.chain)]))
+
+
+async def pages(collection: Collection, where: Condition, *, size: int = _PAGE) -> AsyncGenerator[Page]:
+    """Yields every page in the order of ids."""
+    start_id: str | None = None
+    while True:
+        page = await collection.scroll(where=where, limit=size, start_id=start_id)
+        yield page
+        if page.next_id is None:
+            return
+        start_id = page.next_id
 
 
 async def every_record(vectors: VectorStore, where: Condition) -> list[Record]:

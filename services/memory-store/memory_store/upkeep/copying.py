@@ -20,10 +20,11 @@ from memloop.wire.memory import Namespace
 from memloop_service.chores import alongside
 from memloop_state.store.service import COPY_LEASE_S, ServiceRecord
 from memory_store.items.documents import from_payload, to_payload, within
+from memory_store.items.lookup import pages
 from memory_store.upkeep.membership import Membership, pause
-from memory_store.vectors.filters import AllOf, Ids
+from memory_store.vectors.filters import AllOf, Condition, Ids
 from memory_store.vectors.live import LiveCollection
-from memory_store.vectors.port import Collection, Point, every_id, pages
+from memory_store.vectors.port import Collection, Point
 
 Kind = Literal["reembed", "flush"]
 Status = Literal["running", "completed", "failed"]
@@ -123,7 +124,7 @@ class Copy:
             raise copy_lost()
         while await self._record.remaining(names):
             await self._stores.pause()
-        left_over = await every_id(target, _EVERYTHING)
+        left_over = await _every_id(target, _EVERYTHING)
         async for page in pages(self._live, _EVERYTHING, size=_BATCH):
             await self._bring(target, [found.id for found in page.found])
             progress.done += len(page.found)
@@ -178,7 +179,7 @@ class Copy:
         for note in notes:  # of a write's points, or of an erased scope
             written = note.startswith("[")
             where = within(Namespace.model_validate_json(note)) if not written else None
-            ids |= dict.fromkeys(json.loads(note) if where is None else await every_id(target, where))
+            ids |= dict.fromkeys(json.loads(note) if where is None else await _every_id(target, where))
         each = list(ids)
         for at in range(0, len(each), _BATCH):
             await self._bring(target, each[at : at + _BATCH])
@@ -206,6 +207,10 @@ class Copy:
             await target.upsert(made)
         if gone:
             await target.delete(where=Ids(gone))
+
+
+async def _every_id(collection: Collection, where: Condition) -> list[str]:
+    return [found.id async for page in pages(collection, where) for found in page.found]
 
 
 def copy_lost() -> Unavailable:

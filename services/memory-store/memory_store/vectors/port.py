@@ -1,6 +1,6 @@
 """The port that retrieval and the domain use; both adapters pass one contract suite."""
 
-from collections.abc import AsyncGenerator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple, Protocol, TypeAlias
@@ -182,22 +182,3 @@ class Collections(Protocol):
     async def close(self) -> None:
         """Release the place."""
         ...
-
-
-_PAGE = 256
-
-
-async def pages(collection: Collection, where: Condition, *, size: int = _PAGE) -> AsyncGenerator[Page]:
-    """Yields every page in the order of ids."""
-    start_id: str | None = None
-    while True:
-        page = await collection.scroll(where=where, limit=size, start_id=start_id)
-        yield page
-        if page.next_id is None:
-            return
-        start_id = page.next_id
-
-
-async def every_id(collection: Collection, where: Condition) -> list[str]:
-    """Returns the ids of all points that the condition matches."""
-    return [found.id async for page in pages(collection, where) for found in page.found]

@@ -1,7 +1,7 @@
 """Qdrant Edge: the engine of Qdrant inside this process, for one machine.
 
 Durability. An update is in Edge's write-ahead log (a mapped file) when ``update`` returns, so a killed *process* loses
-nothing. A power cut can lose what the kernel has not written: a timer bounds that (``edge_flushes``). ``optimize``
+nothing. A power cut can lose what the kernel has not written: a timer bounds that (``edge_files``). ``optimize``
 holds the interpreter lock for seconds and is never called.
 
 Every other call takes well under a millisecond and holds the interpreter lock, so a thread would only add a hop: calls
@@ -23,9 +23,8 @@ import qdrant_edge as edge
 
 from memloop.wire.errors import DependencyError
 from memloop_service.private_files import make_private
-from memory_store.vectors.disk_room import LEAST_FREE_BYTES, DiskRoom
 from memory_store.vectors.edge_counts import EdgeDamaged, FlushedPoints, check_contents, sync_folder
-from memory_store.vectors.edge_flushes import Around, EdgeFlushes
+from memory_store.vectors.edge_files import LEAST_FREE_BYTES, Around, DiskRoom, EdgeFlushes
 from memory_store.vectors.edge_types import (
     KnownPoints,
     created,
