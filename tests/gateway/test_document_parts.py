@@ -212,6 +212,22 @@ async def test_a_table_of_two_columns_is_read_row_by_row() -> None:
     assert all(f"{name} {value}" in text for name, value in rows)
 
 
+@pytest.mark.parametrize(
+    ("written", "text"),
+    [
+        (r"Tea{\footnote\pard\plain {\super\chftn} or coffee} at five", "Tea [footnote: or coffee] at five"),
+        (r"Tea{\*\atnauthor Ann}{\*\annotation {\*\atnref 1}or coffee} at five", "Tea [comment: or coffee] at five"),
+        (r"{\header\pard The plan\par}{\headerf\pard The plan\par}{\footer\par}Tea", "[header: The plan]\nTea"),
+        (r"Tea{\shp{\*\shpinst{\sp{\sn wz}{\sv 1}}{\shptxt in a box\par}}{\shprslt again}}", "Tea\nin a box\n"),
+        (r"{\pntext\f0 4.2\tab}{\*\pn\pnlvlbody}Tea", "4.2\tTea"),
+        (r"{\footnote  }Tea \{\footnotes \'7b", "Tea {{"),
+    ],
+    ids=["footnote", "comment", "header", "box", "number of a list", "empty note and signs"],
+)
+async def test_no_text_of_an_rtf_is_lost(written: str, text: str) -> None:
+    assert await text_of(rb"{\rtf1\ansi " + written.encode() + b"}", "a.rtf") == text
+
+
 async def test_a_picture_of_an_rtf_without_its_length_hides_no_text() -> None:
     raw = rb"{\rtf1\ansi Tea {\pict\jpegblip\bin ffd8ff} at five\par}"
     assert (await text_of(raw, "a.rtf")).split() == ["Tea", "at", "five"]
