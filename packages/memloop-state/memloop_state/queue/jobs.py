@@ -26,8 +26,6 @@ from typing import Final, Literal, TypeAlias
 from memloop.wire.base import Origin
 from memloop_state.owners import Owner
 
-DEFAULT_TIER = "default"
-
 
 @dataclass(frozen=True, slots=True)
 class Worker:

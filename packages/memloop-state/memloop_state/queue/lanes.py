@@ -17,7 +17,6 @@ and so in one slot (``memloop_state.steps``). Each partition has its own lines o
 
 import math
 from collections.abc import AsyncIterator, Collection, Iterable, Mapping, Sequence
-from itertools import chain
 from typing import Any, Final, cast
 
 from memloop.wire.base import Origin
@@ -25,7 +24,6 @@ from memloop.wire.errors import Erased, RateLimited
 from memloop_state.link import State, all_sent, redis_errors
 from memloop_state.owners import owned_keys, owned_terms
 from memloop_state.queue.jobs import (
-    DEFAULT_TIER,
     NO_ENTRY,
     Beat,
     Counter,
@@ -39,7 +37,7 @@ from memloop_state.queue.jobs import (
 )
 from memloop_state.queue.records import DeadLetters, Events, JobRecords, Journal
 from memloop_state.room import QueueRules
-from memloop_state.steps import Partition, Partitions, Reply, lane_steps, named, text
+from memloop_state.steps import DEFAULT_TIER, LaneKeys, Partition, Partitions, Reply, lane_steps, named, text
 from memloop_state.values import Guard, Indexes
 
 KEEP_MS = 7 * 24 * 3600 * 1000
@@ -71,7 +69,6 @@ class LaneQueue:
         self._redis: Any = redis
         self.name = name
         self.keep_ms = keep_ms
-        self._tiers = tuple(tiers)
         self._index_ends = index_ends
         self.rules = rules or QueueRules()
         self.keys = Partitions(redis)
@@ -79,38 +76,8 @@ class LaneQueue:
         self.events = Events(redis)
         self.letters = DeadLetters(redis)
         self.indexes = Indexes(redis)
+        self._lanes = LaneKeys(name, tiers)
         self._step = lane_steps(redis)
-
-    def _tiers_of(self, part: Partition) -> list[list[str]]:
-        """Return the lanes of a partition that are held, delayed and ready, of the most urgent tier first."""
-        lines = [part.key("jobs", self.name, *[tier] * (tier != DEFAULT_TIER)) for tier in self._tiers]
-        return [[f"{line}:{state}" for state in ("held", "delayed", "ready")] for line in lines]
-
-    def _keys(self, part: Partition, lane: str, job_id: str = "", index: str = "") -> list[str]:
-        """Return the keys of a lane and a job, in the order of ``lane_at``."""
-        tier, colon, _ = lane.partition(":")
-        tiers = dict(zip(self._tiers, self._tiers_of(part), strict=True))
-        held, delayed, ready = tiers[tier if colon and tier in tiers else DEFAULT_TIER]
-        return [
-            held,
-            delayed,
-            part.key("open", self.name),
-            part.key("lane", self.name, lane),
-            part.key("lock", self.name, lane),
-            ready,
-            part.key("turns", self.name),
-            part.key("since", self.name),
-            part.key("bell", self.name),
-            part.key("queued-bytes"),
-            part.job(job_id),
-            part.key("journal", job_id),
-            part.events(job_id),
-            index or part.key("no-index"),
-            part.key("dead"),
-            part.key("fence"),
-            part.hidden("changed", self.name, lane),
-            part.hidden("erased", lane),
-        ]
 
     async def _stepped(
         self,
@@ -127,7 +94,7 @@ class LaneQueue:
     ) -> Reply:
         """Run a step of a lane and of one of its jobs, whose partition is theirs. ``more`` keys follow theirs."""
         here = part or (self.keys.of_id(job_id) if job_id else self.keys.of_name(lane))
-        keys = [*self._keys(here, lane, job_id, index), *more]
+        keys = [*self._lanes.of_lane(here, lane, job_id, index), *more]
         return await self._step(step, keys, named(*texts, lane=lane, id=job_id, **terms), acknowledged=sure)
 
     async def _held(self, step: str, lease: Lease, terms: Mapping[str, object] = _NO_TERMS) -> Reply:
@@ -168,7 +135,7 @@ class LaneQueue:
     def entry(self, job: Submission, *, quota_bytes: int = 0) -> Entry:
         """Return the keys, terms and texts with which a script queues the job."""
         part = self.keys.of_id(job.job_id)
-        keys = [*self._keys(part, job.lane, job.job_id, job.index), *owned_keys(part, job.owners)]
+        keys = [*self._lanes.of_lane(part, job.lane, job.job_id, job.index), *owned_keys(part, job.owners)]
         terms = {
             "id": job.job_id,
             "lane": job.lane,
@@ -214,15 +181,13 @@ class LaneQueue:
         return None
 
     async def _leased(self, step: str, worker: Worker, part: Partition, **terms: object) -> Lease | None:
-        of_all = [part.key(kind, self.name) for kind in ("turns", "picks", "since", "bell", "open")]
-        keys = [*of_all, part.key("fence"), *chain.from_iterable(self._tiers_of(part))]
         where = {
             "jobs": part.job(""),
             "lists": part.key("lane", self.name, ""),
             "locks": part.key("lock", self.name, ""),
         }
         who = {"worker": worker.name, "lease_ms": worker.lease_ms, "idle_ms": worker.idle_ms}
-        found = await self._step.rows(step, keys, named(**where, **who, **terms))
+        found = await self._step.rows(step, self._lanes.of_queue(part), named(**where, **who, **terms))
         if not found:
             return None
         lane, job_id, token, starts, failures, outages, tenant, request_id, traceparent = found
@@ -267,7 +232,7 @@ class LaneQueue:
         """Let lanes wait whose delay has elapsed. Returns the seconds until the next one (infinity: none)."""
         next_s = math.inf
         for part in self.keys.partitions:
-            tiers = [delayed for _, delayed, _ in self._tiers_of(part)]
+            tiers = [delayed for _, delayed, _ in self._lanes.of_tiers(part)]
             soonest_ms, *lanes = await self._step.rows("due", tiers, named())
             for lane in lanes:
                 await self._stepped("promote", lane, {}, part=part)
@@ -367,7 +332,7 @@ class LaneQueue:
 
     async def lanes_of(self, tenant: str, *, prefix: str) -> AsyncIterator[Sequence[str]]:
         """Yield the tenant's lanes with jobs in pages, one maybe twice; their names begin with ``prefix``."""
-        for keys in [tier for part in self.keys.partitions for tier in self._tiers_of(part)]:
+        for keys in [tier for part in self.keys.partitions for tier in self._lanes.of_tiers(part)]:
             last, more = "", True
             while more:
                 args = named(tenant=tenant, prefix=prefix, last=last, most=_MOST_LANES)

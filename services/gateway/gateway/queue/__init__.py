@@ -2,7 +2,6 @@
 
 from gateway.queue.runner import Hold, JobResult, Runner, RunnerOptions, is_outage, job_of, queue_rules
 from memloop_state.queue.jobs import (
-    DEFAULT_TIER,
     NO_ENTRY,
     Depth,
     Entry,
@@ -25,6 +24,7 @@ from memloop_state.queue.records import (
     queued_bytes,
 )
 from memloop_state.room import QueueRules
+from memloop_state.steps import DEFAULT_TIER
 
 __all__ = [
     "DEFAULT_TIER",
