@@ -98,7 +98,7 @@ class EngineMetrics:
             registry=registry,
         )
         self._call_seconds_of = lru_cache(maxsize=64)(call_seconds.labels)
-        self._called: Callable[[str, float | None], object] = lambda model, seconds: None
+        self._called: Callable[[str, float | None], object] | None = None
         self.usage_lost = count(
             "gateway_usage_lost", "Engine calls that are missing from the tenants' usage because Redis failed."
         )
@@ -162,16 +162,17 @@ class EngineMetrics:
         A refusal with 4xx is the client's, except 404: the gateway chose the engine, the path and the model's name.
         """
         self.upstream_errors.labels(type(error).__name__.lower(), model).inc()
-        if error.http_status >= 500 or error.http_status == NotFound.status:
+        if self._called is not None and (error.http_status >= 500 or error.http_status == NotFound.status):
             self._called(model, None)
 
     def count_call(self, model: str, seconds: float) -> None:
         """Record an engine call of the model that succeeded."""
         self._call_seconds_of(model).observe(seconds)
-        self._called(model, seconds)
+        if self._called is not None:
+            self._called(model, seconds)
 
-    def watch_calls(self, called: Callable[[str, float | None], object]) -> None:
-        """Call ``called`` with the model of every engine call and its seconds, None if the engine failed."""
+    def watch_calls(self, called: Callable[[str, float | None], object] | None) -> None:
+        """Call ``called``, if any, with the model of every engine call and its seconds, None if the engine failed."""
         self._called = called
 
     def watch_tokens(self, spent: Callable[[TokenKind, str, int], object]) -> None:

@@ -54,7 +54,6 @@ class Rollouts:
     @asynccontextmanager
     async def following(self) -> AsyncGenerator[None]:
         """Follow the rollouts and count the calls of their models until the block exits."""
-        self._metrics.watch_calls(self.called)
         await self._follow_if_there()
 
         async def follow_repeatedly() -> None:
@@ -135,6 +134,7 @@ class Rollouts:
             for model, target in ((each.model, "incumbent"), (each.candidate, "candidate")):
                 counted[model] = (*counted.get(model, ()), (each.id, cast(Target, target)))
         self._counted = counted
+        self._metrics.watch_calls(self.called if counted else None)
 
     async def _send(self) -> None:
         waiting, self._waiting = self._waiting, Counter()
