@@ -22,6 +22,7 @@ from memloop.wire.chat import Json
 from memloop.wire.errors import Erased, NotFound, OtherTenants
 from memloop.wire.long_read import LongRead, LongReadRequest, ReadEvent, ReadStatus, ServiceTier
 from memloop.wire.memory import Namespace
+from memloop_service.http import ListPage
 from memloop_state.link import State
 from memloop_state.owners import Owner
 from memloop_state.steps import Partitions
@@ -84,14 +85,8 @@ class ReadJob(Wire):
         return {"model": request.get("model"), **job} if isinstance(request, dict) else job
 
 
-class ReadPage(Wire):
+class ReadPage(ListPage[LongRead]):
     """``GET /v1/long-read``: newest first."""
-
-    object: str = "list"
-    data: tuple[LongRead, ...]
-    first_id: str | None = None
-    last_id: str | None = None
-    has_more: bool = False
 
 
 class ReadDeleted(Wire):
@@ -191,9 +186,8 @@ class ReadRecords:
             stored = await self._stored(id_)
             if stored is not None:
                 found.append(stored.record)
-        data = tuple(found[:limit])
-        first, last = (data[0].id, data[-1].id) if data else (None, None)
-        return ReadPage(data=data, first_id=first, last_id=last, has_more=len(ids) > limit)
+        data = found[:limit]
+        return ReadPage.of(data, [read.id for read in data], has_more=len(ids) > limit)
 
     async def cancel(self, tenant: str, read_id: str) -> LongRead:
         """Stop the read; has no effect once it has ended. The process that runs it cancels it within seconds."""

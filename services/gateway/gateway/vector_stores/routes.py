@@ -71,8 +71,7 @@ async def list_vector_stores(
     found, more = await vector_stores.records.page(
         principal.tenant, limit=limit, after=after, before=before, newest_first=order == "desc"
     )
-    first, last = (found[0].id, found[-1].id) if found else (None, None)
-    return VectorStorePage(data=found, first_id=first, last_id=last, has_more=more)
+    return VectorStorePage.of(found, [one.id for one in found], has_more=more)
 
 
 @router.get("/{vector_store_id}")
@@ -156,8 +155,7 @@ async def list_vector_store_files(
     files = {one.file.id: one.file for one in every if filter in (None, one.file.status)}
     ids = [*files] if order == "asc" else [*files][::-1]
     shown, more = between(ids, after=after, before=before, limit=limit)
-    first, last = (shown[0], shown[-1]) if shown else (None, None)
-    return VectorStoreFilePage(data=[files[one] for one in shown], first_id=first, last_id=last, has_more=more)
+    return VectorStoreFilePage.of([files[one] for one in shown], shown, has_more=more)
 
 
 @router.get("/{vector_store_id}/files/{file_id}")

@@ -9,6 +9,7 @@ from gateway.vector_stores.filters import AttributeValue, Filter
 from memloop.wire.base import A_BOOLEAN, Integral, Wire
 from memloop.wire.chat import Metadata
 from memloop.wire.fields import CHUNK_OVERLAP_TOO_LARGE
+from memloop_service.http import ListPage
 
 FileId: TypeAlias = Annotated[str, Field(min_length=1, max_length=64)]
 AttributeName: TypeAlias = Annotated[str, Field(max_length=64)]
@@ -110,14 +111,8 @@ class VectorStoreDeleted(Wire):
     deleted: bool = True
 
 
-class VectorStorePage(Wire):
+class VectorStorePage(ListPage[VectorStore]):
     """``GET /v1/vector_stores``."""
-
-    object: Literal["list"] = "list"
-    data: list[VectorStore]
-    first_id: str | None = None
-    last_id: str | None = None
-    has_more: bool = False
 
 
 class FileAttach(Wire):
@@ -155,14 +150,8 @@ class VectorStoreFile(Wire):
     chunking_strategy: StaticStrategy
 
 
-class VectorStoreFilePage(Wire):
+class VectorStoreFilePage(ListPage[VectorStoreFile]):
     """``GET /v1/vector_stores/{id}/files``."""
-
-    object: Literal["list"] = "list"
-    data: list[VectorStoreFile]
-    first_id: str | None = None
-    last_id: str | None = None
-    has_more: bool = False
 
 
 class VectorStoreFileDeleted(Wire):

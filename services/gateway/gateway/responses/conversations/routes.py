@@ -18,7 +18,7 @@ from memloop.wire.base import Wire
 from memloop.wire.chat import Json, Metadata
 from memloop.wire.memory import Scope
 from memloop_service import ERRORS
-from memloop_service.http import body_of, json_text, read_ours
+from memloop_service.http import ListPage, body_of, json_text, read_ours
 
 _PATH: Final = "/v1/conversations"
 _MOST_AT_ONCE: Final = 20
@@ -78,14 +78,8 @@ class ConversationDeleted(Wire):
     deleted: bool = True
 
 
-class ItemPage(Wire):
+class ItemPage(ListPage[Json]):
     """Items of a conversation, or of a response's input."""
-
-    object: Literal["list"] = "list"
-    data: list[Json]
-    first_id: str | None = None
-    last_id: str | None = None
-    has_more: bool = False
 
 
 @router.post("", dependencies=[Room], openapi_extra=body_of(ConversationBody))
@@ -205,5 +199,4 @@ async def _items(given: list[JsonValue], keeper: Keeper, scope: Scope) -> list[J
 
 def item_page(items: Sequence[Json], *, has_more: bool) -> ItemPage:
     """Return a page of items, each with its id."""
-    first, last = (str(items[0]["id"]), str(items[-1]["id"])) if items else (None, None)
-    return ItemPage(data=[*items], first_id=first, last_id=last, has_more=has_more)
+    return ItemPage.of(items, [str(item["id"]) for item in items], has_more=has_more)
