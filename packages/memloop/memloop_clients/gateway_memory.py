@@ -1,7 +1,7 @@
 """The client's calls about memories."""
 
 import asyncio
-from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable
+from collections.abc import AsyncGenerator, Awaitable, Callable
 from typing import Final, TypeVar, cast
 
 import orjson
@@ -23,7 +23,7 @@ from memloop.wire.memory_requests import (
     VersionList,
 )
 from memloop.wire.quality import QualityAudit
-from memloop.wire.store_requests import Imported, MemoryLine
+from memloop.wire.store_requests import Imported
 from memloop_clients.gateway_calls import GatewayCalls, body_of, parsed, segment
 
 _ENDED: Final = ENDED | {"cancelled", "incomplete"}
@@ -126,12 +126,8 @@ class MemoryCalls(GatewayCalls):
             async for block in response.chunks():
                 yield block
 
-    async def import_memory(self, lines: Iterable[MemoryLine]) -> Imported:
-        """Store versions of memories under their own ids; those that exist already stay as they are."""
-        return await self.import_lines(b"".join(line.model_dump_json().encode() + b"\n" for line in lines))
-
     async def import_lines(self, raw: bytes) -> Imported:
-        """Store the lines of an export."""
+        """Store the lines of an export under their own ids; memories that exist already stay as they are."""
         headers = {"Content-Type": "application/jsonl"}
         async with self._http.open("POST", "v1/memory/import", body=raw, headers=headers) as response:
             await response.check()

@@ -95,11 +95,6 @@ class Http:
             return self._origin.send(request)
         return self._balancer.send(request, more.get("affinity"))
 
-    @property
-    def replicas(self) -> int:
-        """The number of replicas; 1 for one server."""
-        return self._balancer.replicas if self._balancer is not None else 1
-
     def loads(self) -> Sequence[ReplicaLoad]:
         """Return the load of each replica; none while there is one server."""
         return self._balancer.loads() if self._balancer is not None else ()

@@ -110,11 +110,6 @@ class Balancer:
                     replica.ready = False  # until it is examined
                 return answer
 
-    @property
-    def replicas(self) -> int:
-        """The number of replicas at the last look; 1 before the first."""
-        return len(self._replicas) or 1
-
     def loads(self) -> Sequence[ReplicaLoad]:
         """Return the load by number, also of replicas that are gone; none of a single server that stays the same."""
         if not self.follows:
