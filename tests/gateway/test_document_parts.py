@@ -131,6 +131,32 @@ async def test_a_mail_is_read_with_its_attachments_and_names_those_it_cannot_rea
     assert "attachment c.png: it is a picture" in note
 
 
+CHOICE = (
+    "--b\nContent-Type: multipart/alternative; boundary=c\n\n--c\n\nTea\n--c\nContent-Type: text/html\n\nTea\n--c--\n"
+)
+FOOTER = "--b\nContent-Type: text/plain\n\nThe footer.\n"
+DELIVERY = "--b\nContent-Type: message/delivery-status\n\nStatus: 5.3.0\n\nAction: failed\n"
+
+
+@pytest.mark.parametrize(
+    ("kind", "parts", "said"),
+    [
+        ("mixed", CHOICE + FOOTER, ["Tea", "The footer."]),
+        ("mixed", "--b\nContent-Type: text/html\n\n<p>Tea</p>\n" + FOOTER, ["Tea", "The footer."]),
+        ("report", "--b\n\nTea\n" + DELIVERY, ["Tea", "Status: 5.3.0\n\nAction: failed"]),
+        ("mixed", "no part begins", ["[attachment: unnamed]", "no part begins"]),
+    ],
+    ids=["behind alternatives", "behind a page", "of a report", "without parts"],
+)
+async def test_each_text_of_a_mail_is_read(kind: str, parts: str, said: list[str]) -> None:
+    end = "--b--\n" if parts.startswith("--") else ""
+    raw = f"Subject: A\nMIME-Version: 1.0\nContent-Type: multipart/{kind}; boundary=b\n\n{parts}{end}".encode()
+    text = await text_of(raw, "a.eml")
+    assert [part.strip() for part in text.removeprefix("Subject: A").split("\n\n") if part.strip()] == [
+        line for part in said for line in part.split("\n\n")
+    ]
+
+
 async def test_a_mail_in_a_mail_in_a_mail_ends() -> None:
     raw = mail("the innermost")
     for _ in range(9):

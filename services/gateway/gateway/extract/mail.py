@@ -13,6 +13,8 @@ from gateway.extract.source import Source, Unreadable, place
 _HEADINGS: Final = ("Subject", "From", "To", "Cc", "Date")
 _NEXT = re.compile(rb"(?:\A|\n\r?\n)From [^\n]{1,500}\n")
 _QUOTED = re.compile(rb"^>(>*From )", re.MULTILINE)
+_READ: Final = frozenset({"text/plain", "text/html", "message/delivery-status"})
+"""Kinds that are the mail itself where they have no name."""
 _NAME_CHARS: Final = 100
 
 
@@ -31,23 +33,41 @@ def mail(source: Source) -> Iterator[str]:
 
 
 def _text(source: Source, message: EmailMessage) -> str:
-    heading = [f"{name}: {message[name]}" for name in _HEADINGS if message[name]]
-    body = message.get_body(("plain", "html"))
-    parts = ["\n".join(heading), ""]
-    if body is not None:
-        declared = body.get_content_charset() or ""
-        if body.get_content_type() == "text/html":
-            parts[1] = page(source, _bytes(body), declared=declared)
+    parts = ["\n".join(f"{name}: {message[name]}" for name in _HEADINGS if message[name])]
+    for part in _leaves(message):
+        kind, named = part.get_content_type(), part.get_filename()
+        declared = part.get_content_charset() or ""
+        if part.is_attachment() or named or kind not in _READ:
+            name = (named or "unnamed")[:_NAME_CHARS]
+            try:
+                text = _attached(source, part, name)
+                parts.append(f"[attachment: {name}]\n\n{text}" if named or text.strip() else "")
+            except Exception as error:  # noqa: BLE001 - an attachment that no parser reads must not hide the mail
+                why = str(error) if isinstance(error, Unreadable) else "it is damaged"
+                source.notes.append(f"attachment {name}: {why}")
+        elif kind == "text/html":
+            parts.append(page(source, _bytes(part), declared=declared))
         else:
-            parts[1] = "".join(decoded(source, [_bytes(body)], declared=declared)).replace("\r\n", "\n")
-    for attachment in message.iter_attachments():
-        name = (attachment.get_filename() or "unnamed")[:_NAME_CHARS]
-        try:
-            parts.append(f"[attachment: {name}]\n\n{_attached(source, attachment, name)}")
-        except Exception as error:  # noqa: BLE001 - an attachment that no parser reads must not hide the mail
-            why = str(error) if isinstance(error, Unreadable) else "it is damaged"
-            source.notes.append(f"attachment {name}: {why}")
+            parts.append("".join(decoded(source, [_bytes(part)], declared=declared)).replace("\r\n", "\n"))
     return "\n\n".join(part for part in parts if part.strip())
+
+
+def _leaves(message: MIMEPart) -> Iterator[MIMEPart]:
+    """Yield the parts of a mail in their order; of alternatives the plain one, else the page.
+
+    The standard library's ``get_body`` and ``iter_attachments`` together leave out a text behind other parts, as the
+    footer of a mailing list.
+    """
+    if message.get_content_maintype() != "multipart" or not message.is_multipart():
+        yield message
+        return
+    is_choice = message.get_content_type() == "multipart/alternative"
+    chosen = message.get_body(("plain", "html")) if is_choice else None
+    if chosen is not None:
+        yield chosen
+        return
+    for part in message.iter_parts():
+        yield from _leaves(part)
 
 
 def _attached(source: Source, part: MIMEPart, name: str) -> str:
@@ -59,5 +79,7 @@ def _attached(source: Source, part: MIMEPart, name: str) -> str:
 
 
 def _bytes(part: MIMEPart) -> bytes:
+    if part.is_multipart():  # a report on a mail's delivery, which is parsed into headings
+        return b"\n".join(block.as_bytes() for block in part.iter_parts())
     raw = part.get_payload(decode=True)
     return raw if isinstance(raw, bytes) else b""
