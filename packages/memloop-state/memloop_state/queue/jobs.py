@@ -70,11 +70,6 @@ class Lease:
     origin: Origin = field(default_factory=Origin)
 
     @property
-    def mine(self) -> str:
-        """The lock's value while the lease is valid."""
-        return f"{self.token}|{self.worker.name}"
-
-    @property
     def crashes(self) -> int:
         """The number of earlier runs that ended without recording a result."""
         return self.starts - 1 - self.failures - self.outages
@@ -98,11 +93,6 @@ class Submission:
     owners: Sequence[Owner] = ()
     kind: str = ""
     index_most: int = 0
-
-    @property
-    def tenant(self) -> str:
-        """The job's tenant, empty without one."""
-        return self.fields.get("tenant", "")
 
 
 class IndexFull(Exception):

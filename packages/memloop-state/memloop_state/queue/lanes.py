@@ -99,7 +99,7 @@ class LaneQueue:
 
     async def _held(self, step: str, lease: Lease, terms: Mapping[str, object] = _NO_TERMS) -> Reply:
         """Run a step of a lane's holder."""
-        held = {"mine": lease.mine, "tenant": lease.tenant}
+        held = {"mine": f"{lease.token}|{lease.worker.name}", "tenant": lease.tenant}
         return await self._stepped(step, lease.lane, {**held, **terms}, job_id=lease.job_id)
 
     async def admit(self, job: Submission, *, guard: Guard | None = None) -> bool:
@@ -140,7 +140,7 @@ class LaneQueue:
             "id": job.job_id,
             "lane": job.lane,
             "now": job.created_ms,
-            "tenant": job.tenant,
+            "tenant": job.fields.get("tenant", ""),
             "quota": quota_bytes,
             "most": job.index_most,
             "owners": owned_terms(job.owners, kind=job.kind, record_id=job.job_id),
