@@ -7,6 +7,7 @@ holder end there, and the worker deletes them. The worker also releases holders 
 """
 
 import asyncio
+import secrets
 import time
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager, suppress
@@ -81,7 +82,7 @@ class Blobs:
 
     async def new_place(self, tenant: str) -> str:
         """Return a place for a new object; it is deleted unless it is claimed within hours."""
-        place = self.storage.new_place(tenant)
+        place = f"{tenant}/{secrets.token_hex(16)}"
         await self.contents.add_loose(tenant, place, until=time.time() + _UPLOAD_MAY_TAKE_S)
         return place
 

@@ -5,7 +5,6 @@ obstore is imported by the methods: a process without storage does not load it.
 """
 
 import os
-import secrets
 from collections.abc import AsyncGenerator, Generator, Iterator
 from contextlib import asynccontextmanager, contextmanager, suppress
 from datetime import timedelta
@@ -68,11 +67,6 @@ class Storage:
             return cls(from_url(url, client_options=_TIMES | plain, retry_config=_RETRIES))
         except (BaseError, ValueError, OSError) as error:
             raise ValueError(f"MEMLOOP_STORAGE_URL: {error}") from error
-
-    @staticmethod
-    def new_place(tenant: str) -> str:
-        """Return a place for a new object of the tenant."""
-        return f"{tenant}/{secrets.token_hex(16)}"
 
     @staticmethod
     def tenant_of(place: str) -> str:

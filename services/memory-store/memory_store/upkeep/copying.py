@@ -8,8 +8,8 @@ killed goes on where it was when it is started again, and one that is older than
 import asyncio
 import json
 import time
-from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
-from contextlib import asynccontextmanager, suppress
+from collections.abc import Awaitable, Callable, Sequence
+from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, replace
 from typing import Final, Literal, TypeAlias
 
@@ -17,7 +17,7 @@ from pydantic import AwareDatetime, BaseModel
 
 from memloop.wire.errors import Timeout, Unavailable
 from memloop.wire.memory import Namespace
-from memloop_service.chores import alongside
+from memloop_service.chores import renewed
 from memloop_state.store.service import COPY_LEASE_S, ServiceRecord
 from memory_store.items.documents import from_payload, to_payload, within
 from memory_store.items.lookup import pages
@@ -76,18 +76,9 @@ class Lease:
         self._progress = progress
         self._until = time.monotonic() + COPY_LEASE_S
 
-    @asynccontextmanager
-    async def renewed(self) -> AsyncGenerator[None]:
+    def renewed(self) -> AbstractAsyncContextManager[None]:
         """Renews it during the block."""
-
-        async def keep_renewing() -> None:
-            while True:
-                await asyncio.sleep(_RENEW_S)
-                with suppress(Unavailable):
-                    await self._renew()
-
-        async with alongside(keep_renewing()):
-            yield
+        return renewed(self._renew, every_s=_RENEW_S)
 
     async def hold(self) -> None:
         """Raise ``Unavailable`` when another store has ended the copy. Nothing is written then."""
