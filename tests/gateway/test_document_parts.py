@@ -1,13 +1,14 @@
 """What documents hold beside their running text: forms, automatic numbers, attachments, odd packages."""
 
 import io
+import zipfile
 from collections.abc import Sequence
 
 import pytest
 from pypdf import PdfReader, PdfWriter
 from pypdf.generic import ArrayObject, DictionaryObject, FloatObject, NameObject, NumberObject, TextStringObject
 
-from tests.gateway.documents import PLACED, STRICT, mail, opened, paragraph, word, xlsx
+from tests.gateway.documents import PLACED, STRICT, links, mail, opened, paragraph, word, xlsx
 from tests.gateway.test_encodings import noted
 from tests.gateway.test_extraction import archive, pdf, reason, text_of
 
@@ -120,6 +121,28 @@ async def test_automatic_numbers_of_an_odt_stand_before_their_items() -> None:
 )
 async def test_odd_packages_are_read(raw: bytes, name: str) -> None:
     assert "Tea at five." in await text_of(raw, name)
+
+
+@pytest.mark.parametrize(
+    ("comments", "told"),
+    [
+        (
+            "<c><author>Ann</author><comment ref='B1' authorId='0'><r><t>is</t></r><r><t> so</t></r></comment></c>",
+            "\n[comment on B1 by Ann: is so]\nTea in a box",
+        ),
+        ("<c><author>", ""),
+    ],
+    ids=["whole", "damaged"],
+)
+async def test_comments_and_boxes_stand_behind_the_rows_of_their_sheet(comments: str, told: str) -> None:
+    raw = io.BytesIO(xlsx("Tea", "Coffee"))
+    with zipfile.ZipFile(raw, "a") as package:
+        linked = links(("comments", "../comments.xml"), ("drawing", "../drawing.xml"))
+        package.writestr("xl/worksheets/_rels/s1.xml.rels", linked)
+        package.writestr("xl/comments.xml", comments)
+        package.writestr("xl/drawing.xml", "<d><txBody><p><t>Tea in</t></p><p> <t>a box</t></p></txBody></d>")
+    text = await text_of(raw.getvalue(), "a.xlsx")
+    assert text == f"[sheet 1: S1]\n\nTea | 7.5{told}\n\n\f[sheet 2: S2]\n\nCoffee | 7.5\n\n\f"
 
 
 async def test_a_mail_is_read_with_its_attachments_and_names_those_it_cannot_read() -> None:

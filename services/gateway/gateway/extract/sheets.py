@@ -1,16 +1,29 @@
-"""Reads spreadsheets (XLSX, XLS, XLSB, ODS) by calamine: each row with a value is one line."""
+"""Reads spreadsheets (XLSX, XLS, XLSB, ODS) by calamine: each row with a value is one line.
+
+Comments and boxes of XLSX, which calamine leaves out, stand behind the rows of their sheet.
+"""
 
 import datetime as dt
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from io import BytesIO
+from types import MappingProxyType
+from typing import Final
+from xml.etree.ElementTree import ParseError
 
 from python_calamine import CalamineWorkbook, PasswordError
 
+from gateway.extract.package import Element, Package, words
 from gateway.extract.source import Source, Unreadable, place
 
+_NOTHING: Final[Mapping[str, Sequence[str]]] = MappingProxyType({})
 
-def sheets(source: Source, raw: bytes) -> Iterator[str]:
-    """Yield the sheets. Raises Unreadable for an encrypted file."""
+
+def sheets(source: Source, raw: bytes, beside: Mapping[str, Sequence[str]] = _NOTHING) -> Iterator[str]:
+    """Yield the sheets; ``beside`` holds lines behind the rows, by the sheet's name.
+
+    Raises Unreadable for an encrypted file.
+    """
     try:
         workbook = CalamineWorkbook.from_filelike(BytesIO(raw))
     except PasswordError:
@@ -23,7 +36,38 @@ def sheets(source: Source, raw: bytes) -> Iterator[str]:
             yield place("sheet", number, "")
             continue
         lines = (" | ".join(map(_shown, row)).rstrip(" |") for row in rows)
-        yield place("sheet", number, "\n".join(line for line in lines if line), title=name)
+        shown = [*(line for line in lines if line), *beside.get(name, ())]
+        yield place("sheet", number, "\n".join(shown), title=name)
+
+
+def comments_and_boxes(package: Package, main: str, workbook: Element) -> dict[str, list[str]]:
+    """Return a line for each comment and each box of text, by the name of its sheet."""
+    links, found = package.relations(main), dict[str, list[str]]()
+    for sheet in workbook.iter("sheet"):
+        link = links.get(sheet.get("r:id", ""))
+        if link is not None:
+            with suppress(ParseError):  # they are not worth the cells
+                found[sheet.get("name", "")] = [*_comments(package, link.target), *_boxes(package, link.target)]
+    return found
+
+
+def _comments(package: Package, sheet: str) -> Iterator[str]:
+    for name in package.linked(sheet, "comments"):
+        part = package.part(name)
+        if part is None:
+            continue
+        authors = dict(enumerate(words(author) for author in part.iter("author")))
+        for comment in part.iter("comment"):
+            number = comment.get("authorId", "")
+            author = authors.get(int(number), "") if number.isdecimal() else ""
+            by = f" by {author}" if author and not author.startswith("tc=") else ""  # the id of a thread
+            if text := " ".join("".join(run.text or "" for run in comment.iter("t")).split()):
+                yield f"[comment on {comment.get('ref', '')}{by}: {text}]"
+
+
+def _boxes(package: Package, sheet: str) -> Iterator[str]:
+    for part in map(package.part, package.linked(sheet, "drawing")):
+        yield from (words(box) for box in (part.iter("txBody") if part is not None else ()) if words(box))
 
 
 def _shown(cell: object) -> str:
