@@ -6,7 +6,7 @@ from random import Random
 import pytest
 
 from trainer.small.evaluate import held_out_samples, judge
-from trainer.small.facts import draw_fact, draw_person, tell
+from trainer.small.facts import another_value, draw_fact, draw_person, tell
 from trainer.small.kinds import English, every_kind, part_of
 from trainer.small.mix import SHARES, draw_group
 from trainer.small.persons import USER, asked_of, sentence, somebody, told_of, told_to_user
@@ -62,7 +62,7 @@ def test_a_statement_and_a_question_turn_to_somebody_else() -> None:
     assert told_of("I lost my keys and I miss them", somebody("my aunt Eva", "she")) == (
         "my aunt Eva lost her keys and she misses them"
     )
-    assert asked_of("What do I keep in my attic?", "Eva") == "What does Eva keep in Eva's attic?"
+    assert asked_of("What do I keep in my attic?", "Eva") == "What does Eva keep in their attic?"
 
 
 @pytest.mark.parametrize("english", [TRAINED, HELD_OUT])
@@ -100,6 +100,18 @@ def test_what_no_note_holds_is_not_answered() -> None:
     assert all(not sample.golds for sample in unknown)
 
 
+@pytest.mark.parametrize(
+    ("asked", "turned"),
+    [
+        ("Where do I park my car?", "Where does my aunt Eva park their car?"),
+        ("What is my favourite food?", "What is my aunt Eva's favourite food?"),
+        ("What do people call me?", "What do people call my aunt Eva?"),
+    ],
+)
+def test_a_question_is_turned_to_somebody_named_once(asked: str, turned: str) -> None:
+    assert asked_of(asked, "my aunt Eva") == turned
+
+
 def test_a_planted_fact_of_two_hops_does_not_name_who_is_asked_about() -> None:
     rng = Random(5)
     for _ in range(100):
@@ -107,6 +119,15 @@ def test_a_planted_fact_of_two_hops_does_not_name_who_is_asked_about() -> None:
         fact = next(text for text in planted.needed if planted.gold.lower() in text.lower())
         assert planted.gold != NOT_FOUND
         assert not any(name in fact for name in _names(planted.question))
+
+
+def test_another_value_changes_the_gold_alone() -> None:
+    kinds = {kind.name: kind for kind in every_kind()}
+    pet = draw_fact(TRAINED, Random(6), kind=kinds["pet_age"])
+    other = another_value(pet, TRAINED, Random(6))
+    assert {slot for slot, value in other.values.items() if value != pet.values[slot]} == {"age"}
+    with pytest.raises(ValueError, match="handedness is always left-handed"):
+        another_value(draw_fact(TRAINED, Random(6), kind=kinds["handedness"]), TRAINED, Random(6))
 
 
 def test_the_same_number_draws_the_same_group() -> None:

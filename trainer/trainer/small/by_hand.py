@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Final
 
-from memloop.loops.relating import Listed
+from memloop.loops.relating import pair
 from memloop.loops.rendering import conversation_lines, memory_line, ranked_lines
 from memloop.wire.chat import ChatMessage
 from memloop.wire.memory import MemoryDraft, MemoryItem, Source
@@ -17,7 +17,6 @@ from trainer.small.sample import PROFILE, Sample
 _FOLDER: Final = Path(__file__).parent / "english" / "by_hand"
 _AT: Final = datetime(2026, 11, 27, 9, tzinfo=UTC)
 _STATEMENTS: Final = {"everyday": "everyday.jsonl", "by hand": "statements.jsonl"}
-_MOST_CHARS: Final = 2_000
 
 
 def by_hand(reply: Reply, *, most: int | None = None) -> Scores:
@@ -53,11 +52,16 @@ def _updates(rows: list[dict[str, str]], reply: Reply, scores: Scores) -> None:
     """Tell a fact and its change; beside the first one lie two others, as near ones do in the store."""
     before, after = (_told([row[turn] for row in rows], reply) for turn in ("first", "then"))
     about = [[before[(place - step) % len(rows)] for step in range(3)] for place in range(len(rows))]
-    near = [[note for note in notes if note] for notes in about]
     new = [place for place, note in enumerate(after) if note]
-    listed = [Listed.of([_draft(after[at])], [list(map(_item, near[at]))], most_chars=_MOST_CHARS) for at in new]
-    verdicts = reply([Sample("relate", PROFILE.render("relate", memories=each.text), "") for each in listed])
-    updated = {at for at, verdict in zip(new, verdicts, strict=True) if before[at] and "1: updates 1" in verdict}
+    pairs = [(at, note) for at in new for note in about[at] if note]
+    shown = [pair(_draft(after[at]), _item(note)) for at, note in pairs]
+    verdicts = reply([Sample("relate", PROFILE.render("relate", memories=each), "") for each in shown])
+    changed = {each for each, verdict in zip(pairs, verdicts, strict=True) if "1: updates 1" in verdict}
+    # The loop takes the first that is related; the nearest, which it asks about first, is the one of the same matter.
+    updated = {at for at in new if (at, before[at]) in changed}
+    for each in pairs:
+        if each[1] != before[each[0]]:
+            scores.add("by hand others kept", right=each not in changed)
     # The store itself replaces a memory of the same topic.
     updated |= {at for at in new if before[at] and _draft(before[at]).key == _draft(after[at]).key}
     held = [[after[at]] if at in updated else [before[at], after[at]] for at in range(len(rows))]

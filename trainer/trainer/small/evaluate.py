@@ -52,7 +52,7 @@ def held_out_samples(count: int, *, seed: str = "evaluation") -> list[Sample]:
     english, rng = English("held_out", words_held_out=True), Random(seed)
     drawn: dict[Task, list[Sample]] = {
         "write": [draw_writing(english, rng) for _ in range(count)],
-        "relate": [draw_relating(english, rng, sort=rng.choice(("updates", "new", "same"))) for _ in range(count)],
+        "relate": [draw_relating(english, rng, sort=rng.choice(("updates", "new", "same")))[0] for _ in range(count)],
         "answer": [sample for _ in range(-(-count // 4)) for sample in draw_answers(english, rng, questions=4)][:count],
     }
     turns = [sample for _ in range(count // 2) for sample in draw_reading(english, rng)]
@@ -144,7 +144,7 @@ def with_examples(sample: Sample, rng: Random) -> Sample:
         case "write":
             shown = [draw_writing(english, rng, sort=sort) for sort in ("own", "ignore", "other")]
         case "relate":
-            shown = [draw_relating(english, rng, sort=sort) for sort in ("updates", "new", "same")]
+            shown = [draw_relating(english, rng, sort=sort)[0] for sort in ("updates", "new", "same")]
         case "answer":
             shown = draw_answers(english, rng, questions=3, most_notes=4)
         case _:

@@ -32,6 +32,7 @@ _LISTED: Final = frozenset(
     ]
 )
 _OF_HUNDRED_LISTS: Final = 18
+_DRAWS: Final = 8
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,9 +103,16 @@ def draw_fact(english: English, rng: Random, *, of: Someone | None = None, kind:
 
 
 def another_value(fact: Fact, english: English, rng: Random) -> Fact:
-    """Return a fact of the same kind and person whose gold differs."""
+    """Return a fact of the same kind and person whose gold differs; what else it names, such as a pet, stays.
+
+    Raises ValueError for a kind that has one gold alone.
+    """
+    if "{" not in fact.kind.gold:
+        raise ValueError(f"{fact.kind.name} is always {fact.kind.gold}")
     while True:
-        other = replace(fact, values=english.draw_values(fact.kind, rng))
+        drawn = english.draw_values(fact.kind, rng)
+        changed = {slot: value for slot, value in drawn.items() if f"{{{slot}}}" in fact.kind.gold}
+        other = replace(fact, values=fact.values | changed)
         if other.gold(english) != fact.gold(english):
             return other
 
@@ -112,7 +120,18 @@ def another_value(fact: Fact, english: English, rng: Random) -> Fact:
 def tell(
     fact: Fact, english: English, rng: Random, *, at: datetime, changed: bool = False, by_pronoun: bool = False
 ) -> Told:
-    """Say the fact; with ``by_pronoun`` the sentence before has named the person."""
+    """Say the fact; with ``by_pronoun`` the sentence before has named the person.
+
+    A way that would not name the person ("the kids are at home") is drawn again, a few times at most.
+    """
+    for _ in range(_DRAWS):
+        told = _tell(fact, english, rng, at=at, changed=changed, by_pronoun=by_pronoun)
+        if fact.of is None or (fact.of.name in told.note and (by_pronoun or fact.of.name in told.text)):
+            break
+    return told
+
+
+def _tell(fact: Fact, english: English, rng: Random, *, at: datetime, changed: bool, by_pronoun: bool) -> Told:
     said, kept = dates(rng, at)
     way = english.state(fact.kind, {**fact.values, "when": "{when}", "ago": "{ago}"}, rng, changed=changed)
     text, note = english.fill(way.text, said), english.fill(way.note or way.text, kept)

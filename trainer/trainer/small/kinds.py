@@ -15,7 +15,7 @@ import re
 import tomllib
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cache, cached_property
 from pathlib import Path
 from typing import Final, Literal, Self
 
@@ -43,6 +43,14 @@ def wordings(pattern: str) -> list[str]:
     return [" ".join("".join(chosen).split()) for chosen in itertools.product(*options)]
 
 
+@cache
+def _ways(lines: tuple[str, ...], held_out: bool | None) -> list[str]:
+    every = [wording for line in lines for wording in wordings(line)]
+    if held_out is None:
+        return every
+    return [way for way in every if (part_of(f"way {way}") == "held_out") is held_out] or every
+
+
 @dataclass(frozen=True, slots=True)
 class Said:
     """A statement with its slots filled, and its note where the kind words it otherwise."""
@@ -67,9 +75,8 @@ class Kind:
     @classmethod
     def of(cls, name: str, fields: dict[str, object]) -> Self:
         """Read a kind as its file holds it."""
-        more = _MORE.get(name, {})
         lines = {
-            key: tuple("\n".join((str(fields.get(key, "")).strip(), more.get(key, ""))).strip().splitlines())
+            key: tuple(line for text in (fields, *_more(name)) for line in str(text.get(key, "")).strip().splitlines())
             for key in ("say", "new", "ask")
         }
         return cls(
@@ -88,10 +95,7 @@ class Kind:
 
     def ways(self, lines: tuple[str, ...], *, held_out: bool | None) -> list[str]:
         """Return the wordings of the lines that are held out or not; with None, and where none is left, all."""
-        every = [wording for line in lines for wording in wordings(line)]
-        if held_out is None:
-            return every
-        return [way for way in every if (part_of(f"way {way}") == "held_out") is held_out] or every
+        return _ways(lines, held_out)
 
 
 @dataclass(frozen=True)
@@ -111,6 +115,15 @@ class English:
     def kinds(self) -> list[Kind]:
         """The kinds of this part, or of the parts that ``kinds_of`` names."""
         return [kind for kind in every_kind() if kind.part in (self.kinds_of or (self.part,))]
+
+    @cached_property
+    def readable(self) -> list[Kind]:
+        """The kinds that can be said of anybody in a text, without a note in other words."""
+        return [
+            kind
+            for kind in self.kinds
+            if not kind.own and any("=>" not in way for way in kind.ways(kind.say, held_out=self.words_held_out))
+        ]
 
     @cached_property
     def ignored(self) -> dict[str, list[str]]:
@@ -183,7 +196,16 @@ def _lines(name: str) -> dict[str, list[str]]:
     return {place: text.strip("\n").splitlines() for place, text in _table(name).items()}
 
 
-_MORE: Final[dict[str, dict[str, str]]] = tomllib.loads((_FOLDER / "wordings.toml").read_text("utf-8"))
+_MORE: Final[tuple[dict[str, dict[str, object]], ...]] = tuple(
+    tomllib.loads(file.read_text("utf-8")) for file in sorted((_FOLDER / "wordings").glob("*.toml"))
+)
+
+
+def _more(name: str) -> list[dict[str, object]]:
+    """Return what the files of wordings add to a kind."""
+    return [file[name] for file in _MORE if name in file]
+
+
 _KINDS: Final = tuple(
     Kind.of(name, fields)
     for file in sorted((_FOLDER / "kinds").glob("*.toml"))

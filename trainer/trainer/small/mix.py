@@ -18,7 +18,9 @@ from trainer.small.writing import draw_writing
 
 SHARES: Final[dict[str, float]] = {"write": 0.36, "relate": 0.11, "answer": 0.36, "read": 0.15, "chat": 0.02}
 """Share of the tokens of each task; ``read`` counts a text's answer too."""
-_KNOWN: Final = 0.6
+_QUESTIONS: Final = 5
+"""Questions over one section: they share its tokens."""
+_KNOWN: Final = 0.66
 """Share of the questions that a note answers: with fewer of the others the model answers from any note."""
 
 
@@ -28,12 +30,12 @@ def draw_group(task: str, english: English, rng: Random) -> list[Sample]:
         case "write":
             return [draw_writing(english, rng) for _ in range(6)]
         case "relate":
-            return [draw_relating(english, rng) for _ in range(3)]
+            return draw_relating(english, rng)
         case "answer":
             return draw_answers(english, rng, most_notes=rng.choice((3, 6, 10)), known=_KNOWN)
         case "read":
-            read, conclude = draw_reading(english, rng, words=rng.choice(english.section_words))
-            return [conclude] if rng.random() < 0.25 else [read]
+            turns = draw_reading(english, rng, words=rng.choice(english.section_words), questions=_QUESTIONS)
+            return turns[_QUESTIONS:] if rng.random() < 0.3 else turns[:_QUESTIONS]
         case "chat":
             return [_chat(english, rng)]
         case _:

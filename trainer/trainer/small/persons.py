@@ -10,6 +10,7 @@ import re
 from dataclasses import dataclass
 from typing import Final
 
+_NAME: Final = "\N{OBJECT REPLACEMENT CHARACTER}"
 _ADVERBS: Final = frozenset(
     [
         "really",
@@ -167,16 +168,20 @@ def told_of(text: str, person: Person) -> str:
 
 
 def asked_of(question: str, name: str) -> str:
-    """Turn a question in the first person to one about somebody: ``do I own`` to ``does Marta own``."""
+    """Turn a question in the first person to one about somebody: ``do I own`` to ``does Marta own``.
+
+    What belongs to somebody named before is theirs: ``Where does Marta park their car?``
+    """
     turned = re.sub(
-        r"\b(am|do|have|don't|haven't) I\b", lambda found: f"{_IRREGULAR[found[1].lower()]} {name}", question
+        r"\b(am|do|have|don't|haven't) I\b", lambda found: f"{_IRREGULAR[found[1].lower()]} {_NAME}", question
     )
-    turned = re.sub(r"\b(Am|Do|Have) I\b", lambda found: f"{_IRREGULAR[found[1].lower()].title()} {name}", turned)
-    turned = re.sub(r"\bI've\b", f"{name} has", turned)
-    turned = re.sub(r"\bI'm\b", f"{name} is", turned)
-    turned = re.sub(r"\bI\b(?= (am|have|do)\b)(?: \w+)?", lambda found: f"{name} {_IRREGULAR[found[1]]}", turned)
-    turned = re.sub(r"\b([Mm]y|[Oo]ur|mine)\b", f"{name}'s", turned)
-    return re.sub(r"\b(I|me)\b", name, turned)
+    turned = re.sub(r"\b(Am|Do|Have) I\b", lambda found: f"{_IRREGULAR[found[1].lower()].title()} {_NAME}", turned)
+    turned = re.sub(r"\bI've\b", f"{_NAME} has", turned)
+    turned = re.sub(r"\bI'm\b", f"{_NAME} is", turned)
+    turned = re.sub(r"\bI\b(?= (am|have|do)\b)(?: \w+)?", lambda found: f"{_NAME} {_IRREGULAR[found[1]]}", turned)
+    turned = re.sub(r"\b([Mm]y|[Oo]ur|mine)\b", f"{_NAME}'s", turned)
+    first, named, rest = re.sub(r"\b(I|me)\b", _NAME, turned).partition(_NAME)
+    return first + named.replace(_NAME, name) + rest.replace(f"{_NAME}'s", "their").replace(_NAME, name)
 
 
 def told_to_user(note: str) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import tomllib
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -41,7 +42,9 @@ def draw_planted(english: English, rng: Random, *, hops: int) -> Planted:
     while len(people) < 3:
         people.add(full_name(english, rng))
     asked, other, third = rng.sample(sorted(people), 3)
-    fact = draw_fact(english, rng, kind=rng.choice(_readable(english)))
+    fact = draw_fact(english, rng, kind=rng.choice(english.readable))
+    while any(fact.gold(english).lower() in name.lower() for name in people):
+        fact = draw_fact(english, rng, kind=rng.choice(english.readable))
     values, names = fact.values, [asked, other, third]
     subject = names[1] if hops == 2 else names[0]
     needed = [planted_sentence(english, rng, fact.kind, values, subject)]
@@ -55,7 +58,7 @@ def draw_planted(english: English, rng: Random, *, hops: int) -> Planted:
     others = english.draw_values(fact.kind, rng)
     near = [planted_sentence(english, rng, fact.kind, others, third)]
     for name in (asked, third):
-        held = draw_fact(english, rng, kind=rng.choice(_readable(english)))
+        held = draw_fact(english, rng, kind=rng.choice(english.readable))
         if held.kind.key != fact.kind.key:
             near.append(planted_sentence(english, rng, held.kind, held.values, name))
     return Planted(question, fact.gold(english), tuple(needed), tuple(near))
@@ -69,25 +72,56 @@ def planted_sentence(english: English, rng: Random, kind: Kind, values: dict[str
             return sentence(told_of(said.text, somebody(name, rng.choice(("she", "he")))))
 
 
-def draw_reading(english: English, rng: Random, *, words: int = 130) -> list[Sample]:
-    """Draw one text's turns: a section with something to keep or not, and the answer from what was kept."""
-    planted = draw_planted(english, rng, hops=rng.choice((1, 1, 2)))
-    kept = rng.randint(0, len(planted.needed))
-    before, left = planted.needed[:kept], planted.needed[kept:]
-    now = left if rng.random() < 0.65 else ()
-    near = [text for text in planted.near if rng.random() < 0.7] if now or rng.random() < 0.6 else []
-    section = prose_with(english, rng, (*now, *near), words=words)
-    memory = "\n".join(before) or PROFILE.empty_memory
-    after = "\n".join((*before, *now)) or PROFILE.empty_memory
-    read = PROFILE.render("read", problem=planted.question, memory=memory, section=section)
-    whole = rng.random() < 0.8
-    held = "\n".join(planted.needed if whole else before[: len(planted.needed) - 1]) or PROFILE.empty_memory
-    gold = planted.gold if whole else NOT_FOUND
-    answer = PROFILE.render("answer", problem=planted.question, memory=held)
-    return [
-        Sample("read", read, after, sort="keeps" if now else "leaves", golds=now),
-        Sample("conclude", answer, rf"\boxed{{{gold}}}", sort=f"{len(planted.needed)} hops", golds=(gold,)),
-    ]
+def draw_reading(english: English, rng: Random, *, words: int = 130, questions: int = 1) -> list[Sample]:
+    """Draw turns over one section: for each question the memory after it, then for each the answer from a memory.
+
+    The section holds what a question needs, a part of it, or nothing, and near misses.
+    """
+    turns = [_Turn.draw(english, rng) for _ in range(questions)]
+    section = prose_with(english, rng, tuple(text for turn in turns for text in turn.here), words=words)
+    return [*(turn.read(section) for turn in turns), *(turn.conclude(rng) for turn in turns)]
+
+
+@dataclass(frozen=True, slots=True)
+class _Turn:
+    """A question, what the memory holds of it ``before`` a section, and what the section holds: ``now``, and near."""
+
+    planted: Planted
+    before: tuple[str, ...]
+    now: tuple[str, ...]
+    near: tuple[str, ...]
+
+    @classmethod
+    def draw(cls, english: English, rng: Random) -> _Turn:
+        planted = draw_planted(english, rng, hops=rng.choice((1, 1, 2)))
+        kept = rng.randint(0, len(planted.needed))
+        now = planted.needed[kept:] if rng.random() < 0.65 else ()
+        near = tuple(text for text in planted.near if rng.random() < 0.6) if now or rng.random() < 0.6 else ()
+        return cls(planted, planted.needed[:kept], now, near)
+
+    @property
+    def here(self) -> tuple[str, ...]:
+        """The sentences that the section holds for it."""
+        return (*self.now, *self.near)
+
+    def read(self, section: str) -> Sample:
+        """Return the turn that rewrites the memory."""
+        memory, after = _memory(self.before), _memory((*self.before, *self.now))
+        messages = PROFILE.render("read", problem=self.planted.question, memory=memory, section=section)
+        return Sample("read", messages, after, sort="keeps" if self.now else "leaves", golds=self.now)
+
+    def conclude(self, rng: Random) -> Sample:
+        """Return the turn that answers from a memory; in one of five a sentence is missing."""
+        needed = self.planted.needed
+        whole = rng.random() < 0.8
+        memory = _memory(needed if whole else self.before[: len(needed) - 1])
+        gold = self.planted.gold if whole else NOT_FOUND
+        messages = PROFILE.render("answer", problem=self.planted.question, memory=memory)
+        return Sample("conclude", messages, rf"\boxed{{{gold}}}", sort=f"{len(needed)} hops", golds=(gold,))
+
+
+def _memory(sentences: Sequence[str]) -> str:
+    return "\n".join(sentences) or PROFILE.empty_memory
 
 
 def prose_with(english: English, rng: Random, planted: tuple[str, ...], *, words: int) -> str:
@@ -115,15 +149,6 @@ def prose(part: Part) -> tuple[str, ...]:
     names = _HELD_OUT_TEXTS if part == "held_out" else _TRAIN_TEXTS
     texts += [(_PROSE / f"{name}.txt").read_text("utf-8") for name in names]
     return tuple(text for whole in texts for text in _END.split(" ".join(whole.split())))
-
-
-def _readable(english: English) -> list[Kind]:
-    held_out = english.words_held_out
-    return [
-        kind
-        for kind in english.kinds
-        if not kind.own and any("=>" not in way for way in kind.ways(kind.say, held_out=held_out))
-    ]
 
 
 @cache

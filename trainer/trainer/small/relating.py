@@ -1,4 +1,4 @@
-"""Samples for relating new memories to stored ones, and for answering from recalled ones."""
+"""Samples for relating a new memory to stored ones, and for answering from recalled ones."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from datetime import datetime, timedelta
 from random import Random
 from typing import Final
 
-from memloop.loops.relating import Listed
+from memloop.loops.relating import pair
 from memloop.loops.rendering import memory_line, ranked_lines
 from memloop.wire.chat import ChatMessage
 from memloop.wire.memory import MemoryDraft, MemoryItem
@@ -17,7 +17,6 @@ from trainer.small.sample import PROFILE, Sample, some_day
 
 UNKNOWN: Final = "I don't know, you haven't told me."
 """The answer to what no note holds."""
-_MOST_CHARS: Final = 2_000
 _OTHER_TOPICS: Final = (
     "current {key}",
     "{name}",
@@ -30,32 +29,29 @@ _OTHER_TOPICS: Final = (
 )
 
 
-def draw_relating(english: English, rng: Random, *, sort: str | None = None) -> Sample:
-    """Draw new memories beside stored ones: updated, the same in other words, or none of them."""
+def draw_relating(english: English, rng: Random, *, sort: str | None = None) -> list[Sample]:
+    """Draw a new memory beside each of the stored ones near it.
+
+    The first of them is what the new one updates or says in other words; with ``new`` it is none of them.
+    """
     at = some_day(rng)
-    chosen = [sort or rng.choices(("updates", "same", "new"), (45, 15, 40))[0]]
-    if sort is None and rng.random() < 0.25:
-        chosen.append(rng.choice(("updates", "new")))
-    drafts: list[MemoryDraft] = []
-    near: list[list[MemoryItem]] = []
-    lines: list[str] = []
-    number = 0
-    for place, verb in enumerate(chosen, 1):
-        fact = _changing(english, rng) if verb != "new" else draw_fact(english, rng, of=_maybe_person(english, rng))
-        told = tell(fact, english, rng, at=at, changed=verb == "updates" and rng.random() < 0.5)
-        items = [_item(held, english, at, rng) for held in _beside(fact, english, rng, at)]
-        if verb != "new":
-            old = fact if verb == "same" else another_value(fact, english, rng)
-            target = rng.randrange(len(items) + 1)
-            items.insert(target, _item(tell(old, english, rng, at=at), english, at, rng))
-            lines.append(f"{place}: {verb} {number + target + 1}")
-        else:
-            lines.append(f"{place}: new")
-        drafts.append(MemoryDraft(key=fact.key(english), value=told.note, memory_type="UserMemory"))
-        near.append(items)
-        number += len(items)
-    listed = Listed.of(drafts, near, most_chars=_MOST_CHARS)
-    return Sample("relate", PROFILE.render("relate", memories=listed.text), "\n".join(lines), sort="+".join(chosen))
+    verb = sort or rng.choices(("updates", "same", "new"), (55, 20, 25))[0]
+    fact = _changing(english, rng) if verb != "new" else draw_fact(english, rng, of=_maybe_person(english, rng))
+    told = tell(fact, english, rng, at=at, changed=verb == "updates" and rng.random() < 0.65)
+    draft = MemoryDraft(key=fact.key(english), value=told.note, memory_type="UserMemory")
+    near = [("new", held) for held in _beside(fact, english, rng, at, most=3 if verb == "new" else 2)]
+    if verb != "new":
+        old = fact if verb == "same" else another_value(fact, english, rng)
+        near.insert(0, (verb, tell(old, english, rng, at=at)))
+    return [
+        Sample(
+            "relate",
+            PROFILE.render("relate", memories=pair(draft, _item(held, english, at, rng))),
+            "1: new" if related == "new" else f"1: {related} 1",
+            sort=related,
+        )
+        for related, held in near
+    ]
 
 
 def draw_answers(
@@ -127,17 +123,32 @@ def _maybe_person(english: English, rng: Random) -> Someone | None:
     return draw_person(english, rng) if rng.random() < 0.25 else None
 
 
-def _beside(fact: Fact, english: English, rng: Random, at: datetime) -> list[Told]:
-    """Draw stored memories that are near but another fact: of another person, or of another kind."""
+def _beside(fact: Fact, english: English, rng: Random, at: datetime, *, most: int) -> list[Told]:
+    """Draw up to ``most`` stored memories that are near but another fact.
+
+    They are of another person, of another kind (half of these stand near it in their file, so they speak of similar
+    things), or of a kind of which several hold.
+    """
     held: list[Told] = []
-    for _ in range(rng.randint(1, 4)):
-        if rng.random() < 0.4 and not fact.kind.own:
+    for _ in range(rng.randint(1, most)):
+        chance = rng.random()
+        if chance < 0.3 and not fact.kind.own:
             other = draw_fact(english, rng, of=draw_person(english, rng) if fact.of is None else None, kind=fact.kind)
+        elif chance < 0.45 and not fact.kind.one and "{" in fact.kind.gold:
+            other = another_value(fact, english, rng)
         else:
-            other = draw_fact(english, rng, of=fact.of if rng.random() < 0.5 else None)
-        if other.kind.key != fact.kind.key or other.of != fact.of:
+            of = fact.of if rng.random() < 0.6 else None
+            other = draw_fact(english, rng, of=of, kind=_alike(fact, of, english, rng) if rng.random() < 0.5 else None)
+        if other.kind.key != fact.kind.key or other.of != fact.of or not fact.kind.one:
             held.append(tell(other, english, rng, at=at))
     return held or [tell(draw_fact(english, rng, kind=_other_kind(fact, english, rng)), english, rng, at=at)]
+
+
+def _alike(fact: Fact, of: Someone | None, english: English, rng: Random) -> Kind | None:
+    """Return a kind that stands near the fact's in its file, if it can be said of the person."""
+    place = english.kinds.index(fact.kind) + rng.choice((-3, -2, -1, 1, 2, 3))
+    kind = english.kinds[place % len(english.kinds)]
+    return None if of and kind.own else kind
 
 
 def _other_kind(fact: Fact, english: English, rng: Random) -> Kind:

@@ -10,6 +10,9 @@ A memory that the reply omits is stored unchanged. At worst both memories stay l
 
 The reply has one line for each new memory, ``1: updates 2`` or ``1: new``; or it is JSON:
 ``{"relations": [{"memory": 1, "relation": "updates", "stored": 2}]}``, or the list alone.
+
+A profile with ``relating = "pairs"`` is asked about one new and one stored memory at a time, the nearest first, until
+one is related: a small model finds the right line of a list far less often than it compares two.
 """
 
 import re
@@ -97,8 +100,8 @@ async def relate(
 ) -> DecisionResult:
     """Place new memories under the keys of the stored ones that they update, and record the relations.
 
-    Costs one call if a stored memory is near, else none. Without a ``relate`` prompt in the profile the decision is
-    unchanged. Raises the errors of the model and the neighbourhood.
+    Costs one call if a stored memory is near, with ``pairs`` one for each that is asked about, else none. Without a
+    ``relate`` prompt in the profile the decision is unchanged. Raises the errors of the model and the neighbourhood.
     """
     if "relate" not in profile.prompts or not isinstance(result.decision, AddMemories):
         return result
@@ -106,20 +109,49 @@ async def relate(
     listed = Listed.of(result.drafts, near, most_chars=profile.budget.chunk_tokens * _CHARS_PER_TOKEN)
     if not listed.stored:
         return result
-    completion = await model.complete(profile.prompt("relate", memories=listed.text))
-    relations = listed.valid(parse_relations(completion))
+    ask = _ask_pairs if profile.relating == "pairs" else _ask_list
+    found, completions = await ask(listed, result.drafts, model, profile)
+    relations = listed.valid(found)
     record = DecisionRecord(
         action="relate",
         reason="; ".join(listed.words(relation) for relation in relations),
-        reasoning=listen(completion).reasoning,
+        reasoning="\n".join(filter(None, (listen(each).reasoning for each in completions))),
         parse_path="native" if relations else "failed",
     )
     return replace(
         result,
         decision=replace(result.decision, drafts=listed.related(result.drafts, relations)),
         records=(*result.records, record),
-        usage=result.usage + completion.usage,
+        usage=sum((each.usage for each in completions), result.usage),
     )
+
+
+def pair(draft: MemoryDraft, stored: MemoryItem) -> str:
+    """Return the prompt's list of one new memory and one stored one."""
+    return "\n".join(_lines(1, draft, {1: stored}))
+
+
+async def _ask_list(
+    listed: "Listed", _: Sequence[MemoryDraft], model: ChatModel, profile: Profile
+) -> tuple[list[Relation], list[Completion]]:
+    completion = await model.complete(profile.prompt("relate", memories=listed.text))
+    return list(parse_relations(completion)), [completion]
+
+
+async def _ask_pairs(
+    listed: "Listed", drafts: Sequence[MemoryDraft], model: ChatModel, profile: Profile
+) -> tuple[list[Relation], list[Completion]]:
+    found: dict[int, Relation] = {}
+    completions: list[Completion] = []
+    for place, numbers in listed.below.items():
+        for number in sorted(numbers):
+            memories = pair(drafts[place - 1], listed.stored[number])
+            completions.append(await model.complete(profile.prompt("relate", memories=memories)))
+            for said in parse_relations(completions[-1])[:1]:
+                found[place] = Relation(place, said.verb, None if said.verb == "new" else number)
+            if place in found and found[place].verb != "new":
+                break
+    return list(found.values()), completions
 
 
 @dataclass(frozen=True, slots=True)

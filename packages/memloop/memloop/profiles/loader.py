@@ -34,6 +34,7 @@ from memloop.profiles.profile import (
     PromptName,
     PromptSpec,
     RecallPlace,
+    Relating,
     SubAnswer,
     TurnLines,
 )
@@ -140,6 +141,7 @@ class _Manifest(BaseModel):
     result_line: str
     subanswer: SubAnswer = "whole"
     recall_place: RecallPlace = "user_message"
+    relating: Relating = "list"
     turns_per_decision: int | None = Field(default=None, gt=0)
     turns: _TurnsFile = Field(default_factory=_TurnsFile)
     budget: _BudgetFile
@@ -227,6 +229,7 @@ def profile_from_files(files: Files) -> Profile:
         result_line=manifest.result_line,
         subanswer=manifest.subanswer,
         recall_place=manifest.recall_place,
+        relating=manifest.relating,
         turns=TurnLines(**manifest.turns.model_dump()),
         turns_per_decision=manifest.turns_per_decision,
         content_hash=_hash(files),
