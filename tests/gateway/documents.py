@@ -76,11 +76,11 @@ def _pptx(*slides: str) -> bytes:
     )
 
 
-def xlsx(*sheets: str) -> bytes:
-    """A workbook with sheets named S1, S2 and so on, a text in the first cell of each."""
+def xlsx(*sheets: str, value: str = "7.5") -> bytes:
+    """A workbook with sheets named S1, S2 and so on, a text in the first cell of each and a number in the second."""
     numbers = range(1, len(sheets) + 1)
     named = "".join(f'<sheet name="S{number}" sheetId="{number}" r:id="r{number}"/>' for number in numbers)
-    cell = '<row r="1"><c r="A1" t="inlineStr"><is><t>{}</t></is></c><c r="B1"><v>7.5</v></c></row>'
+    cell = f'<row r="1"><c r="A1" t="inlineStr"><is><t>{{}}</t></is></c><c r="B1"><v>{value}</v></c></row>'
     parts = {
         f"xl/worksheets/s{number}.xml": f'<worksheet xmlns="{_CELLS}"><sheetData>{cell.format(sheets[number - 1])}'
         "</sheetData></worksheet>"

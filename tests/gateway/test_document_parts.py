@@ -145,6 +145,14 @@ async def test_comments_and_boxes_stand_behind_the_rows_of_their_sheet(comments:
     assert text == f"[sheet 1: S1]\n\nTea | 7.5{told}\n\n\f[sheet 2: S2]\n\nCoffee | 7.5\n\n\f"
 
 
+@pytest.mark.parametrize(
+    ("value", "shown"),
+    [("12", "12"), ("0.30000000000000004", "0.3"), ("1.5E-13", "1.5e-13"), ("123456789012345", "123456789012345")],
+)
+async def test_numbers_of_a_sheet_keep_fifteen_digits(value: str, shown: str) -> None:
+    assert await text_of(xlsx("Sum", value=value), "a.xlsx") == f"[sheet 1: S1]\n\nSum | {shown}\n\n\f"
+
+
 async def test_a_mail_is_read_with_its_attachments_and_names_those_it_cannot_read() -> None:
     files = {"a.docx": PLACED["a.docx"]("Tea at five."), "b.zip": archive(x=b"x"), "c.png": b"\x89PNG"}
     text, (note,) = await noted(mail("See the note.", attached=files), "a.eml")

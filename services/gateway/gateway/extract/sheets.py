@@ -75,7 +75,7 @@ def _shown(cell: object) -> str:
         case bool():
             return str(cell).upper()
         case float():
-            return str(int(cell)) if cell.is_integer() and abs(cell) < 1e15 else repr(round(cell, 12))
+            return f"{cell:.15g}"  # as many digits as a spreadsheet keeps
         case dt.datetime():
             return cell.isoformat(sep=" ").removesuffix(" 00:00:00")
         case _:
