@@ -32,7 +32,7 @@ _LISTED: Final = frozenset(
     ]
 )
 _OF_HUNDRED_LISTS: Final = 18
-_DRAWS: Final = 8
+_REDRAWS: Final = 7
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,10 +124,11 @@ def tell(
 
     A way that would not name the person ("the kids are at home") is drawn again, a few times at most.
     """
-    for _ in range(_DRAWS):
-        told = _tell(fact, english, rng, at=at, changed=changed, by_pronoun=by_pronoun)
+    told = _tell(fact, english, rng, at=at, changed=changed, by_pronoun=by_pronoun)
+    for _ in range(_REDRAWS):
         if fact.of is None or (fact.of.name in told.note and (by_pronoun or fact.of.name in told.text)):
             break
+        told = _tell(fact, english, rng, at=at, changed=changed, by_pronoun=by_pronoun)
     return told
 
 
