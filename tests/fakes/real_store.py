@@ -24,6 +24,6 @@ async def real_store(redis_url: str, folder: Path) -> AsyncGenerator[str]:
     values = {"redis_url": redis_url, "data_dir": folder, "embedding_model": "hashing"}
     settings = given_settings(Settings, values)
     embedder = BatchingEmbedder(HashingEncoder, metrics=metrics)
-    adapters = Adapters(QdrantEdge(folder, flush_s=60), embedder, connect(redis_url, decode=True))
+    adapters = Adapters(QdrantEdge(folder, flush_s=60), embedder, connect(redis_url))
     async with running(build(settings, adapters, registry, metrics)) as url:
         yield url

@@ -46,5 +46,5 @@ def _serve(environment: Mapping[str, str], log: Path) -> None:
 
     client = AsyncQdrantClient(url=settings.qdrant_url, timeout=_TIMEOUT_S, check_compatibility=False)
     embedder = embedder_for(settings.embedding_model)
-    adapters = Adapters(QdrantServer(client), embedder, connect(settings.redis_url, decode=True), embedder_for)
+    adapters = Adapters(QdrantServer(client), embedder, connect(settings.redis_url), embedder_for)
     run(build(settings, adapters, registry, metrics), settings, drain_s=settings.drain_s)

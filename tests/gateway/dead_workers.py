@@ -17,6 +17,6 @@ async def been_silent(redis: Redis, name: str) -> None:
     for held in await keys(redis, "*:jobs:*:held"):
         here, _, queue = held.removesuffix(":held").partition("jobs:")
         for lane in await command(redis, "ZRANGE", held, "0", "-1"):
-            holder = await command(redis, "GET", f"{here}lock:{queue.partition(':')[0]}:{lane.decode()}")
-            if holder is not None and holder.decode().partition("|")[2].startswith(name):
+            holder = await command(redis, "GET", f"{here}lock:{queue.partition(':')[0]}:{lane}")
+            if holder is not None and holder.partition("|")[2].startswith(name):
                 await command(redis, "ZADD", held, "XX", "0", lane)

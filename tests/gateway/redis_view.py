@@ -31,13 +31,13 @@ async def command(redis: Redis, *words: str) -> Any:
 
 async def keys(redis: Redis, pattern: str = "*") -> list[str]:
     """The keys, sorted."""
-    return sorted(key.decode() for key in await command(redis, "KEYS", pattern))
+    return sorted(await command(redis, "KEYS", pattern))
 
 
 async def keys_that_hold(redis: Redis, *texts: bytes) -> list[str]:
     """The keys whose value has one of the texts in it, whatever its kind."""
     await command(redis, "CONFIG", "SET", "rdbcompression", "no")
-    dumps = {key: bytes(await command(redis, "DUMP", key)) for key in await keys(redis)}
+    dumps = {key: await redis.dump(key) or b"" for key in await keys(redis)}
     return [key for key, dump in dumps.items() if any(text in dump for text in texts)]
 
 

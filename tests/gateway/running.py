@@ -143,7 +143,7 @@ class Gateway:
 
 
 async def _payload(redis: Redis, key: bytes) -> Object | None:
-    if await redis.type(key) != b"hash":
+    if await redis.type(key) != "hash":
         return None
     raw = await redis.hget(key, "payload")  # pyright: ignore
     return orjson.loads(raw) if raw else None

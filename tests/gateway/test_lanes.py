@@ -13,7 +13,7 @@ from memloop.wire.memory import Namespace
 from memloop_state.owners import Owner
 from memloop_state.queue.jobs import Depth, Lease, Submission, Worker
 from memloop_state.queue.lanes import LaneQueue
-from memloop_state.steps import Partition, Partitions, entry_list
+from memloop_state.steps import Partition, Partitions
 from tests.fakes.redis_server import RedisServer
 from tests.gateway.dead_workers import been_silent
 from tests.gateway.redis_view import command, connected, keys
@@ -196,10 +196,10 @@ async def test_a_dead_letter_keeps_the_payload_and_frees_the_lane(queue: LaneQue
     await queue.submit(Submission("a", "t/ben", 0, index(queue), {"status": "queued", "payload": "p"}))
     await submit(queue, "b")
     await queue.finish(await next_lease(queue), status="failed", record="{}", keep_ms=0, dead="why")
-    ((_, letter),) = entry_list(await redis.xrange(part(redis).key("dead")))
+    ((_, letter),) = await command(redis, "XRANGE", part(redis).key("dead"), "-", "+")
     where = {"tenant": "", "index": index(queue), "bytes": "0"}
     assert letter == {"job": "a", "lane": "t/ben", "error": "why"} | where
-    assert await redis.hget(part(redis).job("a"), "payload") == b"p"
+    assert await redis.hget(part(redis).job("a"), "payload") == "p"
     assert await redis.ttl(part(redis).job("a")) == -1
     assert (await next_lease(queue)).job_id == "b"
 
@@ -302,4 +302,4 @@ async def test_jobs_that_are_gone_leave_a_long_index(queue: LaneQueue, redis: Re
     await submit(queue, *(f"new{number}" for number in range(40)))
     left = await command(redis, "ZRANGE", index(queue), "0", "-1")
     assert len(left) < 112
-    assert sum(id_.startswith(b"new") for id_ in left) == 40
+    assert sum(id_.startswith("new") for id_ in left) == 40

@@ -21,7 +21,6 @@ from memloop.wire.memory import Namespace, Scope, Source
 from memloop.wire.policy import MemoryPolicy
 from memloop_service import new_registry
 from memloop_state.link import connect, is_cluster
-from memloop_state.steps import text
 from tests.gateway.rig import enqueued, memory_queue
 
 
@@ -57,7 +56,7 @@ async def kept(redis: Redis, queue: MemoryQueue, said: str = SAID) -> str:
     """Queue a write and return its text as it lies in Redis."""
     event = await enqueued(queue, [Source(role="user", content=said, timestamp=datetime.now(UTC))], namespace=ALICE)
     payload = await redis.hget(queue.lanes.keys.job(event), "payload")
-    return MemoryJob.model_validate_json(text(payload)).turns[0].content
+    return MemoryJob.model_validate_json(payload or "").turns[0].content
 
 
 async def test_a_policy_set_by_another_process_holds_for_the_next_write(redis: Redis, elsewhere: Policies) -> None:

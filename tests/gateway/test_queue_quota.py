@@ -110,8 +110,8 @@ async def test_a_dead_letter_holds_its_bytes_until_it_expires_and_leaves_no_trac
     assert await full(queue)
     assert [await letters.sweep(), await letters.sweep()] == [1, 0]
     assert not await full(queue)
-    assert [letter[b"job"] for _, letter in await redis.xrange(here.key("dead"))] == [b"long"]  # pyright: ignore
-    assert await command(redis, "ZRANGE", index(queue), "0", "-1") == [b"long"]
+    assert [letter["job"] for _, letter in await redis.xrange(here.key("dead"))] == ["long"]  # pyright: ignore
+    assert await command(redis, "ZRANGE", index(queue), "0", "-1") == ["long"]
 
 
 async def test_a_dead_letter_that_is_put_back_releases_its_bytes_once(queue: LaneQueue, redis: Redis) -> None:

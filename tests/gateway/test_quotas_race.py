@@ -185,7 +185,7 @@ async def sum_of(it: Pair, kind: str) -> int:
 
 async def parts_of(it: Pair, kind: str) -> int:
     """The bytes that each of them counts for, added up."""
-    sizes: dict[bytes, bytes] = await it.one.redis.hgetall(f"memloop:{{q0}}:{kind}-sizes:local")  # pyright: ignore
+    sizes: dict[str, str] = await it.one.redis.hgetall(f"memloop:{{q0}}:{kind}-sizes:local")  # pyright: ignore
     return sum(int(size) for name, size in sizes.items() if name)
 
 

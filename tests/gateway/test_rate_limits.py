@@ -33,7 +33,7 @@ def left(answer: Answer, kind: str) -> int:
 async def counted(gateway: Gateway) -> int:
     """The tokens in the window of the only key."""
     counts = await command(gateway.redis, "HGETALL", "memloop:rate:local:")
-    return sum(int(count) for field, count in counts.items() if field.startswith(b"t"))
+    return sum(int(count) for field, count in counts.items() if field.startswith("t"))
 
 
 async def until_counted(gateway: Gateway, tokens: int) -> None:
@@ -50,8 +50,8 @@ async def grow_older(url: str, seconds: int) -> None:
             counts = await command(redis, "HGETALL", window)
             await command(redis, "DEL", window)
             for field, count in counts.items():
-                older = f"{chr(field[0])}{int(field[1:]) - seconds}"
-                await command(redis, "HSET", window, older, count.decode())
+                older = f"{field[0]}{int(field[1:]) - seconds}"
+                await command(redis, "HSET", window, older, count)
 
 
 async def test_without_limits_there_are_no_headers_and_no_counts(gateway: Gateway) -> None:

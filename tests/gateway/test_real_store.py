@@ -28,7 +28,7 @@ async def real_store(redis_url: str, tmp_path: Path) -> AsyncGenerator[str]:
     metrics = Metrics(registry)
     settings = Settings(redis_url=redis_url, data_dir=tmp_path, embedding_model="hashing")
     embedder = BatchingEmbedder(HashingEncoder, metrics=metrics)
-    adapters = Adapters(QdrantEdge(tmp_path, flush_s=60), embedder, connect(redis_url, decode=True))
+    adapters = Adapters(QdrantEdge(tmp_path, flush_s=60), embedder, connect(redis_url))
     async with running(build(settings, adapters, registry, metrics)) as url:
         yield url
 

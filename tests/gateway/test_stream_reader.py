@@ -22,9 +22,9 @@ class Quiet:
         self.looks.append(set(streams))
         await asyncio.Event().wait()
 
-    async def execute_command(self, command: str, *args: Any) -> Sequence[bytes]:
+    async def execute_command(self, command: str, *args: Any) -> Sequence[str]:
         """The last entry of a stream, or the status of each read, which the reader asks for once a second."""
-        return [b"in_progress"] * args[1] if command == "EVALSHA" else []
+        return ["in_progress"] * args[1] if command == "EVALSHA" else []
 
 
 async def test_a_stream_that_is_joined_while_the_wait_is_cut_short_is_read_with_the_next() -> None:

@@ -6,7 +6,7 @@ import pytest
 from redis import exceptions
 
 from memloop.wire.errors import Unavailable
-from memloop_state.link import LuaScript, connect, redis_errors
+from memloop_state.link import connect, redis_errors, sent
 from tests.fakes.redis_server import RedisServer
 
 
@@ -41,8 +41,8 @@ async def test_a_replica_that_a_script_writes_to_is_unavailable(redis_server: Re
     replica = RedisServer.start(options=("--replicaof", "127.0.0.1", str(redis_server.port)))
     redis = connect(replica.url, connect_timeout_s=30.0, read_timeout_s=30.0)
     try:
-        with pytest.raises(Unavailable), redis_errors():
-            await LuaScript(redis, "return redis.call('SET', KEYS[1], '1')")(keys=["key"], args=[])
+        with pytest.raises(Unavailable):
+            await sent(redis, "EVAL", "return redis.call('SET', KEYS[1], '1')", 1, "key")
     finally:
         await redis.aclose()
         replica.stop()

@@ -50,7 +50,7 @@ async def test_a_reply_that_does_not_come_in_time_is_unavailable_and_costs_one_c
         with pytest.raises(Unavailable), redis_errors():
             await redis.blpop(["nothing"], timeout=0)  # pyright: ignore
         await redis.set("key", "7")
-        assert await redis.get("key") == b"7"
+        assert await redis.get("key") == "7"
 
 
 async def test_the_timer_of_an_earlier_reply_does_not_end_a_later_one(redis_url: str) -> None:

@@ -7,7 +7,7 @@ import pytest
 from redis.asyncio import Redis
 
 from memloop.wire.errors import Unavailable
-from memloop_state.link import LuaScript, connect, primaries, redis_errors, sent
+from memloop_state.link import connect, primaries, redis_errors, sent
 from tests.fakes.processes import PATIENCE_S
 from tests.fakes.redis_sentinels import WatchedRedis
 
@@ -16,7 +16,7 @@ HOUR_MS = 3_600_000
 
 
 def client_of(url: str, *, ack_copies: int = 0, read_timeout_s: float = 30.0) -> Redis:
-    return connect(url, connect_timeout_s=30.0, read_timeout_s=read_timeout_s, ack_copies=ack_copies, decode=True)
+    return connect(url, connect_timeout_s=30.0, read_timeout_s=read_timeout_s, ack_copies=ack_copies)
 
 
 @pytest.fixture(scope="module")
@@ -34,7 +34,7 @@ async def redis(watched: WatchedRedis) -> AsyncIterator[Redis]:
 
 
 async def test_scripts_transactions_pipelines_and_blocking_reads_work(redis: Redis) -> None:
-    await LuaScript(redis, SET)(keys=["script"], args=["1"])
+    await sent(redis, "EVAL", SET, 1, "script", "1")
     for transaction in (True, False):
         async with redis.pipeline(transaction=transaction) as pipe:
             pipe.rpush("list", "a")  # pyright: ignore
@@ -58,20 +58,19 @@ async def test_the_primary_is_found_for_a_backup(watched: WatchedRedis, redis: R
 
 async def test_an_acknowledged_write_is_on_the_replica(watched: WatchedRedis, redis: Redis) -> None:
     replica = 1 - watched.primary()
-    write = LuaScript(redis, SET, acknowledged=True)
     for number in range(20):
-        await write(keys=["of-script"], args=[number])
+        await sent(redis, "EVAL", SET, 1, "of-script", number, sure=True)
         assert watched.ask(replica, "GET", "of-script") == str(number)
         await sent(redis, "SET", "of-command", number, sure=True)
         assert watched.ask(replica, "GET", "of-command") == str(number)
 
 
 async def test_a_command_that_is_wrong_leaves_no_reply_behind(redis: Redis) -> None:
-    wrong = LuaScript(redis, "return redis.call('LPUSH', KEYS[1], 'x')", acknowledged=True)
+    wrong = "return redis.call('LPUSH', KEYS[1], 'x')"
     await redis.set("text", "1")
     for _ in range(20):
         with pytest.raises(Exception, match="WRONGTYPE"):
-            await wrong(keys=["text"], args=[])
+            await sent(redis, "EVAL", wrong, 1, "text", sure=True)
         assert await redis.get("text") == "1"
 
 

@@ -36,9 +36,7 @@ def app_over(vectors: LiveCollection, settings: Settings, *, clock: Clock = now)
     registry = new_registry()
     metrics = Metrics(registry)
     embedder = BatchingEmbedder(HashingEncoder, metrics=metrics)
-    return build(
-        settings, Adapters(vectors, embedder, connect(settings.redis_url, decode=True)), registry, metrics, clock=clock
-    )
+    return build(settings, Adapters(vectors, embedder, connect(settings.redis_url)), registry, metrics, clock=clock)
 
 
 @asynccontextmanager

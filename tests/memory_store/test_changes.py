@@ -32,7 +32,7 @@ _SECRET = "The safe opens with rhubarb."
 @pytest.fixture
 async def link(redis_url: str) -> AsyncGenerator[Redis]:
     """The test's Redis."""
-    client = connect(redis_url, decode=True)
+    client = connect(redis_url)
     yield client
     await client.aclose()
 
@@ -245,7 +245,7 @@ async def test_a_published_change_leaves_no_note(link: Redis) -> None:
 
 
 async def test_a_write_is_refused_when_its_changes_cannot_be_noted(settings: Settings) -> None:
-    gone = feed_of(connect("redis://127.0.0.1:1/0", decode=True))
+    gone = feed_of(connect("redis://127.0.0.1:1/0"))
     with pytest.raises(Unavailable):
         await gone.note(by_tenant(erasure_changes(ALICE, now())))
 

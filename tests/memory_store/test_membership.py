@@ -42,7 +42,7 @@ class LateRecord(ServiceRecord):
 async def test_a_look_from_before_a_copy_leaves_the_target_of_the_copy_open(
     settings: Settings, edge_folder: Path
 ) -> None:
-    link = connect(settings.redis_url, decode=True)
+    link = connect(settings.redis_url)
     vectors = QdrantEdge(edge_folder, flush_s=60)
     await vectors.open(_SPEC)
     embedder = BatchingEmbedder(HashingEncoder, metrics=Metrics(new_registry()))
@@ -92,7 +92,7 @@ class SeemsLapsed(DecidedMeanwhile):
 
 
 async def test_a_copy_that_is_decided_after_it_seemed_dead_is_put_in_force(settings: Settings) -> None:
-    link = connect(settings.redis_url, decode=True)
+    link = connect(settings.redis_url)
     shared = PlainCollections()
     mine, other = [await _member(link, shared, kind) for kind in (ServiceRecord, SeemsLapsed)]
     target = Serving(successor(_SPEC.name), _SPEC.model, _SPEC.dimension)

@@ -47,14 +47,14 @@ class FailsOver(Erasures):
 
 @pytest.fixture
 async def link(redis_url: str) -> AsyncIterator[Redis]:
-    found = connect(redis_url, decode=True)
+    found = connect(redis_url)
     yield found
     await found.aclose()
 
 
 @pytest.fixture
 async def store(redis_url: str) -> AsyncIterator[Store]:
-    link = connect(redis_url, ack_copies=1, decode=True)
+    link = connect(redis_url, ack_copies=1)
     record = ServiceRecord(link, SHARED)
     await record.align(_GEN)
     yield Store(Erasures(link, Standing(_GEN)), record)

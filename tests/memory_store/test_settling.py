@@ -65,7 +65,7 @@ async def connected(redis_url: str, *, open_ms: int) -> AsyncGenerator[Store]:
         waits.set()
         await asyncio.sleep(0.01)
 
-    link = connect(redis_url, decode=True)
+    link = connect(redis_url)
     erasures = Erasures(link, Standing(), open_ms=open_ms, pause=pause)
     await ServiceRecord(link, SHARED).align(_GEN)
     yield Store(erasures, Settlings(erasures), waits)

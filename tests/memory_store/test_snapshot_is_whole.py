@@ -56,7 +56,7 @@ async def test_expired_memories_are_removed_only_after_the_files_are_packed(edge
     vectors = QdrantEdge(edge_folder, flush_s=3600)
     await vectors.open(_SPEC)
     await vectors.upsert([point(1)])
-    link = connect(redis_url, decode=True)
+    link = connect(redis_url)
     encoding = TextEncoding(BatchingEmbedder(HashingEncoder, metrics=metrics), Bm25())
     erasures = Erasures(link, Membership(vectors, encoding, ServiceRecord(link, vectors.site), gate=gate))
     guarded = GuardedStore(vectors, erasures, feed_of(link))

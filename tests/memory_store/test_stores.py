@@ -40,9 +40,7 @@ def store_app(qdrant_url: str, redis_url: str) -> FastAPI:
         return BatchingEmbedder(lambda: HashingEncoder(dimension=int(model.rpartition("-")[2])), metrics=metrics)
 
     settings = Settings(redis_url=redis_url, embedding_model="hashing-64")
-    adapters = Adapters(
-        QdrantServer(qdrant(qdrant_url)), embedder_for("hashing-64"), connect(redis_url, decode=True), embedder_for
-    )
+    adapters = Adapters(QdrantServer(qdrant(qdrant_url)), embedder_for("hashing-64"), connect(redis_url), embedder_for)
     return build(settings, adapters, registry, metrics)
 
 

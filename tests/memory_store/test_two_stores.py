@@ -55,7 +55,7 @@ async def writing(settings: Settings, collections: PlainCollections, encoder: En
     metrics, gate = Metrics(new_registry()), Gate()
     embedder = BatchingEmbedder(lambda: encoder, metrics=metrics)
     await embedder.start()
-    link = connect(settings.redis_url, decode=True)
+    link = connect(settings.redis_url)
     vectors, encoding = LiveCollection(collections), TextEncoding(embedder, Bm25())
     await vectors.open(_SPEC)
     membership = Membership(vectors, encoding, ServiceRecord(link, vectors.site), gate=gate)

@@ -75,7 +75,7 @@ async def store_on(
     adapters = Adapters(
         vectors,
         BatchingEmbedder(lambda: first, metrics=metrics),
-        connect(settings.redis_url, decode=True),
+        connect(settings.redis_url),
         embedder_for,
     )
     app = build(settings, adapters, registry, metrics)

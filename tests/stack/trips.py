@@ -134,8 +134,8 @@ class Stack:
 
     async def _written(self, event_id: str) -> None:
         keys = [key async for key in self.redis.scan_iter(match=f"*{event_id}*", _type="hash")]  # pyright: ignore
-        while b"completed" not in (found := [await self.redis.hget(key, "status") for key in keys]):  # pyright: ignore
-            assert b"failed" not in found
+        while "completed" not in (found := [await self.redis.hget(key, "status") for key in keys]):  # pyright: ignore
+            assert "failed" not in found
             await asyncio.sleep(0.01)
 
 

@@ -7,7 +7,7 @@ process that dies leaves the reservation for a minute.
 
 import time
 from dataclasses import astuple, dataclass
-from typing import Final, Literal, TypeAlias, cast
+from typing import Final, Literal, TypeAlias
 
 from memloop_state.link import State
 from memloop_state.steps import Partitions, Steps
@@ -52,7 +52,7 @@ class Contents:
         here = self._parts.of_name(tenant)
         keys = [here.key("files", tenant), here.key("files-reserved", tenant), here.key("blob-bytes", tenant)]
         args = [file_id, size_bytes, self._quota.files, self._quota.bytes, int(LEASE_S * 1000)]
-        return cast(Reserved, await self._steps("reserve", keys, args))
+        return await self._steps("reserve", keys, args)
 
     async def extend(self, tenant: str, file_id: str, *, size_bytes: int) -> None:
         """Hold the room for another lease."""
@@ -67,12 +67,12 @@ class Contents:
     async def claim(self, hold: Hold, *, place: str, size_bytes: int, check_at: float) -> str | None:
         """Add a holder; return the content's place: its first one, or ``place``. None over the tenant's quota."""
         args = [*astuple(hold), place, size_bytes, self._quota.bytes, repr(check_at)]
-        return cast("str | None", await self._steps("claim", self._names(hold), args, acknowledged=True))
+        return await self._steps("claim", self._names(hold), args, acknowledged=True)
 
     async def release(self, hold: Hold) -> str | None:
         """Remove a holder. Returns the place of a content that has none any more, which is loose now."""
         args = [*astuple(hold), repr(time.time())]
-        return cast("str | None", await self._steps("release", self._names(hold), args))
+        return await self._steps("release", self._names(hold), args)
 
     async def add_loose(self, tenant: str, place: str, *, until: float) -> None:
         """Let a place be deleted from then on, unless a content claims it."""

@@ -8,7 +8,7 @@ from itertools import chain
 from typing import Any, Final, Literal, TypeAlias, cast
 
 from memloop_state.link import State, sent
-from memloop_state.steps import Steps, text
+from memloop_state.steps import Steps
 from memloop_state.values import Streams
 
 API_KEYS: Final = "memloop:{api-keys}"
@@ -54,13 +54,12 @@ class Credentials:
 
     async def all(self) -> list[str]:
         """Return every key of every tenant."""
-        return [text(raw) for raw in await sent(self._redis, "HVALS", API_KEYS)]
+        return await sent(self._redis, "HVALS", API_KEYS)
 
     async def newest(self, tenant: str, *, before: str | None, most: int) -> list[str]:
         """Return the ids of the tenant's keys older than one, the newest first."""
         highest = f"({before}" if before else "+"
-        found = await sent(self._redis, "ZREVRANGEBYLEX", api_keys_of(tenant), highest, "-", "LIMIT", 0, most)
-        return [text(one) for one in found]
+        return await sent(self._redis, "ZREVRANGEBYLEX", api_keys_of(tenant), highest, "-", "LIMIT", 0, most)
 
     async def newest_change(self) -> str:
         """Return the id of the change log's last entry."""
@@ -68,9 +67,8 @@ class Credentials:
 
     async def changes(self, after: str, *, wait_ms: int) -> tuple[str, list[str]]:
         """Wait up to ``wait_ms`` for changes after ``after``. Returns the log's end and the ids of the changed keys."""
-        found = [
-            entry for _, some in await self._streams.wait({API_KEYS_LOG: after}, wait_ms=wait_ms) for entry in some
-        ]
+        streams = await self._streams.wait({API_KEYS_LOG: after}, wait_ms=wait_ms)
+        found = [entry for _, entries in streams for entry in entries]
         return (found[-1][0] if found else after), [fields["id"] for _, fields in found]
 
     async def note_uses(self, used_at: Mapping[str, int]) -> None:
@@ -84,5 +82,4 @@ class Credentials:
         return {key_id: int(at) for key_id, at in zip(key_ids, found, strict=True) if at is not None}
 
     async def _named(self, key: str, names: Sequence[str]) -> list[str | None]:
-        found: list[object] = await sent(self._redis, "HMGET", key, *names) if names else []
-        return [None if raw is None else text(raw) for raw in found]
+        return await sent(self._redis, "HMGET", key, *names) if names else []

@@ -67,7 +67,6 @@ def connect(
     *,
     connect_timeout_s: float = 2.0,
     read_timeout_s: float = 5.0,
-    decode: bool = False,
     ack_copies: int = 0,
     tls: ssl.SSLContext | None = None,
 ) -> Redis:
@@ -82,12 +81,12 @@ def connect(
 
     An acknowledged write is on ``ack_copies`` replicas before its reply is returned; replicas have half of
     ``read_timeout_s`` for it. ``tls`` is the context of TLS connections, unless the URL has options (``ssl_…``) of its
-    own. With ``decode`` replies are text. Raises ValueError for an invalid URL.
+    own. Raises ValueError for an invalid URL.
     """
     options: dict[str, Any] = {
         "socket_connect_timeout": connect_timeout_s,
         "socket_timeout": read_timeout_s,
-        "decode_responses": decode,
+        "decode_responses": True,
         "driver_info": _DRIVER,
         "protocol": 2,  # by the other one redis-py returns the entries of streams in two shapes
     }
@@ -166,26 +165,6 @@ def state_of(settings: RedisSettings, *, tls: ssl.SSLContext | None = None) -> R
     timeout_s, copies = settings.redis_timeout_s, settings.redis_ack_copies
     url = settings.redis_url.get_secret_value()
     return connect(url, connect_timeout_s=timeout_s, read_timeout_s=timeout_s, ack_copies=copies, tls=tls)
-
-
-class LuaScript:
-    """A Lua script. Its text is sent only to a server that has the keys but not the script.
-
-    What an ``acknowledged`` one has written is on the replicas that the client waits for before its reply is returned.
-    """
-
-    def __init__(self, redis: State, source: str, *, acknowledged: bool = False) -> None:
-        self._redis: Any = redis
-        self._source = source
-        self._name = Acknowledged if acknowledged else str
-        self._sha = hashlib.sha1(source.encode(), usedforsecurity=False).hexdigest()
-
-    async def __call__(self, *, keys: Sequence[str], args: Sequence[str | bytes | int | float]) -> Any:
-        """Run the script. Raises the client's errors."""
-        try:
-            return await self._redis.execute_command(self._name("EVALSHA"), self._sha, len(keys), *keys, *args)
-        except exceptions.NoScriptError:
-            return await self._redis.execute_command(self._name("EVAL"), self._source, len(keys), *keys, *args)
 
 
 async def sent(redis: State, command: str, *args: Any, sure: bool = False, **options: Any) -> Any:

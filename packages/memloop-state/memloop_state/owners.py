@@ -9,13 +9,13 @@ Every partition has marks and indexes of its own: a record is in the same slot a
 import asyncio
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Final, cast
+from typing import Any, Final
 
 import orjson
 
 from memloop.wire.memory import Namespace, Scope
 from memloop_state.link import State, sent
-from memloop_state.steps import Partition, Partitions, Steps, text
+from memloop_state.steps import Partition, Partitions, Steps
 
 MARK_KEEP_MS: Final = 7 * 24 * 3600 * 1000
 """How long an erasure is remembered: longer than any work takes."""
@@ -73,8 +73,8 @@ class Owners:
         """Return kind and id of all records of the namespace."""
         found: list[tuple[str, str]] = []
         for part in self._partitions.partitions:
-            entries = cast("list[object]", await sent(self._redis, "HVALS", part.hidden("owned", namespace.lane())))
-            for entry in (line for lines in entries for line in text(lines).split("\n") if line):
+            entries: list[str] = await sent(self._redis, "HVALS", part.hidden("owned", namespace.lane()))
+            for entry in filter(None, "".join(entries).split("\n")):
                 kind, record_id, agent, run = orjson.loads(entry)
                 if namespace.agent_id in (None, agent) and namespace.run_id in (None, run):
                     found.append((kind, record_id))

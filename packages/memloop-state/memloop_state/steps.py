@@ -7,18 +7,20 @@ as two hex digits: ``evt_7f…`` is at place 0x7f. So keys that change together 
 
 import hashlib
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache, lru_cache
 from importlib.resources import files
 from itertools import chain
-from typing import Final, TypeAlias, cast
+from typing import Any, Final, TypeAlias
 
 import orjson
+from redis.exceptions import NoScriptError
 
 from memloop.wire.fields import joined
 from memloop.wire.memory import Namespace
-from memloop_state.link import LuaScript, State, place_of, redis_errors, tags_of
+from memloop_state.client import Acknowledged
+from memloop_state.link import State, place_of, redis_errors, tags_of
 
 _ID = re.compile(r"[a-z]+[_-]([0-9a-f]{2})")
 
@@ -141,38 +143,15 @@ def digest(*names: str) -> str:
     return hashlib.sha256(joined(*names).encode("utf-8", "surrogatepass")).hexdigest()[:32]
 
 
-Reply: TypeAlias = "int | str | list[Reply] | None"
 Args: TypeAlias = Sequence[str | bytes | int | float]
 
 
 @cache
-def lua(*names: str) -> str:
-    """Return the source of these files of ``lua/``, one behind the other."""
-    return "".join((files("memloop_state") / "lua" / f"{name}.lua").read_text("utf-8") for name in names)
-
-
-def text(value: object) -> str:
-    """Return a reply as text, whether or not the client decodes."""
-    return value.decode() if isinstance(value, bytes) else str(value)
-
-
-def plain(reply: object) -> Reply:
-    """Return a reply with all bytes decoded, at any depth."""
-    if isinstance(reply, list | tuple):
-        return [plain(part) for part in cast(Sequence[object], reply)]
-    if reply is None or isinstance(reply, int):
-        return reply
-    return text(reply)
-
-
-def entry_list(found: object) -> list[tuple[str, dict[str, str]]]:
-    """Return stream entries as (id, fields), without entries whose body was deleted."""
-    pairs = cast("Sequence[tuple[object, Mapping[object, object] | None] | None]", found or ())
-    return [
-        (text(pair[0]), {text(name): text(value) for name, value in pair[1].items()})
-        for pair in pairs
-        if pair is not None and pair[1]
-    ]
+def _program(*names: str) -> tuple[str, str]:
+    """Return the source of these files of ``lua/``, one behind the other, and its SHA-1."""
+    parts = [(files("memloop_state") / "lua" / f"{name}.lua").read_text("utf-8") for name in names]
+    source = "".join([*parts, "\nreturn steps[table.remove(ARGV, 1)]()"])
+    return source, hashlib.sha1(source.encode(), usedforsecurity=False).hexdigest()
 
 
 def named(*texts: str | bytes | int | float, **terms: object) -> Args:
@@ -183,30 +162,31 @@ def named(*texts: str | bytes | int | float, **terms: object) -> Args:
 class Steps:
     """The atomic steps of one Lua program: the functions of its table ``steps``, called by their names.
 
-    An ``acknowledged`` step returns once replicas have what it wrote. Steps raise Unavailable.
+    The program's text is sent only to a server that has the keys but not the program. An ``acknowledged`` step returns
+    once replicas have what it wrote. Steps raise Unavailable.
     """
 
-    def __init__(self, redis: State, *files: str) -> None:
-        source = f"{lua('prelude', *files)}\nreturn steps[table.remove(ARGV, 1)]()"
-        self._plain = LuaScript(redis, source)
-        self._acknowledged = LuaScript(redis, source, acknowledged=True)
+    def __init__(self, redis: State, *names: str) -> None:
+        self._redis: Any = redis
+        self._source, self._sha = _program("prelude", *names)
 
-    async def __call__(self, step: str, keys: Sequence[str], args: Args, *, acknowledged: bool = False) -> Reply:
+    async def __call__(self, step: str, keys: Sequence[str], args: Args, *, acknowledged: bool = False) -> Any:
         """Run a step and return its reply."""
-        return plain(await self._replied(step, keys, args, acknowledged))
+        name, asked = Acknowledged if acknowledged else str, (len(keys), *keys, step, *args)
+        with redis_errors():
+            try:
+                return await self._redis.execute_command(name("EVALSHA"), self._sha, *asked)
+            except NoScriptError:
+                return await self._redis.execute_command(name("EVAL"), self._source, *asked)
 
     async def number(self, step: str, keys: Sequence[str], args: Args, *, acknowledged: bool = False) -> int:
         """Run a step that returns a number."""
-        return int(cast(int, await self._replied(step, keys, args, acknowledged)))
+        return int(await self(step, keys, args, acknowledged=acknowledged))
 
     async def rows(self, step: str, keys: Sequence[str], args: Args, *, acknowledged: bool = False) -> list[str]:
         """Run a step that returns a list of scalars; each becomes text, nil becomes ''."""
-        reply = cast("list[object]", await self._replied(step, keys, args, acknowledged) or [])
-        return ["" if part is None else text(part) for part in reply]
-
-    async def _replied(self, step: str, keys: Sequence[str], args: Args, acknowledged: bool) -> object:
-        with redis_errors():
-            return await (self._acknowledged if acknowledged else self._plain)(keys=keys, args=[step, *args])
+        reply: Sequence[object] = await self(step, keys, args, acknowledged=acknowledged) or ()
+        return ["" if part is None else str(part) for part in reply]
 
 
 def lane_steps(redis: State) -> Steps:

@@ -18,7 +18,7 @@ from typing import Any, Final, Literal, TypeAlias, cast
 
 from memloop_state.link import State, all_sent, sent
 from memloop_state.owners import Owner, owned_keys, owned_terms
-from memloop_state.steps import Partition, Partitions, Steps, named, text
+from memloop_state.steps import Partition, Partitions, Steps, named
 from memloop_state.values import Guard
 
 Outcome: TypeAlias = Literal[
@@ -219,7 +219,7 @@ class Table:
         """Return a row, None where it is gone."""
         _, _, _, rows, order, *_ = self._keys(tenant, record_id)
         value, number = await all_sent(self._redis, [("HGET", rows, row_id), ("ZSCORE", order, row_id)])
-        return None if value is None or number is None else Row.load(row_id, text(value), int(number))
+        return None if value is None or number is None else Row.load(row_id, value, int(number))
 
     async def with_row(self, tenant: str, row_id: str) -> list[str]:
         """Return the ids of the tenant's records that have a row of that id."""
@@ -240,21 +240,20 @@ class Table:
             commands += [("HGETALL", record), ("HGET", sizes, record_id)]
         found = await all_sent(self._redis, commands)
         return [
-            {text(name): text(value) for name, value in fields.items()} | {"bytes": text(size or 0)} if fields else None
+            fields | {"bytes": size or "0"} if fields else None
             for fields, size in zip(found[::2], found[1::2], strict=True)
         ]
 
     async def ids(self, tenant: str) -> list[str]:
         """Return the ids of the tenant's records: oldest first, or those that end first."""
         since = "-inf" if self._limits["keep_ms"] is None else int(time.time() * 1000)
-        found = await sent(self._redis, "ZRANGEBYSCORE", self._keys(tenant, "")[1], since, "+inf")
-        return [text(one) for one in found]
+        return await sent(self._redis, "ZRANGEBYSCORE", self._keys(tenant, "")[1], since, "+inf")
 
     async def tenants(self) -> list[str]:
         """Return the tenants with records, in the order of their names."""
         found: set[str] = set()
         for part in self._partitions.partitions:
-            found |= {text(one) for one in await sent(self._redis, "SMEMBERS", part.key(f"{self._name}s-tenants"))}
+            found |= set(await sent(self._redis, "SMEMBERS", part.key(f"{self._name}s-tenants")))
         return sorted(found)
 
     async def is_on(self, tenant: str) -> bool:
@@ -271,8 +270,7 @@ class Table:
         lines: list[str] = []
         for part in self._partitions.partitions:
             key = part.key(f"{self._name}s-ending")
-            due = await sent(self._redis, "ZRANGEBYSCORE", key, "-inf", time.time(), "LIMIT", 0, _SWEPT_AT_ONCE)
-            lines += [text(line) for line in due]
+            lines += await sent(self._redis, "ZRANGEBYSCORE", key, "-inf", time.time(), "LIMIT", 0, _SWEPT_AT_ONCE)
         return [cast("tuple[str, str]", tuple(line.split(" "))) for line in lines]
 
     async def _stepped(

@@ -13,7 +13,7 @@ from typing import Any, TypeAlias
 from memloop.patience import patient
 from memloop.wire.errors import DependencyError
 from memloop_state.link import State, all_sent, redis_errors, sent
-from memloop_state.steps import Partitions, Steps, entry_list, text
+from memloop_state.steps import Partitions, Steps
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,13 +52,11 @@ class Values:
 
     async def get(self, name: str) -> str | None:
         """Return the text, None where there is none."""
-        found = await sent(self._redis, "GET", self.key(name))
-        return None if found is None else text(found)
+        return await sent(self._redis, "GET", self.key(name))
 
     async def put(self, name: str, value: str) -> str | None:
         """Replace the text, and return the former one."""
-        found = await sent(self._redis, "SET", self.key(name), value, "EX", self._keep_s, "GET", get=True)
-        return None if found is None else text(found)
+        return await sent(self._redis, "SET", self.key(name), value, "EX", self._keep_s, "GET", get=True)
 
     async def delete(self, name: str, *, quick: bool = False) -> None:
         """Delete the text. Unless it is ``quick``, replicas then have this, and all that was written before it."""
@@ -81,12 +79,11 @@ class Fields:
     async def get(self, owner: str, names: Sequence[str]) -> dict[str, str]:
         """Return those of these texts that exist, by name."""
         found: list[Any] = await sent(self._redis, "HMGET", self.key(owner), *names) if names else []
-        return {name: text(raw) for name, raw in zip(names, found, strict=True) if raw is not None}
+        return {name: value for name, value in zip(names, found, strict=True) if value is not None}
 
     async def all(self, owner: str) -> dict[str, str]:
         """Return all texts of the owner, by name."""
-        found = await sent(self._redis, "HGETALL", self.key(owner))
-        return {text(name): text(raw) for name, raw in found.items()}
+        return await sent(self._redis, "HGETALL", self.key(owner))
 
     async def put(self, owner: str, name: str, value: str) -> bool:
         """Set a text. Returns False, and sets nothing, where the owner has too many."""
@@ -123,7 +120,7 @@ class Counts:
     async def read(self, names: Iterable[str]) -> list[Mapping[str, int]]:
         """Return the counts of these names, in this order."""
         found = await all_sent(self._redis, [("HGETALL", self._key(name)) for name in names])
-        return [{text(field): int(count) for field, count in counts.items()} for counts in found]
+        return [{field: int(count) for field, count in counts.items()} for counts in found]
 
     def _key(self, name: str) -> str:
         return f"memloop:{self._kind}:{name}"
@@ -147,31 +144,26 @@ class Indexes:
 
     async def ids(self, index: str, *, start: int = 0, most: int | None = None, newest: bool = False) -> list[str]:
         """Return ids in the order of their numbers, from the one at place ``start`` on."""
-        found = await sent(
-            self._redis, "ZREVRANGE" if newest else "ZRANGE", index, start, -1 if most is None else start + most - 1
-        )
-        return [text(one) for one in found]
+        command, last = "ZREVRANGE" if newest else "ZRANGE", -1 if most is None else start + most - 1
+        return await sent(self._redis, command, index, start, last)
 
     async def due(self, index: str, until: float, *, most: int) -> list[str]:
         """Return the ids whose number is at most ``until``, the lowest first."""
-        found = await sent(self._redis, "ZRANGEBYSCORE", index, "-inf", until, "LIMIT", 0, most)
-        return [text(one) for one in found]
+        return await sent(self._redis, "ZRANGEBYSCORE", index, "-inf", until, "LIMIT", 0, most)
 
     async def place(self, index: str, id_: str, *, newest: bool = False) -> int | None:
         """Return at which place an id stands, None where it is not listed."""
-        found = await sent(self._redis, "ZREVRANK" if newest else "ZRANK", index, id_)
-        return None if found is None else int(found)
+        return await sent(self._redis, "ZREVRANK" if newest else "ZRANK", index, id_)
 
     async def number(self, index: str, id_: str) -> float | None:
         """Return an id's number, None where it is not listed."""
-        found = await sent(self._redis, "ZSCORE", index, id_)
-        return None if found is None else float(found)
+        return await sent(self._redis, "ZSCORE", index, id_)
 
     async def newest(self, index: str, *, until: float, start: int, most: int) -> list[tuple[float, str]]:
         """Return numbers of at most ``until`` with their ids, the highest first, from the one at ``start`` on."""
         asked = (index, until, "-inf", "WITHSCORES", "LIMIT", start, most)
         found = await sent(self._redis, "ZREVRANGEBYSCORE", *asked, withscores=True)
-        return [(float(number), text(one)) for one, number in found]
+        return [(float(number), one) for one, number in found]
 
     async def count(self, index: str) -> int:
         """Return how many ids are listed."""
@@ -202,12 +194,12 @@ class Streams:
     async def after(self, stream: str, entry: str, *, most: int) -> Entries:
         """Return the entries behind one ('' = from the first one), the oldest first."""
         begin = f"({entry}" if entry else "-"
-        return entry_list(await sent(self._redis, "XRANGE", stream, begin, "+", "COUNT", most))
+        return await sent(self._redis, "XRANGE", stream, begin, "+", "COUNT", most)
 
     async def before(self, stream: str, entry: str, *, most: int) -> Entries:
         """Return the entries before one ('' = from the last one), the newest first."""
         end = f"({entry}" if entry else "+"
-        return entry_list(await sent(self._redis, "XREVRANGE", stream, end, "-", "COUNT", most))
+        return await sent(self._redis, "XREVRANGE", stream, end, "-", "COUNT", most)
 
     async def last(self, stream: str) -> str | None:
         """Return the id of the last entry, None of an empty stream."""
@@ -218,8 +210,7 @@ class Streams:
     ) -> list[tuple[str, Entries]]:
         """Wait for entries behind these places of their streams; return none of a stream that has none in time."""
         with redis_errors():
-            found: list[Any] = await self._redis.xread(dict(places), count=most, block=wait_ms)
-        return [(text(stream), entry_list(some)) for stream, some in found]
+            return await self._redis.xread(dict(places), count=most, block=wait_ms)
 
     async def count(self, stream: str) -> int:
         """Return how many entries a stream has."""

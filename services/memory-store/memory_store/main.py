@@ -189,7 +189,7 @@ def adapters_of(settings: Settings, metrics: Metrics) -> Adapters:
     return Adapters(
         vectors=_vectors(settings, metrics, tls),
         embedder=embedder_of(settings, metrics, settings.embedding_model, tls=tls),
-        redis=connect(settings.redis_url, ack_copies=settings.redis_ack_copies, tls=tls, decode=True),
+        redis=connect(settings.redis_url, ack_copies=settings.redis_ack_copies, tls=tls),
         embedder_for=lambda model: embedder_of(settings, metrics, model, tls=tls),
         reranker=reranker_of(settings, tls=tls),
     )

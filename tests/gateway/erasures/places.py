@@ -20,7 +20,7 @@ async def kinds_that_hold(redis: Redis, marker: str) -> set[str]:
     for key in await keys(redis):
         kind = kind_of(key)
         assert kind is not None, f"{key} has no kind: declare it in tests.gateway.erasures.kinds, with its owner"
-        dump = await command(redis, "DUMP", key)
+        dump = await redis.dump(key)
         if raw in key.encode() or (dump is not None and raw in bytes(dump)):
             found.add(kind.name)
     return found

@@ -52,7 +52,7 @@ async def test_after_an_erasure_and_a_flush_a_marker_is_nowhere(tmp_path: Path) 
         assert {name: count for name, count in counts.items() if count == 0} == {}, counts
         assert await kinds_that_hold(redis, ERASED) == set()
         assert await kinds_that_hold(redis, KEPT) == others
-        assert await redis.zrange("memloop:{q0}:owners:local", 0, -1) == [b"bob"]  # pyright: ignore
+        assert await redis.zrange("memloop:{q0}:owners:local", 0, -1) == ["bob"]  # pyright: ignore
         await stack.flush()
         assert files_that_hold([ERASED], *stack.folders) == []
         assert files_that_hold([KEPT], *stack.folders) != []

@@ -30,7 +30,7 @@ def store_app(vectors: LiveCollection, redis_url: str, *, ack_copies: int = 0) -
         return BatchingEmbedder(lambda: HashingEncoder(dimension=int(model.rpartition("-")[2])), metrics=metrics)
 
     settings = Settings(redis_url=redis_url, embedding_model=MODEL)
-    link = connect(redis_url, ack_copies=ack_copies, decode=True)
+    link = connect(redis_url, ack_copies=ack_copies)
     return build(settings, Adapters(vectors, embedder_for(MODEL), link, embedder_for), registry, metrics)
 
 

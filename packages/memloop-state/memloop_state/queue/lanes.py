@@ -17,7 +17,7 @@ and so in one slot (``memloop_state.steps``). Each partition has its own lines o
 
 import math
 from collections.abc import AsyncIterator, Collection, Iterable, Mapping, Sequence
-from typing import Any, Final, cast
+from typing import Any, Final
 
 from memloop.wire.base import Origin
 from memloop.wire.errors import Erased, RateLimited
@@ -37,7 +37,7 @@ from memloop_state.queue.jobs import (
 )
 from memloop_state.queue.records import DeadLetters, Events, JobRecords, Journal
 from memloop_state.room import QueueRules
-from memloop_state.steps import DEFAULT_TIER, LaneKeys, Partition, Partitions, Reply, lane_steps, named, text
+from memloop_state.steps import DEFAULT_TIER, LaneKeys, Partition, Partitions, lane_steps, named
 from memloop_state.values import Guard, Indexes
 
 KEEP_MS = 7 * 24 * 3600 * 1000
@@ -91,13 +91,13 @@ class LaneQueue:
         more: Sequence[str] = (),
         texts: Sequence[str] = (),
         sure: bool = False,
-    ) -> Reply:
+    ) -> Any:
         """Run a step of a lane and of one of its jobs, whose partition is theirs. ``more`` keys follow theirs."""
         here = part or (self.keys.of_id(job_id) if job_id else self.keys.of_name(lane))
         keys = [*self._lanes.of_lane(here, lane, job_id, index), *more]
         return await self._step(step, keys, named(*texts, lane=lane, id=job_id, **terms), acknowledged=sure)
 
-    async def _held(self, step: str, lease: Lease, terms: Mapping[str, object] = _NO_TERMS) -> Reply:
+    async def _held(self, step: str, lease: Lease, terms: Mapping[str, object] = _NO_TERMS) -> Any:
         """Run a step of a lane's holder."""
         held = {"mine": f"{lease.token}|{lease.worker.name}", "tenant": lease.tenant}
         return await self._stepped(step, lease.lane, {**held, **terms}, job_id=lease.job_id)
@@ -197,7 +197,7 @@ class LaneQueue:
     async def beat(self, lease: Lease) -> Beat:
         """Renew the lease. Returns whether the job still has to be done."""
         times = {"lease_ms": lease.worker.lease_ms, "idle_ms": lease.worker.idle_ms}
-        return cast(Beat, await self._held("beat", lease, times))
+        return await self._held("beat", lease, times)
 
     async def finish(
         self,
@@ -245,7 +245,7 @@ class LaneQueue:
         From then on jobs of the scope that began before are refused.
         """
         terms = {"lease_ms": lease_ms, "force": force, "scope": scope, "keep_ms": KEEP_MS}
-        return int(cast(str, await self._stepped("take_lane", lane, terms))) or None
+        return int(await self._stepped("take_lane", lane, terms)) or None
 
     async def take_idle_lane(self, lane: str, *, lease_ms: int, guard: Guard | None = None) -> int | None:
         """Lock a lane that has no running or waiting job. Returns the fencing token, or None if it is busy.
@@ -257,7 +257,7 @@ class LaneQueue:
         taken = await self._stepped("take_idle_lane", lane, terms, more=more)
         if taken == "changed":
             raise GuardBroken
-        return int(cast(str, taken)) or None
+        return int(taken) or None
 
     async def open(self, job: Submission, *, keep_ms: int) -> None:
         """Store a job that no worker runs, for so long. Raises Erased as :meth:`submit` does."""
@@ -281,7 +281,7 @@ class LaneQueue:
 
     async def forget(self, lane: str, job_id: str, *, index: str) -> str | None:
         """Delete the job and its data; a running worker loses its lease. Returns the last status or None."""
-        return cast("str | None", await self._stepped("forget", lane, {}, job_id=job_id, index=index, sure=True))
+        return await self._stepped("forget", lane, {}, job_id=job_id, index=index, sure=True)
 
     async def requeue(self, lane: str, job_id: str, *, record: str, created_ms: int) -> bool:
         """Requeue a dead letter at the end of its lane with its attempts reset. Returns False if it is not one."""
@@ -306,13 +306,12 @@ class LaneQueue:
         """
         more, following, texts = then
         terms = {"record": record, "keep_ms": keep_ms, "next": following or None}
-        return str(await self._stepped("cancel", lane, terms, job_id=job_id, more=more, texts=texts, sure=True))
+        return await self._stepped("cancel", lane, terms, job_id=job_id, more=more, texts=texts, sure=True)
 
     async def jobs_of(self, lanes: Sequence[str]) -> list[list[str]]:
         """Return the ids of each lane's jobs in one round trip."""
         keys = [self.keys.of_name(lane).key("lane", self.name, lane) for lane in lanes]
-        rows = await all_sent(self._redis, [("LRANGE", key, 0, -1) for key in keys])
-        return [[text(one) for one in row] for row in rows]
+        return await all_sent(self._redis, [("LRANGE", key, 0, -1) for key in keys])
 
     async def depth(self) -> Depth:
         """Return the queue's backlog."""

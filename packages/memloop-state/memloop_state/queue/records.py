@@ -23,7 +23,7 @@ from memloop.ports import Completion
 from memloop.wire.base import Wire
 from memloop_state.link import State, all_sent, sent
 from memloop_state.queue.jobs import JobGone
-from memloop_state.steps import Partition, Partitions, lane_steps, named, text
+from memloop_state.steps import Partition, Partitions, lane_steps, named
 from memloop_state.values import Streams
 
 
@@ -39,8 +39,8 @@ async def queued_bytes(redis: State) -> QueuedBytes:
     """Add up the bytes of every tenant. Raises Unavailable."""
     tenants: Counter[str] = Counter()
     for partition in Partitions(redis).partitions:
-        found: Mapping[object, object] = await sent(redis, "HGETALL", partition.key("queued-bytes"))
-        tenants.update({text(tenant): int(text(size)) for tenant, size in found.items()})
+        found: Mapping[str, str] = await sent(redis, "HGETALL", partition.key("queued-bytes"))
+        tenants.update({tenant: int(size) for tenant, size in found.items()})
     return QueuedBytes(tenants.total(), max(tenants.values(), default=0))
 
 
@@ -57,12 +57,12 @@ class JobRecords:
     async def some(self, job_ids: Sequence[str], names: Sequence[str]) -> list[list[str]]:
         """Return these fields of each job in one round trip, empty where there is none."""
         rows = await all_sent(self._redis, [("HMGET", self.keys.job(job_id), *names) for job_id in job_ids])
-        return [["" if value is None else text(value) for value in row] for row in rows]
+        return [[value or "" for value in row] for row in rows]
 
     async def get(self, job_id: str, *names: str) -> list[str]:
         """Return these fields of a job, empty where there is none."""
         row: list[Any] = await sent(self._redis, "HMGET", self.keys.job(job_id), *names)
-        return ["" if value is None else text(value) for value in row]
+        return [value or "" for value in row]
 
     async def payload(self, job_id: str, kind: type[W]) -> W | None:
         """Return a job's payload, None when the job is over or gone."""
@@ -112,20 +112,18 @@ class Journal:
 
     async def read(self, field: str) -> str | None:
         """Return the field's value, or None."""
-        value = await sent(self._redis, "HGET", self._journal, field)
-        return None if value is None else text(value)
+        return await sent(self._redis, "HGET", self._journal, field)
 
     async def all(self) -> dict[str, str]:
         """Return every field and its value."""
-        fields = await sent(self._redis, "HGETALL", self._journal)
-        return {text(field): text(value) for field, value in fields.items()}
+        return await sent(self._redis, "HGETALL", self._journal)
 
     async def keep(self, field: str, value: str) -> str:
         """Set the field unless it is already set, and return the stored value. Raises JobGone."""
         kept = await self._step("keep", [self._job, self._journal], named(field=field, value=value))
         if kept is None:
             raise JobGone
-        return str(kept)
+        return kept
 
 
 class JournalCheckpoints:

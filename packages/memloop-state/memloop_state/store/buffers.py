@@ -116,7 +116,7 @@ class Buffers:
         part, writer = self._parts.of_name(space.lane()), ("" if token is None else token, KEEP_MS)
         user, users = self._of_user(space.tenant, space.user_id), part.hidden("buffered-users", space.tenant)
         keys = [user, users, part.key("buffers-by-time"), part.hidden("lane-fence", space.lane())]
-        refuse_stale(token, str(await self._step(step, keys, [space.user_id, *writer, *args], acknowledged=True)))
+        refuse_stale(token, await self._step(step, keys, [space.user_id, *writer, *args], acknowledged=True))
 
 
 def _field(namespace: Namespace) -> str:

@@ -19,7 +19,7 @@ from memloop.wire.changes import LATEST, OLDEST, Change, ChangePage, MemoryChang
 from memloop.wire.errors import Gone, MemloopError
 from memloop.wire.memory import Scope
 from memloop_state.link import State, all_sent
-from memloop_state.steps import Partitions, Steps, text
+from memloop_state.steps import Partitions, Steps
 
 _OVER_MS: Final = 30_000
 """Longer than a write is on its way into the vector store."""
@@ -87,7 +87,7 @@ class ChangeFeed:
         """Return the place of each tenant's newest change."""
         states = [self._keys.of_name(tenant).hidden("changes-state", tenant) for tenant in tenants]
         found = await all_sent(self._link, [("HGET", state, "last") for state in states])
-        return Newest(cursors={tenant: text(last or OLDEST) for tenant, last in zip(tenants, found, strict=True)})
+        return Newest(cursors={tenant: last or OLDEST for tenant, last in zip(tenants, found, strict=True)})
 
     async def publish_noted(self) -> int:
         """Publish the noted changes of writes that ended without doing so; returns the number of those writes."""

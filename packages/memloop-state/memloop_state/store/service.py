@@ -8,7 +8,7 @@ import asyncio
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import chain
-from typing import Any, Final, cast
+from typing import Any, Final
 
 from memloop_state.link import State
 from memloop_state.steps import Partitions, Steps
@@ -120,7 +120,7 @@ class ServiceRecord:
     async def note(self, copy: str, gen: str) -> Sequence[Sequence[str]] | None:
         """Have changes noted from now on. Those under way at each gate, by name; None where a gate refuses."""
         replies = await self._at_gates("note", copy, gen)
-        return None if None in replies else cast("list[list[str]]", replies)
+        return None if None in replies else replies
 
     async def remaining(self, names: Sequence[Sequence[str]]) -> int:
         """How many of the changes of each gate are still under way."""
