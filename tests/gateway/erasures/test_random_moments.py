@@ -8,10 +8,11 @@ import asyncio
 import random
 from collections import Counter
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Final
 
+import orjson
 import pytest
 
 from gateway.worker import working
@@ -25,16 +26,19 @@ AT_ONCE: Final = 24
 ENGINE_S: Final = 0.03
 LATEST_S: Final = 0.06
 """An erasure comes up to that long after its user's work has begun."""
+GOING_ON: Final = "And now remember"
+"""What a client says in the work that it waits for; the worker is busy with what it said before."""
 
 
 @dataclass
 class Engine:
-    """Answers by script, and notes whose work has reached it."""
+    """Answers by script, and notes whose work that a client waits for has reached it."""
 
     reached: dict[str, asyncio.Event] = field(default_factory=dict[str, asyncio.Event])
 
     def __call__(self, body: Body) -> Reply:
-        if (event := self.reached.get(marker_in(body))) is not None:
+        event = self.reached.get(marker_in(body))
+        if event is not None and GOING_ON in orjson.dumps(body).decode():
             event.set()
         return answer(body)
 
@@ -45,6 +49,7 @@ class User:
 
     stack: Stack
     number: int
+    says: str = "Remember"
 
     @property
     def marker(self) -> str:
@@ -56,7 +61,7 @@ class User:
 
     @property
     def text(self) -> str:
-        return f"Remember {self.marker} please."
+        return f"{self.says} {self.marker} please."
 
     async def post(self, path: str, body: object, *, key: bool = False) -> Any:
         """Send; the answer may be an error, of an erasure that came first."""
@@ -111,8 +116,7 @@ async def erased_meanwhile(user: User, engine: Engine, dice: random.Random, done
     wait_s = dice.uniform(0, LATEST_S)
     reached = engine.reached[user.marker] = asyncio.Event()
     await WHOLE[first](user)
-    reached.clear()
-    going = asyncio.ensure_future(GOING[second](user))
+    going = asyncio.ensure_future(GOING[second](replace(user, says=GOING_ON)))
     at_the_engine = asyncio.create_task(reached.wait())
     await asyncio.wait({going, at_the_engine}, return_when=asyncio.FIRST_COMPLETED)
     at_the_engine.cancel()

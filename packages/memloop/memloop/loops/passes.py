@@ -6,6 +6,7 @@ for a chunk go out together, so that the engine serves them as one batch.
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from itertools import pairwise
 
 from memloop.loops.budget import BudgetSpent
@@ -75,7 +76,7 @@ async def read_in_order(
         if not at_work:
             break
         chunk = await chunks.chunk(position)
-        outcomes = await together([_take_in(lines[number], chunk) for number in at_work])
+        outcomes = await together([partial(_take_in, lines[number], chunk) for number in at_work])
         spent: BudgetSpent | None = None
         for number, turn in zip(at_work, outcomes, strict=True):
             if isinstance(turn, BudgetSpent):

@@ -8,6 +8,7 @@ import asyncio
 from collections import deque
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Generic, TypeVar
 
 from memloop.loops.budget import BudgetSpent
@@ -42,12 +43,12 @@ class AtOnce:
             return await self._model.complete(prompt)
 
 
-async def together(works: Sequence[Awaitable[Result]]) -> list[Result | BudgetSpent]:
+async def together(works: Sequence[Callable[[], Awaitable[Result]]]) -> list[Result | BudgetSpent]:
     """Return each work's result, in order, or its BudgetSpent. The first other failure cancels all and is raised."""
 
-    async def outcome(work: Awaitable[Result]) -> Result | BudgetSpent:
+    async def outcome(work: Callable[[], Awaitable[Result]]) -> Result | BudgetSpent:
         try:
-            return await work
+            return await work()
         except BudgetSpent as spent:
             return spent
 
@@ -99,7 +100,7 @@ async def branches(
         await turns.close(number)
         return result
 
-    return all_of(await together([run(number) for number in range(len(works))]))
+    return all_of(await together([partial(run, number) for number in range(len(works))]))
 
 
 class InTurns(Generic[Step]):

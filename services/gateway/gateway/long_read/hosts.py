@@ -201,6 +201,7 @@ async def published_behind(publish: Publish) -> AsyncGenerator[Publish]:
         nonlocal going
         await settled()
         going = asyncio.create_task(_awaited(publish, event, record))
+        going.add_done_callback(_seen)
         if record.status in TERMINAL:
             await settled()
 
@@ -209,8 +210,6 @@ async def published_behind(publish: Publish) -> AsyncGenerator[Publish]:
     finally:
         if going is not None:
             await asyncio.wait({going})
-            if not going.cancelled():
-                going.exception()
 
 
 def _failed(record: LongRead, error: MemloopError) -> LongRead:
@@ -219,6 +218,12 @@ def _failed(record: LongRead, error: MemloopError) -> LongRead:
 
 async def _awaited(publish: Publish, event: ReadEvent, record: LongRead) -> None:
     await publish(event, record)
+
+
+def _seen(task: asyncio.Task[None]) -> None:
+    """Take note of a task's error, which nobody else hears of when the block is cancelled."""
+    if not task.cancelled():
+        task.exception()
 
 
 def is_permanent(error: MemloopError) -> bool:
