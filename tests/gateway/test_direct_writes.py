@@ -50,7 +50,7 @@ async def test_a_write_waits_in_the_queue_behind_what_is_there(redis_url: str) -
 
 async def test_a_write_is_queued_while_an_erasure_holds_the_lane(redis_url: str) -> None:
     async with api(redis_url, script(500), sync_wait_s=0.05) as it:
-        token = await it.rig.writes.lanes.take_lane(ALICE.lane(), scope="s", lease_ms=60_000, force=False)
+        token = await it.rig.writes.lanes.take_lane(ALICE.lane(), lease_ms=60_000, force=False)
         assert token is not None
         answer = await it.post("/v1/memory/add", said("Tea at five.", infer=False))
         assert answer.status == 202
@@ -75,7 +75,7 @@ async def test_no_event_is_recorded_after_an_erasure_has_taken_the_lane(redis_ur
         queue = it.rig.writes
         token = await queue.lanes.take_idle_lane(ALICE.lane(), lease_ms=60_000)
         assert token is not None
-        assert await queue.lanes.take_lane(ALICE.lane(), scope="s", lease_ms=60_000, force=True) is not None
+        assert await queue.lanes.take_lane(ALICE.lane(), lease_ms=60_000, force=True) is not None
         add = MemoryAdd(messages=turns("Tea at five."), user_id="alice", infer=False)
         job = job_of(add, "local", event_id=new_event_id(ALICE))
         with pytest.raises(Conflict, match="were erased"):

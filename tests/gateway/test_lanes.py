@@ -223,9 +223,9 @@ async def test_a_forgotten_job_loses_its_lease_and_its_lane_goes_on(queue: LaneQ
 async def test_an_eraser_waits_for_the_lane_and_jobs_wait_for_the_eraser(queue: LaneQueue) -> None:
     await submit(queue, "a", "b")
     held = await next_lease(queue)
-    assert await queue.take_lane("t/ben", scope="s", lease_ms=LEASE_MS, force=False) is None
+    assert await queue.take_lane("t/ben", lease_ms=LEASE_MS, force=False) is None
     await finish(queue, held)
-    token = await queue.take_lane("t/ben", scope="s", lease_ms=LEASE_MS, force=False)
+    token = await queue.take_lane("t/ben", lease_ms=LEASE_MS, force=False)
     assert token is not None
     assert token > held.token
     assert await queue.take(worker()) is None

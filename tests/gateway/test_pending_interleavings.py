@@ -137,7 +137,7 @@ async def test_memories_that_were_erased_between_the_two_looks_are_not_returned(
 
     async def erases() -> None:
         async with store.steps.at("erase"):
-            token = await queue.lanes.take_lane(ALICE.lane(), scope=ALICE.scopes()[-1], lease_ms=60_000, force=True)
+            token = await queue.lanes.take_lane(ALICE.lane(), lease_ms=60_000, force=True)
             assert token is not None
             store.memories.clear()
             await queue.lanes.leave_lane(ALICE.lane(), token)

@@ -15,8 +15,7 @@ from typing import Any, Final, cast
 
 from redis import exceptions
 from redis.asyncio import Redis, RedisCluster
-from redis.asyncio.cluster import ClusterNode
-from redis.asyncio.connection import Connection
+from redis.asyncio.cluster import ClusterNode, PipelineCommand
 from redis.asyncio.retry import Retry
 from redis.asyncio.sentinel import Sentinel, SentinelConnectionPool
 from redis.backoff import NoBackoff
@@ -193,16 +192,11 @@ def _acknowledged(reply: Any, copies: Any, asked: int) -> Any:
 
 
 async def _replies(node: ClusterNode, commands: Sequence[Sequence[Any]]) -> list[Any]:
-    """Send commands over one connection to a node; return the replies, of which some may be errors."""
-    connection: Connection = node.acquire_connection()
-    try:
-        await connection.send_packed_command(connection.pack_commands(commands))
-        replies: list[Any] = []
-        for command in commands:
-            try:
-                replies.append(await node.parse_response(connection, command[0]))
-            except exceptions.ResponseError as error:
-                replies.append(error)
-        return replies
-    finally:
-        node.release(connection)
+    """Send commands over one connection to a node; return the replies, of which some may be errors of the server."""
+    sent = [PipelineCommand(place, *command) for place, command in enumerate(commands)]
+    await node.execute_pipeline(sent)
+    replies: list[Any] = [one.result for one in sent]
+    for lost in replies:
+        if isinstance(lost, exceptions.ConnectionError | exceptions.TimeoutError):
+            raise lost
+    return replies

@@ -35,29 +35,23 @@ async def rewrite_files(link: State) -> tuple[str, ...]:
 
 async def _rewrite(command: Command) -> list[str]:
     done: list[str] = []
-    if int((await _persistence(command))["aof_enabled"]):
-        await _idle(command)
+    if int((await _idle(command))["aof_enabled"]):
         await command("BGREWRITEAOF")
         _check((await _idle(command)).get("aof_last_bgrewrite_status"))
         done.append("append-only file")
     config = cast("Mapping[str, str]", await command("CONFIG GET", "save"))
     if bool(config.get("save")):
-        await _idle(command)
         await command("BGSAVE", "SCHEDULE")
         _check((await _idle(command)).get("rdb_last_bgsave_status"))
         done.append("snapshot")
     return done
 
 
-async def _persistence(command: Command) -> Mapping[str, str | int]:
-    return cast("Mapping[str, str | int]", await command("INFO", "persistence"))
-
-
 async def _idle(command: Command) -> Mapping[str, str | int]:
     """Wait until nothing is being rewritten; how the last runs ended."""
     deadline = time.monotonic() + _TIMEOUT_S
     while time.monotonic() < deadline:
-        info = await _persistence(command)
+        info = cast("Mapping[str, str | int]", await command("INFO", "persistence"))
         if not any(int(info.get(name, 0)) for name in _RUNNING):
             return info
         await asyncio.sleep(_POLL_S)

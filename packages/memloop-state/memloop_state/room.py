@@ -14,7 +14,7 @@ import time
 from collections.abc import Callable, Generator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
-from typing import Any, Final, Protocol
+from typing import Any, Final
 
 from memloop.wire.errors import RateLimited, Unavailable
 from memloop_state.link import State, redis_errors, servers, tags_of
@@ -73,18 +73,6 @@ class Room:
         return self._tenant_bytes
 
 
-class RoomSettings(Protocol):
-    """The setting of how full the state's memory may be."""
-
-    @property
-    def redis_full_share(self) -> float: ...
-
-
-def room_of(state: State, settings: RoomSettings, *, tenant_share: float = 1.0) -> Room:
-    """Return the room by the settings."""
-    return Room(state, share=settings.redis_full_share, tenant_share=tenant_share)
-
-
 @dataclass(frozen=True, slots=True)
 class QueueRules:
     """The rules for the jobs of clients. Without ``room`` all are admitted.
@@ -121,17 +109,12 @@ async def redis_state(redis: State) -> RedisState:
     return replace(fullest, durable=all(state.durable for state in states), primaries=len(states))
 
 
-def _state(info: Mapping[str, object]) -> RedisState:
+def _state(info: Mapping[str, Any]) -> RedisState:
     return RedisState(
-        used_bytes=_number(info, "used_memory"),
-        limit_bytes=_number(info, "maxmemory") or _number(info, "total_system_memory"),
-        durable=bool(_number(info, "aof_enabled")) and info.get("aof_last_write_status") == "ok",
+        used_bytes=info["used_memory"],
+        limit_bytes=info["maxmemory"] or info["total_system_memory"],
+        durable=info["aof_enabled"] == 1 and info["aof_last_write_status"] == "ok",
     )
-
-
-def _number(info: Mapping[str, object], name: str) -> int:
-    value = info.get(name)
-    return value if isinstance(value, int) else 0
 
 
 _KEEP_S: Final = 61

@@ -122,7 +122,6 @@ class LaneKeys:
             part.key("dead"),
             part.key("fence"),
             part.hidden("changed", self.queue, lane),
-            part.hidden("erased", lane),
         ]
 
 

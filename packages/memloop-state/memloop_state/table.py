@@ -137,7 +137,7 @@ class Table:
         outcome, *over = await self._stepped("put", tenant, record_id, terms, texts, keys=keys)
         for one in over:
             await self.delete(tenant, one)
-        return cast(Outcome, outcome)
+        return outcome
 
     async def reserve(
         self, tenant: str, record_id: str, *, size: int, lease_s: float, owners: Sequence[Owner] = ()
@@ -148,7 +148,7 @@ class Table:
         """
         terms = {"size": size, "lease_ms": int(lease_s * 1000)}
         outcome, *began = await self._of_owners("reserve", tenant, record_id, terms, owners)
-        return cast(Outcome, outcome), f"={began[0]}" if began else ""
+        return outcome, f"={began[0]}" if began else ""
 
     async def release(self, tenant: str, record_id: str) -> None:
         """Give back the bytes that were taken for a record, unless it was put."""
@@ -161,7 +161,7 @@ class Table:
 
     async def _of_owners(
         self, step: str, tenant: str, record_id: str, terms: Mapping[str, object], owners: Sequence[Owner]
-    ) -> list[str]:
+    ) -> list[Any]:
         terms = {**terms, "owners": owned_terms(owners, kind="", record_id=record_id)}
         return await self._stepped(
             step, tenant, record_id, terms, keys=owned_keys(self._at(tenant), owners), quick=True
@@ -189,21 +189,20 @@ class Table:
         """
         terms = {"counted": counted or None, "anyway": anyway or None, "ends_at": ends_at}
         texts = [part for pair in fields.items() for part in pair]
-        return cast(Outcome, (await self._stepped("change", tenant, record_id, terms, texts, quick=quick))[0])
+        return (await self._stepped("change", tenant, record_id, terms, texts, quick=quick))[0]
 
     async def delete(self, tenant: str, record_id: str, *, if_empty: bool = False) -> Outcome:
         """Delete a record with its rows, or only one without rows; return deleted, gone or rows."""
-        terms = {"empty": if_empty or None}
-        return cast(Outcome, (await self._stepped("delete", tenant, record_id, terms))[0])
+        return (await self._stepped("delete", tenant, record_id, {"empty": if_empty or None}))[0]
 
     async def change_row(self, tenant: str, record_id: str, row: Row) -> Outcome:
         """Replace a row that has the same version still; return changed, gone, long or full."""
         texts = [row.id, row.dump()]
-        return cast(Outcome, (await self._stepped("change_row", tenant, record_id, {"version": row.version}, texts))[0])
+        return (await self._stepped("change_row", tenant, record_id, {"version": row.version}, texts))[0]
 
     async def delete_row(self, tenant: str, record_id: str, row_id: str) -> Outcome:
         """Delete a row; return deleted or gone."""
-        return cast(Outcome, (await self._stepped("delete_row", tenant, record_id, {}, [row_id]))[0])
+        return (await self._stepped("delete_row", tenant, record_id, {}, [row_id]))[0]
 
     async def rows(
         self, tenant: str, record_id: str, *, limit: int, after: str = "", newest_first: bool = False
@@ -213,7 +212,7 @@ class Table:
         outcome, *found = await self._stepped("rows", tenant, record_id, terms, [after], quick=True)
         parts = zip(found[1::3], found[2::3], found[3::3], strict=True)
         rows = [Row.load(row_id, value, int(float(number))) for row_id, number, value in parts]
-        return cast(Literal["found", "after", "gone"], outcome), rows, found[:1] == ["true"]
+        return outcome, rows, found[:1] == ["true"]
 
     async def row(self, tenant: str, record_id: str, row_id: str) -> Row | None:
         """Return a row, None where it is gone."""
@@ -283,7 +282,7 @@ class Table:
         *,
         keys: Sequence[str] = (),
         quick: bool = False,
-    ) -> list[str]:
+    ) -> list[Any]:
         """Run a step. A ``quick`` one, whose loss in a failover does no harm, does not wait for replicas."""
         asked = {**self._limits, **terms, "tenant": tenant, "id": record_id, "line": f"{tenant} {record_id}"}
         all_keys = [*self._keys(tenant, record_id), *keys]

@@ -219,24 +219,20 @@ function steps.some()
   return redis.call('SRANDMEMBER', users, ARGV[1])
 end
 
--- KEYS: user's buffers, users, by time, fence; ARGV: user, token, keep ms, time, field, buffer
-function steps.put_buffer()
+-- KEYS: user's buffers, users, by time, fence; ARGV: user, token, keep ms, time, then fields and their buffers ('' = none)
+function steps.set_buffers()
   local newest = stale(KEYS[4], ARGV[2], ARGV[3])
   if newest ~= '' then return newest end
-  redis.call('HSET', KEYS[1], ARGV[5], ARGV[6])
-  redis.call('SADD', KEYS[2], ARGV[1])
-  redis.call('ZADD', KEYS[3], ARGV[4], KEYS[1] .. '/' .. ARGV[5])
-  return ''
-end
-
--- KEYS as above; ARGV: user, token, keep ms, then the fields
-function steps.drop_buffers()
-  local newest = stale(KEYS[4], ARGV[2], ARGV[3])
-  if newest ~= '' then return newest end
-  for _, field in ipairs({unpack(ARGV, 4)}) do
-    redis.call('HDEL', KEYS[1], field)
-    redis.call('ZREM', KEYS[3], KEYS[1] .. '/' .. field)
+  for i = 5, #ARGV, 2 do
+    local field, buffer, place = ARGV[i], ARGV[i + 1], KEYS[1] .. '/' .. ARGV[i]
+    if buffer == '' then
+      redis.call('HDEL', KEYS[1], field)
+      redis.call('ZREM', KEYS[3], place)
+    else
+      redis.call('HSET', KEYS[1], field, buffer)
+      redis.call('ZADD', KEYS[3], ARGV[4], place)
+    end
   end
-  if redis.call('EXISTS', KEYS[1]) == 0 then redis.call('SREM', KEYS[2], ARGV[1]) end
+  redis.call(redis.call('EXISTS', KEYS[1]) == 1 and 'SADD' or 'SREM', KEYS[2], ARGV[1])
   return ''
 end

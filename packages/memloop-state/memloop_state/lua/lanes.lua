@@ -176,14 +176,12 @@ function steps.promote()
   return 1
 end
 
--- Locks the lane, and marks the scope as erased. Returns the token, '0' while a job has the lane
+-- Locks the lane. Returns the token, '0' while a job has the lane
 function steps.take_lane()
   if redis.call('EXISTS', q.lock) == 1 and not want.force then return '0' end
   redis.call('DEL', q.lock) -- a full Redis lets a script begin with this command
   local token = new_token(q.fence)
   redis.call('SET', q.lock, token .. '|erase', 'PX', want.lease_ms)
-  redis.call('HSET', q.erased, want.scope, token)
-  redis.call('PEXPIRE', q.erased, want.keep_ms)
   note_change()
   return token
 end
@@ -197,14 +195,19 @@ function steps.take_idle_lane()
   return token
 end
 
--- Writes nothing and returns 0 when the lane was lost: an erasure that took it over must find no record afterwards
+-- Stores a job that no worker runs; `mine` has done it under the lane's lock, which is free then. Writes nothing and
+-- returns 0 when the lane was lost, since an erasure must find no record afterwards, or an owner erased
 function steps.record()
-  if is_lost() then return 0 end
+  if is_erased(1 + OF_A_LANE, want.owners) or want.mine and is_lost() then return 0 end
   redis.call('HSET', job, unpack(ARGV, 2))
   redis.call('PEXPIRE', job, want.keep_ms)
   list_in(q.index, job, want.id, want.now)
-  end_index(q.index, job, want.id)
-  pass_on(q, want.tenant, lane)
+  own(1 + OF_A_LANE, want.owners, job)
+  end_with_records(job)
+  if want.mine then
+    end_index(q.index, job, want.id)
+    pass_on(q, want.tenant, lane)
+  end
   return 1
 end
 
@@ -225,13 +228,13 @@ function steps.forget()
   return status
 end
 
--- Queues a job again: a dead letter with its own payload, or one that ended well, whose status and record are still
--- these, with another payload. A dead letter keeps decisions and stored results in the journal; its replies are deleted
+-- Queues a job again: a dead letter with its own payload, or one that ended well and has this record still, with another
+-- payload. A dead letter keeps decisions and stored results in the journal; its replies are deleted
 function steps.requeue()
-  local dead, payload, tenant, index, status, record =
-    unpack(redis.call('HMGET', job, 'dead', 'payload', 'tenant', 'index', 'status', 'record'))
+  local dead, payload, tenant, index, record =
+    unpack(redis.call('HMGET', job, 'dead', 'payload', 'tenant', 'index', 'record'))
   if want.payload then
-    if status ~= want.status or record ~= want.former then return 0 end
+    if record ~= want.former then return 0 end
     redis.call('DEL', q.journal)
     redis.call('HSET', job, 'payload', want.payload)
   elseif not dead or not payload then
@@ -334,17 +337,6 @@ function steps.publish()
     end_with_records(KEYS[1])
   end
   return redis.call('HEXISTS', KEYS[1], 'cancel') == 1 and 'cancel' or 'added'
-end
-
--- Stores a job that no worker runs. Returns 0 if one of its owners was erased since the work began
-function steps.open()
-  if is_erased(1 + OF_A_LANE, want.owners) then return 0 end
-  redis.call('HSET', job, unpack(ARGV, 2))
-  redis.call('PEXPIRE', job, want.keep_ms)
-  list_in(q.index, job, want.id, want.now)
-  own(1 + OF_A_LANE, want.owners, job)
-  end_with_records(job)
-  return 1
 end
 
 -- KEYS: jobs; each one's status, nil when it is gone

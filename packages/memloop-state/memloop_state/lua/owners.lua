@@ -88,6 +88,7 @@ end
 
 -- KEYS: a user's marks; ARGV: scope, token, keep ms. A newer erasure's mark stays
 function steps.mark()
+  redis.call('PERSIST', KEYS[1]) -- a full Redis lets a script begin with this command
   local token = redis.call('HGET', KEYS[1], ARGV[1])
   if not token or tonumber(token) < tonumber(ARGV[2]) then redis.call('HSET', KEYS[1], ARGV[1], ARGV[2]) end
   redis.call('PEXPIRE', KEYS[1], ARGV[3])

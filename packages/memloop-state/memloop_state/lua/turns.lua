@@ -3,7 +3,7 @@
 local want = cjson.decode(ARGV[2])
 local NAMES = {
   'held', 'delayed', 'open', 'list', 'lock', 'ready', 'turns', 'since', 'bell', 'bytes',
-  'job', 'journal', 'events', 'index', 'dead', 'fence', 'changed', 'erased'
+  'job', 'journal', 'events', 'index', 'dead', 'fence', 'changed'
 }
 local OF_A_LANE = #NAMES
 -- The keys of a lane and a job, which begin at KEYS[k], by name

@@ -239,13 +239,9 @@ class LaneQueue:
             next_s = min(next_s, int(soonest_ms) / 1000 if soonest_ms else math.inf)
         return next_s
 
-    async def take_lane(self, lane: str, *, scope: str, lease_ms: int, force: bool) -> int | None:
-        """Lock the lane to erase the scope. Returns the fencing token, or None while a job holds the lane.
-
-        From then on jobs of the scope that began before are refused.
-        """
-        terms = {"lease_ms": lease_ms, "force": force, "scope": scope, "keep_ms": KEEP_MS}
-        return int(await self._stepped("take_lane", lane, terms)) or None
+    async def take_lane(self, lane: str, *, lease_ms: int, force: bool) -> int | None:
+        """Lock the lane for an erasure. Returns the fencing token, or None while a job holds the lane."""
+        return int(await self._stepped("take_lane", lane, {"lease_ms": lease_ms, "force": force})) or None
 
     async def take_idle_lane(self, lane: str, *, lease_ms: int, guard: Guard | None = None) -> int | None:
         """Lock a lane that has no running or waiting job. Returns the fencing token, or None if it is busy.
@@ -259,21 +255,17 @@ class LaneQueue:
             raise GuardBroken
         return int(taken) or None
 
-    async def open(self, job: Submission, *, keep_ms: int) -> None:
-        """Store a job that no worker runs, for so long. Raises Erased as :meth:`submit` does."""
-        keys, terms, _ = self.entry(job)
-        args = named(*_pairs(job.fields), **terms, keep_ms=keep_ms)
-        if not await self._step.number("open", keys, args):
-            raise Erased
+    async def record(self, job: Submission, *, token: int | None = None, keep_ms: int | None = None) -> None:
+        """Store a job that no worker runs, for ``keep_ms`` (None: the queue's retention).
 
-    async def record(self, job: Submission, token: int) -> bool:
-        """Store the record of work done under :meth:`take_idle_lane`'s token for ``keep_ms``, and free the lane.
-
-        Returns False, and writes nothing, when the lane was lost.
+        With the ``token`` of :meth:`take_idle_lane` the lane is free then. Raises Erased, and stores nothing, when an
+        owner was erased since the work began, or the lane was lost: an erasure has taken it.
         """
         keys, terms, _ = self.entry(job)
-        args = named(*_pairs(job.fields), **terms, mine=f"{token}|erase", keep_ms=self.keep_ms)
-        return await self._step.number("record", keys, args, acknowledged=True) > 0
+        mine = None if token is None else f"{token}|erase"
+        args = named(*_pairs(job.fields), **terms, mine=mine, keep_ms=keep_ms or self.keep_ms)
+        if not await self._step.number("record", keys, args, acknowledged=token is not None):
+            raise Erased
 
     async def leave_lane(self, lane: str, token: int) -> None:
         """Undo :meth:`take_lane` or :meth:`take_idle_lane`."""
@@ -283,20 +275,16 @@ class LaneQueue:
         """Delete the job and its data; a running worker loses its lease. Returns the last status or None."""
         return await self._stepped("forget", lane, {}, job_id=job_id, index=index, sure=True)
 
-    async def requeue(self, lane: str, job_id: str, *, record: str, created_ms: int) -> bool:
-        """Requeue a dead letter at the end of its lane with its attempts reset. Returns False if it is not one."""
-        return (
-            await self._stepped("requeue", lane, {"record": record, "now": created_ms}, job_id=job_id, sure=True) == 1
-        )
-
-    async def requeue_ended(
-        self, lane: str, job_id: str, *, record: str, created_ms: int, payload: str, status: str, former: str
+    async def requeue(
+        self, lane: str, job_id: str, *, record: str, created_ms: int, payload: str | None = None, former: str = ""
     ) -> bool:
-        """Queue an ended job again, with another payload and an empty journal.
+        """Queue a dead letter again at the end of its lane, or an ended job with another ``payload``.
 
-        Returns False, and changes nothing, unless it ended with that status and is recorded as ``former``.
+        Its attempts are counted from zero. A dead letter keeps the decisions and stored results of its journal, the
+        other job nothing. Returns False, and changes nothing, unless it is a dead letter, or an ended job that is
+        recorded as ``former``.
         """
-        terms = {"record": record, "now": created_ms, "payload": payload, "status": status, "former": former}
+        terms = {"record": record, "now": created_ms, "payload": payload, "former": former}
         return await self._stepped("requeue", lane, terms, job_id=job_id, sure=True) == 1
 
     async def cancel(self, lane: str, job_id: str, *, record: str, keep_ms: int, then: Entry = NO_ENTRY) -> str:

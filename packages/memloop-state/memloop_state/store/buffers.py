@@ -4,8 +4,9 @@ A sorted set over all of them, by the time of their last change, finds those tha
 each part of it has such sets of its own.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping
 from datetime import UTC, datetime
+from itertools import chain
 from operator import itemgetter
 from typing import Any
 
@@ -35,8 +36,7 @@ class Buffers:
         moment = datetime.now(UTC)
         stored = buffer.model_copy(update={"updated_at": moment})
         space = buffer.namespace
-        place = (moment.timestamp(), _field(space), stored.model_dump_json())
-        await self._changed("put_buffer", space, token, place)
+        await self._changed(space, token, {_field(space): stored.model_dump_json()}, moment.timestamp())
         return stored
 
     async def page(self, tenant: str, user_id: str | None) -> BufferPage:
@@ -65,12 +65,13 @@ class Buffers:
 
         Raises ``Conflict`` on a stale fencing token.
         """
-        await self._changed("drop_buffers", namespace, token, [_field(namespace)])
+        await self._changed(namespace, token, {_field(namespace): ""})
 
     async def erase(self, namespace: Namespace) -> int:
         """Forget every buffer that the namespace's set ids match; how many there were."""
         fields = await self._within(namespace)
-        await self._changed("drop_buffers", namespace, None, fields)  # also none: replicas have what an earlier try did
+        # also none: replicas have what an earlier try did
+        await self._changed(namespace, None, dict.fromkeys(fields, ""))
         return len(fields)
 
     async def count(self, namespace: Namespace) -> int:
@@ -111,12 +112,13 @@ class Buffers:
             users += await sent(self._redis, "SRANDMEMBER", part.hidden("buffered-users", tenant), _MAX_LISTED)
         return users[:_MAX_LISTED]
 
-    async def _changed(self, step: str, space: Namespace, token: int | None, args: Sequence[str | float]) -> None:
-        """Run a step on a user's buffers. Raises ``Conflict`` on a stale fencing token."""
+    async def _changed(self, space: Namespace, token: int | None, fields: Mapping[str, str], at: float = 0.0) -> None:
+        """Replace some of a user's buffers; an empty one goes. Raises ``Conflict`` on a stale fencing token."""
         part, writer = self._parts.of_name(space.lane()), ("" if token is None else token, KEEP_MS)
         user, users = self._of_user(space.tenant, space.user_id), part.hidden("buffered-users", space.tenant)
         keys = [user, users, part.key("buffers-by-time"), part.hidden("lane-fence", space.lane())]
-        refuse_stale(token, await self._step(step, keys, [space.user_id, *writer, *args], acknowledged=True))
+        args = [space.user_id, *writer, at, *chain.from_iterable(fields.items())]
+        refuse_stale(token, await self._step("set_buffers", keys, args, acknowledged=True))
 
 
 def _field(namespace: Namespace) -> str:

@@ -165,15 +165,11 @@ class ServiceRecord:
 def _service(fields: dict[str, str], *, lapsed: bool) -> Service | None:
     if "gen" not in fields:
         return None
-    serving = Serving(fields["name"], fields["model"], int(fields["dimension"]))
-    return Service(fields["gen"], serving, _copying(fields, lapsed=lapsed), fields.get("job", ""))
-
-
-def _copying(fields: dict[str, str], *, lapsed: bool) -> Copying | None:
-    if "copy" not in fields:
-        return None
-    target = Serving(fields["target"], fields["target_model"], int(fields["target_dimension"]))
-    return Copying(fields["copy"], target, decided="decided" in fields, lapsed=lapsed)
+    serving, copying = Serving(fields["name"], fields["model"], int(fields["dimension"])), None
+    if "copy" in fields:
+        target = Serving(fields["target"], fields["target_model"], int(fields["target_dimension"]))
+        copying = Copying(fields["copy"], target, decided="decided" in fields, lapsed=lapsed)
+    return Service(fields["gen"], serving, copying, fields.get("job", ""))
 
 
 def _pairs(flat: Sequence[str]) -> dict[str, str]:

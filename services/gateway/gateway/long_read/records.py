@@ -131,7 +131,7 @@ class ReadRecords:
     async def open(self, job: ReadJob, record: LongRead) -> None:
         """Store a foreground read, which no worker runs. Raises Erased when an owner was erased since it began."""
         fields = {"tenant": job.tenant, "status": record.status, "record": record.model_dump_json()}
-        await self._queue.open(self._submission(job, record, fields), keep_ms=_ABANDONED_AFTER_MS)
+        await self._queue.record(self._submission(job, record, fields), keep_ms=_ABANDONED_AFTER_MS)
 
     def _submission(self, job: ReadJob, record: LongRead, fields: Mapping[str, str]) -> Submission:
         """Return the job of a read."""

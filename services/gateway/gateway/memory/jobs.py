@@ -17,7 +17,7 @@ from gateway.memory.redacting import chars_of, redacted_metadata, redacted_turns
 from gateway.policy import Keeper, Redaction, Redactions
 from gateway.queue import KEEP_MS, GuardBroken, LaneQueue, QueueRules, Submission
 from memloop.wire.base import Wire
-from memloop.wire.errors import Conflict, Erased, RateLimited, TooLarge, Unavailable
+from memloop.wire.errors import Conflict, RateLimited, TooLarge, Unavailable
 from memloop.wire.fields import MAX_WRITE_BYTES
 from memloop.wire.memory import Namespace, Source
 from memloop.wire.memory_events import MemoryEvent
@@ -151,8 +151,7 @@ class MemoryQueue:
         """
         submission = self._submission(job, event)
         fields = {name: value for name, value in submission.fields.items() if name != "payload"}
-        if not await self.lanes.record(replace(submission, fields=fields), token):
-            raise Erased
+        await self.lanes.record(replace(submission, fields=fields), token=token)
 
     async def retry(self, tenant: str, event_id: str) -> None:
         """Requeue a write that failed on its last attempt. Raises NotFound, and Conflict for any other write."""

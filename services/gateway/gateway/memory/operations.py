@@ -182,16 +182,15 @@ async def search(asked: StoreSearch, memory: Memory) -> SearchResult:
 async def erase(namespace: Namespace, memory: Memory) -> Erased:
     """Delete all data of the namespace, wherever it is, and what was derived from it. Return the counts.
 
-    From the lock of the lane on, work that began before stores nothing any more: its token is older. A running write
-    loses its job, and so its lease, within a second. The lane of a dead holder is taken over. Raises the errors of
-    the state and the store; repeat the erasure then.
+    From the marks on, work that began before stores nothing any more: its token is older. A running write loses its
+    job, and so its lease, within a second. The lane of a dead holder is taken over. Raises the errors of the state and
+    the store; repeat the erasure then.
     """
     queue, lane = memory.queue, namespace.lane()
     forgotten = await queue.events.forget(namespace)
     deadline, token = time.monotonic() + _WAIT_S, None
     while token is None:
-        late, scope = time.monotonic() >= deadline, namespace.scopes()[-1]
-        token = await queue.lanes.take_lane(lane, scope=scope, lease_ms=_LEASE_MS, force=late)
+        token = await queue.lanes.take_lane(lane, lease_ms=_LEASE_MS, force=time.monotonic() >= deadline)
         if token is None:
             await asyncio.sleep(_POLL_S)
     try:

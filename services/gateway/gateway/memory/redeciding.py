@@ -138,13 +138,12 @@ class KeptEvents:
         if (
             job is None
             or job.kept is None
-            or not await queue.lanes.requeue_ended(
+            or not await queue.lanes.requeue(
                 job.namespace.lane(),
                 event_id,
                 record=job.kept.model_copy(update=_WAITS).model_dump_json(),
                 created_ms=job.created_ms,
                 payload=job.model_dump_json(),
-                status=status,
                 former=record,
             )
         ):

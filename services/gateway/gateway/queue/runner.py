@@ -43,7 +43,7 @@ from memloop_state.link import State
 from memloop_state.queue.jobs import Counter, JobCancelled, JobGone, LaneLost, Lease, Worker
 from memloop_state.queue.lanes import LaneQueue
 from memloop_state.queue.records import JobRecords
-from memloop_state.room import QueueRules, room_of
+from memloop_state.room import QueueRules, Room
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,7 +101,7 @@ async def job_of(lease: Lease, jobs: JobRecords, kind: type[_Job]) -> _Job:
 
 def queue_rules(settings: GatewaySettings, state: State, *, refused: prometheus_client.Counter) -> QueueRules:
     """Return the rules; ``refused`` counts by queue and reason."""
-    room = room_of(state, settings, tenant_share=settings.tenant_queue_share)
+    room = Room(state, share=settings.redis_full_share, tenant_share=settings.tenant_queue_share)
     return QueueRules(
         weights_of(settings.tenant_weights), room, lambda queue, reason: refused.labels(queue, reason).inc()
     )

@@ -13,7 +13,7 @@ from memloop.wire.chat import Json
 from memloop_service import of_app
 from memloop_service.http import objects_in
 from memloop_state.link import State
-from memloop_state.room import room_of
+from memloop_state.room import Room
 
 _STATE: Final = ("previous_response_id", "conversation", "memory", "background")
 _USERS: Final = ("user", "safety_identifier", "metadata")
@@ -52,7 +52,7 @@ def open_records(settings: GatewaySettings, state: State) -> ResponseRecords:
     """Build the records from the settings."""
     return ResponseRecords(
         state,
-        room_of(state, settings),
+        Room(state, share=settings.redis_full_share),
         keep_s=settings.response_keep_s,
         tenant_bytes=settings.tenant_response_bytes,
         chain=settings.response_chain,

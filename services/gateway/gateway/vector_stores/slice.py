@@ -31,7 +31,7 @@ from memloop.wire.memory import Namespace, Scope, SearchHit, StoreSearch
 from memloop_clients import StoreClient
 from memloop_service import of_app
 from memloop_state.link import State
-from memloop_state.room import room_of
+from memloop_state.room import Room
 
 _IDS_OF_A_CONDITION: Final = 200
 _DECIMALS: Final = 4
@@ -226,7 +226,7 @@ def open_vector_stores(
 ) -> VectorStores:
     """Build the slice from the settings. A file that is deleted leaves its vector stores."""
     limits = Limits(settings.tenant_vector_stores, settings.vector_store_files, settings.vector_store_bytes)
-    records = VectorStoreRecords(state, room_of(state, settings), limits)
+    records = VectorStoreRecords(state, Room(state, share=settings.redis_full_share), limits)
     queue = LaneQueue(state, INDEX_QUEUE, rules=rules)
     opened = VectorStores(records, queue, files, store, keeper)
     if files.records is not None:

@@ -20,7 +20,7 @@ from memloop.wire.errors import InvalidRequest, NotFound, RateLimited
 from memloop_service import of_app
 from memloop_state.link import State
 from memloop_state.owners import FROM_NOW
-from memloop_state.room import Room, room_of
+from memloop_state.room import Room
 from memloop_state.steps import id_at
 from memloop_state.table import Outcome, Row, Table
 
@@ -226,7 +226,7 @@ def open_conversations(settings: GatewaySettings, state: State) -> ConversationR
         items=settings.conversation_items,
         bytes=settings.max_json_bytes,
     )
-    return ConversationRecords(state, room_of(state, settings), limits)
+    return ConversationRecords(state, Room(state, share=settings.redis_full_share), limits)
 
 
 ConversationsDep: TypeAlias = Annotated[ConversationRecords, of_app("conversations")]
