@@ -126,13 +126,6 @@ async def test_a_dead_letter_that_is_put_back_releases_its_bytes_once(queue: Lan
     assert (await queued_bytes(redis)).total == 0
 
 
-async def test_dead_letters_of_an_older_version_go_too(redis: Redis, queue: LaneQueue) -> None:
-    here = queue.keys.partitions[0]
-    await command(redis, "XADD", here.key("dead"), "*", "job", "old", "lane", "old", "error", "why")
-    assert await DeadLetters(redis).sweep() == 1
-    assert await redis.xlen(here.key("dead")) == 0
-
-
 async def test_the_quota_is_a_share_of_what_the_queue_may_hold(redis: Redis) -> None:
     quota = await Room(redis, share=0.8, tenant_share=0.5).check()
     state = await redis_state(redis)

@@ -7,6 +7,7 @@ import ssl
 from collections.abc import AsyncGenerator, Callable
 from dataclasses import dataclass
 from datetime import timedelta
+from functools import partial
 
 from fastapi import FastAPI
 from prometheus_client import CollectorRegistry
@@ -23,7 +24,7 @@ from memloop_service import (
 )
 from memloop_service.chores import alongside
 from memloop_state.disk import rewrite_files
-from memloop_state.link import State, connect
+from memloop_state.link import CHECK, State, check, connect
 from memloop_state.store.buffers import Buffers
 from memloop_state.store.erasures import Erasures
 from memloop_state.store.feed import ChangeFeed
@@ -130,7 +131,7 @@ def build(
         "memory-store",
         settings=settings,
         routers=ROUTERS,
-        readiness={"redis": buffers.ping, "vectors": vectors.ping},
+        readiness={CHECK: partial(check, adapters.redis), "vectors": vectors.ping},
         warnings={"vectors": vectors.warning},
         registry=registry,
         lifespan=lifespan,

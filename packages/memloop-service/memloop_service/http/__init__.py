@@ -25,7 +25,7 @@ from memloop_service.http.event_stream import (
     error_event,
     stopped_when_gone,
 )
-from memloop_service.http.fragments import Fragment, ListPage, body_of, engines_body, streams, with_schema
+from memloop_service.http.fragments import Fragment, body_of, engines_body, streams, with_schema
 
 __all__ = [
     "DONE",
@@ -38,7 +38,6 @@ __all__ = [
     "JsonBody",
     "Lane",
     "Limit",
-    "ListPage",
     "Outlet",
     "Sink",
     "Source",

@@ -1,12 +1,9 @@
-"""Shapes that routes share: a body that is read by hand, an answer that may be a stream, a page of a list."""
+"""Shapes that routes share: a body that is read by hand, an answer that may be a stream."""
 
-from collections.abc import Iterable, Sequence
 from pkgutil import resolve_name
-from typing import Any, Final, Generic, Literal, Self, TypeVar, cast
+from typing import Any, Final, cast
 
 from pydantic import BaseModel
-
-from memloop.wire.base import Wire
 
 Fragment = dict[str, Any]
 """A piece of the document, as FastAPI's own functions take and give it."""
@@ -43,25 +40,6 @@ def streams(model: type[BaseModel] | None = None) -> dict[int | str, Fragment]:
     json: Fragment = {} if model is not None else {"application/json": {"schema": {"type": "object"}}}
     answer: Fragment = {"description": "The answer, or its events", "content": json | _EVENT_STREAM}
     return {200: answer if model is None else answer | {"model": model}}
-
-
-_Row = TypeVar("_Row")
-
-
-class ListPage(Wire, Generic[_Row]):
-    """A page of a list, as OpenAI's API has it."""
-
-    object: Literal["list"] = "list"
-    data: list[_Row]
-    first_id: str | None = None
-    last_id: str | None = None
-    has_more: bool = False
-
-    @classmethod
-    def of(cls, data: Iterable[_Row], ids: Sequence[str], *, has_more: bool) -> Self:
-        """Return the page of these rows, whose ids are in the same order."""
-        first, last = (ids[0], ids[-1]) if ids else (None, None)
-        return cls(data=[*data], first_id=first, last_id=last, has_more=has_more)
 
 
 def _json_body(schema: Fragment) -> Fragment:

@@ -102,7 +102,7 @@ function steps.finish()
     if want.dead then
       local tenant, bytes = unpack(redis.call('HMGET', job, 'tenant', 'bytes'))
       local dead = redis.call('XADD', q.dead, '*', 'job', want.id, 'lane', lane, 'error', want.dead,
-        'tenant', tenant or '', 'index', index or '', 'bytes', keeps_bytes and bytes or 0)
+        'tenant', tenant or '', 'index', index, 'bytes', keeps_bytes and bytes or 0)
       redis.call('HSET', job, 'dead', dead)
     end
     if not keeps_bytes then release() end
@@ -288,11 +288,11 @@ function steps.keep()
   return redis.call('HGET', KEYS[2], want.field)
 end
 
--- KEYS: dead letters, the job of one, the tenants' bytes, the job's index (may be missing)
+-- KEYS: dead letters, the job of one, the tenants' bytes, the job's index
 -- Deletes the entry of a dead letter whose job has expired. Returns 1 if it did
 function steps.drop_letter()
   if redis.call('EXISTS', KEYS[2]) == 1 or redis.call('XDEL', KEYS[1], want.entry) == 0 then return 0 end
-  if KEYS[4] then redis.call('ZREM', KEYS[4], want.id) end
+  redis.call('ZREM', KEYS[4], want.id)
   give_back(KEYS[3], want.tenant, want.bytes)
   return 1
 end

@@ -171,15 +171,8 @@ class DeadLetters:
         """Return the partition's dead letters after an entry, oldest first; empty ``after``: the oldest ones."""
         found = await self._streams.after(partition.key("dead"), after, most=count)
         return [
-            DeadLetter(
-                entry,
-                fields["job"],
-                fields["error"],
-                tenant=fields.get("tenant", ""),
-                index=fields.get("index", ""),
-                held_bytes=int(fields.get("bytes", "0")),
-            )
-            for entry, fields in found
+            DeadLetter(entry, of["job"], of["error"], of["tenant"], of["index"], int(of["bytes"]))
+            for entry, of in found
         ]
 
     async def count(self) -> int:
@@ -197,8 +190,12 @@ class DeadLetters:
             letters = await self.page(partition, after=self._swept[partition], count=_LOOKED_AT)
             self._swept[partition] = letters[-1].entry if len(letters) == _LOOKED_AT else ""
             for letter in letters:
-                index = [letter.index] if letter.index else []
-                keys = [partition.key("dead"), partition.job(letter.job_id), partition.key("queued-bytes"), *index]
+                keys = [
+                    partition.key("dead"),
+                    partition.job(letter.job_id),
+                    partition.key("queued-bytes"),
+                    letter.index,
+                ]
                 args = named(entry=letter.entry, id=letter.job_id, tenant=letter.tenant, bytes=letter.held_bytes)
                 dropped += await self._step.number("drop_letter", keys, args)
         return dropped

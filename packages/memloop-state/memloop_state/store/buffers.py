@@ -12,7 +12,7 @@ from typing import Any
 
 from memloop.wire.errors import TooLarge
 from memloop.wire.memory import Buffer, BufferPage, Namespace
-from memloop_state.link import State, check, sent
+from memloop_state.link import State, sent
 from memloop_state.steps import Partition, Partitions, Steps, digest
 from memloop_state.store.erasures import KEEP_MS, refuse_stale
 
@@ -87,10 +87,6 @@ class Buffers:
             for field, own in held.items()
             if namespace.agent_id in (None, own.agent_id) and namespace.run_id in (None, own.run_id)
         ]
-
-    async def ping(self) -> None:
-        """Raise ``Unavailable`` when Redis does not answer."""
-        await check(self._redis)
 
     async def _at(self, part: Partition, place: str) -> Buffer | None:
         """Return the buffer of an entry of the sorted set; an entry that leads nowhere goes."""

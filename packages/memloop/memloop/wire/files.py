@@ -5,6 +5,7 @@ from typing import Annotated, Literal, TypeAlias
 from pydantic import Field
 
 from memloop.wire.base import Integral, Wire
+from memloop.wire.lists import ListPage
 
 FilePurpose: TypeAlias = Literal["user_data", "assistants"]
 """What a client says that a file is for. Both are read, and searched in vector stores, alike."""
@@ -31,14 +32,8 @@ class FileFromUrl(Wire):
     expires_after_s: Annotated[int, Field(ge=3600, le=30 * 24 * 3600), Integral] | None = None
 
 
-class FilePage(Wire):
+class FilePage(ListPage[FileObject]):
     """``GET /v1/files``."""
-
-    object: Literal["list"] = "list"
-    data: tuple[FileObject, ...]
-    first_id: str | None = None
-    last_id: str | None = None
-    has_more: bool = False
 
 
 class FileDeleted(Wire):

@@ -11,6 +11,7 @@ from pydantic import Field
 
 from memloop.wire.base import Wire
 from memloop.wire.fields import Name
+from memloop.wire.lists import CursorPage
 
 Scope: TypeAlias = Literal["chat", "memory:read", "memory:write", "long-read", "admin"]
 """What a key may do. ``admin`` brings none of the others with it, nor the right to make a key that has them."""
@@ -59,13 +60,8 @@ class NewApiKey(ApiKey):
     secret: str
 
 
-class KeyPage(Wire):
-    """``GET /v1/admin/keys``: newest first; ``next_cursor`` is None on the last page."""
-
-    object: Literal["list"] = "list"
-    data: tuple[ApiKey, ...]
-    next_cursor: str | None = None
-    has_more: bool = False
+class KeyPage(CursorPage[ApiKey]):
+    """``GET /v1/admin/keys``: newest first."""
 
 
 class KeyRevoked(Wire):
@@ -137,10 +133,5 @@ class AuditRecord(AuditEntry):
     id: str
 
 
-class AuditPage(Wire):
-    """``GET /v1/admin/audit``: newest first; ``next_cursor`` is None on the last page."""
-
-    object: Literal["list"] = "list"
-    data: tuple[AuditRecord, ...]
-    next_cursor: str | None = None
-    has_more: bool = False
+class AuditPage(CursorPage[AuditRecord]):
+    """``GET /v1/admin/audit``: newest first."""

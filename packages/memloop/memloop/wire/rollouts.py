@@ -5,6 +5,7 @@ from typing import Final, Literal
 from pydantic import Field
 
 from memloop.wire.base import Wire
+from memloop.wire.lists import Listed
 
 CALL_BOUNDS_S: Final = (0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0, 120.0, 300.0)
 """The upper bounds of the classes in which the duration of calls is counted; the last class has none."""
@@ -47,12 +48,8 @@ class Rollout(Wire):
     candidate_calls: TargetCalls
 
 
-class RolloutPage(Wire):
+class RolloutPage(Listed[Rollout]):
     """``GET /v1/admin/rollouts``."""
-
-    object: Literal["list"] = "list"
-    data: tuple[Rollout, ...]
-    has_more: Literal[False] = False
 
 
 class RolloutEnded(Wire):

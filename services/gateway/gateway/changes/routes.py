@@ -17,6 +17,7 @@ from gateway.webhooks.webhooks import Webhooks
 from memloop.wire.base import Wire
 from memloop.wire.changes import CHANGE_TYPES, LATEST, MOST_CHANGES, OLDEST, ChangeType, Cursor, StoreChanges
 from memloop.wire.fields import Name
+from memloop.wire.lists import Listed
 from memloop.wire.memory import Scope
 from memloop.wire.memory_requests import ChangeList
 from memloop_clients import StoreClient
@@ -48,12 +49,8 @@ class NewHook(Wire):
     user_id: Name | None = None
 
 
-class HookPage(Wire):
+class HookPage(Listed[Hook]):
     """A tenant's subscriptions."""
-
-    object: Literal["list"] = "list"
-    data: tuple[Hook, ...]
-    has_more: Literal[False] = False
 
 
 class HookDeleted(Wire):

@@ -188,9 +188,8 @@ class FileRecords:
             start += len(ids)
             files = [stored.file for stored in await self._found(tenant, ids)]
             found += [file for file in files if purpose in (None, file.purpose)]
-        data = tuple(found[:limit])
-        first, last = (data[0].id, data[-1].id) if data else (None, None)
-        return FilePage(data=data, first_id=first, last_id=last, has_more=len(found) > limit)
+        data = found[:limit]
+        return FilePage.of(data, [file.id for file in data], has_more=len(found) > limit)
 
     async def delete(self, tenant: str, file_id: str) -> FileDeleted:
         """Delete the file and its text; a running read keeps the text until it ends. Raises NotFound."""

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Annotated, Final, Literal, TypeAlias
+from typing import Annotated, Final, TypeAlias
 
 from fastapi import APIRouter, Query
 
@@ -11,6 +11,7 @@ from gateway.memory import dead_write, requeue
 from gateway.queue import DeadLetter, LaneQueue
 from memloop.wire.base import Wire
 from memloop.wire.errors import Conflict, NotFound, OtherTenants
+from memloop.wire.lists import CursorPage, Listed
 from memloop_service import ERRORS, of_app
 
 _LOOKED_AT: Final = 500
@@ -42,13 +43,8 @@ class DeadLetterEntry(Wire):
     """Whether its data is still there; only memory writes can be put back."""
 
 
-class DeadLetterPage(Wire):
+class DeadLetterPage(CursorPage[DeadLetterEntry]):
     """``GET /v1/admin/dead-letters``. A page may be short or empty although ``next_cursor`` names another one."""
-
-    object: str = "list"
-    data: tuple[DeadLetterEntry, ...]
-    next_cursor: str | None = None
-    has_more: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,12 +121,8 @@ Limit: TypeAlias = Annotated[int, Query(ge=1, le=100)]
 router = APIRouter(prefix="/v1/admin", tags=["admin"], dependencies=[needs("admin")], responses=ERRORS)
 
 
-class QueuePage(Wire):
+class QueuePage(Listed[QueueDepth]):
     """``GET /v1/admin/queues``."""
-
-    object: str = "list"
-    data: tuple[QueueDepth, ...]
-    has_more: Literal[False] = False
 
 
 class Requeued(Wire):

@@ -20,9 +20,9 @@ from gateway.webhooks import deliveries
 from memloop.wire.base import Wire
 from memloop.wire.chat import Json
 from memloop.wire.errors import Erased, NotFound, OtherTenants
+from memloop.wire.lists import ListPage
 from memloop.wire.long_read import LongRead, LongReadRequest, ReadEvent, ReadStatus, ServiceTier
 from memloop.wire.memory import Namespace
-from memloop_service.http import ListPage
 from memloop_state.link import State
 from memloop_state.owners import Owner
 from memloop_state.steps import Partitions

@@ -20,6 +20,7 @@ from gateway.access import PrincipalDep, Tenant, managed, needs
 from gateway.metrics import Metrics, TokenKind
 from memloop.wire.base import Wire, spender
 from memloop.wire.errors import Unprocessable
+from memloop.wire.lists import Listed
 from memloop_service import ERRORS, of_app
 from memloop_state.link import State
 from memloop_state.values import Counts
@@ -143,13 +144,10 @@ class UsageEntry(Wire):
     cost: float | None = None
 
 
-class UsagePage(Wire):
+class UsagePage(Listed[UsageEntry]):
     """``GET /v1/admin/usage``, oldest first."""
 
-    object: str = "list"
     tenant: str
-    data: tuple[UsageEntry, ...]
-    has_more: Literal[False] = False
 
 
 @dataclass(frozen=True, slots=True)

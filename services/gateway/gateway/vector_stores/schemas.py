@@ -9,7 +9,7 @@ from gateway.vector_stores.filters import AttributeValue, Filter
 from memloop.wire.base import A_BOOLEAN, Integral, Wire
 from memloop.wire.chat import Metadata
 from memloop.wire.fields import CHUNK_OVERLAP_TOO_LARGE
-from memloop_service.http import ListPage
+from memloop.wire.lists import ListPage
 
 FileId: TypeAlias = Annotated[str, Field(min_length=1, max_length=64)]
 AttributeName: TypeAlias = Annotated[str, Field(max_length=64)]

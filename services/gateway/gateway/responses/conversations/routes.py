@@ -16,9 +16,10 @@ from gateway.responses.records import Owner
 from gateway.responses.requests import check_include
 from memloop.wire.base import Wire
 from memloop.wire.chat import Json, Metadata
+from memloop.wire.lists import ListPage
 from memloop.wire.memory import Scope
 from memloop_service import ERRORS
-from memloop_service.http import ListPage, body_of, json_text, read_ours
+from memloop_service.http import body_of, json_text, read_ours
 
 _PATH: Final = "/v1/conversations"
 _MOST_AT_ONCE: Final = 20
