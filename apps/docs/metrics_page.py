@@ -16,8 +16,8 @@ from prometheus_client.registry import Collector
 
 from gateway.metrics import Metrics as GatewayMetrics
 from inference.metrics import LauncherMetrics
+from memloop.chores import alongside
 from memloop_service import ServiceSettings, create_app, watch_disk
-from memloop_service.chores import alongside
 from memloop_service.metrics import watch_dependencies, watch_loop
 from memory_store.metrics import Metrics as StoreMetrics
 from trainer.metrics_exporter import RunLog

@@ -13,8 +13,9 @@ import uvicorn
 from fastapi import APIRouter
 from fastapi.responses import StreamingResponse
 
+from memloop.chores import alongside
 from memloop_service import ServiceSettings, create_app
-from memloop_service.chores import Drain, alongside, drained
+from memloop_service.serving import Drain, drained
 from tests.fakes.processes import PATIENCE_S
 from tests.gateway.rig import eventually
 

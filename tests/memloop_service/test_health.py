@@ -12,10 +12,10 @@ import pytest
 from fastapi import FastAPI
 from prometheus_client import CollectorRegistry, Counter
 
+from memloop.chores import alongside
 from memloop.wire.chat import Json
 from memloop.wire.errors import Unavailable
 from memloop_service import Check, create_app, watch_disk
-from memloop_service.chores import alongside
 from memloop_service.metrics import watch_dependencies
 from tests.memloop_service.small_service import SETTINGS, get
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import httpx
 import pytest
 
-from memloop_service.chores import alongside
+from memloop.chores import alongside
 from tests.fakes.model_endpoint import KEY, model_endpoint
 from tests.fakes.processes import PATIENCE_S
 from tests.fakes.service_process import ServiceProcess

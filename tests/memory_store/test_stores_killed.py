@@ -14,8 +14,8 @@ import httpx
 import pytest
 from qdrant_client import AsyncQdrantClient
 
+from memloop.chores import alongside
 from memloop.wire.memory import Namespace
-from memloop_service.chores import alongside
 from memory_store.vectors.qdrant_server import ServerCollection
 from memory_store.vectors.server_layout import Layout
 from tests.fakes.ports import free_port

@@ -25,8 +25,8 @@ from gateway.metrics import Metrics as GatewayMetrics
 from gateway.settings import WorkerSettings
 from inference.metrics import LauncherMetrics
 from inference.settings import LauncherSettings
+from memloop.chores import alongside
 from memloop_service import ServiceSettings, create_app, new_registry, watch_disk
-from memloop_service.chores import alongside
 from memloop_service.metrics import watch_dependencies, watch_loop
 from memory_store.metrics import Metrics as StoreMetrics
 from memory_store.settings import Settings as StoreSettings

@@ -1,7 +1,6 @@
 """Code that every FastAPI process shares: errors, request IDs, limits, health, metrics, logs, settings, start-up."""
 
 from memloop_service.app import create_app
-from memloop_service.chores import ended
 from memloop_service.edge import RESPONSE_HEADERS, TRAILING_SLASH, BelowPath
 from memloop_service.errors import ERRORS, error_response
 from memloop_service.health import Check, Detail, StillStarting, Warn
@@ -27,7 +26,6 @@ __all__ = [
     "configure_logging",
     "connects_by",
     "create_app",
-    "ended",
     "error_response",
     "metrics_served",
     "new_registry",

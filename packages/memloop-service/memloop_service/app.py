@@ -12,9 +12,9 @@ from prometheus_client import CollectorRegistry, Histogram
 from starlette.exceptions import HTTPException
 from starlette.middleware import Middleware
 
+from memloop.chores import alongside
 from memloop.wire.errors import MemloopError
 from memloop_service import health, metrics
-from memloop_service.chores import Drain, alongside
 from memloop_service.connections import Refusals
 from memloop_service.edge import Edge
 from memloop_service.errors import ApiStyle, handle
@@ -22,6 +22,7 @@ from memloop_service.headers import LocalOnly
 from memloop_service.health import Check, Detail, Health, Warn
 from memloop_service.incoming import BodyLimits
 from memloop_service.metrics import VERSION, introduce, metrics_app, new_registry, watch_dependencies, watch_loop
+from memloop_service.serving import Drain
 from memloop_service.settings import ServiceSettings
 from memloop_service.tracing import flush_spans, is_tracing, traced
 

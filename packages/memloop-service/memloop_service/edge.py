@@ -26,10 +26,10 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from memloop.wire.base import CALLERS_ID, request_id
 from memloop.wire.errors import MemloopError, SlowBody, Unprocessable
 from memloop.wire.fields import INVALID_NAME
-from memloop_service.chores import Drain
 from memloop_service.errors import OPENAI, ApiStyle, api_style, as_error, error_response
 from memloop_service.headers import refuse_repeated
 from memloop_service.incoming import INCOMING, BodyLimits, IncomingBody
+from memloop_service.serving import Drain
 from memloop_service.unpacking import unpacking_of
 
 
@@ -124,7 +124,8 @@ class Edge:
             await _response_to(failure, scope)(scope, receive, exchange.send)
         finally:
             if exchange.started and not exchange.closing:
-                self._drain.fulfilled()
+                self._drain.untold -= 1
+                self._drain.last_untold_at = time.monotonic()
             if self._times is not None:
                 route = cast(str, getattr(inner.get("route"), "path", _UNMATCHED))
                 self._times(route, exchange.status).observe(time.perf_counter() - exchange.began)
@@ -169,9 +170,9 @@ class _Exchange:
             self.started = True
             # the rest of a slow body is not awaited
             self.status = message["status"]
-            self.closing = self._drain.begun or self.status == SlowBody.status
+            self.closing = self._drain.began_at is not None or self.status == SlowBody.status
             if not self.closing:
-                self._drain.promised()
+                self._drain.untold += 1
             took_ms = round((time.perf_counter() - self.began) * 1000)
             headers = message["headers"] = [
                 *message["headers"],

@@ -12,13 +12,13 @@ from typing import Annotated, TypeAlias, cast
 from fastapi import APIRouter, Depends, Query, Request
 from starlette.responses import JSONResponse
 
-from memloop.patience import patient
+from memloop.chores import patient
 from memloop.wire.base import Wire
 from memloop.wire.chat import Json
 from memloop.wire.errors import ErrorEnvelope, MemloopError, Unavailable
-from memloop_service.chores import Drain
 from memloop_service.errors import ERRORS
 from memloop_service.incoming import refuse_unknown
+from memloop_service.serving import Drain
 
 Check: TypeAlias = Callable[[], Awaitable[object]]
 """Raises when the dependency is unavailable."""
@@ -84,7 +84,7 @@ async def livez() -> dict[str, str]:
 @router.get("/readyz", response_model=Ready, responses={503: {"model": NotReady}})
 async def readyz(request: Request, verbose: Annotated[str | None, Query()] = None) -> JSONResponse:
     health = cast(Health, request.app.state.health)
-    if not health.drain.ready:
+    if health.drain.began_at is not None:
         return _not_ready("draining", "This process is stopping.", {})
     found, down = await look(health.checks, health.optional)
     if not down:

@@ -18,7 +18,7 @@ from fastapi.routing import APIRoute
 from pydantic import BaseModel
 from starlette.types import Message, Receive
 
-from memloop.patience import patient_until
+from memloop.chores import patient_until
 from memloop.wire.errors import InvalidRequest, SlowBody, TooLarge, UnknownParameter
 from memloop_service.unpacking import Unpacking
 

@@ -1,15 +1,24 @@
 """Starts, serves and stops a process: its sockets, its TLS, one configuration of uvicorn for every port.
 
 ``/metrics`` may have a port of its own, so that a network policy can open it to Prometheus alone.
+
+A stopping process drains its connections so that no client's request fails. On SIGTERM ``/readyz`` returns 503, so that
+load balancers send nothing new, and every response carries ``Connection: close``; requests that still arrive are
+served. That lasts for ``drain_s`` seconds after the last response whose head was sent before the signal: its client may
+use the connection once more. Then the process stops listening, closes idle connections, and gives requests in flight
+the rest of ``stop_grace_s``.
 """
 
 import asyncio
 import gc
+import signal
 import socket
 import ssl
 import sys
+import time
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any, Final, cast
@@ -17,8 +26,8 @@ from typing import Any, Final, cast
 import uvicorn
 from fastapi import FastAPI
 
+from memloop.chores import alongside
 from memloop_clients.tls import Certificate, client_context, server_context
-from memloop_service.chores import alongside, drained
 from memloop_service.connections import ConnectionLimits, LimitedHttp, Refusals
 from memloop_service.headers import is_loopback
 from memloop_service.logs import configure_logging
@@ -170,6 +179,48 @@ async def metrics_served(app: FastAPI, settings: ServiceSettings) -> AsyncGenera
         await server.shutdown(sockets=[bound])
 
 
+_LOOK_S: Final = 0.05
+
+
+@dataclass(slots=True)
+class Drain:
+    """Whether the process drains and which clients have not been notified. Times are of ``time.monotonic``."""
+
+    began_at: float | None = None
+    """From then on responses carry ``Connection: close``, and the process gets no new requests."""
+    untold: int = 0
+    """The responses under way that started without it: their clients may reuse the connection."""
+    last_untold_at: float = 0.0
+    """When the last such response ended."""
+
+    def terminate(self, server: uvicorn.Server) -> None:
+        """Start draining, or stop the server if that has begun."""
+        if self.began_at is None:
+            self.began_at = time.monotonic()
+        else:
+            server.handle_exit(signal.SIGTERM, None)
+
+    def left_s(self, drain_s: float, grace_s: float) -> float | None:
+        """Return the seconds left for requests in flight once the drain is over; None before."""
+        if self.began_at is None:
+            return None
+        now = time.monotonic()
+        announced = not self.untold and now - max(self.began_at, self.last_untold_at) >= drain_s
+        over = now - self.began_at >= grace_s + drain_s
+        return max(1.0, self.began_at + drain_s + grace_s - now) if announced or over else None
+
+
+async def drained(server: uvicorn.Server, drain: Drain, *, drain_s: float, grace_s: float) -> None:
+    """Drain a server once it has started: on its first SIGTERM. A second one, or SIGINT, stops it as in uvicorn."""
+    while not server.started:  # noqa: ASYNC110 - uvicorn has no event for it
+        await asyncio.sleep(_LOOK_S)
+    asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, drain.terminate, server)
+    while (left_s := drain.left_s(drain_s, grace_s)) is None:  # noqa: ASYNC110 - and a drain ends by the clock
+        await asyncio.sleep(_LOOK_S)
+    server.config.timeout_graceful_shutdown = round(left_s)
+    server.handle_exit(signal.SIGTERM, None)
+
+
 _NEW_OBJECTS = 20_000
 _NOT_STARTED = 3
 _SWITCH_S = 0.001
@@ -182,7 +233,7 @@ def refuse_open_listen(host: str, *, has_keys: bool) -> None:
 
 
 def run(app: FastAPI, settings: ServiceSettings, *, drain_s: float = 0.0) -> None:
-    """Serve until a signal, then drain (see ``memloop_service.chores``); ``drain_s`` 0 stops listening at once.
+    """Serve until a signal, then drain; ``drain_s`` 0 stops listening at once.
 
     A thread that computes gives the interpreter back to the event loop after a millisecond. With Python's default of
     five, a request that waits for the network a dozen times waits 60 ms more beside such a thread.

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from itertools import chain
 from typing import Any, TypeAlias
 
-from memloop.patience import patient
+from memloop.chores import patient
 from memloop.wire.errors import DependencyError
 from memloop_state.link import State, all_sent, redis_errors, sent
 from memloop_state.steps import Partitions, Steps

@@ -41,9 +41,10 @@ from gateway.vector_stores import VectorStores, open_vector_stores
 from gateway.vector_stores.indexing import IndexHandler
 from gateway.webhooks.deliveries import DeliveryHandler
 from gateway.webhooks.webhooks import open_webhooks
+from memloop.chores import ended
 from memloop.wire.errors import DependencyError
 from memloop.wire.memory import Namespace
-from memloop_service import connects_by, create_app, ended, new_registry, run, start_tracing, watch_disk
+from memloop_service import connects_by, create_app, new_registry, run, start_tracing, watch_disk
 from memloop_service.http.admission import Admission, Capacity
 from memloop_state.link import state_of
 from memloop_state.room import redis_state

@@ -12,6 +12,7 @@ from functools import partial
 from fastapi import FastAPI
 from prometheus_client import CollectorRegistry
 
+from memloop.chores import alongside
 from memloop.wire.errors import MemloopError
 from memloop_service import (
     connects_by,
@@ -22,7 +23,6 @@ from memloop_service import (
     start_tracing,
     watch_disk,
 )
-from memloop_service.chores import alongside
 from memloop_state.disk import rewrite_files
 from memloop_state.link import CHECK, State, check, connect
 from memloop_state.store.buffers import Buffers

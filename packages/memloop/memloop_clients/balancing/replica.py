@@ -14,7 +14,7 @@ from typing import Final, Literal, TypeAlias
 
 from yarl import URL
 
-from memloop.patience import patient
+from memloop.chores import patient
 from memloop.wire.errors import ConnectRefused, DependencyError, MemloopError, Timeout, Unavailable, Unreachable
 from memloop_clients.balancing.resolving import Endpoint, Endpoints, Resolve, system_addresses
 from memloop_clients.transport import Origin, Peer, Request, Timeouts

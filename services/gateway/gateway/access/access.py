@@ -26,7 +26,7 @@ from gateway.access.key_records import KeyRecords
 from gateway.access.principal import Grant, Principal, load_static_keys
 from gateway.metrics import Metrics
 from gateway.settings import GatewaySettings
-from memloop.patience import patient
+from memloop.chores import patient
 from memloop.ports import Splitter
 from memloop.sse import data_of
 from memloop.wire.errors import DependencyError, RateLimited, Unauthenticated

@@ -13,9 +13,9 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Final
 
+from memloop.chores import alongside
 from memloop.wire.errors import DependencyError
 from memloop.wire.keys import AuditEntry, AuditKind, AuditPage, AuditRecord
-from memloop_service.chores import alongside
 from memloop_state.credentials import ENTRIES_KEPT, audit_stream
 from memloop_state.link import State
 from memloop_state.values import Streams

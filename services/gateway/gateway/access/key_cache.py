@@ -14,8 +14,8 @@ from typing import Final
 
 from gateway.access.key_records import KeyRecord, KeyRecords
 from gateway.access.principal import NEVER, Grant, Principal
+from memloop.chores import alongside
 from memloop.wire.errors import DependencyError, Unavailable
-from memloop_service.chores import alongside
 
 _LOG = logging.getLogger(__name__)
 _RETRY_S: Final = 1.0

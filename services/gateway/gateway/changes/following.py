@@ -6,11 +6,11 @@ from collections.abc import AsyncGenerator, Awaitable, Generator
 from contextlib import aclosing, contextmanager
 from typing import Final
 
+from memloop.chores import ended
 from memloop.wire.changes import MOST_CHANGES, MOST_TENANTS, ChangePage, MemoryChange, StoreChanges
 from memloop.wire.errors import MemloopError
 from memloop.wire.memory import Scope
 from memloop_clients import StoreClient
-from memloop_service.chores import ended
 from memloop_service.http import Outlet, data_event, error_event
 
 _LOG = logging.getLogger(__name__)

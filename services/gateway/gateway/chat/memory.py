@@ -25,8 +25,8 @@ from gateway.chat.long_context import ReadContext
 from gateway.chat.recall import Recall, recall
 from gateway.engine import LoopModel
 from gateway.memory import MemoryJob, Standing
+from memloop.chores import computed, patient
 from memloop.loops.parsing import without_thoughts
-from memloop.patience import patient
 from memloop.wire.chat import (
     NO_OPTIONS,
     ChatMemory,
@@ -41,7 +41,6 @@ from memloop.wire.errors import Conflict, DependencyError, NotFound, RateLimited
 from memloop.wire.fields import clean_name, pieces
 from memloop.wire.memory import MAX_TEXT_CHARS, Namespace, Source, Usage
 from memloop.wire.memory_events import MemoryEvent
-from memloop_service.chores import computed
 
 _NO_USER = "Memory is off: the request has no user_id."
 _ERASED = "The user's memories were erased during this chat; this turn will not be remembered."

@@ -16,8 +16,8 @@ from gateway.chat.chat import Chat
 from gateway.chat.profile import Facts, facts_of, fitting
 from gateway.engine import LoopModel
 from gateway.memory import Standing, ranked, read_beside
+from memloop.chores import computed, patient_until
 from memloop.loops.rendering import memory_line, pending_line, pending_lines, ranked_lines
-from memloop.patience import patient_until
 from memloop.ports import Recalled, Splitter
 from memloop.profiles import Profile, RecallPlace
 from memloop.wire.chat import ChatMessage, Json, MemoryOptions, SentMessage
@@ -25,7 +25,6 @@ from memloop.wire.errors import DependencyError, MemloopError
 from memloop.wire.fields import clean_name, said
 from memloop.wire.memory import MAX_TEXT_CHARS, MemoryItem, Namespace, PendingTurn, StoreSearch
 from memloop.wire.store_requests import RecalledItem
-from memloop_service.chores import computed
 from memloop_service.tracing import span
 
 _MOST_PENDING = 20

@@ -16,12 +16,12 @@ from gateway.engine.models_file import ModelsConfig, ModelSpec
 from gateway.engine.served import LoopModel, loop_model
 from gateway.metrics import Metrics
 from gateway.settings import GatewaySettings
+from memloop.chores import alongside
 from memloop.profiles import ProfileError
 from memloop.wire.errors import DependencyError
 from memloop_clients import Balancing, EngineClient, InferenceClient, Timeouts
 from memloop_clients.balancing import plain
 from memloop_service import connects_by, of_app
-from memloop_service.chores import alongside
 
 _POLL_S: Final = 0.5
 _MISFIT_POLL_S: Final = 30.0

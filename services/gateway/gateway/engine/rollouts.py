@@ -15,11 +15,10 @@ from typing import Final, Literal, TypeAlias, cast
 
 from gateway.engine.models import Models, Share
 from gateway.metrics import Metrics
-from memloop.patience import patient
+from memloop.chores import alongside, patient
 from memloop.wire.base import Wire
 from memloop.wire.errors import MODEL_NOT_FOUND, Conflict, DependencyError, NotFound
 from memloop.wire.rollouts import CALL_BOUNDS_S, Rollout, RolloutChange, TargetCalls
-from memloop_service.chores import alongside
 from memloop_state.link import State
 from memloop_state.values import Counts, Fields
 

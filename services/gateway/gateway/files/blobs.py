@@ -16,9 +16,9 @@ from typing import Final
 
 from gateway.files.storage import Storage
 from gateway.queue import JobRecords
+from memloop.chores import renewed
 from memloop.wire.base import Wire
 from memloop.wire.errors import DependencyError, TooLarge
-from memloop_service.chores import renewed
 from memloop_state.contents import LEASE_S, Contents, Hold, Quota
 from memloop_state.link import State
 

@@ -25,9 +25,9 @@ from typing import Final, Literal, Protocol
 
 from fastapi import Request, Response
 
+from memloop.chores import renewed
 from memloop.wire.errors import Conflict, DependencyError, InvalidRequest, MemloopError, Unavailable
 from memloop.wire.memory import Namespace
-from memloop_service.chores import renewed
 from memloop_service.headers import AGENT_HEADER, USER_HEADER
 from memloop_service.http import EventStream
 from memloop_state.lease import KEEP_MS as KEEP_MS

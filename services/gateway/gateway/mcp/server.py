@@ -51,7 +51,7 @@ _log = logging.getLogger(__name__)
 def make_manager(*, max_body_bytes: int) -> StreamableHTTPSessionManager:
     """Create the handler of ``POST /mcp``. ``gateway.access`` has already checked Host and Origin.
 
-    Calls in flight when the process is stopped have its grace, as every request has (``memloop_service.chores``). Left
+    Calls in flight when the process is stopped have its grace, as every request has (``memloop_service.serving``). Left
     to itself, the SDK's library for event streams cuts them off at the signal, and every later stream of the process.
     """
     AppStatus.disable_automatic_graceful_drain()

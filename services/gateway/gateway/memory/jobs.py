@@ -16,12 +16,12 @@ from gateway.memory.events import MemoryEvents, event_id
 from gateway.memory.redacting import chars_of, redacted_metadata, redacted_turns
 from gateway.policy import Keeper, Redaction, Redactions
 from gateway.queue import KEEP_MS, GuardBroken, LaneQueue, QueueRules, Submission
+from memloop.chores import computed
 from memloop.wire.base import Wire
 from memloop.wire.errors import Conflict, RateLimited, TooLarge, Unavailable
 from memloop.wire.fields import MAX_WRITE_BYTES
 from memloop.wire.memory import Namespace, Source
 from memloop.wire.memory_events import MemoryEvent
-from memloop_service.chores import computed
 from memloop_state.link import State
 from memloop_state.owners import Owner
 from memloop_state.values import Guard

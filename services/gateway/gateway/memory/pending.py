@@ -13,10 +13,9 @@ from typing import Final, Literal, TypeVar, cast
 
 from gateway.memory.failures import FailedWrite, failed_writes
 from gateway.memory.jobs import MEMORY_QUEUE, MemoryJob
-from memloop.patience import patient
+from memloop.chores import beside, patient
 from memloop.wire.errors import DependencyError
 from memloop.wire.memory import Namespace, PendingTurn
-from memloop_service.chores import beside
 from memloop_state.link import State
 from memloop_state.steps import Partitions, lane_steps, named
 

@@ -15,6 +15,7 @@ from gateway.memory.redacting import (
     redacted_patch,
 )
 from gateway.policy import Keeper, Redactions, category_of, end_of
+from memloop.chores import computed
 from memloop.wire.feedback import FeedbackRequest
 from memloop.wire.memory import (
     BatchOutcome,
@@ -32,7 +33,6 @@ from memloop.wire.memory_requests import PINNED, UNSORTED
 from memloop.wire.policy import EffectivePolicy
 from memloop.wire.store_requests import Imported, MemoryLine, NumberedLine, StoreImport
 from memloop_clients import Balancing, StoreClient
-from memloop_service.chores import computed
 
 
 def policed_add(add: StoreAdd, policy: EffectivePolicy) -> StoreAdd:

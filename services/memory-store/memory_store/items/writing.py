@@ -9,9 +9,9 @@ from functools import partial
 from itertools import count
 from typing import TypeAlias
 
+from memloop.chores import computed
 from memloop.wire.errors import DependencyError, MemloopError, Unavailable, Unprocessable
 from memloop.wire.memory import BatchOutcome, BatchResult, Namespace, StoreAdd, StoreAddResult, Written
-from memloop_service.chores import computed
 from memloop_state.store.erasures import Begun, Claim, Refusal
 from memory_store.embedding.encoding import TextEncoding
 from memory_store.items.batch import Batch, embedded

@@ -10,12 +10,12 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Annotated
 
+from memloop.chores import beside
 from memloop.chunking import EstimatingSplitter
 from memloop.wire.errors import DependencyError, Unavailable
 from memloop.wire.memory import NamedTime, PendingTurn, Scope, SearchHit, SearchOptions, SearchResult, StoreSearch
 from memloop.wire.store_requests import Similarities, StoreSimilarities
 from memloop_service import of_app
-from memloop_service.chores import beside
 from memloop_service.tracing import span
 from memloop_state.store.buffers import Buffers
 from memory_store.embedding.encoding import TextEncoding

@@ -15,9 +15,9 @@ from typing import Final, Literal, TypeAlias
 
 from pydantic import AwareDatetime, BaseModel
 
+from memloop.chores import renewed
 from memloop.wire.errors import Timeout, Unavailable
 from memloop.wire.memory import Namespace
-from memloop_service.chores import renewed
 from memloop_state.store.service import COPY_LEASE_S, ServiceRecord
 from memory_store.items.documents import from_payload, to_payload, within
 from memory_store.items.lookup import pages

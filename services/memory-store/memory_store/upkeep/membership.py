@@ -9,8 +9,8 @@ from collections.abc import AsyncGenerator, Awaitable, Callable
 from dataclasses import dataclass
 from typing import Final
 
+from memloop.chores import alongside, ended
 from memloop.wire.errors import MemloopError, NotSupported, Unavailable
-from memloop_service.chores import alongside, ended
 from memloop_state.store.service import FRESH_S, Copying, Seen, Service, ServiceRecord, Serving
 from memory_store.embedding.embedder import EmbeddingModel
 from memory_store.embedding.encoding import TextEncoding

@@ -7,8 +7,8 @@ from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequen
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from memloop.chores import alongside
 from memloop.wire.errors import DependencyError, Timeout, Unavailable
-from memloop_service.chores import alongside
 from memory_store.vectors.filters import Condition
 from memory_store.vectors.port import Collection, Collections, Found, Page, Placed, Point, Query, Ranked
 from memory_store.vectors.schema import CollectionSpec, EmbeddingMismatch, ServerTooOld

@@ -1,16 +1,11 @@
-"""Few characters are computed with on the event loop, many in a thread."""
+"""A short body is parsed on the event loop, a long one in a thread that rests."""
 
 import threading
 import time
 
 import pytest
 
-from memloop_service.chores import computed, parsed
-
-
-@pytest.mark.parametrize(("chars", "here"), [(20_000, True), (20_001, False)])
-async def test_many_characters_are_for_a_thread(chars: int, here: bool) -> None:
-    assert (await computed(threading.get_ident, chars=chars) == threading.get_ident()) is here
+from memloop_service.http.bodies import parsed
 
 
 @pytest.mark.parametrize(("size", "here"), [(16_384, True), (16_385, False)])

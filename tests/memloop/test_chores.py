@@ -1,12 +1,13 @@
-"""A timeout does not count the time in which the event loop was held up."""
+"""Many characters are for a thread, and a timeout does not count the time in which the event loop was held up."""
 
 import asyncio
 import socket
+import threading
 import time
 
 import pytest
 
-from memloop.patience import patient, patient_until
+from memloop.chores import computed, patient, patient_until
 
 
 async def _answer(given: socket.socket) -> bytes:
@@ -60,3 +61,8 @@ async def test_a_cancellation_from_outside_stays_one() -> None:
     task.cancel()
     with pytest.raises(asyncio.CancelledError):
         await task
+
+
+@pytest.mark.parametrize(("chars", "here"), [(20_000, True), (20_001, False)])
+async def test_many_characters_are_for_a_thread(chars: int, here: bool) -> None:
+    assert (await computed(threading.get_ident, chars=chars) == threading.get_ident()) is here

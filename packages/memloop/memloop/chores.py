@@ -1,13 +1,70 @@
-"""Timeouts for answers, without the time in which this process could not read them.
+"""What one does with tasks of asyncio: runs chores beside a block, computes in a thread, and waits with patience.
 
 An event loop that is held up, by work or because a container has used up its share of the cores, finds two things when
 it goes on: the answer that came meanwhile, and the timer that has run out. ``asyncio.timeout`` then drops the answer
-and blames the other side.
+and blames the other side. :func:`patient` leaves out the time in which this process could not read the answer.
 """
 
 import asyncio
+from collections.abc import AsyncGenerator, Awaitable, Callable, Coroutine
+from contextlib import asynccontextmanager, suppress
 from types import TracebackType
-from typing import Final
+from typing import Any, Final, TypeVar
+
+from memloop.wire.errors import DependencyError
+
+_CANCEL_AGAIN_S: Final = 0.2
+_INLINE_CHARS: Final = 20_000
+"""Texts up to this length are counted or redacted in about 2 ms."""
+_Result = TypeVar("_Result")
+
+
+@asynccontextmanager
+async def alongside(*chores: Coroutine[Any, Any, None]) -> AsyncGenerator[None]:
+    """Run the coroutines in the background; cancel them and wait on exit."""
+    tasks = {asyncio.create_task(chore) for chore in chores}
+    try:
+        yield
+    finally:
+        await ended(tasks)
+
+
+@asynccontextmanager
+async def renewed(renew: Callable[[], Awaitable[None]], *, every_s: float) -> AsyncGenerator[None]:
+    """Renew a lease during the block. A renewal that the state does not take is made up for by the next one."""
+
+    async def renew_again() -> None:
+        while True:
+            await asyncio.sleep(every_s)
+            with suppress(DependencyError):
+                await renew()
+
+    async with alongside(renew_again()):
+        yield
+
+
+@asynccontextmanager
+async def beside(work: Coroutine[Any, Any, _Result]) -> "AsyncGenerator[asyncio.Task[_Result]]":
+    """Run the coroutine while the block does something else; cancel it if the block leaves before its end."""
+    task = asyncio.create_task(work)
+    try:
+        yield task
+    finally:
+        await ended({task})
+
+
+async def ended(tasks: "set[asyncio.Task[Any]]") -> None:
+    """Cancel the tasks until all have ended: a connection being opened may swallow the first cancellation."""
+    while tasks := {task for task in tasks if not task.done()}:
+        for task in tasks:
+            task.cancel()
+        await asyncio.wait(tasks, timeout=_CANCEL_AGAIN_S)
+
+
+async def computed(work: Callable[[], _Result], *, chars: int) -> _Result:
+    """Compute with so many characters of text: on the event loop if they are few, else in a thread."""
+    return work() if chars <= _INLINE_CHARS else await asyncio.to_thread(work)
+
 
 _LATE_S: Final = 0.05
 """A timer that fires later than this shows a loop that was held up."""
