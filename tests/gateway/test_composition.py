@@ -24,7 +24,7 @@ async def test_inference_gives_model_profile_and_tokenizer(settings: GatewaySett
         asking = settings.model_copy(update={"inference_url": url})
         async with opened(asking) as backend:
             assert backend.models.chat.id == "served"
-            assert backend.models.chat.profile.ref == load_profile("tiny").ref
+            assert backend.models.chat.window.profile.ref == load_profile("tiny").ref
             assert backend.models.chat.splitter.count("one two three four") == 4
 
 
@@ -53,7 +53,7 @@ async def test_settings_win_over_inference(settings: GatewaySettings) -> None:
     async with launched(Launcher()) as url:
         told = settings.model_copy(update={"inference_url": url, "model": "mine", "profile": "default"})
         async with opened(told) as backend:
-            assert (backend.models.chat.id, backend.models.chat.profile.name) == ("mine", "default")
+            assert (backend.models.chat.id, backend.models.chat.window.profile.name) == ("mine", "default")
             assert isinstance(backend.models.chat.splitter, TokenizerSplitter)
 
 
@@ -68,7 +68,7 @@ async def test_a_profile_that_does_not_fit_the_served_window_is_refused(settings
 async def test_without_inference_the_engine_names_the_model_and_the_rest_is_safe(settings: GatewaySettings) -> None:
     async with opened(settings) as backend:
         assert backend.models.chat.id == "fake-model"
-        assert backend.models.chat.profile.name == "default"
+        assert backend.models.chat.window.profile.name == "default"
         assert isinstance(backend.models.chat.splitter, EstimatingSplitter)
 
 

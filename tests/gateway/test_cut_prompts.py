@@ -107,7 +107,7 @@ async def test_a_cut_prompt_is_noticed_and_its_chunk_is_read_again_in_pieces(
     async with stack(redis_server, tmp_path, engine, counts=True) as it:
         read = await it.read()
         assert (read["status"], set(FACT.findall(read["output_text"]))) == ("completed", ALL), read
-        assert it.gateway.backend.models.reader.window_tokens is not None
+        assert it.gateway.backend.models.reader.window.tokens is not None
         noticed = len(engine.cut_prompts)
         again = await it.read()
         assert set(FACT.findall(again["output_text"])) == ALL
@@ -122,7 +122,7 @@ async def test_odd_usage_of_an_engine_that_cuts_nothing_fails_no_read(
     async with stack(redis_server, tmp_path, engine, counts=True) as it:
         read = await it.read(strategy="memreread", max_rereads=1)
         assert (read["status"], set(FACT.findall(read["output_text"]))) == ("completed", ALL)
-        assert it.gateway.backend.models.reader.window_tokens is None
+        assert it.gateway.backend.models.reader.window.tokens is None
 
 
 TOLD: list[tuple[States, int, bool]] = [

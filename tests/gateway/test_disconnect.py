@@ -5,7 +5,7 @@ import asyncio
 import pytest
 from starlette.types import Message
 
-from memloop_service.http.event_stream import ClientGone, stopped_when_gone
+from memloop_service.http.admission import ClientGone, stopped_when_gone
 
 
 class Connection:

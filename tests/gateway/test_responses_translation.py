@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from gateway.responses.items import ITEMS, items_of
 from gateway.responses.to_chat import messages_of
-from memloop.wire.chat import object_in, objects_in
+from memloop.wire.base import object_in, objects_in
 from memloop.wire.errors import InvalidRequest
 from tests.gateway.response_items import (
     CALLS_BY_TYPE,

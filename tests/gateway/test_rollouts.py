@@ -6,9 +6,10 @@ from typing import Any
 
 import pytest
 
-from gateway.engine import Rollouts
+from gateway.engine import Rollouts, for_engine
 from gateway.engine.models import Share, Shares
 from gateway.metrics import Metrics
+from memloop.wire.chat import Json
 from memloop.wire.errors import EngineError
 from memloop.wire.rollouts import CALL_BOUNDS_S, RolloutChange
 from memloop_clients.gateway import GatewayClient
@@ -79,8 +80,11 @@ async def test_a_candidate_gets_its_own_name_when_its_engine_has_the_model_under
 
 async def test_a_passed_through_request_is_renamed_for_the_engine_that_serves_it(both: TwoModels) -> None:
     reader, talker = (both.gateway.backend.models.named(model) for model in ("r", "talker"))
-    assert [reader.renames(named) for named in ("w", "r", None)] == [True, False, False]
-    assert [talker.renames(named) for named in ("talker", "r", None)] == [True, False, True]
+    named: list[Json] = [{"model": "w"}, {"model": "r"}, {}]
+    assert [for_engine(fields, reader) for fields in named] == [{"model": "r"}, {"model": "r"}, {}]
+    assert [for_engine(fields, talker).get("model") for fields in ({"model": "talker"}, {"model": "r"}, {})] == [
+        "r"
+    ] * 3
 
 
 async def test_the_end_of_a_rollout_gives_every_request_back(both: TwoModels) -> None:

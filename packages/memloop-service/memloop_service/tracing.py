@@ -1,7 +1,8 @@
 """Creates spans by OpenTelemetry's API: exported if the process is configured to, no-ops otherwise.
 
-No attribute or error holds a user's text or ID: a failed span has the exception's type, not its message. Source of the
-names: OpenTelemetry semantic conventions, "Generative AI".
+No attribute or error holds a user's text or ID: a failed span has the exception's type, not its message, and a model's
+name, which a client supplies, is truncated. Source of the names: OpenTelemetry semantic conventions, "Generative client
+AI spans".
 """
 
 import os
@@ -140,6 +141,28 @@ def _current(opened: Span) -> Generator[None]:
 def _is_untraced(parent: Mapping[str, str]) -> bool:
     """Return whether a span would be a no-op without a remote span whose headers go on."""
     return _PROCESS.tracer is _OFF and not parent and not trace.get()
+
+
+_OPERATIONS: Final = {"completions": "text_completion", "responses": "chat"}
+_MODEL_CHARS: Final = 128
+
+
+def model_call(operation: str, model: object) -> tuple[str, dict[str, str]]:
+    """Return name and attributes of the span of a model's call; ``operation`` is named as in the metrics."""
+    name = _OPERATIONS.get(operation, operation)
+    asked = str(model)[:_MODEL_CHARS]
+    attributes = {
+        "gen_ai.operation.name": name,
+        "gen_ai.provider.name": "openai",
+        "gen_ai.request.model": asked,
+    }
+    return f"{name} {asked}", attributes
+
+
+def note_usage(call: Span, *, input_tokens: int | None, output_tokens: int | None) -> None:
+    """Record the token counts that the engine reported."""
+    counts = {"gen_ai.usage.input_tokens": input_tokens, "gen_ai.usage.output_tokens": output_tokens}
+    call.set_attributes({name: count for name, count in counts.items() if count is not None})
 
 
 def past_span(name: str, attributes: Attributes, *, seconds: float) -> None:

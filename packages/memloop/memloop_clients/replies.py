@@ -12,7 +12,8 @@ from typing import Final
 import orjson
 from pydantic import JsonValue
 
-from memloop.wire.chat import Json, object_in, objects_in
+from memloop.wire.base import object_in, objects_in
+from memloop.wire.chat import Json
 from memloop.wire.errors import EngineError
 from memloop_clients.dialects import EARLIER_THINKING, thinking_in
 from memloop_clients.refusals import Fault

@@ -8,7 +8,8 @@ import orjson
 from pydantic import JsonValue
 
 from memloop.sse import data_of
-from memloop.wire.chat import Json, object_in, objects_in, parsed_object
+from memloop.wire.base import object_in, objects_in, parsed_object
+from memloop.wire.chat import Json
 from memloop.wire.errors import EngineError
 from memloop_clients.replies import Reply, fault_in, has_head, head_of, index_of
 

@@ -13,7 +13,8 @@ from typing import Final
 import orjson
 from pydantic import JsonValue
 
-from memloop.wire.chat import Json, object_in
+from memloop.wire.base import object_in
+from memloop.wire.chat import Json
 from memloop.wire.errors import EngineError
 
 _OF_PIECE: Final = frozenset({"index", "id", "type", "function", "name", "arguments"})

@@ -1,7 +1,8 @@
 """Defines every metric of the gateway and its worker, by family. No label contains a user's id or text."""
 
+import collections
 import math
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import lru_cache, partial
 from typing import Literal, TypeAlias, TypeVar, get_args
 
@@ -10,6 +11,7 @@ from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
 from gateway.queue import Depth, QueuedBytes
 from memloop.loops.forms import Form
 from memloop.loops.results import NO_DEGRADATIONS
+from memloop.wire.base import spender
 from memloop.wire.errors import MemloopError, NotFound
 from memloop.wire.long_read import Strategy
 from memloop.wire.memory_events import Action
@@ -23,6 +25,7 @@ _OVERHEAD_S = (0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 
 _TOKENS = tuple(float(4**power) for power in range(1, 11))
 _Metric = TypeVar("_Metric", Counter, Gauge)
 TokenKind: TypeAlias = Literal["input", "output"]
+Spent: TypeAlias = Literal["calls", TokenKind]
 
 
 class RequestMetrics:
@@ -89,7 +92,7 @@ class EngineMetrics:
             registry=registry,
         )
         self._token_usage_of = lru_cache(maxsize=256)(self.token_usage.labels)
-        self._spent: Callable[[TokenKind, str, int], object] = lambda kind, model, tokens: None
+        self._spent = collections.Counter[tuple[str, Spent, str]]()
         call_seconds = Histogram(
             "gateway_engine_call_seconds",
             "Time of an engine call that succeeded, to its last byte.",
@@ -175,14 +178,17 @@ class EngineMetrics:
         """Call ``called``, if any, with the model of every engine call and its seconds, None if the engine failed."""
         self._called = called
 
-    def watch_tokens(self, spent: Callable[[TokenKind, str, int], object]) -> None:
-        """Call ``spent`` with the tokens of every engine call and the model's label."""
-        self._spent = spent
-
     def count_tokens(self, kind: TokenKind, operation: str, model: str, tokens: int) -> None:
-        """Count the tokens of one engine call of the model."""
+        """Count the tokens of one engine call of the model, and for the tenant of the task at hand."""
         self._token_usage_of(kind, operation, model).observe(tokens)
-        self._spent(kind, model, tokens)
+        if tenant := spender.get():
+            self._spent[tenant, kind, model] += tokens
+            self._spent[tenant, "calls", model] += kind == "input"  # each call counts its input once
+
+    def take_spent(self) -> Mapping[tuple[str, Spent, str], int]:
+        """Return what tenants spent since this was last called, by tenant, kind and the model's label."""
+        spent, self._spent = self._spent, collections.Counter()
+        return spent
 
 
 class MemoryMetrics:

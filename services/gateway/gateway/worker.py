@@ -188,7 +188,7 @@ async def _writes(work: Work, settings: WorkerSettings, stop: asyncio.Event, nam
         writer.cancel()
         return
     limits = BufferLimits(settings.buffer_flush_turns, settings.buffer_flush_tokens)
-    work.metrics.show_form(writer.result().id, writer.result().forms.left(writer.result().profile)[0])
+    work.metrics.show_form(writer.result().id, writer.result().forms.left(writer.result().window.profile)[0])
 
     def tools_for(namespace: Namespace) -> WriterTools:
         model = work.backend.models.writing(writer.result(), key=namespace.lane())
@@ -196,13 +196,13 @@ async def _writes(work: Work, settings: WorkerSettings, stop: asyncio.Event, nam
             journal=work.memory.queue.lanes.journal,
             store=work.memory.store,
             model=model.watched(work.metrics, operation="memory_write"),
-            profile=model.profile,
+            profile=model.window.profile,
             splitter=model.splitter,
             forms=model.forms,
             metrics=work.metrics,
             limits=limits,
             traces=work.memory.traces,
-            served=Served(model.id, model.profile.ref),
+            served=Served(model.id, model.window.profile.ref),
             keeper=work.memory.keeper,
         )
 

@@ -1,7 +1,17 @@
 """Bodies, deadlines, streams, admission: HTTP without any resource of a service."""
 
-from memloop.wire.chat import object_in, objects_in, parsed_object
-from memloop_service.http.admission import Admission, Capacity, Held, Lane, Limit, deadline_s, within
+from memloop.wire.base import object_in, objects_in, parsed_object
+from memloop_service.http.admission import (
+    Admission,
+    Capacity,
+    ClientGone,
+    Held,
+    Lane,
+    Limit,
+    deadline_s,
+    stopped_when_gone,
+    within,
+)
 from memloop_service.http.bodies import (
     JsonBody,
     json_response,
@@ -16,14 +26,12 @@ from memloop_service.http.bodies import (
 )
 from memloop_service.http.event_stream import (
     DONE,
-    ClientGone,
     EventStream,
     Outlet,
     Sink,
     Source,
     data_event,
     error_event,
-    stopped_when_gone,
 )
 from memloop_service.http.fragments import Fragment, body_of, engines_body, streams, with_schema
 

@@ -5,7 +5,7 @@ engine calls) get a share of it, so that an interactive request always finds roo
 everything, for the same reason. Nothing queues here: a request without room is refused before its body is read. A body
 counts as it arrives; an announced size takes no room. The service limits the size of a single body.
 
-A client's own deadline is in its headers; work that outlasts it stops.
+A client's own deadline is in its headers; work that outlasts it stops. So does work whose client has disconnected.
 """
 
 import asyncio
@@ -14,6 +14,8 @@ from collections.abc import AsyncGenerator, Callable, Mapping
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, nullcontext
 from dataclasses import dataclass
 from typing import Final, Literal, TypeAlias
+
+from starlette.types import Receive
 
 from memloop.wire.errors import InvalidRequest, Overloaded, RateLimited, Timeout
 
@@ -207,3 +209,33 @@ def _seconds(text: str) -> float | None:
     except ValueError:
         return None
     return seconds if math.isfinite(seconds) and seconds > 0 else None
+
+
+class ClientGone(Exception):
+    """The client closed its connection and cannot receive the answer."""
+
+
+@asynccontextmanager
+async def stopped_when_gone(receive: Receive) -> AsyncGenerator[None]:
+    """Cancel the block when the client disconnects, and raise ClientGone. Other cancellations pass through.
+
+    The request's body must have been read.
+    """
+    scope = asyncio.timeout(None)
+
+    async def watch() -> None:
+        while (await receive())["type"] != "http.disconnect":
+            pass
+        scope.reschedule(asyncio.get_running_loop().time())
+
+    watching = asyncio.create_task(watch())
+    try:
+        async with scope:
+            try:
+                yield
+            finally:
+                watching.cancel()  # or it would end a scope that is over; it holds nothing that needs its end
+    except TimeoutError:
+        if not scope.expired():
+            raise
+        raise ClientGone from None

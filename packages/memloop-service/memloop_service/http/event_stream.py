@@ -1,13 +1,11 @@
 """A response of server-sent events: it stays alive while they are quiet, and ends when the client leaves.
 
 Source of the format: WHATWG HTML, "Server-sent events".
-
-Cancels the work of a request whose client has disconnected.
 """
 
 import asyncio
-from collections.abc import AsyncGenerator, Awaitable, Callable, Coroutine
-from contextlib import AbstractContextManager, asynccontextmanager, nullcontext
+from collections.abc import Awaitable, Callable, Coroutine
+from contextlib import AbstractContextManager, nullcontext
 from typing import Any, Protocol, Self, TypeAlias
 
 import orjson
@@ -16,37 +14,7 @@ from starlette.types import Receive, Scope, Send
 
 from memloop.wire.errors import MemloopError
 from memloop_service.errors import api_style
-
-
-class ClientGone(Exception):
-    """The client closed its connection and cannot receive the answer."""
-
-
-@asynccontextmanager
-async def stopped_when_gone(receive: Receive) -> AsyncGenerator[None]:
-    """Cancel the block when the client disconnects, and raise ClientGone. Other cancellations pass through.
-
-    The request's body must have been read.
-    """
-    scope = asyncio.timeout(None)
-
-    async def watch() -> None:
-        while (await receive())["type"] != "http.disconnect":
-            pass
-        scope.reschedule(asyncio.get_running_loop().time())
-
-    watching = asyncio.create_task(watch())
-    try:
-        async with scope:
-            try:
-                yield
-            finally:
-                watching.cancel()  # or it would end a scope that is over; it holds nothing that needs its end
-    except TimeoutError:
-        if not scope.expired():
-            raise
-        raise ClientGone from None
-
+from memloop_service.http.admission import ClientGone, stopped_when_gone
 
 DONE = b"data: [DONE]\n\n"
 HEARTBEAT = b": keep-alive\n\n"

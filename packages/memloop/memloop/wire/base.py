@@ -1,4 +1,4 @@
-"""The two bases of all wire models: ours reject unknown fields, OpenAI's keep them.
+"""The two bases of all wire models, and JSON without one: ours reject unknown fields, OpenAI's keep them.
 
 Their errors do not quote the input: errors are logged, users' texts are not.
 
@@ -8,13 +8,14 @@ Context's headers. A queued job keeps them for the worker. The tenant, whose acc
 the process.
 """
 
-from collections.abc import Generator, Mapping
+from collections.abc import Generator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from types import MappingProxyType
 from typing import Any, Final, Self, cast
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, GetCoreSchemaHandler
+import orjson
+from pydantic import BaseModel, BeforeValidator, ConfigDict, GetCoreSchemaHandler, JsonValue
 from pydantic_core import CoreSchema, PydanticCustomError
 
 
@@ -93,6 +94,24 @@ class OpenWire(FirstFault):
     """A frozen model of the OpenAI API; unknown fields pass through untouched."""
 
     model_config = ConfigDict(frozen=True, extra="allow", hide_input_in_errors=True)
+
+
+def parsed_object(raw: bytes) -> dict[str, JsonValue]:
+    """Parse the JSON object in the bytes; empty when there is none."""
+    try:
+        return object_in(orjson.loads(raw))
+    except orjson.JSONDecodeError:
+        return {}
+
+
+def object_in(value: object) -> dict[str, JsonValue]:
+    """Return the value if it is an object, else an empty one."""
+    return cast("dict[str, JsonValue]", value) if isinstance(value, dict) else {}
+
+
+def objects_in(value: object) -> Sequence[dict[str, JsonValue]]:
+    """Return the objects of a list; empty for any other value."""
+    return [object_in(part) for part in cast(list[object], value)] if isinstance(value, list) else []
 
 
 CALLERS_ID: Final = "x-client-request-id"

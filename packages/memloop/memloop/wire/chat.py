@@ -13,9 +13,8 @@ Source: OpenAI API reference, "Chat Completions".
 
 import re
 from collections.abc import Sequence
-from typing import Annotated, Final, Literal, TypeAlias, cast
+from typing import Annotated, Final, Literal, TypeAlias
 
-import orjson
 from pydantic import AfterValidator, Field, JsonValue
 
 from memloop.wire.base import Integral, OpenWire, Wire
@@ -147,24 +146,6 @@ class ChatMemory(Wire):
     usage: MemoryUsage = MemoryUsage()
     long_context: LongContext | None = None
     error: str | None = None
-
-
-def parsed_object(raw: bytes) -> Json:
-    """Parse the JSON object in the bytes; empty when there is none."""
-    try:
-        return object_in(orjson.loads(raw))
-    except orjson.JSONDecodeError:
-        return {}
-
-
-def object_in(value: object) -> Json:
-    """Return the value if it is an object, else an empty one."""
-    return cast(Json, value) if isinstance(value, dict) else {}
-
-
-def objects_in(value: object) -> Sequence[Json]:
-    """Return the objects of a list; empty for any other value."""
-    return [object_in(part) for part in cast(list[object], value)] if isinstance(value, list) else []
 
 
 _OPEN_WEBUI: Final = "### Task:"

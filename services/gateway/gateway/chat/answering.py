@@ -17,7 +17,18 @@ from gateway.chat.memory import ChatTurn, begin_turn, standing_of
 from gateway.chat.oversized import Oversize
 from gateway.chat.recall import with_recalled
 from gateway.chat.relay import relay_chat, with_memory, written
-from gateway.engine import CHAT_PATH, EngineCall, LoopModel, Meter, Outgoing, Relay, answer_in, counted, relay
+from gateway.engine import (
+    CHAT_PATH,
+    EngineCall,
+    LoopModel,
+    Meter,
+    Outgoing,
+    Relay,
+    answer_in,
+    counted,
+    for_engine,
+    relay,
+)
 from gateway.idempotency import Attempt, refuse_key_of_stream
 from memloop.wire.chat import NO_OPTIONS, ChatRequest, Json
 from memloop.wire.errors import CONTEXT_LENGTH_EXCEEDED, EngineError, MemloopError
@@ -252,9 +263,8 @@ def engine_body(body: JsonBody, model: LoopModel, turn: ChatTurn | None, context
     fields: Json = body.fields if context is None else {**body.fields, "messages": context.messages}
     if turn is not None and turn.recalled.message is not None and turn.place is not None:
         notes = turn.recalled.message.text()
-        fields = with_recalled(fields, notes, place=turn.place, form=model.profile.recall_place)
-    if model.renames(fields.get("model")):
-        fields = {**fields, "model": model.engine_model}
+        fields = with_recalled(fields, notes, place=turn.place, form=model.window.profile.recall_place)
+    fields = for_engine(fields, model)
     if fields is body.fields and "memory" not in fields:
         return body.raw
     return json_text({name: value for name, value in fields.items() if name != "memory"})

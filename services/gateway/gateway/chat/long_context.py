@@ -76,7 +76,12 @@ async def oversize_of(chat: Chat, model: LoopModel, asked: ChatRequest, fields: 
     window = model.window.limit_tokens
     reader = chat.backend.models.reading_for(model)
     return await asyncio.to_thread(
-        oversize, asked, fields, profile=reader.profile, splitters=(model.splitter, reader.splitter), window=window
+        oversize,
+        asked,
+        fields,
+        profile=reader.window.profile,
+        splitters=(model.splitter, reader.splitter),
+        window=window,
     )
 
 
@@ -121,7 +126,7 @@ async def read_context(
 
 def _cut(chat: Chat, reader: LoopModel, question: str, part: Part) -> _Cut:
     asked = LongReadRequest(question=question, document=Document(text=part.text))
-    plan = plan_read(asked, profile=reader.profile, splitter=reader.splitter, max_chars=chat.max_document_chars)
+    plan = plan_read(asked, profile=reader.window.profile, splitter=reader.splitter, max_chars=chat.max_document_chars)
     return _Cut(part, plan, cut(part.text, plan, reader.splitter))
 
 

@@ -112,7 +112,7 @@ class ChatTurn:
             return None  # its long parts were read before, or it is short
         model = self.model
         await model.look()
-        window = model.window_tokens
+        window = model.window.tokens
         if window is None or not kept <= window < chars:
             return None
         tokens = await computed(partial(model.splitter.count, "\n".join(texts)), chars=chars)

@@ -124,10 +124,10 @@ async def recall(
         chat.memory.metrics.pending_unread.inc()
         errors.append(_UNREAD)
     pending = ranked(_unsaid((*standing.pending, *reversed(found.pending)), messages), query)
-    window = model.window_tokens
+    window = model.window.tokens
     most = options.max_tokens if window is None else min(options.max_tokens, window // _WINDOW_SHARE)
     shown = pending[:_MOST_PENDING]
-    packing = partial(pack, found.items, model.profile, model.splitter, max_tokens=most, pending=shown)
+    packing = partial(pack, found.items, model.window.profile, model.splitter, max_tokens=most, pending=shown)
     chars = sum(len(memory.text) for memory in found.items) + sum(len(turn.said()) for turn in shown)
     packed = await computed(packing, chars=chars)
     return replace(packed, error=" ".join(errors) or None, standing=standing)

@@ -1,14 +1,13 @@
 """The inference engines behind the gateway: models by id and role, circuit breakers, pass-through routes and errors."""
 
 from gateway.engine.backend import Backend, open_backend
+from gateway.engine.call import EngineCall, Meter, Outgoing, Relay, counted, for_engine
 from gateway.engine.engines import answer_in, refusal
-from gateway.engine.meter import Meter, Outgoing, counted
 from gateway.engine.models import Models
 from gateway.engine.models_file import ModelsConfig, read_models, refusing_wrong_models
-from gateway.engine.passthrough import EngineCall, pass_through
 from gateway.engine.rollouts import Rollouts
 from gateway.engine.served import Affine, LoopModel
-from gateway.engine.streams import Relay, only_text, relay, send_broken
+from gateway.engine.streams import only_text, pass_through, relay, send_broken
 from memloop_clients.engine import CHAT_PATH
 
 __all__ = [
@@ -25,6 +24,7 @@ __all__ = [
     "Rollouts",
     "answer_in",
     "counted",
+    "for_engine",
     "only_text",
     "open_backend",
     "pass_through",

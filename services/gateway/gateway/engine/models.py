@@ -204,7 +204,7 @@ class Models:
         rows: list[JsonValue] = []
         for spec in ordered:
             model = self._models.get(spec.id or "")
-            window = spec.window_tokens if model is None else model.window_tokens
+            window = spec.window_tokens if model is None else model.window.tokens
             known: Json = {} if window is None else {"max_model_len": window}
             rows.append({"id": spec.id, "object": "model", "created": spec.created, "owned_by": spec.owned_by, **known})
         return {"object": "list", "data": rows}

@@ -7,8 +7,8 @@ from fastapi import APIRouter, Depends, Query, Request, Response
 from gateway.access import AllowanceDep, Principal, PrincipalDep, Room, audit_action, needs
 from gateway.engine.backend import Backend, BackendDep
 from gateway.engine.engines import with_retry_after
-from gateway.engine.passthrough import pass_through
 from gateway.engine.rollouts import Rollouts
+from gateway.engine.streams import pass_through
 from memloop.wire.chat import Json
 from memloop.wire.errors import MODEL_NOT_FOUND, EngineError, NotFound
 from memloop.wire.rollouts import Rollout, RolloutChange, RolloutEnded, RolloutPage

@@ -1,19 +1,15 @@
-"""A model that requests name and loops call, and the spans of its calls.
+"""A model that requests name and loops call.
 
 Its specification is completed with id, prompt profile, tokenizer and window. Sources, in order: the specification, the
 inference service, then the engine (the id) and safe defaults (the rest).
-
-Spans follow OpenTelemetry's semantic conventions for generative AI ("Generative client AI spans"). No attribute
-contains text of the user or the model; the client-supplied model name is truncated.
 """
 
 import time
-from contextlib import AbstractContextManager
 from dataclasses import asdict, dataclass, field, replace
 from functools import cache, partial
 from typing import Final, cast
 
-from opentelemetry.trace import Span, SpanKind
+from opentelemetry.trace import SpanKind
 from pydantic import JsonValue
 
 from gateway.engine.engines import Engines
@@ -23,13 +19,13 @@ from gateway.metrics import Metrics
 from memloop.chunking import EstimatingSplitter, TokenizerSplitter
 from memloop.loops.forms import Forms
 from memloop.ports import ChatModel, Completion, Prompt, Splitter
-from memloop.profiles import Profile, ProfileError, load_profile
+from memloop.profiles import ProfileError, load_profile
 from memloop.wire.chat import Json
 from memloop.wire.errors import DependencyError
 from memloop_clients import Dialect, InferenceClient
 from memloop_clients.dialects import ANY, Endpoint, endpoint_at
 from memloop_service.http import objects_in
-from memloop_service.tracing import open_span, span
+from memloop_service.tracing import model_call, note_usage, span
 
 DEFAULT_PROFILE: Final = "default"
 _default_profile: Final = cache(partial(load_profile, DEFAULT_PROFILE))
@@ -46,6 +42,7 @@ class LoopModel:
     engine_model: str
     engines: Engines
     window: Window
+    """What it reads at once, and the prompts with the sizes that fit."""
     splitter: Splitter
     label: str
     endpoint: Endpoint = ANY
@@ -54,26 +51,9 @@ class LoopModel:
     """The forms in which this process has asked it as a memory writer."""
 
     @property
-    def profile(self) -> Profile:
-        """The prompts, with the sizes that fit the window as far as it is known."""
-        return self.window.profile
-
-    @property
-    def window_tokens(self) -> int | None:
-        """The window in tokens, prompt and reply together; None while it is not known."""
-        return self.window.tokens
-
-    @property
     def dialect(self) -> Dialect:
         """The fields that the endpoint accepts, for callers that translate another API's request."""
         return self.endpoint.dialect_of(self.engine_model)
-
-    def renames(self, named: object) -> bool:
-        """Return whether the engine needs another name than the request's ``model``.
-
-        A candidate serves requests that name its incumbent. The engine decides about a request that names none.
-        """
-        return (named if isinstance(named, str) else self.id) != self.engine_model
 
     def of_id(self, model_id: str) -> "LoopModel":
         """Return the same engines, prompts and tokenizer for another of the engine's models."""
@@ -89,11 +69,11 @@ class LoopModel:
         ``writes`` the form as a memory writer.
         """
         dialect = await self.engines.dialect()
-        form, *others = self.forms.left(self.profile)
+        form, *others = self.forms.left(self.window.profile)
         writer: Json = {"form": form, "forms_left": list[JsonValue](others)}
         return {
             **({"memory_writer": writer} if writes else {}),
-            "window_tokens": self.window_tokens,
+            "window_tokens": self.window.tokens,
             "dialect": dialect.name,
             "response_format": list[JsonValue](dialect.formats),
             "roles": cast(Json, asdict(dialect.template)),
@@ -155,21 +135,6 @@ async def loop_model(
     )
 
 
-_OPERATIONS: Final = {"completions": "text_completion", "responses": "chat"}
-_MODEL_CHARS: Final = 128
-
-
-def open_call(operation: str, model: object) -> AbstractContextManager[Span]:
-    """Return the span of a client's call; it may end in another task. ``operation`` is named as in the metrics."""
-    return open_span(*_named(operation, model), kind=SpanKind.CLIENT)
-
-
-def note_usage(call: Span, *, input_tokens: int | None, output_tokens: int | None) -> None:
-    """Record the token counts that the engine reported."""
-    counts = {"gen_ai.usage.input_tokens": input_tokens, "gen_ai.usage.output_tokens": output_tokens}
-    call.set_attributes({name: count for name, count in counts.items() if count is not None})
-
-
 class WatchedModel:
     """A ChatModel with metrics and a span around each call. Put it inside a ``Journaled``: replays do not count."""
 
@@ -184,7 +149,7 @@ class WatchedModel:
     async def complete(self, prompt: Prompt) -> Completion:
         """Return the inner model's reply and raise its errors."""
         began = time.perf_counter()
-        with span(*_named("chat", self._model_id), kind=SpanKind.CLIENT) as call:
+        with span(*model_call("chat", self._model_id), kind=SpanKind.CLIENT) as call:
             try:
                 completion = await self._model.complete(prompt)
             except DependencyError as error:
@@ -197,17 +162,6 @@ class WatchedModel:
             note_usage(call, input_tokens=usage.input_tokens, output_tokens=usage.output_tokens)
             call.set_attribute("gen_ai.response.finish_reasons", (completion.finish_reason,))
         return completion
-
-
-def _named(operation: str, model: object) -> tuple[str, dict[str, str]]:
-    name = _OPERATIONS.get(operation, operation)
-    asked = str(model)[:_MODEL_CHARS]
-    attributes = {
-        "gen_ai.operation.name": name,
-        "gen_ai.provider.name": "openai",
-        "gen_ai.request.model": asked,
-    }
-    return f"{name} {asked}", attributes
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,18 +1,22 @@
-"""Relays an engine's stream to the client: only events that tell more than a text are parsed."""
+"""Relays an engine's answer to the client: of a stream only events that tell more than a text are parsed."""
 
 import re
-from collections.abc import Callable, Coroutine
-from typing import Any, Final, TypeAlias
+from collections.abc import Coroutine
+from typing import Any, Final
 
-from gateway.engine.engines import with_retry_after
-from gateway.engine.meter import Meter
+from fastapi import Request, Response
+
+from gateway.access import Allowance
+from gateway.engine.backend import Backend
+from gateway.engine.call import EngineCall, Meter, Outgoing, counted, for_engine
+from gateway.engine.engines import answer_in, with_retry_after
 from memloop.sse import EventCutter, data_of
 from memloop.wire.chat import Json
 from memloop.wire.errors import DependencyError
 from memloop_clients import RawResponse
 from memloop_clients.replies import HEAD
 from memloop_clients.reply_stream import ReplyStream
-from memloop_service.http import Sink, error_event, object_in, parsed_object
+from memloop_service.http import Sink, error_event, json_text, object_in, parsed_object, read_json
 
 _FIELD: Final = b'"usage":'
 _REPORT: Final = re.compile(rb'"usage":\s*\{')
@@ -28,8 +32,9 @@ _ONE_TEXT: Final = re.compile(rb'(data: \{[^\n]*?"content":\s*+")[^"\\\n]*+("[^\
 _MARKS: Final = (b"[DONE]", b"\nevent:", b"\nerror:")
 """What is in a chat's events that are more than a piece of text in OpenAI's form. One character in front of all
 alternatives of a pattern lets it skip what is between."""
-Relay: TypeAlias = Callable[[RawResponse, Sink], Coroutine[Any, Any, None]]
-"""Sends the engine's events to the client."""
+_ASKING: Final = ("prompt", "input", "instructions")
+MEMORY_HEADER: Final = "x-memloop-memory"
+"""The response header of routes without memory; its value is ``none``."""
 
 
 class Passing:
@@ -184,3 +189,28 @@ async def send_broken(error: DependencyError, meter: Meter, out: Sink) -> None:
     """End a stream whose engine was lost with an ``error`` event."""
     meter.lost(error)
     await out.send(error_event(with_retry_after(error)))
+
+
+async def pass_through(request: Request, backend: Backend, allowance: Allowance, operation: str) -> Response:
+    """Answer a request as the engine does, without memory. Raises as ``EngineCall.answer`` does."""
+    meter = Meter(backend.metrics, f"/v1/{operation}", operation, allowance)
+    with meter.ours():
+        body = await read_json(request)
+        model = backend.models.asked(body.fields.get("model"))
+        meter.goes_to(model)
+        await allowance.admit(*(body.fields.get(field) for field in _ASKING))
+
+    def stream(upstream: RawResponse, out: Sink) -> Coroutine[Any, Any, None]:
+        return relay(upstream, meter, out, hides_usage=sent.hides_usage)
+
+    async def whole(raw: bytes) -> bytes:
+        meter.tokens(answer_in(raw).get("usage"))
+        return raw
+
+    fields = for_engine(body.fields, model)
+    outgoing = body.raw if fields is body.fields else json_text(fields)
+    sent = counted(outgoing, body.fields) if operation == "completions" else Outgoing(outgoing)
+    call = EngineCall(request, backend, model, meter)
+    response = await call.answer(operation, sent, stream=stream, whole=whole)
+    response.headers[MEMORY_HEADER] = "none"
+    return response

@@ -64,7 +64,7 @@ class ReadingTools:
         return cls(
             model=reader.watched(metrics, operation="long_read"),
             judge=NamedModel(judge.id, judge.watched(metrics, operation="long_read")) if apart else None,
-            profile=judged_by(reader.profile, judge.profile) if apart else reader.profile,
+            profile=judged_by(reader.window.profile, judge.window.profile) if apart else reader.window.profile,
             splitter=reader.splitter,
             records=reading.records,
             memory=reading.memory.queue,

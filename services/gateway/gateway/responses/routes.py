@@ -194,7 +194,7 @@ async def _translated(
     earlier = await earlier_items(asked, responses, principal.tenant)
     asked = await with_references(asked, earlier, responses, principal.tenant)
     question = question_of(asked, earlier, limit_field=chat.limit_field(asked.request.model))
-    window = chat.backend.models.named(asked.request.model).window_tokens
+    window = chat.backend.models.named(asked.request.model).window.tokens
     search = await searched(asked, question, vector_stores, principal.tenant, window_tokens=window)
     question = with_passages(question, search)
     draft = draft_of(asked, new_response_id(principal.tenant))

@@ -17,8 +17,8 @@ from typing import Annotated, Final, Literal, TypeAlias, cast
 from fastapi import APIRouter, Query
 
 from gateway.access import PrincipalDep, Tenant, managed, needs
-from gateway.metrics import Metrics, TokenKind
-from memloop.wire.base import Wire, spender
+from gateway.metrics import Metrics, Spent
+from memloop.wire.base import Wire
 from memloop.wire.errors import Unprocessable
 from memloop.wire.lists import Listed
 from memloop_service import ERRORS, of_app
@@ -31,7 +31,6 @@ WAIT_S: Final = 2.0
 """The state's time to take counts: a process that stops waits for it."""
 DAY_S: Final = 24 * 3600
 HOUR_S: Final = 3600
-Kind: TypeAlias = Literal["calls", "input", "output"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +39,7 @@ class Entry:
 
     at: int
     model: str
-    kind: Kind
+    kind: Spent
     count: int
 
 
@@ -53,41 +52,30 @@ class Ledger:
         self._now = now
         self._counts = Counts(state, "usage", keep_s=(KEEP_DAYS + 1) * DAY_S, wait_s=wait_s)
         self._metrics = metrics
-        self._waiting: Counter[tuple[str, int, Kind, str]] = Counter()
-        self._spent = asyncio.Event()
-
-    def spent(self, kind: TokenKind, model: str, tokens: int) -> None:
-        """Count the tokens of one call for the tenant of the task at hand. Each call counts its input once."""
-        if not (tenant := spender.get()):
-            return
-        hour = int(self._now()) // HOUR_S
-        self._waiting[tenant, hour, kind, model] += tokens
-        self._waiting[tenant, hour, "calls", model] += kind == "input"
-        self._spent.set()
 
     @asynccontextmanager
     async def keeping(self) -> AsyncGenerator[None]:
         """Store what the process's metrics count until the block exits."""
-        self._metrics.watch_tokens(self.spent)
         stop = asyncio.Event()
         keep = asyncio.create_task(self._keep_repeatedly(stop))
         try:
             yield
         finally:
             stop.set()
-            self._spent.set()
             await asyncio.wait({keep})
             await self.keep()
 
     async def keep(self) -> None:
-        """Send the counts that wait. Those that the state does not take are lost, and counted as such."""
-        waiting, self._waiting = self._waiting, Counter()
+        """Send what was spent. Counts that the state does not take are lost, and counted as such."""
+        if not (spent := self._metrics.take_spent()):
+            return
+        at = int(self._now())
         counts = {
-            (_name(tenant, _day(hour * HOUR_S)), f"{hour % 24:02}|{kind}|{model}"): count
-            for (tenant, hour, kind, model), count in waiting.items()
+            (_name(tenant, _day(at)), f"{at // HOUR_S % 24:02}|{kind}|{model}"): count
+            for (tenant, kind, model), count in spent.items()
         }
         if not await self._counts.add(counts):
-            self._metrics.usage_lost.inc(sum(count for (_, _, kind, _), count in waiting.items() if kind == "calls"))
+            self._metrics.usage_lost.inc(sum(count for (_, kind, _), count in spent.items() if kind == "calls"))
 
     async def read(self, tenant: str, after: int, before: int) -> list[Entry]:
         """Return the counts of the hours that begin from ``after`` to before ``before``. Raises Unavailable."""
@@ -100,15 +88,13 @@ class Ledger:
             for field, count in counts.items():
                 hour, kind, model = field.split("|", 2)
                 if after <= (at := begins + int(hour) * HOUR_S) < before:
-                    entries.append(Entry(at, model, cast(Kind, kind), count))
+                    entries.append(Entry(at, model, cast(Spent, kind), count))
         return entries
 
     async def _keep_repeatedly(self, stop: asyncio.Event) -> None:
         while not stop.is_set():
-            await self._spent.wait()
             with suppress(TimeoutError):
                 await asyncio.wait_for(stop.wait(), EVERY_S)
-            self._spent.clear()
             await self.keep()
 
 

@@ -96,7 +96,7 @@ class ResponseHandler:
         journal = self._background.queue.journal(job.response_id)
         known = await journal.read("search")
         if known is None:
-            window = self._chat.backend.models.named(asked.request.model).window_tokens
+            window = self._chat.backend.models.named(asked.request.model).window.tokens
             found = await searched(asked, question, self._vector_stores, job.tenant, window_tokens=window)
             known = await journal.keep("search", dumped(found))
         return loaded(known)

@@ -1,0 +1,257 @@
+"""One client's call of an engine: what is sent, how it is measured, and its end when the client disconnects.
+
+Total time, time without the engine, time to the first byte, and the tokens of both ways are measured. Engines are asked
+for the usage of streams whose clients did not ask for it; without it no tokens of such a stream could be counted
+(docs/decisions/0087-every-stream-is-counted.md). Those clients do not get it.
+"""
+
+import time
+from collections.abc import Awaitable, Callable, Coroutine
+from contextlib import AbstractContextManager, ExitStack
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, Final, TypeAlias
+
+from fastapi import Request, Response
+from opentelemetry.trace import INVALID_SPAN, Span, SpanKind
+
+from gateway.access import Allowance
+from gateway.engine.backend import Backend
+from gateway.engine.engines import is_event_stream, refusal, with_retry_after
+from gateway.engine.served import LoopModel
+from gateway.metrics import Metrics
+from memloop.wire.chat import Json
+from memloop.wire.errors import DependencyError, MemloopError
+from memloop_clients import RawResponse
+from memloop_service.http import (
+    ClientGone,
+    EventStream,
+    Sink,
+    Source,
+    deadline_s,
+    json_text,
+    object_in,
+    parsed_object,
+    stopped_when_gone,
+    within,
+)
+from memloop_service.tracing import current, model_call, note_usage, open_span
+
+Relay: TypeAlias = Callable[[RawResponse, Sink], Coroutine[Any, Any, None]]
+"""Sends the engine's events to the client."""
+_MAY_REFUSE_A_FIELD: Final = frozenset({400, 422})
+_INPUT: Final = ("prompt_tokens", "input_tokens")
+_OUTPUT: Final = ("completion_tokens", "output_tokens")
+"""The field names of chat completions and of responses."""
+OPTIONS: Final = "stream_options"
+_ASKS: Final = b',"stream_options":{"include_usage":true}}'
+
+
+@dataclass(frozen=True, slots=True)
+class Outgoing:
+    """A body for the engine; ``plain`` is the same without the question for usage that the gateway has added."""
+
+    body: bytes
+    plain: bytes | None = None
+
+    @property
+    def hides_usage(self) -> bool:
+        """Whether the client did not ask for the usage."""
+        return self.plain is not None
+
+
+def counted(body: bytes, fields: Json) -> Outgoing:
+    """Return a body that asks for the usage if the answer streams; ``fields`` are the client's own."""
+    options = object_in(fields.get(OPTIONS))
+    if fields.get("stream") is not True or options.get("include_usage") is True:
+        return Outgoing(body)
+    if OPTIONS not in fields:
+        return Outgoing(body.rstrip()[:-1] + _ASKS, body)
+    return Outgoing(json_text({**parsed_object(body), OPTIONS: {**options, "include_usage": True}}), body)
+
+
+def for_engine(fields: Json, model: LoopModel) -> Json:
+    """Return a request's fields with the name that the model has at its engine, the same if they have it.
+
+    A candidate serves requests that name its incumbent. The engine decides about a request that names none.
+    """
+    named = fields.get("model")
+    if (named if isinstance(named, str) else model.id) == model.engine_model:
+        return fields
+    return {**fields, "model": model.engine_model}
+
+
+class _Stopwatch:
+    """Adds up the seconds spent in its ``with`` blocks."""
+
+    def __init__(self) -> None:
+        self.total_s = 0.0
+        self._began = 0.0
+
+    def __enter__(self) -> None:
+        self._began = time.perf_counter()
+
+    def __exit__(self, *_: object) -> None:
+        self.total_s += time.perf_counter() - self._began
+
+
+class Meter:
+    """One request to the engine. ``operation`` is ``chat``, ``completions``, ``embeddings`` or ``responses``."""
+
+    def __init__(self, metrics: Metrics, route: str, operation: str, allowance: Allowance) -> None:
+        self._allowance = allowance
+        self._metrics = metrics
+        self._route = route
+        self.operation: Final = operation
+        self._model = ""
+        self.call: Span = INVALID_SPAN
+        """The trace span of the engine's call."""
+        self._started = time.perf_counter()
+        self._ours = _Stopwatch()
+        self._saw_byte = False
+        self._lost = False
+
+    def goes_to(self, model: LoopModel) -> None:
+        """Set the model that serves the request, once the request has been read."""
+        self._model = model.label
+
+    def ours(self) -> AbstractContextManager[None]:
+        """Count the block's time as the gateway's own. Blocks must not nest."""
+        return self._ours
+
+    def first_byte(self) -> None:
+        """Record the engine's first streamed byte; later calls have no effect."""
+        if not self._saw_byte:
+            self._saw_byte = True
+            self._metrics.time_to_first_token_seconds.observe(time.perf_counter() - self._started)
+
+    @property
+    def counts_tokens(self) -> bool:
+        """Whether every stream event must be passed to ``streamed``."""
+        return self._allowance.counts_tokens
+
+    def streamed(self, event: bytes) -> None:
+        """Count one event of the engine's stream."""
+        self._allowance.streamed(event)
+
+    def tokens(self, usage: object) -> None:
+        """Record the engine's reported usage, if any."""
+        self._allowance.usage(usage)
+        given = object_in(usage)
+        asked, replied = _count(given, _INPUT), _count(given, _OUTPUT)
+        if asked is not None:
+            self._metrics.count_tokens("input", self.operation, self._model, asked)
+        if replied is not None:
+            self._metrics.count_tokens("output", self.operation, self._model, replied)
+        if self.call.is_recording():
+            note_usage(self.call, input_tokens=asked, output_tokens=replied)
+
+    def broken(self) -> None:
+        """Count a stream that began and ended with an error of ours or of the engine's."""
+        self._metrics.streams_broken.labels(self._route).inc()
+
+    def lost(self, error: MemloopError) -> None:
+        """Record that the engine failed in mid-stream."""
+        self._lost = True
+        self._metrics.count_error(error, model=self._model)
+        self.broken()
+
+    def finish(self) -> None:
+        """Record the completed answer."""
+        self._metrics.count_overhead(self._route, self._ours.total_s)
+        if not self._lost:
+            self._metrics.count_call(self._model, time.perf_counter() - self._started - self._ours.total_s)
+
+
+def _count(usage: Json, names: tuple[str, str]) -> int | None:
+    count = usage.get(names[0], usage.get(names[1]))
+    return count if isinstance(count, int) else None
+
+
+class EngineCall:
+    """One engine call for a client whose connection is watched throughout.
+
+    When the client disconnects, the connection to the engine is closed, which aborts the engine's request.
+    """
+
+    def __init__(self, request: Request, backend: Backend, model: LoopModel, meter: Meter) -> None:
+        self._request = request
+        self._backend = backend
+        self._model = model
+        self._meter = meter
+
+    async def answer(
+        self,
+        path: str,
+        body: Outgoing,
+        *,
+        stream: Relay,
+        whole: Callable[[bytes], Awaitable[bytes]],
+    ) -> Response:
+        """Return the engine's answer: events pass through ``stream``, a whole body through ``whole``.
+
+        Raises the engine's refusal, and Unavailable, Timeout or EngineError when the engine is unreachable or broken.
+        """
+        try:
+            with ExitStack() as opened:
+                async with within(deadline_s(self._request.headers)), stopped_when_gone(self._request.receive):
+                    upstream = await self._opened(opened, body, path)
+                    streams = upstream.succeeded and is_event_stream(upstream)
+                    raw = b"" if streams else await upstream.read()
+                if not upstream.succeeded:
+                    raise await refusal(upstream)
+                if streams:
+                    return self.event_stream(partial(stream, upstream), opened.pop_all())
+                answer = await whole(raw)
+                self._meter.finish()
+                kind = upstream.headers.get("Content-Type", "application/json")
+                return Response(answer, status_code=upstream.status, media_type=kind)
+        except ClientGone:
+            self._backend.metrics.upstream_abort.inc()
+            raise
+        except DependencyError as error:
+            self._backend.metrics.count_error(error, model=self._model.label)
+            raise with_retry_after(error) from error.__cause__
+
+    async def events(self, path: str, body: Outgoing, stream: Relay, out: Sink) -> None:
+        """Send the engine's answer within a stream that has already begun. Raises as ``answer`` does."""
+        try:
+            with ExitStack() as opened:
+                upstream = await self._opened(opened, body, path)
+                if not upstream.succeeded:
+                    raise await refusal(upstream)
+                await stream(upstream, out)
+        except DependencyError as error:
+            self._backend.metrics.count_error(error, model=self._model.label)
+            raise with_retry_after(error) from error.__cause__
+
+    async def _opened(self, opened: ExitStack, body: Outgoing, path: str) -> RawResponse:
+        """Send the body; to an engine that refuses the question for usage, without it. ``opened`` closes it."""
+        named = model_call(self._meter.operation, self._model.id)
+        call = self._meter.call = opened.enter_context(open_span(*named, kind=SpanKind.CLIENT))
+        takes, model, send = self._backend.takes_question, self._model.label, self._model.engines.send
+        with current(call):
+            if body.plain is None or takes.get(model) is False:
+                upstream = await send(body.body if body.plain is None else body.plain, path=path)
+                opened.callback(upstream.close)
+                return upstream
+            upstream = await send(body.body, path=path)
+            opened.callback(upstream.close)
+            if upstream.status in _MAY_REFUSE_A_FIELD and model not in takes:
+                upstream.close()
+                upstream = await send(body.plain, path=path)
+                opened.callback(upstream.close)
+                if upstream.succeeded:
+                    takes[model] = False
+            elif upstream.succeeded:
+                takes[model] = True
+            return upstream
+
+    def event_stream(self, source: Source, owns: AbstractContextManager[object] | None = None) -> Response:
+        """Stream events to the client with heartbeats while idle; stop when the client disconnects."""
+        return EventStream(
+            source,
+            owns=owns,
+            heartbeat_s=self._backend.heartbeat_s,
+            on_abandoned=self._backend.metrics.upstream_abort.inc,
+        )
