@@ -6,10 +6,9 @@ from pathlib import Path
 import pytest
 from redis.asyncio import Redis
 
-from gateway.access.access import LOCAL, KeyRing
-from gateway.access.key_cache import KeyCache
+from gateway.access.access import KeyFileError, load_static_keys
 from gateway.access.key_records import KeyRecords
-from gateway.access.principal import KeyFileError, Principal, load_static_keys
+from gateway.access.keys import LOCAL, KeyCache, KeyRing, Principal
 from gateway.main import main
 from gateway.settings import GatewaySettings
 from memloop.wire.errors import Forbidden, Unauthenticated

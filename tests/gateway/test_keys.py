@@ -10,10 +10,9 @@ from typing import Any
 import pytest
 from redis.asyncio import Redis
 
-from gateway.access.access import KeyRing
-from gateway.access.key_cache import KeyCache
+from gateway.access.access import load_static_keys
 from gateway.access.key_records import KEYS_OF_A_TENANT, KeyRecord, KeyRecords, digest_of, new_key_id, new_secret
-from gateway.access.principal import load_static_keys
+from gateway.access.keys import KeyCache, KeyRing
 from gateway.settings import GatewaySettings
 from memloop.wire.errors import Conflict, Unavailable
 from memloop.wire.keys import AuditEntry

@@ -7,7 +7,7 @@ from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from dataclasses import replace
 
-from gateway.access.principal import Principal
+from gateway.access.keys import Principal
 from gateway.engine import Models
 from gateway.long_read.admission import admitted_read, opened_read
 from gateway.long_read.reading import Reading

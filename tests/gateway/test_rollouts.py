@@ -80,11 +80,9 @@ async def test_a_candidate_gets_its_own_name_when_its_engine_has_the_model_under
 
 async def test_a_passed_through_request_is_renamed_for_the_engine_that_serves_it(both: TwoModels) -> None:
     reader, talker = (both.gateway.backend.models.named(model) for model in ("r", "talker"))
-    named: list[Json] = [{"model": "w"}, {"model": "r"}, {}]
-    assert [for_engine(fields, reader) for fields in named] == [{"model": "r"}, {"model": "r"}, {}]
-    assert [for_engine(fields, talker).get("model") for fields in ({"model": "talker"}, {"model": "r"}, {})] == [
-        "r"
-    ] * 3
+    asked: list[Json] = [{"model": "w"}, {"model": "talker"}, {"model": "r"}, {}]
+    assert [for_engine(fields, reader).get("model") for fields in asked] == ["r", "r", "r", None]
+    assert [for_engine(fields, talker).get("model") for fields in asked] == ["r"] * 4
 
 
 async def test_the_end_of_a_rollout_gives_every_request_back(both: TwoModels) -> None:

@@ -1,10 +1,10 @@
 """Code that every FastAPI process shares: errors, request IDs, limits, health, metrics, logs, settings, start-up."""
 
-from memloop_service.app import create_app
-from memloop_service.edge import RESPONSE_HEADERS, TRAILING_SLASH, BelowPath
+from memloop_service.app import BelowPath, create_app
+from memloop_service.edge import INCOMING, RESPONSE_HEADERS, TRAILING_SLASH, IncomingBody
 from memloop_service.errors import ERRORS, error_response
 from memloop_service.health import Check, Detail, StillStarting, Warn
-from memloop_service.incoming import INCOMING, IncomingBody, of_app
+from memloop_service.incoming import of_app
 from memloop_service.logs import configure_logging
 from memloop_service.metrics import new_registry, watch_disk
 from memloop_service.serving import connects_by, metrics_served, refuse_open_listen, run, serving

@@ -11,16 +11,16 @@ from fastapi.routing import APIRoute
 from prometheus_client import CollectorRegistry, Histogram
 from starlette.exceptions import HTTPException
 from starlette.middleware import Middleware
+from starlette.types import ASGIApp, Receive, Scope, Send
 
 from memloop.chores import alongside
 from memloop.wire.errors import MemloopError
 from memloop_service import health, metrics
 from memloop_service.connections import Refusals
-from memloop_service.edge import Edge
+from memloop_service.edge import BodyLimits, Edge
 from memloop_service.errors import ApiStyle, handle
-from memloop_service.headers import LocalOnly
 from memloop_service.health import Check, Detail, Health, Warn
-from memloop_service.incoming import BodyLimits
+from memloop_service.incoming import LocalOnly
 from memloop_service.metrics import VERSION, introduce, metrics_app, new_registry, watch_dependencies, watch_loop
 from memloop_service.serving import Drain
 from memloop_service.settings import ServiceSettings
@@ -143,3 +143,24 @@ def _watched(lifespan: Lifespan, registry: CollectorRegistry, checks: Mapping[st
                 await asyncio.to_thread(flush_spans)
 
     return run
+
+
+class BelowPath:
+    """Removes ``root_path``, below which a proxy serves the app, from a request's path; links find it in the scope.
+
+    The app gets the paths of its own routes either way. Requests without the path come from probes, or from a proxy
+    that has removed it.
+    """
+
+    def __init__(self, app: ASGIApp, *, root_path: str) -> None:
+        self._app = app
+        self._root_path = root_path
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """ASGI."""
+        if scope["type"] == "http":
+            path, raw = scope["path"], scope.get("raw_path") or b""
+            if path == self._root_path or path.startswith(f"{self._root_path}/"):
+                path, raw = path[len(self._root_path) :] or "/", raw[len(self._root_path) :] or b"/"
+            scope = {**scope, "root_path": self._root_path, "path": path, "raw_path": raw}
+        await self._app(scope, receive, send)

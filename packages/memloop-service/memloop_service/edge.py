@@ -1,63 +1,107 @@
-"""The outermost layer of an app, as plain ASGI: request ID, times, body limit, trailing slashes, unhandled errors.
+"""The outermost layer of an app, as plain ASGI: request ID, times, body, trailing slashes, unhandled errors.
 
-Refuses an address that would be read otherwise than it was meant: one that is not percent-encoded UTF-8.
-
-Decoders put U+FFFD in the place of every byte that is no UTF-8, so ``%ff`` and ``%fe`` would name one user. A byte
-beyond ASCII that is not percent-encoded would be read as Latin-1.
-
-A proxy may serve an app below a path, which it removes from a request or leaves.
+A body is limited, counted, in time, and unpacked as it comes in.
 """
 
+import asyncio
 import logging
 import re
 import secrets
 import time
-from collections.abc import Mapping
-from dataclasses import replace
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Final, cast
-from urllib.parse import unquote_to_bytes
 
 from prometheus_client import Histogram
 from starlette.datastructures import Headers
 from starlette.requests import Request
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from memloop.chores import patient_until
 from memloop.wire.base import CALLERS_ID, request_id
-from memloop.wire.errors import MemloopError, SlowBody, Unprocessable
-from memloop.wire.fields import INVALID_NAME
+from memloop.wire.errors import MemloopError, SlowBody, TooLarge
 from memloop_service.errors import OPENAI, ApiStyle, api_style, as_error, error_response
-from memloop_service.headers import refuse_repeated
-from memloop_service.incoming import INCOMING, BodyLimits, IncomingBody
+from memloop_service.incoming import refuse_lost_characters, refuse_repeated
 from memloop_service.serving import Drain
-from memloop_service.unpacking import unpacking_of
+from memloop_service.unpacking import Unpacking, unpacking_of
+
+INCOMING: Final = "memloop.incoming"
+"""Where a request's scope holds its body."""
+_NOTHING: Final[Message] = {"type": "http.request"}
 
 
-def refuse_lost_characters(scope: Scope) -> None:
-    """Raise Unprocessable (422 ``invalid_name``) with the name of the query's parameter, or ``path``."""
-    if not _is_whole(scope.get("raw_path") or b""):
-        raise _refusal("path")
-    query: bytes = scope["query_string"]
-    if not _is_whole(query):
-        first = next(pair for pair in query.split(b"&") if not _is_whole(pair))
-        raise _refusal(unquote_to_bytes(first.partition(b"=")[0]).decode("utf-8", "replace"))
+@dataclass(frozen=True, slots=True)
+class BodyLimits:
+    """A client may take ``timeout_s`` to send a body of up to ``max_bytes``, and a second more per ``bytes_per_s``."""
+
+    max_bytes: int
+    timeout_s: float
+    bytes_per_s: int
 
 
-def _is_whole(encoded: bytes) -> bool:
-    if not encoded.isascii():
-        return False
-    if b"%" not in encoded:
-        return True
-    try:
-        unquote_to_bytes(encoded).decode()
-    except UnicodeDecodeError:
-        return False
-    return True
+class IncomingBody:
+    """Receives a body. Whoever sets ``count`` gets the size of each piece, and may raise an error to refuse it.
 
+    ``unpacking`` is that of a packed body; the limit is on its size before and after, and ``count`` gets the latter.
+    """
 
-def _refusal(param: str) -> Unprocessable:
-    message = f"{param}: the address must be percent-encoded UTF-8, without half a surrogate pair."
-    return Unprocessable(message, param=param, code=INVALID_NAME)
+    def __init__(self, receive: Receive, limits: BodyLimits) -> None:
+        self.is_whole = False
+        self.count: Callable[[int], None] | None = None
+        self.unpacking: Unpacking | None = None
+        self._receive = receive
+        self._limits = limits
+        self._received = self._size = 0
+        self._is_all_here = False
+        self._waited_s = 0.0
+
+    def check(self, size: int) -> None:
+        """Raise TooLarge for a body of that size."""
+        if size > self._limits.max_bytes:
+            raise TooLarge(f"the body is over the limit of {self._limits.max_bytes} bytes")
+
+    async def next(self) -> Message:
+        """Return the next piece, or the client's leaving.
+
+        Raises TooLarge, SlowBody, InvalidRequest for a body that cannot be unpacked, and what ``count`` raises.
+        """
+        unpacking = self.unpacking
+        if unpacking is None or not unpacking.has_more:
+            message = await self._sent()
+        else:
+            await asyncio.sleep(0)  # a small body may unpack to a large one: others have their turn
+            message = _NOTHING
+        if unpacking is not None and message["type"] == "http.request":
+            message = {**message, "body": unpacking.piece(message.get("body", b""))}
+            message["more_body"] = unpacking.has_more or not self._is_all_here
+            if not message["more_body"]:
+                unpacking.end()
+        size = len(message.get("body", b""))
+        self._size += size
+        self.is_whole = not message.get("more_body", False)
+        self.check(self._size)
+        if size and self.count is not None:
+            self.count(size)
+        return message
+
+    async def _sent(self) -> Message:
+        """Return the client's next message. Only waiting for it counts, not what is done with the body in between."""
+        limits, loop = self._limits, asyncio.get_running_loop()
+        began = loop.time()
+        left_s = limits.timeout_s + self._received / limits.bytes_per_s - self._waited_s
+        try:
+            async with patient_until(began + left_s):
+                message = await self._receive()
+        except TimeoutError:
+            late = f"{self._received} bytes of the body came in {limits.timeout_s + self._waited_s:.0f} s."
+            raise SlowBody(late) from None
+        finally:
+            self._waited_s += loop.time() - began
+        self._received += len(message.get("body", b""))
+        self._is_all_here = not message.get("more_body", False)
+        self.check(self._received)
+        return message
 
 
 TRAILING_SLASH: Final = "memloop.trailing_slash"
@@ -224,24 +268,3 @@ def _without_slash(scope: Scope) -> Scope:
     if not slashes:
         return scope
     return {**scope, "path": path[:-slashes] or "/", "raw_path": bare or b"/", TRAILING_SLASH: True}
-
-
-class BelowPath:
-    """Removes ``root_path`` from a request's path, and leaves it in the scope for links.
-
-    The app gets the paths of its own routes either way. Requests without the path come from probes, or from a proxy
-    that has removed it.
-    """
-
-    def __init__(self, app: ASGIApp, *, root_path: str) -> None:
-        self._app = app
-        self._root_path = root_path
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """ASGI."""
-        if scope["type"] == "http":
-            path, raw = scope["path"], scope.get("raw_path") or b""
-            if path == self._root_path or path.startswith(f"{self._root_path}/"):
-                path, raw = path[len(self._root_path) :] or "/", raw[len(self._root_path) :] or b"/"
-            scope = {**scope, "root_path": self._root_path, "path": path, "raw_path": raw}
-        await self._app(scope, receive, send)

@@ -1,103 +1,175 @@
-"""A request's body as it comes in: limited, counted, in time, and unpacked; what its route would ignore,
-refused; and what the process holds for its routes.
+"""Refuses a request by its address, its headers and its parameters, and finds what the process holds for its routes.
 
-An ignored parameter widens a request: ``DELETE /v1/memory?user_id=U&agentId=A`` would erase all of U. FastAPI's
-declaration of the route is the only list of what it knows.
+An address must be percent-encoded UTF-8, or it would be read otherwise than it was meant. Decoders put U+FFFD in the
+place of every byte that is no UTF-8, so ``%ff`` and ``%fe`` would name one user. A byte beyond ASCII that is not
+percent-encoded would be read as Latin-1.
+
+Headers that name the caller or whose data it asks for come at most once. ``If-Match`` names the version of a memory
+that a request edits.
+
+A process without keys answers only this machine's own programs, and no page that a browser has open. A page may send
+requests to the loopback interface too. Its browser names the page's site in ``Origin``, and in ``Host`` the name that
+led here, which may be the page's own (DNS rebinding). A page can send a body without asking first only as a form or as
+plain text (Fetch, "CORS-safelisted request-header"), so a JSON route takes nothing but JSON. A port that other machines
+reach has other names, so its Host is not checked: such a port without keys serves health and metrics, which no page can
+read from there.
+
+An ignored parameter widens a request: ``DELETE /v1/memory?user_id=U&agentId=A`` would erase all of U. So a parameter
+that its route would ignore is refused. FastAPI's declaration of the route is the only list of what it knows.
 """
 
-import asyncio
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+import ipaddress
+import re
+import secrets
+from collections.abc import Collection, Iterator
+from functools import lru_cache
 from typing import Final, cast, get_args, get_origin
-from urllib.parse import parse_qsl
+from urllib.parse import parse_qsl, unquote_to_bytes, urlsplit
 
 import orjson
 from fastapi import Depends, Request, params
 from fastapi.dependencies.models import Dependant
 from fastapi.routing import APIRoute
 from pydantic import BaseModel
-from starlette.types import Message, Receive
+from starlette.datastructures import Headers
+from starlette.types import ASGIApp, Receive, Scope, Send
 
-from memloop.chores import patient_until
-from memloop.wire.errors import InvalidRequest, SlowBody, TooLarge, UnknownParameter
-from memloop_service.unpacking import Unpacking
-
-INCOMING: Final = "memloop.incoming"
-"""Where a request's scope holds its body."""
-_NOTHING: Final[Message] = {"type": "http.request"}
+from memloop.wire.errors import Forbidden, InvalidRequest, Unauthenticated, UnknownParameter, Unprocessable
+from memloop.wire.fields import INVALID_NAME
+from memloop_service.errors import RouteError, error_response
 
 
-@dataclass(frozen=True, slots=True)
-class BodyLimits:
-    """A client may take ``timeout_s`` to send a body of up to ``max_bytes``, and a second more per ``bytes_per_s``."""
+def refuse_lost_characters(scope: Scope) -> None:
+    """Raise Unprocessable (422 ``invalid_name``) with the name of the query's parameter, or ``path``."""
+    if not _is_whole(scope.get("raw_path") or b""):
+        raise _refusal("path")
+    query: bytes = scope["query_string"]
+    if not _is_whole(query):
+        first = next(pair for pair in query.split(b"&") if not _is_whole(pair))
+        raise _refusal(unquote_to_bytes(first.partition(b"=")[0]).decode("utf-8", "replace"))
 
-    max_bytes: int
-    timeout_s: float
-    bytes_per_s: int
+
+def _is_whole(encoded: bytes) -> bool:
+    if not encoded.isascii():
+        return False
+    if b"%" not in encoded:
+        return True
+    try:
+        unquote_to_bytes(encoded).decode()
+    except UnicodeDecodeError:
+        return False
+    return True
 
 
-class IncomingBody:
-    """Receives a body. Whoever sets ``count`` gets the size of each piece, and may raise an error to refuse it.
+def _refusal(param: str) -> Unprocessable:
+    message = f"{param}: the address must be percent-encoded UTF-8, without half a surrogate pair."
+    return Unprocessable(message, param=param, code=INVALID_NAME)
 
-    ``unpacking`` is that of a packed body; the limit is on its size before and after, and ``count`` gets the latter.
+
+IF_MATCH: Final = r'^(\*|(W/)?"?[0-9]{1,18}"?)$'
+"""A version: ``3``, ``"3"`` or ``W/"3"``; ``*`` matches any."""
+
+
+def version_in(if_match: str) -> int | None:
+    """Return the version, or None for any. Raises InvalidRequest for a header of another form."""
+    if not re.match(IF_MATCH, if_match):
+        raise InvalidRequest("If-Match takes a version number", param="If-Match")
+    return None if if_match == "*" else int(if_match.removeprefix("W/").strip('"'))
+
+
+USER_HEADER: Final = "x-memory-user-id"
+AGENT_HEADER: Final = "x-memory-agent-id"
+TASK_HEADERS: Final = ("x-memory-task", "x-openwebui-task")
+"""Name a front end's own task, such as a title: a chat without memory."""
+_SINGLE: Final = (
+    "host",
+    "authorization",
+    "x-api-key",
+    "x-memloop-tenant",
+    USER_HEADER,
+    AGENT_HEADER,
+    "idempotency-key",
+)
+"""No list of several values (RFC 9110, section 5.3)."""
+
+
+def refuse_repeated(headers: Headers) -> None:
+    """Raise InvalidRequest when one of these headers comes twice."""
+    if len(set(headers)) == len(headers):
+        return
+    for name in _SINGLE:
+        if len(headers.getlist(name)) > 1:
+            raise InvalidRequest(f"The header {name} may come only once.", param=name, code="repeated_header")
+
+
+_JSON: Final = re.compile(r"application/(?:[\w.+-]+\+)?json\s*(?:;.*)?", re.IGNORECASE)
+
+
+class LocalOnly:
+    """Refuses requests that are not from this machine: 403, and 415 for a body that should be JSON and is not.
+
+    ``listens_at`` is the address that the port is bound to; ``other_bodies`` are the paths whose bodies are not JSON,
+    ``other_origins`` those of pages that an operator lets in.
     """
 
-    def __init__(self, receive: Receive, limits: BodyLimits) -> None:
-        self.is_whole = False
-        self.count: Callable[[int], None] | None = None
-        self.unpacking: Unpacking | None = None
-        self._receive = receive
-        self._limits = limits
-        self._received = self._size = 0
-        self._is_all_here = False
-        self._waited_s = 0.0
+    def __init__(
+        self, app: ASGIApp, *, listens_at: str, other_bodies: Collection[str] = (), other_origins: Collection[str] = ()
+    ) -> None:
+        self._app = app
+        self._any_host = not is_loopback(listens_at)
+        self._other_bodies, self._other_origins = frozenset(other_bodies), frozenset(other_origins)
 
-    def check(self, size: int) -> None:
-        """Raise TooLarge for a body of that size."""
-        if size > self._limits.max_bytes:
-            raise TooLarge(f"the body is over the limit of {self._limits.max_bytes} bytes")
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """ASGI."""
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        headers, refusal = Headers(scope=scope), None
+        if not (self._any_host or _is_here(f"//{headers.get('host', '')}")):
+            refusal = Forbidden("Without API keys, the Host header must name a loopback address.", code="foreign_host")
+        elif not all(_is_here(origin) or origin in self._other_origins for origin in headers.getlist("origin")):
+            refusal = Forbidden("Without API keys, pages of other sites are refused.", code="foreign_origin")
+        elif (
+            scope["path"] not in self._other_bodies
+            and (headers.get("content-length", "0") != "0" or "transfer-encoding" in headers)
+            and _JSON.fullmatch(headers.get("content-type", "")) is None
+        ):
+            refusal = RouteError(415, "The body must be JSON: send 'Content-Type: application/json'.", {})
+        await (self._app if refusal is None else error_response(refusal))(scope, receive, send)
 
-    async def next(self) -> Message:
-        """Return the next piece, or the client's leaving.
 
-        Raises TooLarge, SlowBody, InvalidRequest for a body that cannot be unpacked, and what ``count`` raises.
-        """
-        unpacking = self.unpacking
-        if unpacking is None or not unpacking.has_more:
-            message = await self._sent()
-        else:
-            await asyncio.sleep(0)  # a small body may unpack to a large one: others have their turn
-            message = _NOTHING
-        if unpacking is not None and message["type"] == "http.request":
-            message = {**message, "body": unpacking.piece(message.get("body", b""))}
-            message["more_body"] = unpacking.has_more or not self._is_all_here
-            if not message["more_body"]:
-                unpacking.end()
-        size = len(message.get("body", b""))
-        self._size += size
-        self.is_whole = not message.get("more_body", False)
-        self.check(self._size)
-        if size and self.count is not None:
-            self.count(size)
-        return message
+def is_loopback(host: str) -> bool:
+    """Return whether the host's name or address is this machine's own."""
+    try:
+        return host == "localhost" or ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return False
 
-    async def _sent(self) -> Message:
-        """Return the client's next message. Only waiting for it counts, not what is done with the body in between."""
-        limits, loop = self._limits, asyncio.get_running_loop()
-        began = loop.time()
-        left_s = limits.timeout_s + self._received / limits.bytes_per_s - self._waited_s
-        try:
-            async with patient_until(began + left_s):
-                message = await self._receive()
-        except TimeoutError:
-            late = f"{self._received} bytes of the body came in {limits.timeout_s + self._waited_s:.0f} s."
-            raise SlowBody(late) from None
-        finally:
-            self._waited_s += loop.time() - began
-        self._received += len(message.get("body", b""))
-        self._is_all_here = not message.get("more_body", False)
-        self.check(self._received)
-        return message
+
+@lru_cache(maxsize=256)
+def _is_here(url: str) -> bool:
+    """Whether the URL's host is the loopback interface, at any port."""
+    try:
+        parts = urlsplit(url)
+        host = parts.hostname or ""
+        plain = parts.username is None and not parts.path and parts.port != 0  # a port that is none raises
+        return plain and is_loopback(host)
+    except ValueError:
+        return False
+
+
+async def refuse_wrong_key(request: Request) -> None:
+    """Compare the bearer key with ``key`` in the application's state, in constant time; None lets every request pass.
+
+    A dependency. Raises Unauthenticated.
+    """
+    key: str | None = request.app.state.key
+    if key is None:
+        return
+    scheme, _, given = request.headers.get("authorization", "").partition(" ")
+    fits = secrets.compare_digest(given.strip().encode(), key.encode())
+    if scheme.lower() != "bearer" or not fits:
+        raise Unauthenticated("the store's key is missing or wrong")
 
 
 _MANY: Final = (list, tuple, set, frozenset)

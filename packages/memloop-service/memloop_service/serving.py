@@ -29,7 +29,7 @@ from fastapi import FastAPI
 from memloop.chores import alongside
 from memloop_clients.tls import Certificate, client_context, server_context
 from memloop_service.connections import ConnectionLimits, LimitedHttp, Refusals
-from memloop_service.headers import is_loopback
+from memloop_service.incoming import is_loopback
 from memloop_service.logs import configure_logging
 from memloop_service.private_files import make_files_private
 from memloop_service.settings import ServiceSettings

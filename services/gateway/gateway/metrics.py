@@ -2,7 +2,7 @@
 
 import collections
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import lru_cache, partial
 from typing import Literal, TypeAlias, TypeVar, get_args
 
@@ -26,6 +26,8 @@ _TOKENS = tuple(float(4**power) for power in range(1, 11))
 _Metric = TypeVar("_Metric", Counter, Gauge)
 TokenKind: TypeAlias = Literal["input", "output"]
 Spent: TypeAlias = Literal["calls", TokenKind]
+Spending: TypeAlias = collections.Counter[tuple[str, Spent, str]]
+"""What tenants spent: by tenant, kind and the model's label."""
 
 
 class RequestMetrics:
@@ -92,7 +94,7 @@ class EngineMetrics:
             registry=registry,
         )
         self._token_usage_of = lru_cache(maxsize=256)(self.token_usage.labels)
-        self._spent = collections.Counter[tuple[str, Spent, str]]()
+        self._spent = Spending()
         call_seconds = Histogram(
             "gateway_engine_call_seconds",
             "Time of an engine call that succeeded, to its last byte.",
@@ -185,9 +187,9 @@ class EngineMetrics:
             self._spent[tenant, kind, model] += tokens
             self._spent[tenant, "calls", model] += kind == "input"  # each call counts its input once
 
-    def take_spent(self) -> Mapping[tuple[str, Spent, str], int]:
-        """Return what tenants spent since this was last called, by tenant, kind and the model's label."""
-        spent, self._spent = self._spent, collections.Counter()
+    def take_spent(self) -> Spending:
+        """Return what tenants spent since this was last called."""
+        spent, self._spent = self._spent, Spending()
         return spent
 
 

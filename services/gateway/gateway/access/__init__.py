@@ -1,8 +1,9 @@
 """Authenticates callers, checks scopes, enforces rate limits, and audits all three."""
 
-from gateway.access.access import Allowance, access_of, open_access
+from gateway.access.access import load_static_keys, open_access
 from gateway.access.acting import audit_action, audit_denials
 from gateway.access.dependencies import (
+    Allowance,
     AllowanceDep,
     BatchRoom,
     NamespaceDep,
@@ -12,14 +13,15 @@ from gateway.access.dependencies import (
     QueryId,
     Room,
     Tenant,
-    UserHeaders,
+    access_of,
     announced_bytes,
     namespace_named,
     needs,
     principal_of,
 )
 from gateway.access.estimates import estimate_tokens
-from gateway.access.principal import Principal, load_static_keys, managed
+from gateway.access.front_ends import UserHeaders
+from gateway.access.keys import Principal, managed
 
 __all__ = [
     "Allowance",

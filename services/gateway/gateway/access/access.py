@@ -1,97 +1,28 @@
-"""Bundles API keys, rate limits, admission and the audit log into one value, and applies them to requests.
+"""Bundles API keys, rate limits, admission and the audit log into one value, and reads the operator's keys for it.
 
-An API key identifies its tenant and scopes; only the key's hash is stored. Without any configured key the process
-serves the tenant ``local`` and listens on the loopback interface only.
-
-Without the state the rate limits are not enforced: requests go on, and ``rate_limit_skipped_total`` counts them.
-Admission, which protects the process itself, does not need the state.
+An operator's key is ``tenant:sha256 scopes=chat+admin expires=2027-01-01``, in the environment or a file. Such keys
+work without the state and bootstrap all others. Without ``scopes`` a key has every scope except ``admin``; a key with
+``admin`` is an operator key and may manage the keys of every tenant.
 """
 
-import hashlib
-import hmac
 import math
 import re
-import time
-from collections.abc import AsyncGenerator, Callable, Mapping
-from contextlib import asynccontextmanager, nullcontext
+from collections.abc import AsyncGenerator, Callable, Iterable, Mapping
+from contextlib import asynccontextmanager
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from typing import Final, cast
 
-from fastapi import Request
-
 from gateway.access.audit import AuditLog, Auditor
-from gateway.access.estimates import estimate_tokens
-from gateway.access.key_cache import KeyCache
 from gateway.access.key_records import KeyRecords
-from gateway.access.principal import Grant, Principal, load_static_keys
+from gateway.access.keys import NEVER, Grant, KeyCache, KeyRing, Principal
 from gateway.metrics import Metrics
 from gateway.settings import GatewaySettings
-from memloop.chores import patient
 from memloop.ports import Splitter
-from memloop.sse import data_of
-from memloop.wire.errors import DependencyError, RateLimited, Unauthenticated
-from memloop.wire.keys import ALL_SCOPES
-from memloop_service import RESPONSE_HEADERS
-from memloop_service.http import Admission, Capacity, object_in, parsed_object
+from memloop.wire.keys import ALL_SCOPES, DEFAULT_SCOPES, TENANT_PATTERN, Scope
+from memloop_service.http import Admission, Capacity
 from memloop_state.link import State
-from memloop_state.room import UNLIMITED, RateLimits, Rates, Standing
-
-LOCAL: Final = Principal("local", ALL_SCOPES)
-_CREDENTIALS = re.compile(r"\s*(?:Bearer|Token)\s+(?P<key>\S+)\s*", re.IGNORECASE)
-
-
-@dataclass(frozen=True, slots=True)
-class KeyRing:
-    """Holds all API keys that a caller may present."""
-
-    static: Mapping[bytes, Grant]
-    """The operator's keys. If there are none, the API is open."""
-    cache: KeyCache
-    """The keys created at run time."""
-
-    @property
-    def has_keys(self) -> bool:
-        """Whether a caller must present a key."""
-        return bool(self.static)
-
-    @asynccontextmanager
-    async def followed(self) -> AsyncGenerator[None]:
-        """Follow changes of stored API keys until the block exits, if the API requires keys."""
-        async with self.cache.following() if self.has_keys else nullcontext():
-            yield
-
-    def authenticate(self, headers: Mapping[str, str]) -> Principal:
-        """Return the caller of a request. Raises Unauthenticated, and Unavailable when the key cannot be checked.
-
-        Keys are looked up by hash. The lookup's timing may leak bits of stored hashes, but not of keys: a caller cannot
-        choose a key by its hash.
-        """
-        if not self.has_keys:
-            return LOCAL
-        presented = hashlib.sha256(_presented_key(headers).encode("utf-8", "surrogatepass")).digest()
-        static = self.static.get(presented)
-        grant = static or self.cache.find(presented)
-        if grant is None or not hmac.compare_digest(grant.digest, presented):
-            raise Unauthenticated("Invalid API key.")
-        now = time.time()
-        if now >= grant.principal.expires_at:
-            raise Unauthenticated("This API key has expired.", code="api_key_expired")
-        if static is None:
-            self.cache.used(grant, now)
-        return grant.principal
-
-
-def _presented_key(headers: Mapping[str, str]) -> str:
-    credentials = headers.get("authorization")
-    if credentials is None:
-        key = headers.get("x-api-key")
-        if not key:
-            raise Unauthenticated("Missing API key: send 'Authorization: Bearer KEY' or 'X-API-Key: KEY'.")
-        return key.strip()
-    found = _CREDENTIALS.fullmatch(credentials)
-    if found is None:
-        raise Unauthenticated("The Authorization header must be 'Bearer KEY' or 'Token KEY'.")
-    return found["key"]
+from memloop_state.room import RateLimits, Rates
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,101 +76,54 @@ def open_access(
     )
 
 
-def access_of(request: Request) -> Access:
-    """Return the slice from the application's state."""
-    return cast(Access, request.app.state.access)
+_KEY_NAME_CHARS: Final = 16
+_ENTRY = re.compile(
+    rf"(?P<tenant>{TENANT_PATTERN}):(?P<digest>[0-9a-fA-F]{{64}})"
+    r"(\s+scopes=(?P<scopes>\S+))?(\s+expires=(?P<expires>\S+))?"
+)
+_FORM = "tenant:sha256-hex-of-the-key [scopes=chat+memory:read+…] [expires=2027-01-01]"
 
 
-_TOTALS = (("total_tokens",), ("prompt_tokens", "completion_tokens"), ("input_tokens", "output_tokens"))
+class KeyFileError(ValueError):
+    """A key entry that cannot be parsed. The message names its position, never its content."""
 
 
-class Allowance:
-    """Tracks one request against its key's limits. ``state`` is the request's, in its ASGI scope."""
+def load_static_keys(settings: GatewaySettings) -> Mapping[bytes, Grant]:
+    """Load ``MEMLOOP_API_KEYS`` (comma-separated) or ``MEMLOOP_API_KEYS_FILE`` (lines, ``#`` comments), by digest.
 
-    def __init__(self, state: dict[str, object], access: Access, principal: Principal) -> None:
-        self._state = state
-        self._access = access
-        self._bucket = principal.bucket
-        self._standing: Standing | None = None
-        self._spent: int | None = None
-        self._events = 0
-        self._more = 0
-
-    async def admit(self, *asked: object, more_tokens: int = 0) -> None:
-        """Count the request and its estimated tokens plus ``more_tokens``. Raises RateLimited (429)."""
-        rates = self._access.rates
-        if rates.limits == UNLIMITED:
-            return
-        tokens = more_tokens + await estimate_tokens(asked, self._access.counting()) if rates.limits.tokens else 0
-        try:
-            async with patient(self._access.rates_timeout_s):
-                standing = await rates.admit(self._bucket, tokens=tokens)
-        except (DependencyError, TimeoutError):
-            self._access.metrics.rate_limit_skipped.inc()
-            return
-        self._state[RESPONSE_HEADERS] = _headers(standing, rates.limits)
-        if standing.wait_s > 0:
-            kind = "requests" if standing.wait_requests_s >= standing.wait_tokens_s else "tokens"
-            message = f"This key has exceeded its limit of {kind} per minute."
-            raise RateLimited(message, code="rate_limit_exceeded", retry_after_s=standing.wait_s)
-        self._standing = standing
-
-    def usage(self, given: object) -> None:
-        """Record the engine's token count if ``given`` contains one."""
-        fields = object_in(given)
-        for names in _TOTALS:
-            counts = [fields.get(name) for name in names]
-            if all(isinstance(count, int) for count in counts):
-                self.spend(sum(cast(list[int], counts)))
-                return
-
-    def spend(self, tokens: int) -> None:
-        """Record the total number of tokens that the request used."""
-        self._spent = tokens
-
-    def spend_more(self, tokens: int) -> None:
-        """Add tokens that are not part of the answer itself."""
-        self._more += tokens
-
-    @property
-    def counts_tokens(self) -> bool:
-        """Whether the key has a token limit, so every stream event must be counted."""
-        return self._standing is not None and self._access.rates.limits.tokens > 0
-
-    def streamed(self, event: bytes) -> None:
-        """Count a stream event as one token, or take the total from the event's ``usage`` field."""
-        if not self.counts_tokens:
-            return
-        self._events += 1
-        if b'"usage"' in event:
-            chunk = parsed_object(data_of(event))
-            self.usage(chunk.get("usage") or object_in(chunk.get("response")).get("usage"))
-
-    async def settle(self, *, failed: bool) -> None:
-        """Replace the estimate with the tokens used. A request that failed before it used any costs none."""
-        standing, self._standing = self._standing, None
-        if standing is None or not self._access.rates.limits.tokens:
-            return
-        spent = self._spent
-        if spent is None:
-            spent = 0 if failed and not self._events else standing.charged + self._events
-        try:
-            async with patient(self._access.rates_timeout_s):
-                await self._access.rates.settle(self._bucket, standing, spent=spent + self._more)
-        except (DependencyError, TimeoutError):
-            self._access.metrics.rate_limit_skipped.inc()
+    The first entry of a digest wins. Raises KeyFileError.
+    """
+    if settings.api_keys_file is None:
+        return _grants(settings.api_keys.get_secret_value().split(","), "entry")
+    lines = settings.api_keys_file.read_text("utf-8").splitlines()
+    return _grants((line.split("#", 1)[0] for line in lines), f"{settings.api_keys_file}, line")
 
 
-def _headers(standing: Standing, limits: RateLimits) -> dict[str, str]:
-    """Return OpenAI's ``x-ratelimit-*`` headers for the limits that are set."""
-    rows = (
-        ("requests", limits.requests, standing.used_requests, standing.reset_requests_s),
-        ("tokens", limits.tokens, standing.used_tokens, standing.reset_tokens_s),
-    )
-    found: dict[str, str] = {}
-    for kind, limit, used, reset_s in rows:
-        if limit > 0:
-            found[f"x-ratelimit-limit-{kind}"] = str(limit)
-            found[f"x-ratelimit-remaining-{kind}"] = str(max(0, limit - used))
-            found[f"x-ratelimit-reset-{kind}"] = f"{reset_s}s"
+def _grants(texts: Iterable[str], place: str) -> Mapping[bytes, Grant]:
+    found: dict[bytes, Grant] = {}
+    for number, text in enumerate(texts, start=1):
+        if not text.strip():
+            continue
+        where, entry = f"{place} {number} of the API keys", _ENTRY.fullmatch(text.strip())
+        if entry is None:
+            raise KeyFileError(f"{where} does not match {_FORM}")
+        named = entry["scopes"]
+        scopes = DEFAULT_SCOPES if named is None else cast(frozenset[Scope], frozenset(named.split("+")))
+        if not scopes <= ALL_SCOPES:
+            raise KeyFileError(f"{where} has an unknown scope; valid scopes are {', '.join(sorted(ALL_SCOPES))}")
+        digest, ends_at = bytes.fromhex(entry["digest"]), _expiry(entry["expires"], where)
+        key, is_operator = digest.hex()[:_KEY_NAME_CHARS], "admin" in scopes
+        principal = Principal(entry["tenant"], scopes, key=key, is_operator=is_operator, expires_at=ends_at)
+        found.setdefault(digest, Grant(digest, principal))
     return found
+
+
+def _expiry(text: str | None, place: str) -> float:
+    """Parse an expiry date as UTC midnight; a time without a zone is UTC as well."""
+    if text is None:
+        return NEVER
+    try:
+        moment = datetime.fromisoformat(text)
+    except ValueError:
+        raise KeyFileError(f"{place} has an invalid date or time after expires=") from None
+    return (moment if moment.tzinfo is not None else moment.replace(tzinfo=UTC)).timestamp()

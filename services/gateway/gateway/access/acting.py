@@ -5,10 +5,9 @@ from typing import Final, cast
 
 from fastapi import FastAPI, Request, Response
 
-from gateway.access.access import access_of
 from gateway.access.audit import Denial
-from gateway.access.dependencies import CALLER
-from gateway.access.principal import Principal
+from gateway.access.dependencies import CALLER, access_of
+from gateway.access.keys import Principal
 from memloop.wire.base import request_id
 from memloop.wire.errors import Forbidden, MemloopError, OtherTenants, Unauthenticated
 from memloop.wire.keys import AuditAction, AuditEntry

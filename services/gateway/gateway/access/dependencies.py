@@ -1,8 +1,10 @@
-"""FastAPI dependencies of routes: the caller, its rate-limit allowance, admission, and the user named;
-and the middleware that names the user by a chat front end's own header.
+"""FastAPI dependencies of routes: the caller, its rate-limit allowance, admission, and the user named.
 
 Each depends on the request alone and calls the others directly. FastAPI resolves nested dependencies again for every
 route, which took a quarter of a chat request's time.
+
+Without the state the rate limits are not enforced: requests go on, and ``rate_limit_skipped_total`` counts them.
+Admission, which protects the process itself, does not need the state.
 """
 
 from collections.abc import AsyncIterator, Mapping, Sequence
@@ -10,20 +12,22 @@ from dataclasses import dataclass
 from typing import Annotated, Final, TypeAlias, cast
 
 from fastapi import Depends, Query, Request, params
-from starlette import types
 
-from gateway.access.access import Access, Allowance, access_of
-from gateway.access.principal import Principal
+from gateway.access.access import Access
+from gateway.access.estimates import estimate_tokens
+from gateway.access.keys import Principal
+from memloop.chores import patient
+from memloop.sse import data_of
 from memloop.wire.base import spender
 from memloop.wire.chat import NO_OPTIONS, MemoryOptions
-from memloop.wire.errors import MemloopError
+from memloop.wire.errors import DependencyError, MemloopError, RateLimited
 from memloop.wire.fields import Name, named
 from memloop.wire.keys import TENANT_PATTERN, Scope
 from memloop.wire.memory import Namespace
-from memloop_service import INCOMING, IncomingBody, of_app
-from memloop_service.headers import AGENT_HEADER, USER_HEADER
-from memloop_service.http import Lane
-from memloop_service.incoming import refuse_unknown, refuse_unknown_dry_run
+from memloop_service import INCOMING, RESPONSE_HEADERS, IncomingBody, of_app
+from memloop_service.http import Lane, object_in, parsed_object
+from memloop_service.incoming import AGENT_HEADER, USER_HEADER, refuse_unknown, refuse_unknown_dry_run
+from memloop_state.room import UNLIMITED, RateLimits, Standing
 
 CALLER: Final = "memloop.caller"
 """The key in a request's ASGI scope that holds the authenticated caller."""
@@ -34,6 +38,11 @@ Tenant: TypeAlias = Annotated[str | None, Query(pattern=f"^{TENANT_PATTERN}$")]
 
 
 AccessDep: TypeAlias = Annotated[Access, of_app("access")]
+
+
+def access_of(request: Request) -> Access:
+    """Return the slice from the application's state."""
+    return cast(Access, request.app.state.access)
 
 
 async def principal_of(request: Request) -> Principal:
@@ -72,6 +81,101 @@ class Needed:
 def needs(scope: Scope | None, *, ignores_unknown: bool = False) -> params.Depends:
     """Return a scope check for ``dependencies``. Every route that is not public needs exactly one."""
     return Depends(Needed(scope, ignores_unknown))
+
+
+_TOTALS = (("total_tokens",), ("prompt_tokens", "completion_tokens"), ("input_tokens", "output_tokens"))
+
+
+class Allowance:
+    """Tracks one request against its key's limits. ``state`` is the request's, in its ASGI scope."""
+
+    def __init__(self, state: dict[str, object], access: Access, principal: Principal) -> None:
+        self._state = state
+        self._access = access
+        self._bucket = principal.bucket
+        self._standing: Standing | None = None
+        self._spent: int | None = None
+        self._events = 0
+        self._more = 0
+
+    async def admit(self, *asked: object, more_tokens: int = 0) -> None:
+        """Count the request and its estimated tokens plus ``more_tokens``. Raises RateLimited (429)."""
+        rates = self._access.rates
+        if rates.limits == UNLIMITED:
+            return
+        tokens = more_tokens + await estimate_tokens(asked, self._access.counting()) if rates.limits.tokens else 0
+        try:
+            async with patient(self._access.rates_timeout_s):
+                standing = await rates.admit(self._bucket, tokens=tokens)
+        except (DependencyError, TimeoutError):
+            self._access.metrics.rate_limit_skipped.inc()
+            return
+        self._state[RESPONSE_HEADERS] = _headers(standing, rates.limits)
+        if standing.wait_s > 0:
+            kind = "requests" if standing.wait_requests_s >= standing.wait_tokens_s else "tokens"
+            message = f"This key has exceeded its limit of {kind} per minute."
+            raise RateLimited(message, code="rate_limit_exceeded", retry_after_s=standing.wait_s)
+        self._standing = standing
+
+    def usage(self, given: object) -> None:
+        """Record the engine's token count if ``given`` contains one."""
+        fields = object_in(given)
+        for names in _TOTALS:
+            counts = [fields.get(name) for name in names]
+            if all(isinstance(count, int) for count in counts):
+                self.spend(sum(cast(list[int], counts)))
+                return
+
+    def spend(self, tokens: int) -> None:
+        """Record the total number of tokens that the request used."""
+        self._spent = tokens
+
+    def spend_more(self, tokens: int) -> None:
+        """Add tokens that are not part of the answer itself."""
+        self._more += tokens
+
+    @property
+    def counts_tokens(self) -> bool:
+        """Whether the key has a token limit, so every stream event must be counted."""
+        return self._standing is not None and self._access.rates.limits.tokens > 0
+
+    def streamed(self, event: bytes) -> None:
+        """Count a stream event as one token, or take the total from the event's ``usage`` field."""
+        if not self.counts_tokens:
+            return
+        self._events += 1
+        if b'"usage"' in event:
+            chunk = parsed_object(data_of(event))
+            self.usage(chunk.get("usage") or object_in(chunk.get("response")).get("usage"))
+
+    async def settle(self, *, failed: bool) -> None:
+        """Replace the estimate with the tokens used. A request that failed before it used any costs none."""
+        standing, self._standing = self._standing, None
+        if standing is None or not self._access.rates.limits.tokens:
+            return
+        spent = self._spent
+        if spent is None:
+            spent = 0 if failed and not self._events else standing.charged + self._events
+        try:
+            async with patient(self._access.rates_timeout_s):
+                await self._access.rates.settle(self._bucket, standing, spent=spent + self._more)
+        except (DependencyError, TimeoutError):
+            self._access.metrics.rate_limit_skipped.inc()
+
+
+def _headers(standing: Standing, limits: RateLimits) -> dict[str, str]:
+    """Return OpenAI's ``x-ratelimit-*`` headers for the limits that are set."""
+    rows = (
+        ("requests", limits.requests, standing.used_requests, standing.reset_requests_s),
+        ("tokens", limits.tokens, standing.used_tokens, standing.reset_tokens_s),
+    )
+    found: dict[str, str] = {}
+    for kind, limit, used, reset_s in rows:
+        if limit > 0:
+            found[f"x-ratelimit-limit-{kind}"] = str(limit)
+            found[f"x-ratelimit-remaining-{kind}"] = str(max(0, limit - used))
+            found[f"x-ratelimit-reset-{kind}"] = f"{reset_s}s"
+    return found
 
 
 async def allowance_of(request: Request) -> AsyncIterator[Allowance]:
@@ -173,37 +277,3 @@ def _first(*candidates: tuple[str, str | None]) -> str | None:
         if value:
             return named(value, param=place)
     return None
-
-
-_USER: Final = USER_HEADER.encode()
-
-
-class UserHeaders:
-    """Reads the first of ``names`` that a request has as ``X-Memory-User-Id``, where one of the ``keys`` sends it.
-
-    With another key these headers have no meaning: their value is whatever a client wrote. Without configured keys
-    every caller is this machine's.
-    """
-
-    def __init__(self, app: types.ASGIApp, *, names: Sequence[str], keys: frozenset[str]) -> None:
-        self._app = app
-        self._names = [name.lower().encode() for name in names]
-        self._keys = keys
-
-    async def __call__(self, scope: types.Scope, receive: types.Receive, send: types.Send) -> None:
-        """ASGI."""
-        if scope["type"] == "http":
-            given: list[tuple[bytes, bytes]] = scope["headers"]
-            present = {name for name, _ in given}
-            named = next((name for name in self._names if name in present), None)
-            if named is not None and _USER not in present and await self._is_trusted(scope):
-                users = [(_USER, value) for name, value in given if name == named]
-                scope = {**scope, "headers": [*given, *users]}
-        await self._app(scope, receive, send)
-
-    async def _is_trusted(self, scope: types.Scope) -> bool:
-        try:
-            key = (await principal_of(Request(scope))).key
-        except MemloopError:  # the route refuses it
-            return False
-        return not key or key in self._keys

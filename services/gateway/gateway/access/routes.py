@@ -13,7 +13,7 @@ from gateway.access.access import Access
 from gateway.access.acting import action_entry
 from gateway.access.dependencies import AccessDep, PrincipalDep, Room, Tenant, needs
 from gateway.access.key_records import KeyRecord, digest_of, new_key_id, new_secret, prefix_of
-from gateway.access.principal import Principal, managed
+from gateway.access.keys import Principal, managed
 from gateway.idempotency import KEY_HEADER
 from memloop.wire.errors import Conflict, Forbidden, InvalidRequest, OtherTenants, Unprocessable
 from memloop.wire.keys import AuditEntry, AuditKind, AuditPage, KeyCreate, KeyPage, KeyRevoked, KeyRotate, NewApiKey

@@ -20,8 +20,8 @@ from memloop.wire.errors import InvalidRequest
 from memloop.wire.keys import Scope
 from memloop.wire.memory import Namespace
 from memloop_service import of_app
-from memloop_service.headers import TASK_HEADERS, USER_HEADER
 from memloop_service.http import Admission, JsonBody, objects_in
+from memloop_service.incoming import TASK_HEADERS, USER_HEADER
 
 
 @dataclass(frozen=True, slots=True)

@@ -28,8 +28,8 @@ from fastapi import Request, Response
 from memloop.chores import renewed
 from memloop.wire.errors import Conflict, DependencyError, InvalidRequest, MemloopError, Unavailable
 from memloop.wire.memory import Namespace
-from memloop_service.headers import AGENT_HEADER, USER_HEADER
 from memloop_service.http import EventStream
+from memloop_service.incoming import AGENT_HEADER, USER_HEADER
 from memloop_state.lease import KEEP_MS as KEEP_MS
 from memloop_state.lease import LEASE_MS, Once
 from memloop_state.link import RETRY_AFTER_S, State

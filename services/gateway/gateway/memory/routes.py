@@ -35,8 +35,8 @@ from memloop.wire.memory_requests import (
 )
 from memloop.wire.store_requests import Imported, StoreExport
 from memloop_service import ERRORS
-from memloop_service.headers import IF_MATCH, version_in
 from memloop_service.http import body_of, json_response, read_ours
+from memloop_service.incoming import IF_MATCH, version_in
 
 _JSONL: Final[dict[str, Any]] = {"application/jsonl": {"schema": {"type": "string"}}}
 Limit: TypeAlias = Annotated[int, Query(ge=1, le=200)]
