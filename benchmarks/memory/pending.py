@@ -21,7 +21,7 @@ from benchmarks.gateway import servers
 from gateway.engine import read_models
 from gateway.memory.jobs import MemoryJob, new_event_id
 from gateway.memory.memory import Memory
-from gateway.memory.operations import search
+from gateway.memory.pending import search
 from gateway.metrics import Metrics
 from gateway.settings import WorkerSettings
 from gateway.worker import open_work

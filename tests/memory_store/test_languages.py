@@ -11,8 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from evaluation.retrieval.conversations import conversation
-from memory_store.embedding.encoding import Bm25, stemmer
-from memory_store.embedding.languages import language_of, language_of_script
+from memory_store.embedding.encoding import Bm25, language_of, language_of_script, stemmer
 
 _BM25 = Bm25()
 _FUNCTION_WORDS = """

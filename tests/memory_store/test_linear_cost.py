@@ -19,8 +19,7 @@ from memory_store.items.identity import check_metadata, flags_of
 from memory_store.items.statements import WritePolicy, statements_of
 from memory_store.items.writing import Resolver
 from memory_store.metrics import Metrics
-from memory_store.retrieval.candidates import Candidate
-from memory_store.retrieval.relevance import boost_dates
+from memory_store.retrieval.relevance import Candidate, boost_dates
 from memory_store.times import asked_for
 from memory_store.vectors.filters import parse_filters
 from memory_store.vectors.qdrant_edge import QdrantEdge

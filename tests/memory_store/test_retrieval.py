@@ -14,11 +14,10 @@ from hypothesis import strategies as st
 from memloop.wire.errors import DependencyError, Timeout
 from memloop.wire.memory import MemoryDraft, MemoryType, Source
 from memory_store.items.identity import PLACES_PER_SECOND, place_of, speaker_of
-from memory_store.retrieval.candidates import Candidate, Tuning, ordered
-from memory_store.retrieval.relevance import Relevance, around, boost, contexts, in_spans
+from memory_store.retrieval.relevance import Candidate, Relevance, Tuning, around, boost, contexts
 from memory_store.retrieval.rerank import CrossEncoderScorer, Reranker, RerankerMissing, ThreadScorer
+from memory_store.retrieval.search import ordered
 from memory_store.times import asked_for
-from memory_store.vectors.filters import AnyOf, NumberRange
 from memory_store.vectors.port import Placed, Ranked
 from tests.fakes.processes import PATIENCE_S
 from tests.memory_store.api import StoreApi
@@ -137,12 +136,7 @@ def test_turns_are_looked_up_around_candidates_with_a_place() -> None:
 
     assert around([candidate("a")]) == []
     near = around([candidate("a", place=10 * hour), candidate("b", place=10 * hour + 5), candidate("c", place=0)])
-    assert in_spans(near) == AnyOf(
-        (
-            NumberRange("place", gte=-hour // 2, lte=hour // 2),
-            NumberRange("place", gte=10 * hour - hour // 2, lte=10 * hour + 5 + hour // 2),
-        )
-    )
+    assert near == [(-hour // 2, hour // 2), (10 * hour - hour // 2, 10 * hour + 5 + hour // 2)]
 
 
 @given(st.lists(st.tuples(st.datetimes(), st.datetimes()), min_size=2, max_size=2))

@@ -13,12 +13,14 @@ The write is queued so that no crash or disconnect loses it:
 """
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import partial
 from itertools import takewhile
 from typing import Final
+
+import orjson
 
 from gateway.chat.chat import Chat, last_user_index
 from gateway.chat.long_context import ReadContext
@@ -37,7 +39,7 @@ from memloop.wire.chat import (
     MemoryUsage,
     SentMessage,
 )
-from memloop.wire.errors import Conflict, DependencyError, NotFound, RateLimited, TooLarge
+from memloop.wire.errors import Conflict, DependencyError, EngineError, NotFound, RateLimited, TooLarge
 from memloop.wire.fields import clean_name, pieces
 from memloop.wire.memory import MAX_TEXT_CHARS, Namespace, Source, Usage
 from memloop.wire.memory_events import MemoryEvent
@@ -232,3 +234,16 @@ def newest_turn(messages: Sequence[SentMessage], reply: str, *, at: datetime) ->
         for name in (clean_name(message.name),)
         for piece in pieces(text, name=name, most_chars=MAX_TEXT_CHARS)
     )
+
+
+def with_memory(answer: Json, memory: ChatMemory) -> Json:
+    """Return the engine's object with memory's part."""
+    return {**answer, "memory": memory.model_dump()}
+
+
+def written(answer: Mapping[str, object]) -> bytes:
+    """Encode an answer as JSON. Raises EngineError when it is nested too deeply."""
+    try:
+        return orjson.dumps(answer)
+    except orjson.JSONEncodeError as error:
+        raise EngineError("the engine's answer is nested too deeply") from error

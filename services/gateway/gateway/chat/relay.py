@@ -1,15 +1,13 @@
 """Relays a chat's stream to its client, with the memory field on a chunk that every client reads."""
 
-from collections.abc import Mapping, Sequence
-
-import orjson
+from collections.abc import Sequence
 
 from gateway.chat.chat import Chat
-from gateway.chat.memory import ChatTurn
+from gateway.chat.memory import ChatTurn, with_memory, written
 from gateway.engine import Meter, only_text, send_broken
 from memloop.sse import EventCutter
 from memloop.wire.chat import ChatMemory, Json
-from memloop.wire.errors import DependencyError, EngineError
+from memloop.wire.errors import DependencyError
 from memloop_clients import RawResponse
 from memloop_clients.replies import index_of
 from memloop_clients.reply_stream import ReplyStream, StreamEvent
@@ -143,16 +141,3 @@ class _ChatStream:
                     self._chat, "".join(self._texts), usage=self._usage, waits=waits
                 )
         return self._memory
-
-
-def with_memory(answer: Json, memory: ChatMemory) -> Json:
-    """Return the engine's object with memory's part."""
-    return {**answer, "memory": memory.model_dump()}
-
-
-def written(answer: Mapping[str, object]) -> bytes:
-    """Encode an answer as JSON. Raises EngineError when it is nested too deeply."""
-    try:
-        return orjson.dumps(answer)
-    except orjson.JSONEncodeError as error:
-        raise EngineError("the engine's answer is nested too deeply") from error

@@ -43,7 +43,7 @@ class Measured:
 
 @dataclass(slots=True)
 class Window:
-    """The window of one model. ``profile`` changes with it; whoever plans reads it anew. Times are in seconds."""
+    """The window of one model. ``profile`` changes with it; whoever plans reads it again. Times are in seconds."""
 
     own: Profile
     tokenizer: TokenizerSplitter | EstimatingSplitter
@@ -52,16 +52,15 @@ class Window:
     tokens: int | None = None
     look_every_s: float = 30.0
     measured: Measured = field(default_factory=Measured)
-    _profile: Profile | None = None
+    profile: Profile = field(init=False)
+    """The profile with the sizes that fit the window as far as it is known."""
     _settled: bool = False
     _advice: str = ""
     _looked_at: float = float("-inf")
     _others: dict[str, "Window"] = field(default_factory=dict[str, "Window"])
 
-    @property
-    def profile(self) -> Profile:
-        """The profile with the sizes that fit the window as far as it is known."""
-        return self._profile or self.own
+    def __post_init__(self) -> None:
+        self.profile = self.own
 
     @property
     def limit_tokens(self) -> int:
@@ -77,7 +76,7 @@ class Window:
         self._settled = settled
         if tokens == self.tokens:
             return
-        self._profile = fit(self.own, self.tokenizer, window_tokens=tokens)
+        self.profile = fit(self.own, self.tokenizer, window_tokens=tokens)
         self.tokens, self._advice = tokens, advice if tokens < self.own.budget.window_tokens else ""
         self.show(tokens)
         _LOG.info(
@@ -86,7 +85,7 @@ class Window:
             tokens,
             source,
             self.own.ref,
-            sizes(self._profile, self.own),
+            sizes(self.profile, self.own),
             f". {self._advice}" if self._advice else "",
         )
 

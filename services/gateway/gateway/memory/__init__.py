@@ -3,9 +3,9 @@
 from gateway.memory.events import event_id
 from gateway.memory.jobs import MemoryJob, MemoryQueue, dead_write, new_event_id, requeue
 from gateway.memory.memory import Memory, MemoryDep
-from gateway.memory.operations import check_has_text, erase, search, would_erase
+from gateway.memory.operations import check_has_text, erase, would_erase
 from gateway.memory.operations import write as write_memory
-from gateway.memory.pending import Standing, ranked, read_beside
+from gateway.memory.pending import Standing, ranked, read_beside, search
 
 __all__ = [
     "Memory",

@@ -13,7 +13,6 @@ from contextlib import suppress
 from gateway.access import Principal
 from gateway.memory.jobs import DirectWrite, MemoryJob
 from gateway.memory.memory import Memory
-from gateway.memory.pending import ranked, read_beside
 from gateway.memory.rounds import ended_event, groups
 from memloop.loops.parsing import without_thoughts
 from memloop.wire.errors import Conflict, InvalidRequest, MemloopError, NotFound, TooLarge, Unprocessable
@@ -24,11 +23,9 @@ from memloop.wire.memory import (
     Erased,
     MemoryDraft,
     Namespace,
-    SearchResult,
     Source,
     StoreAdd,
     StoreBatch,
-    StoreSearch,
 )
 from memloop.wire.memory_events import MemoryEvent
 from memloop.wire.memory_requests import MemoryAdd, MemoryBatch
@@ -159,24 +156,6 @@ def job_of(add: MemoryAdd, tenant: str, *, event_id: str) -> MemoryJob:
         timestamp=add.timestamp,
         expires_at=add.expires_at,
     )
-
-
-async def search(asked: StoreSearch, memory: Memory) -> SearchResult:
-    """Search the store, and add the turns that wait for a decision. Records the time; raises the store's errors.
-
-    A search that a pending turn could not answer has none: one with filters, at a time in the past, or without a user.
-    """
-    with memory.metrics.memory_search_seconds.labels("api").time():
-        if asked.filters is not None or asked.as_of is not None or asked.namespace.user_id is None:
-            return await memory.store.search(asked)
-        namespace = Namespace.model_validate(asked.namespace.model_dump())
-        buffered_too = asked.model_copy(update={"include_buffered": True})
-        standing, found = await read_beside(memory.pending, namespace, lambda: memory.store.search(buffered_too))
-        turns = ranked((*standing.pending, *reversed(found.pending)), asked.query)
-        complete = standing.complete and found.pending_complete
-        if not complete:
-            memory.metrics.pending_unread.inc()
-        return found.model_copy(update={"pending": tuple(turns[: asked.top_k]), "pending_complete": complete})
 
 
 async def erase(namespace: Namespace, memory: Memory) -> Erased:

@@ -8,7 +8,7 @@ from typing import Final, Protocol
 
 from memloop.wire.errors import DependencyError, Timeout
 from memloop_clients.balancing import Breaker
-from memory_store.retrieval.candidates import Candidate
+from memory_store.retrieval.relevance import Candidate
 
 _RRF: Final = 60
 _MOST_CHARS: Final = 2_000

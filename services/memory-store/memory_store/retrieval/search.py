@@ -23,11 +23,21 @@ from memory_store.items.documents import Clock, View, from_payload, now, within
 from memory_store.items.identity import possible_names, without_names
 from memory_store.items.routes import BuffersDep, GateDep, store_router
 from memory_store.metrics import Metrics
-from memory_store.retrieval.candidates import Candidate, Tuning, is_wrong, ordered
-from memory_store.retrieval.relevance import NO_CONTEXTS, Contexts, Relevance, around, boost, contexts, in_spans
+from memory_store.retrieval.relevance import (
+    DECIMALS,
+    NO_CONTEXTS,
+    Candidate,
+    Contexts,
+    Relevance,
+    Tuning,
+    around,
+    boost,
+    contexts,
+    feedback_in,
+)
 from memory_store.retrieval.rerank import Reranker
 from memory_store.times import asked_for
-from memory_store.vectors.filters import Condition, Ids, OneOf, all_of, parse_filters, utc
+from memory_store.vectors.filters import AnyOf, Condition, Ids, NumberRange, OneOf, all_of, parse_filters, utc
 from memory_store.vectors.port import Payload, Query, Ranked, SparseVector, VectorStore
 
 _log = logging.getLogger(__name__)
@@ -186,7 +196,8 @@ class Retrieval:
             return NO_CONTEXTS
         placed = relevance.placed(sessions)
         if placed is None:
-            where = all_of([query.where, in_spans(sessions)])
+            in_sessions = AnyOf(tuple(NumberRange("place", gte=start, lte=end) for start, end in sessions))
+            where = all_of([query.where, in_sessions])
             placed = await self._vectors.placed(where=where, limit=_MOST_PLACED)
         return contexts(placed, relevance.above_floor, tuning)
 
@@ -212,6 +223,20 @@ class Retrieval:
                 SearchHit(item=item, score=one.score, score_breakdown=one.found | one.shares if options.explain else {})
             )
         return chosen
+
+
+def is_wrong(payload: Payload) -> bool:
+    """Returns whether a client called the memory wrong."""
+    feedback = feedback_in(payload)
+    return feedback is not None and feedback.verdict == "wrong"
+
+
+def ordered(candidates: Iterable[Candidate]) -> list[Candidate]:
+    """Returns the best first; equal scores fall by event time, the newest first, then by id.
+
+    Scores are equal when they agree in six decimals, so that every vector store gives the same order.
+    """
+    return sorted(candidates, key=lambda one: (-round(one.score, DECIMALS), -one.said_at.timestamp(), one.id))
 
 
 async def buffered_turns(buffers: Buffers, scope: Scope) -> tuple[PendingTurn, ...] | None:

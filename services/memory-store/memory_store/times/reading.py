@@ -13,7 +13,7 @@ from typing import Final, Literal, TypeAlias
 from dateparser.search import search_dates
 
 from memloop.wire.memory import MOST_TIMES, NamedTime, Source
-from memory_store.embedding.languages import language_of, language_of_script
+from memory_store.embedding.encoding import language_of, language_of_script
 from memory_store.times import days as spans
 from memory_store.times import meanings
 from memory_store.times.days import ALONE, DATE, DAY, DECADES, MON, PHASE, POINT, UNIT, WD, YEAR, D, Days, N, Which

@@ -18,7 +18,7 @@ from math import log2
 from typing import Any, Final, Protocol, cast
 
 from gateway.policy.redaction.phrases import Refusals
-from gateway.policy.redaction.rules import RULES, Sign
+from gateway.policy.redaction.rules import RULES, Rule, Sign
 from gateway.settings import function_at
 from memloop.wire.fields import folded
 from memloop.wire.policy import SECRETS, Kind
@@ -101,6 +101,8 @@ _TEXTS: Final = (str, list, tuple, dict)
 _RULES_BY_SIGNS: Final = tuple((signs, tuple(rules)) for signs, rules in groupby(RULES, lambda rule: rule.signs))
 """Consecutive rules with the same signs, for which a text is searched once."""
 _DIGITS: Final = re.compile(r"\d\D{0,3}\d\D{0,3}\d")
+_QUOTES: Final = frozenset({'"', "'", "`"})
+_MARK: Final = re.compile(r"\[[a-z ]{2,20} redacted\]")
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -110,19 +112,6 @@ class Found:
     start: int
     end: int
     kind: Kind
-
-
-class Finder(Protocol):
-    """A rule: finds values of one kind."""
-
-    @property
-    def kind(self) -> Kind:
-        """The kind."""
-        ...
-
-    def spans(self, text: str, /) -> list[tuple[int, int]]:
-        """Return the places of the values, in order."""
-        ...
 
 
 class Detector(Protocol):
@@ -142,10 +131,10 @@ def find_by_rules(text: str, kinds: Set[Kind], /) -> list[Found]:
         if _has_one(lowered, signs) if signs else _DIGITS.search(shown):
             for rule in rules:
                 if rule.kind in kinds:
-                    _add(rule, shown, found)
+                    _add(rule.kind, _spans(rule, shown), found)
     if "key" in kinds:
         for rule in kept_rules_for(lowered):
-            _add(rule, shown, found)
+            _add(rule.kind, rule.spans(shown), found)
     if places is None:
         return found
     return [Found(places[each.start], places[each.end - 1] + 1, each.kind) for each in found]
@@ -158,17 +147,32 @@ def _has_one(lowered: str, signs: Iterable[Sign]) -> bool:
     return False
 
 
-def _add(rule: Finder, text: str, found: list[Found]) -> None:
-    """Add the rule's values where no other rule has found one; a secret that overlaps with another extends it."""
-    for start, end in rule.spans(text):
+def _spans(rule: Rule, text: str) -> Iterator[tuple[int, int]]:
+    """Yield the places of the values that the rule finds, in order."""
+    for match in rule.pattern.finditer(text):
+        start, end = match.span()
+        group = next((name for name in ("value", "bare") if match.groupdict().get(name) is not None), None)
+        if group is not None:
+            start, end = match.span(group)
+            quoted = text[start - 1 : start] in _QUOTES and text[end : end + 1] in _QUOTES
+            end = end if quoted else start + len(match[group].rstrip(".,;:!?)]}…"))
+        if end <= start or _MARK.match(text, start) or (rule.accepts is not None and not rule.accepts(match)):
+            continue
+        if rule.check is None or rule.check(text[start:end]):
+            yield start, end
+
+
+def _add(kind: Kind, spans: Iterable[tuple[int, int]], found: list[Found]) -> None:
+    """Add values where no other rule has found one; a secret that overlaps with another extends it."""
+    for start, end in spans:
         if end <= start:
             continue
         first = bisect_left(found, start, key=lambda each: each.end - 1)
         last = bisect_left(found, end, key=lambda each: each.start)
         others = found[first:last]
         if not others:
-            insort(found, Found(start, end, rule.kind))
-        elif rule.kind in SECRETS and all(each.kind in SECRETS for each in others):
+            insort(found, Found(start, end, kind))
+        elif kind in SECRETS and all(each.kind in SECRETS for each in others):
             found[first:last] = [Found(min(start, others[0].start), max(end, others[-1].end), others[0].kind)]
 
 

@@ -36,21 +36,6 @@ class Rule:
     check: Check | None = None
     accepts: Accepts | None = None
 
-    def spans(self, text: str) -> list[tuple[int, int]]:
-        """Return the places of the values, in order."""
-        return [place for match in self.pattern.finditer(text) if (place := self._place(match)) is not None]
-
-    def _place(self, match: re.Match[str]) -> tuple[int, int] | None:
-        start, end = match.span()
-        group = next((name for name in ("value", "bare") if match.groupdict().get(name) is not None), None)
-        if group is not None:
-            start, end = match.span(group)
-            quoted = match.string[start - 1 : start] in _QUOTES and match.string[end : end + 1] in _QUOTES
-            end = end if quoted else start + len(match[group].rstrip(".,;:!?)]}…"))
-        if end <= start or _MARK.match(match.string, start) or (self.accepts is not None and not self.accepts(match)):
-            return None
-        return (start, end) if self.check is None or self.check(match.string[start:end]) else None
-
 
 def _is_address(match: re.Match[str]) -> bool:
     start = match.start()
@@ -85,8 +70,6 @@ _QUOTED = r"(?P<quote>[\"'`])(?P<value>[^\s\"'`][^\"'`\n]{2,127}+)(?=[\"'`])"
 _IS = r"(?:\s{1,3}(?:is|was|to|ist|lautet|es|est|é|are)\s{1,3}(?:now\s{1,3}|still\s{1,3})?|\s{0,3}(?:是|は|为)\s{0,3})"
 _SET = r"[\"'`]?\s{0,3}(?::=|=>|[:=：])\s{0,3}"
 _NOT_MARK = r"(?!\[[a-z ]{2,20} redacted\])"
-_QUOTES: Final = frozenset({'"', "'", "`"})
-_MARK = re.compile(r"\[[a-z ]{2,20} redacted\]")
 
 
 _SAID = (
