@@ -13,8 +13,8 @@ from memloop.loops.parsing import (
     parse_memory,
     parse_query,
     split_thinking,
-    without_thoughts,
 )
+from memloop.loops.rendering import without_thoughts
 from memloop.ports import Completion
 from tests.fakes.model import calls_tools, says
 from tests.memloop.growth import is_linear

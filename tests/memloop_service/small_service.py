@@ -13,7 +13,7 @@ from memloop.wire.base import Wire, request_id
 from memloop.wire.errors import Conflict, RateLimited, Unauthenticated, Unavailable
 from memloop.wire.long_read import LongReadRequest
 from memloop_service import ERRORS, ServiceSettings, create_app
-from memloop_service.http import refuse_half_characters
+from memloop_service.incoming import refuse_half_characters
 
 SETTINGS = ServiceSettings(max_body_bytes=1000)
 FAULTS: dict[str, Exception] = {

@@ -19,6 +19,7 @@ that its route would ignore is refused. FastAPI's declaration of the route is th
 """
 
 import ipaddress
+import json
 import re
 import secrets
 from collections.abc import Collection, Iterator
@@ -251,6 +252,19 @@ def _query_parameters(dependant: Dependant) -> Iterator[tuple[str, bool]]:
 
 def _is_many(kind: object) -> bool:
     return any(get_origin(part) in _MANY or part in _MANY for part in (kind, *get_args(kind)))
+
+
+async def refuse_half_characters(request: Request) -> None:
+    """Raise Unprocessable (422) for a lone surrogate in a body that FastAPI reads: pydantic would pass it on.
+
+    A dependency.
+    """
+    raw = await request.body()
+    if b"\\ud" in raw or b"\\uD" in raw:
+        try:
+            json.dumps(await request.json(), ensure_ascii=False).encode()
+        except UnicodeEncodeError as error:
+            raise Unprocessable("The body has half of a surrogate pair.", code="invalid_json") from error
 
 
 def of_app(name: str) -> params.Depends:

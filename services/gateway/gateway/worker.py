@@ -26,16 +26,14 @@ from gateway.files.handler import FileHandler
 from gateway.files.storage import local_folder
 from gateway.long_read.hosts import ReadHandler
 from gateway.long_read.reading import Reading, open_reading
-from gateway.memory.handler import MemoryHandler, flush_idle_repeatedly
+from gateway.memory.handler import MemoryHandler, flush_idle_repeatedly, writer_tools
 from gateway.memory.memory import OPTIONAL, Memory, Readiness, open_memory
 from gateway.memory.rounds import BufferLimits
-from gateway.memory.write import WriterTools
 from gateway.metrics import Metrics
 from gateway.queue import LaneQueue, Runner, RunnerOptions, queued_bytes
 from gateway.responses.background.handler import ResponseHandler
 from gateway.responses.background.jobs import Background, open_background
 from gateway.settings import WorkerSettings
-from gateway.traces import Served
 from gateway.usage.routes import Ledger
 from gateway.vector_stores import VectorStores, open_vector_stores
 from gateway.vector_stores.indexing import IndexHandler
@@ -43,7 +41,6 @@ from gateway.webhooks.deliveries import DeliveryHandler
 from gateway.webhooks.webhooks import open_webhooks
 from memloop.chores import ended
 from memloop.wire.errors import DependencyError
-from memloop.wire.memory import Namespace
 from memloop_service import connects_by, create_app, new_registry, run, start_tracing, watch_disk
 from memloop_service.http.admission import Admission, Capacity
 from memloop_state.link import state_of
@@ -188,29 +185,14 @@ async def _writes(work: Work, settings: WorkerSettings, stop: asyncio.Event, nam
         writer.cancel()
         return
     limits = BufferLimits(settings.buffer_flush_turns, settings.buffer_flush_tokens)
-    work.metrics.show_form(writer.result().id, writer.result().forms.left(writer.result().window.profile)[0])
-
-    def tools_for(namespace: Namespace) -> WriterTools:
-        model = work.backend.models.writing(writer.result(), key=namespace.lane())
-        return WriterTools(
-            journal=work.memory.queue.lanes.journal,
-            store=work.memory.store,
-            model=model.watched(work.metrics, operation="memory_write"),
-            profile=model.window.profile,
-            splitter=model.splitter,
-            forms=model.forms,
-            metrics=work.metrics,
-            limits=limits,
-            traces=work.memory.traces,
-            served=Served(model.id, model.window.profile.ref),
-            keeper=work.memory.keeper,
-        )
+    model, models = writer.result(), work.backend.models
+    work.metrics.show_form(model.id, model.forms.left(model.window.profile)[0])
 
     options = _options(settings, settings.worker_concurrency)
     handler = MemoryHandler(
         work.memory,
         work.metrics,
-        tools_for,
+        lambda namespace: writer_tools(work.memory, models.writing(model, key=namespace.lane()), work.metrics, limits),
         options=options,
         keep_s=settings.dead_letter_keep_s,
         redecisions=settings.memory_redecisions,

@@ -20,7 +20,6 @@ from memloop_service.http.bodies import (
     read_json,
     read_ours,
     read_with,
-    refuse_half_characters,
     strictly,
     validated,
 )
@@ -63,7 +62,6 @@ __all__ = [
     "read_json",
     "read_ours",
     "read_with",
-    "refuse_half_characters",
     "stopped_when_gone",
     "streams",
     "strictly",

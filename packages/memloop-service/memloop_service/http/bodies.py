@@ -148,19 +148,6 @@ async def read_ours(request: Request, model: type[Model]) -> Model:
     return await parsed(lambda: strictly(model, _parsed(raw).raw), size=len(raw))
 
 
-async def refuse_half_characters(request: Request) -> None:
-    """Raise Unprocessable (422) for a lone surrogate in a body that FastAPI reads: pydantic would pass it on.
-
-    A dependency.
-    """
-    raw = await request.body()
-    if b"\\ud" in raw or b"\\uD" in raw:
-        try:
-            json.dumps(await request.json(), ensure_ascii=False).encode()
-        except UnicodeEncodeError as error:
-            raise Unprocessable("The body has half of a surrogate pair.", code="invalid_json") from error
-
-
 async def parsed(work: Callable[[], _Result], *, size: int) -> _Result:
     """Parse a body of so many bytes: on the event loop if it is short, else in the thread of long ones.
 

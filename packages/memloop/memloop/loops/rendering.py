@@ -4,6 +4,7 @@ import re
 from calendar import monthrange
 from collections.abc import Iterable, Iterator, Sequence
 from datetime import date, datetime
+from typing import Final
 
 from memloop.ports import Recalled
 from memloop.profiles import PLAIN_TURNS, TurnLines, neutralise, well_formed
@@ -17,6 +18,48 @@ _ID_CHARS = 8
 _ECHO_CHARS = 2_000
 _PENDING_CHARS = 1_000
 _NOT_A_ROLE = re.compile(r"[^\w.-]+")
+
+
+_TAGS: Final = (
+    ("<think>", "</think>"),  # DeepSeek, Qwen, GLM, MiniMax, Kimi
+    ("<thinking>", "</thinking>"),
+    ("<thought>", "</thought>"),  # Gemini and Gemma
+    ("<reasoning>", "</reasoning>"),
+    ("<seed:think>", "</seed:think>"),
+    ("[THINK]", "[/THINK]"),  # Magistral
+    ("\u25c1think\u25b7", "\u25c1/think\u25b7"),  # Kimi-VL
+    ("<|START_THINKING|>", "<|END_THINKING|>"),  # Command A
+    ("<|begin_of_thought|>", "<|end_of_thought|>"),  # OpenThinker
+    ("<|channel|>analysis<|message|>", "<|channel|>final<|message|>"),  # gpt-oss
+)
+"""In which models think where their engine leaves that in the text."""
+_ALONE: Final = frozenset({"</thought>", "</reasoning>"})
+"""No template opens these, so a closing tag alone is speech."""
+_END_OF: Final = {tag.lower(): end for start, end in _TAGS for tag in (start, end)}
+_TAG: Final = re.compile("|".join(map(re.escape, _END_OF)), re.IGNORECASE)
+
+
+def without_thoughts(text: str) -> str:
+    """Return an assistant's text without the thoughts in it, by the tags of the open models' templates.
+
+    As in a reply of a loop, a tag may be closed alone; one that begins a line and is never closed swallows the rest.
+    """
+    spoken: list[str] = []
+    kept_to, opened = 0, None
+    for tag in _TAG.finditer(text):
+        end = _END_OF[tag[0].lower()]
+        is_end = tag[0].lower() == end.lower()
+        if opened is None and not is_end:
+            opened = tag, end
+            spoken.append(text[kept_to : tag.start()])
+            kept_to = tag.start()
+        elif is_end and (end == opened[1] if opened is not None else end not in _ALONE):
+            spoken = spoken if opened is not None else []
+            kept_to, opened = tag.end(), None
+    if opened is None or spoken[-1].rpartition("\n")[2].strip():
+        spoken.append(text[kept_to:])
+    found = "".join(spoken)
+    return text if found == text else found.strip()
 
 
 def conversation_lines(turns: Iterable[Source], lines: TurnLines = PLAIN_TURNS) -> str:

@@ -93,19 +93,22 @@ class Balancer:
             only = len(self._replicas) == 1
             asks = only and self._rules.suspends_one and request.method == "GET"
             replica = candidates[0] if only else self._choice.of(candidates, affinity)
-            if only and self._rules.suspends_one and not asks:
-                await replica.breaker.admit(replica.probe)
+            breaker = replica.breaker
+            if breaker.failures and only and self._rules.suspends_one and not asks:
+                await breaker.admit(replica.probe)
             replica.outstanding += 1
             self._requests[_label(replica)] += 1
             try:
-                with replica.breaker.watching(counts_failures=not asks):
-                    answer = await replica.origin.send(request, ended=partial(_ended, replica))
+                answer = await replica.origin.send(request, ended=partial(_ended, replica))
             except BaseException as error:
                 _ended(replica)
+                breaker.failed(error, counts=not asks)
                 tried.append(replica)
                 if not isinstance(error, Unreachable) or len(tried) == _MOST_TRIES or not self._left(tried):
                     raise
             else:
+                if breaker.failures:
+                    breaker.answered()
                 if answer.status == _TAKES_NO_WORK and len(self._replicas) > 1:
                     replica.ready = False  # until it is examined
                 return answer

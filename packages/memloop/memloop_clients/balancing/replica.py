@@ -78,7 +78,8 @@ class Breaker:
         self._open_s = open_s
         self._clock = clock
         self._peer = peer
-        self._failures = 0
+        self.failures = 0
+        """In a row."""
         self._opened_at: float | None = None
         self._probing = False
 
@@ -110,14 +111,22 @@ class Breaker:
         try:
             yield
         except MemloopError as error:
-            if not isinstance(error, Unavailable | Timeout):
-                self._failures, self._opened_at = 0, None
-            elif counts_failures:
-                self._failures += 1
-                if self._failures >= self._most:
-                    self._opened_at = self._clock()
+            self.failed(error, counts=counts_failures)
             raise
-        self._failures, self._opened_at = 0, None
+        self.answered()
+
+    def failed(self, error: BaseException, *, counts: bool = True) -> None:
+        """Update the circuit by what an attempt raised, as ``watching`` does."""
+        if isinstance(error, MemloopError) and not isinstance(error, Unavailable | Timeout):
+            self.answered()
+        elif isinstance(error, MemloopError) and counts:
+            self.failures += 1
+            if self.failures >= self._most:
+                self._opened_at = self._clock()
+
+    def answered(self) -> None:
+        """Close the circuit."""
+        self.failures, self._opened_at = 0, None
 
 
 _LOG = logging.getLogger(__name__)

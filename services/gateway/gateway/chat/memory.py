@@ -28,7 +28,7 @@ from gateway.chat.recall import Recall, recall
 from gateway.engine import LoopModel
 from gateway.memory import MemoryJob, Standing
 from memloop.chores import computed, patient
-from memloop.loops.parsing import without_thoughts
+from memloop.loops.rendering import without_thoughts
 from memloop.wire.chat import (
     NO_OPTIONS,
     ChatMemory,

@@ -6,13 +6,15 @@ import logging
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 
+from gateway.engine import LoopModel
 from gateway.memory.events import event_id
 from gateway.memory.jobs import MemoryJob
 from gateway.memory.memory import Memory
-from gateway.memory.rounds import given_up
+from gateway.memory.rounds import BufferLimits, given_up
 from gateway.memory.write import MemoryWrite, WriterTools
 from gateway.metrics import Metrics
 from gateway.queue import Hold, JobCancelled, JobGone, JobResult, LaneLost, Lease, RunnerOptions, job_of
+from gateway.traces import Served
 from memloop.wire.errors import Conflict, MemloopError
 from memloop.wire.memory import Namespace
 
@@ -20,6 +22,23 @@ _LOG = logging.getLogger(__name__)
 _LOOKS_PER_AGE = 4
 _LONGEST_PAUSE_S = 60.0
 _MOST_AT_ONCE = 100
+
+
+def writer_tools(memory: Memory, model: LoopModel, metrics: Metrics, limits: BufferLimits) -> WriterTools:
+    """Return the tools of a write over which this model decides."""
+    return WriterTools(
+        journal=memory.queue.lanes.journal,
+        store=memory.store,
+        model=model.watched(metrics, operation="memory_write"),
+        profile=model.window.profile,
+        splitter=model.splitter,
+        forms=model.forms,
+        metrics=metrics,
+        limits=limits,
+        traces=memory.traces,
+        served=Served(model.id, model.window.profile.ref),
+        keeper=memory.keeper,
+    )
 
 
 class MemoryHandler:

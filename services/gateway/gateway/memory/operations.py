@@ -14,7 +14,7 @@ from gateway.access import Principal
 from gateway.memory.jobs import DirectWrite, MemoryJob
 from gateway.memory.memory import Memory
 from gateway.memory.rounds import ended_event, groups
-from memloop.loops.parsing import without_thoughts
+from memloop.loops.rendering import without_thoughts
 from memloop.wire.errors import Conflict, InvalidRequest, MemloopError, NotFound, TooLarge, Unprocessable
 from memloop.wire.fields import KEY_CHARS, key_of_text
 from memloop.wire.memory import (

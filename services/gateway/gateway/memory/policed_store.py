@@ -4,20 +4,21 @@ import asyncio
 import ssl
 from datetime import UTC, datetime
 from functools import partial
+from typing import Final
 
+from gateway.memory.jobs import chars_of, redacted_metadata, redacted_turns
 from gateway.memory.redacting import (
-    chars_of_add,
     line_of,
-    redacted_add,
     redacted_buffer,
     redacted_feedback,
     redacted_line,
     redacted_patch,
 )
-from gateway.policy import Keeper, Redactions, category_of, end_of
+from gateway.policy import Keeper, Redaction, Redactions, category_of, end_of
 from memloop.chores import computed
 from memloop.wire.feedback import FeedbackRequest
 from memloop.wire.memory import (
+    MAX_TEXT_CHARS,
     BatchOutcome,
     BatchResult,
     Buffer,
@@ -33,6 +34,38 @@ from memloop.wire.memory_requests import PINNED, UNSORTED
 from memloop.wire.policy import EffectivePolicy
 from memloop.wire.store_requests import Imported, MemoryLine, NumberedLine, StoreImport
 from memloop_clients import Balancing, StoreClient
+
+_KEY_CHARS: Final = 512
+
+
+def chars_of_add(add: StoreAdd) -> int:
+    """Return how many characters there are to redact in an add."""
+    drafts = sum(len(draft.key) + len(draft.value) + sum(map(len, draft.tags)) for draft in add.drafts)
+    sources = (*add.sources, *(draft.source for draft in add.drafts if draft.source))
+    return drafts + chars_of(sources, add.metadata)
+
+
+def redacted_add(add: StoreAdd, redact: Redaction) -> StoreAdd:
+    """Return the add with its drafts, sources and metadata redacted, without drafts of which nothing is left."""
+    return add.model_copy(
+        update={
+            "drafts": tuple(draft for draft in (_redacted(one, redact) for one in add.drafts) if draft.value),
+            "sources": redacted_turns(add.sources, redact),
+            "metadata": redacted_metadata(add.metadata, redact),
+        }
+    )
+
+
+def _redacted(draft: MemoryDraft, redact: Redaction) -> MemoryDraft:
+    source = draft.source and redacted_turns((draft.source,), redact)[0]
+    key, value = redact(draft.key)[:_KEY_CHARS], source.said() if source else redact(draft.value)[:MAX_TEXT_CHARS]
+    changed = {
+        "key": key or value[:_KEY_CHARS],
+        "value": value,
+        "tags": tuple(clean for tag in draft.tags if (clean := redact(tag))),
+        "source": source,
+    }
+    return draft.model_copy(update=changed)
 
 
 def policed_add(add: StoreAdd, policy: EffectivePolicy) -> StoreAdd:

@@ -1,62 +1,17 @@
-"""Redacts the texts of writes: turns, drafts, metadata, edits, imported lines, and the records of decisions."""
+"""Redacts the texts of edits, feedback, buffers and imported lines."""
 
-from collections.abc import Iterable, Mapping, Sequence
-from typing import Final, cast
+from collections.abc import Sequence
 
-from pydantic import JsonValue, ValidationError
+from pydantic import ValidationError
 
-from gateway.policy import Redaction, redacted_json
+from gateway.memory.jobs import redacted_metadata, redacted_turns
+from gateway.policy import Redaction
 from memloop.wire.errors import Unprocessable
 from memloop.wire.feedback import MAX_REASON_CHARS, FeedbackRequest
-from memloop.wire.fields import clean_name, pieces
-from memloop.wire.memory import MAX_TEXT_CHARS, Buffer, ItemPatch, MemoryDraft, Source, StoreAdd, repeated_turn
-from memloop.wire.memory_events import DecisionRecord
+from memloop.wire.memory import MAX_TEXT_CHARS, Buffer, ItemPatch, repeated_turn
 from memloop.wire.store_requests import MemoryLine, NumberedLine
 
 _KEY_CHARS = 512
-_WORDS: Final = ("reason", "reasoning", "query", "note", "reply")
-"""The fields of a record that hold the model's words."""
-
-
-def redacted_turns(turns: Sequence[Source], redact: Redaction) -> tuple[Source, ...]:
-    """Return the turns redacted; one that marks make longer than a turn may be becomes several."""
-    parts: list[Source] = []
-    for turn in turns:
-        name = clean_name(redact(turn.name)) if turn.name else None
-        renamed = turn if name == turn.name else turn.model_copy(update={"name": name})
-        split = [*pieces(redact(turn.content), name=name, most_chars=MAX_TEXT_CHARS)] or [""]
-        parts += (
-            renamed if piece == turn.content else renamed.model_copy(update={"content": piece}) for piece in split
-        )
-    return tuple(parts)
-
-
-def redacted_metadata(metadata: dict[str, JsonValue], redact: Redaction) -> dict[str, JsonValue]:
-    """Return the metadata with every text in it redacted; the names of its fields stay."""
-    return cast("dict[str, JsonValue]", redacted_json(metadata, redact))
-
-
-def chars_of(turns: Iterable[Source], metadata: Mapping[str, JsonValue]) -> int:
-    """Return how many characters there are to redact in turns and metadata."""
-    return sum(len(turn.said()) for turn in turns) + _chars_in(metadata)
-
-
-def chars_of_add(add: StoreAdd) -> int:
-    """Return how many characters there are to redact in an add."""
-    drafts = sum(len(draft.key) + len(draft.value) + sum(map(len, draft.tags)) for draft in add.drafts)
-    sources = (*add.sources, *(draft.source for draft in add.drafts if draft.source))
-    return drafts + chars_of(sources, add.metadata)
-
-
-def redacted_add(add: StoreAdd, redact: Redaction) -> StoreAdd:
-    """Return the add with its drafts, sources and metadata redacted, without drafts of which nothing is left."""
-    return add.model_copy(
-        update={
-            "drafts": tuple(draft for draft in (_draft(one, redact) for one in add.drafts) if draft.value),
-            "sources": redacted_turns(add.sources, redact),
-            "metadata": redacted_metadata(add.metadata, redact),
-        }
-    )
 
 
 def redacted_patch(patch: ItemPatch, redact: Redaction) -> ItemPatch:
@@ -119,32 +74,9 @@ def redacted_line(line: NumberedLine, memory: MemoryLine, redact: Redaction) -> 
     return line.model_copy(update={"text": memory.model_copy(update={"item": changed}).model_dump_json()})
 
 
-def _chars_in(value: object) -> int:
-    if isinstance(value, str):
-        return len(value)
-    if isinstance(value, dict):
-        return sum(map(_chars_in, cast("dict[str, object]", value).values()))
-    return sum(map(_chars_in, cast("list[object]", value))) if isinstance(value, list) else 0
-
-
 def _reason(reason: str | None, redact: Redaction) -> str | None:
     return None if reason is None else redact(reason)[:MAX_REASON_CHARS]
 
 
-def _draft(draft: MemoryDraft, redact: Redaction) -> MemoryDraft:
-    source = draft.source and redacted_turns((draft.source,), redact)[0]
-    key, value = redact(draft.key)[:_KEY_CHARS], source.said() if source else redact(draft.value)[:MAX_TEXT_CHARS]
-    changed = {"key": key or value[:_KEY_CHARS], "value": value, "tags": _tags(draft.tags, redact), "source": source}
-    return draft.model_copy(update=changed)
-
-
 def _tags(tags: Sequence[str], redact: Redaction) -> tuple[str, ...]:
     return tuple(filter(None, map(redact, tags)))
-
-
-def redacted_records(records: Iterable[DecisionRecord], redact: Redaction) -> tuple[DecisionRecord, ...]:
-    """Return the records with the model's own words redacted."""
-    return tuple(
-        record.model_copy(update={name: redact(text) for name in _WORDS if (text := getattr(record, name))})
-        for record in records
-    )

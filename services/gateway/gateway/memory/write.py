@@ -24,9 +24,8 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import partial
 
-from gateway.memory.jobs import MemoryJob
+from gateway.memory.jobs import MemoryJob, redacted_records, redacted_turns
 from gateway.memory.operations import adds_of
-from gateway.memory.redacting import redacted_records, redacted_turns
 from gateway.memory.redeciding import KEPT, kept_drafts, parts_of, still_kept
 from gateway.memory.rounds import (
     BufferLimits,

@@ -37,8 +37,7 @@ from memloop.wire.store_requests import (
     StoreNeighbours,
 )
 from memloop_service import ERRORS, of_app
-from memloop_service.http import refuse_half_characters
-from memloop_service.incoming import refuse_unknown, refuse_wrong_key, version_in
+from memloop_service.incoming import refuse_half_characters, refuse_unknown, refuse_wrong_key, version_in
 from memloop_state.store.buffers import Buffers
 from memloop_state.store.feed import ChangeFeed
 from memory_store.items.documents import View

@@ -12,7 +12,6 @@ from memloop.loops.parsing.spoken import (
     parse_memory,
     parse_query,
     split_thinking,
-    without_thoughts,
 )
 from memloop.loops.parsing.tool_call import FoundCall, NoCall, find_call
 
@@ -34,5 +33,4 @@ __all__ = [
     "parse_memory",
     "parse_query",
     "split_thinking",
-    "without_thoughts",
 ]
