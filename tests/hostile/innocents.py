@@ -14,7 +14,7 @@ from typing import Any, Final, TypeAlias
 import aiohttp
 import orjson
 
-from memloop_service import ended
+from memloop.chores import ended
 from tests.gateway.api_rig import BOB_KEY
 
 _PERIODS_S: Final = {"chat": 0.25, "add": 0.5, "search": 0.25, "read": 0.5}
