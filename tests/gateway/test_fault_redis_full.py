@@ -13,12 +13,14 @@ from gateway.queue.runner import Hold, Runner
 from gateway.settings import GatewaySettings
 from memloop.wire.errors import Unavailable
 from memloop.wire.memory import Buffer
+from memloop_state.owners import Owners
 from memloop_state.queue.jobs import Lease
 from memloop_state.queue.lanes import LaneQueue
 from memloop_state.room import redis_state
+from memloop_state.steps import Partitions
 from tests.fakes.job_engine import Reply, add_memory
 from tests.fakes.redis_server import RedisServer, find_redis_servers
-from tests.gateway.redis_view import connected
+from tests.gateway.redis_view import command, connected
 from tests.gateway.rig import ALICE, eventually, rig, script, turns
 from tests.gateway.running import running_gateway
 from tests.gateway.test_fault_redis_gone import MEMORY, NOT_QUEUED
@@ -84,6 +86,14 @@ async def test_a_full_redis_is_an_outage_to_a_script(redis: RedisServer) -> None
         fill(redis)
         with pytest.raises(Unavailable):
             await submit(queue, "job")
+
+
+async def test_an_erasure_is_marked_in_a_full_redis(redis: RedisServer) -> None:
+    async with connected(redis.url) as client:
+        marks = Partitions(client).of_name(ALICE.lane()).hidden("erased", ALICE.lane())
+        fill(redis)
+        await Owners(client).mark(ALICE, 7)
+        assert await command(client, "HVALS", marks) == ["7"]
 
 
 async def test_a_runner_drains_a_full_redis(redis: RedisServer) -> None:

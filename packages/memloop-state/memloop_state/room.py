@@ -111,9 +111,9 @@ async def redis_state(redis: State) -> RedisState:
 
 def _state(info: Mapping[str, Any]) -> RedisState:
     return RedisState(
-        used_bytes=info["used_memory"],
-        limit_bytes=info["maxmemory"] or info["total_system_memory"],
-        durable=info["aof_enabled"] == 1 and info["aof_last_write_status"] == "ok",
+        used_bytes=info.get("used_memory", 0),
+        limit_bytes=info.get("maxmemory", 0) or info.get("total_system_memory", 0),
+        durable=info.get("aof_enabled") == 1 and info.get("aof_last_write_status") == "ok",
     )
 
 
