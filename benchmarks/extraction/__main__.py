@@ -4,11 +4,12 @@ Each reader reads each file in a process that is begun anew after a crash or a m
 the share of the reference's words that the reader found (mean over files, and files below half), the order of what it
 found (the longest common subsequence of words), pages right, CPU time, memory, and files that it did not read.
 
-For PDF the reference is the better one of poppler and PDFium: the one with more words, but where both find the same
-letters the one with fewer words, because a reader that parts a word (``n e t``) has more of them. A file is set aside
-where the better one prints numbers of glyphs and no letters. ``plain_…`` has neither rule: all files, and the better
-reader is the one with more words. Files that poppler does not read to the end are named, and set aside in both. The
-last line is one JSON object.
+For PDF the reference is the better one of poppler and PDFium: the one with more words. A reader that parts a word
+(``n e t``) has more of them, so it is the one with fewer words where both find the same letters, or where the other
+finds fewer letters. A reader is passed over that takes other bytes for Latin-1, or that tears the letters of lines
+which both find. A file is set aside where no reader is left, or where the better one prints numbers of glyphs and no
+letters. ``plain_…`` has none of these rules: all files, and the better reader is the one with more words. Files that
+poppler does not read to the end are named, and set aside in both. The last line is one JSON object.
 """
 
 import json
@@ -26,10 +27,9 @@ from rich.console import Console
 from rich.table import Table
 
 from benchmarks.extraction.readers import CPU_S, ONLY_PDF, installed
-from benchmarks.extraction.reference import is_coded, reference, words
+from benchmarks.extraction.reference import better, is_coded, reference, words
 
 _LEAST_WORDS: Final = 5
-_SAME_LETTERS: Final = 0.99
 _ORDER_WORDS: Final = 500
 """The order is measured on so many words at the beginning of a file."""
 
@@ -116,8 +116,8 @@ def _score(name: str, paths: Sequence[Path], references: Mapping[Path, str]) -> 
     if paths[0].suffix.lower() == ".pdf":
         pairs = {path: (text, _by_pdfium(path)) for path, text in references.items()}
         plain = {path: max(pair, key=lambda text: len(words(text))) for path, pair in pairs.items()}
-        better = {path: _better(*pair) for path, pair in pairs.items()}
-        told = {path: text for path, text in better.items() if not is_coded(text)}
+        measured = {path: better(*pair) for path, pair in pairs.items()}
+        told = {path: text for path, text in measured.items() if not is_coded(text)}
     plain, told = _with_text(plain), _with_text(told)
     shares = [_found(words(said[path]["text"]), words(text)) for path, text in told.items()]
     plain_shares = [_found(words(said[path]["text"]), words(text)) for path, text in plain.items()]
@@ -148,13 +148,6 @@ def _by_pdfium(path: Path) -> str:
     if path not in _SEEN:
         _SEEN[path] = str(_PDFIUM.read(path)["text"])
     return _SEEN[path]
-
-
-def _better(one: str, other: str) -> str:
-    fewer, more = sorted((other, one), key=lambda text: len(words(text)))
-    few, many = (Counter("".join(words(text))) for text in (fewer, more))
-    is_same = (few & many).total() >= _SAME_LETTERS * max(few.total(), many.total())
-    return fewer if is_same else more
 
 
 def _with_text(texts: Mapping[Path, str]) -> Mapping[Path, str]:

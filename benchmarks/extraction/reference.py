@@ -4,6 +4,7 @@ import re
 import subprocess
 import unicodedata
 import zipfile
+from collections import Counter
 from collections.abc import Iterator
 from email import message_from_bytes, policy
 from html.parser import HTMLParser
@@ -18,6 +19,12 @@ _UNSEEN = re.compile("\xad\\n?|[\u061c\u200b-\u200f\u202a-\u202e\u2060-\u206f\uf
 """Soft hyphens and marks of direction: no reader shows them, and they part no words."""
 _CODE = re.compile("[\0-\x08\x0b\x0e-\x1f\x7f-\x9f]")
 _CODED: Final = 0.05
+_ACCENTED: Final = range(0xA1, 0x100)
+_MOSTLY: Final = 0.5
+_TORN: Final = 1 / 3
+_SAME_LETTERS: Final = 0.99
+_SEEN_LETTERS: Final = 0.5
+"""Of the letters that a reader tears, the other one finds so many at least: it reads the same lines."""
 _PARTS: Final = {
     ".docx": r"word/(document\d*|footnotes|endnotes|comments)\.xml",
     ".docm": r"word/(document\d*|footnotes|endnotes|comments)\.xml",
@@ -40,6 +47,33 @@ def words(text: str) -> list[str]:
 def is_coded(text: str) -> bool:
     """Whether a text has so many control characters that it shows numbers of glyphs in the place of letters."""
     return len(_CODE.findall(text)) >= _CODED * max(1, sum(not letter.isspace() for letter in text))
+
+
+def better(one: str, other: str) -> str:
+    """Return the reading of a PDF to measure by, poppler's or PDFium's; an empty one where neither can be."""
+    readings = [(text, len(words(text)), Counter("".join(words(text)))) for text in (one, other)]
+    (more, _, many), (fewer, _, few) = sorted(readings, key=lambda reading: -reading[1])
+    if (few & many).total() >= _SAME_LETTERS * max(few.total(), many.total()):
+        return fewer
+    if is_coded(more):
+        return more
+    if len(words(fewer)) < len(words(more)) and few.total() > many.total():
+        more, many, fewer, few = fewer, few, more, many
+    if _is_garbled(more) or (_is_torn(more) and few.total() >= _SEEN_LETTERS * many.total()):
+        return "" if _is_garbled(fewer) or _is_torn(fewer) else fewer
+    return more
+
+
+def _is_garbled(text: str) -> bool:
+    """Whether most letters are of the upper half of Latin-1, as where bytes of GBK or of a font are taken for it."""
+    shown = [letter for letter in text if letter.isalnum() or ord(letter) in _ACCENTED]
+    return sum(ord(letter) in _ACCENTED for letter in shown) > _MOSTLY * len(shown)
+
+
+def _is_torn(text: str) -> bool:
+    """Whether a third of the words are single Latin letters, as where a reader parts the letters of a turned line."""
+    found = words(text)
+    return sum(len(word) == 1 and "a" <= word <= "z" for word in found) > _TORN * len(found)
 
 
 def reference(path: Path) -> str | None:
