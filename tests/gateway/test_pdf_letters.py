@@ -91,6 +91,30 @@ async def test_numbers_of_glyphs_of_a_windows_font_are_read_as_its_letters() -> 
     assert await text_of(raw, "a.pdf") == "[page 1]\n\nTea at f\u00fcr\n\n\f"
 
 
+@pytest.mark.parametrize(
+    ("name", "numbers", "text"),
+    [
+        pytest.param(b"Calibri", [100, 286, 258, 3, 258, 410, 3, 1009, 856, 1004], "Tea at 5.0", id="Calibri"),
+        pytest.param(b"ABCDEF+Calibri,Bold", [80, 349, 374, 263], "Öinä", id="Calibri with accents"),
+        pytest.param(b"Cambria-Bold", [23, 135, 131, 3, 883, 484, 890], "Tea 1.8", id="Cambria"),
+        pytest.param(b"Times#20New#20Roman", [3, 55, 72, 68], " Tea", id="a name with spaces"),
+        pytest.param(b"ArialMT", [594, 602, 617], "\u0428\u0430\u043f", id="Cyrillic"),
+        pytest.param(b"ArialMT", [20, 20, 179, 55, 180], "11\u201cT\u201d", id="quotation marks"),
+    ],
+)
+async def test_numbers_of_glyphs_are_read_in_the_order_of(name: bytes, numbers: list[int], text: str) -> None:
+    shown = b"".join(b"%04x" % number for number in numbers)
+    assert await text_of(written_by_numbers(b"<%b>" % shown, name=name), "a.pdf") == f"[page 1]\n\n{text}\n\n\f"
+
+
+async def test_glyphs_of_cambria_that_are_named_by_their_numbers_are_read() -> None:
+    font = (
+        b"/Subtype/Type1/BaseFont/ABCDEF+Cambria/Encoding<</Type/Encoding/Differences"
+        b"[2/g23/g135/g131/g3/g887]>>/FirstChar 2/LastChar 6/Widths[500 500 500 300 500]"
+    )
+    assert await text_of(written_in(font, b"<0203040506>"), "a.pdf") == "[page 1]\n\nTea 5\n\n\f"
+
+
 WITHOUT_LETTERS: Final = written_by_numbers(b"<004100420043004400450046>")
 
 

@@ -28,10 +28,34 @@ _LINES: Final = {
 }
 _LIGATURE = re.compile("/[A-Za-z](?:_[A-Za-z])+")
 _IN_ORDER = re.compile(
-    r"/(?:[A-Z]{6}\+)?(?:Arial|CourierNew|Georgia|SegoeUI|Tahoma|TimesNewRoman|Verdana)(?:PS)?(?:MT)?\b"
+    r"(?:Arial(?:Black)?|CenturyGothic|CourierNew|Georgia|Impact|SegoeUI|Tahoma|TimesNewRoman|TrebuchetMS|Verdana)(?:PS)?(?:MT)?\b"
 )
 """Fonts of Windows whose first glyphs stand in the order of the Macintosh's encoding."""
+_SUBSET = re.compile(r"/(?:[A-Z]{6}\+)?")
 _KNOWN_GLYPHS: Final = range(3, 226)
+_NO_SPACE: Final = 172
+_NO_APPLE: Final = 209
+"""Where Arial and Times New Roman leave out what the Macintosh has: a space that does not break, and the apple."""
+_WITH_CYRILLIC = re.compile(r"(?:Arial|TimesNewRoman)(?:PS)?(?:MT)?\b")
+_CYRILLIC: Final = range(570, 634)
+_RUNS: Final = {
+    "Calibri": (
+        {3: " AÁ", 17: "BC", 24: "D", 28: "EÉ", 38: "FG", 44: "H", 47: "IÍ", 58: "J", 60: "K", 62: "L", 68: "MN"}
+        | {75: "OÓ", 87: "P", 89: "QR", 94: "S", 100: "T", 104: "UÚ", 115: "VW", 121: "XY", 127: "Z", 258: "aá"}
+        | {271: "bcć", 282: "d", 286: "eé", 296: "f", 336: "g", 346: "h", 349: "ií", 361: "j", 364: "k", 367: "l"}
+        | {373: "mn", 381: "oó", 393: "p", 395: "qr", 400: "s", 410: "t", 437: "uú", 448: "vw", 454: "xy", 460: "z"}
+        | {9: "Ä", 55: "İ", 80: "Ö", 109: "Ü", 263: "ä", 358: "ı", 386: "ö", 442: "ü", 842: "!", 845: "?"}
+        | {853: ",;:.…\u2018\u2019", 862: "“”", 872: "«»", 876: "/", 882: "-", 894: "()", 918: "'\"&", 936: "$"}
+        | {951: "#", 1004: "0123456789", 1081: "%"}
+    ),
+    "Cambria": (
+        {3: " ABCDEFGHIJKLMNOPQRSTUVWXYZ", 131: "abcdefghijklmnopqrstuvwxyz", 428: "&", 481: ",;:.", 486: "-"}
+        | {491: "?", 495: "\u2019", 498: "“”", 512: "/", 514: "\u2013", 523: "()", 820: "_'", 882: "0123456789"}
+        | {938: "+", 945: "="}
+    ),
+}
+"""The glyphs of the fonts of Word, as maps to Unicode in public files have them: the first number of each run."""
+_NUMBER = re.compile(r"/g(\d{1,4})")
 _LEAST_GLYPHS: Final = 258
 """A font of fewer was cut to what the file needs, and its glyphs have other numbers."""
 
@@ -128,23 +152,43 @@ def _own(font: DictionaryObject) -> Iterator[tuple[bytes, bytes]]:
 
 
 def _named(font: DictionaryObject) -> Iterator[tuple[bytes, bytes]]:
-    """Yield lines for glyphs named by their letters, as ``f_f_i``, and for a space named by its number."""
-    code = 0
+    """Yield lines for glyphs named by their letters, as ``f_f_i``, or by their numbers, as ``g3``, which is a space."""
+    code, in_order = 0, _in_order(font)
     for one in _list(_dictionary(font, "/Encoding"), "/Differences"):
         if not isinstance(one, NameObject):
             code = int(one)
             continue
-        if one == "/g3" or _LIGATURE.fullmatch(one):
-            letters = " " if one == "/g3" else one[1:].replace("_", "")
+        number = _NUMBER.fullmatch(one)
+        letters = one[1:].replace("_", "") if _LIGATURE.fullmatch(one) else ""
+        if number is not None:
+            letters = " " if one == "/g3" else in_order.get(int(number[1]), "")
+        if letters:
             yield b"char", b"<%02x> <%s>" % (code, letters.encode("utf-16-be").hex().encode())
         code += 1
+
+
+def _in_order(font: DictionaryObject) -> dict[int, str]:
+    """Return the letters of a font of Windows by the numbers of its glyphs; none of other fonts."""
+    name = _SUBSET.sub("", str(font.get("/BaseFont")), count=1).replace(" ", "")
+    if (runs := _RUNS.get(re.split(r"[,-]", name, maxsplit=1)[0])) is not None:
+        return {first + place: letter for first, run in runs.items() for place, letter in enumerate(run)}
+    if not _IN_ORDER.match(name):
+        return {}
+    letters = {number: bytes([number + (29 if number < 98 else 30)]).decode("mac-roman") for number in _KNOWN_GLYPHS}
+    if _WITH_CYRILLIC.match(name):
+        shifted = {number: letters[number + 1 + (number >= _NO_APPLE)] for number in range(_NO_SPACE, 224)}
+        letters |= shifted | {number: chr(number - _CYRILLIC[0] + 0x410) for number in _CYRILLIC}
+    return letters
 
 
 def _numbered(font: DictionaryObject) -> Iterator[tuple[bytes, bytes]]:
     """Yield lines for codes that are the numbers of glyphs in a font whose glyphs stand in a known order."""
     described = _list(font, "/DescendantFonts")
-    if font.get("/Encoding") != "/Identity-H" or not described or not _IN_ORDER.match(str(font.get("/BaseFont"))):
+    letters = _in_order(font)
+    if font.get("/Encoding") != "/Identity-H" or not described or not letters:
         return
+    if isinstance(_dictionary(described[0].get_object(), "/CIDToGIDMap"), StreamObject):
+        return  # the codes are no numbers of glyphs
     file = _dictionary(_dictionary(described[0].get_object(), "/FontDescriptor"), "/FontFile2")
     if isinstance(file, StreamObject):
         raw = file.get_data()
@@ -152,6 +196,5 @@ def _numbered(font: DictionaryObject) -> Iterator[tuple[bytes, bytes]]:
         count = next((struct.unpack_from(">H", raw, at + 4)[0] for name, at in tables if name == b"maxp"), 0)
         if count < _LEAST_GLYPHS:
             return
-    for number in _KNOWN_GLYPHS:
-        letter = bytes([number + (29 if number < 98 else 30)]).decode("mac-roman")
+    for number, letter in letters.items():
         yield b"char", b"<%04x> <%04x>" % (number, ord(letter))
