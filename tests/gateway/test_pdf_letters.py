@@ -99,6 +99,8 @@ async def test_numbers_of_glyphs_of_a_windows_font_are_read_as_its_letters() -> 
         pytest.param(b"Cambria-Bold", [23, 135, 131, 3, 883, 484, 890], "Tea 1.8", id="Cambria"),
         pytest.param(b"Times#20New#20Roman", [3, 55, 72, 68], " Tea", id="a name with spaces"),
         pytest.param(b"ArialMT", [594, 602, 617], "\u0428\u0430\u043f", id="Cyrillic"),
+        pytest.param(b"ArialMT", [29, 3, 254, 3, 226], ": č Š", id="Arial with carons"),
+        pytest.param(b"Verdana", [29, 3, 227, 3, 257], ": ł đ", id="Verdana with strokes"),
         pytest.param(b"ArialMT", [20, 20, 179, 55, 180], "11\u201cT\u201d", id="quotation marks"),
     ],
 )
@@ -107,10 +109,17 @@ async def test_numbers_of_glyphs_are_read_in_the_order_of(name: bytes, numbers: 
     assert await text_of(written_by_numbers(b"<%b>" % shown, name=name), "a.pdf") == f"[page 1]\n\n{text}\n\n\f"
 
 
-async def test_glyphs_of_cambria_that_are_named_by_their_numbers_are_read() -> None:
+@pytest.mark.parametrize(
+    ("name", "glyphs"),
+    [
+        pytest.param(b"Cambria", b"/g23/g135/g131/g3/g887", id="decimal"),
+        pytest.param(b"Arial-BoldMT", b"/g0037/g0048/g0044/g0003/g0018", id="hexadecimal"),
+    ],
+)
+async def test_glyphs_that_are_named_by_their_numbers_are_read(name: bytes, glyphs: bytes) -> None:
     font = (
-        b"/Subtype/Type1/BaseFont/ABCDEF+Cambria/Encoding<</Type/Encoding/Differences"
-        b"[2/g23/g135/g131/g3/g887]>>/FirstChar 2/LastChar 6/Widths[500 500 500 300 500]"
+        b"/Subtype/Type1/BaseFont/ABCDEF+%b/Encoding<</Type/Encoding/Differences[2%b]>>"
+        b"/FirstChar 2/LastChar 6/Widths[500 500 500 300 500]" % (name, glyphs)
     )
     assert await text_of(written_in(font, b"<0203040506>"), "a.pdf") == "[page 1]\n\nTea 5\n\n\f"
 

@@ -33,6 +33,9 @@ _IN_ORDER = re.compile(
 """Fonts of Windows whose first glyphs stand in the order of the Macintosh's encoding."""
 _SUBSET = re.compile(r"/(?:[A-Z]{6}\+)?")
 _KNOWN_GLYPHS: Final = range(3, 226)
+_LATER_GLYPHS: Final = "ŁłŠšŽž¦ÐðÝýÞþ\u2212\u00d7¹²³½¼¾₣ĞğİŞşĆćČčđ"
+"""The last of the 258 glyphs that the table ``post`` of TrueType names, in its order."""
+_SPACE: Final = 3
 _NO_SPACE: Final = 172
 _NO_APPLE: Final = 209
 """Where Arial and Times New Roman leave out what the Macintosh has: a space that does not break, and the apple."""
@@ -55,7 +58,8 @@ _RUNS: Final = {
     ),
 }
 """The glyphs of the fonts of Word, as maps to Unicode in public files have them: the first number of each run."""
-_NUMBER = re.compile(r"/g(\d{1,4})")
+_NUMBER = re.compile(r"/g(?:([1-9]\d{0,3})|(0[\da-f]{3}))")
+"""A glyph's name by its number: a decimal one, or four hexadecimal digits."""
 _LEAST_GLYPHS: Final = 258
 """A font of fewer was cut to what the file needs, and its glyphs have other numbers."""
 
@@ -161,7 +165,8 @@ def _named(font: DictionaryObject) -> Iterator[tuple[bytes, bytes]]:
         number = _NUMBER.fullmatch(one)
         letters = one[1:].replace("_", "") if _LIGATURE.fullmatch(one) else ""
         if number is not None:
-            letters = " " if one == "/g3" else in_order.get(int(number[1]), "")
+            glyph = int(number[1]) if number[1] else int(number[2], 16)
+            letters = " " if glyph == _SPACE else in_order.get(glyph, "")
         if letters:
             yield b"char", b"<%02x> <%s>" % (code, letters.encode("utf-16-be").hex().encode())
         code += 1
@@ -175,8 +180,10 @@ def _in_order(font: DictionaryObject) -> dict[int, str]:
     if not _IN_ORDER.match(name):
         return {}
     letters = {number: bytes([number + (29 if number < 98 else 30)]).decode("mac-roman") for number in _KNOWN_GLYPHS}
+    letters |= dict(enumerate(_LATER_GLYPHS, start=_KNOWN_GLYPHS.stop))
     if _WITH_CYRILLIC.match(name):
-        shifted = {number: letters[number + 1 + (number >= _NO_APPLE)] for number in range(_NO_SPACE, 224)}
+        known = range(_NO_SPACE, _LEAST_GLYPHS - 2)
+        shifted = {number: letters[number + 1 + (number >= _NO_APPLE)] for number in known}
         letters |= shifted | {number: chr(number - _CYRILLIC[0] + 0x410) for number in _CYRILLIC}
     return letters
 
