@@ -2,7 +2,7 @@ import asyncio
 
 import pytest
 
-from memloop.loops.budget import Budgeted, BudgetSpent
+from memloop.loops.journal import Budgeted, BudgetSpent
 from memloop.loops.memagent import read_document
 from memloop.loops.steps import ChunkRead, ReadStep
 from memloop.ports import Completion, Prompt

@@ -1,6 +1,6 @@
 import pytest
 
-from memloop.loops.budget import max_calls, memagent_calls, memreread_calls
+from memloop.loops.journal import max_calls, memagent_calls, memreread_calls
 from memloop.wire.long_read import LongReadRequest
 
 

@@ -2,7 +2,7 @@ from dataclasses import replace
 
 import pytest
 
-from memloop.loops.budget import memreread_calls
+from memloop.loops.journal import memreread_calls
 from memloop.loops.memreread import reread_document
 from memloop.loops.reader import history_lines
 from memloop.loops.results import ReadResult

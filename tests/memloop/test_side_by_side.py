@@ -4,8 +4,7 @@ import asyncio
 
 import pytest
 
-from memloop.loops.budget import Budgeted, BudgetSpent
-from memloop.loops.journal import Journaled
+from memloop.loops.journal import Budgeted, BudgetSpent, Journaled
 from memloop.loops.memagent import read_document
 from memloop.loops.memreread import read_questions, reread_document
 from memloop.loops.reader import Reader

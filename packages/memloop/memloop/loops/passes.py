@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from itertools import pairwise
 
-from memloop.loops.budget import BudgetSpent
+from memloop.loops.journal import BudgetSpent
 from memloop.loops.notes import Notes
 from memloop.loops.parsing import parse_gate
 from memloop.loops.reader import Reader, Revision, judge, revise

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Generic, TypeVar
 
-from memloop.loops.budget import BudgetSpent
+from memloop.loops.journal import BudgetSpent
 from memloop.ports import ChatModel, Completion, Prompt, Report
 
 Result = TypeVar("Result")

@@ -20,7 +20,7 @@ from gateway.chat.oversized import Oversize, Part, oversize
 from gateway.engine import Affine, LoopModel
 from gateway.long_read.plan import ReadingPlan, cut, plan_read
 from gateway.metrics import Metrics
-from memloop.loops.budget import Budgeted, BudgetSpent
+from memloop.loops.journal import Budgeted, BudgetSpent
 from memloop.loops.passes import read_in_order
 from memloop.loops.reader import Reader
 from memloop.loops.steps import ReadStep

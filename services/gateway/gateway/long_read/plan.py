@@ -5,8 +5,7 @@ A read may have two models: one reads and answers, another judges whether the me
 
 from dataclasses import dataclass, replace
 
-from memloop.loops.budget import max_calls
-from memloop.loops.journal import Journaled
+from memloop.loops.journal import Journaled, max_calls
 from memloop.loops.parity import PUBLISHED, as_published
 from memloop.ports import ChatModel, Checkpoints, Chunks, Completion, HeldChunks, Prompt, Splitter
 from memloop.profiles import Budget, Profile

@@ -7,7 +7,7 @@ from typing import Required, TypedDict, Unpack
 
 from gateway.long_read.records import terminal_event
 from gateway.metrics import Metrics
-from memloop.loops.budget import BudgetSpent
+from memloop.loops.journal import BudgetSpent
 from memloop.loops.notes import MemorySoFar, degradations_of
 from memloop.loops.results import ReadResult
 from memloop.loops.steps import Answered, ChunkRead, Integrated, Merged, ReadStep, RereadStarted, SubAnswered

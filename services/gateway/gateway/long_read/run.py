@@ -22,7 +22,7 @@ from gateway.memory import MemoryJob, MemoryQueue, event_id
 from gateway.metrics import Metrics
 from gateway.traces import RecordedChunks, RecordedModel, Recording, Served, TraceKeeper
 from memloop.evidence import Similarity
-from memloop.loops.budget import Budgeted, BudgetSpent, max_calls
+from memloop.loops.journal import Budgeted, BudgetSpent, max_calls
 from memloop.loops.memreread import read_questions
 from memloop.loops.reader import Reader, answer
 from memloop.loops.results import ReadResult
