@@ -146,6 +146,20 @@ async def test_comments_and_boxes_stand_behind_the_rows_of_their_sheet(comments:
 
 
 @pytest.mark.parametrize(
+    "cell",
+    [
+        '<c r="B1" t="e"><v>#N/A</v></c>',
+        '<c t="e" s="4" r="B1"><f>VLOOKUP(A1,C:D,2,0)</f><v>#N/A</v></c>',
+        '<c r="B1" t="e"><f t="shared" si="0"/><v>#N/A</v></c>',
+    ],
+    ids=["a value", "of a formula", "of a shared formula"],
+)
+async def test_an_error_of_a_sheet_stands_in_its_cell(cell: str) -> None:
+    raw = xlsx("Sum", value=f'1</v></c></row><row r="3"><c r="A3"><v>7</v></c>{cell.replace("B1", "B3")}<c r="C3"><v>8')
+    assert await text_of(raw, "a.xlsx") == "[sheet 1: S1]\n\nSum | 1\n7 | #N/A | 8\n\n\f"
+
+
+@pytest.mark.parametrize(
     ("value", "shown"),
     [("12", "12"), ("0.30000000000000004", "0.3"), ("1.5E-13", "1.5e-13"), ("123456789012345", "123456789012345")],
 )
