@@ -17,6 +17,10 @@ from trainer.small.sample import PROFILE, Sample, some_day
 
 UNKNOWN: Final = "I don't know, you haven't told me."
 """The answer to what no note holds."""
+_CHANGING: Final = 0.8
+"""Share of the new memories that a later one may replace."""
+_OLDER: Final = 0.3
+"""Share of the notes that an older one of the same matter lies beside: a change that was not seen when it was told."""
 _OTHER_TOPICS: Final = (
     "current {key}",
     "{name}",
@@ -30,19 +34,24 @@ _OTHER_TOPICS: Final = (
 
 
 def draw_relating(english: English, rng: Random, *, sort: str | None = None) -> list[Sample]:
-    """Draw a new memory beside each of the stored ones near it.
+    """Draw a new memory beside each of some stored ones near it: older states of it, other words for it, other facts.
 
-    The first of them is what the new one updates or says in other words; with ``new`` it is none of them.
+    With a ``sort`` the first sample is of that sort. As many are related as are not: where one in five was, the model
+    learned to say ``new`` to all.
     """
     at = some_day(rng)
-    verb = sort or rng.choices(("updates", "same", "new"), (55, 20, 25))[0]
-    fact = _changing(english, rng) if verb != "new" else draw_fact(english, rng, of=_maybe_person(english, rng))
-    told = tell(fact, english, rng, at=at, changed=verb == "updates" and rng.random() < 0.65)
-    draft = MemoryDraft(key=fact.key(english), value=told.note, memory_type="UserMemory")
-    near = [("new", held) for held in _beside(fact, english, rng, at, most=3 if verb == "new" else 2)]
-    if verb != "new":
-        old = fact if verb == "same" else another_value(fact, english, rng)
-        near.insert(0, (verb, tell(old, english, rng, at=at)))
+    changing = sort in {"updates", "same"} or (sort is None and rng.random() < _CHANGING)
+    fact = _changing(english, rng) if changing else draw_fact(english, rng, of=_maybe_person(english, rng))
+    told = tell(fact, english, rng, at=at, changed=fact.kind.one and rng.random() < 0.5)
+    key = fact.key(english) if rng.random() < 0.6 else _topic_of_its_own(fact, english, rng)
+    draft = MemoryDraft(key=key, value=told.note, memory_type="UserMemory")
+    near = [("new", held) for held in _beside(fact, english, rng, at, most=3)]
+    if fact.kind.one and sort != "new":
+        before = (another_value(fact, english, rng) for _ in range(2))
+        near += [("updates", tell(old, english, rng, at=at, changed=rng.random() < 0.2)) for old in before]
+        near.append(("same", tell(fact, english, rng, at=at)))
+    rng.shuffle(near)
+    near.sort(key=lambda each: each[0] != sort)
     return [
         Sample(
             "relate",
@@ -68,9 +77,18 @@ def draw_answers(
         for _ in range(rng.randint(1, most_notes))
     ]
     facts = list({(fact.of, _topic(fact)): fact for fact in drawn}.values())
-    notes = [tell(fact, english, rng, at=at) for fact in facts]
-    lines = [memory_line(note.note, at - timedelta(days=rng.randrange(400))) for note in notes]
-    before = PROFILE.render("recall", memories=ranked_lines(lines))
+    notes = list[Told]()
+    dated = list[tuple[Told, datetime]]()
+    for fact in facts:
+        told_at = at - timedelta(days=rng.randrange(400))
+        outdated, changed = fact.kind.one and rng.random() < _OLDER, rng.random() < 0.7
+        notes.append(tell(fact, english, rng, at=at, changed=outdated and changed))
+        dated.append((notes[-1], told_at))
+        if outdated:
+            held_at = told_at - timedelta(days=rng.randrange(0 if changed and fact.kind.new else 1, 400))
+            dated.append((tell(another_value(fact, english, rng), english, rng, at=at), held_at))
+    rng.shuffle(dated)
+    before = PROFILE.render("recall", memories=ranked_lines([memory_line(told.note, day) for told, day in dated]))
     return [_asked(before, notes, people, english, rng, known) for _ in range(questions)]
 
 
@@ -157,14 +175,11 @@ def _other_kind(fact: Fact, english: English, rng: Random) -> Kind:
 
 def _item(told: Told, english: English, at: datetime, rng: Random) -> MemoryItem:
     """Return a stored memory under a topic of its own: the store does not list those of the new memory's topic."""
-    before, fact = at - timedelta(days=rng.randrange(1, 500)), told.fact
-    topic = rng.choice(_OTHER_TOPICS).format(key=fact.kind.key, last=fact.kind.key.split()[-1], name=fact.kind.name)
-    if fact.of is not None:
-        topic = f"{fact.of.name}'s {topic}"
+    before = at - timedelta(days=rng.choice((0, rng.randrange(1, 30), rng.randrange(1, 500))))
     return MemoryItem(
         id="m",
         memory=told.note,
-        key=topic.replace("_", " "),
+        key=_topic_of_its_own(told.fact, english, rng),
         memory_type="UserMemory",
         user_id="u",
         valid_from=before,
@@ -172,3 +187,10 @@ def _item(told: Told, english: English, at: datetime, rng: Random) -> MemoryItem
         updated_at=before,
         hash="h",
     )
+
+
+def _topic_of_its_own(fact: Fact, english: English, rng: Random) -> str:
+    """Draw a topic that is not the kind's: a writer invents one each time, and at times a wrong one."""
+    kind = fact.kind if rng.random() < 0.7 else rng.choice(english.kinds)
+    topic = rng.choice(_OTHER_TOPICS).format(key=kind.key, last=kind.key.split()[-1], name=kind.name)
+    return (topic if fact.of is None else f"{fact.of.name}'s {topic}").replace("_", " ")
