@@ -5,6 +5,7 @@ from random import Random
 
 import pytest
 
+from memloop.wire.chat import ChatMessage
 from trainer.small.evaluate import held_out_samples, judge
 from trainer.small.facts import another_value, draw_fact, draw_person, tell
 from trainer.small.kinds import English, every_kind, part_of
@@ -12,7 +13,7 @@ from trainer.small.mix import SHARES, draw_group
 from trainer.small.persons import USER, asked_of, sentence, somebody, told_of, told_to_user
 from trainer.small.reading import NOT_FOUND, draw_planted, prose
 from trainer.small.relating import UNKNOWN, draw_answers
-from trainer.small.sample import some_day
+from trainer.small.sample import Sample, some_day
 from trainer.small.writing import draw_writing
 
 TRAINED, HELD_OUT = English("train", kinds_of=("train", "reward")), English("held_out", words_held_out=True)
@@ -146,6 +147,13 @@ def test_the_evaluation_counts_a_fact_of_another_as_false_of_the_user() -> None:
     samples = [draw_writing(HELD_OUT, Random(seed), sort="other") for seed in range(30)]
     said = ["\n".join(f"x: The user {line.split()[-1]}" for line in s.reply.splitlines()) for s in samples]
     assert judge(samples, said).report()["false of the user"][0] == 1.0
+
+
+def test_a_line_in_the_words_of_the_users_turn_is_not_false_of_them() -> None:
+    turn = ChatMessage(role="user", content="Date: 2026-11-27\n[user]: I haggled and we've settled on 120 euros.")
+    sample = Sample("write", (turn,), "bill: The user pays 120 euros now.", sort="changed", golds=("120 euros",))
+    said = ["bill: The user haggled and settled on 120 euros.", "age: The user is 36 years old."]
+    assert judge([sample, sample], said).report()["false of the user"][0] == 0.5
 
 
 def _names(question: str) -> set[str]:

@@ -74,7 +74,8 @@ def test_a_chat_with_recalled_notes_is_asked_as_in_training() -> None:
 def test_replies_are_what_the_served_parsers_read() -> None:
     for seed in range(40):
         for related in draw_relating(TRAINED, Random(seed)):
-            assert [relation.verb for relation in parse_relations(Completion(related.reply))] == [related.sort]
+            verb = "new" if related.sort == "new" else "updates"
+            assert [relation.verb for relation in parse_relations(Completion(related.reply))] == [verb]
         written = draw_writing(TRAINED, Random(seed))
         found = find_memory_lines(Completion(written.reply))
         entries = found.entries if isinstance(found, FoundList) else []

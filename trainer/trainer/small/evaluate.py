@@ -93,22 +93,34 @@ def _judge_writing(sample: Sample, reply: str, scores: Scores) -> None:
             plain(gold) in plain(line) and _subject(line) == _subject(due)
             for (line, gold), due in zip(pairs, said, strict=True)
         )
-        scores.add("false of the user", right=_claims_false(lines, said))
+        turn = "" if sample.sort == "other" else sample.messages[-1].text()
+        scores.add("false of the user", right=_claims_false(lines, said, turn))
     scores.add("writes", right=right)
     scores.add(f"writes {sample.sort}", right=right)
 
 
-def _claims_false(lines: list[str], said: list[str]) -> bool:
-    """Whether a line about the user holds what was said of somebody else, or was not said."""
-    of_user = [_words(line) for line in said if not _subject(line)]
+def _claims_false(lines: list[str], said: list[str], turn: str) -> bool:
+    """Whether a line about the user holds what was said of somebody else, or was not said.
+
+    A line in the words of a ``turn`` in which the user speaks of themselves was said, however the note due has it.
+    """
+    due = [_words(line) for line in said if not _subject(line)]
     return any(
-        not _subject(line) and "user" in line.lower() and not any(_alike(_words(line), due) for due in of_user)
+        not _subject(line)
+        and "user" in line.lower()
+        and not any(_alike(_words(line), each) for each in due)
+        and not _repeats(_words(line), _words(turn))
         for line in lines
     )
 
 
 def _alike(one: set[str], other: set[str]) -> bool:
     return len(one & other) >= 0.6 * max(1, min(len(one), len(other)))
+
+
+def _repeats(line: set[str], turn: set[str]) -> bool:
+    """Whether a line repeats the words of a turn; one or two words alone prove nothing."""
+    return len(line & turn) >= max(3, 0.6 * len(line))
 
 
 def facts_of(reply: str) -> list[str]:

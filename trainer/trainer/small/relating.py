@@ -36,8 +36,9 @@ _OTHER_TOPICS: Final = (
 def draw_relating(english: English, rng: Random, *, sort: str | None = None) -> list[Sample]:
     """Draw a new memory beside each of some stored ones near it: older states of it, other words for it, other facts.
 
-    With a ``sort`` the first sample is of that sort. As many are related as are not: where one in five was, the model
-    learned to say ``new`` to all.
+    With a ``sort`` the first sample is of that sort: ``updates``, ``same`` or ``new``. Other words for a memory update
+    it too: a small model that calls a change ``same`` would lose it. Nearly half are related: where one in five was,
+    the model learned to say ``new`` to all.
     """
     at = some_day(rng)
     changing = sort in {"updates", "same"} or (sort is None and rng.random() < _CHANGING)
@@ -45,7 +46,7 @@ def draw_relating(english: English, rng: Random, *, sort: str | None = None) -> 
     told = tell(fact, english, rng, at=at, changed=fact.kind.one and rng.random() < 0.5)
     key = fact.key(english) if rng.random() < 0.6 else _topic_of_its_own(fact, english, rng)
     draft = MemoryDraft(key=key, value=told.note, memory_type="UserMemory")
-    near = [("new", held) for held in _beside(fact, english, rng, at, most=3)]
+    near = [("new", held) for held in _beside(fact, english, rng, at, most=6)]
     if fact.kind.one and sort != "new":
         before = (another_value(fact, english, rng) for _ in range(2))
         near += [("updates", tell(old, english, rng, at=at, changed=rng.random() < 0.2)) for old in before]
@@ -56,7 +57,7 @@ def draw_relating(english: English, rng: Random, *, sort: str | None = None) -> 
         Sample(
             "relate",
             PROFILE.render("relate", memories=pair(draft, _item(held, english, at, rng))),
-            "1: new" if related == "new" else f"1: {related} 1",
+            "1: new" if related == "new" else "1: updates 1",
             sort=related,
         )
         for related, held in near
