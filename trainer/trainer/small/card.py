@@ -17,6 +17,7 @@ _ROWS: Final = {
     "false of the user": "a memory false of the user (less is better)",
     "small talk stored": "small talk stored (less is better)",
     "relate updates": "an update of a memory recognised",
+    "relate new": "a near memory of another matter left alone",
     "answers known": "answers that a note holds",
     "abstains": "says that no note tells",
     "read": "a section read: the memory after it exactly right",
