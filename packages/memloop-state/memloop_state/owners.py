@@ -15,7 +15,7 @@ import orjson
 
 from memloop.wire.memory import Namespace, Scope
 from memloop_state.link import State, sent
-from memloop_state.steps import Partition, Partitions, Steps
+from memloop_state.steps import Partitions, Steps, digest
 
 MARK_KEEP_MS: Final = 7 * 24 * 3600 * 1000
 """How long an erasure is remembered: longer than any work takes."""
@@ -35,23 +35,14 @@ class Owner:
     began: int | str
 
 
-def owned_keys(at: Partition, owners: Sequence[Owner]) -> list[str]:
-    """Return the keys that ``lua/owners.lua`` takes for a record in that partition."""
-    return [
-        key
-        for one in (owner.namespace for owner in owners)
-        for key in (at.hidden("erased", one.lane()), at.hidden("owned", one.lane()), at.key("owners", one.tenant))
-    ]
-
-
-def owned_terms(owners: Sequence[Owner], *, kind: str, record_id: str) -> list[Mapping[str, str]]:
+def owned_terms(owners: Sequence[Owner], *, kind: str, record_id: str) -> list[Mapping[str, object]]:
     """Return the terms of each owner; without a ``kind`` the record is compared and not noted."""
-    terms: list[Mapping[str, str]] = []
+    terms: list[Mapping[str, object]] = []
     for owner in owners:
         one = owner.namespace
-        known = {"began": str(owner.began), "scopes": " ".join(one.scopes()), "user": one.user_id}
+        known = {"tenant": one.tenant, "user": one.user_id, "lane": digest(one.lane()), "scopes": one.scopes()}
         entry = orjson.dumps([kind, record_id, one.agent_id, one.run_id]).decode()
-        terms.append({**known, "entry": entry} if kind else known)
+        terms.append({**known, "began": str(owner.began)} | ({"entry": entry} if kind else {}))
     return terms
 
 

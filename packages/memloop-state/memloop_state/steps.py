@@ -11,8 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache, lru_cache
 from importlib.resources import files
-from itertools import chain
-from typing import Any, Final, TypeAlias
+from typing import Any, TypeAlias
 
 import orjson
 from redis.exceptions import NoScriptError
@@ -31,9 +30,14 @@ class Partition:
 
     tag: str
 
+    @property
+    def root(self) -> str:
+        """The key of a step whose other keys ``lua/prelude.lua`` names as ``key`` does."""
+        return f"memloop:{{{self.tag}}}"
+
     def key(self, kind: str, *names: str) -> str:
         """Name a key of this partition."""
-        return f"memloop:{{{self.tag}}}:{':'.join((kind, *names))}"
+        return ":".join((self.root, kind, *names))
 
     def hidden(self, kind: str, *names: str) -> str:
         """Name a key by a digest of names that a client chooses, which it does not show."""
@@ -46,10 +50,6 @@ class Partition:
     def events(self, job_id: str) -> str:
         """Name the stream of a job's events, such as a read's."""
         return self.key("read-events", job_id)
-
-    def gate(self, site: str) -> list[str]:
-        """Name the keys of a site's gate, as its steps take them (``lua/gate.lua``)."""
-        return [self.key(kind, site) for kind in ("gate", "passages", "pending", "changed", "unsettled")]
 
 
 class Partitions:
@@ -77,52 +77,6 @@ class Partitions:
 
     def _at(self, place: int) -> Partition:
         return self.partitions[place % len(self.partitions)]
-
-
-DEFAULT_TIER: Final = "default"
-
-
-@dataclass(frozen=True, slots=True)
-class LaneKeys:
-    """Names the keys of a queue's lanes. ``tiers`` begin with the most urgent; a lane's name begins with its own."""
-
-    queue: str
-    tiers: Sequence[str]
-
-    def of_tiers(self, part: Partition) -> list[list[str]]:
-        """Return the lanes of each tier that are held, delayed and ready."""
-        lines = [part.key("jobs", self.queue, *[tier] * (tier != DEFAULT_TIER)) for tier in self.tiers]
-        return [[f"{line}:{state}" for state in ("held", "delayed", "ready")] for line in lines]
-
-    def of_queue(self, part: Partition) -> list[str]:
-        """Return the keys with which a lane is taken, in the order of ``tier_at`` (``lua/turns.lua``)."""
-        of_all = [part.key(kind, self.queue) for kind in ("turns", "picks", "since", "bell", "open")]
-        return [*of_all, part.key("fence"), *chain.from_iterable(self.of_tiers(part))]
-
-    def of_lane(self, part: Partition, lane: str, job_id: str = "", index: str = "") -> list[str]:
-        """Return the keys of a lane and a job, in the order of ``lane_at``."""
-        tier, colon, _ = lane.partition(":")
-        place = self.tiers.index(tier if colon and tier in self.tiers else DEFAULT_TIER)
-        held, delayed, ready = self.of_tiers(part)[place]
-        return [
-            held,
-            delayed,
-            part.key("open", self.queue),
-            part.key("lane", self.queue, lane),
-            part.key("lock", self.queue, lane),
-            ready,
-            part.key("turns", self.queue),
-            part.key("since", self.queue),
-            part.key("bell", self.queue),
-            part.key("queued-bytes"),
-            part.job(job_id),
-            part.key("journal", job_id),
-            part.events(job_id),
-            index or part.key("no-index"),
-            part.key("dead"),
-            part.key("fence"),
-            part.hidden("changed", self.queue, lane),
-        ]
 
 
 def id_at(prefix: str, name: str, digits: str) -> str:

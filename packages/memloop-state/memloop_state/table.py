@@ -17,8 +17,8 @@ from dataclasses import dataclass
 from typing import Any, Final, Literal, TypeAlias, cast
 
 from memloop_state.link import State, all_sent, sent
-from memloop_state.owners import Owner, owned_keys, owned_terms
-from memloop_state.steps import Partition, Partitions, Steps, named
+from memloop_state.owners import Owner, owned_terms
+from memloop_state.steps import Partitions, Steps, named
 from memloop_state.values import Guard
 
 Outcome: TypeAlias = Literal[
@@ -133,8 +133,7 @@ class Table:
         terms = {"size": size, "fields": len(fields), "guard": guard and guard.terms}
         terms |= {"known": known or None, "new_rows": not replace or None}
         terms |= {"owners": owned_terms(owners, kind=self._kind, record_id=record_id)}
-        keys = [*owned_keys(self._at(tenant), owners), *([] if guard is None else [guard.key])]
-        outcome, *over = await self._stepped("put", tenant, record_id, terms, texts, keys=keys)
+        outcome, *over = await self._stepped("put", tenant, record_id, terms, texts)
         for one in over:
             await self.delete(tenant, one)
         return outcome
@@ -163,9 +162,7 @@ class Table:
         self, step: str, tenant: str, record_id: str, terms: Mapping[str, object], owners: Sequence[Owner]
     ) -> list[Any]:
         terms = {**terms, "owners": owned_terms(owners, kind="", record_id=record_id)}
-        return await self._stepped(
-            step, tenant, record_id, terms, keys=owned_keys(self._at(tenant), owners), quick=True
-        )
+        return await self._stepped(step, tenant, record_id, terms, quick=True)
 
     async def renew(self, tenant: str, record_id: str, names: Sequence[str]) -> list[str]:
         """Return fields of a record and keep it for as long again; nothing where it is gone."""
@@ -216,14 +213,14 @@ class Table:
 
     async def row(self, tenant: str, record_id: str, row_id: str) -> Row | None:
         """Return a row, None where it is gone."""
-        _, _, _, rows, order, *_ = self._keys(tenant, record_id)
+        rows, order = (self._key(part, tenant, record_id) for part in ("-rows", "-order"))
         value, number = await all_sent(self._redis, [("HGET", rows, row_id), ("ZSCORE", order, row_id)])
         return None if value is None or number is None else Row.load(row_id, value, int(number))
 
     async def with_row(self, tenant: str, row_id: str) -> list[str]:
         """Return the ids of the tenant's records that have a row of that id."""
         ids = await self.ids(tenant)
-        found = await all_sent(self._redis, [("HEXISTS", self._keys(tenant, one)[3], row_id) for one in ids])
+        found = await all_sent(self._redis, [("HEXISTS", self._key("-rows", tenant, one), row_id) for one in ids])
         return [record_id for record_id, has in zip(ids, found, strict=True) if has]
 
     async def get(self, tenant: str, record_id: str) -> Mapping[str, str] | None:
@@ -233,20 +230,16 @@ class Table:
 
     async def some(self, tenant: str, ids: Sequence[str]) -> list[Mapping[str, str] | None]:
         """Return records in the order of their ids, as ``get`` does."""
-        commands: list[tuple[str, ...]] = []
-        for record_id in ids:
-            record, _, sizes, *_ = self._keys(tenant, record_id)
-            commands += [("HGETALL", record), ("HGET", sizes, record_id)]
-        found = await all_sent(self._redis, commands)
-        return [
-            fields | {"bytes": size or "0"} if fields else None
-            for fields, size in zip(found[::2], found[1::2], strict=True)
-        ]
+        records = [("HGETALL", self._key("", tenant, record_id)) for record_id in ids]
+        sizes = [("HGET", self._key("-sizes", tenant), record_id) for record_id in ids]
+        found = await all_sent(self._redis, [*records, *sizes])
+        both = zip(found[: len(ids)], found[len(ids) :], strict=True)
+        return [fields | {"bytes": size or "0"} if fields else None for fields, size in both]
 
     async def ids(self, tenant: str) -> list[str]:
         """Return the ids of the tenant's records: oldest first, or those that end first."""
         since = "-inf" if self._limits["keep_ms"] is None else int(time.time() * 1000)
-        return await sent(self._redis, "ZRANGEBYSCORE", self._keys(tenant, "")[1], since, "+inf")
+        return await sent(self._redis, "ZRANGEBYSCORE", self._key("s", tenant), since, "+inf")
 
     async def tenants(self) -> list[str]:
         """Return the tenants with records, in the order of their names."""
@@ -257,12 +250,12 @@ class Table:
 
     async def is_on(self, tenant: str) -> bool:
         """Return whether the table is switched on for the tenant."""
-        return bool(await sent(self._redis, "EXISTS", self._switch(tenant)))
+        return bool(await sent(self._redis, "EXISTS", self._key("-switch", tenant)))
 
     async def switch(self, tenant: str, *, on: bool) -> None:
         """Switch the table on or off; what is stored stays."""
-        command = ("SET", self._switch(tenant), "1") if on else ("DEL", self._switch(tenant))
-        await sent(self._redis, *command, sure=True)
+        key = self._key("-switch", tenant)
+        await sent(self._redis, *(("SET", key, "1") if on else ("DEL", key)), sure=True)
 
     async def ended(self) -> list[tuple[str, str]]:
         """Return tenant and id of records whose ``ends_at`` is over, a hundred of each partition at most."""
@@ -280,29 +273,11 @@ class Table:
         terms: Mapping[str, object],
         texts: Sequence[str | bytes | int] = (),
         *,
-        keys: Sequence[str] = (),
         quick: bool = False,
     ) -> list[Any]:
         """Run a step. A ``quick`` one, whose loss in a failover does no harm, does not wait for replicas."""
-        asked = {**self._limits, **terms, "tenant": tenant, "id": record_id, "line": f"{tenant} {record_id}"}
-        all_keys = [*self._keys(tenant, record_id), *keys]
-        return await self._step.rows(step, all_keys, named(*texts, **asked), acknowledged=not quick)
+        args = named(*texts, **self._limits, **terms, name=self._name, tenant=tenant, id=record_id)
+        return await self._step.rows(step, [self._partitions.of_name(tenant).root], args, acknowledged=not quick)
 
-    def _keys(self, tenant: str, record_id: str) -> list[str]:
-        here, name = self._at(tenant), self._name
-        return [
-            here.key(name, tenant, record_id),
-            here.key(f"{name}s", tenant),
-            here.key(f"{name}-sizes", tenant),
-            here.key(f"{name}-rows", tenant, record_id),
-            here.key(f"{name}-order", tenant, record_id),
-            here.key(f"{name}s-ending"),
-            self._switch(tenant),
-            here.key(f"{name}s-tenants"),
-        ]
-
-    def _switch(self, tenant: str) -> str:
-        return self._at(tenant).key(f"{self._name}-switch", tenant)
-
-    def _at(self, tenant: str) -> Partition:
-        return self._partitions.of_name(tenant)
+    def _key(self, part: str, tenant: str, *record_id: str) -> str:
+        return self._partitions.of_name(tenant).key(f"{self._name}{part}", tenant, *record_id)

@@ -25,9 +25,9 @@ class Guard:
     digest: str
 
     @property
-    def terms(self) -> tuple[str, Sequence[str]]:
-        """What ``has_changed`` of ``lua/owners.lua`` compares with the hash at a step's last key."""
-        return self.digest, self.names
+    def terms(self) -> tuple[str, str, Sequence[str]]:
+        """What ``has_changed`` of ``lua/owners.lua`` compares with the hash."""
+        return self.key, self.digest, self.names
 
 
 def guard_of(key: str, names: Sequence[str], known: Mapping[str, str]) -> Guard:

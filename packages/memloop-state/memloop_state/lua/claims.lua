@@ -1,9 +1,8 @@
 -- Orders writes and erasures, and settles writes that may be on some copies only (memloop_state.store.erasures).
 --
--- Each of a write's three steps takes any number of claims of one partition: KEYS are fence, erasures, writing and notes
--- of each claim in turn, ARGV[1] is a JSON list of them, {"token": "7" or "", "began": "7" or "", "mark": "…", "scopes":
--- ["…", …], "user": "…"}. The reply is one text for each claim, whose first word is ok, stale, erased, moved, late,
--- noted, unsettled or settling. The last five KEYS of a step that passes the gate are those of the gate (gate.lua).
+-- Each of a write's three steps takes any number of claims of one partition: ARGV[1] is a JSON list of them, {"token":
+-- "7" or "", "began": "7" or "", "mark": "…", "scopes": ["…", …], "user": "…", "lane": "…"}, the lane by its digest. The
+-- reply is one text for each claim, whose first word is ok, stale, erased, moved, late, noted, unsettled or settling.
 --
 -- The hash notes has the points of each write of the user that is not over, by the write's name, as JSON, after a ! if
 -- it was refused and a ~ if it was settled then; its field settling is the time (ms) until which one store settles
@@ -43,7 +42,9 @@ end
 local function each_claim(step)
   local replies = {}
   for i, claim in ipairs(cjson.decode(ARGV[1])) do
-    replies[i] = step(claim, KEYS[4 * i - 3], KEYS[4 * i - 2], KEYS[4 * i - 1], KEYS[4 * i])
+    local lane = claim.lane
+    replies[i] = step(claim, key('lane-fence', lane), key('erasures', lane), key('writing', lane),
+      key('unsettled-writes', lane))
   end
   return replies
 end
@@ -123,35 +124,36 @@ function steps.close()
   end)
 end
 
--- KEYS: fence, erasures; ARGV: token or '', keep ms, scope, lease ms. Returns {newest token or '', mark}
+-- ARGV: lane, token or '', keep ms, scope, lease ms. Returns {newest token or '', mark}
 function steps.start()
-  local newest = stale(KEYS[1], ARGV[1], ARGV[2])
+  local erasures, newest = key('erasures', ARGV[1]), stale(key('lane-fence', ARGV[1]), ARGV[2], ARGV[3])
   if newest ~= '' then return {newest, ''} end
-  local mark = string.format('%.0f', now_us())
-  redis.call('HSET', KEYS[2], ARGV[3], mark, 'until ' .. ARGV[3], now_ms() + ARGV[4])
-  if ARGV[1] ~= '' then redis.call('HSET', KEYS[2], 'token ' .. ARGV[3], ARGV[1]) end
-  redis.call('PEXPIRE', KEYS[2], ARGV[2])
+  local mark = whole(now_us())
+  redis.call('HSET', erasures, ARGV[4], mark, 'until ' .. ARGV[4], now_ms() + ARGV[5])
+  if ARGV[2] ~= '' then redis.call('HSET', erasures, 'token ' .. ARGV[4], ARGV[2]) end
+  redis.call('PEXPIRE', erasures, ARGV[3])
   return {'', mark}
 end
 
--- KEYS: writing; ARGV: generation, the erasure's name, note, lease ms. Returns 'moved', or 'wait' while writes of the
--- lane are on their way (those whose time is over count no more) or stores may still answer from another collection
+-- ARGV: lane, generation, the erasure's name, note, lease ms. Returns 'moved', or 'wait' while writes of the lane are on
+-- their way (those whose time is over count no more) or stores may still answer from another collection
 function steps.enter()
-  if not is_open(ARGV[1]) then return 'moved' end
-  redis.call('ZREMRANGEBYSCORE', KEYS[1], '-inf', now_ms())
-  if redis.call('ZCARD', KEYS[1]) > 0 then return 'wait' end
+  local writing = key('writing', ARGV[1])
+  if not is_open(ARGV[2]) then return 'moved' end
+  redis.call('ZREMRANGEBYSCORE', writing, '-inf', now_ms())
+  if redis.call('ZCARD', writing) > 0 then return 'wait' end
   if tonumber(redis.call('HGET', gate, 'settles') or 0) > now_ms() then return 'wait' end
-  enter(ARGV[2], ARGV[3], ARGV[4])
+  enter(ARGV[3], ARGV[4], ARGV[5])
   return 'ok'
 end
 
--- KEYS: erasures; ARGV: scope, mark, generation, the erasure's name. Returns 1, 2 if a copy has a note of it, or 0 if
--- the deletion may not be whole: the lease ran out, another erasure of the same scope began, or a copy did not wait
+-- ARGV: lane, scope, mark, generation, the erasure's name. Returns 1, 2 if a copy has a note of it, or 0 if the deletion
+-- may not be whole: the lease ran out, another erasure of the same scope began, or a copy did not wait
 function steps.finish()
-  local counts, noted = leave(ARGV[4], ARGV[3])
-  if redis.call('HGET', KEYS[1], ARGV[1]) ~= ARGV[2] then return 0 end
-  local held = underway(KEYS[1], ARGV[1])
-  redis.call('HDEL', KEYS[1], 'until ' .. ARGV[1])
+  local erasures, counts, noted = key('erasures', ARGV[1]), leave(ARGV[5], ARGV[4])
+  if redis.call('HGET', erasures, ARGV[2]) ~= ARGV[3] then return 0 end
+  local held = underway(erasures, ARGV[2])
+  redis.call('HDEL', erasures, 'until ' .. ARGV[2])
   if not (held and counts) then return 0 end
   return noted and 2 or 1
 end
@@ -214,10 +216,8 @@ function steps.settled()
   end)
 end
 
--- ARGV: how many. Users with writes that are not over, by chance. KEYS: those of the gate alone
-function steps.some()
-  return redis.call('SRANDMEMBER', users, ARGV[1])
-end
+-- ARGV: how many. Users with writes that are not over, by chance
+function steps.some() return redis.call('SRANDMEMBER', users, ARGV[1]) end
 
 -- KEYS: user's buffers, users, by time, fence; ARGV: user, token, keep ms, time, then fields and their buffers ('' = none)
 function steps.set_buffers()

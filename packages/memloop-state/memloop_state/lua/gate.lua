@@ -4,8 +4,11 @@
 -- whether that copy keeps writes out (closed) and the time (ms) from which erasures may begin again after a swap
 -- (settles). passages is the sorted set of writes and erasures that change the collection now, by the time at which
 -- each counts as dead. During a copy, pending holds the note of each of them, and changed the notes of those that are
--- over. The set unsettled has every user with a write that is not over, as JSON.
-local gate, passages, pending, changed, users = unpack(KEYS, #KEYS - 4)
+-- over. The set unsettled has every user with a write that is not over, as JSON. The first text of every step, which is
+-- taken out, names the place of the collections.
+local site = table.remove(ARGV, 2)
+local gate, passages, pending = key('gate', site), key('passages', site), key('pending', site)
+local changed, users = key('changed', site), key('unsettled', site)
 local function is_open(gen)
   local here = redis.call('HMGET', gate, 'gen', 'closed')
   return here[1] == gen and not here[2]

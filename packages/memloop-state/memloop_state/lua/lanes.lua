@@ -1,6 +1,5 @@
--- The steps of a lane queue (memloop_state.queue.lanes). KEYS begin with those of a lane and a job, in the order of
--- `lane_at`; ARGV has the terms as JSON, then a new job's hash in pairs
-local q, lane = lane_at(1), want.lane
+-- The steps of a lane queue (memloop_state.queue.lanes). ARGV has the terms as JSON, then a new job's hash in pairs
+local q, lane = keys_at(want), want.lane
 local job = q.job
 -- Notes that something has left the lane: see docs/decisions/0068-queue-and-store-are-read-at-once.md
 local function note_change() redis.call('SET', q.changed, whole(now_ms()), 'PX', 60000) end
@@ -12,37 +11,36 @@ local function is_lost()
 end
 local function exists() return redis.call('EXISTS', job) == 1 end
 -- Gives back bytes of a tenant's quota
-local function give_back(held, tenant, bytes)
-  if redis.call('HEXISTS', held, tenant) == 1 and redis.call('HINCRBY', held, tenant, -bytes) <= 0 then
-    redis.call('HDEL', held, tenant)
+local function give_back(tenant, bytes)
+  if redis.call('HEXISTS', q.bytes, tenant) == 1 and redis.call('HINCRBY', q.bytes, tenant, -bytes) <= 0 then
+    redis.call('HDEL', q.bytes, tenant)
   end
 end
 local function release()
   local tenant, bytes = unpack(redis.call('HMGET', job, 'tenant', 'bytes'))
-  if bytes then give_back(q.bytes, tenant or '', bytes) end
+  if bytes then give_back(tenant or '', bytes) end
   redis.call('HDEL', job, 'bytes')
 end
--- Lists a job of that key and id. At every sixteenth one in a long index, the oldest that are deleted are taken out
-local function list_in(index, job, id, at)
+-- Lists a job. At every sixteenth one in a long index, the oldest that are deleted are taken out
+local function list_in(index, id, at)
   redis.call('ZADD', index, at, id)
   redis.call('PERSIST', index)
   local length = redis.call('ZCARD', index)
   if length <= 100 or length % 16 > 0 then return end
-  local jobs = string.sub(job, 1, -#id - 1)
   for _, old in ipairs(redis.call('ZRANGE', index, 0, 31)) do
-    if redis.call('EXISTS', jobs .. old) == 0 then redis.call('ZREM', index, old) end
+    if redis.call('EXISTS', key('job', old)) == 0 then redis.call('ZREM', index, old) end
   end
 end
 -- Lets an index end with the last of its jobs. One with a job that has no end, or with very many, stays
-local function end_index(index, job, id)
+local function end_index(index)
   if redis.call('ZCARD', index) > 200 then return end
   local listed = redis.call('ZRANGE', index, 0, -1)
-  for place, one in ipairs(listed) do listed[place] = string.sub(job, 1, -#id - 1) .. one end
+  for place, one in ipairs(listed) do listed[place] = key('job', one) end
   local longest = last_end(listed)
   if longest > 0 and longest < math.huge then redis.call('PEXPIRE', index, whole(longest)) end
 end
 -- A number that no token so far exceeds and every later one does, as text
-local function began(fence) return whole(math.max(tonumber(redis.call('GET', fence) or 0), now_ms() - 1)) end
+local function began() return whole(math.max(tonumber(redis.call('GET', q.fence) or 0), now_ms() - 1)) end
 -- Takes a job that will not run out of its lane
 local function leave_list(tenant)
   redis.call('LREM', q.list, 0, want.id)
@@ -51,16 +49,16 @@ local function leave_list(tenant)
   pass_on(q, tenant, lane)
 end
 -- The tenant of the lane's jobs, '' without one
-local function tenant_of_head()
-  local head = redis.call('LINDEX', q.list, 0)
-  return head and redis.call('HGET', string.sub(job, 1, -#want.id - 1) .. head, 'tenant') or ''
+local function tenant_of_head(list)
+  local head = redis.call('LINDEX', list, 0)
+  return head and redis.call('HGET', key('job', head), 'tenant') or ''
 end
--- Enters a new job, whose KEYS begin at k; those of its owners follow. Returns queued; known; erased: one of its owners
--- was since the work began; many: its index is full; or full: the jobs of its tenant hold too many bytes
-local function enter(k, want)
-  local q, bytes, owners = lane_at(k), 1024, want.owners
+-- Enters a new job. Returns queued; known; erased: one of its owners was since the work began; many: its index is full;
+-- or full: the jobs of its tenant hold too many bytes
+local function enter(want)
+  local q, bytes, owners = keys_at(want), 1024, want.owners
   if redis.call('EXISTS', q.job) == 1 then return 'known' end
-  if is_erased(k + OF_A_LANE, owners) then return 'erased' end
+  if is_erased(owners) then return 'erased' end
   if want.most > 0 and redis.call('ZCARD', q.index) >= want.most then return 'many' end
   for i = 2, #ARGV do bytes = bytes + #ARGV[i] end
   local held = tonumber(redis.call('HGET', q.bytes, want.tenant) or 0)
@@ -72,16 +70,16 @@ local function enter(k, want)
   if want.event then redis.call('XADD', q.events, '0-1', 'event', want.event) end
   redis.call('RPUSH', q.list, want.id)
   pass_on(q, want.tenant, want.lane)
-  list_in(q.index, q.job, want.id, want.now)
-  own(k + OF_A_LANE, owners, q.job)
+  list_in(q.index, want.id, want.now)
+  own(owners, q.job)
   end_with_records(q.job)
   return 'queued'
 end
 
--- The last of the KEYS is the guard's hash, if any. Returns changed, or as enter does
+-- Returns changed if the guard's hash has, or as enter does
 function steps.submit()
   if has_changed(want.guard) then return 'changed' end
-  return enter(1, want)
+  return enter(want)
 end
 
 function steps.beat()
@@ -113,7 +111,7 @@ function steps.finish()
     if want.keep_ms then
       redis.call('PEXPIRE', job, want.keep_ms)
       redis.call('PEXPIRE', q.journal, want.keep_ms)
-      if want.index_ends and index then end_index(index, job, want.id) end
+      if want.index_ends and index then end_index(index) end
       end_with_records(job)
     else
       redis.call('PERSIST', q.journal)
@@ -152,28 +150,23 @@ function steps.abandon()
   return 1
 end
 
--- KEYS: delayed sets of all tiers. Returns the ms until the next lane's delay ends (empty: no lane waits), then the
--- lanes whose delay has ended: at most 100 per tier; the 101st is then the next
-function steps.due()
-  local now, soonest, lanes = now_ms(), '', {}
-  for _, delayed in ipairs(KEYS) do
-    local found = redis.call('ZRANGE', delayed, 0, 100, 'WITHSCORES')
+-- Lets the lanes whose delay has ended wait for a worker, at most 100 per tier. Returns the ms until the next one's ends,
+-- nothing if no lane is delayed
+function steps.promote()
+  local now, soonest = now_ms(), nil
+  for _, line in ipairs(want.lines) do
+    local found = redis.call('ZRANGE', key('jobs', line, 'delayed'), 0, 100, 'WITHSCORES')
     for i = 1, #found, 2 do
-      local wait = math.max(0, found[i + 1] - now)
-      if wait == 0 and i < 200 then lanes[#lanes + 1] = found[i]
-      elseif soonest == '' or wait < soonest then soonest = wait end
+      local wait, q = math.max(0, found[i + 1] - now), keys_at({queue = want.queue, line = line, lane = found[i]})
+      if wait == 0 and i < 200 then
+        redis.call('ZREM', q.delayed, found[i])
+        pass_on(q, tenant_of_head(q.list), found[i])
+      elseif not soonest or wait < soonest then
+        soonest = wait
+      end
     end
   end
-  return {soonest, unpack(lanes)}
-end
-
--- Lets a lane whose delay has ended wait for a worker, unless another worker did
-function steps.promote()
-  local due = redis.call('ZSCORE', q.delayed, lane)
-  if not due or tonumber(due) > now_ms() then return 0 end
-  redis.call('ZREM', q.delayed, lane)
-  pass_on(q, tenant_of_head(), lane)
-  return 1
+  return soonest
 end
 
 -- Locks the lane. Returns the token, '0' while a job has the lane
@@ -198,14 +191,14 @@ end
 -- Stores a job that no worker runs; `mine` has done it under the lane's lock, which is free then. Writes nothing and
 -- returns 0 when the lane was lost, since an erasure must find no record afterwards, or an owner erased
 function steps.record()
-  if is_erased(1 + OF_A_LANE, want.owners) or want.mine and is_lost() then return 0 end
+  if is_erased(want.owners) or want.mine and is_lost() then return 0 end
   redis.call('HSET', job, unpack(ARGV, 2))
   redis.call('PEXPIRE', job, want.keep_ms)
-  list_in(q.index, job, want.id, want.now)
-  own(1 + OF_A_LANE, want.owners, job)
+  list_in(q.index, want.id, want.now)
+  own(want.owners, job)
   end_with_records(job)
   if want.mine then
-    end_index(q.index, job, want.id)
+    end_index(q.index)
     pass_on(q, want.tenant, lane)
   end
   return 1
@@ -213,7 +206,7 @@ end
 
 function steps.leave_lane()
   if is_lost() then return 0 end
-  pass_on(q, tenant_of_head(), lane)
+  pass_on(q, tenant_of_head(q.list), lane)
   return 1
 end
 
@@ -256,7 +249,7 @@ function steps.requeue()
   return 1
 end
 
--- Ends a waiting job, and enters the next one, whose KEYS follow; asks the worker of a running one to end it
+-- Ends a waiting job, and enters the next one; asks the worker of a running one to end it
 function steps.cancel()
   local status, tenant = unpack(redis.call('HMGET', job, 'status', 'tenant'))
   if not status then return 'gone' end
@@ -272,42 +265,39 @@ function steps.cancel()
   end_with_records(job)
   redis.call('DEL', q.journal)
   leave_list(tenant or '')
-  if want.next then enter(1 + OF_A_LANE, want.next) end
+  if want.next then enter(want.next) end
   return 'cancelled'
 end
 
--- KEYS: fence
-function steps.newest() return began(KEYS[1]) end
+function steps.newest() return began() end
 
--- KEYS: job, journal. Sets the field if it is unset; returns its value
+-- Sets a field of the journal if it is unset; returns its value
 -- A full Redis refuses a script's first write if it may need memory: PERSIST needs none, and the job will free more.
 function steps.keep()
-  if redis.call('EXISTS', KEYS[1]) == 0 then return false end
-  redis.call('PERSIST', KEYS[2])
-  redis.call('HSETNX', KEYS[2], want.field, want.value)
-  return redis.call('HGET', KEYS[2], want.field)
+  if not exists() then return false end
+  redis.call('PERSIST', q.journal)
+  redis.call('HSETNX', q.journal, want.field, want.value)
+  return redis.call('HGET', q.journal, want.field)
 end
 
--- KEYS: dead letters, the job of one, the tenants' bytes, the job's index
 -- Deletes the entry of a dead letter whose job has expired. Returns 1 if it did
 function steps.drop_letter()
-  if redis.call('EXISTS', KEYS[2]) == 1 or redis.call('XDEL', KEYS[1], want.entry) == 0 then return 0 end
-  redis.call('ZREM', KEYS[4], want.id)
-  give_back(KEYS[3], want.tenant, want.bytes)
+  if exists() or redis.call('XDEL', q.dead, want.entry) == 0 then return 0 end
+  redis.call('ZREM', q.index, want.id)
+  give_back(want.tenant, want.bytes)
   return 1
 end
 
--- KEYS: the lane's list, the user's last failed write, fence, the lane's last change. Returns the newest token, the
--- failed write ('' = none), the ms since the lane's last change ('' = a minute or more), then id, status and payload of
--- each job, newest first; the payload is '' if the caller has kept the job in that state. The jobs' keys begin with
--- want.jobs and have the tag of the list, but are known only from it.
+-- Returns the newest token, the text at the key of the user's last failed write ('' = none), the ms since the lane's last
+-- change ('' = a minute or more), then id, status and payload of each job, newest first; the payload is '' if the caller
+-- has kept the job in that state
 function steps.standing()
-  local changed = redis.call('GET', KEYS[4])
+  local changed = redis.call('GET', q.changed)
   local since = changed and whole(now_ms() - changed) or ''
-  local found, left = {began(KEYS[3]), redis.call('GET', KEYS[2]) or '', since}, want.bytes
-  local ids = redis.call('LRANGE', KEYS[1], -want.most, -1)
+  local found, left = {began(), redis.call('GET', want.failed) or '', since}, want.bytes
+  local ids = redis.call('LRANGE', q.list, -want.most, -1)
   for i = #ids, 1, -1 do
-    local one = want.jobs .. ids[i]
+    local one = key('job', ids[i])
     local size = redis.call('HSTRLEN', one, 'payload')
     if size > 0 and size <= left then
       left = left - size
@@ -320,28 +310,20 @@ function steps.standing()
   return found
 end
 
--- KEYS: job, events; texts: events, of which the first has the number want.first. One that is there stays. Job and
--- events end after want.keep_ms, if given; with a new last event the job has want.record. Returns gone, cancel or added
+-- Texts: events, of which the first has the number want.first. One that is there stays. Job and events end after want.keep_ms, if given; with a new last event the job has want.record. Returns gone, cancel or added
 function steps.publish()
-  if redis.call('EXISTS', KEYS[1]) == 0 then return 'gone' end
+  if not exists() then return 'gone' end
   local failed
   for place = 2, #ARGV do
-    local added = redis.pcall('XADD', KEYS[2], '0-' .. whole(want.first + place - 1), 'event', ARGV[place])
+    local added = redis.pcall('XADD', q.events, '0-' .. whole(want.first + place - 1), 'event', ARGV[place])
     failed = type(added) == 'table' and added.err
     if failed and not string.find(failed, 'equal or smaller') then return redis.error_reply(failed) end
   end
-  if want.record and not failed then redis.call('HSET', KEYS[1], 'record', want.record) end
+  if want.record and not failed then redis.call('HSET', job, 'record', want.record) end
   if want.keep_ms then
-    redis.call('PEXPIRE', KEYS[1], want.keep_ms)
-    redis.call('PEXPIRE', KEYS[2], want.keep_ms)
-    end_with_records(KEYS[1])
+    redis.call('PEXPIRE', job, want.keep_ms)
+    redis.call('PEXPIRE', q.events, want.keep_ms)
+    end_with_records(job)
   end
-  return redis.call('HEXISTS', KEYS[1], 'cancel') == 1 and 'cancel' or 'added'
-end
-
--- KEYS: jobs; each one's status, nil when it is gone
-function steps.statuses()
-  local statuses = {}
-  for number, one in ipairs(KEYS) do statuses[number] = redis.call('HGET', one, 'status') end
-  return statuses
+  return redis.call('HEXISTS', job, 'cancel') == 1 and 'cancel' or 'added'
 end

@@ -1,24 +1,24 @@
 -- What a step compares before it writes: the owners of a record, and a hash that its caller has read
 
--- Whether the hash at the last of the KEYS has changed: its guard is the digest of what some fields held, and their names
+-- Whether a hash has changed: its guard is its key, the digest of what some fields held, and their names
 local function has_changed(guard)
   if not guard then return false end
-  local values = redis.call('HMGET', KEYS[#KEYS], unpack(guard[2]))
+  local values = redis.call('HMGET', guard[1], unpack(guard[3]))
   for i, value in ipairs(values) do values[i] = value and #value .. ':' .. value or '-' end
-  return redis.sha1hex(table.concat(values, ' ')) ~= guard[1]
+  return redis.sha1hex(table.concat(values, ' ')) ~= guard[2]
 end
 
--- A record's owners. KEYS[k..]: of each owner the marks, the index, the tenant's owners. The terms of each: began, the
--- newest token when the work began ('=' and marks: what they were then), its scopes, the user, the entry in the index
+-- The terms of a record's owner: began, the newest token when the work began ('=' and marks: what they were then), its
+-- scopes, tenant, user, the digest of the lane, the entry in the user's index
 -- The tokens of the last erasures of scopes, '-' for each without one
-local function marks(key, scopes)
-  local found = {}
-  for scope in string.gmatch(scopes, '%S+') do found[#found + 1] = redis.call('HGET', key, scope) or '-' end
+local function marks(owner)
+  local found, erased = {}, key('erased', owner.lane)
+  for _, scope in ipairs(owner.scopes) do found[#found + 1] = redis.call('HGET', erased, scope) or '-' end
   return table.concat(found, ' ')
 end
-local function is_erased(k, owners)
-  for place, owner in ipairs(owners) do
-    local now = marks(KEYS[k + 3 * (place - 1)], owner.scopes)
+local function is_erased(owners)
+  for _, owner in ipairs(owners) do
+    local now = marks(owner)
     if string.sub(owner.began, 1, 1) == '=' then
       if now ~= string.sub(owner.began, 2) then return true end
     else
@@ -61,10 +61,10 @@ local function end_with_records(record)
   for index, home in pairs(homes_of(record)) do settle(index, home[1], home[2]) end
 end
 -- Notes a record, which is a hash; `end_with_records` follows. At every sixteenth in an index, some that are gone are taken out
-local function own(k, owned, record)
+local function own(owned, record)
   local homes = homes_of(record)
-  for place, owner in ipairs(owned) do
-    local index, owners, entry = KEYS[k + 3 * place - 2], KEYS[k + 3 * place - 1], owner.entry
+  for _, owner in ipairs(owned) do
+    local index, owners, entry = key('owned', owner.lane), key('owners', owner.tenant), owner.entry
     if entry then
       local entries = redis.call('HGET', index, record) or ''
       if not has_line(entries, entry) then redis.call('HSET', index, record, entry .. '\n' .. entries) end

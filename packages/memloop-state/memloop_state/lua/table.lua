@@ -1,13 +1,13 @@
--- One step on the records of a table. KEYS: record, the tenant's index, its sizes, the record's rows, their order, the
--- partition's records with an end of their own, the tenant's switch, the partition's tenants with records, three of
--- each owner, then a guard's hash, if any.
--- ARGV: the step, which is taken out when it runs, its terms as JSON, texts…
+-- One step on the records of a table. ARGV: the step, which is taken out when it runs, its terms as JSON, texts…
 --
 -- The index holds ids by the time at which their records end, or were made where the table has no end. The sizes hold
 -- the bytes of each record and, under '', their sum. A row is 'VERSION GROUP BYTES TEXT'.
-local RECORD, INDEX, SIZES, ROWS, ORDER, ENDING, SWITCH, TENANTS = unpack(KEYS, 1, 8)
 local want = cjson.decode(ARGV[2])
-local id, owners = want.id, want.owners or {}
+local id, owners, name, tenant = want.id, want.owners or {}, want.name, want.tenant
+local RECORD, ROWS, ORDER = key(name, tenant, id), key(name .. '-rows', tenant, id), key(name .. '-order', tenant, id)
+local INDEX, SIZES, SWITCH = key(name .. 's', tenant), key(name .. '-sizes', tenant), key(name .. '-switch', tenant)
+-- The partition's records with an end of their own, and its tenants with records
+local ENDING, TENANTS = key(name .. 's-ending'), key(name .. 's-tenants')
 local now = now_ms()
 
 local function held(name) return tonumber(redis.call('HGET', SIZES, name)) or 0 end
@@ -29,7 +29,7 @@ local function drop(one)
     redis.call('HDEL', SIZES, one)
     if redis.call('HINCRBY', SIZES, '', 0 - bytes) <= 0 then redis.call('HDEL', SIZES, '') end
   end
-  if want.tenants and redis.call('EXISTS', INDEX) == 0 then redis.call('SREM', TENANTS, want.tenant) end
+  if want.tenants and redis.call('EXISTS', INDEX) == 0 then redis.call('SREM', TENANTS, tenant) end
 end
 
 -- Lists the id until then. The keys of the tenant end with its last record
@@ -42,7 +42,7 @@ end
 
 -- Keeps the record for as long as the table keeps one
 local function keep()
-  if want.tenants then redis.call('SADD', TENANTS, want.tenant) end
+  if want.tenants then redis.call('SADD', TENANTS, tenant) end
   if want.keep_ms then
     list(want.keep_ms)
     for _, key in ipairs({RECORD, ROWS, ORDER}) do redis.call('PEXPIRE', key, whole(want.keep_ms)) end
@@ -82,7 +82,7 @@ function steps.put()
   local bytes, rows = want.size and want.size - held(id) or 0, (#ARGV - first + 1) / 2
   if want.switches and redis.call('EXISTS', SWITCH) == 0 then return {'off'} end
   if has_changed(want.guard) then return {'changed'} end
-  if is_erased(9, owners) then return {'erased'} end
+  if is_erased(owners) then return {'erased'} end
   if want.known and not known then return {'gone'} end
   if want.most and not want.oldest_out and not known and not redis.call('ZSCORE', INDEX, id)
     and redis.call('ZCARD', INDEX) >= want.most then return {'many'} end
@@ -94,9 +94,9 @@ function steps.put()
     bytes = bytes + string.match(ARGV[place + 1], '^%S+ %S+ (%d+) ')
   end
   if want.most_rows and redis.call('HLEN', ROWS) + rows > want.most_rows then return {'rows'} end
-  for place, owner in ipairs(owners) do
-    local index = KEYS[7 + 3 * place]
-    if want.owner_bytes and not has_line(redis.call('HGET', index, RECORD) or '', owner.entry) then
+  for _, owner in ipairs(owners) do
+    local entries = redis.call('HGET', key('owned', owner.lane), RECORD) or ''
+    if want.owner_bytes and not has_line(entries, owner.entry) then
       bytes = bytes + want.owner_bytes + 2 * #owner.entry
     end
   end
@@ -108,7 +108,7 @@ function steps.put()
     redis.call('ZADD', ORDER, redis.call('HINCRBY', RECORD, 'next', 1), ARGV[place])
   end
   count(bytes)
-  own(9, owners, RECORD)
+  own(owners, RECORD)
   keep()
   local reply, over = {'kept'}, want.oldest_out and redis.call('ZCARD', INDEX) - want.most or 0
   for _, one in ipairs(over > 0 and redis.call('ZRANGE', INDEX, 0, over - 1) or {}) do
@@ -125,7 +125,7 @@ function steps.reserve()
     count(want.size)
     list(want.lease_ms)
   end
-  return {'taken', owners[1] and marks(KEYS[9], owners[1].scopes) or ''}
+  return {'taken', owners[1] and marks(owners[1]) or ''}
 end
 
 -- Gives back what was taken for a record that was not stored
@@ -136,7 +136,7 @@ end
 
 -- Returns how a record stands: whether it exists, the bytes of all and of its own, its rows, its owner's marks
 function steps.standing()
-  local mark = owners[1] and marks(KEYS[9], owners[1].scopes) or ''
+  local mark = owners[1] and marks(owners[1]) or ''
   return {redis.call('EXISTS', RECORD), whole(held('')), whole(held(id)), redis.call('ZCARD', ORDER), mark}
 end
 
@@ -156,8 +156,8 @@ function steps.change()
   if refused then return {refused} end
   if #ARGV > 1 then redis.call('HSET', RECORD, unpack(ARGV, 2)) end
   if want.counted then count(bytes) end
-  if want.ends_at == 0 then redis.call('ZREM', ENDING, want.line) end
-  if (want.ends_at or 0) > 0 then redis.call('ZADD', ENDING, want.ends_at, want.line) end
+  if want.ends_at == 0 then redis.call('ZREM', ENDING, tenant .. ' ' .. id) end
+  if (want.ends_at or 0) > 0 then redis.call('ZADD', ENDING, want.ends_at, tenant .. ' ' .. id) end
   return {'changed'}
 end
 
@@ -166,7 +166,7 @@ function steps.delete()
   if want.empty and redis.call('HLEN', ROWS) > 0 then return {'rows'} end
   drop(id)
   disown(RECORD)
-  redis.call('ZREM', ENDING, want.line)
+  redis.call('ZREM', ENDING, tenant .. ' ' .. id)
   redis.call('DEL', ROWS, ORDER)
   return {redis.call('DEL', RECORD) == 1 and 'deleted' or 'gone'}
 end

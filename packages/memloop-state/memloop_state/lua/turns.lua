@@ -1,16 +1,15 @@
 -- The order in which workers take lanes: tenants take turns (memloop_state.queue.jobs). ARGV has the
 -- terms of every step as JSON
 local want = cjson.decode(ARGV[2])
-local NAMES = {
-  'held', 'delayed', 'open', 'list', 'lock', 'ready', 'turns', 'since', 'bell', 'bytes',
-  'job', 'journal', 'events', 'index', 'dead', 'fence', 'changed'
-}
-local OF_A_LANE = #NAMES
--- The keys of a lane and a job, which begin at KEYS[k], by name
-local function lane_at(k)
-  local keys = {}
-  for place, name in ipairs(NAMES) do keys[name] = KEYS[k + place - 1] end
-  return keys
+-- The keys of a queue, of the line of one of its tiers, and of a lane and a job in it
+local function keys_at(at)
+  local q = {held = key('jobs', at.line or '', 'held'), delayed = key('jobs', at.line or '', 'delayed'),
+    ready = key('jobs', at.line or '', 'ready'), list = key('lane', at.queue, at.lane),
+    lock = key('lock', at.queue, at.lane), changed = key('changed', at.digest),
+    job = key('job', at.id), journal = key('journal', at.id), events = key('read-events', at.id),
+    index = at.index or key('no-index'), dead = key('dead'), fence = key('fence'), bytes = key('queued-bytes')}
+  for _, kind in ipairs({'turns', 'picks', 'since', 'bell', 'open'}) do q[kind] = key(kind, at.queue) end
+  return q
 end
 local function ring(bell)
   if redis.call('LLEN', bell) == 0 then redis.call('RPUSH', bell, 1) end
@@ -49,35 +48,26 @@ local function new_token(fence)
   end
   return whole(token)
 end
--- The keys of a queue and of one of its tiers, by name. KEYS: turns, picks, since, bell, open, fence; then of each tier
--- the lanes that are held, delayed and ready
-local function tier_at(tier)
-  local keys = {turns = KEYS[1], picks = KEYS[2], since = KEYS[3], bell = KEYS[4], open = KEYS[5], fence = KEYS[6]}
-  keys.held, keys.delayed, keys.ready = unpack(KEYS, 3 * tier + 4, 3 * tier + 6)
-  return keys
-end
-local function tiers() return (#KEYS - 6) / 3 end
--- Leases the next job of a lane that no worker has. The keys of lane and job have the tag of the queue's, but are known
--- only from its lines. Returns lane, job, token, starts, failures, outages, tenant, request id, traceparent; nothing if
--- the lane has no job or has to wait
-local function leased(q, lane)
-  local list, lock = want.lists .. lane, want.locks .. lane
-  local head = redis.call('LINDEX', list, 0)
-  while head and redis.call('EXISTS', want.jobs .. head) == 0 do
-    redis.call('LPOP', list)
+-- Leases the next job of a lane that no worker has. Returns lane, job, token, starts, failures, outages, tenant, request
+-- id, traceparent; nothing if the lane has no job or has to wait
+local function leased(line, lane)
+  local q = keys_at({queue = want.queue, line = line, lane = lane})
+  local head = redis.call('LINDEX', q.list, 0)
+  while head and redis.call('EXISTS', key('job', head)) == 0 do
+    redis.call('LPOP', q.list)
     redis.call('ZREM', q.open, head)
-    head = redis.call('LINDEX', list, 0)
+    head = redis.call('LINDEX', q.list, 0)
   end
   local due = redis.call('ZSCORE', q.delayed, lane)
   if head and due and tonumber(due) > now_ms() then return nil end
   redis.call('ZREM', q.delayed, lane)
   if not head then return nil end
-  if redis.call('EXISTS', lock) == 1 then
-    if not is_worked(lock) then redis.call('ZADD', q.delayed, now_ms() + 500, lane) end
+  if redis.call('EXISTS', q.lock) == 1 then
+    if not is_worked(q.lock) then redis.call('ZADD', q.delayed, now_ms() + 500, lane) end
     return nil
   end
-  local job, token = want.jobs .. head, new_token(q.fence)
-  redis.call('SET', lock, token .. '|' .. want.worker, 'PX', want.lease_ms)
+  local job, token = key('job', head), new_token(q.fence)
+  redis.call('SET', q.lock, token .. '|' .. want.worker, 'PX', want.lease_ms)
   redis.call('ZADD', q.held, now_ms() + want.idle_ms, lane)
   redis.call('HINCRBY', job, 'starts', 1)
   redis.call('HSET', job, 'status', 'in_progress')
@@ -88,20 +78,20 @@ end
 
 -- Leases the next job of the tenant whose turn it is. Returns as `leased`
 function steps.take()
-  local turns, picks, since, bell = unpack(KEYS, 1, 4)
-  redis.call('PERSIST', turns) -- a full Redis lets a script begin with this command
+  local q = keys_at(want)
+  redis.call('PERSIST', q.turns) -- a full Redis lets a script begin with this command
   local function first_of(tenant, tier)
-    local after = tier_at(tier).ready
+    local after = key('jobs', want.lines[tier], 'ready')
     return redis.call('ZRANGEBYLEX', after, '[' .. tenant .. ':', '(' .. tenant .. ';', 'LIMIT', 0, 1)[1]
   end
   local function any_of(tenant)
-    for tier = 1, tiers() do
+    for tier = 1, #want.lines do
       local found = first_of(tenant, tier)
       if found then return found, tier end
     end
   end
   local function next_of(tenant, pick)
-    for tier = tiers(), 2, -1 do
+    for tier = #want.lines, 2, -1 do
       if pick % 4 ^ (tier - 1) == 0 then
         local found = first_of(tenant, tier)
         if found then return found, tier end
@@ -111,40 +101,40 @@ function steps.take()
     return any_of(tenant)
   end
   local function leave(tenant)
-    redis.call('ZREM', turns, tenant)
-    redis.call('HDEL', picks, tenant)
+    redis.call('ZREM', q.turns, tenant)
+    redis.call('HDEL', q.picks, tenant)
   end
   -- Takes a lane out of the line; returns its name
   local function taken(tenant, pick, member, tier)
     local entry = string.match(string.sub(member, #tenant + 2), '^%d+:(.*)$')
-    redis.call('ZREM', tier_at(tier).ready, member)
-    redis.call('ZREM', since, entry)
+    redis.call('ZREM', key('jobs', want.lines[tier], 'ready'), member)
+    redis.call('ZREM', q.since, entry)
     if not any_of(tenant) then
       leave(tenant)
     elseif pick % (want.weights[tenant] or 1) == 0 then
-      to_tail(turns, tenant)
+      to_tail(q.turns, tenant)
     end
     return string.match(entry, '^%S* (.*)$')
   end
   local passed = {}
   for _, tenant in ipairs(want.passing) do passed[tenant] = true end
   local function head()
-    for _, tenant in ipairs(redis.call('ZRANGE', turns, 0, #want.passing)) do
+    for _, tenant in ipairs(redis.call('ZRANGE', q.turns, 0, #want.passing)) do
       if not passed[tenant] then return tenant end
     end
   end
   local tenant, found = head(), nil
   while tenant and not found do
-    local pick = redis.call('HINCRBY', picks, tenant, 1)
+    local pick = redis.call('HINCRBY', q.picks, tenant, 1)
     local member, tier = next_of(tenant, pick)
     if member then
-      found = leased(tier_at(tier), taken(tenant, pick, member, tier))
+      found = leased(want.lines[tier], taken(tenant, pick, member, tier))
     else
       leave(tenant)
     end
     tenant = head()
   end
-  if redis.call('ZCARD', turns) == 0 then redis.call('DEL', bell) elseif found then ring(bell) end
+  if redis.call('ZCARD', q.turns) == 0 then redis.call('DEL', q.bell) elseif found then ring(q.bell) end
   return found
 end
 
@@ -153,13 +143,14 @@ end
 function steps.claim()
   local runs = {}
   for _, lane in ipairs(want.running) do runs[lane] = true end
-  for tier = 1, tiers() do
-    local q = tier_at(tier)
-    for _, lane in ipairs(redis.call('ZRANGEBYSCORE', q.held, '-inf', now_ms(), 'LIMIT', 0, 100)) do
+  for _, line in ipairs(want.lines) do
+    local held = key('jobs', line, 'held')
+    for _, lane in ipairs(redis.call('ZRANGEBYSCORE', held, '-inf', now_ms(), 'LIMIT', 0, 100)) do
       if not runs[lane] then
-        redis.call('ZREM', q.held, lane)
-        if is_worked(want.locks .. lane) then redis.call('DEL', want.locks .. lane) end
-        local found = leased(q, lane)
+        local lock = key('lock', want.queue, lane)
+        redis.call('ZREM', held, lane)
+        if is_worked(lock) then redis.call('DEL', lock) end
+        local found = leased(line, lane)
         if found then return found end
       end
     end
@@ -167,20 +158,20 @@ function steps.claim()
   return nil
 end
 
--- KEYS: a tier's held, delayed and ready lanes. Gives the tenant's lanes behind the last entry that was read, whose
--- names begin with a prefix. Returns the last entry of a page with more behind it, else '', then the lanes. The last page has the lanes beside
--- those that wait for a worker. A lane that begins to wait again goes to the end, so no lane escapes between two pages
+-- Gives a tier's lanes of the tenant behind the last entry that was read, whose names begin with a prefix. Returns the
+-- last entry of a page with more behind it, else '', then the lanes. The last page has the lanes beside those that wait
+-- for a worker. A lane that begins to wait again goes to the end, so no lane escapes between two pages
 function steps.lanes_of()
-  local tenant, prefix, last, most = want.tenant, want.prefix, want.last, want.most
+  local q, tenant, prefix, last, most = keys_at(want), want.tenant, want.prefix, want.last, want.most
   local from = last == '' and '[' .. tenant .. ':' or '(' .. last
-  local entries = redis.call('ZRANGEBYLEX', KEYS[3], from, '(' .. tenant .. ';', 'LIMIT', 0, most)
+  local entries = redis.call('ZRANGEBYLEX', q.ready, from, '(' .. tenant .. ';', 'LIMIT', 0, most)
   local found = {#entries == most and entries[most] or ''}
   local function add(lane)
     if string.sub(lane, 1, #prefix) == prefix then found[#found + 1] = lane end
   end
   for _, entry in ipairs(entries) do add(string.match(string.sub(entry, #tenant + 2), '^%d+:%S* (.*)$')) end
   if found[1] ~= '' then return found end
-  for _, lane in ipairs(redis.call('ZRANGE', KEYS[2], 0, -1)) do add(lane) end
-  for _, lane in ipairs(redis.call('ZRANGE', KEYS[1], 0, -1)) do add(lane) end
+  for _, lane in ipairs(redis.call('ZRANGE', q.delayed, 0, -1)) do add(lane) end
+  for _, lane in ipairs(redis.call('ZRANGE', q.held, 0, -1)) do add(lane) end
   return found
 end

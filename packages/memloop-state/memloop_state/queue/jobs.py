@@ -38,9 +38,9 @@ class Worker:
 
 Beat: TypeAlias = Literal["held", "lost", "cancel"]
 Counter: TypeAlias = Literal["failures", "outages"]
-Entry: TypeAlias = tuple[Sequence[str], Mapping[str, object], Sequence[str]]
-"""The keys, terms and texts of a new job for a Lua script."""
-NO_ENTRY: Final[Entry] = ((), {}, ())
+Entry: TypeAlias = tuple[Mapping[str, object], Sequence[str]]
+"""The terms and texts of a new job for a Lua script."""
+NO_ENTRY: Final[Entry] = ({}, ())
 
 
 class JobGone(Exception):

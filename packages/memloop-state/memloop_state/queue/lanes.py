@@ -17,12 +17,13 @@ and so in one slot (``memloop_state.steps``). Each partition has its own lines o
 
 import math
 from collections.abc import AsyncIterator, Collection, Iterable, Mapping, Sequence
+from itertools import product
 from typing import Any, Final
 
 from memloop.wire.base import Origin
 from memloop.wire.errors import Erased, RateLimited
 from memloop_state.link import State, all_sent, redis_errors
-from memloop_state.owners import owned_keys, owned_terms
+from memloop_state.owners import owned_terms
 from memloop_state.queue.jobs import (
     NO_ENTRY,
     Beat,
@@ -37,9 +38,10 @@ from memloop_state.queue.jobs import (
 )
 from memloop_state.queue.records import DeadLetters, Events, JobRecords, Journal
 from memloop_state.room import QueueRules
-from memloop_state.steps import DEFAULT_TIER, LaneKeys, Partition, Partitions, lane_steps, named
+from memloop_state.steps import Partition, Partitions, digest, lane_steps, named
 from memloop_state.values import Guard, Indexes
 
+DEFAULT_TIER: Final = "default"
 KEEP_MS = 7 * 24 * 3600 * 1000
 """Default retention of a finished job's record."""
 _MOST_LANES: Final = 500
@@ -76,7 +78,7 @@ class LaneQueue:
         self.events = Events(redis)
         self.letters = DeadLetters(redis)
         self.indexes = Indexes(redis)
-        self._lanes = LaneKeys(name, tiers)
+        self._lines = {tier: name if tier == DEFAULT_TIER else f"{name}:{tier}" for tier in tiers}
         self._step = lane_steps(redis)
 
     async def _stepped(
@@ -86,16 +88,18 @@ class LaneQueue:
         terms: Mapping[str, object],
         *,
         job_id: str = "",
-        part: Partition | None = None,
-        index: str = "",
-        more: Sequence[str] = (),
         texts: Sequence[str] = (),
         sure: bool = False,
     ) -> Any:
-        """Run a step of a lane and of one of its jobs, whose partition is theirs. ``more`` keys follow theirs."""
-        here = part or (self.keys.of_id(job_id) if job_id else self.keys.of_name(lane))
-        keys = [*self._lanes.of_lane(here, lane, job_id, index), *more]
-        return await self._step(step, keys, named(*texts, lane=lane, id=job_id, **terms), acknowledged=sure)
+        """Run a step of a lane and of one of its jobs, whose partition is theirs."""
+        here = self.keys.of_id(job_id) if job_id else self.keys.of_name(lane)
+        args = named(*texts, **self._place(lane), id=job_id, **terms)
+        return await self._step(step, [here.root], args, acknowledged=sure)
+
+    def _place(self, lane: str) -> Mapping[str, str]:
+        """Return the terms by which a step names the keys of a lane."""
+        line = self._lines.get(lane.partition(":")[0], self.name)
+        return {"queue": self.name, "line": line, "lane": lane, "digest": digest(self.name, lane)}
 
     async def _held(self, step: str, lease: Lease, terms: Mapping[str, object] = _NO_TERMS) -> Any:
         """Run a step of a lane's holder."""
@@ -117,10 +121,9 @@ class LaneQueue:
         With ``quota_bytes`` the tenant's queued jobs in the job's partition may hold that much, or be one job. Raises
         RateLimited when they would hold more, and Erased when one of its owners was erased after the work on it began.
         """
-        keys, terms, texts = self.entry(job, quota_bytes=quota_bytes)
-        guarded = [] if guard is None else [guard.key]
+        terms, texts = self.entry(job, quota_bytes=quota_bytes)
         args = named(*texts, **terms, guard=guard and guard.terms)
-        match await self._step("submit", [*keys, *guarded], args, acknowledged=True):
+        match await self._step("submit", [self.keys.of_id(job.job_id).root], args, acknowledged=True):
             case "changed":
                 raise GuardBroken
             case "erased":
@@ -133,19 +136,18 @@ class LaneQueue:
                 return outcome == "queued"
 
     def entry(self, job: Submission, *, quota_bytes: int = 0) -> Entry:
-        """Return the keys, terms and texts with which a script queues the job."""
-        part = self.keys.of_id(job.job_id)
-        keys = [*self._lanes.of_lane(part, job.lane, job.job_id, job.index), *owned_keys(part, job.owners)]
+        """Return the terms and texts with which a script queues the job."""
         terms = {
+            **self._place(job.lane),
             "id": job.job_id,
-            "lane": job.lane,
+            "index": job.index,
             "now": job.created_ms,
             "tenant": job.fields.get("tenant", ""),
             "quota": quota_bytes,
             "most": job.index_most,
             "owners": owned_terms(job.owners, kind=job.kind, record_id=job.job_id),
         } | ({"event": job.first_event} if job.first_event else {})
-        return keys, terms, _pairs({**job.fields, **Origin.here().model_dump()})
+        return terms, _pairs({**job.fields, **Origin.here().model_dump()})
 
     async def newest_token(self) -> int:
         """Return a number that no fencing token so far exceeds and every later one does.
@@ -153,8 +155,12 @@ class LaneQueue:
         A write that begins now can thus be ordered against the erasures, whose tokens they are. In a cluster it is the
         lowest of all partitions: an erasure right before may count as later.
         """
-        fences = [part.key("fence") for part in self.keys.partitions]
-        return min([await self._step.number("newest", [fence], named()) for fence in fences])
+        parts = self.keys.partitions
+        return min([await self._step.number("newest", [part.root], named()) for part in parts])
+
+    async def standing(self, lane: str, terms: Mapping[str, object]) -> list[str]:
+        """Return the newest token, a text, and the lane's jobs by ``terms``, as ``lua/lanes.lua`` says."""
+        return await self._stepped("standing", lane, terms)
 
     def journal(self, job_id: str) -> Journal:
         """Return a job's journal."""
@@ -181,13 +187,9 @@ class LaneQueue:
         return None
 
     async def _leased(self, step: str, worker: Worker, part: Partition, **terms: object) -> Lease | None:
-        where = {
-            "jobs": part.job(""),
-            "lists": part.key("lane", self.name, ""),
-            "locks": part.key("lock", self.name, ""),
-        }
+        where = {"queue": self.name, "lines": list(self._lines.values())}
         who = {"worker": worker.name, "lease_ms": worker.lease_ms, "idle_ms": worker.idle_ms}
-        found = await self._step.rows(step, self._lanes.of_queue(part), named(**where, **who, **terms))
+        found = await self._step.rows(step, [part.root], named(**where, **who, **terms))
         if not found:
             return None
         lane, job_id, token, starts, failures, outages, tenant, request_id, traceparent = found
@@ -230,14 +232,9 @@ class LaneQueue:
 
     async def promote_due(self) -> float:
         """Let lanes wait whose delay has elapsed. Returns the seconds until the next one (infinity: none)."""
-        next_s = math.inf
-        for part in self.keys.partitions:
-            tiers = [delayed for _, delayed, _ in self._lanes.of_tiers(part)]
-            soonest_ms, *lanes = await self._step.rows("due", tiers, named())
-            for lane in lanes:
-                await self._stepped("promote", lane, {}, part=part)
-            next_s = min(next_s, int(soonest_ms) / 1000 if soonest_ms else math.inf)
-        return next_s
+        args = named(queue=self.name, lines=list(self._lines.values()))
+        waits_ms = [await self._step("promote", [part.root], args) for part in self.keys.partitions]
+        return min((wait_ms / 1000 for wait_ms in waits_ms if wait_ms is not None), default=math.inf)
 
     async def take_lane(self, lane: str, *, lease_ms: int, force: bool) -> int | None:
         """Lock the lane for an erasure. Returns the fencing token, or None while a job holds the lane."""
@@ -248,9 +245,7 @@ class LaneQueue:
 
         Raises GuardBroken, whether the lane is busy or not, if ``guard`` is.
         """
-        terms = {"lease_ms": lease_ms, "guard": guard and guard.terms}
-        more = [] if guard is None else [guard.key]
-        taken = await self._stepped("take_idle_lane", lane, terms, more=more)
+        taken = await self._stepped("take_idle_lane", lane, {"lease_ms": lease_ms, "guard": guard and guard.terms})
         if taken == "changed":
             raise GuardBroken
         return int(taken) or None
@@ -261,10 +256,11 @@ class LaneQueue:
         With the ``token`` of :meth:`take_idle_lane` the lane is free then. Raises Erased, and stores nothing, when an
         owner was erased since the work began, or the lane was lost: an erasure has taken it.
         """
-        keys, terms, _ = self.entry(job)
+        terms, _ = self.entry(job)
         mine = None if token is None else f"{token}|erase"
         args = named(*_pairs(job.fields), **terms, mine=mine, keep_ms=keep_ms or self.keep_ms)
-        if not await self._step.number("record", keys, args, acknowledged=token is not None):
+        root = self.keys.of_id(job.job_id).root
+        if not await self._step.number("record", [root], args, acknowledged=token is not None):
             raise Erased
 
     async def leave_lane(self, lane: str, token: int) -> None:
@@ -273,7 +269,7 @@ class LaneQueue:
 
     async def forget(self, lane: str, job_id: str, *, index: str) -> str | None:
         """Delete the job and its data; a running worker loses its lease. Returns the last status or None."""
-        return await self._stepped("forget", lane, {}, job_id=job_id, index=index, sure=True)
+        return await self._stepped("forget", lane, {"index": index}, job_id=job_id, sure=True)
 
     async def requeue(
         self, lane: str, job_id: str, *, record: str, created_ms: int, payload: str | None = None, former: str = ""
@@ -292,9 +288,9 @@ class LaneQueue:
 
         ``then`` is the :meth:`entry` of a job to queue in the step that ends a waiting one.
         """
-        more, following, texts = then
+        following, texts = then
         terms = {"record": record, "keep_ms": keep_ms, "next": following or None}
-        return await self._stepped("cancel", lane, terms, job_id=job_id, more=more, texts=texts, sure=True)
+        return await self._stepped("cancel", lane, terms, job_id=job_id, texts=texts, sure=True)
 
     async def jobs_of(self, lanes: Sequence[str]) -> list[list[str]]:
         """Return the ids of each lane's jobs in one round trip."""
@@ -319,11 +315,11 @@ class LaneQueue:
 
     async def lanes_of(self, tenant: str, *, prefix: str) -> AsyncIterator[Sequence[str]]:
         """Yield the tenant's lanes with jobs in pages, one maybe twice; their names begin with ``prefix``."""
-        for keys in [tier for part in self.keys.partitions for tier in self._lanes.of_tiers(part)]:
+        for part, line in product(self.keys.partitions, self._lines.values()):
             last, more = "", True
             while more:
-                args = named(tenant=tenant, prefix=prefix, last=last, most=_MOST_LANES)
-                last, *lanes = await self._step.rows("lanes_of", keys, args)
+                args = named(line=line, tenant=tenant, prefix=prefix, last=last, most=_MOST_LANES)
+                last, *lanes = await self._step.rows("lanes_of", [part.root], args)
                 yield lanes
                 more = bool(last)
 

@@ -88,8 +88,8 @@ class Events:
         job's end. Raises JobGone.
         """
         here = self._keys.of_id(job_id)
-        args = named(*events, first=first, keep_ms=keep_ms or None, record=record or None)
-        outcome = await self._step("publish", [here.job(job_id), here.events(job_id)], args, acknowledged=sure)
+        args = named(*events, id=job_id, first=first, keep_ms=keep_ms or None, record=record or None)
+        outcome = await self._step("publish", [here.root], args, acknowledged=sure)
         if outcome == "gone":
             raise JobGone(job_id)
         return outcome != "cancel"
@@ -105,9 +105,9 @@ class Journal:
 
     def __init__(self, redis: State, job_id: str) -> None:
         self._redis: Any = redis
-        partition = Partitions(redis).of_id(job_id)
-        self._job = partition.job(job_id)
-        self._journal = partition.key("journal", job_id)
+        self._job_id = job_id
+        self._here = Partitions(redis).of_id(job_id)
+        self._journal = self._here.key("journal", job_id)
         self._step = lane_steps(redis)
 
     async def read(self, field: str) -> str | None:
@@ -120,7 +120,7 @@ class Journal:
 
     async def keep(self, field: str, value: str) -> str:
         """Set the field unless it is already set, and return the stored value. Raises JobGone."""
-        kept = await self._step("keep", [self._job, self._journal], named(field=field, value=value))
+        kept = await self._step("keep", [self._here.root], named(id=self._job_id, field=field, value=value))
         if kept is None:
             raise JobGone
         return kept
@@ -190,12 +190,7 @@ class DeadLetters:
             letters = await self.page(partition, after=self._swept[partition], count=_LOOKED_AT)
             self._swept[partition] = letters[-1].entry if len(letters) == _LOOKED_AT else ""
             for letter in letters:
-                keys = [
-                    partition.key("dead"),
-                    partition.job(letter.job_id),
-                    partition.key("queued-bytes"),
-                    letter.index,
-                ]
-                args = named(entry=letter.entry, id=letter.job_id, tenant=letter.tenant, bytes=letter.held_bytes)
-                dropped += await self._step.number("drop_letter", keys, args)
+                job = {"id": letter.job_id, "index": letter.index, "tenant": letter.tenant}
+                args = named(**job, entry=letter.entry, bytes=letter.held_bytes)
+                dropped += await self._step.number("drop_letter", [partition.root], args)
         return dropped

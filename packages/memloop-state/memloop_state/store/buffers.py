@@ -114,7 +114,7 @@ class Buffers:
         user, users = self._of_user(space.tenant, space.user_id), part.hidden("buffered-users", space.tenant)
         keys = [user, users, part.key("buffers-by-time"), part.hidden("lane-fence", space.lane())]
         args = [space.user_id, *writer, at, *chain.from_iterable(fields.items())]
-        refuse_stale(token, await self._step("set_buffers", keys, args, acknowledged=True))
+        refuse_stale(token, await self._step("set_buffers", keys, ["", *args], acknowledged=True))
 
 
 def _field(namespace: Namespace) -> str:

@@ -36,7 +36,7 @@ import orjson
 from memloop.wire.errors import Conflict, Erased, Unavailable
 from memloop.wire.memory import Namespace
 from memloop_state.link import State
-from memloop_state.steps import Partition, Partitions, Steps
+from memloop_state.steps import Partition, Partitions, Steps, digest
 
 KEEP_MS: Final = 7 * 24 * 3600 * 1000
 """A lane's newest token is known for so long after its last use."""
@@ -45,7 +45,6 @@ OPEN_MS: Final = 20_000
 _LEASE_MS: Final = 60_000
 _POLL_S: Final = 0.02
 _NOTED: Final = 2
-_OF_A_CLAIM: Final = ("lane-fence", "erasures", "writing", "unsettled-writes")
 
 Refusal: TypeAlias = Conflict | Unavailable
 
@@ -194,21 +193,21 @@ class Erasures:
         """
         lane, scope, note, name = namespace.lane(), namespace.scopes()[-1], namespace.model_dump_json(), write_name()
         part = self.keys.of_name(lane)
-        fence, erasures, writing = (part.hidden(kind, lane) for kind in ("lane-fence", "erasures", "writing"))
-        args = ["" if token is None else token, KEEP_MS, scope, _LEASE_MS]
-        newest, mark = await self.step.rows("start", [fence, erasures], args)
+        site, place = self.standing.site, digest(lane)
+        args = [site, place, "" if token is None else token, KEEP_MS, scope, _LEASE_MS]
+        newest, mark = await self.step.rows("start", [part.root], args)
         refuse_stale(token, newest)
         gen = self.standing.gen
 
         async def ended() -> bool:
             """Let writes in again; return whether none can have come in before."""
-            found = await self.step.number("finish", [erasures, *self.gate(part)], [scope, mark, gen, name])
+            found = await self.step.number("finish", [part.root], [site, place, scope, mark, gen, name])
             if found == _NOTED:
                 await self._note_again(part, gen, note)
             return bool(found)
 
         try:
-            await self._entered([writing, *self.gate(part)], [gen, name, note, _LEASE_MS])
+            await self._entered(part, [site, place, gen, name, note, _LEASE_MS])
             yield
         except BaseException:
             with contextlib.suppress(Unavailable):
@@ -217,9 +216,9 @@ class Erasures:
         if not await ended():
             raise Unavailable("The erasure took too long, or another one began: repeat it.", retry_after_s=1.0)
 
-    async def _entered(self, keys: Sequence[str], args: Sequence[str | int]) -> None:
+    async def _entered(self, part: Partition, args: Sequence[str | int]) -> None:
         """Wait until no write of the lane is open, and no store answers from a collection that was replaced."""
-        while (reply := await self.step("enter", keys, args)) == "wait":
+        while (reply := await self.step("enter", [part.root], args)) == "wait":
             await self.pause()
         if reply == "moved":
             raise Moved(self.standing)
@@ -229,7 +228,8 @@ class Erasures:
 
         A replica that took over without the note would lose the change in the copy.
         """
-        if not await self.step.number("note_again", self.gate(part), [gen, note], acknowledged=True):
+        args = [self.standing.site, gen, note]
+        if not await self.step.number("note_again", [part.root], args, acknowledged=True):
             raise Moved(self.standing)
 
     async def each(self, step: str, begun: Sequence[Begun], *args: str | int) -> list[str]:
@@ -246,14 +246,8 @@ class Erasures:
         return [replies[at] for at in range(len(begun))]
 
     async def _run(self, step: str, part: Partition, begun: Sequence[Begun], args: Sequence[str | int]) -> list[str]:
-        lanes = [one.claim.namespace.lane() for one in begun]
-        keys = [part.hidden(kind, lane) for lane in lanes for kind in _OF_A_CLAIM]
-        claims = orjson.dumps([_as_json(one) for one in begun]).decode()
-        return await self.step.rows(step, [*keys, *self.gate(part)], [claims, *args])
-
-    def gate(self, part: Partition) -> list[str]:
-        """Return the keys of a partition's gate."""
-        return part.gate(self.standing.site)
+        claims = orjson.dumps([_as_json(one) for one in begun])
+        return await self.step.rows(step, [part.root], [self.standing.site, claims, *args])
 
 
 def stale_token(token: int | None, newest: str) -> Conflict:
@@ -280,7 +274,8 @@ def _as_json(begun: Begun) -> dict[str, str | Sequence[str]]:
     numbers = {"token": claim.token, "began": claim.began}
     texts = {name: "" if number is None else str(number) for name, number in numbers.items()}
     owner = orjson.dumps({"tenant": claim.namespace.tenant, "user_id": claim.namespace.user_id}).decode()
-    return {**texts, "mark": begun.mark, "scopes": claim.namespace.scopes(), "user": owner}
+    lane = digest(claim.namespace.lane())
+    return {**texts, "mark": begun.mark, "scopes": claim.namespace.scopes(), "user": owner, "lane": lane}
 
 
 def _refusal(claim: Claim, reply: str) -> Refusal | None:

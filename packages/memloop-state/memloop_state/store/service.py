@@ -79,7 +79,7 @@ class ServiceRecord:
 
     def __init__(self, link: State, site: str, *, settles_ms: int = SETTLES_MS) -> None:
         parts = Partitions(link).partitions
-        self._gates = [part.gate(site) for part in parts]
+        self._gates = [[part.root] for part in parts]
         self._home = [parts[0].key("service", site), parts[0].key("stores", site)]
         self._record = Steps(link, "service")
         self._gate_steps = Steps(link, "gate")
@@ -125,7 +125,10 @@ class ServiceRecord:
     async def remaining(self, names: Sequence[Sequence[str]]) -> int:
         """How many of the changes of each gate are still under way."""
         replies = await asyncio.gather(
-            *(self._gate_steps.number("remaining", keys, one) for keys, one in zip(self._gates, names, strict=True))
+            *(
+                self._gate_steps.number("remaining", keys, [self.site, *some])
+                for keys, some in zip(self._gates, names, strict=True)
+            )
         )
         return sum(replies)
 
@@ -158,7 +161,7 @@ class ServiceRecord:
         return await self._record(step, self._home, args)
 
     async def _at_gates(self, step: str, *args: str | int, acknowledged: bool = False) -> list[Any]:
-        runs = (self._gate_steps(step, keys, args, acknowledged=acknowledged) for keys in self._gates)
+        runs = (self._gate_steps(step, keys, [self.site, *args], acknowledged=acknowledged) for keys in self._gates)
         return await asyncio.gather(*runs)
 
 

@@ -79,7 +79,7 @@ class Settlings:
         if not self._erasures.standing.has_copies:
             return []
         for part in self._erasures.keys.partitions:
-            users += await self._erasures.step.rows("some", self._erasures.gate(part), [limit])
+            users += await self._erasures.step.rows("some", [part.root], [self._erasures.standing.site, limit])
         return [Namespace.model_validate_json(user) for user in users]
 
     async def _run(self, step: str, namespace: Namespace, *args: Any) -> str:

@@ -85,7 +85,7 @@ class Followers:
             async for entry in reader.stored(stream, last):
                 yield entry
             return
-        async with reader.joined(stream, job=here.job(job_id)) as follower:
+        async with reader.joined(stream, job=job_id) as follower:
             async for entry in reader.entries(stream, follower, last):
                 yield entry
 

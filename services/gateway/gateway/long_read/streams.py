@@ -18,7 +18,7 @@ from typing import Final
 from memloop.wire.errors import MemloopError, Unavailable
 from memloop.wire.long_read import ReadEvent
 from memloop_state.link import RETRY_AFTER_S, State
-from memloop_state.steps import lane_steps, named
+from memloop_state.queue.records import JobRecords
 from memloop_state.values import Streams
 
 _LOG = logging.getLogger(__name__)
@@ -115,7 +115,7 @@ class StreamReader:
     def __init__(self, state: State, *, wait_s: float) -> None:
         self._streams = Streams(state)
         self._wait_ms = max(1, int(wait_s * 1000))
-        self._step = lane_steps(state)
+        self._jobs = JobRecords(state)
         self._channels: dict[str, _Channel] = {}
         self._task: asyncio.Task[None] | None = None
         self._looking: asyncio.Timeout | None = None
@@ -199,8 +199,8 @@ class StreamReader:
             if time.monotonic() - checked_at >= _CHECK_EVERY_S:
                 # End the streams of ended or deleted reads, which may lack their last event
                 channels = list(self._channels.values())
-                statuses = await self._step.rows("statuses", [channel.job for channel in channels], named())
-                for channel, status in zip(channels, statuses, strict=True):
+                found = await self._jobs.some([channel.job for channel in channels], ["status"])
+                for channel, (status,) in zip(channels, found, strict=True):
                     if status in _UNDER_WAY:
                         channel.seemed_over = False
                     elif channel.seemed_over:

@@ -19,7 +19,7 @@ from memloop.wire.errors import DependencyError
 from memloop.wire.memory import Namespace, PendingTurn, SearchResult, StoreSearch
 from memloop_clients import StoreClient
 from memloop_state.link import State
-from memloop_state.steps import Partitions, lane_steps, named
+from memloop_state.queue.lanes import LaneQueue
 
 MOST_KEPT: Final = 1024
 MOST_KEPT_CHARS: Final = 4096
@@ -131,9 +131,8 @@ class PendingWrites:
 
     def __init__(self, state: State, *, wait_s: float) -> None:
         self._wait_s = wait_s
-        self._keys = Partitions(state)
         self._failed = failed_writes(state)
-        self._step = lane_steps(state)
+        self._lanes = LaneQueue(state, MEMORY_QUEUE)
         self._kept = KeptWrites()
 
     async def of_user(self, namespace: Namespace) -> Standing:
@@ -141,13 +140,10 @@ class PendingWrites:
         with suppress(DependencyError, TimeoutError):
             async with patient(self._wait_s):
                 lane = namespace.lane()
-                part = self._keys.of_name(lane)
-                of_lane = part.key("lane", MEMORY_QUEUE, lane), part.hidden("changed", MEMORY_QUEUE, lane)
-                names = [of_lane[0], self._failed.key(lane), part.key("fence"), of_lane[1]]
                 kept = self._kept.of(lane)
                 states = {job_id: write.status for job_id, write in kept.items()}
-                args = named(jobs=part.job(""), most=MOST_WRITES, bytes=MOST_BYTES, kept=states)
-                newest, failed, since_ms, *rows = await self._step.rows("standing", names, args)
+                asked = {"most": MOST_WRITES, "bytes": MOST_BYTES, "kept": states, "failed": self._failed.key(lane)}
+                newest, failed, since_ms, *rows = await self._lanes.standing(lane, asked)
                 jobs = zip(rows[::3], rows[1::3], rows[2::3], strict=True)
                 writes = {
                     job_id: QueuedWrite.read(status, payload) if payload else kept[job_id]

@@ -13,7 +13,7 @@ from memloop_state.queue.jobs import (
     Lease,
     Submission,
 )
-from memloop_state.queue.lanes import KEEP_MS, LaneQueue
+from memloop_state.queue.lanes import DEFAULT_TIER, KEEP_MS, LaneQueue
 from memloop_state.queue.records import (
     DeadLetter,
     DeadLetters,
@@ -24,7 +24,6 @@ from memloop_state.queue.records import (
     queued_bytes,
 )
 from memloop_state.room import QueueRules
-from memloop_state.steps import DEFAULT_TIER
 
 __all__ = [
     "DEFAULT_TIER",
