@@ -124,6 +124,33 @@ async def test_glyphs_that_are_named_by_their_numbers_are_read(name: bytes, glyp
     assert await text_of(written_in(font, b"<0203040506>"), "a.pdf") == "[page 1]\n\nTea 5\n\n\f"
 
 
+@pytest.mark.parametrize(
+    ("glyphs", "text"),
+    [
+        pytest.param(b"/G4B/GE1/G76/GE1/G20/G9D", "Kává ť", id="hexadecimal"),
+        pytest.param(b"/C75/C225/C118/C97/C32/C157", "Káva ť", id="decimal"),
+        pytest.param(b"/G4B/GE9/G76/GE1/G20/GE8", "Kévá è", id="a code that Western and Czech read differently"),
+    ],
+)
+async def test_glyphs_that_are_named_by_their_codes_are_read(glyphs: bytes, text: str) -> None:
+    assert await text_of(named(glyphs), "a.pdf") == f"[page 1]\n\n{text}\n\n\f"
+
+
+@pytest.mark.parametrize("glyphs", [b"/G41/G42/G43/G44/G20/G45", b"/C1/C2/C3/C100/C32/C101"])
+async def test_names_that_may_be_numbers_of_glyphs_are_no_letters(glyphs: bytes) -> None:
+    _, notes = await told(named(glyphs))
+    assert notes == ["left out or replaced: pages whose letters have no Unicode: 1"]
+
+
+def named(glyphs: bytes) -> bytes:
+    """A PDF that shows six glyphs with such names, of which the last but one is a space."""
+    font = (
+        b"/Subtype/Type1/BaseFont/ABCDEF+AdvT905/Encoding<</Type/Encoding/Differences[1%b]>>"
+        b"/FirstChar 1/LastChar 6/Widths[500 500 500 500 300 500]" % glyphs
+    )
+    return written_in(font, b"<010203040506>")
+
+
 WITHOUT_LETTERS: Final = written_by_numbers(b"<004100420043004400450046>")
 
 

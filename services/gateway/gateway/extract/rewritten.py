@@ -60,6 +60,11 @@ _RUNS: Final = {
 """The glyphs of the fonts of Word, as maps to Unicode in public files have them: the first number of each run."""
 _NUMBER = re.compile(r"/g(?:([1-9]\d{0,3})|(0[\da-f]{3}))")
 """A glyph's name by its number: a decimal one, or four hexadecimal digits."""
+_HEX_CODE = re.compile(r"/[CG]([\dA-Fa-f]{2})")
+_CODE = re.compile(r"/[Cc](\d{2,3})")
+"""A glyph's name by its code in a page of Windows, as drivers of printers and 3B2 (journals) write it."""
+_CODES: Final = range(32, 256)
+_CODE_PAGES: Final = ("cp1252", "cp1250")
 _LEAST_GLYPHS: Final = 258
 """A font of fewer was cut to what the file needs, and its glyphs have other numbers."""
 
@@ -156,20 +161,39 @@ def _own(font: DictionaryObject) -> Iterator[tuple[bytes, bytes]]:
 
 
 def _named(font: DictionaryObject) -> Iterator[tuple[bytes, bytes]]:
-    """Yield lines for glyphs named by their letters, as ``f_f_i``, or by their numbers, as ``g3``, which is a space."""
-    code, in_order = 0, _in_order(font)
-    for one in _list(_dictionary(font, "/Encoding"), "/Differences"):
+    """Yield lines for glyphs named by letters (``f_f_i``), numbers (``g3``, which is a space) or codes (``G4B``)."""
+    differences = _list(_dictionary(font, "/Encoding"), "/Differences")
+    code, in_order, by_code = 0, _in_order(font), _by_code(differences)
+    for one in differences:
         if not isinstance(one, NameObject):
             code = int(one)
             continue
         number = _NUMBER.fullmatch(one)
-        letters = one[1:].replace("_", "") if _LIGATURE.fullmatch(one) else ""
+        letters = one[1:].replace("_", "") if _LIGATURE.fullmatch(one) else by_code.get(one, "")
         if number is not None:
             glyph = int(number[1]) if number[1] else int(number[2], 16)
             letters = " " if glyph == _SPACE else in_order.get(glyph, "")
         if letters:
             yield b"char", b"<%02x> <%s>" % (code, letters.encode("utf-16-be").hex().encode())
         code += 1
+
+
+def _by_code(differences: ArrayObject) -> dict[str, str]:
+    """Return the letters of glyphs that are all named by codes, as ``G4B`` or ``C75``; none of other fonts.
+
+    Two decimal digits alone may as well be numbers of glyphs. The code page is the first that has a letter for each.
+    """
+    named = [one for one in differences if isinstance(one, NameObject) and one not in ("/.notdef", "/space")]
+    hexadecimal = [int(found[1], 16) for name in named if (found := _HEX_CODE.fullmatch(name))]
+    decimal = [int(found[1]) for name in named if (found := _CODE.fullmatch(name))]
+    is_hexadecimal = len(hexadecimal) == len(named) and not all(name[2:].isdecimal() for name in named)
+    codes = hexadecimal if is_hexadecimal else decimal if max(decimal, default=0) > 99 else []
+    if len(codes) < len(named) or not all(code in _CODES for code in codes):
+        return {}
+    for page in _CODE_PAGES:
+        with suppress(UnicodeDecodeError):
+            return dict(zip(named, bytes(codes).decode(page), strict=True))
+    return {}
 
 
 def _in_order(font: DictionaryObject) -> dict[int, str]:
