@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from trainer.small.documents import read_documents
-from trainer.small.reading import prose
+from trainer.small.novels import prose
 from trainer.small.sample import PROFILE, Sample
 
 TOKENIZER = Path("services/inference/models/memloop-tiny/tokenizer.json")

@@ -10,8 +10,9 @@ from trainer.small.evaluate import held_out_samples, judge
 from trainer.small.facts import another_value, draw_fact, draw_person, tell
 from trainer.small.kinds import English, every_kind, part_of
 from trainer.small.mix import SHARES, draw_group
+from trainer.small.novels import prose
 from trainer.small.persons import USER, asked_of, sentence, somebody, told_of, told_to_user
-from trainer.small.reading import NOT_FOUND, draw_planted, prose
+from trainer.small.reading import NOT_FOUND, draw_planted
 from trainer.small.relating import UNKNOWN, draw_answers
 from trainer.small.sample import Sample, some_day
 from trainer.small.writing import draw_writing

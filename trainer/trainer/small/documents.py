@@ -18,7 +18,8 @@ from memloop.loops.parsing import parse_answer
 from memloop.ports import Completion
 from trainer.small.evaluate import Reply, Scores, plain
 from trainer.small.kinds import English
-from trainer.small.reading import Planted, draw_planted, prose
+from trainer.small.novels import prose
+from trainer.small.reading import Planted, draw_planted
 from trainer.small.sample import PROFILE, Sample
 
 _CHARS_PER_TOKEN: Final = 4.2

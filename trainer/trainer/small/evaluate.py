@@ -16,7 +16,7 @@ from memloop.ports import Completion
 from memloop.scoring.comparison import wilson
 from memloop.wire.chat import ChatMessage
 from trainer.small.kinds import English
-from trainer.small.reading import draw_reading
+from trainer.small.reading import draw_reading, draw_reading_of_novel
 from trainer.small.relating import draw_answers, draw_relating
 from trainer.small.sample import Sample, Task
 from trainer.small.writing import draw_writing
@@ -56,7 +56,8 @@ def held_out_samples(count: int, *, seed: str = "evaluation") -> list[Sample]:
         "answer": [sample for _ in range(-(-count // 4)) for sample in draw_answers(english, rng, questions=4)][:count],
     }
     turns = [sample for _ in range(count // 2) for sample in draw_reading(english, rng)]
-    return [*drawn["write"], *drawn["relate"], *drawn["answer"], *turns]
+    of_novels = [sample for _ in range(count // 4) for sample in draw_reading_of_novel(english, rng)]
+    return [*drawn["write"], *drawn["relate"], *drawn["answer"], *turns, *of_novels]
 
 
 def judge(samples: Sequence[Sample], replies: Sequence[str]) -> Scores:

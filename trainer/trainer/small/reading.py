@@ -1,8 +1,10 @@
-"""Samples for reading long texts: facts about people planted into prose, and the memory after each section."""
+"""Samples for reading long texts: the memory after each section, and the answer from it.
+
+Questions are about facts of people that are planted into prose, and about what the novels themselves tell.
+"""
 
 from __future__ import annotations
 
-import re
 import tomllib
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -13,17 +15,13 @@ from typing import Final
 
 from trainer.small.facts import draw_fact
 from trainer.small.kinds import English, Kind, Part, part_of, wordings
+from trainer.small.novels import Asked, asked, prose
 from trainer.small.persons import asked_of, sentence, somebody, told_of
 from trainer.small.sample import PROFILE, Sample
-from trainer.tiny.prose import book, haystack
 
 NOT_FOUND: Final = "unknown"
 """The answer when the text does not tell."""
-_END: Final = re.compile(r"(?<=[.!?])\s+(?=[A-Z])")
 _FOLDER: Final = Path(__file__).parent / "english"
-_PROSE: Final = Path(__file__).parent / "prose"
-_TRAIN_TEXTS: Final = ("pride_and_prejudice", "sherlock_holmes", "great_expectations")
-_HELD_OUT_TEXTS: Final = ("time_machine",)
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,78 +75,105 @@ def draw_reading(english: English, rng: Random, *, words: int = 130, questions: 
 
     The section holds what a question needs, a part of it, or nothing, and near misses.
     """
+    start = rng.randrange(len(prose(english.part)) - 400)
     turns = [_Turn.draw(english, rng) for _ in range(questions)]
-    section = prose_with(english, rng, tuple(text for turn in turns for text in turn.here), words=words)
-    return [*(turn.read(section) for turn in turns), *(turn.conclude(rng) for turn in turns)]
+    return _samples(turns, _section(english, start, words), rng)
+
+
+def draw_reading_of_novel(english: English, rng: Random, *, words: int = 130, questions: int = 2) -> list[Sample]:
+    """Draw turns as :func:`draw_reading` does, the first about what a novel tells in the section.
+
+    Half of the questions at most are about the section, a third about other places, the rest about planted facts.
+    """
+    sentences, known = prose(english.part), asked(english.part)
+    first = rng.choice(known)
+    start, before = first.places.start, rng.randrange(words)
+    while start > 0 and (before := before - len(sentences[start - 1].split())) >= 0:
+        start -= 1
+    section = _section(english, start, words, up_to=first.places.stop)
+    told = [each for each in known if each.places.start >= start and each.places.stop <= start + len(section)]
+    for each in sorted(told, key=lambda each: each.places.start, reverse=True):
+        section[each.places.start - start : each.places.stop - start] = [each.quote]  # nothing is planted into it
+    told.sort(key=lambda each: each != first)
+    elsewhere = [each for each in rng.sample(known, questions // 3) if each not in told]
+    turns = [_Turn.of_novel(each, rng, here=True) for each in told[: -(-questions // 2)]]
+    turns += [_Turn.of_novel(each, rng, here=False) for each in elsewhere]
+    turns += [_Turn.draw(english, rng) for _ in range(questions - len(turns))]
+    return _samples(turns, section, rng)
+
+
+def _section(english: English, start: int, words: int, *, up_to: int = 0) -> list[str]:
+    """Return the sentences from ``start`` on: about so many words, and those before ``up_to``."""
+    sentences, taken = prose(english.part), list[str]()
+    while sum(len(text.split()) for text in taken) < words or start + len(taken) < up_to:
+        taken.append(sentences[start + len(taken)])
+    return taken
+
+
+def _samples(turns: Sequence[_Turn], section: list[str], rng: Random) -> list[Sample]:
+    texts = list(section)
+    for turn in turns:
+        for text in turn.planted:
+            texts.insert(rng.randrange(len(texts) + 1), text)
+    whole = " ".join(texts)
+    return [*(turn.read(whole) for turn in turns), *(turn.conclude(rng) for turn in turns)]
 
 
 @dataclass(frozen=True, slots=True)
 class _Turn:
-    """A question, what the memory holds of it ``before`` a section, and what the section holds: ``now``, and near."""
+    """A question, all that answers it, what the memory holds of that ``before`` a section, and what it tells ``now``.
 
-    planted: Planted
+    ``planted`` are the sentences that the section holds beside the author's own.
+    """
+
+    question: str
+    gold: str
+    needed: tuple[str, ...]
     before: tuple[str, ...]
     now: tuple[str, ...]
-    near: tuple[str, ...]
+    planted: tuple[str, ...]
+    about: str = ""
 
     @classmethod
     def draw(cls, english: English, rng: Random) -> _Turn:
-        planted = draw_planted(english, rng, hops=rng.choice((1, 1, 2)))
-        kept = rng.randint(0, len(planted.needed))
-        now = planted.needed[kept:] if rng.random() < 0.65 else ()
-        near = tuple(text for text in planted.near if rng.random() < 0.6) if now or rng.random() < 0.6 else ()
-        return cls(planted, planted.needed[:kept], now, near)
+        """Draw a turn about planted facts."""
+        drawn = draw_planted(english, rng, hops=rng.choice((1, 1, 2)))
+        kept = rng.randint(0, len(drawn.needed))
+        now = drawn.needed[kept:] if rng.random() < 0.8 else ()
+        near = tuple(text for text in drawn.near if rng.random() < 0.6) if now or rng.random() < 0.6 else ()
+        return cls(drawn.question, drawn.gold, drawn.needed, drawn.needed[:kept], now, (*now, *near))
 
-    @property
-    def here(self) -> tuple[str, ...]:
-        """The sentences that the section holds for it."""
-        return (*self.now, *self.near)
+    @classmethod
+    def of_novel(cls, each: Asked, rng: Random, *, here: bool) -> _Turn:
+        """Return the turn of a question about a novel, which the section answers or not."""
+        needed = (each.quote,)
+        before = () if here or rng.random() < 0.5 else needed
+        return cls(rng.choice(each.wordings), each.answer, needed, before, needed if here else (), (), " in novels")
 
     def read(self, section: str) -> Sample:
         """Return the turn that rewrites the memory."""
         memory, after = _memory(self.before), _memory((*self.before, *self.now))
-        messages = PROFILE.render("read", problem=self.planted.question, memory=memory, section=section)
-        return Sample("read", messages, after, sort="keeps" if self.now else "leaves", golds=self.now)
+        messages = PROFILE.render("read", problem=self.question, memory=memory, section=section)
+        return Sample("read", messages, after, sort=("keeps" if self.now else "leaves") + self.about, golds=self.now)
 
     def conclude(self, rng: Random) -> Sample:
         """Return the turn that answers from a memory; in one of five a sentence is missing."""
-        needed = self.planted.needed
         whole = rng.random() < 0.8
-        memory = _memory(needed if whole else self.before[: len(needed) - 1])
-        gold = self.planted.gold if whole else NOT_FOUND
-        messages = PROFILE.render("answer", problem=self.planted.question, memory=memory)
-        return Sample("conclude", messages, rf"\boxed{{{gold}}}", sort=f"{len(needed)} hops", golds=(gold,))
+        memory = _memory(self.needed if whole else self.before[: len(self.needed) - 1])
+        gold = self.gold if whole else NOT_FOUND
+        messages = PROFILE.render("answer", problem=self.question, memory=memory)
+        sort = f"{len(self.needed)} hops{self.about}"
+        return Sample("conclude", messages, rf"\boxed{{{gold}}}", sort=sort, golds=(gold,))
 
 
 def _memory(sentences: Sequence[str]) -> str:
     return "\n".join(sentences) or PROFILE.empty_memory
 
 
-def prose_with(english: English, rng: Random, planted: tuple[str, ...], *, words: int) -> str:
-    """Return about so many words of prose with the sentences planted between its own."""
-    sentences = prose(english.part)
-    start = rng.randrange(len(sentences) - 400)
-    taken: list[str] = []
-    while sum(len(text.split()) for text in taken) < words:
-        taken.append(sentences[start + len(taken)])
-    for text in planted:
-        taken.insert(rng.randrange(len(taken) + 1), text)
-    return " ".join(taken)
-
-
 def full_name(english: English, rng: Random) -> str:
     """Draw a first name and a surname."""
     first = rng.choice(english.values[rng.choice(("woman", "man"))])
     return f"{first} {rng.choice(english.values['surname'])}"
-
-
-@cache
-def prose(part: Part) -> tuple[str, ...]:
-    """Return the sentences of the part's authors: four to train, two presidents and a novelist held out."""
-    texts = [haystack("addresses").text] if part == "held_out" else [book("train").text]
-    names = _HELD_OUT_TEXTS if part == "held_out" else _TRAIN_TEXTS
-    texts += [(_PROSE / f"{name}.txt").read_text("utf-8") for name in names]
-    return tuple(text for whole in texts for text in _END.split(" ".join(whole.split())))
 
 
 @cache
