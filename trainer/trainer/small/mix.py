@@ -9,9 +9,10 @@ from typing import Final
 
 from memloop.loops.rendering import memory_line, ranked_lines
 from memloop.wire.chat import ChatMessage
+from trainer.small.changes import draw_asked, draw_changed, draw_told
 from trainer.small.facts import draw_fact, tell
 from trainer.small.kinds import English
-from trainer.small.reading import draw_reading
+from trainer.small.reading import draw_reading, draw_reading_of_novel
 from trainer.small.relating import draw_answers, draw_relating
 from trainer.small.sample import PROFILE, Sample, some_day
 from trainer.small.writing import draw_writing
@@ -20,22 +21,32 @@ SHARES: Final[dict[str, float]] = {"write": 0.36, "relate": 0.11, "answer": 0.36
 """Share of the tokens of each task; ``read`` counts a text's answer too."""
 _QUESTIONS: Final = 5
 """Questions over one section: they share its tokens."""
+_CONCLUDED: Final = 0.15
+"""Share of the sections whose questions are answered from the memory, not read: rewriting is the harder part."""
+_BY_HAND: Final = 0.4
+"""Share of the writing, relating and answering over what people typed, not the generator."""
+_OF_NOVELS: Final = 0.5
+"""Share of the sections with questions about what the novel itself tells."""
 _KNOWN: Final = 0.66
 """Share of the questions that a note answers: with fewer of the others the model answers from any note."""
 
 
 def draw_group(task: str, english: English, rng: Random) -> list[Sample]:
     """Draw samples of one task that begin alike."""
+    by_hand = rng.random() < _BY_HAND
     match task:
         case "write":
-            return [draw_writing(english, rng) for _ in range(6)]
+            return draw_told(english, rng) if by_hand else [draw_writing(english, rng) for _ in range(6)]
         case "relate":
-            return draw_relating(english, rng)
+            return draw_changed(english, rng) if by_hand else draw_relating(english, rng)
         case "answer":
+            if by_hand:
+                return draw_asked(english, rng, known=_KNOWN)
             return draw_answers(english, rng, most_notes=rng.choice((3, 6, 10)), known=_KNOWN)
         case "read":
-            turns = draw_reading(english, rng, words=rng.choice(english.section_words), questions=_QUESTIONS)
-            return turns[_QUESTIONS:] if rng.random() < 0.3 else turns[:_QUESTIONS]
+            draw = draw_reading_of_novel if rng.random() < _OF_NOVELS else draw_reading
+            turns = draw(english, rng, words=rng.choice(english.section_words), questions=_QUESTIONS)
+            return turns[_QUESTIONS:] if rng.random() < _CONCLUDED else turns[:_QUESTIONS]
         case "chat":
             return [_chat(english, rng)]
         case _:

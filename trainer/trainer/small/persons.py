@@ -10,6 +10,11 @@ import re
 from dataclasses import dataclass
 from typing import Final
 
+_SECOND_VERB: Final = re.compile(
+    r"(?<=, and )(?:has|is|was|wants|keeps)\b|(?<=[\w%] and )(?:has|is|was|doesn't|hasn't|wants|keeps|reads|calls|rides"
+    r"|writes|plays|goes|works|lives|eats|drinks|takes|needs|likes|sleeps)\b"
+)
+"""A verb whose subject is likely the sentence's first."""
 _NAME: Final = "\N{OBJECT REPLACEMENT CHARACTER}"
 _ADVERBS: Final = frozenset(
     [
@@ -191,6 +196,8 @@ def told_to_user(note: str) -> str:
     turned = re.sub(r"\b[Tt]he user's\b", "your", note)
     turned = re.sub(r"\b[Tt]he user\b(( \w+)?) (\w+(?:'t)?)", _you, turned)
     turned = re.sub(r"\b[Tt]he user\b", "you", turned)
+    if note.startswith("The user "):
+        turned = _SECOND_VERB.sub(lambda verb: _base(verb[0]), turned)
     for theirs, yours in (("themselves", "yourself"), ("them", "you"), ("their", "your")):
         if "your" in turned or "you" in turned:
             turned = re.sub(rf"\b{theirs}\b", yours, turned)

@@ -54,12 +54,7 @@ def draw_relating(english: English, rng: Random, *, sort: str | None = None) -> 
     rng.shuffle(near)
     near.sort(key=lambda each: each[0] != sort)
     return [
-        Sample(
-            "relate",
-            PROFILE.render("relate", memories=pair(draft, _item(held, english, at, rng))),
-            "1: new" if related == "new" else "1: updates 1",
-            sort=related,
-        )
+        compared(draft, held.note, _topic_of_its_own(held.fact, english, rng), related, at, rng)
         for related, held in near
     ]
 
@@ -174,13 +169,16 @@ def _other_kind(fact: Fact, english: English, rng: Random) -> Kind:
     return rng.choice([kind for kind in english.kinds if kind.key != fact.kind.key])
 
 
-def _item(told: Told, english: English, at: datetime, rng: Random) -> MemoryItem:
-    """Return a stored memory under a topic of its own: the store does not list those of the new memory's topic."""
+def compared(draft: MemoryDraft, note: str, topic: str, related: str, at: datetime, rng: Random) -> Sample:
+    """Return the turn that compares a new memory with one stored some days ago.
+
+    The store does not list those of the new memory's own topic.
+    """
     before = at - timedelta(days=rng.choice((0, rng.randrange(1, 30), rng.randrange(1, 500))))
-    return MemoryItem(
+    stored = MemoryItem(
         id="m",
-        memory=told.note,
-        key=_topic_of_its_own(told.fact, english, rng),
+        memory=note,
+        key=topic,
         memory_type="UserMemory",
         user_id="u",
         valid_from=before,
@@ -188,6 +186,8 @@ def _item(told: Told, english: English, at: datetime, rng: Random) -> MemoryItem
         updated_at=before,
         hash="h",
     )
+    messages = PROFILE.render("relate", memories=pair(draft, stored))
+    return Sample("relate", messages, "1: new" if related == "new" else "1: updates 1", sort=related)
 
 
 def _topic_of_its_own(fact: Fact, english: English, rng: Random) -> str:

@@ -44,7 +44,7 @@ def draw_writing(english: English, rng: Random, *, sort: str | None = None) -> S
             turns = [rng.choice(english.talk["half"]), words] if chosen == "finished" else [words]
             reply = "\n".join(f"{fact.fact.key(english)}: {fact.note}" for fact in told)
     golds = tuple(fact.fact.gold(english) for fact in told)
-    return Sample("write", _prompt(turns, english, rng, at), reply, sort=chosen, golds=golds)
+    return Sample("write", overheard(turns, english, rng, at), reply, sort=chosen, golds=golds)
 
 
 def ignored_line(english: English, rng: Random) -> str:
@@ -98,7 +98,8 @@ def _facts(sort: str, english: English, rng: Random, at: datetime) -> list[Told]
     ]
 
 
-def _prompt(turns: list[str], english: English, rng: Random, at: datetime) -> tuple[ChatMessage, ...]:
+def overheard(turns: list[str], english: English, rng: Random, at: datetime) -> tuple[ChatMessage, ...]:
+    """Return the writer's prompt for turns of the user, most of them replied to."""
     said: list[Source] = []
     for text in turns:
         said.append(Source(role="user", content=text, timestamp=at))
