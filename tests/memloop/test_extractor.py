@@ -49,7 +49,7 @@ async def test_one_bad_entry_does_not_lose_the_good_ones() -> None:
 async def test_an_entry_with_nothing_but_its_text_is_a_memory_and_the_record_says_so() -> None:
     reply = {"memory list": ["Ann has a cat.", {"content": "Ann has a dog.", "tags": "pets, dogs"}], "summary": ""}
     result, model, _ = await run(json.dumps(reply))
-    assert [(draft.key, draft.value) for draft in result.drafts] == [
+    assert [(draft.key, draft.value) for draft in result.decision.drafts] == [
         ("Ann has a cat.", "Ann has a cat."),
         ("Ann has a dog.", "Ann has a dog."),
     ]
@@ -83,7 +83,7 @@ _AS_MODELS_WRITE = [
 )
 async def test_what_is_almost_json_is_read(reply: str) -> None:
     result, model, _ = await run(reply)
-    assert [draft.value for draft in result.drafts] == ["Ann lives in Rome."]
+    assert [draft.value for draft in result.decision.drafts] == ["Ann lives in Rome."]
     assert model.calls == 1
 
 
@@ -100,7 +100,7 @@ _IN_ODD_FORMS = {
 @pytest.mark.parametrize("reply", _IN_ODD_FORMS.values(), ids=_IN_ODD_FORMS.keys())
 async def test_no_memory_of_a_reply_in_an_odd_form_is_left_out(reply: str) -> None:
     result, model, _ = await run(reply)
-    assert [draft.value for draft in result.drafts] == ["Ann has a cat.", "Ann has a dog."]
+    assert [draft.value for draft in result.decision.drafts] == ["Ann has a cat.", "Ann has a dog."]
     assert model.calls == 1
 
 
@@ -116,21 +116,21 @@ async def test_no_memory_of_a_reply_in_an_odd_form_is_left_out(reply: str) -> No
 )
 async def test_an_entry_without_a_text_is_read_by_what_it_has(entry: dict[str, object], value: str) -> None:
     result, _, _ = await run(json.dumps({"memory list": [entry], "summary": ""}))
-    assert [draft.value for draft in result.drafts] == [value]
+    assert [draft.value for draft in result.decision.drafts] == [value]
 
 
 async def test_an_object_in_the_place_of_the_list_is_one_memory_or_has_one_under_each_name() -> None:
     result, _, _ = await run('{"memories": {"cat": "Tom", "dog": "Rex"}}')
-    assert [draft.value for draft in result.drafts] == ["cat: Tom", "dog: Rex"]
+    assert [draft.value for draft in result.decision.drafts] == ["cat: Tom", "dog: Rex"]
     result, _, _ = await run('{"memories": {"key": "pets", "value": "a cat"}}')
-    assert [(draft.key, draft.value) for draft in result.drafts] == [("pets", "a cat")]
+    assert [(draft.key, draft.value) for draft in result.decision.drafts] == [("pets", "a cat")]
 
 
 async def test_of_a_reply_that_is_cut_twice_the_whole_entries_are_kept() -> None:
     whole, begun = json.dumps(HOME)[: json.dumps(HOME).index("]") + 2], ', {"key": "cat", "value": "Ann has no ca'
     cut = says(whole[: whole.rindex("}") + 1] + begun, finish_reason="length")
     result, model, steps = await run(cut, cut)
-    assert [draft.value for draft in result.drafts] == ["Ann lives in Rome."]
+    assert [draft.value for draft in result.decision.drafts] == ["Ann lives in Rome."]
     assert (model.calls, steps.names) == (2, ["OutputRejected", "Decided"])
 
 
@@ -154,13 +154,13 @@ async def test_a_copy_of_the_instructions_is_no_memory(value: str) -> None:
 async def test_a_fact_in_the_words_of_the_instructions_is_a_memory_where_the_user_said_it() -> None:
     reply = {"memory list": [draft("diary", "the conversation")], "summary": ""}
     result, _, _ = await run(json.dumps(reply), text="What I liked most was the conversation.")
-    assert [each.value for each in result.drafts] == ["the conversation"]
+    assert [each.value for each in result.decision.drafts] == ["the conversation"]
 
 
 async def test_entries_past_the_hundredth_are_left_out() -> None:
     entries = [draft(f"k{number}", "Ann lives in Rome.") for number in range(102)]
     result, _, _ = await run(json.dumps({"memory list": entries, "summary": ""}))
-    assert (len(result.drafts), result.dropped) == (100, 2)
+    assert (len(result.decision.drafts), result.dropped) == (100, 2)
 
 
 async def test_the_conversation_shows_times_where_the_profile_does() -> None:

@@ -58,7 +58,7 @@ async def told(model: Model, forms: Forms, profile: Profile = DEFAULT) -> tuple[
 async def test_a_reply_without_a_call_steps_to_the_next_form(able: Form, profile: Profile, asked: list[Form]) -> None:
     result, forms = await told(able_to(able), Forms(), profile)
     assert forms == asked
-    assert [each.value for each in result.drafts] == ["Ann lives in Rome."]
+    assert [each.value for each in result.decision.drafts] == ["Ann lives in Rome."]
     assert [record.action for record in result.records] == [*["invalid"] * (len(asked) - 1), "add"]
     assert result.usage.llm_calls == len(asked)
 

@@ -147,7 +147,7 @@ _BOTH = [
 )
 async def test_memories_that_several_calls_add_come_together(reply: Completion) -> None:
     result, model = await run(reply)
-    assert [each.value for each in result.drafts] == [*(each.value for each in HOME.drafts), "Ann has a cat."]
+    assert [each.value for each in result.decision.drafts] == [*(each.value for each in HOME.drafts), "Ann has a cat."]
     assert model.calls == 1
 
 
@@ -156,13 +156,13 @@ async def test_a_second_call_that_is_cut_or_wrong_is_asked_for_once_more() -> No
     begun = f"<tool_call>{_BOTH[0]}</tool_call>\n<tool_call>{_BOTH[1][:60]}"
     for bad in (calls_tools(("add_memory", ADD), ("add_memory", "[]")), says(begun, finish_reason="length")):
         result, model = await run(bad, both)
-        assert ([each.key for each in result.drafts][-1], model.calls) == ("cat", 2)
+        assert ([each.key for each in result.decision.drafts][-1], model.calls) == ("cat", 2)
 
 
 async def test_a_search_before_a_decision_in_one_reply_is_run_first() -> None:
     search = ("search_memory", '{"query": "x"}')
     result, model = await run(calls_tools(search, ("add_memory", ADD)), calls_tools(("add_memory", CAT)))
-    assert ([each.key for each in result.drafts], model.calls) == (["cat"], 2)
+    assert ([each.key for each in result.decision.drafts], model.calls) == (["cat"], 2)
 
 
 @pytest.mark.parametrize(

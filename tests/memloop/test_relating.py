@@ -60,19 +60,19 @@ def shown(prompt: str) -> str:
 @pytest.mark.parametrize("verb", ["updates", "contradicts"])
 async def test_a_changed_fact_takes_over_the_stored_key_and_type(verb: str) -> None:
     result, _ = await related(f"1: {verb} 2", near=[(LEEDS, NURSE)])
-    assert result.drafts == (MemoryDraft(key="Ann's job", value=JOB.value, memory_type="LongTermMemory"),)
+    assert result.decision.drafts == (MemoryDraft(key="Ann's job", value=JOB.value, memory_type="LongTermMemory"),)
     assert [(record.action, record.reason) for record in result.records] == [("relate", f"1: {verb} id1")]
     assert result.usage == Usage(llm_calls=1) + says("").usage
 
 
 async def test_the_same_fact_confirms_the_stored_text() -> None:
     result, _ = await related("1: same 1", near=[(NURSE,)])
-    assert result.drafts == (MemoryDraft(key=NURSE.key, value=NURSE.memory, memory_type="LongTermMemory"),)
+    assert result.decision.drafts == (MemoryDraft(key=NURSE.key, value=NURSE.memory, memory_type="LongTermMemory"),)
 
 
 async def test_a_new_fact_stays_as_the_writer_gave_it() -> None:
     result, _ = await related("1: new", near=[(NURSE,)])
-    assert (result.drafts, result.records[0].reason) == ((JOB,), "1: new")
+    assert (result.decision.drafts, result.records[0].reason) == ((JOB,), "1: new")
 
 
 async def test_the_model_sees_each_new_memory_with_its_neighbours() -> None:
@@ -87,13 +87,13 @@ async def test_the_model_sees_each_new_memory_with_its_neighbours() -> None:
 
 async def test_no_call_is_made_without_neighbours() -> None:
     result, model = await related(near=[()])
-    assert (result.drafts, result.records, model.calls) == ((JOB,), (), 0)
+    assert (result.decision.drafts, result.records, model.calls) == ((JOB,), (), 0)
 
 
 async def test_no_call_is_made_for_a_profile_without_the_prompt() -> None:
     silent = replace(PROFILE, prompts={name: spec for name, spec in PROFILE.prompts.items() if name != "relate"})
     result, model = await related(near=[(NURSE,)], profile=silent)
-    assert (result.drafts, model.calls) == ((JOB,), 0)
+    assert (result.decision.drafts, model.calls) == ((JOB,), 0)
 
 
 async def test_a_decision_that_adds_nothing_calls_no_model() -> None:
@@ -109,13 +109,13 @@ async def test_a_decision_that_adds_nothing_calls_no_model() -> None:
 )
 async def test_a_reply_that_names_no_listed_memory_changes_nothing(reply: str) -> None:
     result, _ = await related(reply, near=[(NURSE,), ()], drafts=(JOB, CAT))
-    assert result.drafts == (JOB, CAT)
+    assert result.decision.drafts == (JOB, CAT)
 
 
 async def test_two_new_memories_never_take_over_one_stored_memory() -> None:
     evening = MemoryDraft(key="evening job", value="Ann sings in a bar.", memory_type="UserMemory")
     result, _ = await related("1: updates 1\n2: updates 2", near=[(NURSE,), (NURSE,)], drafts=(JOB, evening))
-    assert [each.key for each in result.drafts] == [NURSE.key, evening.key]
+    assert [each.key for each in result.decision.drafts] == [NURSE.key, evening.key]
 
 
 async def test_stored_text_cannot_close_its_slot_or_forge_a_line() -> None:
@@ -143,13 +143,13 @@ async def test_pairs_are_asked_about_until_one_is_related() -> None:
         ["New memory 1: profession: Ann works as a baker.", "  stored memory: Ann's job: Ann works as a nurse."],
         ["New memory 1: pet: Ann has a cat.", "  stored memory: bird: Ann has a parrot."],
     ]
-    assert [each.key for each in result.drafts] == [NURSE.key, "bird"]
+    assert [each.key for each in result.decision.drafts] == [NURSE.key, "bird"]
     assert (result.records[0].reason, result.usage.llm_calls) == ("1: updates id1; 2: same id3", 4)
 
 
 async def test_a_pair_whose_reply_cannot_be_read_leaves_the_other_pairs() -> None:
     result, _ = await related("?", "1: updates 1", near=[(LEEDS, NURSE)], profile=replace(PROFILE, relating="pairs"))
-    assert result.drafts[0].key == NURSE.key
+    assert result.decision.drafts[0].key == NURSE.key
 
 
 @pytest.mark.parametrize(

@@ -160,7 +160,7 @@ async def test_a_refused_type_steps_down_and_is_not_asked_for_again(wording: str
         for _ in range(2):
             result = await decide([turn("I bought a boat.")], model=model, index=ListIndex(), profile=EXTRACTOR)
             assert isinstance(result.decision, AddMemories)
-            assert [draft.value for draft in result.drafts] == [MEMORY]
+            assert [draft.value for draft in result.decision.drafts] == [MEMORY]
         assert await judge("Which?", "A boat.", (), reader=Reader(model, DEFAULT)) is not None
         assert types_of(endpoint.asked) == [*steps, left, left, left]
 

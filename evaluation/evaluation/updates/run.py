@@ -50,7 +50,7 @@ async def _outcome(case: Case, store: StoreClient, model: ChatModel, profile: Pr
     decided = DecisionResult(AddMemories((case.new,), ""), (), Usage())
     index = NamespaceIndex(store, namespace)
     related = await relate(decided, model=model, neighbourhood=index, profile=profile)
-    await store.add(_add(namespace, related.drafts, day=1))
+    await store.add(_add(namespace, related.decision.drafts, day=1))
     live = {item.memory for item in (await store.items(namespace, limit=500)).items}
     old = [draft.value for draft in case.stored]
     target = old[case.target] if case.target is not None else None

@@ -177,5 +177,6 @@ def _source(turn: Turn, names: list[str]) -> Source:
 def _new(result: DecisionResult, name: str, at: datetime | None) -> tuple[Recalled, ...]:
     when = at or datetime.min.replace(tzinfo=UTC)
     return tuple(
-        Recalled(f"{name}/{number}", draft.value, when, draft.key) for number, draft in enumerate(result.drafts)
+        Recalled(f"{name}/{number}", draft.value, when, draft.key)
+        for number, draft in enumerate(result.decision.drafts)
     )

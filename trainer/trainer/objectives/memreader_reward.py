@@ -64,7 +64,7 @@ _DEFAULT = Weights()
 
 def memreader_reward(result: DecisionResult, gold: Gold, *, weights: Weights = _DEFAULT) -> MemReaderReward:
     """Return the reward of one run of the loop, −``weights.overlong`` to 1."""
-    drafts = [draft.value for draft in result.drafts]
+    drafts = [draft.value for draft in result.decision.drafts]
     valid = not isinstance(result.decision, InvalidOutput)
     action = float(result.decision.action in gold.actions)
     extraction = extraction_f1(drafts, gold.memories)

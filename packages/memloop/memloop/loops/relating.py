@@ -105,12 +105,12 @@ async def relate(
     """
     if "relate" not in profile.prompts or not isinstance(result.decision, AddMemories):
         return result
-    near = await neighbourhood.near(result.drafts)
-    listed = Listed.of(result.drafts, near, most_chars=profile.budget.chunk_tokens * _CHARS_PER_TOKEN)
+    near = await neighbourhood.near(result.decision.drafts)
+    listed = Listed.of(result.decision.drafts, near, most_chars=profile.budget.chunk_tokens * _CHARS_PER_TOKEN)
     if not listed.stored:
         return result
     ask = _ask_pairs if profile.relating == "pairs" else _ask_list
-    found, completions = await ask(listed, result.drafts, model, profile)
+    found, completions = await ask(listed, result.decision.drafts, model, profile)
     relations = listed.valid(found)
     record = DecisionRecord(
         action="relate",
@@ -120,7 +120,7 @@ async def relate(
     )
     return replace(
         result,
-        decision=replace(result.decision, drafts=listed.related(result.drafts, relations)),
+        decision=replace(result.decision, drafts=listed.related(result.decision.drafts, relations)),
         records=(*result.records, record),
         usage=sum((each.usage for each in completions), result.usage),
     )

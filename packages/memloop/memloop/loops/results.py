@@ -1,4 +1,7 @@
-"""What the loops return: the decisions of the memory writer, which its host applies, and the results of reads."""
+"""What the loops return: the decisions of the memory writer, which its host applies, and the results of reads.
+
+Every decision has the ``drafts`` that it stores; only an ``AddMemories`` has any.
+"""
 
 from dataclasses import dataclass
 from typing import ClassVar, TypeAlias
@@ -27,6 +30,7 @@ class BufferTurns:
     """Keep the turns and present them again with the next ones."""
 
     action: ClassVar[Action] = "buffer"
+    drafts: ClassVar[tuple[MemoryDraft, ...]] = ()
     reason: str
 
 
@@ -35,6 +39,7 @@ class IgnoreTurns:
     """Nothing is worth keeping."""
 
     action: ClassVar[Action] = "ignore"
+    drafts: ClassVar[tuple[MemoryDraft, ...]] = ()
     reason: str
 
 
@@ -46,6 +51,7 @@ class InvalidOutput:
     """
 
     action: ClassVar[Action] = "invalid"
+    drafts: ClassVar[tuple[MemoryDraft, ...]] = ()
     problem: str
     raw: str
     cut: bool = False
@@ -70,11 +76,6 @@ class DecisionResult:
     records: tuple[DecisionRecord, ...]
     usage: Usage
     dropped: int = 0
-
-    @property
-    def drafts(self) -> tuple[MemoryDraft, ...]:
-        """What the decision stores."""
-        return self.decision.drafts if isinstance(self.decision, AddMemories) else ()
 
 
 NO_DEGRADATIONS = ReadDegradations()

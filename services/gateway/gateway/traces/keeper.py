@@ -169,7 +169,7 @@ class TraceKeeper:
             turns=tuple(turns),
             found=tuple(recording.found.values()),
             action=result.decision.action,
-            memories=tuple(draft.value for draft in result.drafts),
+            memories=tuple(draft.value for draft in result.decision.drafts),
             decisions=result.records,
         )
         await self._keep(recording, trace, tenant=of.namespace.tenant, owners=(of,))
