@@ -112,13 +112,11 @@ def stricter(known: ChatTemplate, messages: Sequence[Json]) -> Iterator[ChatTemp
 
 
 def fitted(messages: Sequence[Json], template: ChatTemplate) -> list[Json]:
-    """Return the chat in roles that the template takes; the chat itself where it suits as it is.
+    """Return the chat in roles that the template takes; a chat that suits as it is comes out equal.
 
     A system message that is not taken becomes the beginning of the next user message, a call of a tool and its result
     become text in the tags that most models were trained on, neighbours of one role become one message.
     """
-    if template.takes_all:
-        return list(messages)
     chat = _in_known_roles(messages, template)
     return list(_in_turns(chat) if template.alternates else chat)
 

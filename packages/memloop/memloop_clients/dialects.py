@@ -89,7 +89,8 @@ class Dialect:
             if words and messages and isinstance(said := messages[-1].get("content"), str):
                 messages = [*messages[:-1], {**messages[-1], "content": f"{said}\n\n{words}"}]
         if "messages" in body:
-            sent["messages"] = list[JsonValue](fitted(messages, self.template))
+            taken = messages if self.template == ANY_ROLES else fitted(messages, self.template)
+            sent["messages"] = list[JsonValue](taken)
         return sent
 
     def refusing(self, name: str, *, message: str) -> "Dialect":
