@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 import pytest
 
-from memory_store.items.locks import Groups
+from memloop.chores import Groups
 
 
 class Work:

@@ -5,7 +5,7 @@ import asyncio
 import pytest
 
 from memloop.wire.errors import Unavailable
-from memory_store.items.locks import NamespaceLocks
+from memory_store.items.guarded import NamespaceLocks
 from memory_store.vectors.live import Gate
 from tests.fakes.processes import PATIENCE_S
 

@@ -16,9 +16,8 @@ from memloop_state.store.service import ServiceRecord
 from memory_store.embedding.embedder import BatchingEmbedder
 from memory_store.embedding.encoding import Bm25, TextEncoding
 from memory_store.items.documents import Record, to_payload
-from memory_store.items.guarded import GuardedStore
+from memory_store.items.guarded import GuardedStore, NamespaceLocks
 from memory_store.items.items import Items
-from memory_store.items.locks import NamespaceLocks
 from memory_store.items.tools import ItemTools
 from memory_store.metrics import Metrics
 from memory_store.upkeep.membership import Membership

@@ -17,8 +17,7 @@ from memory_store.embedding.embedder import BatchingEmbedder, Encoder
 from memory_store.embedding.encoding import Bm25, TextEncoding
 from memory_store.embedding.waiting import Vector
 from memory_store.items.documents import from_payload
-from memory_store.items.guarded import GuardedStore
-from memory_store.items.locks import NamespaceLocks
+from memory_store.items.guarded import GuardedStore, NamespaceLocks
 from memory_store.items.statements import WritePolicy
 from memory_store.items.writing import Writer
 from memory_store.metrics import Metrics

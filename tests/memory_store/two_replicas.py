@@ -13,9 +13,8 @@ from memloop_state.store.buffers import Buffers
 from memloop_state.store.erasures import OPEN_MS, Erasures
 from memloop_state.store.service import ServiceRecord
 from memory_store.embedding.encoding import Bm25, TextEncoding
-from memory_store.items.guarded import GuardedStore
+from memory_store.items.guarded import GuardedStore, NamespaceLocks
 from memory_store.items.items import Items
-from memory_store.items.locks import NamespaceLocks
 from memory_store.items.statements import WritePolicy
 from memory_store.items.tools import ItemTools, Recovery
 from memory_store.items.transfer import Transfer

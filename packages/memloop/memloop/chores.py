@@ -1,4 +1,4 @@
-"""What one does with tasks of asyncio: runs chores beside a block, computes in a thread, and waits with patience.
+"""What one does with tasks of asyncio: chores beside a block, work in a thread or for a group of callers, patience.
 
 An event loop that is held up, by work or because a container has used up its share of the cores, finds two things when
 it goes on: the answer that came meanwhile, and the timer that has run out. ``asyncio.timeout`` then drops the answer
@@ -6,16 +6,18 @@ and blames the other side. :func:`patient` leaves out the time in which this pro
 """
 
 import asyncio
-from collections.abc import AsyncGenerator, Awaitable, Callable, Coroutine
+from collections import deque
+from collections.abc import AsyncGenerator, Awaitable, Callable, Coroutine, Sequence
 from contextlib import asynccontextmanager, suppress
 from types import TracebackType
-from typing import Any, Final, TypeVar
+from typing import Any, Final, Generic, TypeAlias, TypeVar
 
 from memloop.wire.errors import DependencyError
 
 _CANCEL_AGAIN_S: Final = 0.2
 _INLINE_CHARS: Final = 20_000
 """Texts up to this length are counted or redacted in about 2 ms."""
+_One = TypeVar("_One")
 _Result = TypeVar("_Result")
 
 
@@ -64,6 +66,79 @@ async def ended(tasks: "set[asyncio.Task[Any]]") -> None:
 async def computed(work: Callable[[], _Result], *, chars: int) -> _Result:
     """Compute with so many characters of text: on the event loop if they are few, else in a thread."""
     return work() if chars <= _INLINE_CHARS else await asyncio.to_thread(work)
+
+
+_Work: TypeAlias = Callable[[Sequence[_One]], Awaitable[Sequence[_Result | Exception]]]
+
+
+class Groups(Generic[_One, _Result]):
+    """Does the work of several callers at once, as databases commit transactions in groups.
+
+    What arrives while ``under_way`` groups are worked on waits, and forms the next group of at most ``most``.
+
+    The work of a caller that is alone begins in the same turn of the event loop. ``work`` returns a result, or the
+    error that its caller gets, for each of a group.
+    """
+
+    def __init__(self, work: "_Work[_One, _Result]", *, under_way: int, most: int) -> None:
+        self._work = work
+        self._under_way = under_way
+        self._most = most
+        self._waiting: deque[tuple[_One, asyncio.Future[_Result | Exception]]] = deque()
+        self._groups: set[asyncio.Task[None]] = set()
+        self._begins = False
+
+    async def join(self, one: _One) -> _Result:
+        """Return its result. Raises its error.
+
+        A caller that is cancelled stays until the work of its group has ended: it may hold what the work needs.
+        """
+        reply: asyncio.Future[_Result | Exception] = asyncio.get_running_loop().create_future()
+        self._waiting.append((one, reply))
+        self._begin_soon()
+        try:
+            result = await asyncio.shield(reply)
+        except asyncio.CancelledError:
+            if (one, reply) in self._waiting:
+                self._waiting.remove((one, reply))
+            else:
+                await asyncio.wait({reply})
+            raise
+        if isinstance(result, Exception):
+            raise result
+        return result
+
+    def _begin_soon(self) -> None:
+        """Begin after the callbacks that are ready now: callers among them join the group."""
+        if not self._begins and self._waiting and len(self._groups) < self._under_way:
+            self._begins = True
+            asyncio.get_running_loop().call_soon(self._begin)
+
+    def _begin(self) -> None:
+        self._begins = False
+        if not self._waiting:
+            return
+        group = [self._waiting.popleft() for _ in range(min(self._most, len(self._waiting)))]
+        task = asyncio.create_task(self._worked(group), name="group")
+        self._groups.add(task)
+        task.add_done_callback(self._ended)
+        self._begin_soon()
+
+    def _ended(self, task: "asyncio.Task[None]") -> None:
+        self._groups.discard(task)
+        self._begin_soon()
+
+    async def _worked(self, group: "Sequence[tuple[_One, asyncio.Future[_Result | Exception]]]") -> None:
+        try:
+            results: Sequence[_Result | Exception] = await self._work([one for one, _ in group])
+        except Exception as error:  # noqa: BLE001 - whatever the work raises belongs to those who wait for it
+            results = [error] * len(group)
+        except BaseException:
+            for _, reply in group:
+                reply.cancel()
+            raise
+        for (_, reply), result in zip(group, results, strict=True):
+            reply.set_result(result)
 
 
 _LATE_S: Final = 0.05

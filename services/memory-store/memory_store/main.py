@@ -33,9 +33,8 @@ from memory_store.embedding.embedder import EmbeddingModel
 from memory_store.embedding.encoding import Bm25, TextEncoding
 from memory_store.items import routes
 from memory_store.items.documents import Clock, now
-from memory_store.items.guarded import GuardedStore
+from memory_store.items.guarded import GuardedStore, NamespaceLocks
 from memory_store.items.items import Items
-from memory_store.items.locks import NamespaceLocks
 from memory_store.items.lookup import Listings, Neighbourhoods
 from memory_store.items.routes import ItemServices
 from memory_store.items.statements import WritePolicy

@@ -1,13 +1,16 @@
 """Stores points so that an erasure that is under way, here or at another store process, wins.
 
+A namespace has one write at a time in this process (:class:`NamespaceLocks`), and each begins before it reads anything.
 What a store of points, a removal or an erasure means for readers of the feed stands at the end.
 """
 
+import asyncio
 import contextlib
 import functools
 import time
-from collections.abc import Callable, Coroutine, Generator, Iterable, Mapping, Sequence
+from collections.abc import AsyncGenerator, Callable, Coroutine, Generator, Iterable, Mapping, Sequence
 from contextvars import ContextVar
+from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, Final, ParamSpec, TypeAlias, TypeVar, cast
 
@@ -20,6 +23,7 @@ from memloop_state.store.settling import Settlings
 from memory_store.items.documents import Cause, newest_decision, within
 from memory_store.items.settling import Settler
 from memory_store.vectors.filters import Ids, all_of
+from memory_store.vectors.live import Gate
 from memory_store.vectors.port import Found, Payload, Point, VectorStore
 
 _PATIENCE_S = 10.0
@@ -30,6 +34,47 @@ _first_try: Final[ContextVar[Tries | None]] = ContextVar("first_try", default=No
 
 P = ParamSpec("P")
 R = TypeVar("R")
+
+
+@dataclass(slots=True)
+class _Lock:
+    lock: asyncio.Lock = field(default_factory=asyncio.Lock)
+    users: int = 0
+
+
+class NamespaceLocks:
+    """Locks by lane; a lock without users is dropped. While the gate is closed, no lock is taken."""
+
+    def __init__(self, gate: Gate | None = None) -> None:
+        self._locks: dict[str, _Lock] = {}
+        self._gate = gate or Gate()
+
+    def __len__(self) -> int:
+        return len(self._locks)
+
+    @contextlib.asynccontextmanager
+    async def hold(self, *names: str) -> AsyncGenerator[None]:
+        """Enters the gate once, then waits for the lanes in one order and keeps them for the block.
+
+        Without a name it only keeps the gate open.
+        """
+        async with contextlib.AsyncExitStack() as stack:
+            await stack.enter_async_context(self._gate.shared())
+            for name in sorted(set(names)):
+                await stack.enter_async_context(self._hold(name))
+            yield
+
+    @contextlib.asynccontextmanager
+    async def _hold(self, name: str) -> AsyncGenerator[None]:
+        held = self._locks.setdefault(name, _Lock())
+        held.users += 1
+        try:
+            async with held.lock:
+                yield
+        finally:
+            held.users -= 1
+            if held.users == 0:
+                del self._locks[name]
 
 
 def repeated_when_moved(write: Callable[P, Coroutine[Any, Any, R]]) -> Callable[P, Coroutine[Any, Any, R]]:

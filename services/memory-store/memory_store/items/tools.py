@@ -10,8 +10,7 @@ from memloop.wire.memory import MemoryItem
 from memory_store.embedding.encoding import TextEncoding
 from memory_store.items.batch import Batch, embedded, updated_point
 from memory_store.items.documents import Clock, Record, now
-from memory_store.items.guarded import GuardedStore, repeated_when_moved
-from memory_store.items.locks import NamespaceLocks
+from memory_store.items.guarded import GuardedStore, NamespaceLocks, repeated_when_moved
 from memory_store.items.lookup import Owned, fact_of, no_such_memory, stored
 from memory_store.items.statements import Placement, Resolution, resolve
 from memory_store.metrics import Metrics

@@ -9,16 +9,15 @@ from functools import partial
 from itertools import count
 from typing import TypeAlias
 
-from memloop.chores import computed
+from memloop.chores import Groups, computed
 from memloop.wire.errors import DependencyError, MemloopError, Unavailable, Unprocessable
 from memloop.wire.memory import BatchOutcome, BatchResult, Namespace, StoreAdd, StoreAddResult, Written
 from memloop_state.store.erasures import Begun, Claim, Refusal
 from memory_store.embedding.encoding import TextEncoding
 from memory_store.items.batch import Batch, embedded
 from memory_store.items.documents import Clock, Record, any_write, exactly_in, from_payload, now, of_tenant
-from memory_store.items.guarded import GuardedStore, Tries, as_one_write, repeated_when_moved, tries
+from memory_store.items.guarded import GuardedStore, NamespaceLocks, Tries, as_one_write, repeated_when_moved, tries
 from memory_store.items.identity import check_metadata
-from memory_store.items.locks import Groups, NamespaceLocks
 from memory_store.items.lookup import every_record
 from memory_store.items.statements import (
     Change,
