@@ -9,7 +9,7 @@ from typing import Final
 import pytest
 
 from gateway.memory.jobs import MemoryJob
-from gateway.memory.redeciding import KEPT
+from gateway.memory.kept_turns import KEPT
 from memloop.wire.memory import Source
 from tests.fakes.job_engine import Body, Reply, add_memory, cut, last_text, tool_call
 from tests.gateway.api_rig import api

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from gateway.memory.redeciding import KEPT
+from gateway.memory.kept_turns import KEPT
 from memloop.wire.memory import Namespace, Scope
 from tests.fakes.job_engine import Body, Reply, add_memory, last_text, tool_call
 from tests.fakes.job_store import Hold

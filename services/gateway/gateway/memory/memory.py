@@ -9,11 +9,10 @@ from dataclasses import dataclass, field
 from typing import Annotated, Final, Protocol, TypeAlias
 
 from gateway.idempotency import Idempotency
-from gateway.memory.failures import WriteFailures
+from gateway.memory.failures import KeptEvents, WriteFailures
 from gateway.memory.jobs import MemoryQueue
 from gateway.memory.pending import PendingWrites
 from gateway.memory.policed_store import PolicedStore
-from gateway.memory.redeciding import KeptEvents
 from gateway.metrics import Metrics
 from gateway.policy import Keeper, keeper_of
 from gateway.queue import queue_rules

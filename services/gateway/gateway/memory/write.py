@@ -9,7 +9,7 @@ Every step is repeatable, so a write that crashed at any point completes on the 
 4. memories are stored under the event id, and the buffer is *replaced* by the turns that the decisions leave buffered;
 5. one script stores the final event, ends the job and frees the lane (``LaneQueue.finish``).
 
-Turns on which the model gives no usable decision become memories as they are (``keeping``); a later job may decide on
+Turns on which the model gives no usable decision become memories as they are (``kept_turns``); a later job may decide on
 them again.
 
 If the turns exceed one window or the profile's ``turns_per_decision``, they are decided in several rounds, each with
@@ -25,8 +25,8 @@ from datetime import datetime
 from functools import partial
 
 from gateway.memory.jobs import MemoryJob, redacted_records, redacted_turns
+from gateway.memory.kept_turns import KEPT, kept_drafts, parts_of, still_kept
 from gateway.memory.operations import adds_of
-from gateway.memory.redeciding import KEPT, kept_drafts, parts_of, still_kept
 from gateway.memory.rounds import (
     BufferLimits,
     KeptPart,
