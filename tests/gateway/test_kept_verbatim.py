@@ -2,6 +2,7 @@
 
 import json
 import random
+from collections import Counter
 from collections.abc import Callable
 from datetime import UTC, datetime
 from typing import Final
@@ -10,7 +11,10 @@ import pytest
 
 from gateway.memory.jobs import MemoryJob
 from gateway.memory.kept_turns import KEPT
-from memloop.wire.memory import Source
+from gateway.memory.policed_store import redacted_add
+from gateway.policy.redaction import Redaction, find_by_rules
+from memloop.wire.memory import MemoryDraft, Namespace, Source, StoreAdd
+from memloop.wire.policy import SECRETS
 from tests.fakes.job_engine import Body, Reply, add_memory, cut, last_text, tool_call
 from tests.gateway.api_rig import api
 from tests.gateway.rig import ALICE, Rig, rig, script
@@ -187,3 +191,11 @@ async def test_a_chat_recalls_what_was_kept(redis_url: str) -> None:
     assert len(second["retrieved"]) == 2
     assert second["error"] is None
     assert TEA in str(it.rig.engine.calls[3]["messages"])
+
+
+def test_the_key_of_a_kept_turn_is_a_place_and_stays_where_a_memorys_is_redacted() -> None:
+    key = "AKIAIOSFODNN7EXAMPLE"
+    drafts = tuple(MemoryDraft(key=key, value="Tea.", memory_type=kind) for kind in (KEPT, "RawTurn", "UserMemory"))
+    add = StoreAdd(namespace=Namespace(tenant="t", user_id="ann"), drafts=drafts)
+    clean = redacted_add(add, Redaction(SECRETS, find_by_rules, Counter()))
+    assert [draft.key for draft in clean.drafts] == [key, key, "[key redacted]"]

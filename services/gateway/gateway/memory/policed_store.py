@@ -36,6 +36,8 @@ from memloop.wire.store_requests import Imported, MemoryLine, NumberedLine, Stor
 from memloop_clients import Balancing, StoreClient
 
 _KEY_CHARS: Final = 512
+_TURNS: Final = frozenset({"RawTurn", "KeptTurn"})
+"""Their keys are places in their writes and hold no text; a mark in one would part a turn from its pieces."""
 
 
 def chars_of_add(add: StoreAdd) -> int:
@@ -58,7 +60,8 @@ def redacted_add(add: StoreAdd, redact: Redaction) -> StoreAdd:
 
 def _redacted(draft: MemoryDraft, redact: Redaction) -> MemoryDraft:
     source = draft.source and redacted_turns((draft.source,), redact)[0]
-    key, value = redact(draft.key)[:_KEY_CHARS], source.said() if source else redact(draft.value)[:MAX_TEXT_CHARS]
+    key = draft.key if draft.memory_type in _TURNS else redact(draft.key)[:_KEY_CHARS]
+    value = source.said() if source else redact(draft.value)[:MAX_TEXT_CHARS]
     changed = {
         "key": key or value[:_KEY_CHARS],
         "value": value,
