@@ -9,8 +9,8 @@ Every step is repeatable, so a write that crashed at any point completes on the 
 4. memories are stored under the event id, and the buffer is *replaced* by the turns that the decisions leave buffered;
 5. one script stores the final event, ends the job and frees the lane (``LaneQueue.finish``).
 
-Turns on which the model gives no usable decision become memories as they are (``kept_turns``); a later job may decide on
-them again.
+Turns on which the model gives no usable decision become memories as they are (``kept_turns``); a later job may decide
+on them again.
 
 If the turns exceed one window or the profile's ``turns_per_decision``, they are decided in several rounds, each with
 the turns that the previous one left buffered. A round whose reply is truncated at its token limit is split in half.
