@@ -18,6 +18,7 @@ PERMISSIVE: Final = re.compile(
 )
 """Licences that set no terms for code that uses the package. MPL covers its own files only."""
 EXCEPTIONS: Final[Mapping[str, str]] = {
+    "chardetng-py": "MIT by its LICENSE file; the metadata names none",
     "intel-cmplr-lib-ur": "Intel's runtime, of torch for CPUs: free to use and to pass on, no source",
     "intel-openmp": "Intel's runtime, of torch for CPUs: free to use and to pass on, no source",
     "oss-harmony": "Apache-2.0 by its LICENSE file; the metadata names none",

@@ -79,6 +79,36 @@ async def test_a_text_is_read_in_its_encoding(raw: bytes, name: str, media_type:
 
 
 @pytest.mark.parametrize(
+    ("text", "encoding"),
+    [
+        ("Καλημέρα σε όλους", "iso8859_7"),
+        ("Η τιμή είναι 15 ευρώ", "cp1253"),
+        ("Имя;Город\nИван;Москва", "koi8_r"),
+        ("Цена составляет 15 рублей", "cp866"),
+        ("Příliš žluťoučký kůň úpěl ďábelské ódy", "iso8859_2"),
+        ("Fiyatı on beş lira, İstanbul içi ücretsiz", "cp1254"),
+        ("שלום לכולם", "cp1255"),
+        ("السعر خمسة عشر دينارا", "iso8859_6"),
+        ("ประชุมวันอังคาร", "cp874"),
+        ("名前,都市\n太郎,東京", "cp932"),
+        ("会議は火曜日の三時です", "euc_jp"),
+        ("会議は火曜日の三時です", "iso2022_jp"),
+        ("价格是十五元", "gb18030"),
+        ("早安世界", "big5"),
+        ("안녕하세요 세계", "cp949"),
+        ("Le prix est élevé à Orléans", "cp1252"),
+        ("A reunião será na terça às três", "cp1252"),
+        ("Année;Société\n2025;Hôtel Générale", "mac_roman"),
+        ("Die Prüfung läuft über zwölf Tage", "cp850"),
+        ("Größe und Maße der Tür", "mac_roman"),
+        ("A well—known “word”, isn’t it… Acme™s", "cp1252"),
+    ],
+)
+async def test_a_short_text_without_a_label_is_read(text: str, encoding: str) -> None:
+    assert await text_of(text.encode(encoding), "a.csv") == text
+
+
+@pytest.mark.parametrize(
     ("raw", "name", "encoding"),
     [
         (("\u00e9t\u00e9 " * 40).encode() + b"\xff" + (" \u00e9t\u00e9" * 40).encode(), "a.txt", "UTF-8"),

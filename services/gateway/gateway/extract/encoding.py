@@ -24,6 +24,14 @@ BOMS: Final = {
 _SAMPLE_BYTES: Final = 1 << 16
 _WIDER: Final = {"gbk": "gb18030", "euc-jp": "euc_jis_2004"}
 _HIGH = re.compile(rb"[\x80-\xff]+")
+_ESCAPE: Final = b"\x1b$"
+"""With which Japanese begins in ISO-2022-JP, whose bytes are all ASCII."""
+_BEFORE_BYTES: Final = 200
+"""Of the sample, before its first letter beyond ASCII."""
+_LATIN: Final = ("windows-1252", "windows-1250", "windows-1254", "windows-1257")
+_OLDER: Final = ("mac-roman", "cp850")
+_IN_WORDS = re.compile("(?<=[A-Za-z])[^\0-\x7f\xa0\xad\u2010-\u2026\u2122](?=[a-z])")
+"""Signs between letters that are no dashes, quotes or dots: these part words in any text."""
 _CONTROLS = re.compile("[\0-\x08\x0e-\x1a\x1c-\x1f]")
 _BINARY: Final = 0.1
 _LEAST_WIDE: Final = 8
@@ -84,16 +92,28 @@ def encoding_of(head: bytes, declared: str = "") -> str:
         return _WIDER.get(label.name) or webencodings.PYTHON_NAMES.get(label.name, label.name)
     if b"\0" in head[:_SAMPLE_BYTES]:
         return _wide(head[:_SAMPLE_BYTES])
-    if _is_utf8(head):
+    if _is_utf8(head) and _ESCAPE not in head:
         return "utf-8"
-    from charset_normalizer import from_bytes
-
     first = _HIGH.search(head)
-    start = max(0, first.start() - 200) if first else 0
-    best = from_bytes(head[start : start + _SAMPLE_BYTES]).best()
-    likely = "" if best is None else best.encoding.replace("_", "-").replace("cp125", "windows-125")
-    known = webencodings.lookup(likely)
-    return "windows-1252" if known is None else encoding_of(b"", known.name)
+    return _guessed(head[max(0, first.start() - _BEFORE_BYTES) if first else 0 :][:_SAMPLE_BYTES])
+
+
+def _guessed(sample: bytes) -> str:
+    """Return the codec that Firefox guesses, or one of the Macintosh or DOS where only its letters make words."""
+    from chardetng_py import EncodingDetector
+
+    detector = EncodingDetector()
+    detector.feed(sample, last=True)
+    guess = detector.guess(tld=None, allow_utf8=False)
+    guess = guess if webencodings.lookup(guess) is None else encoding_of(b"", guess)  # cp874 is no label
+    if guess not in _LATIN or _fitting(sample.decode(guess, "replace")) >= 0:
+        return guess
+    return max((guess, *_OLDER), key=lambda name: _fitting(sample.decode(name, "replace")))
+
+
+def _fitting(text: str) -> int:
+    """Return how many letters beyond ASCII fit into the words where they stand, less the signs there that do not."""
+    return sum(1 if sign.islower() else -1 for sign in _IN_WORDS.findall(text))
 
 
 def _is_utf8(head: bytes) -> bool:
