@@ -17,9 +17,12 @@ _DRAWN: Final = "http://schemas.openxmlformats.org/drawingml/2006/main"
 _SHOWN: Final = "http://schemas.openxmlformats.org/presentationml/2006/main"
 _CELLS: Final = "http://schemas.openxmlformats.org/spreadsheetml/2006/main"
 _OPEN: Final = "urn:oasis:names:tc:opendocument:xmlns"
-_OPEN_SPACES: Final = " ".join(
-    f'xmlns:{short}="{_OPEN}:{name}:1.0"'
-    for short, name in (("office", "office"), ("text", "text"), ("table", "table"), ("draw", "drawing"))
+_OPEN_SPACES: Final = (
+    " ".join(
+        f'xmlns:{short}="{_OPEN}:{name}:1.0"'
+        for short, name in (("office", "office"), ("text", "text"), ("table", "table"), ("draw", "drawing"))
+    )
+    + ' xmlns:dc="http://purl.org/dc/elements/1.1/" xmlns:xlink="http://www.w3.org/1999/xlink"'
 )
 
 
@@ -95,14 +98,15 @@ def xlsx(*sheets: str, value: str = "7.5") -> bytes:
     )
 
 
-def opened(kind: str, body: str, styles: str = "") -> bytes:
-    """An OpenDocument file of a kind."""
+def opened(kind: str, body: str, styles: str = "", **parts: str) -> bytes:
+    """An OpenDocument file of a kind, with further parts by their names."""
     automatic = f"<office:automatic-styles>{styles}</office:automatic-styles>" if styles else ""
     body = f"<office:body><office:{kind}>{body}</office:{kind}></office:body>"
     return zipped(
         mimetype=f"application/vnd.oasis.opendocument.{kind}",
         **{"META-INF/manifest.xml": f'<m:manifest xmlns:m="{_OPEN}:manifest:1.0"/>'},
         **{"content.xml": f"<office:document-content {_OPEN_SPACES}>{automatic}{body}</office:document-content>"},
+        **parts,
     )
 
 

@@ -107,6 +107,69 @@ async def test_automatic_numbers_of_an_odt_stand_before_their_items() -> None:
 
 
 @pytest.mark.parametrize(
+    ("attributes", "shown", "text"),
+    [
+        pytest.param('value-type="float" office:value="0"', "#DIV/0!", "#DIV/0!", id="an error kept as 0"),
+        pytest.param('value-type="string" office:string-value=""', "#N/A", "#N/A", id="an error kept as no text"),
+        pytest.param('value-type="float" office:value="0"', "Err:502", "Err:502", id="an error of LibreOffice"),
+        pytest.param('value-type="percentage" office:value="0.15"', "15%", "0.15", id="a percentage"),
+        pytest.param('value-type="currency" office:value="-12.50"', "−12,50 €", "-12.5", id="an amount"),
+        pytest.param('value-type="date" office:date-value="1865-04-15"', "15.4.65", "1865-04-15", id="before 1900"),
+        pytest.param(
+            'value-type="date" office:date-value="2026-05-01T19:30:00"', "x", "2026-05-01 19:30:00", id="both"
+        ),
+        pytest.param('value-type="time" office:time-value="PT27H05M00S"', "27:05", "27:05:00", id="more than a day"),
+        pytest.param('value-type="boolean" office:boolean-value="true"', "WAHR", "TRUE", id="a truth"),
+        pytest.param('value-type="string"', "tea<text:tab/>at<text:s/>five", "tea at five", id="a tab"),
+    ],
+)
+async def test_a_cell_of_an_ods_has_its_value(attributes: str, shown: str, text: str) -> None:
+    cell = f"<table:table-cell office:{attributes}><text:p>{shown}</text:p></table:table-cell>"
+    assert (
+        await text_of(sheet_of(f"<table:table-row>{cell}</table:table-row>"), "a.ods")
+        == f"[sheet 1: S]\n\n{text}\n\n\f"
+    )
+
+
+async def test_repeated_cells_of_an_ods_are_counted_and_comments_stand_behind_the_rows() -> None:
+    seven = '<table:table-cell table:number-columns-repeated="{}" office:value-type="float" office:value="7"/>'
+    empty = '<table:table-row table:number-rows-repeated="{}"><table:table-cell {}/></table:table-row>'
+    note = "<office:annotation><dc:creator>Ada</dc:creator><text:p>late</text:p></office:annotation>"
+    wide = 'table:number-columns-repeated="16384"'
+    text = await text_of(
+        sheet_of(
+            empty.format(3, wide)
+            + f"<table:table-row><table:table-cell/>{seven.format(2)}<table:table-cell>{note}</table:table-cell>"
+            + f"<table:table-cell {wide}/></table:table-row>"
+            + f'<table:table-row table:number-rows-repeated="2"><table:table-cell/>{seven.format(1)}</table:table-row>'
+            + empty.format(1048570, wide)
+        ),
+        "a.ods",
+    )
+    assert text == "[sheet 1: S]\n\n7 | 7\n7\n7\n[comment on D4 by Ada: late]\n\n\f"
+
+
+@pytest.mark.parametrize(("columns", "rows"), [(16_384, 1_048_576), (10**12, 1), (1, 10**12)])
+async def test_cells_of_an_ods_that_are_repeated_for_ever_end_in_a_sentence(columns: int, rows: int) -> None:
+    cell = f'<table:table-cell table:number-columns-repeated="{columns}"><text:p>tea</text:p></table:table-cell>'
+    raw = sheet_of(f'<table:table-row table:number-rows-repeated="{rows}">{cell}</table:table-row>')
+    assert await reason(raw, "a.ods") == "extraction ran out of memory"
+
+
+def sheet_of(rows: str) -> bytes:
+    """An ODS of one sheet."""
+    return opened("spreadsheet", f'<table:table table:name="S">{rows}</table:table>')
+
+
+async def test_a_formula_of_an_odt_stands_in_its_sentence() -> None:
+    body = '<text:p>Einstein: <draw:frame><draw:object xlink:href="./Object 1"/></draw:frame>holds.</text:p>'
+    math = '<math xmlns="http://www.w3.org/1998/Math/MathML"><semantics><mi>E</mi>{}</semantics></math>'
+    typed = math.format('<annotation encoding="StarMath 5.0">E = m c^2</annotation>')
+    raw = opened("text", body, **{"Object 1/content.xml": typed})
+    assert await text_of(raw, "a.odt") == "Einstein:  E = m c^2 holds.\n"
+
+
+@pytest.mark.parametrize(
     ("raw", "name"),
     [
         (b"\n\n" + pdf("Tea at five."), "a.pdf"),

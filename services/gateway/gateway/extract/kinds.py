@@ -100,7 +100,7 @@ def _zipped(source: Source) -> Iterator[str]:
         elif "content.xml" in names:
             from gateway.extract.opendocument import opendocument
 
-            yield from opendocument(source, archive, raw)
+            yield from opendocument(source, archive)
         elif "[Content_Types].xml" in names:
             from gateway.extract.office import office
 

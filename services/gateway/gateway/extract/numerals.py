@@ -1,4 +1,4 @@
-"""Numbers as lists write them: digits, letters, Roman numerals."""
+"""Numbers as lists and spreadsheets write them: digits, letters, Roman numerals."""
 
 from typing import Final
 
@@ -22,3 +22,12 @@ def numeral(count: int, kind: str) -> str:
         roman += sign * (count // value)
         count %= value
     return roman.upper() if kind == "I" else roman
+
+
+def column(index: int) -> str:
+    """Return the name of a spreadsheet's column, which are counted from 0: A to Z, then AA."""
+    name, number = "", index + 1
+    while number:
+        number, rest = divmod(number - 1, _LETTERS)
+        name = chr(ord("A") + rest) + name
+    return name

@@ -1,12 +1,15 @@
-"""Reads OpenDocument: texts with their pages, and presentations slide by slide; calamine reads the sheets."""
+"""Reads OpenDocument: texts with their pages, presentations slide by slide, spreadsheets row by row.
 
+A cell has its value, a text or an error as it is shown: calamine reads ``#DIV/0!`` as 0 and leaves out comments.
+"""
+
+import re
 from collections.abc import Iterator
 from typing import Final
 from zipfile import ZipFile
 
-from gateway.extract.numerals import numeral
-from gateway.extract.package import Element, parsed
-from gateway.extract.sheets import sheets
+from gateway.extract.numerals import column, numeral
+from gateway.extract.package import Element, parsed, words
 from gateway.extract.source import PAGE_END, Source, Unreadable, place
 
 _LEFT: Final = frozenset(
@@ -15,10 +18,13 @@ _LEFT: Final = frozenset(
 _LINES: Final = frozenset({"p", "h", "table-row"})
 _SIGNS: Final = {"tab": "\t", "line-break": "\n"}
 _MOST_SPACES: Final = 1000
+_ERROR = re.compile(r"#(?:N/A|DIV/0!|VALUE!|REF!|NAME\?|NUM!|NULL!)|Err:\d{3}")
+_DURATION = re.compile(r"PT(\d+)H(\d+)M(\d+)(?:[.,]\d+)?S")
+_NUMBERS: Final = frozenset({"float", "currency", "percentage"})
 
 
-def opendocument(source: Source, archive: ZipFile, raw: bytes) -> Iterator[str]:
-    """Yield the text. Raises Unreadable for an encrypted file."""
+def opendocument(source: Source, archive: ZipFile) -> Iterator[str]:
+    """Yield the text. Raises Unreadable for an encrypted file, and for one without content."""
     if "META-INF/manifest.xml" in archive.NameToInfo:
         manifest = parsed(archive, "META-INF/manifest.xml")
         if next(manifest.iter("encryption-data"), None) is not None:
@@ -26,9 +32,14 @@ def opendocument(source: Source, archive: ZipFile, raw: bytes) -> Iterator[str]:
     root = parsed(archive, "content.xml")
     body = root.find("body")
     kind = body[0].tag if body is not None and len(body) else ""
-    if body is None or kind == "spreadsheet":
-        yield from sheets(source, raw)
+    if body is None:
+        raise Unreadable("the file is damaged (OpenDocument)")
+    if kind == "spreadsheet":
+        own = (table for table in body[0].findall("table") if table.find("table-source") is None)
+        for number, table in enumerate(own, start=1):
+            yield place("sheet", number, "\n".join(_rows(table)), title=table.get("name", ""))
         return
+    _put_formulas(body, archive)
     source.note(sum(1 for _ in body.iter("image")), "picture", "pictures")
     numbers = _Numbers(root)
     if kind == "presentation":
@@ -60,6 +71,58 @@ class _Numbers:
         """Return the number before an item, with a space; empty for a list without numbers."""
         kind, suffix = self._formats.get(style, {}).get(level, ("", ""))
         return f"{numeral(number, kind)}{suffix} " if kind else ""
+
+
+def _put_formulas(body: Element, archive: ZipFile) -> None:
+    """Put formulas, which are documents in the document, at their places: as they were typed, or else their signs."""
+    for link in body.iter("object"):
+        name = link.get("href", "").removeprefix("./") + "/content.xml"
+        root = parsed(archive, name) if name in archive.NameToInfo else link
+        if root.tag == "math":
+            link.text = f" {words(next(root.iter('annotation'), root))} "
+
+
+def _rows(table: Element) -> Iterator[str]:
+    """Yield the rows of a sheet that have a value, a line each, then its comments and boxes."""
+    rows, beside, number = list[tuple[list[str], int]](), list[str](), 0
+    for row in table.iter("table-row"):
+        cells, gap = list[str](), 0
+        for cell in row:
+            times = int(cell.get("number-columns-repeated", "1"))
+            for note in cell.findall("annotation"):
+                at = f"{column(len(cells) + gap)}{number + 1}"
+                author = note.findtext("creator")
+                said = " ".join(" ".join("".join(_words(line)) for line in note.iter("p")).split())
+                beside.append(f"[comment on {at} by {author}: {said}]" if author else f"[comment on {at}: {said}]")
+            if shown := _value(cell):
+                cells += [""] * gap + [shown] * times
+                gap = 0
+            else:
+                gap += times
+        times = int(row.get("number-rows-repeated", "1"))
+        number += times
+        rows += [(cells, times)] if cells else []
+    first = min((next(at for at, cell in enumerate(cells) if cell) for cells, _ in rows), default=0)
+    for cells, times in rows:
+        yield from [" | ".join(cells[first:])] * times
+    yield from beside
+    yield from filter(None, (words(box) for kind in ("text-box", "custom-shape") for box in table.iter(kind)))
+
+
+def _value(cell: Element) -> str:
+    """Return the value of a cell in the form of the other spreadsheets; an error and a text as they are shown."""
+    shown = " ".join(" ".join("".join(_words(line)) for line in cell.findall("p")).split())
+    kind = cell.get("value-type", "")
+    value = cell.get("value" if kind in _NUMBERS else f"{kind}-value", "")
+    if not value or kind == "string" or _ERROR.fullmatch(shown):
+        return shown or value
+    if kind in _NUMBERS:
+        return f"{float(value):.15g}"
+    if kind == "boolean":
+        return value.upper()
+    if kind == "time" and (duration := _DURATION.fullmatch(value)):
+        return ":".join(duration.groups())
+    return value.replace("T", " ").removesuffix(" 00:00:00")
 
 
 def _lines(element: Element, numbers: _Numbers, *, style: str = "", level: int = 0) -> Iterator[str]:

@@ -1,4 +1,4 @@
-"""Reads spreadsheets (XLSX, XLS, XLSB, ODS) by calamine: each row with a value is one line.
+"""Reads spreadsheets (XLSX, XLS, XLSB) by calamine: each row with a value is one line.
 
 Comments and boxes of XLSX, which calamine leaves out, stand behind the rows of their sheet, and errors in their cells.
 """
@@ -125,5 +125,8 @@ def _shown(cell: object) -> str:
             return f"{cell:.15g}"  # as many digits as a spreadsheet keeps
         case dt.datetime():
             return cell.isoformat(sep=" ").removesuffix(" 00:00:00")
+        case dt.timedelta():
+            minutes, seconds = divmod(round(cell.total_seconds()), 60)
+            return f"{minutes // 60:02}:{minutes % 60:02}:{seconds:02}"
         case _:
             return " ".join(str(cell).split())
