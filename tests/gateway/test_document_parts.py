@@ -291,6 +291,7 @@ async def test_ligatures_are_letters_as_searches_write_them() -> None:
 @pytest.mark.parametrize(
     ("html", "text"),
     [
+        ("<select><option>Tea<option selected value=c>Coffee</select>", "Tea\n\u2612 Coffee"),
         ("<ol><li>Rent<li><p>Pets</ol><ol start=4 type=a><li>Dogs</ol>", "1. Rent\n2. Pets\nd. Dogs"),
         (
             (
@@ -300,7 +301,7 @@ async def test_ligatures_are_letters_as_searches_write_them() -> None:
             "Name: Ada\n\u2612 yes \u2610 no",
         ),
     ],
-    ids=["lists", "fields"],
+    ids=["a choice", "lists", "fields"],
 )
 async def test_what_a_page_shows_without_text_nodes_is_read(html: str, text: str) -> None:
     assert await text_of(html.encode(), "a.html") == text

@@ -124,6 +124,19 @@ async def test_a_wrong_byte_is_replaced_by_itself_and_counted(raw: bytes, name: 
     assert notes == [f"left out or replaced: 1 byte that is not {encoding}"]
 
 
+@pytest.mark.parametrize(
+    ("raw", "name", "text"),
+    [
+        (b'<meta charset="utf-8"><p>Preis: 15 \xe2\x82\xac \xff', "a.html", "Preis: 15 \u20ac \ufffd"),
+        (b"Preis: 15 \xe2\x82\xac f\xc3\xbcr \xff", "a.txt", "Preis: 15 \u20ac f\u00fcr \ufffd"),
+        ('<meta charset="utf-8"><p>\u00e9t\u00e9'.encode("cp1252"), "a.html", "\u00e9t\u00e9"),
+    ],
+    ids=["a page that says so", "a text", "another encoding"],
+)
+async def test_one_wrong_byte_of_a_short_text_spoils_no_other(raw: bytes, name: str, text: str) -> None:
+    assert await text_of(raw, name) == text
+
+
 async def test_a_mail_is_decoded_by_its_own_charset() -> None:
     raw = mail(CHINESE, encoding="base64").replace(b'charset="utf-8"', b'charset="gb2312"')
     body = raw.partition(b"\n\n")[2]

@@ -92,7 +92,7 @@ def encoding_of(head: bytes, declared: str = "") -> str:
         return _WIDER.get(label.name) or webencodings.PYTHON_NAMES.get(label.name, label.name)
     if b"\0" in head[:_SAMPLE_BYTES]:
         return _wide(head[:_SAMPLE_BYTES])
-    if _is_utf8(head) and _ESCAPE not in head:
+    if _is_utf8(head, declared=label is not None) and _ESCAPE not in head:
         return "utf-8"
     first = _HIGH.search(head)
     return _guessed(head[max(0, first.start() - _BEFORE_BYTES) if first else 0 :][:_SAMPLE_BYTES])
@@ -100,7 +100,7 @@ def encoding_of(head: bytes, declared: str = "") -> str:
 
 def _guessed(sample: bytes) -> str:
     """Return the codec that Firefox guesses, or one of the Macintosh or DOS where only its letters make words."""
-    from chardetng_py import EncodingDetector
+    from chardetng_py.detector import EncodingDetector
 
     detector = EncodingDetector()
     detector.feed(sample, last=True)
@@ -116,16 +116,19 @@ def _fitting(text: str) -> int:
     return sum(1 if sign.islower() else -1 for sign in _IN_WORDS.findall(text))
 
 
-def _is_utf8(head: bytes) -> bool:
-    """Return whether the bytes are UTF-8 with few wrong ones: more than nine characters in ten are right."""
+def _is_utf8(head: bytes, *, declared: bool) -> bool:
+    """Return whether the bytes are UTF-8 with few wrong ones: most of the characters beyond ASCII are right.
+
+    Where UTF-8 is declared, a character counts by its bytes: a short page may have one letter and one wrong byte.
+    """
     try:
         head.decode()
     except UnicodeDecodeError as error:
         if error.end >= len(head) and error.reason == "unexpected end of data":
             return True
         runs = b"\n".join(_HIGH.findall(head[: 16 * _SAMPLE_BYTES])).decode(errors="replace").replace("\n", "")
-        wrong = runs.count("\ufffd")
-        return wrong * 10 < len(runs)
+        right = runs.replace("\ufffd", "")
+        return len(runs) - len(right) < len(right.encode() if declared else right)
     return True
 
 

@@ -59,6 +59,9 @@ def _fill_in(page: "LexborHTMLParser") -> None:
         kind, value = field.attributes.get("type") or "text", field.attributes.get("value") or ""
         is_box = kind in ("checkbox", "radio")
         field.replace_with(_BOXES["checked" in field.attributes] if is_box else "" if kind in _UNSEEN else value)
+    for chosen in page.css("option[selected]"):
+        if chosen.child is not None:
+            chosen.child.insert_before(f"{_BOXES[True]} ")
     for listed in page.css("ol"):
         start, kind = listed.attributes.get("start") or "1", listed.attributes.get("type") or "1"
         items = (item for item in listed.iter() if item.tag == "li")
