@@ -106,6 +106,32 @@ async def test_automatic_numbers_of_an_odt_stand_before_their_items() -> None:
     assert await text_of(raw, "a.odt") == "1. Rent\n2. Pets\n"
 
 
+MATH = "http://schemas.openxmlformats.org/officeDocument/2006/math"
+RAISED = '<w:r><w:rPr><w:vertAlign w:val="superscript"/></w:rPr><w:t>6</w:t></w:r>'
+
+
+@pytest.mark.parametrize(
+    ("inside", "text"),
+    [
+        pytest.param(
+            '<w:r><w:sym w:font="Wingdings" w:char="F0FE"/><w:t> paid</w:t></w:r>', "\u2612 paid", id="a tick"
+        ),
+        pytest.param('<w:r><w:sym w:font="Symbol" w:char="F0A3"/><w:t> 5</w:t></w:r>', "\u2264 5", id="at most"),
+        pytest.param('<w:r><w:sym w:font="Webdings" w:char="zz"/><w:t>5</w:t></w:r>', "5", id="an unknown sign"),
+        pytest.param(f"<w:r><w:t>10</w:t></w:r>{RAISED}", "10^6", id="a power"),
+        pytest.param(f"<w:r><w:t>Ada</w:t></w:r>{RAISED}", "Ada6", id="a raised number of a note"),
+        pytest.param(
+            f'<m:oMath xmlns:m="{MATH}"><m:f><m:num><m:r><m:t>1</m:t></m:r></m:num>'
+            "<m:den><m:r><m:t>x+2</m:t></m:r></m:den></m:f></m:oMath>",
+            "1/(x+2)",
+            id="a fraction",
+        ),
+    ],
+)
+async def test_what_a_docx_shows_by_its_form_is_written_out(inside: str, text: str) -> None:
+    assert await text_of(word(f"<w:p>{inside}</w:p>"), "a.docx") == f"{text}\n"
+
+
 @pytest.mark.parametrize(
     ("attributes", "shown", "text"),
     [
@@ -291,6 +317,7 @@ async def test_ligatures_are_letters_as_searches_write_them() -> None:
 @pytest.mark.parametrize(
     ("html", "text"),
     [
+        ("<p>10<sup>6</sup> m<sup>2</sup> of H<sub>2</sub>O, 10<sup>-3</sup>", "10^6 m2 of H2O, 10^-3"),
         ("<select><option>Tea<option selected value=c>Coffee</select>", "Tea\n\u2612 Coffee"),
         ("<ol><li>Rent<li><p>Pets</ol><ol start=4 type=a><li>Dogs</ol>", "1. Rent\n2. Pets\nd. Dogs"),
         (
@@ -301,7 +328,7 @@ async def test_ligatures_are_letters_as_searches_write_them() -> None:
             "Name: Ada\n\u2612 yes \u2610 no",
         ),
     ],
-    ids=["a choice", "lists", "fields"],
+    ids=["powers", "a choice", "lists", "fields"],
 )
 async def test_what_a_page_shows_without_text_nodes_is_read(html: str, text: str) -> None:
     assert await text_of(html.encode(), "a.html") == text

@@ -12,7 +12,24 @@ if TYPE_CHECKING:
     from selectolax.lexbor import LexborHTMLParser
 
 _HIDDEN: Final = ["script", "style", "noscript", "template", "svg"]
-_INLINE: Final = ["a", "abbr", "b", "cite", "code", "em", "font", "i", "mark", "q", "small", "span", "strong", "u"]
+_INLINE: Final = [
+    "a",
+    "abbr",
+    "b",
+    "cite",
+    "code",
+    "em",
+    "font",
+    "i",
+    "mark",
+    "q",
+    "small",
+    "span",
+    "strong",
+    "sub",
+    "sup",
+    "u",
+]
 """Tags that do not separate the text around them."""
 _CELLS: Final = frozenset({"td", "th"})
 _BLOCKS: Final = "table, div, p + p, ul, ol, pre, blockquote, h1, h2, h3, h4, h5, h6"
@@ -62,6 +79,10 @@ def _fill_in(page: "LexborHTMLParser") -> None:
     for chosen in page.css("option[selected]"):
         if chosen.child is not None:
             chosen.child.insert_before(f"{_BOXES[True]} ")
+    for power in page.css("sup"):
+        before = "" if power.prev is None else power.prev.text(deep=True)
+        if before[-1:].isdigit() and power.text().strip("-\u2212").isdecimal():
+            power.insert_before("^")  # else ten to the sixth were 106
     for listed in page.css("ol"):
         start, kind = listed.attributes.get("start") or "1", listed.attributes.get("type") or "1"
         items = (item for item in listed.iter() if item.tag == "li")

@@ -11,6 +11,7 @@ from typing import Final
 from gateway.extract.numerals import numeral
 from gateway.extract.package import Element, Package
 from gateway.extract.source import PAGE_END, Source
+from gateway.extract.symbols import RAISED, in_line, is_raised, sign, with_powers
 
 _LEVELS: Final = 9
 _KINDS: Final = {"lowerLetter": "a", "upperLetter": "A", "lowerRoman": "i", "upperRoman": "I"}
@@ -183,20 +184,21 @@ class _Reading:
 
     def text(self, element: Element) -> str:
         """Return the text inside an element, with the boxes and nested tables in it, and notes at their places."""
-        return "".join(self._parts(element)).strip("\n")
+        return with_powers("".join(self._parts(element))).strip("\n")
 
     def _parts(self, element: Element) -> Iterator[str]:
         for child in element:
             if child.tag == "t":
                 yield child.text or ""
-            elif (sign := self._sign(child)) is not None:
-                yield sign
+            elif (shown := self._sign(child)) is not None:
+                yield shown
             elif child.tag == "p":
                 yield f"\n{self.numbering.label(child)}"
                 yield from self._parts(child)
             elif child.tag == "AlternateContent":
                 yield from self._parts(_choice(child))
             elif child.tag not in _LEFT:
+                yield RAISED if child.tag == "r" and is_raised(child) else ""
                 yield from self._parts(child)
 
     def _sign(self, element: Element) -> str | None:
@@ -212,6 +214,10 @@ class _Reading:
                 return _BOXES[state is not None and state.get("val", "1") in ("1", "true", "on")]
             case "footnoteReference" | "endnoteReference" | "commentReference":
                 return self.notes.get((element.tag.removesuffix("Reference"), element.get("id", "")), "")
+            case "sym":
+                return sign(element.get("font", ""), element.get("char", ""))
+            case "f" | "sSup" | "sSub":
+                return in_line(element, self.text)
             case tag:
                 return _SIGNS.get(tag)
 
