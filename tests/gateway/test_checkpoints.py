@@ -5,11 +5,12 @@ from collections.abc import AsyncIterator
 import pytest
 from redis.asyncio import Redis
 
+from gateway.queue import JournalCheckpoints
 from memloop.ports import Completion
 from memloop.wire.chat import FunctionCall, ToolCall
 from memloop.wire.memory import Usage
 from memloop_state.queue.jobs import JobGone
-from memloop_state.queue.records import Journal, JournalCheckpoints
+from memloop_state.queue.records import Journal
 from memloop_state.steps import Partitions
 from tests.gateway.redis_view import command, connected, keys
 

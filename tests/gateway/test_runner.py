@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 
 import pytest
 
-from gateway.queue.runner import Hold, JobResult, Runner, RunnerOptions, is_outage
+from gateway.queue.runner import Hold, JobCancelled, JobResult, Runner, RunnerOptions, is_outage
 from memloop.wire.errors import (
     Conflict,
     EngineError,
@@ -20,7 +20,7 @@ from memloop.wire.errors import (
     Unavailable,
     UnreadableAnswer,
 )
-from memloop_state.queue.jobs import JobCancelled, JobGone, Lease, Submission, Worker
+from memloop_state.queue.jobs import JobGone, Lease, Submission, Worker
 from memloop_state.queue.lanes import LaneQueue
 from tests.fakes.processes import PATIENCE_S
 from tests.fakes.redis_server import RedisServer

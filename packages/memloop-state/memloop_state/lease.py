@@ -24,7 +24,7 @@ class Leases:
 
     async def hold(self, name: str, holder: str, *, lease_ms: int) -> bool:
         """Take or renew the lease; return whether the holder has it."""
-        return bool(await self._steps.number("hold", [f"memloop:{name}"], [holder, lease_ms]))
+        return bool(await self._steps("hold", [f"memloop:{name}"], [holder, lease_ms]))
 
 
 class Once:
@@ -64,7 +64,7 @@ class Once:
         """Delete the answers that hold the subject's data; those of requests at work will not be kept."""
         deleted = 0
         for record in await self._indexes.ids(f"memloop:once-of:{subject}"):
-            if await self._steps.number("forget", [record], [], acknowledged=True):
+            if await self._steps("forget", [record], [], acknowledged=True):
                 deleted += 1
                 await self._indexes.remove(f"memloop:once-of:{subject}", record)
         return deleted

@@ -26,13 +26,10 @@ FROM_NOW: Final = 2**53
 
 @dataclass(frozen=True, slots=True)
 class Owner:
-    """A user's namespace whose data a record holds, and the newest fencing token when the work on it began.
-
-    ``began`` may also be ``"="`` and the user's marks of then, as ``Table.reserve`` returns them.
-    """
+    """A user's namespace whose data a record holds, and the newest fencing token when the work on it began."""
 
     namespace: Namespace
-    began: int | str
+    began: int
 
 
 def owned_terms(owners: Sequence[Owner], *, kind: str, record_id: str) -> list[Mapping[str, object]]:
@@ -42,7 +39,7 @@ def owned_terms(owners: Sequence[Owner], *, kind: str, record_id: str) -> list[M
         one = owner.namespace
         known = {"tenant": one.tenant, "user": one.user_id, "lane": digest(one.lane()), "scopes": one.scopes()}
         entry = orjson.dumps([kind, record_id, one.agent_id, one.run_id]).decode()
-        terms.append({**known, "began": str(owner.began)} | ({"entry": entry} if kind else {}))
+        terms.append({**known, "began": owner.began} | ({"entry": entry} if kind else {}))
     return terms
 
 

@@ -132,10 +132,6 @@ class Steps:
             except NoScriptError:
                 return await self._redis.execute_command(name("EVAL"), self._source, *asked)
 
-    async def number(self, step: str, keys: Sequence[str], args: Args, *, acknowledged: bool = False) -> int:
-        """Run a step that returns a number."""
-        return int(await self(step, keys, args, acknowledged=acknowledged))
-
     async def rows(self, step: str, keys: Sequence[str], args: Args, *, acknowledged: bool = False) -> list[str]:
         """Run a step that returns a list of scalars; each becomes text, nil becomes ''."""
         reply: Sequence[object] = await self(step, keys, args, acknowledged=acknowledged) or ()

@@ -64,7 +64,7 @@ class Standing:
     tenant_bytes: int
     record_bytes: int
     rows: int
-    began: str
+    began: int
 
 
 class Table:
@@ -130,7 +130,7 @@ class Table:
         """
         texts = [part for pair in fields.items() for part in pair]
         texts += [part for row in rows for part in (row.id, row.dump())]
-        terms = {"size": size, "fields": len(fields), "guard": guard and guard.terms}
+        terms = {"size": size, "fields": len(fields), "guard": guard}
         terms |= {"known": known or None, "new_rows": not replace or None}
         terms |= {"owners": owned_terms(owners, kind=self._kind, record_id=record_id)}
         outcome, *over = await self._stepped("put", tenant, record_id, terms, texts)
@@ -140,14 +140,14 @@ class Table:
 
     async def reserve(
         self, tenant: str, record_id: str, *, size: int, lease_s: float, owners: Sequence[Owner] = ()
-    ) -> tuple[Outcome, str]:
+    ) -> tuple[Outcome, int]:
         """Take bytes for a record that is being made, until it is put or released, or the lease ends.
 
         Returns taken or full, and what the first owner's work began with.
         """
         terms = {"size": size, "lease_ms": int(lease_s * 1000)}
         outcome, *began = await self._of_owners("reserve", tenant, record_id, terms, owners)
-        return outcome, f"={began[0]}" if began else ""
+        return outcome, int(began[0]) if began else 0
 
     async def release(self, tenant: str, record_id: str) -> None:
         """Give back the bytes that were taken for a record, unless it was put."""
@@ -156,7 +156,7 @@ class Table:
     async def standing(self, tenant: str, record_id: str, *, owners: Sequence[Owner] = ()) -> Standing:
         """Return how a record stands, and what its first owner's work begins with now."""
         exists, held, own, rows, began = await self._of_owners("standing", tenant, record_id, {}, owners)
-        return Standing(exists == "1", int(held), int(own), int(rows), f"={began}")
+        return Standing(exists == "1", int(held), int(own), int(rows), int(began))
 
     async def _of_owners(
         self, step: str, tenant: str, record_id: str, terms: Mapping[str, object], owners: Sequence[Owner]

@@ -24,11 +24,6 @@ class Guard:
     names: Sequence[str]
     digest: str
 
-    @property
-    def terms(self) -> tuple[str, str, Sequence[str]]:
-        """What ``has_changed`` of ``lua/owners.lua`` compares with the hash."""
-        return self.key, self.digest, self.names
-
 
 def guard_of(key: str, names: Sequence[str], known: Mapping[str, str]) -> Guard:
     """Return the guard of the fields ``names``, of which those in ``known`` exist."""
@@ -87,7 +82,7 @@ class Fields:
 
     async def put(self, owner: str, name: str, value: str) -> bool:
         """Set a text. Returns False, and sets nothing, where the owner has too many."""
-        return bool(await self._steps.number("put", [self.key(owner)], [name, value, self._most], acknowledged=True))
+        return bool(await self._steps("put", [self.key(owner)], [name, value, self._most], acknowledged=True))
 
     async def delete(self, owner: str, *names: str) -> int:
         """Delete these texts; return how many there were."""

@@ -4,7 +4,7 @@ import asyncio
 import contextlib
 import logging
 import ssl
-from collections.abc import AsyncGenerator, Callable
+from collections.abc import AsyncGenerator, Awaitable, Callable
 from dataclasses import dataclass
 from datetime import timedelta
 from functools import partial
@@ -117,9 +117,11 @@ def build(
         async with (
             opened(settings, adapters),
             membership.watching(),
-            alongside(guarded.settler.keep_settling(vectors.opened)),
-            alongside(feed.keep_publishing()),
-            alongside(_sweep(items, vectors.opened, settings.sweep_s)),
+            alongside(
+                _repeat(feed.publish_noted, "changes of %d unfinished writes are published", 10.0),
+                _repeat(guarded.settler.settle_some, "refused writes of %d users are settled", 2.0, vectors.opened),
+                _repeat(items.remove_expired, "%d expired memories are removed", settings.sweep_s, vectors.opened),
+            ),
         ):
             try:
                 yield
@@ -170,16 +172,18 @@ async def opened(settings: Settings, adapters: Adapters) -> AsyncGenerator[None]
         yield
 
 
-async def _sweep(items: Items, opened: asyncio.Event, every_s: float) -> None:
-    """Remove expired memories for ever, once the vectors are open; a failure is logged and tried again."""
-    await opened.wait()
+async def _repeat(
+    chore: Callable[[], Awaitable[int]], done: str, every_s: float, opened: asyncio.Event | None = None
+) -> None:
+    """Run a chore for ever, once the vectors are open if it needs them; a failure is logged and tried again."""
+    if opened is not None:
+        await opened.wait()
     while True:
         try:
-            removed = await items.remove_expired()
-            if removed:
-                _log.info("%d expired memories removed", removed)
-        except MemloopError:
-            _log.exception("expired memories could not be removed")
+            if number := await chore():
+                _log.info(done, number)
+        except MemloopError as error:
+            _log.warning("%s; tried again in %g s", error.message, every_s)
         await asyncio.sleep(every_s)
 
 

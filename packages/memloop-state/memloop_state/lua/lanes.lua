@@ -84,8 +84,8 @@ end
 
 function steps.beat()
   if redis.call('GET', q.lock) ~= want.mine or not exists() then return 'lost' end
-  redis.call('PEXPIRE', q.lock, want.lease_ms)
-  redis.call('ZADD', q.held, now_ms() + want.idle_ms, lane)
+  redis.call('PEXPIRE', q.lock, want.worker.lease_ms)
+  redis.call('ZADD', q.held, now_ms() + want.worker.idle_ms, lane)
   return redis.call('HEXISTS', job, 'cancel') == 1 and 'cancel' or 'held'
 end
 
@@ -169,20 +169,16 @@ function steps.promote()
   return soonest
 end
 
--- Locks the lane. Returns the token, '0' while a job has the lane
+-- Locks the lane: for an erasure, or to write where no job waits (idle). Returns the token, 'changed' if the guard's hash
+-- has, '0' while the lane is busy
 function steps.take_lane()
-  if redis.call('EXISTS', q.lock) == 1 and not want.force then return '0' end
-  redis.call('DEL', q.lock) -- a full Redis lets a script begin with this command
-  local token = new_token(q.fence)
-  redis.call('SET', q.lock, token .. '|erase', 'PX', want.lease_ms)
-  note_change()
-  return token
-end
-
--- Returns the token, 'changed' if the guard's hash has, '0' if the lane is busy
-function steps.take_idle_lane()
   if has_changed(want.guard) then return 'changed' end
-  if redis.call('EXISTS', q.lock) == 1 or redis.call('LLEN', q.list) > 0 then return '0' end
+  if redis.call('EXISTS', q.lock) == 1 and not want.force then return '0' end
+  if want.idle and redis.call('LLEN', q.list) > 0 then return '0' end
+  if not want.idle then
+    redis.call('DEL', q.lock) -- a full Redis lets a script begin with this command
+    note_change()
+  end
   local token = new_token(q.fence)
   redis.call('SET', q.lock, token .. '|erase', 'PX', want.lease_ms)
   return token

@@ -3,29 +3,24 @@
 -- Whether a hash has changed: its guard is its key, the digest of what some fields held, and their names
 local function has_changed(guard)
   if not guard then return false end
-  local values = redis.call('HMGET', guard[1], unpack(guard[3]))
+  local values = redis.call('HMGET', guard.key, unpack(guard.names))
   for i, value in ipairs(values) do values[i] = value and #value .. ':' .. value or '-' end
-  return redis.sha1hex(table.concat(values, ' ')) ~= guard[2]
+  return redis.sha1hex(table.concat(values, ' ')) ~= guard.digest
 end
 
--- The terms of a record's owner: began, the newest token when the work began ('=' and marks: what they were then), its
--- scopes, tenant, user, the digest of the lane, the entry in the user's index
--- The tokens of the last erasures of scopes, '-' for each without one
-local function marks(owner)
-  local found, erased = {}, key('erased', owner.lane)
-  for _, scope in ipairs(owner.scopes) do found[#found + 1] = redis.call('HGET', erased, scope) or '-' end
-  return table.concat(found, ' ')
+-- The terms of a record's owner: began, the newest token when the work began, its scopes, tenant, user, the digest of the
+-- lane, the entry in the user's index
+-- The token of the newest erasure of its scopes that is marked here, 0 without one
+local function newest_mark(owner)
+  local newest = 0
+  for _, token in ipairs(redis.call('HMGET', key('erased', owner.lane), unpack(owner.scopes))) do
+    newest = math.max(newest, tonumber(token or 0))
+  end
+  return newest
 end
 local function is_erased(owners)
   for _, owner in ipairs(owners) do
-    local now = marks(owner)
-    if string.sub(owner.began, 1, 1) == '=' then
-      if now ~= string.sub(owner.began, 2) then return true end
-    else
-      for token in string.gmatch(now, '%d+') do
-        if tonumber(token) > tonumber(owner.began) then return true end
-      end
-    end
+    if newest_mark(owner) > owner.began then return true end
   end
 end
 -- Whether a text has a line

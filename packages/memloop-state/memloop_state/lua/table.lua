@@ -118,14 +118,14 @@ function steps.put()
   return reply
 end
 
--- Takes bytes for a record that is being made. Returns full, or taken and the marks of its owners
+-- Takes bytes for a record that is being made. Returns full, or taken and its owner's newest mark
 function steps.reserve()
   if redis.call('HEXISTS', SIZES, id) == 0 then
     if too_many(want.size) then return {'full'} end
     count(want.size)
     list(want.lease_ms)
   end
-  return {'taken', owners[1] and marks(owners[1]) or ''}
+  return {'taken', whole(owners[1] and newest_mark(owners[1]) or 0)}
 end
 
 -- Gives back what was taken for a record that was not stored
@@ -134,9 +134,9 @@ function steps.release()
   return {}
 end
 
--- Returns how a record stands: whether it exists, the bytes of all and of its own, its rows, its owner's marks
+-- Returns how a record stands: whether it exists, the bytes of all and of its own, its rows, its owner's newest mark
 function steps.standing()
-  local mark = owners[1] and marks(owners[1]) or ''
+  local mark = whole(owners[1] and newest_mark(owners[1]) or 0)
   return {redis.call('EXISTS', RECORD), whole(held('')), whole(held(id)), redis.call('ZCARD', ORDER), mark}
 end
 

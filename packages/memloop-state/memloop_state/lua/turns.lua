@@ -67,8 +67,8 @@ local function leased(line, lane)
     return nil
   end
   local job, token = key('job', head), new_token(q.fence)
-  redis.call('SET', q.lock, token .. '|' .. want.worker, 'PX', want.lease_ms)
-  redis.call('ZADD', q.held, now_ms() + want.idle_ms, lane)
+  redis.call('SET', q.lock, token .. '|' .. want.worker.name, 'PX', want.worker.lease_ms)
+  redis.call('ZADD', q.held, now_ms() + want.worker.idle_ms, lane)
   redis.call('HINCRBY', job, 'starts', 1)
   redis.call('HSET', job, 'status', 'in_progress')
   local found = redis.call('HMGET', job, 'starts', 'failures', 'outages', 'tenant', 'request_id', 'traceparent')

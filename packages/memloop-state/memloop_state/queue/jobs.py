@@ -47,14 +47,6 @@ class JobGone(Exception):
     """The job was erased while it ran."""
 
 
-class JobCancelled(Exception):
-    """The client cancelled the job."""
-
-
-class LaneLost(Exception):
-    """The lease has expired: another holder has the lane, and this one must write nothing more."""
-
-
 @dataclass(frozen=True, slots=True)
 class Lease:
     """The right to run one job. ``failures`` and ``outages`` count earlier runs, ``starts`` includes this one."""

@@ -16,7 +16,7 @@ and so in one slot (``memloop_state.steps``). Each partition has its own lines o
 """
 
 import math
-from collections.abc import AsyncIterator, Collection, Iterable, Mapping, Sequence
+from collections.abc import AsyncIterator, Collection, Mapping, Sequence
 from itertools import product
 from typing import Any, Final
 
@@ -122,7 +122,7 @@ class LaneQueue:
         RateLimited when they would hold more, and Erased when one of its owners was erased after the work on it began.
         """
         terms, texts = self.entry(job, quota_bytes=quota_bytes)
-        args = named(*texts, **terms, guard=guard and guard.terms)
+        args = named(*texts, **terms, guard=guard)
         match await self._step("submit", [self.keys.of_id(job.job_id).root], args, acknowledged=True):
             case "changed":
                 raise GuardBroken
@@ -156,7 +156,7 @@ class LaneQueue:
         lowest of all partitions: an erasure right before may count as later.
         """
         parts = self.keys.partitions
-        return min([await self._step.number("newest", [part.root], named()) for part in parts])
+        return min([int(await self._step("newest", [part.root], named())) for part in parts])
 
     async def standing(self, lane: str, terms: Mapping[str, object]) -> list[str]:
         """Return the newest token, a text, and the lane's jobs by ``terms``, as ``lua/lanes.lua`` says."""
@@ -187,9 +187,8 @@ class LaneQueue:
         return None
 
     async def _leased(self, step: str, worker: Worker, part: Partition, **terms: object) -> Lease | None:
-        where = {"queue": self.name, "lines": list(self._lines.values())}
-        who = {"worker": worker.name, "lease_ms": worker.lease_ms, "idle_ms": worker.idle_ms}
-        found = await self._step.rows(step, [part.root], named(**where, **who, **terms))
+        args = named(queue=self.name, lines=list(self._lines.values()), worker=worker, **terms)
+        found = await self._step.rows(step, [part.root], args)
         if not found:
             return None
         lane, job_id, token, starts, failures, outages, tenant, request_id, traceparent = found
@@ -198,8 +197,7 @@ class LaneQueue:
 
     async def beat(self, lease: Lease) -> Beat:
         """Renew the lease. Returns whether the job still has to be done."""
-        times = {"lease_ms": lease.worker.lease_ms, "idle_ms": lease.worker.idle_ms}
-        return await self._held("beat", lease, times)
+        return await self._held("beat", lease, {"worker": lease.worker})
 
     async def finish(
         self,
@@ -245,7 +243,7 @@ class LaneQueue:
 
         Raises GuardBroken, whether the lane is busy or not, if ``guard`` is.
         """
-        taken = await self._stepped("take_idle_lane", lane, {"lease_ms": lease_ms, "guard": guard and guard.terms})
+        taken = await self._stepped("take_lane", lane, {"lease_ms": lease_ms, "guard": guard, "idle": True})
         if taken == "changed":
             raise GuardBroken
         return int(taken) or None
@@ -260,7 +258,7 @@ class LaneQueue:
         mine = None if token is None else f"{token}|erase"
         args = named(*_pairs(job.fields), **terms, mine=mine, keep_ms=keep_ms or self.keep_ms)
         root = self.keys.of_id(job.job_id).root
-        if not await self._step.number("record", [root], args, acknowledged=token is not None):
+        if not await self._step("record", [root], args, acknowledged=token is not None):
             raise Erased
 
     async def leave_lane(self, lane: str, token: int) -> None:
@@ -299,18 +297,16 @@ class LaneQueue:
 
     async def depth(self) -> Depth:
         """Return the queue's backlog."""
-        found: list[Depth] = []
-        for part in self.keys.partitions:
-            waiting, turns = part.key("open", self.name), part.key("turns", self.name)
-            jobs, tenants = await self.indexes.count(waiting), await self.indexes.count(turns)
-            created_ms = await self.indexes.lowest(waiting)
-            since_us = await self.indexes.lowest(part.key("since", self.name))
-            found.append(Depth(jobs, created_ms, since_us and since_us // 1000, tenants))
+        opens, turns, sinces = (
+            [part.key(kind, self.name) for part in self.keys.partitions] for kind in ("open", "turns", "since")
+        )
+        created_ms = [await self.indexes.lowest(key) for key in opens]
+        since_us = [await self.indexes.lowest(key) for key in sinces]
         return Depth(
-            jobs=sum(depth.jobs for depth in found),
-            oldest_created_ms=_earliest(depth.oldest_created_ms for depth in found),
-            waiting_since_ms=_earliest(depth.waiting_since_ms for depth in found),
-            tenants=sum(depth.tenants for depth in found),
+            jobs=sum([await self.indexes.count(key) for key in opens]),
+            oldest_created_ms=min((at for at in created_ms if at is not None), default=None),
+            waiting_since_ms=min((at // 1000 for at in since_us if at is not None), default=None),
+            tenants=sum([await self.indexes.count(key) for key in turns]),
         )
 
     async def lanes_of(self, tenant: str, *, prefix: str) -> AsyncIterator[Sequence[str]]:
@@ -326,7 +322,3 @@ class LaneQueue:
 
 def _pairs(fields: Mapping[str, str]) -> list[str]:
     return [part for pair in fields.items() for part in pair]
-
-
-def _earliest(times: Iterable[int | None]) -> int | None:
-    return min((time for time in times if time is not None), default=None)

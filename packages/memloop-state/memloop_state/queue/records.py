@@ -18,8 +18,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, TypeVar
 
-from memloop.loops.journal import dump_completion, load_completion
-from memloop.ports import Completion
 from memloop.wire.base import Wire
 from memloop_state.link import State, all_sent, sent
 from memloop_state.queue.jobs import JobGone
@@ -126,23 +124,6 @@ class Journal:
         return kept
 
 
-class JournalCheckpoints:
-    """Keeps a loop's ``Checkpoints`` in a job's journal. ``scope`` separates the loops of one job."""
-
-    def __init__(self, journal: Journal, *, scope: str) -> None:
-        self._journal = journal
-        self._scope = scope
-
-    async def load(self, key: str) -> Completion | None:
-        """Return the reply stored under the key, or None."""
-        value = await self._journal.read(f"call:{self._scope}:{key}")
-        return None if value is None else load_completion(value)
-
-    async def save(self, key: str, completion: Completion) -> None:
-        """Store the reply. Raises JobGone, Unavailable."""
-        await self._journal.keep(f"call:{self._scope}:{key}", dump_completion(completion).decode())
-
-
 _LOOKED_AT: Final = 1000
 
 
@@ -192,5 +173,5 @@ class DeadLetters:
             for letter in letters:
                 job = {"id": letter.job_id, "index": letter.index, "tenant": letter.tenant}
                 args = named(**job, entry=letter.entry, bytes=letter.held_bytes)
-                dropped += await self._step.number("drop_letter", [partition.root], args)
+                dropped += await self._step("drop_letter", [partition.root], args)
         return dropped

@@ -201,7 +201,7 @@ class Erasures:
 
         async def ended() -> bool:
             """Let writes in again; return whether none can have come in before."""
-            found = await self.step.number("finish", [part.root], [site, place, scope, mark, gen, name])
+            found = await self.step("finish", [part.root], [site, place, scope, mark, gen, name])
             if found == _NOTED:
                 await self._note_again(part, gen, note)
             return bool(found)
@@ -229,7 +229,7 @@ class Erasures:
         A replica that took over without the note would lose the change in the copy.
         """
         args = [self.standing.site, gen, note]
-        if not await self.step.number("note_again", [part.root], args, acknowledged=True):
+        if not await self.step("note_again", [part.root], args, acknowledged=True):
             raise Moved(self.standing)
 
     async def each(self, step: str, begun: Sequence[Begun], *args: str | int) -> list[str]:

@@ -5,9 +5,6 @@ What a store that died has noted is published by another one: a change may appea
 (docs/decisions/0080-changes-are-published-by-the-store.md).
 """
 
-import asyncio
-import contextlib
-import logging
 import uuid
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
@@ -16,16 +13,14 @@ from typing import Final
 from pydantic import TypeAdapter
 
 from memloop.wire.changes import LATEST, OLDEST, Change, ChangePage, MemoryChange, Newest, StoreChanges
-from memloop.wire.errors import Gone, MemloopError
+from memloop.wire.errors import Gone
 from memloop.wire.memory import Scope
 from memloop_state.link import State, all_sent
 from memloop_state.steps import Partitions, Steps
 
 _OVER_MS: Final = 30_000
 """Longer than a write is on its way into the vector store."""
-_EVERY_S: Final = 10.0
 _CHANGES: Final = TypeAdapter(dict[str, tuple[Change, ...]])
-_log = logging.getLogger(__name__)
 
 
 class ChangeFeed:
@@ -98,14 +93,6 @@ class ChangeFeed:
                 await self.publish(_CHANGES.validate_json(noted), note=name)
                 done += 1
         return done
-
-    async def keep_publishing(self, *, every_s: float = _EVERY_S) -> None:
-        """Publish for ever what dead stores have noted."""
-        while True:
-            with contextlib.suppress(MemloopError):
-                if done := await self.publish_noted():
-                    _log.info("changes of %d unfinished writes are published", done)
-            await asyncio.sleep(every_s)
 
 
 def by_tenant(changes: Sequence[tuple[str, Change]]) -> dict[str, list[Change]]:

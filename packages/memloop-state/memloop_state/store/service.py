@@ -126,7 +126,7 @@ class ServiceRecord:
         """How many of the changes of each gate are still under way."""
         replies = await asyncio.gather(
             *(
-                self._gate_steps.number("remaining", keys, [self.site, *some])
+                self._gate_steps("remaining", keys, [self.site, *some])
                 for keys, some in zip(self._gates, names, strict=True)
             )
         )
@@ -147,7 +147,7 @@ class ServiceRecord:
 
     async def decide(self, copy: str) -> bool:
         """Put the target of a copy in service, on replicas too. False when its end is decided already."""
-        return bool(await self._record.number("decide", self._home, [copy], acknowledged=True))
+        return bool(await self._record("decide", self._home, [copy], acknowledged=True))
 
     async def abandon(self, copy: str, *, own: bool) -> None:
         """Decide that a copy fails: one's own, or one whose lease is over."""

@@ -1,28 +1,20 @@
 """Durable jobs: lanes, the runner that executes jobs, and the journal from which a job resumes."""
 
-from gateway.queue.runner import Hold, JobResult, Runner, RunnerOptions, is_outage, job_of, queue_rules
-from memloop_state.queue.jobs import (
-    NO_ENTRY,
-    Depth,
-    Entry,
-    GuardBroken,
-    IndexFull,
+from gateway.queue.runner import (
+    Hold,
     JobCancelled,
-    JobGone,
-    LaneLost,
-    Lease,
-    Submission,
-)
-from memloop_state.queue.lanes import DEFAULT_TIER, KEEP_MS, LaneQueue
-from memloop_state.queue.records import (
-    DeadLetter,
-    DeadLetters,
-    JobRecords,
-    Journal,
+    JobResult,
     JournalCheckpoints,
-    QueuedBytes,
-    queued_bytes,
+    LaneLost,
+    Runner,
+    RunnerOptions,
+    is_outage,
+    job_of,
+    queue_rules,
 )
+from memloop_state.queue.jobs import NO_ENTRY, Depth, Entry, GuardBroken, IndexFull, JobGone, Lease, Submission
+from memloop_state.queue.lanes import DEFAULT_TIER, KEEP_MS, LaneQueue
+from memloop_state.queue.records import DeadLetter, DeadLetters, JobRecords, Journal, QueuedBytes, queued_bytes
 from memloop_state.room import QueueRules
 
 __all__ = [

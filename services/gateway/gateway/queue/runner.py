@@ -26,6 +26,8 @@ from opentelemetry.trace import SpanKind
 
 from gateway.queue.intake import Intake, IntakeOptions
 from gateway.settings import GatewaySettings, weights_of
+from memloop.loops.journal import dump_completion, load_completion
+from memloop.ports import Completion
 from memloop.wire.base import Wire, request_id, spender
 from memloop.wire.errors import (
     Conflict,
@@ -40,9 +42,9 @@ from memloop.wire.errors import (
 )
 from memloop_service.tracing import span
 from memloop_state.link import State
-from memloop_state.queue.jobs import Counter, JobCancelled, JobGone, LaneLost, Lease, Worker
+from memloop_state.queue.jobs import Counter, JobGone, Lease, Worker
 from memloop_state.queue.lanes import LaneQueue
-from memloop_state.queue.records import JobRecords
+from memloop_state.queue.records import JobRecords, Journal
 from memloop_state.room import QueueRules, Room
 
 
@@ -58,6 +60,31 @@ class JobResult:
     record: str
     keep_ms: int | None = None
     keeps_work: bool = False
+
+
+class JobCancelled(Exception):
+    """The client cancelled the job."""
+
+
+class LaneLost(Exception):
+    """The lease has expired: another holder has the lane, and this one must write nothing more."""
+
+
+@dataclass(frozen=True, slots=True)
+class JournalCheckpoints:
+    """A loop's ``Checkpoints`` in a job's journal. ``scope`` separates the loops of one job."""
+
+    journal: Journal
+    scope: str
+
+    async def load(self, key: str) -> Completion | None:
+        """Return the reply stored under the key, or None."""
+        value = await self.journal.read(f"call:{self.scope}:{key}")
+        return None if value is None else load_completion(value)
+
+    async def save(self, key: str, completion: Completion) -> None:
+        """Store the reply. Raises JobGone, Unavailable."""
+        await self.journal.keep(f"call:{self.scope}:{key}", dump_completion(completion).decode())
 
 
 class Hold(Protocol):

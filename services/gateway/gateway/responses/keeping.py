@@ -43,7 +43,7 @@ class Keeping:
     records: ResponseRecords
     response_id: str
     owner: Owner
-    began: str | None
+    began: int | None
     input: Sequence[Json]
     previous: str
     lost: Counter
@@ -86,7 +86,7 @@ class Keeping:
         """Keep a response that a worker will make. Raises RateLimited, Erased, Unavailable."""
         response, *given = await redacted([response, *self.input], self.keeper, self.owner.scope)
         stored = StoredResponse(response, tuple(given), self.previous)
-        outcome = await self.records.keep(stored, self.owner, self.began or "")
+        outcome = await self.records.keep(stored, self.owner, self.began or 0)
         if outcome == "erased":
             raise Erased
         if outcome == "full":

@@ -53,7 +53,7 @@ class Owner:
     tenant: str
     namespace: Namespace | None
 
-    def began(self, with_: int | str) -> tuple[owners.Owner, ...]:
+    def began(self, with_: int) -> tuple[owners.Owner, ...]:
         """Return the owner, as records are noted by it: ``with_`` is what its work began with."""
         return () if self.namespace is None else (owners.Owner(self.namespace, with_),)
 
@@ -73,8 +73,8 @@ class ResponseRecords:
         self._tenant_bytes = tenant_bytes
         self._chain = chain
 
-    async def begin(self, response_id: str, owner: Owner, *, size: int) -> str:
-        """Take ``size`` bytes out of the quota for a response that is being made; return the user's erasures so far.
+    async def begin(self, response_id: str, owner: Owner, *, size: int) -> int:
+        """Take ``size`` bytes out of the quota for a response that is being made; return the user's newest erasure.
 
         The bytes return with ``keep``, with ``give_back``, or when the process has died, after an hour. Raises
         RateLimited when the tenant's quota has no room for them, Unavailable while the state's memory is nearly full.
@@ -91,7 +91,7 @@ class ResponseRecords:
         """Give back the bytes of a response that was begun and will not be kept; no effect on one that was kept."""
         await self._table.release(tenant, response_id)
 
-    async def keep(self, stored: StoredResponse, owner: Owner, began: str, *, guard: Guard | None = None) -> Outcome:
+    async def keep(self, stored: StoredResponse, owner: Owner, began: int, *, guard: Guard | None = None) -> Outcome:
         """Keep the response, unless it does not fit in the quota or its user was erased since ``began``.
 
         With ``guard`` it is not kept either if the policies have ``changed`` by which it was redacted.

@@ -1,6 +1,5 @@
 """Settles writes that Qdrant refused on some copies only: all copies get what one of them has."""
 
-import asyncio
 import contextlib
 import logging
 from typing import Final
@@ -12,7 +11,6 @@ from memory_store.items.documents import within
 from memory_store.vectors.filters import Ids, all_of
 from memory_store.vectors.port import VectorStore
 
-_EVERY_S: Final = 2.0
 _AT_ONCE: Final = 64
 _BATCH: Final = 64
 _log = logging.getLogger(__name__)
@@ -48,14 +46,14 @@ class Settler:
         await self._settlings.done(taken)
         _log.info("%d points of %d refused writes are settled", len(taken.ids), len(taken.writes))
 
-    async def keep_settling(self, opened: asyncio.Event, *, every_s: float = _EVERY_S) -> None:
-        """Settle for ever what no repeated write settles, once the vectors are open."""
-        await opened.wait()
-        while True:
-            with contextlib.suppress(MemloopError):
-                for namespace in await self._settlings.some(_AT_ONCE):
-                    try:
-                        await self.settle(namespace)
-                    except MemloopError as error:
-                        _log.debug("a refused write is not settled: %s", error.message)
-            await asyncio.sleep(every_s)
+    async def settle_some(self) -> int:
+        """Settle what no repeated write settles; return of how many users. Raises ``Unavailable``."""
+        namespaces = await self._settlings.some(_AT_ONCE)
+        settled = 0
+        for namespace in namespaces:
+            try:
+                await self.settle(namespace)
+                settled += 1
+            except MemloopError as error:
+                _log.debug("a refused write is not settled: %s", error.message)
+        return settled

@@ -74,7 +74,7 @@ async def queue_response(admitted: Admitted, attempt: Attempt, background: Backg
         event_id=attempt.event_id(plain.namespace) if plain.namespace is not None else "",
         began=await chat.memory.queue.lanes.newest_token(),
         conversation=None if conversation is None else conversation.began.id,
-        erasures="" if conversation is None else conversation.began.erasures,
+        erased=0 if conversation is None else conversation.began.erased,
     )
     queued = admitted.draft.queued()
     await admitted.keeping.keep_queued(queued)

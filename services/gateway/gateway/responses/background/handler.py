@@ -147,7 +147,7 @@ class ResponseHandler:
         """Add input and output to the conversation; an earlier run may have done so."""
         if job.conversation is None:
             return
-        began = Began(job.conversation, job.erasures)
+        began = Began(job.conversation, job.erased)
         items = [*stored.input, *output]
         added = await self._background.responses.conversations.append(began, Owner(job.tenant, job.named), items)
         if added not in ("added", "duplicate"):

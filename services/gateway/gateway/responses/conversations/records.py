@@ -47,10 +47,10 @@ class Limits:
 
 @dataclass(frozen=True, slots=True)
 class Began:
-    """A conversation that a response began to continue, and the user's erasures until then."""
+    """A conversation that a response began to continue, and the user's newest erasure then."""
 
     id: str
-    erasures: str
+    erased: int
 
 
 class ConversationRecords:
@@ -95,7 +95,7 @@ class ConversationRecords:
 
     async def append(self, began: Began, owner: Owner, items: Sequence[Json]) -> Added:
         """Add the input and the output of a response that began then. Returns why it could not."""
-        owners = owner.began(began.erasures)
+        owners = owner.began(began.erased)
         outcome = await self._table.put(owner.tenant, began.id, {}, rows=_rows(items), owners=owners, known=True)
         return _added(outcome)
 
