@@ -96,17 +96,10 @@ class Table:
         self._name = name
         self._kind = kind
         self._partitions = Partitions(redis)
-        self._limits = {
-            "keep_ms": None if keep_s is None else int(keep_s * 1000),
-            "most": most,
-            "most_bytes": most_bytes,
-            "record_bytes": record_bytes,
-            "most_rows": most_rows,
-            "owner_bytes": owner_bytes,
-            "oldest_out": oldest_out or None,
-            "switches": switches or None,
-            "tenants": tenants or None,
-        }
+        self._keep_ms = None if keep_s is None else int(keep_s * 1000)
+        most_of = {"most": most, "most_bytes": most_bytes, "record_bytes": record_bytes, "most_rows": most_rows}
+        how = {"owner_bytes": owner_bytes, "oldest_out": oldest_out, "switches": switches, "tenants": tenants}
+        self._rules = {"name": name, "keep_ms": self._keep_ms, **most_of, **how}
         self._step = Steps(redis, "owners", "table")
 
     async def put(
@@ -131,7 +124,7 @@ class Table:
         texts = [part for pair in fields.items() for part in pair]
         texts += [part for row in rows for part in (row.id, row.dump())]
         terms = {"size": size, "fields": len(fields), "guard": guard}
-        terms |= {"known": known or None, "new_rows": not replace or None}
+        terms |= {"known": known, "new_rows": not replace}
         terms |= {"owners": owned_terms(owners, kind=self._kind, record_id=record_id)}
         outcome, *over = await self._stepped("put", tenant, record_id, terms, texts)
         for one in over:
@@ -184,13 +177,13 @@ class Table:
         Their bytes count if ``counted``, ``anyway`` also over the quota. ``ends_at`` (epoch seconds, 0 = never) lists
         the record in ``ended`` from then on. ``quick`` does not wait for replicas.
         """
-        terms = {"counted": counted or None, "anyway": anyway or None, "ends_at": ends_at}
+        terms = {"counted": counted, "anyway": anyway, "ends_at": ends_at}
         texts = [part for pair in fields.items() for part in pair]
         return (await self._stepped("change", tenant, record_id, terms, texts, quick=quick))[0]
 
     async def delete(self, tenant: str, record_id: str, *, if_empty: bool = False) -> Outcome:
         """Delete a record with its rows, or only one without rows; return deleted, gone or rows."""
-        return (await self._stepped("delete", tenant, record_id, {"empty": if_empty or None}))[0]
+        return (await self._stepped("delete", tenant, record_id, {"empty": if_empty}))[0]
 
     async def change_row(self, tenant: str, record_id: str, row: Row) -> Outcome:
         """Replace a row that has the same version still; return changed, gone, long or full."""
@@ -205,7 +198,7 @@ class Table:
         self, tenant: str, record_id: str, *, limit: int, after: str = "", newest_first: bool = False
     ) -> tuple[Literal["found", "after", "gone"], list[Row], bool]:
         """Return rows behind one, and whether there are more; ``after`` where that one is not there."""
-        terms = {"limit": limit, "newest": newest_first or None}
+        terms = {"limit": limit, "newest": newest_first}
         outcome, *found = await self._stepped("rows", tenant, record_id, terms, [after], quick=True)
         parts = zip(found[1::3], found[2::3], found[3::3], strict=True)
         rows = [Row.load(row_id, value, int(float(number))) for row_id, number, value in parts]
@@ -238,7 +231,7 @@ class Table:
 
     async def ids(self, tenant: str) -> list[str]:
         """Return the ids of the tenant's records: oldest first, or those that end first."""
-        since = "-inf" if self._limits["keep_ms"] is None else int(time.time() * 1000)
+        since = "-inf" if self._keep_ms is None else int(time.time() * 1000)
         return await sent(self._redis, "ZRANGEBYSCORE", self._key("s", tenant), since, "+inf")
 
     async def tenants(self) -> list[str]:
@@ -276,7 +269,7 @@ class Table:
         quick: bool = False,
     ) -> list[Any]:
         """Run a step. A ``quick`` one, whose loss in a failover does no harm, does not wait for replicas."""
-        args = named(*texts, **self._limits, **terms, name=self._name, tenant=tenant, id=record_id)
+        args = named(*texts, **self._rules, **terms, tenant=tenant, id=record_id)
         return await self._step.rows(step, [self._partitions.of_name(tenant).root], args, acknowledged=not quick)
 
     def _key(self, part: str, tenant: str, *record_id: str) -> str:

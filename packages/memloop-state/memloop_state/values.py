@@ -6,9 +6,9 @@ unreachable.
 
 import hashlib
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 from itertools import chain
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, cast
 
 from memloop.chores import patient
 from memloop.wire.errors import DependencyError
@@ -89,84 +89,85 @@ class Fields:
         return int(await sent(self._redis, "HDEL", self.key(owner), *names, sure=True))
 
 
+@dataclass(frozen=True, slots=True)
 class Counts:
     """Counts by name that many processes add up, kept for ``keep_s`` seconds after the last one.
 
     Those that Redis does not take in ``wait_s`` seconds are dropped: a lost answer does not say whether it took them.
     """
 
-    def __init__(self, redis: State, kind: str, *, keep_s: int, wait_s: float) -> None:
-        self._redis: Any = redis
-        self._kind = kind
-        self._keep_s = keep_s
-        self._wait_s = wait_s
+    state: State
+    kind: str
+    _: KW_ONLY
+    keep_s: int
+    wait_s: float
 
     async def add(self, counts: Mapping[tuple[str, str], int]) -> bool:
         """Add to the counts, by name and field, in one pipeline. Returns False if they are dropped."""
         try:
             added = [("HINCRBY", self._key(name), field, count) for (name, field), count in counts.items()]
-            kept = [("EXPIRE", self._key(name), self._keep_s) for name in {name for name, _ in counts}]
-            async with patient(self._wait_s):
-                await all_sent(self._redis, [*added, *kept])
+            kept = [("EXPIRE", self._key(name), self.keep_s) for name in {name for name, _ in counts}]
+            async with patient(self.wait_s):
+                await all_sent(self.state, [*added, *kept])
         except (DependencyError, TimeoutError):
             return False
         return True
 
     async def read(self, names: Iterable[str]) -> list[Mapping[str, int]]:
         """Return the counts of these names, in this order."""
-        found = await all_sent(self._redis, [("HGETALL", self._key(name)) for name in names])
+        found = await all_sent(self.state, [("HGETALL", self._key(name)) for name in names])
         return [{field: int(count) for field, count in counts.items()} for counts in found]
 
     def _key(self, name: str) -> str:
-        return f"memloop:{self._kind}:{name}"
+        return f"memloop:{self.kind}:{name}"
 
 
+@dataclass(frozen=True, slots=True)
 class Indexes:
     """Indexes by key. Methods raise Unavailable when Redis is unreachable."""
 
-    def __init__(self, redis: State) -> None:
-        self._redis: Any = redis
+    state: State
 
     async def add(self, index: str, numbers: Mapping[str, float], *, known: bool = False, sure: bool = False) -> None:
         """List ids, or give those that are ``known`` another number; wait for replicas if that is to be ``sure``."""
         pairs = [part for id_, at in numbers.items() for part in (at, id_)]
-        await sent(self._redis, "ZADD", index, *["XX"] * known, *pairs, sure=sure)
+        await sent(self.state, "ZADD", index, *["XX"] * known, *pairs, sure=sure)
 
     async def remove(self, index: str, *ids: str) -> None:
         """Take ids out."""
         if ids:
-            await sent(self._redis, "ZREM", index, *ids)
+            await sent(self.state, "ZREM", index, *ids)
 
     async def ids(self, index: str, *, start: int = 0, most: int | None = None, newest: bool = False) -> list[str]:
         """Return ids in the order of their numbers, from the one at place ``start`` on."""
         command, last = "ZREVRANGE" if newest else "ZRANGE", -1 if most is None else start + most - 1
-        return await sent(self._redis, command, index, start, last)
+        return await sent(self.state, command, index, start, last)
 
     async def due(self, index: str, until: float, *, most: int) -> list[str]:
         """Return the ids whose number is at most ``until``, the lowest first."""
-        return await sent(self._redis, "ZRANGEBYSCORE", index, "-inf", until, "LIMIT", 0, most)
+        return await sent(self.state, "ZRANGEBYSCORE", index, "-inf", until, "LIMIT", 0, most)
 
     async def place(self, index: str, id_: str, *, newest: bool = False) -> int | None:
         """Return at which place an id stands, None where it is not listed."""
-        return await sent(self._redis, "ZREVRANK" if newest else "ZRANK", index, id_)
+        return await sent(self.state, "ZREVRANK" if newest else "ZRANK", index, id_)
 
     async def number(self, index: str, id_: str) -> float | None:
         """Return an id's number, None where it is not listed."""
-        return await sent(self._redis, "ZSCORE", index, id_)
+        return await sent(self.state, "ZSCORE", index, id_)
 
     async def newest(self, index: str, *, until: float, start: int, most: int) -> list[tuple[float, str]]:
         """Return numbers of at most ``until`` with their ids, the highest first, from the one at ``start`` on."""
         asked = (index, until, "-inf", "WITHSCORES", "LIMIT", start, most)
-        found = await sent(self._redis, "ZREVRANGEBYSCORE", *asked, withscores=True)
+        found = await sent(self.state, "ZREVRANGEBYSCORE", *asked, withscores=True)
         return [(float(number), one) for one, number in found]
 
     async def count(self, index: str) -> int:
         """Return how many ids are listed."""
-        return int(await sent(self._redis, "ZCARD", index))
+        return int(await sent(self.state, "ZCARD", index))
 
     async def lowest(self, index: str) -> int | None:
         """Return the lowest number, None where nothing is listed."""
-        found = await sent(self._redis, "ZRANGE", index, 0, 0, "WITHSCORES", withscores=True)
+        found = await sent(self.state, "ZRANGE", index, 0, 0, "WITHSCORES", withscores=True)
         return next((int(float(pair[1])) for pair in found), None)
 
 
@@ -174,27 +175,27 @@ Entries: TypeAlias = list[tuple[str, dict[str, str]]]
 """Ids with the fields of each."""
 
 
+@dataclass(frozen=True, slots=True)
 class Streams:
     """Streams by key. Methods raise Unavailable when Redis is unreachable."""
 
-    def __init__(self, redis: State) -> None:
-        self._redis: Any = redis
+    state: State
 
     async def append(self, entries: Sequence[tuple[str, Mapping[str, str]]], *, most: int) -> None:
         """Append entries to their streams in one round trip; of each at least ``most`` stay."""
         kept = ("MAXLEN", "~", most, "*")
         pairs = [(stream, chain.from_iterable(fields.items())) for stream, fields in entries]
-        await all_sent(self._redis, [("XADD", stream, *kept, *fields) for stream, fields in pairs])
+        await all_sent(self.state, [("XADD", stream, *kept, *fields) for stream, fields in pairs])
 
     async def after(self, stream: str, entry: str, *, most: int) -> Entries:
         """Return the entries behind one ('' = from the first one), the oldest first."""
         begin = f"({entry}" if entry else "-"
-        return await sent(self._redis, "XRANGE", stream, begin, "+", "COUNT", most)
+        return await sent(self.state, "XRANGE", stream, begin, "+", "COUNT", most)
 
     async def before(self, stream: str, entry: str, *, most: int) -> Entries:
         """Return the entries before one ('' = from the last one), the newest first."""
         end = f"({entry}" if entry else "+"
-        return await sent(self._redis, "XREVRANGE", stream, end, "-", "COUNT", most)
+        return await sent(self.state, "XREVRANGE", stream, end, "-", "COUNT", most)
 
     async def last(self, stream: str) -> str | None:
         """Return the id of the last entry, None of an empty stream."""
@@ -205,12 +206,12 @@ class Streams:
     ) -> list[tuple[str, Entries]]:
         """Wait for entries behind these places of their streams; return none of a stream that has none in time."""
         with redis_errors():
-            return await self._redis.xread(dict(places), count=most, block=wait_ms)
+            return await cast(Any, self.state).xread(dict(places), count=most, block=wait_ms)
 
     async def count(self, stream: str) -> int:
         """Return how many entries a stream has."""
-        return int(await sent(self._redis, "XLEN", stream))
+        return int(await sent(self.state, "XLEN", stream))
 
     async def delete(self, stream: str, entry: str) -> None:
         """Delete one entry."""
-        await sent(self._redis, "XDEL", stream, entry)
+        await sent(self.state, "XDEL", stream, entry)

@@ -8,8 +8,9 @@
 -- it was refused and a ~ if it was settled then; its field settling is the time (ms) until which one store settles
 -- alone, and the name of that settling.
 --
--- The hash erasures has up to three fields for every erased scope: its mark, a text that every erasure changes when it
--- begins, its last token (token …), and, while one is under way, the time (ms) at which it counts as dead (until …).
+-- The hash erasures has up to two fields for every erased scope: its mark, a text that every erasure changes when it
+-- begins, and, while one is under way, the time (ms) at which it counts as dead (until …). The tokens of erasures are
+-- the marks of owners.lua.
 local function stale(fence, token, keep_ms)
   if token == '' then return '' end
   local newest = redis.call('GET', fence)
@@ -29,15 +30,6 @@ local function mark_of(erasures, scopes)
     marks[i] = redis.call('HGET', erasures, scope) or ''
   end
   return table.concat(marks, ' ')
-end
--- Whether a scope was erased after the write was accepted
-local function is_older(erasures, claim)
-  if claim.began == '' then return false end
-  for _, scope in ipairs(claim.scopes) do
-    local token = redis.call('HGET', erasures, 'token ' .. scope)
-    if token and tonumber(token) > tonumber(claim.began) then return true end
-  end
-  return false
 end
 local function each_claim(step)
   local replies = {}
@@ -83,7 +75,7 @@ function steps.begin()
     local newest = stale(fence, claim.token, ARGV[2])
     if newest ~= '' then return 'stale ' .. newest end
     local mark = mark_of(erasures, claim.scopes)
-    if not mark or is_older(erasures, claim) then return 'erased' end
+    if not mark or claim.began ~= '' and newest_mark(claim) > tonumber(claim.began) then return 'erased' end
     local counts = states_of(writing, notes)
     return counts.refused + counts.dead > 0 and 'unsettled' or 'ok ' .. mark
   end)
@@ -130,8 +122,8 @@ function steps.start()
   if newest ~= '' then return {newest, ''} end
   local mark = whole(now_us())
   redis.call('HSET', erasures, ARGV[4], mark, 'until ' .. ARGV[4], now_ms() + ARGV[5])
-  if ARGV[2] ~= '' then redis.call('HSET', erasures, 'token ' .. ARGV[4], ARGV[2]) end
   redis.call('PEXPIRE', erasures, ARGV[3])
+  if ARGV[2] ~= '' then mark_erased(key('erased', ARGV[1]), ARGV[4], ARGV[2], ARGV[3]) end
   return {'', mark}
 end
 

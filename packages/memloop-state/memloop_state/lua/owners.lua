@@ -81,13 +81,16 @@ local function disown(record)
   end
 end
 
--- KEYS: a user's marks; ARGV: scope, token, keep ms. A newer erasure's mark stays
-function steps.mark()
-  redis.call('PERSIST', KEYS[1]) -- a full Redis lets a script begin with this command
-  local token = redis.call('HGET', KEYS[1], ARGV[1])
-  if not token or tonumber(token) < tonumber(ARGV[2]) then redis.call('HSET', KEYS[1], ARGV[1], ARGV[2]) end
-  redis.call('PEXPIRE', KEYS[1], ARGV[3])
+-- Notes an erasure of a scope among a user's marks, unless a newer one is there
+local function mark_erased(marks, scope, token, keep_ms)
+  redis.call('PERSIST', marks) -- a full Redis lets a script begin with this command
+  local newest = redis.call('HGET', marks, scope)
+  if not newest or tonumber(newest) < tonumber(token) then redis.call('HSET', marks, scope, token) end
+  redis.call('PEXPIRE', marks, keep_ms)
 end
+
+-- KEYS: a user's marks; ARGV: scope, token, keep ms
+function steps.mark() mark_erased(KEYS[1], ARGV[1], ARGV[2], ARGV[3]) end
 
 -- KEYS: the tenant's owners. Returns the users with records
 function steps.listed() return redis.call('ZRANGEBYSCORE', KEYS[1], whole(now_ms()), '+inf') end

@@ -26,7 +26,7 @@ class Buffers:
     def __init__(self, link: State, *, max_turns: int) -> None:
         self._redis: Any = link
         self._parts = Partitions(link)
-        self._step = Steps(link, "gate", "claims")
+        self._step = Steps(link, "owners", "gate", "claims")
         self._max_turns = max_turns
 
     async def put(self, buffer: Buffer, *, token: int | None = None) -> Buffer:

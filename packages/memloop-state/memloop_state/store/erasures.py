@@ -143,7 +143,7 @@ class Erasures:
         self.standing = standing
         self.open_ms = open_ms
         self.pause = pause or _pause
-        self.step = Steps(link, "gate", "claims")
+        self.step = Steps(link, "owners", "gate", "claims")
 
     async def begin(self, claims: Sequence[Claim]) -> Sequence[Begun | Refusal]:
         """Let each claim in, or refuse it: its token is stale, or its scope is being erased. Raises ``Unsettled``."""
@@ -237,8 +237,6 @@ class Erasures:
         by_part: dict[Partition, list[int]] = defaultdict(list)
         for at, one in enumerate(begun):
             by_part[self.keys.of_name(one.claim.namespace.lane())].append(at)
-        if len(by_part) == 1:
-            return await self._run(step, next(iter(by_part)), begun, args)
         found = await asyncio.gather(
             *(self._run(step, part, [begun[at] for at in places], args) for part, places in by_part.items())
         )
