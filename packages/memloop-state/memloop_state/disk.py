@@ -34,17 +34,18 @@ async def rewrite_files(link: State) -> tuple[str, ...]:
 
 
 async def _rewrite(command: Command) -> list[str]:
-    done: list[str] = []
-    if int((await _idle(command))["aof_enabled"]):
-        await command("BGREWRITEAOF")
-        _check((await _idle(command)).get("aof_last_bgrewrite_status"))
-        done.append("append-only file")
-    config = cast("Mapping[str, str]", await command("CONFIG GET", "save"))
-    if bool(config.get("save")):
-        await command("BGSAVE", "SCHEDULE")
-        _check((await _idle(command)).get("rdb_last_bgsave_status"))
-        done.append("snapshot")
-    return done
+    snapshots = cast("Mapping[str, str]", await command("CONFIG GET", "save")).get("save")
+    appends = int((await _idle(command))["aof_enabled"])
+    files = (
+        ("append-only file", appends, ("BGREWRITEAOF",), "aof_last_bgrewrite_status"),
+        ("snapshot", snapshots, ("BGSAVE", "SCHEDULE"), "rdb_last_bgsave_status"),
+    )
+    for _, is_kept, rewrite, status in files:
+        if is_kept:
+            await command(*rewrite)
+            if (ended := (await _idle(command)).get(status)) != "ok":
+                raise DependencyError(f"Redis could not rewrite its files: {ended}")
+    return [name for name, is_kept, *_ in files if is_kept]
 
 
 async def _idle(command: Command) -> Mapping[str, str | int]:
@@ -56,8 +57,3 @@ async def _idle(command: Command) -> Mapping[str, str | int]:
             return info
         await asyncio.sleep(_POLL_S)
     raise DependencyError(f"Redis still rewrites its files after {_TIMEOUT_S:.0f} s")
-
-
-def _check(status: str | int | None) -> None:
-    if status != "ok":
-        raise DependencyError(f"Redis could not rewrite its files: {status}")

@@ -1,5 +1,6 @@
 """An engine-neutral plan of what to serve, and the command line that an engine's module builds from it."""
 
+import json
 import shlex
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -139,9 +140,24 @@ def switch(name: str, *, on: bool) -> Flags:
     return (name,) if on else ()
 
 
-def media_domains(plan: EnginePlan) -> Flags:
-    """Return the hosts of media that the engine may fetch; both engines take an empty list for every host."""
-    return ("--allowed-media-domains", *(plan.media_domains or (_NO_HOST,)))
+def model_flags(plan: EnginePlan, *, model: str, override: str, seed: str) -> Flags:
+    """Return the flags of the model, of which the engines name three differently.
+
+    Both take an empty list of hosts, from which they may fetch media, for every host.
+    """
+    return (
+        *option(model, plan.model),
+        *option("--served-model-name", plan.served_name),
+        *option("--revision", plan.revision),
+        *option("--load-format", plan.load_format),
+        *option("--dtype", plan.dtype),
+        *option("--quantization", plan.quantization),
+        *option(override, json.dumps(plan.config_override) if plan.config_override else None),
+        *option("--chat-template", plan.chat_template),
+        *option(seed, plan.seed),
+        *switch("--trust-remote-code", on=plan.trust_remote_code),
+        *("--allowed-media-domains", *(plan.media_domains or (_NO_HOST,))),
+    )
 
 
 def secrets_of(plan: EnginePlan) -> frozenset[str]:

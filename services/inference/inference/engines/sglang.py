@@ -1,12 +1,10 @@
 """Builds SGLang's command line, where it takes its key too. Source: ``sglang.srt.server_args`` of 0.5.23."""
 
-import json
-
 from inference.engines.command import (
     Command,
     EnginePlan,
     Flags,
-    media_domains,
+    model_flags,
     option,
     quiet_environment,
     secrets_of,
@@ -23,25 +21,10 @@ REASONING_PARSERS = {"qwen3": "qwen3", "deepseek_r1": "deepseek-r1"}
 
 def sglang_command(plan: EnginePlan) -> Command:
     """Build the command for SGLang on GPUs."""
-    argv = (plan.python, *_MODULE, *_model(plan), *_listen(plan), *_resources(plan), *_answers(plan), *plan.extra_args)
+    model = model_flags(plan, model="--model-path", override="--json-model-override-args", seed="--random-seed")
+    argv = (plan.python, *_MODULE, *model, *_listen(plan), *_resources(plan), *_answers(plan), *plan.extra_args)
     strict = {"SGLANG_TOOL_STRICT_LEVEL": _PARAMETERS} if plan.strict_tools else {}
     return Command(argv, quiet_environment(plan) | strict, secrets_of(plan))
-
-
-def _model(plan: EnginePlan) -> Flags:
-    return (
-        *option("--model-path", plan.model),
-        *option("--served-model-name", plan.served_name),
-        *option("--revision", plan.revision),
-        *option("--load-format", plan.load_format),
-        *option("--dtype", plan.dtype),
-        *option("--quantization", plan.quantization),
-        *option("--json-model-override-args", json.dumps(plan.config_override) if plan.config_override else None),
-        *option("--chat-template", plan.chat_template),
-        *option("--random-seed", plan.seed),
-        *switch("--trust-remote-code", on=plan.trust_remote_code),
-        *media_domains(plan),
-    )
 
 
 def _listen(plan: EnginePlan) -> Flags:

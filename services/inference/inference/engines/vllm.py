@@ -15,7 +15,7 @@ from inference.engines.command import (
     Command,
     EnginePlan,
     Flags,
-    media_domains,
+    model_flags,
     option,
     quiet_environment,
     switch,
@@ -31,7 +31,8 @@ _REQUIRED = int(ssl.CERT_REQUIRED)
 
 def vllm_command(plan: EnginePlan) -> Command:
     """Build the command for vLLM on GPUs."""
-    argv = (plan.python, *_MODULE, *_model(plan), *_listen(plan), *_resources(plan), *_answers(plan), *plan.extra_args)
+    model = model_flags(plan, model="--model", override="--hf-overrides", seed="--seed")
+    argv = (plan.python, *_MODULE, *model, *_listen(plan), *_resources(plan), *_answers(plan), *plan.extra_args)
     key = {"VLLM_API_KEY": plan.api_key} if plan.api_key else {}
     return Command(argv, quiet_environment(plan) | {"VLLM_MEDIA_URL_ALLOW_REDIRECTS": "0"} | key)
 
@@ -52,22 +53,6 @@ def vllm_cpu_command(plan: EnginePlan) -> Command:
     )
     threads = max(1, plan.cores - 1)  # a core is left for HTTP and the other services
     return replace(command, defaults={"VLLM_ENABLE_V1_MULTIPROCESSING": "0", "OMP_NUM_THREADS": str(threads)})
-
-
-def _model(plan: EnginePlan) -> Flags:
-    return (
-        *option("--model", plan.model),
-        *option("--served-model-name", plan.served_name),
-        *option("--revision", plan.revision),
-        *option("--load-format", plan.load_format),
-        *option("--dtype", plan.dtype),
-        *option("--quantization", plan.quantization),
-        *option("--hf-overrides", json.dumps(plan.config_override) if plan.config_override else None),
-        *option("--chat-template", plan.chat_template),
-        *option("--seed", plan.seed),
-        *switch("--trust-remote-code", on=plan.trust_remote_code),
-        *media_domains(plan),
-    )
 
 
 def _listen(plan: EnginePlan) -> Flags:
