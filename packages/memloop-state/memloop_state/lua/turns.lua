@@ -1,15 +1,21 @@
 -- The order in which workers take lanes: tenants take turns (memloop_state.queue.jobs). ARGV has the
 -- terms of every step as JSON
 local want = cjson.decode(ARGV[2])
--- The keys of a queue, of the line of one of its tiers, and of a lane and a job in it
+local OF = {
+  held = 'line', delayed = 'line', ready = 'line', list = 'lane', lock = 'lane', changed = 'digest',
+  turns = 'queue', picks = 'queue', since = 'queue', bell = 'queue', open = 'queue',
+  job = 'id', journal = 'id', events = 'id', dead = '', fence = '', bytes = ''
+}
+local KINDS = {list = 'lane', events = 'read-events', bytes = 'queued-bytes'}
+-- The keys of a queue, of the line of one of its tiers, and of a lane and a job in it. Each is named when it is read
 local function keys_at(at)
-  local q = {held = key('jobs', at.line or '', 'held'), delayed = key('jobs', at.line or '', 'delayed'),
-    ready = key('jobs', at.line or '', 'ready'), list = key('lane', at.queue, at.lane),
-    lock = key('lock', at.queue, at.lane), changed = key('changed', at.digest),
-    job = key('job', at.id), journal = key('journal', at.id), events = key('read-events', at.id),
-    index = at.index or key('no-index'), dead = key('dead'), fence = key('fence'), bytes = key('queued-bytes')}
-  for _, kind in ipairs({'turns', 'picks', 'since', 'bell', 'open'}) do q[kind] = key(kind, at.queue) end
-  return q
+  return setmetatable({index = at.index}, {__index = function(q, name)
+    local of, kind = OF[name], KINDS[name] or name
+    local named = of == 'line' and key('jobs', at.line, name) or of == 'lane' and key(kind, at.queue, at.lane)
+      or key(kind, at[of])
+    rawset(q, name, named)
+    return named
+  end})
 end
 local function ring(bell)
   if redis.call('LLEN', bell) == 0 then redis.call('RPUSH', bell, 1) end
