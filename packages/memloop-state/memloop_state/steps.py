@@ -138,6 +138,11 @@ class Steps:
         return ["" if part is None else str(part) for part in reply]
 
 
+def lane_terms(queue: str, lane: str, *, line: str) -> dict[str, str]:
+    """Return the terms by which a step names the keys of a queue's lane, which waits for workers in a ``line``."""
+    return {"queue": queue, "line": line, "lane": lane, "digest": digest(queue, lane)}
+
+
 def lane_steps(redis: State) -> Steps:
     """Return the steps of lanes and jobs: ``lua/lanes.lua``."""
     return Steps(redis, "owners", "turns", "lanes")

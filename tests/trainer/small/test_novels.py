@@ -37,3 +37,10 @@ def test_what_a_section_tells_is_kept_word_for_word() -> None:
             told = turn.reply.removeprefix(before).strip() if before != PROFILE.empty_memory else turn.reply
             assert turn.sort.startswith("leaves") or all(line in section for line in turn.golds)
             assert turn.sort.startswith("keeps") or not told or told == PROFILE.empty_memory
+
+
+def test_a_section_at_the_end_of_the_prose_is_shorter() -> None:
+    held_out = English("held_out", words_held_out=True)
+    assert asked("held_out")[-1].places.stop > len(prose("held_out")) - 40
+    for seed in range(60):
+        assert draw_reading_of_novel(held_out, Random(seed), words=700)

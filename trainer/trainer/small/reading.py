@@ -104,9 +104,11 @@ def draw_reading_of_novel(english: English, rng: Random, *, words: int = 130, qu
 
 def _section(english: English, start: int, words: int, *, up_to: int = 0) -> list[str]:
     """Return the sentences from ``start`` on: about so many words, and those before ``up_to``."""
-    sentences, taken = prose(english.part), list[str]()
-    while sum(len(text.split()) for text in taken) < words or start + len(taken) < up_to:
-        taken.append(sentences[start + len(taken)])
+    taken = list[str]()
+    for place, text in enumerate(prose(english.part)[start:], start):
+        if place >= up_to and sum(len(each.split()) for each in taken) >= words:
+            break
+        taken.append(text)
     return taken
 
 

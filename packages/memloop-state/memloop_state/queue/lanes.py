@@ -38,7 +38,7 @@ from memloop_state.queue.jobs import (
 )
 from memloop_state.queue.records import DeadLetters, Events, JobRecords, Journal
 from memloop_state.room import QueueRules
-from memloop_state.steps import Partition, Partitions, digest, lane_steps, named
+from memloop_state.steps import Partition, Partitions, lane_steps, lane_terms, named
 from memloop_state.values import Guard, Indexes
 
 DEFAULT_TIER: Final = "default"
@@ -97,9 +97,7 @@ class LaneQueue:
         return await self._step(step, [here.root], args, acknowledged=sure)
 
     def _place(self, lane: str) -> Mapping[str, str]:
-        """Return the terms by which a step names the keys of a lane."""
-        line = self._lines.get(lane.partition(":")[0], self.name)
-        return {"queue": self.name, "line": line, "lane": lane, "digest": digest(self.name, lane)}
+        return lane_terms(self.name, lane, line=self._lines.get(lane.partition(":")[0], self.name))
 
     async def _held(self, step: str, lease: Lease, terms: Mapping[str, object] = _NO_TERMS) -> Any:
         """Run a step of a lane's holder."""
@@ -157,10 +155,6 @@ class LaneQueue:
         """
         parts = self.keys.partitions
         return min([int(await self._step("newest", [part.root], named())) for part in parts])
-
-    async def standing(self, lane: str, terms: Mapping[str, object]) -> list[str]:
-        """Return the newest token, a text, and the lane's jobs by ``terms``, as ``lua/lanes.lua`` says."""
-        return await self._stepped("standing", lane, terms)
 
     def journal(self, job_id: str) -> Journal:
         """Return a job's journal."""

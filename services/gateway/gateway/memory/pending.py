@@ -19,7 +19,7 @@ from memloop.wire.errors import DependencyError
 from memloop.wire.memory import Namespace, PendingTurn, SearchResult, StoreSearch
 from memloop_clients import StoreClient
 from memloop_state.link import State
-from memloop_state.queue.lanes import LaneQueue
+from memloop_state.steps import Partitions, lane_steps, lane_terms, named
 
 MOST_KEPT: Final = 1024
 MOST_KEPT_CHARS: Final = 4096
@@ -132,7 +132,8 @@ class PendingWrites:
     def __init__(self, state: State, *, wait_s: float) -> None:
         self._wait_s = wait_s
         self._failed = failed_writes(state)
-        self._lanes = LaneQueue(state, MEMORY_QUEUE)
+        self._keys = Partitions(state)
+        self._step = lane_steps(state)
         self._kept = KeptWrites()
 
     async def of_user(self, namespace: Namespace) -> Standing:
@@ -143,7 +144,10 @@ class PendingWrites:
                 kept = self._kept.of(lane)
                 states = {job_id: write.status for job_id, write in kept.items()}
                 asked = {"most": MOST_WRITES, "bytes": MOST_BYTES, "kept": states, "failed": self._failed.key(lane)}
-                newest, failed, since_ms, *rows = await self._lanes.standing(lane, asked)
+                args = named(**lane_terms(MEMORY_QUEUE, lane, line=MEMORY_QUEUE), **asked)
+                newest, failed, since_ms, *rows = await self._step.rows(
+                    "standing", [self._keys.of_name(lane).root], args
+                )
                 jobs = zip(rows[::3], rows[1::3], rows[2::3], strict=True)
                 writes = {
                     job_id: QueuedWrite.read(status, payload) if payload else kept[job_id]
