@@ -21,6 +21,8 @@ _ROWS: Final = {
     "answers known": "answers that a note holds",
     "abstains": "says that no note tells",
     "read": "a section read: the memory after it exactly right",
+    "read keeps": "a planted fact of a section kept, word for word",
+    "read keeps in novels": "a sentence of a novel kept that answers a question, word for word",
     "reading answers": "the answer of a short reading",
     "everyday stored": "everyday statements of another hand, stored",
     "everyday answered": "the same, answered",
