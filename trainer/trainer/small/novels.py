@@ -48,18 +48,14 @@ def asked(part: Part) -> tuple[Asked, ...]:
         for length in range(1, _LONGEST_QUOTE + 1)
         for first in range(len(sentences) - length + 1)
     }
-    entries = (
-        entry.split("\n")
-        for name in _novels(part)
-        for entry in (_FOLDER / f"{name}.asked.txt").read_text("utf-8").strip().split("\n\n")
-    )
-    return tuple(_asked(*entry, runs=runs) for entry in entries)
-
-
-def _asked(question: str, in_other_words: str, answer: str, quote: str, *, runs: dict[str, range]) -> Asked:
-    if quote not in runs or answer not in quote:
-        raise ValueError(f"no novel answers {answer!r} by {quote!r}")
-    return Asked((question, in_other_words), answer, quote, runs[quote])
+    found = list[Asked]()
+    for name in _novels(part):
+        for entry in (_FOLDER / f"{name}.asked.txt").read_text("utf-8").strip().split("\n\n"):
+            question, in_other_words, answer, quote = entry.split("\n")
+            if quote not in runs or answer not in quote:
+                raise ValueError(f"no novel answers {answer!r} by {quote!r}")
+            found.append(Asked((question, in_other_words), answer, quote, runs[quote]))
+    return tuple(found)
 
 
 def _novels(part: Part) -> tuple[str, ...]:
