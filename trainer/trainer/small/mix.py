@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 from itertools import count
 from random import Random
 from typing import Final
@@ -10,6 +11,7 @@ from typing import Final
 from memloop.loops.rendering import memory_line, ranked_lines
 from memloop.wire.chat import ChatMessage
 from trainer.small.changes import draw_asked, draw_changed, draw_told
+from trainer.small.crowd import draw_reading_of_crowd
 from trainer.small.facts import draw_fact, tell
 from trainer.small.kinds import English
 from trainer.small.reading import draw_reading, draw_reading_of_novel
@@ -19,21 +21,30 @@ from trainer.small.writing import draw_writing
 
 SHARES: Final[dict[str, float]] = {"write": 0.36, "relate": 0.11, "answer": 0.36, "read": 0.15, "chat": 0.02}
 """Share of the tokens of each task; ``read`` counts a text's answer too."""
-_QUESTIONS: Final = 5
-"""Questions over one section: they share its tokens."""
-_CONCLUDED: Final = 0.15
-"""Share of the sections whose questions are answered from the memory, not read: rewriting is the harder part."""
-_BY_HAND: Final = 0.4
-"""Share of the writing, relating and answering over what people typed, not the generator."""
-_OF_NOVELS: Final = 0.5
-"""Share of the sections with questions about what the novel itself tells."""
 _KNOWN: Final = 0.66
 """Share of the questions that a note answers: with fewer of the others the model answers from any note."""
 
 
-def draw_group(task: str, english: English, rng: Random) -> list[Sample]:
+@dataclass(frozen=True, slots=True)
+class Sources:
+    """Where the samples of a task come from.
+
+    ``by_hand`` is the share of writing, relating and answering over what people typed, not the generator; ``of_novels``
+    and ``of_crowds`` are the shares of sections about what the novel itself tells, and about many people at once.
+    ``concluded`` is the share of the sections whose questions are answered from the memory, not read, since rewriting
+    is the harder part; ``questions`` over one section share its tokens.
+    """
+
+    by_hand: float = 0.4
+    of_novels: float = 0.5
+    of_crowds: float = 0.0
+    concluded: float = 0.15
+    questions: int = 5
+
+
+def draw_group(task: str, english: English, rng: Random, sources: Sources = Sources()) -> list[Sample]:
     """Draw samples of one task that begin alike."""
-    by_hand = rng.random() < _BY_HAND
+    by_hand = rng.random() < sources.by_hand
     match task:
         case "write":
             return draw_told(english, rng) if by_hand else [draw_writing(english, rng) for _ in range(6)]
@@ -44,16 +55,21 @@ def draw_group(task: str, english: English, rng: Random) -> list[Sample]:
                 return draw_asked(english, rng, known=_KNOWN)
             return draw_answers(english, rng, most_notes=rng.choice((3, 6, 10)), known=_KNOWN)
         case "read":
-            draw = draw_reading_of_novel if rng.random() < _OF_NOVELS else draw_reading
-            turns = draw(english, rng, words=rng.choice(english.section_words), questions=_QUESTIONS)
-            return turns[_QUESTIONS:] if rng.random() < _CONCLUDED else turns[:_QUESTIONS]
+            others = 1 - sources.of_novels - sources.of_crowds
+            draws = (draw_reading_of_novel, draw_reading_of_crowd, draw_reading)
+            draw = rng.choices(draws, (sources.of_novels, sources.of_crowds, others))[0]
+            turns = draw(english, rng, words=rng.choice(english.section_words), questions=sources.questions)
+            read, concluded = turns[: len(turns) // 2], turns[len(turns) // 2 :]
+            return concluded if rng.random() < sources.concluded else read
         case "chat":
             return [_chat(english, rng)]
         case _:
             raise ValueError(task)
 
 
-def stream(english: English, seed: int, weights: dict[str, float], start: int = 0) -> Iterator[list[Sample]]:
+def stream(
+    english: English, seed: int, weights: dict[str, float], start: int = 0, *, sources: Sources = Sources()
+) -> Iterator[list[Sample]]:
     """Yield groups without end from the group ``start`` on; each is drawn from its own number, so a run resumes.
 
     ``weights`` are the shares of groups, not of tokens.
@@ -61,7 +77,7 @@ def stream(english: English, seed: int, weights: dict[str, float], start: int = 
     tasks, shares = list(weights), list(weights.values())
     for number in count(start):
         rng = Random(f"{seed}/{number}")
-        yield draw_group(rng.choices(tasks, shares)[0], english, rng)
+        yield draw_group(rng.choices(tasks, shares)[0], english, rng, sources)
 
 
 def _chat(english: English, rng: Random) -> Sample:

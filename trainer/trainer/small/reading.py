@@ -46,13 +46,11 @@ def draw_planted(english: English, rng: Random, *, hops: int) -> Planted:
     values, names = fact.values, [asked, other, third]
     subject = names[1] if hops == 2 else names[0]
     needed = [planted_sentence(english, rng, fact.kind, values, subject)]
-    question = rng.choice(fact.kind.ways(fact.kind.ask, held_out=english.words_held_out))
+    named = asked
     if hops == 2:
-        told, _, role = rng.choice(_links(english.part)).partition(" => ")
-        needed.insert(rng.randrange(2), sentence(told.replace("{a}", asked).replace("{b}", other)))
-        question = asked_of(question, role.replace("{a}", asked))
-    else:
-        question = asked_of(question, subject)
+        link, named = draw_link(english, rng, asked, other)
+        needed.insert(rng.randrange(2), link)
+    question = draw_question(english, rng, fact.kind, named)
     others = english.draw_values(fact.kind, rng)
     near = [planted_sentence(english, rng, fact.kind, others, third)]
     for name in (asked, third):
@@ -62,12 +60,25 @@ def draw_planted(english: English, rng: Random, *, hops: int) -> Planted:
     return Planted(question, fact.gold(english), tuple(needed), tuple(near))
 
 
+def draw_question(english: English, rng: Random, kind: Kind, name: str) -> str:
+    """Ask for a person's fact of a kind, in a way that names the person."""
+    ways = (asked_of(way, name) for way in kind.ways(kind.ask, held_out=english.words_held_out))
+    return rng.choice([way for way in ways if name in way])
+
+
+def draw_link(english: English, rng: Random, asked: str, other: str) -> tuple[str, str]:
+    """Say what somebody is to the one asked about, and how a question names them by it ("Marta's dentist")."""
+    told, _, role = rng.choice(_links(english.part)).partition(" => ")
+    return sentence(told.replace("{a}", asked).replace("{b}", other)), role.replace("{a}", asked)
+
+
 def planted_sentence(english: English, rng: Random, kind: Kind, values: dict[str, str], name: str) -> str:
     """Say a fact of a person with a full name, without a date that depends on the day."""
     while True:
         said = english.state(kind, {**values, "when": "soon", "ago": "long ago"}, rng)
-        if said.note is None:
-            return sentence(told_of(said.text, somebody(name, rng.choice(("she", "he")))))
+        text = sentence(told_of(said.text, somebody(name, rng.choice(("she", "he")))))
+        if said.note is None and name in text:
+            return text
 
 
 def draw_reading(english: English, rng: Random, *, words: int = 130, questions: int = 1) -> list[Sample]:
@@ -76,8 +87,8 @@ def draw_reading(english: English, rng: Random, *, words: int = 130, questions: 
     The section holds what a question needs, a part of it, or nothing, and near misses.
     """
     start = rng.randrange(len(prose(english.part)) - 400)
-    turns = [_Turn.draw(english, rng) for _ in range(questions)]
-    return _samples(turns, _section(english, start, words), rng)
+    turns = [Turn.draw(english, rng) for _ in range(questions)]
+    return turns_over(turns, section_of(english, start, words), rng)
 
 
 def draw_reading_of_novel(english: English, rng: Random, *, words: int = 130, questions: int = 2) -> list[Sample]:
@@ -90,19 +101,19 @@ def draw_reading_of_novel(english: English, rng: Random, *, words: int = 130, qu
     start, before = first.places.start, rng.randrange(words)
     while start > 0 and (before := before - len(sentences[start - 1].split())) >= 0:
         start -= 1
-    section = _section(english, start, words, up_to=first.places.stop)
+    section = section_of(english, start, words, up_to=first.places.stop)
     told = [each for each in known if each.places.start >= start and each.places.stop <= start + len(section)]
     for each in sorted(told, key=lambda each: each.places.start, reverse=True):
         section[each.places.start - start : each.places.stop - start] = [each.quote]  # nothing is planted into it
     told.sort(key=lambda each: each != first)
     elsewhere = [each for each in rng.sample(known, questions // 3) if each not in told]
-    turns = [_Turn.of_novel(each, rng, here=True) for each in told[: -(-questions // 2)]]
-    turns += [_Turn.of_novel(each, rng, here=False) for each in elsewhere]
-    turns += [_Turn.draw(english, rng) for _ in range(questions - len(turns))]
-    return _samples(turns, section, rng)
+    turns = [Turn.of_novel(each, rng, here=True) for each in told[: -(-questions // 2)]]
+    turns += [Turn.of_novel(each, rng, here=False) for each in elsewhere]
+    turns += [Turn.draw(english, rng) for _ in range(questions - len(turns))]
+    return turns_over(turns, section, rng)
 
 
-def _section(english: English, start: int, words: int, *, up_to: int = 0) -> list[str]:
+def section_of(english: English, start: int, words: int, *, up_to: int = 0) -> list[str]:
     """Return the sentences from ``start`` on: about so many words, and those before ``up_to``."""
     taken = list[str]()
     for place, text in enumerate(prose(english.part)[start:], start):
@@ -112,20 +123,22 @@ def _section(english: English, start: int, words: int, *, up_to: int = 0) -> lis
     return taken
 
 
-def _samples(turns: Sequence[_Turn], section: list[str], rng: Random) -> list[Sample]:
+def turns_over(
+    turns: Sequence[Turn], section: Sequence[str], rng: Random, *, planted: Sequence[str] = ()
+) -> list[Sample]:
+    """Plant what the turns need, and what else is ``planted``, into the section: all rewritings, then all answers."""
     texts = list(section)
-    for turn in turns:
-        for text in turn.planted:
-            texts.insert(rng.randrange(len(texts) + 1), text)
+    for text in (*planted, *(text for turn in turns for text in turn.planted)):
+        texts.insert(rng.randrange(len(texts) + 1), text)
     whole = " ".join(texts)
     return [*(turn.read(whole) for turn in turns), *(turn.conclude(rng) for turn in turns)]
 
 
 @dataclass(frozen=True, slots=True)
-class _Turn:
+class Turn:
     """A question, all that answers it, what the memory holds of that ``before`` a section, and what it tells ``now``.
 
-    ``planted`` are the sentences that the section holds beside the author's own.
+    ``planted`` are the sentences that the section holds for it alone.
     """
 
     question: str
@@ -133,11 +146,11 @@ class _Turn:
     needed: tuple[str, ...]
     before: tuple[str, ...]
     now: tuple[str, ...]
-    planted: tuple[str, ...]
+    planted: tuple[str, ...] = ()
     about: str = ""
 
     @classmethod
-    def draw(cls, english: English, rng: Random) -> _Turn:
+    def draw(cls, english: English, rng: Random) -> Turn:
         """Draw a turn about planted facts."""
         drawn = draw_planted(english, rng, hops=rng.choice((1, 1, 2)))
         kept = rng.randint(0, len(drawn.needed))
@@ -146,15 +159,16 @@ class _Turn:
         return cls(drawn.question, drawn.gold, drawn.needed, drawn.needed[:kept], now, (*now, *near))
 
     @classmethod
-    def of_novel(cls, each: Asked, rng: Random, *, here: bool) -> _Turn:
+    def of_novel(cls, each: Asked, rng: Random, *, here: bool) -> Turn:
         """Return the turn of a question about a novel, which the section answers or not."""
         needed = (each.quote,)
         before = () if here or rng.random() < 0.5 else needed
         return cls(rng.choice(each.wordings), each.answer, needed, before, needed if here else (), (), " in novels")
 
     def read(self, section: str) -> Sample:
-        """Return the turn that rewrites the memory."""
-        memory, after = _memory(self.before), _memory((*self.before, *self.now))
+        """Return the turn that rewrites the memory: what it tells now follows in the order of the section."""
+        now = sorted(self.now, key=section.index)
+        memory, after = _memory(self.before), _memory((*self.before, *now))
         messages = PROFILE.render("read", problem=self.question, memory=memory, section=section)
         return Sample("read", messages, after, sort=("keeps" if self.now else "leaves") + self.about, golds=self.now)
 

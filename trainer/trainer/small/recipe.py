@@ -9,11 +9,12 @@ import yaml
 from pydantic import BaseModel, ConfigDict, Field
 
 from trainer.small.kinds import English, Part
-from trainer.small.mix import SHARES
+from trainer.small.mix import SHARES, Sources
 
 
 class SmallSft(BaseModel):
-    """``shares`` are those of the tasks, in tokens; ``replies`` holds the base's replies to general chat.
+    """``shares`` are those of the tasks, in tokens, and ``sources`` where their samples come from; ``replies`` holds
+    the base's replies to general chat.
 
     ``begin_from`` is an adapter to go on from, as its weights alone; a checkpoint in ``output`` comes before it.
     ``tokens`` of rows end the run and bend the cosine, and so do ``seconds``, whichever come first; ``steps`` stop it
@@ -26,6 +27,7 @@ class SmallSft(BaseModel):
     output: Path
     begin_from: Path | None = None
     shares: dict[str, float] = SHARES
+    sources: Sources = Sources()
     kinds_of: tuple[Part, ...] = ("train", "reward")
     replies: Path | None = None
     section_words: tuple[int, ...] = (40, 80, 130, 180)

@@ -202,7 +202,7 @@ def group_weights(recipe: SmallSft, encoder: Encoder) -> dict[str, float]:
     for task, share in recipe.shares.items():
         rng, row = Random(f"weights/{task}"), Row(1 << 20)
         for _ in range(_CALIBRATION):
-            row.add([encoder.tokens(sample) for sample in draw_group(task, english, rng)])
+            row.add([encoder.tokens(sample) for sample in draw_group(task, english, rng, recipe.sources)])
         weights[task] = share / len(row.ids)
     return weights
 
