@@ -8,7 +8,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from gateway.engine.window import Uncut, Window
+from gateway.engine.watched import WatchedModel
+from gateway.engine.window import Window
 from gateway.metrics import Metrics
 from memloop.chunking import EstimatingSplitter
 from memloop.ports import Completion, Prompt, Sampling
@@ -51,13 +52,14 @@ class Counting:
         return Completion("a memory", usage=Usage(input_tokens=asked, output_tokens=2, llm_calls=1))
 
 
-def uncut(model: Counting) -> tuple[Uncut, Window]:
+def uncut(model: Counting) -> tuple[WatchedModel, Window]:
     window = Window(load_profile("default"), EstimatingSplitter(), "m")
 
     async def states_nothing() -> ServedWindow | None:
         return ServedWindow(None)
 
-    return Uncut(model, window, states_nothing, Metrics(new_registry()), label="m"), window
+    metrics = Metrics(new_registry())
+    return WatchedModel(model, window, states_nothing, metrics, label="m", operation="long_read"), window
 
 
 def prompt(text: str) -> Prompt:

@@ -8,7 +8,7 @@ import pytest
 
 from gateway.engine.engines import Engines, RetryBudget
 from gateway.settings import GatewaySettings
-from memloop.ports import Completion, Prompt, Sampling
+from memloop.ports import ChatModel, Completion, Prompt, Sampling
 from memloop.templates import ChatTemplate
 from memloop.wire.chat import Json
 from memloop.wire.errors import ConnectRefused, EngineError, MemloopError, Timeout, Unavailable, Unreachable
@@ -46,6 +46,9 @@ class Engine:
         del prompt
         self._call()
         return Completion(content=model)
+
+    def of_model(self, model: str) -> ChatModel:
+        return Engines([self], model=model)
 
     async def get_json(self, path: str) -> Json:
         self._call()
@@ -212,3 +215,11 @@ async def kinds(gateway: Gateway) -> dict[str, float]:
     names = ("connectrefused", "unreachable", "circuitopen", "unavailable", "timeout")
     counts = {name: await gateway.metric(f'upstream_errors_total{{kind="{name}",model="{MODEL}"}}') for name in names}
     return {name: count for name, count in counts.items() if count}
+
+
+async def test_a_loop_asks_the_only_engine_itself_and_falls_back_where_there_is_another() -> None:
+    prompt = Prompt((), Sampling(max_tokens=1))
+    only, failing, second = Engine(), Engine([REFUSED]), Engine()
+    assert (await guard(only).as_model().complete(prompt)).content == "m"
+    assert (await guard(failing, second).as_model().complete(prompt)).content == "m"
+    assert (only.calls, failing.calls, second.calls) == (1, 1, 1)

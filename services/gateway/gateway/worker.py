@@ -19,16 +19,17 @@ from redis.asyncio import Redis
 
 from gateway.changes.hooks import Dispatcher
 from gateway.chat import Chat, open_chat
-from gateway.engine import Backend, ModelsConfig, Rollouts, open_backend, read_models, refusing_wrong_models
+from gateway.engine import Backend, LoopModel, ModelsConfig, Rollouts, open_backend, read_models, refusing_wrong_models
 from gateway.files.extraction import ExtractionLimits, ExtractionRules
 from gateway.files.files import open_files
 from gateway.files.handler import FileHandler
 from gateway.files.storage import local_folder
 from gateway.long_read.hosts import ReadHandler
 from gateway.long_read.reading import Reading, open_reading
-from gateway.memory.handler import MemoryHandler, flush_idle_repeatedly, writer_tools
+from gateway.memory.handler import MemoryHandler, flush_idle_repeatedly
 from gateway.memory.memory import OPTIONAL, Memory, Readiness, open_memory
 from gateway.memory.rounds import BufferLimits
+from gateway.memory.write import WriterTools
 from gateway.metrics import Metrics
 from gateway.queue import LaneQueue, Runner, RunnerOptions, queued_bytes
 from gateway.responses.background.handler import ResponseHandler
@@ -188,11 +189,26 @@ async def _writes(work: Work, settings: WorkerSettings, stop: asyncio.Event, nam
     model, models = writer.result(), work.backend.models
     work.metrics.show_form(model.id, model.forms.left(model.window.profile)[0])
 
+    def tools_of(writer: LoopModel) -> WriterTools:
+        return WriterTools(
+            journal=work.memory.queue.lanes.journal,
+            store=work.memory.store,
+            writer=writer,
+            model=writer.watched(work.metrics, operation="memory_write"),
+            metrics=work.metrics,
+            limits=limits,
+            traces=work.memory.traces,
+            keeper=work.memory.keeper,
+        )
+
+    only = tools_of(model)
     options = _options(settings, settings.worker_concurrency)
     handler = MemoryHandler(
         work.memory,
         work.metrics,
-        lambda namespace: writer_tools(work.memory, models.writing(model, key=namespace.lane()), work.metrics, limits),
+        (lambda namespace: tools_of(models.serving(model.id, key=namespace.lane())))
+        if models.may_have_candidates
+        else lambda _: only,
         options=options,
         keep_s=settings.dead_letter_keep_s,
         redecisions=settings.memory_redecisions,

@@ -6,8 +6,9 @@ from gateway.engine.engines import answer_in, refusal
 from gateway.engine.models import Models
 from gateway.engine.models_file import ModelsConfig, read_models, refusing_wrong_models
 from gateway.engine.rollouts import Rollouts
-from gateway.engine.served import Affine, LoopModel
+from gateway.engine.served import LoopModel
 from gateway.engine.streams import only_text, pass_through, relay, send_broken
+from gateway.engine.watched import Affine
 from memloop_clients.engine import CHAT_PATH
 
 __all__ = [

@@ -13,7 +13,7 @@ import random
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Final, Protocol, TypeVar
 
-from memloop.ports import Completion, Prompt
+from memloop.ports import ChatModel, Completion, Prompt
 from memloop.templates import ROLES_REFUSED, ChatTemplate
 from memloop.wire.chat import Json
 from memloop.wire.errors import (
@@ -48,6 +48,10 @@ class Engine(Protocol):
 
     async def ask(self, prompt: Prompt, *, model: str) -> Completion:
         """Return the model's reply."""
+        ...
+
+    def of_model(self, model: str) -> ChatModel:
+        """Return the engine as a model that loops call."""
         ...
 
     async def get_json(self, path: str) -> Json:
@@ -113,6 +117,10 @@ class Engines:
         """Return the same engines for another model."""
         engines = (*self._earlier, self._last)
         return Engines(engines, model=model, budget=self._budget, on_fallback=self._on_fallback)
+
+    def as_model(self) -> ChatModel:
+        """Return what a loop calls: these engines, or the only one, behind which there is no other to ask."""
+        return self if self._earlier else self._last.of_model(self._model)
 
     async def send(self, body: bytes, *, path: str) -> RawResponse:
         """Send a POST; return the open response of any status, which the caller closes. Raises Unavailable, Timeout.

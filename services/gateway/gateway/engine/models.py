@@ -143,9 +143,10 @@ class Models:
                 return writer
             await arrived.wait()
 
-    def writing(self, writer: LoopModel, *, key: str) -> LoopModel:
-        """Return the model that decides over a user's turns: the writer, or its candidate."""
-        return self.serving(writer.id, key=key) if self._roles else writer
+    @property
+    def may_have_candidates(self) -> bool:
+        """Whether there is a models file: without it no candidate takes a share of a model's requests."""
+        return bool(self._roles)
 
     def named(self, model_id: str) -> LoopModel:
         """Return the model of this id.

@@ -4,28 +4,26 @@ Its specification is completed with id, prompt profile, tokenizer and window. So
 inference service, then the engine (the id) and safe defaults (the rest).
 """
 
-import time
 from dataclasses import asdict, dataclass, field, replace
 from functools import cache, partial
 from typing import Final, cast
 
-from opentelemetry.trace import SpanKind
 from pydantic import JsonValue
 
 from gateway.engine.engines import Engines
 from gateway.engine.models_file import ModelSpec
-from gateway.engine.window import Uncut, Window
+from gateway.engine.watched import WatchedModel
+from gateway.engine.window import Window
 from gateway.metrics import Metrics
 from memloop.chunking import EstimatingSplitter, TokenizerSplitter
 from memloop.loops.forms import Forms
-from memloop.ports import ChatModel, Completion, Prompt, Splitter
+from memloop.ports import Splitter
 from memloop.profiles import ProfileError, load_profile
 from memloop.wire.chat import Json
 from memloop.wire.errors import DependencyError
 from memloop_clients import Dialect, InferenceClient
 from memloop_clients.dialects import ANY, Endpoint, endpoint_at
 from memloop_service.http import objects_in
-from memloop_service.tracing import model_call, note_usage, span
 
 DEFAULT_PROFILE: Final = "default"
 _default_profile: Final = cache(partial(load_profile, DEFAULT_PROFILE))
@@ -79,13 +77,13 @@ class LoopModel:
             "roles": cast(Json, asdict(dialect.template)),
         }
 
-    def watched(self, metrics: Metrics, *, operation: str) -> Uncut:
+    def watched(self, metrics: Metrics, *, operation: str) -> WatchedModel:
         """Return the model for a loop, with metrics and a span around each call.
 
         It raises ContextTruncated for a prompt that was cut.
         """
-        model = WatchedModel(self.engines, metrics, model_id=self.id, label=self.label, operation=operation)
-        return Uncut(model, self.window, self.engines.window, metrics, label=self.label)
+        model, ask = self.engines.as_model(), self.engines.window
+        return WatchedModel(model, self.window, ask, metrics, label=self.label, operation=operation)
 
 
 async def loop_model(
@@ -133,49 +131,3 @@ async def loop_model(
         endpoint=endpoint_at(spec.engine_urls[0], spec.dialect) or ANY,
         forms=Forms(tools=template is None or template.tools),
     )
-
-
-class WatchedModel:
-    """A ChatModel with metrics and a span around each call. Put it inside a ``Journaled``: replays do not count."""
-
-    def __init__(self, model: ChatModel, metrics: Metrics, *, model_id: str, label: str, operation: str) -> None:
-        """``label`` names the model in metrics, ``model_id`` in spans."""
-        self._model = model
-        self._metrics = metrics
-        self._model_id = model_id
-        self._label = label
-        self._operation = operation
-
-    async def complete(self, prompt: Prompt) -> Completion:
-        """Return the inner model's reply and raise its errors."""
-        began = time.perf_counter()
-        with span(*model_call("chat", self._model_id), kind=SpanKind.CLIENT) as call:
-            try:
-                completion = await self._model.complete(prompt)
-            except DependencyError as error:
-                self._metrics.count_error(error, model=self._label)
-                raise
-            self._metrics.count_call(self._label, time.perf_counter() - began)
-            usage = completion.usage
-            self._metrics.count_tokens("input", self._operation, self._label, usage.input_tokens)
-            self._metrics.count_tokens("output", self._operation, self._label, usage.output_tokens)
-            note_usage(call, input_tokens=usage.input_tokens, output_tokens=usage.output_tokens)
-            call.set_attribute("gen_ai.response.finish_reasons", (completion.finish_reason,))
-        return completion
-
-
-@dataclass(frozen=True, slots=True)
-class Affine:
-    """A ChatModel whose prompts have the key of one document; each segment of those read side by side has its own.
-
-    The key comes from the record of the read, never from a field of the client's request.
-    """
-
-    model: ChatModel
-    key: str
-
-    async def complete(self, prompt: Prompt) -> Completion:
-        """Return the inner model's reply."""
-        segment = prompt.branch.partition("/")[0]  # ``s3``; the questions of one document share its key
-        key = f"{self.key}/{segment}" if segment.startswith("s") else self.key
-        return await self.model.complete(replace(prompt, affinity=key))

@@ -5,16 +5,15 @@ import hashlib
 import logging
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
+from functools import partial
 
-from gateway.engine import LoopModel
 from gateway.memory.events import event_id
 from gateway.memory.jobs import MemoryJob
 from gateway.memory.memory import Memory
-from gateway.memory.rounds import BufferLimits, given_up
+from gateway.memory.rounds import given_up
 from gateway.memory.write import MemoryWrite, WriterTools
 from gateway.metrics import Metrics
 from gateway.queue import Hold, JobCancelled, JobGone, JobResult, LaneLost, Lease, RunnerOptions, job_of
-from gateway.traces import Served
 from memloop.wire.errors import Conflict, MemloopError
 from memloop.wire.memory import Namespace
 
@@ -22,23 +21,6 @@ _LOG = logging.getLogger(__name__)
 _LOOKS_PER_AGE = 4
 _LONGEST_PAUSE_S = 60.0
 _MOST_AT_ONCE = 100
-
-
-def writer_tools(memory: Memory, model: LoopModel, metrics: Metrics, limits: BufferLimits) -> WriterTools:
-    """Return the tools of a write over which this model decides."""
-    return WriterTools(
-        journal=memory.queue.lanes.journal,
-        store=memory.store,
-        model=model.watched(metrics, operation="memory_write"),
-        profile=model.window.profile,
-        splitter=model.splitter,
-        forms=model.forms,
-        metrics=metrics,
-        limits=limits,
-        traces=memory.traces,
-        served=Served(model.id, model.window.profile.ref),
-        keeper=memory.keeper,
-    )
 
 
 class MemoryHandler:
@@ -71,17 +53,20 @@ class MemoryHandler:
     async def run(self, lease: Lease, hold: Hold) -> JobResult:
         """Run the write. Raises the errors that make it fail."""
         job = await job_of(lease, self._lanes.jobs, MemoryJob)
-        tools = await self._tools_for(job.namespace).under_policy(job.namespace)
+        tools = self._tools_for(job.namespace)
+        attempt = partial(
+            MemoryWrite, job, tools, hold, profile=await tools.profile_of(job.namespace), attempt=lease.failures
+        )
         try:
             async with self._failures.watching(job, self._metrics):
-                event = await MemoryWrite(job, tools, hold, attempt=lease.failures).run()
+                event = await attempt().run()
         except (LaneLost, JobGone, JobCancelled, Conflict):
             raise
         except Exception as error:
             if not job.infer or not self._options.is_last(lease, error):
                 raise
             unusable = error.message if isinstance(error, MemloopError) else f"{type(error).__name__}: {error}"
-            event = await MemoryWrite(job, tools, hold, attempt=lease.failures, unusable=unusable).run()
+            event = await attempt(unusable=unusable).run()
             await self._failures.forget(job.namespace)
             self._metrics.memory_kept_verbatim.labels("refused").inc(event.status == "kept_verbatim")
         else:

@@ -20,10 +20,11 @@ import asyncio
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import datetime
 from functools import partial
 
+from gateway.engine import LoopModel
 from gateway.memory.jobs import MemoryJob, redacted_records, redacted_turns
 from gateway.memory.kept_turns import KEPT, kept_drafts, parts_of, still_kept
 from gateway.memory.operations import adds_of
@@ -46,11 +47,10 @@ from gateway.metrics import Metrics
 from gateway.policy import Keeper
 from gateway.queue import Hold, Journal, JournalCheckpoints
 from gateway.traces import RecordedIndex, RecordedModel, Served, TraceKeeper
-from memloop.loops.forms import Forms
 from memloop.loops.journal import Journaled
 from memloop.loops.memreader import decide
 from memloop.loops.relating import relate
-from memloop.ports import ChatModel, Splitter
+from memloop.ports import ChatModel
 from memloop.profiles import Profile
 from memloop.wire.errors import NotFound, PreconditionFailed
 from memloop.wire.memory import Buffer, MemoryDraft, Namespace, Source, StoreAdd, Written
@@ -67,35 +67,42 @@ class WriterTools:
 
     journal: Callable[[str], Journal]
     store: StoreClient
+    writer: LoopModel
     model: ChatModel
-    profile: Profile
-    splitter: Splitter
-    forms: Forms
+    """The writer as its loop calls it."""
     metrics: Metrics
     limits: BufferLimits
     traces: TraceKeeper
-    served: Served
     keeper: Keeper
 
-    async def under_policy(self, namespace: Namespace) -> "WriterTools":
-        """Return the tools whose profile has the rules of the namespace's policies. Raises Unavailable."""
+    async def profile_of(self, namespace: Namespace) -> Profile:
+        """Return the writer's profile with the rules of the namespace's policies. Raises Unavailable."""
         policy = (await self.keeper.redactions(namespace.tenant, [namespace])).policy(namespace)
-        return replace(self, profile=with_rules(self.profile, policy, self.splitter))
+        return with_rules(self.writer.window.profile, policy, self.writer.splitter)
 
 
 class MemoryWrite:
     """One run of one job. With ``unusable`` the model is not asked any more: what is undecided is kept verbatim."""
 
     def __init__(
-        self, job: MemoryJob, tools: WriterTools, hold: Hold, *, attempt: int, unusable: str | None = None
+        self,
+        job: MemoryJob,
+        tools: WriterTools,
+        hold: Hold,
+        *,
+        profile: Profile,
+        attempt: int,
+        unusable: str | None = None,
     ) -> None:
         self._job = job
         self._tools = tools
         self._hold = hold
+        self._profile = profile
+        self._splitter = tools.writer.splitter
         self._attempt = attempt
         self._unusable = unusable
         self._journal = tools.journal(job.event_id)
-        self._room = conversation_room(tools.profile, tools.splitter) // 2
+        self._room = conversation_room(profile, self._splitter) // 2
         self._limits = tools.limits.within(self._room)
         self._hidden = frozenset[str]()
 
@@ -136,7 +143,7 @@ class MemoryWrite:
             event_id = f"{self._job.event_id}:raw:{part}"
             await self._add(self._store_add(raw, event_id=event_id, timestamp=pairs[0][0].timestamp))
         buffered = newest_within(
-            start.turns, splitter=self._tools.splitter, most_tokens=self._room, lines=self._tools.profile.turns
+            start.turns, splitter=self._splitter, most_tokens=self._room, lines=self._profile.turns
         )
         rounds: list[Round] = []
         memories: list[Written] = []
@@ -218,10 +225,10 @@ class MemoryWrite:
             for turn in turns
             if turn.content.strip()
         ]
-        profile = self._tools.profile
+        profile = self._profile
         runs = batches(
             spoken,
-            splitter=self._tools.splitter,
+            splitter=self._splitter,
             most_tokens=self._room,
             most_turns=profile.turns_per_decision,
             lines=profile.turns,
@@ -246,7 +253,7 @@ class MemoryWrite:
         may_buffer = (
             bool(self._job.turns)
             and not self._job.settles
-            and self._limits.hold(turns, splitter=self._tools.splitter, lines=self._tools.profile.turns)
+            and self._limits.hold(turns, splitter=self._splitter, lines=self._profile.turns)
         )
         model = Journaled(self._tools.model, JournalCheckpoints(self._journal, scope=f"{self._attempt}:{number}"))
         index = NamespaceIndex(self._tools.store, namespace, hidden=self._hidden)
@@ -255,20 +262,20 @@ class MemoryWrite:
             turns,
             model=RecordedModel(model, recording) if recording else model,
             index=RecordedIndex(index, recording) if recording else index,
-            profile=self._tools.profile,
+            profile=self._profile,
             may_buffer=may_buffer,
-            forms=self._tools.forms,
+            forms=self._tools.writer.forms,
         )
         if recording:  # it is kept unless its user was erased since the lane was taken
             trace_id, owner = f"{self._job.event_id}.{number}", Owner(self._job.namespace, self._hold.token)
-            served, traces = self._tools.served, self._tools.traces
+            served = Served(self._tools.writer.id, self._profile.ref)
             kept = traces.keep_write(recording, result, turns, trace_id=trace_id, of=owner, served=served)
             await asyncio.shield(kept)
-        result = await relate(result, model=model, neighbourhood=index, profile=self._tools.profile)
+        result = await relate(result, model=model, neighbourhood=index, profile=self._profile)
         for record in result.records:
             self._tools.metrics.memory_action.labels(record.action).inc()
             self._tools.metrics.memory_tool_parse.labels(record.parse_path).inc()
-        self._tools.metrics.show_form(self._tools.served.model, self._tools.forms.left(self._tools.profile)[0])
+        self._tools.metrics.show_form(self._tools.writer.id, self._tools.writer.forms.left(self._profile)[0])
         decided = round_of(result, splits=len(turns) > 1, may_buffer=may_buffer)
         redactions = await self._tools.keeper.redactions(namespace.tenant, [namespace])
         return redactions.applied(
