@@ -238,3 +238,32 @@ def test_a_folder_without_documents_is_refused(memloop: Memloop, tmp_path: Path)
         2,
         [f"memloop: the folder {tmp_path} holds no document that can be read"],
     )
+
+
+def test_a_folders_files_without_an_extension_are_read_if_they_are_text(
+    memloop: Memloop, gateway: FakeGateway, folder: Path
+) -> None:
+    (folder / "README").write_text("Read me.")
+    (folder / "program").write_bytes(b"\x7fELF\0\0")
+    result = memloop("read", str(folder), "What?")
+    assert b"Read me." in [raw for _, raw in gateway.uploads.values()]
+    assert f"left out  {folder}/program: not a kind of document that is read" in result.output
+
+
+@pytest.mark.parametrize(
+    "raw",
+    [
+        "Größe".encode("utf-16-le"),
+        "東京".encode("iso2022_jp"),
+        b"<!DOCTYPE html><p>Tea",
+        b"{\\rtf1 Tea}",
+        b"BEGIN:VCARD\n",
+    ],
+    ids=["UTF-16 without a mark", "ISO-2022-JP", "a page", "RTF", "a card"],
+)
+def test_a_file_from_which_the_gateway_takes_the_text_is_uploaded_whatever_its_name(
+    memloop: Memloop, gateway: FakeGateway, folder: Path, raw: bytes
+) -> None:
+    (folder / "one").write_bytes(raw)
+    memloop("read", str(folder / "one"), "What?")
+    assert [each for _, each in gateway.uploads.values()] == [raw]

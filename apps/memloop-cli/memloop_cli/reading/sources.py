@@ -14,33 +14,29 @@ from memloop_cli.errors import BadInput
 _SUFFIXES: Final = frozenset(
     (
         *(".txt", ".text", ".md", ".markdown", ".rst", ".adoc", ".org", ".tex"),
-        *(
-            ".csv",
-            ".tsv",
-            ".json",
-            ".jsonl",
-            ".log",
-            ".html",
-            ".htm",
-            ".xhtml",
-            ".srt",
-            ".vtt",
-            ".xml",
-            ".yaml",
-            ".yml",
-        ),
-        *(".pdf", ".docx", ".docm", ".pptx", ".pptm", ".xlsx", ".xlsm", ".xlsb", ".xls", ".odt", ".ods", ".odp"),
-        *(".epub", ".rtf", ".eml", ".mbox", ".py", ".js", ".ts", ".java", ".go", ".rs", ".c", ".h", ".cpp", ".sql"),
+        *(".csv", ".tsv", ".json", ".jsonl", ".ndjson", ".ipynb", ".xml", ".yaml", ".yml", ".toml", ".ini"),
+        *(".log", ".html", ".htm", ".xhtml", ".mhtml", ".mht", ".srt", ".vtt", ".ics", ".vcf", ".eml", ".mbox", ".mbx"),
+        *(".pdf", ".docx", ".docm", ".dotx", ".pptx", ".pptm", ".ppsx", ".xlsx", ".xlsm", ".xlsb", ".xls", ".xltx"),
+        *(".odt", ".ods", ".odp", ".fodt", ".epub", ".rtf", ".py", ".js", ".ts", ".java", ".kt", ".go", ".rs", ".rb"),
+        *(".c", ".h", ".cpp", ".hpp", ".cs", ".php", ".swift", ".scala", ".sh", ".sql"),
     )
 )
-"""What a folder's files are read by; a file that is named itself may have any."""
+"""What a folder's files are read by, beside names without a dot; a file that is named itself may have any."""
 _BINARY: Final = {b"%PDF-": ".pdf", b"PK\x03\x04": ".docx"}
 _WIDE: Final = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE, codecs.BOM_UTF32_BE)
 """How texts in UTF-16 and UTF-32 begin; the mark of UTF-32-LE begins as that of UTF-16-LE. The gateway decodes them."""
 _INLINE_CHARS: Final = 4_000_000
 """Longer texts are uploaded, also alone."""
-_EXTRACTED: Final = frozenset((".html", ".htm", ".xhtml", ".eml", ".mbox", ".rtf", ".json", ".jsonl"))
+_EXTRACTED: Final = frozenset(
+    (
+        *(".html", ".htm", ".xhtml", ".mhtml", ".mht", ".eml", ".mbox", ".mbx", ".rtf", ".ics", ".vcf"),
+        *(".json", ".jsonl", ".ndjson", ".ipynb"),
+    )
+)
 """Texts from which the gateway takes the words."""
+_MARKED: Final = (b"<!doctype", b"<html", b"<?xml", b"{\\rtf", b"from ", b"begin:v")
+"""How such texts begin that have another name, in lower case."""
+_SAMPLE_BYTES: Final = 1 << 12
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,13 +99,15 @@ def _each_once(sources: Iterable[Source]) -> list[Source]:
 def inline_text(source: Source) -> str | None:
     """Return the text of a plain text, to be sent in the request.
 
-    None for what must be extracted, is not UTF-8 or is long. Raises BadInput for a file that is empty or binary.
+    None for what must be extracted, is not UTF-8 or is long. Raises BadInput for a file that is empty.
     """
     if isinstance(source, UrlSource):
         return None
     name = source.name if isinstance(source, PipedSource) else str(source.path)
     raw = source.content if isinstance(source, PipedSource) else source.path.read_bytes()
     if raw.startswith((*_BINARY, *_WIDE)) or Path(name).suffix.lower() in _EXTRACTED:
+        return None
+    if b"\0" in raw or b"\x1b$" in raw or raw[:_SAMPLE_BYTES].lstrip().lower().startswith(_MARKED):
         return None
     try:
         text = raw.decode("utf-8-sig")
@@ -177,13 +175,16 @@ def _in_folder(folder: Path) -> Found:
 
 def _unread(path: Path) -> str:
     """Return why a file of a folder is left out; empty if it is read."""
-    if path.suffix.lower() not in _SUFFIXES:
+    if path.suffix and path.suffix.lower() not in _SUFFIXES:
         return "not a kind of document that is read"
     try:
         with path.open("rb") as file:
-            return "" if file.read(1) else "it is empty"
+            head = file.read(_SAMPLE_BYTES)
     except OSError as error:
         return f"it cannot be opened ({error.strerror})"
+    if not path.suffix and b"\0" in head and not head.startswith(tuple(_BINARY)):
+        return "not a kind of document that is read"
+    return "" if head else "it is empty"
 
 
 def _hidden(path: Path) -> bool:

@@ -1,5 +1,9 @@
-"""Reads HTML: its title and body, a row of a table of data as one line."""
+"""Reads HTML: its title and body, a row of a table of data as one line.
 
+What a browser does not show is left out, and counted where it may have words: hidden parts, readings above signs.
+"""
+
+import re
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Final
 
@@ -11,7 +15,13 @@ from gateway.extract.source import Source, Unreadable
 if TYPE_CHECKING:
     from selectolax.lexbor import LexborHTMLParser
 
-_HIDDEN: Final = ["script", "style", "noscript", "template", "svg"]
+_HIDDEN: Final = ["script", "style", "noscript", "template", "svg", "annotation", "rp"]
+_READINGS: Final = "rt, rtc"
+_UNSHOWN: Final = "body :is([hidden]:not([hidden=until-found]), [style*='display:none' i], [style*='display: none' i])"
+_IS_XML = re.compile(r"\s*<\?xml\b|\s*<!doctype[^>]{0,200}\bxhtml\b", re.IGNORECASE)
+_CLOSED = re.compile(r"""<([A-Za-z][\w:.-]{0,40}+)((?:[^<>"'/]++|"[^"<]*+"|'[^'<]*+'|/(?!>))*+)/>""")
+"""An element of XML without content."""
+_VOID: Final = frozenset({"area", "base", "br", "col", "embed", "hr", "img", "input", "link", "meta", "source", "wbr"})
 _INLINE: Final = [
     "a",
     "abbr",
@@ -29,6 +39,7 @@ _INLINE: Final = [
     "sub",
     "sup",
     "u",
+    *("ruby", "rb", "rbc", "math", "mrow", "mi", "mn", "mo", "mtext", "mfrac", "msup", "msub", "msqrt", "semantics"),
 ]
 """Tags that do not separate the text around them."""
 _CELLS: Final = frozenset({"td", "th"})
@@ -45,17 +56,24 @@ def html(source: Source) -> Iterator[str]:
 
 
 def page(source: Source, raw: bytes, *, declared: str = "") -> str:
-    """Return the text of a page in bytes. Raises Unreadable without a body."""
-    return page_text("".join(decoded(source, [raw], declared=declared or label_in(raw))))
-
-
-def page_text(page: str) -> str:
-    """Return the title and the text of a page. Raises Unreadable without a body."""
+    """Return the title and the text of a page in bytes. Raises Unreadable without a body."""
     from selectolax.lexbor import LexborHTMLParser
 
-    tree = LexborHTMLParser(page)
+    text = "".join(decoded(source, [raw], declared=declared or label_in(raw)))
+    if _IS_XML.match(text):  # HTML has no <script/>: it would hide all that follows
+        text = _CLOSED.sub(_opened, text)
+    tree = LexborHTMLParser(text)
     tree.strip_tags(_HIDDEN)
+    for unseen, one, many in (
+        (_UNSHOWN, "hidden part of the page", "hidden parts of the page"),
+        (_READINGS, "reading above a sign", "readings above signs"),
+    ):
+        parts = [part for part in tree.css(f":is({unseen}):not(:is({unseen}) *)") if part.text().strip()]
+        for part in parts:
+            part.decompose()
+        source.note(len(parts), one, many)
     _fill_in(tree)
+    _write_formulas(tree)
     for link in tree.css("a + a"):
         if link.prev is not None and link.prev.tag == "a":
             link.insert_before(" ")
@@ -79,10 +97,6 @@ def _fill_in(page: "LexborHTMLParser") -> None:
     for chosen in page.css("option[selected]"):
         if chosen.child is not None:
             chosen.child.insert_before(f"{_BOXES[True]} ")
-    for power in page.css("sup"):
-        before = "" if power.prev is None else power.prev.text(deep=True)
-        if before[-1:].isdigit() and power.text().strip("-\u2212").isdecimal():
-            power.insert_before("^")  # else ten to the sixth were 106
     for listed in page.css("ol"):
         start, kind = listed.attributes.get("start") or "1", listed.attributes.get("type") or "1"
         items = (item for item in listed.iter() if item.tag == "li")
@@ -92,6 +106,21 @@ def _fill_in(page: "LexborHTMLParser") -> None:
                 first = first.child
             if first is not None:
                 first.insert_before(f"{numeral(number, kind)}. ")
+
+
+def _write_formulas(page: "LexborHTMLParser") -> None:
+    """Write powers, indexes and fractions as they are typed: else ten to the sixth were 106."""
+    for power in page.css("sup"):
+        before = "" if power.prev is None else power.prev.text(deep=True)
+        if before[-1:].isdigit() and power.text().strip("-\u2212").isdecimal():
+            power.insert_before("^")
+    for kind, between in (("mfrac", "/"), ("msup", "^"), ("msub", "_")):
+        for formula in page.css(f"{kind} > :nth-child(2)"):
+            formula.insert_before(between)
+
+
+def _opened(found: "re.Match[str]") -> str:
+    return found[0] if found[1].lower() in _VOID else f"<{found[1]}{found[2]}></{found[1]}>"
 
 
 def _join_cells(page: "LexborHTMLParser") -> None:

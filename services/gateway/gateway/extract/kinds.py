@@ -26,6 +26,9 @@ _BY_NAME: Final = (
 )
 """Names of formats whose leading bytes show them: another content does not match."""
 _ARCHIVE_NAMES: Final = (".zip", ".tar", ".gz", ".tgz", ".bz2", ".xz", ".7z", ".rar", ".zst", ".jar")
+_MAILBOX = re.compile(rb"From \S+ [^\n]{0,100}\d\d:\d\d[^\n]{0,40}\r?\n[A-Za-z-]+:")
+_HEADINGS = re.compile(rb"(?:[A-Za-z][A-Za-z0-9-]{0,60}:[^\n]{0,2000}\n(?:[ \t][^\n]{0,2000}\n){0,100}){2,200}\r?\n")
+_OF_MAIL: Final = (b"\nmime-version:", b"\nmessage-id:", b"\nreceived:")
 _LIGATURES = re.compile("[\ufb00-\ufb06]")
 """Fonts draw them for ``fi`` and the like; no search writes them."""
 _SHEETS: Final = (".xls", ".xlsx", ".xlsm", ".xlsb", ".ods", ".xlt", ".xltx")
@@ -70,9 +73,8 @@ def reader_of(source: Source) -> Reader:
 
 def _written(source: Source) -> Reader:
     """Return the reader of a format that is text."""
-    if source.name.endswith((".eml", ".mbox", ".mbx", ".mht", ".mhtml")) or source.media_type.startswith(
-        ("message/rfc822", "application/mbox")
-    ):
+    is_named = source.name.endswith((".eml", ".mbox", ".mbx", ".mht", ".mhtml"))
+    if is_named or source.media_type.startswith(("message/rfc822", "application/mbox")) or _is_mail(source.head):
         from gateway.extract.mail import mail
 
         return mail
@@ -83,6 +85,13 @@ def _written(source: Source) -> Reader:
 
         return html
     return plain
+
+
+def _is_mail(head: bytes) -> bool:
+    """Return whether a file begins as a mailbox or a mail does, with a heading that only mails have."""
+    headings = _HEADINGS.match(head)
+    shown = b"" if headings is None else b"\n" + headings[0].lower()
+    return _MAILBOX.match(head) is not None or any(name in shown for name in _OF_MAIL)
 
 
 def _zipped(source: Source) -> Iterator[str]:

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterator
+from dataclasses import replace
 from email import message_from_bytes, policy
 from email.message import EmailMessage, MIMEPart
 from typing import Final
@@ -15,6 +16,10 @@ _NEXT = re.compile(rb"(?:\A|\n\r?\n)From [^\n]{1,500}\n")
 _QUOTED = re.compile(rb"^>(>*From )", re.MULTILINE)
 _READ: Final = frozenset({"text/plain", "text/html", "message/delivery-status"})
 """Kinds that are the mail itself where they have no name."""
+_FORMS: Final = frozenset({"text/css", "text/javascript", "application/javascript"})
+"""Kinds that a saved page holds beside its text."""
+_MOST: Final = 0.5
+"""Of the words of a page: a plain text that lacks as many only refers to it (``Your program shows no HTML.``)."""
 _NAME_CHARS: Final = 100
 
 
@@ -33,11 +38,14 @@ def mail(source: Source) -> Iterator[str]:
 
 
 def _text(source: Source, message: EmailMessage) -> str:
-    parts = ["\n".join(f"{name}: {message[name]}" for name in _HEADINGS if message[name])]
-    for part in _leaves(message):
+    parts, pictures = ["\n".join(f"{name}: {message[name]}" for name in _HEADINGS if message[name])], 0
+    for part in _leaves(source, message):
         kind, named = part.get_content_type(), part.get_filename()
-        declared = part.get_content_charset() or ""
-        if part.is_attachment() or named or kind not in _READ:
+        if kind in _FORMS and not named:
+            continue
+        if part.get_content_maintype() == "image" and not named and not source.ocr:
+            pictures += 1
+        elif part.is_attachment() or named or kind not in _READ:
             name = (named or "unnamed")[:_NAME_CHARS]
             try:
                 text = _attached(source, part, name)
@@ -45,15 +53,26 @@ def _text(source: Source, message: EmailMessage) -> str:
             except Exception as error:  # noqa: BLE001 - an attachment that no parser reads must not hide the mail
                 why = str(error) if isinstance(error, Unreadable) else "it is damaged"
                 source.notes.append(f"attachment {name}: {why}")
-        elif kind == "text/html":
-            parts.append(page(source, _bytes(part), declared=declared))
         else:
-            parts.append("".join(decoded(source, [_bytes(part)], declared=declared)).replace("\r\n", "\n"))
+            parts.append(_shown(source, part))
+    source.note(pictures, "picture", "pictures")
     return "\n\n".join(part for part in parts if part.strip())
 
 
-def _leaves(message: MIMEPart) -> Iterator[MIMEPart]:
-    """Yield the parts of a mail in their order; of alternatives the plain one, else the page.
+def _shown(source: Source, part: MIMEPart) -> str:
+    """Return the text of a part that is a page or plain."""
+    declared = part.get_content_charset() or ""
+    if part.get_content_type() == "text/html":
+        return page(source, _bytes(part), declared=declared)
+    text = "".join(decoded(source, [_bytes(part)], declared=declared)).replace("\r\n", "\n")
+    # RFC 3676: blanks before these line ends are no part of the text, and nor are the ends
+    return text.replace(" \n", "") if str(part.get_param("delsp", "")).lower() == "yes" else text
+
+
+def _leaves(source: Source, message: MIMEPart) -> Iterator[MIMEPart]:
+    """Yield the parts of a mail in their order; of alternatives the plain one, else the page, and any appointment.
+
+    The page comes before a plain text that only refers to it.
 
     The standard library's ``get_body`` and ``iter_attachments`` together leave out a text behind other parts, as the
     footer of a mailing list.
@@ -62,12 +81,18 @@ def _leaves(message: MIMEPart) -> Iterator[MIMEPart]:
         yield message
         return
     is_choice = message.get_content_type() == "multipart/alternative"
-    chosen = message.get_body(("plain", "html")) if is_choice else None
+    plain, drawn = (message.get_body((kind,)) if is_choice else None for kind in ("plain", "html"))
+    if plain is not None and drawn is not None:
+        aside = replace(source, notes=[])
+        said, more = (set(_shown(aside, part).split()) for part in (plain, drawn))
+        plain = drawn if len(more - said) > _MOST * len(more) else plain
+    chosen = plain or drawn
     if chosen is not None:
         yield chosen
+        yield from (part for part in message.iter_parts() if part.get_content_type() == "text/calendar")
         return
     for part in message.iter_parts():
-        yield from _leaves(part)
+        yield from _leaves(source, part)
 
 
 def _attached(source: Source, part: MIMEPart, name: str) -> str:

@@ -13,7 +13,7 @@ from gateway.extract.package import Element, parsed, words
 from gateway.extract.source import PAGE_END, Source, Unreadable, place
 
 _LEFT: Final = frozenset(
-    {"tracked-changes", "note-citation", "forms", "variable-decls", "sequence-decls", "creator", "date"}
+    {"tracked-changes", "note-citation", "forms", "variable-decls", "sequence-decls", "creator", "date", "ruby-text"}
 )
 _LINES: Final = frozenset({"p", "h", "table-row"})
 _SIGNS: Final = {"tab": "\t", "line-break": "\n"}
@@ -53,6 +53,20 @@ def opendocument(source: Source, archive: ZipFile) -> Iterator[str]:
         for part in others:
             page += 1
             yield f"{PAGE_END}[page {page}]\n\n{part}"
+    styles = parsed(archive, "styles.xml") if "styles.xml" in archive.NameToInfo else body
+    edges = (
+        f"[{kind}: {said}]\n"
+        for kind in ("header", "footer")
+        for edge in styles.iter()
+        if edge.tag in (kind, f"{kind}-first", f"{kind}-left") and (said := _in_one(edge))
+    )
+    yield from dict.fromkeys(edges)
+    source.note(sum(1 for _ in body.iter("ruby-text")), "reading above a sign", "readings above signs")
+
+
+def _in_one(element: Element) -> str:
+    """Return the paragraphs inside an element as one line."""
+    return " ".join(" ".join("".join(_words(line)) for line in element.iter("p")).split())
 
 
 class _Numbers:
@@ -92,7 +106,7 @@ def _rows(table: Element) -> Iterator[str]:
             for note in cell.findall("annotation"):
                 at = f"{column(len(cells) + gap)}{number + 1}"
                 author = note.findtext("creator")
-                said = " ".join(" ".join("".join(_words(line)) for line in note.iter("p")).split())
+                said = _in_one(note)
                 beside.append(f"[comment on {at} by {author}: {said}]" if author else f"[comment on {at}: {said}]")
             if shown := _value(cell):
                 cells += [""] * gap + [shown] * times
@@ -160,7 +174,7 @@ def _words(element: Element) -> Iterator[str]:
         elif child.tag in ("note", "annotation"):
             kind = child.get("note-class", "comment")
             author = child.findtext("creator") or ""
-            said = " ".join(" ".join("".join(_words(p)) for p in child.iter("p")).split())
+            said = _in_one(child)
             yield f" [{kind} by {author}: {said}]" if author else f" [{kind}: {said}]"
         elif child.tag not in _LEFT:
             yield from ("\n" if child.tag in _LINES else "", *_words(child))

@@ -1,5 +1,6 @@
 """Reads formats that are text: prose, Markdown, code, tables of commas, subtitles, JSON."""
 
+import codecs
 import json
 import re
 from collections.abc import Iterator
@@ -12,6 +13,8 @@ from gateway.extract.source import Source
 
 _BLOCK_BYTES: Final = 1 << 20
 _ESCAPES = re.compile(r"(?<!\\)(?:\\\\)*((?:\\u[0-9a-fA-F]{4})+)")
+_FOLDED = re.compile(r"\r?\n[ \t]")
+"""Where an appointment or a card breaks a long line, also inside a word (RFC 5545, 6350)."""
 _CHARSET = re.compile(r"charset=[\"']?([A-Za-z0-9_:.-]{1,40})")
 
 
@@ -20,6 +23,9 @@ def plain(source: Source) -> Iterator[str]:
     said = label_in(source.head) if source.name.endswith((".xml", ".svg", ".fb2")) else ""
     blocks = chain([source.head], iter(partial(source.rest.read, _BLOCK_BYTES), b"")) if source.head else ()
     parts = decoded(source, blocks, declared=charset_of(source.media_type) or said)
+    if source.head.removeprefix(codecs.BOM_UTF8)[:7].upper() == b"BEGIN:V":
+        yield _FOLDED.sub("", "".join(parts))
+        return
     if not source.name.endswith((".json", ".jsonl", ".ndjson", ".ipynb")):
         yield from parts
         return

@@ -27,7 +27,17 @@ _FONTS: Final = {"Symbol": _SYMBOL, "Wingdings": _WINGDINGS, "Wingdings 2": _WIN
 RAISED: Final = "\1"
 """Stands before raised text, and is no letter of XML."""
 _POWER = re.compile(f"(?<=\\d){RAISED}(?=[-\u2212]?\\d)")
-_PARTS: Final = {"f": ("num", "/", "den"), "sSup": ("e", "^", "sup"), "sSub": ("e", "_", "sub")}
+_PARTS: Final = {
+    "f": (("", "num"), ("/", "den")),
+    "sSup": (("", "e"), ("^", "sup")),
+    "sSub": (("", "e"), ("_", "sub")),
+    "sSubSup": (("", "e"), ("_", "sub"), ("^", "sup")),
+    "rad": (("", "deg"), ("√", "e")),
+    "nary": (("_", "sub"), ("^", "sup"), (" ", "e")),
+}
+FORMULAS: Final = frozenset((*_PARTS, "d"))
+_INTEGRAL: Final = "∫"
+"""Stands where no other sign is named."""
 
 
 def sign(font: str, code: str) -> str:
@@ -39,13 +49,28 @@ def sign(font: str, code: str) -> str:
 
 
 def in_line(element: Element, text: Callable[[Element], str]) -> str | None:
-    """Return a fraction or a power as it is typed, as ``1/2`` and ``x^2``; None for another element."""
-    first, between, second = _PARTS.get(element.tag, ("", "", ""))
-    one, other = element.find(first), element.find(second)
-    if not between or one is None or other is None:
-        return None
-    parts = [text(one), text(other)]
-    return between.join(part if len(part) <= 1 or part.isalnum() else f"({part})" for part in parts)
+    """Return a part of a formula as it is typed, as ``1/2``, ``x^2`` and ``√2``; None for another element."""
+    if element.tag == "d":
+        begin, end = _named(element, "dPr/begChr", "("), _named(element, "dPr/endChr", ")")
+        return f"{begin}{', '.join(map(text, element.findall('e')))}{end}"
+    line = _named(element, "naryPr/chr", _INTEGRAL) if element.tag == "nary" else ""
+    for before, name in _PARTS.get(element.tag, ()):
+        part = element.find(name)
+        shown = "" if part is None else text(part)
+        # One sign, one word, or what has brackets already
+        is_single = (
+            len(shown) <= 1
+            or shown.isalnum()
+            or before == " "
+            or (shown[0] == "(" and shown.find(")") == len(shown) - 1)
+        )
+        line += before + (shown if is_single else f"({shown})") if shown else ""
+    return line if element.tag in _PARTS else None
+
+
+def _named(element: Element, path: str, default: str) -> str:
+    found = element.find(path)
+    return default if found is None else found.get("val", default)
 
 
 def is_raised(run: Element) -> bool:

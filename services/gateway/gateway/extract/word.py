@@ -11,7 +11,7 @@ from typing import Final
 from gateway.extract.numerals import numeral
 from gateway.extract.package import Element, Package
 from gateway.extract.source import PAGE_END, Source
-from gateway.extract.symbols import RAISED, in_line, is_raised, sign, with_powers
+from gateway.extract.symbols import FORMULAS, RAISED, in_line, is_raised, sign, with_powers
 
 _LEVELS: Final = 9
 _KINDS: Final = {"lowerLetter": "a", "upperLetter": "A", "lowerRoman": "i", "upperRoman": "I"}
@@ -114,10 +114,10 @@ def _value(element: Element, name: str) -> str:
 _LEFT: Final = frozenset(
     (
         *("pPr", "rPr", "tblPr", "tblGrid", "trPr", "tcPr", "sectPr", "sdtPr", "sdtEndPr"),
-        *("del", "moveFrom", "delText", "instrText", "Fallback"),
+        *("del", "moveFrom", "delText", "instrText", "Fallback", "rt"),
     )
 )
-"""Properties, tracked deletions, and the second copies of text boxes."""
+"""Properties, tracked deletions, the second copies of text boxes, and readings above signs."""
 _SIGNS: Final = {"tab": "\t", "ptab": "\t", "noBreakHyphen": "-", "cr": "\n"}
 _NOTES: Final = {"footnotes": "footnote", "endnotes": "endnote", "comments": "comment"}
 _EDGES: Final = ("header", "footer")
@@ -143,6 +143,7 @@ def word(source: Source, package: Package, main: str, root: Element) -> Iterator
                 seen.add(text)
                 yield f"[{edge}: {text}]\n"
     source.note(sum(1 for _ in root.iter("blip")), "picture", "pictures")
+    source.note(sum(1 for _ in root.iter("rt")), "reading above a sign", "readings above signs")
     source.note(sum(1 for _ in root.iter("OLEObject")), "embedded object", "embedded objects")
     source.note(sum(1 for _ in root.iter("altChunk")), "embedded document", "embedded documents")
 
@@ -216,10 +217,8 @@ class _Reading:
                 return self.notes.get((element.tag.removesuffix("Reference"), element.get("id", "")), "")
             case "sym":
                 return sign(element.get("font", ""), element.get("char", ""))
-            case "f" | "sSup" | "sSub":
-                return in_line(element, self.text)
             case tag:
-                return _SIGNS.get(tag)
+                return in_line(element, self.text) if tag in FORMULAS else _SIGNS.get(tag)
 
 
 def _cells(row: Element) -> Iterator[Element]:
