@@ -8,8 +8,7 @@ from typing import Any, cast
 import pytest
 from transformers import AutoTokenizer
 
-from memloop.loops.parsing import find_call, listen, parse_answer, parse_query
-from memloop.loops.parsing.tool_call import FoundCall
+from memloop.loops.parsing import FoundCall, find_call, listen, parse_answer, parse_query
 from memloop.loops.tools import check_call
 from memloop.ports import Completion
 from memloop.wire.chat import ChatMessage

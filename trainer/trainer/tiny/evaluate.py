@@ -11,8 +11,7 @@ from functools import partial
 from memloop.loops.memagent import read_document
 from memloop.loops.memreader import decide
 from memloop.loops.memreread import reread_document
-from memloop.loops.parsing import find_call, listen
-from memloop.loops.parsing.tool_call import FoundCall
+from memloop.loops.parsing import FoundCall, find_call, listen
 from memloop.ports import ChatModel, Completion, Prompt
 from memloop.profiles import Profile
 from memloop.scoring.comparison import wilson

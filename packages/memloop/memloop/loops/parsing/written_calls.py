@@ -1,23 +1,19 @@
-"""The reply of the memory writer: one tool call.
+"""Tool calls that a model writes as text.
 
-Engines lose calls: inside ``<think>``, or as an empty list under ``tool_choice: required``; and models whose template
-does not show tools write them as text. So a call is looked for in this order: the engine's own ``tool_calls``
-(native); the text, as hermes ``<tool_call>``, as Qwen's ``<function=…>``, as JSON with or without prose around it,
-as JSON behind the tool's name (Mistral, Llama), or as a call in Python; the thinking, as ``<tool_call>`` only.
+They are looked for in this order: in the text, as hermes ``<tool_call>``, as Qwen's ``<function=…>``, as JSON with or
+without prose around it, as JSON behind the tool's name (Mistral, Llama), or as a call in Python; in the thinking, as
+``<tool_call>`` only.
 """
 
 import ast
 import json
 import re
 from collections.abc import Callable, Collection, Iterator, Sequence
-from dataclasses import dataclass
 from itertools import islice, zip_longest
-from typing import ClassVar, Final, TypeAlias, cast
+from typing import Final, TypeAlias, cast
 
 from memloop.loops.parsing.json_values import ParsePath, entries_in, is_entry, json_values, read_json
-from memloop.loops.parsing.spoken import listen
-from memloop.ports import Completion
-from memloop.wire.chat import Json, ToolCall
+from memloop.wire.chat import Json
 
 _TAG: Final = re.compile(r"<tool_call>\s*")
 _ADD: Final = "add_memory"
@@ -30,79 +26,41 @@ _ARGUMENTS: Final = ("arguments", "parameters", "args", "input", "action_input")
 _MOST_CALLS: Final = 32
 """Written as text: a model that repeats one for ever must not keep the process busy."""
 _MOST_ENDS: Final = 8
-_Call: TypeAlias = tuple[str, Json]
-_ReadCalls: TypeAlias = Callable[[dict[str, object] | list[object]], list[_Call] | None]
+Call: TypeAlias = tuple[str, Json]
+"""The name of a tool, and arguments that are an unchecked JSON object."""
+Found: TypeAlias = tuple[Sequence[Call], ParsePath]
+"""At least one call, and how they were found."""
+_ReadCalls: TypeAlias = Callable[[dict[str, object] | list[object]], list[Call] | None]
 
 
-@dataclass(frozen=True, slots=True)
-class FoundCall:
-    """A call whose arguments are an unchecked JSON object. ``others`` are the further calls of the same reply."""
-
-    name: str
-    arguments: Json
-    path: ParsePath
-    others: tuple[_Call, ...] = ()
-    begun: ClassVar[bool] = True
-
-    @property
-    def all(self) -> tuple[_Call, ...]:
-        """The calls of the reply, in its order, each with its arguments."""
-        return (self.name, self.arguments), *self.others
-
-
-@dataclass(frozen=True, slots=True)
-class NoCall:
-    """The reply holds no readable call; ``problem`` is the reason, for the model and the record.
-
-    ``begun``: it holds the beginning of one, or one in another form.
-    """
-
-    problem: str
-    begun: bool = False
-
-
-def find_call(completion: Completion) -> FoundCall | NoCall:
-    """Return the reply's tool calls, by whichever path they came."""
-    if completion.tool_calls:
-        return _native(completion.tool_calls)
-    spoken = listen(completion)
+def written_calls(text: str, thinking: str) -> Found | None:
+    """Return the calls in a reply's text, or in its thinking."""
     for found in (
-        _in_xml(spoken.text),
-        _in_json(spoken.text, _calls_in),
-        _behind_its_name(spoken.text),
-        _in_python(spoken.text),
-        _in_json(spoken.text, _drafts_in),
-        _in_json(spoken.reasoning, _calls_in, tagged=True),
+        _in_xml(text),
+        _in_json(text, _calls_in),
+        _behind_its_name(text),
+        _in_python(text),
+        _in_json(text, _drafts_in),
+        _in_json(thinking, _calls_in, tagged=True),
     ):
         if found is not None:
             return found
-    if not spoken.text:
-        return NoCall("the reply was empty")
-    behind = _TAG.split(spoken.text, maxsplit=1)[-1]
-    if any(found.path == "native" or len(behind) < len(spoken.text) for found in json_values(behind)):
-        return NoCall('a tool call is {"name": …, "arguments": {…}}', begun=True)
-    if len(behind) < len(spoken.text):
-        return NoCall("the tool call is cut off or not JSON", begun=True)
-    return NoCall("the reply held no tool call")
+    return None
 
 
-def _native(calls: tuple[ToolCall, ...]) -> FoundCall | NoCall:
-    path: ParsePath = "native"
-    found: list[_Call] = []
-    for function in (call.function for call in calls):
-        try:
-            arguments: object = json.loads(function.arguments)
-        except (ValueError, RecursionError):
-            arguments, path = function.arguments, "repaired"
-        if isinstance(arguments, str):  # JSON behind prose or fences, or as a text in JSON
-            arguments, path = next((each.value for each in json_values(arguments)), None), "repaired"
-        if not isinstance(arguments, dict):
-            return NoCall(f"the arguments of {function.name} are not a JSON object", begun=True)
-        found.append((function.name, cast(Json, arguments)))
-    return FoundCall(*found[0], path, tuple(found[1:]))
+def problem_of(text: str) -> tuple[str, bool]:
+    """Return why a text holds no readable call, for the model and the record, and whether it begins one."""
+    if not text:
+        return "the reply was empty", False
+    behind = _TAG.split(text, maxsplit=1)[-1]
+    if any(found.path == "native" or len(behind) < len(text) for found in json_values(behind)):
+        return 'a tool call is {"name": …, "arguments": {…}}', True
+    if len(behind) < len(text):
+        return "the tool call is cut off or not JSON", True
+    return "the reply held no tool call", False
 
 
-def _in_json(text: str, read: _ReadCalls, *, tagged: bool = False) -> FoundCall | None:
+def _in_json(text: str, read: _ReadCalls, *, tagged: bool = False) -> Found | None:
     """Return the JSON values that are calls, behind tags if there are any. ``tagged`` wants a tag."""
     _, *behind = _TAG.split(text)
     if tagged and not behind:
@@ -112,12 +70,12 @@ def _in_json(text: str, read: _ReadCalls, *, tagged: bool = False) -> FoundCall 
     return _found(calls, "repaired" if path == "repaired" or len(calls) < len(behind) else "fallback")
 
 
-def _calls_in(value: dict[str, object] | list[object]) -> list[_Call] | None:
+def _calls_in(value: dict[str, object] | list[object]) -> list[Call] | None:
     calls = map(_call, value if isinstance(value, list) else [value])
     return [call for call in calls if call is not None] or None
 
 
-def _drafts_in(value: dict[str, object] | list[object]) -> list[_Call] | None:
+def _drafts_in(value: dict[str, object] | list[object]) -> list[Call] | None:
     """Return the call that a list of memories alone stands for."""
     if not isinstance(value, list) or not all(isinstance(each, dict) for each in value):
         return None
@@ -125,7 +83,7 @@ def _drafts_in(value: dict[str, object] | list[object]) -> list[_Call] | None:
     return [(_ADD, cast(Json, {"memory_list": value}))] if listed else None
 
 
-def _call(value: object) -> _Call | None:
+def _call(value: object) -> Call | None:
     """Return name and arguments of a call in one of the forms in which models write one."""
     if not isinstance(value, dict):
         return None
@@ -146,9 +104,9 @@ def _call(value: object) -> _Call | None:
     return None
 
 
-def _in_xml(text: str) -> FoundCall | None:
+def _in_xml(text: str) -> Found | None:
     """Return the calls as ``<function=name><parameter=field>value</parameter></function>``; values may be JSON."""
-    calls: list[_Call] = []
+    calls: list[Call] = []
     for name, rest in _parts(_XML_CALL, text):
         arguments: Json = {}
         for field, raw in islice(_XML_VALUE.findall(rest), _MOST_CALLS):
@@ -158,9 +116,9 @@ def _in_xml(text: str) -> FoundCall | None:
     return _found(calls, "fallback")
 
 
-def _behind_its_name(text: str) -> FoundCall | None:
+def _behind_its_name(text: str) -> Found | None:
     """Return the calls as ``name{…}``, ``[TOOL_CALLS]name[ARGS]{…}`` or ``<function=name>{…}``."""
-    calls: list[_Call] = []
+    calls: list[Call] = []
     path: ParsePath = "fallback"
     for name, rest in _parts(_NAMED, text):
         given = next((found for found in json_values(rest) if isinstance(found.value, dict)), None)
@@ -177,9 +135,9 @@ def _parts(begins: re.Pattern[str], text: str) -> Iterator[tuple[str, str]]:
         yield start[1], text[start.end() : following.start() if following else len(text)]
 
 
-def _in_python(text: str) -> FoundCall | None:
+def _in_python(text: str) -> Found | None:
     """Return the calls of tools with literal keyword arguments, as ``add_memory(summary="…", …)``."""
-    calls: list[_Call] = []
+    calls: list[Call] = []
     read_to = 0
     for start in islice(_PYTHON_CALL.finditer(text), _MOST_CALLS):
         for end in _ends(text, start.end()) if start.start() >= read_to else ():
@@ -203,8 +161,8 @@ def _as_list(value: object) -> list[object]:
     raise TypeError(type(value).__name__)
 
 
-def _found(calls: Sequence[_Call], path: ParsePath) -> FoundCall | None:
-    return FoundCall(*calls[0], path, tuple(calls[1:])) if calls else None
+def _found(calls: Sequence[Call], path: ParsePath) -> Found | None:
+    return (calls, path) if calls else None
 
 
 def _ends(text: str, start: int) -> Collection[int]:

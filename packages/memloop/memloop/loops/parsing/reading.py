@@ -1,6 +1,4 @@
-"""Parts a reply into thinking and speech, and parses what is said to a reader's prompts.
-
-Engines differ in who parts them, and models in how well they close the tag.
+"""Parses what is said to a reader's prompts.
 
 A gate's reply is a memory, or word that nothing changes, and whether the memory suffices. That of a read or an
 integrate prompt is the new memory, as it is. A judge's is nothing, or one ``<query>…</query>``; or JSON,
@@ -11,49 +9,11 @@ import re
 from dataclasses import dataclass
 
 from memloop.loops.parsing.json_values import json_values
+from memloop.loops.parsing.reply import as_written, listen
 from memloop.loops.steps import Verdict
 from memloop.ports import Completion
-from memloop.profiles import Parser, well_formed
+from memloop.profiles import Parser
 from memloop.scoring.strict import answer_in_words, last_boxed
-
-_OPEN, _CLOSE = "<think>", "</think>"
-
-
-@dataclass(frozen=True, slots=True)
-class Spoken:
-    """A reply apart from its thinking, both stripped. ``finished``: the model itself ended it, thinking closed."""
-
-    text: str
-    reasoning: str
-    finished: bool
-
-
-def listen(completion: Completion) -> Spoken:
-    """Return the speech and the thinking of a reply. Text is well-formed: no NUL, no lone surrogates."""
-    text, thought, closed = split_thinking(well_formed(completion.content))
-    reasoning = "\n".join(part for part in (well_formed(completion.reasoning).strip(), thought) if part)
-    return Spoken(text, reasoning, finished=closed and completion.finish_reason in {"stop", "tool_calls"})
-
-
-def as_written(completion: Completion) -> str:
-    """Return the reply as the published loops take it: outer white space stays, unless thinking came before it."""
-    text = well_formed(completion.content)
-    return listen(completion).text if _OPEN in text or _CLOSE in text else text
-
-
-def split_thinking(content: str) -> tuple[str, str, bool]:
-    """(speech, thinking, closed) of a raw text.
-
-    Speech is what follows the last ``</think>``; the opening tag may be missing, since chat templates put it into
-    the prompt. A ``<think>`` that is still open after that swallows the rest: the model never came to speak.
-    """
-    before, mark, after = content.rpartition(_CLOSE)
-    thinking = before.replace(_OPEN, "").replace(_CLOSE, "").strip() if mark else ""
-    speech, opened, unfinished = after.partition(_OPEN)
-    if opened:
-        thinking = "\n".join(part for part in (thinking, unfinished.strip()) if part)
-    return speech.strip(), thinking, not opened
-
 
 _END = re.compile(r"""[.!?](?:["')\]]|</\w+>)*(?=\s|$)|[。！？]|\n""")
 
