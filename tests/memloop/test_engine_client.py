@@ -14,6 +14,7 @@ from memloop.wire.errors import DependencyError, EngineError, MemloopError, Time
 from memloop.wire.memory import Usage
 from memloop_clients import DialectName, EngineClient, Timeouts
 from memloop_clients.engine import read_completion
+from memloop_clients.replies import whole_reply
 from tests.fakes.processes import PATIENCE_S
 from tests.fakes.web_server import serving
 
@@ -305,3 +306,13 @@ def test_a_reply_that_the_engine_broke_off_is_a_failure_and_no_reply(reason: str
     body["choices"] = [{"message": {"content": "half a mem"}, "finish_reason": reason}]
     with pytest.raises(EngineError, match="ended its reply early"):
         read_completion(body)
+
+
+def test_calls_in_openais_form_stay_the_object_itself() -> None:
+    call: Json = {"id": "a", "type": "function", "function": {"name": "add_memory", "arguments": "{}"}}
+    message: Json = {"role": "assistant", "content": None, "tool_calls": [call]}
+    choice: Json = {"index": 0, "message": message, "finish_reason": "tool_calls"}
+    answer: Json = {"id": "c", "object": "chat.completion", "created": 1, "model": "m", "choices": [choice]}
+    assert whole_reply(answer) is answer
+    message["tool_calls"] = [call, call]
+    assert whole_reply(answer) is not answer

@@ -38,7 +38,6 @@ _BROKEN_OFF: Final = frozenset({"abort", "error"})
 """Finish reasons of a reply that is not the model's."""
 _THOUGHTS: Final = frozenset({"thinking", "reasoning"})
 
-
 HEAD: Final[Mapping[str, type]] = {"id": str, "object": str, "created": int, "model": str}
 """The fields that begin every completion and chunk, and their types."""
 
@@ -141,7 +140,7 @@ def whole_reply(answer: Json, offered: Collection[str] = (), *, model: str = "")
     choices = objects_in(answer.get("choices"))
     if not choices:
         return answer
-    plain = all(map(_is_plain_text, choices))
+    plain = all(map(_is_plain, choices))
     shown = choices if plain else [_whole_choice(choice, place, offered) for place, choice in enumerate(choices)]
     if shown == choices and has_head(answer):
         return answer
@@ -159,18 +158,30 @@ def has_head(given: Json) -> bool:
     return all(type(given.get(name)) is kind for name, kind in HEAD.items())
 
 
-def _is_plain_text(choice: Json) -> bool:
-    """Return whether a whole choice is a text in OpenAI's form, as most are."""
+def _is_plain(choice: Json) -> bool:
+    """Return whether a whole choice is a text or calls in OpenAI's form, as most are."""
     message = choice.get("message")
+    if not isinstance(message, dict) or message.get("role") != "assistant":
+        return False
+    calls, content = message.get("tool_calls"), message.get("content")
     return (
-        isinstance(message, dict)
-        and message.get("role") == "assistant"
-        and isinstance(message.get("content"), str)
-        and not any(message.get(name) for name in ("tool_calls", "function_call", "refusal"))
-        and choice.get("finish_reason") in _PLAIN
-        and isinstance(choice.get("index"), int)
-        and "delta" not in choice
+        not any(map(message.get, ("function_call", "refusal")))
+        and (isinstance(content, str) or (content is None and bool(calls)))
+        and choice.get("finish_reason") in (("tool_calls", *_PLAIN) if calls else _PLAIN)
+        and (not calls or (isinstance(calls, list) and _are_plain(calls)))
+        and (isinstance(choice.get("index"), int) and "delta" not in choice)
     )
+
+
+def _are_plain(calls: list[JsonValue]) -> bool:
+    """Return whether each call has an id of its own, a name and arguments, and nothing else."""
+    ids = set[str]()
+    for call in map(object_in, calls):
+        function = object_in(call.get("function"))
+        texts = [text for text in (call.get("id"), *function.values()) if isinstance(text, str) and text.strip()]
+        if len(texts) == 3 and call == {"id": texts[0], "type": "function", "function": function}:
+            ids |= {texts[0]} if function.keys() == {"name", "arguments"} else set()
+    return len(ids) == len(calls)
 
 
 def _whole_choice(choice: Json, place: int, offered: Collection[str]) -> Json:
