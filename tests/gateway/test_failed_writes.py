@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from pydantic import SecretStr
 
-from gateway.memory.failures import is_refusal
+from gateway.memory.handler import is_refusal
 from memloop.wire.errors import EngineError
 from tests.fakes import strict_shapes as shape
 from tests.fakes.job_engine import add_memory
@@ -49,7 +49,7 @@ async def said(gateway: Api, text: str = "I bought a red boat. I am Ann.", **mem
 
 
 async def test_a_refused_write_is_seen_until_one_succeeds(redis_url: str, caplog: pytest.LogCaptureFixture) -> None:
-    caplog.set_level(logging.ERROR, logger="gateway.memory.failures")
+    caplog.set_level(logging.ERROR, logger="gateway.memory.handler")
     async with served_by(redis_url, replace(BY_NAME["ollama"], rules=(no_loops,))) as (gateway, endpoint):
         first = await said(gateway)
         assert first["error"] is None
@@ -61,7 +61,7 @@ async def test_a_refused_write_is_seen_until_one_succeeds(redis_url: str, caplog
         warning = ready.json["warnings"]["memory_writes"]
         assert "400" in warning
         assert "MEMLOOP_ENGINE_DIALECT" in warning
-        assert [record.getMessage() for record in caplog.records if record.name == "gateway.memory.failures"] == [
+        assert [record.getMessage() for record in caplog.records if record.name == "gateway.memory.handler"] == [
             warning
         ]
         counted = gateway.rig.work.memory.metrics.memory_writes_refused.labels("400")

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from gateway.memory.handler import flush_idle_repeatedly
 from gateway.memory.jobs import MemoryQueue
+from gateway.memory.operations import flush_idle_repeatedly
 from gateway.queue.runner import Hold, Runner
 from gateway.settings import GatewaySettings
 from memloop.wire.errors import Unavailable

@@ -5,7 +5,7 @@ from collections.abc import AsyncGenerator
 import pytest
 
 from gateway.memory.jobs import MemoryJob
-from gateway.memory.operations import adds_of
+from gateway.memory.rounds import adds_of
 from gateway.settings import GatewaySettings
 from memloop.wire.fields import MAX_WRITE_BYTES, STORE_BODY_BYTES
 from memloop.wire.memory import MAX_TEXT_CHARS

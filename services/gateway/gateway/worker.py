@@ -26,8 +26,9 @@ from gateway.files.handler import FileHandler
 from gateway.files.storage import local_folder
 from gateway.long_read.hosts import ReadHandler
 from gateway.long_read.reading import Reading, open_reading
-from gateway.memory.handler import MemoryHandler, flush_idle_repeatedly
+from gateway.memory.handler import MemoryHandler
 from gateway.memory.memory import OPTIONAL, Memory, Readiness, open_memory
+from gateway.memory.operations import flush_idle_repeatedly
 from gateway.memory.rounds import BufferLimits
 from gateway.memory.write import WriterTools
 from gateway.metrics import Metrics
@@ -42,6 +43,7 @@ from gateway.webhooks.deliveries import DeliveryHandler
 from gateway.webhooks.webhooks import open_webhooks
 from memloop.chores import ended
 from memloop.wire.errors import DependencyError
+from memloop.wire.memory import Namespace
 from memloop_service import connects_by, create_app, new_registry, run, start_tracing, watch_disk
 from memloop_service.http.admission import Admission, Capacity
 from memloop_state.link import state_of
@@ -93,15 +95,11 @@ async def open_work(config: ModelsConfig, settings: WorkerSettings, metrics: Met
         files, webhooks = open_files(settings, redis, rules), open_webhooks(settings, redis, rules)
         reading = open_reading(settings, redis, backend=backend, memory=memory, files=files, webhooks=webhooks)
         background = open_background(settings, redis, rules, metrics)
-        chat = open_chat(settings, backend=backend, memory=memory, admission=_no_clients())
+        no_clients = Admission(Capacity(0, 0, 0), Capacity(0, 0, 0), lambda limit: None)
+        chat = open_chat(settings, backend=backend, memory=memory, admission=no_clients)
         searched = open_vector_stores(settings, redis, rules, files=files, store=memory.store, keeper=memory.keeper)
         async with Ledger(redis, metrics).keeping(), Rollouts(redis, backend.models, metrics).following():
             yield Work(redis, backend, memory, reading, background, searched, chat, metrics)
-
-
-def _no_clients() -> Admission:
-    """Return room for the requests of clients, of which a worker has none."""
-    return Admission(Capacity(0, 0, 0), Capacity(0, 0, 0), lambda limit: None)
 
 
 @dataclass(slots=True)
@@ -185,30 +183,31 @@ async def _writes(work: Work, settings: WorkerSettings, stop: asyncio.Event, nam
     if not writer.done():
         writer.cancel()
         return
-    limits = BufferLimits(settings.buffer_flush_turns, settings.buffer_flush_tokens)
-    model, models = writer.result(), work.backend.models
+    model, models, memory = writer.result(), work.backend.models, work.memory
     work.metrics.show_form(model.id, model.forms.left(model.window.profile)[0])
 
     def tools_of(writer: LoopModel) -> WriterTools:
         return WriterTools(
-            journal=work.memory.queue.lanes.journal,
-            store=work.memory.store,
-            writer=writer,
-            model=writer.watched(work.metrics, operation="memory_write"),
-            metrics=work.metrics,
-            limits=limits,
-            traces=work.memory.traces,
-            keeper=work.memory.keeper,
+            memory.queue.lanes.journal,
+            memory.store,
+            writer,
+            writer.watched(work.metrics, operation="memory_write"),
+            work.metrics,
+            BufferLimits(settings.buffer_flush_turns, settings.buffer_flush_tokens),
+            memory.traces,
+            memory.keeper,
         )
 
-    only = tools_of(model)
-    options = _options(settings, settings.worker_concurrency)
+    def of_candidate(namespace: Namespace) -> WriterTools:
+        return tools_of(models.serving(model.id, key=namespace.lane()))
+
+    only, options = tools_of(model), _options(settings, settings.worker_concurrency)
     handler = MemoryHandler(
-        work.memory,
+        memory.queue.lanes,
         work.metrics,
-        (lambda namespace: tools_of(models.serving(model.id, key=namespace.lane())))
-        if models.may_have_candidates
-        else lambda _: only,
+        of_candidate if models.may_have_candidates else lambda _: only,
+        failures=memory.failures,
+        kept=memory.kept,
         options=options,
         keep_s=settings.dead_letter_keep_s,
         redecisions=settings.memory_redecisions,

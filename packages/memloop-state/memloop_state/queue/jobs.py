@@ -61,11 +61,6 @@ class Lease:
     tenant: str = ""
     origin: Origin = field(default_factory=Origin)
 
-    @property
-    def crashes(self) -> int:
-        """The number of earlier runs that ended without recording a result."""
-        return self.starts - 1 - self.failures - self.outages
-
 
 @dataclass(frozen=True, slots=True)
 class Submission:

@@ -60,7 +60,8 @@ class LoopModel:
 
     async def look(self) -> None:
         """Ask the endpoint for the window, unless it is known."""
-        await self.window.look(self.engines.window)
+        if not self.window.settled:
+            await self.window.look(self.engines.window)
 
     async def details(self, *, writes: bool) -> Json:
         """Return what is known of how it is asked: its window, the roles of a chat, the formats of replies, and with

@@ -1,26 +1,33 @@
-"""Runs the memory writes of a worker: each attempt and the last one; and queues the flushes of idle buffers."""
+"""Runs the memory writes of a worker, each attempt and the last one, and keeps what a write that went wrong leaves.
+
+Of a write that failed there are two small records, each with an end of its own, none with a user's text: the last
+failed write of a user, and the last refusal of the engine. The next write of that user that succeeds deletes both.
+``pending`` reads the first beside the user's queued writes. A record that cannot be kept or read never fails a write or
+a chat.
+"""
 
 import asyncio
-import hashlib
 import logging
+import time
 from collections.abc import Callable
-from datetime import UTC, datetime, timedelta
+from contextlib import suppress
+from datetime import UTC, datetime
 from functools import partial
+from typing import Final
 
-from gateway.memory.events import event_id
 from gateway.memory.jobs import MemoryJob
-from gateway.memory.memory import Memory
+from gateway.memory.kept_turns import KeptEvents, last_decision
 from gateway.memory.rounds import given_up
 from gateway.memory.write import MemoryWrite, WriterTools
 from gateway.metrics import Metrics
-from gateway.queue import Hold, JobCancelled, JobGone, JobResult, LaneLost, Lease, RunnerOptions, job_of
-from memloop.wire.errors import Conflict, MemloopError
+from gateway.queue import Hold, JobCancelled, JobGone, JobResult, LaneLost, LaneQueue, Lease, RunnerOptions, job_of
+from memloop.wire.base import Wire
+from memloop.wire.errors import Conflict, DependencyError, EngineError, MemloopError
 from memloop.wire.memory import Namespace
+from memloop_state.link import State
+from memloop_state.values import Values
 
 _LOG = logging.getLogger(__name__)
-_LOOKS_PER_AGE = 4
-_LONGEST_PAUSE_S = 60.0
-_MOST_AT_ONCE = 100
 
 
 class MemoryHandler:
@@ -28,10 +35,12 @@ class MemoryHandler:
 
     def __init__(
         self,
-        memory: Memory,
+        lanes: LaneQueue,
         metrics: Metrics,
         tools_for: Callable[[Namespace], WriterTools],
         *,
+        failures: "WriteFailures",
+        kept: KeptEvents,
         options: RunnerOptions,
         keep_s: float,
         redecisions: int = 0,
@@ -41,13 +50,13 @@ class MemoryHandler:
         ``keep_s``: how long a write that was given up can be put back, and one that was kept verbatim decided again.
         ``redecisions``: how often the latter is decided again by itself.
         """
-        self._lanes = memory.queue.lanes
+        self._lanes = lanes
         self._metrics = metrics
         self._tools_for = tools_for
         self._options = options
         self._keep_ms = int(keep_s * 1000)
-        self._failures = memory.failures
-        self._kept = memory.kept
+        self._failures = failures
+        self._kept = kept
         self._redecisions = redecisions
 
     async def run(self, lease: Lease, hold: Hold) -> JobResult:
@@ -58,11 +67,13 @@ class MemoryHandler:
             MemoryWrite, job, tools, hold, profile=await tools.profile_of(job.namespace), attempt=lease.failures
         )
         try:
-            async with self._failures.watching(job, self._metrics):
-                event = await attempt().run()
+            event = await attempt().run()
         except (LaneLost, JobGone, JobCancelled, Conflict):
             raise
         except Exception as error:
+            if isinstance(error, EngineError) and is_refusal(error):
+                self._metrics.memory_writes_refused.labels(error.engine_status).inc()
+                await self._failures.refused(job, error)
             if not job.infer or not self._options.is_last(lease, error):
                 raise
             unusable = error.message if isinstance(error, MemloopError) else f"{type(error).__name__}: {error}"
@@ -70,10 +81,15 @@ class MemoryHandler:
             await self._failures.forget(job.namespace)
             self._metrics.memory_kept_verbatim.labels("refused").inc(event.status == "kept_verbatim")
         else:
+            if job.infer:
+                await self._failures.over(job.namespace)
             self._metrics.memory_kept_verbatim.labels("unusable").inc(event.status == "kept_verbatim")
         if job.kept is not None:
             self._metrics.memory_redecided.labels(event.status).inc()
-        await self._kept.note(job, event, again=event.redecided < self._redecisions)
+        if job.kept is not None or event.status == "kept_verbatim":
+            await self._kept.note(event, again=event.redecided < self._redecisions)
+        if event.status == "completed" and event.decisions:
+            await self._failures.decided()
         keep_ms = self._keep_ms if event.status == "kept_verbatim" else None
         return JobResult(event.status, event.model_dump_json(), keep_ms=keep_ms)
 
@@ -91,21 +107,97 @@ class MemoryHandler:
         raise JobGone(lease.job_id)
 
 
-async def flush_idle_repeatedly(memory: Memory, *, age_s: float) -> None:
-    """Flush idle buffers repeatedly. Every worker may do this: a flush is queued only once."""
-    while True:
-        try:
-            await flush_idle(memory, age_s=age_s)
-        except MemloopError as error:
-            _LOG.warning("idle buffers: %s", error.message)
-        await asyncio.sleep(min(age_s / _LOOKS_PER_AGE, _LONGEST_PAUSE_S))
+_KEEP_S: Final = 24 * 3600
+_CODE_CHARS: Final = 64
+_PASSING: Final = frozenset({408, 425, 429})
+_WAYS_OUT: Final = {
+    401: "set MEMLOOP_ENGINE_API_KEY",
+    403: "set MEMLOOP_ENGINE_API_KEY to a key that may use the model",
+    404: "set MEMLOOP_ENGINE_URL and MEMLOOP_MODEL",
+}
+_SEND_OTHERWISE: Final = "set MEMLOOP_ENGINE_DIALECT, or a writer model that calls tools"
+_GUIDE: Final = "docs/how-to/endpoints.md"
 
 
-async def flush_idle(memory: Memory, *, age_s: float) -> None:
-    """Queue a flush of every buffer unchanged for ``age_s``. Raises the errors of store and queue."""
-    before = datetime.now(UTC) - timedelta(seconds=age_s)
-    for buffer in (await memory.store.idle_buffers(before, limit=_MOST_AT_ONCE)).buffers:
-        # The id comes from the buffer's state, so that all workers use the same one
-        state = buffer.model_dump_json(include={"namespace", "updated_at"})
-        flush_id = event_id(buffer.namespace.lane(), hashlib.sha256(state.encode()).hexdigest()[:32])
-        await memory.queue.enqueue(MemoryJob(event_id=flush_id, namespace=buffer.namespace))
+class FailedWrite(Wire):
+    """The last failed write of a user."""
+
+    event_id: str
+    code: str
+    at: datetime
+
+    def summary(self) -> str:
+        """The sentence for the user's next chat."""
+        when = self.at.strftime("%Y-%m-%d %H:%M:%S UTC")
+        return f"An earlier turn is not remembered: its memory write {self.event_id} failed at {when} ({self.code})."
+
+
+class _Refusal(Wire):
+    """The engine's last refusal of a write."""
+
+    status: int
+    code: str
+
+    def summary(self) -> str:
+        """The sentence for an operator, with the way out."""
+        way_out = _WAYS_OUT.get(self.status, _SEND_OTHERWISE)
+        return f"the engine refuses memory writes ({self.status} {self.code}): {way_out}; see {_GUIDE}"
+
+
+def failed_writes(state: State) -> Values:
+    """Return the last failed write of each user, by lane."""
+    return Values(state, "failed-write", keep_s=_KEEP_S)
+
+
+class WriteFailures:
+    """The records of all users."""
+
+    def __init__(self, state: State) -> None:
+        self._failed = failed_writes(state)
+        self._refusals = Values(state, "writes-refused", keep_s=_KEEP_S)
+        self._decided = last_decision(state)
+
+    async def refused(self, job: MemoryJob, error: EngineError) -> None:
+        """Keep the engine's refusal of a write, log a new one, and keep the write as its user's last failed one."""
+        refusal = _Refusal(status=error.engine_status, code=_code(error))
+        record = refusal.model_dump_json()
+        with suppress(DependencyError):
+            if await self._refusals.put("", record) != record:
+                _LOG.error("%s", refusal.summary())
+        await self.failed(job, error)
+
+    async def over(self, namespace: Namespace) -> None:
+        """Delete both records: a write of the user has succeeded."""
+        with suppress(DependencyError):
+            await asyncio.gather(
+                self._failed.delete(namespace.lane(), quick=True), self._refusals.delete("", quick=True)
+            )
+
+    async def decided(self) -> None:
+        """Note that the writer has just decided, so that what was kept verbatim before is decided again."""
+        with suppress(DependencyError):
+            await self._decided.put("", str(time.time_ns() // 1_000_000))
+
+    async def failed(self, job: MemoryJob, error: MemloopError) -> None:
+        """Keep the write as its user's last failed one."""
+        record = FailedWrite(event_id=job.event_id, code=_code(error), at=datetime.now(UTC))
+        with suppress(DependencyError):
+            await self._failed.put(job.namespace.lane(), record.model_dump_json())
+
+    async def warning(self) -> str | None:
+        """The engine's last refusal with the way out, for readiness."""
+        found = await self._refusals.get("")
+        return _Refusal.model_validate_json(found).summary() if found is not None else None
+
+    async def forget(self, namespace: Namespace) -> None:
+        """Delete the user's record; replicas then have all earlier deletions of the user's jobs. Raises Unavailable."""
+        await self._failed.delete(namespace.lane())
+
+
+def _code(error: MemloopError) -> str:
+    return (error.code or "failed")[:_CODE_CHARS]
+
+
+def is_refusal(error: EngineError) -> bool:
+    """Whether the engine refused the request, and will refuse the next one like it."""
+    return 400 <= error.engine_status < 500 and error.engine_status not in _PASSING

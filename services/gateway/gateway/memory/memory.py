@@ -9,8 +9,9 @@ from dataclasses import dataclass, field
 from typing import Annotated, Final, Protocol, TypeAlias
 
 from gateway.idempotency import Idempotency
-from gateway.memory.failures import KeptEvents, WriteFailures
+from gateway.memory.handler import WriteFailures
 from gateway.memory.jobs import MemoryQueue
+from gateway.memory.kept_turns import KeptEvents
 from gateway.memory.pending import PendingWrites
 from gateway.memory.policed_store import PolicedStore
 from gateway.metrics import Metrics

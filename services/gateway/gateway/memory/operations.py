@@ -1,67 +1,38 @@
 """Operations on memories, shared by the native routes, the mem0 routes and the MCP tools.
 
-Texts with ``infer`` false are written verbatim, without a worker.
+Texts with ``infer`` false are written verbatim, without a worker. A worker flushes idle buffers.
 """
 
 import asyncio
+import hashlib
+import logging
 import secrets
 import time
 from collections import Counter
 from collections.abc import Sequence
 from contextlib import suppress
+from datetime import UTC, datetime, timedelta
 
 from gateway.access import Principal
+from gateway.memory.events import event_id as event_id_of
 from gateway.memory.jobs import DirectWrite, MemoryJob
 from gateway.memory.memory import Memory
-from gateway.memory.rounds import ended_event, groups
+from gateway.memory.rounds import adds_of, ended_event
 from memloop.loops.rendering import without_thoughts
 from memloop.wire.errors import Conflict, InvalidRequest, MemloopError, NotFound, TooLarge, Unprocessable
-from memloop.wire.fields import KEY_CHARS, key_of_text
 from memloop.wire.memory import (
     BatchOutcome,
     BatchResult,
     Erased,
-    MemoryDraft,
     Namespace,
-    Source,
-    StoreAdd,
     StoreBatch,
 )
 from memloop.wire.memory_events import MemoryEvent
 from memloop.wire.memory_requests import MemoryAdd, MemoryBatch
 
+_LOG = logging.getLogger(__name__)
 _FINAL = (Conflict, InvalidRequest, TooLarge, Unprocessable)
 """The text is rejected, or an erasure has taken the lane: a queued job would bring back what was erased."""
-
-
-def adds_of(job: MemoryJob, *, token: int | None) -> list[StoreAdd]:
-    """Return the job's texts in adds of one timestamp each; a repeated call names the same writes."""
-    drafts = [
-        (turn, MemoryDraft(key=_key_of(job, turn, number), value=turn.said(), source=turn.if_named()))
-        for number, turn in enumerate(job.turns)
-        if turn.content.strip()
-    ]
-    return [_add_of(job, part, pairs, token) for part, pairs in enumerate(groups(drafts))]
-
-
-def _add_of(job: MemoryJob, part: int, pairs: Sequence[tuple[Source, MemoryDraft]], token: int | None) -> StoreAdd:
-    turns = tuple(turn for turn, _ in pairs)
-    return StoreAdd(
-        namespace=job.namespace,
-        drafts=tuple(draft for _, draft in pairs),
-        sources=turns if len(turns) == 1 else (),
-        metadata=job.metadata,
-        timestamp=turns[0].timestamp or job.timestamp or job.created_at,
-        expires_at=job.expires_at,
-        event_id=f"{job.event_id}:{part}",
-        fencing_token=token,
-    )
-
-
-def _key_of(job: MemoryJob, turn: Source, number: int) -> str:
-    if job.key is None:
-        return key_of_text(turn.said())
-    return key_of_text(job.key) if number == 0 else f"{job.key[: KEY_CHARS - 12]} (part {number + 1})"
 
 
 async def write_directly(write: DirectWrite, memory: Memory) -> MemoryEvent | None:
@@ -198,3 +169,28 @@ async def would_erase(namespace: Namespace, memory: Memory) -> Erased:
     counted = await memory.store.would_erase(namespace)
     derived = Counter(kind for kind, _ in await memory.owners.records(namespace))
     return counted.model_copy(update={**derived, "queue": waiting.waiting, "events": waiting.events})
+
+
+_LOOKS_PER_AGE = 4
+_LONGEST_PAUSE_S = 60.0
+_MOST_AT_ONCE = 100
+
+
+async def flush_idle_repeatedly(memory: Memory, *, age_s: float) -> None:
+    """Flush idle buffers repeatedly. Every worker may do this: a flush is queued only once."""
+    while True:
+        try:
+            await flush_idle(memory, age_s=age_s)
+        except MemloopError as error:
+            _LOG.warning("idle buffers: %s", error.message)
+        await asyncio.sleep(min(age_s / _LOOKS_PER_AGE, _LONGEST_PAUSE_S))
+
+
+async def flush_idle(memory: Memory, *, age_s: float) -> None:
+    """Queue a flush of every buffer unchanged for ``age_s``. Raises the errors of store and queue."""
+    before = datetime.now(UTC) - timedelta(seconds=age_s)
+    for buffer in (await memory.store.idle_buffers(before, limit=_MOST_AT_ONCE)).buffers:
+        # The id comes from the buffer's state, so that all workers use the same one
+        state = buffer.model_dump_json(include={"namespace", "updated_at"})
+        flush_id = event_id_of(buffer.namespace.lane(), hashlib.sha256(state.encode()).hexdigest()[:32])
+        await memory.queue.enqueue(MemoryJob(event_id=flush_id, namespace=buffer.namespace))

@@ -11,7 +11,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import Final, Literal, Protocol, TypeVar, cast
 
-from gateway.memory.failures import FailedWrite, failed_writes
+from gateway.memory.handler import FailedWrite, failed_writes
 from gateway.memory.jobs import MEMORY_QUEUE, MemoryJob
 from gateway.metrics import Metrics
 from memloop.chores import beside, patient

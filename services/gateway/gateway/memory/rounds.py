@@ -7,6 +7,7 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from functools import lru_cache
 from itertools import groupby
 from typing import Final, Literal, TypeVar
 
@@ -16,7 +17,8 @@ from memloop.loops.results import AddMemories, BufferTurns, DecisionResult, Igno
 from memloop.ports import Splitter
 from memloop.profiles import PLAIN_TURNS, Profile, TurnLines, well_formed
 from memloop.wire.base import Wire
-from memloop.wire.memory import MemoryDraft, MemoryItem, Source, Usage, Written
+from memloop.wire.fields import KEY_CHARS, key_of_text
+from memloop.wire.memory import MemoryDraft, MemoryItem, Source, StoreAdd, Usage, Written
 from memloop.wire.memory_events import MAX_REPLY_CHARS, DecisionRecord, MemoryEvent
 from memloop.wire.policy import EffectivePolicy
 
@@ -127,6 +129,36 @@ def round_of(result: DecisionResult, *, splits: bool, may_buffer: bool) -> Round
             return Round(action=action, reason=problem, records=records, usage=result.usage)
 
 
+def adds_of(job: MemoryJob, *, token: int | None) -> list[StoreAdd]:
+    """Return the job's texts in adds of one timestamp each; a repeated call names the same writes."""
+    drafts = [
+        (turn, MemoryDraft(key=_key_of(job, turn, number), value=turn.said(), source=turn.if_named()))
+        for number, turn in enumerate(job.turns)
+        if turn.content.strip()
+    ]
+    return [_add_of(job, part, pairs, token) for part, pairs in enumerate(groups(drafts))]
+
+
+def _add_of(job: MemoryJob, part: int, pairs: Sequence[tuple[Source, MemoryDraft]], token: int | None) -> StoreAdd:
+    turns = tuple(turn for turn, _ in pairs)
+    return StoreAdd(
+        namespace=job.namespace,
+        drafts=tuple(draft for _, draft in pairs),
+        sources=turns if len(turns) == 1 else (),
+        metadata=job.metadata,
+        timestamp=turns[0].timestamp or job.timestamp or job.created_at,
+        expires_at=job.expires_at,
+        event_id=f"{job.event_id}:{part}",
+        fencing_token=token,
+    )
+
+
+def _key_of(job: MemoryJob, turn: Source, number: int) -> str:
+    if job.key is None:
+        return key_of_text(turn.said())
+    return key_of_text(job.key) if number == 0 else f"{job.key[: KEY_CHARS - 12]} (part {number + 1})"
+
+
 def groups(drafts: Sequence[tuple[Source, MemoryDraft]]) -> Iterator[list[tuple[Source, MemoryDraft]]]:
     """Group the drafts by timestamp, since an add has only one, within the size limit of an add."""
     for _, same_time in groupby(drafts, key=lambda pair: pair[0].timestamp):
@@ -162,19 +194,25 @@ class BufferLimits:
 
     def hold(self, turns: Sequence[Source], *, splitter: Splitter, lines: TurnLines = PLAIN_TURNS) -> bool:
         """Return whether the turns may stay buffered."""
-        few = len(turns) < self.turns
-        return few and (self.tokens is None or sum(_tokens(turn, splitter, lines) for turn in turns) <= self.tokens)
+        if self.tokens is None or len(turns) >= self.turns or _surely_fit(turns, self.tokens, lines):
+            return len(turns) < self.turns
+        return sum(_tokens(turn, splitter, lines) for turn in turns) <= self.tokens
 
 
 def conversation_room(profile: Profile, splitter: Splitter) -> int:
     """Return the tokens available to one decision's turns: the window less prompt, tools, replies and searches."""
     spec = profile.prompts["memory"]
     tools = (json.dumps(tool, ensure_ascii=False) for tool in spec.tools)
-    words = (spec.system or "", spec.template, *tools)
-    fixed = sum(map(splitter.count, words)) + _CHAT_TEMPLATE_TOKENS
+    fixed = _prompt_tokens(splitter, (spec.system or "", spec.template, *tools)) + _CHAT_TEMPLATE_TOKENS
     window = profile.budget.window_tokens
     room = window - fixed - _REPLIES * spec.sampling.max_tokens - window // 8
     return max(room, window // _LEAST_ROOM_SHARE)
+
+
+@lru_cache(maxsize=64)
+def _prompt_tokens(splitter: Splitter, words: tuple[str, ...]) -> int:
+    """Count the tokens of a prompt, once for all writes that share it."""
+    return sum(map(splitter.count, words))
 
 
 def batches(
@@ -189,6 +227,8 @@ def batches(
 
     A longer turn is split into several.
     """
+    if (most_turns is None or len(turns) <= most_turns) and _surely_fit(turns, most_tokens, lines):
+        return [tuple(turns)] if turns else []
     runs: list[tuple[Source, ...]] = []
     run: tuple[Source, ...] = ()
     left = most_tokens
@@ -225,6 +265,12 @@ def _pieces(
         for chunk in splitter.split(turn.content, chunk_tokens=max(1, most_tokens // 2)):
             piece = turn.model_copy(update={"content": chunk.text})
             yield piece, _tokens(piece, splitter, lines)
+
+
+def _surely_fit(turns: Sequence[Source], most_tokens: int, lines: TurnLines) -> bool:
+    """Return whether the turns fit, however they are cut: no tokenizer makes more tokens of ASCII than characters."""
+    text = conversation_lines(turns, lines)
+    return text.isascii() and len(text) + len(turns) <= most_tokens
 
 
 def _tokens(turn: Source, splitter: Splitter, lines: TurnLines) -> int:

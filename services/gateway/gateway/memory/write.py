@@ -27,13 +27,13 @@ from functools import partial
 from gateway.engine import LoopModel
 from gateway.memory.jobs import MemoryJob, redacted_records, redacted_turns
 from gateway.memory.kept_turns import KEPT, kept_drafts, parts_of, still_kept
-from gateway.memory.operations import adds_of
 from gateway.memory.rounds import (
     BufferLimits,
     KeptPart,
     Round,
     Start,
     Stored,
+    adds_of,
     batches,
     conversation_room,
     ended_event,

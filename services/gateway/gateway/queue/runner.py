@@ -221,8 +221,10 @@ class Runner:
     async def _settle(self, lease: Lease) -> None:
         """Run the job and record the result: finished, requeued, retried later, or a dead letter."""
         try:
-            if lease.crashes > self._options.crashes:
-                return await self._bury(lease, MemloopError(f"The worker died {lease.crashes} times running this job."))
+            # Earlier runs that ended without a result
+            crashes = lease.starts - 1 - lease.failures - lease.outages
+            if crashes > self._options.crashes:
+                return await self._bury(lease, MemloopError(f"The worker died {crashes} times running this job."))
             ending = await self._under_lease(lease)
         except (LaneLost, JobGone, Conflict):
             await self._queue.abandon(lease)
