@@ -2,8 +2,8 @@
 
 from pydantic import JsonValue
 
-from gateway.memory.jobs import chars_of
 from gateway.memory.policed_store import chars_of_add
+from gateway.policy import chars_of
 from memloop.wire.memory import MemoryDraft, Namespace, Source, StoreAdd
 
 TURN = Source(role="user", content="12345")

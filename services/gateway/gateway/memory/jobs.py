@@ -5,31 +5,27 @@ One script stores payload, event record and lane entry atomically; a write is ac
 
 import secrets
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
-from typing import Final, cast
 
 from prometheus_client import Counter as Metric
 from pydantic import Field, JsonValue
 
 from gateway.memory.events import MemoryEvents, event_id
-from gateway.policy import Keeper, Redaction, Redactions, redacted_json
+from gateway.policy import Keeper, Redaction, Redactions, chars_of, redacted_metadata, redacted_turns
 from gateway.queue import KEEP_MS, GuardBroken, LaneQueue, QueueRules, Submission
 from memloop.chores import computed
 from memloop.wire.base import Wire
 from memloop.wire.errors import Conflict, RateLimited, TooLarge, Unavailable
-from memloop.wire.fields import MAX_WRITE_BYTES, clean_name, pieces
-from memloop.wire.memory import MAX_TEXT_CHARS, Namespace, Source
-from memloop.wire.memory_events import DecisionRecord, MemoryEvent
+from memloop.wire.fields import MAX_WRITE_BYTES
+from memloop.wire.memory import Namespace, Source
+from memloop.wire.memory_events import MemoryEvent
 from memloop_state.link import State
 from memloop_state.owners import Owner
 from memloop_state.values import Guard
 
 MEMORY_QUEUE = "memory"
-_WORDS: Final = ("reason", "reasoning", "query", "note", "reply")
-"""The fields of a decision's record that hold the model's words."""
 _LEASE_MS = 120_000
 """Of a direct write's lane: longer than any call of the store."""
 
@@ -195,45 +191,6 @@ async def requeue(lanes: LaneQueue, job_id: str) -> bool:
         return False
     record = queued_event(job).model_dump_json()
     return await lanes.requeue(job.namespace.lane(), job_id, record=record, created_ms=job.created_ms)
-
-
-def redacted_turns(turns: Sequence[Source], redact: Redaction) -> tuple[Source, ...]:
-    """Return the turns redacted; one that marks make longer than a turn may be becomes several."""
-    parts: list[Source] = []
-    for turn in turns:
-        name = clean_name(redact(turn.name)) if turn.name else None
-        renamed = turn if name == turn.name else turn.model_copy(update={"name": name})
-        split = [*pieces(redact(turn.content), name=name, most_chars=MAX_TEXT_CHARS)] or [""]
-        parts += (
-            renamed if piece == turn.content else renamed.model_copy(update={"content": piece}) for piece in split
-        )
-    return tuple(parts)
-
-
-def redacted_metadata(metadata: dict[str, JsonValue], redact: Redaction) -> dict[str, JsonValue]:
-    """Return the metadata with every text in it redacted; the names of its fields stay."""
-    return cast("dict[str, JsonValue]", redacted_json(metadata, redact))
-
-
-def chars_of(turns: Iterable[Source], metadata: Mapping[str, JsonValue]) -> int:
-    """Return how many characters there are to redact in turns and metadata."""
-    return sum(len(turn.said()) for turn in turns) + _chars_in(metadata)
-
-
-def _chars_in(value: object) -> int:
-    if isinstance(value, str):
-        return len(value)
-    if isinstance(value, dict):
-        return sum(map(_chars_in, cast("dict[str, object]", value).values()))
-    return sum(map(_chars_in, cast("list[object]", value))) if isinstance(value, list) else 0
-
-
-def redacted_records(records: Iterable[DecisionRecord], redact: Redaction) -> tuple[DecisionRecord, ...]:
-    """Return the records with the model's own words redacted."""
-    return tuple(
-        record.model_copy(update={name: redact(text) for name in _WORDS if (text := getattr(record, name))})
-        for record in records
-    )
 
 
 async def _cleaned(job: MemoryJob, redactions: Redactions) -> tuple[MemoryJob, Redaction]:

@@ -6,7 +6,6 @@ from datetime import UTC, datetime
 from functools import partial
 from typing import Final
 
-from gateway.memory.jobs import chars_of, redacted_metadata, redacted_turns
 from gateway.memory.redacting import (
     line_of,
     redacted_buffer,
@@ -14,7 +13,16 @@ from gateway.memory.redacting import (
     redacted_line,
     redacted_patch,
 )
-from gateway.policy import Keeper, Redaction, Redactions, category_of, end_of
+from gateway.policy import (
+    Keeper,
+    Redaction,
+    Redactions,
+    category_of,
+    chars_of,
+    end_of,
+    redacted_metadata,
+    redacted_turns,
+)
 from memloop.chores import computed
 from memloop.wire.feedback import FeedbackRequest
 from memloop.wire.memory import (

@@ -4,8 +4,7 @@ from collections.abc import Sequence
 
 from pydantic import ValidationError
 
-from gateway.memory.jobs import redacted_metadata, redacted_turns
-from gateway.policy import Redaction
+from gateway.policy import Redaction, redacted_metadata, redacted_turns
 from memloop.wire.errors import Unprocessable
 from memloop.wire.feedback import MAX_REASON_CHARS, FeedbackRequest
 from memloop.wire.memory import MAX_TEXT_CHARS, Buffer, ItemPatch, repeated_turn

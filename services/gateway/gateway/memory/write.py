@@ -25,7 +25,7 @@ from datetime import datetime
 from functools import partial
 
 from gateway.engine import LoopModel
-from gateway.memory.jobs import MemoryJob, redacted_records, redacted_turns
+from gateway.memory.jobs import MemoryJob
 from gateway.memory.kept_turns import KEPT, kept_drafts, parts_of, still_kept
 from gateway.memory.rounds import (
     BufferLimits,
@@ -44,7 +44,7 @@ from gateway.memory.rounds import (
     with_rules,
 )
 from gateway.metrics import Metrics
-from gateway.policy import Keeper
+from gateway.policy import Keeper, redacted_records, redacted_turns
 from gateway.queue import Hold, Journal, JournalCheckpoints
 from gateway.traces import RecordedIndex, RecordedModel, Served, TraceKeeper
 from memloop.loops.journal import Journaled

@@ -7,16 +7,19 @@ seen last, on the condition that the state still holds the same when it takes th
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Final, TypeVar
+from typing import Final, TypeVar, cast
 
 from prometheus_client import Counter as Metric
+from pydantic import JsonValue
 
 from gateway.metrics import Metrics
 from gateway.policy.merging import FiledPolicies, merged, read_policies
-from gateway.policy.redaction import NEVER, Detector, Redaction, detector_at, refusals_of
+from gateway.policy.redaction import NEVER, Detector, Redaction, detector_at, redacted_json, refusals_of
 from gateway.settings import GatewaySettings
 from memloop.wire.errors import Conflict, TooLarge
-from memloop.wire.memory import Namespace, Scope
+from memloop.wire.fields import clean_name, pieces
+from memloop.wire.memory import MAX_TEXT_CHARS, Namespace, Scope, Source
+from memloop.wire.memory_events import DecisionRecord
 from memloop.wire.policy import EffectivePolicy, KeepPolicy, Kind, MemoryPolicy, kinds_of
 from memloop_state.link import State, is_cluster
 from memloop_state.values import Fields, Guard, guard_of
@@ -219,3 +222,46 @@ def keeper_of(settings: GatewaySettings, state: State, metrics: Metrics) -> Keep
     filed = read_policies(settings.memory_policy_file)
     policies = Policies(state, default_kinds=settings.redacted_kinds, filed=filed)
     return Keeper(policies, detector_at(settings.memory_detector), metrics.memory_redacted, metrics.memory_not_kept)
+
+
+_WORDS: Final = ("reason", "reasoning", "query", "note", "reply")
+"""The fields of a decision's record that hold the model's words."""
+
+
+def redacted_turns(turns: Sequence[Source], redact: Redaction) -> tuple[Source, ...]:
+    """Return the turns redacted; one that marks make longer than a turn may be becomes several."""
+    parts: list[Source] = []
+    for turn in turns:
+        name = clean_name(redact(turn.name)) if turn.name else None
+        renamed = turn if name == turn.name else turn.model_copy(update={"name": name})
+        split = [*pieces(redact(turn.content), name=name, most_chars=MAX_TEXT_CHARS)] or [""]
+        parts += (
+            renamed if piece == turn.content else renamed.model_copy(update={"content": piece}) for piece in split
+        )
+    return tuple(parts)
+
+
+def redacted_metadata(metadata: dict[str, JsonValue], redact: Redaction) -> dict[str, JsonValue]:
+    """Return the metadata with every text in it redacted; the names of its fields stay."""
+    return cast("dict[str, JsonValue]", redacted_json(metadata, redact))
+
+
+def chars_of(turns: Iterable[Source], metadata: Mapping[str, JsonValue]) -> int:
+    """Return how many characters there are to redact in turns and metadata."""
+    return sum(len(turn.said()) for turn in turns) + _chars_in(metadata)
+
+
+def _chars_in(value: object) -> int:
+    if isinstance(value, str):
+        return len(value)
+    if isinstance(value, dict):
+        return sum(map(_chars_in, cast("dict[str, object]", value).values()))
+    return sum(map(_chars_in, cast("list[object]", value))) if isinstance(value, list) else 0
+
+
+def redacted_records(records: Iterable[DecisionRecord], redact: Redaction) -> tuple[DecisionRecord, ...]:
+    """Return the records with the model's own words redacted."""
+    return tuple(
+        record.model_copy(update={name: redact(text) for name in _WORDS if (text := getattr(record, name))})
+        for record in records
+    )
