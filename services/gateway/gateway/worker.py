@@ -43,7 +43,6 @@ from gateway.webhooks.deliveries import DeliveryHandler
 from gateway.webhooks.webhooks import open_webhooks
 from memloop.chores import ended
 from memloop.wire.errors import DependencyError
-from memloop.wire.memory import Namespace
 from memloop_service import connects_by, create_app, new_registry, run, start_tracing, watch_disk
 from memloop_service.http.admission import Admission, Capacity
 from memloop_state.link import state_of
@@ -69,12 +68,11 @@ class Work:
     @property
     def queues(self) -> Sequence[LaneQueue]:
         """Every queue, memory writes first."""
-        reading = self.reading
         return (
             self.memory.queue.lanes,
-            reading.queue,
-            reading.files.queue,
-            reading.webhooks.queue,
+            self.reading.queue,
+            self.reading.files.queue,
+            self.reading.webhooks.queue,
             self.background.queue,
             self.vector_stores.queue,
         )
@@ -102,33 +100,25 @@ async def open_work(config: ModelsConfig, settings: WorkerSettings, metrics: Met
             yield Work(redis, backend, memory, reading, background, searched, chat, metrics)
 
 
-@dataclass(slots=True)
-class _Opened:
-    """The slices once they are open; readiness checks run before that."""
-
-    work: Work | None = None
-
-    def get(self) -> Work:
-        if self.work is None:
-            raise DependencyError("The worker is starting.")
-        return self.work
-
-
 def build_app(settings: WorkerSettings) -> FastAPI:
     """Build the worker's application; its lifespan runs the job queues. Raises as ``read_models`` does."""
     config = read_models(settings)
-    registry = new_registry()
-    metrics = Metrics(registry)
-    opened = _Opened()
-    ready = Readiness(opened.get, writes=True)
+    metrics = Metrics(registry := new_registry())
+    opened: list[Work] = []
+
+    def there() -> Work:
+        if not opened:  # readiness is asked before the slices are open
+            raise DependencyError("The worker is starting.")
+        return opened[0]
+
+    ready = Readiness(there, writes=True)
     if (documents := local_folder(settings.storage_url)) is not None:
         watch_disk(registry, documents)
 
     @asynccontextmanager
-    async def lifespan(app: FastAPI) -> AsyncGenerator[None]:
-        del app
+    async def lifespan(_: FastAPI) -> AsyncGenerator[None]:
         async with open_work(config, settings, metrics) as work:
-            opened.work = work
+            opened.append(work)
             async with working(work, settings):
                 yield
 
@@ -198,14 +188,13 @@ async def _writes(work: Work, settings: WorkerSettings, stop: asyncio.Event, nam
             memory.keeper,
         )
 
-    def of_candidate(namespace: Namespace) -> WriterTools:
-        return tools_of(models.serving(model.id, key=namespace.lane()))
-
     only, options = tools_of(model), _options(settings, settings.worker_concurrency)
     handler = MemoryHandler(
         memory.queue.lanes,
         work.metrics,
-        of_candidate if models.may_have_candidates else lambda _: only,
+        (lambda namespace: tools_of(models.serving(model.id, key=namespace.lane())))
+        if models.may_have_candidates
+        else lambda _: only,
         failures=memory.failures,
         kept=memory.kept,
         options=options,
@@ -217,10 +206,10 @@ async def _writes(work: Work, settings: WorkerSettings, stop: asyncio.Event, nam
 
 def _runners(work: Work, settings: WorkerSettings, name: str) -> Iterator[Runner]:
     reading = work.reading
-    reads = ReadHandler(reading)
-    yield Runner(reading.queue, reads, _options(settings, settings.read_concurrency), worker=name)
+    options = _options(settings, settings.read_concurrency)
+    yield Runner(reading.queue, ReadHandler(reading), options, worker=name)
     responses = ResponseHandler(work.background, work.chat, work.vector_stores)
-    yield Runner(work.background.queue, responses, _options(settings, settings.read_concurrency), worker=name)
+    yield Runner(work.background.queue, responses, options, worker=name)
     attempts = replace(
         _options(settings, settings.webhook_concurrency),
         attempts=settings.webhook_attempts,
@@ -243,8 +232,7 @@ def _runners(work: Work, settings: WorkerSettings, name: str) -> Iterator[Runner
         )
         options = _options(settings, settings.extract_concurrency)
         yield Runner(reading.files.queue, files, options, worker=name)
-        indexing = IndexHandler(work.vector_stores)
-        yield Runner(work.vector_stores.queue, indexing, options, worker=name)
+        yield Runner(work.vector_stores.queue, IndexHandler(work.vector_stores), options, worker=name)
 
 
 def _options(settings: WorkerSettings, concurrency: int) -> RunnerOptions:
