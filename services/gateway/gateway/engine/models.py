@@ -52,13 +52,9 @@ class Shares:
         share = self._by_model.get(model)
         if share is None:
             return model
-        place = _place_of(f"{model}\n{share.candidate}\n{secrets.token_hex(8) if key is None else key}")
-        return share.candidate if place < share.share else model
-
-
-def _place_of(text: str) -> float:
-    """Return a place from 0 to 1, spread evenly."""
-    return int.from_bytes(hashlib.blake2b(text.encode(), digest_size=8).digest()) / _POINTS
+        text = f"{model}\n{share.candidate}\n{secrets.token_hex(8) if key is None else key}"
+        place = int.from_bytes(hashlib.blake2b(text.encode(), digest_size=8).digest())  # spread evenly
+        return share.candidate if place / _POINTS < share.share else model
 
 
 _CHECK_S: Final = 2.0

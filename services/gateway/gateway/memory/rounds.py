@@ -136,21 +136,19 @@ def adds_of(job: MemoryJob, *, token: int | None) -> list[StoreAdd]:
         for number, turn in enumerate(job.turns)
         if turn.content.strip()
     ]
-    return [_add_of(job, part, pairs, token) for part, pairs in enumerate(groups(drafts))]
-
-
-def _add_of(job: MemoryJob, part: int, pairs: Sequence[tuple[Source, MemoryDraft]], token: int | None) -> StoreAdd:
-    turns = tuple(turn for turn, _ in pairs)
-    return StoreAdd(
-        namespace=job.namespace,
-        drafts=tuple(draft for _, draft in pairs),
-        sources=turns if len(turns) == 1 else (),
-        metadata=job.metadata,
-        timestamp=turns[0].timestamp or job.timestamp or job.created_at,
-        expires_at=job.expires_at,
-        event_id=f"{job.event_id}:{part}",
-        fencing_token=token,
-    )
+    return [
+        StoreAdd(
+            namespace=job.namespace,
+            drafts=tuple(draft for _, draft in pairs),
+            sources=(pairs[0][0],) if len(pairs) == 1 else (),
+            metadata=job.metadata,
+            timestamp=pairs[0][0].timestamp or job.timestamp or job.created_at,
+            expires_at=job.expires_at,
+            event_id=f"{job.event_id}:{part}",
+            fencing_token=token,
+        )
+        for part, pairs in enumerate(groups(drafts))
+    ]
 
 
 def _key_of(job: MemoryJob, turn: Source, number: int) -> str:

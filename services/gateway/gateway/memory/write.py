@@ -171,7 +171,16 @@ class MemoryWrite:
 
         The new memories are stored before the kept ones are deleted, so at no moment is neither there.
         """
-        parts = (await self._kept_parts(kept)).kept
+        known = await self._journal.read("start")
+        if known is None:  # the first run of this decision: the turns that are still kept, redacted
+            namespace = self._job.namespace
+            redactions = await self._tools.keeper.redactions(namespace.tenant, [namespace])
+            still = [
+                KeptPart(turns=redactions.applied(namespace, partial(redacted_turns, turns), turns), items=items)
+                for turns, items in parts_of(await still_kept(kept, self._tools.store, namespace.tenant))
+            ]
+            known = await self._journal.keep("start", Start(kept=tuple(still)).model_dump_json())
+        parts = Start.model_validate_json(known).kept
         self._hidden = frozenset(item.id for part in parts for item in part.items)
         decisions: list[tuple[int, Round, tuple[Source, ...]]] = []
         waiting = deque((number, run) for number, part in enumerate(parts) for run in self._batches((), part.turns))
@@ -193,19 +202,6 @@ class MemoryWrite:
                 with suppress(NotFound, PreconditionFailed):
                     await self._tools.store.delete(item_id, tenant=self._job.namespace.tenant, if_version=version)
         return self._ended([decided for _, decided, _ in decisions], memories)
-
-    async def _kept_parts(self, kept: MemoryEvent) -> Start:
-        """Return the turns that are still kept, as the first run of this decision found them, redacted."""
-        known = await self._journal.read("start")
-        if known is None:
-            namespace = self._job.namespace
-            redactions = await self._tools.keeper.redactions(namespace.tenant, [namespace])
-            parts = [
-                KeptPart(turns=redactions.applied(namespace, partial(redacted_turns, turns), turns), items=items)
-                for turns, items in parts_of(await still_kept(kept, self._tools.store, namespace.tenant))
-            ]
-            known = await self._journal.keep("start", Start(kept=tuple(parts)).model_dump_json())
-        return Start.model_validate_json(known)
 
     def _ended(self, rounds: Sequence[Round], memories: Sequence[Written]) -> MemoryEvent:
         problems = [decided.reason for decided in rounds if decided.action == "invalid"]
