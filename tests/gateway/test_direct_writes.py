@@ -73,7 +73,7 @@ async def test_a_write_whose_memories_are_erased_meanwhile_is_refused_and_not_qu
 async def test_no_event_is_recorded_after_an_erasure_has_taken_the_lane(redis_url: str) -> None:
     async with api(redis_url, script(500)) as it:
         queue = it.rig.writes
-        token = await queue.lanes.take_idle_lane(ALICE.lane(), lease_ms=60_000)
+        token = await queue.lanes.take_lane(ALICE.lane(), lease_ms=60_000, idle=True)
         assert token is not None
         assert await queue.lanes.take_lane(ALICE.lane(), lease_ms=60_000, force=True) is not None
         add = MemoryAdd(messages=turns("Tea at five."), user_id="alice", infer=False)

@@ -270,7 +270,7 @@ async def test_without_redis_every_call_is_an_outage() -> None:
 
 
 async def test_an_index_ends_with_the_last_of_its_jobs(redis: Redis) -> None:
-    queue = LaneQueue(redis, "memory", keep_ms=60_000, index_ends=True)
+    queue = LaneQueue(redis, "memory", keep_ms=60_000)
     await submit(queue, "a", "b")
     await finish(queue, await next_lease(queue))
     assert await redis.pttl(index(queue)) == -1  # "b" waits

@@ -92,7 +92,7 @@ def connect(
     }
     more: dict[str, Any]
     client: Client | ClusterClient
-    match _kind(url):
+    match urlsplit(url).scheme.partition("+")[2]:
         case "cluster":
             nodes, named = _nodes(url, _PORT)
             if urlsplit(url).path.strip("/") not in {"", "0"} or named.pop("db", 0):
@@ -279,11 +279,6 @@ def redis_errors() -> Generator[None]:
 
 def _unavailable() -> Unavailable:
     return Unavailable("Redis cannot be reached, or accepts no writes now.", retry_after_s=RETRY_AFTER_S)
-
-
-def _kind(url: str) -> str:
-    """Return ``cluster``, ``sentinel`` or, for one server, nothing."""
-    return urlsplit(url).scheme.partition("+")[2]
 
 
 def _nodes(url: str, default_port: int) -> tuple[list[tuple[str, int]], dict[str, Any]]:

@@ -11,8 +11,8 @@ when the window is empty.
 
 import math
 import time
-from collections.abc import Callable, Generator, Mapping
-from contextlib import contextmanager
+from collections.abc import AsyncGenerator, Callable, Mapping
+from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
@@ -84,18 +84,14 @@ class QueueRules:
     room: Room | None = None
     refused: Callable[[str, str], None] = lambda queue, reason: None
 
-    async def quota_bytes(self) -> int:
-        """Return the bytes of jobs that one tenant may have queued in a partition; 0 is no limit.
+    @asynccontextmanager
+    async def admitting(self, queue: str) -> AsyncGenerator[int]:
+        """Yield the bytes of jobs that one tenant may have queued in a partition (0 is no limit), and count refusals.
 
         Raises Unavailable while Redis is nearly full.
         """
-        return 0 if self.room is None else await self.room.check()
-
-    @contextmanager
-    def counted(self, queue: str) -> Generator[None]:
-        """Count a job that is refused: the tenant is over its quota, or Redis is nearly full or unreachable."""
         try:
-            yield
+            yield 0 if self.room is None else await self.room.check()
         except (RateLimited, Unavailable) as error:
             self.refused(queue, "quota" if isinstance(error, RateLimited) else "unavailable")
             raise

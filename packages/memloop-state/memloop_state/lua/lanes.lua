@@ -39,19 +39,20 @@ local function end_index(index)
   local longest = last_end(listed)
   if longest > 0 and longest < math.huge then redis.call('PEXPIRE', index, whole(longest)) end
 end
+-- Lets the job and what belongs to it end after want.keep_ms, and the indexes that list it with the last of their jobs
+local function end_job(...)
+  for _, one in ipairs({job, ...}) do redis.call('PEXPIRE', one, want.keep_ms) end
+  end_index(redis.call('HGET', job, 'index'))
+  end_with_records(job)
+end
 -- A number that no token so far exceeds and every later one does, as text
 local function began() return whole(math.max(tonumber(redis.call('GET', q.fence) or 0), now_ms() - 1)) end
 -- Takes a job that will not run out of its lane
-local function leave_list(tenant)
+local function leave_list()
   redis.call('LREM', q.list, 0, want.id)
   redis.call('ZREM', q.open, want.id)
-  withdraw(q, tenant, lane, want.id)
-  pass_on(q, tenant, lane)
-end
--- The tenant of the lane's jobs, '' without one
-local function tenant_of_head(list)
-  local head = redis.call('LINDEX', list, 0)
-  return head and redis.call('HGET', key('job', head), 'tenant') or ''
+  withdraw(q, lane, want.id)
+  pass_on(q, lane)
 end
 -- Enters a new job. Returns queued; known; erased: one of its owners was since the work began; many: its index is full;
 -- or full: the jobs of its tenant hold too many bytes
@@ -69,7 +70,7 @@ local function enter(want)
   redis.call('ZADD', q.open, want.now, want.id)
   if want.event then redis.call('XADD', q.events, '0-1', 'event', want.event) end
   redis.call('RPUSH', q.list, want.id)
-  pass_on(q, want.tenant, want.lane)
+  pass_on(q, want.lane)
   list_in(q.index, want.id, want.now)
   own(owners, q.job)
   end_with_records(q.job)
@@ -90,15 +91,14 @@ function steps.beat()
 end
 
 -- Ends the job: with dead, an error, as a dead letter. Without keep_ms it stays; with keeps_work so do its payload and
--- journal. index_ends: its index ends with its jobs
+-- journal
 function steps.finish()
   if is_lost() then return 0 end
   if exists() then
     local keeps_bytes = want.dead and want.keep_ms and want.keeps_work
     redis.call('HSET', job, 'status', want.status, 'record', want.record)
-    local index = redis.call('HGET', job, 'index')
     if want.dead then
-      local tenant, bytes = unpack(redis.call('HMGET', job, 'tenant', 'bytes'))
+      local tenant, bytes, index = unpack(redis.call('HMGET', job, 'tenant', 'bytes', 'index'))
       local dead = redis.call('XADD', q.dead, '*', 'job', want.id, 'lane', lane, 'error', want.dead,
         'tenant', tenant or '', 'index', index, 'bytes', keeps_bytes and bytes or 0)
       redis.call('HSET', job, 'dead', dead)
@@ -109,10 +109,7 @@ function steps.finish()
       redis.call('DEL', q.journal)
     end
     if want.keep_ms then
-      redis.call('PEXPIRE', job, want.keep_ms)
-      redis.call('PEXPIRE', q.journal, want.keep_ms)
-      if want.index_ends and index then end_index(index) end
-      end_with_records(job)
+      end_job(q.journal)
     else
       redis.call('PERSIST', q.journal)
     end
@@ -120,7 +117,7 @@ function steps.finish()
   redis.call('LREM', q.list, 1, want.id)
   redis.call('ZREM', q.open, want.id)
   note_change()
-  pass_on(q, want.tenant, lane)
+  pass_on(q, lane)
   return 1
 end
 
@@ -134,7 +131,7 @@ function steps.retry()
   return 1
 end
 
--- Gives the job back, or takes note that the lane was lost to an erasure or by its time
+-- Gives the job back, or the lane of an erasure; or takes note that the lane was lost to an erasure or by its time
 function steps.abandon()
   if not is_lost() then
     if exists() then
@@ -146,7 +143,7 @@ function steps.abandon()
   else
     redis.call('ZREM', q.held, lane)
   end
-  pass_on(q, want.tenant, lane)
+  pass_on(q, lane)
   return 1
 end
 
@@ -160,7 +157,7 @@ function steps.promote()
       local wait, q = math.max(0, found[i + 1] - now), keys_at({queue = want.queue, line = line, lane = found[i]})
       if wait == 0 and i < 200 then
         redis.call('ZREM', q.delayed, found[i])
-        pass_on(q, tenant_of_head(q.list), found[i])
+        pass_on(q, found[i])
       elseif not soonest or wait < soonest then
         soonest = wait
       end
@@ -188,40 +185,29 @@ end
 -- returns 0 when the lane was lost, since an erasure must find no record afterwards, or an owner erased
 function steps.record()
   if is_erased(want.owners) or want.mine and is_lost() then return 0 end
-  redis.call('HSET', job, unpack(ARGV, 2))
-  redis.call('PEXPIRE', job, want.keep_ms)
+  redis.call('HSET', job, 'index', q.index, unpack(ARGV, 2))
   list_in(q.index, want.id, want.now)
   own(want.owners, job)
-  end_with_records(job)
-  if want.mine then
-    end_index(q.index)
-    pass_on(q, want.tenant, lane)
-  end
-  return 1
-end
-
-function steps.leave_lane()
-  if is_lost() then return 0 end
-  pass_on(q, tenant_of_head(q.list), lane)
+  end_job()
+  if want.mine then pass_on(q, lane) end
   return 1
 end
 
 function steps.forget()
-  local status, dead, tenant = unpack(redis.call('HMGET', job, 'status', 'dead', 'tenant'))
+  local status, dead = unpack(redis.call('HMGET', job, 'status', 'dead'))
+  leave_list()
   redis.call('ZREM', q.index, want.id)
   disown(job)
   if dead then redis.call('XDEL', q.dead, dead) end
   release()
   redis.call('DEL', job, q.journal, q.events)
-  leave_list(tenant or '')
   return status
 end
 
 -- Queues a job again: a dead letter with its own payload, or one that ended well and has this record still, with another
 -- payload. A dead letter keeps decisions and stored results in the journal; its replies are deleted
 function steps.requeue()
-  local dead, payload, tenant, index, record =
-    unpack(redis.call('HMGET', job, 'dead', 'payload', 'tenant', 'index', 'record'))
+  local dead, payload, index, record = unpack(redis.call('HMGET', job, 'dead', 'payload', 'index', 'record'))
   if want.payload then
     if record ~= want.former then return 0 end
     redis.call('DEL', q.journal)
@@ -241,13 +227,13 @@ function steps.requeue()
   redis.call('HSET', job, 'status', 'queued', 'record', want.record)
   redis.call('ZADD', q.open, want.now, want.id)
   redis.call('RPUSH', q.list, want.id)
-  pass_on(q, tenant or '', lane)
+  pass_on(q, lane)
   return 1
 end
 
 -- Ends a waiting job, and enters the next one; asks the worker of a running one to end it
 function steps.cancel()
-  local status, tenant = unpack(redis.call('HMGET', job, 'status', 'tenant'))
+  local status = redis.call('HGET', job, 'status')
   if not status then return 'gone' end
   if status ~= 'queued' and status ~= 'in_progress' then return 'done' end
   if status == 'in_progress' or redis.call('EXISTS', q.lock) == 1 then
@@ -257,10 +243,9 @@ function steps.cancel()
   redis.call('HSET', job, 'status', 'cancelled', 'record', want.record)
   redis.call('HDEL', job, 'payload')
   release()
-  redis.call('PEXPIRE', job, want.keep_ms)
-  end_with_records(job)
+  end_job()
   redis.call('DEL', q.journal)
-  leave_list(tenant or '')
+  leave_list()
   if want.next then enter(want.next) end
   return 'cancelled'
 end
@@ -316,10 +301,6 @@ function steps.publish()
     if failed and not string.find(failed, 'equal or smaller') then return redis.error_reply(failed) end
   end
   if want.record and not failed then redis.call('HSET', job, 'record', want.record) end
-  if want.keep_ms then
-    redis.call('PEXPIRE', job, want.keep_ms)
-    redis.call('PEXPIRE', q.events, want.keep_ms)
-    end_with_records(job)
-  end
+  if want.keep_ms then end_job(q.events) end
   return redis.call('HEXISTS', job, 'cancel') == 1 and 'cancel' or 'added'
 end

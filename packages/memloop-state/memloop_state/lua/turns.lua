@@ -29,22 +29,24 @@ local function is_worked(lock)
   local held = redis.call('GET', lock)
   return held and not string.find(held, '|erase$')
 end
+-- The tenant of a job, '' without one
+local function tenant_of(job) return redis.call('HGET', key('job', job), 'tenant') or '' end
 -- Lets a lane wait for a worker, unless it has no job, waits for its delay, or a worker has it
-local function pass_on(q, tenant, lane)
+local function pass_on(q, lane)
   local head = redis.call('LINDEX', q.list, 0)
   if not head or redis.call('ZSCORE', q.delayed, lane) or is_worked(q.lock) then return end
-  local entry, now = head .. ' ' .. lane, whole(now_us())
+  local tenant, entry, now = tenant_of(head), head .. ' ' .. lane, whole(now_us())
   if redis.call('ZADD', q.since, 'NX', now, entry) == 0 then return end
   redis.call('ZADD', q.ready, 0, tenant .. ':' .. now .. ':' .. entry)
   if not redis.call('ZSCORE', q.turns, tenant) then to_tail(q.turns, tenant) end
   ring(q.bell)
 end
-local function withdraw(q, tenant, lane, job)
+local function withdraw(q, lane, job)
   local entry = job .. ' ' .. lane
   local since = redis.call('ZSCORE', q.since, entry)
   if not since then return end
   redis.call('ZREM', q.since, entry)
-  redis.call('ZREM', q.ready, tenant .. ':' .. whole(since) .. ':' .. entry)
+  redis.call('ZREM', q.ready, tenant_of(job) .. ':' .. whole(since) .. ':' .. entry)
 end
 local function new_token(fence)
   local token, now = redis.call('INCR', fence), now_ms()
@@ -78,7 +80,7 @@ local function leased(line, lane)
   redis.call('HINCRBY', job, 'starts', 1)
   redis.call('HSET', job, 'status', 'in_progress')
   local found = redis.call('HMGET', job, 'starts', 'failures', 'outages', 'tenant', 'request_id', 'traceparent')
-  withdraw(q, found[4] or '', lane, head)
+  withdraw(q, lane, head)
   return {lane, head, token, found[1], found[2] or 0, found[3] or 0, found[4] or '', found[5] or '', found[6] or ''}
 end
 

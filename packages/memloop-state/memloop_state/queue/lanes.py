@@ -36,7 +36,7 @@ from memloop_state.queue.jobs import (
     Submission,
     Worker,
 )
-from memloop_state.queue.records import DeadLetters, Events, JobRecords, Journal
+from memloop_state.queue.records import DeadLetters, JobRecords, Journal
 from memloop_state.room import QueueRules
 from memloop_state.steps import Partition, Partitions, lane_steps, lane_terms, named
 from memloop_state.values import Guard, Indexes
@@ -46,7 +46,6 @@ KEEP_MS = 7 * 24 * 3600 * 1000
 """Default retention of a finished job's record."""
 _MOST_LANES: Final = 500
 """Lanes in one reply that wait for a worker. The others have a worker or failed a moment ago, and are few."""
-_NO_TERMS: Final[Mapping[str, object]] = {}
 _TOO_MUCH = "This tenant's queued jobs hold as many bytes as they may: wait until some are done."
 _RETRY_AFTER_S = 10.0
 
@@ -55,7 +54,7 @@ class LaneQueue:
     """One queue of lanes. Every method raises Unavailable when Redis is unreachable.
 
     ``tiers`` are listed from the most urgent. A lane's name begins with its tier and a colon, unless it is the default
-    tier. ``index_ends``: a job's index ends with the last of its jobs, because it is one of very many.
+    tier.
     """
 
     def __init__(
@@ -66,16 +65,13 @@ class LaneQueue:
         keep_ms: int = KEEP_MS,
         tiers: Sequence[str] = (DEFAULT_TIER,),
         rules: QueueRules | None = None,
-        index_ends: bool = False,
     ) -> None:
         self._redis: Any = redis
         self.name = name
         self.keep_ms = keep_ms
-        self._index_ends = index_ends
         self.rules = rules or QueueRules()
         self.keys = Partitions(redis)
         self.jobs = JobRecords(redis)
-        self.events = Events(redis)
         self.letters = DeadLetters(redis)
         self.indexes = Indexes(redis)
         self._lines = {tier: name if tier == DEFAULT_TIER else f"{name}:{tier}" for tier in tiers}
@@ -85,11 +81,11 @@ class LaneQueue:
         self,
         step: str,
         lane: str,
-        terms: Mapping[str, object],
         *,
         job_id: str = "",
         texts: Sequence[str] = (),
         sure: bool = False,
+        **terms: object,
     ) -> Any:
         """Run a step of a lane and of one of its jobs, whose partition is theirs."""
         here = self.keys.of_id(job_id) if job_id else self.keys.of_name(lane)
@@ -99,10 +95,10 @@ class LaneQueue:
     def _place(self, lane: str) -> Mapping[str, str]:
         return lane_terms(self.name, lane, line=self._lines.get(lane.partition(":")[0], self.name))
 
-    async def _held(self, step: str, lease: Lease, terms: Mapping[str, object] = _NO_TERMS) -> Any:
+    async def _held(self, step: str, lease: Lease, **terms: object) -> Any:
         """Run a step of a lane's holder."""
-        held = {"mine": f"{lease.token}|{lease.worker.name}", "tenant": lease.tenant}
-        return await self._stepped(step, lease.lane, {**held, **terms}, job_id=lease.job_id)
+        mine = f"{lease.token}|{lease.worker.name}"
+        return await self._stepped(step, lease.lane, job_id=lease.job_id, mine=mine, **terms)
 
     async def admit(self, job: Submission, *, guard: Guard | None = None) -> bool:
         """Queue a client's job if the rules allow it, as :meth:`submit` does.
@@ -110,8 +106,8 @@ class LaneQueue:
         Raises RateLimited when the tenant's queued jobs would hold more than its quota, Unavailable while Redis is
         nearly full or unreachable, and GuardBroken if ``guard`` is and the job is not queued.
         """
-        with self.rules.counted(self.name):
-            return await self.submit(job, quota_bytes=await self.rules.quota_bytes(), guard=guard)
+        async with self.rules.admitting(self.name) as quota_bytes:
+            return await self.submit(job, quota_bytes=quota_bytes, guard=guard)
 
     async def submit(self, job: Submission, *, quota_bytes: int = 0, guard: Guard | None = None) -> bool:
         """Queue the job. Returns True once it is durable, False if a job of that id already exists.
@@ -191,7 +187,7 @@ class LaneQueue:
 
     async def beat(self, lease: Lease) -> Beat:
         """Renew the lease. Returns whether the job still has to be done."""
-        return await self._held("beat", lease, {"worker": lease.worker})
+        return await self._held("beat", lease, worker=lease.worker)
 
     async def finish(
         self,
@@ -210,13 +206,13 @@ class LaneQueue:
         False, and writes nothing, when the lease was lost.
         """
         kept_ms = self.keep_ms if keep_ms is None else keep_ms
-        how = {"status": status, "record": record, "dead": dead or None, "index_ends": self._index_ends}
+        how = {"status": status, "record": record, "dead": dead or None}
         keeps = {"keep_ms": kept_ms or None, "keeps_work": keeps_work or not kept_ms}
-        return await self._held("finish", lease, {**how, **keeps}) == 1
+        return await self._held("finish", lease, **how, **keeps) == 1
 
     async def retry(self, lease: Lease, *, counter: Counter, delay_ms: int, error: str) -> bool:
         """Free the lane and delay its head by ``delay_ms``. Returns False when the lease was lost."""
-        return await self._held("retry", lease, {"counter": counter, "delay_ms": delay_ms, "error": error}) == 1
+        return await self._held("retry", lease, counter=counter, delay_ms=delay_ms, error=error) == 1
 
     async def abandon(self, lease: Lease) -> None:
         """Return the job to the queue without counting the run."""
@@ -228,16 +224,15 @@ class LaneQueue:
         waits_ms = [await self._step("promote", [part.root], args) for part in self.keys.partitions]
         return min((wait_ms / 1000 for wait_ms in waits_ms if wait_ms is not None), default=math.inf)
 
-    async def take_lane(self, lane: str, *, lease_ms: int, force: bool) -> int | None:
-        """Lock the lane for an erasure. Returns the fencing token, or None while a job holds the lane."""
-        return int(await self._stepped("take_lane", lane, {"lease_ms": lease_ms, "force": force})) or None
+    async def take_lane(
+        self, lane: str, *, lease_ms: int, force: bool = False, idle: bool = False, guard: Guard | None = None
+    ) -> int | None:
+        """Lock the lane for an erasure, or to write where no job waits (``idle``).
 
-    async def take_idle_lane(self, lane: str, *, lease_ms: int, guard: Guard | None = None) -> int | None:
-        """Lock a lane that has no running or waiting job. Returns the fencing token, or None if it is busy.
-
-        Raises GuardBroken, whether the lane is busy or not, if ``guard`` is.
+        Returns the fencing token, or None while a job holds the lane, unless by ``force``. Raises GuardBroken, whether
+        the lane is busy or not, if ``guard`` is.
         """
-        taken = await self._stepped("take_lane", lane, {"lease_ms": lease_ms, "guard": guard, "idle": True})
+        taken = await self._stepped("take_lane", lane, lease_ms=lease_ms, force=force, idle=idle, guard=guard)
         if taken == "changed":
             raise GuardBroken
         return int(taken) or None
@@ -245,7 +240,7 @@ class LaneQueue:
     async def record(self, job: Submission, *, token: int | None = None, keep_ms: int | None = None) -> None:
         """Store a job that no worker runs, for ``keep_ms`` (None: the queue's retention).
 
-        With the ``token`` of :meth:`take_idle_lane` the lane is free then. Raises Erased, and stores nothing, when an
+        With the ``token`` of :meth:`take_lane` the lane is free then. Raises Erased, and stores nothing, when an
         owner was erased since the work began, or the lane was lost: an erasure has taken it.
         """
         terms, _ = self.entry(job)
@@ -256,12 +251,12 @@ class LaneQueue:
             raise Erased
 
     async def leave_lane(self, lane: str, token: int) -> None:
-        """Undo :meth:`take_lane` or :meth:`take_idle_lane`."""
-        await self._stepped("leave_lane", lane, {"mine": f"{token}|erase"})
+        """Undo :meth:`take_lane`."""
+        await self._stepped("abandon", lane, mine=f"{token}|erase")
 
     async def forget(self, lane: str, job_id: str, *, index: str) -> str | None:
         """Delete the job and its data; a running worker loses its lease. Returns the last status or None."""
-        return await self._stepped("forget", lane, {"index": index}, job_id=job_id, sure=True)
+        return await self._stepped("forget", lane, index=index, job_id=job_id, sure=True)
 
     async def requeue(
         self, lane: str, job_id: str, *, record: str, created_ms: int, payload: str | None = None, former: str = ""
@@ -273,7 +268,7 @@ class LaneQueue:
         recorded as ``former``.
         """
         terms = {"record": record, "now": created_ms, "payload": payload, "former": former}
-        return await self._stepped("requeue", lane, terms, job_id=job_id, sure=True) == 1
+        return await self._stepped("requeue", lane, job_id=job_id, sure=True, **terms) == 1
 
     async def cancel(self, lane: str, job_id: str, *, record: str, keep_ms: int, then: Entry = NO_ENTRY) -> str:
         """End a waiting job with ``record``, or request its worker to: ``cancelled``, ``asked``, ``done`` or ``gone``.
@@ -282,7 +277,7 @@ class LaneQueue:
         """
         following, texts = then
         terms = {"record": record, "keep_ms": keep_ms, "next": following or None}
-        return await self._stepped("cancel", lane, terms, job_id=job_id, texts=texts, sure=True)
+        return await self._stepped("cancel", lane, job_id=job_id, texts=texts, sure=True, **terms)
 
     async def jobs_of(self, lanes: Sequence[str]) -> list[list[str]]:
         """Return the ids of each lane's jobs in one round trip."""

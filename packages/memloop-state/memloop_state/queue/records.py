@@ -46,11 +46,13 @@ W = TypeVar("W", bound=Wire)
 
 
 class JobRecords:
-    """The jobs of all queues. Methods raise Unavailable when Redis is unreachable."""
+    """The jobs of all queues, with their events. Methods raise Unavailable when Redis is unreachable."""
 
     def __init__(self, redis: State) -> None:
         self._redis: Any = redis
         self.keys = Partitions(redis)
+        self._streams = Streams(redis)
+        self._step = lane_steps(redis)
 
     async def some(self, job_ids: Sequence[str], names: Sequence[str]) -> list[list[str]]:
         """Return these fields of each job in one round trip, empty where there is none."""
@@ -67,15 +69,6 @@ class JobRecords:
         (payload,) = await self.get(job_id, "payload")
         return kind.model_validate_json(payload) if payload else None
 
-
-class Events:
-    """The events of all jobs. Methods raise Unavailable when Redis is unreachable."""
-
-    def __init__(self, redis: State) -> None:
-        self._keys = Partitions(redis)
-        self._streams = Streams(redis)
-        self._step = lane_steps(redis)
-
     async def publish(
         self, job_id: str, events: Sequence[str], *, first: int, record: str = "", keep_ms: int = 0, sure: bool = False
     ) -> bool:
@@ -85,16 +78,16 @@ class Events:
         before). Replicas have the events then if they are to be ``sure``. Returns False when a client has asked for the
         job's end. Raises JobGone.
         """
-        here = self._keys.of_id(job_id)
+        here = self.keys.of_id(job_id)
         args = named(*events, id=job_id, first=first, keep_ms=keep_ms or None, record=record or None)
         outcome = await self._step("publish", [here.root], args, acknowledged=sure)
         if outcome == "gone":
             raise JobGone(job_id)
         return outcome != "cancel"
 
-    async def last(self, job_id: str) -> int:
+    async def last_event(self, job_id: str) -> int:
         """Return the number of a job's last event, -1 where it has none."""
-        last = await self._streams.last(self._keys.of_id(job_id).events(job_id))
+        last = await self._streams.last(self.keys.of_id(job_id).events(job_id))
         return int(last.split("-")[1]) - 1 if last else -1
 
 

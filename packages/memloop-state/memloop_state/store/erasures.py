@@ -28,6 +28,7 @@ import uuid
 from collections import defaultdict
 from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from itertools import chain
 from typing import Final, Protocol, TypeAlias
 
@@ -142,7 +143,7 @@ class Erasures:
         self.link = link
         self.standing = standing
         self.open_ms = open_ms
-        self.pause = pause or _pause
+        self.pause = pause or partial(asyncio.sleep, _POLL_S)
         self.step = Steps(link, "owners", "gate", "claims")
 
     async def begin(self, claims: Sequence[Claim]) -> Sequence[Begun | Refusal]:
@@ -285,7 +286,3 @@ def _refusal(claim: Claim, reply: str) -> Refusal | None:
     if state == "stale":
         return stale_token(claim.token, detail)
     return Erased()
-
-
-async def _pause() -> None:
-    await asyncio.sleep(_POLL_S)

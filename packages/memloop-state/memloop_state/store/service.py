@@ -88,7 +88,7 @@ class ServiceRecord:
 
     async def look(self, store: str, *, gen: str, prepared: str) -> Seen:
         """The state of all stores; renews the lease of this one, if it has a name."""
-        args = (store, gen, prepared, _ms(STORE_LEASE_S))
+        args = (store, gen, prepared, int(STORE_LEASE_S * 1000))
         record, lapsed, alive = await self._at_home("look", *args)
         peers = [Peer(name, *text.split(" ")[1:]) for name, text in _pairs(alive).items()]
         return Seen(_service(_pairs(record), lapsed=bool(lapsed)), peers)
@@ -110,12 +110,12 @@ class ServiceRecord:
 
     async def claim(self, gen: str, copy: str, target: Serving, job: str) -> bool:
         """Take the lease of a copy. False while another one is under way."""
-        args = (gen, copy, target.name, target.model, target.dimension, _ms(COPY_LEASE_S), job)
+        args = (gen, copy, target.name, target.model, target.dimension, int(COPY_LEASE_S * 1000), job)
         return bool(await self._at_home("claim", *args))
 
     async def renew(self, copy: str, job: str) -> bool:
         """Renew the lease of a copy. False when it was abandoned."""
-        return bool(await self._at_home("renew", copy, _ms(COPY_LEASE_S), job))
+        return bool(await self._at_home("renew", copy, int(COPY_LEASE_S * 1000), job))
 
     async def note(self, copy: str, gen: str) -> Sequence[Sequence[str]] | None:
         """Have changes noted from now on. Those under way at each gate, by name; None where a gate refuses."""
@@ -177,7 +177,3 @@ def _service(fields: dict[str, str], *, lapsed: bool) -> Service | None:
 
 def _pairs(flat: Sequence[str]) -> dict[str, str]:
     return dict(zip(flat[::2], flat[1::2], strict=True))
-
-
-def _ms(seconds: float) -> int:
-    return round(seconds * 1000)

@@ -87,8 +87,8 @@ class FileRecords:
 
         Raises TooLarge over the tenant's files or bytes, Unavailable while the state is nearly full.
         """
-        with self._queue.rules.counted(self._queue.name):
-            await self._queue.rules.quota_bytes()
+        async with self._queue.rules.admitting(self._queue.name):
+            pass
         file_id = id_at("file-", tenant, secrets.token_hex(16))
         async with self._reservations.held(tenant, file_id, size_bytes=size_bytes):
             yield file_id

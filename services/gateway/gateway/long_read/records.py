@@ -154,7 +154,7 @@ class ReadRecords:
         Raises JobGone when the read was deleted, JobCancelled when its client cancelled it.
         """
         lasts = record.status in TERMINAL
-        goes_on = await self._queue.events.publish(
+        goes_on = await self._queue.jobs.publish(
             record.id,
             [event.model_dump_json(exclude_none=True)],
             first=event.sequence_number,
@@ -228,7 +228,7 @@ class ReadRecords:
 
     async def closing_event(self, record: LongRead) -> ReadEvent:
         """Build the event that ends the read's stream, numbered after its last event."""
-        return terminal_event(record, await self._queue.events.last(record.id) + 1)
+        return terminal_event(record, await self._queue.jobs.last_event(record.id) + 1)
 
     async def _row(self, tenant: str, read_id: str) -> _Row:
         """Return the read's position in the tenant's index. Raises NotFound."""

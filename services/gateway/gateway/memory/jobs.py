@@ -85,7 +85,7 @@ class MemoryQueue:
     ) -> None:
         self._refused = refused
         self._keeper = keeper
-        self.lanes = LaneQueue(state, MEMORY_QUEUE, keep_ms=keep_ms, rules=rules, index_ends=True)
+        self.lanes = LaneQueue(state, MEMORY_QUEUE, keep_ms=keep_ms, rules=rules)
         self.events = MemoryEvents(state, self.lanes)
 
     async def enqueue(self, job: MemoryJob, *, began: int | None = None) -> None:
@@ -139,7 +139,7 @@ class MemoryQueue:
     async def _begun(self, job: MemoryJob, redactions: Redactions, *, guard: Guard | None = None) -> DirectWrite:
         """Begin a write by these policies. Raises GuardBroken if they have changed: nothing is locked then."""
         clean, redact = await _cleaned(job, redactions)
-        token = await self.lanes.take_idle_lane(job.namespace.lane(), lease_ms=_LEASE_MS, guard=guard)
+        token = await self.lanes.take_lane(job.namespace.lane(), lease_ms=_LEASE_MS, idle=True, guard=guard)
         redactions.counted(redact)
         return DirectWrite(clean, redactions, token)
 

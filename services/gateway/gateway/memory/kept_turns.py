@@ -127,8 +127,8 @@ class KeptEvents:
 
         Raises NotFound, Conflict for a write that was not kept verbatim, Unavailable while the state is nearly full.
         """
-        with queue.lanes.rules.counted(queue.lanes.name):
-            await queue.lanes.rules.quota_bytes()
+        async with queue.lanes.rules.admitting(queue.lanes.name):
+            pass
         missing = f"Event {event_id!r} not found."
         owner, status, record = await self._jobs.get(event_id, "tenant", "status", "record")
         if not record or not event_id.startswith("evt_"):

@@ -83,7 +83,7 @@ class BackgroundJobs:
         numbered = [
             orjson.dumps({**event, "sequence_number": number}).decode() for number, event in enumerate(events, first)
         ]
-        await self._queue.events.publish(response_id, numbered, first=first, keep_ms=KEEP_MS if last else 0)
+        await self._queue.jobs.publish(response_id, numbered, first=first, keep_ms=KEEP_MS if last else 0)
 
     async def status(self, response_id: str) -> str | None:
         """Return the job's status, or None when it is gone."""
@@ -91,7 +91,7 @@ class BackgroundJobs:
 
     async def has_events(self, response_id: str) -> bool:
         """Return whether the events are still there."""
-        return await self._queue.events.last(response_id) >= 0
+        return await self._queue.jobs.last_event(response_id) >= 0
 
     async def cancel(self, response_id: str) -> bool:
         """Stop the job; return True if it had not begun. The worker of one that has stops within seconds."""
