@@ -144,13 +144,13 @@ async def test_what_was_redacted_before_a_change_was_seen_is_counted_once(redis:
 async def test_a_response_is_not_kept_by_policies_that_have_changed(redis: Redis, elsewhere: Policies) -> None:
     records, owner = open_records(GatewaySettings(), redis), Owner("a", ALICE)
     response = StoredResponse({"id": new_response_id("a"), "output": []}, ())
-    began = await records.begin(response.id, owner, size=10)
+    await records.begin("a", response.id, size=10)
     seen = elsewhere.seen(ALICE)
     assert seen is not None
     await elsewhere.put(ALICE, NEVER)
-    assert await records.keep(response, owner, began, guard=seen[1]) == "changed"
+    assert await records.keep(response, owner, 0, guard=seen[1]) == "changed"
     with pytest.raises(NotFound):
         await records.get("a", response.id)
     await elsewhere.delete(ALICE)
-    assert await records.keep(response, owner, began, guard=seen[1]) == "kept"
+    assert await records.keep(response, owner, 0, guard=seen[1]) == "kept"
     assert (await records.get("a", response.id)).response == response.response

@@ -19,9 +19,9 @@ async def test_responses_of_many_tenants_are_kept_continued_and_erased(cluster_r
     for owner in owners:
         for _ in range(3):
             response_id = new_response_id(owner.tenant)
-            began = await records.begin(response_id, owner, size=100)
+            await records.begin(owner.tenant, response_id, size=100)
             stored = StoredResponse({"id": response_id, "output": []}, (), last.get(owner.tenant, ""))
-            assert await records.keep(stored, owner, began) == "kept"
+            assert await records.keep(stored, owner, 0) == "kept"
             last[owner.tenant] = response_id
     tags = {key.split("}")[0].split("{")[1] for key in await keys(cluster_redis, "*:response:*")}
     assert len(tags) > 3
@@ -47,8 +47,8 @@ async def test_conversations_of_many_tenants_are_kept_and_erased(cluster_redis: 
     made = {owner.tenant: new_conversation_id(owner.tenant) for owner in owners}
     for owner in owners:
         await records.create(made[owner.tenant], owner, {}, [{"id": "msg_1"}])
-        began = await records.begin(owner, made[owner.tenant], new=1, size=10)
-        assert await records.append(began, owner, [{"id": "msg_2"}]) == "added"
+        await records.begin(owner.tenant, made[owner.tenant], new=1, size=10)
+        assert await records.append(made[owner.tenant], owner, 0, [{"id": "msg_2"}]) == "added"
         assert await records.context(owner.tenant, made[owner.tenant]) == [{"id": "msg_1"}, {"id": "msg_2"}]
     tags = {key.split("}")[0].split("{")[1] for key in await keys(cluster_redis, "*:conversation:*")}
     assert len(tags) > 3

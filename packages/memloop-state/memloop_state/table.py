@@ -58,13 +58,12 @@ class Row:
 
 @dataclass(frozen=True, slots=True)
 class Standing:
-    """What a tenant holds in a table, and one of its records: bytes and rows. ``began`` is for an ``Owner``."""
+    """What a tenant holds in a table, and one of its records: bytes and rows."""
 
     exists: bool
     tenant_bytes: int
     record_bytes: int
     rows: int
-    began: int
 
 
 class Table:
@@ -131,31 +130,24 @@ class Table:
             await self.delete(tenant, one)
         return outcome
 
-    async def reserve(
-        self, tenant: str, record_id: str, *, size: int, lease_s: float, owners: Sequence[Owner] = ()
-    ) -> tuple[Outcome, int]:
+    async def reserve(self, tenant: str, record_id: str, *, size: int, lease_s: float) -> Outcome:
         """Take bytes for a record that is being made, until it is put or released, or the lease ends.
 
-        Returns taken or full, and what the first owner's work began with.
+        Returns taken or full.
         """
         terms = {"size": size, "lease_ms": int(lease_s * 1000)}
-        outcome, *began = await self._of_owners("reserve", tenant, record_id, terms, owners)
-        return outcome, int(began[0]) if began else 0
+        return (await self._stepped("reserve", tenant, record_id, terms, quick=True))[0]
 
     async def release(self, tenant: str, record_id: str) -> None:
         """Give back the bytes that were taken for a record, unless it was put."""
         await self._stepped("release", tenant, record_id, {}, quick=True)
 
-    async def standing(self, tenant: str, record_id: str, *, owners: Sequence[Owner] = ()) -> Standing:
-        """Return how a record stands, and what its first owner's work begins with now."""
-        exists, held, own, rows, began = await self._of_owners("standing", tenant, record_id, {}, owners)
-        return Standing(exists == "1", int(held), int(own), int(rows), int(began))
-
-    async def _of_owners(
-        self, step: str, tenant: str, record_id: str, terms: Mapping[str, object], owners: Sequence[Owner]
-    ) -> list[Any]:
-        terms = {**terms, "owners": owned_terms(owners, kind="", record_id=record_id)}
-        return await self._stepped(step, tenant, record_id, terms, quick=True)
+    async def standing(self, tenant: str, record_id: str) -> Standing:
+        """Return how a record stands."""
+        record, order = (self._key(part, tenant, record_id) for part in ("", "-order"))
+        asked = [("EXISTS", record), ("HMGET", self._key("-sizes", tenant), "", record_id), ("ZCARD", order)]
+        exists, (held, own), rows = await all_sent(self._redis, asked)
+        return Standing(bool(exists), int(held or 0), int(own or 0), rows)
 
     async def renew(self, tenant: str, record_id: str, names: Sequence[str]) -> list[str]:
         """Return fields of a record and keep it for as long again; nothing where it is gone."""

@@ -118,26 +118,20 @@ function steps.put()
   return reply
 end
 
--- Takes bytes for a record that is being made. Returns full, or taken and its owner's newest mark
+-- Takes bytes for a record that is being made. Returns full or taken
 function steps.reserve()
   if redis.call('HEXISTS', SIZES, id) == 0 then
     if too_many(want.size) then return {'full'} end
     count(want.size)
     list(want.lease_ms)
   end
-  return {'taken', whole(owners[1] and newest_mark(owners[1]) or 0)}
+  return {'taken'}
 end
 
 -- Gives back what was taken for a record that was not stored
 function steps.release()
   if redis.call('EXISTS', RECORD) == 0 then drop(id) end
   return {}
-end
-
--- Returns how a record stands: whether it exists, the bytes of all and of its own, its rows, its owner's newest mark
-function steps.standing()
-  local mark = whole(owners[1] and newest_mark(owners[1]) or 0)
-  return {redis.call('EXISTS', RECORD), whole(held('')), whole(held(id)), redis.call('ZCARD', ORDER), mark}
 end
 
 -- Returns fields of a record, and keeps it for as long again. Texts: the fields' names

@@ -15,6 +15,7 @@ A queue has *partitions*: one on a single Redis, more in a cluster. All keys of 
 and so in one slot (``memloop_state.steps``). Each partition has its own lines of lanes, token counter and dead letters.
 """
 
+import asyncio
 import math
 from collections.abc import AsyncIterator, Collection, Mapping, Sequence
 from itertools import product
@@ -81,11 +82,11 @@ class LaneQueue:
         self,
         step: str,
         lane: str,
+        terms: Mapping[str, object],
         *,
         job_id: str = "",
         texts: Sequence[str] = (),
         sure: bool = False,
-        **terms: object,
     ) -> Any:
         """Run a step of a lane and of one of its jobs, whose partition is theirs."""
         here = self.keys.of_id(job_id) if job_id else self.keys.of_name(lane)
@@ -97,8 +98,8 @@ class LaneQueue:
 
     async def _held(self, step: str, lease: Lease, **terms: object) -> Any:
         """Run a step of a lane's holder."""
-        mine = f"{lease.token}|{lease.worker.name}"
-        return await self._stepped(step, lease.lane, job_id=lease.job_id, mine=mine, **terms)
+        held = {"mine": f"{lease.token}|{lease.worker.name}", **terms}
+        return await self._stepped(step, lease.lane, held, job_id=lease.job_id)
 
     async def admit(self, job: Submission, *, guard: Guard | None = None) -> bool:
         """Queue a client's job if the rules allow it, as :meth:`submit` does.
@@ -149,8 +150,8 @@ class LaneQueue:
         A write that begins now can thus be ordered against the erasures, whose tokens they are. In a cluster it is the
         lowest of all partitions: an erasure right before may count as later.
         """
-        parts = self.keys.partitions
-        return min([int(await self._step("newest", [part.root], named())) for part in parts])
+        tokens = [self._step("newest", [part.root], named()) for part in self.keys.partitions]
+        return min(map(int, await asyncio.gather(*tokens)))
 
     def journal(self, job_id: str) -> Journal:
         """Return a job's journal."""
@@ -232,7 +233,8 @@ class LaneQueue:
         Returns the fencing token, or None while a job holds the lane, unless by ``force``. Raises GuardBroken, whether
         the lane is busy or not, if ``guard`` is.
         """
-        taken = await self._stepped("take_lane", lane, lease_ms=lease_ms, force=force, idle=idle, guard=guard)
+        terms = {"lease_ms": lease_ms, "force": force, "idle": idle, "guard": guard}
+        taken = await self._stepped("take_lane", lane, terms)
         if taken == "changed":
             raise GuardBroken
         return int(taken) or None
@@ -252,11 +254,11 @@ class LaneQueue:
 
     async def leave_lane(self, lane: str, token: int) -> None:
         """Undo :meth:`take_lane`."""
-        await self._stepped("abandon", lane, mine=f"{token}|erase")
+        await self._stepped("abandon", lane, {"mine": f"{token}|erase"})
 
     async def forget(self, lane: str, job_id: str, *, index: str) -> str | None:
         """Delete the job and its data; a running worker loses its lease. Returns the last status or None."""
-        return await self._stepped("forget", lane, index=index, job_id=job_id, sure=True)
+        return await self._stepped("forget", lane, {"index": index}, job_id=job_id, sure=True)
 
     async def requeue(
         self, lane: str, job_id: str, *, record: str, created_ms: int, payload: str | None = None, former: str = ""
@@ -268,7 +270,7 @@ class LaneQueue:
         recorded as ``former``.
         """
         terms = {"record": record, "now": created_ms, "payload": payload, "former": former}
-        return await self._stepped("requeue", lane, job_id=job_id, sure=True, **terms) == 1
+        return await self._stepped("requeue", lane, terms, job_id=job_id, sure=True) == 1
 
     async def cancel(self, lane: str, job_id: str, *, record: str, keep_ms: int, then: Entry = NO_ENTRY) -> str:
         """End a waiting job with ``record``, or request its worker to: ``cancelled``, ``asked``, ``done`` or ``gone``.
@@ -277,7 +279,7 @@ class LaneQueue:
         """
         following, texts = then
         terms = {"record": record, "keep_ms": keep_ms, "next": following or None}
-        return await self._stepped("cancel", lane, job_id=job_id, texts=texts, sure=True, **terms)
+        return await self._stepped("cancel", lane, terms, job_id=job_id, texts=texts, sure=True)
 
     async def jobs_of(self, lanes: Sequence[str]) -> list[list[str]]:
         """Return the ids of each lane's jobs in one round trip."""

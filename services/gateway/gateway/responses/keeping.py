@@ -8,8 +8,9 @@ from typing import Literal
 
 from prometheus_client import Counter
 
+from gateway.memory import Memory
 from gateway.policy import Keeper, Redactions
-from gateway.responses.conversations import Began, ConversationRecords
+from gateway.responses.conversations import ConversationRecords
 from gateway.responses.items import named_items, redacted, redacted_by
 from gateway.responses.records import Owner, ResponseRecords, StoredResponse
 from gateway.responses.requests import Asked
@@ -29,31 +30,27 @@ class Continued:
     """The conversation that a response adds its input and output to."""
 
     records: ConversationRecords
-    began: Began
+    id: str
 
 
 @dataclass(frozen=True, slots=True)
 class Keeping:
     """A response that will be kept. ``lost`` counts by reason.
 
-    ``began`` is what ``ResponseRecords.begin`` returned, None for a response that is not stored: it may continue a
-    conversation all the same.
+    ``began`` is the newest fencing token then, 0 without a user. A response that is not stored, and so cannot be had
+    again by its id, may continue a conversation all the same.
     """
 
     records: ResponseRecords
     response_id: str
     owner: Owner
-    began: int | None
+    began: int
+    stores: bool
     input: Sequence[Json]
     previous: str
     lost: Counter
     keeper: Keeper
     conversation: Continued | None = None
-
-    @property
-    def stores(self) -> bool:
-        """Whether the response can be had again by its id."""
-        return self.began is not None
 
     async def keep(self, response: Json) -> bool:
         """Keep the response, redacted as the user's policies ask; return whether it is kept.
@@ -61,7 +58,7 @@ class Keeping:
         It is redacted by the policies that were seen last, if the write can check them, else by the present ones: a
         conversation's write checks none. The answer reaches the client in any case, and unchanged.
         """
-        scope, checks = self.owner.scope, self.began is not None and self.conversation is None
+        scope, checks = self.owner.scope, self.stores and self.conversation is None
         seen = self.keeper.seen(scope) if checks else None
         try:
             outcome = "changed" if seen is None else await self._kept_by(*seen, response, scope)
@@ -78,7 +75,7 @@ class Keeping:
 
     async def give_up(self) -> None:
         """Give back the response's part of the quota: it will not be kept."""
-        if self.began is not None:
+        if self.stores:
             with suppress(DependencyError):
                 await self.records.give_back(self.owner.tenant, self.response_id)
 
@@ -86,7 +83,7 @@ class Keeping:
         """Keep a response that a worker will make. Raises RateLimited, Erased, Unavailable."""
         response, *given = await redacted([response, *self.input], self.keeper, self.owner.scope)
         stored = StoredResponse(response, tuple(given), self.previous)
-        outcome = await self.records.keep(stored, self.owner, self.began or 0)
+        outcome = await self.records.keep(stored, self.owner, self.began)
         if outcome == "erased":
             raise Erased
         if outcome == "full":
@@ -98,11 +95,11 @@ class Keeping:
         (shown, *given), redact = await redacted_by(redactions, [response, *self.input], scope)
         if self.conversation is not None:
             items = [*given, *objects_in(shown["output"])]
-            added = await self.conversation.records.append(self.conversation.began, self.owner, items)
+            added = await self.conversation.records.append(self.conversation.id, self.owner, self.began, items)
             if added != "added":
                 self.lost.labels(added).inc()
         outcome = "not stored"
-        if self.began is not None:
+        if self.stores:
             stored = StoredResponse(shown, tuple(given), self.previous)
             outcome = await self.records.keep(stored, self.owner, self.began, guard=guard)
         if outcome != "changed":
@@ -118,7 +115,7 @@ async def keeping_of(
     *,
     earlier: Sequence[Json],
     size: int,
-    keeper: Keeper,
+    memory: Memory,
 ) -> Keeping | None:
     """Return where the response of ``size`` bytes and more is kept, None for nowhere.
 
@@ -132,20 +129,22 @@ async def keeping_of(
     if len(set(map(str, ids))) < len(ids):
         raise InvalidRequest("The conversation already has an item of this id.", param="input", code="duplicate_item")
     size += len(json_text(items))
+    began = 0 if owner.namespace is None else await memory.queue.lanes.newest_token()
     conversation = None
     if request.conversation_id is not None:
-        records = responses.conversations
-        begun = await records.begin(owner, request.conversation_id, new=len(items), size=size)
-        conversation = Continued(records, begun)
-    began = await responses.records.begin(response_id, owner, size=size) if request.stores else None
+        conversation = Continued(responses.conversations, request.conversation_id)
+        await conversation.records.begin(owner.tenant, conversation.id, new=len(items), size=size)
+    if request.stores:
+        await responses.records.begin(owner.tenant, response_id, size=size)
     return Keeping(
         records=responses.records,
         response_id=response_id,
         owner=owner,
         began=began,
+        stores=request.stores,
         input=items,
         previous=request.previous_response_id or "",
         lost=responses.lost,
-        keeper=keeper,
+        keeper=memory.keeper,
         conversation=conversation,
     )

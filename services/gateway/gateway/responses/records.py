@@ -73,19 +73,15 @@ class ResponseRecords:
         self._tenant_bytes = tenant_bytes
         self._chain = chain
 
-    async def begin(self, response_id: str, owner: Owner, *, size: int) -> int:
-        """Take ``size`` bytes out of the quota for a response that is being made; return the user's newest erasure.
+    async def begin(self, tenant: str, response_id: str, *, size: int) -> None:
+        """Take ``size`` bytes out of the quota for a response that is being made.
 
         The bytes return with ``keep``, with ``give_back``, or when the process has died, after an hour. Raises
         RateLimited when the tenant's quota has no room for them, Unavailable while the state's memory is nearly full.
         """
         await self._room.check()
-        outcome, began = await self._table.reserve(
-            owner.tenant, response_id, size=size + _BYTES_BESIDE, lease_s=_MAKING_S, owners=owner.began(0)
-        )
-        if outcome == "full":
+        if await self._table.reserve(tenant, response_id, size=size + _BYTES_BESIDE, lease_s=_MAKING_S) == "full":
             raise self.over_quota()
-        return began
 
     async def give_back(self, tenant: str, response_id: str) -> None:
         """Give back the bytes of a response that was begun and will not be kept; no effect on one that was kept."""

@@ -201,7 +201,7 @@ async def _translated(
     size = len(json_text({"response": draft.head}))  # what can be read may be nested too deeply to be written
     known = asked_chat(request, chat, principal, JsonBody(json_text(question.body), question.body), question.read)
     owner = Owner(principal.tenant, known.named)
-    keeping = await keeping_of(asked, responses, owner, draft.id, earlier=earlier, size=size, keeper=chat.memory.keeper)
+    keeping = await keeping_of(asked, responses, owner, draft.id, earlier=earlier, size=size, memory=chat.memory)
     return known, Making(asked, draft, keeping, meter, tools=question.tools, search=search)
 
 

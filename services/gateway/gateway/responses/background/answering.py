@@ -49,7 +49,7 @@ def check_background(asked: Asked) -> None:
         raise InvalidRequest(message, param="memory.long_context", code="unsupported_parameter")
 
 
-async def queue_response(admitted: Admitted, attempt: Attempt, background: Background, chat: Chat) -> Json:
+async def queue_response(admitted: Admitted, attempt: Attempt, background: Background) -> Json:
     """Store the response as queued and queue its job; return it. An earlier attempt's response is returned as it is.
 
     That attempt may have ended before it queued the job, which is then queued now. Raises Conflict when its user was
@@ -72,9 +72,8 @@ async def queue_response(admitted: Admitted, attempt: Attempt, background: Backg
         memory=plain.fields.memory,
         left_out=plain.left_out,
         event_id=attempt.event_id(plain.namespace) if plain.namespace is not None else "",
-        began=await chat.memory.queue.lanes.newest_token(),
-        conversation=None if conversation is None else conversation.began.id,
-        erased=0 if conversation is None else conversation.began.erased,
+        began=admitted.keeping.began,
+        conversation=None if conversation is None else conversation.id,
     )
     queued = admitted.draft.queued()
     await admitted.keeping.keep_queued(queued)
@@ -115,18 +114,14 @@ async def create_background(
         await allowance.admit(question.body["messages"])
         draft, owner = draft_of(asked, id_of(attempt)), Owner(tenant, plain.named)
         size = len(json_text({"response": draft.head}))
-        keeping = await keeping_of(
-            asked, responses, owner, draft.id, earlier=earlier, size=size, keeper=chat.memory.keeper
-        )
+        keeping = await keeping_of(asked, responses, owner, draft.id, earlier=earlier, size=size, memory=chat.memory)
         if keeping is None:
             raise InvalidRequest("A background response is stored.", param="store")
         with ExitStack() as seat:
             if asked.request.stream:
                 seat.enter_context(followers.seat(tenant))
             try:
-                queued = await queue_response(
-                    Admitted(asked, earlier, plain, draft, keeping), attempt, background, chat
-                )
+                queued = await queue_response(Admitted(asked, earlier, plain, draft, keeping), attempt, background)
             except BaseException:
                 await asyncio.shield(keeping.give_up())
                 raise

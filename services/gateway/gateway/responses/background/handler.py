@@ -15,7 +15,6 @@ from gateway.queue import Hold, JobGone, JobResult, Lease, job_of
 from gateway.responses.answer import Draft
 from gateway.responses.asking import Question, question_of
 from gateway.responses.background.jobs import Background, ResponseJob
-from gateway.responses.conversations import Began
 from gateway.responses.file_search import Searched, dumped, file_search_of, loaded, searched, with_passages
 from gateway.responses.items import redacted
 from gateway.responses.making import begun, feed_whole
@@ -147,9 +146,8 @@ class ResponseHandler:
         """Add input and output to the conversation; an earlier run may have done so."""
         if job.conversation is None:
             return
-        began = Began(job.conversation, job.erased)
-        items = [*stored.input, *output]
-        added = await self._background.responses.conversations.append(began, Owner(job.tenant, job.named), items)
+        owner, items = Owner(job.tenant, job.named), [*stored.input, *output]
+        added = await self._background.responses.conversations.append(job.conversation, owner, job.began, items)
         if added not in ("added", "duplicate"):
             self._background.responses.lost.labels(added).inc()
 

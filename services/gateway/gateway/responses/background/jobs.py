@@ -34,7 +34,7 @@ class ResponseJob(Wire):
     """The payload of a background response: the request with all items that it continues, and what its key permits.
 
     ``named`` is the user of the request, ``namespace`` the same if the response has memory. ``began`` is the newest
-    fencing token at its admission; ``erased`` is the user's newest erasure then, for the conversation.
+    fencing token at its admission.
     """
 
     response_id: str
@@ -47,7 +47,6 @@ class ResponseJob(Wire):
     event_id: str
     began: int
     conversation: str | None
-    erased: int
 
 
 class BackgroundJobs:

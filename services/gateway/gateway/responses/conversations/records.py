@@ -45,14 +45,6 @@ class Limits:
     bytes: int
 
 
-@dataclass(frozen=True, slots=True)
-class Began:
-    """A conversation that a response began to continue, and the user's newest erasure then."""
-
-    id: str
-    erased: int
-
-
 class ConversationRecords:
     """Every tenant's conversations. Methods raise Unavailable."""
 
@@ -93,11 +85,10 @@ class ConversationRecords:
         outcome = await self._table.put(owner.tenant, where, {}, rows=_rows(items), owners=owners, known=True)
         _refuse(_added(outcome))
 
-    async def append(self, began: Began, owner: Owner, items: Sequence[Json]) -> Added:
-        """Add the input and the output of a response that began then. Returns why it could not."""
-        owners = owner.began(began.erased)
-        outcome = await self._table.put(owner.tenant, began.id, {}, rows=_rows(items), owners=owners, known=True)
-        return _added(outcome)
+    async def append(self, conversation_id: str, owner: Owner, began: int, items: Sequence[Json]) -> Added:
+        """Add the input and the output of a response that ``began`` with that token. Returns why it could not."""
+        owners, rows = owner.began(began), _rows(items)
+        return _added(await self._table.put(owner.tenant, conversation_id, {}, rows=rows, owners=owners, known=True))
 
     async def get(self, tenant: str, conversation_id: str) -> Json:
         """Return the conversation. Raises NotFound."""
@@ -116,20 +107,19 @@ class ConversationRecords:
             raise _missing("conversation") from None
         return items
 
-    async def begin(self, owner: Owner, conversation_id: str, *, new: int, size: int) -> Began:
+    async def begin(self, tenant: str, conversation_id: str, *, new: int, size: int) -> None:
         """Check that a response may add ``new`` items of ``size`` bytes and its answer.
 
         Raises NotFound, RateLimited and InvalidRequest when there is no room.
         """
         await self._room.check()
-        now = await self._table.standing(owner.tenant, conversation_id, owners=owner.began(0))
+        now = await self._table.standing(tenant, conversation_id)
         if not now.exists:
             raise _missing("conversation")
         if now.tenant_bytes + size > self._limits.tenant_bytes:
             _refuse("full")
         if now.record_bytes + size > self._limits.bytes or now.rows + new >= self._limits.items:
             _refuse("long")
-        return Began(conversation_id, now.began)
 
     async def items(
         self, tenant: str, conversation_id: str, *, after: str | None, limit: int, newest_first: bool
