@@ -1,16 +1,18 @@
 """redis-py's clients of one server, of the primary that Sentinels name, and of a cluster, with *acknowledged* commands.
 
-The reply of an acknowledged command is returned once ``ack_copies`` replicas have the write. Over one connection go at
-once: the command, a *barrier* and ``WAIT``. On another connection ``WAIT`` could ask a server that took the primary's
-place without the write. It counts from the connection's last write (Redis 7.2), and a command that is repeated may find
-its work done and write nothing. So the barrier is a small write behind it, in the same slot, that also a full Redis
-accepts once its key is there: it refuses ``SET``, and takes ``PEXPIRE``.
+One that is to be ``sure`` is EVAL, EVALSHA, or has its key as first argument. Its reply is returned once ``ack_copies``
+replicas have the write. Over one connection go at once: the command, a *barrier* and ``WAIT``. On another connection
+``WAIT`` could ask a server that took the primary's place without the write. It counts from the connection's last write
+(Redis 7.2), and a command that is repeated may find its work done and write nothing. So the barrier is a small write
+behind it, in the same slot, that also a full Redis accepts once its key is there: it refuses ``SET``, and takes
+``PEXPIRE``.
 """
 
 import asyncio
 import re
 from collections.abc import Generator, Sequence
 from contextlib import contextmanager
+from functools import partial
 from typing import Any, Final, cast
 
 from redis import exceptions
@@ -38,12 +40,6 @@ _ELSEWHERE: Final = (
 _SETTLING_S: Final = 0.25
 
 
-class Acknowledged(str):
-    """The name of a command whose reply waits for replicas: EVAL, EVALSHA, or one whose first argument is its key."""
-
-    __slots__ = ()
-
-
 class TooFewCopies(exceptions.ResponseError):
     """Too few replicas had the write in time. The primary has it."""
 
@@ -66,14 +62,15 @@ class Client(Redis):
     ack_ms = 0
     again = Retry(NoBackoff(), 0)
 
-    async def execute_command(self, *args: Any, **options: Any) -> Any:
+    async def execute_command(self, *args: Any, sure: bool = False, **options: Any) -> Any:
         """Execute a command and return its reply. Raises the client's errors, and TooFewCopies."""
-        return await self.again.call_with_retry(lambda: self._tried(*args, **options), lambda _: asyncio.sleep(0))
+        tried = partial(self._tried, *args, sure=sure, **options)
+        return await self.again.call_with_retry(tried, lambda _: asyncio.sleep(0))
 
-    async def _tried(self, *args: Any, **options: Any) -> Any:
+    async def _tried(self, *args: Any, sure: bool, **options: Any) -> Any:
         try:
             with _whole():
-                if not self.ack_copies or not isinstance(args[0], Acknowledged):
+                if not self.ack_copies or not sure:
                     return await super().execute_command(*args, **options)  # pyright: ignore
                 async with self.pipeline(transaction=False) as pipe:
                     for command in _with_copies(args, self.ack_copies, self.ack_ms):
@@ -101,13 +98,14 @@ class ClusterClient(RedisCluster):
     ack_copies = 0
     ack_ms = 0
 
-    async def execute_command(self, *args: Any, **options: Any) -> Any:
+    async def execute_command(self, *args: Any, sure: bool = False, **options: Any) -> Any:
         """Execute a command and return its reply. Raises the client's errors, and TooFewCopies."""
-        return await _REOPENED.call_with_retry(lambda: self._once(*args, **options), lambda _: asyncio.sleep(0))
+        once = partial(self._once, *args, sure=sure, **options)
+        return await _REOPENED.call_with_retry(once, lambda _: asyncio.sleep(0))
 
-    async def _once(self, *args: Any, **options: Any) -> Any:
+    async def _once(self, *args: Any, sure: bool, **options: Any) -> Any:
         with _whole():
-            if not self.ack_copies or not isinstance(args[0], Acknowledged):
+            if not self.ack_copies or not sure:
                 return await super().execute_command(*args, **options)
             tries_left = self.retry.get_retries()
             while True:

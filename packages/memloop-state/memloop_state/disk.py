@@ -3,7 +3,7 @@
 import asyncio
 import time
 from collections.abc import Awaitable, Callable, Mapping
-from typing import Any, TypeAlias, cast
+from typing import Any
 
 from redis import exceptions
 
@@ -13,10 +13,6 @@ from memloop_state.link import State, redis_errors, servers
 _POLL_S = 0.05
 _TIMEOUT_S = 300.0
 _RUNNING = ("aof_rewrite_in_progress", "aof_rewrite_scheduled", "rdb_bgsave_in_progress")
-
-
-Command: TypeAlias = Callable[..., Awaitable[Any]]
-"""Sends any command to one server, and gives its reply."""
 
 
 async def rewrite_files(link: State) -> tuple[str, ...]:
@@ -33,8 +29,8 @@ async def rewrite_files(link: State) -> tuple[str, ...]:
     return tuple(dict.fromkeys(name for names in done for name in names))
 
 
-async def _rewrite(command: Command) -> list[str]:
-    snapshots = cast("Mapping[str, str]", await command("CONFIG GET", "save")).get("save")
+async def _rewrite(command: Callable[..., Awaitable[Any]]) -> list[str]:
+    snapshots = (await command("CONFIG GET", "save")).get("save")
     appends = int((await _idle(command))["aof_enabled"])
     files = (
         ("append-only file", appends, ("BGREWRITEAOF",), "aof_last_bgrewrite_status"),
@@ -48,11 +44,11 @@ async def _rewrite(command: Command) -> list[str]:
     return [name for name, is_kept, *_ in files if is_kept]
 
 
-async def _idle(command: Command) -> Mapping[str, str | int]:
+async def _idle(command: Callable[..., Awaitable[Any]]) -> Mapping[str, str | int]:
     """Wait until nothing is being rewritten; how the last runs ended."""
     deadline = time.monotonic() + _TIMEOUT_S
     while time.monotonic() < deadline:
-        info = cast("Mapping[str, str | int]", await command("INFO", "persistence"))
+        info: Mapping[str, str | int] = await command("INFO", "persistence")
         if not any(int(info.get(name, 0)) for name in _RUNNING):
             return info
         await asyncio.sleep(_POLL_S)

@@ -22,11 +22,11 @@ from redis.asyncio import BlockingConnectionPool, Redis, RedisCluster
 from redis.asyncio.cluster import ClusterNode
 from redis.asyncio.connection import AbstractConnection, SSLConnection, parse_url
 from redis.asyncio.retry import Retry
-from redis.asyncio.sentinel import Sentinel, SentinelConnectionPool
+from redis.asyncio.sentinel import SentinelConnectionPool
 from redis.backoff import NoBackoff
 
 from memloop.wire.errors import Unavailable
-from memloop_state.client import Acknowledged, Client, ClusterClient, LastingSentinels, TooFewCopies
+from memloop_state.client import Client, ClusterClient, LastingSentinels, TooFewCopies
 
 TAGS: Final = ("q52", "q38", "q0", "q53", "q39", "q1", "q50", "q69", "q2", "q51", "q68", "q3")
 """In the order of their slots; each lies near the middle of its twelfth of all slots."""
@@ -105,7 +105,11 @@ def connect(
             nodes, named = _nodes(url, _SENTINEL_PORT)
             if not (name := unquote(urlsplit(url).path.strip("/"))):
                 raise ValueError("The URL ends with the primary's name: redis+sentinel://host:26379/mymaster")
-            sentinels = _sentinels(nodes, named, timeout_s=connect_timeout_s)
+            credentials = {word: named.pop(f"sentinel_{word}", None) for word in ("username", "password")}
+            asked: dict[str, Any] = {name: value for name, value in named.items() if name.startswith("ssl")}
+            asked |= {"socket_connect_timeout": connect_timeout_s, "socket_timeout": connect_timeout_s}
+            asked["retry"] = Retry(NoBackoff(), 0)  # where a Sentinel does not answer, the next one is there
+            sentinels = LastingSentinels(nodes, sentinel_kwargs=asked | credentials)
             more = {"max_connections": _MOST_UNSHARED} | named | options
             client = cast(Client, sentinels.master_for(name, redis_class=Client, **more))  # pyright: ignore
             client.again = Retry(NoBackoff(), _RETRIES)
@@ -128,19 +132,6 @@ def _over(tls: ssl.SSLContext, kind: type[SSLConnection], **options: Any) -> Abs
     connection = kind(**options)
     connection.ssl_context.context = tls
     return connection
-
-
-def _sentinels(nodes: Sequence[tuple[str, int]], options: dict[str, Any], *, timeout_s: float) -> Sentinel:
-    """Return a client of the Sentinels.
-
-    Its credentials are the options ``sentinel_username`` and ``sentinel_password``, which are removed; TLS is that of
-    the servers. A Sentinel that does not answer is not asked twice, because the next one is there.
-    """
-    credentials = {word: options.pop(f"sentinel_{word}", None) for word in ("username", "password")}
-    by_options = {name: value for name, value in options.items() if name.startswith("ssl")}
-    once = Retry(NoBackoff(), 0)
-    asked: dict[str, Any] = {"socket_connect_timeout": timeout_s, "socket_timeout": timeout_s, "retry": once}
-    return LastingSentinels(nodes, sentinel_kwargs=asked | credentials | by_options)
 
 
 class State(Protocol):
@@ -174,7 +165,7 @@ async def sent(redis: State, command: str, *args: Any, sure: bool = False, **opt
     """
     client: Any = redis
     with redis_errors():
-        return await client.execute_command(Acknowledged(command) if sure else command, *args, **options)
+        return await client.execute_command(command, *args, sure=sure, **options)
 
 
 async def all_sent(redis: State, commands: Iterable[Sequence[Any]]) -> list[Any]:

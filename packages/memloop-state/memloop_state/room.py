@@ -158,14 +158,10 @@ class Rates:
     async def admit(self, bucket: str, *, tokens: int) -> Standing:
         """Count one request and its tokens; a request over a limit is rejected and not counted."""
         args = [self.limits.requests, self.limits.tokens, tokens, _KEEP_S]
-        return Standing(*map(int, await self._steps.rows("admit", [_window(bucket)], args)))
+        return Standing(*map(int, await self._steps.rows("admit", [f"memloop:rate:{bucket}"], args)))
 
     async def settle(self, bucket: str, standing: Standing, *, spent: int) -> None:
         """Correct the token count that was made on admission."""
         more = spent - standing.charged
         if more:
-            await self._steps("settle", [_window(bucket)], [standing.second, more, _KEEP_S])
-
-
-def _window(bucket: str) -> str:
-    return f"memloop:rate:{bucket}"
+            await self._steps("settle", [f"memloop:rate:{bucket}"], [standing.second, more, _KEEP_S])

@@ -18,7 +18,6 @@ from redis.exceptions import NoScriptError
 
 from memloop.wire.fields import joined
 from memloop.wire.memory import Namespace
-from memloop_state.client import Acknowledged
 from memloop_state.link import State, place_of, redis_errors, tags_of
 
 _ID = re.compile(r"[a-z]+[_-]([0-9a-f]{2})")
@@ -125,12 +124,12 @@ class Steps:
 
     async def __call__(self, step: str, keys: Sequence[str], args: Args, *, acknowledged: bool = False) -> Any:
         """Run a step and return its reply."""
-        name, asked = Acknowledged if acknowledged else str, (len(keys), *keys, step, *args)
+        asked = (len(keys), *keys, step, *args)
         with redis_errors():
             try:
-                return await self._redis.execute_command(name("EVALSHA"), self._sha, *asked)
+                return await self._redis.execute_command("EVALSHA", self._sha, *asked, sure=acknowledged)
             except NoScriptError:
-                return await self._redis.execute_command(name("EVAL"), self._source, *asked)
+                return await self._redis.execute_command("EVAL", self._source, *asked, sure=acknowledged)
 
     async def rows(self, step: str, keys: Sequence[str], args: Args, *, acknowledged: bool = False) -> list[str]:
         """Run a step that returns a list of scalars; each becomes text, nil becomes ''."""

@@ -2,13 +2,13 @@
 
 import collections
 import math
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import lru_cache, partial
 from typing import Literal, TypeAlias, TypeVar, get_args
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
 
-from gateway.queue import Depth, QueuedBytes
+from gateway.queue import Depth
 from memloop.loops.forms import Form
 from memloop.loops.results import NO_DEGRADATIONS
 from memloop.wire.base import spender
@@ -321,10 +321,10 @@ class QueueMetrics:
         self.memory_queue_depth.set(depth.jobs)
         self.memory_oldest_job_seconds.set(_age_s(depth.oldest_created_ms, now_s))
 
-    def show_queued_bytes(self, queued: QueuedBytes) -> None:
+    def show_queued_bytes(self, of_tenants: Mapping[str, int]) -> None:
         """Set the gauges of the bytes that unfinished jobs hold."""
-        self.job_queued_bytes.set(queued.total)
-        self.job_queued_bytes_largest_tenant.set(queued.largest_tenant)
+        self.job_queued_bytes.set(sum(of_tenants.values()))
+        self.job_queued_bytes_largest_tenant.set(max(of_tenants.values(), default=0))
 
     def show_redis(self, redis: RedisState) -> None:
         """Set the gauges of Redis's memory and durability."""

@@ -92,12 +92,7 @@ function steps.take()
     local after = key('jobs', want.lines[tier], 'ready')
     return redis.call('ZRANGEBYLEX', after, '[' .. tenant .. ':', '(' .. tenant .. ';', 'LIMIT', 0, 1)[1]
   end
-  local function any_of(tenant)
-    for tier = 1, #want.lines do
-      local found = first_of(tenant, tier)
-      if found then return found, tier end
-    end
-  end
+  -- The next lane of a tenant and its tier, by the number of the pick (1 = the most urgent tier with a lane)
   local function next_of(tenant, pick)
     for tier = #want.lines, 2, -1 do
       if pick % 4 ^ (tier - 1) == 0 then
@@ -106,7 +101,10 @@ function steps.take()
         break
       end
     end
-    return any_of(tenant)
+    for tier = 1, #want.lines do
+      local found = first_of(tenant, tier)
+      if found then return found, tier end
+    end
   end
   local function leave(tenant)
     redis.call('ZREM', q.turns, tenant)
@@ -117,7 +115,7 @@ function steps.take()
     local entry = string.match(string.sub(member, #tenant + 2), '^%d+:(.*)$')
     redis.call('ZREM', key('jobs', want.lines[tier], 'ready'), member)
     redis.call('ZREM', q.since, entry)
-    if not any_of(tenant) then
+    if not next_of(tenant, 1) then
       leave(tenant)
     elseif pick % (want.weights[tenant] or 1) == 0 then
       to_tail(q.turns, tenant)

@@ -25,21 +25,13 @@ from memloop_state.steps import Partition, Partitions, lane_steps, named
 from memloop_state.values import Streams
 
 
-@dataclass(frozen=True, slots=True)
-class QueuedBytes:
-    """The bytes that the unfinished jobs of all queues hold: of all tenants, and of the one with the most."""
-
-    total: int
-    largest_tenant: int
-
-
-async def queued_bytes(redis: State) -> QueuedBytes:
-    """Add up the bytes of every tenant. Raises Unavailable."""
+async def queued_bytes(redis: State) -> Counter[str]:
+    """Return the bytes that the unfinished jobs of all queues hold, by tenant. Raises Unavailable."""
     tenants: Counter[str] = Counter()
     for partition in Partitions(redis).partitions:
         found: Mapping[str, str] = await sent(redis, "HGETALL", partition.key("queued-bytes"))
         tenants.update({tenant: int(size) for tenant, size in found.items()})
-    return QueuedBytes(tenants.total(), max(tenants.values(), default=0))
+    return tenants
 
 
 W = TypeVar("W", bound=Wire)

@@ -17,7 +17,6 @@ from memloop_state.steps import Partition, Partitions, Steps, digest
 from memloop_state.store.erasures import KEEP_MS, refuse_stale
 
 _MAX_LISTED = 1000
-_TIME = itemgetter(0)
 
 
 class Buffers:
@@ -57,7 +56,7 @@ class Buffers:
             asked = (part.key("buffers-by-time"), 0, before.timestamp(), "LIMIT", 0, limit, "WITHSCORES")
             rows = await sent(self._redis, "ZRANGEBYSCORE", *asked, withscores=True)
             places += [(changed, place, part) for place, changed in rows]
-        found = [await self._at(part, place) for _, place, part in sorted(places, key=_TIME)[:limit]]
+        found = [await self._at(part, place) for _, place, part in sorted(places, key=itemgetter(0))[:limit]]
         return BufferPage(buffers=tuple(buffer for buffer in found if buffer is not None))
 
     async def clear(self, namespace: Namespace, *, token: int | None = None) -> None:

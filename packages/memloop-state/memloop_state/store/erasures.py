@@ -238,15 +238,13 @@ class Erasures:
         by_part: dict[Partition, list[int]] = defaultdict(list)
         for at, one in enumerate(begun):
             by_part[self.keys.of_name(one.claim.namespace.lane())].append(at)
+        claims = {part: orjson.dumps([_as_json(begun[at]) for at in places]) for part, places in by_part.items()}
+        site = self.standing.site
         found = await asyncio.gather(
-            *(self._run(step, part, [begun[at] for at in places], args) for part, places in by_part.items())
+            *(self.step.rows(step, [part.root], [site, some, *args]) for part, some in claims.items())
         )
         replies = dict(zip(chain(*by_part.values()), chain(*found), strict=True))
         return [replies[at] for at in range(len(begun))]
-
-    async def _run(self, step: str, part: Partition, begun: Sequence[Begun], args: Sequence[str | int]) -> list[str]:
-        claims = orjson.dumps([_as_json(one) for one in begun])
-        return await self.step.rows(step, [part.root], [self.standing.site, claims, *args])
 
 
 def stale_token(token: int | None, newest: str) -> Conflict:

@@ -14,7 +14,7 @@ from gateway.queue.runner import (
 )
 from memloop_state.queue.jobs import NO_ENTRY, Depth, Entry, GuardBroken, IndexFull, JobGone, Lease, Submission
 from memloop_state.queue.lanes import DEFAULT_TIER, KEEP_MS, LaneQueue
-from memloop_state.queue.records import DeadLetter, DeadLetters, JobRecords, Journal, QueuedBytes, queued_bytes
+from memloop_state.queue.records import DeadLetter, DeadLetters, JobRecords, Journal, queued_bytes
 from memloop_state.room import QueueRules
 
 __all__ = [
@@ -38,7 +38,6 @@ __all__ = [
     "LaneQueue",
     "Lease",
     "QueueRules",
-    "QueuedBytes",
     "Runner",
     "RunnerOptions",
     "Submission",
