@@ -179,8 +179,7 @@ async def test_a_forgotten_job_gives_its_place_to_the_next_of_its_lane(redis: Re
     queue = await fresh(redis)
     for job_id in ("a", "b"):
         await submit(queue, "t", job_id, "t/ben")
-    index = queue.keys.of_id("a").key("events", "t", "user")
-    await queue.forget("t/ben", "a", index=index)
+    await queue.forget("t/ben", "a")
     assert (await queue.depth()).tenants == 1
     assert await drained(queue) == ["b"]
 
@@ -189,7 +188,7 @@ async def test_a_forgotten_or_cancelled_lane_waits_no_longer(redis: Redis) -> No
     queue = await fresh(redis)
     for job_id in ("a", "b", "c"):
         await submit(queue, "t", job_id, job_id)
-    await queue.forget("a", "a", index=queue.keys.of_id("a").key("events", "t", "user"))
+    await queue.forget("a", "a")
     assert await queue.cancel("b", "b", record="{}", keep_ms=60_000) == "cancelled"
     assert await drained(queue) == ["c"]
 

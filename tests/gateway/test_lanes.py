@@ -170,7 +170,7 @@ async def test_a_worker_that_was_silent_does_not_claim_a_lane_that_it_runs_itsel
 async def test_a_lane_whose_worker_died_and_whose_job_was_forgotten_takes_new_jobs(queue: LaneQueue) -> None:
     await submit(queue, "a")
     await next_lease(queue, worker("dead", idle_ms=0))
-    await queue.forget("t/ben", "a", index=index(queue))
+    await queue.forget("t/ben", "a")
     assert await queue.claim(worker("two")) is None
     await submit(queue, "b")
     assert (await next_lease(queue, worker("two"))).job_id == "b"
@@ -214,7 +214,7 @@ async def test_a_finished_job_expires_and_its_payload_is_gone(queue: LaneQueue, 
 async def test_a_forgotten_job_loses_its_lease_and_its_lane_goes_on(queue: LaneQueue) -> None:
     await submit(queue, "a", "b")
     lease = await next_lease(queue)
-    assert await queue.forget("t/ben", "a", index=index(queue)) == "in_progress"
+    assert await queue.forget("t/ben", "a") == "in_progress"
     assert await queue.beat(lease) == "lost"
     await queue.abandon(lease)
     assert (await next_lease(queue)).job_id == "b"

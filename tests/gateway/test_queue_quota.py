@@ -50,7 +50,7 @@ async def full(queue: LaneQueue) -> bool:
         await submit(queue, "one more")
     except RateLimited:
         return True
-    await queue.forget("one more", "one more", index=index(queue))
+    await queue.forget("one more", "one more")
     return False
 
 
@@ -85,7 +85,7 @@ async def test_a_job_that_ends_gives_its_bytes_back(queue: LaneQueue, redis: Red
         await submit(queue, job_id, size=5000)
     assert await full(queue)
     await queue.finish(await leased(queue), status="completed", record="{}", keep_ms=60_000)
-    await queue.forget("forgotten", "forgotten", index=index(queue))
+    await queue.forget("forgotten", "forgotten")
     assert await queue.cancel("cancelled", "cancelled", record="{}", keep_ms=60_000) == "cancelled"
     assert (await queued_bytes(redis)).total() == 0
     assert await command(redis, "EXISTS", queue.keys.partitions[0].key("queued-bytes")) == 0

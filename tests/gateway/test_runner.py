@@ -246,7 +246,7 @@ async def test_an_erased_job_stops_and_is_not_retried(queue: LaneQueue) -> None:
     await submit(queue, "job")
     async with running(queue, handler):
         await started.wait()
-        await queue.forget("lane", "job", index=index(queue))
+        await queue.forget("lane", "job")
         await asyncio.wait_for(stopped.wait(), PATIENCE_S)
         await drained(queue)
     assert handler.runs == {"job": 1}
@@ -272,7 +272,7 @@ async def test_a_cancelled_job_stops_and_ends_as_cancelled(queue: LaneQueue) -> 
 async def test_a_handler_that_notices_itself_ends_the_job_too(queue: LaneQueue, leaving: type[Exception]) -> None:
     async def work(lease: Lease, hold: Hold) -> None:
         if leaving is JobGone:
-            await queue.forget("lane", "job", index=index(queue))
+            await queue.forget("lane", "job")
         raise leaving
 
     handler = Handler(work)

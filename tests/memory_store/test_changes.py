@@ -16,9 +16,9 @@ from memloop.wire.errors import Gone, Unavailable
 from memloop.wire.memory import Scope
 from memloop.wire.store_requests import NumberedLine, StoreImport
 from memloop_state.link import connect
-from memloop_state.store.feed import ChangeFeed, by_tenant
+from memloop_state.store.feed import ChangeFeed
 from memory_store.items.documents import Cause, now
-from memory_store.items.guarded import CHANGE_OF_CAUSE, erasure_changes
+from memory_store.items.guarded import CHANGE_OF_CAUSE, by_tenant, erasure_changes
 from memory_store.settings import Settings
 from memory_store.vectors.qdrant_edge import QdrantEdge
 from tests.fakes.redis_server import RedisServer

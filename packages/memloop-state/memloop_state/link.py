@@ -16,7 +16,6 @@ from functools import lru_cache, partial
 from typing import Any, Final, Protocol, cast
 from urllib.parse import unquote, urlsplit
 
-from pydantic import SecretStr
 from redis import DriverInfo, exceptions
 from redis.asyncio import BlockingConnectionPool, Redis, RedisCluster
 from redis.asyncio.cluster import ClusterNode
@@ -140,24 +139,6 @@ class State(Protocol):
     async def aclose(self) -> None: ...
 
 
-class RedisSettings(Protocol):
-    """The settings of a process that connects to Redis."""
-
-    @property
-    def redis_url(self) -> SecretStr: ...
-    @property
-    def redis_timeout_s(self) -> float: ...
-    @property
-    def redis_ack_copies(self) -> int: ...
-
-
-def state_of(settings: RedisSettings, *, tls: ssl.SSLContext | None = None) -> Redis:
-    """Return a client of the configured Redis, over ``tls``; the caller enters and exits it."""
-    timeout_s, copies = settings.redis_timeout_s, settings.redis_ack_copies
-    url = settings.redis_url.get_secret_value()
-    return connect(url, connect_timeout_s=timeout_s, read_timeout_s=timeout_s, ack_copies=copies, tls=tls)
-
-
 async def sent(redis: State, command: str, *args: Any, sure: bool = False, **options: Any) -> Any:
     """Send a command and return its reply, once replicas have what it wrote if it is to be ``sure``.
 
@@ -254,22 +235,16 @@ def redis_errors() -> Generator[None]:
         yield
     except exceptions.TimeoutError as error:
         raise Unavailable("Redis did not answer in time.", retry_after_s=RETRY_AFTER_S) from error
-    except _UNREACHABLE as error:
-        raise _unavailable() from error
     except TooFewCopies as error:
         raise Unavailable(_TOO_FEW_COPIES, retry_after_s=RETRY_AFTER_S) from error
-    except exceptions.ResponseError as error:
-        if not _REFUSED_FOR_NOW.search(str(error)):
+    except (*_UNREACHABLE, exceptions.ResponseError) as error:
+        if not isinstance(error, _UNREACHABLE) and not _REFUSED_FOR_NOW.search(str(error)):
             raise
-        raise _unavailable() from error
+        raise Unavailable("Redis cannot be reached, or accepts no writes now.", retry_after_s=RETRY_AFTER_S) from error
     except exceptions.RedisClusterException as error:
         if "key slot" in str(error) or "dispatch" in str(error):  # the command itself is wrong
             raise
         raise Unavailable("No node of the Redis Cluster can be reached.", retry_after_s=RETRY_AFTER_S) from error
-
-
-def _unavailable() -> Unavailable:
-    return Unavailable("Redis cannot be reached, or accepts no writes now.", retry_after_s=RETRY_AFTER_S)
 
 
 def _nodes(url: str, default_port: int) -> tuple[list[tuple[str, int]], dict[str, Any]]:

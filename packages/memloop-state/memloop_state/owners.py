@@ -17,9 +17,6 @@ from memloop.wire.memory import Namespace, Scope
 from memloop_state.link import State, sent
 from memloop_state.steps import Partitions, Steps, digest
 
-MARK_KEEP_MS: Final = 7 * 24 * 3600 * 1000
-"""How long an erasure is remembered: longer than any work takes."""
-
 FROM_NOW: Final = 2**53
 """What work began with that is done in one step: no erasure came before it."""
 
@@ -53,7 +50,7 @@ class Owners:
 
     async def mark(self, namespace: Namespace, token: int) -> None:
         """Note an erasure everywhere: from now on no record is stored whose work began before its token."""
-        args = [namespace.scopes()[-1], token, MARK_KEEP_MS]
+        args = [namespace.scopes()[-1], token]
         marks = [part.hidden("erased", namespace.lane()) for part in self._partitions.partitions]
         await asyncio.gather(*(self._step("mark", [one], args, acknowledged=True) for one in marks))
 

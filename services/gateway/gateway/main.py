@@ -43,6 +43,7 @@ from gateway.messages import routes as messages
 from gateway.messages.style import ANTHROPIC
 from gateway.metrics import Metrics
 from gateway.policy import routes as policies
+from gateway.queue import state_of
 from gateway.responses import records as response_records
 from gateway.responses import routes as responses
 from gateway.responses.background.jobs import Background, open_background
@@ -61,7 +62,6 @@ from gateway.webhooks import webhooks as webhook_secrets
 from gateway.webhooks.webhooks import open_webhooks
 from memloop_service import (
     BelowPath,
-    connects_by,
     create_app,
     new_registry,
     refuse_open_listen,
@@ -69,7 +69,6 @@ from memloop_service import (
     start_tracing,
 )
 from memloop_service.http import ClientGone
-from memloop_state.link import state_of
 from memloop_state.values import Values
 
 CLIENT_CLOSED_REQUEST = 499
@@ -171,7 +170,7 @@ async def opened(
     Raises ProfileError as ``open_backend`` does, KeyFileError on bad keys.
     """
     async with (
-        state_of(settings, tls=connects_by(settings)) as redis,
+        state_of(settings) as redis,
         open_backend(config, settings, metrics) as backend,
         open_memory(settings, redis, metrics=metrics) as memory,
     ):

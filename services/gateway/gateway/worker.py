@@ -32,7 +32,7 @@ from gateway.memory.operations import flush_idle_repeatedly
 from gateway.memory.rounds import BufferLimits
 from gateway.memory.write import WriterTools
 from gateway.metrics import Metrics
-from gateway.queue import LaneQueue, Runner, RunnerOptions, queued_bytes
+from gateway.queue import LaneQueue, Runner, RunnerOptions, queued_bytes, state_of
 from gateway.responses.background.handler import ResponseHandler
 from gateway.responses.background.jobs import Background, open_background
 from gateway.settings import WorkerSettings
@@ -43,9 +43,8 @@ from gateway.webhooks.deliveries import DeliveryHandler
 from gateway.webhooks.webhooks import open_webhooks
 from memloop.chores import ended
 from memloop.wire.errors import DependencyError
-from memloop_service import connects_by, create_app, new_registry, run, start_tracing, watch_disk
+from memloop_service import create_app, new_registry, run, start_tracing, watch_disk
 from memloop_service.http.admission import Admission, Capacity
-from memloop_state.link import state_of
 from memloop_state.room import redis_state
 
 _LOG = logging.getLogger(__name__)
@@ -85,7 +84,7 @@ async def open_work(config: ModelsConfig, settings: WorkerSettings, metrics: Met
     Raises ProfileError as ``open_backend`` does.
     """
     async with (
-        state_of(settings, tls=connects_by(settings)) as redis,
+        state_of(settings) as redis,
         open_backend(config, settings, metrics) as backend,
         open_memory(settings, redis, metrics=metrics) as memory,
     ):

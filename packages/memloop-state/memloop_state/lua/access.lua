@@ -64,8 +64,7 @@ end
 function steps.settle()
   local field, more = 't' .. ARGV[1], tonumber(ARGV[2])
   if more > 0 then field = 't' .. redis.call('TIME')[1] end
-  if more < 0 and redis.call('HEXISTS', KEYS[1], field) == 0 then return 0 end
+  if more < 0 and redis.call('HEXISTS', KEYS[1], field) == 0 then return end
   redis.call('HINCRBY', KEYS[1], field, more)
   redis.call('EXPIRE', KEYS[1], ARGV[3])
-  return 1
 end

@@ -11,11 +11,11 @@
 -- The hash erasures has up to two fields for every erased scope: its mark, a text that every erasure changes when it
 -- begins, and, while one is under way, the time (ms) at which it counts as dead (until …). The tokens of erasures are
 -- the marks of owners.lua.
-local function stale(fence, token, keep_ms)
+local function stale(fence, token)
   if token == '' then return '' end
   local newest = redis.call('GET', fence)
   if newest and tonumber(token) < tonumber(newest) then return newest end
-  redis.call('SET', fence, token, 'PX', keep_ms)
+  redis.call('SET', fence, token, 'PX', KEEP_MS)
   return ''
 end
 local function underway(erasures, scope)
@@ -68,11 +68,11 @@ local function forget_user(notes, user)
   if redis.call('HLEN', notes) == 0 then redis.call('SREM', users, user) end
 end
 
--- ARGV: claims, keep ms. Returns 'ok <mark>', 'stale <newest token>', 'erased', or 'unsettled' where an earlier write
+-- ARGV: claims. Returns 'ok <mark>', 'stale <newest token>', 'erased', or 'unsettled' where an earlier write
 -- of the user may be on some copies only
 function steps.begin()
   return each_claim(function(claim, fence, erasures, writing, notes)
-    local newest = stale(fence, claim.token, ARGV[2])
+    local newest = stale(fence, claim.token)
     if newest ~= '' then return 'stale ' .. newest end
     local mark = mark_of(erasures, claim.scopes)
     if not mark or claim.began ~= '' and newest_mark(claim) > tonumber(claim.began) then return 'erased' end
@@ -81,21 +81,21 @@ function steps.begin()
   end)
 end
 
--- ARGV: claims, keep ms, the write's name, ms that its points may take, generation, note, 1 if points have copies
+-- ARGV: claims, the write's name, ms that its points may take, generation, note, 1 if points have copies
 function steps.open()
-  local there, entered = is_open(ARGV[5]), false
+  local there, entered = is_open(ARGV[4]), false
   return each_claim(function(claim, fence, erasures, writing, notes)
     if not there then return 'moved' end
     if until_of(notes) > now_ms() then return 'settling' end
-    local newest = stale(fence, claim.token, ARGV[2])
+    local newest = stale(fence, claim.token)
     if newest ~= '' then return 'stale ' .. newest end
     if mark_of(erasures, claim.scopes) ~= claim.mark then return 'erased' end
-    if not entered then enter(ARGV[3], ARGV[6], ARGV[4]) end
+    if not entered then enter(ARGV[2], ARGV[5], ARGV[3]) end
     entered = true
-    redis.call('ZADD', writing, now_ms() + ARGV[4], ARGV[3])
-    redis.call('PEXPIRE', writing, 2 * ARGV[4])
-    if ARGV[7] == '1' then
-      redis.call('HSET', notes, ARGV[3], ARGV[6])
+    redis.call('ZADD', writing, now_ms() + ARGV[3], ARGV[2])
+    redis.call('PEXPIRE', writing, 2 * ARGV[3])
+    if ARGV[6] == '1' then
+      redis.call('HSET', notes, ARGV[2], ARGV[5])
       redis.call('SADD', users, claim.user)
     end
     return 'ok'
@@ -116,14 +116,14 @@ function steps.close()
   end)
 end
 
--- ARGV: lane, token or '', keep ms, scope, lease ms. Returns {newest token or '', mark}
+-- ARGV: lane, token or '', scope, lease ms. Returns {newest token or '', mark}
 function steps.start()
-  local erasures, newest = key('erasures', ARGV[1]), stale(key('lane-fence', ARGV[1]), ARGV[2], ARGV[3])
+  local erasures, newest = key('erasures', ARGV[1]), stale(key('lane-fence', ARGV[1]), ARGV[2])
   if newest ~= '' then return {newest, ''} end
   local mark = whole(now_us())
-  redis.call('HSET', erasures, ARGV[4], mark, 'until ' .. ARGV[4], now_ms() + ARGV[5])
-  redis.call('PEXPIRE', erasures, ARGV[3])
-  if ARGV[2] ~= '' then mark_erased(key('erased', ARGV[1]), ARGV[4], ARGV[2], ARGV[3]) end
+  redis.call('HSET', erasures, ARGV[3], mark, 'until ' .. ARGV[3], now_ms() + ARGV[4])
+  redis.call('PEXPIRE', erasures, KEEP_MS)
+  if ARGV[2] ~= '' then mark_erased(key('erased', ARGV[1]), ARGV[3], ARGV[2]) end
   return {'', mark}
 end
 
@@ -211,18 +211,18 @@ end
 -- ARGV: how many. Users with writes that are not over, by chance
 function steps.some() return redis.call('SRANDMEMBER', users, ARGV[1]) end
 
--- KEYS: user's buffers, users, by time, fence; ARGV: user, token, keep ms, time, then fields and their buffers ('' = none)
+-- KEYS: user's buffers, users, by time, fence; ARGV: user, token, time, then fields and their buffers ('' = none)
 function steps.set_buffers()
-  local newest = stale(KEYS[4], ARGV[2], ARGV[3])
+  local newest = stale(KEYS[4], ARGV[2])
   if newest ~= '' then return newest end
-  for i = 5, #ARGV, 2 do
+  for i = 4, #ARGV, 2 do
     local field, buffer, place = ARGV[i], ARGV[i + 1], KEYS[1] .. '/' .. ARGV[i]
     if buffer == '' then
       redis.call('HDEL', KEYS[1], field)
       redis.call('ZREM', KEYS[3], place)
     else
       redis.call('HSET', KEYS[1], field, buffer)
-      redis.call('ZADD', KEYS[3], ARGV[4], place)
+      redis.call('ZADD', KEYS[3], ARGV[3], place)
     end
   end
   redis.call(redis.call('EXISTS', KEYS[1]) == 1 and 'SADD' or 'SREM', KEYS[2], ARGV[1])

@@ -194,9 +194,9 @@ function steps.record()
 end
 
 function steps.forget()
-  local status, dead = unpack(redis.call('HMGET', job, 'status', 'dead'))
+  local status, dead, index = unpack(redis.call('HMGET', job, 'status', 'dead', 'index'))
   leave_list()
-  redis.call('ZREM', q.index, want.id)
+  if index then redis.call('ZREM', index, want.id) end
   disown(job)
   if dead then redis.call('XDEL', q.dead, dead) end
   release()

@@ -1,5 +1,8 @@
 -- What a step compares before it writes: the owners of a record, and a hash that its caller has read
 
+-- How long an erasure and a lane's newest token are remembered: longer than any work takes
+local KEEP_MS = 7 * 24 * 3600 * 1000
+
 -- Whether a hash has changed: its guard is its key, the digest of what some fields held, and their names
 local function has_changed(guard)
   if not guard then return false end
@@ -82,15 +85,15 @@ local function disown(record)
 end
 
 -- Notes an erasure of a scope among a user's marks, unless a newer one is there
-local function mark_erased(marks, scope, token, keep_ms)
+local function mark_erased(marks, scope, token)
   redis.call('PERSIST', marks) -- a full Redis lets a script begin with this command
   local newest = redis.call('HGET', marks, scope)
   if not newest or tonumber(newest) < tonumber(token) then redis.call('HSET', marks, scope, token) end
-  redis.call('PEXPIRE', marks, keep_ms)
+  redis.call('PEXPIRE', marks, KEEP_MS)
 end
 
--- KEYS: a user's marks; ARGV: scope, token, keep ms
-function steps.mark() mark_erased(KEYS[1], ARGV[1], ARGV[2], ARGV[3]) end
+-- KEYS: a user's marks; ARGV: scope, token
+function steps.mark() mark_erased(KEYS[1], ARGV[1], ARGV[2]) end
 
 -- KEYS: the tenant's owners. Returns the users with records
 function steps.listed() return redis.call('ZRANGEBYSCORE', KEYS[1], whole(now_ms()), '+inf') end

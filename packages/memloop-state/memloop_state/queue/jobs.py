@@ -21,7 +21,7 @@ Each step costs O(log n) for n waiting lanes.
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Final, Literal, TypeAlias
+from typing import Literal, TypeAlias
 
 from memloop.wire.base import Origin
 from memloop_state.owners import Owner
@@ -40,7 +40,6 @@ Beat: TypeAlias = Literal["held", "lost", "cancel"]
 Counter: TypeAlias = Literal["failures", "outages"]
 Entry: TypeAlias = tuple[Mapping[str, object], Sequence[str]]
 """The terms and texts of a new job for a Lua script."""
-NO_ENTRY: Final[Entry] = ({}, ())
 
 
 class JobGone(Exception):

@@ -26,7 +26,6 @@ from memloop.wire.errors import Erased, RateLimited
 from memloop_state.link import State, all_sent, redis_errors
 from memloop_state.owners import owned_terms
 from memloop_state.queue.jobs import (
-    NO_ENTRY,
     Beat,
     Counter,
     Depth,
@@ -256,9 +255,9 @@ class LaneQueue:
         """Undo :meth:`take_lane`."""
         await self._stepped("abandon", lane, {"mine": f"{token}|erase"})
 
-    async def forget(self, lane: str, job_id: str, *, index: str) -> str | None:
+    async def forget(self, lane: str, job_id: str) -> str | None:
         """Delete the job and its data; a running worker loses its lease. Returns the last status or None."""
-        return await self._stepped("forget", lane, {"index": index}, job_id=job_id, sure=True)
+        return await self._stepped("forget", lane, {}, job_id=job_id, sure=True)
 
     async def requeue(
         self, lane: str, job_id: str, *, record: str, created_ms: int, payload: str | None = None, former: str = ""
@@ -272,13 +271,13 @@ class LaneQueue:
         terms = {"record": record, "now": created_ms, "payload": payload, "former": former}
         return await self._stepped("requeue", lane, terms, job_id=job_id, sure=True) == 1
 
-    async def cancel(self, lane: str, job_id: str, *, record: str, keep_ms: int, then: Entry = NO_ENTRY) -> str:
+    async def cancel(self, lane: str, job_id: str, *, record: str, keep_ms: int, then: Entry | None = None) -> str:
         """End a waiting job with ``record``, or request its worker to: ``cancelled``, ``asked``, ``done`` or ``gone``.
 
         ``then`` is the :meth:`entry` of a job to queue in the step that ends a waiting one.
         """
-        following, texts = then
-        terms = {"record": record, "keep_ms": keep_ms, "next": following or None}
+        following, texts = then or (None, ())
+        terms = {"record": record, "keep_ms": keep_ms, "next": following}
         return await self._stepped("cancel", lane, terms, job_id=job_id, texts=texts, sure=True)
 
     async def jobs_of(self, lanes: Sequence[str]) -> list[list[str]]:

@@ -53,8 +53,7 @@ class JobRecords:
 
     async def get(self, job_id: str, *names: str) -> list[str]:
         """Return these fields of a job, empty where there is none."""
-        row: list[Any] = await sent(self._redis, "HMGET", self.keys.job(job_id), *names)
-        return [value or "" for value in row]
+        return (await self.some([job_id], names))[0]
 
     async def payload(self, job_id: str, kind: type[W]) -> W | None:
         """Return a job's payload, None when the job is over or gone."""

@@ -14,7 +14,7 @@ from memloop.wire.errors import TooLarge
 from memloop.wire.memory import Buffer, BufferPage, Namespace
 from memloop_state.link import State, sent
 from memloop_state.steps import Partition, Partitions, Steps, digest
-from memloop_state.store.erasures import KEEP_MS, refuse_stale
+from memloop_state.store.erasures import refuse_stale
 
 _MAX_LISTED = 1000
 
@@ -109,10 +109,10 @@ class Buffers:
 
     async def _changed(self, space: Namespace, token: int | None, fields: Mapping[str, str], at: float = 0.0) -> None:
         """Replace some of a user's buffers; an empty one goes. Raises ``Conflict`` on a stale fencing token."""
-        part, writer = self._parts.of_name(space.lane()), ("" if token is None else token, KEEP_MS)
+        part, writer = self._parts.of_name(space.lane()), "" if token is None else token
         user, users = self._of_user(space.tenant, space.user_id), part.hidden("buffered-users", space.tenant)
         keys = [user, users, part.key("buffers-by-time"), part.hidden("lane-fence", space.lane())]
-        args = [space.user_id, *writer, at, *chain.from_iterable(fields.items())]
+        args = [space.user_id, writer, at, *chain.from_iterable(fields.items())]
         refuse_stale(token, await self._step("set_buffers", keys, ["", *args], acknowledged=True))
 
 

@@ -39,8 +39,6 @@ from memloop.wire.memory import Namespace
 from memloop_state.link import State
 from memloop_state.steps import Partition, Partitions, Steps, digest
 
-KEEP_MS: Final = 7 * 24 * 3600 * 1000
-"""A lane's newest token is known for so long after its last use."""
 OPEN_MS: Final = 20_000
 """Longer than any upsert takes that has not failed (Qdrant's client gives up after 10 s)."""
 _LEASE_MS: Final = 60_000
@@ -140,7 +138,6 @@ class Erasures:
         pause: Callable[[], Awaitable[None]] | None = None,
     ) -> None:
         self.keys = Partitions(link)
-        self.link = link
         self.standing = standing
         self.open_ms = open_ms
         self.pause = pause or partial(asyncio.sleep, _POLL_S)
@@ -148,7 +145,7 @@ class Erasures:
 
     async def begin(self, claims: Sequence[Claim]) -> Sequence[Begun | Refusal]:
         """Let each claim in, or refuse it: its token is stale, or its scope is being erased. Raises ``Unsettled``."""
-        replies = await self.each("begin", [Begun(claim, "") for claim in claims], KEEP_MS)
+        replies = await self.each("begin", [Begun(claim, "") for claim in claims])
         self._refuse_unsettled(claims, replies, "unsettled")
         return [
             (_refusal(claim, reply) or Begun(claim, reply.partition(" ")[2]))
@@ -159,7 +156,7 @@ class Erasures:
         """List the write of these points as on its way into the vector store. Raises ``Moved`` and ``Unsettled``."""
         gen, copied = self.standing.gen, int(self.standing.has_copies)
         note = orjson.dumps(list(ids)).decode()
-        replies = await self.each("open", begun, KEEP_MS, name, self.open_ms, gen, note, copied)
+        replies = await self.each("open", begun, name, self.open_ms, gen, note, copied)
         if "moved" in replies or "settling" in replies:
             await self.each("close", begun, name, gen)
         if "moved" in replies:
@@ -192,10 +189,10 @@ class Erasures:
         Raises ``Conflict`` on a stale token, ``Moved``, and ``Unavailable`` if writes may have come in before the
         block's end.
         """
-        lane, scope, note, name = namespace.lane(), namespace.scopes()[-1], namespace.model_dump_json(), write_name()
-        part = self.keys.of_name(lane)
+        lane, scope, note = namespace.lane(), namespace.scopes()[-1], namespace.model_dump_json()
+        part, name = self.keys.of_name(lane), uuid.uuid4().hex
         site, place = self.standing.site, digest(lane)
-        args = [site, place, "" if token is None else token, KEEP_MS, scope, _LEASE_MS]
+        args = [site, place, "" if token is None else token, scope, _LEASE_MS]
         newest, mark = await self.step.rows("start", [part.root], args)
         refuse_stale(token, newest)
         gen = self.standing.gen
@@ -259,11 +256,6 @@ def refuse_stale(token: int | None, newest: str) -> None:
     """Raise ``Conflict`` if the script found a newer token."""
     if newest:
         raise stale_token(token, newest)
-
-
-def write_name() -> str:
-    """Return a unique name for one write."""
-    return uuid.uuid4().hex
 
 
 def _as_json(begun: Begun) -> dict[str, str | Sequence[str]]:

@@ -6,7 +6,6 @@ What a store that died has noted is published by another one: a change may appea
 """
 
 import uuid
-from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from typing import Final
 
@@ -93,14 +92,6 @@ class ChangeFeed:
                 await self.publish(_CHANGES.validate_json(noted), note=name)
                 done += 1
         return done
-
-
-def by_tenant(changes: Sequence[tuple[str, Change]]) -> dict[str, list[Change]]:
-    """Group changes by their tenant, in order."""
-    groups: dict[str, list[Change]] = defaultdict(list)
-    for tenant, change in changes:
-        groups[tenant].append(change)
-    return groups
 
 
 def _lies_in(change: Change, scope: Scope) -> bool:

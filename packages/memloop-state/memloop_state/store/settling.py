@@ -15,13 +15,14 @@ why.
 
 import json
 import time
+import uuid
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
 from memloop.wire.errors import Unavailable
 from memloop.wire.memory import Namespace
-from memloop_state.store.erasures import Begun, Claim, Erasures, Moved, Unsettled, write_name
+from memloop_state.store.erasures import Begun, Claim, Erasures, Moved, Unsettled
 
 _PATIENCE_S: Final = 5.0
 
@@ -49,7 +50,7 @@ class Settlings:
 
     async def take(self, namespace: Namespace) -> Taken | None:
         """None where nothing is unsettled. Raises ``Moved``, and ``Unsettled`` if writes do not pause in time."""
-        name, gen, deadline = write_name(), self._erasures.standing.gen, time.monotonic() + _PATIENCE_S
+        name, gen, deadline = uuid.uuid4().hex, self._erasures.standing.gen, time.monotonic() + _PATIENCE_S
         while True:
             reply = await self._run("settle", namespace, name, self._erasures.open_ms, gen)
             state, _, detail = reply.partition(" ")

@@ -196,7 +196,7 @@ class FileRecords:
         job, stored = await self.job(tenant, file_id), await self.get(tenant, file_id)
         for also in self._first:
             await also(tenant, file_id)
-        await self._queue.forget(file_id, file_id, index=self._index(tenant))
+        await self._queue.forget(file_id, file_id)
         await self._indexes.remove(FILES_EXPIRING, f"{tenant} {file_id}")
         await self.blobs.release(job.raw, holder=f"file:{file_id}")
         if stored.text is not None:

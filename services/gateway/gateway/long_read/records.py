@@ -15,7 +15,7 @@ from typing import Final, TypeAlias, cast
 from pydantic import model_validator
 
 from gateway.files import Blob, ReadableFile
-from gateway.queue import DEFAULT_TIER, NO_ENTRY, JobCancelled, LaneQueue, Submission
+from gateway.queue import DEFAULT_TIER, JobCancelled, LaneQueue, Submission
 from gateway.webhooks import deliveries
 from memloop.wire.base import Wire
 from memloop.wire.chat import Json
@@ -195,7 +195,7 @@ class ReadRecords:
         cancelled = record.ended("cancelled")
         record_json = cancelled.model_dump_json()
         (url,) = await self._queue.jobs.get(read_id, "webhook")
-        then = NO_ENTRY
+        then = None
         if url:
             here = self._keys.of_id(read_id)
             then = self._webhooks.entry(deliveries.delivery_of(cancelled, tenant=tenant, url=url, at=here))
@@ -209,10 +209,9 @@ class ReadRecords:
     async def delete(self, tenant: str, read_id: str) -> ReadDeleted:
         """Delete record, document and events; a running read stops. Raises NotFound."""
         record = await self.get(tenant, read_id)
-        await self._queue.forget(_lane(record), read_id, index=self._index(tenant, read_id))
+        await self._queue.forget(_lane(record), read_id)
         message_id = deliveries.delivery_id(read_id)
-        index = deliveries.index_of(tenant, at=self._keys.of_id(read_id))
-        await self._webhooks.forget(message_id, message_id, index=index)
+        await self._webhooks.forget(message_id, message_id)
         return ReadDeleted(id=read_id)
 
     async def notify(self, job: ReadJob, record: LongRead) -> None:

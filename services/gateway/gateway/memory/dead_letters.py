@@ -11,11 +11,10 @@ import sys
 from collections.abc import AsyncIterator, Sequence
 
 from gateway.memory.jobs import MEMORY_QUEUE, dead_write, requeue
-from gateway.queue import DeadLetter, LaneQueue
+from gateway.queue import DeadLetter, LaneQueue, state_of
 from gateway.settings import WorkerSettings
 from memloop.wire.errors import MemloopError
-from memloop_service.serving import connects_by
-from memloop_state.link import State, state_of
+from memloop_state.link import State
 
 _PAGE = 100
 
@@ -44,7 +43,7 @@ class DeadLetters:
         letters = [letter async for letter in self.all() if letter.job_id == job_id]
         job = await dead_write(self._queue, job_id)
         if job is not None:
-            await self._queue.forget(job.namespace.lane(), job_id, index=self._queue.keys.writes_of(job.namespace))
+            await self._queue.forget(job.namespace.lane(), job_id)
         else:
             for letter in letters:
                 await self._queue.letters.drop(letter)
@@ -66,7 +65,7 @@ async def run(command: str, ids: Sequence[str], letters: DeadLetters) -> int:
 
 async def _main(arguments: argparse.Namespace) -> int:
     settings = WorkerSettings.read()
-    async with state_of(settings, tls=connects_by(settings)) as state:
+    async with state_of(settings) as state:
         letters = DeadLetters(state)
         everything = getattr(arguments, "all", False)
         ids = [letter.job_id async for letter in letters.all()] if everything else getattr(arguments, "id", [])

@@ -11,8 +11,9 @@ from gateway.queue.runner import (
     is_outage,
     job_of,
     queue_rules,
+    state_of,
 )
-from memloop_state.queue.jobs import NO_ENTRY, Depth, Entry, GuardBroken, IndexFull, JobGone, Lease, Submission
+from memloop_state.queue.jobs import Depth, Entry, GuardBroken, IndexFull, JobGone, Lease, Submission
 from memloop_state.queue.lanes import DEFAULT_TIER, KEEP_MS, LaneQueue
 from memloop_state.queue.records import DeadLetter, DeadLetters, JobRecords, Journal, queued_bytes
 from memloop_state.room import QueueRules
@@ -20,7 +21,6 @@ from memloop_state.room import QueueRules
 __all__ = [
     "DEFAULT_TIER",
     "KEEP_MS",
-    "NO_ENTRY",
     "DeadLetter",
     "DeadLetters",
     "Depth",
@@ -45,4 +45,5 @@ __all__ = [
     "job_of",
     "queue_rules",
     "queued_bytes",
+    "state_of",
 ]

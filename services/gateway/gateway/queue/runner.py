@@ -17,7 +17,7 @@ renews the lease.
 import asyncio
 import logging
 import random
-from contextlib import suppress
+from contextlib import AbstractAsyncContextManager, suppress
 from dataclasses import dataclass
 from typing import Any, Protocol, TypeVar
 
@@ -40,8 +40,9 @@ from memloop.wire.errors import (
     Unauthenticated,
     UnreadableAnswer,
 )
+from memloop_service import connects_by
 from memloop_service.tracing import span
-from memloop_state.link import State
+from memloop_state.link import State, connect
 from memloop_state.queue.jobs import Counter, JobGone, Lease, Worker
 from memloop_state.queue.lanes import LaneQueue
 from memloop_state.queue.records import JobRecords, Journal
@@ -124,6 +125,13 @@ async def job_of(lease: Lease, jobs: JobRecords, kind: type[_Job]) -> _Job:
     if (job := await jobs.payload(lease.job_id, kind)) is None:
         raise JobGone(lease.job_id)
     return job
+
+
+def state_of(settings: GatewaySettings) -> AbstractAsyncContextManager[Any]:
+    """Return the connection to the configured state; the caller enters and exits it."""
+    timeout_s, copies, url = settings.redis_timeout_s, settings.redis_ack_copies, settings.redis_url.get_secret_value()
+    tls = connects_by(settings)
+    return connect(url, connect_timeout_s=timeout_s, read_timeout_s=timeout_s, ack_copies=copies, tls=tls)
 
 
 def queue_rules(settings: GatewaySettings, state: State, *, refused: prometheus_client.Counter) -> QueueRules:

@@ -148,7 +148,7 @@ async def delete_response(
 ) -> ResponseDeleted:
     """Delete a stored response; a worker stops making it. Those that continue it cannot be continued any more."""
     if (await responses.records.get(principal.tenant, response_id)).response.get("background") is True:
-        await background.jobs.forget(principal.tenant, response_id)
+        await background.jobs.forget(response_id)
     await responses.records.delete(principal.tenant, response_id)
     await chat.memory.idempotency.forget(principal.tenant, subject_of_response(response_id))
     return ResponseDeleted(id=response_id)

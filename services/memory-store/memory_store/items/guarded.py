@@ -8,6 +8,8 @@ import asyncio
 import contextlib
 import functools
 import time
+import uuid
+from collections import defaultdict
 from collections.abc import AsyncGenerator, Callable, Coroutine, Generator, Iterable, Mapping, Sequence
 from contextvars import ContextVar
 from dataclasses import dataclass, field
@@ -17,8 +19,8 @@ from typing import Any, Final, ParamSpec, TypeAlias, TypeVar, cast
 from memloop.wire.changes import Change, ChangeType
 from memloop.wire.errors import Conflict, DependencyError, Erased, Unavailable
 from memloop.wire.memory import Namespace
-from memloop_state.store.erasures import Again, Begun, Claim, Erasures, Refusal, Unsettled, write_name
-from memloop_state.store.feed import ChangeFeed, by_tenant
+from memloop_state.store.erasures import Again, Begun, Claim, Erasures, Refusal, Unsettled
+from memloop_state.store.feed import ChangeFeed
 from memloop_state.store.settling import Settlings
 from memory_store.items.documents import Cause, newest_decision, within
 from memory_store.items.settling import Settler
@@ -168,7 +170,7 @@ class GuardedStore:
         """
         if not points:
             return {}
-        opened = await self._erasures.open(begun, write_name(), [point.id for point in points])
+        opened = await self._erasures.open(begun, uuid.uuid4().hex, [point.id for point in points])
         refused = _refused(begun, opened.refusals)
         if all(opened.refusals):
             return refused
@@ -276,6 +278,14 @@ def expired_changes(found: Sequence[Found], moment: datetime) -> list[tuple[str,
     """Return the changes of live memories that are removed at their end."""
     live = [one for one in found if one.payload["memory_type"] != _RAW and one.payload["status"] == "activated"]
     return [(str(one.payload["tenant"]), _of(one.id, one.payload, "memory.deleted", "expired", moment)) for one in live]
+
+
+def by_tenant(changes: Sequence[tuple[str, Change]]) -> dict[str, list[Change]]:
+    """Group changes by their tenant, in order."""
+    groups: dict[str, list[Change]] = defaultdict(list)
+    for tenant, change in changes:
+        groups[tenant].append(change)
+    return groups
 
 
 def erasure_changes(namespace: Namespace, moment: datetime) -> list[tuple[str, Change]]:

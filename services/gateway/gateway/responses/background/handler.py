@@ -174,5 +174,5 @@ class ResponseHandler:
             raise await self._dropped(job) from None
 
     async def _dropped(self, job: ResponseJob) -> JobGone:
-        await self._background.jobs.forget(job.tenant, job.response_id)
+        await self._background.jobs.forget(job.response_id)
         return JobGone(job.response_id)

@@ -99,10 +99,9 @@ class BackgroundJobs:
             await self.publish(response_id, (), first=0, last=True)
         return outcome == "cancelled"
 
-    async def forget(self, tenant: str, response_id: str) -> None:
+    async def forget(self, response_id: str) -> None:
         """Delete the job with its payload, journal and events; a running worker loses its lease."""
-        index = self._queue.keys.of_id(response_id).key(_LISTED, tenant)
-        await self._queue.forget(response_id, response_id, index=index)
+        await self._queue.forget(response_id, response_id)
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,7 +117,7 @@ class Background:
 
         Raises NotFound.
         """
-        await self.jobs.forget(tenant, response_id)
+        await self.jobs.forget(response_id)
         await self.responses.records.delete(tenant, response_id)
 
 
