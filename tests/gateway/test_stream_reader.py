@@ -40,7 +40,7 @@ class Quiet:
         self.looks.append(set(streams))
         await asyncio.Event().wait()
 
-    async def execute_command(self, command: str, *args: Any) -> Sequence[str]:
+    async def execute_command(self, command: str, *args: Any, **options: Any) -> Sequence[str]:
         """The last entry of a stream."""
         return []
 

@@ -44,7 +44,8 @@ class SteppedRedis:
         self._turn = turn
 
     def __getattr__(self, command: str) -> Callable[..., Any]:
-        async def send(*args: Any) -> Any:
+        async def send(*args: Any, sure: bool = False) -> Any:
+            del sure  # the one server has no replicas
             await self._turn()
             return getattr(self._client, command)(*args)
 
