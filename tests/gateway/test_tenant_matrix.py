@@ -66,7 +66,7 @@ async def test_the_worker_decides_over_the_callers_own_memories_only(redis_url: 
     async with two_tenants(redis_url, tmp_path) as world:
         await world.call("alice-key", "DELETE", f"/v1/long-read/{world.ids['waiting_read']}")
         await world.call("alice-key", "POST", f"/v1/responses/{world.ids['waiting_response']}/cancel")
-        await world.gateway.memory.queue.lanes.forget("a/alice", world.ids["waiting_event"], index="memloop:none")
+        await world.gateway.memory.queue.lanes.forget("a/alice", world.ids["waiting_event"])
         async with working(world.gateway.work, world.settings):
             answer = await world.call(BOB_KEY, "POST", "/v1/memory/add", {**SAID, "sync": True})
         assert answer.status == 200
