@@ -17,6 +17,7 @@ import orjson
 from redis.exceptions import NoScriptError
 
 from memloop.wire.fields import joined
+from memloop.wire.memory import Namespace
 from memloop_state.link import State, place_of, redis_errors, tags_of
 
 _ID = re.compile(r"[a-z]+[_-]([0-9a-f]{2})")
@@ -59,6 +60,10 @@ class Partitions:
     def of_name(self, name: str) -> Partition:
         """Return the partition of a lane's or a tenant's name."""
         return self._at(place_of(name))
+
+    def writes_of(self, namespace: Namespace) -> str:
+        """Name the sorted set of the memory writes of a namespace's user, by time."""
+        return self.of_name(namespace.lane()).key("events", namespace.tenant, namespace.user_id)
 
     def of_id(self, placed: str) -> Partition:
         """Return an id's partition. An id of a foreign format maps to the first one, where nothing has that id."""

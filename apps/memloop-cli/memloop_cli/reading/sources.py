@@ -99,7 +99,7 @@ def _each_once(sources: Iterable[Source]) -> list[Source]:
 def inline_text(source: Source) -> str | None:
     """Return the text of a plain text, to be sent in the request.
 
-    None for what must be extracted, is not UTF-8 or is long. Raises BadInput for a file that is empty.
+    None for what must be extracted, is not UTF-8 or is long. Raises BadInput for a file that is empty or binary.
     """
     if isinstance(source, UrlSource):
         return None
@@ -107,8 +107,9 @@ def inline_text(source: Source) -> str | None:
     raw = source.content if isinstance(source, PipedSource) else source.path.read_bytes()
     if raw.startswith((*_BINARY, *_WIDE)) or Path(name).suffix.lower() in _EXTRACTED:
         return None
-    if b"\0" in raw or b"\x1b$" in raw or raw[:_SAMPLE_BYTES].lstrip().lower().startswith(_MARKED):
-        return None
+    head = raw[:_SAMPLE_BYTES]
+    if 3 * head.count(0) > len(head) or b"\x1b$" in raw or head.lstrip().lower().startswith(_MARKED):
+        return None  # two bytes a character have a NUL in nearly every second one
     try:
         text = raw.decode("utf-8-sig")
     except UnicodeDecodeError:

@@ -18,11 +18,6 @@ def event_id(lane: str, digits: str) -> str:
     return id_at("evt_", lane, digits)
 
 
-def writes_of(keys: Partitions, namespace: Namespace) -> str:
-    """Name the sorted set of the memory writes of a namespace's user, by time."""
-    return keys.of_name(namespace.lane()).key("events", namespace.tenant, namespace.user_id)
-
-
 _NONE = "Event {!r} not found."
 _FIRST_POLL_S = 0.02
 _LAST_POLL_S = 0.5
@@ -86,7 +81,7 @@ class MemoryEvents:
         found: list[MemoryEvent] = []
         async for event_id, row in self._rows(namespace):
             if row is None:
-                await self._queue.indexes.remove(writes_of(self._keys, namespace), event_id)
+                await self._queue.indexes.remove(self._keys.writes_of(namespace), event_id)
             elif _inside(row, namespace):
                 found.append(_event(row))
             if len(found) == limit:
@@ -130,7 +125,7 @@ class MemoryEvents:
         return found
 
     async def _rows(self, namespace: Namespace) -> AsyncIterator[tuple[str, _Row | None]]:
-        for event_id in await self._queue.indexes.ids(writes_of(self._keys, namespace), newest=True):
+        for event_id in await self._queue.indexes.ids(self._keys.writes_of(namespace), newest=True):
             yield event_id, await self._row(event_id)
 
     async def _within(self, namespace: Namespace) -> AsyncIterator[tuple[str, _Row]]:

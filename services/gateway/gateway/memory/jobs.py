@@ -12,7 +12,7 @@ from datetime import UTC, datetime
 from prometheus_client import Counter as Metric
 from pydantic import Field, JsonValue
 
-from gateway.memory.events import MemoryEvents, event_id, writes_of
+from gateway.memory.events import MemoryEvents, event_id
 from gateway.policy import Keeper, Redaction, Redactions, chars_of, redacted_metadata, redacted_turns
 from gateway.queue import KEEP_MS, GuardBroken, LaneQueue, QueueRules, Submission
 from memloop.chores import computed
@@ -173,7 +173,7 @@ class MemoryQueue:
             job_id=job.event_id,
             lane=namespace.lane(),
             created_ms=job.created_ms,
-            index=writes_of(self.lanes.keys, namespace),
+            index=self.lanes.keys.writes_of(namespace),
             fields=fields,
         )
 
