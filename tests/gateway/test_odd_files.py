@@ -35,6 +35,11 @@ def alternatives(*parts: tuple[str, str]) -> bytes:
     return f"{HEADINGS}Content-Type: multipart/alternative; boundary=b\n\n{told}--b--\n".encode()
 
 
+async def test_a_page_without_a_body_does_not_hide_the_plain_text_beside_it() -> None:
+    frames = "<html><frameset><frame src=a></frameset></html>"
+    assert "Tea at five." in await text_of(alternatives(("text/plain", "Tea at five."), ("text/html", frames)), "a.eml")
+
+
 @pytest.mark.parametrize(
     ("plain", "page", "read"),
     [

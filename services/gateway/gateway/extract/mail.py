@@ -82,17 +82,23 @@ def _leaves(source: Source, message: MIMEPart) -> Iterator[MIMEPart]:
         return
     is_choice = message.get_content_type() == "multipart/alternative"
     plain, drawn = (message.get_body((kind,)) if is_choice else None for kind in ("plain", "html"))
-    if plain is not None and drawn is not None:
-        aside = replace(source, notes=[])
-        said, more = (set(_shown(aside, part).split()) for part in (plain, drawn))
-        plain = drawn if len(more - said) > _MOST * len(more) else plain
-    chosen = plain or drawn
+    chosen = drawn if plain is None or (drawn is not None and _only_refers(source, plain, drawn)) else plain
     if chosen is not None:
         yield chosen
         yield from (part for part in message.iter_parts() if part.get_content_type() == "text/calendar")
         return
     for part in message.iter_parts():
         yield from _leaves(source, part)
+
+
+def _only_refers(source: Source, plain: MIMEPart, drawn: MIMEPart) -> bool:
+    """Return whether a plain text lacks most words of the page beside it. A page without text has none to lack."""
+    aside = replace(source, notes=[])
+    try:
+        said, more = (set(_shown(aside, part).split()) for part in (plain, drawn))
+    except Unreadable:
+        return False
+    return len(more - said) > _MOST * len(more)
 
 
 def _attached(source: Source, part: MIMEPart, name: str) -> str:
