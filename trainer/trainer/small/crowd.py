@@ -12,14 +12,13 @@ from typing import Final
 
 from trainer.small.facts import draw_fact
 from trainer.small.kinds import English
-from trainer.small.novels import prose
 from trainer.small.reading import (
     Turn,
+    any_section,
     draw_link,
     draw_question,
     full_name,
     planted_sentence,
-    section_of,
     turns_over,
 )
 from trainer.small.sample import Sample
@@ -53,9 +52,8 @@ def draw_reading_of_crowd(english: English, rng: Random, *, words: int = 80, que
     rng.shuffle(answered)
     rng.shuffle(in_vain)
     vain = in_vain[: round(questions * _IN_VAIN)]
-    start = rng.randrange(len(prose(english.part)) - 400)
     chosen = [*answered[: questions - len(vain)], *vain]
-    return turns_over(chosen, section_of(english, start, words), rng, planted=planted)
+    return turns_over(chosen, any_section(english, rng, words), rng, planted=planted)
 
 
 def _people(english: English, rng: Random) -> list[str]:

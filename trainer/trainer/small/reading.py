@@ -21,6 +21,8 @@ from trainer.small.sample import PROFILE, Sample
 
 NOT_FOUND: Final = "unknown"
 """The answer when the text does not tell."""
+_TAIL: Final = 400
+"""Sentences at the end of the prose where no section begins, so that a long one is full."""
 _FOLDER: Final = Path(__file__).parent / "english"
 
 
@@ -86,9 +88,8 @@ def draw_reading(english: English, rng: Random, *, words: int = 130, questions: 
 
     The section holds what a question needs, a part of it, or nothing, and near misses.
     """
-    start = rng.randrange(len(prose(english.part)) - 400)
-    turns = [Turn.draw(english, rng) for _ in range(questions)]
-    return turns_over(turns, section_of(english, start, words), rng)
+    section = any_section(english, rng, words)
+    return turns_over([Turn.draw(english, rng) for _ in range(questions)], section, rng)
 
 
 def draw_reading_of_novel(english: English, rng: Random, *, words: int = 130, questions: int = 2) -> list[Sample]:
@@ -101,7 +102,7 @@ def draw_reading_of_novel(english: English, rng: Random, *, words: int = 130, qu
     start, before = first.places.start, rng.randrange(words)
     while start > 0 and (before := before - len(sentences[start - 1].split())) >= 0:
         start -= 1
-    section = section_of(english, start, words, up_to=first.places.stop)
+    section = _section(english, start, words, up_to=first.places.stop)
     told = [each for each in known if each.places.start >= start and each.places.stop <= start + len(section)]
     for each in sorted(told, key=lambda each: each.places.start, reverse=True):
         section[each.places.start - start : each.places.stop - start] = [each.quote]  # nothing is planted into it
@@ -113,7 +114,12 @@ def draw_reading_of_novel(english: English, rng: Random, *, words: int = 130, qu
     return turns_over(turns, section, rng)
 
 
-def section_of(english: English, start: int, words: int, *, up_to: int = 0) -> list[str]:
+def any_section(english: English, rng: Random, words: int) -> list[str]:
+    """Return the sentences from anywhere in the prose on, about so many words."""
+    return _section(english, rng.randrange(len(prose(english.part)) - _TAIL), words)
+
+
+def _section(english: English, start: int, words: int, *, up_to: int = 0) -> list[str]:
     """Return the sentences from ``start`` on: about so many words, and those before ``up_to``."""
     taken = list[str]()
     for place, text in enumerate(prose(english.part)[start:], start):

@@ -35,17 +35,14 @@ _ReadCalls: TypeAlias = Callable[[dict[str, object] | list[object]], list[Call] 
 
 def written_calls(text: str, thinking: str) -> Found | None:
     """Return the calls in a reply's text, or in its thinking."""
-    for found in (
-        _in_xml(text),
-        _in_json(text, _calls_in),
-        _behind_its_name(text),
-        _in_python(text),
-        _in_json(text, _drafts_in),
-        _in_json(thinking, _calls_in, tagged=True),
-    ):
-        if found is not None:
-            return found
-    return None
+    return (
+        _in_xml(text)
+        or _in_json(text, _calls_in)
+        or _behind_its_name(text)
+        or _in_python(text)
+        or _in_json(text, _drafts_in)
+        or _in_json(thinking, _calls_in, tagged=True)
+    )
 
 
 def problem_of(text: str) -> tuple[str, bool]:
