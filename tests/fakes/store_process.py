@@ -12,7 +12,7 @@ from pathlib import Path
 from qdrant_client import AsyncQdrantClient
 
 from memloop_service import new_registry, run
-from memloop_state.link import connect
+from memloop_state.connecting import connect
 from memory_store.embedding.embedder import BatchingEmbedder
 from memory_store.main import Adapters, build
 from memory_store.metrics import Metrics

@@ -6,7 +6,8 @@ from typing import Any
 
 from redis.asyncio import Redis
 
-from memloop_state.link import connect, is_cluster, servers
+from memloop_state.connecting import connect, servers
+from memloop_state.link import is_cluster
 
 _OF_SERVERS = {"CONFIG", "FLUSHALL", "KEYS"}
 

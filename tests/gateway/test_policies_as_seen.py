@@ -20,7 +20,8 @@ from memloop.wire.errors import NotFound
 from memloop.wire.memory import Namespace, Scope, Source
 from memloop.wire.policy import MemoryPolicy
 from memloop_service import new_registry
-from memloop_state.link import connect, is_cluster
+from memloop_state.connecting import connect
+from memloop_state.link import is_cluster
 from tests.gateway.rig import enqueued, memory_queue
 
 

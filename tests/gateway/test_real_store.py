@@ -9,7 +9,7 @@ from gateway.settings import GatewaySettings
 from memloop.wire.memory import MemoryDraft, Namespace, StoreAdd
 from memloop_clients import StoreClient
 from memloop_service import new_registry
-from memloop_state.link import connect
+from memloop_state.connecting import connect
 from memory_store.embedding.embedder import BatchingEmbedder
 from memory_store.main import Adapters, build
 from memory_store.metrics import Metrics

@@ -11,7 +11,8 @@ from redis.asyncio import Redis
 from gateway.queue.runner import Hold, JobResult, Runner, RunnerOptions
 from memloop.wire.errors import MemloopError
 from memloop.wire.memory import Namespace
-from memloop_state.link import TAGS, primaries
+from memloop_state.connecting import primaries
+from memloop_state.link import TAGS
 from memloop_state.queue.jobs import Lease
 from memloop_state.room import redis_state
 from tests.fakes.redis_cluster import RedisClusterServers

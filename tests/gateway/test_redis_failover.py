@@ -21,8 +21,8 @@ from redis.asyncio import Redis
 from gateway.memory import event_id
 from gateway.queue.runner import Hold, JobResult, Runner, RunnerOptions
 from memloop.wire.errors import DependencyError, MemloopError
+from memloop_state.connecting import connect
 from memloop_state.credentials import API_KEYS
-from memloop_state.link import connect
 from memloop_state.queue.jobs import Lease, Submission
 from memloop_state.queue.lanes import LaneQueue
 from memloop_state.steps import Partitions

@@ -6,7 +6,8 @@ import pytest
 from redis.crc import key_slot
 
 from gateway.memory import event_id
-from memloop_state.link import TAGS, connect, is_cluster
+from memloop_state.connecting import connect
+from memloop_state.link import TAGS, is_cluster
 from memloop_state.steps import Partitions, id_at, id_beside
 
 SLOTS = 16384

@@ -12,7 +12,7 @@ from gateway.metrics import Metrics
 from gateway.usage.routes import KEEP_DAYS, Ledger
 from memloop.wire.base import spender
 from memloop_service import new_registry
-from memloop_state.link import connect
+from memloop_state.connecting import connect
 from tests.fakes.job_engine import add_memory
 from tests.fakes.processes import PATIENCE_S
 from tests.fakes.redis_server import RedisServer

@@ -6,7 +6,8 @@ import pytest
 from redis import exceptions
 
 from memloop.wire.errors import Unavailable
-from memloop_state.link import connect, redis_errors, sent
+from memloop_state.connecting import connect
+from memloop_state.link import redis_errors, sent
 from tests.fakes.redis_server import RedisServer
 
 

@@ -7,7 +7,8 @@ import pytest
 from redis.asyncio import Redis
 
 from memloop.wire.errors import Unavailable
-from memloop_state.link import connect, redis_errors
+from memloop_state.connecting import connect
+from memloop_state.link import redis_errors
 from tests.fakes.processes import PATIENCE_S
 
 MOST = 4

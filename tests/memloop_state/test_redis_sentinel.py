@@ -7,7 +7,8 @@ import pytest
 from redis.asyncio import Redis
 
 from memloop.wire.errors import Unavailable
-from memloop_state.link import connect, primaries, redis_errors, sent
+from memloop_state.connecting import connect, primaries
+from memloop_state.link import redis_errors, sent
 from tests.fakes.processes import PATIENCE_S
 from tests.fakes.redis_sentinels import WatchedRedis
 

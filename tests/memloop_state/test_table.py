@@ -7,7 +7,7 @@ import pytest
 from redis.asyncio import Redis
 
 from memloop.wire.memory import Namespace, Scope
-from memloop_state.link import connect
+from memloop_state.connecting import connect
 from memloop_state.owners import Owner, Owners
 from memloop_state.steps import Partitions
 from memloop_state.table import Row, Table

@@ -9,7 +9,7 @@ import pytest
 from fastapi import FastAPI
 
 from memloop_service import new_registry
-from memloop_state.link import connect
+from memloop_state.connecting import connect
 from memory_store.embedding.embedder import BatchingEmbedder
 from memory_store.items.documents import Clock, now
 from memory_store.main import Adapters, build

@@ -15,7 +15,7 @@ from memloop.wire.changes import LATEST, OLDEST, ChangePage, StoreChanges
 from memloop.wire.errors import Gone, Unavailable
 from memloop.wire.memory import Scope
 from memloop.wire.store_requests import NumberedLine, StoreImport
-from memloop_state.link import connect
+from memloop_state.connecting import connect
 from memloop_state.store.feed import ChangeFeed
 from memory_store.items.documents import Cause, now
 from memory_store.items.guarded import CHANGE_OF_CAUSE, by_tenant, erasure_changes

@@ -7,7 +7,7 @@ from pathlib import Path
 from redis.asyncio import Redis
 
 from memloop_service import new_registry
-from memloop_state.link import connect
+from memloop_state.connecting import connect
 from memloop_state.store.service import Seen, ServiceRecord, Serving
 from memory_store.embedding.embedder import BatchingEmbedder
 from memory_store.embedding.encoding import Bm25, TextEncoding

@@ -7,7 +7,7 @@ import pytest
 from redis.asyncio import Redis
 
 from memloop.wire.errors import Unavailable
-from memloop_state.link import connect
+from memloop_state.connecting import connect
 from memloop_state.steps import Partition, Partitions
 from memloop_state.store.erasures import Begun, Claim, Erasures, Moved, Opened
 from memloop_state.store.service import ServiceRecord

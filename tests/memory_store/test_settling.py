@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import pytest
 
 from memloop.wire.memory import Namespace
-from memloop_state.link import connect
+from memloop_state.connecting import connect
 from memloop_state.store.erasures import OPEN_MS, Begun, Claim, Erasures, Opened, Unsettled
 from memloop_state.store.service import ServiceRecord
 from memloop_state.store.settling import Settlings

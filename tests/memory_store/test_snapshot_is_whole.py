@@ -9,7 +9,7 @@ from uuid import UUID
 
 from memloop.wire.memory import MemoryItem
 from memloop_service import new_registry
-from memloop_state.link import connect
+from memloop_state.connecting import connect
 from memloop_state.store.buffers import Buffers
 from memloop_state.store.erasures import Erasures
 from memloop_state.store.service import ServiceRecord

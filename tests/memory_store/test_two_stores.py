@@ -10,7 +10,7 @@ import pytest
 from memloop.wire.errors import Conflict
 from memloop.wire.memory import MemoryDraft, StoreAdd
 from memloop_service import new_registry
-from memloop_state.link import connect
+from memloop_state.connecting import connect
 from memloop_state.store.erasures import Erasures
 from memloop_state.store.service import ServiceRecord
 from memory_store.embedding.embedder import BatchingEmbedder, Encoder

@@ -8,7 +8,8 @@ from typing import Any
 from redis import exceptions
 
 from memloop.wire.errors import DependencyError
-from memloop_state.link import State, redis_errors, servers
+from memloop_state.connecting import servers
+from memloop_state.link import State, redis_errors
 
 _POLL_S = 0.05
 _TIMEOUT_S = 300.0

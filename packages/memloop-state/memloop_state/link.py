@@ -1,31 +1,34 @@
-"""Connects to Redis: one server, a cluster, or a primary that Sentinels watch. Decides which keys share a cluster slot.
+"""Sends commands to Redis: one server, the primary that Sentinels name, or a cluster. Decides which keys share a slot.
 
 A cluster has 16,384 slots, spread over its primaries. A key's slot is the hash of the text in its first braces, and one
 script or transaction may touch keys of one slot only. Keys that change together therefore carry the same *tag* in their
 names. There are twelve tags, their slots spread evenly: 2, 3, 4, 6 and 12 primaries get equally many. One server uses
 one tag, so it needs no more commands than without tags (docs/decisions/0035-slots-by-place.md).
+
+redis-py's clients get *acknowledged* commands here. One that is to be ``sure`` is EVAL, EVALSHA, or has its key as
+first argument. Its reply is returned once ``ack_copies`` replicas have the write. Over one connection go at once: the
+command, a *barrier* and ``WAIT``. On another connection ``WAIT`` could ask a server that took the primary's place
+without the write. It counts from the connection's last write (Redis 7.2), and a command that is repeated may find its
+work done and write nothing. So the barrier is a small write behind it, in the same slot, that also a full Redis accepts
+once its key is there: it refuses ``SET``, and takes ``PEXPIRE``.
 """
 
+import asyncio
 import hashlib
 import re
-import ssl
-from collections.abc import Awaitable, Callable, Generator, Iterable, Sequence
+from collections.abc import Generator, Iterable, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from functools import lru_cache, partial
 from typing import Any, Final, Protocol, cast
-from urllib.parse import unquote, urlsplit
 
-from redis import DriverInfo, exceptions
-from redis.asyncio import BlockingConnectionPool, Redis, RedisCluster
-from redis.asyncio.cluster import ClusterNode
-from redis.asyncio.connection import AbstractConnection, SSLConnection, parse_url
+from redis import exceptions
+from redis.asyncio import Redis, RedisCluster
+from redis.asyncio.cluster import ClusterNode, PipelineCommand
 from redis.asyncio.retry import Retry
 from redis.asyncio.sentinel import SentinelConnectionPool
 from redis.backoff import NoBackoff
 
 from memloop.wire.errors import Unavailable
-from memloop_state.client import Client, ClusterClient, LastingSentinels, TooFewCopies
 
 TAGS: Final = ("q52", "q38", "q0", "q53", "q39", "q1", "q50", "q69", "q2", "q51", "q68", "q3")
 """In the order of their slots; each lies near the middle of its twelfth of all slots."""
@@ -49,88 +52,6 @@ Redis 6.2 reports an error inside a script as a plain error whose text contains 
 _TOO_FEW_COPIES: Final = (
     "Too few replicas of Redis have this write yet. It may be done all the same: repeat it with an Idempotency-Key."
 )
-_DRIVER: Final = DriverInfo()
-"""Made once: redis-py looks its own version up on the disk for each connection that gets none."""
-_PORT: Final = 6379
-_SENTINEL_PORT: Final = 26379
-_OF_ONE_NODE: Final = {"host", "port", "connection_class"}
-_MOST_CONNECTIONS: Final = 100
-_MOST_UNSHARED: Final = 10_000
-"""For Sentinels and clusters, whose pools do not let a command wait: what Redis itself accepts."""
-_RETRIES: Final = 1
-_TOPOLOGY_RETRIES: Final = 3
-
-
-def connect(
-    url: str,
-    *,
-    connect_timeout_s: float = 2.0,
-    read_timeout_s: float = 5.0,
-    ack_copies: int = 0,
-    tls: ssl.SSLContext | None = None,
-) -> Redis:
-    """Create a lazy client: it sends nothing before the first command.
-
-    ``redis://host:port/0`` and ``rediss://`` (TLS) are one server; ``redis+cluster://user:key@host:port,host:port`` and
-    ``rediss+cluster://`` a cluster, found through any of these nodes; ``redis+sentinel://user:key@host:port/name`` and
-    ``rediss+sentinel://`` the primary of that name, found through any of these Sentinels. One server is retried once,
-    for a pooled connection that it has closed; in a cluster the slot map is refreshed between retries. All other
-    retries are the caller's. While all connections to one server are in use (100, or the URL's ``max_connections``), a
-    command waits for one, at most ``read_timeout_s``. Sentinels' primary and a cluster have no such limit.
-
-    An acknowledged write is on ``ack_copies`` replicas before its reply is returned; replicas have half of
-    ``read_timeout_s`` for it. ``tls`` is the context of TLS connections, unless the URL has options (``ssl_…``) of its
-    own. Raises ValueError for an invalid URL.
-    """
-    options: dict[str, Any] = {
-        "socket_connect_timeout": connect_timeout_s,
-        "socket_timeout": read_timeout_s,
-        "decode_responses": True,
-        "driver_info": _DRIVER,
-        "protocol": 2,  # by the other one redis-py returns the entries of streams in two shapes
-    }
-    more: dict[str, Any]
-    client: Client | ClusterClient
-    match urlsplit(url).scheme.partition("+")[2]:
-        case "cluster":
-            nodes, named = _nodes(url, _PORT)
-            if urlsplit(url).path.strip("/") not in {"", "0"} or named.pop("db", 0):
-                raise ValueError("A Redis Cluster has only database 0.")
-            more = {"max_connections": _MOST_UNSHARED, "retry": Retry(NoBackoff(), _TOPOLOGY_RETRIES)} | named | options
-            startup = [ClusterNode(host, port) for host, port in nodes]
-            client = ClusterClient(startup_nodes=startup, require_full_coverage=False, **more)
-            pools = client.startup_nodes
-        case "sentinel":
-            nodes, named = _nodes(url, _SENTINEL_PORT)
-            if not (name := unquote(urlsplit(url).path.strip("/"))):
-                raise ValueError("The URL ends with the primary's name: redis+sentinel://host:26379/mymaster")
-            credentials = {word: named.pop(f"sentinel_{word}", None) for word in ("username", "password")}
-            asked: dict[str, Any] = {name: value for name, value in named.items() if name.startswith("ssl")}
-            asked |= {"socket_connect_timeout": connect_timeout_s, "socket_timeout": connect_timeout_s}
-            asked["retry"] = Retry(NoBackoff(), 0)  # where a Sentinel does not answer, the next one is there
-            sentinels = LastingSentinels(nodes, sentinel_kwargs=asked | credentials)
-            more = {"max_connections": _MOST_UNSHARED} | named | options
-            client = cast(Client, sentinels.master_for(name, redis_class=Client, **more))  # pyright: ignore
-            client.again = Retry(NoBackoff(), _RETRIES)
-            pools = [client.connection_pool, *(one.connection_pool for one in sentinels.sentinels)]
-        case _:
-            more = {"max_connections": _MOST_CONNECTIONS, "retry": Retry(NoBackoff(), _RETRIES), **options}
-            pool = BlockingConnectionPool.from_url(url, timeout=read_timeout_s, **more)  # pyright: ignore
-            client, pools = cast(Client, Client.from_pool(pool)), [pool]
-    if tls is not None and urlsplit(url).scheme.startswith("rediss") and "ssl_" not in urlsplit(url).query:
-        for each in cast(list[Any], pools):
-            each.connection_class = partial(_over, tls, each.connection_class)
-        if isinstance(client, ClusterClient):  # for the nodes that it finds
-            client.connection_kwargs["connection_class"] = partial(_over, tls, SSLConnection)
-    client.ack_copies, client.ack_ms = ack_copies, int(read_timeout_s * 500)
-    return cast(Redis, client)  # the commands that we use are the same on all
-
-
-def _over(tls: ssl.SSLContext, kind: type[SSLConnection], **options: Any) -> AbstractConnection:
-    """Make a TLS connection by a context that outlives it, whose files may be renewed."""
-    connection = kind(**options)
-    connection.ssl_context.context = tls
-    return connection
 
 
 class State(Protocol):
@@ -159,41 +80,6 @@ async def all_sent(redis: State, commands: Iterable[Sequence[Any]]) -> list[Any]
             return await pipe.execute()
 
 
-def is_cluster(redis: State) -> bool:
-    """Return whether the client is connected to a cluster."""
-    return isinstance(cast(object, redis), RedisCluster)
-
-
-@dataclass(frozen=True, slots=True)
-class Address:
-    """A server's address and credentials."""
-
-    host: str
-    port: int
-    username: str | None
-    password: str | None
-    tls: bool
-
-
-async def primaries(redis: State) -> Sequence[Address]:
-    """Return the server, the Sentinels' primary or a cluster's primaries by slot. Raises the client's errors."""
-    client: Any = redis
-    options: Any
-    found: Iterable[tuple[Any, Any]]
-    if is_cluster(redis):
-        await client.initialize()
-        slots, options = client.nodes_manager.slots_cache, client.connection_kwargs
-        first = [slots[slot][0] for slot in sorted(slots)]
-        found, tls = dict.fromkeys((node.host, node.port) for node in first), "connection_class" in options
-    else:
-        pool: Any = client.connection_pool
-        options, tls = pool.connection_kwargs, issubclass(pool.connection_class, SSLConnection)
-        watched = isinstance(cast(object, pool), SentinelConnectionPool)
-        found = [await pool.get_master_address() if watched else (options.get("host"), options.get("port"))]
-    username, password = options.get("username"), options.get("password")
-    return [Address(host or "127.0.0.1", port or _PORT, username, password, tls) for host, port in found]
-
-
 CHECK: Final = "redis"
 """What ``check`` is called where a process reports its dependencies."""
 
@@ -203,14 +89,9 @@ async def check(state: State) -> None:
     await sent(state, "PING")
 
 
-async def servers(redis: State, *, primaries: bool = False) -> Sequence[Callable[..., Awaitable[Any]]]:
-    """Return a command sender for each server, or for each primary."""
-    if not is_cluster(redis):
-        return [cast(Any, redis).execute_command]
-    cluster = cast(RedisCluster, cast(object, redis))
-    await cluster.initialize()
-    nodes = cluster.get_primaries() if primaries else cluster.get_nodes()
-    return [partial(cluster.execute_command, target_nodes=node) for node in nodes]
+def is_cluster(redis: State) -> bool:
+    """Return whether the client is connected to a cluster."""
+    return isinstance(cast(object, redis), RedisCluster)
 
 
 def tags_of(redis: State) -> Sequence[str]:
@@ -247,14 +128,162 @@ def redis_errors() -> Generator[None]:
         raise Unavailable("No node of the Redis Cluster can be reached.", retry_after_s=RETRY_AFTER_S) from error
 
 
-def _nodes(url: str, default_port: int) -> tuple[list[tuple[str, int]], dict[str, Any]]:
-    """Parse the addresses of a URL of several nodes, and the options for all connections."""
-    parts = urlsplit(url)
-    scheme, _, kind = parts.scheme.partition("+")
-    credentials, at, hosts = parts.netloc.rpartition("@")
-    each = [parse_url(f"{scheme}://{credentials}{at}{host}/?{parts.query}") for host in hosts.split(",")]
-    nodes = [(options["host"], options.get("port", default_port)) for options in each if "host" in options]
-    if len(nodes) < len(each):
-        raise ValueError(f"A redis+{kind}:// URL names its nodes as host:port, with commas between.")
-    shared = {name: value for name, value in each[0].items() if name not in _OF_ONE_NODE}
-    return nodes, shared | {"ssl": scheme == "rediss"}
+_TAG: Final = re.compile(r"\{([^}]+)\}")
+_REPLACED: Final = re.compile(r"(?:^|\s-)(?:READONLY|NOREPLICAS) ")
+"""Errors of a primary that was replaced: it is a replica, or its replicas follow another one.
+
+redis-py sees neither the ``READONLY`` inside a script's error (Redis 6.2) nor a primary without its replicas.
+"""
+_ELSEWHERE: Final = (
+    exceptions.ConnectionError,
+    exceptions.TimeoutError,
+    exceptions.MovedError,
+    exceptions.AskError,
+    exceptions.TryAgainError,
+    exceptions.ClusterDownError,
+)
+"""Answers of a cluster's node after which another one may serve the key."""
+_SETTLING_S: Final = 0.25
+
+
+class TooFewCopies(exceptions.ResponseError):
+    """Too few replicas had the write in time. The primary has it."""
+
+
+class ClosedMeanwhile(exceptions.ConnectionError):
+    """Another task closed the connection during use."""
+
+
+_REOPENED: Final = Retry(NoBackoff(), 3, (ClosedMeanwhile,))
+
+
+class Client(Redis):
+    """A client of one server, or of the primary that Sentinels name.
+
+    Replicas have ``ack_ms`` milliseconds for an acknowledged write. ``again`` repeats a command over a new connection,
+    which asks the Sentinels; redis-py's own repetition goes to the server of before.
+    """
+
+    ack_copies = 0
+    ack_ms = 0
+    again = Retry(NoBackoff(), 0)
+
+    async def execute_command(self, *args: Any, sure: bool = False, **options: Any) -> Any:
+        """Execute a command and return its reply. Raises the client's errors, and TooFewCopies."""
+        tried = partial(self._tried, *args, sure=sure, **options)
+        return await self.again.call_with_retry(tried, lambda _: asyncio.sleep(0))
+
+    async def _tried(self, *args: Any, sure: bool, **options: Any) -> Any:
+        try:
+            with _whole():
+                if not self.ack_copies or not sure:
+                    return await super().execute_command(*args, **options)  # pyright: ignore
+                async with self.pipeline(transaction=False) as pipe:
+                    for command in _with_copies(args, self.ack_copies, self.ack_ms):
+                        pipe.execute_command(*command)  # pyright: ignore
+                    reply, *_, copies = await pipe.execute(raise_on_error=False)
+                return _acknowledged(reply, copies, self.ack_copies)
+        except exceptions.ResponseError as error:
+            replaced = _REPLACED.search(str(error))
+            if replaced or isinstance(error, TooFewCopies):
+                await self.connection_pool.disconnect(inuse_connections=False)  # new ones lead to the present primary
+            if replaced:
+                raise exceptions.ConnectionError("This server may not be the primary any more.") from error
+            raise
+
+    async def aclose(self, close_connection_pool: bool | None = None) -> None:
+        """Close the connections, and those to the Sentinels."""
+        await super().aclose(close_connection_pool)
+        if isinstance(self.connection_pool, SentinelConnectionPool):
+            await self.connection_pool.sentinel_manager.aclose()  # pyright: ignore
+
+
+class ClusterClient(RedisCluster):
+    """A client of a cluster. It closes all connections to find its nodes again, also those that are in use."""
+
+    ack_copies = 0
+    ack_ms = 0
+
+    async def execute_command(self, *args: Any, sure: bool = False, **options: Any) -> Any:
+        """Execute a command and return its reply. Raises the client's errors, and TooFewCopies."""
+        once = partial(self._once, *args, sure=sure, **options)
+        return await _REOPENED.call_with_retry(once, lambda _: asyncio.sleep(0))
+
+    async def _once(self, *args: Any, sure: bool, **options: Any) -> Any:
+        with _whole():
+            if not self.ack_copies or not sure:
+                return await super().execute_command(*args, **options)
+            tries_left = self.retry.get_retries()
+            while True:
+                reply, copies = await self._tried(args)
+                if not isinstance(reply, _ELSEWHERE) or not tries_left:
+                    return _acknowledged(reply, copies, self.ack_copies)
+                tries_left -= 1
+                await asyncio.sleep(_SETTLING_S)
+                await super().execute_command("EXISTS", _key_of(args))  # redis-py finds the key's primary again
+
+    async def _tried(self, command: Sequence[Any]) -> tuple[Any, Any]:
+        """Send an acknowledged command to the primary of its key; return the reply, or the error, and the copies."""
+        await self.initialize()
+        node = self.get_node_from_key(_key_of(command))
+        if node is None:
+            raise exceptions.SlotNotCoveredError("No primary serves the key's slot.")
+        commands = _with_copies(command, self.ack_copies, self.ack_ms)
+        try:
+            reply, *_, copies = await _replies(node, commands)
+            if isinstance(reply, exceptions.AskError):
+                host, port = cast(Any, reply).node_addr
+                if (target := self.get_node(host, port)) is not None:  # no barrier, which may be at both nodes
+                    _, reply, copies = await _replies(target, [("ASKING",), command, commands[-1]])
+        except (exceptions.ConnectionError, exceptions.TimeoutError) as error:
+            return error, 0
+        return reply, copies
+
+
+@contextmanager
+def _whole() -> Generator[None]:
+    """Raise the cancellation that Python 3.11's ``wait_for`` drops (bpo-37658): redis-py sends by it.
+
+    A connection that another task closes raises AttributeError (redis-py 8.1) or RuntimeError (uvloop): translate them.
+    """
+    task = asyncio.current_task()
+    asked = 0 if task is None else task.cancelling()
+    try:
+        yield
+    except (AttributeError, RuntimeError) as error:
+        raise ClosedMeanwhile("The connection was closed meanwhile.") from error
+    finally:
+        if task is not None and task.cancelling() > asked:
+            raise asyncio.CancelledError
+
+
+def _with_copies(command: Sequence[Any], copies: int, wait_ms: int) -> list[Sequence[Any]]:
+    """Return a command, its barrier and ``WAIT``."""
+    key = _key_of(command)
+    found = _TAG.search(key)
+    barrier = f"memloop:{{{found[1] if found else key}}}:copied"
+    return [command, ("SET", barrier, "", "PX", 60_000), ("PEXPIRE", barrier, 60_000), ("WAIT", copies, wait_ms)]
+
+
+def _key_of(command: Sequence[Any]) -> str:
+    """Return the command's first key."""
+    return str(command[3] if command[0] in {"EVAL", "EVALSHA"} else command[1])
+
+
+def _acknowledged(reply: Any, copies: Any, asked: int) -> Any:
+    if isinstance(reply, Exception):
+        raise reply
+    if not isinstance(copies, int) or copies < asked:
+        raise TooFewCopies("Too few replicas have the write.")
+    return reply
+
+
+async def _replies(node: ClusterNode, commands: Sequence[Sequence[Any]]) -> list[Any]:
+    """Send commands over one connection to a node; return the replies, of which some may be errors of the server."""
+    sent = [PipelineCommand(place, *command) for place, command in enumerate(commands)]
+    await node.execute_pipeline(sent)
+    replies: list[Any] = [one.result for one in sent]
+    for lost in replies:
+        if isinstance(lost, exceptions.ConnectionError | exceptions.TimeoutError):
+            raise lost
+    return replies

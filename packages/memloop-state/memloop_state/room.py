@@ -17,7 +17,8 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
 from memloop.wire.errors import RateLimited, Unavailable
-from memloop_state.link import State, redis_errors, servers, tags_of
+from memloop_state.connecting import servers
+from memloop_state.link import State, redis_errors, tags_of
 from memloop_state.steps import Steps
 
 _EVERY_S: Final = 2.0

@@ -23,8 +23,9 @@ from memloop_service import (
     start_tracing,
     watch_disk,
 )
+from memloop_state.connecting import connect
 from memloop_state.disk import rewrite_files
-from memloop_state.link import CHECK, State, check, connect
+from memloop_state.link import CHECK, State, check
 from memloop_state.store.buffers import Buffers
 from memloop_state.store.erasures import Erasures
 from memloop_state.store.feed import ChangeFeed

@@ -42,7 +42,8 @@ from memloop.wire.errors import (
 )
 from memloop_service import connects_by
 from memloop_service.tracing import span
-from memloop_state.link import State, connect
+from memloop_state.connecting import connect
+from memloop_state.link import State
 from memloop_state.queue.jobs import Counter, JobGone, Lease, Worker
 from memloop_state.queue.lanes import LaneQueue
 from memloop_state.queue.records import JobRecords, Journal

@@ -22,7 +22,7 @@ from urllib.parse import unquote, urlsplit
 from pydantic import SecretStr
 
 from memloop.wire.errors import DependencyError, InvalidRequest, Unavailable
-from memloop_state.link import Address, connect, primaries
+from memloop_state.connecting import Address, connect, primaries
 from memory_store.backup.manifest import FILE, Collection, Manifest, Part, download, part_of
 from memory_store.backup.qdrant_shards import Qdrant, back_up_shards, cluster_of
 from memory_store.vectors.schema import is_ours
