@@ -2,6 +2,7 @@
 
 import asyncio
 from collections import Counter
+from collections.abc import Callable, Iterable
 
 import pytest
 
@@ -9,6 +10,7 @@ from memloop.evidence import evidence_for
 from memloop.evidence.values import has_decimal_commas
 from memloop.ports import Chunk, HeldChunks
 from tests.memloop.exact_values import Pair, pairs
+from tests.memloop.written_values import written_pairs
 
 
 def is_supported(document: str, statement: str, *, question: str = "What happened?") -> bool:
@@ -17,9 +19,14 @@ def is_supported(document: str, statement: str, *, question: str = "What happene
     return finding.supported
 
 
-def test_of_many_pairs_no_wrong_value_is_supported_and_hardly_a_right_one_refused() -> None:
+@pytest.mark.parametrize(
+    ("set_of_pairs", "least"), [(pairs, 600), (written_pairs, 200)], ids=["made-of-patterns", "written"]
+)
+def test_of_many_pairs_no_wrong_value_is_supported_and_hardly_a_right_one_refused(
+    set_of_pairs: Callable[[], Iterable[Pair]], least: int
+) -> None:
     counts, faults = Counter[tuple[bool, bool]](), list[Pair]()
-    for pair in pairs():
+    for pair in set_of_pairs():
         found = is_supported(pair.document, pair.statement)
         counts[pair.is_said, found] += 1
         faults += [pair] if found != pair.is_said else []
@@ -29,9 +36,22 @@ def test_of_many_pairs_no_wrong_value_is_supported_and_hardly_a_right_one_refuse
         *faults,
         sep="\n",
     )
-    assert said + unsaid >= 600
+    assert said + unsaid >= least
     assert counts[False, True] <= 0.01 * unsaid
     assert counts[True, False] <= 0.05 * said
+
+
+@pytest.mark.xfail(
+    strict=True, reason="one other word of many, in a statement without a value, passes for a paraphrase"
+)
+def test_a_known_miss_is_another_direction_without_a_value() -> None:
+    document = "Wages of the long forgotten old mill near Orsk rose steeply that year."
+    assert not is_supported(document, document.replace("rose", "fell"))
+
+
+def test_a_statement_without_a_value_may_say_one_word_of_many_otherwise() -> None:
+    document = "In spring the long forgotten old mill near the towns was bought by Ann and closed for many repairs."
+    assert is_supported(document, document.replace("closed", "shut"))
 
 
 @pytest.mark.parametrize(
@@ -47,6 +67,16 @@ def test_of_many_pairs_no_wrong_value_is_supported_and_hardly_a_right_one_refuse
         ),
         ("他没有去北京。", "他去北京。"),
         ("Anna wohnt nicht in Berlin.", "Anna wohnt in Berlin."),
+        ("the red code is 4. the blue code is 17.", "the red code is 17."),
+        ("Ann has seven boats and Bob has nine boats.", "Ann has nine boats."),
+        (
+            "The firm bought one old ship in Riga last May from Orsk.",
+            "The firm bought two old ships in Riga last May from Orsk.",
+        ),
+        (
+            "The firm of Orsk sold its ships on 3 March and 4 May 2020.",
+            "The firm of Orsk sold its ships on 3 May 2020.",
+        ),
     ],
 )
 def test_another_value_is_no_support(document: str, statement: str) -> None:
@@ -58,6 +88,10 @@ def test_another_value_is_no_support(document: str, statement: str) -> None:
     [
         ("The agree-\nment was signed by Ann in 1999.", "The agreement was signed by Ann in 1999."),
         ("The agree\u00adment was signed by Ann in 1999.", "The agreement was signed by Ann in 1999."),
+        ("In 1999 Ann and two friends moved to Oslo.", "In 1999 Ann moved to Oslo."),
+        ("It opened on 2021-03-04 in Oslo.", "It opened in March 2021 in Oslo."),
+        ("Ann sold one lamp in Oslo.", "Ann sold 1 lamp in Oslo."),
+        ("Завод Лунд выпустил 5 тыс. машин в мае.", "Завод Лунд выпустил 5 тысяч машин в мае."),
         ("The o\ufb03ce of Ann opened in 1999.", "The office of Ann opened in 1999."),
         ("张伟在二零二一年搬到了上海。", "张伟在二零二一年搬到了上海。"),
         ("田中さんは大阪で生まれた。", "田中さんは大阪で生まれた。"),

@@ -30,7 +30,7 @@ class _Step:
     def of(cls, finding: Finding) -> "_Step":
         claim = Claim.of(finding.statement)
         stems = frozenset(word.stem for word in claim.content)
-        return cls(finding.spans, tuple(word.norm for word in claim.words), stems, frozenset(claim.anchors))
+        return cls(finding.spans, tuple(word.norm for word in claim.words), stems, frozenset(claim.names))
 
 
 _Chain = tuple[_Step, ...]
@@ -48,7 +48,7 @@ class _Search:
     def __init__(self, steps: Sequence[_Step], asked: Claim) -> None:
         self._steps = steps
         self._content = asked.content
-        self._names = frozenset(asked.anchors)
+        self._names = frozenset(asked.names)
         self._first = [step for step in steps if not self._names or self._names & step.names]
         self._holding = _by_word(steps)
         self._left = MOST_LINKS

@@ -79,7 +79,8 @@ def _in_its_chunk(span: TextSpan, chunks: Chunks) -> TextSpan:
 
 _FEW = 3
 _FEW_SIGNS = 6
-"""A value in Chinese, Japanese or Korean is no longer than a name."""
+_FEW_SIGNS_BESIDE = 2
+"""A name in Chinese, Japanese or Korean is no longer, nor are the signs beside a value."""
 
 
 async def evidence_for(question: str, *, memory: str, answer: str, chunks: Chunks) -> list[Finding]:
@@ -109,7 +110,8 @@ def _is_bare(text: str) -> bool:
     """Return whether the text is a value without a verb: names and numbers only, or a word or two."""
     words = words_of(text)
     signs = sum(word.is_sign for word in words)
-    named = all(word.anchor for word in words if word.content) and signs <= _FEW_SIGNS
+    most = _FEW_SIGNS_BESIDE if any(word.is_value for word in words) else _FEW_SIGNS
+    named = all(word.anchor for word in words if word.content) and signs <= most
     return len(words) < _FEW or (named and not any(word.norm in VERBS for word in words))
 
 
@@ -119,13 +121,17 @@ def _readings(text: str, question: tuple[tuple[Word, ...], tuple[Word, ...]], *,
     if not bare:
         return [(points, commas)]
     asked, asked_too = _besides(points, question[0]), _besides(commas, question[1])
+    whole = [(replace(points, is_whole=True), replace(commas, is_whole=True))] if len(points.words) > _FEW else []
     return [
         (Claim((*asked, *points.words)), Claim((*asked_too, *commas.words))),
         (Claim((*points.words, *asked)), Claim((*commas.words, *asked_too))),
+        *whole,
     ]
 
 
 def _besides(claim: Claim, question: tuple[Word, ...]) -> list[Word]:
     """Return the words of the question that the claim lacks; its signs of Chinese and kin need not all be found."""
     own = {word.stem for word in claim.content}
-    return [replace(word, anchor=word.anchor and not word.is_sign) for word in question if word.stem not in own]
+    return [
+        replace(word, anchor=word.anchor and not word.is_sign, asked=True) for word in question if word.stem not in own
+    ]

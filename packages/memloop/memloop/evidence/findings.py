@@ -47,9 +47,18 @@ _END = re.compile(
     r"""|(?<=[a-zß-ÿ\d])[.!?…]["'”’)\]]*+(?=[A-ZÀ-Þ](?:[a-zß-ÿ]|\s))"""  # pasted text may lack the blank
     r"""|[;。！？]["'”’)\]」』]*+|\n\s*\n"""
 )
-_ABBREVIATION = re.compile(r"(?:^|[\s(\"'])(?:[A-HJ-Z]|Mrs?|Ms|Dr|Prof|St|Sr|Jr|vs|etc|e\.g|i\.e|cf|Inc|Ltd)\.$")
-_LONGEST_ABBREVIATION = 7
+_ABBREVIATION = re.compile(
+    r"(?:^|[\s\d(\"'])(?:[A-HJ-Z]|Mrs?|Ms|Dr|Prof|St|Sr|Jr|vs|etc|e\.g|i\.e|cf|Inc|Ltd|approx|Mio|Mrd|Nr|Abs|Art|bzw|ca|vgl"
+    r"|inkl|zzgl|Hr|Fr|Sra|Srta|Mme|Mlle|núm|pág|Sig|Dott|ecc|тыс|млн|млрд|руб|ул|стр|рис|им|т\.е)\.$"
+)
+_LONGEST_ABBREVIATION = 8
 """Characters of the longest one, with the sign before it."""
+_ORDINAL = re.compile(r"(?<!\d)(?<!\d[.,])\d{1,2}\.$")
+_ORDERED = re.compile(
+    r"\s+(?:Jan|Jän|Feb|Mär|Apr|Mai|Jun|Jul|Aug|Sep|Okt|Nov|Dez|Jahrhundert|Quartal|Platz|Stock|Etage)\w*\b",
+    re.IGNORECASE,
+)
+"""What follows the point of an ordinal: ``am 3. April``."""
 _MARK = re.compile(r"</?confirmed>|^[ \t]*(?:[-*•–]|\d{1,2}[.)])[ \t]+", re.MULTILINE | re.IGNORECASE)
 
 
@@ -58,6 +67,8 @@ def sentences_of(text: str) -> Iterator[TextSpan]:
     start = 0
     for end in chain((match.end() for match in _END.finditer(text)), (len(text),)):
         if end < len(text) and _ABBREVIATION.search(text, max(start, end - _LONGEST_ABBREVIATION), end):
+            continue
+        if _ORDINAL.search(text, max(start, end - 4), end) and _ORDERED.match(text, end):
             continue
         piece = text[start:end]
         stripped = piece.strip()

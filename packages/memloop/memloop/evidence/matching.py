@@ -4,18 +4,23 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
+from memloop.evidence.units import same_unit
 from memloop.evidence.words import Word, words_of
 
 _COVERAGE = 0.85
+_LEAST_ALIKE = 4
+_MOST_ENDING = 3
+"""Two forms of one word begin with four letters alike, and end within three more."""
 _AROUND = 2
 """Words before and after the matching ones in which a negation still belongs to them."""
 
 
 @dataclass(frozen=True)
 class Claim:
-    """What must be found: words in order."""
+    """What must be found: words in order, and no others where it ``is_whole``."""
 
     words: tuple[Word, ...]
+    is_whole: bool = False
 
     @classmethod
     def of(cls, text: str, *, commas: bool = False) -> "Claim":
@@ -29,14 +34,19 @@ class Claim:
 
     @cached_property
     def anchors(self) -> tuple[str, ...]:
-        """Its numbers and names, in order."""
+        """Its values and names, in order."""
         return tuple(word.norm for word in self.content if word.anchor)
 
     @cached_property
+    def names(self) -> tuple[str, ...]:
+        """Its names and the values in digits."""
+        return tuple(word.norm for word in self.content if word.anchor and not word.spelled)
+
+    @cached_property
     def probes(self) -> tuple[str, ...]:
-        """What a text that supports it must contain, folded: its names and the digits of whole numbers, else a stem."""
+        """What a text that supports it must contain, folded: its names, else a stem."""
         names = (word.probe for word in self.content if word.anchor and word.probe)
-        stems = (word.stem for word in self.content if not word.is_value)
+        stems = (word.stem for word in self.content if not word.is_value and not word.maybe)
         return tuple(names) or (max(stems, key=len, default=""),)
 
 
@@ -49,19 +59,83 @@ def supports(sentence: Sequence[Word], claim: Claim) -> bool:
     """
     if not claim.content or len(sentence) < _COVERAGE * len(claim.content):
         return False
+    if claim.is_whole:
+        return [(word.norm, word.unit) for word in claim.words] == [(word.norm, word.unit) for word in sentence]
+    claim, sentence = Claim(_as_numbers(claim.words, sentence)), _as_numbers(sentence, claim.words)
     if not set(claim.anchors) <= {word.norm for word in sentence}:
         return False
-    found = {(word.norm, word.unit) for word in sentence}
-    if any(word.unit and (word.norm, word.unit) not in found for word in claim.words):
+    if any(word.unit and not any(_is_counted_alike(word, other) for other in sentence) for word in claim.words):
         return False
     values = [word.norm for word in claim.words if word.is_value]
     if len(aligned(values, [word.norm for word in sentence])) < len(values):
         return False
     places = aligned([word.stem for word in claim.content], [word.stem for word in sentence])
-    if len(places) < _COVERAGE * len(claim.content):
+    if len(places) < _COVERAGE * len(claim.content) or _differs(claim.words, sentence):
         return False
     region = sentence[max(0, places[0] - _AROUND) : places[-1] + 1 + _AROUND]
     return _same_sense(region, claim.words) and _anchors_stand_together(sentence, claim)
+
+
+def _as_numbers(words: Sequence[Word], others: Sequence[Word]) -> tuple[Word, ...]:
+    """Return the words; one that may be a number is one where the other text has the number and not the word."""
+    if not any(word.maybe for word in words):
+        return tuple(words)
+    norms = {word.norm for word in others}
+    return tuple(word.as_number if word.maybe in norms and word.norm not in norms else word for word in words)
+
+
+def _is_counted_alike(claimed: Word, found: Word) -> bool:
+    return claimed.norm == found.norm and same_unit(claimed.unit, found.unit)
+
+
+def _differs(claimed: Sequence[Word], sentence: Sequence[Word]) -> bool:
+    """Return whether a word of the claim is missing where that may change a value.
+
+    Words may be missing, or others stand for them, in a claim without values. Where there is one, the sentence has
+    each word beside it, and no other word in the place of one: ``fell`` for ``rose``, ``gallons`` for ``liters``.
+    """
+    mine, theirs = _items(claimed), _items(sentence)
+    here = aligned([stem for stem, _ in theirs], [stem for stem, _ in mine])
+    there = aligned([mine[at][0] for at in here], [stem for stem, _ in theirs])
+    has_value = any(word.is_value for word in claimed)
+    edges = zip([-1, *here], [*here, len(mine)], [-1, *there], [*there, len(theirs)], strict=True)
+    for first, end, from_, to in edges:
+        missing = [at for at in range(first + 1, end) if not mine[at][1].asked and not mine[at][0].startswith("[")]
+        beside = [word for _, word in theirs[from_ + 1 : to]]
+        if from_ < 0:
+            beside = beside[-len(missing) - 1 :]
+        elif to == len(theirs):
+            beside = beside[: len(missing) + 1]
+        for at in missing:
+            word = mine[at][1]
+            if any(_is_other_form(word, other) for other in beside):
+                continue
+            by_value = any(near.is_value for _, near in mine[max(0, at - 1) : at + 2])
+            if (has_value and (beside or by_value)) or any(_is_other_value(word, other) for other in beside):
+                return True
+    return False
+
+
+def _items(words: Sequence[Word]) -> list[tuple[str, Word]]:
+    """Return the stems of the words that say something, and the units of values as if they were words."""
+    return [
+        item
+        for word in words
+        if word.content
+        for item in ((word.stem, word), (f"[{word.unit}]", word))
+        if item[0] != "[]"
+    ]
+
+
+def _is_other_form(word: Word, other: Word) -> bool:
+    if word.is_value or other.is_value:
+        return False
+    alike = max(_LEAST_ALIKE, max(len(word.norm), len(other.norm)) - _MOST_ENDING)
+    return word.norm[:alike] == other.norm[:alike]
+
+
+def _is_other_value(word: Word, other: Word) -> bool:
+    return other.is_value or bool(word.maybe and other.maybe and word.maybe != other.maybe)
 
 
 def _same_sense(region: Sequence[Word], claimed: Sequence[Word]) -> bool:
@@ -74,7 +148,13 @@ def _same_sense(region: Sequence[Word], claimed: Sequence[Word]) -> bool:
 def _anchors_stand_together(sentence: Sequence[Word], claim: Claim) -> bool:
     wanted = list(claim.anchors)
     norms = {word.norm for word in claim.words}
-    named = [word.norm for word in sentence if (word.anchor and word.content) or word.norm in wanted]
+    # Numbers in words are anchors where the claim has one of them: it may stand with another name
+    counts = any(word.spelled and word.norm in wanted for word in sentence)
+    named = [
+        word.norm
+        for word in sentence
+        if (word.anchor and word.content and (counts or not word.spelled)) or word.norm in wanted
+    ]
     if all(name in norms for name in named):
         return True
     runs = range(len(named) - len(wanted) + 1)

@@ -2,70 +2,77 @@
 
 ``1,500`` is a thousand and a half where decimals have a point, and one and a half where they have a comma. A text shows
 which it is by its other numbers (:func:`has_decimal_commas`); one that shows nothing has points.
+
+A value is a sign, a currency, a number (in digits or words), what multiplies it, and what it counts; a moment; or a
+telephone number.
 """
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from decimal import Decimal
+from fractions import Fraction
+from typing import Final
 
-_MARK = r"[.,'’٬\u00a0\u202f ]"
-_NUMBER = re.compile(
+from memloop.evidence import hanzi
+from memloop.evidence.moments import Moment, moments_in
+from memloop.evidence.numerals import Numeral, numerals_in, written
+from memloop.evidence.units import OF_MONEY, UNITS, same_unit, scale_behind, unit_behind
+
+_MARK: Final = r"[.,'’٬\u00a0\u202f ]"
+_MONEY: Final = r"(?P<money>(?:US|AU|CA|NZ|HK|R)?[$€£¥₹₽₩฿]\s?)?"
+_SIGN: Final = r"(?P<sign>(?<![\w)\]])(?:[-−+±~≈<>≤≥]\s?|–))?"
+_NUMBER: Final = re.compile(
     rf"""(?<![\w^])(?<!\d[.,:/])
-    (?P<money>(?:US|AU|CA|NZ|HK)?[$€£¥₹₽₩฿]\s?)?
-    (?P<sign>(?<![\w)\]])[-−+±~≈<>≤≥]\s?(?=[\d.,$€£¥₹₽₩]))?
-    (?P<inner>[$€£¥₹₽₩]\s?)?
+    {_MONEY}{_SIGN}(?P<inner>[$€£¥₹₽₩]\s?)?
     (?P<digits>\d{{1,3}}(?:{_MARK}\d{{3}})+(?![\d])(?:[.,]\d+)?|\d+(?:[.,:/-]\d+)*|(?<!\d)\.\d+)
+    (?:\ (?P<part>[1-9]/[2-9])(?![\d/.,]))?
     (?P<power>\^[-−]?\d+)?
-    (?P<suffix>[^\W\d_]+)?""",
+    (?P<release>-(?i:rc|alpha|beta|dev|pre|snapshot)[.-]?\d*)?
+    (?P<ordinal>(?:st|nd|rd|th|er|re|e|è|ème|ième|\.?[oaº]|-?(?:й|я|е|го|ый|ая|ое))(?!\w))?
+    (?P<suffix>[^\W\d_\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]+)?""",
     re.VERBOSE,
 )
-_TIME = re.compile(
-    r"""(?<![\w.,:/-])(?P<hour>[01]?\d|2[0-4])(?:[:.h](?P<minute>[0-5]\d)(?::(?P<second>[0-5]\d))?)?
-    \s?(?P<half>[ap])\.?\s?m\b\.?(?!\w)
-    |(?<![\w.,:/-])(?P<hour24>[01]?\d|2[0-4])(?::|h)(?P<minute24>[0-5]\d)(?::(?P<second24>[0-5]\d))?(?![\w:/])""",
-    re.VERBOSE | re.IGNORECASE,
+_MINUS: Final = re.compile(
+    r"(?:(?<![\w)\]])[-−–]\s?|(?<!\w)(?:minus|negative|moins|menos|meno|минус)\s"
+    r"|(?:零 ?下|氷 ?点 ?下|マ ?イ ?ナ ?ス|영 ?하) ?)$",
+    re.IGNORECASE,
 )
-_GROUPED = re.compile(rf"\d{{1,3}}(?:{_MARK}\d{{3}})+")
-_COMMA_DECIMAL = re.compile(r"(?<![\d.,])\d+,(?:\d{1,2}|\d{4,})(?![\d.,]*\d)|\d\.\d{3},\d")
-_POINT_DECIMAL = re.compile(r"(?<![\d.,])\d+\.(?:\d{1,2}|\d{4,})(?![\d.,]*\d)|\d,\d{3}\.\d|\d,\d{3},\d{3}")
-
-# fmt: off
-_UNITS = {name: unit for unit, names in {
-    "%": "% ٪ percent pct prozent процент процента процентов パーセント 퍼센트",
-    "‰": "‰", "°c": "℃ celsius", "°f": "℉ fahrenheit",
-    "usd": "$ us$ usd dollar dollars dólar dólares dollaro dollari доллар доллара долларов ドル 美元 달러",
-    "eur": "€ eur euro euros евро ユーロ 欧元 유로", "gbp": "£ gbp", "cny": "cny rmb yuan 元 人民币", "krw": "₩ krw 원",
-    "jpy": "¥ jpy yen 円 日元 엔", "inr": "₹ inr rupee rupees", "rub": "₽ rub рубль рубля рублей",
-    "km": "km kilometer kilometers kilometre kilometres kilómetros kilomètres chilometri 公里 キロ 킬로미터",
-    "m": "m meter meters metre metres metros mètres metri", "cm": "cm centimeter centimeters centimetre centimetres",
-    "mm": "mm millimeter millimeters millimetre millimetres", "mi": "mi mile miles", "ft": "ft foot feet",
-    "kg": "kg kilo kilos kilogram kilograms", "g": "g gram grams", "mg": "mg milligram milligrams",
-    "t": "t tonne tonnes", "lb": "lb lbs pound pounds", "oz": "oz ounce ounces",
-    "l": "l liter liters litre litres litros litri", "ml": "ml milliliter milliliters millilitre millilitres",
-    "h": "h hr hrs hour hours", "min": "min mins minute minutes", "s": "s sec secs second seconds",
-    "ms": "ms millisecond milliseconds", "mph": "mph", "kmh": "kmh", "hz": "hz hertz", "w": "w watt watts",
-    "k": "k thousand", "mio": "million millions mio millones millionen milhões", "bn": "bn billion billions milliarden",
-    "day": "day days", "week": "week weeks", "month": "month months", "year": "year years",
-}.items() for name in names.split()}
-# fmt: on
-_PER_CENT = re.compile(
-    r"\s?(?:per|pour|por)\s?(?:cent|cento|ciento)\b|\s?(?=[%٪‰$€£¥₹₽₩°℃℉])[^\w\s](?:\s?[CF]\b)?", re.IGNORECASE
+_BELOW: Final = re.compile(
+    r"\s(?:below zero|unter null|sotto (?:lo )?zero|bajo cero|abaixo de zero|(?:(?:en |au-)dessous de|sous) zéro"
+    r"|ниже нуля)(?!\w)",
+    re.IGNORECASE,
 )
-_WORD_BEHIND = re.compile(r"[ \u00a0-]?([^\W\d_]+)")
-_CJK_UNITS = re.compile(
-    r"\s?(公里|キロ|킬로미터|パーセント|퍼센트|ドル|美元|달러|ユーロ|欧元|유로|元|人民币|円|日元|엔|원)"
+_BEFORE: Final = 12
+"""Characters of the longest minus."""
+_PHONE: Final = re.compile(
+    r"(?<![\w.,+])(?:\+\d{1,3}[ ./-]?(?:\(?\d{1,5}\)?[ ./-]{0,2}){1,6}\d{2,}"
+    r"|\(\d{2,5}\)\s?\d{2,5}(?:[ /-]\d{2,5}){1,4})(?![\w,]|\.\d)"
 )
+_FEW_DIGITS, _MANY_DIGITS = 8, 15
+_GROUPED: Final = re.compile(rf"\d{{1,3}}(?:{_MARK}\d{{3}})+")
+_COMMA_DECIMAL: Final = re.compile(r"(?<![\d.,])\d+,(?:\d{1,2}|\d{4,})(?![\d.,]*\d)|\d\.\d{3},\d|\d,[-–—](?!\d)")
+_POINT_DECIMAL: Final = re.compile(r"(?<![\d.,])\d+\.(?:\d{1,2}|\d{4,})(?![\d.,]*\d)|\d,\d{3}\.\d|\d,\d{3},\d{3}")
+_FRACTION: Final = re.compile(r"[1-9]/(?:[2-9]|10)")
+_DECIMAL: Final = re.compile(r"[-+±~≈<>≤≥]?\d+(?:\.\d+)?")
+_LETTER: Final = re.compile(r"\s?(?P<scale>[kKmMbBT])(?:(?!\w)|(?=[€$£¥]))(?P<money>\s?[€$£¥])?")
+"""``3.2m`` of money, ``3 M€``."""
+_RANGE: Final = re.compile(r"\d+(?:[.,]\d+)?-\d+(?:[.,]\d+)?")
+_HANZI: Final = re.compile(rf"(?<!\d )(?<!\d)(?:{hanzi.NUMBER.pattern}(?<=..)|(?<=-){hanzi.NUMERAL})")
 
 
 @dataclass(frozen=True, slots=True)
 class Value:
-    """``norm`` stands at ``start`` to ``end`` of the text; ``unit`` is what it counts, empty where nothing says so."""
+    """``norm`` stands at ``start`` to ``end`` of the text; ``unit`` is what it counts, empty where nothing says so.
+
+    ``spelled``: it is written as words.
+    """
 
     start: int
     end: int
     norm: str
-    unit: str
+    unit: str = ""
+    spelled: bool = False
 
 
 def has_decimal_commas(text: str) -> bool:
@@ -74,53 +81,93 @@ def has_decimal_commas(text: str) -> bool:
 
 
 def values_in(text: str, *, commas: bool) -> Iterator[Value]:
-    """Yield the values of a text in NFKC; ``commas`` says that its decimals have commas."""
-    times = {found.start(): found for found in _TIME.finditer(text)}
+    """Yield the values of a plain text in order; ``commas`` says that its decimals have commas."""
+    hanzi_in = (Numeral(each.start(), each.end(), str(hanzi.number_of(each[0]))) for each in _HANZI.finditer(text))
+    phones = (each for each in _PHONE.finditer(text) if _FEW_DIGITS <= sum(map(str.isdigit, each[0])) <= _MANY_DIGITS)
+    found = [*moments_in(text), *phones, *numerals_in(text), *hanzi_in, *_NUMBER.finditer(text)]
     end = 0
-    for found in _NUMBER.finditer(text):
-        if found.start() < end:
+    for start, _, each in sorted(
+        ((_digits_at(each), rank, each) for rank, each in enumerate(found)), key=lambda it: it[:2]
+    ):
+        if start < end:
             continue
-        time = times.get(found.start("digits"))
-        if time is None:
-            value = _number(text, found, commas=commas)
+        if isinstance(each, Moment):
+            values = [Value(each.start, each.end, norm, spelled=text[each.start].islower()) for norm in each.norms]
+        elif isinstance(each, Numeral):
+            values = [_spelled(text, each)]
+        elif each.re is _PHONE:
+            values = [Value(each.start(), each.end(), re.sub(r"\D", "", each[0]))]
         else:
-            if time["half"]:
-                hour = int(time["hour"]) % 12 + 12 * (time["half"].lower() == "p")
-                minute, second = time["minute"], time["second"]
-            else:
-                hour, minute, second = int(time["hour24"]), time["minute24"], time["second24"]
-            norm = f"{hour}:{minute or '00'}" + (f":{second}" if second else "")
-            value = Value(time.start(), time.end(), norm, "")
-        end = value.end
-        yield value
+            first, *more = _numbers(text, each, commas=commas)
+            values = [_signed(text, first), *more]
+        end = values[-1].end
+        yield from values
 
 
-def _number(text: str, found: re.Match[str], *, commas: bool) -> Value:
-    digits, suffix, end = found["digits"], found["suffix"] or "", found.end()
-    norm = _plain(digits, commas=commas)
+def _digits_at(found: Moment | Numeral | re.Match[str]) -> int:
+    if isinstance(found, re.Match):
+        return found.start("digits") if found.re is _NUMBER else found.start()
+    return found.start
+
+
+def _spelled(text: str, found: Numeral) -> Value:
+    unit, end = unit_behind(text, found.end)
+    return _signed(text, Value(found.start, end, found.norm, unit, spelled=True))
+
+
+def _signed(text: str, value: Value) -> Value:
+    """Return the value with the minus that a word before or behind it gives it."""
+    if minus := _MINUS.search(text, max(0, value.start - _BEFORE), value.start):
+        return replace(value, start=minus.start(), norm="-" + value.norm)
+    if below := _BELOW.match(text, value.end):
+        return replace(value, end=below.end(), norm="-" + value.norm)
+    return value
+
+
+def _numbers(text: str, found: re.Match[str], *, commas: bool) -> list[Value]:
+    """Return the number, or the two of a range; the unit is the last one's."""
+    digits, start, end = found["digits"], found.start(), found.end("digits")
     money = (found["money"] or found["inner"] or "").strip().lower()
-    unit = _UNITS.get(money, money)
-    if suffix == "s" or (suffix and suffix.casefold() not in _UNITS):
-        norm += suffix.casefold()
-    elif suffix:
-        unit = _UNITS[suffix.casefold()]
-    elif found["power"]:
-        unit = found["power"]
-    elif not unit:
-        unit, end = _unit_behind(text, end)
-    sign = (found["sign"] or "").strip().replace("−", "-").strip("+")
-    return Value(found.start(), end, sign + norm, unit)
+    unit = UNITS.get(money, money)
+    sign = (found["sign"] or "").strip().replace("−", "-").replace("–", "-").strip("+")
+    if _RANGE.fullmatch(digits):
+        first, second = (_plain(part, commas=commas) for part in digits.split("-"))
+        middle = found.start("digits") + digits.index("-")
+        return [Value(start, middle, sign + first, unit), _counted(text, found, Value(middle, end, second, unit))]
+    norm = _plain(digits, commas=commas)
+    if found["part"] and norm.isdigit():
+        norm, end = written(int(norm) + Fraction(found["part"])), found.end("part")
+    elif _FRACTION.fullmatch(norm):
+        norm = written(Fraction(norm))
+    if found["release"]:
+        return [Value(start, found.end("release"), sign + norm + found["release"].casefold())]
+    if found["power"]:
+        return [Value(start, found.end("power"), sign + norm, found["power"])]
+    if found["ordinal"]:
+        return [Value(start, found.end("ordinal"), sign + norm, unit)]
+    return [_counted(text, found, Value(start, end, sign + norm, unit))]
 
 
-def _unit_behind(text: str, end: int) -> tuple[str, int]:
-    if sign := _PER_CENT.match(text, end):
-        name = re.sub(r"\s", "", sign[0]).casefold()
-        return _UNITS.get(name, "%" if "ent" in name else name), sign.end()
-    if named := _CJK_UNITS.match(text, end):
-        return _UNITS[named[1]], named.end()
-    word = _WORD_BEHIND.match(text, end)
-    unit = _UNITS.get(word[1].casefold(), "") if word else ""
-    return (unit, word.end()) if word and unit else ("", end)
+def _counted(text: str, found: re.Match[str], value: Value) -> Value:
+    """Return the value with what multiplies it and what it counts; other letters behind it are a part of it."""
+    norm, unit, end, suffix = value.norm, value.unit, value.end, (found["suffix"] or "").casefold()
+    scale, scaled = scale_behind(text, end)
+    if (letter := _LETTER.match(text, end)) and (unit or letter["money"]):
+        scale, scaled = OF_MONEY[letter["scale"].casefold()], letter.end("scale")
+    elif suffix == "k":
+        scale, scaled = 1_000, found.end()
+    if scale > 1 and _DECIMAL.fullmatch(norm):
+        number = norm.lstrip("-+±~≈<>≤≥")
+        norm = norm.removesuffix(number) + format((Decimal(number) * scale).normalize(), "f")
+        end = scaled
+    elif suffix == "s":  # the 1980s
+        return replace(value, norm=norm + suffix, end=found.end())
+    behind, behind_end = unit_behind(text, end)
+    if not unit or same_unit(unit, behind):  # R$ 5 reais
+        unit, end = unit or behind, behind_end
+    if suffix and end < found.end():
+        norm, end = norm + suffix, found.end()
+    return replace(value, norm=norm, unit=unit, end=end)
 
 
 def _plain(digits: str, *, commas: bool) -> str:
@@ -130,8 +177,10 @@ def _plain(digits: str, *, commas: bool) -> str:
     marks = re.sub(r"\d", "", bare)
     if not marks:
         return bare
-    if re.search(r"[:/-]", marks):
-        return "-".join(part.lstrip("0") or "0" for part in re.split(r"[:/-]", bare)) if "-" in marks else bare
+    if "-" in marks:
+        return bare.replace("-", "") if set(marks) == {"-"} and len(marks) > 1 else bare
+    if ":" in marks or "/" in marks:
+        return bare
     last = marks[-1]
     if len(marks) > 1 and len(set(marks)) == 1 and not _GROUPED.fullmatch(digits):
         return bare  # a version, or a date

@@ -2,8 +2,10 @@
 
 import re
 import unicodedata
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import lru_cache
 
+from memloop.evidence.numerals import may_be
 from memloop.evidence.values import Value, values_in
 
 _WORD = re.compile(
@@ -13,13 +15,15 @@ _WORD = re.compile(
 )
 _SIGNS = r"[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]"
 _SIGN = re.compile(_SIGNS)
-_BETWEEN_DIGITS = re.compile(r"(?<=\d)[.,'’٬\u00a0\u202f ](?=\d)")
 _BROKEN = re.compile(r"\u00ad\s*|(?<=[^\W\d_])[-‐]\s*\n\s*(?=[^\W\d_A-Z])")
 """Soft hyphens, and a word that is cut at a line's end."""
 _FRACTION = re.compile(r"(?<=\d)(?=[¼-¾⅐-⅞])")
 _POWER = re.compile(r"(?<=\d)(?=[⁻⁰¹²³⁴-⁹])")
 _BESIDE_SIGN = re.compile(rf"(?<={_SIGNS})(?=(?!{_SIGNS})\S)|(?<=\S)(?<!{_SIGNS})(?={_SIGNS})")
-_MINUS = re.compile(r"\b(?:minus|negative|moins|menos|meno|минус)\s+(?=\d)", re.IGNORECASE)
+_DASH = re.compile(r"(?<=\d)(?:[‐‑‒–—]|\s[–—]\s)(?=\d)")
+_NO_CENTS = re.compile(r"(?<=\d),[-–—]+(?!\d)")
+_ROMAN = re.compile(r"(?=[IVXLC]{2})(?P<c>C{0,3})(?P<x>XC|XL|L?X{0,3})(?P<i>IX|IV|V?I{0,3})(?:e|è|º|ª|th|er)?")
+_ROMANS = {"I": 1, "V": 5, "X": 10, "L": 50, "C": 100}
 _POSSESSIVE = re.compile(r"['’]s$|['’]$")
 _ENDINGS = ("ing", "ed", "es", "s", "e")
 _LEAST_STEM = 3
@@ -36,7 +40,7 @@ FUNCTION_WORDS = frozenset((
 ))
 VERBS = frozenset((
     "is", "are", "was", "were", "be", "been", "being", "has", "have", "had", "do", "does", "did", "can", "could",
-    "will", "would", "may", "might", "must", "shall", "should",
+    "will", "would", "may", "might", "must", "shall", "should", "是", "は", "が", "を", "다",
 ))
 _NEGATIONS = frozenset((
     "not", "no", "never", "neither", "nor", "without", "cannot", "nicht", "kein", "keine", "keinen", "keiner", "nie",
@@ -50,7 +54,8 @@ _NEGATIONS = frozenset((
 class Word:
     """``norm`` is the word in lower case, ``stem`` without its ending; ``anchor`` says that it must match exactly.
 
-    A value has its one form in both, and the ``unit`` that stands with it.
+    A value has its one form in both, and the ``unit`` that stands with it; it may be ``spelled`` as a word. ``maybe``
+    is the number that a word may be, or nothing. ``asked``: a question says the word, and no statement.
     """
 
     norm: str
@@ -58,11 +63,19 @@ class Word:
     anchor: bool
     unit: str = ""
     is_value: bool = False
+    spelled: bool = False
+    maybe: str = ""
+    asked: bool = False
 
     @property
     def probe(self) -> str:
-        """How it stands in a folded text; empty for a value that may be written in another way."""
-        return "" if self.is_value and not self.norm.isdigit() else folded(self.norm)
+        """How it stands in a folded text; empty for a value, which may be written in another way."""
+        return "" if self.is_value or self.maybe else folded(self.norm)
+
+    @property
+    def as_number(self) -> "Word":
+        """The number that it may be."""
+        return replace(self, norm=self.maybe, stem=self.maybe, anchor=True, is_value=True, spelled=True)
 
     @property
     def is_sign(self) -> bool:
@@ -81,15 +94,15 @@ class Word:
 
 
 def folded(text: str) -> str:
-    """Return the text in the form in which ``norm`` and ``stem`` of words are searched, and the digits of numbers."""
-    return _BETWEEN_DIGITS.sub("", plain(text).casefold())
+    """Return the text in the form in which ``norm`` and ``stem`` of words are searched."""
+    return plain(text).casefold()
 
 
 def plain(text: str) -> str:
     """Return the text with words whole, widths and ligatures resolved, and fractions and powers beside their number."""
     apart = _POWER.sub("^", _FRACTION.sub(" ", _BROKEN.sub("", text)))
     level = unicodedata.normalize("NFKC", apart).replace("⁄", "/")
-    return _MINUS.sub("-", _BESIDE_SIGN.sub(" ", level))
+    return _BESIDE_SIGN.sub(" ", _NO_CENTS.sub("", _DASH.sub("-", level)))
 
 
 def words_of(text: str, *, commas: bool = False) -> tuple[Word, ...]:
@@ -103,14 +116,28 @@ def words_of(text: str, *, commas: bool = False) -> tuple[Word, ...]:
     for value in (*values_in(text, commas=commas), Value(len(text), len(text), "", "")):
         words += [_word(found[0]) for found in _WORD.finditer(text[start : value.start])]
         if value.norm:
-            words.append(Word(value.norm, value.norm, anchor=True, unit=value.unit, is_value=True))
+            words.append(
+                Word(value.norm, value.norm, anchor=True, unit=value.unit, is_value=True, spelled=value.spelled)
+            )
         start = value.end
     return tuple(words)
 
 
+@lru_cache(maxsize=16_384)
 def _word(raw: str) -> Word:
     bare = _POSSESSIVE.sub("", raw)
     norm = bare.casefold()
     named = bare[:1].isupper() or any(sign.isdigit() for sign in bare) or (not bare[:1].isascii() and len(bare) == 1)
     endings = (each for each in _ENDINGS if norm.endswith(each) and len(norm) - len(each) >= _LEAST_STEM)
-    return Word(norm, norm.removesuffix(next(endings, "")), anchor=named and norm not in FUNCTION_WORDS)
+    stem = norm.removesuffix(next(endings, ""))
+    return Word(norm, stem, anchor=named and norm not in FUNCTION_WORDS, maybe=_roman(bare) or may_be(norm))
+
+
+def _roman(word: str) -> str:
+    if not (found := _ROMAN.fullmatch(word)):
+        return ""
+    numbers = [_ROMANS[sign] for sign in "".join(found.groups())]
+    # A smaller one before a greater one is taken away
+    return str(
+        sum(-number if number < after else number for number, after in zip(numbers, [*numbers[1:], 0], strict=True))
+    )
