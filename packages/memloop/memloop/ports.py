@@ -195,11 +195,6 @@ async def discard(step: object) -> None:
     """A report that drops every step."""
 
 
-def total(usages: Iterable[Usage]) -> Usage:
-    """Return the sum of many calls' usage."""
-    return sum(usages, start=Usage())
-
-
 @dataclass(frozen=True, slots=True)
 class Selection:
     """The chunks of ``source`` at ``positions``, in that order; each keeps its number in the document."""

@@ -38,7 +38,7 @@ async def extract(
     model: ChatModel,
     index: MemoryIndex,
     profile: Profile,
-    report: Report[DecideStep],
+    report: Report[DecideStep] | None,
 ) -> DecisionResult:
     """Extracts the memories of the turns, oldest first; an empty list ignores them. Searches nothing in the index.
 
@@ -61,12 +61,14 @@ async def extract(
 
     replies = [first := await reply_to()]
     if first.rejected is not None and (asked.repairs or not isinstance(first.decision, InvalidOutput)):
-        await report(OutputRejected(first.rejected.problem, first.rejected.raw, first.record, first.usage))
+        if report:
+            await report(OutputRejected(first.rejected.problem, first.rejected.raw, first.record, first.usage))
         form = 'lines "topic: fact", "none" or "wait"' if lines else "the JSON object"
         text = f"Not usable: {neutralise(first.rejected.problem)}. Nothing was stored. Reply with {form} alone."
         replies.append(await reply_to(rejected_reply(first.rejected.raw), ChatMessage(role="user", content=text)))
     taken = next((reply for reply in reversed(replies) if not isinstance(reply.decision, InvalidOutput)), replies[-1])
-    await report(asked.ended(taken.decision, taken.record, taken.usage, repaired=len(replies) > 1))
+    if report:
+        await report(asked.ended(taken.decision, taken.record, taken.usage, repaired=len(replies) > 1))
     return DecisionResult(
         taken.decision,
         records=tuple(reply.record for reply in replies),

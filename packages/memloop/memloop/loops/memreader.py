@@ -22,7 +22,7 @@ from memloop.loops.rendering import conversation_lines, memory_lines, rejected_r
 from memloop.loops.results import AddMemories, BufferTurns, Decision, DecisionResult, IgnoreTurns, InvalidOutput
 from memloop.loops.steps import DecideStep, MemorySearched, OutputRejected
 from memloop.loops.tools import AddMemory, BufferMemory, InvalidArguments, SearchMemory, Tool, check_calls
-from memloop.ports import ChatModel, Completion, MemoryIndex, Recalled, Report, discard, total
+from memloop.ports import ChatModel, Completion, MemoryIndex, Recalled, Report
 from memloop.profiles import Profile, neutralise, well_formed
 from memloop.wire.chat import ChatMessage, FunctionCall, ToolCall
 from memloop.wire.errors import EngineError
@@ -43,7 +43,7 @@ async def decide(
     profile: Profile,
     max_turns: int = 4,
     may_buffer: bool = True,
-    report: Report[DecideStep] = discard,
+    report: Report[DecideStep] | None = None,
     forms: Forms | None = None,
 ) -> DecisionResult:
     """Decide on the turns, oldest first. The model may search ``max_turns`` times; then it must decide.
@@ -94,7 +94,7 @@ async def decide(
     return replace(
         result,
         records=tuple(record for each in results.values() for record in each.records),
-        usage=total(each.usage for each in results.values()),
+        usage=sum((each.usage for each in results.values()), start=Usage()),
     )
 
 
@@ -105,7 +105,7 @@ async def _by_tools(
     model: ChatModel,
     index: MemoryIndex,
     profile: Profile,
-    report: Report[DecideStep],
+    report: Report[DecideStep] | None,
 ) -> DecisionResult:
     """Hold the dialogue of tools. Where ``asked`` says so, the model may repair its reply once."""
     dialogue = _Dialogue(turns, profile, asked)
@@ -114,14 +114,17 @@ async def _by_tools(
         problem = dialogue.problem_of(attempt)
         if problem and not dialogue.repaired and (asked.repairs or (asked.mends and attempt.call.begun)):
             dialogue.show_problem(attempt, problem)
-            await report(OutputRejected(problem, attempt.raw, attempt.record, attempt.usage))
+            if report:
+                await report(OutputRejected(problem, attempt.raw, attempt.record, attempt.usage))
         elif isinstance(attempt.tool, SearchMemory) and dialogue.searches < asked.searches:
             found = tuple(await index.search(attempt.tool.query, top_k=SEARCH_TOP_K))
             dialogue.show_found(attempt, found)
-            await report(MemorySearched(attempt.tool.query, found, attempt.record, attempt.usage))
+            if report:
+                await report(MemorySearched(attempt.tool.query, found, attempt.record, attempt.usage))
         else:
             decision = attempt.decision
-            await report(asked.ended(decision, attempt.record, attempt.usage, repaired=dialogue.repaired))
+            if report:
+                await report(asked.ended(decision, attempt.record, attempt.usage, repaired=dialogue.repaired))
             return DecisionResult(decision, tuple(dialogue.records), dialogue.usage)
 
 

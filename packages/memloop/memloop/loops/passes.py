@@ -16,7 +16,7 @@ from memloop.loops.reader import Reader, Revision, judge, revise
 from memloop.loops.results import NO_DEGRADATIONS, PassResult
 from memloop.loops.side_by_side import together
 from memloop.loops.steps import ChunkRead
-from memloop.ports import Chunk, Chunks, Prompt, total
+from memloop.ports import Chunk, Chunks, Prompt
 from memloop.wire.errors import ContextTruncated
 from memloop.wire.long_read import ReadDegradations
 from memloop.wire.memory import Usage
@@ -136,7 +136,7 @@ async def _in_pieces(line: _Line, chunk: Chunk, pieces: int) -> _Turn:
         memory=turns[-1].revision.memory,
         kept=all(turn.revision.kept for turn in turns),
         truncated=any(turn.revision.truncated for turn in turns),
-        usage=total(turn.revision.usage for turn in turns),
+        usage=sum((turn.revision.usage for turn in turns), start=Usage()),
     )
     skipped = all(turn.skipped for turn in turns)
     return _Turn(turns[-1].notes, revision, skipped=skipped, enough=turns[-1].enough, pieces=pieces)

@@ -23,9 +23,8 @@ from gateway.policy import Found, find_by_rules, redacted_json, replaced
 from gateway.settings import GatewaySettings, function_at
 from gateway.traces.capture import Recording
 from memloop.loops.results import DecisionResult, InvalidOutput, ReadResult
-from memloop.ports import total
 from memloop.wire.errors import DependencyError
-from memloop.wire.memory import Source
+from memloop.wire.memory import Source, Usage
 from memloop.wire.policy import ALL_KINDS, Kind
 from memloop.wire.traces import Trace, TracedAnswer, TraceSettings
 from memloop_service import of_app
@@ -193,7 +192,7 @@ class TraceKeeper:
             model=served.model,
             profile=served.profile,
             calls=tuple(recording.calls),
-            usage=total(result.usage for _, result in results),
+            usage=sum((result.usage for _, result in results), start=Usage()),
             strategy=strategy,
             document=recording.document(),
             answers=tuple(
