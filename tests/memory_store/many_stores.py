@@ -11,8 +11,7 @@ from dataclasses import dataclass, field
 import httpx
 
 from memloop.wire.memory import MemoryDraft, Namespace, StoreAdd
-from memory_store.items.documents import from_payload
-from memory_store.items.lookup import pages
+from memory_store.items.documents import from_payload, pages
 from memory_store.vectors.filters import AllOf
 from memory_store.vectors.port import Collection
 from tests.fakes.processes import PATIENCE_S

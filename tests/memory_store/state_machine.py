@@ -16,8 +16,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, rule
 
 from memloop.wire.memory import MemoryDraft, MemoryItem, Namespace, StoreAdd
-from memory_store.items.documents import Record
-from memory_store.items.lookup import every_record
+from memory_store.items.documents import Record, every_record
 from memory_store.settings import Settings
 from memory_store.vectors.filters import AllOf, Condition, TimeRange
 from memory_store.vectors.qdrant_edge import QdrantEdge

@@ -11,8 +11,8 @@ from redis import Redis
 from memloop.wire.errors import Conflict, NotFound, Unavailable
 from memloop.wire.memory import Erased, Namespace
 from memloop_state.store.erasures import Claim, Moved
+from memory_store.items.documents import every_record
 from memory_store.items.guarded import repeated_when_moved
-from memory_store.items.lookup import every_record
 from memory_store.upkeep.copying import Progress
 from memory_store.upkeep.jobs import Flushed
 from memory_store.vectors.filters import AllOf

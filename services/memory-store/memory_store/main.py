@@ -36,7 +36,7 @@ from memory_store.items import routes
 from memory_store.items.documents import Clock, now
 from memory_store.items.guarded import GuardedStore, NamespaceLocks
 from memory_store.items.items import Items
-from memory_store.items.lookup import Listings, Neighbourhoods
+from memory_store.items.lookup import Listings
 from memory_store.items.routes import ItemServices
 from memory_store.items.statements import WritePolicy
 from memory_store.items.tools import Feedbacks, ItemTools, Recovery
@@ -145,7 +145,6 @@ def build(
         writer=writer,
         items=items,
         recovery=Recovery(tools),
-        neighbourhoods=Neighbourhoods(vectors, encoding, clock=clock),
         listings=Listings(vectors, clock=clock),
         transfer=Transfer(tools),
         feedbacks=Feedbacks(tools),

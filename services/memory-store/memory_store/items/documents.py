@@ -1,6 +1,6 @@
-"""Defines a stored memory inside the service, its form as a payload, and the conditions of those that are seen."""
+"""Defines a stored memory inside the service, its form as a payload, and how those that a condition names are read."""
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import AsyncGenerator, Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Literal, TypeAlias, TypedDict, Unpack
@@ -19,7 +19,7 @@ from memloop.wire.store_requests import ItemVersion, VersionChange
 from memory_store.items.identity import flags_of, normalised_key, place_of, speaker_of
 from memory_store.items.statements import Rule, Version
 from memory_store.vectors.filters import AllOf, Condition, Equals, Missing, Not, TimeRange, all_of, utc
-from memory_store.vectors.port import Payload
+from memory_store.vectors.port import Collection, Page, Payload, VectorStore
 
 Cause: TypeAlias = (
     Rule | Verdict | Literal["overtaken", "edited", "deleted", "recovered", "imported", "feedback withdrawn"]
@@ -48,6 +48,7 @@ _BECAUSE: Mapping[str, str] = {
 
 
 _KEPT = 16
+_PAGE = 256
 
 
 @dataclass(frozen=True, slots=True)
@@ -229,6 +230,22 @@ def exactly_in(namespace: Namespace) -> Condition:
     optional = (("agent_id", namespace.agent_id), ("run_id", namespace.run_id))
     missing = (Missing(field) for field, value in optional if value is None)
     return all_of([within(namespace), *missing])
+
+
+async def pages(collection: Collection, where: Condition, *, size: int = _PAGE) -> AsyncGenerator[Page]:
+    """Yields every page in the order of ids."""
+    start_id: str | None = None
+    while True:
+        page = await collection.scroll(where=where, limit=size, start_id=start_id)
+        yield page
+        if page.next_id is None:
+            return
+        start_id = page.next_id
+
+
+async def every_record(vectors: VectorStore, where: Condition) -> list[Record]:
+    """Returns all records that the condition matches."""
+    return [from_payload(one.id, one.payload) async for page in pages(vectors, where) for one in page.found]
 
 
 @dataclass(frozen=True, slots=True)

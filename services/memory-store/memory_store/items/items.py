@@ -18,10 +18,10 @@ from memloop_state.store.buffers import Buffers
 from memloop_state.store.erasures import Erasures
 from memloop_state.store.feed import ChangeFeed
 from memory_store.items.batch import points_of, updated_point
-from memory_store.items.documents import ItemChanges, Record, View, from_payload, within
+from memory_store.items.documents import ItemChanges, Record, View, from_payload, pages, within
 from memory_store.items.guarded import by_tenant, erasure_changes, expired_changes, repeated_when_moved
 from memory_store.items.identity import chain_id, check_metadata, content_hash, snapshot_id
-from memory_store.items.lookup import Owned, fact_of, is_uuid, pages, stored
+from memory_store.items.lookup import Owned, fact_of, is_uuid, stored
 from memory_store.items.tools import ItemTools
 from memory_store.times import times_of
 from memory_store.vectors.filters import Equals, TimeRange, all_of, utc

@@ -1,44 +1,30 @@
-"""Finds stored records: one by its id, all versions of a fact, a tenant's by time, the live ones near a draft.
-
-Also the users, agents and runs that have any.
-"""
+"""Finds stored records: one by its id, all versions of a fact, a tenant's by time. Lists users, agents and runs."""
 
 import uuid
-from collections.abc import AsyncGenerator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
 from memloop.wire.errors import NotFound, TooLarge, Unprocessable
-from memloop.wire.memory import (
-    MemoryItem,
-    Scope,
-)
+from memloop.wire.memory import MemoryItem, Scope
 from memloop.wire.store_requests import (
     MAX_DEPTH,
     Entities,
     Entity,
     EntityType,
     Listing,
-    Neighbours,
     StoreList,
-    StoreNeighbours,
 )
-from memory_store.embedding.encoding import TextEncoding
-from memory_store.items.documents import Clock, Record, View, exactly_in, from_payload, now, of_tenant, within
-from memory_store.items.identity import chain_id
+from memory_store.items.documents import Clock, Record, View, every_record, from_payload, now, of_tenant, within
 from memory_store.vectors.filters import (
     Condition,
     Equals,
     Ids,
-    Not,
-    OneOf,
     TimeRange,
     all_of,
     parse_filters,
 )
-from memory_store.vectors.port import Collection, Found, Page, VectorStore
-
-_PAGE = 256
+from memory_store.vectors.port import Found, VectorStore
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,22 +55,6 @@ async def fact_of(vectors: VectorStore, record: Record) -> list[Record]:
     return await every_record(vectors, all_of([within(record.namespace), Equals("chain", record.chain)]))
 
 
-async def pages(collection: Collection, where: Condition, *, size: int = _PAGE) -> AsyncGenerator[Page]:
-    """Yields every page in the order of ids."""
-    start_id: str | None = None
-    while True:
-        page = await collection.scroll(where=where, limit=size, start_id=start_id)
-        yield page
-        if page.next_id is None:
-            return
-        start_id = page.next_id
-
-
-async def every_record(vectors: VectorStore, where: Condition) -> list[Record]:
-    """Returns all records that the condition matches."""
-    return [from_payload(one.id, one.payload) async for page in pages(vectors, where) for one in page.found]
-
-
 def is_uuid(text: str) -> bool:
     """Return whether an item can have this id."""
     try:
@@ -92,35 +62,6 @@ def is_uuid(text: str) -> bool:
     except ValueError:
         return False
     return True
-
-
-class Neighbourhoods:
-    """Compares drafts with the live memories of exactly their namespace, turns left out."""
-
-    def __init__(self, vectors: VectorStore, encoding: TextEncoding, *, clock: Clock = now) -> None:
-        self._vectors = vectors
-        self._encoding = encoding
-        self._clock = clock
-
-    async def of(self, request: StoreNeighbours) -> Neighbours:
-        """Returns the neighbours of each draft. A draft whose own key and type are stored has none."""
-        chains = [chain_id(request.namespace, draft.memory_type, draft.key) for draft in request.drafts]
-        over = TimeRange("expires_at", lte=self._clock())
-        told = Not(OneOf("memory_type", ("RawTurn", "KeptTurn")))
-        live = all_of([exactly_in(request.namespace), Equals("status", "activated"), told, Not(over)])
-        known = await self._vectors.values("chain", where=all_of([live, OneOf("chain", tuple(chains))]), limit=100)
-        others = all_of([live, Not(OneOf("chain", tuple(chains)))])
-        new = [draft for draft, chain in zip(request.drafts, chains, strict=True) if chain not in known]
-        vectors = iter(await self._encoding.documents([f"{draft.key}: {draft.value}" for draft in new]) if new else ())
-        neighbours: list[tuple[MemoryItem, ...]] = []
-        for chain in chains:
-            near = (
-                await self._vectors.nearest(next(vectors)[0], where=others, limit=request.top_k)
-                if chain not in known
-                else ()
-            )
-            neighbours.append(tuple(_items([one for one in near if one.score >= request.at_least])))
-        return Neighbours(neighbours=tuple(neighbours))
 
 
 _MOST_ENTITIES: Final = 100_000

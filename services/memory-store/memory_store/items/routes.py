@@ -42,7 +42,7 @@ from memloop_state.store.buffers import Buffers
 from memloop_state.store.feed import ChangeFeed
 from memory_store.items.documents import View
 from memory_store.items.items import Items
-from memory_store.items.lookup import Listings, Neighbourhoods, Owned
+from memory_store.items.lookup import Listings, Owned
 from memory_store.items.tools import Feedbacks, Recovery
 from memory_store.items.transfer import Transfer
 from memory_store.items.writing import Writer
@@ -56,7 +56,6 @@ class ItemServices:
     writer: Writer
     items: Items
     recovery: Recovery
-    neighbourhoods: Neighbourhoods
     listings: Listings
     transfer: Transfer
     feedbacks: Feedbacks
@@ -128,7 +127,7 @@ async def listing(request: StoreList, services: ItemsDep) -> Listing:
 
 @router.post("/items/neighbours")
 async def neighbours(request: StoreNeighbours, services: ItemsDep) -> Neighbours:
-    return await services.neighbourhoods.of(request)
+    return await services.writer.neighbours(request)
 
 
 @router.get("/entities")

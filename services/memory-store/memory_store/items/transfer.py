@@ -11,10 +11,9 @@ from memloop.wire.errors import Conflict, MemloopError, Unprocessable
 from memloop.wire.memory import MAX_TEXT_CHARS, Namespace, UserFields
 from memloop.wire.store_requests import ExportPage, Imported, LineError, MemoryLine, StoreExport, StoreImport
 from memory_store.items.batch import Batch, embedded
-from memory_store.items.documents import Record, View, exactly_in, from_payload, of_tenant, within
+from memory_store.items.documents import Record, View, every_record, exactly_in, from_payload, of_tenant, within
 from memory_store.items.guarded import repeated_when_moved
 from memory_store.items.identity import chain_id, check_metadata, content_hash, imported_id, is_item_id
-from memory_store.items.lookup import every_record
 from memory_store.items.tools import ItemTools
 from memory_store.times import times_of
 from memory_store.vectors.filters import Condition, Ids, OneOf, all_of

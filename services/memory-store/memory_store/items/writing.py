@@ -11,14 +11,23 @@ from typing import TypeAlias
 
 from memloop.chores import Groups, computed
 from memloop.wire.errors import DependencyError, MemloopError, Unavailable, Unprocessable
-from memloop.wire.memory import BatchOutcome, BatchResult, Namespace, StoreAdd, StoreAddResult, Written
+from memloop.wire.memory import BatchOutcome, BatchResult, MemoryItem, Namespace, StoreAdd, StoreAddResult, Written
+from memloop.wire.store_requests import Neighbours, StoreNeighbours
 from memloop_state.store.erasures import Begun, Claim, Refusal
 from memory_store.embedding.encoding import TextEncoding
 from memory_store.items.batch import Batch, embedded
-from memory_store.items.documents import Clock, Record, any_write, exactly_in, from_payload, now, of_tenant
+from memory_store.items.documents import (
+    Clock,
+    Record,
+    any_write,
+    every_record,
+    exactly_in,
+    from_payload,
+    now,
+    of_tenant,
+)
 from memory_store.items.guarded import GuardedStore, NamespaceLocks, Tries, as_one_write, repeated_when_moved, tries
-from memory_store.items.identity import check_metadata
-from memory_store.items.lookup import every_record
+from memory_store.items.identity import chain_id, check_metadata
 from memory_store.items.statements import (
     Change,
     Placement,
@@ -31,7 +40,7 @@ from memory_store.items.statements import (
 )
 from memory_store.metrics import Metrics
 from memory_store.vectors.filters import AnyOf, Condition, Equals, Not, OneOf, TimeRange, all_of
-from memory_store.vectors.port import VectorStore
+from memory_store.vectors.port import Found, VectorStore
 
 _NEIGHBOURS = 4
 
@@ -116,7 +125,7 @@ class _Single:
 
 
 class Writer:
-    """``POST /v1/items`` and ``/v1/items/batch``.
+    """``POST /v1/items`` and ``/v1/items/batch``, and ``/v1/items/neighbours``, which a writer asks for before.
 
     ``in_groups``: short adds that arrive at the same time are written as one. That is for a vector store in this
     process, which takes a write whole or not at all: a Qdrant server has places of which one may fail or be slow.
@@ -210,6 +219,28 @@ class Writer:
                 for one in results
             )
         )
+
+    async def neighbours(self, request: StoreNeighbours) -> Neighbours:
+        """Returns the live memories of exactly the namespace that are near each draft, turns left out.
+
+        A draft whose own key and type are stored has none.
+        """
+        chains = tuple(chain_id(request.namespace, draft.memory_type, draft.key) for draft in request.drafts)
+        over = TimeRange("expires_at", lte=self._clock())
+        told = Not(OneOf("memory_type", ("RawTurn", "KeptTurn")))
+        live = all_of([exactly_in(request.namespace), Equals("status", "activated"), told, Not(over)])
+        known = await self._vectors.values("chain", where=all_of([live, OneOf("chain", chains)]), limit=100)
+        others = all_of([live, Not(OneOf("chain", chains))])
+        new = [draft for draft, chain in zip(request.drafts, chains, strict=True) if chain not in known]
+        vectors = iter(await self._encoding.documents([f"{draft.key}: {draft.value}" for draft in new]) if new else ())
+        neighbours: list[tuple[MemoryItem, ...]] = []
+        for chain in chains:
+            near: Sequence[Found] = ()
+            if chain not in known:
+                near = await self._vectors.nearest(next(vectors)[0], where=others, limit=request.top_k)
+            close = [one for one in near if one.score >= request.at_least]
+            neighbours.append(tuple(from_payload(one.id, one.payload).item for one in close))
+        return Neighbours(neighbours=tuple(neighbours))
 
     async def _write(self, adds: Sequence[StoreAdd], *, began: int | None = None) -> Sequence[_Result]:
         """Returns what became of each add."""

@@ -19,8 +19,7 @@ from memloop.chores import renewed
 from memloop.wire.errors import Timeout, Unavailable
 from memloop.wire.memory import Namespace
 from memloop_state.store.service import COPY_LEASE_S, ServiceRecord
-from memory_store.items.documents import from_payload, to_payload, within
-from memory_store.items.lookup import pages
+from memory_store.items.documents import from_payload, pages, to_payload, within
 from memory_store.upkeep.membership import Membership, pause
 from memory_store.vectors.filters import AllOf, Condition, Ids
 from memory_store.vectors.live import LiveCollection
