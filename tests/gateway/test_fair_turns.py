@@ -14,7 +14,7 @@ from redis.asyncio import Redis
 
 from gateway.long_read.records import TIERS
 from gateway.queue import QueueRules
-from gateway.queue.runner import Hold
+from gateway.queue.handling import Hold
 from gateway.settings import WorkerSettings
 from memloop_state.queue.jobs import Lease, Submission
 from memloop_state.queue.lanes import LaneQueue

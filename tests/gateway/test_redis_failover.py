@@ -19,7 +19,8 @@ import pytest
 from redis.asyncio import Redis
 
 from gateway.memory import event_id
-from gateway.queue.runner import Hold, JobResult, Runner, RunnerOptions
+from gateway.queue.handling import Hold, JobResult, RunnerOptions
+from gateway.queue.runner import Runner
 from memloop.wire.errors import DependencyError, MemloopError
 from memloop_state.connecting import connect
 from memloop_state.credentials import API_KEYS

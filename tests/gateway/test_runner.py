@@ -9,7 +9,8 @@ from dataclasses import dataclass, field, replace
 
 import pytest
 
-from gateway.queue.runner import Hold, JobCancelled, JobResult, Runner, RunnerOptions, is_outage
+from gateway.queue.handling import Hold, JobCancelled, JobResult, RunnerOptions, is_outage
+from gateway.queue.runner import Runner
 from memloop.wire.errors import (
     Conflict,
     EngineError,

@@ -18,9 +18,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, TypeVar
 
+from memloop.loops.journal import dump_completion, load_completion
+from memloop.ports import Completion
 from memloop.wire.base import Wire
 from memloop_state.link import State, all_sent, sent
-from memloop_state.queue.jobs import JobGone
+from memloop_state.queue.jobs import JobGone, Lease
 from memloop_state.steps import Partition, Partitions, lane_steps, named
 from memloop_state.values import Streams
 
@@ -59,6 +61,12 @@ class JobRecords:
         """Return a job's payload, None when the job is over or gone."""
         (payload,) = await self.get(job_id, "payload")
         return kind.model_validate_json(payload) if payload else None
+
+    async def leased(self, lease: Lease, kind: type[W]) -> W:
+        """Return the payload of a leased job. Raises JobGone when the job is over or deleted."""
+        if (job := await self.payload(lease.job_id, kind)) is None:
+            raise JobGone(lease.job_id)
+        return job
 
     async def publish(
         self, job_id: str, events: Sequence[str], *, first: int, record: str = "", keep_ms: int = 0, sure: bool = False
@@ -106,6 +114,23 @@ class Journal:
         if kept is None:
             raise JobGone
         return kept
+
+
+@dataclass(frozen=True, slots=True)
+class JournalCheckpoints:
+    """A loop's ``Checkpoints`` in a job's journal. ``scope`` separates the loops of one job."""
+
+    journal: Journal
+    scope: str
+
+    async def load(self, key: str) -> Completion | None:
+        """Return the reply stored under the key, or None."""
+        value = await self.journal.read(f"call:{self.scope}:{key}")
+        return None if value is None else load_completion(value)
+
+    async def save(self, key: str, completion: Completion) -> None:
+        """Store the reply. Raises JobGone, Unavailable."""
+        await self.journal.keep(f"call:{self.scope}:{key}", dump_completion(completion).decode())
 
 
 _LOOKED_AT: Final = 1000

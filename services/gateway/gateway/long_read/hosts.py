@@ -12,7 +12,7 @@ from gateway.long_read.progress import Publish
 from gateway.long_read.reading import Reading
 from gateway.long_read.records import TERMINAL, ReadJob, ReadRecords, terminal_event
 from gateway.long_read.run import ReadingTools, new_record, run_read
-from gateway.queue import Hold, JobCancelled, JobGone, JobResult, JournalCheckpoints, Lease, is_outage, job_of
+from gateway.queue import Hold, JobCancelled, JobGone, JobResult, JournalCheckpoints, Lease, is_outage
 from memloop.wire.errors import (
     ContextTruncated,
     DependencyError,
@@ -123,7 +123,7 @@ class ReadHandler:
     async def run(self, lease: Lease, hold: Hold) -> JobResult:
         """Run the read from the end of its journal. A request that can never succeed fails without a retry."""
         del hold
-        job = await job_of(lease, self._reading.queue.jobs, ReadJob)
+        job = await self._reading.queue.jobs.leased(lease, ReadJob)
         if lease.starts > 1:
             self._metrics.longread_resumed.inc()
         try:
@@ -136,12 +136,12 @@ class ReadHandler:
     async def give_up(self, lease: Lease, error: MemloopError, *, attempts: int) -> JobResult:
         """Mark the read as failed. Its document is deleted: the client sees the failure and can send it again."""
         del attempts
-        job = await job_of(lease, self._reading.queue.jobs, ReadJob)
+        job = await self._reading.queue.jobs.leased(lease, ReadJob)
         return await self._close(job, _failed(await self._stored(job), error))
 
     async def cancelled(self, lease: Lease) -> JobResult:
         """Mark the read as cancelled."""
-        job = await job_of(lease, self._reading.queue.jobs, ReadJob)
+        job = await self._reading.queue.jobs.leased(lease, ReadJob)
         return await self._close(job, (await self._stored(job)).ended("cancelled"))
 
     async def _read(self, job: ReadJob) -> LongRead:

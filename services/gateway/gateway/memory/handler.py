@@ -20,7 +20,7 @@ from gateway.memory.kept_turns import KeptEvents, last_decision
 from gateway.memory.rounds import given_up
 from gateway.memory.write import MemoryWrite, WriterTools
 from gateway.metrics import Metrics
-from gateway.queue import Hold, JobCancelled, JobGone, JobResult, LaneLost, LaneQueue, Lease, RunnerOptions, job_of
+from gateway.queue import Hold, JobCancelled, JobGone, JobResult, LaneLost, LaneQueue, Lease, RunnerOptions
 from memloop.wire.base import Wire
 from memloop.wire.errors import Conflict, DependencyError, EngineError, MemloopError
 from memloop.wire.memory import Namespace
@@ -61,7 +61,7 @@ class MemoryHandler:
 
     async def run(self, lease: Lease, hold: Hold) -> JobResult:
         """Run the write. Raises the errors that make it fail."""
-        job = await job_of(lease, self._lanes.jobs, MemoryJob)
+        job = await self._lanes.jobs.leased(lease, MemoryJob)
         tools = self._tools_for(job.namespace)
         attempt = partial(
             MemoryWrite, job, tools, hold, profile=await tools.profile_of(job.namespace), attempt=lease.failures
@@ -95,7 +95,7 @@ class MemoryHandler:
 
     async def give_up(self, lease: Lease, error: MemloopError, *, attempts: int) -> JobResult:
         """Return the event of a write that failed; payload and journal are kept for an operator."""
-        job = await job_of(lease, self._lanes.jobs, MemoryJob)
+        job = await self._lanes.jobs.leased(lease, MemoryJob)
         journal = await self._lanes.journal(job.event_id).all()
         event = given_up(job, journal, attempts=attempts, error=error.message)
         await self._failures.failed(job, error)

@@ -10,141 +10,32 @@ A run of a job ends in one of these ways:
 * the lane was lost, or the worker stops: the job returns to the queue uncounted;
 * the worker dies: another worker claims its lane; after ``crashes`` of these the job becomes a dead letter.
 
-``Intake`` takes the lanes. ``_settle`` records the result of each job, and ``_under_lease`` runs the handler while it
-renews the lease.
+``Runner`` brings a leased job to its end; ``Intake`` takes the lanes while there are free slots, and runs each in a
+task of its own.
 """
 
 import asyncio
 import logging
-import random
-from contextlib import AbstractAsyncContextManager, suppress
+from collections.abc import Awaitable, Callable
+from contextlib import suppress
 from dataclasses import dataclass
-from typing import Any, Protocol, TypeVar
+from functools import partial
+from typing import Any, Final, TypeAlias
 
-import prometheus_client
 from opentelemetry.trace import SpanKind
 
-from gateway.queue.intake import Intake, IntakeOptions
-from gateway.settings import GatewaySettings, weights_of
-from memloop.loops.journal import dump_completion, load_completion
-from memloop.ports import Completion
-from memloop.wire.base import Wire, request_id, spender
-from memloop.wire.errors import (
-    Conflict,
-    ContextTruncated,
-    DependencyError,
-    EngineError,
-    Forbidden,
-    MemloopError,
-    RateLimited,
-    Unauthenticated,
-    UnreadableAnswer,
-)
-from memloop_service import connects_by
+from gateway.queue.handling import Handler, JobCancelled, JobResult, LaneLost, RunnerOptions, is_outage
+from memloop.wire.base import request_id, spender
+from memloop.wire.errors import Conflict, DependencyError, MemloopError
 from memloop_service.tracing import span
-from memloop_state.connecting import connect
-from memloop_state.link import State
 from memloop_state.queue.jobs import Counter, JobGone, Lease, Worker
 from memloop_state.queue.lanes import LaneQueue
-from memloop_state.queue.records import JobRecords, Journal
-from memloop_state.room import QueueRules, Room
-
-
-@dataclass(frozen=True, slots=True)
-class JobResult:
-    """The final status of a job and its record as JSON.
-
-    ``keep_ms`` defaults to the queue's; 0 keeps record, payload and journal indefinitely. ``keeps_work`` keeps payload
-    and journal as long as the record, so that an operator can requeue the job.
-    """
-
-    status: str
-    record: str
-    keep_ms: int | None = None
-    keeps_work: bool = False
-
-
-class JobCancelled(Exception):
-    """The client cancelled the job."""
-
-
-class LaneLost(Exception):
-    """The lease has expired: another holder has the lane, and this one must write nothing more."""
-
-
-@dataclass(frozen=True, slots=True)
-class JournalCheckpoints:
-    """A loop's ``Checkpoints`` in a job's journal. ``scope`` separates the loops of one job."""
-
-    journal: Journal
-    scope: str
-
-    async def load(self, key: str) -> Completion | None:
-        """Return the reply stored under the key, or None."""
-        value = await self.journal.read(f"call:{self.scope}:{key}")
-        return None if value is None else load_completion(value)
-
-    async def save(self, key: str, completion: Completion) -> None:
-        """Store the reply. Raises JobGone, Unavailable."""
-        await self.journal.keep(f"call:{self.scope}:{key}", dump_completion(completion).decode())
-
-
-class Hold(Protocol):
-    """The running job's hold on its lane."""
-
-    @property
-    def token(self) -> int:
-        """The lane's fencing token."""
-        ...
-
-    async def check(self) -> None:
-        """Raise LaneLost when another holder has the lane."""
-        ...
-
-
-class Handler(Protocol):
-    """Executes the jobs of one queue."""
-
-    async def run(self, lease: Lease, hold: Hold) -> JobResult:
-        """Run the job. Raises JobGone, and any error that makes the job fail."""
-        ...
-
-    async def give_up(self, lease: Lease, error: MemloopError, *, attempts: int) -> JobResult:
-        """Return the result of a job that becomes a dead letter. Raises JobGone."""
-        ...
-
-    async def cancelled(self, lease: Lease) -> JobResult:
-        """Return the result of a job that its client cancelled. Raises JobGone."""
-        ...
-
-
-_Job = TypeVar("_Job", bound=Wire)
-
-
-async def job_of(lease: Lease, jobs: JobRecords, kind: type[_Job]) -> _Job:
-    """Return the payload of a leased job. Raises JobGone when the job is over or deleted."""
-    if (job := await jobs.payload(lease.job_id, kind)) is None:
-        raise JobGone(lease.job_id)
-    return job
-
-
-def state_of(settings: GatewaySettings) -> AbstractAsyncContextManager[Any]:
-    """Return the connection to the configured state; the caller enters and exits it."""
-    timeout_s, copies, url = settings.redis_timeout_s, settings.redis_ack_copies, settings.redis_url.get_secret_value()
-    tls = connects_by(settings)
-    return connect(url, connect_timeout_s=timeout_s, read_timeout_s=timeout_s, ack_copies=copies, tls=tls)
-
-
-def queue_rules(settings: GatewaySettings, state: State, *, refused: prometheus_client.Counter) -> QueueRules:
-    """Return the rules; ``refused`` counts by queue and reason."""
-    room = Room(state, share=settings.redis_full_share, tenant_share=settings.tenant_queue_share)
-    return QueueRules(
-        weights_of(settings.tenant_weights), room, lambda queue, reason: refused.labels(queue, reason).inc()
-    )
-
+from memloop_state.steps import Partition
 
 _LOG = logging.getLogger(__name__)
-_OURS_TO_MEND = frozenset({401, 403, 404, 408, 429})
+_SPARE_LOOK_S: Final = 0.2
+_Step: TypeAlias = Callable[[], Awaitable[None]]
+_Find: TypeAlias = Callable[[], Awaitable[Lease | None]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -168,38 +59,6 @@ class LeaseHold:
             raise JobCancelled
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RunnerOptions(IntakeOptions):
-    """How a queue is worked. ``lease_s`` and ``idle_s`` bound how long a dead worker's job waits."""
-
-    lease_s: float
-    attempts: int
-    outages: int = 1000
-    crashes: int = 10
-    retry_s: float = 1.0
-    max_delay_s: float = 60.0
-
-    @property
-    def beat_s(self) -> float:
-        """Seconds between two renewals of a lease."""
-        return min(self.lease_s / 4, self.idle_s / 4, 1.0)
-
-    def worker(self, name: str) -> Worker:
-        """Return a worker of that name, with its leases' times."""
-        return Worker(name, lease_ms=int(self.lease_s * 1000), idle_ms=int(self.idle_s * 1000))
-
-    def is_last(self, lease: Lease, error: Exception) -> bool:
-        """Return whether the run that ends with the error was the last of its kind."""
-        if is_outage(error):
-            return lease.outages + 1 >= self.outages
-        return lease.failures + 1 >= self.attempts
-
-    def delay_ms(self, earlier: int) -> int:
-        """Return the delay before the next attempt after ``earlier`` ones: exponential, plus up to 25 % jitter."""
-        delay_s = min(self.retry_s * 2 ** min(earlier, 16), self.max_delay_s)
-        return int(1000 * delay_s * random.uniform(1.0, 1.25))
-
-
 class Runner:
     """Runs one queue's jobs with one handler until it is stopped."""
 
@@ -208,6 +67,7 @@ class Runner:
         self._handler = handler
         self._options = options
         self._worker = options.worker(worker)
+        self._beat_s = min(options.lease_s / 4, options.idle_s / 4, 1.0)
 
     async def run(self, stop: asyncio.Event) -> None:
         """Run jobs until ``stop`` is set; give running ones ``stop_s`` seconds, then requeue the rest."""
@@ -247,7 +107,7 @@ class Runner:
         hold = LeaseHold(self._queue, lease)
         work = asyncio.ensure_future(self._handler.run(lease, hold))
         try:
-            while not (await asyncio.wait({work}, timeout=self._options.beat_s))[0]:
+            while not (await asyncio.wait({work}, timeout=self._beat_s))[0]:
                 with suppress(DependencyError):
                     await hold.check()
             return work.result()
@@ -289,18 +149,127 @@ class Runner:
         return None
 
 
-def is_outage(error: Exception) -> bool:
-    """Return whether a dependency is at fault, not the job: it is down, overloaded, or rejects our own key."""
-    if isinstance(error, ContextTruncated | UnreadableAnswer):
-        return False
-    if isinstance(error, EngineError):
-        return not 400 <= error.engine_status < 500 or error.engine_status in _OURS_TO_MEND
-    return isinstance(error, DependencyError | RateLimited | Unauthenticated | Forbidden)
-
-
 async def _stopped(task: "asyncio.Future[Any]") -> None:
     """Cancel the task and wait until it has ended."""
     task.cancel()
     await asyncio.wait({task})
     if not task.cancelled():
         task.exception()
+
+
+class Intake:
+    """Takes lanes of one queue: those that wait, those of dead workers, and those whose delay has elapsed.
+
+    ``work`` runs in a task per lease, ``concurrency`` of them at a time.
+    """
+
+    def __init__(
+        self, queue: LaneQueue, options: RunnerOptions, *, worker: Worker, work: Callable[[Lease], Awaitable[None]]
+    ) -> None:
+        self._queue = queue
+        self._options = options
+        self._worker = worker
+        self._work = work
+        self._stop = asyncio.Event()
+        self._group = asyncio.TaskGroup()
+        self._slots = asyncio.Semaphore(options.concurrency)
+        self._spare = asyncio.Semaphore(options.spare)
+        self._running: dict[asyncio.Task[None], Lease] = {}
+
+    async def run(self, stop: asyncio.Event) -> None:
+        """Take lanes until ``stop`` is set. Running work then gets ``stop_s`` seconds before it is cancelled."""
+        self._stop = stop
+        async with self._group as group:
+            for partition in self._queue.keys.partitions:
+                group.create_task(self._repeat(partial(self._take, partition)))
+                group.create_task(self._repeat(partial(self._take_spare, partition)))
+            group.create_task(self._repeat(self._reclaim))
+            group.create_task(self._repeat(self._promote))
+            await stop.wait()
+            if self._running:
+                await asyncio.wait(self._running, timeout=self._options.stop_s)
+            for task in self._running:
+                task.cancel()
+
+    async def _repeat(self, step: _Step) -> None:
+        """Repeat a step until the stop; pause while the state is unreachable."""
+        while not self._stop.is_set():
+            try:
+                await step()
+            except DependencyError as error:
+                _LOG.warning("queue %s: %s", self._queue.name, error.message)
+                await self._pause(self._options.poll_s)
+
+    async def _take(self, partition: Partition) -> None:
+        """Start the partition's next lane in a free slot, or wait for one.
+
+        The slot comes first: a lane is taken only when it can begin, in the order that holds at that moment. Of several
+        partitions each gets a slot in turn.
+        """
+        lease = await self._in(self._slots, partial(self._queue.take, self._worker, partition=partition))
+        if lease is None and not self._stop.is_set():
+            await self._queue.wait(block_ms=int(self._options.poll_s * 1000), partition=partition)
+
+    async def _take_spare(self, partition: Partition) -> None:
+        """Start one more lane while all slots are busy, of a tenant without a running job; pause when there is none."""
+
+        async def of_another() -> Lease | None:
+            running = {lease.tenant for lease in self._running.values()}
+            return await self._queue.take(self._worker, partition=partition, passing=running)
+
+        is_full = self._slots.locked() and not self._spare.locked()
+        if not is_full or await self._in(self._spare, of_another) is None:
+            await self._pause(_SPARE_LOOK_S)
+
+    async def _reclaim(self) -> None:
+        """Start one dead worker's lane; pause when there is none."""
+
+        async def stale() -> Lease | None:
+            return await self._queue.claim(self._worker, running=[lease.lane for lease in self._running.values()])
+
+        if await self._in(self._slots, stale) is None:
+            await self._pause(self._options.idle_s / 10)
+
+    async def _promote(self) -> None:
+        """Let lanes wait for a worker whose delay has elapsed, and wait for the next one."""
+        next_s = await self._queue.promote_due()
+        await self._pause(min(next_s, self._options.poll_s))
+
+    async def _in(self, slots: asyncio.Semaphore, find: _Find) -> Lease | None:
+        """Look for a job once a slot is free, and run it there. Returns None without one."""
+        await slots.acquire()
+        lease = None
+        try:
+            lease = None if self._stop.is_set() else await find()
+        finally:
+            if lease is None or self._stop.is_set():
+                slots.release()
+        if lease is None:
+            return None
+        if self._stop.is_set():
+            await self._queue.abandon(lease)
+            return lease
+
+        def ended(task: asyncio.Task[None]) -> None:
+            del self._running[task]
+            slots.release()
+
+        task = self._group.create_task(self._guarded(lease))
+        self._running[task] = lease
+        task.add_done_callback(ended)
+        return lease
+
+    async def _guarded(self, lease: Lease) -> None:
+        """Run the job. If that raises, its lane stays held and is claimed again later."""
+        try:
+            await self._work(lease)
+        except DependencyError as error:
+            _LOG.warning("queue %s, job %s: %s", self._queue.name, lease.job_id, error.message)
+        except Exception:  # noqa: BLE001 - one job's fault must never end the worker
+            _LOG.exception("queue %s, job %s: left to be claimed", self._queue.name, lease.job_id)
+
+    async def _pause(self, seconds: float) -> None:
+        """Sleep, but no longer than until the stop."""
+        with suppress(TimeoutError):
+            async with asyncio.timeout(seconds):
+                await self._stop.wait()

@@ -8,7 +8,7 @@ from datetime import UTC, datetime, timedelta
 from itertools import islice
 from typing import Final, Literal
 
-from gateway.queue import Hold, JobGone, JobResult, Lease, job_of
+from gateway.queue import Hold, JobGone, JobResult, Lease
 from gateway.vector_stores.records import Attached
 from gateway.vector_stores.schemas import LastError, StaticChunks
 from gateway.vector_stores.slice import IndexJob, VectorStores, chunks_of_file
@@ -70,7 +70,7 @@ class IndexHandler:
 
     async def run(self, lease: Lease, hold: Hold) -> JobResult:
         """Index the file. A replay writes nothing twice."""
-        job = await job_of(lease, self.vector_stores.queue.jobs, IndexJob)
+        job = await self.vector_stores.queue.jobs.leased(lease, IndexJob)
         try:
             attached = await self._attached(job)
             [file] = await self.vector_stores.files.readable(job.tenant, [job.file_id], param="file_id")
@@ -107,7 +107,7 @@ class IndexHandler:
         """Mark the file as failed."""
         del attempts
         return await self._failed(
-            await job_of(lease, self.vector_stores.queue.jobs, IndexJob), "server_error", error.message
+            await self.vector_stores.queue.jobs.leased(lease, IndexJob), "server_error", error.message
         )
 
     async def cancelled(self, lease: Lease) -> JobResult:

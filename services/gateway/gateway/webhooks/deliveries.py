@@ -16,7 +16,7 @@ import aiohttp
 
 from gateway.addresses import AddressRefused, Lookup, checked_session, system_lookup
 from gateway.metrics import Metrics
-from gateway.queue import Hold, JobGone, JobRecords, JobResult, Lease, Submission, job_of
+from gateway.queue import Hold, JobGone, JobRecords, JobResult, Lease, Submission
 from gateway.webhooks.webhooks import WebhookRules
 from memloop.wire.base import Wire
 from memloop.wire.changes import MemoryChange
@@ -158,7 +158,7 @@ class DeliveryHandler:
     async def run(self, lease: Lease, hold: Hold) -> JobResult:
         """Make one attempt. Raises NotDelivered, and Unavailable while this worker has no secret."""
         del hold
-        delivery = await job_of(lease, self._jobs, Delivery)
+        delivery = await self._jobs.leased(lease, Delivery)
         if delivery.hook_id is not None and await self._hooks.get(delivery.tenant, delivery.hook_id) is None:
             self._count("gone")
             return JobResult("gone", "")

@@ -11,7 +11,7 @@ from typing import Final, Literal
 from gateway.chat import Chat, begin_turn, engine_body, has_memory
 from gateway.engine import CHAT_PATH, LoopModel, answer_in, refusal
 from gateway.long_read.hosts import is_permanent
-from gateway.queue import Hold, JobGone, JobResult, Lease, job_of
+from gateway.queue import Hold, JobGone, JobResult, Lease
 from gateway.responses.answer import Draft
 from gateway.responses.asking import Question, question_of
 from gateway.responses.background.jobs import Background, ResponseJob
@@ -44,7 +44,7 @@ class ResponseHandler:
     async def run(self, lease: Lease, hold: Hold) -> JobResult:
         """Make the response. A request that can never succeed fails without a retry."""
         del hold
-        job = await job_of(lease, self._background.queue.jobs, ResponseJob)
+        job = await self._background.queue.jobs.leased(lease, ResponseJob)
         stored = await self._stored(job)
         try:
             return await self._made(job, stored)
@@ -56,12 +56,12 @@ class ResponseHandler:
     async def give_up(self, lease: Lease, error: MemloopError, *, attempts: int) -> JobResult:
         """End the response as failed."""
         del attempts
-        job = await job_of(lease, self._background.queue.jobs, ResponseJob)
+        job = await self._background.queue.jobs.leased(lease, ResponseJob)
         return await self._failed(job, await self._stored(job), error)
 
     async def cancelled(self, lease: Lease) -> JobResult:
         """End the response as cancelled."""
-        job = await job_of(lease, self._background.queue.jobs, ResponseJob)
+        job = await self._background.queue.jobs.leased(lease, ResponseJob)
         stored = await self._stored(job)
         await self._end(job, {**stored.response, "status": "cancelled"}, anyway=True)
         await self._background.jobs.publish(job.response_id, (), first=0, last=True)
