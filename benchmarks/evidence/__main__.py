@@ -20,7 +20,7 @@ from memloop.evidence import Finding, Similarity, with_similar
 from memloop.evidence.similar import AT_LEAST
 from memloop.ports import Chunk, HeldChunks
 from memloop.wire.store_requests import MOST_STATEMENTS
-from memory_store.embedding.embedder import Encoder
+from memory_store.embedding.port import Encoder
 from memory_store.embedding.sentence_encoder import DEFAULT_MODEL
 from memory_store.models.chosen import encoder_of
 from memory_store.settings import Settings

@@ -6,7 +6,7 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from memory_store.embedding.embedder import Encoder
+from memory_store.embedding.port import Encoder
 
 Rows: TypeAlias = NDArray[np.float32]
 """(item, dimension), each of length 1."""

@@ -13,9 +13,8 @@ import qdrant_edge as edge
 from sentence_transformers import SentenceTransformer
 
 from benchmarks.memory.corpus import Rows, fact, user_of
-from memory_store.embedding.embedder import Encoder
+from memory_store.embedding.port import Encoder, Vector
 from memory_store.embedding.sentence_encoder import model_source
-from memory_store.embedding.waiting import Vector
 
 _STEP = 1000
 _LIMIT = 10

@@ -20,7 +20,7 @@ from benchmarks.memory.loading import load
 from benchmarks.memory.peers import Asked, Mem0, Ours, mem0
 from benchmarks.mock_engine import mock_engine
 from memloop.scoring.comparison import percentile
-from memory_store.embedding.embedder import Encoder
+from memory_store.embedding.port import Encoder
 from memory_store.embedding.sentence_encoder import DEFAULT_MODEL
 from memory_store.models.chosen import encoder_of
 from memory_store.settings import Settings

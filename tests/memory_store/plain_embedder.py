@@ -3,8 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from memory_store.embedding.embedder import Encoder
-from memory_store.embedding.waiting import Vector
+from memory_store.embedding.port import Encoder, Vector
 
 
 @dataclass(frozen=True)

@@ -9,9 +9,9 @@ from prometheus_client import CollectorRegistry
 
 from memloop.wire.errors import DependencyError, Unavailable
 from memloop_service import new_registry
-from memory_store.embedding.embedder import BatchingEmbedder, Encoder
+from memory_store.embedding.embedder import BatchingEmbedder
+from memory_store.embedding.port import Encoder, Vector
 from memory_store.embedding.sentence_encoder import DEFAULT_MODEL, SentenceEncoder, usable_threads
-from memory_store.embedding.waiting import Vector
 from memory_store.metrics import Metrics
 from tests.fakes.embedder import HashingEncoder
 from tests.fakes.processes import PATIENCE_S

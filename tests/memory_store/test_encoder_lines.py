@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from prometheus_client import CollectorRegistry
 
-from memory_store.embedding.embedder import BatchingEmbedder
-from memory_store.embedding.waiting import Turns, Vector
+from memory_store.embedding.embedder import BatchingEmbedder, Turns
+from memory_store.embedding.port import Vector
 from memory_store.metrics import Metrics
 from tests.fakes.processes import PATIENCE_S
 

@@ -13,9 +13,9 @@ from memloop_service import new_registry
 from memloop_state.connecting import connect
 from memloop_state.store.erasures import Erasures
 from memloop_state.store.service import ServiceRecord
-from memory_store.embedding.embedder import BatchingEmbedder, Encoder
+from memory_store.embedding.embedder import BatchingEmbedder
 from memory_store.embedding.encoding import Bm25, TextEncoding
-from memory_store.embedding.waiting import Vector
+from memory_store.embedding.port import Encoder, Vector
 from memory_store.items.documents import from_payload
 from memory_store.items.guarded import GuardedStore, NamespaceLocks
 from memory_store.items.statements import WritePolicy

@@ -16,8 +16,8 @@ from typing import Final, Literal, TypeAlias, get_args
 
 from memloop.wire.memory import MemoryItem, Namespace, StoreSearch
 from memloop_service import new_registry
-from memory_store.embedding.embedder import Embedder
 from memory_store.embedding.encoding import Bm25, TextEncoding
+from memory_store.embedding.port import Embedder
 from memory_store.items.batch import points_of
 from memory_store.items.documents import Record
 from memory_store.metrics import Metrics

@@ -37,7 +37,8 @@ from inference.profile_import import ImportRefused
 from memloop.wire.errors import MemloopError
 from memloop_cli.errors import CliError
 from memloop_service import new_registry
-from memory_store.embedding.embedder import BatchingEmbedder, Encoder
+from memory_store.embedding.embedder import BatchingEmbedder
+from memory_store.embedding.port import Encoder
 from memory_store.embedding.sentence_encoder import DEFAULT_MODEL, SentenceEncoder
 from memory_store.metrics import Metrics
 from trainer.data.dialogues.dialogue import Conversation

@@ -11,8 +11,8 @@ from evaluation.retrieval.ablation import namespace_of, raw_turn
 from memloop.scoring.lenient import evidence_recall
 from memloop.wire.memory import StoreSearch
 from memloop_service import new_registry
-from memory_store.embedding.embedder import Embedder
 from memory_store.embedding.encoding import Bm25, TextEncoding
+from memory_store.embedding.port import Embedder
 from memory_store.items.batch import points_of
 from memory_store.metrics import Metrics
 from memory_store.retrieval import Retrieval

@@ -17,7 +17,7 @@ from evaluation.memory.records import Answered, AnyEntry, Checked, Graded, Inges
 from evaluation.memory.retrieval import haystack
 from memloop.ports import Recalled
 from memloop.wire.errors import MemloopError
-from memory_store.embedding.embedder import Embedder
+from memory_store.embedding.port import Embedder
 from trainer.data.dialogues.dialogue import Conversation, Point, Question, Session
 from trainer.data.dialogues.formats import Format
 from trainer.data.journal import Journal

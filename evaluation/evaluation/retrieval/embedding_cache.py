@@ -6,8 +6,8 @@ from typing import cast
 
 import numpy as np
 
+from memory_store.embedding.port import Vector
 from memory_store.embedding.sentence_encoder import DEFAULT_MODEL, SentenceEncoder
-from memory_store.embedding.waiting import Vector
 
 
 class CachedEmbedder:

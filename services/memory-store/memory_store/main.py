@@ -30,8 +30,8 @@ from memloop_state.store.buffers import Buffers
 from memloop_state.store.erasures import Erasures
 from memloop_state.store.feed import ChangeFeed
 from memloop_state.store.service import ServiceRecord
-from memory_store.embedding.embedder import EmbeddingModel
 from memory_store.embedding.encoding import Bm25, TextEncoding
+from memory_store.embedding.port import EmbeddingModel
 from memory_store.items import routes
 from memory_store.items.documents import Clock, now
 from memory_store.items.guarded import GuardedStore, NamespaceLocks

@@ -9,7 +9,7 @@ from pydantic import BaseModel
 from tokenizers import Tokenizer
 
 from memory_store.embedding.graph import Arrays, Precision, alike, by_length, from_file, uses_bfloat16
-from memory_store.embedding.waiting import Vector
+from memory_store.embedding.port import Vector
 
 BUNDLE: Final = Path(__file__).with_name("minilm")
 """The folder of the graph; wheels contain it, a checkout makes it."""

@@ -28,9 +28,8 @@ from typing import Final, cast
 import snowballstemmer  # pyright: ignore[reportMissingTypeStubs]
 
 from memloop.wire.errors import DependencyError
-from memory_store.embedding.embedder import Embedder
 from memory_store.embedding.languages import FUNCTION_WORDS, LETTERS, TELLING
-from memory_store.embedding.waiting import Vector
+from memory_store.embedding.port import Embedder, Vector
 from memory_store.vectors.port import NO_WORDS, SparseVector
 
 _WORD = re.compile(r"[^\W_]+")

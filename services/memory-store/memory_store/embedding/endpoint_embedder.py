@@ -11,7 +11,8 @@ from typing import Final, Protocol
 from memloop.wire.errors import DependencyError, Timeout, Unavailable
 from memloop_clients.balancing import Breaker, CircuitOpen
 from memloop_clients.model_endpoint import InputRefused
-from memory_store.embedding.waiting import KnownVectors, Vector, VectorCache
+from memory_store.embedding.embedder import KnownVectors
+from memory_store.embedding.port import Vector
 from memory_store.metrics import Metrics
 from memory_store.vectors.schema import EmbeddingMismatch
 
@@ -78,7 +79,7 @@ class EndpointEmbedder:
         self._dimension = dimension
         self._limits = limits or EndpointLimits()
         self._pause = pause
-        self._known = KnownVectors(VectorCache(self._limits.cached), looked_up=metrics.embed_cache)
+        self._known = KnownVectors(self._limits.cached, looked_up=metrics.embed_cache)
         self._waiting = 0
 
     async def start(self) -> int:

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, TypeAlias, cast
 
 from memory_store.embedding.graph import PROBES, Precision, alike, by_length, by_openvino, uses_bfloat16
-from memory_store.embedding.waiting import Vector
+from memory_store.embedding.port import Vector
 
 if TYPE_CHECKING:
     import torch

@@ -10,8 +10,9 @@ from memloop_clients import Timeouts
 from memloop_clients.balancing import Breaker
 from memloop_clients.model_endpoint import EmbeddingsClient, RerankClient
 from memory_store.embedding.bundled_encoder import BundledEncoder, is_bundled
-from memory_store.embedding.embedder import BatchingEmbedder, EmbeddingModel, Encoder
+from memory_store.embedding.embedder import BatchingEmbedder
 from memory_store.embedding.endpoint_embedder import EndpointEmbedder, EndpointLimits
+from memory_store.embedding.port import EmbeddingModel, Encoder
 from memory_store.embedding.sentence_encoder import DEFAULT_MODEL, SentenceEncoder, usable_threads
 from memory_store.metrics import Metrics
 from memory_store.retrieval.rerank import CrossEncoderScorer, EndpointScorer, Reranker, Scorer, ThreadScorer

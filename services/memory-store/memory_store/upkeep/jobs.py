@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from memloop.wire.errors import Conflict, MemloopError, NotFound, NotSupported, Unprocessable
 from memloop_state.store.service import Service, Serving
-from memory_store.embedding.embedder import EmbeddingModel
+from memory_store.embedding.port import EmbeddingModel
 from memory_store.items.documents import Clock, from_payload, now
 from memory_store.metrics import Metrics
 from memory_store.upkeep.copying import Copy, Kind, Lease, Progress, Status, Stores, Transform, copy_lost

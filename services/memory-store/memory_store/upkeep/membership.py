@@ -12,8 +12,8 @@ from typing import Final
 from memloop.chores import alongside, ended
 from memloop.wire.errors import MemloopError, NotSupported, Unavailable
 from memloop_state.store.service import FRESH_S, Copying, Seen, Service, ServiceRecord, Serving
-from memory_store.embedding.embedder import EmbeddingModel
 from memory_store.embedding.encoding import TextEncoding
+from memory_store.embedding.port import EmbeddingModel
 from memory_store.vectors.live import SHARED, Gate, LiveCollection
 from memory_store.vectors.port import Collection
 from memory_store.vectors.schema import CollectionSpec
