@@ -8,7 +8,7 @@ import pytest
 from pypdf import PdfReader, PdfWriter
 from pypdf.generic import ArrayObject, DictionaryObject, FloatObject, NameObject, NumberObject, TextStringObject
 
-from tests.gateway.documents import PLACED, STRICT, links, mail, opened, paragraph, word, xlsx
+from tests.gateway.documents import PLACED, STRICT, links, mail, opened, paragraph, word, xlsx, zipped
 from tests.gateway.test_encodings import noted
 from tests.gateway.test_extraction import archive, pdf, reason, text_of
 
@@ -138,23 +138,34 @@ async def test_what_a_docx_shows_by_its_form_is_written_out(inside: str, text: s
         pytest.param('value-type="float" office:value="0"', "#DIV/0!", "#DIV/0!", id="an error kept as 0"),
         pytest.param('value-type="string" office:string-value=""', "#N/A", "#N/A", id="an error kept as no text"),
         pytest.param('value-type="float" office:value="0"', "Err:502", "Err:502", id="an error of LibreOffice"),
-        pytest.param('value-type="percentage" office:value="0.15"', "15%", "0.15", id="a percentage"),
-        pytest.param('value-type="currency" office:value="-12.50"', "−12,50 €", "-12.5", id="an amount"),
-        pytest.param('value-type="date" office:date-value="1865-04-15"', "15.4.65", "1865-04-15", id="before 1900"),
+        pytest.param('value-type="percentage" office:value="0.15"', "15%", "15%", id="a percentage"),
+        pytest.param('value-type="currency" office:value="-12.50"', "−12,50 €", "−12,50 €", id="an amount"),
+        pytest.param('value-type="currency" office:value="-12.50"', "(12,50 €)", "-12,50 €", id="brackets"),
+        pytest.param('value-type="date" office:date-value="1865-04-15"', "15.4.65", "1865-04-15", id="no century"),
+        pytest.param('value-type="date" office:date-value="2026-05-01"', "1. Mai 2026", "1. Mai 2026", id="a day"),
         pytest.param(
             'value-type="date" office:date-value="2026-05-01T19:30:00"', "x", "2026-05-01 19:30:00", id="both"
         ),
-        pytest.param('value-type="time" office:time-value="PT27H05M00S"', "27:05", "27:05:00", id="more than a day"),
-        pytest.param('value-type="boolean" office:boolean-value="true"', "WAHR", "TRUE", id="a truth"),
+        pytest.param('value-type="time" office:time-value="PT27H05M00S"', "27:05", "27:05", id="more than a day"),
+        pytest.param('value-type="boolean" office:boolean-value="true"', "WAHR", "WAHR", id="a truth"),
         pytest.param('value-type="string"', "tea<text:tab/>at<text:s/>five", "tea at five", id="a tab"),
     ],
 )
-async def test_a_cell_of_an_ods_has_its_value(attributes: str, shown: str, text: str) -> None:
+async def test_a_cell_of_an_ods_is_read_as_it_is_shown(attributes: str, shown: str, text: str) -> None:
     cell = f"<table:table-cell office:{attributes}><text:p>{shown}</text:p></table:table-cell>"
     assert (
         await text_of(sheet_of(f"<table:table-row>{cell}</table:table-row>"), "a.ods")
         == f"[sheet 1: S]\n\n{text}\n\n\f"
     )
+
+
+async def test_a_book_begins_with_its_title_and_authors() -> None:
+    raw = io.BytesIO(PLACED["a.epub"]("Tea at five."))
+    with zipfile.ZipFile(raw) as book:
+        parts = {name: book.read(name).decode() for name in book.namelist()}
+    told = "<metadata><title>The Whale</title><creator>Ada</creator></metadata><manifest>"
+    parts["o/b.opf"] = parts["o/b.opf"].replace("<manifest>", told)
+    assert await text_of(zipped(**parts), "a.epub") == "The Whale\nAda\n[chapter 1]\n\nTea at five.\n\n\f"
 
 
 async def test_repeated_cells_of_an_ods_are_counted_and_comments_stand_behind_the_rows() -> None:

@@ -13,11 +13,13 @@ def office(source: Source, archive: ZipFile, raw: bytes) -> Iterator[str]:
     main = next(iter(package.linked("", "officeDocument")), "")
     root = None if main.endswith(".bin") else package.part(main)  # a binary workbook
     if main.endswith(".bin") or (root is not None and root.tag == "workbook"):
-        from gateway.extract.sheets import comments_and_boxes, errors_of, sheets
+        from gateway.extract.sheet_cells import shown_cells
+        from gateway.extract.sheets import comments_and_boxes, sheets
 
         if root is None:
             return sheets(source, raw)
-        return sheets(source, raw, comments_and_boxes(package, main, root), errors_of(package, main, root))
+        beside = comments_and_boxes(package, main, root)
+        return sheets(source, raw, beside, shown_cells(source, package, main, root))
     if root is not None and root.tag == "document":
         from gateway.extract.word import word
 

@@ -1,6 +1,6 @@
 """Reads OpenDocument: texts with their pages, presentations slide by slide, spreadsheets row by row.
 
-A cell has its value, a text or an error as it is shown: calamine reads ``#DIV/0!`` as 0 and leaves out comments.
+Cells are read as they are shown: calamine has no formats, reads ``#DIV/0!`` as 0 and leaves out comments.
 """
 
 import re
@@ -8,6 +8,8 @@ from collections.abc import Iterator
 from typing import Final
 from zipfile import ZipFile
 
+from gateway.extract.number_formats import with_minus
+from gateway.extract.number_places import plain
 from gateway.extract.numerals import column, numeral
 from gateway.extract.package import Element, parsed, words
 from gateway.extract.source import PAGE_END, Source, Unreadable, place
@@ -18,7 +20,6 @@ _LEFT: Final = frozenset(
 _LINES: Final = frozenset({"p", "h", "table-row"})
 _SIGNS: Final = {"tab": "\t", "line-break": "\n"}
 _MOST_SPACES: Final = 1000
-_ERROR = re.compile(r"#(?:N/A|DIV/0!|VALUE!|REF!|NAME\?|NUM!|NULL!)|Err:\d{3}")
 _DURATION = re.compile(r"PT(\d+)H(\d+)M(\d+)(?:[.,]\d+)?S")
 _NUMBERS: Final = frozenset({"float", "currency", "percentage"})
 
@@ -124,19 +125,16 @@ def _rows(table: Element) -> Iterator[str]:
 
 
 def _value(cell: Element) -> str:
-    """Return the value of a cell in the form of the other spreadsheets; an error and a text as they are shown."""
+    """Return a cell as it is shown, but for days without their century, and negative numbers without a minus."""
     shown = " ".join(" ".join("".join(_words(line)) for line in cell.findall("p")).split())
     kind = cell.get("value-type", "")
     value = cell.get("value" if kind in _NUMBERS else f"{kind}-value", "")
-    if not value or kind == "string" or _ERROR.fullmatch(shown):
-        return shown or value
-    if kind in _NUMBERS:
-        return f"{float(value):.15g}"
-    if kind == "boolean":
-        return value.upper()
-    if kind == "time" and (duration := _DURATION.fullmatch(value)):
-        return ":".join(duration.groups())
-    return value.replace("T", " ").removesuffix(" 00:00:00")
+    if shown and kind == "date" and value[: len("1865")] not in shown:
+        return value.replace("T", " ").removesuffix(" 00:00:00")
+    if shown or not value:
+        return with_minus(shown) if value.startswith("-") and kind in _NUMBERS else shown
+    duration = _DURATION.fullmatch(value) if kind == "time" else None
+    return plain(float(value)) if kind in _NUMBERS else ":".join(duration.groups()) if duration else value
 
 
 def _lines(element: Element, numbers: _Numbers, *, style: str = "", level: int = 0) -> Iterator[str]:

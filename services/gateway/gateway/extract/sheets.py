@@ -1,46 +1,39 @@
 """Reads spreadsheets (XLSX, XLS, XLSB) by calamine: each row with a value is one line.
 
-Comments and boxes of XLSX, which calamine leaves out, stand behind the rows of their sheet, and errors in their cells.
+Comments and boxes of XLSX, which calamine leaves out, stand behind the rows of their sheet.
 """
 
 import datetime as dt
-import re
-from collections import defaultdict
+import sys
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from io import BytesIO
 from types import MappingProxyType
-from typing import Final, TypeAlias
+from typing import Final
 from xml.etree.ElementTree import ParseError
 
 from python_calamine import CalamineWorkbook, PasswordError
 
+from gateway.extract.number_places import plain
 from gateway.extract.package import Element, Package, words
+from gateway.extract.sheet_cells import Row
 from gateway.extract.source import Source, Unreadable, place
 
 _NOTHING: Final[Mapping[str, Sequence[str]]] = MappingProxyType({})
-Errors: TypeAlias = Mapping[int, Mapping[int, str]]
-"""What a sheet shows in the place of values, as ``#N/A``, by row and column from 0."""
-_NO_ERRORS: Final[Mapping[str, Errors]] = MappingProxyType({})
-_ERROR_BEGINS: Final = b't="e"'
-_BLOCK_BYTES: Final = 1 << 20
-_MOST_BYTES_OF_CELL: Final = 1 << 10
-_ERROR = re.compile(
-    rb'<c\b(?=[^>]{0,200}\bt="e")[^>]{0,200}\br="([A-Z]{1,3})(\d{1,7})"[^>]{0,200}>'
-    rb"(?:<f\b[^<]{0,500}(?:</f>)?)?<v>(#[A-Z0-9/!?_]{1,16})</v>"
-)
-"""A cell whose value is an error, with its place. A parser of XML takes five times as long as calamine."""
+_ALL_AS_READ: Final[Mapping[str, Iterator[Row]]] = MappingProxyType({})
+_END: Final[Row] = (sys.maxsize, {})
 
 
 def sheets(
     source: Source,
     raw: bytes,
     beside: Mapping[str, Sequence[str]] = _NOTHING,
-    errors: Mapping[str, Errors] = _NO_ERRORS,
+    shown: Mapping[str, Iterator[Row]] = _ALL_AS_READ,
 ) -> Iterator[str]:
     """Yield the sheets; ``beside`` holds lines behind the rows, by the sheet's name.
 
-    ``errors``, by the sheet's name too, fill cells that calamine leaves empty. Raises Unreadable for an encrypted file.
+    ``shown``, by the sheet's name too, has the cells whose text is not calamine's. Raises Unreadable for an encrypted
+    file.
     """
     try:
         workbook = CalamineWorkbook.from_filelike(BytesIO(raw))
@@ -53,38 +46,26 @@ def sheets(
             source.notes.append(f"sheet {number} has no cells that can be read")
             yield place("sheet", number, "")
             continue
-        wrong = errors.get(name, {})
-        cells = (list(map(_shown, row)) for row in rows)
-        filled = (
-            [wrong[at].get(column, cell) for column, cell in enumerate(row)] if at in wrong else row
-            for at, row in enumerate(cells)
-        )
-        lines = (" | ".join(row).rstrip(" |") for row in filled)
-        shown = [*(line for line in lines if line), *beside.get(name, ())]
-        yield place("sheet", number, "\n".join(shown), title=name)
+        lines = (" | ".join(row).rstrip(" |") for row in _filled(rows, shown.get(name, iter(()))))
+        written = [*(line for line in lines if line), *beside.get(name, ())]
+        yield place("sheet", number, "\n".join(written), title=name)
 
 
-def errors_of(package: Package, main: str, workbook: Element) -> dict[str, Errors]:
-    """Return the errors in the cells of XLSX, by the name of their sheet."""
-    links = package.relations(main)
-    named = ((sheet.get("name", ""), links.get(sheet.get("r:id", ""))) for sheet in workbook.iter("sheet"))
-    return {name: _errors(package, link.target) for name, link in named if link is not None}
-
-
-def _errors(package: Package, sheet: str) -> Errors:
-    errors = defaultdict[int, dict[int, str]](dict)
-    if sheet in package.archive.NameToInfo:
-        with package.archive.open(sheet) as part:
-            rest = b""
-            while block := part.read(_BLOCK_BYTES):
-                block = rest + block
-                for found in _ERROR.finditer(block) if _ERROR_BEGINS in block else ():
-                    column = 0
-                    for letter in found[1]:
-                        column = 26 * column + letter - ord("@")
-                    errors[int(found[2]) - 1][column - 1] = found[3].decode()
-                rest = block[-_MOST_BYTES_OF_CELL:]
-    return errors
+def _filled(rows: Iterator[Sequence[object]], shown: Iterator[Row]) -> Iterator[list[str]]:
+    """Yield the cells of each row as they are shown: ``shown`` has those whose text is not calamine's."""
+    at, cells = next(shown, _END)
+    for number, row in enumerate(rows):
+        while at < number:  # rows that are not in their order
+            at, cells = next(shown, _END)
+        if at == number:
+            own = [cells[column] if column in cells else _shown(cell) for column, cell in enumerate(row)]
+            yield own + [cells.get(column, "") for column in range(len(row), max(cells) + 1)]
+            at, cells = next(shown, _END)
+        else:
+            yield list(map(_shown, row))
+    while cells:
+        yield [cells.get(column, "") for column in range(max(cells) + 1)]
+        at, cells = next(shown, _END)
 
 
 def comments_and_boxes(package: Package, main: str, workbook: Element) -> dict[str, list[str]]:
@@ -122,7 +103,7 @@ def _shown(cell: object) -> str:
         case bool():
             return str(cell).upper()
         case float():
-            return f"{cell:.15g}"  # as many digits as a spreadsheet keeps
+            return plain(cell)
         case dt.datetime():
             return cell.isoformat(sep=" ").removesuffix(" 00:00:00")
         case dt.timedelta():
