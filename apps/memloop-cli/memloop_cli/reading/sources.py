@@ -14,7 +14,7 @@ from memloop_cli.errors import BadInput
 _SUFFIXES: Final = frozenset(
     (
         *(".txt", ".text", ".md", ".markdown", ".rst", ".adoc", ".org", ".tex"),
-        *(".csv", ".tsv", ".json", ".jsonl", ".ndjson", ".ipynb", ".xml", ".yaml", ".yml", ".toml", ".ini"),
+        *(".csv", ".tsv", ".json", ".jsonl", ".ndjson", ".ipynb", ".xml", ".yaml", ".yml", ".toml", ".ini", ".svg"),
         *(".log", ".html", ".htm", ".xhtml", ".mhtml", ".mht", ".srt", ".vtt", ".ics", ".vcf", ".eml", ".mbox", ".mbx"),
         *(".pdf", ".docx", ".docm", ".dotx", ".pptx", ".pptm", ".ppsx", ".xlsx", ".xlsm", ".xlsb", ".xls", ".xltx"),
         *(".odt", ".ods", ".odp", ".fodt", ".epub", ".rtf", ".py", ".js", ".ts", ".java", ".kt", ".go", ".rs", ".rb"),
@@ -30,7 +30,7 @@ _INLINE_CHARS: Final = 4_000_000
 _EXTRACTED: Final = frozenset(
     (
         *(".html", ".htm", ".xhtml", ".mhtml", ".mht", ".eml", ".mbox", ".mbx", ".rtf", ".ics", ".vcf"),
-        *(".json", ".jsonl", ".ndjson", ".ipynb"),
+        *(".json", ".jsonl", ".ndjson", ".ipynb", ".log", ".xml", ".svg"),
     )
 )
 """Texts from which the gateway takes the words."""

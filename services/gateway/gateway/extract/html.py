@@ -15,12 +15,14 @@ from gateway.extract.source import Source, Unreadable
 if TYPE_CHECKING:
     from selectolax.lexbor import LexborHTMLParser
 
-_HIDDEN: Final = ["script", "style", "noscript", "template", "svg", "annotation", "rp"]
+_HIDDEN: Final = ["script", "style", "noscript", "template", "svg", "annotation", "rp", "wbr"]
 _READINGS: Final = "rt, rtc"
 _UNSHOWN: Final = "body :is([hidden]:not([hidden=until-found]), [style*='display:none' i], [style*='display: none' i])"
 _IS_XML = re.compile(r"\s*<\?xml\b|\s*<!doctype[^>]{0,200}\bxhtml\b", re.IGNORECASE)
 _CLOSED = re.compile(r"""<([A-Za-z][\w:.-]{0,40}+)((?:[^<>"'/]++|"[^"<]*+"|'[^'<]*+'|/(?!>))*+)/>""")
 """An element of XML without content."""
+_FRAMES = re.compile(r"</?(?:frameset|frame|noframes)\b[^>]*>", re.IGNORECASE)
+"""Of a page whose text stands beside its frames, in ``<noframes>``."""
 _VOID: Final = frozenset({"area", "base", "br", "col", "embed", "hr", "img", "input", "link", "meta", "source", "wbr"})
 _INLINE: Final = [
     "a",
@@ -63,6 +65,11 @@ def page(source: Source, raw: bytes, *, declared: str = "") -> str:
     if _IS_XML.match(text):  # HTML has no <script/>: it would hide all that follows
         text = _CLOSED.sub(_opened, text)
     tree = LexborHTMLParser(text)
+    if tree.body is None or tree.css_first("frameset") is not None:
+        tree = LexborHTMLParser(_FRAMES.sub("", text))
+    for frame in tree.css("iframe[srcdoc]"):
+        inside = LexborHTMLParser(frame.attributes.get("srcdoc") or "").body
+        frame.replace_with("" if inside is None else f" {inside.text(separator=' ', strip=True)} ")
     tree.strip_tags(_HIDDEN)
     for unseen, one, many in (
         (_UNSHOWN, "hidden part of the page", "hidden parts of the page"),

@@ -84,6 +84,10 @@ def _written(source: Source) -> Reader:
         from gateway.extract.html import html
 
         return html
+    if source.name.endswith(".ipynb"):
+        from gateway.extract.notebook import notebook
+
+        return notebook
     return plain
 
 

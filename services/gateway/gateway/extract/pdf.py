@@ -28,6 +28,7 @@ _MARKED: Final = frozenset(
 )
 """Annotations whose words lie in a window of their own, and not on the page."""
 _TEXTLESS: Final = frozenset({pdfium.FPDF_ANNOT_LINK, pdfium.FPDF_ANNOT_POPUP})
+_NAME_CHARS: Final = 100
 _SAMPLE_CHARS: Final = 16
 _CODED: Final = 0.25
 _TICKED: Final = frozenset({pdfium.FPDF_FORMFIELD_CHECKBOX, pdfium.FPDF_FORMFIELD_RADIOBUTTON})
@@ -70,7 +71,7 @@ def pdf(source: Source) -> Iterator[str]:
     pictures = [number for number, page in enumerate(pages) if page.text is None]
     source.note_pages("pages that are pictures without text", [] if is_scan else pictures)
     source.note_pages("pages whose letters have no Unicode", coded)
-    source.note(document.count_attachments(), "attachment", "attachments")
+    yield from _attachments(source, document)
 
 
 def _opened(raw: bytes) -> pypdfium2.PdfDocument:
@@ -87,6 +88,19 @@ def _opened(raw: bytes) -> pypdfium2.PdfDocument:
         document = pypdfium2.PdfDocument(again)
     document.init_forms()
     return document
+
+
+def _attachments(source: Source, document: pypdfium2.PdfDocument) -> Iterator[str]:
+    """Yield the files that the document carries; a portfolio is nothing else."""
+    for number in range(document.count_attachments()):
+        attachment = document.get_attachment(number)
+        name = attachment.get_name()[:_NAME_CHARS]
+        try:
+            text = source.inside(bytes(attachment.get_data()), name=name, media_type="")
+            yield f"[attachment: {name}]\n\n{text.replace(PAGE_END, chr(10))}\n"
+        except Exception as error:  # noqa: BLE001 - an attachment that no parser reads must not hide the pages
+            why = str(error) if isinstance(error, Unreadable) else "it is damaged"
+            source.notes.append(f"attachment {name}: {why}")
 
 
 def _page(document: pypdfium2.PdfDocument, number: int, ocr: str, *, part_codes: bool = False) -> _Page:

@@ -3,8 +3,10 @@
 import codecs
 import json
 import re
+from binascii import a2b_qp
 from collections.abc import Iterator
 from functools import partial
+from html import unescape
 from itertools import chain
 from typing import Final
 
@@ -15,19 +17,27 @@ _BLOCK_BYTES: Final = 1 << 20
 _ESCAPES = re.compile(r"(?<!\\)(?:\\\\)*((?:\\u[0-9a-fA-F]{4})+)")
 _FOLDED = re.compile(r"\r?\n[ \t]")
 """Where an appointment or a card breaks a long line, also inside a word (RFC 5545, 6350)."""
+_QUOTED = re.compile(r"(?im)^([^:\n]*;ENCODING=QUOTED-PRINTABLE[^:\n]*:)((?:[^\n]*=\r?\n)*[^\n]*)")
+"""How older cards have letters beyond ASCII (vCard 2.1)."""
+_COLOURS = re.compile(r"\x1b\[[0-9;?]*[ -/]*[@-~]")
+"""Colours and moves of a terminal (ECMA-48)."""
+_XML: Final = (".xml", ".svg", ".fb2", ".rss", ".atom")
 _CHARSET = re.compile(r"charset=[\"']?([A-Za-z0-9_:.-]{1,40})")
 
 
 def plain(source: Source) -> Iterator[str]:
-    """Yield the text as it is; in JSON, letters that are written as numbers become letters."""
-    said = label_in(source.head) if source.name.endswith((".xml", ".svg", ".fb2")) else ""
+    """Yield the text without a terminal's colours; letters that JSON and XML write as codes become letters."""
+    is_xml = source.name.endswith(_XML) or source.head.removeprefix(codecs.BOM_UTF8).startswith(b"<?xml")
+    said = label_in(source.head) if is_xml else ""
     blocks = chain([source.head], iter(partial(source.rest.read, _BLOCK_BYTES), b"")) if source.head else ()
     parts = decoded(source, blocks, declared=charset_of(source.media_type) or said)
     if source.head.removeprefix(codecs.BOM_UTF8)[:7].upper() == b"BEGIN:V":
-        yield _FOLDED.sub("", "".join(parts))
+        yield _FOLDED.sub("", _QUOTED.sub(_unquoted, "".join(parts)))
         return
     if not source.name.endswith((".json", ".jsonl", ".ndjson", ".ipynb")):
-        yield from parts
+        for part in parts:
+            shown = _COLOURS.sub("", part) if "\x1b[" in part else part
+            yield unescape(shown) if is_xml else shown
         return
     line_end = ""
     for part in parts:
@@ -36,6 +46,10 @@ def plain(source: Source) -> Iterator[str]:
         lines, line_end = text[:end], text[end:]
         yield _ESCAPES.sub(_letters, lines)
     yield _ESCAPES.sub(_letters, line_end)
+
+
+def _unquoted(found: "re.Match[str]") -> str:
+    return found[1] + a2b_qp(found[2].encode()).decode(errors="replace")
 
 
 def charset_of(media_type: str) -> str:

@@ -3,12 +3,11 @@
 from collections.abc import Iterator
 from typing import Final
 
+from gateway.extract.drawn import drawn
 from gateway.extract.numerals import numeral
 from gateway.extract.package import Element, Package, words
 from gateway.extract.source import Source, place
 
-_DRAWN: Final = {"chart": ("t", "v"), "diagramData": ("t",)}
-"""Parts of a slide with text, and the elements that hold it."""
 _KINDS: Final = (("alphaLc", "a"), ("alphaUc", "A"), ("romanLc", "i"), ("romanUc", "I"))
 _BESIDE: Final = {"notesSlide": "notes", "comments": "comment"}
 
@@ -22,12 +21,10 @@ def slides(source: Source, package: Package, main: str, root: Element) -> Iterat
         if slide is None:
             continue
         lines = list(_lines(slide))
+        lines += drawn(package, name)
         for link in package.relations(name).values():
-            part = package.part(link.target) if link.kind in _DRAWN or link.kind in _BESIDE else None
-            if part is not None and link.kind in _DRAWN:
-                found = (" ".join((node.text or "").split()) for node in part.iter() if node.tag in _DRAWN[link.kind])
-                lines.append(" | ".join(value for value in found if value))
-            elif part is not None:
+            part = package.part(link.target) if link.kind in _BESIDE else None
+            if part is not None:
                 lines += [f"[{_BESIDE[link.kind]}: {said}]" for said in _said(part)]
         pictures += sum(1 for _ in slide.iter("pic"))
         yield place("slide", number, "\n".join(line for line in lines if line.strip()))

@@ -39,6 +39,10 @@ class Source:
         """Return all bytes."""
         return self.head + self.rest.read()
 
+    def again(self, raw: bytes) -> "Source":
+        """Return the same file, whose bytes were read."""
+        return replace(self, head=raw, rest=BytesIO())
+
     def inside(self, raw: bytes, *, name: str, media_type: str) -> str:
         """Return the text of a file inside this one. Raises Unreadable, and any error of a parser."""
         if self.depth == _MAX_DEPTH:

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Final
 
+from gateway.extract.drawn import drawn
 from gateway.extract.numerals import numeral
 from gateway.extract.package import Element, Package
 from gateway.extract.source import PAGE_END, Source
@@ -135,6 +136,7 @@ def word(source: Source, package: Package, main: str, root: Element) -> Iterator
         before, text, after = reading.row_or_paragraph(block)
         yield _new_pages(page, before) + text + _new_pages(page + before, after)
         page += before + after
+    yield from (f"[chart: {line}]\n" for line in drawn(package, main) if line)
     seen = set[str]()
     for edge in _EDGES:
         for part in map(package.part, package.linked(main, edge)):
