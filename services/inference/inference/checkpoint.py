@@ -1,4 +1,4 @@
-"""Reads the export record of a served checkpoint."""
+"""Reads what a served checkpoint's folder holds beside its weights' numbers: its export record, its GGUF files."""
 
 import logging
 from pathlib import Path
@@ -8,6 +8,11 @@ from pydantic import ValidationError
 from memloop.wire.checkpoint import RECORD, CheckpointRecord
 
 log = logging.getLogger(__name__)
+
+
+def gguf_files(folder: Path) -> list[Path]:
+    """Return the files with weights in GGUF's format that a folder holds."""
+    return sorted(folder.glob("*.gguf"))
 
 
 def read_record(folder: Path) -> CheckpointRecord | None:

@@ -4,8 +4,10 @@ import shutil
 from pathlib import Path
 
 from inference.budgets import fitted_profile, positions_served
+from inference.checkpoint import gguf_files
 from inference.engines import EnginePlan, sglang, vllm, vllm_parsers
 from inference.estimate import attention_heads
+from inference.machine import ON_PROCESSORS
 from inference.prompts import profile_of
 from inference.rope import SETTING
 from inference.settings import LauncherSettings
@@ -28,6 +30,7 @@ def contradictions(settings: LauncherSettings, plan: EnginePlan) -> list[str]:
         *_about_kernels(plan),
         *_about_parsers(plan),
         *_about_window(plan),
+        *_about_openvino(settings, plan),
     ]
 
 
@@ -66,7 +69,7 @@ def _open_listen(host: str, plan: EnginePlan) -> str | None:
 
 def _about_memory(settings: LauncherSettings, plan: EnginePlan) -> list[str]:
     reasons: list[str] = []
-    on_cpu = plan.engine == "vllm-cpu"
+    on_cpu = plan.engine in ON_PROCESSORS
     if settings.serve_kv_cache_memory_bytes and plan.memory_fraction:
         reasons.append("MEMLOOP_SERVE_KV_CACHE_MEMORY_BYTES and MEMLOOP_SERVE_MEMORY_FRACTION exclude each other")
     if plan.memory_fraction and on_cpu:
@@ -79,17 +82,17 @@ def _about_memory(settings: LauncherSettings, plan: EnginePlan) -> list[str]:
             f"above {_MOST_STATIC} activations and graphs have no room: leave it out, and SGLang chooses"
         )
     if plan.quantization and on_cpu:
-        reasons.append("MEMLOOP_SERVE_QUANTIZATION needs a GPU's kernels, and vllm-cpu has none")
+        reasons.append("MEMLOOP_SERVE_QUANTIZATION needs a GPU's kernels, and a processor has none")
     return reasons
 
 
 def _about_scale(plan: EnginePlan) -> list[str]:
     reasons: list[str] = []
-    if plan.engine == "vllm-cpu":
+    if plan.engine in ON_PROCESSORS:
         if plan.tensor_parallel_size > 1:
-            reasons.append("MEMLOOP_SERVE_TENSOR_PARALLEL_SIZE splits a model over GPUs, and vllm-cpu uses none")
+            reasons.append(f"MEMLOOP_SERVE_TENSOR_PARALLEL_SIZE splits a model over GPUs, and {plan.engine} uses none")
         if plan.data_parallel_size > 1:
-            reasons.append("MEMLOOP_SERVE_DATA_PARALLEL_SIZE copies a model to more GPUs, and vllm-cpu uses none")
+            reasons.append(f"MEMLOOP_SERVE_DATA_PARALLEL_SIZE copies a model to more GPUs, and {plan.engine} uses none")
     heads = attention_heads(Path(plan.model)) if plan.local else None
     if heads is not None and heads % plan.tensor_parallel_size:
         gpus = plan.tensor_parallel_size
@@ -162,3 +165,26 @@ def _about_window(plan: EnginePlan) -> list[str]:
         way_out = "" if plan.yarn_factor else f"; {SETTING} stretches them"
         reasons.append(f"the model has {positions} positions, fewer than the {plan.max_model_len} asked for{way_out}")
     return reasons
+
+
+def _about_openvino(settings: LauncherSettings, plan: EnginePlan) -> list[str]:
+    """Return what our engine on OpenVINO lacks, and has no GGUF file for."""
+    if plan.engine != "openvino":
+        return []
+    reasons: list[str] = []
+    if not plan.local or len(gguf_files(Path(plan.model))) != 1:
+        reasons.append(f"MEMLOOP_ENGINE=openvino serves a folder with one GGUF file, and {plan.model} is none")
+    lacking = {
+        "LORA": plan.adapters,
+        "TOOL_CALL_PARSER": plan.tool_call_parser,
+        "REASONING_PARSER": plan.reasoning_parser,
+        "CHAT_TEMPLATE": plan.chat_template,
+        "SPECULATION": plan.speculation,
+        "YARN_FACTOR": plan.yarn_factor,
+        "KV_CACHE_DTYPE": plan.kv_cache_dtype,
+        "GENERATION_DEFAULTS": plan.checkpoint_defaults,
+        "DTYPE": settings.serve_dtype,
+    }
+    return reasons + [
+        f"MEMLOOP_SERVE_{name}: the engine openvino has no such choice" for name, set_to in lacking.items() if set_to
+    ]

@@ -8,8 +8,12 @@ from typing import Literal, TypeAlias
 
 import joblib  # pyright: ignore[reportMissingTypeStubs]
 
-EngineName: TypeAlias = Literal["vllm", "sglang", "vllm-cpu"]
-ENGINES: tuple[EngineName, ...] = ("vllm", "sglang", "vllm-cpu")
+EngineName: TypeAlias = Literal["vllm", "sglang", "vllm-cpu", "openvino"]
+ENGINES: tuple[EngineName, ...] = ("vllm", "sglang", "vllm-cpu", "openvino")
+"""The best first."""
+ON_PROCESSORS: frozenset[EngineName] = frozenset({"vllm-cpu", "openvino"})
+_MODULES: dict[EngineName, str] = {"sglang": "sglang", "openvino": "openvino_genai"}
+"""vLLM's otherwise."""
 _GPU_FILES = ("dev/nvidiactl", "dev/nvidia0", "dev/kfd", "dev/dxg")
 """NVIDIA's, AMD's, and WSL2's, where a GPU of Windows has this file alone."""
 
@@ -35,10 +39,9 @@ class Machine:
         )
 
 
-def _is_installed(distribution: EngineName) -> bool:
+def _is_installed(engine: EngineName) -> bool:
     try:
-        metadata.distribution(distribution)
+        metadata.distribution("openvino-genai" if engine == "openvino" else engine)
     except metadata.PackageNotFoundError:
         return False
-    module = "sglang" if distribution == "sglang" else "vllm"
-    return importlib.util.find_spec(module) is not None
+    return importlib.util.find_spec(_MODULES.get(engine, "vllm")) is not None

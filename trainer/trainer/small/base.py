@@ -110,18 +110,26 @@ def _weights(reader: Any, config: dict[str, Any]) -> dict[str, torch.Tensor]:
 
     weights: dict[str, torch.Tensor] = {}
     for tensor in reader.tensors:
-        name = _TOP.get(tensor.name) or _layer_name(tensor.name)
+        name = safetensors_name(tensor.name)
         held = quants.dequantize(tensor.data, tensor.tensor_type).astype(np.float32)
-        if name.endswith(("q_proj.weight", "k_proj.weight")):  # llama.cpp interleaves the rotary halves of each head
-            halves = held.reshape(-1, config["head_dim"] // 2, 2, held.shape[1])
-            held = halves.swapaxes(1, 2).reshape(held.shape)
+        if name.endswith(("q_proj.weight", "k_proj.weight")):
+            held = interleaved(held, config["head_dim"], back=True)
         weights[name] = torch.from_numpy(np.ascontiguousarray(held)).to(torch.bfloat16)
     return weights
 
 
-def _layer_name(name: str) -> str:
+def safetensors_name(name: str) -> str:
+    """Return what transformers calls the tensor of a GGUF file. Raises KeyError for a name that no Llama has."""
+    if name in _TOP:
+        return _TOP[name]
     _, number, part, kind = name.split(".")
     return f"model.layers.{number}.{_IN_LAYER[part]}.{kind}"
+
+
+def interleaved(weight: Any, head_dim: int, *, back: bool = False) -> Any:
+    """Interleave the rotary halves of each head as llama.cpp has them, or put them one after the other again."""
+    halves = weight.reshape(-1, *((head_dim // 2, 2) if back else (2, head_dim // 2)), weight.shape[1])
+    return halves.swapaxes(1, 2).reshape(weight.shape)
 
 
 def _tokenizer(reader: Any) -> Tokenizer:

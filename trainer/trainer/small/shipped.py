@@ -17,11 +17,14 @@ from typing import Final
 from pydantic import BaseModel, ConfigDict
 
 from trainer.small.base import SHA256, make_base
+from trainer.small.gguf_file import write_gguf
 from trainer.small.merge import merge
 
 # In a folder of its own: vLLM takes every safetensors file beside config.json for the model's.
 ADAPTER: Final = "adapter/adapter.safetensors"
 RECORD: Final = "adapter/adapter.json"
+GGUF: Final = "model.gguf"
+"""The same weights in eight bits, for engines without torch."""
 LOG: Final = "log.jsonl"
 """The curves of the run that made the adapter."""
 WEIGHTS: Final = "model.safetensors"
@@ -82,6 +85,7 @@ def _merged(gguf: Path, adapter: Path, folder: Path) -> Generator[Path]:
         base, made = Path(making, "base"), Path(making, "made")
         make_base(gguf, base)
         merge(base, adapter, made)
+        write_gguf(gguf, made / WEIGHTS, made / GGUF)
         (made / WEIGHTS).chmod(0o644)  # safetensors keeps it to its owner; in an image another user serves it
         yield made
 

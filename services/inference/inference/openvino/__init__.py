@@ -1,0 +1,4 @@
+"""An engine for small models on a processor: OpenVINO GenAI behind OpenAI's chat API. It runs as a process of its own.
+
+It needs neither torch nor a compiler, and starts in seconds: it reads GGUF weights as they are.
+"""
