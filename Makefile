@@ -455,6 +455,10 @@ bench-longread-full: $(READY) ## the same on the tiny model's vLLM, and 3.5 mill
 bench-inference: $(READY) ## speculation and prefix cache on and off, on the tiny model's vLLM; BUDGET_S=900
 	$(BIN)/python -m benchmarks.inference --budget $(or $(BUDGET_S),900)
 
+.PHONY: bench-small-engines
+bench-small-engines: $(READY) $(SMALL_MODEL) ## memloop-small on vLLM and on OpenVINO: start, tokens a second, memory
+	$(BIN)/python -m benchmarks.inference.engines
+
 # What a machine with torch for CUDA has, and what two steps of training never import.
 GPU_PROOF_LEAVES_OUT := torch|torch(audio|vision|codec)|torch-c-dlpack-ext|triton|nvidia-.*|cuda-.*|flashinfer-.*|numpy|pyarrow|scipy|sympy|mpmath|networkx|setuptools|opencv-.*|numba|llvmlite|wandb|mlflow-skinny|databricks-sdk|tensorboard.*|alembic|sqlalchemy|pycountry|hf-xet|nvtx|py-spy|anthropic|obstore|rignore|fastar|distlib|quack-kernels|nixl.*|humming.*|tilelang|z3-solver|cupy.*|tokenspeed-.*|cryptography|av|google-.*|googleapis-.*|sentry-sdk|fastapi-cl.*|virtualenv|supervisor|trl|pytest.*|fastsafetensors|antlr4-python3-runtime
 GPU_PROOF_WHEELS := build/gpu-proof-wheels
