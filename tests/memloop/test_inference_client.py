@@ -48,7 +48,7 @@ async def test_files_that_are_no_profile_are_refused() -> None:
 @pytest.mark.parametrize("body", [b"<html>", {"id": "x"}])
 async def test_an_answer_of_another_shape_is_a_dependency_error(body: object) -> None:
     async with launcher("/v1/model", body) as client:
-        with pytest.raises(DependencyError, match="not a model"):
+        with pytest.raises(DependencyError, match="answered no ServedModel"):
             await client.model()
 
 

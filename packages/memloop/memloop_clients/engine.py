@@ -46,8 +46,6 @@ from memloop_clients.urls import proxy_for
 from memloop_clients.windows import ServedWindow, listed_window
 
 CHAT_PATH: Final = "chat/completions"
-_BROKEN_OFF = frozenset({"abort", "error"})
-"""Finish reasons of a reply that is not the model's: half a memory would overwrite a whole one."""
 _MESSAGE_CHARS = 2_000
 _OF_THE_REQUEST: Final = frozenset({400, 413, 422})
 _NO_SUCH_MODEL: Final = re.compile(r"model\b.*\b(not exist|not found)", re.IGNORECASE)
@@ -248,8 +246,6 @@ def read_completion(body: Json) -> Completion:
         choice = response.choices[0]
     except (ValidationError, IndexError) as error:
         raise UnreadableAnswer("the engine's answer is not a chat completion") from error
-    if choice.finish_reason in _BROKEN_OFF:
-        raise EngineError(f"the engine ended its reply early ({choice.finish_reason})")
     tokens = response.usage or _Tokens()
     return Completion(
         content=choice.message.content or "",

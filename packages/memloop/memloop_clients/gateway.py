@@ -14,8 +14,9 @@ from memloop.wire.files import FileObject
 from memloop.wire.keys import KeyCreate, KeyPage, KeyRevoked, NewApiKey
 from memloop.wire.long_read import Estimate, LongRead, LongReadRequest, ReadEvent
 from memloop.wire.rollouts import Rollout, RolloutChange, RolloutEnded, RolloutPage
-from memloop_clients.gateway_calls import body_of, parsed, segment
+from memloop_clients.gateway_calls import body_of, once
 from memloop_clients.gateway_memory import MemoryCalls, ended
+from memloop_clients.http import parsed, segment
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,7 +90,7 @@ class GatewayClient(MemoryCalls):
 
     async def models(self) -> tuple[str, ...]:
         """Return the ids of the models that the key may use."""
-        return tuple(model.id for model in parsed(_Models, await self._call("GET", "models")).data)
+        return tuple(model.id for model in (await self._answer(_Models, "GET", "models")).data)
 
     async def chat(self, body: Json) -> AsyncGenerator[ChatDelta | ChatAnswer]:
         """Stream a chat completion: its pieces, then the whole. Closing the generator early aborts the reply."""
@@ -100,7 +101,7 @@ class GatewayClient(MemoryCalls):
             async for event in events:
                 if event.data == _DONE:
                     break
-                chunk = parsed(ChatChunk, event.data)
+                chunk = parsed(ChatChunk, event.data, peer="gateway")
                 memory = chunk.memory or memory
                 delta = chunk.delta()
                 text.append(delta.text)
@@ -111,16 +112,16 @@ class GatewayClient(MemoryCalls):
         """Have a document read and yield the read's events. Closing the generator early stops the read."""
         async with aclosing(self._stream("POST", "long-read", body={**body_of(request), "stream": True})) as events:
             async for event in events:
-                yield parsed(ReadEvent, event.data)
+                yield parsed(ReadEvent, event.data, peer="gateway")
 
     async def queue_read(self, request: LongReadRequest, *, name: str | None = None) -> str:
         """Queue a read for the workers. Returns its id."""
         body = {**body_of(request), "background": True}
-        return parsed(LongRead, await self._call("POST", "long-read", body=body, name=name)).id
+        return (await self._answer(LongRead, "POST", "long-read", body=body, headers=once(name))).id
 
     async def read(self, read_id: str) -> LongRead:
         """Return the present state of a queued read."""
-        return parsed(LongRead, await self._call("GET", f"long-read/{segment(read_id)}"))
+        return await self._answer(LongRead, "GET", f"long-read/{segment(read_id)}")
 
     async def read_ended(self, read_id: str, *, wait_s: float) -> LongRead:
         """Wait for the end of a queued read and return it. Raises Timeout after ``wait_s`` seconds."""
@@ -128,26 +129,26 @@ class GatewayClient(MemoryCalls):
 
     async def reads(self, *, limit: int = 20) -> tuple[LongRead, ...]:
         """Return the tenant's newest reads."""
-        return parsed(_Reads, await self._call("GET", "long-read", params={"limit": str(limit)})).data
+        return (await self._answer(_Reads, "GET", "long-read", params={"limit": str(limit)})).data
 
     async def read_events(self, read_id: str, *, starting_after: int = -1) -> AsyncGenerator[ReadEvent]:
         """Yield the events of a queued read after a sequence number, by default all, to its end."""
         path, params = f"long-read/{segment(read_id)}", {"stream": "true", "starting_after": str(starting_after)}
         async with aclosing(self._stream("GET", path, params=params)) as events:
             async for event in events:
-                yield parsed(ReadEvent, event.data)
+                yield parsed(ReadEvent, event.data, peer="gateway")
 
     async def cancel_read(self, read_id: str) -> None:
         """Stop a read; has no effect once it has ended."""
-        await self._call("POST", f"long-read/{segment(read_id)}/cancel")
+        await self._http.json("POST", f"long-read/{segment(read_id)}/cancel")
 
     async def delete_read(self, read_id: str) -> None:
         """Stop a read, and delete it with its document."""
-        await self._call("DELETE", f"long-read/{segment(read_id)}")
+        await self._http.json("DELETE", f"long-read/{segment(read_id)}")
 
     async def estimate(self, request: LongReadRequest) -> Estimate:
         """Return the maximum cost of a read, and the profile that it would use."""
-        return parsed(Estimate, await self._call("POST", "long-read/estimate", body=body_of(request)))
+        return await self._answer(Estimate, "POST", "long-read/estimate", body=body_of(request))
 
     async def upload(self, document: Path) -> FileObject:
         """Upload a document, held in memory meanwhile. Its text is available once it is ``processed``."""
@@ -158,50 +159,50 @@ class GatewayClient(MemoryCalls):
         boundary = secrets.token_hex(16)
         body = file_form(name, content, boundary, expires_s=expires_s)
         headers = {"Content-Type": f"multipart/form-data; boundary={boundary}"}
-        async with self._http.open("POST", "v1/files", body=body, headers=headers) as response:
+        async with self._http.open("POST", "files", body=body, headers=headers) as response:
             await response.check()
-            return parsed(FileObject, await response.read())
+            return parsed(FileObject, await response.read(), peer="gateway")
 
     async def fetch_url(self, url: str, *, expires_s: int | None = None) -> FileObject:
         """Have the gateway download a document. Raises NotSupported where the operator has not allowed it."""
         body: Json = {"url": url}
         if expires_s is not None:
             body["expires_after_s"] = expires_s
-        return parsed(FileObject, await self._call("POST", "files/from-url", body=body))
+        return await self._answer(FileObject, "POST", "files/from-url", body=body)
 
     async def file(self, file_id: str) -> FileObject:
         """Return the present state of a file."""
-        return parsed(FileObject, await self._call("GET", f"files/{segment(file_id)}"))
+        return await self._answer(FileObject, "GET", f"files/{segment(file_id)}")
 
     async def create_key(self, request: KeyCreate) -> NewApiKey:
         """Create a key. The answer alone holds its secret."""
-        return parsed(NewApiKey, await self._call("POST", "admin/keys", body=body_of(request)))
+        return await self._answer(NewApiKey, "POST", "admin/keys", body=body_of(request))
 
     async def keys(self, tenant: str | None, *, cursor: str | None, limit: int) -> KeyPage:
         """Return a page of a tenant's keys; None means the caller's own tenant."""
         params = {"limit": str(limit)} | ({"tenant": tenant} if tenant else {}) | ({"cursor": cursor} if cursor else {})
-        return parsed(KeyPage, await self._call("GET", "admin/keys", params=params))
+        return await self._answer(KeyPage, "GET", "admin/keys", params=params)
 
     async def rotate_key(self, key_id: str, *, overlap_s: int) -> NewApiKey:
         """Give a key a new secret; the old one works for ``overlap_s`` more seconds."""
         body: Json = {"overlap_s": overlap_s}
-        return parsed(NewApiKey, await self._call("POST", f"admin/keys/{segment(key_id)}/rotate", body=body))
+        return await self._answer(NewApiKey, "POST", f"admin/keys/{segment(key_id)}/rotate", body=body)
 
     async def revoke_key(self, key_id: str) -> KeyRevoked:
         """Revoke a key."""
-        return parsed(KeyRevoked, await self._call("DELETE", f"admin/keys/{segment(key_id)}"))
+        return await self._answer(KeyRevoked, "DELETE", f"admin/keys/{segment(key_id)}")
 
     async def rollouts(self) -> tuple[Rollout, ...]:
         """Return the models of which a share of the requests goes to a candidate, with the calls of both."""
-        return parsed(RolloutPage, await self._call("GET", "admin/rollouts")).data
+        return (await self._answer(RolloutPage, "GET", "admin/rollouts")).data
 
     async def change_rollout(self, change: RolloutChange) -> Rollout:
         """Begin a rollout, or change its share."""
-        return parsed(Rollout, await self._call("PUT", "admin/rollouts", body=body_of(change)))
+        return await self._answer(Rollout, "PUT", "admin/rollouts", body=body_of(change))
 
     async def end_rollout(self, model: str) -> bool:
         """Give all requests back to the model. Returns False if it had no rollout."""
-        return parsed(RolloutEnded, await self._call("DELETE", "admin/rollouts", params={"model": model})).deleted
+        return (await self._answer(RolloutEnded, "DELETE", "admin/rollouts", params={"model": model})).deleted
 
 
 class _Listed(OpenWire):

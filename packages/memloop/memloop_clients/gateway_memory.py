@@ -24,7 +24,8 @@ from memloop.wire.memory_requests import (
 )
 from memloop.wire.quality import QualityAudit
 from memloop.wire.store_requests import Imported
-from memloop_clients.gateway_calls import GatewayCalls, body_of, parsed, segment
+from memloop_clients.gateway_calls import GatewayCalls, body_of, once
+from memloop_clients.http import parsed, segment
 
 _ENDED: Final = ENDED | {"cancelled", "incomplete"}
 _PAUSES_S: Final = (0.05, 2.0)
@@ -36,61 +37,60 @@ class MemoryCalls(GatewayCalls):
 
     async def add(self, request: MemoryAdd, *, name: str | None = None) -> str:
         """Give turns to the memory writer. Returns the id of the write's event."""
-        return parsed(_Accepted, await self._call("POST", "memory/add", body=body_of(request), name=name)).event_id
+        return (await self._answer(_Accepted, "POST", "memory/add", body=body_of(request), headers=once(name))).event_id
 
     async def add_batch(self, request: MemoryBatch) -> BatchResult:
         """Store many turns verbatim; each add has an outcome of its own."""
-        return parsed(BatchResult, await self._call("POST", "memory/batch", body=body_of(request)))
+        return await self._answer(BatchResult, "POST", "memory/batch", body=body_of(request))
 
     async def flush_buffers(self, user_id: str, *, name: str | None = None) -> tuple[str, ...]:
         """Request a decision on buffered turns now. Returns the ids of the writes' events."""
-        raw = await self._call("POST", "memory/buffers/flush", body={"user_id": user_id}, name=name)
-        return tuple(event.event_id for event in parsed(_Flushing, raw).events)
+        body: Json = {"user_id": user_id}
+        flushing = await self._answer(_Flushing, "POST", "memory/buffers/flush", body=body, headers=once(name))
+        return tuple(event.event_id for event in flushing.events)
 
     async def search(self, request: MemorySearch) -> FoundMemories:
         """Return the best memories for a query."""
-        return parsed(FoundMemories, await self._call("POST", "memory/search", body=body_of(request)))
+        return await self._answer(FoundMemories, "POST", "memory/search", body=body_of(request))
 
     async def memories(self, user_id: str, *, cursor: str | None = None, limit: int = 100) -> MemoryList:
         """Return a page of a user's memories."""
         params = {"user_id": user_id, "limit": str(limit)} | ({"cursor": cursor} if cursor else {})
-        return parsed(MemoryList, await self._call("GET", "memory", params=params))
+        return await self._answer(MemoryList, "GET", "memory", params=params)
 
     async def memory(self, item_id: str) -> MemoryItem:
         """Return one memory."""
-        return parsed(MemoryItem, await self._call("GET", f"memory/{segment(item_id)}"))
+        return await self._answer(MemoryItem, "GET", f"memory/{segment(item_id)}")
 
     async def feedback(self, item_id: str, request: FeedbackRequest) -> MemoryItem:
         """Give a verdict on a memory."""
         body = cast(Json, request.model_dump(mode="json"))
-        return parsed(MemoryItem, await self._call("POST", f"memory/{segment(item_id)}/feedback", body=body))
+        return await self._answer(MemoryItem, "POST", f"memory/{segment(item_id)}/feedback", body=body)
 
     async def audit(self, user_id: str, **asked: str | int | None) -> QualityAudit:
         """Return what in a user's memories is suspect; ``asked`` are further fields of the query."""
         params = {"user_id": user_id} | {name: str(value) for name, value in asked.items() if value is not None}
-        return parsed(QualityAudit, await self._call("GET", "memory/audit", params=params))
+        return await self._answer(QualityAudit, "GET", "memory/audit", params=params)
 
     async def erase(self, user_id: str) -> None:
         """Erase all data of a user."""
-        await self._call("DELETE", "memory", params={"user_id": user_id})
+        await self._http.json("DELETE", "memory", params={"user_id": user_id})
 
     async def events(self, user_id: str, *, limit: int) -> EventList:
         """Return a user's newest writes."""
-        return parsed(
-            EventList, await self._call("GET", "memory/events", params={"user_id": user_id, "limit": str(limit)})
-        )
+        return await self._answer(EventList, "GET", "memory/events", params={"user_id": user_id, "limit": str(limit)})
 
     async def event(self, event_id: str) -> MemoryEvent:
         """Return the present state of a write."""
-        return parsed(MemoryEvent, await self._call("GET", f"memory/events/{segment(event_id)}"))
+        return await self._answer(MemoryEvent, "GET", f"memory/events/{segment(event_id)}")
 
     async def retry_event(self, event_id: str) -> None:
         """Queue a failed write again. Raises Conflict for any other."""
-        await self._call("POST", f"memory/events/{segment(event_id)}/retry")
+        await self._http.json("POST", f"memory/events/{segment(event_id)}/retry")
 
     async def redecide_event(self, event_id: str) -> None:
         """Queue a new decision on a write that was kept verbatim. Raises Conflict for any other."""
-        await self._call("POST", f"memory/events/{segment(event_id)}/redecide")
+        await self._http.json("POST", f"memory/events/{segment(event_id)}/redecide")
 
     async def redecide(self, user_id: str | None) -> tuple[tuple[str, ...], bool]:
         """Queue new decisions on up to 100 kept writes of a user, or of the key's tenant.
@@ -98,7 +98,7 @@ class MemoryCalls(GatewayCalls):
         Returns the ids of their events, and whether there may be more.
         """
         body: Json = {} if user_id is None else {"user_id": user_id}
-        queued = parsed(_Redeciding, await self._call("POST", "memory/redecide", body=body))
+        queued = await self._answer(_Redeciding, "POST", "memory/redecide", body=body)
         return tuple(event.event_id for event in queued.events), queued.has_more
 
     async def event_ended(self, event_id: str, *, wait_s: float) -> MemoryEvent:
@@ -107,21 +107,21 @@ class MemoryCalls(GatewayCalls):
 
     async def delete_memory(self, item_id: str) -> None:
         """Delete a memory softly. Raises NotFound."""
-        await self._call("DELETE", f"memory/{segment(item_id)}")
+        await self._http.json("DELETE", f"memory/{segment(item_id)}")
 
     async def history(self, item_id: str) -> VersionList:
         """Return all versions of a memory, oldest first. Raises NotFound."""
-        return parsed(VersionList, await self._call("GET", f"memory/{segment(item_id)}/history"))
+        return await self._answer(VersionList, "GET", f"memory/{segment(item_id)}/history")
 
     async def erase_namespace(self, namespace: Namespace, *, dry_run: bool = False) -> Erased:
         """Erase all data of a namespace in the key's own tenant; return how much it was. ``dry_run`` only counts."""
         params = namespace.model_dump(exclude_none=True, exclude={"tenant"}) | ({"dry_run": "true"} if dry_run else {})
-        return parsed(Erased, await self._call("DELETE", "memory", params=params))
+        return await self._answer(Erased, "DELETE", "memory", params=params)
 
     async def export_memory(self, namespace: Namespace, *, include_raw: bool = False) -> AsyncGenerator[bytes]:
         """Yield an export in blocks of JSONL. Without a last line ``{"exported": N}`` it is not whole."""
         body = orjson.dumps({**namespace.model_dump(exclude_none=True, exclude={"tenant"}), "include_raw": include_raw})
-        async with self._http.open("POST", "v1/memory/export", body=body) as response:
+        async with self._http.open("POST", "memory/export", body=body) as response:
             await response.check()
             async for block in response.chunks():
                 yield block
@@ -129,9 +129,9 @@ class MemoryCalls(GatewayCalls):
     async def import_lines(self, raw: bytes) -> Imported:
         """Store the lines of an export under their own ids; memories that exist already stay as they are."""
         headers = {"Content-Type": "application/jsonl"}
-        async with self._http.open("POST", "v1/memory/import", body=raw, headers=headers) as response:
+        async with self._http.open("POST", "memory/import", body=raw, headers=headers) as response:
             await response.check()
-            return parsed(Imported, await response.read())
+            return parsed(Imported, await response.read(), peer="gateway")
 
 
 async def ended(

@@ -4,19 +4,48 @@ import asyncio
 import ssl
 from collections.abc import AsyncGenerator, Awaitable, Mapping, Sequence
 from contextlib import asynccontextmanager
-from typing import Final, Self, TypedDict, Unpack
+from typing import Final, Self, TypedDict, TypeVar, Unpack, cast
 
 import orjson
-from pydantic import JsonValue, ValidationError
+from pydantic import BaseModel, JsonValue, ValidationError
 from yarl import URL
 
 from memloop.wire.base import outgoing
-from memloop.wire.errors import DependencyError, ErrorBody, ErrorEnvelope, MemloopError, Timeout
+from memloop.wire.errors import (
+    Conflict,
+    DependencyError,
+    ErrorBody,
+    ErrorEnvelope,
+    Gone,
+    InvalidRequest,
+    MemloopError,
+    NotFound,
+    PreconditionFailed,
+    RateLimited,
+    Timeout,
+    TooLarge,
+    Unavailable,
+    Unprocessable,
+)
 from memloop_clients.balancing import Balancing, ProxyOf, ReplicaLoad, balancer_of, is_srv, plain
 from memloop_clients.transport import ErrorOf, Origin, Peer, RawResponse, Request, Timeouts
 
 _LONGEST_WAIT_S: Final = 24 * 3600.0
 _JSON: Final = {"Content-Type": "application/json"}
+_OF_REQUESTS: Final[Mapping[int, type[MemloopError]]] = {
+    400: InvalidRequest,
+    404: NotFound,
+    409: Conflict,
+    410: Gone,
+    412: PreconditionFailed,
+    413: TooLarge,
+    422: Unprocessable,
+    429: RateLimited,
+    503: Unavailable,
+    504: Timeout,
+}
+"""By statuses that a request may cause. Others, such as 401 for a wrong key, may be a fault of our side."""
+_Model = TypeVar("_Model", bound=BaseModel)
 
 
 class More(TypedDict, total=False):
@@ -56,7 +85,7 @@ class Http:
         balancing: Balancing | None = None,
         tls: ssl.SSLContext | None = None,
     ) -> None:
-        self._peer = peer
+        self.peer = peer
         self._total_s = timeouts.total_s
         shared, base = Peer(peer, headers, timeouts, error_of, tls), URL(base_url)
         self._origin = Origin(plain(base), shared, proxy=proxy_of(plain(base)))
@@ -72,7 +101,7 @@ class Http:
                 await response.check()
                 return await response.read()
         except TimeoutError as error:
-            raise Timeout(f"the {self._peer} did not answer in time") from error
+            raise Timeout(f"the {self.peer} did not answer in time") from error
 
     @asynccontextmanager
     async def open(
@@ -122,6 +151,13 @@ class HttpClient:
     def __init__(self, http: Http) -> None:
         self._http = http
 
+    async def _answer(
+        self, model: type[_Model], method: str, path: str, *, body: BaseModel | JsonValue = None, **more: Unpack[More]
+    ) -> _Model:
+        """Return the answer of a successful call. Raises the peer's error, DependencyError for another form."""
+        sent = cast(JsonValue, body.model_dump(mode="json")) if isinstance(body, BaseModel) else body
+        return parsed(model, await self._http.json(method, path, body=sent, **more), peer=self._http.peer)
+
     async def close(self) -> None:
         """Close the connections."""
         await self._http.close()
@@ -149,11 +185,12 @@ def own_error(raw: bytes | str) -> ErrorBody | None:
         return None
 
 
-def as_raised(peer: str, kinds: Mapping[int, type[MemloopError]]) -> ErrorOf:
+def as_raised(peer: str, *, also: Mapping[int, type[MemloopError]] | None = None) -> ErrorOf:
     """Return the reader of the errors of one of our processes: each as it was raised there, by its status.
 
-    A DependencyError stands for the other statuses.
+    ``also`` are statuses beside those that every request may cause. A DependencyError stands for all others.
     """
+    kinds = {**_OF_REQUESTS, **(also or {})}
 
     def error_of(status: int, raw: bytes, headers: Mapping[str, str]) -> MemloopError:
         kind, body, wait_s = kinds.get(status, DependencyError), own_error(raw), retry_after(headers)
@@ -171,6 +208,21 @@ def retry_after(headers: Mapping[str, str]) -> float | None:
     except ValueError:
         return None
     return min(max(0.0, asked_s), _LONGEST_WAIT_S)
+
+
+def parsed(model: type[_Model], raw: bytes | str, *, peer: str) -> _Model:
+    """Parse the answer of one of our processes. Raises DependencyError for one of another form."""
+    try:
+        return model.model_validate_json(raw)
+    except ValidationError as error:
+        raise DependencyError(f"the {peer} answered no {model.__name__}: is it another version?") from error
+
+
+def segment(id_: str) -> str:
+    """Return the id as one path segment, still unescaped. Raises NotFound when it cannot be one."""
+    if "/" in id_ or id_ in {"", ".", ".."}:
+        raise NotFound(f"there is nothing with the id {id_!r}")
+    return id_
 
 
 def parse_json(raw: bytes, peer: str) -> JsonValue:

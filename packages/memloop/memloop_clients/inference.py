@@ -3,7 +3,7 @@
 import ssl
 from collections.abc import Mapping
 
-from pydantic import Field, ValidationError
+from pydantic import Field
 
 from memloop.profiles import Profile, profile_from_files
 from memloop.templates import ChatTemplate
@@ -53,11 +53,7 @@ class InferenceClient(HttpClient):
 
     async def profile(self) -> Profile:
         """Return the served model's prompt profile. Raises ProfileError when its files are not a profile."""
-        raw = await self._http.json("GET", "v1/profile")
-        try:
-            return profile_from_files(ServedProfile.model_validate_json(raw).files)
-        except ValidationError as error:
-            raise DependencyError("the inference launcher's answer is not a profile") from error
+        return profile_from_files((await self._answer(ServedProfile, "GET", "v1/profile")).files)
 
     async def tokenizer(self) -> bytes:
         """Return the served model's ``tokenizer.json``."""
@@ -65,11 +61,7 @@ class InferenceClient(HttpClient):
 
     async def model(self) -> ServedModel:
         """Return the served model and its engine's URL."""
-        raw = await self._http.json("GET", "v1/model")
-        try:
-            return ServedModel.model_validate_json(raw)
-        except ValidationError as error:
-            raise DependencyError("the inference launcher's answer is not a model") from error
+        return await self._answer(ServedModel, "GET", "v1/model")
 
     async def check(self) -> None:
         """Raise unless the engine behind the launcher is ready: a readiness check."""

@@ -35,7 +35,7 @@ _PLAIN: Final = ("stop", "length", "content_filter")
 _NO_REASONS: Final = frozenset({"", "null", "none"})
 _CALLING: Final = frozenset({"tool_calls", "function_call"})
 _BROKEN_OFF: Final = frozenset({"abort", "error"})
-"""Finish reasons of a reply that is not the model's."""
+"""Finish reasons of a reply that is not the model's: half a memory would overwrite a whole one."""
 _THOUGHTS: Final = frozenset({"thinking", "reasoning"})
 
 HEAD: Final[Mapping[str, type]] = {"id": str, "object": str, "created": int, "model": str}

@@ -3,27 +3,13 @@
 import ssl
 from collections.abc import Mapping, Sequence
 from datetime import datetime
-from typing import Final, TypeVar, cast
+from typing import cast
 
-from pydantic import BaseModel, ValidationError
+from pydantic import BaseModel
 
 from memloop.ports import Recalled
 from memloop.wire.changes import AskNewest, ChangePage, Newest, StoreChanges
 from memloop.wire.chat import Json
-from memloop.wire.errors import (
-    Conflict,
-    DependencyError,
-    Gone,
-    InvalidRequest,
-    MemloopError,
-    NotFound,
-    PreconditionFailed,
-    RateLimited,
-    Timeout,
-    TooLarge,
-    Unavailable,
-    Unprocessable,
-)
 from memloop.wire.feedback import FeedbackRequest
 from memloop.wire.memory import (
     MAX_TOP_K,
@@ -60,27 +46,12 @@ from memloop.wire.store_requests import (
     StoreSimilarities,
 )
 from memloop_clients.balancing import Balancing
-from memloop_clients.http import Http, HttpClient, as_raised
+from memloop_clients.http import Http, HttpClient, as_raised, segment
 from memloop_clients.transport import Timeouts
 
 _TENANT_HEADER = "x-memloop-tenant"
 _FENCING_HEADER = "x-fencing-token"
 _TIMEOUTS = Timeouts(connect_s=2.0, read_s=30.0, total_s=60.0)
-_ERRORS: Final[Mapping[int, type[MemloopError]]] = {
-    400: InvalidRequest,
-    404: NotFound,
-    409: Conflict,
-    410: Gone,
-    412: PreconditionFailed,
-    413: TooLarge,
-    422: Unprocessable,
-    429: RateLimited,
-    503: Unavailable,
-    504: Timeout,
-}
-"""By statuses that a request may cause. Others, such as 401 for a wrong key, are a fault of our side."""
-
-_Model = TypeVar("_Model", bound=BaseModel)
 
 
 class _Ready(BaseModel):
@@ -103,7 +74,7 @@ class StoreClient(HttpClient):
             Http(
                 base_url,
                 peer="memory store",
-                error_of=as_raised("memory store", _ERRORS),
+                error_of=as_raised("memory store"),
                 headers={"Authorization": f"Bearer {key}"} if key else {},
                 timeouts=timeouts,
                 balancing=balancing,
@@ -113,59 +84,58 @@ class StoreClient(HttpClient):
 
     async def add(self, request: StoreAdd) -> StoreAddResult:
         """Store drafts, resolved against their neighbours. Raises Conflict on a stale fencing token."""
-        return _read(StoreAddResult, await self._http.json("POST", "v1/items", body=_body(request)))
+        return await self._answer(StoreAddResult, "POST", "v1/items", body=request)
 
     async def add_batch(self, request: StoreBatch) -> BatchResult:
         """Store many adds in one operation; each has an outcome of its own."""
-        return _read(BatchResult, await self._http.json("POST", "v1/items/batch", body=_body(request)))
+        return await self._answer(BatchResult, "POST", "v1/items/batch", body=request)
 
     async def search(self, request: StoreSearch) -> SearchResult:
         """Return the best items of a namespace."""
-        return _read(SearchResult, await self._http.json("POST", "v1/items/search", body=_body(request)))
+        return await self._answer(SearchResult, "POST", "v1/items/search", body=request)
 
     async def recall(self, request: StoreSearch) -> RecallResult:
         """Return what a prompt shows of the best items of a namespace."""
-        return _read(RecallResult, await self._http.json("POST", "v1/items/search", body=_body(request)))
+        return await self._answer(RecallResult, "POST", "v1/items/search", body=request)
 
     async def neighbours(self, request: StoreNeighbours) -> Neighbours:
         """Return the live memories near drafts that are not stored yet."""
-        return _read(Neighbours, await self._http.json("POST", "v1/items/neighbours", body=_body(request)))
+        return await self._answer(Neighbours, "POST", "v1/items/neighbours", body=request)
 
     async def similarities(self, request: StoreSimilarities) -> Similarities:
         """Return the cosines of statements with passages by the store's embedding model. Nothing is stored."""
-        return _read(Similarities, await self._http.json("POST", "v1/similarities", body=_body(request)))
+        return await self._answer(Similarities, "POST", "v1/similarities", body=request)
 
     async def items(self, namespace: Namespace, *, cursor: str | None = None, limit: int = 50) -> ItemPage:
         """Return a page of a namespace."""
         page = {"limit": str(limit)} | ({"cursor": cursor} if cursor is not None else {})
-        return _read(ItemPage, await self._http.json("GET", "v1/items", params=_query(namespace) | page))
+        return await self._answer(ItemPage, "GET", "v1/items", params=_query(namespace) | page)
 
     async def listing(self, request: StoreList) -> Listing:
         """Return a page of a tenant's memories, newest first. Raises Unprocessable beyond what a listing reaches."""
-        return _read(Listing, await self._http.json("POST", "v1/items/list", body=_body(request)))
+        return await self._answer(Listing, "POST", "v1/items/list", body=request)
 
     async def export(self, request: StoreExport) -> ExportPage:
         """Return a page of a scope's versions as lines."""
-        return _read(ExportPage, await self._http.json("POST", "v1/items/export", body=_body(request)))
+        return await self._answer(ExportPage, "POST", "v1/items/export", body=request)
 
     async def take(self, request: StoreImport) -> Imported:
         """Import lines into a tenant."""
-        return _read(Imported, await self._http.json("POST", "v1/items/import", body=_body(request)))
+        return await self._answer(Imported, "POST", "v1/items/import", body=request)
 
     async def entities(self, scope: Scope) -> Entities:
         """Return the users, agents and runs with stored data in the scope."""
-        return _read(Entities, await self._http.json("GET", "v1/entities", params=_query(scope)))
+        return await self._answer(Entities, "GET", "v1/entities", params=_query(scope))
 
     async def item(self, item_id: str, *, tenant: str) -> MemoryItem:
         """Return one item. Raises NotFound, also for another tenant's."""
-        raw = await self._http.json("GET", _item_path(item_id), headers={_TENANT_HEADER: tenant})
-        return _read(MemoryItem, raw)
+        return await self._answer(MemoryItem, "GET", _item_path(item_id), headers={_TENANT_HEADER: tenant})
 
     async def patch(self, item_id: str, patch: ItemPatch, *, tenant: str, if_version: int | None = None) -> MemoryItem:
         """Edit an item: a new version. Raises PreconditionFailed when its version is not ``if_version``."""
         body = cast(Json, patch.model_dump(mode="json", exclude_unset=True))
         headers = _of_version(tenant, if_version)
-        return _read(MemoryItem, await self._http.json("PATCH", _item_path(item_id), body=body, headers=headers))
+        return await self._answer(MemoryItem, "PATCH", _item_path(item_id), body=body, headers=headers)
 
     async def delete(self, item_id: str, *, tenant: str, if_version: int | None = None) -> None:
         """Delete an item softly. Raises NotFound, and PreconditionFailed when its version is not ``if_version``."""
@@ -173,49 +143,47 @@ class StoreClient(HttpClient):
 
     async def recover(self, item_id: str, *, tenant: str) -> MemoryItem:
         """Undo a soft deletion. Raises NotFound."""
-        raw = await self._http.json("POST", f"{_item_path(item_id)}/recover", headers={_TENANT_HEADER: tenant})
-        return _read(MemoryItem, raw)
+        headers = {_TENANT_HEADER: tenant}
+        return await self._answer(MemoryItem, "POST", f"{_item_path(item_id)}/recover", headers=headers)
 
     async def feedback(self, item_id: str, request: FeedbackRequest, *, tenant: str) -> MemoryItem:
         """Keep a client's verdict on an item. Raises NotFound."""
         path, headers = f"{_item_path(item_id)}/feedback", {_TENANT_HEADER: tenant}
-        return _read(MemoryItem, await self._http.json("POST", path, body=_body(request), headers=headers))
+        return await self._answer(MemoryItem, "POST", path, body=request, headers=headers)
 
     async def audit(self, request: StoreAudit) -> QualityAudit:
         """Return what in a namespace is suspect."""
-        return _read(QualityAudit, await self._http.json("POST", "v1/items/audit", body=_body(request)))
+        return await self._answer(QualityAudit, "POST", "v1/items/audit", body=request)
 
     async def history(self, item_id: str, *, tenant: str) -> History:
         """Return all versions of an item, oldest first."""
         path = f"{_item_path(item_id)}/history"
-        return _read(History, await self._http.json("GET", path, headers={_TENANT_HEADER: tenant}))
+        return await self._answer(History, "GET", path, headers={_TENANT_HEADER: tenant})
 
     async def erase(self, namespace: Namespace, *, fencing_token: int | None = None) -> Erased:
         """Delete everything of a namespace. Raises Conflict on a stale fencing token."""
         headers = _fenced(fencing_token)
-        return _read(
-            Erased, await self._http.json("DELETE", "v1/namespaces", params=_query(namespace), headers=headers)
-        )
+        return await self._answer(Erased, "DELETE", "v1/namespaces", params=_query(namespace), headers=headers)
 
     async def would_erase(self, namespace: Namespace) -> Erased:
         """Count what an erasure would delete, and delete nothing."""
         params = _query(namespace) | {"dry_run": "true"}
-        return _read(Erased, await self._http.json("DELETE", "v1/namespaces", params=params))
+        return await self._answer(Erased, "DELETE", "v1/namespaces", params=params)
 
     async def buffers(self, tenant: str, *, user_id: str | None = None) -> BufferPage:
         """Return the buffered turns of a tenant or one of its users."""
         params = {"tenant": tenant} | ({"user_id": user_id} if user_id is not None else {})
-        return _read(BufferPage, await self._http.json("GET", "v1/buffers", params=params))
+        return await self._answer(BufferPage, "GET", "v1/buffers", params=params)
 
     async def idle_buffers(self, before: datetime, *, limit: int = 100) -> BufferPage:
         """Return buffers of all tenants unchanged since ``before`` (aware), oldest first."""
         params = {"before": before.isoformat(), "limit": str(limit)}
-        return _read(BufferPage, await self._http.json("GET", "v1/buffers/idle", params=params))
+        return await self._answer(BufferPage, "GET", "v1/buffers/idle", params=params)
 
     async def put_buffer(self, buffer: Buffer, *, fencing_token: int | None = None) -> Buffer:
         """Replace a namespace's buffer. Raises Conflict on a stale fencing token."""
         headers = _fenced(fencing_token)
-        return _read(Buffer, await self._http.json("PUT", "v1/buffers", body=_body(buffer), headers=headers))
+        return await self._answer(Buffer, "PUT", "v1/buffers", body=buffer, headers=headers)
 
     async def clear_buffer(self, namespace: Namespace, *, fencing_token: int | None = None) -> None:
         """Delete a namespace's buffer, if there is one. Raises Conflict on a stale fencing token."""
@@ -224,12 +192,12 @@ class StoreClient(HttpClient):
 
     async def changes(self, asked: StoreChanges) -> ChangePage:
         """Return a page of the feed. Raises Gone for a cursor after which changes were cut off."""
-        return _read(ChangePage, await self._http.json("POST", "v1/changes", body=_body(asked)))
+        return await self._answer(ChangePage, "POST", "v1/changes", body=asked)
 
     async def newest_changes(self, tenants: Sequence[str]) -> Mapping[str, str]:
         """Return the place of each tenant's newest change."""
-        asked = _body(AskNewest(tenants=tuple(tenants)))
-        return _read(Newest, await self._http.json("POST", "v1/changes/newest", body=asked)).cursors
+        asked = AskNewest(tenants=tuple(tenants))
+        return (await self._answer(Newest, "POST", "v1/changes/newest", body=asked)).cursors
 
     async def check(self) -> None:
         """Raise unless the store is ready: a readiness check."""
@@ -237,7 +205,7 @@ class StoreClient(HttpClient):
 
     async def warning(self) -> str | None:
         """Return what the store's readiness warns of, such as a full disk."""
-        ready = _read(_Ready, await self._http.json("GET", "readyz"))
+        ready = await self._answer(_Ready, "GET", "readyz")
         return " ".join(ready.warnings.values()) or None
 
 
@@ -264,17 +232,6 @@ class NamespaceIndex:
         return (await self._store.neighbours(request)).neighbours
 
 
-def _read(model: type[_Model], raw: bytes) -> _Model:
-    try:
-        return model.model_validate_json(raw)
-    except ValidationError as error:
-        raise DependencyError(f"the memory store's answer is not a valid {model.__name__}") from error
-
-
-def _body(model: BaseModel) -> Json:
-    return cast(Json, model.model_dump(mode="json"))
-
-
 def _query(scope: Scope) -> dict[str, str]:
     return cast(dict[str, str], scope.model_dump(exclude_none=True))
 
@@ -288,6 +245,4 @@ def _fenced(token: int | None) -> dict[str, str]:
 
 
 def _item_path(item_id: str) -> str:
-    if "/" in item_id or item_id in {"", ".", ".."}:
-        raise NotFound("there is no such memory")
-    return f"v1/items/{item_id}"
+    return f"v1/items/{segment(item_id)}"

@@ -7,9 +7,10 @@ holder end there, and the worker deletes them. The worker also releases holders 
 """
 
 import asyncio
+import hashlib
 import secrets
 import time
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, AsyncIterator
 from contextlib import asynccontextmanager, suppress
 from functools import partial
 from typing import Final
@@ -85,6 +86,23 @@ class Blobs:
         place = f"{tenant}/{secrets.token_hex(16)}"
         await self.contents.add_loose(tenant, place, until=time.time() + _UPLOAD_MAY_TAKE_S)
         return place
+
+    async def written(
+        self, tenant: str, blocks: AsyncIterator[bytes], *, max_bytes: int | None = None, param: str | None = None
+    ) -> Blob:
+        """Write a content that nothing holds yet. After an error nothing is left of it.
+
+        Raises TooLarge for a file of more than ``max_bytes``, and the errors of ``blocks``.
+        """
+        place, digest, size = await self.new_place(tenant), hashlib.sha256(), 0
+        async with self.storage.writing(place) as writer:
+            async for block in blocks:
+                size += len(block)
+                if max_bytes is not None and size > max_bytes:
+                    raise TooLarge(f"A file may have at most {max_bytes} bytes.", param=param, code="file_too_large")
+                digest.update(block)
+                await writer.write(block)
+        return Blob(tenant=tenant, sha256=digest.hexdigest(), size_bytes=size, place=place)
 
     async def claim(self, written: Blob, *, holder: str) -> Blob:
         """Hold a written content. The returned place differs when the tenant already stores the same content.

@@ -1,7 +1,6 @@
 """Downloads a document into the storage. Every connection, of redirects too, goes to checked addresses only."""
 
 import asyncio
-import hashlib
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
@@ -13,9 +12,9 @@ import aiohttp
 from yarl import URL
 
 from gateway.addresses import AddressRefused, AddressRules, Lookup, checked_session, system_lookup
-from gateway.files.blobs import Blob, Blobs
+from gateway.files.blobs import Blobs
 from gateway.files.uploads import Upload
-from memloop.wire.errors import TooLarge, Unprocessable
+from memloop.wire.errors import Unprocessable
 
 _REDIRECTS: Final = 5
 _MOVED: Final = frozenset((301, 302, 303, 307, 308))
@@ -46,21 +45,13 @@ class Downloads:
             ):
                 if response.headers.get("content-encoding", "identity") != "identity":
                     raise _refused("The URL answered with compressed content.")
-                place = await blobs.new_place(tenant)
-                digest, size = hashlib.sha256(), 0
-                async with blobs.storage.writing(place) as writer:
-                    async for block in response.content.iter_chunked(_BLOCK_BYTES):
-                        size += len(block)
-                        if size > max_bytes:
-                            raise TooLarge(
-                                f"A file may have at most {max_bytes} bytes.", param="url", code="file_too_large"
-                            )
-                        digest.update(block)
-                        await writer.write(block)
-                    if size == 0:
-                        raise _refused("The URL answered with an empty document.")
+                blocks = response.content.iter_chunked(_BLOCK_BYTES)
+                content = await blobs.written(tenant, blocks, max_bytes=max_bytes, param="url")
+                if content.size_bytes == 0:
+                    await blobs.drop(content.place)
+                    raise _refused("The URL answered with an empty document.")
                 return Upload(
-                    content=Blob(tenant=tenant, sha256=digest.hexdigest(), size_bytes=size, place=place),
+                    content=content,
                     filename=_name_of(response.url),
                     media_type=response.headers.get("content-type", "")[:_MEDIA_TYPE_CHARS],
                     fields={},

@@ -6,7 +6,6 @@ including restarts after a crash, need no second tokenisation.
 
 import asyncio
 import codecs
-import hashlib
 import sys
 from array import array
 from collections import OrderedDict
@@ -28,15 +27,7 @@ _FORMAT: Final = b"memloop-chunks-2"
 
 async def store_text(blobs: Blobs, tenant: str, blocks: AsyncIterator[bytes], *, holder: str) -> Blob:
     """Store a text given in blocks of UTF-8. Raises TooLarge over the tenant's quota, and the source's errors."""
-    place = await blobs.new_place(tenant)
-    digest, size = hashlib.sha256(), 0
-    async with blobs.storage.writing(place) as writer:
-        async for block in blocks:
-            digest.update(block)
-            size += len(block)
-            await writer.write(block)
-    written = Blob(tenant=tenant, sha256=digest.hexdigest(), size_bytes=size, place=place)
-    return await blobs.claim(written, holder=holder)
+    return await blobs.claim(await blobs.written(tenant, blocks), holder=holder)
 
 
 async def utf8_blocks(document: str) -> AsyncIterator[bytes]:

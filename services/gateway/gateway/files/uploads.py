@@ -1,6 +1,5 @@
 """Parses a multipart upload as it arrives and streams the file to the storage."""
 
-import hashlib
 import re
 from collections.abc import AsyncIterator
 from dataclasses import dataclass, field
@@ -12,7 +11,7 @@ from python_multipart.exceptions import FormParserError
 from python_multipart.multipart import MultipartParser, parse_options_header
 
 from gateway.files.blobs import Blob, Blobs
-from memloop.wire.errors import InvalidRequest, TooLarge, Unprocessable
+from memloop.wire.errors import InvalidRequest, Unprocessable
 from memloop.wire.fields import named
 
 _FIELD_BYTES: Final = 1024
@@ -42,19 +41,18 @@ async def receive_upload(
     if kind != b"multipart/form-data" or not options.get(b"boundary"):
         raise InvalidRequest("Send the file as multipart/form-data.", code="invalid_multipart")
     parts = _Parts(options[b"boundary"])
-    place = await blobs.new_place(tenant)
-    digest, size = hashlib.sha256(), 0
-    async with blobs.storage.writing(place) as writer:
+
+    async def file() -> AsyncIterator[bytes]:
+        size = 0
         async for block in blocks:
             for data in parts.feed(block):
                 size += len(data)
-                if size > max_bytes:
-                    raise TooLarge(f"A file may have at most {max_bytes} bytes.", param="file", code="file_too_large")
-                digest.update(data)
-                await writer.write(data)
+                yield data
         parts.check_whole(size)
+
+    content = await blobs.written(tenant, file(), max_bytes=max_bytes, param="file")
     return Upload(
-        content=Blob(tenant=tenant, sha256=digest.hexdigest(), size_bytes=size, place=place),
+        content=content,
         filename=parts.filename,
         media_type=parts.media_type,
         fields={name: value.decode("utf-8", "replace") for name, value in parts.fields.items()},

@@ -76,7 +76,19 @@ def question_of(asked: Asked, earlier: Sequence[Json], *, limit_field: str) -> Q
     return Question(body, read_of(asked, body), tools)
 
 
-async def with_references(asked: Asked, earlier: Sequence[Json], responses: Responses, tenant: str) -> Asked:
+async def asked_after(
+    asked: Asked, responses: Responses, tenant: str, *, limit_field: str
+) -> tuple[Asked, list[Json], Question]:
+    """Return the request with the items that it names, the items that it continues, and the chat that answers it.
+
+    Raises NotFound for the conversation, InvalidRequest for the chain and for an id of no stored item, Unprocessable.
+    """
+    earlier = await _earlier_items(asked, responses, tenant)
+    asked = await _with_references(asked, earlier, responses, tenant)
+    return asked, earlier, question_of(asked, earlier, limit_field=limit_field)
+
+
+async def _with_references(asked: Asked, earlier: Sequence[Json], responses: Responses, tenant: str) -> Asked:
     """Return the request with the items that it names by their ids; those among the earlier ones count once.
 
     Raises InvalidRequest for an id of no stored item.
@@ -109,7 +121,7 @@ async def _stored_item(item_id: str, param: str, responses: Responses, tenant: s
     return found
 
 
-async def earlier_items(asked: Asked, responses: Responses, tenant: str) -> list[Json]:
+async def _earlier_items(asked: Asked, responses: Responses, tenant: str) -> list[Json]:
     """Return the items that the request continues: of a conversation, or of a chain of responses.
 
     Raises NotFound for the conversation, InvalidRequest for the chain.

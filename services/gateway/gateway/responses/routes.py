@@ -16,7 +16,7 @@ from gateway.engine import Meter, pass_through
 from gateway.idempotency import subject_of_response
 from gateway.long_read.reading import ReadingDep
 from gateway.responses.answer import draft_of
-from gateway.responses.asking import earlier_items, question_of, with_references
+from gateway.responses.asking import asked_after
 from gateway.responses.background.answering import cancel_response as cancel
 from gateway.responses.background.answering import create_background, follow_response, shown_response
 from gateway.responses.background.jobs import BackgroundDep
@@ -111,9 +111,8 @@ async def count_input_tokens(
     named = chat.backend.models.chat.id if fields.get("model") is None else fields["model"]
     asked = read_request({**fields, "model": named})
     await allowance.admit()
-    earlier = await earlier_items(asked, responses, principal.tenant)
-    asked = await with_references(asked, earlier, responses, principal.tenant)
-    question = question_of(asked, earlier, limit_field=chat.limit_field(asked.request.model))
+    limit = chat.limit_field(asked.request.model)
+    asked, _, question = await asked_after(asked, responses, principal.tenant, limit_field=limit)
     splitter = chat.backend.models.named(asked.request.model).splitter
     return TokenCount(input_tokens=await asyncio.to_thread(prompt_tokens, question.read, question.body, splitter))
 
@@ -147,9 +146,8 @@ async def delete_response(
     response_id: str, chat: ChatDep, background: BackgroundDep, responses: ResponsesDep, principal: PrincipalDep
 ) -> ResponseDeleted:
     """Delete a stored response; a worker stops making it. Those that continue it cannot be continued any more."""
-    if (await responses.records.get(principal.tenant, response_id)).response.get("background") is True:
-        await background.jobs.forget(response_id)
-    await responses.records.delete(principal.tenant, response_id)
+    await responses.records.get(principal.tenant, response_id)
+    await background.forget(principal.tenant, response_id)
     await chat.memory.idempotency.forget(principal.tenant, subject_of_response(response_id))
     return ResponseDeleted(id=response_id)
 
@@ -191,9 +189,8 @@ async def _translated(
     vector_stores: VectorStores,
 ) -> tuple[AskedChat, Making]:
     """Return the chat that answers the request, and what makes a response of its answer."""
-    earlier = await earlier_items(asked, responses, principal.tenant)
-    asked = await with_references(asked, earlier, responses, principal.tenant)
-    question = question_of(asked, earlier, limit_field=chat.limit_field(asked.request.model))
+    limit = chat.limit_field(asked.request.model)
+    asked, earlier, question = await asked_after(asked, responses, principal.tenant, limit_field=limit)
     window = chat.backend.models.named(asked.request.model).window.tokens
     search = await searched(asked, question, vector_stores, principal.tenant, window_tokens=window)
     question = with_passages(question, search)

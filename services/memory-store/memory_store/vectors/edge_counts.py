@@ -53,13 +53,7 @@ class FlushedPoints:
 
     def write(self, count: int) -> None:
         """Replace the number as a whole, on the disk when this returns."""
-        fresh = self._file.with_suffix(".new")
-        with fresh.open("w") as file:
-            file.write(str(count))
-            file.flush()
-            os.fsync(file.fileno())
-        fresh.replace(self._file)
-        sync_folder(self._path)
+        replace_file(self._file, str(count))
         self.known = True
 
     def forget(self) -> None:
@@ -129,6 +123,17 @@ def _holds(shard: edge.EdgeShard, name: str, kind: str, values: int) -> bool:
     order = edge.OrderBy(name, edge.Direction.Asc)
     found, _ = shard.scroll(edge.ScrollRequest(limit=_MOST_VALUES, with_payload=False, order_by=order))
     return len(found) == values
+
+
+def replace_file(path: Path, text: str) -> None:
+    """Write a new file and move it over the old one, on the disk when this returns."""
+    fresh = path.with_suffix(".new")
+    with fresh.open("w") as file:
+        file.write(text)
+        file.flush()
+        os.fsync(file.fileno())
+    fresh.replace(path)
+    sync_folder(path.parent)
 
 
 def sync_folder(path: Path) -> None:

@@ -11,7 +11,6 @@ run where they are awaited.
 import asyncio
 import contextlib
 import hashlib
-import os
 import secrets
 import shutil
 import tarfile
@@ -23,7 +22,7 @@ import qdrant_edge as edge
 
 from memloop.wire.errors import DependencyError
 from memloop_service.private_files import make_private
-from memory_store.vectors.edge_counts import EdgeDamaged, FlushedPoints, check_contents, sync_folder
+from memory_store.vectors.edge_counts import EdgeDamaged, FlushedPoints, check_contents, replace_file, sync_folder
 from memory_store.vectors.edge_files import LEAST_FREE_BYTES, Around, DiskRoom, EdgeFlushes
 from memory_store.vectors.edge_types import (
     KnownPoints,
@@ -114,14 +113,8 @@ class EdgeCollections:
         return name
 
     async def serve(self, name: str) -> None:
-        """Write a new file and move it over the old one, on the disk when this returns."""
-        fresh = self._pointer.with_suffix(".new")
-        with fresh.open("w") as file:
-            file.write(name)
-            file.flush()
-            os.fsync(file.fileno())
-        fresh.replace(self._pointer)
-        sync_folder(self._folder)
+        """Replace the file, on the disk when this returns."""
+        replace_file(self._pointer, name)
 
     async def open(self, spec: CollectionSpec, name: str) -> "EdgeCollection":
         """Load the shard or make it, with its indexes; it is flushed on a timer until it is closed."""

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import cast
+from typing import Any, cast
 
 from pydantic import JsonValue
 from qdrant_client import AsyncQdrantClient, models
@@ -148,57 +148,41 @@ class ServerCollection:
         """Points by id that the condition allows."""
         if not ids:
             return []
-        with translated():
-            records, _ = await self._client.scroll(
-                self.name,
-                scroll_filter=self._layout.filter(all_of([Ids(tuple(ids)), where])),
-                limit=len(ids),
-                with_payload=_PAYLOAD,
-                with_vectors=True,
-                consistency=models.ReadConsistencyType.ALL if agreed else None,
-                shard_key_selector=self._layout.read_from(where),
-            )
+        some, all_equal = all_of([Ids(tuple(ids)), where]), models.ReadConsistencyType.ALL if agreed else None
+        records, _ = await self._scrolled(some, len(ids), with_vectors=True, consistency=all_equal)
         return [_from_record(record) for record in records]
 
     async def scroll(self, *, where: Condition, limit: int, start_id: str | None = None) -> Page:
         """A page in the order of ids."""
-        with translated():
-            records, next_id = await self._client.scroll(
-                self.name,
-                scroll_filter=self._layout.filter(where),
-                limit=limit,
-                offset=start_id,
-                with_payload=_PAYLOAD,
-                shard_key_selector=self._layout.read_from(where),
-            )
+        records, next_id = await self._scrolled(where, limit, offset=start_id)
         found = tuple(Found(str(record.id), _payload(record.payload)) for record in records)
         return Page(found, None if next_id is None else str(next_id))
 
     async def newest(self, *, where: Condition, limit: int) -> Sequence[Found]:
         """A page by time, from the newest on."""
         order = models.OrderBy(key="created_at", direction=models.Direction.DESC)
-        records = await self._in_order(order, where, limit, with_payload=_PAYLOAD)
+        records, _ = await self._scrolled(where, limit, order_by=order)
         return [Found(str(record.id), _payload(record.payload)) for record in records]
 
     async def placed(self, *, where: Condition, limit: int) -> Sequence[Placed]:
         """Ids by place."""
         order = models.OrderBy(key="place", direction=models.Direction.ASC)
-        records = await self._in_order(order, where, limit, with_payload=False)
+        records, _ = await self._scrolled(where, limit, order_by=order, with_payload=False)
         return [Placed(str(record.id), int(record.order_value or 0)) for record in records]
 
-    async def _in_order(
-        self, order: models.OrderBy, where: Condition, limit: int, *, with_payload: models.PayloadSelectorExclude | bool
-    ) -> Sequence[models.Record]:
+    async def _scrolled(
+        self, where: Condition, limit: int, *, with_payload: models.PayloadSelectorExclude | bool = _PAYLOAD, **how: Any
+    ) -> tuple[list[models.Record], object]:
+        """Return records on which the condition holds, and where the next ones begin."""
         with translated():
-            records, _ = await self._client.scroll(
+            return await self._client.scroll(
                 self.name,
                 scroll_filter=self._layout.filter(where),
                 limit=limit,
-                order_by=order,
                 with_payload=with_payload,
                 shard_key_selector=self._layout.read_from(where),
+                **how,
             )
-        return records
 
     async def values(self, field: str, *, where: Condition, limit: int) -> Mapping[str, int]:
         """Exact counts by value."""

@@ -15,7 +15,7 @@ from gateway.chat import AskedChat, Chat, asked_chat
 from gateway.idempotency import Attempt, refuse_key_of_stream, subject_of_response
 from gateway.long_read.reading import Followers
 from gateway.responses.answer import Draft, draft_of
-from gateway.responses.asking import earlier_items, question_of, with_references
+from gateway.responses.asking import asked_after
 from gateway.responses.background.jobs import UNDER_WAY, Background, ResponseJob
 from gateway.responses.items import named_items
 from gateway.responses.keeping import Keeping, keeping_of
@@ -102,9 +102,8 @@ async def create_background(
     """Queue the response; return it, or the stream of its events. Raises the errors of limits and of bad requests."""
     check_background(asked)
     tenant, responses = principal.tenant, background.responses
-    earlier = await earlier_items(asked, responses, tenant)
-    asked = await with_references(asked, earlier, responses, tenant)
-    question = question_of(asked, earlier, limit_field=chat.limit_field(asked.request.model))
+    limit = chat.limit_field(asked.request.model)
+    asked, earlier, question = await asked_after(asked, responses, tenant, limit_field=limit)
     plain = asked_chat(request, chat, principal, JsonBody(json_text(question.body), question.body), question.read)
 
     def id_of(attempt: Attempt) -> str:
