@@ -1,17 +1,22 @@
 """The whole gateway API under a real uvicorn, between a fake engine, a fake store and a real Redis."""
 
 from collections.abc import AsyncGenerator, Iterator
+from pathlib import Path
 
 import pytest
+import pytest_asyncio
 from redis.asyncio import Redis
 
 from gateway.settings import GatewaySettings
 from tests.fakes.given_settings import given_settings
 from tests.fakes.recall_store import FakeStore, fake_store
 from tests.fakes.redis_cluster import RedisClusterServers
+from tests.fakes.redis_server import RedisServer
 from tests.fakes.streaming_engine import FakeEngine, fake_engine
 from tests.gateway.redis_view import connected
 from tests.gateway.running import Gateway, running_gateway
+from tests.gateway.tenants import World, two_tenants
+from tests.gateway.two_models import ENVIRONMENT, TwoModels, two_models
 
 
 @pytest.fixture
@@ -57,6 +62,37 @@ async def redis(redis_url: str) -> AsyncGenerator[Redis]:
     """A client of the test's own Redis."""
     async with connected(redis_url) as client:
         yield client
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def world(tmp_path_factory: pytest.TempPathFactory) -> AsyncGenerator[World]:
+    """Two tenants, on a Redis of the module's own."""
+    redis = RedisServer.start()
+    try:
+        async with two_tenants(redis.url, tmp_path_factory.mktemp("world")) as world:
+            yield world
+    finally:
+        redis.stop()
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def owned(world: World) -> dict[str, bytes]:
+    """All that A owns, before a test."""
+    return await world.what_a_owns()
+
+
+@pytest.fixture
+def engine_keys(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The keys of a writer and a reader, in the environment."""
+    for name, value in ENVIRONMENT.items():
+        monkeypatch.setenv(name, value)
+
+
+@pytest.fixture
+async def both(redis_url: str, tmp_path: Path, engine_keys: None) -> AsyncGenerator[TwoModels]:
+    """A gateway with a writer and a reader."""
+    async with two_models(redis_url, tmp_path) as running:
+        yield running
 
 
 @pytest.fixture(scope="module")

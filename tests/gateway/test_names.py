@@ -1,22 +1,20 @@
 """A name reaches the store as it was given, or the request is refused: two names never become one."""
 
 import json
-from collections.abc import AsyncGenerator, Mapping
+from collections.abc import Mapping
 from typing import Any, Final
 from urllib.parse import quote
 
 import orjson
 import pytest
-import pytest_asyncio
 from yarl import URL
 
 from memloop.wire.fields import check_name
-from tests.fakes.redis_server import RedisServer
 from tests.gateway.api_rig import ALICE_KEY, OPERATOR_KEY
 from tests.gateway.openapi_document import DOCUMENT
 from tests.gateway.running import Answer
 from tests.gateway.tenant_rows.all_rows import ATTEMPTS
-from tests.gateway.tenants import World, two_tenants
+from tests.gateway.tenants import World
 
 ALTERED: Final = {
     "half an emoji": "X\ud83d",
@@ -48,16 +46,6 @@ KEPT: Final = (
 )
 HALVES: Final = ("\ud83d", "\ud83c")
 IDS: Final = ("user_id", "agent_id", "run_id")
-
-
-@pytest_asyncio.fixture(scope="module", loop_scope="module")
-async def world(tmp_path_factory: pytest.TempPathFactory) -> AsyncGenerator[World]:
-    redis = RedisServer.start()
-    try:
-        async with two_tenants(redis.url, tmp_path_factory.mktemp("world")) as world:
-            yield world
-    finally:
-        redis.stop()
 
 
 async def _sent(world: World, method: str, path: str, body: object = None, **headers: str) -> Answer:

@@ -117,16 +117,6 @@ def _shown(item: Mapping[str, Any]) -> str:
     return item["arguments"] if item["type"] == "function_call" else item["content"][0]["text"]
 
 
-def test_calls_that_an_engine_numbers_alike_are_kept_apart() -> None:
-    made = assembly()
-    for place in (1, 2):
-        function = {"name": f"f{place}", "arguments": "{}"}
-        called: Any = {"index": 0, "id": f"call_{place}", "function": function}
-        made.feed({}, {"tool_calls": [called]})
-    made.feed({"finish_reason": "tool_calls"}, {})
-    assert [(item["name"], item["arguments"]) for item in made.output] == [("f1", "{}"), ("f2", "{}")]
-
-
 @pytest.mark.parametrize("more", [{}, {"reasoning_content": "Hm."}, {"reasoning_content": ""}])
 def test_an_engine_that_sends_its_reasoning_under_two_names_is_read_once(more: Json) -> None:
     made, message = assembly(), {"reasoning": "Hm.", **more}

@@ -1,6 +1,6 @@
 """``/v1/admin/rollouts``: a candidate takes a share of a model's requests, and the calls of both are counted."""
 
-from collections.abc import AsyncGenerator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -17,22 +17,11 @@ from memloop_service import new_registry
 from tests.gateway.long_reads import PATH as READ
 from tests.gateway.rig import eventually
 from tests.gateway.running import Gateway
-from tests.gateway.two_models import DOCUMENT, ENVIRONMENT, TwoModels, two_models
+from tests.gateway.two_models import DOCUMENT, TwoModels, two_models
 
 PATH = "/v1/admin/rollouts"
+pytestmark = pytest.mark.usefixtures("engine_keys")
 USERS = [f"user-{number}" for number in range(40)]
-
-
-@pytest.fixture(autouse=True)
-def keys(monkeypatch: pytest.MonkeyPatch) -> None:
-    for name, value in ENVIRONMENT.items():
-        monkeypatch.setenv(name, value)
-
-
-@pytest.fixture
-async def both(redis_url: str, tmp_path: Path) -> AsyncGenerator[TwoModels]:
-    async with two_models(redis_url, tmp_path) as running:
-        yield running
 
 
 async def put(gateway: Gateway, share: float, *, model: str = "talker", candidate: str = "j") -> Any:

@@ -3,7 +3,7 @@
 import asyncio
 import sys
 from asyncio.subprocess import PIPE
-from collections.abc import AsyncGenerator, Callable
+from collections.abc import Callable
 from contextlib import AsyncExitStack, suppress
 from pathlib import Path
 from typing import Any
@@ -46,18 +46,7 @@ from tests.gateway.two_models import (
 CHUNKS = 4
 TURN = {"role": "user", "content": "Ann has a red boat."}
 ADD = {"messages": [TURN], "user_id": "u1", "sync": True}
-
-
-@pytest.fixture(autouse=True)
-def keys(monkeypatch: pytest.MonkeyPatch) -> None:
-    for name, value in ENVIRONMENT.items():
-        monkeypatch.setenv(name, value)
-
-
-@pytest.fixture
-async def both(redis_url: str, tmp_path: Path) -> AsyncGenerator[TwoModels]:
-    async with two_models(redis_url, tmp_path) as running:
-        yield running
+pytestmark = pytest.mark.usefixtures("engine_keys")
 
 
 def a_read(**fields: object) -> dict[str, Any]:

@@ -4,16 +4,13 @@ The routes come from the router: one without a row in ``tenant_rows`` fails ``te
 """
 
 import re
-from collections.abc import AsyncGenerator
 from pathlib import Path
 
 import pytest
-import pytest_asyncio
 
 from gateway.main import build_app
 from gateway.settings import GatewaySettings
 from gateway.worker import working
-from tests.fakes.redis_server import RedisServer
 from tests.gateway.api_rig import BOB_KEY, TWO_TENANTS
 from tests.gateway.running import error_in, running_gateway
 from tests.gateway.tenant_rows.all_rows import ATTEMPTS, OPEN, SAME_FOR_ALL
@@ -29,27 +26,10 @@ def test_every_route_has_a_row() -> None:
     assert sorted(rows) == sorted(ROUTES)
 
 
-@pytest_asyncio.fixture(scope="module", loop_scope="module")
-async def shared(tmp_path_factory: pytest.TempPathFactory) -> AsyncGenerator[World]:
-    """One world for all routes: nobody changes what A owns, and each test has a B of its own."""
-    redis = RedisServer.start()
-    try:
-        async with two_tenants(redis.url, tmp_path_factory.mktemp("world")) as world:
-            yield world
-    finally:
-        redis.stop()
-
-
-@pytest_asyncio.fixture(scope="module", loop_scope="module")
-async def owned(shared: World) -> dict[str, bytes]:
-    """All that A owns, before any attempt."""
-    return await shared.what_a_owns()
-
-
 @pytest.mark.asyncio(loop_scope="module")
 @pytest.mark.parametrize("route", ATTEMPTS)
-async def test_another_tenant_reaches_nothing(route: str, shared: World, owned: dict[str, bytes]) -> None:
-    method, world = route.split()[0], await shared.another_b()
+async def test_another_tenant_reaches_nothing(route: str, world: World, owned: dict[str, bytes]) -> None:
+    method, world = route.split()[0], await world.another_b()
     for attempt in ATTEMPTS[route]:
         answer = await world.attempt(method, attempt)
         assert answer.status == attempt.status, (attempt, answer.raw)

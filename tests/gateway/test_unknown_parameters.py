@@ -4,24 +4,21 @@ The routes come from the router, and each is asked for tenant A's own things wit
 every deletion and every edit would succeed. A new route is swept without a line here.
 """
 
-from collections.abc import AsyncGenerator
-from typing import Any, TypeAlias
+from typing import Any
 
 import pytest
-import pytest_asyncio
 from fastapi.routing import APIRoute
 
 from gateway.document import needs_of
 from gateway.main import build_app
 from gateway.settings import GatewaySettings
 from memloop_service.incoming import takes_body
-from tests.fakes.redis_server import RedisServer
 from tests.gateway.api_rig import ALICE_KEY, OPERATOR_KEY
 from tests.gateway.openapi_document import DOCUMENT
 from tests.gateway.running import Answer
 from tests.gateway.tenant_rows.all_rows import ATTEMPTS
 from tests.gateway.tenant_rows.memory import SAID
-from tests.gateway.tenants import World, two_tenants
+from tests.gateway.tenants import World
 
 _PAGES = {"/console", "/console/{path:path}", "/docs"}
 ROUTES = {
@@ -47,26 +44,9 @@ _OTHERS = (
 """What OpenAI and Anthropic have too."""
 _NOT_SERVED = ("/v1/exports", "/v1/summary", "/v2/profiles", "/api/v1/orgs", "/api/v1/webhooks", "/v2/entities")
 """What mem0 has and this API answers with 501."""
-Owned: TypeAlias = dict[str, bytes]
 
 
-@pytest_asyncio.fixture(scope="module", loop_scope="module")
-async def world(tmp_path_factory: pytest.TempPathFactory) -> AsyncGenerator[World]:
-    redis = RedisServer.start()
-    try:
-        async with two_tenants(redis.url, tmp_path_factory.mktemp("world")) as world:
-            yield world
-    finally:
-        redis.stop()
-
-
-@pytest_asyncio.fixture(scope="module", loop_scope="module")
-async def owned(world: World) -> Owned:
-    """All that A owns, before any of the requests."""
-    return await world.what_a_owns()
-
-
-async def _expect_unchanged(name: str, world: World, owned: Owned) -> None:
+async def _expect_unchanged(name: str, world: World, owned: dict[str, bytes]) -> None:
     """What a GET changed, the next route of another method finds: all of them come in one run."""
     assert name.startswith("GET ") or await world.what_a_owns() == owned
 
@@ -113,7 +93,7 @@ def test_the_document_has_what_each_route_does_with_unknown_parameters() -> None
 @pytest.mark.asyncio(loop_scope="module")
 @pytest.mark.parametrize("name", STRICT)
 async def test_an_unknown_parameter_is_refused_by_name_and_changes_nothing(
-    name: str, world: World, owned: Owned
+    name: str, world: World, owned: dict[str, bytes]
 ) -> None:
     for query in ("no_such=1", "no_such=", "no_such", "page_=2&no_such=1"):
         status, code, param = _error(await _sent(world, name, query))
@@ -124,7 +104,7 @@ async def test_an_unknown_parameter_is_refused_by_name_and_changes_nothing(
 
 @pytest.mark.asyncio(loop_scope="module")
 @pytest.mark.parametrize("name", BODILESS)
-async def test_a_body_is_refused_where_none_is_read(name: str, world: World, owned: Owned) -> None:
+async def test_a_body_is_refused_where_none_is_read(name: str, world: World, owned: dict[str, bytes]) -> None:
     bodies: dict[str, object] = {"user_id": {"user_id": "alice", "x": 1}, "filters": {"filters": None}}
     for param, body in [*bodies.items(), ("body", ["x"]), ("body", "x"), ("body", 0)]:
         assert _error(await _sent(world, name, "", body)) == (400, "unknown_parameter", param)
@@ -133,7 +113,7 @@ async def test_a_body_is_refused_where_none_is_read(name: str, world: World, own
 
 @pytest.mark.asyncio(loop_scope="module")
 @pytest.mark.parametrize("name", [name for name in STRICT if name in ATTEMPTS])
-async def test_a_repeated_parameter_is_refused(name: str, world: World, owned: Owned) -> None:
+async def test_a_repeated_parameter_is_refused(name: str, world: World, owned: dict[str, bytes]) -> None:
     known = {declared.alias for need in _walk(ROUTES[name].dependant) for declared in need.query_params}
     for one in known - {"org_id", "project_id"}:  # mem0's, whose values are checked first
         status, code, param = _error(await _sent(world, name, f"{one}=1&{one}=2"))
@@ -184,7 +164,7 @@ async def test_another_products_paging_is_refused(path: str, query: str, world: 
 @pytest.mark.parametrize(
     "query", ["metadata={}", "filters={}", "filters={'metadata':{'a':1}}", "app_id=x", "session_id=x"]
 )
-async def test_what_a_mem0_deletion_cannot_honour_is_refused(query: str, world: World, owned: Owned) -> None:
+async def test_what_a_mem0_deletion_cannot_honour_is_refused(query: str, world: World, owned: dict[str, bytes]) -> None:
     scope = "" if query == "filters={}" else "user_id=alice&"
     answer = await world.call(ALICE_KEY, "DELETE", f"/v1/memories/?{scope}{query}")
     assert answer.status in (400, 422, 501), answer.raw
@@ -194,7 +174,7 @@ async def test_what_a_mem0_deletion_cannot_honour_is_refused(query: str, world: 
 
 @pytest.mark.asyncio(loop_scope="module")
 @pytest.mark.parametrize("name", sorted(name for name in TOLERANT if name.startswith("DELETE") and "/v1/" in name))
-async def test_a_dry_run_deletes_nothing_where_there_is_none(name: str, world: World, owned: Owned) -> None:
+async def test_a_dry_run_deletes_nothing_where_there_is_none(name: str, world: World, owned: dict[str, bytes]) -> None:
     if name.split()[1].startswith(_NOT_SERVED):
         return
     answer = await _sent(world, name, "dry_run=true")

@@ -88,19 +88,12 @@ def as_error(failure: Exception, request: Request) -> MemloopError:
     if isinstance(failure, MemloopError):
         return failure
     if isinstance(failure, RequestValidationError):
-        faults = cast(Sequence[Mapping[str, object]], failure.errors())
-        fault = faults[0]
-        body = getattr(request.scope.get("route"), "body_field", None)
-        if body is not None and fault["type"] != "json_invalid":
-            below = [{**one, "loc": cast(Sequence[object], one["loc"])[1:]} for one in faults]
-            if (unknown := unknown_field(body.field_info.annotation, below)) is not None:
-                return unknown
-        if fault["type"] == "json_invalid":
+        faults = cast(Sequence[Mapping[str, Any]], failure.errors())
+        if faults[0]["type"] == "json_invalid":
             return InvalidRequest("the body is not valid JSON", code="invalid_json")
-        place = [str(part) for part in cast(Sequence[object], fault["loc"])]
-        param = well_formed(".".join(place[1:])) or None
-        code = str(fault["type"]) if fault["type"] in LIMIT_CODES else None
-        return Unprocessable(f"{param or place[0]}: {well_formed(str(fault['msg']))}", param=param, code=code)
+        body = getattr(request.scope.get("route"), "body_field", None)
+        below = [{**one, "loc": one["loc"][1:]} for one in faults]
+        return first_fault(None if body is None else body.field_info.annotation, below, whole=faults[0]["loc"][0])
     if isinstance(failure, HTTPException):
         return _refused(failure, request)
     if isinstance(failure, ExceptionGroup):
@@ -141,7 +134,23 @@ def _meant(request: Request) -> str | None:
     return meant if any(route.matches(scope)[0] is not Match.NONE for route in routes) else None
 
 
-def unknown_field(model: type[BaseModel], faults: Sequence[Mapping[str, Any]]) -> UnknownParameter | None:
+def first_fault(
+    model: type[BaseModel] | None, faults: Sequence[Mapping[str, Any]], *, whole: str = ""
+) -> InvalidRequest:
+    """Return the error for pydantic's faults: of the first unknown field of the model, else of the first fault.
+
+    ``whole`` names what was validated, for a fault of all of it.
+    """
+    if model is not None and (unknown := _unknown_field(model, faults)) is not None:
+        return unknown
+    first = faults[0]
+    param = well_formed(".".join(map(str, first["loc"])))
+    words = well_formed(first["msg"].replace("Tuple", "List", 1))
+    code = first["type"] if first["type"] in LIMIT_CODES else None
+    return Unprocessable(f"{place}: {words}" if (place := param or whole) else words, param=param or None, code=code)
+
+
+def _unknown_field(model: type[BaseModel], faults: Sequence[Mapping[str, Any]]) -> UnknownParameter | None:
     """Return the error for the first unknown field, with the closest that its object has; None without one.
 
     A misspelt field that is required is a missing and an unknown one: the client learns of the second. An unknown field

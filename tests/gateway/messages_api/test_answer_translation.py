@@ -12,14 +12,12 @@ from gateway.access import Allowance
 from gateway.engine import Meter
 from gateway.messages.answers import MessageAnswer, message_of
 from gateway.messages.stream import MessageStream
-from gateway.messages.style import ANTHROPIC
 from gateway.metrics import Metrics
 from memloop.sse import EventCutter
 from memloop.wire.errors import EngineError
 from memloop_clients.replies import whole_reply
 from memloop_clients.reply_stream import ReplyStream
 from memloop_service import new_registry
-from memloop_service.errors import api_style
 
 Object: TypeAlias = dict[str, Any]
 LIGHT = settings(
@@ -235,12 +233,6 @@ def test_arguments_that_a_limit_has_cut_off_are_read_as_far_as_they_go() -> None
     assert (message["content"][0]["input"], message["stop_reason"]) == ({"a": 1}, "max_tokens")
 
 
-def test_arguments_may_be_the_object_itself_and_an_id_may_be_missing() -> None:
-    message = whole({"tool_calls": [{"function": {"name": "n", "arguments": {"a": 1}}}, called("c", "n", "")]})
-    assert [block["input"] for block in message["content"]] == [{"a": 1}, {}]
-    assert message["content"][0]["id"].startswith("call_")
-
-
 @pytest.mark.parametrize(
     "message",
     [
@@ -258,37 +250,6 @@ def test_a_tool_call_that_is_none_is_the_engines_fault(message: Object) -> None:
 def test_an_answer_without_a_choice_is_the_engines_fault() -> None:
     with pytest.raises(EngineError):
         message_of({"choices": []}, model="m", stops=(), thinking=False)
-
-
-async def test_calls_without_an_index_are_calls_of_their_own() -> None:
-    calls = [{"tool_calls": [called(name, name, '{"a": 1}')]} for name in ("one", "two")]
-    blocks = blocks_of(await streamed([*map(chunk, calls), chunk({}, "tool_calls"), DONE]))
-    assert [(block["name"], block["input"]) for block in blocks] == [("one", {"a": 1}), ("two", {"a": 1})]
-
-
-async def test_arguments_that_come_before_the_name_are_kept() -> None:
-    first = {"tool_calls": [{"index": 0, "id": "c", "function": {"arguments": '{"a"'}}]}
-    second = {"tool_calls": [{"index": 0, "function": {"name": "n", "arguments": ": 1}"}}]}
-    blocks = blocks_of(await streamed([chunk(first), chunk(second), chunk({}, "tool_calls"), DONE]))
-    assert [(block["name"], block["input"]) for block in blocks] == [("n", {"a": 1})]
-
-
-async def test_mixed_pieces_of_two_calls_are_blocks_one_after_the_other() -> None:
-    def piece(index: int, **function: str) -> bytes:
-        return chunk({"tool_calls": [{"index": index, "id": f"c{index}", "function": function}]})
-
-    pieces = [piece(0, name="a"), piece(1, name="b"), piece(0, arguments='{"x": 1}'), piece(1, arguments="{}")]
-    blocks = blocks_of(await streamed([*pieces, chunk({}, "tool_calls"), DONE]))
-    assert [(block["name"], block["input"]) for block in blocks] == [("a", {"x": 1}), ("b", {})]
-
-
-async def test_an_error_of_the_engine_in_mid_stream_ends_the_message() -> None:
-    token = api_style.set(ANTHROPIC)
-    error = b'data: {"error": {"message": "out of memory", "type": "InternalServerError", "code": 500}}\n\n'
-    events = await streamed([chunk({"content": "x"}), error, chunk({"content": "y"}, "stop"), DONE])
-    api_style.reset(token)
-    assert [event["type"] for event in events][-2:] == ["content_block_delta", "error"]
-    assert (events[-1]["error"]["type"], events[-1]["error"]["message"]) == ("api_error", "out of memory")
 
 
 async def test_an_empty_answer_is_a_message_without_blocks() -> None:

@@ -19,7 +19,7 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import partial
-from typing import Final, Never, TypeVar, cast
+from typing import Any, Final, Never, TypeVar, cast
 
 import orjson
 from fastapi import Request
@@ -28,8 +28,7 @@ from starlette.responses import Response
 
 from memloop.wire.chat import Json
 from memloop.wire.errors import InvalidRequest, Unprocessable
-from memloop.wire.fields import LIMIT_CODES
-from memloop_service.errors import unknown_field
+from memloop_service.errors import first_fault
 
 
 def json_text(value: object) -> bytes:
@@ -200,12 +199,7 @@ def _parsed(raw: bytes) -> JsonBody:
 
 def _first_fault(model: type[BaseModel], error: ValidationError) -> InvalidRequest:
     faults = error.errors(include_url=False, include_input=False, include_context=False)
-    if (unknown := unknown_field(model, cast("list[dict[str, object]]", faults))) is not None:
-        return unknown
-    first = faults[0]
-    code = first["type"] if first["type"] in LIMIT_CODES else None
-    param, words = ".".join(str(part) for part in first["loc"]), first["msg"].replace("Tuple", "List", 1)
-    return Unprocessable(f"{param}: {words}" if param else words, param=param or None, code=code)
+    return first_fault(model, cast("list[dict[str, Any]]", faults))
 
 
 def _object(value: JsonValue) -> Json:

@@ -5,7 +5,7 @@ from typing import Annotated, Literal, TypeAlias
 from pydantic import Field
 
 from memloop.wire.base import Integral, Wire
-from memloop.wire.lists import ListPage
+from memloop.wire.lists import Deleted, ListPage
 
 FilePurpose: TypeAlias = Literal["user_data", "assistants"]
 """What a client says that a file is for. Both are read, and searched in vector stores, alike."""
@@ -36,9 +36,7 @@ class FilePage(ListPage[FileObject]):
     """``GET /v1/files``."""
 
 
-class FileDeleted(Wire):
+class FileDeleted(Deleted):
     """``DELETE /v1/files/{id}``."""
 
-    id: str
     object: Literal["file"] = "file"
-    deleted: Literal[True] = True

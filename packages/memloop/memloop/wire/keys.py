@@ -11,7 +11,7 @@ from pydantic import Field
 
 from memloop.wire.base import Wire
 from memloop.wire.fields import Name
-from memloop.wire.lists import CursorPage
+from memloop.wire.lists import CursorPage, Deleted
 
 Scope: TypeAlias = Literal["chat", "memory:read", "memory:write", "long-read", "admin"]
 """What a key may do. ``admin`` brings none of the others with it, nor the right to make a key that has them."""
@@ -64,12 +64,10 @@ class KeyPage(CursorPage[ApiKey]):
     """``GET /v1/admin/keys``: newest first."""
 
 
-class KeyRevoked(Wire):
+class KeyRevoked(Deleted):
     """``DELETE /v1/admin/keys/{id}``."""
 
-    id: str
     object: Literal["api_key"] = "api_key"
-    deleted: Literal[True] = True
 
 
 class WebhookSecret(Wire):

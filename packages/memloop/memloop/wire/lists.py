@@ -1,4 +1,4 @@
-"""The shapes of lists: all there is, and pages that go on after a cursor or an id."""
+"""The shapes of lists: all there is, and pages that go on after a cursor or an id; and of what was deleted."""
 
 from collections.abc import Iterable, Sequence
 from typing import Generic, Literal, Self, TypeVar
@@ -14,6 +14,13 @@ class Listed(Wire, Generic[Row]):
     object: Literal["list"] = "list"
     data: tuple[Row, ...]
     has_more: bool = False
+
+
+class Deleted(Wire):
+    """The answer to a deletion. Each kind of thing names itself in ``object``."""
+
+    id: str
+    deleted: bool = True
 
 
 class CursorPage(Listed[Row], Generic[Row]):

@@ -17,7 +17,7 @@ from gateway.webhooks.webhooks import Webhooks
 from memloop.wire.base import Wire
 from memloop.wire.changes import CHANGE_TYPES, LATEST, MOST_CHANGES, OLDEST, ChangeType, Cursor, StoreChanges
 from memloop.wire.fields import Name
-from memloop.wire.lists import Listed
+from memloop.wire.lists import Deleted, Listed
 from memloop.wire.memory import Scope
 from memloop.wire.memory_requests import ChangeList
 from memloop_clients import StoreClient
@@ -53,12 +53,10 @@ class HookPage(Listed[Hook]):
     """A tenant's subscriptions."""
 
 
-class HookDeleted(Wire):
+class HookDeleted(Deleted):
     """``DELETE /v1/admin/memory-webhooks/{hook_id}``."""
 
-    id: str
     object: Literal["memory_webhook"] = "memory_webhook"
-    deleted: bool = True
 
 
 router = APIRouter(responses=ERRORS)

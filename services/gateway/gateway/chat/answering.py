@@ -251,7 +251,7 @@ class _Answering:
         with self._meter.ours():
             if turn is not None:
                 usage = object_in(given.get("usage"))
-                shown = with_memory(shown, await turn.answered(self._chat, _reply_text(answer), usage=usage))
+                shown = with_memory(shown, await turn.answered(self._chat, reply_text(answer), usage=usage))
             return written(await self._form.kept(shown))
 
 
@@ -270,7 +270,7 @@ def engine_body(body: JsonBody, model: LoopModel, turn: ChatTurn | None, context
     return json_text({name: value for name, value in fields.items() if name != "memory"})
 
 
-def _reply_text(answer: Json) -> str:
+def reply_text(answer: Json) -> str:
     """Return the text of the first choice; empty when it has none (a tool call)."""
     choices = objects_in(answer.get("choices"))
     message = object_in(choices[0].get("message")) if choices else {}

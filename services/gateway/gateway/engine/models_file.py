@@ -138,31 +138,11 @@ class _ModelTable(BaseModel):
         return self
 
 
-class _RolesTable(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-    writer: str | None = None
-    reader: str | None = None
-    judge: str | None = None
-    chat: str | None = None
-
-    @property
-    def given(self) -> dict[Role, str]:
-        """The roles that name a model."""
-        every: dict[Role, str | None] = {
-            "writer": self.writer,
-            "reader": self.reader,
-            "judge": self.judge,
-            "chat": self.chat,
-        }
-        return {role: model for role, model in every.items() if model is not None}
-
-
 class _File(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     models: dict[_Id, _ModelTable] = Field(min_length=1)
-    roles: _RolesTable = _RolesTable()
+    roles: dict[Role, str] = Field(default_factory=dict[Role, str])
 
 
 def _from_file(path: Path) -> ModelsConfig:
@@ -178,7 +158,7 @@ def _from_file(path: Path) -> ModelsConfig:
 
 def _roles(path: Path, file: _File) -> dict[Role, str]:
     """Return every role's model. The judge is optional; a lone model has the roles that the file omits."""
-    roles, known = file.roles.given, sorted(file.models)
+    roles, known = dict(file.roles), sorted(file.models)
     for role, model in roles.items():
         if model not in file.models:
             raise ModelsFileError(f"{path}: [roles] {role}: there is no model {model!r}, only {', '.join(known)}")
@@ -253,7 +233,7 @@ def _fault(fault: ErrorDetails) -> str:
     names = [str(part) for part in fault["loc"] if part != "[key]"]
     depth = 2 if names[0] == "models" else 1
     tables, key = names[:depth], ".".join(names[depth:])
-    if fault["type"] == "extra_forbidden":
+    if fault["type"] == "extra_forbidden" or (fault["type"] == "literal_error" and fault["loc"][-1] == "[key]"):
         reason = _NO_CLEAR_TEXT if key == "api_key" else "unknown key"
     elif fault["type"] == "missing":
         reason = "is missing"

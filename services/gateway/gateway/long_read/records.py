@@ -20,7 +20,7 @@ from gateway.webhooks import deliveries
 from memloop.wire.base import Wire
 from memloop.wire.chat import Json
 from memloop.wire.errors import Erased, NotFound, OtherTenants
-from memloop.wire.lists import ListPage
+from memloop.wire.lists import Deleted, ListPage
 from memloop.wire.long_read import LongRead, LongReadRequest, ReadEvent, ReadStatus, ServiceTier
 from memloop.wire.memory import Namespace
 from memloop_state.link import State
@@ -89,12 +89,10 @@ class ReadPage(ListPage[LongRead]):
     """``GET /v1/long-read``: newest first."""
 
 
-class ReadDeleted(Wire):
+class ReadDeleted(Deleted):
     """``DELETE /v1/long-read/{id}``."""
 
-    id: str
     object: str = "long_read"
-    deleted: bool = True
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,6 +10,7 @@ from gateway.memory import check_has_text, new_event_id, search, write_memory
 from memloop.wire.base import Wire
 from memloop.wire.fields import Metadata, Name, check_keys
 from memloop.wire.keys import Scope
+from memloop.wire.lists import Deleted
 from memloop.wire.memory import (
     MAX_TEXT_CHARS,
     ItemPatch,
@@ -52,13 +53,6 @@ class Added(Wire):
     status: EventStatus
     memories: tuple[str, ...] = ()
     error: str | None = None
-
-
-class Deleted(Wire):
-    """A deleted memory."""
-
-    id: str
-    deleted: bool = True
 
 
 class Found(Wire):

@@ -2,6 +2,7 @@
 
 from memloop.wire.base import Wire
 from memloop.wire.fields import Name
+from memloop.wire.lists import Deleted
 from memloop.wire.memory import Scope, UserFields
 from memloop.wire.memory_events import EventStatus
 
@@ -49,9 +50,7 @@ class Redeciding(Wire):
     has_more: bool = False
 
 
-class MemoryDeleted(Wire):
+class MemoryDeleted(Deleted):
     """``DELETE /v1/memory/{id}``."""
 
-    id: str
     object: str = "memory"
-    deleted: bool = True

@@ -31,6 +31,7 @@ from gateway.vector_stores import VectorStores, VectorStoresDep
 from memloop.wire.base import Wire
 from memloop.wire.chat import Json
 from memloop.wire.errors import NotFound
+from memloop.wire.lists import Deleted
 from memloop_service import ERRORS
 from memloop_service.http import EventStream, JsonBody, body_of, json_text, read_json, read_with, streams
 
@@ -49,12 +50,10 @@ class TokenCount(Wire):
     input_tokens: int
 
 
-class ResponseDeleted(Wire):
+class ResponseDeleted(Deleted):
     """The answer to a deletion."""
 
-    id: str
     object: str = "response"
-    deleted: bool = True
 
 
 @router.post(

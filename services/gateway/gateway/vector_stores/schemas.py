@@ -9,7 +9,7 @@ from gateway.vector_stores.filters import AttributeValue, Filter
 from memloop.wire.base import A_BOOLEAN, Integral, Wire
 from memloop.wire.chat import Metadata
 from memloop.wire.fields import CHUNK_OVERLAP_TOO_LARGE
-from memloop.wire.lists import ListPage
+from memloop.wire.lists import Deleted, ListPage
 
 FileId: TypeAlias = Annotated[str, Field(min_length=1, max_length=64)]
 AttributeName: TypeAlias = Annotated[str, Field(max_length=64)]
@@ -103,12 +103,10 @@ class VectorStore(Wire):
     metadata: Metadata
 
 
-class VectorStoreDeleted(Wire):
+class VectorStoreDeleted(Deleted):
     """The answer to a deletion."""
 
-    id: str
     object: Literal["vector_store.deleted"] = "vector_store.deleted"
-    deleted: bool = True
 
 
 class VectorStorePage(ListPage[VectorStore]):
@@ -154,12 +152,10 @@ class VectorStoreFilePage(ListPage[VectorStoreFile]):
     """``GET /v1/vector_stores/{id}/files``."""
 
 
-class VectorStoreFileDeleted(Wire):
+class VectorStoreFileDeleted(Deleted):
     """The answer to a deletion of a file from a vector store; the file itself stays."""
 
-    id: str
     object: Literal["vector_store.file.deleted"] = "vector_store.file.deleted"
-    deleted: bool = True
 
 
 class RankingOptions(Wire):

@@ -8,7 +8,7 @@ import time
 from collections.abc import Sequence
 from typing import Final, Literal
 
-from gateway.chat import Chat, begin_turn, engine_body, has_memory
+from gateway.chat import Chat, begin_turn, engine_body, has_memory, reply_text
 from gateway.engine import CHAT_PATH, LoopModel, answer_in, refusal
 from gateway.long_read.hosts import is_permanent
 from gateway.queue import Hold, JobGone, JobResult, Lease
@@ -24,7 +24,7 @@ from gateway.vector_stores import VectorStores
 from memloop.wire.chat import ChatMemory, Json
 from memloop.wire.errors import MemloopError, NotFound
 from memloop_clients.replies import fault_in, offered_in, whole_reply
-from memloop_service.http import JsonBody, json_text, object_in, objects_in, parsed_object
+from memloop_service.http import JsonBody, json_text, object_in, parsed_object
 
 _USAGE: Final[dict[Literal["input", "output"], str]] = {"input": "prompt_tokens", "output": "completion_tokens"}
 
@@ -124,9 +124,7 @@ class ResponseHandler:
                 chat.memory.metrics.count_tokens(kind, "responses", model.label, tokens)
         if turn is None:
             return answer, None
-        choices = objects_in(answer.get("choices"))
-        content = object_in(choices[0].get("message")).get("content") if choices else None
-        return answer, await turn.answered(chat, content if isinstance(content, str) else "", usage=usage, waits=False)
+        return answer, await turn.answered(chat, reply_text(answer), usage=usage, waits=False)
 
     async def _asked(self, body: bytes, model: LoopModel) -> Json:
         began = time.perf_counter()

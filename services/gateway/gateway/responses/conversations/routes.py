@@ -16,7 +16,7 @@ from gateway.responses.records import Owner
 from gateway.responses.requests import check_include
 from memloop.wire.base import Wire
 from memloop.wire.chat import Json, Metadata
-from memloop.wire.lists import ListPage
+from memloop.wire.lists import Deleted, ListPage
 from memloop.wire.memory import Scope
 from memloop_service import ERRORS
 from memloop_service.http import body_of, json_text, read_ours
@@ -71,12 +71,10 @@ class Conversation(Wire):
     metadata: Metadata
 
 
-class ConversationDeleted(Wire):
+class ConversationDeleted(Deleted):
     """The answer to a deletion."""
 
-    id: str
     object: Literal["conversation.deleted"] = "conversation.deleted"
-    deleted: bool = True
 
 
 class ItemPage(ListPage[Json]):
