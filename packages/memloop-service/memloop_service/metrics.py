@@ -37,7 +37,7 @@ _CGROUP_LIMITS: Final = (
     Path("/sys/fs/cgroup/memory.max"),
     Path("/sys/fs/cgroup/memory/memory.limit_in_bytes"),
 )
-"""The content types of exposition format versions 2 and 1."""
+"""The files of cgroup versions 2 and 1 that say how much memory a container may take."""
 
 
 def new_registry() -> CollectorRegistry:

@@ -22,10 +22,10 @@ Parser = Literal["text", "gate", "boxed", "words", "query", "tool_call", "memory
 """How a reply is read. An answer is in a box (``boxed``) or follows "the answer is" (``words``). The memory writer
 calls tools (``tool_call``), or lists memories as JSON or as lines."""
 RecallPlace = Literal["user_message", "own_message"]
-Relating = Literal["list", "pairs"]
-"""Whether new memories and the stored ones near them are shown in one list, or one of each at a time."""
 """Where recalled notes stand in a chat: in the last user message, before its text, or in a message of their own before
 it. Chat templates that want the roles to alternate refuse the second."""
+Relating = Literal["list", "pairs"]
+"""Whether new memories and the stored ones near them are shown in one list, or one of each at a time."""
 SubAnswer = Literal["whole", "boxed"]
 """The part of a sub-question's reply that is merged and judged: all of it, as published, or the content of its box."""
 
