@@ -27,7 +27,8 @@ RUN --mount=type=cache,target=/root/.cache/pip \
 COPY packages/memloop packages/memloop
 COPY trainer/trainer trainer/trainer
 COPY services/inference/models/memloop-small memloop-small
-RUN PYTHONPATH=/small:packages/memloop:trainer /opt/memloop/bin/python -m trainer.small ship memloop-small
+RUN PYTHONPATH=/small:packages/memloop:trainer /opt/memloop/bin/python -m trainer.small ship memloop-small \
+    && rm memloop-small/model.gguf  # vLLM serves the other file
 
 FROM dependencies AS code
 COPY packages packages
