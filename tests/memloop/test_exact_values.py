@@ -8,8 +8,10 @@ import pytest
 
 from memloop.evidence import evidence_for
 from memloop.evidence.values import has_decimal_commas
+from memloop.evidence.words import words_of
 from memloop.ports import Chunk, HeldChunks
 from tests.memloop.exact_values import Pair, pairs
+from tests.memloop.growth import is_linear
 from tests.memloop.written_values import written_pairs
 
 
@@ -67,6 +69,8 @@ def test_a_statement_without_a_value_may_say_one_word_of_many_otherwise() -> Non
         ),
         ("他没有去北京。", "他去北京。"),
         ("Anna wohnt nicht in Berlin.", "Anna wohnt in Berlin."),
+        ("Sales in Oslo rose by 5 percent.", "Sales in Oslo rose to 5 percent."),
+        ("On the third day Ann left Oslo.", "For 3 days Ann left Oslo."),
         ("the red code is 4. the blue code is 17.", "the red code is 17."),
         ("Ann has seven boats and Bob has nine boats.", "Ann has nine boats."),
         (
@@ -88,6 +92,7 @@ def test_another_value_is_no_support(document: str, statement: str) -> None:
     [
         ("The agree-\nment was signed by Ann in 1999.", "The agreement was signed by Ann in 1999."),
         ("The agree\u00adment was signed by Ann in 1999.", "The agreement was signed by Ann in 1999."),
+        ("Sales in Oslo rose by 5 percent.", "Sales in Oslo rose 5 percent."),
         ("In 1999 Ann and two friends moved to Oslo.", "In 1999 Ann moved to Oslo."),
         ("It opened on 2021-03-04 in Oslo.", "It opened in March 2021 in Oslo."),
         ("Ann sold one lamp in Oslo.", "Ann sold 1 lamp in Oslo."),
@@ -118,3 +123,26 @@ def test_a_chinese_value_is_found_with_its_question() -> None:
 )
 def test_a_text_shows_which_mark_its_decimals_have(text: str, *, commas: bool) -> None:
     assert has_decimal_commas(text) is commas
+
+
+@pytest.mark.parametrize(
+    "unit",
+    [
+        "one ",
+        "two million ",
+        "dozen ",
+        "a ",
+        "half ",
+        "九",
+        "亿",
+        "9",
+        "9 万 ",
+        "5 million ",
+        "3 April ",
+        "+1 22 ",
+        "quarter to ",
+        "XI. ",
+    ],
+)
+def test_a_long_run_of_numbers_in_words_takes_time_in_proportion_to_its_length(unit: str) -> None:
+    assert is_linear(lambda chars: "two " + unit * (chars // len(unit)), words_of, size=10_000)

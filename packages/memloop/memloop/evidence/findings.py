@@ -59,6 +59,8 @@ _ORDERED = re.compile(
     re.IGNORECASE,
 )
 """What follows the point of an ordinal: ``am 3. April``."""
+_REGNAL = re.compile(r"\b[IVX]{2,5}\.(?=\s[a-zß-ÿ])")
+"""``Karl IV. war``."""
 _MARK = re.compile(r"</?confirmed>|^[ \t]*(?:[-*•–]|\d{1,2}[.)])[ \t]+", re.MULTILINE | re.IGNORECASE)
 
 
@@ -69,6 +71,8 @@ def sentences_of(text: str) -> Iterator[TextSpan]:
         if end < len(text) and _ABBREVIATION.search(text, max(start, end - _LONGEST_ABBREVIATION), end):
             continue
         if _ORDINAL.search(text, max(start, end - 4), end) and _ORDERED.match(text, end):
+            continue
+        if _REGNAL.search(text, max(start, end - 6), end + 2):
             continue
         piece = text[start:end]
         stripped = piece.strip()

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import pairwise
 
 from memloop.evidence.units import same_unit
 from memloop.evidence.words import Word, words_of
@@ -11,6 +12,7 @@ _COVERAGE = 0.85
 _LEAST_ALIKE = 4
 _MOST_ENDING = 3
 """Two forms of one word begin with four letters alike, and end within three more."""
+_LEADS = frozenset(("by", "from", "to"))
 _AROUND = 2
 """Words before and after the matching ones in which a negation still belongs to them."""
 
@@ -66,6 +68,9 @@ def supports(sentence: Sequence[Word], claim: Claim) -> bool:
         return False
     if any(word.unit and not any(_is_counted_alike(word, other) for other in sentence) for word in claim.words):
         return False
+    leads = _leads(sentence)
+    if any(found.isdisjoint(leads.get(norm, found)) for norm, found in _leads(claim.words).items()):
+        return False
     values = [word.norm for word in claim.words if word.is_value]
     if len(aligned(values, [word.norm for word in sentence])) < len(values):
         return False
@@ -82,6 +87,15 @@ def _as_numbers(words: Sequence[Word], others: Sequence[Word]) -> tuple[Word, ..
         return tuple(words)
     norms = {word.norm for word in others}
     return tuple(word.as_number if word.maybe in norms and word.norm not in norms else word for word in words)
+
+
+def _leads(words: Sequence[Word]) -> dict[str, set[str]]:
+    """Return the function words before each value which change what it says: *by* 5, *to* 5."""
+    leads: dict[str, set[str]] = {}
+    for before, word in pairwise(words):
+        if word.is_value and before.norm in _LEADS:
+            leads.setdefault(word.norm, set()).add(before.norm)
+    return leads
 
 
 def _is_counted_alike(claimed: Word, found: Word) -> bool:
@@ -140,7 +154,8 @@ def _is_other_value(word: Word, other: Word) -> bool:
 
 def _same_sense(region: Sequence[Word], claimed: Sequence[Word]) -> bool:
     def sense(words: Sequence[Word]) -> tuple[bool, bool]:
-        return any(word.negates for word in words), any(word.norm == "by" for word in words)
+        passive = any(word.norm == "by" and not after.is_value for word, after in pairwise(words))
+        return any(word.negates for word in words), passive
 
     return sense(region) == sense(claimed)
 

@@ -5,11 +5,12 @@ read as it stands: it is in March or in April.
 """
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Final
 
 from memloop.evidence.hanzi import NUMERAL, number_of
+from memloop.evidence.number_words import FROM_TWO, ONE
 from memloop.evidence.units import any_of
 
 # fmt: off
@@ -69,6 +70,24 @@ _CJK_PART: Final = (
     "(?:(?P<morning>上 ?午|早 ?上|凌 ?晨|清 ?晨|午 ?前|오 ?전)|(?P<afternoon>下 ?午|晚 ?上|傍 ?晚|午 ?後|夜|오 ?후))"
 )
 _CJK_MINUTE: Final = rf"(?:(?P<thirty>半|반)|(?P<minute>\d\d?|{NUMERAL}{{1,3}}) ?[分분])"
+_HOURS: Final = {
+    word: number
+    for row in (*FROM_TWO[:6], FROM_TWO[6])
+    for number, word in enumerate(row.split()[:11], 2)
+    if word != "-"
+} | dict.fromkeys(ONE.split(), 1)
+_HOUR_WORD: Final = rf"(?P<hour>\d{{1,2}}|{any_of(_HOURS)})"
+_AT: Final = f"(?:{'|'.join(f'(?<={word} )' for word in ('las', 'la', 'alle', 'le', 'ore', 'às', 'as'))})"
+_QUARTERS: Final = r"(?:(?:le|un|um|una)\s)?(?P<count>quart|demie?|cuarto|media|mezz[ao]|quarto|meia)(?!\w)"
+_WAY: Final = r"(?P<way>et|y|e|moins|menos|meno)"
+_CLOCK_TIMES: Final = (
+    rf"(?<!\w)(?P<count>half|(?:a )?quarter)\s(?P<way>past|after|to|before)\s{_HOUR_WORD}(?!\w)",
+    rf"(?<!\w)(?P<count>halb|viertel|dreiviertel)\s(?:(?P<way>vor|nach)\s)?{_HOUR_WORD}(?!\w)",
+    rf"{_AT}{_HOUR_WORD}\s{_WAY}\s{_QUARTERS}",
+    rf"(?<!\w){_HOUR_WORD}\sheures?\s{_WAY}\s{_QUARTERS}",
+    rf"(?<!\w){_HOUR_WORD}\s(?:o['’]clock|uhr)(?!\w)",
+)
+_CLOCK_NAMES: Final = ("half", "quarter", "halb", "viertel", "demi", "cuarto", "media", "mezz", "meia", "clock", "uhr")
 _NAMED_TIMES: Final = (rf"(?<!\w)(?:(?P<noon>{_NOON})|(?P<midnight>{_MIDNIGHT}))(?!\w)",)
 _TIMES: Final = (
     rf"{_ALONE}{_HOUR}(?:[:.h]{_MINUTE}{_SECOND})?\s?(?P<half>[ap])\.?\s?m\b\.?(?!\w)",
@@ -99,6 +118,7 @@ _FORMS: Final = (
     *(_Form.of(pattern) for pattern in _DATES),
     *(_Form.of(pattern, _NOON_NAMES) for pattern in _NAMED_TIMES),
     *(_Form.of(pattern) for pattern in _TIMES),
+    *(_Form.of(pattern, _CLOCK_NAMES) for pattern in _CLOCK_TIMES),
 )
 _NUMBERED: Final = re.compile(rf"\d|{NUMERAL}")
 _NEEDS: Final = {
@@ -168,6 +188,8 @@ def _time(found: re.Match[str]) -> str:
     parts = {name: part for name, part in found.groupdict().items() if part}
     if "hour" not in parts:
         return "12:00" if "noon" in parts else "0:00"
+    if parts["hour"].casefold() in _HOURS or "count" in parts:
+        return _clock(parts)
     hour, half, afternoon = number_of(parts["hour"]), parts.get("half", "").lower(), parts.get("afternoon", "").lower()
     is_night = hour < _NIGHT and afternoon.endswith(("night", "noche", "noite"))
     if hour <= _HALF_DAY and (half == "a" or "morning" in parts or is_night):
@@ -176,3 +198,27 @@ def _time(found: re.Match[str]) -> str:
         hour = hour % _HALF_DAY + _HALF_DAY
     minute = "30" if "thirty" in parts else parts.get("minute", parts.get("late", "0"))
     return f"{hour}:{number_of(minute):02d}" + (f":{parts['second']}" if "second" in parts else "")
+
+
+def _clock(parts: Mapping[str, str]) -> str:
+    """Return ``half past eight``, ``halb neun``, ``nueve menos cuarto`` and ``eight o'clock``."""
+    hour = _HOURS.get(parts["hour"].casefold()) or int(parts["hour"])
+    count, way = parts.get("count", "").casefold(), parts.get("way", "").casefold()
+    minutes = (
+        0
+        if not count
+        else 15
+        if count.endswith("quarter") or count in _QUARTER
+        else 45
+        if count == "dreiviertel"
+        else 30
+    )
+    is_german = count in ("halb", "viertel", "dreiviertel") and not way
+    if way in _BEFORE:
+        minutes = 60 - minutes
+    before = is_german or way in _BEFORE
+    return f"{(hour - 2) % 12 + 1 if before else hour}:{minutes:02d}"
+
+
+_QUARTER: Final = frozenset(("viertel", "quart", "cuarto", "quarto"))
+_BEFORE: Final = frozenset(("to", "before", "vor", "moins", "menos", "meno"))

@@ -27,7 +27,7 @@ from memloop.evidence.number_words import (
     TENS,
     VEINTI,
 )
-from memloop.evidence.units import SCALES
+from memloop.evidence.units import MOST, SCALES
 
 _ARTICLES: Final = frozenset(("a", "an", *ONE.split()))
 _AND: Final = frozenset(("and", "y", "e", "et", "und", "с", "и"))
@@ -62,7 +62,9 @@ _CARDINALS: Final = (
     | _numbered([VEINTI], start=21)
 )
 _PART_OF: Final = {word: part for part, words in PARTS.items() for word in words.split()}
-_FACTOR_OF: Final = {word: factor for factor, words in FACTORS.items() for word in words.split()}
+_FACTOR_OF: Final = {word: factor for factor, words in FACTORS.items() for word in words.split()} | {
+    f"{word}mal": f"×{number}" for word, number in _GERMAN.items() if number > 1
+}
 _SCALE_OF: Final = SCALES | dict.fromkeys(("cent", "cents", "cento", "ciento", "hundert"), _HUNDRED)
 _WITH_HALF: Final = {"anderthalb": 1, "полтора": 1, "полторы": 1} | {
     f"{word}einhalb": number for word, number in _GERMAN.items()
@@ -101,11 +103,16 @@ def _number(word: str) -> int:
 
 @dataclass(frozen=True, slots=True)
 class Numeral:
-    """A number in words, or a factor such as ``×2``, from ``start`` to ``end`` of the text."""
+    """A number in words, or a factor such as ``×2``, from ``start`` to ``end`` of the text.
+
+    An ordinal counts nothing. An unsure one is another word too, and a number if it counts something: ``due metri``.
+    """
 
     start: int
     end: int
     norm: str
+    is_ordinal: bool = False
+    is_sure: bool = True
 
 
 def may_be(word: str) -> str:
@@ -138,10 +145,13 @@ def numerals_in(text: str) -> Iterator[Numeral]:
     while at < len(words):
         norm, end = _Reader(words, gaps).read(at) if words[at] in _FIRST or _number(words[at]) else ("", at)
         if norm:
-            yield Numeral(found[at].start(), found[end - 1].end(), norm)
+            yield Numeral(found[at].start(), found[end - 1].end(), norm, is_ordinal=words[end - 1] in _ORDINALS_ONLY)
+        elif (maybe := may_be(words[at])) and words[at] not in _ORDINALS_ONLY:
+            yield Numeral(found[at].start(), found[at].end(), maybe, is_sure=False)
         at = max(end, at + 1)
 
 
+_ORDINALS_ONLY: Final = _LAST.keys() - _CARDINALS.keys()
 _FIRST: Final = _ARTICLES | HALF | _STARTS | _FACTOR_OF.keys() | _WITH_HALF.keys()
 
 
@@ -158,7 +168,9 @@ class _Reader:
         if first in _FACTOR_OF:
             return _FACTOR_OF[first], start + 1
         at = start
-        has_article = first in _ARTICLES and self._follows(start, _SCALE_OF, _PART_OF, HALF)
+        if first in _ARTICLES and self._follows(start, HALF) and (half := self._half(at + 1))[1] > at + 2:
+            return half  # ein halbes Dutzend, and not um halb acht
+        has_article = first in _ARTICLES and self._follows(start, _SCALE_OF, _PART_OF)
         if has_article:
             at += 1
         if self.words[at] in HALF:
@@ -198,7 +210,7 @@ class _Reader:
                 and number >= _TEN
             ):
                 current = current * _HUNDRED + number  # nineteen eighty-four
-            elif scale > 1 and (current or total or has_article or word in _STARTS):
+            elif scale > 1 and max(total, current) < MOST and (current or total or has_article or word in _STARTS):
                 if scale < _THOUSAND:
                     current = max(current, 1) * scale
                 else:
@@ -207,7 +219,7 @@ class _Reader:
             else:
                 break
             at += 1 + has_and
-            if word in _LAST and word not in _CARDINALS:
+            if word in _ORDINALS_ONLY:
                 return total, current, at, True
         return total, current, at, False
 

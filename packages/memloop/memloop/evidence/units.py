@@ -23,6 +23,7 @@ _NAMES: Final = {
     "chf": "chf franken francs franchi",
     "inr": "₹ inr rupee rupees",
     "rub": "₽ rub рубль рубля рублей руб",
+    "×": "times mal fois veces volte vezes раза 倍 배",
     "cents": "cents cent centimes céntimos centesimi centavos копеек",
     "km": (
         "km kilometer kilometers kilometre kilometres kilómetro kilómetros kilomètre kilomètres "
@@ -90,6 +91,8 @@ _SCALES: Final = {
 UNITS: Final = {name: unit for unit, names in _NAMES.items() for name in names.split()}
 SCALES: Final = {name: scale for scale, names in _SCALES.items() for name in names.split()}
 ABBREVIATED: Final = frozenset(("Mio", "Mrd", "тыс", "млн", "млрд", "трлн"))
+MOST: Final = 10**18
+"""Beyond it nothing multiplies a number."""
 OF_MONEY: Final = {"k": 1_000, "m": 1_000_000, "b": 1_000_000_000, "t": 1_000_000_000_000}
 """Letters behind an amount of money, which behind other numbers are units."""
 _EITHER: Final = {"pound": ("lb", "gbp"), "yen or yuan": ("jpy", "cny"), "°": ("°c", "°f")}
@@ -109,7 +112,7 @@ _CJK: Final = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]")
 _PER_CENT: Final = re.compile(r"\s?(?:per|pour|por)\s?(?:cent|cento|ciento)\b|\s?(?:パーセント|퍼센트)", re.IGNORECASE)
 _MARK: Final = re.compile(r"\s?([%٪‰$€£¥₹₽₩°])(?:\s?([CF])\b)?")
 _NAME: Final = re.compile(
-    rf"[ \u00a0-]?(?:(?:d['’]|de |di ))?(?:(?P<power>{any_of(_POWERS)})\.?\s?)?(?P<name>[^\W\d_]+)"
+    rf"[ \u00a0-]?(?:(?:d['’]|de |di ))?(?:(?P<power>{any_of(_POWERS)})\.?\s?)?(?P<name>[^\W\d_]{{1,24}})(?![^\W\d_])"
     rf"(?:\^?(?P<digit>[23])(?!\w)|\s(?P<behind>{any_of(_POWERS)})\b|\s(?P<scale>celsius|fahrenheit|цельсия)\b)?",
     re.IGNORECASE,
 )
@@ -117,8 +120,8 @@ _CJK_NAME: Final = re.compile(
     rf"\s?(?P<power>平方|立方)?(?P<name>{any_of(name for name in UNITS if _CJK.match(name))})"
     "(?P<digit>)(?P<behind>)(?P<scale>)"
 )
-_RATE: Final = re.compile(r"(?:\s?/\s?|\s(?:per|pro|par|por|al|в)\s)([^\W\d_]+)", re.IGNORECASE)
-_SCALE: Final = re.compile(r"\s?([万萬만亿億억千천兆조百])|[ \u00a0-]?([^\W\d_]+)\b", re.IGNORECASE)
+_RATE: Final = re.compile(r"(?:\s?/\s?|\s(?:per|pro|par|por|al|в)\s)([^\W\d_]{1,24})", re.IGNORECASE)
+_SCALE: Final = re.compile(r"\s?([万萬만亿億억千천兆조百])|[ \u00a0-]?([^\W\d_]{1,24})\b", re.IGNORECASE)
 _LENGTHS: Final = frozenset(("km", "m", "mi", "ft", "cm"))
 
 
@@ -145,7 +148,7 @@ def unit_behind(text: str, end: int) -> tuple[str, int]:
 def scale_behind(text: str, end: int) -> tuple[int, int]:
     """Return how many times the words behind a number make it, ``3 mil millones``, and where they end."""
     scale = 1
-    while (found := _SCALE.match(text, end)) and (more := SCALES.get(found[1] or found[2].casefold())):
+    while scale < MOST and (found := _SCALE.match(text, end)) and (more := SCALES.get(found[1] or found[2].casefold())):
         scale, end = scale * more, found.end()
         end += text.startswith(".", end) and found[2] in ABBREVIATED
     return scale, end

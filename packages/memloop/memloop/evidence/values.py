@@ -47,8 +47,10 @@ _BEFORE: Final = 12
 """Characters of the longest minus."""
 _PHONE: Final = re.compile(
     r"(?<![\w.,+])(?:\+\d{1,3}[ ./-]?(?:\(?\d{1,5}\)?[ ./-]{0,2}){1,6}\d{2,}"
-    r"|\(\d{2,5}\)\s?\d{2,5}(?:[ /-]\d{2,5}){1,4})(?![\w,]|\.\d)"
+    r"|0\d{1,4}(?:[ /]\d{2,8}){1,4}|\d{3}([-. ])\d{3}\1\d{4}|\(\d{2,5}\)\s?\d{2,5}(?:[ /-]\d{2,5}){1,4})(?![\w,]|\.\d)"
 )
+_OF_TIME: Final = frozenset(("h", "min", "s", "day", "week", "month", "year"))
+"""Units behind ``one`` that say no number: ``one day``."""
 _FEW_DIGITS, _MANY_DIGITS = 8, 15
 _GROUPED: Final = re.compile(rf"\d{{1,3}}(?:{_MARK}\d{{3}})+")
 _COMMA_DECIMAL: Final = re.compile(r"(?<![\d.,])\d+,(?:\d{1,2}|\d{4,})(?![\d.,]*\d)|\d\.\d{3},\d|\d,[-–—](?!\d)")
@@ -82,37 +84,48 @@ def has_decimal_commas(text: str) -> bool:
 
 def values_in(text: str, *, commas: bool) -> Iterator[Value]:
     """Yield the values of a plain text in order; ``commas`` says that its decimals have commas."""
-    hanzi_in = (Numeral(each.start(), each.end(), str(hanzi.number_of(each[0]))) for each in _HANZI.finditer(text))
+    parts = (Value(each.start(), each.end(), *hanzi.part_of(each), spelled=True) for each in hanzi.PART.finditer(text))
+    mixed = (Numeral(each.start(), each.end(), hanzi.mixed(each)) for each in hanzi.MIXED.finditer(text))
+    signs = (Numeral(each.start(), each.end(), str(hanzi.number_of(each[0]))) for each in _HANZI.finditer(text))
     phones = (each for each in _PHONE.finditer(text) if _FEW_DIGITS <= sum(map(str.isdigit, each[0])) <= _MANY_DIGITS)
-    found = [*moments_in(text), *phones, *numerals_in(text), *hanzi_in, *_NUMBER.finditer(text)]
+    found = [*parts, *moments_in(text), *phones, *mixed, *numerals_in(text), *signs, *_NUMBER.finditer(text)]
     end = 0
     for start, _, each in sorted(
         ((_digits_at(each), rank, each) for rank, each in enumerate(found)), key=lambda it: it[:2]
     ):
         if start < end:
             continue
-        if isinstance(each, Moment):
+        if isinstance(each, Value):
+            values = [each]
+        elif isinstance(each, Moment):
             values = [Value(each.start, each.end, norm, spelled=text[each.start].islower()) for norm in each.norms]
         elif isinstance(each, Numeral):
-            values = [_spelled(text, each)]
+            values = [value] if (value := _spelled(text, each)) else []
         elif each.re is _PHONE:
             values = [Value(each.start(), each.end(), re.sub(r"\D", "", each[0]))]
         else:
             first, *more = _numbers(text, each, commas=commas)
             values = [_signed(text, first), *more]
-        end = values[-1].end
+        end = max((value.end for value in values), default=end)
         yield from values
 
 
-def _digits_at(found: Moment | Numeral | re.Match[str]) -> int:
+def _digits_at(found: Value | Moment | Numeral | re.Match[str]) -> int:
     if isinstance(found, re.Match):
         return found.start("digits") if found.re is _NUMBER else found.start()
     return found.start
 
 
-def _spelled(text: str, found: Numeral) -> Value:
-    unit, end = unit_behind(text, found.end)
-    return _signed(text, Value(found.start, end, found.norm, unit, spelled=True))
+def _spelled(text: str, found: Numeral) -> Value | None:
+    unit, end = ("", found.end) if found.is_ordinal else unit_behind(text, found.end)
+    value = _signed(text, _times(Value(found.start, end, found.norm, unit, spelled=True)))
+    counts = value.norm[0] in "-×" or (unit and (found.norm != "1" or unit not in _OF_TIME))
+    return value if found.is_sure or counts else None
+
+
+def _times(value: Value) -> Value:
+    """``two times`` is ``twice``."""
+    return replace(value, norm=f"×{value.norm}", unit="") if value.unit == "×" else value
 
 
 def _signed(text: str, value: Value) -> Value:
@@ -135,7 +148,7 @@ def _numbers(text: str, found: re.Match[str], *, commas: bool) -> list[Value]:
         middle = found.start("digits") + digits.index("-")
         return [Value(start, middle, sign + first, unit), _counted(text, found, Value(middle, end, second, unit))]
     norm = _plain(digits, commas=commas)
-    if found["part"] and norm.isdigit():
+    if found["part"] and norm.isdigit() and len(norm) <= _MANY_DIGITS:
         norm, end = written(int(norm) + Fraction(found["part"])), found.end("part")
     elif _FRACTION.fullmatch(norm):
         norm = written(Fraction(norm))
@@ -167,7 +180,7 @@ def _counted(text: str, found: re.Match[str], value: Value) -> Value:
         unit, end = unit or behind, behind_end
     if suffix and end < found.end():
         norm, end = norm + suffix, found.end()
-    return replace(value, norm=norm, unit=unit, end=end)
+    return _times(replace(value, norm=norm, unit=unit, end=end))
 
 
 def _plain(digits: str, *, commas: bool) -> str:
