@@ -21,7 +21,7 @@ from memloop.wire.errors import Unavailable
 from memloop.wire.long_read import LongRead
 from memloop_state.queue.jobs import Lease, Submission, Worker
 from memloop_state.queue.lanes import LaneQueue
-from memloop_state.values import Guard
+from memloop_state.steps import Guard
 from tests.fakes.job_engine import Body, Reply
 from tests.fakes.processes import PATIENCE_S
 from tests.fakes.webhook_receiver import Receiver, webhook_receiver

@@ -9,9 +9,8 @@ from redis.asyncio import Redis
 from memloop.wire.memory import Namespace, Scope
 from memloop_state.connecting import connect
 from memloop_state.owners import Owner, Owners
-from memloop_state.steps import Partitions
+from memloop_state.steps import Partitions, guard_of
 from memloop_state.table import Row, Table
-from memloop_state.values import guard_of
 
 ALICE = Namespace(tenant="acme", user_id="alice")
 

@@ -9,9 +9,9 @@ import time
 from dataclasses import astuple, dataclass
 from typing import Final, Literal, TypeAlias
 
+from memloop_state.indexes import Indexes
 from memloop_state.link import State
 from memloop_state.steps import Partitions, Steps
-from memloop_state.values import Indexes
 
 LEASE_S: Final = 60.0
 _SWEPT_AT_ONCE: Final = 200

@@ -7,9 +7,9 @@ from collections.abc import Mapping, Sequence
 from itertools import chain
 from typing import Any, Final, Literal, TypeAlias, cast
 
+from memloop_state.indexes import Streams
 from memloop_state.link import State, sent
 from memloop_state.steps import Steps
-from memloop_state.values import Streams
 
 API_KEYS: Final = "memloop:{api-keys}"
 API_KEYS_LOG: Final = "memloop:{api-keys}:log"

@@ -6,9 +6,9 @@ by *subjects*, of which each has an index, so that ``forget`` finds the answers 
 
 from typing import Any, Final, Literal, TypeAlias
 
+from memloop_state.indexes import Indexes
 from memloop_state.link import State
 from memloop_state.steps import Steps
-from memloop_state.values import Indexes
 
 KEEP_MS: Final = 24 * 60 * 60 * 1000
 LEASE_MS: Final = 30_000

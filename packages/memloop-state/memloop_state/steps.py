@@ -1,4 +1,4 @@
-"""Places keys in Redis, and runs Lua scripts as typed calls: text in, text and numbers out.
+"""Places keys in Redis, runs Lua scripts as typed calls, and keeps what needs no table: texts and counts by name.
 
 A key that begins ``memloop:{tag}`` is in the tag's slot (``link``). A *partition* is all keys under one tag: a
 single server has one, a cluster twelve. The place of a name, 0 to 255, decides its partition, and an id holds its place
@@ -7,8 +7,8 @@ as two hex digits: ``evt_7f…`` is at place 0x7f. So keys that change together 
 
 import hashlib
 import re
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import KW_ONLY, dataclass
 from functools import cache, lru_cache
 from importlib.resources import files
 from typing import Any, TypeAlias
@@ -16,9 +16,11 @@ from typing import Any, TypeAlias
 import orjson
 from redis.exceptions import NoScriptError
 
+from memloop.chores import patient
+from memloop.wire.errors import DependencyError
 from memloop.wire.fields import joined
 from memloop.wire.memory import Namespace
-from memloop_state.link import State, place_of, redis_errors, tags_of
+from memloop_state.link import State, all_sent, place_of, redis_errors, sent, tags_of
 
 _ID = re.compile(r"[a-z]+[_-]([0-9a-f]{2})")
 
@@ -145,3 +147,109 @@ def lane_terms(queue: str, lane: str, *, line: str) -> dict[str, str]:
 def lane_steps(redis: State) -> Steps:
     """Return the steps of lanes and jobs: ``lua/lanes.lua``."""
     return Steps(redis, "owners", "turns", "lanes")
+
+
+@dataclass(frozen=True, slots=True)
+class Guard:
+    """What some fields of a hash held when it was read, as a digest."""
+
+    key: str
+    names: Sequence[str]
+    digest: str
+
+
+def guard_of(key: str, names: Sequence[str], known: Mapping[str, str]) -> Guard:
+    """Return the guard of the fields ``names``, of which those in ``known`` exist."""
+    values = (known[name].encode() if name in known else None for name in names)
+    whole = b" ".join(b"-" if value is None else b"%d:%s" % (len(value), value) for value in values)
+    return Guard(key, names, hashlib.sha1(whole, usedforsecurity=False).hexdigest())
+
+
+class Values:
+    """Texts by name. Each ends ``keep_s`` seconds after it was put, and lies in its name's partition."""
+
+    def __init__(self, redis: State, kind: str, *, keep_s: int) -> None:
+        self._redis: Any = redis
+        self._kind = kind
+        self._keep_s = keep_s
+        self._partitions = Partitions(redis)
+
+    def key(self, name: str) -> str:
+        """Name the value's key, for a script of its partition."""
+        return self._partitions.of_name(name).key(self._kind, name)
+
+    async def get(self, name: str) -> str | None:
+        """Return the text, None where there is none."""
+        return await sent(self._redis, "GET", self.key(name))
+
+    async def put(self, name: str, value: str) -> str | None:
+        """Replace the text, and return the former one."""
+        return await sent(self._redis, "SET", self.key(name), value, "EX", self._keep_s, "GET", get=True)
+
+    async def delete(self, name: str, *, quick: bool = False) -> None:
+        """Delete the text. Unless it is ``quick``, replicas then have this, and all that was written before it."""
+        await sent(self._redis, "DEL", self.key(name), sure=not quick)
+
+
+class Fields:
+    """Named texts of each owner, at most ``most`` of them."""
+
+    def __init__(self, redis: State, kind: str, *, most: int | None = None) -> None:
+        self._redis: Any = redis
+        self._kind = kind
+        self._most = "" if most is None else most
+        self._steps = Steps(redis, "lease")
+
+    def key(self, owner: str) -> str:
+        """Name the hash, for a ``Guard``."""
+        return f"memloop:{self._kind}:{owner}"
+
+    async def get(self, owner: str, names: Sequence[str]) -> dict[str, str]:
+        """Return those of these texts that exist, by name."""
+        found: list[Any] = await sent(self._redis, "HMGET", self.key(owner), *names) if names else []
+        return {name: value for name, value in zip(names, found, strict=True) if value is not None}
+
+    async def all(self, owner: str) -> dict[str, str]:
+        """Return all texts of the owner, by name."""
+        return await sent(self._redis, "HGETALL", self.key(owner))
+
+    async def put(self, owner: str, name: str, value: str) -> bool:
+        """Set a text. Returns False, and sets nothing, where the owner has too many."""
+        return bool(await self._steps("put", [self.key(owner)], [name, value, self._most], acknowledged=True))
+
+    async def delete(self, owner: str, *names: str) -> int:
+        """Delete these texts; return how many there were."""
+        return int(await sent(self._redis, "HDEL", self.key(owner), *names, sure=True))
+
+
+@dataclass(frozen=True, slots=True)
+class Counts:
+    """Counts by name that many processes add up, kept for ``keep_s`` seconds after the last one.
+
+    Those that Redis does not take in ``wait_s`` seconds are dropped: a lost answer does not say whether it took them.
+    """
+
+    state: State
+    kind: str
+    _: KW_ONLY
+    keep_s: int
+    wait_s: float
+
+    async def add(self, counts: Mapping[tuple[str, str], int]) -> bool:
+        """Add to the counts, by name and field, in one pipeline. Returns False if they are dropped."""
+        try:
+            added = [("HINCRBY", self._key(name), field, count) for (name, field), count in counts.items()]
+            kept = [("EXPIRE", self._key(name), self.keep_s) for name in {name for name, _ in counts}]
+            async with patient(self.wait_s):
+                await all_sent(self.state, [*added, *kept])
+        except (DependencyError, TimeoutError):
+            return False
+        return True
+
+    async def read(self, names: Iterable[str]) -> list[Mapping[str, int]]:
+        """Return the counts of these names, in this order."""
+        found = await all_sent(self.state, [("HGETALL", self._key(name)) for name in names])
+        return [{field: int(count) for field, count in counts.items()} for counts in found]
+
+    def _key(self, name: str) -> str:
+        return f"memloop:{self.kind}:{name}"

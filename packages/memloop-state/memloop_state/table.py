@@ -18,8 +18,7 @@ from typing import Any, Final, Literal, TypeAlias, cast
 
 from memloop_state.link import State, all_sent, sent
 from memloop_state.owners import Owner, owned_terms
-from memloop_state.steps import Partitions, Steps, named
-from memloop_state.values import Guard
+from memloop_state.steps import Guard, Partitions, Steps, named
 
 Outcome: TypeAlias = Literal[
     "kept", "changed", "deleted", "taken", "off", "erased", "gone", "many", "full", "long", "rows", "duplicate"

@@ -69,7 +69,7 @@ from memloop_service import (
     start_tracing,
 )
 from memloop_service.http import ClientGone
-from memloop_state.values import Values
+from memloop_state.steps import Values
 
 CLIENT_CLOSED_REQUEST = 499
 LARGER = ("/v1/long-read", "/v1/long-read/estimate", "/v1/memory/batch", "/v1/memory/import", "/mcp")

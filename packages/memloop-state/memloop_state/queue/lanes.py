@@ -23,6 +23,7 @@ from typing import Any, Final
 
 from memloop.wire.base import Origin
 from memloop.wire.errors import Erased, RateLimited
+from memloop_state.indexes import Indexes
 from memloop_state.link import State, all_sent, redis_errors
 from memloop_state.owners import owned_terms
 from memloop_state.queue.jobs import (
@@ -38,8 +39,7 @@ from memloop_state.queue.jobs import (
 )
 from memloop_state.queue.records import DeadLetters, JobRecords, Journal
 from memloop_state.room import QueueRules
-from memloop_state.steps import Partition, Partitions, lane_steps, lane_terms, named
-from memloop_state.values import Guard, Indexes
+from memloop_state.steps import Guard, Partition, Partitions, lane_steps, lane_terms, named
 
 DEFAULT_TIER: Final = "default"
 KEEP_MS = 7 * 24 * 3600 * 1000

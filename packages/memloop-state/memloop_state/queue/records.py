@@ -21,10 +21,10 @@ from typing import Any, Final, TypeVar
 from memloop.loops.journal import dump_completion, load_completion
 from memloop.ports import Completion
 from memloop.wire.base import Wire
+from memloop_state.indexes import Streams
 from memloop_state.link import State, all_sent, sent
 from memloop_state.queue.jobs import JobGone, Lease
 from memloop_state.steps import Partition, Partitions, lane_steps, named
-from memloop_state.values import Streams
 
 
 async def queued_bytes(redis: State) -> Counter[str]:

@@ -17,8 +17,8 @@ from memloop.chores import alongside
 from memloop.wire.errors import DependencyError
 from memloop.wire.keys import AuditEntry, AuditKind, AuditPage, AuditRecord
 from memloop_state.credentials import ENTRIES_KEPT, audit_stream
+from memloop_state.indexes import Streams
 from memloop_state.link import State
-from memloop_state.values import Streams
 
 WINDOW_S: Final = 10.0
 DIFFERENT_IN_A_WINDOW: Final = 100

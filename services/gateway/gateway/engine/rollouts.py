@@ -20,7 +20,7 @@ from memloop.wire.base import Wire
 from memloop.wire.errors import MODEL_NOT_FOUND, Conflict, DependencyError, NotFound
 from memloop.wire.rollouts import CALL_BOUNDS_S, Rollout, RolloutChange, TargetCalls
 from memloop_state.link import State
-from memloop_state.values import Counts, Fields
+from memloop_state.steps import Counts, Fields
 
 EVERY_S: Final = 1.0
 WAIT_S: Final = 2.0

@@ -14,10 +14,10 @@ from memloop.wire.errors import Conflict, NotFound, Unprocessable
 from memloop.wire.files import FileDeleted, FileObject, FilePage
 from memloop.wire.memory import Namespace
 from memloop_state.contents import Quota
+from memloop_state.indexes import Indexes
 from memloop_state.link import State
 from memloop_state.owners import Owner
 from memloop_state.steps import Partitions, id_at
-from memloop_state.values import Indexes
 
 _FIRST_POLL_S: Final = 0.02
 _LAST_POLL_S: Final = 0.5

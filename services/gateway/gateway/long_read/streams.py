@@ -17,9 +17,9 @@ from typing import Final
 
 from memloop.wire.errors import MemloopError, Unavailable
 from memloop.wire.long_read import ReadEvent
+from memloop_state.indexes import Streams
 from memloop_state.link import RETRY_AFTER_S, State
 from memloop_state.queue.records import JobRecords
-from memloop_state.values import Streams
 
 _LOG = logging.getLogger(__name__)
 _MOST_WAITING: Final = 64

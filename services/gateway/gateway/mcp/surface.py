@@ -22,7 +22,7 @@ from gateway.memory import Memory
 from memloop.wire.errors import DependencyError, NotFound
 from memloop_service import of_app
 from memloop_service.http import Admission, engines_body, object_in, parsed_object
-from memloop_state.values import Values
+from memloop_state.steps import Values
 
 
 @dataclass(frozen=True, slots=True)

@@ -25,7 +25,7 @@ from memloop.wire.base import Wire
 from memloop.wire.errors import Conflict, DependencyError, EngineError, MemloopError
 from memloop.wire.memory import Namespace
 from memloop_state.link import State
-from memloop_state.values import Values
+from memloop_state.steps import Values
 
 _LOG = logging.getLogger(__name__)
 

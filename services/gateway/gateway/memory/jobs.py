@@ -23,7 +23,7 @@ from memloop.wire.memory import Namespace, Source
 from memloop.wire.memory_events import MemoryEvent
 from memloop_state.link import State
 from memloop_state.owners import Owner
-from memloop_state.values import Guard
+from memloop_state.steps import Guard
 
 MEMORY_QUEUE = "memory"
 _LEASE_MS = 120_000

@@ -23,9 +23,9 @@ from memloop.wire.errors import Conflict, DependencyError, NotFound, OtherTenant
 from memloop.wire.memory import MemoryDraft, MemoryItem, MemoryType, Namespace, Scope, Source
 from memloop.wire.memory_events import MemoryEvent
 from memloop_clients.store import StoreClient
+from memloop_state.indexes import Indexes
 from memloop_state.link import State
-from memloop_state.steps import Partition, Partitions
-from memloop_state.values import Indexes, Values
+from memloop_state.steps import Partition, Partitions, Values
 
 KEPT: Final[MemoryType] = "KeptTurn"
 _PIECE_BYTES: Final = 800

@@ -22,7 +22,7 @@ from memloop.wire.memory import MAX_TEXT_CHARS, Namespace, Scope, Source
 from memloop.wire.memory_events import DecisionRecord
 from memloop.wire.policy import EffectivePolicy, KeepPolicy, Kind, MemoryPolicy, kinds_of
 from memloop_state.link import State, is_cluster
-from memloop_state.values import Fields, Guard, guard_of
+from memloop_state.steps import Fields, Guard, guard_of
 
 MOST_OF_A_TENANT: Final = 10_000
 MOST_BYTES: Final = 8192

@@ -19,8 +19,8 @@ from memloop.wire.chat import Json
 from memloop.wire.errors import DependencyError, Erased, InvalidRequest
 from memloop.wire.memory import Scope
 from memloop_service.http import json_text, objects_in
+from memloop_state.steps import Guard
 from memloop_state.table import Outcome
-from memloop_state.values import Guard
 
 _LOG = logging.getLogger(__name__)
 

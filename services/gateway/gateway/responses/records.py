@@ -18,9 +18,8 @@ from memloop.wire.memory import Namespace, Scope
 from memloop_state import owners
 from memloop_state.link import State
 from memloop_state.room import Room
-from memloop_state.steps import id_at
+from memloop_state.steps import Guard, id_at
 from memloop_state.table import Outcome, Table
-from memloop_state.values import Guard
 
 KIND: Final = "responses"
 """What responses are among the records of their owners."""

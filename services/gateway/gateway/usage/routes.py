@@ -23,7 +23,7 @@ from memloop.wire.errors import Unprocessable
 from memloop.wire.lists import Listed
 from memloop_service import ERRORS, of_app
 from memloop_state.link import State
-from memloop_state.values import Counts
+from memloop_state.steps import Counts
 
 KEEP_DAYS: Final = 35
 EVERY_S: Final = 1.0
