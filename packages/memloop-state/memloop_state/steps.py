@@ -166,12 +166,12 @@ def guard_of(key: str, names: Sequence[str], known: Mapping[str, str]) -> Guard:
 
 
 class Values:
-    """Texts by name. Each ends ``keep_s`` seconds after it was put, and lies in its name's partition."""
+    """Texts by name, in its partition. With ``keep_s`` each ends so many seconds after it was put."""
 
-    def __init__(self, redis: State, kind: str, *, keep_s: int) -> None:
+    def __init__(self, redis: State, kind: str, *, keep_s: int | None = None) -> None:
         self._redis: Any = redis
         self._kind = kind
-        self._keep_s = keep_s
+        self._ends = () if keep_s is None else ("EX", keep_s)
         self._partitions = Partitions(redis)
 
     def key(self, name: str) -> str:
@@ -184,7 +184,7 @@ class Values:
 
     async def put(self, name: str, value: str) -> str | None:
         """Replace the text, and return the former one."""
-        return await sent(self._redis, "SET", self.key(name), value, "EX", self._keep_s, "GET", get=True)
+        return await sent(self._redis, "SET", self.key(name), value, *self._ends, "GET", get=True)
 
     async def delete(self, name: str, *, quick: bool = False) -> None:
         """Delete the text. Unless it is ``quick``, replicas then have this, and all that was written before it."""

@@ -18,7 +18,7 @@ from typing import Any, Final, Literal, TypeAlias, cast
 
 from memloop_state.link import State, all_sent, sent
 from memloop_state.owners import Owner, owned_terms
-from memloop_state.steps import Guard, Partitions, Steps, named
+from memloop_state.steps import Guard, Partitions, Steps, Values, named
 
 Outcome: TypeAlias = Literal[
     "kept", "changed", "deleted", "taken", "off", "erased", "gone", "many", "full", "long", "rows", "duplicate"
@@ -71,7 +71,8 @@ class Table:
     ``name`` begins the names of its keys, and ``kind`` is what its records are among those of their owners. Without
     ``keep_s`` a record stays until it is deleted; with it, until it was not stored, added to or renewed for so long.
     ``oldest_out`` lets the oldest records go where there are more than ``most`` of a tenant. Of a table that
-    ``switches`` nothing is stored for a tenant until it is switched on. With ``tenants`` those with records are listed.
+    ``switches`` nothing is stored for a tenant until it is switched on: ``switches`` holds a text of each
+    that is. With ``tenants`` those with records are listed.
     """
 
     def __init__(
@@ -98,6 +99,7 @@ class Table:
         most_of = {"most": most, "most_bytes": most_bytes, "record_bytes": record_bytes, "most_rows": most_rows}
         how = {"owner_bytes": owner_bytes, "oldest_out": oldest_out, "switches": switches, "tenants": tenants}
         self._rules = {"name": name, "keep_ms": self._keep_ms, **most_of, **how}
+        self.switches = Values(redis, f"{name}-switch")
         self._step = Steps(redis, "owners", "table")
 
     async def put(
@@ -232,13 +234,9 @@ class Table:
             found |= set(await sent(self._redis, "SMEMBERS", part.key(f"{self._name}s-tenants")))
         return sorted(found)
 
-    async def is_on(self, tenant: str) -> bool:
-        """Return whether the table is switched on for the tenant."""
-        return bool(await sent(self._redis, "EXISTS", self._key("-switch", tenant)))
-
     async def switch(self, tenant: str, *, on: bool) -> None:
         """Switch the table on or off; what is stored stays."""
-        key = self._key("-switch", tenant)
+        key = self.switches.key(tenant)
         await sent(self._redis, *(("SET", key, "1") if on else ("DEL", key)), sure=True)
 
     async def ended(self) -> list[tuple[str, str]]:

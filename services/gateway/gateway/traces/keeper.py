@@ -92,7 +92,7 @@ class TraceRecords:
 
     async def enabled(self, tenant: str) -> bool:
         """Return whether the tenant's traces are kept."""
-        return await self._table.is_on(tenant)
+        return await self._table.switches.get(tenant) is not None
 
     async def enable(self, tenant: str) -> None:
         """Keep the tenant's traces from now on."""
