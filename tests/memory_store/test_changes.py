@@ -16,7 +16,7 @@ from memloop.wire.errors import Gone, Unavailable
 from memloop.wire.memory import Scope
 from memloop.wire.store_requests import NumberedLine, StoreImport
 from memloop_state.connecting import connect
-from memloop_state.store.feed import ChangeFeed
+from memloop_state.store.tenants import ChangeFeed
 from memory_store.items.documents import Cause, now
 from memory_store.items.guarded import CHANGE_OF_CAUSE, by_tenant, erasure_changes
 from memory_store.settings import Settings

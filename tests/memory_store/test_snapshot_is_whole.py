@@ -10,9 +10,9 @@ from uuid import UUID
 from memloop.wire.memory import MemoryItem
 from memloop_service import new_registry
 from memloop_state.connecting import connect
-from memloop_state.store.buffers import Buffers
 from memloop_state.store.erasures import Erasures
 from memloop_state.store.service import ServiceRecord
+from memloop_state.store.tenants import Buffers
 from memory_store.embedding.embedder import BatchingEmbedder
 from memory_store.embedding.encoding import Bm25, TextEncoding
 from memory_store.items.documents import Record, to_payload

@@ -9,9 +9,9 @@ from redis import Redis
 
 from memloop_service import new_registry
 from memloop_state.link import State
-from memloop_state.store.buffers import Buffers
 from memloop_state.store.erasures import OPEN_MS, Erasures
 from memloop_state.store.service import ServiceRecord
+from memloop_state.store.tenants import Buffers
 from memory_store.embedding.encoding import Bm25, TextEncoding
 from memory_store.items.guarded import GuardedStore, NamespaceLocks
 from memory_store.items.items import Items

@@ -26,10 +26,9 @@ from memloop_service import (
 from memloop_state.connecting import connect
 from memloop_state.disk import rewrite_files
 from memloop_state.link import CHECK, State, check
-from memloop_state.store.buffers import Buffers
 from memloop_state.store.erasures import Erasures
-from memloop_state.store.feed import ChangeFeed
 from memloop_state.store.service import ServiceRecord
+from memloop_state.store.tenants import Buffers, ChangeFeed
 from memory_store.embedding.encoding import Bm25, TextEncoding
 from memory_store.embedding.port import EmbeddingModel
 from memory_store.items import routes

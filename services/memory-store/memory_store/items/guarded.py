@@ -20,8 +20,8 @@ from memloop.wire.changes import Change, ChangeType
 from memloop.wire.errors import Conflict, DependencyError, Erased, Unavailable
 from memloop.wire.memory import Namespace
 from memloop_state.store.erasures import Again, Begun, Claim, Erasures, Refusal, Unsettled
-from memloop_state.store.feed import ChangeFeed
 from memloop_state.store.settling import Settlings
+from memloop_state.store.tenants import ChangeFeed
 from memory_store.items.documents import Cause, newest_decision, within
 from memory_store.items.settling import Settler
 from memory_store.vectors.filters import Ids, all_of

@@ -14,9 +14,8 @@ from memloop.wire.memory import (
     Namespace,
 )
 from memloop.wire.store_requests import History
-from memloop_state.store.buffers import Buffers
 from memloop_state.store.erasures import Erasures
-from memloop_state.store.feed import ChangeFeed
+from memloop_state.store.tenants import Buffers, ChangeFeed
 from memory_store.items.batch import points_of, updated_point
 from memory_store.items.documents import ItemChanges, Record, View, from_payload, pages, within
 from memory_store.items.guarded import by_tenant, erasure_changes, expired_changes, repeated_when_moved

@@ -17,7 +17,7 @@ from memloop.wire.memory import NamedTime, PendingTurn, Scope, SearchHit, Search
 from memloop.wire.store_requests import Similarities, StoreSimilarities
 from memloop_service import of_app
 from memloop_service.tracing import span
-from memloop_state.store.buffers import Buffers
+from memloop_state.store.tenants import Buffers
 from memory_store.embedding.encoding import TextEncoding
 from memory_store.items.documents import Clock, View, from_payload, now, within
 from memory_store.items.identity import possible_names, without_names
