@@ -14,8 +14,7 @@ import orjson
 
 from benchmarks.parity.scripted_model import Request
 from memloop.profiles import neutralise
-from memloop.wire.chat import Json
-from memloop_clients.dialects import THINKING_SWITCH
+from memloop.wire.chat import THINKING_SWITCH, Json
 
 NAMES: Final = {
     "repeated": "Their client sends each call more than once; the last reply counts.",

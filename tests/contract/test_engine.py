@@ -21,7 +21,7 @@ from memloop.profiles import load_profile
 from memloop.wire.chat import ChatMessage, Json
 from memloop.wire.errors import EngineError
 from memloop_clients import EngineClient, InferenceClient
-from memloop_clients.dialects import ENDPOINTS
+from memloop_clients.endpoints import ENDPOINTS
 from tests.contract.conftest import TinyEngine
 from tests.fakes import engine_arguments, engine_media
 from tests.fakes.web_server import serving

@@ -3,7 +3,8 @@
 import pytest
 
 from memloop.wire.chat import Json
-from memloop_clients.dialects import ANY, DIALECT_NAMES, ENDPOINTS, Dialect, DialectName, endpoint_at
+from memloop_clients.dialects import Dialect
+from memloop_clients.endpoints import ANY, DIALECT_NAMES, ENDPOINTS, DialectName, endpoint_at
 
 BODY: Json = {
     "model": "m",

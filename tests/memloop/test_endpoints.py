@@ -12,8 +12,8 @@ from memloop.ports import Prompt, Sampling
 from memloop.wire.chat import ChatMessage
 from memloop.wire.errors import EngineError, Unavailable
 from memloop_clients import DialectName, EngineClient
-from memloop_clients.dialects import ENDPOINTS
-from memloop_clients.learning import MOST_CHANGES
+from memloop_clients.dialects import MOST_CHANGES
+from memloop_clients.endpoints import ENDPOINTS
 from tests.fakes import strict_shapes as shape
 from tests.fakes.redis_server import free_port
 from tests.fakes.strict_endpoint import StrictEndpoint, strict_endpoint
@@ -136,7 +136,7 @@ async def test_an_endpoint_that_was_gone_is_recognised_once_it_is_there() -> Non
 async def test_what_was_learned_is_remembered_for_that_model_alone_and_logged_once(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    caplog.set_level(logging.WARNING, logger="memloop_clients.learning")
+    caplog.set_level(logging.WARNING, logger="memloop_clients.dialects")
     async with at(BY_NAME["openai o-series"]) as (client, endpoint):
         for _ in range(3):
             await client.complete(PROMPT)

@@ -10,9 +10,9 @@ from memloop.templates import ANY_ROLES, ChatTemplate
 from memloop.wire.chat import Json
 from memloop.wire.errors import EngineError
 from memloop_clients import EngineClient
-from memloop_clients.dialects import ENDPOINTS, messages_of
+from memloop_clients.dialects import MOST_MODELS, Learned, messages_of
+from memloop_clients.endpoints import ENDPOINTS, Recognised
 from memloop_clients.engine import CHAT_PATH
-from memloop_clients.learning import MOST_MODELS, Learned
 from tests.fakes import strict_shapes as shape
 from tests.fakes.strict_endpoint import strict_endpoint
 from tests.fakes.strict_shapes import Body, Refused
@@ -46,7 +46,7 @@ async def nothing(path: str) -> Json:
 
 
 def learned() -> Learned:
-    return Learned(ENDPOINTS["vllm"], below=nothing, beside=nothing)
+    return Learned(Recognised(ENDPOINTS["vllm"], below=nothing, beside=nothing).dialect_of)
 
 
 def request(*messages: tuple[str, str]) -> Json:

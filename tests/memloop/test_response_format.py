@@ -18,7 +18,7 @@ from memloop.profiles import load_profile
 from memloop.wire.chat import Json
 from memloop.wire.errors import EngineError
 from memloop_clients import EngineClient
-from memloop_clients.dialects import ENDPOINTS
+from memloop_clients.endpoints import ENDPOINTS
 from memloop_clients.engine import request_body
 from tests.fakes import strict_shapes as shape
 from tests.fakes.model import says

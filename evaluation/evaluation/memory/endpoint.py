@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from evaluation.memory.records import Tokens
 from memloop.ports import Prompt, Sampling
 from memloop.wire.chat import ChatMessage
-from memloop_clients.dialects import DialectName
+from memloop_clients.endpoints import DialectName
 from memloop_clients.engine import EngineClient
 from memloop_clients.transport import Timeouts
 from trainer.data.retry_policy import RetryPolicy

@@ -9,7 +9,7 @@ from evaluation.arguments import positive
 from evaluation.memory.gateway_memory import TOP_K
 from evaluation.memory.memos import MEMOS_TOP_K, Protocol
 from evaluation.memory.records import Row
-from memloop_clients.dialects import DIALECT_NAMES
+from memloop_clients.endpoints import DIALECT_NAMES
 from trainer.data.dialogues.formats import Format
 
 _ROWS: tuple[Row, ...] = get_args(Row)

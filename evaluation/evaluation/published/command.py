@@ -30,7 +30,7 @@ from inference.profile_import import ImportRefused
 from memloop.profiles import ProfileError
 from memloop.wire.errors import MemloopError
 from memloop_cli.errors import CliError
-from memloop_clients.dialects import DIALECT_NAMES
+from memloop_clients.endpoints import DIALECT_NAMES
 from trainer.data.json_rows import DataError
 
 _NO_PROFILE: Final = "default"

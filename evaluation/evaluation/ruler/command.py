@@ -25,7 +25,7 @@ from memloop.profiles.profile import ProfileError
 from memloop.wire.chat import Json
 from memloop.wire.long_read import Strategy
 from memloop.wire.reading import ReadingOptions
-from memloop_clients.dialects import DIALECT_NAMES
+from memloop_clients.endpoints import DIALECT_NAMES
 from trainer.data.hotpot import questions as questions_of
 from trainer.data.json_rows import DataError
 

@@ -18,7 +18,7 @@ from memloop.profiles import Profile, fit, profile_from_files
 from memloop.wire.errors import EngineError, InvalidRequest
 from memloop.wire.long_read import Document, LongRead, LongReadRequest, ReadUsage, Strategy
 from memloop.wire.reading import ReadingOptions
-from memloop_clients.dialects import DialectName
+from memloop_clients.endpoints import DialectName
 from memloop_clients.engine import EngineClient
 from memloop_clients.gateway import GatewayClient
 from memloop_clients.transport import Timeouts

@@ -1,7 +1,8 @@
 """HTTP clients of the processes: engine, memory store, inference launcher, gateway. None of them retries."""
 
 from memloop_clients.balancing import Balancing, CircuitOpen, ReplicaLoad
-from memloop_clients.dialects import Dialect, DialectName
+from memloop_clients.dialects import Dialect
+from memloop_clients.endpoints import DialectName
 from memloop_clients.engine import EngineBusy, EngineClient
 from memloop_clients.gateway import GatewayClient
 from memloop_clients.inference import InferenceClient, ServedModel

@@ -1,43 +1,41 @@
-"""Describes the requests that each public chat endpoint accepts, as data: one row per endpoint, with its source.
+"""Describes the requests that a model behind a public chat endpoint accepts, and learns that from its refusals.
 
 Loops write one canonical request, vLLM's form of OpenAI's chat completions. ``Dialect.fit`` converts it to the form
-that an endpoint accepts. Nothing else in the project depends on the kind of endpoint.
+that an endpoint accepts. Nothing else in the project depends on the kind of endpoint; :mod:`memloop_clients.endpoints`
+lists the kinds.
+
+The loops' requests and the chats of clients share what is learned: a role that a loop was refused is not tried in a
+chat again, nor the other way round.
 """
 
-import re
-from collections.abc import Awaitable, Callable, Mapping
+import asyncio
+import logging
+from collections import OrderedDict
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, replace
-from typing import Final, Literal, TypeAlias, cast, get_args
+from typing import Final, Literal, TypeAlias, cast
+from weakref import WeakValueDictionary
 
 from pydantic import JsonValue
-from yarl import URL
 
 from memloop.ports import ReplyFormat
-from memloop.templates import ANY_ROLES, ChatTemplate, fitted
-from memloop.wire.chat import Json
-from memloop_clients.windows import Ask, ServedWindow, lmstudio_window, ollama_window, props_window
+from memloop.templates import ANY_ROLES, ChatTemplate, fitted, refuses_roles, stricter
+from memloop.wire.chat import EARLIER_THINKING, LIMIT_FIELDS, RESPONSE_FORMAT, THINKING_SWITCH, Json
+from memloop.wire.errors import EngineError
+from memloop_clients.refusals import may_refuse_format, refused_fields, refuses_format
 
-DialectName: TypeAlias = Literal[
-    "auto", "openai", "azure", "anthropic", "gemini", "ollama", "llama.cpp", "lmstudio", "openrouter", "vllm", "sglang"
-]
-DIALECT_NAMES: Final[tuple[DialectName, ...]] = get_args(DialectName)
+_LOG = logging.getLogger(__name__)
 LimitField: TypeAlias = Literal["max_tokens", "max_completion_tokens"]
 FormatType: TypeAlias = Literal["json_schema", "json_object"]
+MOST_CHANGES: Final = 6
+"""Changes of the dialect within one call."""
+MOST_MODELS: Final = 256
+"""Models whose dialects are kept: clients name what they like."""
 
-EARLIER_THINKING: Final = "reasoning_content"
-"""The field of an earlier assistant message that holds its thinking."""
-ANSWERED_THINKING: Final = ("reasoning", "reasoning_content")
-"""The fields of an answer that may hold its thinking: the first is vLLM's, the second that of others."""
-THINKING_SWITCH: Final = "chat_template_kwargs"
-RESPONSE_FORMAT: Final = "response_format"
-LIMIT_FIELDS: Final = frozenset({"max_tokens", "max_completion_tokens"})
-_ENGINE_FIELDS: Final = frozenset({THINKING_SWITCH, EARLIER_THINKING, "top_k", "min_p", "repetition_penalty"})
-"""What vLLM, SGLang and llama.cpp add to OpenAI's request."""
-
-
-def thinking_in(answer: Json) -> str:
-    """Return the thinking of an answer's message or of a piece of one; an engine that sends both fields repeats it."""
-    return next((value for name in ANSWERED_THINKING if isinstance(value := answer.get(name), str) and value), "")
+First: TypeAlias = Callable[[str], Awaitable["Dialect | None"]]
+"""Returns the dialect of a model before the first refusal; None while the endpoint is not known."""
+Post: TypeAlias = Callable[[Json], Awaitable[Json]]
+"""Sends a chat in the endpoint's form. Raises EngineError."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,148 +117,118 @@ class Dialect:
         return {"reasoning_effort": effort} if effort is not None else {}
 
 
-@dataclass(frozen=True, slots=True)
-class Endpoint:
-    """A kind of endpoint: how to recognise it, how to talk to it.
+class Learned:
+    """Holds the dialects of one endpoint, by model id; those that were used last, if there are many.
 
-    ``hosts`` are names, or endings that begin with a dot. ``owner`` is ``owned_by`` in its list of models; ``probe`` a
-    path beside the base path, and a field of its answer. ``models`` are patterns of model ids with a dialect of their
-    own. ``api_version`` goes to base URLs that name an Azure deployment. ``window`` reads a model's window where its
-    list of models lacks it.
+    ``first`` returns the dialect of a model before its first refusal. A call refused for a field changes its model's
+    dialect and is sent again. Calls refused at the same time wait for the one that learns.
     """
 
-    dialect: Dialect
-    hosts: tuple[str, ...] = ()
-    owner: str | None = None
-    probe: tuple[str, str] | None = None
-    models: tuple[tuple[re.Pattern[str], Dialect], ...] = ()
-    key_header: Literal["Authorization", "api-key"] = "Authorization"
-    api_version: str | None = None
-    window: Callable[[str, Ask], Awaitable[ServedWindow]] | None = None
+    def __init__(self, first: First) -> None:
+        self._first = first
+        self._models = OrderedDict[str, Dialect]()
+        self.templates: dict[str, ChatTemplate] = {}
+        """The templates that do not take every chat, by model."""
+        self._learning = WeakValueDictionary[str, asyncio.Lock]()
 
-    def dialect_of(self, model: str) -> Dialect:
-        """Return the dialect of one of its models."""
-        return next((dialect for pattern, dialect in self.models if pattern.search(model)), self.dialect)
+    async def dialect(self, model: str) -> Dialect:
+        """Return the model's dialect as known so far."""
+        if model in self._models:
+            self._models.move_to_end(model)
+            return self._models[model]
+        first = await self._first(model)
+        dialect = first or Dialect("any")
+        spoken = replace(dialect, template=self.templates[model]) if model in self.templates else dialect
+        return spoken if first is None else self._models.get(model) or self._keep(model, spoken)
 
-    def at(self, host: str) -> bool:
-        """Return whether the host certainly belongs to this kind."""
-        return any(host == name or (name.startswith(".") and host.endswith(name)) for name in self.hosts)
+    def template(self, model: str) -> ChatTemplate:
+        """Return the roles that a model's chat template takes, as known so far."""
+        return self.templates.get(model, ANY_ROLES)
 
-    def headers(self, api_key: str | None) -> dict[str, str]:
-        """Return the header that carries the key."""
-        if api_key is None:
-            return {}
-        return {self.key_header: api_key if self.key_header == "api-key" else f"Bearer {api_key}"}
+    def describe(self, model: str, template: ChatTemplate) -> None:
+        """Take what is known of a model's template before the first refusal."""
+        if model in self._models:
+            self._keep(model, replace(self._models[model], template=template))
+        elif not template.takes_all:
+            self.templates[model] = template
 
-    def base_url(self, url: str) -> str:
-        """Return the base URL; for an Azure deployment with its API version."""
-        base = URL(url)
-        if self.api_version is None or "deployments" not in base.parts or "api-version" in base.query:
-            return url
-        return str(base.update_query({"api-version": self.api_version}))
+    async def learn_roles(self, model: str, template: ChatTemplate) -> None:
+        """Keep the roles in which the engine answered a chat that it had refused."""
+        self._keep(model, replace(await self.dialect(model), template=template))
+        _LOG.warning("the chat template of model %s takes other roles: %s", model, template)
 
+    async def send(self, body: Json, post: Post) -> Json:
+        """Send a canonical request; return its answer. Raises ``post``'s error once nothing can be learned from it."""
+        model = str(body.get("model"))
+        for _ in range(MOST_CHANGES):
+            spoken = await self.dialect(model)
+            try:
+                return await post(spoken.fit(body))
+            except EngineError as refusal:
+                if _changed(spoken, refusal, body) == spoken:
+                    raise
+                async with self._learning.setdefault(model, asyncio.Lock()):
+                    if (self._models.get(model) or self._keep(model, spoken)) == spoken:
+                        return await self._taught(body, post, model, refusal)
+        return await post((await self.dialect(model)).fit(body))
 
-_OPENAI_REASONING = Dialect(
-    "openai",
-    limit_field="max_completion_tokens",
-    leaves_out=_ENGINE_FIELDS | {"temperature", "top_p", "logprobs", "top_logprobs", "parallel_tool_calls"},
-    effort="low",
-    reasoning_room=4096,
-)
-"""https://platform.openai.com/docs/guides/reasoning and https://learn.microsoft.com/azure/foundry/openai/how-to/reasoning
-("Not supported": temperature, top_p, the penalties, logprobs, max_tokens). ``low`` is the least effort that every
-reasoning model takes; ``max_completion_tokens`` counts hidden reasoning."""
-_OPENAI = Dialect(
-    "openai", limit_field="max_completion_tokens", leaves_out=_ENGINE_FIELDS, of_reasoning=_OPENAI_REASONING
-)
-"""https://platform.openai.com/docs/api-reference/chat/create: ``max_tokens`` is deprecated, unknown fields are 400."""
-_AZURE_REASONING = replace(_OPENAI_REASONING, name="azure")
-_REASONING_IDS: Final = re.compile(r"^(o[1-9]|gpt-5(?!.*-chat))")
+    async def _taught(self, body: Json, post: Post, model: str, refusal: EngineError) -> Json:
+        """Change the dialect until the request is answered, or refused for another reason."""
+        first = spoken = await self.dialect(model)
+        tried = {first}
+        try:
+            while (spoken := _changed(spoken, refusal, body)) not in tried and len(tried) <= MOST_CHANGES:
+                tried.add(spoken)
+                self._keep(model, spoken)
+                try:
+                    return await post(spoken.fit(body))
+                except EngineError as error:
+                    refusal = error
+            # neither the roles nor the reply's format were the reason
+            spoken = self._keep(model, replace(spoken, template=first.template, formats=first.formats))
+            raise refusal
+        finally:
+            del refusal  # its traceback holds this frame: both would stay until the next collection
+            _LOG.warning("the engine refuses fields for model %s: %s", model, _changes(first, spoken))
 
-_DEPLOYMENT: Final = "/openai/deployments/"
-
-ANY: Final = Endpoint(Dialect("any"))
-"""An endpoint that nothing identifies: everything is sent, and refusals are learned from."""
-
-ENDPOINTS: Final[Mapping[str, Endpoint]] = {
-    "openai": Endpoint(
-        _OPENAI,
-        hosts=("api.openai.com", ".api.openai.com"),
-        models=((_REASONING_IDS, _OPENAI_REASONING),),
-    ),
-    # https://learn.microsoft.com/azure/ai-services/openai/reference: the model id is the deployment's name, which
-    # a user chooses; 2024-10-21 is the newest API version of deployments that is generally available.
-    "azure": Endpoint(
-        replace(_OPENAI, name="azure", of_reasoning=_AZURE_REASONING),
-        hosts=(".openai.azure.com", ".cognitiveservices.azure.com", ".services.ai.azure.com"),
-        models=((_REASONING_IDS, _AZURE_REASONING),),
-        key_header="api-key",
-        api_version="2024-10-21",
-    ),
-    # https://docs.anthropic.com/en/api/openai-sdk: response_format, logprobs and seed are ignored. The Messages API,
-    # which it stands on, refuses temperature beside top_p from Claude 4.1 on, and fields that it does not have.
-    "anthropic": Endpoint(
-        Dialect("anthropic", leaves_out=_ENGINE_FIELDS | {"top_p", "seed", "logprobs", "top_logprobs"}, formats=()),
-        hosts=("api.anthropic.com",),
-    ),
-    # https://ai.google.dev/gemini-api/docs/openai: reasoning_effort maps to a thinking budget; 2.5 Pro and 3 cannot
-    # stop thinking. Unknown fields (seed, penalties) are "Cannot find field".
-    "gemini": Endpoint(
-        Dialect(
-            "gemini",
-            leaves_out=_ENGINE_FIELDS | {"seed", "logprobs", "top_logprobs"},
-            effort="low",
-            reasoning_room=4096,
-        ),
-        hosts=("generativelanguage.googleapis.com",),
-    ),
-    # https://openrouter.ai/docs/api/reference/parameters: fields that a provider lacks are dropped there.
-    "openrouter": Endpoint(
-        Dialect("openrouter", leaves_out=frozenset({THINKING_SWITCH, EARLIER_THINKING})), hosts=("openrouter.ai",)
-    ),
-    # https://docs.vllm.ai/en/latest/serving/openai_compatible_server.html
-    "vllm": Endpoint(Dialect("vllm"), owner="vllm", probe=("version", "version")),
-    # https://docs.sglang.io/basic_usage/openai_api_completions.html and native_api.html
-    "sglang": Endpoint(Dialect("sglang"), owner="sglang", probe=("get_model_info", "model_path")),
-    # https://github.com/ggml-org/llama.cpp/blob/master/tools/server/README.md (tools want --jinja)
-    "llama.cpp": Endpoint(
-        Dialect("llama.cpp"), owner="llamacpp", probe=("props", "default_generation_settings"), window=props_window
-    ),
-    # https://docs.ollama.com/api/openai-compatibility: other fields are ignored; "none" stops the thinking.
-    "ollama": Endpoint(
-        Dialect("ollama", leaves_out=_ENGINE_FIELDS, effort="none"),
-        hosts=("ollama.com",),
-        owner="library",
-        probe=("api/version", "version"),
-        window=ollama_window,
-    ),
-    # https://lmstudio.ai/docs/developer/openai-compat/chat-completions, .../tools: tool_choice is a word, and
-    # .../structured-output: "'response_format.type' must be 'json_schema' or 'text'".
-    "lmstudio": Endpoint(
-        Dialect(
-            "lmstudio",
-            leaves_out=frozenset({THINKING_SWITCH, EARLIER_THINKING}),
-            tool_choices=frozenset({"none", "auto", "required"}),
-            formats=("json_schema",),
-        ),
-        owner="organization_owner",
-        window=lmstudio_window,
-    ),
-}
-"""In the order in which probes are tried: SGLang also serves Ollama's paths."""
+    def _keep(self, model: str, dialect: Dialect) -> Dialect:
+        self._models[model] = dialect
+        self._models.move_to_end(model)
+        if dialect.template.takes_all:
+            self.templates.pop(model, None)
+        else:
+            self.templates[model] = dialect.template
+        while len(self._models) > MOST_MODELS:
+            forgotten, _ = self._models.popitem(last=False)
+            self.templates.pop(forgotten, None)
+        return dialect
 
 
-def endpoint_at(url: str, choice: DialectName = "auto") -> Endpoint | None:
-    """Return the chosen kind of endpoint, or for ``auto`` the one of the host; None when the host is unknown.
+def _changed(spoken: Dialect, refusal: EngineError, body: Json) -> Dialect:
+    """Return the dialect to try after a refusal; the same one where nothing can be learned from it."""
+    sent, before = spoken.fit(body), spoken
+    for name in sorted(refused_fields(refusal, sent)):
+        spoken = spoken.refusing(name, message=refusal.message)
+    if refuses_format(refusal, sent):
+        return spoken.without_format()
+    if refuses_roles(status=refusal.engine_status, message=refusal.message):
+        template = next(stricter(spoken.template, messages_of(body)), spoken.template)
+        spoken = replace(spoken, template=template)
+    return spoken.without_format() if spoken == before and may_refuse_format(refusal, sent) else spoken
 
-    A deployment's path is Azure's at any host: companies put it behind gateways of their own.
-    """
-    if choice != "auto":
-        return ENDPOINTS[choice]
-    if _DEPLOYMENT in URL(url).path:
-        return ENDPOINTS["azure"]
-    host = URL(url).host or ""
-    return next((endpoint for endpoint in ENDPOINTS.values() if endpoint.at(host)), None)
+
+def _changes(before: Dialect, after: Dialect) -> str:
+    """Format the changes of later requests, for the log."""
+    changes = {
+        "left out": after.leaves_out - before.leaves_out,
+        "the limit's name": {after.limit_field} - {before.limit_field},
+        "tool_choice": after.tool_choices if after.tool_choices != before.tool_choices else frozenset[str](),
+        "reasoning_effort with tools": {str(after.tools_effort)} - {str(before.tools_effort)},
+        "roles": {str(after.template)} - {str(before.template)},
+        "response_format": {" or ".join(after.formats) or "none"} if after.formats != before.formats else set[str](),
+    }
+    found = [f"{name} {', '.join(sorted(values))}" for name, values in changes.items() if values]
+    return f"{'; '.join(found) or 'nothing helps'}; MEMLOOP_ENGINE_DIALECT sets the dialect (docs/how-to/endpoints.md)"
 
 
 def messages_of(body: Json) -> list[Json]:

@@ -15,7 +15,7 @@ from yarl import URL
 from memloop.ports import Completion, Prompt
 from memloop.templates import ChatTemplate, fitted, refuses_roles, stricter
 from memloop.wire.base import OpenWire
-from memloop.wire.chat import FunctionCall, Json, ToolCall
+from memloop.wire.chat import RESPONSE_FORMAT, THINKING_SWITCH, FunctionCall, Json, ToolCall
 from memloop.wire.errors import (
     CONTEXT_LENGTH_EXCEEDED,
     MODEL_NOT_FOUND,
@@ -27,18 +27,9 @@ from memloop.wire.errors import (
 )
 from memloop.wire.memory import Usage
 from memloop_clients.balancing import Balancing
-from memloop_clients.dialects import (
-    ANY,
-    RESPONSE_FORMAT,
-    THINKING_SWITCH,
-    Dialect,
-    DialectName,
-    endpoint_at,
-    messages_of,
-    response_format,
-)
+from memloop_clients.dialects import Dialect, Learned, messages_of, response_format
+from memloop_clients.endpoints import ANY, DialectName, Recognised, endpoint_at
 from memloop_clients.http import Http, HttpClient, parse_json, retry_after
-from memloop_clients.learning import Learned
 from memloop_clients.refusals import Fault, overflow_of
 from memloop_clients.replies import whole_reply
 from memloop_clients.transport import RawResponse, Timeouts
@@ -94,7 +85,8 @@ class EngineClient(HttpClient):
             )
         )
         self._model = model
-        self._learned = Learned(known, below=self.get_json, beside=self._ask_beside)
+        self._kind = Recognised(known, below=self.get_json, beside=self._ask_beside)
+        self._learned = Learned(self._kind.dialect_of)
 
     def of_model(self, model: str) -> "ServedChatModel":
         """Return a client of the same endpoint with another default model."""
@@ -129,7 +121,7 @@ class EngineClient(HttpClient):
         """Return what the endpoint states of a model's window; None while it does not answer."""
         try:
             async with asyncio.timeout(_WINDOW_S):
-                endpoint = await self._learned.endpoint()
+                endpoint = await self._kind.endpoint()
                 if endpoint is None:
                     return None
                 if endpoint.window is not None:

@@ -15,7 +15,7 @@ from pydantic import FiniteFloat, JsonValue, ValidationError
 
 from memloop.wire.base import OpenWire
 from memloop.wire.errors import DependencyError, MemloopError, Timeout, Unavailable
-from memloop_clients.dialects import ANY, endpoint_at
+from memloop_clients.endpoints import ANY, endpoint_at
 from memloop_clients.http import Http, HttpClient, retry_after
 from memloop_clients.refusals import Fault
 from memloop_clients.transport import Timeouts

@@ -12,9 +12,8 @@ from typing import Final, Self, cast
 
 import orjson
 
-from memloop.wire.chat import Json
+from memloop.wire.chat import EARLIER_THINKING, LIMIT_FIELDS, RESPONSE_FORMAT, THINKING_SWITCH, Json
 from memloop.wire.errors import CONTEXT_LENGTH_EXCEEDED, EngineError
-from memloop_clients.dialects import EARLIER_THINKING, LIMIT_FIELDS, RESPONSE_FORMAT, THINKING_SWITCH
 
 _EFFORT: Final = "reasoning_effort"
 _WANTS_NONE: Final = "'none'"

@@ -13,9 +13,8 @@ import orjson
 from pydantic import JsonValue
 
 from memloop.wire.base import object_in, objects_in
-from memloop.wire.chat import Json
+from memloop.wire.chat import EARLIER_THINKING, Json, thinking_in
 from memloop.wire.errors import EngineError
-from memloop_clients.dialects import EARLIER_THINKING, thinking_in
 from memloop_clients.refusals import Fault
 from memloop_clients.tool_calls import Call, ToolCalls
 

@@ -17,7 +17,7 @@ from gateway.messages.translation import translated
 from memloop.chunking import EstimatingSplitter
 from memloop.profiles import load_profile
 from memloop.wire.errors import InvalidRequest
-from memloop_clients.dialects import ENDPOINTS
+from memloop_clients.endpoints import ENDPOINTS
 
 Object: TypeAlias = dict[str, Any]
 MODEL = LoopModel(

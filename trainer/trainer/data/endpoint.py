@@ -8,7 +8,7 @@ from collections.abc import AsyncGenerator, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
 
 from memloop.ports import ChatModel
-from memloop_clients.dialects import DIALECT_NAMES
+from memloop_clients.endpoints import DIALECT_NAMES
 from memloop_clients.engine import EngineClient
 from memloop_clients.transport import Timeouts
 

@@ -10,7 +10,7 @@ from memloop.wire.errors import EngineError, MemloopError, Timeout, Unavailable
 from memloop_cli.errors import BadInput, CliError
 from memloop_cli.tls import connects_by
 from memloop_clients import Timeouts, balanced_url, urls_in
-from memloop_clients.dialects import DIALECT_NAMES
+from memloop_clients.endpoints import DIALECT_NAMES
 from memloop_clients.engine import EngineClient, read_completion
 
 ENGINE_URL: Final = "MEMLOOP_ENGINE_URL"

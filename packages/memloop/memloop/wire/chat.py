@@ -24,6 +24,19 @@ from memloop.wire.memory_events import MemoryEvent
 
 Json: TypeAlias = dict[str, JsonValue]
 
+EARLIER_THINKING: Final = "reasoning_content"
+"""The field of an earlier assistant message that holds its thinking."""
+ANSWERED_THINKING: Final = ("reasoning", "reasoning_content")
+"""The fields of an answer that may hold its thinking: the first is vLLM's, the second that of others."""
+THINKING_SWITCH: Final = "chat_template_kwargs"
+RESPONSE_FORMAT: Final = "response_format"
+LIMIT_FIELDS: Final = frozenset({"max_tokens", "max_completion_tokens"})
+
+
+def thinking_in(answer: Json) -> str:
+    """Return the thinking of an answer's message or of a piece of one; an engine that sends both fields repeats it."""
+    return next((value for name in ANSWERED_THINKING if isinstance(value := answer.get(name), str) and value), "")
+
 
 class FunctionCall(OpenWire):
     """A tool's name and its arguments as JSON text, exactly as the model wrote them."""

@@ -22,7 +22,7 @@ from memloop.profiles import ProfileError, load_profile
 from memloop.wire.chat import Json
 from memloop.wire.errors import DependencyError
 from memloop_clients import Dialect, InferenceClient
-from memloop_clients.dialects import ANY, Endpoint, endpoint_at
+from memloop_clients.endpoints import ANY, Endpoint, endpoint_at
 from memloop_service.http import objects_in
 
 DEFAULT_PROFILE: Final = "default"

@@ -14,9 +14,8 @@ from pydantic_core import from_json
 
 from gateway.messages.blocks import hidden_block, signature_of
 from memloop.wire.base import Wire
-from memloop.wire.chat import ChatMemory, Json
+from memloop.wire.chat import ChatMemory, Json, thinking_in
 from memloop.wire.errors import EngineError
-from memloop_clients.dialects import thinking_in
 from memloop_service.http import object_in, objects_in
 
 StopReason: TypeAlias = Literal["end_turn", "max_tokens", "stop_sequence", "tool_use", "refusal"]

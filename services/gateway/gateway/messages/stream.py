@@ -15,9 +15,8 @@ from gateway.engine import Meter, only_text, send_broken
 from gateway.messages.answers import begun_message, input_of, stop_of, text_in, usage_of
 from gateway.messages.blocks import hidden_block, signature_of
 from memloop.sse import EventCutter, data_of
-from memloop.wire.chat import Json
+from memloop.wire.chat import Json, thinking_in
 from memloop.wire.errors import DependencyError, EngineError
-from memloop_clients.dialects import thinking_in
 from memloop_service.http import Sink, data_event, error_event, object_in, objects_in, parsed_object
 
 Kind: TypeAlias = Literal["text", "thinking", "redacted_thinking", "tool_use"]

@@ -28,9 +28,8 @@ from gateway.messages.blocks import (
     UserMessage,
     hidden_thought,
 )
-from memloop.wire.chat import Json
+from memloop.wire.chat import EARLIER_THINKING, Json
 from memloop.wire.errors import InvalidRequest
-from memloop_clients.dialects import EARLIER_THINKING
 from memloop_service.http import json_text
 
 _BETWEEN: Final = "\n\n"

@@ -10,8 +10,7 @@ from typing import Final
 from gateway.responses.items import PREFIXES
 from gateway.responses.open_items import SUMMARY, OpenCall, OpenItem, Parts, open_call, prefix_of
 from gateway.responses.tools import Offered
-from memloop.wire.chat import Json
-from memloop_clients.dialects import thinking_in
+from memloop.wire.chat import Json, thinking_in
 from memloop_service.http import json_text, object_in, objects_in
 
 _INCOMPLETE: Final = {"length": "max_output_tokens", "content_filter": "content_filter"}

@@ -31,9 +31,8 @@ from gateway.responses.calls import (
 from gateway.responses.items import EngineItem, FileSearchCall, Item, ItemReference, Message, Reasoning
 from gateway.responses.requests import Asked
 from gateway.responses.tools import Offered, chosen
-from memloop.wire.chat import Json
+from memloop.wire.chat import EARLIER_THINKING, Json
 from memloop.wire.errors import InvalidRequest
-from memloop_clients.dialects import EARLIER_THINKING
 
 _OURS: Final = frozenset(
     {

@@ -4,8 +4,7 @@ import json
 
 from inference.conformance.probe import Probe, choice_of, expect, message_of
 from memloop.ports import Prompt, Sampling
-from memloop.wire.chat import ChatMessage, Json
-from memloop_clients.dialects import THINKING_SWITCH
+from memloop.wire.chat import THINKING_SWITCH, ChatMessage, Json
 
 _LONG = "word " * 200_000
 

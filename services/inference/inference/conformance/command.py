@@ -7,7 +7,7 @@ import os
 from inference.conformance.probe import Probe
 from inference.conformance.suite import Row, run_checks
 from memloop_clients import Dialect, EngineClient
-from memloop_clients.dialects import DIALECT_NAMES
+from memloop_clients.endpoints import DIALECT_NAMES
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
