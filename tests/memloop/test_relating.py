@@ -1,7 +1,7 @@
 """New memories beside stored ones under other keys: which of them replace, confirm or leave the stored one."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 
 import pytest
 from hypothesis import given
@@ -30,18 +30,6 @@ NURSE = stored(1, "Ann's job", "Ann works as a nurse.")
 LEEDS = stored(2, "Ann's home", "Ann lives in Leeds.")
 
 
-@dataclass
-class Listed:
-    """A neighbourhood of fixed lists, one for each draft."""
-
-    lists: Sequence[Sequence[MemoryItem]]
-    asked: list[tuple[MemoryDraft, ...]] = field(default_factory=list[tuple[MemoryDraft, ...]])
-
-    async def near(self, drafts: Sequence[MemoryDraft]) -> Sequence[Sequence[MemoryItem]]:
-        self.asked.append(tuple(drafts))
-        return self.lists
-
-
 async def related(
     *script: Line,
     near: Sequence[Sequence[MemoryItem]],
@@ -50,7 +38,7 @@ async def related(
 ) -> tuple[DecisionResult, ScriptedModel]:
     model = ScriptedModel(script)
     decided = DecisionResult(AddMemories(tuple(drafts), "kept"), (), Usage(llm_calls=1))
-    return await relate(decided, model=model, neighbourhood=Listed(near), profile=profile), model
+    return await relate(decided, near, model=model, profile=profile), model
 
 
 def shown(prompt: str) -> str:
@@ -97,10 +85,8 @@ async def test_no_call_is_made_for_a_profile_without_the_prompt() -> None:
 
 
 async def test_a_decision_that_adds_nothing_calls_no_model() -> None:
-    near, model = Listed([]), ScriptedModel([])
     ignored = DecisionResult(IgnoreTurns("small talk"), (), Usage())
-    assert await relate(ignored, model=model, neighbourhood=near, profile=PROFILE) is ignored
-    assert near.asked == []
+    assert await relate(ignored, (), model=ScriptedModel([]), profile=PROFILE) is ignored
 
 
 @pytest.mark.parametrize(

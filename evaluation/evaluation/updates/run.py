@@ -48,8 +48,8 @@ async def _outcome(case: Case, store: StoreClient, model: ChatModel, profile: Pr
     namespace = Namespace(tenant="updates", user_id=case.name)
     await store.add(_add(namespace, case.stored, day=0))
     decided = DecisionResult(AddMemories((case.new,), ""), (), Usage())
-    index = NamespaceIndex(store, namespace)
-    related = await relate(decided, model=model, neighbourhood=index, profile=profile)
+    near = await NamespaceIndex(store, namespace).near(decided.decision.drafts)
+    related = await relate(decided, near, model=model, profile=profile)
     await store.add(_add(namespace, related.decision.drafts, day=1))
     live = {item.memory for item in (await store.items(namespace, limit=500)).items}
     old = [draft.value for draft in case.stored]

@@ -210,7 +210,7 @@ class StoreClient(HttpClient):
 
 
 class NamespaceIndex:
-    """A MemoryIndex and a Neighbourhood over the store, bound to one namespace.
+    """A MemoryIndex over the store, bound to one namespace.
 
     ``hidden`` memories are not found: a writer that decides on them again must not take them as known.
     """
@@ -227,7 +227,7 @@ class NamespaceIndex:
         return [Recalled(item.id, item.memory, item.valid_from, item.key) for item in shown[:top_k]]
 
     async def near(self, drafts: Sequence[MemoryDraft]) -> Sequence[Sequence[MemoryItem]]:
-        """See ``memloop.loops.relating.Neighbourhood``."""
+        """Return the nearest live memories of each draft, best first, without those of its own key and type."""
         request = StoreNeighbours(namespace=self._namespace, drafts=tuple(drafts))
         return (await self._store.neighbours(request)).neighbours
 

@@ -19,7 +19,7 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import count, islice
-from typing import Final, Literal, Protocol, TypeAlias, cast
+from typing import Final, Literal, TypeAlias, cast
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
@@ -87,25 +87,17 @@ _CHARS_PER_TOKEN: Final = 2
 """Fewer than of any common tokenizer on prose, so that the list fits where a chunk does."""
 
 
-class Neighbourhood(Protocol):
-    """Finds the live memories near new ones, in the one namespace that the adapter is bound to."""
-
-    async def near(self, drafts: Sequence[MemoryDraft]) -> Sequence[Sequence[MemoryItem]]:
-        """Return the nearest stored memories of each draft, best first, without those of its own key and type."""
-        ...
-
-
 async def relate(
-    result: DecisionResult, *, model: ChatModel, neighbourhood: Neighbourhood, profile: Profile
+    result: DecisionResult, near: Sequence[Sequence[MemoryItem]], *, model: ChatModel, profile: Profile
 ) -> DecisionResult:
     """Place new memories under the keys of the stored ones that they update, and record the relations.
 
-    Costs one call if a stored memory is near, with ``pairs`` one for each that is asked about, else none. Without a
-    ``relate`` prompt in the profile the decision is unchanged. Raises the errors of the model and the neighbourhood.
+    ``near`` are the live memories nearest to each new one, best first, without those of its own key and type. Costs one
+    call if there is one, with ``pairs`` one for each that is asked about, else none. Without a ``relate`` prompt in the
+    profile the decision is unchanged. Raises the errors of the model.
     """
     if "relate" not in profile.prompts or not isinstance(result.decision, AddMemories):
         return result
-    near = await neighbourhood.near(result.decision.drafts)
     listed = Listed.of(result.decision.drafts, near, most_chars=profile.budget.chunk_tokens * _CHARS_PER_TOKEN)
     if not listed.stored:
         return result

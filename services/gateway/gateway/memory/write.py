@@ -267,7 +267,9 @@ class MemoryWrite:
             served = Served(self._tools.writer.id, self._profile.ref)
             kept = traces.keep_write(recording, result, turns, trace_id=trace_id, of=owner, served=served)
             await asyncio.shield(kept)
-        result = await relate(result, model=model, neighbourhood=index, profile=self._profile)
+        drafts = result.decision.drafts if "relate" in self._profile.prompts else ()
+        if drafts and any(near := await index.near(drafts)):
+            result = await relate(result, near, model=model, profile=self._profile)
         for record in result.records:
             self._tools.metrics.memory_action.labels(record.action).inc()
             self._tools.metrics.memory_tool_parse.labels(record.parse_path).inc()
