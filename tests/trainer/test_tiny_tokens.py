@@ -8,8 +8,8 @@ from typing import Any, cast
 import pytest
 from transformers import AutoTokenizer
 
+from memloop.loops.forms import check_call
 from memloop.loops.parsing import FoundCall, find_call, listen, parse_answer, parse_query
-from memloop.loops.tools import check_call
 from memloop.ports import Completion
 from memloop.wire.chat import ChatMessage
 from tests.trainer.tiny_world import CHECKPOINT, examples, profile, tokenizer

@@ -10,12 +10,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
-from memloop.loops.forms import Asked
+from memloop.loops.forms import Asked, CheckedDrafts, Draft, check_drafts
 from memloop.loops.parsing import FoundList, NoList, find_memory_lines, find_memory_list, listen
 from memloop.loops.rendering import conversation_lines, rejected_reply
 from memloop.loops.results import AddMemories, BufferTurns, Decision, DecisionResult, IgnoreTurns, InvalidOutput
 from memloop.loops.steps import DecideStep, OutputRejected
-from memloop.loops.tools import CheckedDrafts, Draft, check_drafts
 from memloop.ports import ChatModel, Completion, MemoryIndex, Report
 from memloop.profiles import Profile, PromptName, neutralise, well_formed
 from memloop.wire.chat import ChatMessage

@@ -16,12 +16,24 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from memloop.loops.extractor import extract
-from memloop.loops.forms import TOOL_FORMS, Asked, Form, Forms, ladder_of, may_refuse_form
+from memloop.loops.forms import (
+    TOOL_FORMS,
+    AddMemory,
+    Asked,
+    BufferMemory,
+    Form,
+    Forms,
+    InvalidArguments,
+    SearchMemory,
+    Tool,
+    check_calls,
+    ladder_of,
+    may_refuse_form,
+)
 from memloop.loops.parsing import FoundCall, NoCall, find_call, listen
 from memloop.loops.rendering import conversation_lines, memory_lines, rejected_reply, sealed
 from memloop.loops.results import AddMemories, BufferTurns, Decision, DecisionResult, IgnoreTurns, InvalidOutput
 from memloop.loops.steps import DecideStep, MemorySearched, OutputRejected
-from memloop.loops.tools import AddMemory, BufferMemory, InvalidArguments, SearchMemory, Tool, check_calls
 from memloop.ports import ChatModel, Completion, MemoryIndex, Recalled, Report
 from memloop.profiles import Profile, neutralise, well_formed
 from memloop.wire.chat import ChatMessage, FunctionCall, ToolCall
