@@ -15,7 +15,8 @@ from memory_store.metrics import Metrics
 from memory_store.vectors.edge_counts import EdgeDamaged
 from memory_store.vectors.filters import AllOf, Equals
 from memory_store.vectors.port import NO_WORDS, Point
-from memory_store.vectors.qdrant_edge import EdgeCollections, EdgeInUse, QdrantEdge
+from memory_store.vectors.edge_collection import EdgeInUse
+from memory_store.vectors.qdrant_edge import EdgeCollections, QdrantEdge
 from memory_store.vectors.schema import CollectionSpec, EmbeddingMismatch
 
 _SPEC = CollectionSpec("some/Model-v1", 4)

@@ -66,7 +66,7 @@ class Flushed:
             Point(_id(number), (1.0, 0.0, 0.0, 0.0), NO_WORDS, {"n": number}) for number in range(first, first + count)
         ]
         self.shard.update(edge.UpdateOperation.upsert_points([to_edge(point) for point in points]))
-        self.flushes.wrote(count)
+        self.flushes.written += count
 
 
 @pytest.fixture

@@ -11,7 +11,7 @@ from memloop_service import ServiceSettings
 from memloop_service.settings import EMPTY_IS_UNSET
 from memory_store.embedding.graph import Precision
 from memory_store.embedding.sentence_encoder import DEFAULT_MODEL
-from memory_store.vectors.edge_files import FLOOR_BYTES, LEAST_FREE_BYTES
+from memory_store.vectors.edge_collection import FLOOR_BYTES, LEAST_FREE_BYTES
 
 ENDPOINT = "endpoint:"
 """Begins the name of a model that is served elsewhere."""

@@ -150,6 +150,7 @@ class LiveCollection:
 
     async def admit(self) -> None:
         """Raise ``Unavailable`` while there is no room for new memories."""
+        await self._now.admit()
 
     async def upsert(self, points: Sequence[Point]) -> None:
         """Store the points."""

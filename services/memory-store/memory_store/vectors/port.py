@@ -87,6 +87,10 @@ class Collection(Protocol):
         """Raise if the store cannot answer."""
         ...
 
+    async def admit(self) -> None:
+        """Raise ``Unavailable`` while there is no room for new memories; nothing of a write has begun then."""
+        ...
+
     async def upsert(self, points: Sequence[Point]) -> None:
         """Store all the points in one operation; when it returns they survive the death of the process."""
         ...
@@ -142,10 +146,6 @@ class VectorStore(Collection, Protocol):
 
     async def open(self, spec: CollectionSpec) -> None:
         """Create or load the collection and its payload indexes. Raises ``EmbeddingMismatch`` (see ``schema``)."""
-        ...
-
-    async def admit(self) -> None:
-        """Raise ``Unavailable`` while there is no room for new memories; nothing of a write has begun then."""
         ...
 
 

@@ -137,6 +137,9 @@ class ServerCollection:
         if not exists:
             raise Unavailable(f"The collection {self.name} is not there.", code="qdrant_no_collection")
 
+    async def admit(self) -> None:
+        """The server refuses what it has no room for."""
+
     async def upsert(self, points: Sequence[Point]) -> None:
         """Waits until the server has applied the points; those of users on several shards go in several requests."""
         with translated():
