@@ -8,7 +8,7 @@ Each search is one more turn of the same conversation. The lines that the tool f
 from collections.abc import Mapping
 from typing import Any
 
-from memloop.loops.parsing import FoundCall, find_call
+from memloop.loops.memreader import FoundCall, find_call
 from memloop.ports import ChatModel, Prompt, Sampling
 from memloop.wire.chat import ChatMessage, Json
 from trainer.objectives.answer_reward import answer_reward

@@ -12,10 +12,10 @@ import pytest
 from memloop.wire.chat import Json
 from memloop_service import new_registry
 from memory_store.metrics import Metrics
+from memory_store.vectors.edge_collection import EdgeInUse
 from memory_store.vectors.edge_counts import EdgeDamaged
 from memory_store.vectors.filters import AllOf, Equals
 from memory_store.vectors.port import NO_WORDS, Point
-from memory_store.vectors.edge_collection import EdgeInUse
 from memory_store.vectors.qdrant_edge import EdgeCollections, QdrantEdge
 from memory_store.vectors.schema import CollectionSpec, EmbeddingMismatch
 

@@ -9,7 +9,9 @@ import pytest
 from transformers import AutoTokenizer
 
 from memloop.loops.forms import check_call
-from memloop.loops.parsing import FoundCall, find_call, listen, parse_answer, parse_query
+from memloop.loops.memreader import FoundCall, find_call
+from memloop.loops.parsing import parse_answer, parse_query
+from memloop.loops.rendering import listen
 from memloop.ports import Completion
 from memloop.wire.chat import ChatMessage
 from tests.trainer.tiny_world import CHECKPOINT, examples, profile, tokenizer

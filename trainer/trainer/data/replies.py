@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 
-from memloop.loops.parsing import FoundCall, find_call, listen
+from memloop.loops.memreader import FoundCall, find_call
+from memloop.loops.rendering import listen
 from memloop.ports import Completion
 from memloop.wire.chat import ChatMessage, FunctionCall, ToolCall
 

@@ -9,9 +9,9 @@ from dataclasses import dataclass
 from functools import partial
 
 from memloop.loops.memagent import read_document
-from memloop.loops.memreader import decide
+from memloop.loops.memreader import FoundCall, decide, find_call
 from memloop.loops.memreread import reread_document
-from memloop.loops.parsing import FoundCall, find_call, listen
+from memloop.loops.rendering import listen
 from memloop.ports import ChatModel, Completion, Prompt
 from memloop.profiles import Profile
 from memloop.scoring.comparison import wilson

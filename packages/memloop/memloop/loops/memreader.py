@@ -13,7 +13,8 @@ without any call is not repaired: the model is asked in the next form.
 
 import json
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from typing import ClassVar, cast
 
 from memloop.loops.extractor import extract
 from memloop.loops.forms import (
@@ -30,13 +31,14 @@ from memloop.loops.forms import (
     ladder_of,
     may_refuse_form,
 )
-from memloop.loops.parsing import FoundCall, NoCall, find_call, listen
-from memloop.loops.rendering import conversation_lines, memory_lines, rejected_reply, sealed
+from memloop.loops.parsing.json_values import ParsePath, json_values
+from memloop.loops.parsing.written_calls import Call, problem_of, written_calls
+from memloop.loops.rendering import conversation_lines, listen, memory_lines, rejected_reply, sealed
 from memloop.loops.results import AddMemories, BufferTurns, Decision, DecisionResult, IgnoreTurns, InvalidOutput
 from memloop.loops.steps import DecideStep, MemorySearched, OutputRejected
 from memloop.ports import ChatModel, Completion, MemoryIndex, Recalled, Report
 from memloop.profiles import Profile, neutralise, well_formed
-from memloop.wire.chat import ChatMessage, FunctionCall, ToolCall
+from memloop.wire.chat import ChatMessage, FunctionCall, Json, ToolCall
 from memloop.wire.errors import EngineError
 from memloop.wire.memory import Source, Usage
 from memloop.wire.memory_events import DecisionRecord
@@ -138,6 +140,67 @@ async def _by_tools(
             if report:
                 await report(asked.ended(decision, attempt.record, attempt.usage, repaired=dialogue.repaired))
             return DecisionResult(decision, tuple(dialogue.records), dialogue.usage)
+
+
+@dataclass(frozen=True, slots=True)
+class FoundCall:
+    """A call whose arguments are an unchecked JSON object. ``others`` are the further calls of the same reply."""
+
+    name: str
+    arguments: Json
+    path: ParsePath
+    others: tuple[Call, ...] = ()
+    begun: ClassVar[bool] = True
+
+    @property
+    def all(self) -> tuple[Call, ...]:
+        """The calls of the reply, in its order, each with its arguments."""
+        return (self.name, self.arguments), *self.others
+
+
+@dataclass(frozen=True, slots=True)
+class NoCall:
+    """The reply holds no readable call; ``problem`` is the reason, for the model and the record.
+
+    ``begun``: it holds the beginning of one, or one in another form.
+    """
+
+    problem: str
+    begun: bool = False
+
+
+def find_call(completion: Completion) -> FoundCall | NoCall:
+    """Return the reply's tool calls, by whichever path they came.
+
+    Engines lose calls: inside ``<think>``, or as an empty list under ``tool_choice: required``; and models whose
+    template does not show tools write them as text. So a call is looked for among the engine's own ``tool_calls``
+    (native), then in the text and in the thinking (:mod:`memloop.loops.parsing.written_calls`).
+    """
+    if completion.tool_calls:
+        return _native(completion.tool_calls)
+    spoken = listen(completion)
+    found = written_calls(spoken.text, spoken.reasoning)
+    if found is None:
+        problem, begun = problem_of(spoken.text)
+        return NoCall(problem, begun=begun)
+    (first, *others), path = found
+    return FoundCall(*first, path, tuple(others))
+
+
+def _native(calls: tuple[ToolCall, ...]) -> FoundCall | NoCall:
+    path: ParsePath = "native"
+    found: list[Call] = []
+    for function in (call.function for call in calls):
+        try:
+            arguments: object = json.loads(function.arguments)
+        except (ValueError, RecursionError):
+            arguments, path = function.arguments, "repaired"
+        if isinstance(arguments, str):  # JSON behind prose or fences, or as a text in JSON
+            arguments, path = next((each.value for each in json_values(arguments)), None), "repaired"
+        if not isinstance(arguments, dict):
+            return NoCall(f"the arguments of {function.name} are not a JSON object", begun=True)
+        found.append((function.name, cast(Json, arguments)))
+    return FoundCall(*found[0], path, tuple(found[1:]))
 
 
 class _Attempt:

@@ -3,7 +3,8 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from memloop.loops.parsing import as_written, listen, parse_answer, parse_memory, parse_query
+from memloop.loops.parsing import parse_answer, parse_memory, parse_query
+from memloop.loops.rendering import as_written, listen
 from memloop.loops.results import Reply
 from memloop.loops.side_by_side import Branch
 from memloop.loops.steps import ReadStep, Verdict

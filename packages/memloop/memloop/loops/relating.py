@@ -24,8 +24,7 @@ from typing import Final, Literal, TypeAlias, cast
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from memloop.loops.parsing.json_values import json_values
-from memloop.loops.parsing.reply import listen
-from memloop.loops.rendering import one_line
+from memloop.loops.rendering import listen, one_line
 from memloop.loops.results import AddMemories, DecisionResult
 from memloop.ports import ChatModel, Completion
 from memloop.profiles import Profile

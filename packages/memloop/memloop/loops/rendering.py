@@ -1,18 +1,24 @@
-"""Turns and memories as lines: one place, for the memory writer, its tool results and chat recall."""
+"""The texts of prompts and replies: turns and memories as lines, and a reply's speech apart from its thinking.
+
+One place, for the memory writer, its tool results, chat recall and all loops. Engines differ in who parts thinking from
+speech, and models in how well they close a tag.
+"""
 
 import re
 from calendar import monthrange
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from datetime import date, datetime
 from typing import Final
 
-from memloop.ports import Recalled
+from memloop.ports import Completion, Recalled
 from memloop.profiles import PLAIN_TURNS, TurnLines, neutralise, well_formed
 from memloop.wire.chat import ChatMessage
 from memloop.wire.memory import NamedTime, Source
 
 _ROLE_MARK = re.compile(r"^(?=[\[［][^\]］\n]*[\]］][^\S\n]{0,3}[:：])", re.MULTILINE)
 _TURN_END = re.compile(r"<(?=[|｜])")
+_OPEN, _CLOSE = "<think>", "</think>"
 _DATED = re.compile(r"\d{4}")
 _ID_CHARS = 8
 _ECHO_CHARS = 2_000
@@ -60,6 +66,42 @@ def without_thoughts(text: str) -> str:
         spoken.append(text[kept_to:])
     found = "".join(spoken)
     return text if found == text else found.strip()
+
+
+@dataclass(frozen=True, slots=True)
+class Spoken:
+    """A reply apart from its thinking, both stripped. ``finished``: the model itself ended it, thinking closed."""
+
+    text: str
+    reasoning: str
+    finished: bool
+
+
+def listen(completion: Completion) -> Spoken:
+    """Return the speech and the thinking of a reply. Text is well-formed: no NUL, no lone surrogates."""
+    text, thought, closed = split_thinking(well_formed(completion.content))
+    reasoning = "\n".join(part for part in (well_formed(completion.reasoning).strip(), thought) if part)
+    return Spoken(text, reasoning, finished=closed and completion.finish_reason in {"stop", "tool_calls"})
+
+
+def as_written(completion: Completion) -> str:
+    """Return the reply as the published loops take it: outer white space stays, unless thinking came before it."""
+    text = well_formed(completion.content)
+    return listen(completion).text if _OPEN in text or _CLOSE in text else text
+
+
+def split_thinking(content: str) -> tuple[str, str, bool]:
+    """(speech, thinking, closed) of a raw text.
+
+    Speech is what follows the last ``</think>``; the opening tag may be missing, since chat templates put it into
+    the prompt. A ``<think>`` that is still open after that swallows the rest: the model never came to speak.
+    """
+    before, mark, after = content.rpartition(_CLOSE)
+    thinking = before.replace(_OPEN, "").replace(_CLOSE, "").strip() if mark else ""
+    speech, opened, unfinished = after.partition(_OPEN)
+    if opened:
+        thinking = "\n".join(part for part in (thinking, unfinished.strip()) if part)
+    return speech.strip(), thinking, not opened
 
 
 def conversation_lines(turns: Iterable[Source], lines: TurnLines = PLAIN_TURNS) -> str:

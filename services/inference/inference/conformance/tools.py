@@ -5,8 +5,7 @@ from collections.abc import Sequence
 
 from inference.conformance.probe import TOOL, Probe, arguments_of, calls_of, choice_of, expect, message_of
 from memloop.loops.forms import Forms
-from memloop.loops.memreader import decide
-from memloop.loops.parsing import FoundCall, find_call
+from memloop.loops.memreader import FoundCall, decide, find_call
 from memloop.loops.results import InvalidOutput
 from memloop.ports import Prompt, Recalled, Sampling, ToolChoice
 from memloop.profiles import load_profile

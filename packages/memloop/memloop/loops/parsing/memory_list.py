@@ -13,7 +13,7 @@ from itertools import islice
 from typing import Final, cast
 
 from memloop.loops.parsing.json_values import ParsePath, entries_in, is_entry, read_json
-from memloop.loops.parsing.reply import listen
+from memloop.loops.rendering import listen
 from memloop.ports import Completion
 
 

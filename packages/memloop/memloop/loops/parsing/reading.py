@@ -9,7 +9,7 @@ import re
 from dataclasses import dataclass
 
 from memloop.loops.parsing.json_values import json_values
-from memloop.loops.parsing.reply import as_written, listen
+from memloop.loops.rendering import as_written, listen
 from memloop.loops.steps import Verdict
 from memloop.ports import Completion
 from memloop.profiles import Parser
