@@ -160,11 +160,6 @@ def model_flags(plan: EnginePlan, *, model: str, override: str, seed: str) -> Fl
     )
 
 
-def secrets_of(plan: EnginePlan) -> frozenset[str]:
-    """Arguments whose values no log may show."""
-    return frozenset({plan.api_key} if plan.api_key else ())
-
-
 def quiet_environment(plan: EnginePlan) -> dict[str, str]:
     """Disables telemetry, and hub access when the model is on disk."""
     environment = {

@@ -2,13 +2,11 @@
 
 from inference.engines.command import Command, EnginePlan, option, quiet_environment
 
-_MODULE = ("-m", "inference.openvino.server")
-
 
 def openvino_command(plan: EnginePlan) -> Command:
     """Build the command. The key goes through the environment, and so do the files of TLS, as they are given to us."""
     argv = (
-        *(plan.python, *_MODULE),
+        *(plan.python, "-m", "inference.openvino.server"),
         *option("--model", plan.model),
         *option("--served-model-name", plan.served_name),
         *option("--host", plan.host),

@@ -1,17 +1,7 @@
 """Builds SGLang's command line, where it takes its key too. Source: ``sglang.srt.server_args`` of 0.5.23."""
 
-from inference.engines.command import (
-    Command,
-    EnginePlan,
-    Flags,
-    model_flags,
-    option,
-    quiet_environment,
-    secrets_of,
-    switch,
-)
+from inference.engines.command import Command, EnginePlan, model_flags, option, quiet_environment, switch
 
-_MODULE = ("-m", "sglang.launch_server")
 TOOL_CALL_PARSERS = {"hermes": "qwen25", "qwen3_coder": "qwen3_coder", "mistral": "mistral", "llama3_json": "llama3"}
 """vLLM's name to SGLang's. ``qwen25`` wants Qwen's newline after ``<tool_call>``, as Qwen's template has it."""
 _PARAMETERS = "2"
@@ -20,25 +10,21 @@ REASONING_PARSERS = {"qwen3": "qwen3", "deepseek_r1": "deepseek-r1"}
 
 
 def sglang_command(plan: EnginePlan) -> Command:
-    """Build the command for SGLang on GPUs."""
-    model = model_flags(plan, model="--model-path", override="--json-model-override-args", seed="--random-seed")
-    argv = (plan.python, *_MODULE, *model, *_listen(plan), *_resources(plan), *_answers(plan), *plan.extra_args)
-    strict = {"SGLANG_TOOL_STRICT_LEVEL": _PARAMETERS} if plan.strict_tools else {}
-    return Command(argv, quiet_environment(plan) | strict, secrets_of(plan))
+    """Build the command for SGLang on GPUs.
 
-
-def _listen(plan: EnginePlan) -> Flags:
-    return (
+    It guesses from what this scheduler wrote of late, for any request: its trie holds no prompt. It has no shortest
+    match, and its draft begins with the last known token, which is no guess.
+    """
+    eager = ("--cuda-graph-backend-decode", "disabled", "--cuda-graph-backend-prefill", "disabled")
+    guesses, adapters = plan.speculation, plan.adapters
+    base = f"{plan.served_name}:"  # a request names BASE:ADAPTER; by the adapter's name alone it would reach the base
+    argv = (
+        *(plan.python, "-m", "sglang.launch_server"),
+        *model_flags(plan, model="--model-path", override="--json-model-override-args", seed="--random-seed"),
         *option("--host", plan.host),
         *option("--port", plan.port),
         *option("--api-key", plan.api_key),
         "--enable-metrics",
-    )
-
-
-def _resources(plan: EnginePlan) -> Flags:
-    eager = ("--cuda-graph-backend-decode", "disabled", "--cuda-graph-backend-prefill", "disabled")
-    return (
         *option("--context-length", plan.max_model_len),
         *option("--max-running-requests", plan.max_num_seqs),
         *option("--tp-size", plan.tensor_parallel_size if plan.tensor_parallel_size > 1 else None),
@@ -48,38 +34,20 @@ def _resources(plan: EnginePlan) -> Flags:
         *(eager if plan.enforce_eager else ()),
         *switch("--disable-radix-cache", on=not plan.prefix_caching),
         *option("--chunked-prefill-size", plan.prefill_chunk_tokens),
-        *_speculation(plan),
-        *_adapters(plan),
-    )
-
-
-def _speculation(plan: EnginePlan) -> Flags:
-    """SGLang guesses from what this scheduler wrote of late, for any request: its trie holds no prompt.
-
-    It has no shortest match, and its draft begins with the last known token, which is no guess.
-    """
-    if plan.speculation is None:
-        return ()
-    return (
-        *option("--speculative-algorithm", "NGRAM"),
-        *option("--speculative-num-draft-tokens", plan.speculation.draft_tokens + 1),
-        *option("--speculative-ngram-max-trie-depth", plan.speculation.longest_match + plan.speculation.draft_tokens),
-    )
-
-
-def _adapters(plan: EnginePlan) -> Flags:
-    if not plan.adapters:
-        return ()
-    base = f"{plan.served_name}:"  # a request names BASE:ADAPTER; by the adapter's name alone it would reach the base
-    named = (f"{adapter.name.removeprefix(base)}={adapter.path}" for adapter in plan.adapters)
-    return ("--enable-lora", *option("--max-lora-rank", plan.adapter_rank), "--lora-paths", *named)
-
-
-def _answers(plan: EnginePlan) -> Flags:
-    """Select the parsers, and the source of decoding values that a request leaves out."""
-    return (
+        *option("--speculative-algorithm", "NGRAM" if guesses else None),
+        *option("--speculative-num-draft-tokens", guesses and guesses.draft_tokens + 1),
+        *option(
+            "--speculative-ngram-max-trie-depth", guesses.longest_match + guesses.draft_tokens if guesses else None
+        ),
+        *switch("--enable-lora", on=bool(adapters)),
+        *option("--max-lora-rank", plan.adapter_rank if adapters else None),
+        *switch("--lora-paths", on=bool(adapters)),
+        *(f"{adapter.name.removeprefix(base)}={adapter.path}" for adapter in adapters),
         *option("--tool-call-parser", TOOL_CALL_PARSERS[plan.tool_call_parser] if plan.tool_call_parser else None),
         *option("--reasoning-parser", REASONING_PARSERS[plan.reasoning_parser] if plan.reasoning_parser else None),
         *option("--sampling-defaults", "model" if plan.checkpoint_defaults else "openai"),
         "--enable-cache-report",
+        *plan.extra_args,
     )
+    strict = {"SGLANG_TOOL_STRICT_LEVEL": _PARAMETERS} if plan.strict_tools else {}
+    return Command(argv, quiet_environment(plan) | strict, frozenset({plan.api_key} if plan.api_key else ()))

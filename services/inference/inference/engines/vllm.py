@@ -11,18 +11,9 @@ import json
 import ssl
 from dataclasses import replace
 
-from inference.engines.command import (
-    Command,
-    EnginePlan,
-    Flags,
-    model_flags,
-    option,
-    quiet_environment,
-    switch,
-)
+from inference.engines.command import Command, EnginePlan, model_flags, option, quiet_environment, switch
 from inference.engines.seedless import Seedless
 
-_MODULE = ("-m", "vllm.entrypoints.openai.api_server")
 LORA_RANKS = (1, 8, 16, 32, 64, 128, 256, 320, 512)
 """The bounds that ``--max-lora-rank`` takes."""
 _CPU_KV_CACHE_BYTES = 1 << 30
@@ -30,9 +21,49 @@ _REQUIRED = int(ssl.CERT_REQUIRED)
 
 
 def vllm_command(plan: EnginePlan) -> Command:
-    """Build the command for vLLM on GPUs."""
-    model = model_flags(plan, model="--model", override="--hf-overrides", seed="--seed")
-    argv = (plan.python, *_MODULE, *model, *_listen(plan), *_resources(plan), *_answers(plan), *plan.extra_args)
+    """Build the command for vLLM on GPUs. Renewed files of TLS are read again."""
+    tls = ("--ssl-certfile", plan.tls_cert, "--ssl-keyfile", plan.tls_key or plan.tls_cert, "--enable-ssl-refresh")
+    guesses, adapters = plan.speculation, plan.adapters
+    ngram = guesses and {
+        "method": "ngram",
+        "num_speculative_tokens": guesses.draft_tokens,
+        "prompt_lookup_min": guesses.shortest_match,
+        "prompt_lookup_max": guesses.longest_match,
+    }
+    rank = next((rank for rank in LORA_RANKS if rank >= (plan.adapter_rank or 0)), plan.adapter_rank)
+    argv = (
+        *(plan.python, "-m", "vllm.entrypoints.openai.api_server"),
+        *model_flags(plan, model="--model", override="--hf-overrides", seed="--seed"),
+        *option("--host", plan.host),
+        *option("--port", plan.port),
+        "--disable-uvicorn-access-log",
+        *(filter(None, tls) if plan.tls_cert else ()),
+        *option("--ssl-ca-certs", plan.tls_client_ca if plan.tls_cert else None),
+        *option("--ssl-cert-reqs", _REQUIRED if plan.tls_cert and plan.tls_client_ca else None),
+        *option("--max-model-len", plan.max_model_len),
+        *option("--max-num-seqs", plan.max_num_seqs),
+        *option("--tensor-parallel-size", plan.tensor_parallel_size if plan.tensor_parallel_size > 1 else None),
+        *option("--data-parallel-size", plan.data_parallel_size if plan.data_parallel_size > 1 else None),
+        *option("--gpu-memory-utilization", plan.memory_fraction),
+        *option("--kv-cache-memory-bytes", plan.kv_cache_memory_bytes),
+        *option("--kv-cache-dtype", plan.kv_cache_dtype),
+        *switch("--enforce-eager", on=plan.enforce_eager),
+        "--enable-prefix-caching" if plan.prefix_caching else "--no-enable-prefix-caching",
+        *option("--max-num-batched-tokens", plan.prefill_chunk_tokens),
+        *option("--speculative-config", json.dumps(ngram) if ngram else None),
+        *switch("--enable-lora", on=bool(adapters)),
+        *option("--max-lora-rank", rank if adapters and plan.adapter_rank else None),
+        *option("--max-loras", len(adapters) if len(adapters) > 1 else None),  # of one batch
+        *switch("--lora-modules", on=bool(adapters)),
+        *(f"{adapter.name}={adapter.path}" for adapter in adapters),
+        *switch("--enable-auto-tool-choice", on=bool(plan.tool_call_parser)),
+        *option("--tool-call-parser", plan.tool_call_parser or None),
+        *option("--tool-strict-level", "parameter" if plan.tool_call_parser and plan.strict_tools else None),
+        *option("--reasoning-parser", plan.reasoning_parser),
+        *option("--generation-config", "auto" if plan.checkpoint_defaults else "vllm"),
+        "--enable-prompt-tokens-details",
+        *plan.extra_args,
+    )
     key = {"VLLM_API_KEY": plan.api_key} if plan.api_key else {}
     return Command(argv, quiet_environment(plan) | {"VLLM_MEDIA_URL_ALLOW_REDIRECTS": "0"} | key)
 
@@ -53,81 +84,3 @@ def vllm_cpu_command(plan: EnginePlan) -> Command:
     )
     threads = max(1, plan.cores - 1)  # a core is left for HTTP and the other services
     return replace(command, defaults={"VLLM_ENABLE_V1_MULTIPROCESSING": "0", "OMP_NUM_THREADS": str(threads)})
-
-
-def _listen(plan: EnginePlan) -> Flags:
-    return (
-        *option("--host", plan.host),
-        *option("--port", plan.port),
-        "--disable-uvicorn-access-log",
-        *_tls(plan),
-    )
-
-
-def _tls(plan: EnginePlan) -> Flags:
-    """Return the options of TLS; renewed files are read again."""
-    if plan.tls_cert is None:
-        return ()
-    return (
-        *("--ssl-certfile", plan.tls_cert, "--ssl-keyfile", plan.tls_key or plan.tls_cert, "--enable-ssl-refresh"),
-        *option("--ssl-ca-certs", plan.tls_client_ca),
-        *option("--ssl-cert-reqs", _REQUIRED if plan.tls_client_ca else None),
-    )
-
-
-def _resources(plan: EnginePlan) -> Flags:
-    return (
-        *option("--max-model-len", plan.max_model_len),
-        *option("--max-num-seqs", plan.max_num_seqs),
-        *option("--tensor-parallel-size", plan.tensor_parallel_size if plan.tensor_parallel_size > 1 else None),
-        *option("--data-parallel-size", plan.data_parallel_size if plan.data_parallel_size > 1 else None),
-        *option("--gpu-memory-utilization", plan.memory_fraction),
-        *option("--kv-cache-memory-bytes", plan.kv_cache_memory_bytes),
-        *option("--kv-cache-dtype", plan.kv_cache_dtype),
-        *switch("--enforce-eager", on=plan.enforce_eager),
-        "--enable-prefix-caching" if plan.prefix_caching else "--no-enable-prefix-caching",
-        *option("--max-num-batched-tokens", plan.prefill_chunk_tokens),
-        *option(
-            "--speculative-config",
-            json.dumps(
-                {
-                    "method": "ngram",
-                    "num_speculative_tokens": plan.speculation.draft_tokens,
-                    "prompt_lookup_min": plan.speculation.shortest_match,
-                    "prompt_lookup_max": plan.speculation.longest_match,
-                }
-            )
-            if plan.speculation
-            else None,
-        ),
-        *_adapters(plan),
-    )
-
-
-def _adapters(plan: EnginePlan) -> Flags:
-    if not plan.adapters:
-        return ()
-    named = (f"{adapter.name}={adapter.path}" for adapter in plan.adapters)
-    bound = next((rank for rank in LORA_RANKS if rank >= (plan.adapter_rank or 0)), plan.adapter_rank)
-    return (
-        "--enable-lora",
-        *option("--max-lora-rank", bound if plan.adapter_rank else None),
-        *option("--max-loras", len(plan.adapters) if len(plan.adapters) > 1 else None),  # of one batch
-        "--lora-modules",
-        *named,
-    )
-
-
-def _answers(plan: EnginePlan) -> Flags:
-    """Select the parsers, and the source of decoding values that a request leaves out."""
-    tools = (
-        "--enable-auto-tool-choice",
-        *option("--tool-call-parser", plan.tool_call_parser),
-        *option("--tool-strict-level", "parameter" if plan.strict_tools else None),
-    )
-    return (
-        *(tools if plan.tool_call_parser else ()),
-        *option("--reasoning-parser", plan.reasoning_parser),
-        *option("--generation-config", "auto" if plan.checkpoint_defaults else "vllm"),
-        "--enable-prompt-tokens-details",
-    )
