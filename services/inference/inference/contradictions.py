@@ -1,6 +1,7 @@
 """Finds settings that contradict each other, the engine, the model or the machine."""
 
 import shutil
+from collections.abc import Iterator
 from pathlib import Path
 
 from inference.budgets import fitted_profile, positions_served
@@ -16,97 +17,85 @@ from memloop_service import refuse_open_listen
 
 _MOST_STATIC = 0.9
 _BITS = "bitsandbytes"
+_FILES = (
+    *("serve_chat_template", "tls_cert", "tls_key", "tls_client_ca"),
+    *("connect_ca", "connect_cert", "connect_key"),
+)
 
 
 def contradictions(settings: LauncherSettings, plan: EnginePlan) -> list[str]:
     """Return one sentence per contradiction: the setting and, where there is one, the way out."""
     return [
         *_about_place(settings, plan),
-        *_about_tls(settings, plan),
         *_about_memory(settings, plan),
-        *_about_scale(plan),
-        *_about_speculation(settings, plan),
-        *_about_adapters(plan),
         *_about_kernels(plan),
+        *_about_adapters(plan),
         *_about_parsers(plan),
         *_about_window(plan),
         *_about_openvino(settings, plan),
     ]
 
 
-def _about_place(settings: LauncherSettings, plan: EnginePlan) -> list[str]:
-    reasons: list[str] = []
+def _about_place(settings: LauncherSettings, plan: EnginePlan) -> Iterator[str]:
     if settings.engine_url:
-        reasons.append("MEMLOOP_ENGINE_URL names a running engine: unset it, or run without the launcher")
+        yield "MEMLOOP_ENGINE_URL names a running engine: unset it, or run without the launcher"
     if settings.engine_port == settings.port:
-        reasons.append(f"MEMLOOP_PORT and MEMLOOP_ENGINE_PORT are both {settings.port}")
+        yield f"MEMLOOP_PORT and MEMLOOP_ENGINE_PORT are both {settings.port}"
     if shutil.which(plan.python) is None:
-        reasons.append(f"MEMLOOP_SERVE_PYTHON: there is no program {plan.python}")
-    if plan.chat_template and not Path(plan.chat_template).is_file():
-        reasons.append(f"MEMLOOP_SERVE_CHAT_TEMPLATE: there is no file {plan.chat_template}")
+        yield f"MEMLOOP_SERVE_PYTHON: there is no program {plan.python}"
     if plan.revision and plan.local:
-        reasons.append("MEMLOOP_SERVE_REVISION chooses among versions on a hub, but the model is a folder")
-    return reasons + [reason for host in (settings.host, plan.host) if (reason := _open_listen(host, plan))]
-
-
-def _about_tls(settings: LauncherSettings, plan: EnginePlan) -> list[str]:
-    reasons: list[str] = []
+        yield "MEMLOOP_SERVE_REVISION chooses among versions on a hub, but the model is a folder"
+    for host in (settings.host, plan.host):
+        try:
+            refuse_open_listen(host, has_keys=plan.api_key is not None)
+        except SystemExit:
+            yield f"to listen on {host}, beyond this machine, needs a MEMLOOP_ENGINE_API_KEY"
     if plan.tls_cert and plan.engine == "sglang":
-        reasons.append("MEMLOOP_TLS_CERT: the launcher gives SGLang no TLS: end TLS before it, or serve by vLLM")
-    names = ("tls_cert", "tls_key", "tls_client_ca", "connect_ca", "connect_cert", "connect_key")
-    files: dict[str, Path | None] = {name: getattr(settings, name) for name in names}
-    absent = {name: file for name, file in files.items() if file is not None and not file.is_file()}
-    return reasons + [f"MEMLOOP_{name.upper()}: there is no file {file}" for name, file in absent.items()]
+        yield "MEMLOOP_TLS_CERT: the launcher gives SGLang no TLS: end TLS before it, or serve by vLLM"
+    for name in _FILES:
+        file: Path | None = getattr(settings, name)
+        if file is not None and not file.is_file():
+            yield f"MEMLOOP_{name.upper()}: there is no file {file}"
 
 
-def _open_listen(host: str, plan: EnginePlan) -> str | None:
-    try:
-        refuse_open_listen(host, has_keys=plan.api_key is not None)
-    except SystemExit:
-        return f"to listen on {host}, beyond this machine, needs a MEMLOOP_ENGINE_API_KEY"
-    return None
-
-
-def _about_memory(settings: LauncherSettings, plan: EnginePlan) -> list[str]:
-    reasons: list[str] = []
-    on_cpu = plan.engine in ON_PROCESSORS
-    if settings.serve_kv_cache_memory_bytes and plan.memory_fraction:
-        reasons.append("MEMLOOP_SERVE_KV_CACHE_MEMORY_BYTES and MEMLOOP_SERVE_MEMORY_FRACTION exclude each other")
-    if plan.memory_fraction and on_cpu:
-        reasons.append("MEMLOOP_SERVE_MEMORY_FRACTION applies to GPU memory: use MEMLOOP_SERVE_KV_CACHE_MEMORY_BYTES")
-    if settings.serve_kv_cache_memory_bytes and plan.engine == "sglang":
-        reasons.append("SGLang sizes its cache by MEMLOOP_SERVE_MEMORY_FRACTION, not by bytes")
-    if plan.engine == "sglang" and (plan.memory_fraction or 0) > _MOST_STATIC:
-        reasons.append(
-            f"MEMLOOP_SERVE_MEMORY_FRACTION={plan.memory_fraction:g}: on SGLang it is of weights and cache alone, and "
-            f"above {_MOST_STATIC} activations and graphs have no room: leave it out, and SGLang chooses"
-        )
-    if plan.quantization and on_cpu:
-        reasons.append("MEMLOOP_SERVE_QUANTIZATION needs a GPU's kernels, and a processor has none")
-    return reasons
-
-
-def _about_scale(plan: EnginePlan) -> list[str]:
-    reasons: list[str] = []
-    if plan.engine in ON_PROCESSORS:
-        if plan.tensor_parallel_size > 1:
-            reasons.append(f"MEMLOOP_SERVE_TENSOR_PARALLEL_SIZE splits a model over GPUs, and {plan.engine} uses none")
-        if plan.data_parallel_size > 1:
-            reasons.append(f"MEMLOOP_SERVE_DATA_PARALLEL_SIZE copies a model to more GPUs, and {plan.engine} uses none")
-    heads = attention_heads(Path(plan.model)) if plan.local else None
-    if heads is not None and heads % plan.tensor_parallel_size:
-        gpus = plan.tensor_parallel_size
-        reasons.append(f"MEMLOOP_SERVE_TENSOR_PARALLEL_SIZE={gpus} does not divide the model's {heads} attention heads")
+def _about_memory(settings: LauncherSettings, plan: EnginePlan) -> Iterator[str]:
+    cache, fraction = settings.serve_kv_cache_memory_bytes, plan.memory_fraction or 0
     chunk, seqs = plan.prefill_chunk_tokens, plan.max_num_seqs
+    if cache and fraction:
+        yield "MEMLOOP_SERVE_KV_CACHE_MEMORY_BYTES and MEMLOOP_SERVE_MEMORY_FRACTION exclude each other"
+    if fraction and plan.engine in ON_PROCESSORS:
+        yield "MEMLOOP_SERVE_MEMORY_FRACTION applies to GPU memory: use MEMLOOP_SERVE_KV_CACHE_MEMORY_BYTES"
+    if cache and plan.engine == "sglang":
+        yield "SGLang sizes its cache by MEMLOOP_SERVE_MEMORY_FRACTION, not by bytes"
+    if plan.engine == "sglang" and fraction > _MOST_STATIC:
+        yield (
+            f"MEMLOOP_SERVE_MEMORY_FRACTION={fraction:g}: on SGLang it is of weights and cache alone, and above "
+            f"{_MOST_STATIC} activations and graphs have no room: leave it out, and SGLang chooses"
+        )
     if chunk is not None and seqs is not None and chunk < seqs:
-        reasons.append(f"MEMLOOP_SERVE_PREFILL_CHUNK_TOKENS={chunk} leaves no token for each of {seqs} sequences")
-    return reasons
-
-
-def _about_speculation(settings: LauncherSettings, plan: EnginePlan) -> list[str]:
+        yield f"MEMLOOP_SERVE_PREFILL_CHUNK_TOKENS={chunk} leaves no token for each of {seqs} sequences"
     if settings.serve_speculation_tokens is not None and plan.speculation is None:
-        return ["MEMLOOP_SERVE_SPECULATION_TOKENS is set, but speculation is off: MEMLOOP_SERVE_SPECULATION=ngram"]
-    return []
+        yield "MEMLOOP_SERVE_SPECULATION_TOKENS is set, but speculation is off: MEMLOOP_SERVE_SPECULATION=ngram"
+
+
+def _about_kernels(plan: EnginePlan) -> Iterator[str]:
+    gpus = plan.tensor_parallel_size
+    if plan.engine in ON_PROCESSORS:
+        if plan.quantization:
+            yield "MEMLOOP_SERVE_QUANTIZATION needs a GPU's kernels, and a processor has none"
+        if gpus > 1:
+            yield f"MEMLOOP_SERVE_TENSOR_PARALLEL_SIZE splits a model over GPUs, and {plan.engine} uses none"
+        if plan.data_parallel_size > 1:
+            yield f"MEMLOOP_SERVE_DATA_PARALLEL_SIZE copies a model to more GPUs, and {plan.engine} uses none"
+    heads = attention_heads(Path(plan.model)) if plan.local else None
+    if heads is not None and heads % gpus:
+        yield f"MEMLOOP_SERVE_TENSOR_PARALLEL_SIZE={gpus} does not divide the model's {heads} attention heads"
+    if plan.engine != "sglang":
+        for name, value in (("QUANTIZATION", plan.quantization), ("LOAD_FORMAT", plan.load_format)):
+            if value == _BITS:
+                yield f"MEMLOOP_SERVE_{name}: vLLM has no bitsandbytes, SGLang has"
+    elif plan.dtype == "float32" and "--attention-backend" not in plan.extra_args:
+        yield "SGLang's attention kernels take no float32: MEMLOOP_SERVE_DTYPE=bfloat16"
 
 
 def _about_adapters(plan: EnginePlan) -> list[str]:
@@ -124,16 +113,6 @@ def _about_adapters(plan: EnginePlan) -> list[str]:
         ]
     elif (plan.adapter_rank or 0) > max(vllm.LORA_RANKS):
         reasons.append(f"MEMLOOP_SERVE_LORA: vLLM takes ranks up to {max(vllm.LORA_RANKS)}, not {plan.adapter_rank}")
-    return reasons
-
-
-def _about_kernels(plan: EnginePlan) -> list[str]:
-    reasons: list[str] = []
-    if plan.engine != "sglang":
-        named = {"MEMLOOP_SERVE_QUANTIZATION": plan.quantization, "MEMLOOP_SERVE_LOAD_FORMAT": plan.load_format}
-        reasons += [f"{name}: vLLM has no bitsandbytes, SGLang has" for name, value in named.items() if value == _BITS]
-    elif plan.dtype == "float32" and "--attention-backend" not in plan.extra_args:
-        reasons.append("SGLang's attention kernels take no float32: MEMLOOP_SERVE_DTYPE=bfloat16")
     return reasons
 
 

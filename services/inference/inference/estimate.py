@@ -86,12 +86,22 @@ def attention_heads(folder: Path) -> int | None:
 
 def estimate(plan: EnginePlan, shape: ModelShape, hardware: Hardware | None, *, call_tokens: int) -> Estimate:
     """Estimate the plan's memory. Without hardware, the cache has the size that the plan gives in bytes."""
-    weights = round(shape.parameters * _bytes_per_weight(plan))
-    per_token = 2 * shape.layers * shape.kv_heads * shape.head_dim * _bytes_per_value(plan)
+    per_weight = _QUANTISED_BYTES.get(plan.quantization, _FOUR_BITS) if plan.quantization else _WEIGHT_BYTES[plan.dtype]
+    weights = round(shape.parameters * per_weight)
+    per_value = 1 if (plan.kv_cache_dtype or "").startswith("fp8") else 2
+    if plan.kv_cache_dtype in (None, "auto"):
+        per_value = round(_WEIGHT_BYTES[plan.dtype])
+    cache = 0  # of one replica
+    if plan.kv_cache_memory_bytes is not None:
+        cache = plan.kv_cache_memory_bytes * plan.tensor_parallel_size
+    elif hardware is not None:
+        share = 1.0 if plan.engine == "sglang" else plan.memory_fraction or _DEFAULT_FRACTION
+        usable = hardware.gpu_bytes * share - runtime_bytes(plan, hardware)
+        cache = round(usable * plan.tensor_parallel_size - weights)
     return Estimate(
         weights=weights * plan.data_parallel_size,
-        per_token=per_token,
-        cache=_cache(plan, weights, hardware) * plan.data_parallel_size,
+        per_token=2 * shape.layers * shape.kv_heads * shape.head_dim * per_value,
+        cache=cache * plan.data_parallel_size,
         call_tokens=call_tokens,
     )
 
@@ -110,29 +120,6 @@ def shape_of(folder: Path) -> ModelShape | None:
         )
     except (OSError, ValueError, KeyError):
         return None
-
-
-def _cache(plan: EnginePlan, weights: int, hardware: Hardware | None) -> int:
-    """Of one replica."""
-    if plan.kv_cache_memory_bytes is not None:
-        return plan.kv_cache_memory_bytes * plan.tensor_parallel_size
-    if hardware is None:
-        return 0
-    share = 1.0 if plan.engine == "sglang" else plan.memory_fraction or _DEFAULT_FRACTION
-    usable = hardware.gpu_bytes * share - runtime_bytes(plan, hardware)
-    return round(usable * plan.tensor_parallel_size - weights)
-
-
-def _bytes_per_weight(plan: EnginePlan) -> float:
-    if plan.quantization is None:
-        return _WEIGHT_BYTES[plan.dtype]
-    return _QUANTISED_BYTES.get(plan.quantization, _FOUR_BITS)
-
-
-def _bytes_per_value(plan: EnginePlan) -> int:
-    if plan.kv_cache_dtype is not None and plan.kv_cache_dtype.startswith("fp8"):
-        return 1
-    return round(_WEIGHT_BYTES[plan.dtype]) if plan.kv_cache_dtype in (None, "auto") else 2
 
 
 def _number(config: dict[str, object], name: str, otherwise: int | None = None) -> int:

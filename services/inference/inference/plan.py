@@ -3,6 +3,7 @@
 import json
 import shlex
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Final, cast
 
@@ -18,29 +19,24 @@ from inference.settings import LauncherSettings, SettingsRefused
 
 def adapters_of(setting: str) -> tuple[Adapter, ...]:
     """``name=folder`` pairs with commas between them. Raises SettingsRefused."""
-    return tuple(_adapter(part.strip()) for part in setting.split(",") if part.strip())
+    adapters: list[Adapter] = []
+    for part in filter(None, map(str.strip, setting.split(","))):
+        name, path = (word.strip() for word in part.partition("=")[::2])
+        if not (name and path):
+            raise SettingsRefused(f"MEMLOOP_SERVE_LORA takes name=folder, not {part!r}")
+        adapters.append(Adapter(name, path))
+    return tuple(adapters)
 
 
 def adapter_rank(adapters: Sequence[Adapter]) -> int | None:
     """Return the largest rank in the adapters' folders; None leaves the engine's own limit."""
-    ranks = [rank for adapter in adapters if (rank := _rank(Path(adapter.path))) is not None]
+    ranks: list[int] = []
+    for adapter in adapters:
+        with suppress(OSError, ValueError):
+            config = cast(object, json.loads((Path(adapter.path) / "adapter_config.json").read_text("utf-8")))
+            rank = cast(dict[str, object], config).get("r") if isinstance(config, dict) else None
+            ranks += [rank] if isinstance(rank, int) else []
     return max(ranks, default=None)
-
-
-def _adapter(part: str) -> Adapter:
-    name, mark, path = part.partition("=")
-    if not (mark and name.strip() and path.strip()):
-        raise SettingsRefused(f"MEMLOOP_SERVE_LORA takes name=folder, not {part!r}")
-    return Adapter(name.strip(), path.strip())
-
-
-def _rank(folder: Path) -> int | None:
-    try:
-        config = cast(object, json.loads((folder / "adapter_config.json").read_text("utf-8")))
-    except (OSError, ValueError):
-        return None
-    rank = cast(dict[str, object], config).get("r") if isinstance(config, dict) else None
-    return rank if isinstance(rank, int) else None
 
 
 _OWNED: Final = frozenset({"--host", "--port", "--model", "--model-path", "--served-model-name", "--api-key"})
@@ -73,6 +69,11 @@ def plan_engine(settings: LauncherSettings, cards: Mapping[str, ModelCard], mach
     model, local = _source(settings, card)
     engine = _engine(settings, machine, has_gguf=local and bool(gguf_files(Path(model))))
     prompts = choose_prompts(settings, card, model=model, local=local)
+    adapters = adapters_of(settings.serve_lora)
+    # The row's bytes do not apply where a fraction is set
+    card_bytes = card.kv_cache_memory_bytes if settings.serve_memory_fraction is None else None
+    speculates = (settings.serve_speculation or card.speculation or "off") != "off"
+    draft_tokens = settings.serve_speculation_tokens or PromptLookup().draft_tokens
     plan = EnginePlan(
         engine=engine,
         python=settings.serve_python,
@@ -90,15 +91,15 @@ def plan_engine(settings: LauncherSettings, cards: Mapping[str, ModelCard], mach
         config_override=yarn_override(model, settings.serve_yarn_factor, local=local),
         max_num_seqs=settings.serve_max_num_seqs or card.max_num_seqs,
         dtype=settings.serve_dtype or ("bfloat16" if engine == "sglang" and card.dtype == "float32" else card.dtype),
-        kv_cache_memory_bytes=_cache_bytes(settings, card),
+        kv_cache_memory_bytes=settings.serve_kv_cache_memory_bytes or card_bytes,
         kv_cache_dtype=settings.serve_kv_cache_dtype,
         memory_fraction=settings.serve_memory_fraction,
         tensor_parallel_size=settings.serve_tensor_parallel_size,
         data_parallel_size=settings.serve_data_parallel_size,
         prefill_chunk_tokens=settings.serve_prefill_chunk_tokens,
-        speculation=_speculation(settings, card),
-        adapters=adapters_of(settings.serve_lora),
-        adapter_rank=adapter_rank(adapters_of(settings.serve_lora)),
+        speculation=PromptLookup(draft_tokens=draft_tokens) if speculates else None,
+        adapters=adapters,
+        adapter_rank=adapter_rank(adapters),
         quantization=settings.serve_quantization,
         enforce_eager=settings.serve_enforce_eager,
         prefix_caching=settings.serve_prefix_caching,
@@ -182,17 +183,3 @@ def _engine(settings: LauncherSettings, machine: Machine, *, has_gguf: bool) -> 
             + "; or use MEMLOOP_ENGINE_URL in the gateway instead of this launcher"
         )
     return usable[0]
-
-
-def _cache_bytes(settings: LauncherSettings, card: ModelCard) -> int | None:
-    """Explicit bytes take precedence; the row's bytes do not apply where a fraction is set."""
-    if settings.serve_kv_cache_memory_bytes is None and settings.serve_memory_fraction is not None:
-        return None
-    return settings.serve_kv_cache_memory_bytes or card.kv_cache_memory_bytes
-
-
-def _speculation(settings: LauncherSettings, card: ModelCard) -> PromptLookup | None:
-    chosen = settings.serve_speculation or card.speculation or "off"
-    if chosen == "off":
-        return None
-    return PromptLookup(draft_tokens=settings.serve_speculation_tokens or PromptLookup().draft_tokens)
