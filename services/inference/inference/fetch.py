@@ -7,12 +7,13 @@ folder, so replicas that share a cache download once.
 
 # One overload of obstore.get is partly unknown to pyright.
 # pyright: reportUnknownMemberType=false
+import argparse
 import fcntl
 import hashlib
 import os
-from collections.abc import Generator
+import sys
+import time
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import timedelta
 from pathlib import Path
@@ -51,9 +52,18 @@ def fetch(url: str, folder: Path) -> Fetched:
     """Fetch the checkpoint at ``s3://…``, ``gs://…``, ``az://…`` or ``file:///…``. Raises FetchError."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        with _alone(folder):
-            store = _store_at(url)
-            raw = _list_of(store, url)
+        with (folder / ".fetching").open("a") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            plain: ClientConfig = {"allow_http": os.environ.get("AWS_ALLOW_HTTP", "") == "true"}
+            if url.startswith("file:"):
+                store = from_url(url)
+            else:
+                store = from_url(url, client_options=_TIMES | plain, retry_config=_RETRIES)
+            try:
+                raw = bytes(obstore.get(store, FILES).bytes())
+            except FileNotFoundError as error:
+                reason = "nothing was published there, or the upload has not ended"
+                raise FetchError(f"{url} has no {FILES}: {reason}") from error
             try:
                 published = PublishedFiles.model_validate_json(raw)
             except ValidationError as error:
@@ -73,13 +83,6 @@ def fetch(url: str, folder: Path) -> Fetched:
             return Fetched(len(published.files), loaded, sum(each.size for each in published.files.values()) - loaded)
     except (BaseError, ValueError, OSError) as error:
         raise FetchError(f"{url} cannot be fetched into {folder}: {error}") from error
-
-
-def _list_of(store: ObjectStore, url: str) -> bytes:
-    try:
-        return bytes(obstore.get(store, FILES).bytes())
-    except FileNotFoundError as error:
-        raise FetchError(f"{url} has no {FILES}: nothing was published there, or the upload has not ended") from error
 
 
 def _ensured(store: ObjectStore, file: Path, published: PublishedFile, *, trusted: bool) -> int:
@@ -112,16 +115,23 @@ def _sha256(file: Path) -> str:
     return digest.hexdigest()
 
 
-@contextmanager
-def _alone(folder: Path) -> Generator[None]:
-    """Wait until no other process fetches into the folder."""
-    with (folder / ".fetching").open("a") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        yield
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the arguments of the ``fetch`` command."""
+    parser.add_argument("url", help="where `python -m trainer publish` put it: s3://bucket/folder, gs://…, file:///…")
+    parser.add_argument("folder", type=Path, help="of the model cache; MEMLOOP_MODEL_PATH then names it")
 
 
-def _store_at(url: str) -> ObjectStore:
-    if url.startswith("file:"):
-        return from_url(url)
-    plain: ClientConfig = {"allow_http": os.environ.get("AWS_ALLOW_HTTP", "") == "true"}
-    return from_url(url, client_options=_TIMES | plain, retry_config=_RETRIES)
+def run(arguments: argparse.Namespace) -> int:
+    """Fetch, and print what was loaded. Returns 1 with a reason when that failed; run it again to resume."""
+    began = time.monotonic()
+    try:
+        fetched = fetch(arguments.url, arguments.folder)
+    except FetchError as error:
+        print(error, file=sys.stderr)
+        return 1
+    seconds = time.monotonic() - began
+    print(
+        f"{arguments.folder}: {fetched.files} files, {fetched.loaded_bytes / 1e6:.1f} MB loaded in {seconds:.1f} s, "
+        f"{fetched.kept_bytes / 1e6:.1f} MB there already"
+    )
+    return 0

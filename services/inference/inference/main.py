@@ -20,7 +20,7 @@ from dataclasses import dataclass
 import uvicorn
 from fastapi import FastAPI
 
-from inference import fetch_command, plan_command
+from inference import fetch, plan_command
 from inference.conformance import command as conformance
 from inference.engines import BUILDERS, Command
 from inference.lifecycle import Lifecycle
@@ -28,7 +28,7 @@ from inference.machine import Machine
 from inference.metrics import LauncherMetrics
 from inference.plan import card_of, plan_engine
 from inference.process import ChildProcess
-from inference.profile_import import command as profile_command
+from inference.profile_import import importing
 from inference.prompts import fetch_prompts, form_warnings, prompt_warnings
 from inference.readiness import NotReady
 from inference.registry import MODELS_FILE, RegistryError, read_registry
@@ -65,20 +65,19 @@ def main() -> int:
     parser = argparse.ArgumentParser(prog="memloop-inference", description="Start and watch an inference engine.")
     commands = parser.add_subparsers(dest="command")
     commands.add_parser("serve", help="start the engine and watch it (the default)")
-    plan_command.add_arguments(commands.add_parser("plan", help="print command, memory and warnings; start nothing"))
-    fetch_command.add_arguments(commands.add_parser("fetch", help="load a published checkpoint into the model cache"))
-    profile_command.add_arguments(commands.add_parser("profile", help="import a published checkpoint's own prompts"))
-    conformance.add_arguments(commands.add_parser("conformance", help="check what an engine supports; print a table"))
+    for name, command, words in (
+        ("plan", plan_command, "print command, memory and warnings; start nothing"),
+        ("fetch", fetch, "load a published checkpoint into the model cache"),
+        ("profile", importing, "import a published checkpoint's own prompts"),
+        ("conformance", conformance, "check what an engine supports; print a table"),
+    ):
+        own = commands.add_parser(name, help=words)
+        own.set_defaults(run=command.run)
+        command.add_arguments(own)
     arguments = parser.parse_args()
-    if arguments.command == "conformance":
-        return conformance.run(arguments)
-    if arguments.command == "fetch":
-        return fetch_command.run(arguments)
-    if arguments.command == "profile":
-        return profile_command.run(arguments)
     try:
-        if arguments.command == "plan":
-            return plan_command.run(arguments)
+        if "run" in arguments:
+            return arguments.run(arguments)
         launch = compose()
     except (SettingsRefused, RegistryError) as refusal:
         return _refuse(str(refusal))
@@ -121,7 +120,9 @@ class _Server(uvicorn.Server):
 
 async def serve(launch: Launch) -> int:
     """Start the engine and answer HTTP until a signal, or until the engine fails."""
-    stopping = _stop_on_signals()
+    stopping = asyncio.Event()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        asyncio.get_running_loop().add_signal_handler(number, stopping.set)
     taken = _taken_port(launch)
     if taken is not None:
         return _refuse(f"port {taken} is taken")
@@ -156,8 +157,13 @@ async def serve(launch: Launch) -> int:
             words = (reason, engine.out_of_memory and f"about memory: {engine.out_of_memory}", "its last lines:")
             print("; ".join(filter(None, words)), engine.last_words(_LAST_LINES), sep="\n", file=sys.stderr, flush=True)
             return 1
-        stopping.clear()
-        await _drain(launch, stopping)
+        stopping.clear()  # a second signal does not wait for running requests
+        settings = launch.settings
+        draining = launch.lifecycle.drain(drain_s=settings.drain_s, timeout_s=settings.serve_stop_timeout_s)
+        ending = asyncio.create_task(draining), asyncio.create_task(stopping.wait())
+        await asyncio.wait(ending, return_when=asyncio.FIRST_COMPLETED)
+        for task in ending:
+            task.cancel()
         return 0
     finally:
         life.cancel()
@@ -173,28 +179,9 @@ async def _serve(launch: Launch) -> None:
         await launch.server.serve(sockets=[listener(launch.settings, launch.settings.port)])
 
 
-async def _drain(launch: Launch, hurry: asyncio.Event) -> None:
-    """Let running requests end; a second signal does not wait for them."""
-    settings = launch.settings
-    draining = launch.lifecycle.drain(drain_s=settings.drain_s, timeout_s=settings.serve_stop_timeout_s)
-    drained = asyncio.create_task(draining)
-    hurried = asyncio.create_task(hurry.wait())
-    await asyncio.wait({drained, hurried}, return_when=asyncio.FIRST_COMPLETED)
-    drained.cancel()
-    hurried.cancel()
-
-
 def _refuse(reason: str) -> int:
     print(f"the launcher refuses to start: {reason}", file=sys.stderr)
     return 2
-
-
-def _stop_on_signals() -> asyncio.Event:
-    stopping = asyncio.Event()
-    loop = asyncio.get_running_loop()
-    for number in (signal.SIGTERM, signal.SIGINT):
-        loop.add_signal_handler(number, stopping.set)
-    return stopping
 
 
 def _taken_port(launch: Launch) -> int | None:

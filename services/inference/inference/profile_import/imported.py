@@ -72,13 +72,8 @@ def as_json_file(tools: list[Json]) -> str:
 
 
 def _table(name: str, values: Mapping[str, Entry]) -> str:
-    lines = [f"{(key if key.isidentifier() else _quoted(key))} = {_written(value)}" for key, value in values.items()]
+    lines = [f"{(key if key.isidentifier() else _written(key))} = {_written(value)}" for key, value in values.items()]
     return "\n".join(([f"[{name}]"] if name else []) + lines) + "\n"
-
-
-def _quoted(text: str) -> str:
-    """Format a TOML basic string."""
-    return _written(text)
 
 
 def _written(value: Entry) -> str:

@@ -1,6 +1,8 @@
 """Imports a published checkpoint's prompts, and writes them as a profile."""
 
+import argparse
 import shutil
+import sys
 import tempfile
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -8,7 +10,7 @@ from pathlib import Path
 from typing import Final
 
 from inference.profile_import.card import CARD, import_card
-from inference.profile_import.imported import Imported, Kind
+from inference.profile_import.imported import KINDS, Imported, Kind
 from inference.profile_import.reading import (
     MEMAGENT_DIRECT_FILES,
     MEMAGENT_FILES,
@@ -83,3 +85,35 @@ def write_profile(imported: Imported, folder: Path) -> None:
         raise ImportRefused(f"{folder}: cannot be written: {error.strerror}") from error
     finally:
         shutil.rmtree(draft, ignore_errors=True)
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the arguments of the ``profile import`` command."""
+    commands = parser.add_subparsers(dest="profile_command", required=True)
+    importing = commands.add_parser("import", help="take a published checkpoint's own prompts from your copy of it")
+    importing.add_argument("kind", choices=KINDS, help="the published project, and the place of its prompts")
+    importing.add_argument(
+        "--from",
+        dest="source",
+        type=Path,
+        required=True,
+        metavar="SNAPSHOT_OR_CHECKOUT",
+        help="folder of the checkpoint, with its README.md, or of the project's code",
+    )
+    importing.add_argument("--to", type=Path, required=True, metavar="FOLDER", help="new folder for the profile")
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Import, print what was taken, and return the exit status: 2 when the source is refused."""
+    target: Path = arguments.to
+    try:
+        imported = import_prompts(arguments.kind, arguments.source)
+        write_profile(imported, target)
+    except ImportRefused as refusal:
+        print(f"not imported: {refusal}", file=sys.stderr)
+        return 2
+    rows = [f"from  {source.sha256}  {source.name}" for source in imported.sources]
+    rows += [f"text  {len(text.encode()):>6} bytes  {name}" for name, text in imported.texts.items()]
+    rows += [f"left  {text}" for text in imported.left]
+    print("\n".join([*rows, f"profile {load_profile(target).ref} in {target}"]))
+    return 0

@@ -73,7 +73,9 @@ class Literals:
     def _made(self, node: ast.expr) -> Value:
         match node:
             case ast.JoinedStr(values=parts):
-                return self._joined("", [self._part(part) for part in parts])
+                return self._joined("", [self.value(part) for part in parts])
+            case ast.FormattedValue(value=inner, conversion=-1, format_spec=None):
+                return self.value(inner)
             case ast.BinOp(left=left, op=ast.Add(), right=right):
                 return self._sum(self.value(left), self.value(right))
             case ast.UnaryOp(op=ast.USub(), operand=ast.Constant(value=int() | float() as number)):
@@ -92,11 +94,6 @@ class Literals:
                 self._names[name] = self.value(value)
             case _:
                 self._names |= dict.fromkeys(_bound(statement), HOLE)
-
-    def _part(self, part: ast.expr) -> Value:
-        if not isinstance(part, ast.FormattedValue):
-            return self.value(part)
-        return HOLE if part.format_spec or part.conversion != -1 else self.value(part.value)
 
     def _sum(self, left: Value, right: Value) -> Value:
         if isinstance(left, str) and isinstance(right, str):

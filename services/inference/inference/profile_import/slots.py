@@ -20,7 +20,9 @@ def our_template(text: str, slots: Mapping[str, str], where: str) -> str:
         if field is None:
             continue
         if field not in slots or spec or conversion:
-            raise ImportRefused(f"{where}: expected the slots {_shown(slots)}; found {_field(field, spec)}")
+            raise ImportRefused(
+                f"{where}: expected the slots {_shown(slots)}; found {{{field}{':' + spec if spec else ''}}}"
+            )
         mapped.append(f"{{{slots[field]}}}")
         seen.add(field)
     if seen != set(slots):
@@ -51,7 +53,3 @@ def _pieces(text: str, where: str) -> list[tuple[str, str | None, str | None, st
 
 def _shown(names: Mapping[str, str] | set[str]) -> str:
     return ", ".join(sorted(names)) or "none"
-
-
-def _field(field: str, spec: str | None) -> str:
-    return f"{{{field}{':' + spec if spec else ''}}}"

@@ -35,12 +35,17 @@ def read_source(folder: Path, name: str) -> SourceFile:
     """Read ``folder/name``. Raises ImportRefused for anything but a small UTF-8 file that lies in the snapshot."""
     path = folder / name
     try:
-        inside = path.resolve(strict=True).is_relative_to(_root(folder))
-        raw = _read_regular(path) if inside else None
+        real = folder.resolve(strict=True)
+        # Links may lead anywhere in the folder; a hub cache keeps the files of `snapshots` in `blobs`
+        root = real.parent.parent if real.parent.name == "snapshots" else real
+        if not path.resolve(strict=True).is_relative_to(root):
+            raise ImportRefused(f"{path}: expected a file in the snapshot; found a link that leads out of it")
+        if not path.is_file():  # a named pipe would block the import
+            raise ImportRefused(f"{path}: expected a file; found a folder or a device")
+        with path.open("rb") as opened:
+            raw = opened.read(MOST_BYTES + 1)
     except OSError as error:
         raise ImportRefused(f"{path}: expected this file; found none: {error.strerror}") from error
-    if raw is None:
-        raise ImportRefused(f"{path}: expected a file in the snapshot; found a link that leads out of it")
     if len(raw) > MOST_BYTES:
         raise ImportRefused(f"{path}: expected at most {MOST_BYTES} bytes; found more")
     try:
@@ -48,17 +53,3 @@ def read_source(folder: Path, name: str) -> SourceFile:
     except UnicodeDecodeError as error:
         raise ImportRefused(f"{path}: expected UTF-8 text; found {error.reason} at byte {error.start}") from error
     return SourceFile(name, raw)
-
-
-def _root(folder: Path) -> Path:
-    """Return the folder that links may lead to: a hub cache keeps the files of ``snapshots`` in ``blobs``."""
-    real = folder.resolve(strict=True)
-    return real.parent.parent if real.parent.name == "snapshots" else real
-
-
-def _read_regular(path: Path) -> bytes:
-    """Read at most one byte over the limit. Only regular files are opened: a named pipe would block the import."""
-    if not path.is_file():
-        raise ImportRefused(f"{path}: expected a file; found a folder or a device")
-    with path.open("rb") as opened:
-        return opened.read(MOST_BYTES + 1)
