@@ -23,7 +23,6 @@ import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
-from types import FrameType
 
 _PR_SET_PDEATHSIG = 1
 _PR_SET_CHILD_SUBREAPER = 36
@@ -45,9 +44,15 @@ def main() -> int:
     os.set_blocking(writable, False)
     signal.set_wakeup_fd(writable)
     for number in (*_STOPS, signal.SIGCHLD):
-        signal.signal(number, _only_wake)
+        signal.signal(number, lambda number, frame: None)
     child = _start(arguments.command)
-    _wait(child, wake)
+    supervisor = sys.stdin.fileno()
+    while child.poll() is None:
+        ready, _, _ = select.select([wake, supervisor], [], [])
+        if supervisor in ready and not os.read(supervisor, 4096):
+            break
+        if wake in ready and set(os.read(wake, 64)) & set(_STOPS):
+            break
     end_family(child, grace_s=arguments.grace)
     # The interpreter restores the default handlers before it ends, and a second SIGTERM would replace the status
     for number in _STOPS:
@@ -56,44 +61,22 @@ def main() -> int:
     return 128 - code if code < 0 else code
 
 
-def _only_wake(number: int, frame: FrameType | None) -> None:
-    """The byte in the pipe carries the message."""
-
-
 def _start(command: list[str]) -> "subprocess.Popen[bytes]":
-    try:
-        return subprocess.Popen(  # noqa: S603 - the supervisor's own command
-            command,
-            stdin=subprocess.DEVNULL,
-            start_new_session=True,
-            preexec_fn=_die_with_parent(),
-        )
-    except OSError as error:
-        print(f"cannot start {command[0]}: {error}", file=sys.stderr, flush=True)
-        sys.exit(127)
-
-
-def _die_with_parent() -> Callable[[], None]:
-    """Ask the kernel, in the new process, to kill it together with this one."""
     here = os.getpid()
 
-    def ask() -> None:
+    def die_with_parent() -> None:
+        """Ask the kernel, in the new process, to kill it together with this one."""
         _prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
         if os.getppid() != here:
             os.kill(os.getpid(), signal.SIGKILL)
 
-    return ask
-
-
-def _wait(child: "subprocess.Popen[bytes]", wake: int) -> None:
-    """Wait until the command ends, a stop signal arrives, or the supervisor's pipe closes."""
-    supervisor = sys.stdin.fileno()
-    while child.poll() is None:
-        ready, _, _ = select.select([wake, supervisor], [], [])
-        if supervisor in ready and not os.read(supervisor, 4096):
-            return
-        if wake in ready and set(os.read(wake, 64)) & set(_STOPS):
-            return
+    try:
+        return subprocess.Popen(  # noqa: S603 - the supervisor's own command
+            command, stdin=subprocess.DEVNULL, start_new_session=True, preexec_fn=die_with_parent
+        )
+    except OSError as error:
+        print(f"cannot start {command[0]}: {error}", file=sys.stderr, flush=True)
+        sys.exit(127)
 
 
 def end_family(child: "subprocess.Popen[bytes]", *, grace_s: float) -> None:

@@ -105,7 +105,14 @@ class Lifecycle:
         self.window_tokens = window or self.window_tokens
         if self.template is None:  # the engine has loaded the model's files by now
             self.template = await describe_template(self.plan)
-        await self._check_profile()
+        try:
+            tokenizer = await read_tokenizer(self.plan.model, local=self.plan.local, revision=self.plan.revision)
+            splitter = await asyncio.to_thread(TokenizerSplitter, tokenizer)
+            check_fit(self.profile, splitter, window_tokens=self.window_tokens or self.profile.budget.window_tokens)
+        except NotFound:  # a hub model's tokenizer and its own window are known only now, or never
+            log.info("no tokenizer of %s is at hand to check the profile's sizes", self.plan.model)
+        except ProfileError as error:
+            raise NotReady(str(error)) from error
         self._metrics.start_seconds.set(time.monotonic() - began)
         self.phase = "warming up"
         async for shape, seconds in warm_up(self._client, self.profile, tools=not refuses_tools(self.plan)):
@@ -132,19 +139,11 @@ class Lifecycle:
         await asyncio.sleep(drain_s)
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(timeout_s), aiohttp.ClientSession(timeout=_METRICS_TIMEOUT) as session:
-                await self._until_idle(session)
-
-    async def _check_profile(self) -> None:
-        """Check what is known only after start: a hub model's tokenizer and the window that the engine chose."""
-        try:
-            tokenizer = await read_tokenizer(self.plan.model, local=self.plan.local, revision=self.plan.revision)
-        except NotFound:
-            return
-        splitter = await asyncio.to_thread(TokenizerSplitter, tokenizer)
-        try:
-            check_fit(self.profile, splitter, window_tokens=self.window_tokens or self.profile.budget.window_tokens)
-        except ProfileError as error:
-            raise NotReady(str(error)) from error
+                while True:
+                    load = await self._load(session)
+                    if load is None or not load.requests:
+                        return
+                    await asyncio.sleep(_DRAIN_EVERY_S)
 
     async def check(self) -> None:
         """Check readiness. Raises Unavailable before the warm-up is done and when the engine stops answering."""
@@ -157,13 +156,6 @@ class Lifecycle:
         if self.plan.listens_openly and hostname:
             return f"{self.plan.scheme}://{hostname}:{self.plan.port}"
         return self.plan.url
-
-    async def _until_idle(self, session: aiohttp.ClientSession) -> None:
-        while True:
-            load = await self._load(session)
-            if load is None or not load.requests:
-                return
-            await asyncio.sleep(_DRAIN_EVERY_S)
 
     async def _load(self, session: aiohttp.ClientSession) -> EngineLoad | None:
         """Read the engine's gauges and copy them to the launcher's metrics; None if the engine does not answer."""

@@ -14,6 +14,7 @@ ENGINES: tuple[EngineName, ...] = ("vllm", "sglang", "vllm-cpu", "openvino")
 ON_PROCESSORS: frozenset[EngineName] = frozenset({"vllm-cpu", "openvino"})
 _MODULES: dict[EngineName, str] = {"sglang": "sglang", "openvino": "openvino_genai"}
 """vLLM's otherwise."""
+_DISTRIBUTIONS: dict[EngineName, str] = {"openvino": "openvino-genai"}
 _GPU_FILES = ("dev/nvidiactl", "dev/nvidia0", "dev/kfd", "dev/dxg")
 """NVIDIA's, AMD's, and WSL2's, where a GPU of Windows has this file alone."""
 
@@ -34,14 +35,11 @@ class Machine:
         """Describe the local machine, with the engines of the running Python. ``root`` holds its ``dev``."""
         return cls(
             has_gpu=any((root / file).exists() for file in _GPU_FILES),
-            installed=frozenset(name for name in ENGINES if _is_installed(name)),
+            installed=frozenset(
+                name
+                for name in ENGINES
+                if any(True for _ in metadata.distributions(name=_DISTRIBUTIONS.get(name, name)))
+                and importlib.util.find_spec(_MODULES.get(name, "vllm")) is not None
+            ),
             cores=joblib.cpu_count(only_physical_cores=True),
         )
-
-
-def _is_installed(engine: EngineName) -> bool:
-    try:
-        metadata.distribution("openvino-genai" if engine == "openvino" else engine)
-    except metadata.PackageNotFoundError:
-        return False
-    return importlib.util.find_spec(_MODULES.get(engine, "vllm")) is not None

@@ -104,19 +104,17 @@ class ChildProcess:
         output = self._process.stdout
         if output is None:
             return
-        while line := await _next_line(output):
+        while True:
+            try:
+                line = await output.readuntil(b"\n")
+            except asyncio.IncompleteReadError as error:
+                line = error.partial
+            except asyncio.LimitOverrunError as error:  # a line longer than the buffer comes in parts
+                line = await output.read(max(error.consumed, 1))
+            if not line:
+                return
             text = line.decode("utf-8", "replace").rstrip("\r\n")
             self._tail.append(text)
             if self.out_of_memory is None and _OUT_OF_MEMORY.search(text):
                 self.out_of_memory = text
             on_line(text)
-
-
-async def _next_line(output: asyncio.StreamReader) -> bytes:
-    """Read a line, or part of one longer than the buffer; empty at the end."""
-    try:
-        return await output.readuntil(b"\n")
-    except asyncio.IncompleteReadError as error:
-        return error.partial
-    except asyncio.LimitOverrunError as error:
-        return await output.read(max(error.consumed, 1))

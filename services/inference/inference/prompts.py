@@ -59,7 +59,11 @@ def choose_prompts(settings: LauncherSettings, card: ModelCard, *, model: str, l
     try:
         imported = import_prompts(card.prompts, _snapshot(settings, card.prompts, model, local=local))
     except ImportRefused as refusal:
-        raise PromptsMissing(_way_out(settings.model, card.prompts, refusal)) from refusal
+        raise PromptsMissing(
+            f"{settings.model} was trained on prompts of its own, and they are not part of Memloop ({refusal}). Import "
+            f"them: memloop-inference profile import {card.prompts} --from SNAPSHOT_OR_CHECKOUT --to FOLDER; set "
+            f"MEMLOOP_PROFILE=FOLDER; or serve the model with Memloop's prompts: MEMLOOP_PROFILE={OWN_PROMPTS}"
+        ) from refusal
     return ChosenPrompts(f"{card.prompts} of {model}", imported.files())
 
 
@@ -117,11 +121,3 @@ def _snapshot(settings: LauncherSettings, kind: Kind, model: str, *, local: bool
     if not isinstance(found, str):
         raise ImportRefused(f"{model}: expected {name} in the hub and its cache; found none")
     return Path(found.removesuffix(name))
-
-
-def _way_out(model: str, kind: Kind, refusal: ImportRefused) -> str:
-    return (
-        f"{model} was trained on prompts of its own, and they are not part of Memloop ({refusal}). Import them:"
-        f" memloop-inference profile import {kind} --from SNAPSHOT_OR_CHECKOUT --to FOLDER; set MEMLOOP_PROFILE=FOLDER;"
-        f" or serve the model with Memloop's prompts: MEMLOOP_PROFILE={OWN_PROMPTS}"
-    )

@@ -59,10 +59,7 @@ def read_registry(path: Path = MODELS_FILE) -> dict[str, ModelCard]:
         rows = _File.model_validate(tomllib.loads(path.read_text("utf-8"))).models
     except (OSError, tomllib.TOMLDecodeError, ValidationError) as error:
         raise RegistryError(f"{path}: {error}") from error
-    return {name: _with_absolute_folder(card, path.parent) for name, card in rows.items()}
-
-
-def _with_absolute_folder(card: ModelCard, base: Path) -> ModelCard:
-    if card.source is None or not card.source.startswith(("./", "../")):
-        return card
-    return card.model_copy(update={"source": str((base / card.source).resolve())})
+    for name, card in rows.items():
+        if card.source is not None and card.source.startswith(("./", "../")):
+            rows[name] = card.model_copy(update={"source": str((path.parent / card.source).resolve())})
+    return rows

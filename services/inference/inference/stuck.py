@@ -34,28 +34,19 @@ class StuckWatch:
 
     async def look(self, load: EngineLoad | None) -> None:
         """Record the load, None when the engine exported none. Raises EngineStuck."""
-        if self._moves(load):
-            self._moved_at = self._clock()
-        elif self._after_s and self._clock() - self._moved_at >= self._after_s:
-            await self._try()
-            self._moved_at = self._clock()
-
-    def _moves(self, load: EngineLoad | None) -> bool:
-        if load is None:
-            return False
-        before, self._generated = self._generated, load.generated
-        return load.requests == 0 or load.generated is None or load.generated != before
-
-    async def _try(self) -> None:
+        if load is not None:
+            before, self._generated = self._generated, load.generated
+            if load.requests == 0 or load.generated is None or load.generated != before:
+                self._moved_at = self._clock()
+        if not self._after_s or self._clock() - self._moved_at < self._after_s:
+            return
         try:
             async with asyncio.timeout(self._after_s):
                 await self._model.complete(_PROBE)
         except (TimeoutError, DependencyError) as error:
+            reason = f" ({error})" if isinstance(error, DependencyError) else ""
             raise EngineStuck(
                 f"the engine is stuck: no token for {self._clock() - self._moved_at:.0f} s, and one token asked for "
-                f"did not come within {self._after_s:g} s{_reason(error)}"
+                f"did not come within {self._after_s:g} s{reason}"
             ) from error
-
-
-def _reason(error: Exception) -> str:
-    return f" ({error})" if isinstance(error, DependencyError) else ""
+        self._moved_at = self._clock()

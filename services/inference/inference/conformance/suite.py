@@ -50,6 +50,7 @@ EXPLAINED: dict[Check, str] = {
     running.an_answer_that_nobody_awaits_stops: "cannot be seen without gauges",
 }
 """Failures that no part of the stack depends on, with the reason; those of running work only if gauges are missing."""
+_SEEN_BY_GAUGES = (running.a_stream_that_nobody_reads_stops, running.an_answer_that_nobody_awaits_stops)
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,19 +67,12 @@ async def run_checks(probe: Probe, checks: Sequence[Check] = CHECKS) -> AsyncIte
     """Run the checks; a check that raises an engine error has failed."""
     for check in checks:
         began = time.perf_counter()
-        verdict, detail = await _outcome(check, probe)
+        verdict: Verdict = "passed"
+        try:
+            detail = await check(probe)
+        except (Unmet, MemloopError, ValueError, LookupError, TypeError) as problem:
+            verdict, detail = "FAILED", str(problem)[:200] or type(problem).__name__
+            seen_by_gauges = check in _SEEN_BY_GAUGES and probe.metrics_url is not None
+            if check in EXPLAINED and not seen_by_gauges:
+                verdict, detail = "explained", f"{detail} ({EXPLAINED[check]})"
         yield Row(check.__name__.replace("_", " "), verdict, detail, time.perf_counter() - began)
-
-
-async def _outcome(check: Check, probe: Probe) -> tuple[Verdict, str]:
-    try:
-        return "passed", await check(probe)
-    except (Unmet, MemloopError, ValueError, LookupError, TypeError) as problem:
-        seen = str(problem)[:200] or type(problem).__name__
-    explanation = EXPLAINED.get(check)
-    if explanation is None or (check in _SEEN_BY_GAUGES and probe.metrics_url is not None):
-        return "FAILED", seen
-    return "explained", f"{seen} ({explanation})"
-
-
-_SEEN_BY_GAUGES = (running.a_stream_that_nobody_reads_stops, running.an_answer_that_nobody_awaits_stops)
