@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import AsyncGenerator, Callable, Collection, Mapping, Sequence
-from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, nullcontext
 from typing import TypeAlias
 
 from fastapi import APIRouter, FastAPI
@@ -29,12 +29,6 @@ from memloop_service.tracing import flush_spans, is_tracing, traced
 Lifespan: TypeAlias = Callable[[FastAPI], AbstractAsyncContextManager[None]]
 
 
-@asynccontextmanager
-async def _nothing(app: FastAPI) -> AsyncGenerator[None]:
-    del app
-    yield
-
-
 def create_app(
     title: str,
     *,
@@ -48,7 +42,7 @@ def create_app(
     max_body_bytes: int | None = None,
     larger_bodies: Mapping[str, int] | None = None,
     styles: Mapping[str, ApiStyle] | None = None,
-    lifespan: Lifespan = _nothing,
+    lifespan: Lifespan | None = None,
     adopts_ids: bool = False,
     has_keys: bool = False,
     other_bodies: Collection[str] = (),
@@ -115,26 +109,21 @@ def create_app(
         if settings.tls_cert is not None:  # a probe of Kubernetes has no certificate to show
             app.state.metrics.router.routes.extend(health.router.routes)
             app.state.metrics.state.health = app.state.health
-    _name_operations(app)
+    for route in app.router.routes:  # methods of generated clients are named after the function: they outlive a path
+        if isinstance(route, APIRoute) and route.operation_id is None:
+            route.operation_id = route.name
     app.openapi_url = "/openapi.json"
     app.setup()  # the document: after the frequent routes
     return app
 
 
-def _name_operations(app: FastAPI) -> None:
-    """Name each operation after its function: methods of generated clients outlive a change of path."""
-    for route in app.router.routes:
-        if isinstance(route, APIRoute) and route.operation_id is None:
-            route.operation_id = route.name
-
-
-def _watched(lifespan: Lifespan, registry: CollectorRegistry, checks: Mapping[str, Check]) -> Lifespan:
+def _watched(lifespan: Lifespan | None, registry: CollectorRegistry, checks: Mapping[str, Check]) -> Lifespan:
     @asynccontextmanager
     async def run(app: FastAPI) -> AsyncGenerator[None]:
         try:
             async with (
                 alongside(watch_loop(registry)),
-                lifespan(app),
+                lifespan(app) if lifespan is not None else nullcontext(),
                 alongside(watch_dependencies(registry, checks)),
             ):
                 yield

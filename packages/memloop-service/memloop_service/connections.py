@@ -227,19 +227,17 @@ class LimitedHttp(HttpToolsProtocol):
             return
         self._refusals.add(refusal.reason, refusal.message)
         if not self.cycle or self.cycle.response_complete or not self.cycle.response_started:
-            self.transport.write(self._answer(refusal))
+            said = {"message": refusal.message, "type": "invalid_request_error", "param": None, "code": refusal.reason}
+            body = orjson.dumps({"error": said})
+            lines = (
+                f"HTTP/1.1 {refusal.status} {http.HTTPStatus(refusal.status).phrase}\r\n"
+                f"content-type: application/json\r\ncontent-length: {len(body)}\r\nconnection: close\r\n"
+            )
+            again = b"retry-after: 1\r\n" if refusal is _FULL else b""
+            self.transport.write(lines.encode() + again + _SAFE + b"\r\n" + body)
         self._waiting = b""
         self._unwatch()
         self.transport.close()
-
-    def _answer(self, refusal: _Refusal) -> bytes:
-        error = {"message": refusal.message, "type": "invalid_request_error", "param": None, "code": refusal.reason}
-        body = orjson.dumps({"error": error})
-        lines = (
-            f"HTTP/1.1 {refusal.status} {http.HTTPStatus(refusal.status).phrase}\r\ncontent-type: application/json\r\n"
-            f"content-length: {len(body)}\r\nconnection: close\r\n"
-        )
-        return lines.encode() + (b"retry-after: 1\r\n" if refusal is _FULL else b"") + _SAFE + b"\r\n" + body
 
     def _watch(self) -> None:
         """Expect a head in time, or the end of a body that has been answered."""

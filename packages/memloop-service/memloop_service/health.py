@@ -7,7 +7,7 @@ import asyncio
 from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
-from typing import Annotated, TypeAlias, cast
+from typing import Annotated, TypeAlias, TypeVar, cast
 
 from fastapi import APIRouter, Depends, Query, Request
 from starlette.responses import JSONResponse
@@ -31,6 +31,7 @@ Detail: TypeAlias = Callable[[], Awaitable[Json]]
 CHECK_TIMEOUT_S = 3.0
 _OK = "ok"
 _DEGRADED = "degraded"
+_Told = TypeVar("_Told")
 
 
 class StillStarting(Unavailable):
@@ -89,14 +90,8 @@ async def readyz(request: Request, verbose: Annotated[str | None, Query()] = Non
     found, down = await look(health.checks, health.optional)
     if not down:
         status = _OK if set(found.values()) <= {_OK} else _DEGRADED
-        told: dict[str, Json] = {}
-        for name, detail in health.details.items() if verbose is not None else ():
-            with suppress(TimeoutError, MemloopError):
-                async with patient(CHECK_TIMEOUT_S):
-                    told[name] = await detail()
-        asked = health.warnings
-        warned = zip(asked, await asyncio.gather(*map(_warning, asked.values())), strict=True)
-        sentences = {name: sentence for name, sentence in warned if sentence is not None}
+        told = await _told(health.details) if verbose is not None else {}
+        sentences = await _told(health.warnings)
         more = {name: shown for name, shown in (("warnings", sentences), ("details", told)) if shown}
         return JSONResponse({"status": status, "dependencies": found, **more})
     return _not_ready("not_ready", f"not ready: {', '.join(down)}", found)
@@ -121,12 +116,17 @@ def _not_ready(code: str, message: str, dependencies: Mapping[str, str]) -> JSON
     return JSONResponse(body, status_code=error.http_status, headers={"Retry-After": "1"})
 
 
-async def _warning(warn: Warn) -> str | None:
-    try:
-        async with patient(CHECK_TIMEOUT_S):
-            return await warn()
-    except (TimeoutError, MemloopError):
+async def _told(asked: Mapping[str, Callable[[], Awaitable[_Told | None]]]) -> dict[str, _Told]:
+    """Return the answers by name, without those that are None or not in time."""
+
+    async def answer(ask: Callable[[], Awaitable[_Told | None]]) -> _Told | None:
+        with suppress(TimeoutError, MemloopError):
+            async with patient(CHECK_TIMEOUT_S):
+                return await ask()
         return None
+
+    answers = zip(asked, await asyncio.gather(*map(answer, asked.values())), strict=True)
+    return {name: told for name, told in answers if told is not None}
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,6 +4,7 @@ import asyncio
 import os
 import shutil
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from importlib.metadata import version
 from pathlib import Path
 from typing import Final
@@ -116,14 +117,11 @@ async def watch_dependencies(
 def memory_limit_bytes() -> int:
     """Return the container's memory limit, or the machine's memory if that is less."""
     machine = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
-    return min([machine, *(int(text) for path in _CGROUP_LIMITS if (text := _read(path)).isdecimal())])
-
-
-def _read(path: Path) -> str:
-    try:
-        return path.read_text().strip()
-    except OSError:
-        return ""
+    limits = [machine]
+    for path in _CGROUP_LIMITS:
+        with suppress(OSError, ValueError):  # there is none, or it says "max"
+            limits.append(int(path.read_text()))
+    return min(limits)
 
 
 class ReplicaMetrics(Collector):

@@ -240,7 +240,11 @@ def run(app: FastAPI, settings: ServiceSettings, *, drain_s: float = 0.0) -> Non
     """
     make_files_private()
     configure_logging(app.title, settings.log_level)
-    _spare_the_collector()
+    # The objects loaded so far live as long as the process: no collection need scan them. Requests create few cycles:
+    # with Python's default of 700 new objects the collector would run at every second request
+    gc.collect()
+    gc.freeze()
+    gc.set_threshold(_NEW_OBJECTS, 10, 10)
     sys.setswitchinterval(_SWITCH_S)
     config = serving(app, settings, refusals=app.state.refusals)
     server = uvicorn.Server(config)
@@ -256,14 +260,3 @@ async def _serve(server: uvicorn.Server, app: FastAPI, settings: ServiceSettings
     draining = [drained(server, app.state.drain, drain_s=drain_s, grace_s=settings.stop_grace_s)] if drain_s else []
     async with metrics_served(app, settings), alongside(*draining):
         await server.serve(sockets=[own])
-
-
-def _spare_the_collector() -> None:
-    """Freeze the objects loaded so far: they live as long as the process, so no collection need scan them.
-
-    Requests create few cycles: with Python's default of 700 new objects the collector would run at every second
-    request.
-    """
-    gc.collect()
-    gc.freeze()
-    gc.set_threshold(_NEW_OBJECTS, 10, 10)

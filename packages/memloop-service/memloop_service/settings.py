@@ -12,12 +12,7 @@ from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, Settings
 
 from memloop.wire.base import CheckedCopy
 
-
-def _empty_is_none(value: object) -> object:
-    return None if value == "" else value
-
-
-EMPTY_IS_UNSET: Final = BeforeValidator(_empty_is_none)
+EMPTY_IS_UNSET: Final = BeforeValidator(lambda value: None if value == "" else value)
 """Takes an empty variable as one that is not set."""
 
 _PREFIX: Final = "MEMLOOP_"

@@ -32,25 +32,11 @@ class _Stream(Protocol):
     def unused_data(self) -> bytes: ...
 
 
-def _deflate(first: bytes) -> _Stream:
-    return zlib.decompressobj(zlib.MAX_WBITS if first[0] & 0xF == _ZLIB_HEADER else -zlib.MAX_WBITS)
-
-
-def _gzip(first: bytes) -> _Stream:
-    del first
-    return zlib.decompressobj(zlib.MAX_WBITS | 16)
-
-
-def _zstd(first: bytes) -> _Stream:
-    del first
-    return zstandard.ZstdDecompressor(max_window_size=_WINDOW_BYTES).decompressobj()
-
-
 _ENCODINGS: Final[dict[str, Callable[[bytes], _Stream]]] = {
-    "gzip": _gzip,
-    "x-gzip": _gzip,
-    "deflate": _deflate,
-    "zstd": _zstd,
+    "gzip": lambda first: zlib.decompressobj(zlib.MAX_WBITS | 16),
+    "x-gzip": lambda first: zlib.decompressobj(zlib.MAX_WBITS | 16),
+    "deflate": lambda first: zlib.decompressobj(zlib.MAX_WBITS if first[0] & 0xF == _ZLIB_HEADER else -zlib.MAX_WBITS),
+    "zstd": lambda first: zstandard.ZstdDecompressor(max_window_size=_WINDOW_BYTES).decompressobj(),
 }
 _PLAIN: Final = frozenset({"", "identity"})
 

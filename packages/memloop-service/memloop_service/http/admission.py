@@ -11,7 +11,7 @@ A client's own deadline is in its headers; work that outlasts it stops. So does 
 import asyncio
 import math
 from collections.abc import AsyncGenerator, Callable, Mapping
-from contextlib import AbstractAsyncContextManager, asynccontextmanager, nullcontext
+from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from typing import Final, Literal, TypeAlias
 
@@ -164,7 +164,6 @@ class Admission:
 HEADER: Final = "x-request-timeout"
 _SDK_HEADERS: Final = ("x-stainless-timeout", "x-stainless-read-timeout")
 """What OpenAI's clients send of their own accord: the whole time (Node), the longest silence (Python)."""
-_UNLIMITED: Final = nullcontext()
 
 
 class DeadlinePassed(Timeout):
@@ -186,13 +185,9 @@ def deadline_s(headers: Mapping[str, str]) -> float | None:
     return min((seconds for seconds in timeouts if seconds is not None), default=None)
 
 
-def within(seconds: float | None) -> AbstractAsyncContextManager[None]:
-    """Cancel the block after ``seconds``, if given, and raise DeadlinePassed."""
-    return _UNLIMITED if seconds is None else _limited(seconds)
-
-
 @asynccontextmanager
-async def _limited(seconds: float) -> AsyncGenerator[None]:
+async def within(seconds: float | None) -> AsyncGenerator[None]:
+    """Cancel the block after ``seconds``, if given, and raise DeadlinePassed."""
     limit = asyncio.timeout(seconds)
     try:
         async with limit:

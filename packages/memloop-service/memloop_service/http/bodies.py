@@ -19,7 +19,7 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, Final, Never, TypeVar, cast
+from typing import Any, Final, TypeVar, cast
 
 import orjson
 from fastapi import Request
@@ -193,7 +193,16 @@ def _parsed(raw: bytes) -> JsonBody:
     try:
         return JsonBody(raw, _object(orjson.loads(raw)))
     except orjson.JSONDecodeError as strict:
-        fields = _object(_parsed_leniently(raw, strict))
+        try:
+            value: object = json.loads(
+                raw.decode("utf-8"),
+                parse_constant=_finite,
+                parse_float=_finite,
+                parse_int=lambda digits: _finite(digits) if is_lost(digits) else int(digits),  # as orjson has it
+            )
+            fields = _object(_whole_characters(cast(JsonValue, value)))
+        except (ValueError, RecursionError):
+            raise InvalidRequest(f"The body is not valid JSON: {strict}", code="invalid_json") from None
         return JsonBody(json_text(fields), fields)
 
 
@@ -208,26 +217,9 @@ def _object(value: JsonValue) -> Json:
     return value
 
 
-def _parsed_leniently(raw: bytes, strict: orjson.JSONDecodeError) -> JsonValue:
-    try:
-        text = raw.decode("utf-8")
-        value = json.loads(text, parse_constant=_refuse, parse_float=_finite, parse_int=_as_orjson_has_it)
-        return _whole_characters(cast(JsonValue, value))
-    except (ValueError, RecursionError):
-        raise InvalidRequest(f"The body is not valid JSON: {strict}", code="invalid_json") from None
-
-
-def _refuse(constant: str) -> Never:
-    raise ValueError(f"{constant} is not JSON")
-
-
-def _as_orjson_has_it(digits: str) -> int | float:
-    return _finite(digits) if is_lost(digits) else int(digits)
-
-
 def _finite(digits: str) -> float:
-    if math.isinf(number := float(digits)):
-        raise ValueError("a number is out of range")
+    if not math.isfinite(number := float(digits)):
+        raise ValueError("a number is out of range, or not JSON")
     return number
 
 
