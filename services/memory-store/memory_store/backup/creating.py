@@ -52,7 +52,11 @@ async def _dumped(server: Address, reader: asyncio.StreamReader, writer: asyncio
         writer.write(_command(*words))
         _expect(await reader.readline(), b"+OK")
     writer.write(_command("SYNC"))
-    head = _expect(await _line(reader), b"$")
+    line = b"\n"
+    while line == b"\n":  # a keep-alive
+        async with asyncio.timeout(_SILENCE_S):
+            line = await reader.readline()
+    head = _expect(line, b"$")
     left = size = int(head[1:])
     with target.open("wb") as file:
         while left:
@@ -63,15 +67,6 @@ async def _dumped(server: Address, reader: asyncio.StreamReader, writer: asyncio
             file.write(block)
             left -= len(block)
     return size
-
-
-async def _line(reader: asyncio.StreamReader) -> bytes:
-    """Return the first line that is not a keep-alive."""
-    while True:
-        async with asyncio.timeout(_SILENCE_S):
-            line = await reader.readline()
-        if line != b"\n":
-            return line
 
 
 def _expect(line: bytes, start: bytes) -> bytes:
@@ -112,10 +107,22 @@ async def create(folder: Path, stack: Stack) -> Manifest:
     targets = [folder / f"redis-{number}.rdb" for number in range(len(servers))]
     await asyncio.gather(*(dump(server, target) for server, target in zip(servers, targets, strict=True)))
     parts = [part_of(target, "redis") for target in targets]
-    vectors, collections = await _vectors(folder, stack)
-    parts += vectors
+    collections: list[Collection] = []
+    if stack.qdrant_url is None:
+        headers = {"Authorization": f"Bearer {stack.store_key.get_secret_value()}"} if stack.store_key else {}
+        await asyncio.to_thread(download, f"{stack.store_url}/v1/admin/snapshot", folder / EDGE, headers)
+        parts.append(part_of(folder / EDGE, "edge"))
+    else:
+        async with cluster_of(stack) as nodes:
+            if nodes:  # collections are described for a cluster, whose parts are shards
+                shards, collections = await back_up_shards(folder, nodes, stack.headers)
+                parts += shards
+            else:
+                parts += await qdrant_snapshots(folder, stack)
     if stack.storage_url is not None and stack.storage_url.startswith("file:"):
-        parts.append(await asyncio.to_thread(_documents, folder, stack.storage_url))
+        with tarfile.open(folder / DOCUMENTS, "w") as archive:
+            archive.add(Path(unquote(urlsplit(stack.storage_url).path)), arcname=".")
+        parts.append(part_of(folder / DOCUMENTS, "documents"))
     manifest = Manifest(began_at=began_at, ended_at=time.time(), parts=tuple(parts), collections=tuple(collections))
     (folder / FILE).write_text(json.dumps(asdict(manifest), indent=2))
     return manifest
@@ -125,16 +132,6 @@ def _make(folder: Path) -> None:
     if folder.exists() and any(folder.iterdir()):
         raise InvalidRequest(f"{folder} is not empty.")
     folder.mkdir(parents=True, exist_ok=True, mode=0o700)
-
-
-async def _vectors(folder: Path, stack: Stack) -> tuple[list[Part], list[Collection]]:
-    """Back up the vectors. Collections are described for a cluster, whose parts are shards."""
-    if stack.qdrant_url is None:
-        return [await asyncio.to_thread(_edge, folder, stack)], []
-    async with cluster_of(stack) as nodes:
-        if nodes:
-            return await back_up_shards(folder, nodes, stack.headers)
-    return await qdrant_snapshots(folder, stack), []
 
 
 async def qdrant_snapshots(folder: Path, stack: Stack) -> list[Part]:
@@ -156,15 +153,3 @@ async def qdrant_snapshots(folder: Path, stack: Stack) -> list[Part]:
     finally:
         await client.close()
     return parts
-
-
-def _edge(folder: Path, stack: Stack) -> Part:
-    headers = {"Authorization": f"Bearer {stack.store_key.get_secret_value()}"} if stack.store_key else {}
-    download(f"{stack.store_url}/v1/admin/snapshot", folder / EDGE, headers)
-    return part_of(folder / EDGE, "edge")
-
-
-def _documents(folder: Path, storage_url: str) -> Part:
-    with tarfile.open(folder / DOCUMENTS, "w") as archive:
-        archive.add(Path(unquote(urlsplit(storage_url).path)), arcname=".")
-    return part_of(folder / DOCUMENTS, "documents")

@@ -19,7 +19,6 @@ from qdrant_client import AsyncQdrantClient
 from qdrant_client.http.exceptions import ResponseHandlingException
 from qdrant_client.http.models import (
     ClusterStatusOneOf1,
-    CollectionClusterInfo,
     CollectionConfig,
     CreateAlias,
     CreateAliasOperation,
@@ -106,7 +105,10 @@ async def active_copies(nodes: Sequence[Node], collection: str) -> Mapping[int, 
     found: defaultdict[int, list[Copy]] = defaultdict(list)
     numbers: set[int] = set()
     for node in nodes:
-        info = await _info(node, collection)
+        try:
+            info = (await node.client.http.distributed_api.collection_cluster_info(collection)).result
+        except ResponseHandlingException:
+            continue
         if info is None:
             continue
         numbers |= {shard.shard_id for shard in (*info.local_shards, *info.remote_shards)}
@@ -117,14 +119,6 @@ async def active_copies(nodes: Sequence[Node], collection: str) -> Mapping[int, 
         asked = ", ".join(node.url for node in nodes)
         raise Unavailable(f"No active copy of shard {missing[0]} of {collection} answers. Asked were {asked}.")
     return dict(sorted(found.items()))
-
-
-async def _info(node: Node, collection: str) -> CollectionClusterInfo | None:
-    """The node's view of the collection, None when it does not answer."""
-    try:
-        return (await node.client.http.distributed_api.collection_cluster_info(collection)).result
-    except ResponseHandlingException:
-        return None
 
 
 async def back_up_shards(

@@ -293,17 +293,16 @@ class BatchingEmbedder:
             return
         loop.call_soon_threadsafe(_settle, loaded, None)
         while (batch := self._lines.batch()) is not None:
-            if batch:
-                loop.call_soon_threadsafe(_answer, batch, self._vectors_of(batch, encoder))
-
-    def _vectors_of(self, batch: _Batch, encoder: Encoder) -> Sequence[Vector] | Exception:
-        texts = [text for _, some in batch for text in some]
-        self._metrics.embed_texts.observe(len(texts))
-        try:
-            with self._metrics.embed_seconds.time():
-                return encoder.encode(texts)
-        except Exception as error:  # noqa: BLE001 - whatever the model raises belongs to those who wait for it
-            return error
+            if not batch:
+                continue
+            texts = [text for _, some in batch for text in some]
+            self._metrics.embed_texts.observe(len(texts))
+            try:
+                with self._metrics.embed_seconds.time():
+                    vectors: Sequence[Vector] | Exception = encoder.encode(texts)
+            except Exception as error:  # noqa: BLE001 - whatever the model raises belongs to those who wait for it
+                vectors = error
+            loop.call_soon_threadsafe(_answer, batch, vectors)
 
 
 def _settle(loaded: "asyncio.Future[None]", error: BaseException | None) -> None:

@@ -228,7 +228,17 @@ class TextEncoding:
 
     async def query(self, text: str) -> tuple[Vector | None, SparseVector]:
         """Returns a query's dense and sparse vector; None for the dense one if the embedding model fails."""
-        dense = await self._dense_query(text)
+        dense: Vector | None = None
+        try:
+            dense = await self._embedder.embed_query(text)
+        except DependencyError as error:
+            if not self._fails:  # the first of several failures is logged, and their end
+                _log.warning("searches go by words alone: %s", error.message)
+            self._fails = True
+        else:
+            if self._fails:
+                _log.info("searches go by meaning again")
+            self._fails = False
         if len(text) <= _QUICK_CHARS:
             return dense, self._bm25.query(text)
         async with self._stemming:
@@ -242,20 +252,6 @@ class TextEncoding:
     async def compared(self, texts: Sequence[str]) -> Sequence[Vector]:
         """Returns the dense vectors of texts that are compared with each other. Raises ``DependencyError``."""
         return await self._embedder.embed(texts)
-
-    async def _dense_query(self, text: str) -> Vector | None:
-        """Logs the first of several failures, and their end."""
-        try:
-            vector = await self._embedder.embed_query(text)
-        except DependencyError as error:
-            if not self._fails:
-                _log.warning("searches go by words alone: %s", error.message)
-            self._fails = True
-            return None
-        if self._fails:
-            _log.info("searches go by meaning again")
-        self._fails = False
-        return vector
 
     def terms(self, text: str) -> list[str]:
         """Returns a text's stemmed words in order, without function words."""

@@ -194,16 +194,12 @@ class GuardedStore:
                 await self._feed.publish(made, note=note)
         late = _refused(begun, await self._erasures.close(opened))
         erased = {space: one for space, one in late.items() if isinstance(one, Conflict)}
-        await self._take_back([point for point in kept if _owner(point) in erased] if erased else ())
+        stale = [point for point in kept if _owner(point) in erased] if erased else []
+        for point in stale:  # stored later than an erasure waits
+            await self._vectors.delete(where=all_of([within(_owner(point)), Ids((point.id,))]))
+        if stale:
+            await self._feed.publish(by_tenant(retracted_changes(stale)))
         return late | refused
-
-    async def _take_back(self, points: Sequence[Point]) -> None:
-        """Delete points that were stored later than an erasure waits."""
-        for point in points:
-            where = all_of([within(_owner(point)), Ids((point.id,))])
-            await self._vectors.delete(where=where)
-        if points:
-            await self._feed.publish(by_tenant(retracted_changes(points)))
 
 
 def _as_at_first(claim: Claim, answer: Begun | Refusal) -> Begun | Refusal:

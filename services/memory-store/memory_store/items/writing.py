@@ -185,14 +185,13 @@ class Writer:
         except DependencyError:
             if len(singles) == 1:
                 raise
-            return [await self._write_alone(single) for single in singles]
-
-    async def _write_alone(self, single: "_Single") -> _Result | Exception:
-        try:
-            [written] = await self._write_together([single])
-        except MemloopError as error:
-            return error
-        return written
+            outcomes: list[_Result | Exception] = []
+            for single in singles:
+                try:
+                    outcomes += await self._write_together([single])
+                except MemloopError as error:
+                    outcomes.append(error)
+            return outcomes
 
     @repeated_when_moved
     async def add_batch(self, adds: Sequence[StoreAdd], *, began: int | None = None) -> BatchResult:

@@ -95,7 +95,7 @@ class Lease:
 class Copy:
     """One copy, whose lease is taken. No write is let in while the last changes are caught up and the two swapped."""
 
-    def __init__(self, live: LiveCollection, stores: Stores, lease: Lease, *, transform: Transform) -> None:
+    def __init__(self, live: LiveCollection, stores: Stores, lease: Lease, *, transform: Transform | None) -> None:
         self._live = live
         self._record = stores.record
         self._stores = stores
@@ -190,7 +190,7 @@ class Copy:
         known = {one.id: one.payload for one in found}  # what every copy in the target has
         fresh = [point for point in points if known.get(point.id) != point.payload]
         gone = tuple(set(ids) - {point.id for point in points})
-        made = await self._transform(fresh) if fresh else ()
+        made = await self._transform(fresh) if fresh and self._transform else fresh
         await self._lease.hold()
         if made:
             await self._live.admit()

@@ -120,7 +120,7 @@ class Upkeep:
                         [name for name in names if family(name) == family(target.name) and name not in kept]
                     )
                     await self._prepare(lease, target)
-                    await self._copied(lease, progress, _as_they_are)
+                    await self._copied(lease, progress)
                     dropped = [name for name in await self._live.collections.names() if name != self._live.name]
                     await self._drop_all(dropped)
                     files = await self._rewrite_files()
@@ -235,7 +235,7 @@ class Upkeep:
         collection = await self._live.collections.open(spec, target.name)
         self._stores.membership.prepare(Prepared(target, collection, embedder, lease.copy))
 
-    async def _copied(self, lease: Lease, progress: Progress, transform: Transform) -> None:
+    async def _copied(self, lease: Lease, progress: Progress, transform: Transform | None = None) -> None:
         """Copy, swap, and wait until every store works on the copy."""
         membership = self._stores.membership
         await Copy(self._live, self._stores, lease, transform=transform).run(membership.next_collection, progress)
@@ -284,7 +284,3 @@ def _busy() -> Conflict:
 def _ended(progress: Progress, status: Status, moment: datetime, error: BaseException | None = None) -> Progress:
     message = f"{type(error).__name__}: {error}" if error else None
     return progress.model_copy(update={"status": status, "ended_at": moment, "error": message})
-
-
-async def _as_they_are(points: Sequence[Point]) -> Sequence[Point]:
-    return points
