@@ -101,17 +101,17 @@ class QueueRules:
 async def redis_state(redis: State) -> RedisState:
     """Read ``INFO`` of every primary. Returns the fullest one, durable if all are. Raises Unavailable."""
     with redis_errors():
-        states = [_state(await server("INFO")) for server in await servers(redis, primaries=True)]
+        infos: list[Mapping[str, Any]] = [await server("INFO") for server in await servers(redis, primaries=True)]
+    states = [
+        RedisState(
+            used_bytes=info.get("used_memory", 0),
+            limit_bytes=info.get("maxmemory", 0) or info.get("total_system_memory", 0),
+            durable=info.get("aof_enabled") == 1 and info.get("aof_last_write_status") == "ok",
+        )
+        for info in infos
+    ]
     fullest = max(states, key=lambda state: state.used_bytes / max(1, state.limit_bytes))
     return replace(fullest, durable=all(state.durable for state in states), primaries=len(states))
-
-
-def _state(info: Mapping[str, Any]) -> RedisState:
-    return RedisState(
-        used_bytes=info.get("used_memory", 0),
-        limit_bytes=info.get("maxmemory", 0) or info.get("total_system_memory", 0),
-        durable=info.get("aof_enabled") == 1 and info.get("aof_last_write_status") == "ok",
-    )
 
 
 _KEEP_S: Final = 61

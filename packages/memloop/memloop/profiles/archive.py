@@ -71,15 +71,11 @@ def _texts(archive: str, members: Iterator[tuple[str, bytes]]) -> dict[str, str]
             raise ProfileError(f"{archive}: {name!r} is not one of {', '.join(sorted(KINDS))}")
         if path in texts or len(texts) == MOST_FILES or size > MOST_BYTES:
             raise ProfileError(f"{archive}: more than {MOST_FILES} files or {MOST_BYTES} bytes, or {name!r} twice")
-        texts[path] = _text(archive, name, raw)
+        try:
+            texts[path] = raw.decode("utf-8")
+        except UnicodeDecodeError as error:
+            raise ProfileError(f"{archive}: {name!r} is not text: {error}") from error
     folders = {path.parent for path in texts}
     if len(folders) > 1 or any(len(folder.parts) > 1 for folder in folders):
         raise ProfileError(f"{archive}: its files are in different folders")
     return {path.name: text for path, text in texts.items()}
-
-
-def _text(archive: str, name: str, raw: bytes) -> str:
-    try:
-        return raw.decode("utf-8")
-    except UnicodeDecodeError as error:
-        raise ProfileError(f"{archive}: {name!r} is not text: {error}") from error

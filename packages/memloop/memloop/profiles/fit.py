@@ -43,7 +43,11 @@ def check_fit(profile: Profile, tokenizer: OwnTokenizer, *, window_tokens: int |
     A control token inside a template would end a turn in the middle of it; a window may be too small for the prompts,
     however little they hold.
     """
-    misfits = list(_control_tokens(profile, tokenizer))
+    misfits = [
+        f"the prompt {name} holds the model's control tokens {', '.join(found)}"
+        for name, spec in profile.prompts.items()
+        if (found := sorted(one for one in tokenizer.special_tokens if one in spec.template + (spec.system or "")))
+    ]
     if window_tokens is not None:
         misfits += _too_large(_fitted(profile, tokenizer, window_tokens), profile, tokenizer, window_tokens)
     if misfits:
@@ -160,14 +164,6 @@ def _parts(profile: Profile, name: str) -> dict[str, int]:
     spec = profile.prompts[name]
     parts = {slot: tokens for slot in spec.slots if (tokens := slot_tokens(profile, slot))}
     return parts | {"reply": spec.sampling.max_tokens}
-
-
-def _control_tokens(profile: Profile, tokenizer: OwnTokenizer) -> Iterator[str]:
-    for name, spec in profile.prompts.items():
-        text = spec.template + (spec.system or "")
-        found = sorted(special for special in tokenizer.special_tokens if special in text)
-        if found:
-            yield f"the prompt {name} holds the model's control tokens {', '.join(found)}"
 
 
 def _own_tokens(spec: PromptSpec, tokenizer: OwnTokenizer) -> int:

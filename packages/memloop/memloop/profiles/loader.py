@@ -11,7 +11,7 @@ import json
 import tomllib
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Self, cast
+from typing import Self, TypeVar, cast
 
 from pydantic import (
     BaseModel,
@@ -47,6 +47,7 @@ Files = Mapping[str, str]
 
 _TOOLS = TypeAdapter(list[Json])
 _REPLY = TypeAdapter(ReplyFormat)
+_Parsed = TypeVar("_Parsed")
 _SLOTS: dict[PromptName, set[str]] = {
     "read": {"problem", "memory", "section"},
     "gate": {"problem", "memory", "section"},
@@ -178,7 +179,14 @@ def load_profile(name_or_path: str | Path) -> Profile:
 def profile_files(name_or_path: str | Path) -> dict[str, str]:
     """Return the profile's own files and those that it inherits, by name: what inference serves to its clients."""
     archived = is_archive(Path(name_or_path))
-    own = read_archive(Path(name_or_path)) if archived else _read_folder(_folder(name_or_path))
+    if archived:
+        own = read_archive(Path(name_or_path))
+    else:
+        folders = (Path(name_or_path), _BUILT_IN / str(name_or_path))
+        folder = next((each for each in folders if (each / _MANIFEST).is_file()), None)
+        if folder is None:
+            raise ProfileError(f"no prompt profile at {name_or_path!s}, and none of that name is built in")
+        own = {path.name: path.read_bytes().decode() for path in sorted(folder.iterdir()) if path.suffix in KINDS}
     if _MANIFEST not in own:
         raise ProfileError(f"{name_or_path} holds no {_MANIFEST}")
     return whole_profile(own, of_folder=not archived)
@@ -232,7 +240,7 @@ def profile_from_files(files: Files) -> Profile:
         relating=manifest.relating,
         turns=TurnLines(**manifest.turns.model_dump()),
         turns_per_decision=manifest.turns_per_decision,
-        content_hash=_hash(files),
+        content_hash=hashlib.sha256("".join(f"{name}\0{files[name]}\0" for name in sorted(files)).encode()).hexdigest(),
         origin=manifest.origin.check(files) if manifest.origin else None,
     )
 
@@ -246,17 +254,6 @@ def _check_line(line: str, *, needed: str, **slots: str | int) -> str:
     if str(slots[needed]) not in shown or "\n" in shown:
         raise ValueError(f"it has no slot {{{needed}}}, or a line break")
     return line
-
-
-def _folder(name_or_path: str | Path) -> Path:
-    for folder in (Path(name_or_path), _BUILT_IN / str(name_or_path)):
-        if (folder / _MANIFEST).is_file():
-            return folder
-    raise ProfileError(f"no prompt profile at {name_or_path!s}, and none of that name is built in")
-
-
-def _read_folder(folder: Path) -> dict[str, str]:
-    return {path.name: path.read_bytes().decode("utf-8") for path in sorted(folder.iterdir()) if path.suffix in KINDS}
 
 
 def _toml(text: str) -> Json:
@@ -289,25 +286,18 @@ def _prompt(name: PromptName, spec: _PromptFile, files: Files) -> PromptSpec:
         template=template,
         slots=spec.slots,
         system=_file(files, spec.system) if spec.system else None,
-        tools=_tools(files, spec.tools) if spec.tools and spec.parser == "tool_call" else (),
+        tools=tuple(_parsed(_TOOLS, files, spec.tools)) if spec.tools and spec.parser == "tool_call" else (),
         sampling=Sampling(max_tokens=spec.max_tokens, temperature=spec.temperature, top_p=spec.top_p),
         thinking=spec.thinking,
         tool_choice=spec.tool_choice if spec.parser == "tool_call" else "auto",
         parser=spec.parser,
-        reply=_reply(files, spec.reply) if spec.reply and spec.parser != "tool_call" else None,
+        reply=_parsed(_REPLY, files, spec.reply) if spec.reply and spec.parser != "tool_call" else None,
     )
 
 
-def _reply(files: Files, name: str) -> ReplyFormat:
+def _parsed(kind: TypeAdapter[_Parsed], files: Files, name: str) -> _Parsed:
     try:
-        return _REPLY.validate_json(_file(files, name))
-    except ValidationError as error:
-        raise ProfileError(f"{name}: {error}") from error
-
-
-def _tools(files: Files, name: str) -> tuple[Json, ...]:
-    try:
-        return tuple(_TOOLS.validate_json(_file(files, name)))
+        return kind.validate_json(_file(files, name))
     except ValidationError as error:
         raise ProfileError(f"{name}: {error}") from error
 
@@ -316,10 +306,3 @@ def _file(files: Files, name: str) -> str:
     if name not in files:
         raise ProfileError(f"the manifest names {name}, which is not there")
     return files[name]
-
-
-def _hash(files: Files) -> str:
-    digest = hashlib.sha256()
-    for name in sorted(files):
-        digest.update(f"{name}\0{files[name]}\0".encode())
-    return digest.hexdigest()

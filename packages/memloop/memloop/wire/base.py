@@ -18,12 +18,9 @@ import orjson
 from pydantic import BaseModel, BeforeValidator, ConfigDict, GetCoreSchemaHandler, JsonValue
 from pydantic_core import CoreSchema, PydanticCustomError
 
-
-def _integral(value: object) -> object:
-    return int(value) if isinstance(value, float) and value.is_integer() else value
-
-
-Integral: Final = BeforeValidator(_integral)
+Integral: Final = BeforeValidator(
+    lambda value: int(value) if isinstance(value, float) and value.is_integer() else value
+)
 """In ``Annotated[int, …]``: ``8.0`` is an integer, as JSON Schema 2020-12 (validation, section 6.1.1) has it."""
 
 

@@ -185,13 +185,11 @@ _BEGINNINGS: Final = (
 def is_task(messages: Sequence[SentMessage]) -> bool:
     """Return whether a front end asks for itself: by its system message or by the chat's last message."""
     said = [message for message in messages if message.role in ("system", "developer")]
-    return any(_is_task(message.text().lstrip()) for message in (*said, messages[-1]))
-
-
-def _is_task(text: str) -> bool:
-    if text.startswith(_OPEN_WEBUI):
-        return _QUOTES_CHAT.search(text) is not None
-    return text.startswith(_BEGINNINGS)
+    texts = [message.text().lstrip() for message in (*said, messages[-1])]
+    return any(
+        _QUOTES_CHAT.search(text) is not None if text.startswith(_OPEN_WEBUI) else text.startswith(_BEGINNINGS)
+        for text in texts
+    )
 
 
 _TAGS: Final = (

@@ -29,6 +29,8 @@ _MOST_TRIES: Final = 5
 _MOST_NUMBERS: Final = 16
 _MORE: Final = "more"
 _TAKES_NO_WORK: Final = 503
+_STATES: Final[tuple[LoadState, ...]] = ("ready", "unready", "ejected")
+"""The best first."""
 LoadState: TypeAlias = State | Literal["gone"]
 ProxyOf: TypeAlias = Callable[[URL], URL | None]
 
@@ -123,7 +125,7 @@ class Balancer:
         return [
             ReplicaLoad(
                 label,
-                _best({replica.state for replica in replicas}),
+                next((state for state in _STATES if any(one.state == state for one in replicas)), "gone"),
                 sum(replica.outstanding for replica in replicas),
                 self._requests[label],
             )
@@ -157,7 +159,11 @@ class Balancer:
         """Return the ready replicas, or all while none is ready, without those that are ejected or were tried."""
         closed = [replica for replica in self._replicas if not replica.breaker.is_open()]
         usable = [replica for replica in closed if replica.ready] or closed
-        return _first([replica for replica in usable if replica not in tried] if tried else usable)
+        left = [replica for replica in usable if replica not in tried] if tried else usable
+        # Those of the lowest priority, and of weight 0 only while it has no other
+        priority = min((replica.place.priority for replica in left), default=0)
+        serving = [replica for replica in left if replica.place.priority == priority]
+        return [replica for replica in serving if replica.place.weight] or serving
 
     async def _followed(self) -> None:
         async with asyncio.TaskGroup() as group:
@@ -230,23 +236,6 @@ class Balancer:
 
 def _ended(replica: Replica) -> None:
     replica.outstanding -= 1
-
-
-def _first(usable: Sequence[Replica]) -> Sequence[Replica]:
-    """Return the replicas of the lowest priority, those of weight 0 only while it has no other."""
-    if not usable:
-        return usable
-    priority = min(replica.place.priority for replica in usable)
-    serving = [replica for replica in usable if replica.place.priority == priority]
-    return [replica for replica in serving if replica.place.weight] or serving
-
-
-def _best(states: Collection[State]) -> LoadState:
-    order: tuple[State, ...] = ("ready", "unready", "ejected")
-    for state in order:
-        if state in states:
-            return state
-    return "gone"
 
 
 def _label(replica: Replica) -> str:

@@ -8,7 +8,7 @@ without prose around it, as JSON behind the tool's name (Mistral, Llama), or as 
 import ast
 import json
 import re
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from itertools import islice, zip_longest
 from typing import Final, TypeAlias, cast
 
@@ -19,6 +19,7 @@ _TAG: Final = re.compile(r"<tool_call>\s*")
 _ADD: Final = "add_memory"
 _TOOL: Final = r"(?:search|add|buffer|ignore)_memory"
 _PYTHON_CALL: Final = re.compile(rf"\b{_TOOL}\(")
+_CLOSING: Final = re.compile(r"\)")
 _XML_CALL: Final = re.compile(rf"<function=({_TOOL})>")
 _XML_VALUE: Final = re.compile(r"<parameter=(\w{1,64})>([^<]*)(?:</parameter>|$)")
 _NAMED: Final = re.compile(rf"\b({_TOOL})\b" r"(?:\[ARGS\]|[^\w{}]){0,8}(?=\{)")
@@ -137,7 +138,8 @@ def _in_python(text: str) -> Found | None:
     calls: list[Call] = []
     read_to = 0
     for start in islice(_PYTHON_CALL.finditer(text), _MOST_CALLS):
-        for end in _ends(text, start.end()) if start.start() >= read_to else ():
+        ends = islice(_CLOSING.finditer(text, start.end()), _MOST_ENDS) if start.start() >= read_to else ()
+        for end in [found.end() for found in ends]:
             try:
                 node = ast.parse(text[start.start() : end], mode="eval").body
                 if isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
@@ -160,8 +162,3 @@ def _as_list(value: object) -> list[object]:
 
 def _found(calls: Sequence[Call], path: ParsePath) -> Found | None:
     return (calls, path) if calls else None
-
-
-def _ends(text: str, start: int) -> Collection[int]:
-    """Return where the brackets that may close a call end."""
-    return [found.end() for found in islice(re.compile(r"\)").finditer(text, start), _MOST_ENDS)]
