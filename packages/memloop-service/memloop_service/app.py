@@ -146,7 +146,6 @@ class BelowPath:
         self._root_path = root_path
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """ASGI."""
         if scope["type"] == "http":
             path, raw = scope["path"], scope.get("raw_path") or b""
             if path == self._root_path or path.startswith(f"{self._root_path}/"):

@@ -49,7 +49,6 @@ class Refusals:
         self._unlogged: dict[str, int] = {}
 
     def add(self, reason: str, sentence: str) -> None:
-        """Count one."""
         self._refused.labels(reason).inc()
         self._unlogged[reason] = self._unlogged.get(reason, 0) + 1
         if (now := time.monotonic()) >= self._quiet_until.get(reason, 0.0):
@@ -111,7 +110,6 @@ class LimitedHttp(HttpToolsProtocol):
         self._head_begun = self._in_body = False
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
-        """Begin a connection, or refuse it."""
         super().connection_made(transport)
         if len(self.connections) > self._limits.most:
             self._refuse(_FULL)
@@ -119,7 +117,6 @@ class LimitedHttp(HttpToolsProtocol):
             self._watch()
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """End the connection."""
         self._unwatch()
         self._waiting = b""
         super().connection_lost(exc)
@@ -152,13 +149,11 @@ class LimitedHttp(HttpToolsProtocol):
             self._watch()
 
     def on_message_begin(self) -> None:
-        """Begin a request's head."""
         super().on_message_begin()
         self._head_begun = True
         self._head_bytes = self._hosts = 0
 
     def on_url(self, url: bytes) -> None:
-        """Take a part of the URL."""
         super().on_url(url)
         if len(self.url) > MOST_URL_BYTES:
             raise self._because(_LONG_URL)
@@ -182,12 +177,10 @@ class LimitedHttp(HttpToolsProtocol):
         super().on_headers_complete()
 
     def on_body(self, body: bytes) -> None:
-        """Take a part of the body."""
         self._silent_bytes = 0
         super().on_body(body)
 
     def on_message_complete(self) -> None:
-        """End the request."""
         self._in_body, self._silent_bytes = False, 0
         super().on_message_complete()
 

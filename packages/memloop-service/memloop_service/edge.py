@@ -147,7 +147,6 @@ class Edge:
         self._adopts_ids = adopts_ids
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Handle an ASGI call."""
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return

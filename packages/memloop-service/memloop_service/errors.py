@@ -79,7 +79,6 @@ def error_response(error: MemloopError) -> JSONResponse:
 
 
 async def handle(request: Request, failure: Exception) -> JSONResponse:
-    """Handle an exception of any app."""
     return error_response(as_error(failure, request))
 
 

@@ -121,7 +121,6 @@ class LocalOnly:
         self._other_bodies, self._other_origins = frozenset(other_bodies), frozenset(other_origins)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """ASGI."""
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return

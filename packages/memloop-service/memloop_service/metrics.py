@@ -139,11 +139,9 @@ class ReplicaMetrics(Collector):
         self._loads[upstream] = loads
 
     def describe(self) -> Iterable[Metric]:
-        """See prometheus_client's collectors."""
         return _families()
 
     def collect(self) -> Iterable[Metric]:
-        """See prometheus_client's collectors."""
         requests, outstanding, states = families = _families()
         for upstream, loads in self._loads.items():
             for load in loads():

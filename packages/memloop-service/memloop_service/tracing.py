@@ -67,7 +67,6 @@ def use_provider(provider: TracerProvider | None, *, flush: Callable[[], object]
 
 
 def is_tracing() -> bool:
-    """Return whether spans are recorded."""
     return _PROCESS.tracer is not _OFF
 
 

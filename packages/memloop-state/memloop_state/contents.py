@@ -60,7 +60,6 @@ class Contents:
         await self._steps("extend", [reserved], [f"{size_bytes} {file_id}", int(LEASE_S * 1000)])
 
     async def give_back(self, tenant: str, file_id: str, *, size_bytes: int) -> None:
-        """Give back the room for a file."""
         reserved = self._parts.of_name(tenant).key("files-reserved", tenant)
         await self._indexes.remove(reserved, f"{size_bytes} {file_id}")
 

@@ -37,7 +37,6 @@ class Partition:
         return f"memloop:{{{self.tag}}}"
 
     def key(self, kind: str, *names: str) -> str:
-        """Name a key of this partition."""
         return ":".join((self.root, kind, *names))
 
     def hidden(self, kind: str, *names: str) -> str:

@@ -144,7 +144,6 @@ class Table:
         await self._stepped("release", tenant, record_id, {}, quick=True)
 
     async def standing(self, tenant: str, record_id: str) -> Standing:
-        """Return how a record stands."""
         record, order = (self._key(part, tenant, record_id) for part in ("", "-order"))
         asked = [("EXISTS", record), ("HMGET", self._key("-sizes", tenant), "", record_id), ("ZCARD", order)]
         exists, (held, own), rows = await all_sent(self._redis, asked)

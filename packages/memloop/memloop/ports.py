@@ -144,12 +144,10 @@ class HeldChunks(tuple[Chunk, ...]):
     __slots__ = ()
 
     def span(self, index: int) -> Span:
-        """See ``Chunks``."""
         chunk = self[index]
         return Span(chunk.start, chunk.end, chunk.tokens)
 
     async def chunk(self, index: int) -> Chunk:
-        """See ``Chunks``."""
         return self[index]
 
 
@@ -210,5 +208,4 @@ class Selection:
         return self.source.span(self.positions[index])
 
     async def chunk(self, index: int) -> Chunk:
-        """See ``Chunks``."""
         return await self.source.chunk(self.positions[index])

@@ -232,7 +232,6 @@ def _changes(before: Dialect, after: Dialect) -> str:
 
 
 def messages_of(body: Json) -> list[Json]:
-    """Return the messages of a request."""
     messages = body.get("messages")
     return [each for each in messages if isinstance(each, dict)] if isinstance(messages, list) else []
 

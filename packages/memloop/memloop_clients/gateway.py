@@ -89,7 +89,6 @@ class GatewayClient(MemoryCalls):
     """
 
     async def models(self) -> tuple[str, ...]:
-        """Return the ids of the models that the key may use."""
         return tuple(model.id for model in (await self._answer(_Models, "GET", "models")).data)
 
     async def chat(self, body: Json) -> AsyncGenerator[ChatDelta | ChatAnswer]:
@@ -189,7 +188,6 @@ class GatewayClient(MemoryCalls):
         return await self._answer(NewApiKey, "POST", f"admin/keys/{segment(key_id)}/rotate", body=body)
 
     async def revoke_key(self, key_id: str) -> KeyRevoked:
-        """Revoke a key."""
         return await self._answer(KeyRevoked, "DELETE", f"admin/keys/{segment(key_id)}")
 
     async def rollouts(self) -> tuple[Rollout, ...]:

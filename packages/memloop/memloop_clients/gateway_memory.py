@@ -59,11 +59,9 @@ class MemoryCalls(GatewayCalls):
         return await self._answer(MemoryList, "GET", "memory", params=params)
 
     async def memory(self, item_id: str) -> MemoryItem:
-        """Return one memory."""
         return await self._answer(MemoryItem, "GET", f"memory/{segment(item_id)}")
 
     async def feedback(self, item_id: str, request: FeedbackRequest) -> MemoryItem:
-        """Give a verdict on a memory."""
         body = cast(Json, request.model_dump(mode="json"))
         return await self._answer(MemoryItem, "POST", f"memory/{segment(item_id)}/feedback", body=body)
 
@@ -73,7 +71,6 @@ class MemoryCalls(GatewayCalls):
         return await self._answer(QualityAudit, "GET", "memory/audit", params=params)
 
     async def erase(self, user_id: str) -> None:
-        """Erase all data of a user."""
         await self._http.json("DELETE", "memory", params={"user_id": user_id})
 
     async def events(self, user_id: str, *, limit: int) -> EventList:

@@ -133,7 +133,6 @@ class Http:
         return self._balancer is not None and self._balancer.is_suspended()
 
     async def close(self) -> None:
-        """Close the idle connections."""
         await self._origin.close()
         if self._balancer is not None:
             await self._balancer.close()
@@ -159,15 +158,12 @@ class HttpClient:
         return parsed(model, await self._http.json(method, path, body=sent, **more), peer=self._http.peer)
 
     async def close(self) -> None:
-        """Close the connections."""
         await self._http.close()
 
     def is_suspended(self) -> bool:
-        """Return whether all replicas have failed several times in a row, so that requests are refused."""
         return self._http.is_suspended()
 
     def loads(self) -> Sequence[ReplicaLoad]:
-        """Return the load of each replica that the client balances over; none while there is one server."""
         return self._http.loads()
 
     async def __aenter__(self) -> Self:

@@ -66,7 +66,6 @@ class MemReread:
         )
 
     async def close(self) -> None:
-        """Close the connections."""
         await self._engine.close()
 
     async def __aenter__(self) -> "MemReread":

@@ -55,7 +55,6 @@ class Reply:
 
     @property
     def has_calls(self) -> bool:
-        """Whether the reply calls a tool."""
         return len(self._calls) > 0 or self._legacy
 
     @property

@@ -31,7 +31,6 @@ class StreamEvent:
 
     @property
     def is_done(self) -> bool:
-        """Whether it ends the stream."""
         return self.raw == _DONE or data_of(self.raw) == _DONE_DATA
 
     @property

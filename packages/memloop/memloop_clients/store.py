@@ -107,7 +107,6 @@ class StoreClient(HttpClient):
         return await self._answer(Similarities, "POST", "v1/similarities", body=request)
 
     async def items(self, namespace: Namespace, *, cursor: str | None = None, limit: int = 50) -> ItemPage:
-        """Return a page of a namespace."""
         page = {"limit": str(limit)} | ({"cursor": cursor} if cursor is not None else {})
         return await self._answer(ItemPage, "GET", "v1/items", params=_query(namespace) | page)
 
@@ -171,7 +170,6 @@ class StoreClient(HttpClient):
         return await self._answer(Erased, "DELETE", "v1/namespaces", params=params)
 
     async def buffers(self, tenant: str, *, user_id: str | None = None) -> BufferPage:
-        """Return the buffered turns of a tenant or one of its users."""
         params = {"tenant": tenant} | ({"user_id": user_id} if user_id is not None else {})
         return await self._answer(BufferPage, "GET", "v1/buffers", params=params)
 

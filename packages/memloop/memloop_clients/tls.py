@@ -23,7 +23,6 @@ class Certificate:
 
     @property
     def files(self) -> tuple[Path, ...]:
-        """Both files."""
         return (self.chain,) if self.key is None else (self.chain, self.key)
 
 

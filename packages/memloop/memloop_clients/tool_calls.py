@@ -36,7 +36,6 @@ class Call:
     _chars: int = 0
 
     def add(self, more: str) -> None:
-        """Add to the arguments."""
         self._pieces.append(more)
         self._chars += len(more)
 

@@ -122,7 +122,6 @@ class RawResponse:
 
     @property
     def status(self) -> int:
-        """The HTTP status."""
         return self._response.status
 
     @property
@@ -298,7 +297,6 @@ class _Fixed(AbstractResolver):
     async def resolve(
         self, host: str, port: int = 0, family: socket.AddressFamily = socket.AF_INET
     ) -> list[ResolveResult]:
-        """See aiohttp."""
         family = socket.AF_INET6 if ":" in self._address else socket.AF_INET
         flags = socket.AI_NUMERICHOST
         return [ResolveResult(hostname=host, host=self._address, port=port, family=family, proto=0, flags=flags)]

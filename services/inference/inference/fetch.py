@@ -116,7 +116,6 @@ def _sha256(file: Path) -> str:
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the arguments of the ``fetch`` command."""
     parser.add_argument("url", help="where `python -m trainer publish` put it: s3://bucket/folder, gs://…, file:///…")
     parser.add_argument("folder", type=Path, help="of the model cache; MEMLOOP_MODEL_PATH then names it")
 

@@ -69,7 +69,6 @@ class LauncherMetrics:
         }
 
     def show(self, load: EngineLoad) -> None:
-        """Copy the engine's gauges."""
         for name, gauge in self._engine.items():
             value = getattr(load, name)
             if value is not None:

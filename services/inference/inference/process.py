@@ -81,7 +81,6 @@ class ChildProcess:
         return self._process.returncode
 
     def last_words(self, lines: int = _TAIL_LINES) -> str:
-        """Return its last lines of output."""
         return "\n".join(list(self._tail)[-lines:]) or "(it printed nothing)"
 
     async def wait(self) -> int:

@@ -221,7 +221,6 @@ def _vectors(settings: Settings, metrics: Metrics, tls: ssl.SSLContext | None) -
 
 
 def main() -> None:
-    """Read the settings and serve."""
     settings = Settings.read()
     refuse_open_listen(settings.host, has_keys=settings.store_key is not None)
     registry = new_registry()

@@ -136,13 +136,11 @@ class Admission:
         use.body_bytes += size
 
     def active(self, lane: Lane) -> int:
-        """Return the lane's requests in progress."""
         used = self._process
         return used.batch if lane == "batch" else used.requests - used.batch
 
     @property
     def body_bytes(self) -> int:
-        """Return the body bytes in progress."""
         return self._process.body_bytes
 
     @property

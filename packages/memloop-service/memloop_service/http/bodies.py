@@ -40,7 +40,6 @@ def json_text(value: object) -> bytes:
 
 
 def json_response(model: BaseModel, *, status: int = 200) -> Response:
-    """Return the model as a response."""
     return Response(model.model_dump_json(), status_code=status, media_type="application/json")
 
 

@@ -34,9 +34,7 @@ def error_event(error: MemloopError) -> bytes:
 class Sink(Protocol):
     """Takes events on their way to the client."""
 
-    def send(self, events: bytes) -> Awaitable[None]:
-        """Send whole events."""
-        ...
+    def send(self, events: bytes) -> Awaitable[None]: ...
 
 
 class Outlet:
@@ -107,7 +105,6 @@ class EventStream(Response):
         self._on_abandoned = on_abandoned
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """ASGI."""
         with self._owns:
             await send({"type": "http.response.start", "status": 200, "headers": self.raw_headers})
             try:

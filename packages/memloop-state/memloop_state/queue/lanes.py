@@ -153,7 +153,6 @@ class LaneQueue:
         return min(map(int, await asyncio.gather(*tokens)))
 
     def journal(self, job_id: str) -> Journal:
-        """Return a job's journal."""
         return Journal(self._redis, job_id)
 
     async def take(

@@ -166,7 +166,6 @@ class DeadLetters:
         ]
 
     async def count(self) -> int:
-        """Return the number of dead letters."""
         return sum([await self._streams.count(partition.key("dead")) for partition in self._keys.partitions])
 
     async def drop(self, letter: DeadLetter) -> None:

@@ -85,7 +85,6 @@ class MemorySoFar:
 
     @property
     def anything(self) -> bool:
-        """Whether it holds anything at all."""
         return self.text != self._empty
 
     @property

@@ -114,8 +114,6 @@ class InTurns(Generic[Step]):
         self._reporting = asyncio.Lock()
 
     def of(self, branch: int) -> Report[Step]:
-        """Return the report of one branch."""
-
         async def report(step: Step) -> None:
             self._waiting[branch].append(step)
             await self._pass_on()

@@ -184,7 +184,6 @@ class MemoryItem(Wire):
     """Left out of the JSON where no verdict was given."""
 
     def scope(self, tenant: str) -> Scope:
-        """Return the scope in which the memory lies."""
         return Scope(tenant=tenant, user_id=self.user_id, agent_id=self.agent_id, run_id=self.run_id)
 
 

@@ -57,7 +57,6 @@ class FoundMemories(SearchResult):
 
     @classmethod
     def of(cls, found: SearchResult) -> Self:
-        """Return the store's hits as a list."""
         return cls.model_construct(**vars(found), data=tuple(FoundMemory.of(hit) for hit in found.results))
 
 
@@ -71,7 +70,6 @@ class MemoryList(ItemPage):
 
     @classmethod
     def of(cls, page: ItemPage) -> Self:
-        """Return the store's page as a list."""
         return cls.model_construct(**vars(page), data=page.items, has_more=page.next_cursor is not None)
 
 
@@ -100,7 +98,6 @@ class BufferList(BufferPage):
 
     @classmethod
     def of(cls, page: BufferPage) -> Self:
-        """Return the store's buffers as a list."""
         buffers = page.buffers
         return cls.model_construct(data=buffers, has_more=len(buffers) >= MOST_BUFFERS, buffers=buffers)
 
@@ -115,7 +112,6 @@ class VersionList(History):
 
     @classmethod
     def of(cls, history: History) -> Self:
-        """Return the store's history as a list."""
         return cls.model_construct(data=history.versions, versions=history.versions)
 
 
@@ -128,7 +124,6 @@ class ChangeList(ChangePage):
 
     @classmethod
     def of(cls, page: ChangePage) -> Self:
-        """Return the store's page as a list."""
         return cls.model_construct(**vars(page), data=page.changes)
 
 

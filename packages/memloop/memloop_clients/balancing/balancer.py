@@ -29,9 +29,10 @@ _MOST_TRIES: Final = 5
 _MOST_NUMBERS: Final = 16
 _MORE: Final = "more"
 _TAKES_NO_WORK: Final = 503
-_STATES: Final[tuple[LoadState, ...]] = ("ready", "unready", "ejected")
-"""The best first."""
 LoadState: TypeAlias = State | Literal["gone"]
+_GONE: Final[LoadState] = "gone"
+_STATES: Final[tuple[State, ...]] = ("ready", "unready", "ejected")
+"""The best first."""
 ProxyOf: TypeAlias = Callable[[URL], URL | None]
 
 
@@ -125,7 +126,7 @@ class Balancer:
         return [
             ReplicaLoad(
                 label,
-                next((state for state in _STATES if any(one.state == state for one in replicas)), "gone"),
+                next((state for state in _STATES if any(one.state == state for one in replicas)), _GONE),
                 sum(replica.outstanding for replica in replicas),
                 self._requests[label],
             )

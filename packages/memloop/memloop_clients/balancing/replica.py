@@ -218,7 +218,6 @@ class Replica:
             raise Unreachable(f"the {self._peer.name} does not answer") from error
 
     async def close(self) -> None:
-        """Keep no connection longer than the request that it serves."""
         await self.origin.close()
         await self._readiness.close()
 

@@ -11,7 +11,6 @@ from memloop_clients.endpoints import DIALECT_NAMES
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the options that name the engine."""
     parser.add_argument("--engine-url", required=True, help="its OpenAI base URL, which ends in /v1")
     parser.add_argument("--model", required=True)
     parser.add_argument("--api-key-env", default="MEMLOOP_ENGINE_API_KEY", help="the variable that holds its key")
@@ -53,5 +52,4 @@ def spoken(dialect: Dialect) -> str:
 
 
 def line(row: Row) -> str:
-    """Format a row of the table."""
     return f"{row.verdict:<10}{row.name:<40}{row.seconds:6.2f} s  {row.detail}"

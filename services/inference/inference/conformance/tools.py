@@ -90,7 +90,6 @@ class _Empty:
     """A MemoryIndex of nothing."""
 
     async def search(self, query: str, *, top_k: int) -> Sequence[Recalled]:
-        """Return nothing."""
         del query, top_k
         return ()
 

@@ -130,7 +130,6 @@ class _Found:
         self._literals = Literals(self.card)
 
     def look_at(self, block: Block) -> None:
-        """Collect the texts of a block."""
         self.blocks.append(block.language or "plain")
         for values in self._lists(block):
             self._take(values, block.line)

@@ -35,7 +35,6 @@ class Imported:
     turns: Mapping[str, str] = field(default_factory=dict[str, str])
 
     def files(self) -> dict[str, str]:
-        """Return the profile's files by name."""
         named = {"name": self.kind, "version": self.version, "extends": "default", **self.settings}
         tables: dict[str, Mapping[str, Entry]] = {"": {**named, "without": _UNTRAINED}}
         if self.budget:

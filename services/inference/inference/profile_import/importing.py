@@ -88,7 +88,6 @@ def write_profile(imported: Imported, folder: Path) -> None:
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the arguments of the ``profile import`` command."""
     commands = parser.add_subparsers(dest="profile_command", required=True)
     importing = commands.add_parser("import", help="take a published checkpoint's own prompts from your copy of it")
     importing.add_argument("kind", choices=KINDS, help="the published project, and the place of its prompts")

@@ -63,7 +63,6 @@ class Manifest:
 
 
 def part_of(file: Path, kind: Kind, shard: Shard | None = None) -> Part:
-    """Describe the file as a part."""
     with file.open("rb") as opened:
         digest = hashlib.file_digest(opened, "sha256").hexdigest()
     return Part(file.name, kind, digest, file.stat().st_size, shard)

@@ -51,11 +51,9 @@ class Qdrant(BaseSettings):
 
     @property
     def headers(self) -> dict[str, str]:
-        """The headers of a request."""
         return {"api-key": self.qdrant_api_key.get_secret_value()} if self.qdrant_api_key else {}
 
     def client(self, url: str) -> AsyncQdrantClient:
-        """Return a client of one node."""
         key = self.headers.get("api-key")
         return AsyncQdrantClient(url=url, api_key=key, timeout=int(TIMEOUT_S), check_compatibility=False)
 

@@ -80,7 +80,6 @@ class Bm25:
         return [term for word in self._words(text) for term in word]
 
     def _words(self, text: str) -> list[tuple[str, ...]]:
-        """Return the terms of each word."""
         folded = unicodedata.normalize("NFKC", text).casefold()
         words = _WORD.findall(folded)
         language = language_of(words)

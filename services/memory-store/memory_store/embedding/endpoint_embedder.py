@@ -31,9 +31,7 @@ class VectorsEndpoint(Protocol):
         """Return one unit vector per text, in order. Raises ``InputRefused`` and other ``DependencyError``."""
         ...
 
-    async def close(self) -> None:
-        """Close the connections."""
-        ...
+    async def close(self) -> None: ...
 
 
 class EmbeddingEndpointAway(RuntimeError):
@@ -114,7 +112,6 @@ class EndpointEmbedder:
         return len(vector)
 
     async def close(self) -> None:
-        """Close the connections."""
         await self._endpoint.close()
 
     async def embed(self, texts: Sequence[str]) -> Sequence[Vector]:

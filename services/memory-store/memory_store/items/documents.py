@@ -151,7 +151,6 @@ class Record:
         return f"{item.key}: {item.memory}"
 
     def with_item(self, **changes: Unpack[ItemChanges]) -> "Record":
-        """Returns the record with other fields of its item."""
         return replace(self, item=self.item.model_copy(update=changes))
 
     def as_version(self) -> Version:
@@ -160,7 +159,6 @@ class Record:
         return Version(item.id, item.hash, item.version, item.valid_from, self.confirmed_at, item.valid_to)
 
     def as_history(self) -> ItemVersion:
-        """Return the item with the decisions on it."""
         key = normalised_key(self.item.key)
         changes = tuple(decision.in_words(key) for decision in self.decisions)
         return ItemVersion(**dict(self.item), changes=changes)
@@ -244,7 +242,6 @@ async def pages(collection: Collection, where: Condition, *, size: int = _PAGE) 
 
 
 async def every_record(vectors: VectorStore, where: Condition) -> list[Record]:
-    """Returns all records that the condition matches."""
     return [from_payload(one.id, one.payload) async for page in pages(vectors, where) for one in page.found]
 
 

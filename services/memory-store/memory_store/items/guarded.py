@@ -285,7 +285,6 @@ def by_tenant(changes: Sequence[tuple[str, Change]]) -> dict[str, list[Change]]:
 
 
 def erasure_changes(namespace: Namespace, moment: datetime) -> list[tuple[str, Change]]:
-    """Return the change of an erasure."""
     ids = namespace.model_dump(include={"user_id", "agent_id", "run_id"})
     return [(namespace.tenant, Change(type="memory.erased", at=moment, reason="erased", **ids))]
 

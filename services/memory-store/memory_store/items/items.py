@@ -147,7 +147,6 @@ class Items:
         return Erased(vectors=count, buffers=buffers)
 
     async def would_erase(self, namespace: Namespace) -> Erased:
-        """Count what an erasure would remove, and remove nothing."""
         count = await self._tools.vectors.count(where=within(namespace))
         return Erased(vectors=count, buffers=await self._buffers.count(namespace), dry_run=True)
 

@@ -46,7 +46,6 @@ class Version:
     valid_to: datetime | None = None
 
     def covers(self, moment: datetime) -> bool:
-        """Return whether the version held at the moment."""
         return self.valid_from <= moment and (self.valid_to is None or moment < self.valid_to)
 
 

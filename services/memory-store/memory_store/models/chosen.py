@@ -100,5 +100,4 @@ def _within(total_s: float) -> Timeouts:
 
 
 def secret_of(value: SecretStr | None) -> str | None:
-    """Return the secret itself."""
     return value.get_secret_value() if value else None

@@ -72,7 +72,6 @@ class Candidate:
 
     @property
     def text(self) -> str:
-        """The memory."""
         return str(self.payload["memory"])
 
     @property

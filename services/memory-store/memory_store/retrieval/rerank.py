@@ -68,9 +68,7 @@ class Scorer(Protocol):
         """
         ...
 
-    async def close(self) -> None:
-        """Stop."""
-        ...
+    async def close(self) -> None: ...
 
 
 class ThreadScorer:
@@ -86,7 +84,6 @@ class ThreadScorer:
         self._model = await asyncio.get_running_loop().run_in_executor(self._thread, self._load)
 
     async def scores(self, question: str, texts: Sequence[str], *, within_s: float) -> Mapping[int, float]:
-        """Return the model's scores of all texts."""
         if self._model is None:
             raise DependencyError("the reranking model is not loaded")
         loop = asyncio.get_running_loop()
@@ -111,9 +108,7 @@ class RankingEndpoint(Protocol):
         """Return the scores of the texts by their place. Raises ``DependencyError``."""
         ...
 
-    async def close(self) -> None:
-        """Close the connections."""
-        ...
+    async def close(self) -> None: ...
 
 
 class EndpointScorer:
@@ -127,8 +122,6 @@ class EndpointScorer:
         """Do nothing: searches go on without the endpoint."""
 
     async def scores(self, question: str, texts: Sequence[str], *, within_s: float) -> Mapping[int, float]:
-        """Return the endpoint's scores."""
-
         async def probe() -> None:
             await self._endpoint.scores("Where?", ["Here."], within_s=within_s)
 
@@ -138,7 +131,6 @@ class EndpointScorer:
             return await self._endpoint.scores(question[:_MOST_CHARS], cut, within_s=within_s)
 
     async def close(self) -> None:
-        """Close the connections."""
         await self._endpoint.close()
 
 
@@ -159,7 +151,6 @@ class Reranker:
         await self._scorer.start()
 
     async def close(self) -> None:
-        """Stop."""
         await self._scorer.close()
 
     async def reordered(self, question: str, candidates: Sequence[Candidate]) -> list[Candidate]:

@@ -36,12 +36,10 @@ HOLIDAYS: Final = (*_HOLIDAYS, "thanksgiving", "easter")
 
 
 def one(day: date) -> Days:
-    """Return the day alone."""
     return day, day
 
 
 def week(day: date) -> Days:
-    """Return the week that holds the day."""
     monday = day - DAY * day.weekday()
     return monday, monday + DAY * 6
 
@@ -53,12 +51,10 @@ def weekend(day: date) -> Days:
 
 
 def month(year: int, number: int) -> Days:
-    """Return the month."""
     return date(year, number, 1), date(year, number, monthrange(year, number)[1])
 
 
 def year(number: int) -> Days:
-    """Return the year."""
     return date(number, 1, 1), date(number, 12, 31)
 
 
@@ -73,8 +69,6 @@ def season(name: str) -> Callable[[int], Days]:
 
 
 def holiday(name: str) -> Callable[[int], Days]:
-    """Return the holiday of a year."""
-
     def of(number: int) -> Days:
         if name == "easter":
             return one(easter(number))

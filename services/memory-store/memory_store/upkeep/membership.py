@@ -38,7 +38,6 @@ class Prepared:
     copy: str = ""
 
     async def close(self) -> None:
-        """Close both."""
         await self.collection.close()
         if self.embedder:
             await self.embedder.close()

@@ -18,7 +18,6 @@ _MOST_MET: Final = 32_768
 
 
 def to_edge(point: Point) -> edge.Point:
-    """Converts a point."""
     vectors: dict[str, edge.NamedVector] = {DENSE: list(point.dense)}
     if point.sparse.indices:
         vectors[SPARSE] = _sparse_to_edge(point.sparse)
@@ -70,7 +69,6 @@ class KnownPoints:
         return known
 
     def text(self, point_id: UUID | int | str) -> str:
-        """Returns the text of an id as Edge gives it."""
         return self.of(point_id)[0]
 
     def note(self, points: Iterable[Point]) -> None:
@@ -142,7 +140,6 @@ def dimension_of(path: Path) -> int | None:
 
 
 def index_of(kind: IndexKind) -> edge.KeywordIndexParams | edge.DatetimeIndexParams | edge.IntegerIndexParams:
-    """Returns the parameters of an index of that kind."""
     if kind == "datetime":
         return edge.DatetimeIndexParams()
     if kind == "integer":

@@ -102,7 +102,6 @@ class LiveCollection:
         self.opened.set()
 
     async def close(self) -> None:
-        """Flush and close the collection."""
         if self._current:
             await self._current.close()
             self._current = None
@@ -153,45 +152,35 @@ class LiveCollection:
         await self._now.admit()
 
     async def upsert(self, points: Sequence[Point]) -> None:
-        """Store the points."""
         await self._now.upsert(points)
 
     async def delete(self, *, where: Condition) -> None:
-        """Remove the points."""
         await self._now.delete(where=where)
 
     async def get(self, ids: Sequence[str], *, where: Condition, agreed: bool = False) -> Sequence[Point]:
-        """Points by id."""
         return await (await self._confirmed()).get(ids, where=where, agreed=agreed)
 
     async def scroll(self, *, where: Condition, limit: int, start_id: str | None = None) -> Page:
-        """A page in the order of ids."""
         return await (await self._confirmed()).scroll(where=where, limit=limit, start_id=start_id)
 
     async def rank(
         self, queries: Sequence[Query], *, where: Condition, corpus: Condition, limit: int
     ) -> Sequence[Sequence[Ranked]]:
-        """Several rankings at once, without payloads."""
         return await (await self._confirmed()).rank(queries, where=where, corpus=corpus, limit=limit)
 
     async def newest(self, *, where: Condition, limit: int) -> Sequence[Found]:
-        """A page by time."""
         return await (await self._confirmed()).newest(where=where, limit=limit)
 
     async def placed(self, *, where: Condition, limit: int) -> Sequence[Placed]:
-        """Ids by place."""
         return await (await self._confirmed()).placed(where=where, limit=limit)
 
     async def values(self, field: str, *, where: Condition, limit: int) -> Mapping[str, int]:
-        """Counts by value."""
         return await (await self._confirmed()).values(field, where=where, limit=limit)
 
     async def nearest(self, dense: tuple[float, ...], *, where: Condition, limit: int) -> Sequence[Found]:
-        """The points of the highest cosine."""
         return await (await self._confirmed()).nearest(dense, where=where, limit=limit)
 
     async def count(self, *, where: Condition) -> int:
-        """How many points, exactly."""
         return await (await self._confirmed()).count(where=where)
 
     async def _confirmed(self) -> Collection:

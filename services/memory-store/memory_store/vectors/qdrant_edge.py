@@ -116,7 +116,6 @@ class EdgeCollections:
         return EdgeCollection(name, shard, self._room, flushes)
 
     async def drop(self, name: str) -> None:
-        """Remove the subfolder."""
         shutil.rmtree(self._folder / name)
         sync_folder(self._folder)
 

@@ -101,7 +101,6 @@ class ServerCollections:
         return ServerCollection(self._points, name, layout)
 
     async def drop(self, name: str) -> None:
-        """Delete the collection."""
         with translated():
             await self._client.delete_collection(name)
 
@@ -110,7 +109,6 @@ class ServerCollections:
         raise NotSupported("The vectors are on a Qdrant server, which makes snapshots of its own.")
 
     async def close(self) -> None:
-        """Close the connections."""
         await self._client.close()
         await self._points.close()
 
@@ -148,7 +146,6 @@ class ServerCollection:
                 await self._client.upsert(self.name, points=structs, wait=True, shard_key_selector=key)
 
     async def get(self, ids: Sequence[str], *, where: Condition, agreed: bool = False) -> Sequence[Point]:
-        """Points by id that the condition allows."""
         if not ids:
             return []
         some, all_equal = all_of([Ids(tuple(ids)), where]), models.ReadConsistencyType.ALL if agreed else None
@@ -156,19 +153,16 @@ class ServerCollection:
         return [_from_record(record) for record in records]
 
     async def scroll(self, *, where: Condition, limit: int, start_id: str | None = None) -> Page:
-        """A page in the order of ids."""
         records, next_id = await self._scrolled(where, limit, offset=start_id)
         found = tuple(Found(str(record.id), _payload(record.payload)) for record in records)
         return Page(found, None if next_id is None else str(next_id))
 
     async def newest(self, *, where: Condition, limit: int) -> Sequence[Found]:
-        """A page by time, from the newest on."""
         order = models.OrderBy(key="created_at", direction=models.Direction.DESC)
         records, _ = await self._scrolled(where, limit, order_by=order)
         return [Found(str(record.id), _payload(record.payload)) for record in records]
 
     async def placed(self, *, where: Condition, limit: int) -> Sequence[Placed]:
-        """Ids by place."""
         order = models.OrderBy(key="place", direction=models.Direction.ASC)
         records, _ = await self._scrolled(where, limit, order_by=order, with_payload=False)
         return [Placed(str(record.id), int(record.order_value or 0)) for record in records]
@@ -188,7 +182,6 @@ class ServerCollection:
             )
 
     async def values(self, field: str, *, where: Condition, limit: int) -> Mapping[str, int]:
-        """Exact counts by value."""
         with translated():
             answer = await self._client.facet(
                 self.name,
@@ -201,7 +194,6 @@ class ServerCollection:
         return {str(hit.value): hit.count for hit in answer.hits}
 
     async def nearest(self, dense: tuple[float, ...], *, where: Condition, limit: int) -> Sequence[Found]:
-        """By cosine."""
         with translated():
             answer = await self._client.query_points(
                 self.name,
@@ -217,7 +209,6 @@ class ServerCollection:
     async def rank(
         self, queries: Sequence[Query], *, where: Condition, corpus: Condition, limit: int
     ) -> Sequence[Sequence[Ranked]]:
-        """One batch request."""
         seen, asked = self._layout.filter(where), self._layout.read_from(where)
         counted = models.SearchParams(idf=models.IdfCorpusParams(corpus=self._layout.filter(corpus)))
         requests = [
@@ -237,7 +228,6 @@ class ServerCollection:
         return [[Ranked(str(point.id), point.score) for point in answer.points] for answer in answers]
 
     async def count(self, *, where: Condition) -> int:
-        """Exact count."""
         with translated():
             answer = await self._client.count(
                 self.name,

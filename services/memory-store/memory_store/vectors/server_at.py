@@ -37,7 +37,6 @@ class AnyNode(httpx.AsyncBaseTransport):
         return await self._sent(request)
 
     async def aclose(self) -> None:
-        """Close the connections."""
         await self._http.aclose()
 
     async def _sent(self, request: httpx.Request) -> httpx.Response:

@@ -34,7 +34,6 @@ class RenewedClient:
         self._replaced = dict[asyncio.Task[None], AsyncQdrantClient]()
 
     def now(self) -> AsyncQdrantClient:
-        """The present client."""
         if self._clock() - self._made_at > self._age_s:
             before, self._client = self._client, self._make()
             self._made_at = self._clock()

@@ -47,7 +47,6 @@ class _Rule:
     kind: _Kind
 
     def fits(self, status: int, body: str) -> bool:
-        """Whether it is such a response."""
         return status in self.statuses and (not self.words or any(word in body for word in self.words))
 
 

@@ -83,7 +83,6 @@ class Layout:
 
     @property
     def keys(self) -> list[models.ShardKey]:
-        """All shard keys."""
         return [_key(number) for number in range(self.shard_keys)]
 
     def filter(self, where: Condition) -> models.Filter:
