@@ -34,10 +34,8 @@ _DEGRADED = "degraded"
 _Told = TypeVar("_Told")
 
 
-class StillStarting(Unavailable):
+class StillStarting(Unavailable, code="starting"):
     """The dependency of a process that has just started is not there yet: the process is not ready in any case."""
-
-    default_code = "starting"
 
 
 class Ready(Wire):

@@ -164,10 +164,8 @@ _SDK_HEADERS: Final = ("x-stainless-timeout", "x-stainless-read-timeout")
 """What OpenAI's clients send of their own accord: the whole time (Node), the longest silence (Python)."""
 
 
-class DeadlinePassed(Timeout):
+class DeadlinePassed(Timeout, code="deadline_exceeded"):
     """The client's deadline passed before the answer began."""
-
-    default_code = "deadline_exceeded"
 
 
 def deadline_s(headers: Mapping[str, str]) -> float | None:

@@ -71,20 +71,16 @@ class Again(Unavailable):
     catch_up: Callable[[], Awaitable[None]]
 
 
-class Moved(Again):
+class Moved(Again, code="collection_moved"):
     """Another collection is in service, or takes over now."""
-
-    default_code = "collection_moved"
 
     def __init__(self, standing: Standing) -> None:
         super().__init__("Another collection is put in service.", retry_after_s=1.0)
         self.catch_up = standing.catch_up
 
 
-class Unsettled(Again):
+class Unsettled(Again, code="write_unsettled"):
     """An earlier write of the user may be on some copies only. ``catch_up`` waits a moment; it settles nothing."""
-
-    default_code = "write_unsettled"
 
     def __init__(self, namespace: Namespace, catch_up: Callable[[], Awaitable[None]]) -> None:
         super().__init__("An earlier write of this user was refused and is not settled.", retry_after_s=2.0)

@@ -63,6 +63,10 @@ class MemloopError(Exception):
     type: ClassVar[str] = "api_error"
     default_code: ClassVar[str | None] = "internal_error"
 
+    def __init_subclass__(cls, *, status: int | None = None, kind: str | None = None, code: str | None = None) -> None:
+        super().__init_subclass__()
+        cls.status, cls.type, cls.default_code = status or cls.status, kind or cls.type, code or cls.default_code
+
     def __init__(
         self,
         message: str,
@@ -88,21 +92,15 @@ class MemloopError(Exception):
         return ErrorEnvelope(error=body)
 
 
-class InvalidRequest(MemloopError):
+class InvalidRequest(MemloopError, status=400, kind="invalid_request_error", code="invalid_request"):
     """The request is wrong and will stay wrong."""
 
-    status = 400
-    type = "invalid_request_error"
-    default_code = "invalid_request"
 
-
-class UnknownParameter(InvalidRequest):
+class UnknownParameter(InvalidRequest, code="unknown_parameter"):
     """A parameter or field that the route does not have. The message names the closest of ``known``.
 
     ``within`` is the path of the object that has the field, empty for a parameter of the request.
     """
-
-    default_code = "unknown_parameter"
 
     def __init__(self, name: str, *, known: Iterable[str], within: str = "") -> None:
         shown = (f"{within}.{name}" if within else name)[:_SHOWN_CHARS]
@@ -116,118 +114,67 @@ def _alike(name: str) -> str:
     return re.sub("[^a-z0-9]", "", name.lower())
 
 
-class Unprocessable(InvalidRequest):
+class Unprocessable(InvalidRequest, status=422, code="validation_error"):
     """Well-formed JSON whose fields do not validate."""
 
-    status = 422
-    default_code = "validation_error"
 
-
-class TooLarge(InvalidRequest):
+class TooLarge(InvalidRequest, status=413, code="too_large"):
     """A body or a document over its limit."""
 
-    status = 413
-    default_code = "too_large"
 
-
-class SlowBody(InvalidRequest):
+class SlowBody(InvalidRequest, status=408, code="body_timeout"):
     """A body that the client did not send in time."""
 
-    status = 408
-    default_code = "body_timeout"
 
-
-class Unauthenticated(MemloopError):
+class Unauthenticated(MemloopError, status=401, kind="authentication_error", code="invalid_api_key"):
     """No key, or one that is not known."""
 
-    status = 401
-    type = "authentication_error"
-    default_code = "invalid_api_key"
 
-
-class Forbidden(MemloopError):
+class Forbidden(MemloopError, status=403, kind="permission_error", code="forbidden"):
     """A known key without the right to do this."""
 
-    status = 403
-    type = "permission_error"
-    default_code = "forbidden"
 
-
-class NotFound(MemloopError):
+class NotFound(MemloopError, status=404, kind="not_found_error", code="not_found"):
     """No such thing, or none that this tenant may see."""
-
-    status = 404
-    type = "not_found_error"
-    default_code = "not_found"
 
 
 class OtherTenants(NotFound):
     """The resource belongs to another tenant. The client gets a plain 404; the audit log records the attempt."""
 
 
-class Conflict(MemloopError):
+class Conflict(MemloopError, status=409, kind="conflict_error", code="conflict"):
     """The state does not allow it: a stale fencing token, a reused idempotency key."""
 
-    status = 409
-    type = "conflict_error"
-    default_code = "conflict"
 
-
-class Erased(Conflict):
+class Erased(Conflict, code="erased"):
     """The memories of a write were erased before it was done."""
-
-    default_code = "erased"
 
     def __init__(self) -> None:
         super().__init__("These memories were erased while the write was under way.")
 
 
-class Gone(MemloopError):
+class Gone(MemloopError, status=410, kind="not_found_error", code="gone"):
     """It was there, and is kept no longer."""
 
-    status = 410
-    type = "not_found_error"
-    default_code = "gone"
 
-
-class PreconditionFailed(MemloopError):
+class PreconditionFailed(MemloopError, status=412, kind="conflict_error", code="precondition_failed"):
     """``If-Match`` names another version."""
 
-    status = 412
-    type = "conflict_error"
-    default_code = "precondition_failed"
 
-
-class RateLimited(MemloopError):
+class RateLimited(MemloopError, status=429, kind="rate_limit_error", code="rate_limited"):
     """Over a limit; try again after ``retry_after_s`` seconds."""
 
-    status = 429
-    type = "rate_limit_error"
-    default_code = "rate_limited"
 
-
-class NotSupported(MemloopError):
+class NotSupported(MemloopError, status=501, kind="not_implemented", code="not_implemented"):
     """A known route or option that is not served."""
 
-    status = 501
-    type = "not_implemented"
-    default_code = "not_implemented"
 
-
-class Overloaded(MemloopError):
+class Overloaded(MemloopError, status=503, kind="overloaded_error", code="overloaded"):
     """The process holds as much work as it may; try again after ``retry_after_s`` seconds."""
 
-    status = 503
-    type = "overloaded_error"
-    default_code = "overloaded"
 
-
-class DependencyError(MemloopError):
+class DependencyError(MemloopError, status=502, kind="upstream_error", code="upstream_error"):
     """Something behind us failed."""
-
-    status = 502
-    type = "upstream_error"
-    default_code = "upstream_error"
 
 
 class EngineError(DependencyError):
@@ -256,17 +203,12 @@ class UnreadableAnswer(EngineError):
     """The engine answered with an object of another shape, and will so again."""
 
 
-class ContextTruncated(EngineError):
+class ContextTruncated(EngineError, code="context_truncated"):
     """The engine read only a part of the prompt, or has no room for the rest of its reply. The reply is dropped."""
 
-    default_code = "context_truncated"
 
-
-class Unavailable(DependencyError):
+class Unavailable(DependencyError, status=503, code="unavailable"):
     """A dependency cannot be reached; it may be back after ``retry_after_s`` seconds."""
-
-    status = 503
-    default_code = "unavailable"
 
 
 class Unreachable(Unavailable):
@@ -277,8 +219,5 @@ class ConnectRefused(Unreachable):
     """The dependency, or the network before it, refused the connection at once."""
 
 
-class Timeout(DependencyError):
+class Timeout(DependencyError, status=504, code="timeout"):
     """A dependency did not answer in time."""
-
-    status = 504
-    default_code = "timeout"

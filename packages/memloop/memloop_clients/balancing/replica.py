@@ -54,10 +54,8 @@ class Balancing:
     on_unresolved: Callable[[], object] = lambda: None
 
 
-class CircuitOpen(Unavailable):
+class CircuitOpen(Unavailable, code="engine_circuit_open"):
     """A server was unreachable several times in a row; requests to it are suspended for a while."""
-
-    default_code = "engine_circuit_open"
 
 
 class Breaker:
