@@ -14,6 +14,7 @@ import tarfile
 import time
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import qdrant_edge as edge
 
