@@ -34,10 +34,7 @@ _EVERY_S: Final = 0.25
 VERSION: Final = version("memloop-service")
 _BUCKETS: Final = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5)
 _CHECK_EVERY_S: Final = 15.0
-_CGROUP_LIMITS: Final = (
-    Path("/sys/fs/cgroup/memory.max"),
-    Path("/sys/fs/cgroup/memory/memory.limit_in_bytes"),
-)
+_CGROUP_LIMITS: Final = (Path("/sys/fs/cgroup/memory.max"), Path("/sys/fs/cgroup/memory/memory.limit_in_bytes"))
 """The files of cgroup versions 2 and 1 that say how much memory a container may take."""
 
 
@@ -69,10 +66,7 @@ def metrics_app(registry: CollectorRegistry) -> FastAPI:
 def introduce(part: str, registry: CollectorRegistry) -> None:
     """Register the process's part, version and memory limit."""
     build = Gauge(
-        "memloop_build_info",
-        "Always 1; the labels hold part and version.",
-        ("part", "version"),
-        registry=registry,
+        "memloop_build_info", "Always 1; the labels hold part and version.", ("part", "version"), registry=registry
     )
     build.labels(part, VERSION).set(1)
     limit = Gauge("process_memory_limit_bytes", "Memory limit of the process", registry=registry)

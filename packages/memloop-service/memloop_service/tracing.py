@@ -150,11 +150,7 @@ def model_call(operation: str, model: object) -> tuple[str, dict[str, str]]:
     """Return name and attributes of the span of a model's call; ``operation`` is named as in the metrics."""
     name = _OPERATIONS.get(operation, operation)
     asked = str(model)[:_MODEL_CHARS]
-    attributes = {
-        "gen_ai.operation.name": name,
-        "gen_ai.provider.name": "openai",
-        "gen_ai.request.model": asked,
-    }
+    attributes = {"gen_ai.operation.name": name, "gen_ai.provider.name": "openai", "gen_ai.request.model": asked}
     return f"{name} {asked}", attributes
 
 

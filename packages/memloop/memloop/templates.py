@@ -100,10 +100,7 @@ def stricter(known: ChatTemplate, messages: Sequence[Json]) -> Iterator[ChatTemp
     seen = [list(messages), fitted(messages, known)]
     for step in _LADDER:
         template = ChatTemplate(
-            system=known.system and step.system,
-            developer=False,
-            tools=known.tools and step.tools,
-            alternates=True,
+            system=known.system and step.system, developer=False, tools=known.tools and step.tools, alternates=True
         )
         chat = fitted(messages, template)
         if chat not in seen:

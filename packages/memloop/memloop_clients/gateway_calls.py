@@ -24,12 +24,7 @@ class GatewayCalls(HttpClient):
     """The calls that the methods of a client are made of."""
 
     def __init__(
-        self,
-        url: str,
-        *,
-        api_key: str | None = None,
-        timeouts: Timeouts = _TIMEOUTS,
-        tls: ssl.SSLContext | None = None,
+        self, url: str, *, api_key: str | None = None, timeouts: Timeouts = _TIMEOUTS, tls: ssl.SSLContext | None = None
     ) -> None:
         """``url`` may end in ``/v1``. Raises ValueError when it is not an http URL.
 

@@ -40,13 +40,7 @@ class ServedProfile(OpenWire):
 class InferenceClient(HttpClient):
     """Calls the launcher. Every method raises a DependencyError when it cannot answer."""
 
-    def __init__(
-        self,
-        base_url: str,
-        *,
-        timeouts: Timeouts = _TIMEOUTS,
-        tls: ssl.SSLContext | None = None,
-    ) -> None:
+    def __init__(self, base_url: str, *, timeouts: Timeouts = _TIMEOUTS, tls: ssl.SSLContext | None = None) -> None:
         super().__init__(
             Http(base_url, peer="inference launcher", error_of=_error, headers={}, timeouts=timeouts, tls=tls)
         )

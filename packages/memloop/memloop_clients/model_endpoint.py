@@ -149,11 +149,7 @@ class RerankClient(_ModelClient):
 
         Raises InputRefused, Unavailable, Timeout, and DependencyError for an answer that does not fit the texts.
         """
-        fields: dict[str, JsonValue] = {
-            "query": question,
-            "documents": list[JsonValue](texts),
-            "top_n": len(texts),
-        }
+        fields: dict[str, JsonValue] = {"query": question, "documents": list[JsonValue](texts), "top_n": len(texts)}
         results = (await self._post("rerank", fields, _Ranking, within_s=within_s)).results
         scores = {one.index: one.relevance_score for one in results}
         if len(scores) != len(results) or not scores.keys() <= set(range(len(texts))):

@@ -43,7 +43,7 @@ def warmup_prompts(profile: Profile, *, tools: bool = True) -> dict[str, Prompt]
     Without ``tools`` no request has any, and the memory writer is asked for JSON if the profile can do so.
     """
     prompts: dict[str, Prompt] = {
-        "chat": Prompt((ChatMessage(role="user", content=_FILLING),), Sampling(max_tokens=_TOKENS)),
+        "chat": Prompt((ChatMessage(role="user", content=_FILLING),), Sampling(max_tokens=_TOKENS))
     }
     for name in LOOP_PROMPTS if tools else (*LOOP_PROMPTS, "extract"):
         if name in profile.prompts:
@@ -76,12 +76,7 @@ class Lifecycle:
     """Brings one engine from its start to readiness and then watches its gauges."""
 
     def __init__(
-        self,
-        plan: EnginePlan,
-        client: EngineClient,
-        metrics: LauncherMetrics,
-        *,
-        tls: ssl.SSLContext | None = None,
+        self, plan: EnginePlan, client: EngineClient, metrics: LauncherMetrics, *, tls: ssl.SSLContext | None = None
     ) -> None:
         self.plan = plan
         self.profile_files = files_of(plan)

@@ -14,15 +14,7 @@ from prometheus_client import CollectorRegistry
 
 from memloop.chores import alongside
 from memloop.wire.errors import MemloopError
-from memloop_service import (
-    connects_by,
-    create_app,
-    new_registry,
-    refuse_open_listen,
-    run,
-    start_tracing,
-    watch_disk,
-)
+from memloop_service import connects_by, create_app, new_registry, refuse_open_listen, run, start_tracing, watch_disk
 from memloop_state.connecting import connect
 from memloop_state.disk import rewrite_files
 from memloop_state.link import CHECK, State, check

@@ -18,11 +18,7 @@ class Metrics:
 
     def __init__(self, registry: CollectorRegistry) -> None:
         self.request_seconds = Histogram(
-            "memory_store_request_seconds",
-            "Time of a request",
-            ["route", "code"],
-            registry=registry,
-            buckets=_SECONDS,
+            "memory_store_request_seconds", "Time of a request", ["route", "code"], registry=registry, buckets=_SECONDS
         )
         self.search_seconds = Histogram(
             "memory_search_seconds", "Time of a search, by stage", ["stage"], registry=registry, buckets=_SECONDS

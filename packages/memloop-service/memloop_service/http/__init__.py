@@ -23,15 +23,7 @@ from memloop_service.http.bodies import (
     strictly,
     validated,
 )
-from memloop_service.http.event_stream import (
-    DONE,
-    EventStream,
-    Outlet,
-    Sink,
-    Source,
-    data_event,
-    error_event,
-)
+from memloop_service.http.event_stream import DONE, EventStream, Outlet, Sink, Source, data_event, error_event
 from memloop_service.http.fragments import Fragment, body_of, engines_body, streams, with_schema
 
 __all__ = [

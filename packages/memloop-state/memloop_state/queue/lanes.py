@@ -26,17 +26,7 @@ from memloop.wire.errors import Erased, RateLimited
 from memloop_state.indexes import Indexes
 from memloop_state.link import State, all_sent, redis_errors
 from memloop_state.owners import owned_terms
-from memloop_state.queue.jobs import (
-    Beat,
-    Counter,
-    Depth,
-    Entry,
-    GuardBroken,
-    IndexFull,
-    Lease,
-    Submission,
-    Worker,
-)
+from memloop_state.queue.jobs import Beat, Counter, Depth, Entry, GuardBroken, IndexFull, Lease, Submission, Worker
 from memloop_state.queue.records import DeadLetters, JobRecords, Journal
 from memloop_state.room import QueueRules
 from memloop_state.steps import Guard, Partition, Partitions, lane_steps, lane_terms, named
@@ -189,14 +179,7 @@ class LaneQueue:
         return await self._held("beat", lease, worker=lease.worker)
 
     async def finish(
-        self,
-        lease: Lease,
-        *,
-        status: str,
-        record: str,
-        keep_ms: int | None,
-        dead: str = "",
-        keeps_work: bool = False,
+        self, lease: Lease, *, status: str, record: str, keep_ms: int | None, dead: str = "", keeps_work: bool = False
     ) -> bool:
         """End the job and free its lane; a ``dead`` error makes it a dead letter.
 

@@ -243,8 +243,7 @@ class Erasures:
 def stale_token(token: int | None, newest: str) -> Conflict:
     """The refusal of a token that is older than the newest."""
     return Conflict(
-        f"fencing token {token} is older than {newest}: another writer holds this lane now",
-        code="stale_fencing_token",
+        f"fencing token {token} is older than {newest}: another writer holds this lane now", code="stale_fencing_token"
     )
 
 

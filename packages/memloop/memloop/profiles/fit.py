@@ -79,12 +79,7 @@ def sizes(fitted: Profile, own: Profile) -> str:
 def _sizes(profile: Profile) -> Mapping[str, int]:
     budget, prompts = profile.budget, profile.prompts
     replies = {f"{name} reply": prompts[name].sampling.max_tokens for name in ("read", "answer", "memory")}
-    return {
-        "chunk": budget.chunk_tokens,
-        "memory": budget.memory_tokens,
-        "question": budget.question_tokens,
-        **replies,
-    }
+    return {"chunk": budget.chunk_tokens, "memory": budget.memory_tokens, "question": budget.question_tokens, **replies}
 
 
 def slot_tokens(profile: Profile, slot: str) -> int:

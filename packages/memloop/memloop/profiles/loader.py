@@ -13,15 +13,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Self, TypeVar, cast
 
-from pydantic import (
-    BaseModel,
-    ConfigDict,
-    Field,
-    TypeAdapter,
-    ValidationError,
-    field_validator,
-    model_validator,
-)
+from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError, field_validator, model_validator
 
 from memloop.ports import ReplyFormat, Sampling, ToolChoice
 from memloop.profiles.archive import KINDS, is_archive, read_archive

@@ -68,12 +68,7 @@ class MemloopError(Exception):
         cls.status, cls.type, cls.default_code = status or cls.status, kind or cls.type, code or cls.default_code
 
     def __init__(
-        self,
-        message: str,
-        *,
-        param: str | None = None,
-        code: str | None = None,
-        retry_after_s: float | None = None,
+        self, message: str, *, param: str | None = None, code: str | None = None, retry_after_s: float | None = None
     ) -> None:
         super().__init__(message)
         self.message = message

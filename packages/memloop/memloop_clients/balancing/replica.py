@@ -65,12 +65,7 @@ class Breaker:
     """
 
     def __init__(
-        self,
-        *,
-        failures: int,
-        open_s: float,
-        clock: Callable[[], float] = time.monotonic,
-        peer: str = "engine",
+        self, *, failures: int, open_s: float, clock: Callable[[], float] = time.monotonic, peer: str = "engine"
     ) -> None:
         self._most = failures
         self._open_s = open_s

@@ -26,10 +26,7 @@ def _run(arguments: argparse.Namespace) -> Manifest:
 
         asyncio.run(restore_shards(arguments.folder, Qdrant()))
     return restore(
-        arguments.folder,
-        redis_dirs=arguments.redis_dir,
-        data_dir=arguments.data_dir,
-        storage_dir=arguments.storage_dir,
+        arguments.folder, redis_dirs=arguments.redis_dir, data_dir=arguments.data_dir, storage_dir=arguments.storage_dir
     )
 
 

@@ -36,9 +36,7 @@ class KnownVectors:
         self._vectors: OrderedDict[bytes, array[float]] = OrderedDict()
 
     async def of(
-        self,
-        texts: Sequence[str],
-        make: Callable[[Sequence[str]], Awaitable[Sequence[Vector]]],
+        self, texts: Sequence[str], make: Callable[[Sequence[str]], Awaitable[Sequence[Vector]]]
     ) -> list[Vector]:
         """Return the vectors of the texts; ``make`` makes those that are missing.
 

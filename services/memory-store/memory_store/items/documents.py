@@ -8,13 +8,7 @@ from typing import Literal, TypeAlias, TypedDict, Unpack
 from pydantic import JsonValue, TypeAdapter
 
 from memloop.wire.feedback import Feedback, Verdict
-from memloop.wire.memory import (
-    MemoryItem,
-    NamedTime,
-    Namespace,
-    Scope,
-    Status,
-)
+from memloop.wire.memory import MemoryItem, NamedTime, Namespace, Scope, Status
 from memloop.wire.store_requests import ItemVersion, VersionChange
 from memory_store.items.identity import flags_of, normalised_key, place_of, speaker_of
 from memory_store.items.statements import Rule, Version

@@ -6,13 +6,7 @@ from datetime import datetime, timedelta
 
 from memloop.wire.errors import Conflict, PreconditionFailed, Unavailable, Unprocessable
 from memloop.wire.fields import key_of_text
-from memloop.wire.memory import (
-    Erased,
-    ItemPage,
-    ItemPatch,
-    MemoryItem,
-    Namespace,
-)
+from memloop.wire.memory import Erased, ItemPage, ItemPatch, MemoryItem, Namespace
 from memloop.wire.store_requests import History
 from memloop_state.store.erasures import Erasures
 from memloop_state.store.tenants import Buffers, ChangeFeed
@@ -33,13 +27,7 @@ class Items:
     """
 
     def __init__(
-        self,
-        tools: ItemTools,
-        *,
-        erasures: Erasures,
-        buffers: Buffers,
-        feed: ChangeFeed,
-        deleted_life: timedelta,
+        self, tools: ItemTools, *, erasures: Erasures, buffers: Buffers, feed: ChangeFeed, deleted_life: timedelta
     ) -> None:
         self._tools = tools
         self._erasures = erasures

@@ -7,23 +7,9 @@ from typing import Final
 
 from memloop.wire.errors import NotFound, TooLarge, Unprocessable
 from memloop.wire.memory import MemoryItem, Scope
-from memloop.wire.store_requests import (
-    MAX_DEPTH,
-    Entities,
-    Entity,
-    EntityType,
-    Listing,
-    StoreList,
-)
+from memloop.wire.store_requests import MAX_DEPTH, Entities, Entity, EntityType, Listing, StoreList
 from memory_store.items.documents import Clock, Record, View, every_record, from_payload, now, of_tenant, within
-from memory_store.vectors.filters import (
-    Condition,
-    Equals,
-    Ids,
-    TimeRange,
-    all_of,
-    parse_filters,
-)
+from memory_store.vectors.filters import Condition, Equals, Ids, TimeRange, all_of, parse_filters
 from memory_store.vectors.port import Found, VectorStore
 
 

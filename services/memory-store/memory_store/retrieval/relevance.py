@@ -120,12 +120,7 @@ class Relevance:
     """
 
     def __init__(
-        self,
-        dense: Sequence[Ranked],
-        sparse: Sequence[Ranked],
-        tuning: Tuning,
-        *,
-        limit: int | None = None,
+        self, dense: Sequence[Ranked], sparse: Sequence[Ranked], tuning: Tuning, *, limit: int | None = None
     ) -> None:
         self._everything = dense if limit is not None and 0 < len(dense) <= limit else None
         dense, sparse = dense[:limit], sparse[:limit]

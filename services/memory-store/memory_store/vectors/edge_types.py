@@ -181,8 +181,7 @@ def _kept(condition: f.AllOf) -> edge.Filter:
 def _translated(condition: f.Condition, also: Sequence[edge.Filter] = ()) -> edge.Filter:
     clauses = f.Clauses.of(condition)
     return edge.Filter(
-        must=[*also, *(_translate(one) for one in clauses.must)],
-        must_not=[_translate(one) for one in clauses.must_not],
+        must=[*also, *(_translate(one) for one in clauses.must)], must_not=[_translate(one) for one in clauses.must_not]
     )
 
 

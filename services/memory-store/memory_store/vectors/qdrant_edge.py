@@ -59,12 +59,7 @@ class EdgeCollections:
     """``Collections`` in the subfolders of one folder; a small file, replaced as a whole, names the one in service."""
 
     def __init__(
-        self,
-        folder: Path,
-        *,
-        flush_s: float,
-        flushing: Around = contextlib.nullcontext,
-        room: DiskRoom | None = None,
+        self, folder: Path, *, flush_s: float, flushing: Around = contextlib.nullcontext, room: DiskRoom | None = None
     ) -> None:
         self._folder = folder
         self._room = room or DiskRoom(folder)
