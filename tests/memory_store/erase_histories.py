@@ -21,6 +21,7 @@ from memloop.wire.memory import (
 from memloop.wire.store_requests import MemoryLine, NumberedLine, StoreExport, StoreImport
 from memloop_state.link import State
 from memloop_state.steps import Partitions
+from memory_store.items import tools
 from memory_store.items.documents import from_payload
 from memory_store.items.lookup import Owned
 from tests.fakes.interleaving import Interleaving
@@ -142,7 +143,7 @@ async def delete(of: History, at: Replica) -> object:
 
 
 async def recover(of: History, at: Replica) -> object:
-    return await at.recovery.recover(Owned("t", of.deleted))
+    return await tools.recover(at.tools, Owned("t", of.deleted))
 
 
 async def accepted_batch(of: History, at: Replica) -> BatchResult:

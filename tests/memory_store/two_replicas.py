@@ -16,7 +16,7 @@ from memory_store.embedding.encoding import Bm25, TextEncoding
 from memory_store.items.guarded import GuardedStore, NamespaceLocks
 from memory_store.items.items import Items
 from memory_store.items.statements import WritePolicy
-from memory_store.items.tools import ItemTools, Recovery
+from memory_store.items.tools import ItemTools
 from memory_store.items.transfer import Transfer
 from memory_store.items.writing import Writer
 from memory_store.metrics import Metrics
@@ -82,7 +82,7 @@ class Replica:
     vectors: LiveCollection
     writer: Writer
     items: Items
-    recovery: Recovery
+    tools: ItemTools
     transfer: Transfer
     guarded: GuardedStore
     erasures: Erasures
@@ -111,7 +111,7 @@ async def replica(client: Redis, collections: PlainCollections, turn: Turn, *, o
         vectors=vectors,
         writer=Writer(vectors, encoding, locks=locks, guarded=guarded, policy=WritePolicy(), metrics=_METRICS),
         items=Items(tools, erasures=erasures, buffers=buffers, feed=feed, deleted_life=timedelta(days=1)),
-        recovery=Recovery(tools),
+        tools=tools,
         transfer=Transfer(tools),
         guarded=guarded,
         erasures=erasures,

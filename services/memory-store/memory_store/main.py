@@ -30,7 +30,7 @@ from memory_store.items.items import Items
 from memory_store.items.lookup import Listings
 from memory_store.items.routes import ItemServices
 from memory_store.items.statements import WritePolicy
-from memory_store.items.tools import Feedbacks, ItemTools, Recovery
+from memory_store.items.tools import ItemTools
 from memory_store.items.transfer import Transfer
 from memory_store.items.writing import Writer
 from memory_store.metrics import Metrics
@@ -135,10 +135,9 @@ def build(
     app.state.items = ItemServices(
         writer=writer,
         items=items,
-        recovery=Recovery(tools),
+        tools=tools,
         listings=Listings(vectors, clock=clock),
         transfer=Transfer(tools),
-        feedbacks=Feedbacks(tools),
     )
     app.state.retrieval = Retrieval(vectors, encoding, metrics=metrics, clock=clock, reranker=adapters.reranker)
     app.state.audits = Audits(vectors, encoding, metrics=metrics, clock=clock)

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
+from functools import partial
 from typing import get_args
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
@@ -17,68 +18,38 @@ class Metrics:
     """All of them, in the process's registry."""
 
     def __init__(self, registry: CollectorRegistry) -> None:
-        self.request_seconds = Histogram(
-            "memory_store_request_seconds", "Time of a request", ["route", "code"], registry=registry, buckets=_SECONDS
+        counter, gauge = partial(Counter, registry=registry), partial(Gauge, registry=registry)
+        seconds = partial(Histogram, registry=registry, buckets=_SECONDS)
+        self.request_seconds = seconds("memory_store_request_seconds", "Time of a request", ["route", "code"])
+        self.search_seconds = seconds("memory_search_seconds", "Time of a search, by stage", ["stage"])
+        self.searches_degraded = counter(
+            "memory_store_searches_degraded_total", "Searches that did without a model that failed", ["model"]
         )
-        self.search_seconds = Histogram(
-            "memory_search_seconds", "Time of a search, by stage", ["stage"], registry=registry, buckets=_SECONDS
-        )
-        self.searches_degraded = Counter(
-            "memory_store_searches_degraded_total",
-            "Searches that did without a model that failed",
-            ["model"],
-            registry=registry,
-        )
-        self.writes = Counter(
-            "memory_store_writes_total", "Drafts, by outcome and deciding rule", ["outcome", "rule"], registry=registry
-        )
-        self.embed_seconds = Histogram(
-            "memory_store_embed_seconds", "Time of a call of the embedder", registry=registry, buckets=_SECONDS
-        )
+        self.writes = counter("memory_store_writes_total", "Drafts, by outcome and deciding rule", ["outcome", "rule"])
+        self.embed_seconds = seconds("memory_store_embed_seconds", "Time of a call of the embedder")
         self.embed_texts = Histogram(
-            "memory_store_embed_texts", "Texts per call of the embedder", registry=registry, buckets=_TEXTS
+            "memory_store_embed_texts", "Texts per call of the embedder", buckets=_TEXTS, registry=registry
         )
-        self.embed_waiting = Gauge(
-            "memory_store_embed_waiting_texts", "Texts that wait for their embedding", registry=registry
+        self.embed_waiting = gauge("memory_store_embed_waiting_texts", "Texts that wait for their embedding")
+        self.embed_refused = counter("memory_store_embed_refused_total", "Texts turned away because too many waited")
+        self.embed_cache = counter(
+            "memory_store_embed_cache_total", "Texts to embed, by whether their vector was kept", ["found"]
         )
-        self.embed_refused = Counter(
-            "memory_store_embed_refused_total", "Texts turned away because too many waited", registry=registry
-        )
-        self.embed_cache = Counter(
-            "memory_store_embed_cache_total",
-            "Texts to embed, by whether their vector was kept",
-            ["found"],
-            registry=registry,
-        )
-        self.erased = Counter("memory_store_erased_total", "What erasures removed", ["place"], registry=registry)
-        self.feedback = Counter(
-            "memory_store_feedback_total", "Verdicts of clients on memories", ["verdict"], registry=registry
-        )
-        self.audited = Counter(
+        self.erased = counter("memory_store_erased_total", "What erasures removed", ["place"])
+        self.feedback = counter("memory_store_feedback_total", "Verdicts of clients on memories", ["verdict"])
+        self.audited = counter(
             "memory_store_audited_memories_total",
             "Memories that audits examined, and those under each suspicion",
             ["found"],
-            registry=registry,
         )
-        self.copies = Counter(
-            "memory_store_copies_total", "Copies of the whole collection", ["kind", "status"], registry=registry
-        )
-        self._copied = Gauge("memory_store_copied_points", "Points that the running copy has done", registry=registry)
-        self._to_copy = Gauge("memory_store_copy_points", "Points that the running copy has to do", registry=registry)
-        self.expired = Counter("memory_store_expired_total", "Memories removed at their end", registry=registry)
-        self.flush_seconds = Histogram(
-            "memory_store_flush_seconds", "Time of a flush of Qdrant Edge", registry=registry, buckets=_SECONDS
-        )
-        self.flush_failed = Counter(
-            "memory_store_flush_failed_total", "Flushes of Qdrant Edge that failed", registry=registry
-        )
-        self._disk_full = Gauge(
-            "memory_store_disk_full", "1 while new memories are refused for want of disk space", registry=registry
-        )
-        self._begin_at_zero()
-
-    def _begin_at_zero(self) -> None:
-        """A series that first appears with its first event hides that event from ``rate``."""
+        self.copies = counter("memory_store_copies_total", "Copies of the whole collection", ["kind", "status"])
+        self._copied = gauge("memory_store_copied_points", "Points that the running copy has done")
+        self._to_copy = gauge("memory_store_copy_points", "Points that the running copy has to do")
+        self.expired = counter("memory_store_expired_total", "Memories removed at their end")
+        self.flush_seconds = seconds("memory_store_flush_seconds", "Time of a flush of Qdrant Edge")
+        self.flush_failed = counter("memory_store_flush_failed_total", "Flushes of Qdrant Edge that failed")
+        self._disk_full = gauge("memory_store_disk_full", "1 while new memories are refused for want of disk space")
+        # A series that first appears with its first event hides that event from `rate`
         for found in ("hit", "miss"):
             self.embed_cache.labels(found)
         for model in ("embedding", "reranking"):

@@ -109,15 +109,11 @@ class Settings(ServiceSettings):
             raise ValueError(f"MEMLOOP_RERANK_URL needs MEMLOOP_RERANK_MODEL={ENDPOINT} and the name of its model")
         if self.embedding_shorten and self.embedding_dimension is None:
             raise ValueError("MEMLOOP_EMBEDDING_SHORTEN needs MEMLOOP_EMBEDDING_DIMENSION")
+        if self.qdrant_grpc_port is not None and len(self.qdrant_urls) > 1:
+            raise ValueError("QDRANT_GRPC_PORT needs a QDRANT_URL with one address")
         return self
 
     @property
     def qdrant_urls(self) -> list[str]:
         """The addresses in ``qdrant_url``, which commas separate."""
         return [url.strip() for url in (self.qdrant_url or "").split(",") if url.strip()]
-
-    @model_validator(mode="after")
-    def _grpc_of_one_node(self) -> Self:
-        if self.qdrant_grpc_port is not None and len(self.qdrant_urls) > 1:
-            raise ValueError("QDRANT_GRPC_PORT needs a QDRANT_URL with one address")
-        return self

@@ -119,13 +119,9 @@ class LongReadRequest(Wire):
     metadata: Metadata = Field(default_factory=dict[str, str])
 
     @model_validator(mode="after")
-    def _asks_in_one_way(self) -> Self:
+    def _consistent(self) -> Self:
         if (self.question is None) == (self.questions is None):
             raise ValueError("give exactly one of question and questions")
-        return self
-
-    @model_validator(mode="after")
-    def _called_in_background(self) -> Self:
         if self.webhook is not None and not self.background:
             raise ValueError("webhook needs background: true")
         return self

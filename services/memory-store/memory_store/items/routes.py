@@ -42,7 +42,7 @@ from memloop_state.store.tenants import Buffers, ChangeFeed
 from memory_store.items.documents import View
 from memory_store.items.items import Items
 from memory_store.items.lookup import Listings, Owned
-from memory_store.items.tools import Feedbacks, Recovery
+from memory_store.items.tools import ItemTools
 from memory_store.items.transfer import Transfer
 from memory_store.items.writing import Writer
 from memory_store.vectors.live import Gate
@@ -54,10 +54,9 @@ class ItemServices:
 
     writer: Writer
     items: Items
-    recovery: Recovery
+    tools: ItemTools
     listings: Listings
     transfer: Transfer
-    feedbacks: Feedbacks
 
 
 class ItemsQuery(Namespace):
@@ -167,12 +166,12 @@ async def history(owned: OwnedDep, services: ItemsDep) -> History:
 
 @router.post("/items/{item_id}/recover")
 async def recover(owned: OwnedDep, services: ItemsDep) -> MemoryItem:
-    return await services.recovery.recover(owned)
+    return await tools.recover(services.tools, owned)
 
 
 @router.post("/items/{item_id}/feedback")
 async def give_feedback(owned: OwnedDep, request: FeedbackRequest, services: ItemsDep) -> MemoryItem:
-    return await services.feedbacks.give(owned, request)
+    return await tools.give_feedback(services.tools, owned, request)
 
 
 @router.post("/items/export")

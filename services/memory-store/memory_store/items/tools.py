@@ -36,67 +36,55 @@ class ItemTools:
         return record
 
 
-class Feedbacks:
-    """``POST /v1/items/{id}/feedback``."""
+@repeated_when_moved
+async def give_feedback(tools: ItemTools, owned: Owned, request: FeedbackRequest) -> MemoryItem:
+    """Keep the verdict on one version, in place of an earlier one; the version's number stays.
 
-    def __init__(self, tools: ItemTools) -> None:
-        self._tools = tools
-
-    @repeated_when_moved
-    async def give(self, owned: Owned, request: FeedbackRequest) -> MemoryItem:
-        """Keep the verdict on one version, in place of an earlier one; the version's number stays.
-
-        Repeating a verdict changes nothing. Raises ``NotFound``: unknown, of another tenant, deleted or expired.
-        """
-        namespace = (await self._tools.visible(owned)).namespace
-        async with self._tools.locks.hold(namespace.lane()):
-            begun = await self._tools.guarded.begin(namespace)
-            record = await self._tools.visible(owned)
-            feedback = record.item.feedback
-            if ((feedback.verdict, feedback.reason) if feedback else (None, None)) == (
-                request.feedback,
-                request.reason,
-            ):
-                return record.item
-            moment, verdict = self._tools.clock(), request.feedback
-            given = Feedback(verdict=verdict, reason=request.reason, at=moment) if verdict else None
-            changed = record.with_item(feedback=given, updated_at=moment)
-            judged = changed.decided(verdict or "feedback withdrawn", moment)
-            await self._tools.guarded.store(begun, await updated_point(judged, self._tools.vectors))
-        self._tools.metrics.feedback.labels(request.feedback or "withdrawn").inc()
-        return judged.item
+    Repeating a verdict changes nothing. Raises ``NotFound``: unknown, of another tenant, deleted or expired.
+    """
+    namespace = (await tools.visible(owned)).namespace
+    async with tools.locks.hold(namespace.lane()):
+        begun = await tools.guarded.begin(namespace)
+        record = await tools.visible(owned)
+        feedback = record.item.feedback
+        if ((feedback.verdict, feedback.reason) if feedback else (None, None)) == (
+            request.feedback,
+            request.reason,
+        ):
+            return record.item
+        moment, verdict = tools.clock(), request.feedback
+        given = Feedback(verdict=verdict, reason=request.reason, at=moment) if verdict else None
+        changed = record.with_item(feedback=given, updated_at=moment)
+        judged = changed.decided(verdict or "feedback withdrawn", moment)
+        await tools.guarded.store(begun, await updated_point(judged, tools.vectors))
+    tools.metrics.feedback.labels(request.feedback or "withdrawn").inc()
+    return judged.item
 
 
-class Recovery:
-    """``POST /v1/items/{id}/recover``."""
+@repeated_when_moved
+async def recover(tools: ItemTools, owned: Owned) -> MemoryItem:
+    """The memory that holds the deleted item's fact again; an item that is not deleted is left as it is.
 
-    def __init__(self, tools: ItemTools) -> None:
-        self._tools = tools
-
-    @repeated_when_moved
-    async def recover(self, owned: Owned) -> MemoryItem:
-        """The memory that holds the deleted item's fact again; an item that is not deleted is left as it is.
-
-        What was stated under its key since the deletion stands: the item returns to its place in event time, live if
-        nothing followed it, and as history otherwise. Where another version has the same value by now, that one is
-        confirmed and answered. Raises ``NotFound``: unknown, of another tenant, expired, or removed for good.
-        """
-        namespace = (await stored(self._tools.vectors, owned)).namespace
-        async with self._tools.locks.hold(namespace.lane()):
-            begun = await self._tools.guarded.begin(namespace)
-            record = await stored(self._tools.vectors, owned)
-            if record.item.status != "deleted":
-                return (await self._tools.visible(owned)).item
-            ends = [end for end in (record.item.expires_at, record.ended_before) if end is not None]
-            if ends and min(ends) <= self._tools.clock():
-                raise no_such_memory()
-            fact = await fact_of(self._tools.vectors, record)
-            batch = Batch(record.namespace, fact, written_at=self._tools.clock())
-            stated_at = record.item.valid_from
-            if record.item.memory_type == "RawTurn":
-                resolution = Resolution("inserted", "raw turn", placed=Placement(stated_at))
-            else:
-                resolution = resolve(record.item.hash, stated_at, batch.records.versions(record.chain))
-            restored = batch.restore(record, resolution)
-            await self._tools.guarded.store(begun, await embedded([batch], self._tools.vectors, self._tools.encoding))
-            return restored.item
+    What was stated under its key since the deletion stands: the item returns to its place in event time, live if
+    nothing followed it, and as history otherwise. Where another version has the same value by now, that one is
+    confirmed and answered. Raises ``NotFound``: unknown, of another tenant, expired, or removed for good.
+    """
+    namespace = (await stored(tools.vectors, owned)).namespace
+    async with tools.locks.hold(namespace.lane()):
+        begun = await tools.guarded.begin(namespace)
+        record = await stored(tools.vectors, owned)
+        if record.item.status != "deleted":
+            return (await tools.visible(owned)).item
+        ends = [end for end in (record.item.expires_at, record.ended_before) if end is not None]
+        if ends and min(ends) <= tools.clock():
+            raise no_such_memory()
+        fact = await fact_of(tools.vectors, record)
+        batch = Batch(record.namespace, fact, written_at=tools.clock())
+        stated_at = record.item.valid_from
+        if record.item.memory_type == "RawTurn":
+            resolution = Resolution("inserted", "raw turn", placed=Placement(stated_at))
+        else:
+            resolution = resolve(record.item.hash, stated_at, batch.records.versions(record.chain))
+        restored = batch.restore(record, resolution)
+        await tools.guarded.store(begun, await embedded([batch], tools.vectors, tools.encoding))
+        return restored.item

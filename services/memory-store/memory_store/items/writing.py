@@ -106,17 +106,6 @@ _Result: TypeAlias = tuple[Written, ...] | Refusal
 
 
 @dataclass(frozen=True, slots=True)
-class _Plan:
-    """What an accepted write stores: the batch of each namespace, the outcomes of each add in its order, and what the
-    rules decided.
-    """
-
-    batches: Mapping[Namespace, Batch]
-    outcomes: Sequence[tuple[Written, ...]]
-    resolutions: Sequence[Resolution]
-
-
-@dataclass(frozen=True, slots=True)
 class _Single:
     """An add that may be written together with others, and the tries of its write."""
 
@@ -262,13 +251,12 @@ class Writer:
             await self._applied(statements, batches[add.namespace], resolutions, numbers)
             for add, statements in zip(let_in, stated, strict=True)
         ]
-        plan = _Plan(batches, outcomes, resolutions)
-        points = await embedded(plan.batches.values(), self._vectors, self._encoding)
+        points = await embedded(batches.values(), self._vectors, self._encoding)
         begun = [answer for answer in answers.values() if isinstance(answer, Begun)]
         refused = await self._guarded.store_all(begun, points)
-        for resolution in plan.resolutions:
+        for resolution in resolutions:
             self._metrics.writes.labels(outcome=resolution.outcome, rule=resolution.rule).inc()
-        stored = iter([refused.get(add.namespace, one) for add, one in zip(let_in, plan.outcomes, strict=True)])
+        stored = iter([refused.get(add.namespace, one) for add, one in zip(let_in, outcomes, strict=True)])
         return [next(stored) if isinstance(answer := answers[claim], Begun) else answer for claim in claims]
 
     async def _known(self, statements: Iterable[Statement]) -> Mapping[Namespace, Sequence[Record]]:
