@@ -49,9 +49,11 @@ class Buffers:
 
     async def page(self, tenant: str, user_id: str | None) -> BufferPage:
         """Return the buffers of a user, or of the tenant's users (at most 1,000), in no order."""
-        users = [user_id] if user_id is not None else await self._users(tenant)
+        users = [user_id] if user_id is not None else list[str]()
+        for part in self._parts.partitions if user_id is None else ():
+            users += await sent(self._redis, "SRANDMEMBER", part.hidden("buffered-users", tenant), _MAX_LISTED)
         found: list[Buffer] = []
-        for user in users:
+        for user in users[:_MAX_LISTED]:
             values = await sent(self._redis, "HVALS", self._of_user(tenant, user))
             found.extend(Buffer.model_validate_json(value) for value in values)
             if len(found) >= _MAX_LISTED:
@@ -109,12 +111,6 @@ class Buffers:
         """Name the hash of a user's buffers. It is in the partition of the user's lane, as the lane's fence is."""
         lane = Namespace(tenant=tenant, user_id=user).lane()
         return self._parts.of_name(lane).hidden("buffers", tenant, user)
-
-    async def _users(self, tenant: str) -> list[str]:
-        users: list[str] = []
-        for part in self._parts.partitions:
-            users += await sent(self._redis, "SRANDMEMBER", part.hidden("buffered-users", tenant), _MAX_LISTED)
-        return users[:_MAX_LISTED]
 
     async def _changed(self, space: Namespace, token: int | None, fields: Mapping[str, str], at: float = 0.0) -> None:
         """Replace some of a user's buffers; an empty one goes. Raises ``Conflict`` on a stale fencing token."""

@@ -100,8 +100,11 @@ async def relate(
     listed = Listed.of(result.decision.drafts, near, most_chars=profile.budget.chunk_tokens * _CHARS_PER_TOKEN)
     if not listed.stored:
         return result
-    ask = _ask_pairs if profile.relating == "pairs" else _ask_list
-    found, completions = await ask(listed, result.decision.drafts, model, profile)
+    if profile.relating == "pairs":
+        found, completions = await _ask_pairs(listed, result.decision.drafts, model, profile)
+    else:
+        completions = [await model.complete(profile.prompt("relate", memories=listed.text))]
+        found = parse_relations(completions[0])
     relations = listed.valid(found)
     record = DecisionRecord(
         action="relate",
@@ -120,13 +123,6 @@ async def relate(
 def pair(draft: MemoryDraft, stored: MemoryItem) -> str:
     """Return the prompt's list of one new memory and one stored one."""
     return "\n".join(_lines(1, draft, {1: stored}))
-
-
-async def _ask_list(
-    listed: "Listed", _: Sequence[MemoryDraft], model: ChatModel, profile: Profile
-) -> tuple[list[Relation], list[Completion]]:
-    completion = await model.complete(profile.prompt("relate", memories=listed.text))
-    return list(parse_relations(completion)), [completion]
 
 
 async def _ask_pairs(

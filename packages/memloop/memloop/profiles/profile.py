@@ -106,10 +106,6 @@ def neutralise(text: str, *, keep_marks: bool = False) -> str:
     return "".join((*parts, safe[at:]))
 
 
-def _safe(slot: str, text: str) -> str:
-    return text if isinstance(text, Markup) else neutralise(text, keep_marks=slot == "memory")
-
-
 @dataclass(frozen=True, slots=True)
 class Budget:
     """Token budget of one model's window. All in tokens of the served model.
@@ -158,7 +154,11 @@ class PromptSpec:
         if set(values) != set(self.slots):
             raise ValueError(f"slots are {sorted(self.slots)}, got {sorted(values)}")
         pattern = "|".join(re.escape(f"{{{slot}}}") for slot in self.slots)
-        return re.sub(pattern, lambda mark: _safe(mark[0][1:-1], values[mark[0][1:-1]]), self.template)
+        safe = {
+            f"{{{slot}}}": text if isinstance(text, Markup) else neutralise(text, keep_marks=slot == "memory")
+            for slot, text in values.items()
+        }
+        return re.sub(pattern, lambda mark: safe[mark[0]], self.template)
 
 
 _OPERATOR = PromptSpec(

@@ -5,6 +5,7 @@ the server while the others are still refused; if the server answers, the circui
 cannot be opened or is lost before the answer begins, or a silence longer than the read timeout.
 """
 
+import asyncio
 import logging
 import time
 from collections.abc import Awaitable, Callable, Generator, Sequence
@@ -200,7 +201,7 @@ class Replica:
             _LOG.info("%s %s", self._name, "takes requests" if self.ready else "gets no new requests")
         if self.ready:
             with suppress(DependencyError):
-                await self.breaker.admit(_answered)
+                await self.breaker.admit(lambda: asyncio.sleep(0))  # it has just answered
 
     async def probe(self) -> None:
         """Raise Unavailable unless it answers, with any status."""
@@ -228,7 +229,3 @@ class Replica:
         except (TimeoutError, MemloopError):
             return None
         return answer.status < _TAKES_NO_WORK
-
-
-async def _answered() -> None:
-    """The probe of a replica that has just answered."""
