@@ -1,6 +1,7 @@
 """All metrics of the launcher. The engine's own gauges appear under one name each, whichever engine runs."""
 
 from dataclasses import dataclass
+from functools import partial
 from statistics import fmean
 
 from prometheus_client import CollectorRegistry, Gauge
@@ -49,23 +50,16 @@ class LauncherMetrics:
     """The launcher's gauges, in the registry that ``/metrics`` serves."""
 
     def __init__(self, registry: CollectorRegistry) -> None:
-        self.up = Gauge("inference_engine_up", "1 when the engine answers and is warm", registry=registry)
-        self.start_seconds = Gauge(
-            "inference_engine_start_seconds",
-            "Time from the engine's start until it served its model.",
-            registry=registry,
+        gauge = partial(Gauge, registry=registry)
+        self.up = gauge("inference_engine_up", "1 when the engine answers and is warm")
+        self.start_seconds = gauge(
+            "inference_engine_start_seconds", "Time from the engine's start until it served its model."
         )
-        self.warmup_seconds = Gauge(
-            "inference_warmup_seconds", "The first generation of each shape", ["shape"], registry=registry
-        )
+        self.warmup_seconds = gauge("inference_warmup_seconds", "The first generation of each shape", ["shape"])
         self._engine = {
-            "running": Gauge(
-                "inference_engine_requests_running", "Requests that the engine decodes now", registry=registry
-            ),
-            "waiting": Gauge("inference_engine_requests_waiting", "Requests in the engine's queue", registry=registry),
-            "cache_used": Gauge(
-                "inference_engine_kv_cache_used_ratio", "Share of the KV cache in use, 0 to 1", registry=registry
-            ),
+            "running": gauge("inference_engine_requests_running", "Requests that the engine decodes now"),
+            "waiting": gauge("inference_engine_requests_waiting", "Requests in the engine's queue"),
+            "cache_used": gauge("inference_engine_kv_cache_used_ratio", "Share of the KV cache in use, 0 to 1"),
         }
 
     def show(self, load: EngineLoad) -> None:

@@ -181,7 +181,10 @@ class Membership:
             if service.serving.name != self._live.name:
                 prepared, self._prepared = self._prepared, None
                 if prepared is None or prepared.serving != service.serving:
-                    prepared = await self._opened(service.serving)
+                    if service.serving.name not in await self._live.collections.names():
+                        message = f"The collection {service.serving.name} is not there."
+                        raise Unavailable(message, code="no_collection", retry_after_s=2.0)
+                    prepared = await self._open(service.serving)
                 await self._replace(prepared, service.gen)
             self.gen = service.gen
         self._looked_at, self._fresh_until = sent, sent + FRESH_S
@@ -235,12 +238,6 @@ class Membership:
         finally:
             if prepared.embedder and old:
                 await _close_replaced(old)
-
-    async def _opened(self, serving: Serving) -> Prepared:
-        """Raises ``Unavailable`` while the collection is not there."""
-        if serving.name not in await self._live.collections.names():
-            raise Unavailable(f"The collection {serving.name} is not there.", code="no_collection", retry_after_s=2.0)
-        return await self._open(serving)
 
     async def _open(self, serving: Serving, copy: str = "") -> Prepared:
         embedder = None
