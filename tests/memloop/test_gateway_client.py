@@ -25,8 +25,7 @@ from memloop.wire.long_read import Document, LongRead, LongReadRequest
 from memloop.wire.memory import Source
 from memloop.wire.memory_requests import MemoryAdd
 from memloop_clients.gateway import ChatAnswer, ChatDelta, GatewayClient
-from memloop_clients.gateway_calls import root_url
-from memloop_clients.gateway_memory import ended
+from memloop_clients.gateway_memory import ended, root_url
 from tests.fakes.gateway_server import FakeGateway
 from tests.fakes.gateway_server import ended as ended_read
 from tests.fakes.web_server import serving

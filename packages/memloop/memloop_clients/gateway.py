@@ -14,8 +14,7 @@ from memloop.wire.files import FileObject
 from memloop.wire.keys import KeyCreate, KeyPage, KeyRevoked, NewApiKey
 from memloop.wire.long_read import Estimate, LongRead, LongReadRequest, ReadEvent
 from memloop.wire.rollouts import Rollout, RolloutChange, RolloutEnded, RolloutPage
-from memloop_clients.gateway_calls import body_of, once
-from memloop_clients.gateway_memory import MemoryCalls, ended
+from memloop_clients.gateway_memory import MemoryCalls, body_of, ended, once
 from memloop_clients.http import parsed, segment
 
 

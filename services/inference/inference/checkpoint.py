@@ -1,12 +1,16 @@
-"""Reads what a served checkpoint's folder holds beside its weights' numbers: its export record, its GGUF files."""
+"""Finds what a served checkpoint holds beside its weights' numbers: export record, GGUF files, ``tokenizer.json``."""
 
+import asyncio
 import logging
 from pathlib import Path
 
+from huggingface_hub import try_to_load_from_cache
 from pydantic import ValidationError
 
 from memloop.wire.checkpoint import RECORD, CheckpointRecord
+from memloop.wire.errors import NotFound
 
+_TOKENIZER = "tokenizer.json"
 log = logging.getLogger(__name__)
 
 
@@ -24,3 +28,12 @@ def read_record(folder: Path) -> CheckpointRecord | None:
     except (OSError, ValidationError) as error:
         log.warning("%s cannot be read: %s", folder / RECORD, error)
         return None
+
+
+async def read_tokenizer(model: str, *, local: bool, revision: str | None = None) -> bytes:
+    """Read the file from the model's folder or from the engine's hub cache. Raises NotFound."""
+    cached = None if local else try_to_load_from_cache(model, _TOKENIZER, revision=revision)
+    path = Path(model) / _TOKENIZER if local else Path(cached) if isinstance(cached, str) else None
+    if path is None or not path.is_file():
+        raise NotFound(f"{model} has no {_TOKENIZER} on this machine")
+    return await asyncio.to_thread(path.read_bytes)

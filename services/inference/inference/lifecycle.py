@@ -15,21 +15,20 @@ from typing import Literal, TypeAlias
 
 import aiohttp
 
-from inference.checkpoint import read_record
+from inference.checkpoint import read_record, read_tokenizer
 from inference.engines import EnginePlan
 from inference.metrics import EngineLoad, LauncherMetrics, engine_load
+from inference.process import ChildProcess
 from inference.prompts import files_of, refuses_tools
-from inference.readiness import Lives, NotReady, wait_until_served
 from inference.stuck import StuckWatch
 from inference.template import describe_template
-from inference.tokenizer import read_tokenizer
 from memloop.chunking import TokenizerSplitter
 from memloop.ports import ChatModel, Prompt, Sampling
 from memloop.profiles import Profile, ProfileError, check_fit, profile_from_files
 from memloop.profiles.profile import PromptName
 from memloop.templates import ChatTemplate
-from memloop.wire.chat import ChatMessage
-from memloop.wire.errors import NotFound, Unavailable
+from memloop.wire.chat import ChatMessage, Json
+from memloop.wire.errors import DependencyError, NotFound, Unavailable
 from memloop_clients import EngineClient
 
 _TOKENS = 4
@@ -67,9 +66,43 @@ Phase: TypeAlias = Literal["starting", "warming up", "ready", "stopping"]
 _METRICS_EVERY_S = 5.0
 _LOOKS_UNTIL_STUCK = 4
 _DRAIN_EVERY_S = 0.2
+_POLL_S = 0.5
 _METRICS_TIMEOUT = aiohttp.ClientTimeout(total=3.0)
 
 log = logging.getLogger(__name__)
+
+
+class NotReady(RuntimeError):
+    """The engine is not serving the model; the message carries the reason."""
+
+
+async def wait_until_served(client: EngineClient, model: str, process: ChildProcess, *, timeout_s: float) -> int | None:
+    """Poll until the engine lists the model; return its window in tokens, if listed. Raises NotReady.
+
+    Raises NotReady early when the process ends; the watcher of the process has the details.
+    """
+    last = "it has not answered yet"
+    try:
+        async with asyncio.timeout(timeout_s):
+            while process.exit_code is None:
+                try:
+                    return _window(await client.get_json("models"), model)
+                except (DependencyError, NotReady) as error:
+                    last = str(error)
+                await asyncio.sleep(_POLL_S)
+    except TimeoutError:
+        raise NotReady(f"the engine was not ready within {timeout_s:g} s: {last}") from None
+    raise NotReady(f"the engine ended with status {process.exit_code} before it was ready")
+
+
+def _window(listing: Json, model: str) -> int | None:
+    served = listing.get("data")
+    rows = [row for row in served if isinstance(row, dict)] if isinstance(served, list) else []
+    for row in rows:
+        if row.get("id") == model:
+            window = row.get("max_model_len")
+            return window if isinstance(window, int) else None
+    raise NotReady(f"it serves {[row.get('id') for row in rows]}, not {model}")
 
 
 class Lifecycle:
@@ -89,7 +122,7 @@ class Lifecycle:
         self._metrics = metrics
         self._tls = tls or True
 
-    async def run(self, process: Lives, *, start_timeout_s: float, stuck_after_s: float) -> None:
+    async def run(self, process: ChildProcess, *, start_timeout_s: float, stuck_after_s: float) -> None:
         """Wait, warm up, then watch until cancelled.
 
         Raises NotReady or DependencyError before it was ready, EngineStuck afterwards.

@@ -23,14 +23,13 @@ from fastapi import FastAPI
 from inference import fetch, plan_command
 from inference.conformance import command as conformance
 from inference.engines import BUILDERS, Command
-from inference.lifecycle import Lifecycle
+from inference.lifecycle import Lifecycle, NotReady
 from inference.machine import Machine
 from inference.metrics import LauncherMetrics
 from inference.plan import card_of, plan_engine
 from inference.process import ChildProcess
 from inference.profile_import import importing
 from inference.prompts import fetch_prompts, form_warnings, prompt_warnings
-from inference.readiness import NotReady
 from inference.registry import MODELS_FILE, RegistryError, read_registry
 from inference.routes import model_routes
 from inference.settings import LauncherSettings, SettingsRefused, read_settings

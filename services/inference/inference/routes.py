@@ -4,8 +4,8 @@ from collections.abc import Mapping
 
 from fastapi import APIRouter, Depends, Request, Response
 
+from inference.checkpoint import read_tokenizer
 from inference.lifecycle import Lifecycle
-from inference.tokenizer import read_tokenizer
 from memloop.templates import ChatTemplate
 from memloop.wire.base import Wire
 from memloop.wire.checkpoint import CheckpointRecord

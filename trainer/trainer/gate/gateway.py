@@ -12,8 +12,7 @@ from memloop.wire.memory import BatchResult, Source
 from memloop.wire.memory_events import MemoryEvent
 from memloop.wire.memory_requests import BatchedAdd, MemoryAdd, MemoryBatch
 from memloop_clients.gateway import GatewayClient
-from memloop_clients.gateway_calls import root_url
-from memloop_clients.gateway_memory import ended
+from memloop_clients.gateway_memory import ended, root_url
 from trainer.data.json_rows import DataError
 from trainer.data.retry_policy import RetryPolicy
 from trainer.rollout.tasks import DecideTask, ReadTask
