@@ -30,8 +30,7 @@ _MOST_NUMBERS: Final = 16
 _MORE: Final = "more"
 _TAKES_NO_WORK: Final = 503
 LoadState: TypeAlias = State | Literal["gone"]
-_GONE: Final[LoadState] = "gone"
-_STATES: Final[tuple[State, ...]] = ("ready", "unready", "ejected")
+_STATES: Final[tuple[LoadState, ...]] = ("ready", "unready", "ejected", "gone")
 """The best first."""
 ProxyOf: TypeAlias = Callable[[URL], URL | None]
 
@@ -126,7 +125,7 @@ class Balancer:
         return [
             ReplicaLoad(
                 label,
-                next((state for state in _STATES if any(one.state == state for one in replicas)), _GONE),
+                next(state for state in _STATES if state == "gone" or any(one.state == state for one in replicas)),
                 sum(replica.outstanding for replica in replicas),
                 self._requests[label],
             )
