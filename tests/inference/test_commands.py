@@ -143,7 +143,7 @@ def test_sglang_holds_tool_calls_to_their_schema_where_the_row_asks(strict: bool
     assert command.environment.get("SGLANG_TOOL_STRICT_LEVEL") == level
 
 
-@pytest.mark.parametrize("engine", BUILDERS)
+@pytest.mark.parametrize("engine", sorted(BUILDERS.keys() - {"openvino"}))  # which takes no pictures
 def test_without_a_media_host_the_engine_fetches_from_none(engine: EngineName) -> None:
     argv = BUILDERS[engine](TINY).argv
     place = argv.index("--allowed-media-domains")

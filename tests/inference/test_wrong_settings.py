@@ -51,7 +51,10 @@ WRONG: dict[str, tuple[Mapping[str, str], str]] = {
     "model_path": ({"MEMLOOP_MODEL_PATH": "/nowhere"}, "/nowhere is not a checkpoint"),
     "models_file": ({"MEMLOOP_MODELS_FILE": "/nowhere.toml"}, "/nowhere.toml: "),
     "profile": ({"MEMLOOP_PROFILE": "nowhere"}, "MEMLOOP_PROFILE: no prompt profile at nowhere"),
-    "engine": ({"MEMLOOP_ENGINE": "tgi"}, "MEMLOOP_ENGINE: Input should be 'auto', 'vllm', 'sglang' or 'vllm-cpu'"),
+    "engine": (
+        {"MEMLOOP_ENGINE": "tgi"},
+        "MEMLOOP_ENGINE: Input should be 'auto', 'vllm', 'sglang', 'vllm-cpu' or 'openvino'",
+    ),
     "serve_python": ({"MEMLOOP_SERVE_PYTHON": "/no/python"}, "MEMLOOP_SERVE_PYTHON: there is no program /no/python"),
     "engine_host": ({"MEMLOOP_ENGINE_HOST": "0.0.0.0"}, "to listen on 0.0.0.0, beyond this machine"),
     "engine_port": ({"MEMLOOP_ENGINE_PORT": "7802"}, "MEMLOOP_PORT and MEMLOOP_ENGINE_PORT are both 7802"),
