@@ -92,7 +92,7 @@ class PassResult:
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """An answer as parsed and as written; see ``memloop.loops.parsing.Answer``."""
+    """An answer as parsed and as written; see ``memloop.loops.parsing.reading.Answer``."""
 
     answer: str
     boxed: bool

@@ -4,7 +4,6 @@ from memloop.profiles.fit import check_fit, fit, sizes
 from memloop.profiles.loader import load_profile, profile_files, profile_from_files, whole_profile
 from memloop.profiles.profile import (
     PLAIN_TURNS,
-    REWRITES,
     Budget,
     Markup,
     Origin,
@@ -12,7 +11,6 @@ from memloop.profiles.profile import (
     Profile,
     ProfileError,
     PromptName,
-    PromptSpec,
     RecallPlace,
     TurnLines,
     neutralise,
@@ -21,7 +19,6 @@ from memloop.profiles.profile import (
 
 __all__ = [
     "PLAIN_TURNS",
-    "REWRITES",
     "Budget",
     "Markup",
     "Origin",
@@ -29,7 +26,6 @@ __all__ = [
     "Profile",
     "ProfileError",
     "PromptName",
-    "PromptSpec",
     "RecallPlace",
     "TurnLines",
     "check_fit",

@@ -1,20 +1,17 @@
 """Spreads a client's requests over the replicas of one server."""
 
-from memloop_clients.balancing.balancer import Balancer, ProxyOf, ReplicaLoad, balancer_of
+from memloop_clients.balancing.balancer import ProxyOf, ReplicaLoad, balancer_of
 from memloop_clients.balancing.replica import Balancing, Breaker, CircuitOpen
-from memloop_clients.balancing.resolving import Endpoint, Resolve, is_srv, plain, system_addresses
+from memloop_clients.balancing.resolving import Endpoint, is_srv, plain
 
 __all__ = [
-    "Balancer",
     "Balancing",
     "Breaker",
     "CircuitOpen",
     "Endpoint",
     "ProxyOf",
     "ReplicaLoad",
-    "Resolve",
     "balancer_of",
     "is_srv",
     "plain",
-    "system_addresses",
 ]
