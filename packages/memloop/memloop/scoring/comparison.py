@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from math import sqrt
 from statistics import fmean
 
+_RESAMPLES = 2000
 Z_95 = 1.96
 """The normal distribution's 97.5 % quantile: both ends of a 95 % interval."""
 
@@ -33,7 +34,7 @@ def paired_interval(differences: Sequence[float], *, z: float = Z_95) -> tuple[f
     return max(-1.0, mean - half), min(1.0, mean + half)
 
 
-def paired_bootstrap(differences: Sequence[float], *, resamples: int = 2000, seed: int = 0) -> tuple[float, float]:
+def paired_bootstrap(differences: Sequence[float], *, seed: int = 0) -> tuple[float, float]:
     """Return the 95 % percentile interval of the mean of differences, over samples drawn from them with replacement.
 
     It has no width where all differences are equal. Raises ValueError without differences.
@@ -43,8 +44,8 @@ def paired_bootstrap(differences: Sequence[float], *, resamples: int = 2000, see
     if len(set(differences)) == 1:
         return differences[0], differences[0]
     rng = random.Random(seed)
-    means = sorted(fmean(rng.choices(differences, k=len(differences))) for _ in range(resamples))
-    cut = round(0.025 * resamples)
+    means = sorted(fmean(rng.choices(differences, k=len(differences))) for _ in range(_RESAMPLES))
+    cut = round(0.025 * _RESAMPLES)
     return means[cut], means[-1 - cut]
 
 

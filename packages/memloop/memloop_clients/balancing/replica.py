@@ -97,15 +97,12 @@ class Breaker:
             self._probing = False
 
     @contextmanager
-    def watching(self, *, counts_failures: bool = True) -> Generator[None]:
-        """Update the circuit by an attempt. Any answer of the server, even an error, counts as a success.
-
-        Without ``counts_failures`` the attempt can close the circuit, and not open it.
-        """
+    def watching(self) -> Generator[None]:
+        """Update the circuit by an attempt. Any answer of the server, even an error, counts as a success."""
         try:
             yield
         except MemloopError as error:
-            self.failed(error, counts=counts_failures)
+            self.failed(error)
             raise
         self.answered()
 

@@ -46,30 +46,25 @@ _MAX_TOKEN_CHARS = 64
 _MAX_TOKENS = 8192
 _KEPT_WORDS = 65_536
 _KEPT_TERMS = 16_384
+_K1, _B = 1.2, 0.75
+_AVERAGE_TOKENS = 24.0
+"""The expected length of a document after stop words."""
 
 
 class Bm25:
-    """Encodes documents and queries. ``average_tokens`` is the expected length of a document after stop words.
+    """Encodes documents and queries. ``language`` is a Snowball algorithm's name: of the terms that every text has."""
 
-    ``language`` is a Snowball algorithm's name: of the terms that every text has.
-    """
-
-    def __init__(
-        self, *, language: str = "english", k1: float = 1.2, b: float = 0.75, average_tokens: float = 24.0
-    ) -> None:
+    def __init__(self, *, language: str = "english") -> None:
         self._language = language
         self._stem = stemmer(language)
         self._terms = lru_cache(maxsize=_KEPT_TERMS)(self._terms_of)
-        self._k1 = k1
-        self._b = b
-        self._average_tokens = average_tokens
 
     def document(self, text: str) -> SparseVector:
         """Saturated, length-normalised term frequencies. The length is the number of words."""
         words = self._words(text)
         terms = Counter(term for word in words for term in word)
-        floor = self._k1 * (1 - self._b + self._b * len(words) / self._average_tokens)
-        return _vector({term: count * (self._k1 + 1) / (count + floor) for term, count in terms.items()})
+        floor = _K1 * (1 - _B + _B * len(words) / _AVERAGE_TOKENS)
+        return _vector({term: count * (_K1 + 1) / (count + floor) for term, count in terms.items()})
 
     def query(self, text: str) -> SparseVector:
         """Weight 1 for every distinct term."""
