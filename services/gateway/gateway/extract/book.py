@@ -17,8 +17,10 @@ def book(source: Source, archive: ZipFile) -> Iterator[str]:
     items = {item.get("id", ""): item for item in package.iter("item")}
     spine = [items[ref.get("idref", "")] for ref in package.iter("itemref") if ref.get("idref", "") in items]
     paths = [posixpath.normpath(posixpath.join(folder, unquote(item.get("href", "")))) for item in spine]
-    if set(paths) & set(_locked(archive)):
-        raise Unreadable("the book is locked against copying")
+    if "META-INF/encryption.xml" in archive.NameToInfo:  # of fonts, often
+        locked = parsed(archive, "META-INF/encryption.xml").iter("CipherReference")
+        if not {unquote(reference.get("URI", "")) for reference in locked}.isdisjoint(paths):
+            raise Unreadable("the book is locked against copying")
     metadata = next(package.iter("metadata"), package)
     about = [words(said) for kind in ("title", "creator") for said in metadata.findall(kind)]
     yield "".join(f"{line}\n" for line in about if line)
@@ -30,10 +32,3 @@ def book(source: Source, archive: ZipFile) -> Iterator[str]:
             source.notes.append(f"chapter {number} is missing")
         yield place("chapter", number, text)
     source.note(sum(item.get("media-type", "").startswith("image/") for item in items.values()), "picture", "pictures")
-
-
-def _locked(archive: ZipFile) -> Iterator[str]:
-    """Yield the paths of entries that are encrypted; fonts often are."""
-    if "META-INF/encryption.xml" in archive.NameToInfo:
-        for reference in parsed(archive, "META-INF/encryption.xml").iter("CipherReference"):
-            yield unquote(reference.get("URI", ""))

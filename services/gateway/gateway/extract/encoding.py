@@ -90,8 +90,12 @@ def encoding_of(head: bytes, declared: str = "") -> str:
     label = webencodings.lookup(declared) if declared else None
     if label is not None and label.name not in ("utf-8", "replacement", "x-user-defined"):
         return _WIDER.get(label.name) or webencodings.PYTHON_NAMES.get(label.name, label.name)
-    if b"\0" in head[:_SAMPLE_BYTES]:
-        return _wide(head[:_SAMPLE_BYTES])
+    if b"\0" in (sample := head[:_SAMPLE_BYTES]):  # UTF-16, whose every other byte is a zero, or nothing that is read
+        zeros = [sample[0::2].count(0), sample[1::2].count(0)]
+        few, many = sorted(zeros)
+        if len(sample) < _LEAST_WIDE or many * 4 < len(sample) // 2 or few * 10 > many:
+            raise Unreadable("the file is binary: it contains NUL bytes")
+        return "utf-16-be" if zeros[0] == many else "utf-16-le"
     if _is_utf8(head, declared=label is not None) and _ESCAPE not in head:
         return "utf-8"
     first = _HIGH.search(head)
@@ -130,15 +134,6 @@ def _is_utf8(head: bytes, *, declared: bool) -> bool:
         right = runs.replace("\ufffd", "")
         return len(runs) - len(right) < len(right.encode() if declared else right)
     return True
-
-
-def _wide(sample: bytes) -> str:
-    """Return the UTF-16 whose other bytes are the zeros. Raises Unreadable."""
-    zeros = [sample[0::2].count(0), sample[1::2].count(0)]
-    few, many = sorted(zeros)
-    if len(sample) < _LEAST_WIDE or many * 4 < len(sample) // 2 or few * 10 > many:
-        raise Unreadable("the file is binary: it contains NUL bytes")
-    return "utf-16-be" if zeros[0] == many else "utf-16-le"
 
 
 def _checked(part: str) -> str:

@@ -63,7 +63,7 @@ def page(source: Source, raw: bytes, *, declared: str = "") -> str:
 
     text = "".join(decoded(source, [raw], declared=declared or label_in(raw)))
     if _IS_XML.match(text):  # HTML has no <script/>: it would hide all that follows
-        text = _CLOSED.sub(_opened, text)
+        text = _CLOSED.sub(lambda tag: tag[0] if tag[1].lower() in _VOID else f"<{tag[1]}{tag[2]}></{tag[1]}>", text)
     tree = LexborHTMLParser(text)
     if tree.body is None or tree.css_first("frameset") is not None:
         tree = LexborHTMLParser(_FRAMES.sub("", text))
@@ -124,10 +124,6 @@ def _write_formulas(page: "LexborHTMLParser") -> None:
     for kind, between in (("mfrac", "/"), ("msup", "^"), ("msub", "_")):
         for formula in page.css(f"{kind} > :nth-child(2)"):
             formula.insert_before(between)
-
-
-def _opened(found: "re.Match[str]") -> str:
-    return found[0] if found[1].lower() in _VOID else f"<{found[1]}{found[2]}></{found[1]}>"
 
 
 def _join_cells(page: "LexborHTMLParser") -> None:

@@ -8,7 +8,7 @@ from typing import BinaryIO, Final
 from unicodedata import normalize
 
 from gateway.extract.encoding import BOMS
-from gateway.extract.plain import plain
+from gateway.extract.plain import notebook, plain
 from gateway.extract.source import PDF_WITHIN, Reader, Source, Unreadable
 
 _BLOCK_BYTES: Final = 1 << 20
@@ -73,8 +73,13 @@ def reader_of(source: Source) -> Reader:
 
 def _written(source: Source) -> Reader:
     """Return the reader of a format that is text."""
-    is_named = source.name.endswith((".eml", ".mbox", ".mbx", ".mht", ".mhtml"))
-    if is_named or source.media_type.startswith(("message/rfc822", "application/mbox")) or _is_mail(source.head):
+    headings = _HEADINGS.match(source.head)
+    if (
+        source.name.endswith((".eml", ".mbox", ".mbx", ".mht", ".mhtml"))
+        or source.media_type.startswith(("message/rfc822", "application/mbox"))
+        or _MAILBOX.match(source.head)
+        or (headings and any(name in b"\n" + headings[0].lower() for name in _OF_MAIL))
+    ):
         from gateway.extract.mail import mail
 
         return mail
@@ -84,18 +89,7 @@ def _written(source: Source) -> Reader:
         from gateway.extract.html import html
 
         return html
-    if source.name.endswith(".ipynb"):
-        from gateway.extract.notebook import notebook
-
-        return notebook
-    return plain
-
-
-def _is_mail(head: bytes) -> bool:
-    """Return whether a file begins as a mailbox or a mail does, with a heading that only mails have."""
-    headings = _HEADINGS.match(head)
-    shown = b"" if headings is None else b"\n" + headings[0].lower()
-    return _MAILBOX.match(head) is not None or any(name in shown for name in _OF_MAIL)
+    return notebook if source.name.endswith(".ipynb") else plain
 
 
 def _zipped(source: Source) -> Iterator[str]:

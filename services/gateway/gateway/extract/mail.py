@@ -48,7 +48,10 @@ def _text(source: Source, message: EmailMessage) -> str:
         elif part.is_attachment() or named or kind not in _READ:
             name = (named or "unnamed")[:_NAME_CHARS]
             try:
-                text = _attached(source, part, name)
+                inner = part.get_content() if kind == "message/rfc822" else None
+                raw = inner.as_bytes() if isinstance(inner, EmailMessage) else _bytes(part)
+                charset = part.get_content_charset() or ""
+                text = source.inside(raw, name=name, media_type=f"{kind}; charset={charset}" if charset else kind)
                 parts.append(f"[attachment: {name}]\n\n{text}" if named or text.strip() else "")
             except Exception as error:  # noqa: BLE001 - an attachment that no parser reads must not hide the mail
                 why = str(error) if isinstance(error, Unreadable) else "it is damaged"
@@ -99,14 +102,6 @@ def _only_refers(source: Source, plain: MIMEPart, drawn: MIMEPart) -> bool:
     except Unreadable:
         return False
     return len(more - said) > _MOST * len(more)
-
-
-def _attached(source: Source, part: MIMEPart, name: str) -> str:
-    kind = part.get_content_type()
-    inner = part.get_content() if kind == "message/rfc822" else None
-    raw = inner.as_bytes() if isinstance(inner, EmailMessage) else _bytes(part)
-    charset = part.get_content_charset() or ""
-    return source.inside(raw, name=name, media_type=f"{kind}; charset={charset}" if charset else kind)
 
 
 def _bytes(part: MIMEPart) -> bytes:

@@ -34,7 +34,8 @@ _TOKEN = re.compile(
 )
 _ELAPSED = re.compile("h+|m+|s+", re.IGNORECASE)
 _CONDITION = re.compile(r"(<=|>=|<>|<|>|=)\s*(-?[\d.]+(?:E[+-]?\d+)?)", re.IGNORECASE)
-_COMPARED: Final = MappingProxyType({"<": lt, "<=": le, ">": gt, ">=": ge, "=": eq, "<>": ne})
+_COMPARED: Final = MappingProxyType({"<": gt, "<=": ge, ">": lt, ">=": le, "=": eq, "<>": ne})
+"""How the limit stands to a value that a condition holds for."""
 _FRACTION = re.compile(r"(?:([0#?]+) *)?(?<![0#?])([0#?]+) */ *([1-9]\d*|[0#?]+)")
 _NUMERIC_SECTIONS: Final = 3
 _REMEMBERED: Final = 1024
@@ -111,7 +112,7 @@ def _section(raw: str, *, is_1904: bool) -> _Section:
             symbol, _, language = found[kind][1:].partition("-")
             tokens.append(("text", symbol))
         elif condition := _CONDITION.fullmatch(found[kind]):
-            holds = partial(_holds, _COMPARED[condition[1]], float(condition[2]))
+            holds = partial(_COMPARED[condition[1]], float(condition[2]))
     kinds = {kind for kind, _ in tokens}
     words = "".join(filter(str.isalpha, "".join(text for kind, text in tokens if kind == "text")))
     is_date = bool(kinds & {"date", "elapsed"}) and "digit" not in kinds
@@ -123,10 +124,6 @@ def _section(raw: str, *, is_1904: bool) -> _Section:
         show = number_shower(tokens)
     is_general = kinds == {"general"} or (not kinds and not raw)
     return _Section(holds, show, words, is_date, is_general)
-
-
-def _holds(compared: Callable[[float, float], bool], limit: float, value: float) -> bool:
-    return compared(value, limit)
 
 
 def _literals(raw: str) -> str:

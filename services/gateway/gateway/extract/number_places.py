@@ -89,11 +89,12 @@ def number_shower(tokens: Sequence[Token]) -> Show:
     places = _Places()
     for kind, text in tokens:
         places.digit(text) if kind == "digit" else places.other(kind, text)
-    decimals, run = places.digits["decimals"], _RUN.fullmatch(_drawn(places.layout))
+    kinds = ("t" if isinstance(part, str) else "w" if part >= 0 else "gpd"[part] for part in places.layout)
+    decimals, run = places.digits["decimals"], _RUN.fullmatch("".join(kinds))
     if run is None or "0" * len(decimals) != decimals or places.digits["whole"].count("0") != 1:
         return places.written
-    before, behind = (_text(places.layout[slice(*run.span(at))]) for at in (1, 2))
-    before, behind = " ".join(f"{before}\0{behind}".split()).split("\0")
+    before, behind = (map(str, places.layout[slice(*run.span(at))]) for at in (1, 2))
+    before, behind = " ".join(f"{''.join(before)}\0{''.join(behind)}".split()).split("\0")
     form, limit = f"{',' if places.grouped else ''}.{len(decimals)}f", _MOST_EXACT / 10.0 ** len(decimals)
     factor = places.factor
 
@@ -102,15 +103,6 @@ def number_shower(tokens: Sequence[Token]) -> Show:
         return f"{before}{number * _NUDGE if number < limit else number:{form}}{behind}"
 
     return show
-
-
-def _drawn(layout: Sequence[str | int]) -> str:
-    """Return a letter for each part: t for a text, else its kind of place."""
-    return "".join("t" if isinstance(part, str) else "w" if part >= 0 else "gpd"[part] for part in layout)
-
-
-def _text(layout: Sequence[str | int]) -> str:
-    return "".join(part for part in layout if isinstance(part, str))
 
 
 def _scaled(value: float, wide: int, decimals: int) -> tuple[float, int]:

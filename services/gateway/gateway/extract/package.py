@@ -5,6 +5,7 @@ have parts, and relations between these.
 """
 
 import posixpath
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final
 from xml.etree.ElementTree import Element, fromstring
@@ -67,3 +68,16 @@ class Package:
     def linked(self, name: str, kind: str) -> list[str]:
         """Return the parts of a kind to which a part links."""
         return [link.target for link in self.relations(name).values() if link.kind == kind]
+
+
+_DRAWN: Final = {"chart": ("t", "v"), "chartEx": ("t", "v", "pt"), "diagramData": ("t",)}
+"""Kinds of parts with text, and the elements that hold it."""
+
+
+def drawn(package: Package, name: str) -> Iterator[str]:
+    """Yield a line for each chart and diagram of a part: its words and values."""
+    for link in package.relations(name).values():
+        part = package.part(link.target) if link.kind in _DRAWN else None
+        if part is not None:
+            found = (" ".join((node.text or "").split()) for node in part.iter() if node.tag in _DRAWN[link.kind])
+            yield " | ".join(value for value in found if value)

@@ -165,7 +165,8 @@ def _parted(letters: Sequence[Letter]) -> Iterator[Letter]:
 def _is_break(one: Letter, other: Letter, gap: float | None, beside: Sequence[float]) -> bool:
     """Return whether another word begins where PDFium sees none."""
     if gap is None or not other.sign.isalnum():
-        return one.size != other.size and _is_turned(one, other) and one.box is not None is not other.box
+        is_turned = abs(one.slant - other.slant) > _TURNED
+        return is_turned and one.size != other.size and one.box is not None is not other.box
     return gap > max(_GAP, _WIDER * max(beside)) if beside else gap > _LONE_GAP
 
 
@@ -183,8 +184,3 @@ def _gap(one: Letter, other: Letter) -> float | None:
     if height <= 0 or abs(one.slant - other.slant) > _TURNED or abs(one.base - other.base) > _SAME_BASE * height:
         return None
     return (other.start - one.end) / height
-
-
-def _is_turned(one: Letter, other: Letter) -> bool:
-    """Return whether the line of two letters turns between them."""
-    return abs(one.slant - other.slant) > _TURNED

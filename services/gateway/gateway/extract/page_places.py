@@ -66,9 +66,11 @@ def drawn(page: PdfTextPage, *, codes: bool) -> Iterator[Letter]:
         box = look.box(handle, index)
         size = max(box.top - box.bottom, box.right - box.left)
         for other, one in lately:
-            # The letters of a ligature have one and the same box
-            if other == sign and one != box and _apart(box, one) < _SAME_PLACE * size and _covers(one, box):
-                break
+            # The letters of a ligature have one and the same box; one that is drawn again lies on the other
+            if other == sign and one != box and _apart(box, one) < _SAME_PLACE * size:
+                common = min(one.right, box.right) - max(one.left, box.left)
+                if 2 * common >= min(one.right - one.left, box.right - box.left):
+                    break
         else:
             letter = look.letter(handle, index, sign, box) if _SPACED.match(sign) else Letter(sign, box)
             if not ends_word:
@@ -123,9 +125,3 @@ def _apart(one: Box, other: Box) -> float:
     """Return the distance between the middles of two letters, along the page's nearer edge."""
     across = abs(one.left + one.right - other.left - other.right)
     return max(across, abs(one.bottom + one.top - other.bottom - other.top)) / 2
-
-
-def _covers(one: Box, other: Box) -> bool:
-    """Return whether a letter lies on another, and not beside it."""
-    common = min(one.right, other.right) - max(one.left, other.left)
-    return 2 * common >= min(one.right - one.left, other.right - other.left)

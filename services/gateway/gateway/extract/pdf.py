@@ -127,7 +127,9 @@ def _page(document: pypdfium2.PdfDocument, number: int, ocr: str, *, part_codes:
                 letters, plain = drawn, flat
         if part_codes or not is_coded:
             plain = page_text(letters, plain, by_letter=part_codes and is_coded)
-        text = _cleaned(plain)
+        # Join words that hyphens part at line ends, and drop what is no character
+        text = _HYPHEN.sub(lambda found: "" if found[1].islower() else "-", plain)
+        text = _CONTROLS.sub(" ", text.replace("\x02", "-").replace("\r\n", "\n"))
     except pypdfium2.PdfiumError:
         return _Page("")
     squeezed = "".join(text.split())
@@ -180,9 +182,3 @@ def _string(call: Callable[..., int], *arguments: object) -> str:
     buffer = (ctypes.c_ushort * (size // 2 + 1))()
     call(*arguments, buffer, size)
     return bytes(buffer).decode("utf-16-le", "replace").rstrip("\0")
-
-
-def _cleaned(text: str) -> str:
-    """Join words that hyphens part at line ends, and drop what is no character."""
-    joined = _HYPHEN.sub(lambda found: "" if found[1].islower() else "-", text)
-    return _CONTROLS.sub(" ", joined.replace("\x02", "-").replace("\r\n", "\n"))

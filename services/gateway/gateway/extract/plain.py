@@ -1,4 +1,4 @@
-"""Reads formats that are text: prose, Markdown, code, tables of commas, subtitles, JSON."""
+"""Reads formats that are text: prose, Markdown, code, tables of commas, subtitles, JSON, notebooks of Jupyter."""
 
 import codecs
 import json
@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from functools import partial
 from html import unescape
 from itertools import chain
-from typing import Final
+from typing import Any, Final
 
 from gateway.extract.encoding import decoded, label_in
 from gateway.extract.source import Source
@@ -32,7 +32,8 @@ def plain(source: Source) -> Iterator[str]:
     blocks = chain([source.head], iter(partial(source.rest.read, _BLOCK_BYTES), b"")) if source.head else ()
     parts = decoded(source, blocks, declared=charset_of(source.media_type) or said)
     if source.head.removeprefix(codecs.BOM_UTF8)[:7].upper() == b"BEGIN:V":
-        yield _FOLDED.sub("", _QUOTED.sub(_unquoted, "".join(parts)))
+        said = _QUOTED.sub(lambda found: found[1] + a2b_qp(found[2].encode()).decode(errors="replace"), "".join(parts))
+        yield _FOLDED.sub("", said)
         return
     if not source.name.endswith((".json", ".jsonl", ".ndjson", ".ipynb")):
         for part in parts:
@@ -48,10 +49,6 @@ def plain(source: Source) -> Iterator[str]:
     yield _ESCAPES.sub(_letters, line_end)
 
 
-def _unquoted(found: "re.Match[str]") -> str:
-    return found[1] + a2b_qp(found[2].encode()).decode(errors="replace")
-
-
 def charset_of(media_type: str) -> str:
     """Return the charset that a media type names."""
     found = _CHARSET.search(media_type)
@@ -63,3 +60,23 @@ def _letters(found: "re.Match[str]") -> str:
     letters: str = json.loads(f'"{escaped}"')
     kept = all(letter.isprintable() and letter not in '"\\' for letter in letters)
     return found[0].removesuffix(escaped) + (letters if kept else escaped)
+
+
+def notebook(source: Source) -> Iterator[str]:
+    """Yield text, code and printed results of the cells (nbformat 4); another JSON file of such a name as it is."""
+    raw = source.whole()
+    try:
+        cells: list[dict[str, Any]] = json.loads("".join(decoded(source, [raw])))["cells"]
+        parts: list[str] = []
+        for cell in cells:
+            parts.append("".join(cell["source"]))
+            for output in cell.get("outputs", ()):
+                shown: dict[str, Any] = output.get("data", {})
+                pictures = sum(kind.startswith("image/") for kind in shown)
+                source.note(pictures, "picture", "pictures")
+                parts.append("".join(output.get("text", "" if pictures else shown.get("text/plain", ""))))
+                parts.append(": ".join(filter(None, (output.get("ename"), output.get("evalue")))))
+    except (ValueError, KeyError, TypeError, AttributeError):
+        yield from plain(source.again(raw))
+        return
+    yield "\n\n".join(part.strip("\n") for part in parts if part.strip()) + "\n"

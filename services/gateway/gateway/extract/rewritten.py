@@ -142,7 +142,10 @@ def _mended(font: DictionaryObject, writer: PdfWriter) -> bool:
         font[NameObject("/Widths")] = ArrayObject(map(FloatObject, widths))
         font |= {NameObject("/Subtype"): NameObject("/Type1"), NameObject("/BaseFont"): NameObject("/Letters")}
         return True
-    lines = [*_named(font), *islice(_own(font), _MOST_LINES)] or [*_numbered(font)]
+    told = _dictionary(font, "/ToUnicode")
+    blocks = _BLOCK.finditer(told.get_data()) if isinstance(told, StreamObject) else ()
+    own = ((block[1], line[0]) for block in blocks for line in _LINES[block[1]].finditer(block[2]))
+    lines = [*_named(font), *islice(own, _MOST_LINES)] or [*_numbered(font)]
     if lines:
         # A fault in one block is not one of the next
         stream = StreamObject()
@@ -150,14 +153,6 @@ def _mended(font: DictionaryObject, writer: PdfWriter) -> bool:
         stream.set_data(b"".join(b"1 beginbf%s\n%s\nendbf%s\n" % (kind, line, kind) for kind, line in lines))
         font[NameObject("/ToUnicode")] = stream.clone(writer).indirect_reference or stream
     return bool(lines)
-
-
-def _own(font: DictionaryObject) -> Iterator[tuple[bytes, bytes]]:
-    """Yield the lines of a font's own map: characters, and ranges of them."""
-    told = _dictionary(font, "/ToUnicode")
-    if isinstance(told, StreamObject):
-        for block in _BLOCK.finditer(told.get_data()):
-            yield from ((block[1], line[0]) for line in _LINES[block[1]].finditer(block[2]))
 
 
 def _named(font: DictionaryObject) -> Iterator[tuple[bytes, bytes]]:

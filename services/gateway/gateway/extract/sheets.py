@@ -75,7 +75,9 @@ def comments_and_boxes(package: Package, main: str, workbook: Element) -> dict[s
         link = links.get(sheet.get("r:id", ""))
         if link is not None:
             with suppress(ParseError):  # they are not worth the cells
-                found[sheet.get("name", "")] = [*_comments(package, link.target), *_boxes(package, link.target)]
+                drawings = filter(None, map(package.part, package.linked(link.target, "drawing")))
+                boxes = (words(box) for drawing in drawings for box in drawing.iter("txBody"))
+                found[sheet.get("name", "")] = [*_comments(package, link.target), *filter(None, boxes)]
     return found
 
 
@@ -91,11 +93,6 @@ def _comments(package: Package, sheet: str) -> Iterator[str]:
             by = f" by {author}" if author and not author.startswith("tc=") else ""  # the id of a thread
             if text := " ".join("".join(run.text or "" for run in comment.iter("t")).split()):
                 yield f"[comment on {comment.get('ref', '')}{by}: {text}]"
-
-
-def _boxes(package: Package, sheet: str) -> Iterator[str]:
-    for part in map(package.part, package.linked(sheet, "drawing")):
-        yield from (words(box) for box in (part.iter("txBody") if part is not None else ()) if words(box))
 
 
 def _shown(cell: object) -> str:

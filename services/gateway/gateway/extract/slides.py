@@ -3,9 +3,8 @@
 from collections.abc import Iterator
 from typing import Final
 
-from gateway.extract.drawn import drawn
 from gateway.extract.numerals import numeral
-from gateway.extract.package import Element, Package, words
+from gateway.extract.package import Element, Package, drawn, words
 from gateway.extract.source import Source, place
 
 _KINDS: Final = (("alphaLc", "a"), ("alphaUc", "A"), ("romanLc", "i"), ("romanUc", "I"))
@@ -24,19 +23,15 @@ def slides(source: Source, package: Package, main: str, root: Element) -> Iterat
         lines += drawn(package, name)
         for link in package.relations(name).values():
             part = package.part(link.target) if link.kind in _BESIDE else None
-            if part is not None:
-                lines += [f"[{_BESIDE[link.kind]}: {said}]" for said in _said(part)]
+            if part is not None:  # notes, without the number of the slide, or comments
+                numbers = [one for one in part.iter("sp") if any(p.get("type") == "sldNum" for p in one.iter("ph"))]
+                for shape in numbers:
+                    shape.clear()
+                beside = [words(comment) for comment in part.iter("cm")] or [" ".join(_lines(part))]
+                lines += [f"[{_BESIDE[link.kind]}: {said}]" for said in beside if said.strip()]
         pictures += sum(1 for _ in slide.iter("pic"))
         yield place("slide", number, "\n".join(line for line in lines if line.strip()))
     source.note(pictures, "picture", "pictures")
-
-
-def _said(part: Element) -> list[str]:
-    """Return the notes of a slide without the number of the slide, or its comments."""
-    for shape in [shape for shape in part.iter("sp") if any(p.get("type") == "sldNum" for p in shape.iter("ph"))]:
-        shape.clear()
-    comments = [words(comment) for comment in part.iter("cm")]
-    return [said for said in (comments or [" ".join(_lines(part))]) if said.strip()]
 
 
 def _lines(element: Element) -> Iterator[str]:
