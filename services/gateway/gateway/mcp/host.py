@@ -5,6 +5,7 @@ The task that enters the SDK's task group must also exit it, so a dedicated task
 
 import asyncio
 from collections.abc import Awaitable, Callable
+from importlib import import_module
 from typing import Self, TypeAlias
 
 from starlette.types import Receive, Scope, Send
@@ -40,16 +41,13 @@ class McpHost:
 
     async def _hold(self, ready: "asyncio.Future[Answer]") -> None:
         try:
-            manager = await asyncio.to_thread(self._made)
+            await asyncio.to_thread(import_module, "gateway.mcp.server")  # takes 0.4 s
+            from gateway.mcp.server import make_manager
+
+            manager = make_manager(max_body_bytes=self._max_body_bytes)
         except Exception as failure:  # noqa: BLE001 - passed on to the waiting requests
             ready.set_exception(failure)
             return
         async with manager.run():
             ready.set_result(manager.handle_request)
             await self._stop.wait()
-
-    def _made(self):
-        """Create the server in a thread, because the import takes 0.4 s."""
-        from gateway.mcp.server import make_manager
-
-        return make_manager(max_body_bytes=self._max_body_bytes)

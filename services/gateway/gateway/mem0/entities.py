@@ -1,7 +1,6 @@
 """Lists entities (users, agents, runs) and deletes all memories of one."""
 
 import ast
-from collections.abc import Mapping
 from typing import Annotated, Final, Literal, TypeAlias, cast
 
 from fastapi import APIRouter, Path, Query, Request
@@ -89,7 +88,17 @@ async def delete_memories(
 ) -> Answer:
     """Delete all data of the named user, agent and run; ``user_id=*`` means every user; with ``dry_run`` count it."""
     refuse_app(app_id)
-    ids = _ids_of_query({"user_id": user_id, "agent_id": agent_id, "run_id": run_id}, filters)
+    query = {"user_id": user_id, "agent_id": agent_id, "run_id": run_id}
+    given = {name: value for name, value in query.items() if value is not None}
+    try:  # the client writes a Python literal; JSON with string values parses the same
+        also: object = {} if filters is None else ast.literal_eval(filters)
+    except (ValueError, SyntaxError, MemoryError, RecursionError, TypeError):
+        also = None
+    if not isinstance(also, dict):
+        raise Unprocessable("filters must be an object of entity ids.", param="filters")
+    ids = entity_ids(given, cast(dict[str, JsonValue], also))
+    if not ids:  # nothing is deleted by default
+        raise Unprocessable("Give a user_id, an agent_id or a run_id. user_id '*' means every user.", param="user_id")
     if any(ids.get(name) == _ANY for name in ("agent_id", "run_id")):
         raise NotSupported("Only user_id may be '*'.", param="agent_id")
     if ids.get("user_id") == _ANY:
@@ -99,28 +108,6 @@ async def delete_memories(
         return await _would_erase(scope, memory)
     await _erase(scope, memory)
     return {"message": "Memories deleted successfully!"}
-
-
-def _ids_of_query(query: Mapping[str, str | None], filters: str | None) -> dict[str, str]:
-    """Parse the entity ids. Raises Unprocessable when there are none, so nothing is deleted by default."""
-    given = {name: value for name, value in query.items() if value is not None}
-    ids = entity_ids(given, _filters_of(filters))
-    if not ids:
-        raise Unprocessable("Give a user_id, an agent_id or a run_id. user_id '*' means every user.", param="user_id")
-    return ids
-
-
-def _filters_of(text: str | None) -> dict[str, JsonValue]:
-    """Parse ``filters``, which the client writes as a Python literal; JSON with string values parses the same."""
-    if text is None:
-        return {}
-    try:
-        value: object = ast.literal_eval(text)
-    except (ValueError, SyntaxError, MemoryError, RecursionError, TypeError):
-        value = None
-    if not isinstance(value, dict):
-        raise Unprocessable("filters must be an object of entity ids.", param="filters")
-    return cast(dict[str, JsonValue], value)
 
 
 async def _erase(scope: Scope, memory: Memory) -> None:
@@ -135,18 +122,13 @@ async def _would_erase(scope: Scope, memory: Memory) -> Answer:
 
 
 async def _namespaces_of(scope: Scope, memory: Memory) -> list[Namespace]:
-    ids = scope.model_dump(include={"agent_id", "run_id"})
-    users = await _users_of(scope, memory)
-    return [Namespace(tenant=scope.tenant, user_id=user_id, **ids) for user_id in users]
-
-
-async def _users_of(scope: Scope, memory: Memory) -> list[str]:
-    """Return the scope's user, or all users with waiting, buffered, stored or derived data of that agent or run.
+    """Return those of the scope's user, or of all users with waiting, buffered, stored or derived data in the scope.
 
     A write goes on from the queue to the store, so it is seen in the one or in the other.
     """
+    ids = scope.model_dump(include={"agent_id", "run_id"})
     if scope.user_id is not None:
-        return [scope.user_id]
+        return [Namespace(tenant=scope.tenant, user_id=scope.user_id, **ids)]
     waiting = await memory.queue.events.waiting_users(scope)
     owners = await memory.owners.users(scope)
     stored = [one.id for one in (await memory.store.entities(scope)).entities if one.type == "user"]
@@ -155,4 +137,5 @@ async def _users_of(scope: Scope, memory: Memory) -> list[str]:
         for buffer in (await memory.store.buffers(scope.tenant)).buffers
         if scope.agent_id in (None, buffer.namespace.agent_id) and scope.run_id in (None, buffer.namespace.run_id)
     ]
-    return list(dict.fromkeys([*waiting, *buffered, *stored, *owners]))
+    users = dict.fromkeys([*waiting, *buffered, *stored, *owners])
+    return [Namespace(tenant=scope.tenant, user_id=user_id, **ids) for user_id in users]

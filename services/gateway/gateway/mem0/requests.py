@@ -61,7 +61,11 @@ class Message(Wire):
 
     def source(self) -> Source:
         """Return the turn. Raises NotSupported for images and other media, Unprocessable for an overlong text."""
-        text = self.content if isinstance(self.content, str) else "\n".join(map(_text_of, self.content or ()))
+        parts = () if isinstance(self.content, str) else self.content or ()
+        for part in parts:
+            if part.type != "text":
+                raise NotSupported(f"Message parts of type {part.type} are not supported, only text.", param="messages")
+        text = self.content if isinstance(self.content, str) else "\n".join(part.text for part in parts)
         name = clean_name(self.name)
         if len(said(name, text)) > MAX_TEXT_CHARS:
             raise Unprocessable(f"a message may have at most {MAX_TEXT_CHARS} characters", param="messages")
@@ -258,9 +262,3 @@ def _of_categories(categories: tuple[str, ...] | None) -> Filter | None:
 
 def _of_metadata(metadata: dict[str, JsonValue] | None) -> Filter | None:
     return translated({"metadata": metadata}) if metadata else None
-
-
-def _text_of(part: Part) -> str:
-    if part.type != "text":
-        raise NotSupported(f"Message parts of type {part.type} are not supported, only text.", param="messages")
-    return part.text

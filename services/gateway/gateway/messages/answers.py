@@ -6,7 +6,7 @@ Source: Anthropic's API reference, "Messages", and OpenAI's, "Chat Completions".
 
 import hashlib
 import secrets
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Final, Literal, TypeAlias
 
 from pydantic import JsonValue
@@ -103,10 +103,20 @@ def message_of(answer: Json, *, model: str, stops: Sequence[str], thinking: bool
         raise EngineError("the engine's answer is not a chat completion")
     choice = choices[0]
     said = object_in(choice.get("message"))
-    blocks = list(_blocks(said, thinking=thinking))
-    calls = any(block["type"] == "tool_use" for block in blocks)
-    reason, sequence = stop_of(choice, stops, calls=calls, refused=bool(said.get("refusal")))
-    ended: Json = {"content": [*blocks], "stop_reason": reason, "stop_sequence": sequence}
+    thought, calls, blocks = thinking_in(said), objects_in(said.get("tool_calls")), list[JsonValue]()
+    if thinking and thought:
+        signature = signature_of(hashlib.sha256(thought.encode()).digest())
+        blocks.append({"type": "thinking", "thinking": thought, "signature": signature})
+    if text := text_in(said):
+        blocks.append({"type": "text", "text": text})
+    if thought and calls and not thinking:
+        blocks.append(hidden_block(thought))
+    for call in calls:
+        function = object_in(call.get("function"))
+        given = input_of(str(function["arguments"]))
+        blocks.append({"type": "tool_use", "id": call["id"], "name": function["name"], "input": given})
+    reason, sequence = stop_of(choice, stops, calls=bool(calls), refused=bool(said.get("refusal")))
+    ended: Json = {"content": blocks, "stop_reason": reason, "stop_sequence": sequence}
     return begun_message(model, answer.get("usage")) | ended
 
 
@@ -153,21 +163,6 @@ def usage_of(usage: object) -> Json:
 def text_in(said: Json) -> str:
     """Return the text of a message or of a piece of one, a refusal's included."""
     return "".join(text for text in (said.get("content"), said.get("refusal")) if isinstance(text, str))
-
-
-def _blocks(said: Json, *, thinking: bool) -> Iterator[Json]:
-    thought, calls = thinking_in(said), objects_in(said.get("tool_calls"))
-    if thinking and thought:
-        signature = signature_of(hashlib.sha256(thought.encode()).digest())
-        yield {"type": "thinking", "thinking": thought, "signature": signature}
-    if text := text_in(said):
-        yield {"type": "text", "text": text}
-    if thought and calls and not thinking:
-        yield hidden_block(thought)
-    for call in calls:
-        function = object_in(call.get("function"))
-        given = input_of(str(function["arguments"]))
-        yield {"type": "tool_use", "id": call["id"], "name": function["name"], "input": given}
 
 
 def input_of(arguments: str) -> Json:

@@ -80,18 +80,24 @@ class MessageStream:
             return
         if not data:
             yield event  # a comment
-        elif data == _DONE:
-            yield from self._end()
-        else:
-            chunk = parsed_object(data)
-            if not chunk.get("error"):
-                yield from self._chunk(chunk)
-                return
+            return
+        if data == _DONE:
+            self._over = True
+            yield from self._start()
+            yield from self._close()
+            calls = self._calls > 0
+            reason, sequence = stop_of(self._last or {}, self._stops, calls=calls, refused=self._refused)
+            delta: Json = {"stop_reason": reason, "stop_sequence": sequence}
+            ended: Json = {"type": "message_delta", "delta": delta, "usage": usage_of(self._usage)}
+            yield _event(ended if self._memory is None else {**ended, "memory": self._memory})
+            yield _event({"type": "message_stop"})
+            return
+        chunk = parsed_object(data)
+        if chunk.get("error"):
             self._over = True
             words = object_in(chunk["error"]).get("message")
             yield event if chunk.get("type") == "error" else error_event(EngineError(str(words)))
-
-    def _chunk(self, chunk: Json) -> Iterator[bytes]:
+            return
         if isinstance(chunk.get("usage"), dict):
             self._usage = chunk["usage"]
         self._memory = chunk.get("memory", self._memory)
@@ -123,20 +129,17 @@ class MessageStream:
             yield from self._in_block("text", {"type": "text", "text": ""})
             yield self._piece({"type": "text_delta", "text": text})
         for call in objects_in(said.get("tool_calls")):
-            yield from self._tool(call)
-
-    def _tool(self, piece: Json) -> Iterator[bytes]:
-        function = object_in(piece.get("function"))
-        if "id" in piece:
-            self._calls += 1
-            if self._hidden:
-                yield from self._begin("redacted_thinking", hidden_block("".join(self._hidden)))
-                self._hidden = []
-            block: Json = {"type": "tool_use", "id": piece["id"], "name": function["name"], "input": {}}
-            yield from self._begin("tool_use", block)
-        if more := str(function.get("arguments") or ""):
-            self._arguments.append(more)
-            yield self._piece({"type": "input_json_delta", "partial_json": more})
+            function = object_in(call.get("function"))
+            if "id" in call:
+                self._calls += 1
+                if self._hidden:
+                    yield from self._begin("redacted_thinking", hidden_block("".join(self._hidden)))
+                    self._hidden = []
+                block: Json = {"type": "tool_use", "id": call["id"], "name": function["name"], "input": {}}
+                yield from self._begin("tool_use", block)
+            if more := str(function.get("arguments") or ""):
+                self._arguments.append(more)
+                yield self._piece({"type": "input_json_delta", "partial_json": more})
 
     def _in_block(self, kind: Kind, block: Json) -> Iterator[bytes]:
         if self._open != kind:
@@ -163,17 +166,6 @@ class MessageStream:
 
     def _piece(self, delta: Json) -> bytes:
         return _event({"type": "content_block_delta", "index": self._index, "delta": delta})
-
-    def _end(self) -> Iterator[bytes]:
-        self._over = True
-        yield from self._start()
-        yield from self._close()
-        calls = self._calls > 0
-        reason, sequence = stop_of(self._last or {}, self._stops, calls=calls, refused=self._refused)
-        delta: Json = {"stop_reason": reason, "stop_sequence": sequence}
-        event: Json = {"type": "message_delta", "delta": delta, "usage": usage_of(self._usage)}
-        yield _event(event if self._memory is None else {**event, "memory": self._memory})
-        yield _event({"type": "message_stop"})
 
 
 def _event(value: Json) -> bytes:

@@ -139,25 +139,21 @@ def _parts(block: TextParam | ImageParam | DocumentParam | SearchResultParam, pl
         case TextParam():
             return [_text_part(_text(block, place))]
         case ImageParam():
-            return [_picture(block, place)]
+            _refuse_given(f"{place}.transformations", block.transformations, "the engine does not transform images.")
+            match block.source:
+                case Base64Source(media_type=media_type, data=data):
+                    url = f"data:{media_type};base64,{data}"
+                case UrlSource(url=address):
+                    url = address
+                case _:
+                    refuse(f"{place}.source", "files at Anthropic cannot be read here; send the image as base64.")
+            return [{"type": "image_url", "image_url": {"url": url}}]
         case DocumentParam():
             return _document(block, place)
         case SearchResultParam():
             _refuse_citations(block, place)
             texts = [_text(inner, place) for inner in block.content]
             return [_text_part("\n".join((block.title, block.source, *texts)))]
-
-
-def _picture(block: ImageParam, place: str) -> Json:
-    _refuse_given(f"{place}.transformations", block.transformations, "the engine does not transform images.")
-    match block.source:
-        case Base64Source(media_type=media_type, data=data):
-            url = f"data:{media_type};base64,{data}"
-        case UrlSource(url=address):
-            url = address
-        case _:
-            refuse(f"{place}.source", "files at Anthropic cannot be read here; send the image as base64.")
-    return {"type": "image_url", "image_url": {"url": url}}
 
 
 def _document(block: DocumentParam, place: str) -> list[Json]:
