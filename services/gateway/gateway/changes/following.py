@@ -3,7 +3,7 @@
 import asyncio
 import logging
 from collections.abc import AsyncGenerator, Awaitable, Generator
-from contextlib import aclosing, contextmanager
+from contextlib import contextmanager
 from typing import Final
 
 from memloop.chores import ended
@@ -11,7 +11,7 @@ from memloop.wire.changes import MOST_CHANGES, MOST_TENANTS, ChangePage, MemoryC
 from memloop.wire.errors import MemloopError
 from memloop.wire.memory import Scope
 from memloop_clients import StoreClient
-from memloop_service.http import Outlet, data_event, error_event
+from memloop_service.http import data_event
 
 _LOG = logging.getLogger(__name__)
 _EVERY_S: Final = 0.5
@@ -109,16 +109,6 @@ async def _moved(news: Awaitable[None], until: float) -> bool:
     except TimeoutError:
         return False
     return True
-
-
-async def send(changes: AsyncGenerator[MemoryChange], out: Outlet) -> None:
-    """Send changes as events; an error is the last one."""
-    async with aclosing(changes):
-        try:
-            async for change in changes:
-                await out.send(event_of(change))
-        except MemloopError as error:
-            await out.send(error_event(error))
 
 
 def event_of(change: MemoryChange) -> bytes:

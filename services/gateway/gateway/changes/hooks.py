@@ -4,14 +4,12 @@ import asyncio
 import logging
 import secrets
 from collections.abc import Sequence
-from datetime import datetime
 from typing import Final
 
 from gateway.metrics import Metrics
 from gateway.queue import LaneQueue
-from gateway.webhooks.deliveries import MOST_HOOKS, change_delivery, memory_hooks
-from memloop.wire.base import Wire
-from memloop.wire.changes import LATEST, MOST_TENANTS, Change, ChangeType, StoreChanges
+from gateway.webhooks.deliveries import MOST_HOOKS, Hook, change_delivery, memory_hooks
+from memloop.wire.changes import LATEST, MOST_TENANTS, StoreChanges
 from memloop.wire.errors import Conflict, DependencyError, Gone, NotFound, RateLimited
 from memloop.wire.memory import Scope
 from memloop_clients import StoreClient
@@ -19,21 +17,6 @@ from memloop_state.lease import Leases
 from memloop_state.link import State
 
 _LEASE_MS: Final = 30_000
-
-
-class Hook(Wire):
-    """A subscription: the changes of these types, of one user or of all, go to ``url``."""
-
-    id: str
-    tenant: str
-    url: str
-    events: tuple[ChangeType, ...]
-    user_id: str | None = None
-    created_at: datetime
-
-    def wants(self, change: Change) -> bool:
-        """Return whether the change is subscribed to."""
-        return change.type in self.events and self.user_id in (None, change.user_id)
 
 
 class Subscribed(Hook):
@@ -115,18 +98,15 @@ class Dispatcher:
             some = tenants[start : start + MOST_TENANTS]
             newest = await self._store.newest_changes(some)
             for tenant in some:
-                await self._serve_tenant(tenant, newest[tenant])
-
-    async def _serve_tenant(self, tenant: str, newest: str) -> None:
-        for hook in await self._hooks.of(tenant):
-            if hook.place == newest:
-                continue
-            if not await self._hooks.mine():
-                return
-            try:
-                await self._serve(hook, hook.place)
-            except RateLimited as error:
-                _LOG.warning("memory webhook %s waits: %s", hook.id, error.message)
+                for hook in await self._hooks.of(tenant):
+                    if hook.place == newest[tenant]:
+                        continue
+                    if not await self._hooks.mine():
+                        return
+                    try:
+                        await self._serve(hook, hook.place)
+                    except RateLimited as error:
+                        _LOG.warning("memory webhook %s waits: %s", hook.id, error.message)
 
     async def _serve(self, hook: Hook, place: str) -> None:
         scope = Scope(tenant=hook.tenant, user_id=hook.user_id)

@@ -3,16 +3,16 @@
 from contextlib import ExitStack
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from functools import partial
 from typing import Annotated, Literal, TypeAlias
 
 from fastapi import APIRouter, Header, Query, Request, Response
 from pydantic import Field
 
 from gateway.access import AllowanceDep, OptionalId, PrincipalDep, Room, Tenant, audit_action, managed, needs
-from gateway.changes.following import LONGEST_S, Bell, followed, send
-from gateway.changes.hooks import Hook, MemoryHooks, new_hook_id
-from gateway.long_read.reading import Followers
+from gateway.changes.following import LONGEST_S, Bell, event_of, followed
+from gateway.changes.hooks import MemoryHooks, new_hook_id
+from gateway.long_read.reading import Followers, sent
+from gateway.webhooks.deliveries import Hook
 from gateway.webhooks.webhooks import Webhooks
 from memloop.wire.base import Wire
 from memloop.wire.changes import CHANGE_TYPES, LATEST, MOST_CHANGES, OLDEST, ChangeType, Cursor, StoreChanges
@@ -22,7 +22,7 @@ from memloop.wire.memory import Scope
 from memloop.wire.memory_requests import ChangeList
 from memloop_clients import StoreClient
 from memloop_service import ERRORS, of_app
-from memloop_service.http import EventStream, body_of, json_response, read_ours, streams
+from memloop_service.http import body_of, json_response, read_ours, streams
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,7 +96,7 @@ async def list_changes(
         seat.enter_context(changes.followers.seat(principal.tenant))
         first = await changes.store.changes(asked)
         events = followed(changes.store, changes.bell, scope, first, longest_s=changes.longest_s)
-        return EventStream(partial(send, events), heartbeat_s=changes.heartbeat_s, owns=seat.pop_all())
+        return sent(events, event_of, seat=seat.pop_all(), heartbeat_s=changes.heartbeat_s)
 
 
 @router.post(

@@ -200,8 +200,9 @@ async def published_behind(publish: Publish) -> AsyncGenerator[Publish]:
     async def behind(event: ReadEvent, record: LongRead) -> None:
         nonlocal going
         await settled()
-        going = asyncio.create_task(_awaited(publish, event, record))
-        going.add_done_callback(_seen)
+        going = asyncio.ensure_future(publish(event, record))
+        # Take note of its error, which nobody else hears of when the block is cancelled
+        going.add_done_callback(lambda task: task.cancelled() or task.exception())
         if record.status in TERMINAL:
             await settled()
 
@@ -214,16 +215,6 @@ async def published_behind(publish: Publish) -> AsyncGenerator[Publish]:
 
 def _failed(record: LongRead, error: MemloopError) -> LongRead:
     return record.ended("failed", error.envelope().error)
-
-
-async def _awaited(publish: Publish, event: ReadEvent, record: LongRead) -> None:
-    await publish(event, record)
-
-
-def _seen(task: asyncio.Task[None]) -> None:
-    """Take note of a task's error, which nobody else hears of when the block is cancelled."""
-    if not task.cancelled():
-        task.exception()
 
 
 def is_permanent(error: MemloopError) -> bool:

@@ -3,7 +3,6 @@
 import time
 from collections.abc import Awaitable, Callable, Sequence
 from datetime import UTC, datetime
-from typing import Required, TypedDict, Unpack
 
 from gateway.long_read.records import terminal_event
 from gateway.metrics import Metrics
@@ -13,12 +12,10 @@ from memloop.loops.results import ReadResult
 from memloop.loops.steps import Answered, ChunkRead, Integrated, Merged, ReadStep, RereadStarted, SubAnswered
 from memloop.profiles import Profile
 from memloop.wire.long_read import (
-    EventType,
     Evidence,
     IncompleteDetails,
     LongRead,
     LongReadRequest,
-    Progress,
     ReadDegradations,
     ReadEvent,
     ReadOutput,
@@ -31,42 +28,6 @@ from memloop_service.tracing import past_span
 
 Publish = Callable[[ReadEvent, LongRead], Awaitable[None]]
 """Called with every event, in order, and the record at that moment."""
-
-
-class _OutputFields(TypedDict, total=False):
-    """The fields of a question's output that change."""
-
-    output_text: str
-    memory: str
-    subquestions: tuple[SubQuestion, ...]
-    evidence: tuple[Evidence, ...]
-
-
-class _RecordFields(_OutputFields, total=False):
-    """The fields of a record that change."""
-
-    status: ReadStatus
-    completed_at: int
-    progress: Progress
-    outputs: tuple[ReadOutput, ...]
-    usage: ReadUsage
-    degradations: ReadDegradations
-    incomplete_details: IncompleteDetails
-
-
-class _EventFields(TypedDict, total=False):
-    """The fields of an event beside its number and time."""
-
-    type: Required[EventType]
-    read: LongRead
-    progress: Progress
-    chunk: int
-    memory: str
-    tokens: int
-    question: str | None
-    question_index: int | None
-    segment: int | None
-    delta: str
 
 
 class ReadAccount:
@@ -195,9 +156,9 @@ class ReadAccount:
     def _index(self, step: ReadStep) -> int | None:
         return step.asked if self._several else None
 
-    def _update_output(self, number: int, **values: Unpack[_OutputFields]) -> None:
+    def _update_output(self, number: int, **values: object) -> None:
         """Update a question's output: in ``outputs``, or in the record itself for a single question."""
-        self._outputs[number] = self._outputs[number].model_copy(update={**values})
+        self._outputs[number] = self._outputs[number].model_copy(update=values)
         if self._several:
             self._update(outputs=tuple(self._outputs))
         else:
@@ -211,14 +172,14 @@ class ReadAccount:
             changes = {"pass_": pass_number, "chunks_done": done, "chunks_total": total}
             self._update(progress=before.model_copy(update=changes))
 
-    def _update(self, **values: Unpack[_RecordFields]) -> None:
-        self._record = self._record.model_copy(update={**values})
+    def _update(self, **values: object) -> None:
+        self._record = self._record.model_copy(update=values)
 
     def _end(self, status: ReadStatus) -> None:
         text = "" if self._several else self._outputs[0].output_text
         self._update(status=status, output_text=text, completed_at=int(time.time()))
 
-    async def _emit(self, **values: Unpack[_EventFields]) -> None:
+    async def _emit(self, **values: object) -> None:
         event = ReadEvent.model_validate({**values, "sequence_number": self._next, "at": datetime.now(UTC)})
         self._next += 1
         await self._publish(event, self._record)

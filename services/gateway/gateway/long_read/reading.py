@@ -1,10 +1,10 @@
 """The slice in one value: everything that reading a document takes; and how a client follows a read."""
 
 from collections import Counter
-from collections.abc import AsyncGenerator, Generator
-from contextlib import contextmanager
+from collections.abc import AsyncGenerator, Callable, Generator
+from contextlib import ExitStack, aclosing, contextmanager
 from dataclasses import dataclass
-from typing import Annotated, Final, TypeAlias
+from typing import Annotated, Final, TypeAlias, TypeVar
 
 from gateway.engine import Backend
 from gateway.files import Files
@@ -15,14 +15,16 @@ from gateway.metrics import Metrics
 from gateway.queue import LaneQueue
 from gateway.settings import GatewaySettings
 from gateway.webhooks.webhooks import Webhooks
-from memloop.wire.errors import Overloaded, RateLimited
+from memloop.wire.errors import MemloopError, Overloaded, RateLimited
 from memloop.wire.long_read import LongRead, ReadEvent
 from memloop_service import of_app
+from memloop_service.http import EventStream, Outlet, error_event
 from memloop_state.link import State
 from memloop_state.steps import Partitions
 
 _RETRY_AFTER_S: Final = 5.0
 _MAX_SEQUENCE: Final = 2**63 - 1
+_Event = TypeVar("_Event")
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,6 +33,22 @@ class Seats:
 
     process: int
     tenant: int
+
+
+def sent(
+    events: AsyncGenerator[_Event], shown: Callable[[_Event], bytes], *, seat: ExitStack, heartbeat_s: float
+) -> EventStream:
+    """Return a stream of events that keeps its seat to the end; an error is its last event."""
+
+    async def send(out: Outlet) -> None:
+        async with aclosing(events):
+            try:
+                async for event in events:
+                    await out.send(shown(event))
+            except MemloopError as error:
+                await out.send(error_event(error))
+
+    return EventStream(send, heartbeat_s=heartbeat_s, owns=seat)
 
 
 class Followers:

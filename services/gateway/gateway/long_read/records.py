@@ -174,7 +174,12 @@ class ReadRecords:
 
     async def page(self, tenant: str, *, limit: int, after: str | None) -> ReadPage:
         """Return reads older than ``after``, newest first. Raises NotFound for an unknown ``after``."""
-        before = _END if after is None else await self._row(tenant, after)
+        before = _END
+        if after is not None:
+            created_ms = await self._queue.indexes.number(self._index(tenant, after), after)
+            if created_ms is None:
+                raise NotFound(_NONE.format(after), param="after")
+            before = created_ms, after
         rows: list[_Row] = []
         for partition in self._keys.partitions:
             rows += await self._rows(partition.key("reads", tenant), before, limit + 1)
@@ -226,13 +231,6 @@ class ReadRecords:
     async def closing_event(self, record: LongRead) -> ReadEvent:
         """Build the event that ends the read's stream, numbered after its last event."""
         return terminal_event(record, await self._queue.jobs.last_event(record.id) + 1)
-
-    async def _row(self, tenant: str, read_id: str) -> _Row:
-        """Return the read's position in the tenant's index. Raises NotFound."""
-        created_ms = await self._queue.indexes.number(self._index(tenant, read_id), read_id)
-        if created_ms is None:
-            raise NotFound(_NONE.format(read_id), param="after")
-        return created_ms, read_id
 
     async def _rows(self, index: str, before: _Row, limit: int) -> list[_Row]:
         """Return the newest rows of one index before the given one."""

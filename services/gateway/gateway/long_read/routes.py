@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import AsyncGenerator
-from contextlib import ExitStack, aclosing
+from contextlib import ExitStack
 from functools import partial
 from typing import Annotated, TypeAlias
 
@@ -15,7 +15,7 @@ from gateway.long_read.admission import admitted_read, forget_read, opened_read
 from gateway.long_read.documents import document_of, held, release_document, tokens_at_most
 from gateway.long_read.hosts import ForegroundRead
 from gateway.long_read.plan import estimate
-from gateway.long_read.reading import Reading, ReadingDep
+from gateway.long_read.reading import Reading, ReadingDep, sent
 from gateway.long_read.records import TERMINAL, ReadDeleted, ReadJob, ReadPage
 from gateway.long_read.run import new_record
 from memloop.wire.base import Wire
@@ -153,8 +153,7 @@ async def _queued(job: ReadJob, reading: Reading) -> Response:
 
 
 def _followed(events: AsyncGenerator[ReadEvent, None], reading: Reading, seat: ExitStack) -> Response:
-    """The events as a stream that keeps its seat to the end."""
-    return EventStream(partial(_send, events), heartbeat_s=reading.backend.heartbeat_s, owns=seat.pop_all())
+    return sent(events, _event, seat=seat.pop_all(), heartbeat_s=reading.backend.heartbeat_s)
 
 
 async def _send_run(read: ForegroundRead, allowance: Allowance, out: Outlet) -> None:
@@ -167,28 +166,14 @@ async def _send_run(read: ForegroundRead, allowance: Allowance, out: Outlet) -> 
             if event.read is not None and event.read.status in TERMINAL:
                 allowance.spend(event.read.usage.total_tokens)
             await out.send(_event(event))
-        await _outcome(task)
+        fault = task.exception()
+        if fault is not None and not isinstance(fault, MemloopError):  # a failed read was the stream's last event
+            await out.send(error_event(MemloopError("The read ended early: internal error.")))
     except MemloopError as error:
         await out.send(error_event(error))
     finally:
         task.cancel()
         await asyncio.wait({task})
-
-
-async def _outcome(task: "asyncio.Task[LongRead]") -> None:
-    """Raise what no event has said: a fault of ours. A failed read was the stream's last event."""
-    error = task.exception()
-    if error is not None and not isinstance(error, MemloopError):
-        raise MemloopError("The read ended early: internal error.") from error
-
-
-async def _send(events: AsyncGenerator[ReadEvent, None], out: Outlet) -> None:
-    async with aclosing(events):
-        try:
-            async for event in events:
-                await out.send(_event(event))
-        except MemloopError as error:
-            await out.send(error_event(error))
 
 
 def _json(model: Wire, status: int) -> Response:

@@ -20,14 +20,13 @@ from gateway.long_read.reading import Reading
 from gateway.long_read.records import ReadJob, ReadRecords
 from gateway.memory import MemoryJob, MemoryQueue, event_id
 from gateway.metrics import Metrics
-from gateway.traces import RecordedChunks, RecordedModel, Recording, Served, TraceKeeper
+from gateway.traces import RecordedChunks, RecordedModel, Served, TraceKeeper
 from memloop.evidence import Similarity
 from memloop.loops.journal import Budgeted, BudgetSpent, max_calls
 from memloop.loops.memreread import read_questions
 from memloop.loops.reader import Reader, answer
-from memloop.loops.results import ReadResult
 from memloop.loops.steps import Answered
-from memloop.ports import ChatModel, Checkpoints, Chunks, Splitter
+from memloop.ports import ChatModel, Checkpoints, Splitter
 from memloop.profiles import Profile
 from memloop.wire.errors import Conflict, DependencyError, NotFound
 from memloop.wire.long_read import LongRead, LongReadRequest, Progress, ReadOutput, ReadStatus
@@ -130,8 +129,16 @@ async def run_read(
         journaled = tools.asked_by(job, checkpoints)
         recording = await tools.traces.new_recording(job.tenant)
         try:
-            model = _budgeted(journaled, job, plan, len(chunks), started_at)
-            results = await _read(job, *_recorded(chunks, model, recording), plan, account)
+            model: ChatModel = _budgeted(journaled, job, plan, len(chunks), started_at)
+            if recording:
+                chunks, model = RecordedChunks(chunks, recording), RecordedModel(model, recording)
+            results = await read_questions(
+                job.request.asked,
+                chunks,
+                strategy=job.request.strategy,
+                max_rereads=job.request.max_rereads,
+                reader=Reader(model, plan.profile, account.report, job.request.options),
+            )
             account.completed(results)
         except BudgetSpent as spent:
             results = []
@@ -158,24 +165,6 @@ async def run_read(
             except NotFound:  # deleted while the trace was kept
                 await tools.traces.records.forget_one(job.tenant, job.read_id)
     return ended
-
-
-def _recorded(chunks: Chunks, model: ChatModel, recording: Recording | None) -> tuple[Chunks, ChatModel]:
-    """Wrap both so that the read is recorded, if a recording is on."""
-    return (RecordedChunks(chunks, recording), RecordedModel(model, recording)) if recording else (chunks, model)
-
-
-async def _read(
-    job: ReadJob, chunks: Chunks, model: ChatModel, plan: ReadingPlan, account: ReadAccount
-) -> list[ReadResult]:
-    request = job.request
-    return await read_questions(
-        request.asked,
-        chunks,
-        strategy=request.strategy,
-        max_rereads=request.max_rereads,
-        reader=Reader(model, plan.profile, account.report, request.options),
-    )
 
 
 def _budgeted(model: ChatModel, job: ReadJob, plan: ReadingPlan, chunks: int, started_at: float) -> Budgeted:

@@ -10,7 +10,7 @@ import time
 from collections.abc import Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
-from typing import Final, Literal, Protocol
+from typing import Final, Literal
 
 import aiohttp
 
@@ -19,7 +19,7 @@ from gateway.metrics import Metrics
 from gateway.queue import Hold, JobGone, JobRecords, JobResult, Lease, Submission
 from gateway.webhooks.webhooks import WebhookRules
 from memloop.wire.base import Wire
-from memloop.wire.changes import MemoryChange
+from memloop.wire.changes import Change, ChangeType, MemoryChange
 from memloop.wire.errors import MemloopError, Unavailable
 from memloop.wire.long_read import LongRead, ReadStatus
 from memloop_state.link import State
@@ -61,15 +61,19 @@ class Message(Wire):
     data: MessageData | ChangeData
 
 
-class Delivered(Protocol):
-    """A subscription, as far as its deliveries name it."""
+class Hook(Wire):
+    """A subscription: the changes of these types, of one user or of all, go to ``url``."""
 
-    @property
-    def id(self) -> str: ...
-    @property
-    def tenant(self) -> str: ...
-    @property
-    def url(self) -> str: ...
+    id: str
+    tenant: str
+    url: str
+    events: tuple[ChangeType, ...]
+    user_id: str | None = None
+    created_at: datetime
+
+    def wants(self, change: Change) -> bool:
+        """Return whether the change is subscribed to."""
+        return change.type in self.events and self.user_id in (None, change.user_id)
 
 
 class Delivery(Wire):
@@ -108,7 +112,7 @@ def delivery_of(record: LongRead, *, tenant: str, url: str, at: Partition, owner
     return replace(_submission(delivery, index=index_of(tenant, at=at)), owners=owners)
 
 
-def change_delivery(change: MemoryChange, *, hook: Delivered, at: Partitions) -> Submission:
+def change_delivery(change: MemoryChange, *, hook: Hook, at: Partitions) -> Submission:
     """Return the job that sends a change to a subscription; repeated for the same change it is the same job."""
     about = ("reason", "version", "supersedes", "user_id", "agent_id", "run_id")
     data = ChangeData(id=change.memory_id, change_id=change.id, **change.model_dump(include=set(about)))
@@ -166,16 +170,24 @@ class DeliveryHandler:
             raise Unavailable("This worker has no MEMLOOP_WEBHOOK_SECRET.")
         at = datetime.now(UTC)
         signatures = self._rules.secrets.signatures(delivery.tenant, message_id=delivery.id, at=at, body=delivery.body)
-        status = await self._attempt(
-            delivery,
-            {
-                "Content-Type": "application/json",
-                "User-Agent": "memloop",
-                "webhook-id": delivery.id,
-                "webhook-timestamp": str(int(at.timestamp())),
-                "webhook-signature": signatures,
-            },
-        )
+        headers = {
+            "Content-Type": "application/json",
+            "User-Agent": "memloop",
+            "webhook-id": delivery.id,
+            "webhook-timestamp": str(int(at.timestamp())),
+            "webhook-signature": signatures,
+        }
+        try:
+            async with (
+                checked_session(self._rules.addresses, self._lookup, timeout=self._timeout) as session,
+                session.post(delivery.url, data=delivery.body, headers=headers, allow_redirects=False) as response,
+            ):
+                status = response.status
+        except (aiohttp.ClientError, OSError, ValueError) as error:
+            refused = isinstance(getattr(error, "os_error", error), AddressRefused)
+            self._count("refused" if refused else "failed")
+            problem = "its address is not public" if refused else type(error).__name__
+            raise NotDelivered(f"The receiver could not be reached: {problem}.") from error
         if status != _GONE and not 200 <= status < 300:
             self._count("failed")
             raise NotDelivered(f"The receiver answered {status}.")
@@ -192,20 +204,6 @@ class DeliveryHandler:
     async def cancelled(self, lease: Lease) -> JobResult:
         """Raise JobGone: a delivery cannot be cancelled; deleting its read deletes it."""
         raise JobGone(lease.job_id)
-
-    async def _attempt(self, delivery: Delivery, headers: dict[str, str]) -> int:
-        """Send the message and return the response's status. Raises NotDelivered when there is no response."""
-        try:
-            async with (
-                checked_session(self._rules.addresses, self._lookup, timeout=self._timeout) as session,
-                session.post(delivery.url, data=delivery.body, headers=headers, allow_redirects=False) as response,
-            ):
-                return response.status
-        except (aiohttp.ClientError, OSError, ValueError) as error:
-            refused = isinstance(getattr(error, "os_error", error), AddressRefused)
-            self._count("refused" if refused else "failed")
-            problem = "its address is not public" if refused else type(error).__name__
-            raise NotDelivered(f"The receiver could not be reached: {problem}.") from error
 
     def _count(self, outcome: str) -> None:
         self._metrics.longread_webhooks.labels(outcome).inc()
