@@ -70,7 +70,7 @@ async def test_a_repetition_queues_the_job_of_a_process_that_died_before_it_did(
     again = {"extra_headers": {"Idempotency-Key": "k"}}
     async with background(redis_url, script("Hello.")) as (it, sdk):
         queued = await asked(sdk, **again)
-        await it.gateway.app.state.background.jobs.forget(queued.id)
+        await it.gateway.app.state.background.forget_job(queued.id)
         async with connected(redis_url) as redis:
             [record] = await keys(redis, "memloop:once:*")
             await redis.hdel(record, "status", "kind", "answer", "until")

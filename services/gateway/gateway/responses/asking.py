@@ -21,6 +21,9 @@ def read_of(asked: Asked, body: Json) -> ChatRequest:
     """Return what the gateway reads of the chat."""
     request, messages = asked.request, objects_in(body["messages"])
     reads = (request.memory or NO_OPTIONS).long_context == "auto"
+    # Codex names its installation in every request, and no user
+    given = object_in((request.model_extra or {}).get("client_metadata")).get(_INSTALLATION)
+    installation = f"codex_{given}" if isinstance(given, str) and given else None
     return ChatRequest.model_validate(
         {
             "model": request.model,
@@ -29,7 +32,7 @@ def read_of(asked: Asked, body: Json) -> ChatRequest:
             "metadata": request.metadata,
             "memory": request.memory,
             "safety_identifier": request.safety_identifier,
-            "user": _installation(asked) if request.user is None else request.user,
+            "user": installation if request.user is None else request.user,
         }
     )
 
@@ -43,12 +46,6 @@ def _heard(message: Json) -> Json:
     given = [text for text in texts if isinstance(text, str)]
     own = [text for text in given if not is_of_agent(text) and not text.startswith(FROM_OUTPUT)]
     return of_user(message, given, own)
-
-
-def _installation(asked: Asked) -> str | None:
-    """Return the user for whom Codex speaks: it names its installation in every request, and no user."""
-    given = object_in((asked.request.model_extra or {}).get("client_metadata")).get(_INSTALLATION)
-    return f"codex_{given}" if isinstance(given, str) and given else None
 
 
 _PLACE: Final = 4
@@ -83,7 +80,13 @@ async def asked_after(
 
     Raises NotFound for the conversation, InvalidRequest for the chain and for an id of no stored item, Unprocessable.
     """
-    earlier = await _earlier_items(asked, responses, tenant)
+    previous, conversation = asked.request.previous_response_id, asked.request.conversation_id
+    earlier: list[Json] = []
+    if conversation is not None:
+        earlier = await responses.conversations.context(tenant, conversation)
+    elif previous is not None:
+        chain = await responses.records.chain(tenant, previous, max_bytes=responses.max_context_bytes)
+        earlier = [item for link in chain for item in (*link.input, *objects_in(link.response["output"]))]
     asked = await _with_references(asked, earlier, responses, tenant)
     return asked, earlier, question_of(asked, earlier, limit_field=limit_field)
 
@@ -119,17 +122,3 @@ async def _stored_item(item_id: str, param: str, responses: Responses, tenant: s
         message = f"Item with id '{item_id}' not found. Items are kept with their response: store must not be false."
         raise InvalidRequest(message, param=param, code="item_not_found")
     return found
-
-
-async def _earlier_items(asked: Asked, responses: Responses, tenant: str) -> list[Json]:
-    """Return the items that the request continues: of a conversation, or of a chain of responses.
-
-    Raises NotFound for the conversation, InvalidRequest for the chain.
-    """
-    previous, conversation = asked.request.previous_response_id, asked.request.conversation_id
-    if conversation is not None:
-        return await responses.conversations.context(tenant, conversation)
-    if previous is None:
-        return []
-    chain = await responses.records.chain(tenant, previous, max_bytes=responses.max_context_bytes)
-    return [item for link in chain for item in (*link.input, *objects_in(link.response["output"]))]

@@ -70,7 +70,17 @@ class Assembly:
         if refused := _string(delta.get("refusal")):
             events += self._more("message", "refusal", "refusal", refused)
         for called in objects_in(delta.get("tool_calls")):
-            events += self._called(called)
+            function = object_in(called.get("function"))
+            if "id" in called:
+                name, place = str(function["name"]), len(self.output) + (self._open is not None)
+                tool = self._tools.get(name)
+                call = open_call(tool, self._new_id(prefix_of(tool), place), str(called["id"]), name)
+                if "extra_content" in called:
+                    call.item["extra_content"] = called["extra_content"]
+                events += self._begun(call)
+            arguments, grows = _string(function.get("arguments")), self._open
+            if arguments and isinstance(grows, OpenCall):
+                events += self._placed(grows.more(arguments))
         reason = choice.get("finish_reason")
         if isinstance(reason, str):
             self.finish_reason = reason
@@ -113,18 +123,6 @@ class Assembly:
             grows = Parts({"id": item_id, "type": item, **_NEW[item]}, self._cites)
             events = self._begun(grows)
         return events + self._placed(grows.more(kind, field, text, logprobs))
-
-    def _called(self, called: Json) -> list[Json]:
-        function, events = object_in(called.get("function")), list[Json]()
-        if "id" in called:
-            name, place = str(function["name"]), len(self.output) + (self._open is not None)
-            tool = self._tools.get(name)
-            call = open_call(tool, self._new_id(prefix_of(tool), place), str(called["id"]), name)
-            if "extra_content" in called:
-                call.item["extra_content"] = called["extra_content"]
-            events = self._begun(call)
-        grows, arguments = self._open, _string(function.get("arguments"))
-        return events + self._placed(grows.more(arguments)) if arguments and isinstance(grows, OpenCall) else events
 
     def _begun(self, item: OpenItem) -> list[Json]:
         ended = self._ended("completed")

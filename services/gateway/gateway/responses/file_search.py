@@ -5,7 +5,7 @@ the answer begins a round trip earlier (docs/decisions/0082-vector-stores-in-the
 """
 
 import re
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Final
 
 from pydantic import JsonValue
@@ -14,8 +14,9 @@ from gateway.responses.asking import Question
 from gateway.responses.requests import RESULTS, Asked
 from gateway.vector_stores import FileSearch, Found, VectorStores
 from memloop.profiles import neutralise
+from memloop.wire.base import Wire
 from memloop.wire.chat import Json
-from memloop_service.http import json_text, objects_in, parsed_object
+from memloop_service.http import objects_in
 
 _MOST_CHARS: Final = 4096
 _MOST_TOKENS: Final = 16_000
@@ -27,8 +28,7 @@ _INTRODUCTION: Final = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Searched:
+class Searched(Wire):
     """A search that was made: its query, and what it found."""
 
     query: str
@@ -77,7 +77,7 @@ async def searched(
         return None
     budget = min(_MOST_TOKENS, window_tokens // _SHARE_OF_WINDOW) if window_tokens else _MOST_TOKENS
     found = await vector_stores.file_search(tenant, tool, query, max_tokens=max(1, budget))
-    return Searched(query, tuple(found), RESULTS in (asked.request.include or ()))
+    return Searched(query=query, results=tuple(found), shown=RESULTS in (asked.request.include or ()))
 
 
 def with_passages(question: Question, search: Searched | None) -> Question:
@@ -97,20 +97,3 @@ def with_passages(question: Question, search: Searched | None) -> Question:
     )
     messages[place] = {**messages[place], "content": below}
     return replace(question, body={**question.body, "messages": [*messages]})
-
-
-def dumped(search: Searched | None) -> str:
-    """Return the search as JSON."""
-    if search is None:
-        return "null"
-    results: list[JsonValue] = [one.model_dump(mode="json") for one in search.results]
-    return json_text({"query": search.query, "results": results, "shown": search.shown}).decode()
-
-
-def loaded(raw: str) -> Searched | None:
-    """Parse the output of ``dumped``."""
-    fields = parsed_object(raw.encode())
-    if not fields:
-        return None
-    results = tuple(Found.model_validate(one) for one in objects_in(fields["results"]))
-    return Searched(str(fields["query"]), results, fields["shown"] is True)

@@ -6,7 +6,8 @@ before they are stored. Source: OpenAI API reference, "Responses".
 
 import asyncio
 from collections.abc import Collection, Iterable, Iterator, Sequence
-from functools import cache, partial
+from contextlib import suppress
+from functools import partial
 from typing import Final, Literal, TypeAlias, TypeVar, cast, get_args
 
 import orjson
@@ -153,7 +154,8 @@ def _item(value: JsonValue, place: str) -> Item:
 def checked(model: type[_Model], fields: Json, place: str) -> _Model:
     """Validate an object of a request; unknown fields may be null. Raises InvalidRequest, Unprocessable."""
     try:
-        return model.model_validate(_without_unknown_nulls(fields, _known(model)))
+        known = {field.alias or name for name, field in model.model_fields.items()}
+        return model.model_validate(_without_unknown_nulls(fields, known))
     except ValidationError as error:
         faults = error.errors(include_url=False, include_input=False, include_context=False)
         # an unknown field, else the fault of the branch of a union that fits best
@@ -165,11 +167,6 @@ def checked(model: type[_Model], fields: Json, place: str) -> _Model:
         if first["type"] == "extra_forbidden":
             raise InvalidRequest(f"{param} is not supported.", param=param, code="unsupported_parameter") from error
         raise InvalidRequest(f"{param}: {first['msg']}", param=param, code="unsupported_value") from error
-
-
-@cache
-def _known(model: type[BaseModel]) -> frozenset[str]:
-    return frozenset(field.alias or name for name, field in model.model_fields.items())
 
 
 def _steps(place: str, loc: Sequence[str | int]) -> Iterator[str]:
@@ -219,17 +216,12 @@ async def redacted_by(redactions: Redactions, objects: Sequence[Json], scope: Sc
     if not redact.is_active:
         return [*objects], redact
     work = partial(redacted_json, [*objects], redact, skip=_NO_TEXT)
-    here = redact.is_by_rules and _is_short(objects)
+    here = False
+    if redact.is_by_rules:
+        with suppress(orjson.JSONEncodeError):  # nested too deeply
+            here = len(orjson.dumps(objects)) <= _SHORT_BYTES  # a thread would take longer than the rules do
     clean = work() if here else await asyncio.to_thread(work)
     return cast("list[Json]", clean), redact
-
-
-def _is_short(objects: Sequence[Json]) -> bool:
-    """Return whether a thread would take longer than the rules do."""
-    try:
-        return len(orjson.dumps(objects)) <= _SHORT_BYTES
-    except orjson.JSONEncodeError:  # nested too deeply
-        return False
 
 
 def named_items(items: Iterable[Item], digits: str) -> list[Json]:

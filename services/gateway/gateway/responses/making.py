@@ -136,8 +136,21 @@ class _ResponseStream:
 
     async def send(self, events: bytes) -> None:
         """Take events of the chat. Raises EngineError for a chunk that no chat has."""
+        texts: list[str] = []
+        grows = self._grows_text()
         try:
-            await self._take_all(self._cutter.feed(events))
+            for event in self._cutter.feed(events):
+                # Consecutive pieces of text, which nearly all are, need nothing but to be passed on
+                if grows and (text := only_text(event)):
+                    texts.append(text)
+                    continue
+                self._pass_on(texts)
+                if (data := data_of(event)) == _DONE:
+                    await self.finish()
+                elif data and not self._over:
+                    self._read(parsed_object(data))
+                texts, grows = [], self._grows_text()
+            self._pass_on(texts)
         except EngineError:
             await self._flush()
             raise
@@ -162,22 +175,6 @@ class _ResponseStream:
         if not self._over and self._making.assembly.finish_reason is not None:
             self._over = True
             await self._making.ended(self._usage, self._memory)
-
-    async def _take_all(self, events: Sequence[bytes]) -> None:
-        """Take the events. Consecutive pieces of text, which nearly all are, need nothing but to be passed on."""
-        texts: list[str] = []
-        grows = self._grows_text()
-        for event in events:
-            if grows and (text := only_text(event)):
-                texts.append(text)
-                continue
-            self._pass_on(texts)
-            if (data := data_of(event)) == _DONE:
-                await self.finish()
-            elif data and not self._over:
-                self._read(parsed_object(data))
-            texts, grows = [], self._grows_text()
-        self._pass_on(texts)
 
     def _grows_text(self) -> bool:
         return not self._over and self._making.assembly.grows_text

@@ -117,74 +117,41 @@ class Parts(OpenItem):
 
 
 class OpenCall(OpenItem):
-    """A call of a tool of the client."""
+    """A call of a tool of the client. Only a function's arguments are streamed as they come."""
 
-    def __init__(self, item: Json) -> None:
+    def __init__(self, kind: Kind, item: Json) -> None:
         super().__init__(item)
+        self._kind: Kind = kind
         self._texts: list[str] = []
 
     def more(self, text: str) -> list[Json]:
         """Add to the arguments."""
         self._texts.append(text)
-        return []
-
-    def _arguments(self) -> str:
-        return "".join(self._texts)
-
-
-class _FunctionCall(OpenCall):
-    """A function call: its arguments are streamed as they come."""
-
-    def more(self, text: str) -> list[Json]:
-        """Add to the arguments."""
-        return [*super().more(text), {"type": "response.function_call_arguments.delta", "delta": text}]
+        return [{"type": "response.function_call_arguments.delta", "delta": text}] if self._kind == "function" else []
 
     def parts_done(self) -> list[Json]:
-        """End the arguments."""
-        arguments = self.item["arguments"] = self._arguments()
-        done = "response.function_call_arguments.done"
-        return [{"type": done, "name": self.item["name"], "arguments": arguments}]
-
-
-class _CustomCall(OpenCall):
-    """A call whose input is a text, which has one delta: it is known when the arguments around it are complete."""
-
-    def parts_done(self) -> list[Json]:
-        """End the input."""
-        arguments = self._arguments()
-        text = _object_in(arguments).get("input")
-        text = text if isinstance(text, str) else arguments  # a model that wrote no JSON meant the text itself
-        self.item["input"] = text
-        return [
-            {"type": "response.custom_tool_call_input.delta", "delta": text},
-            {"type": "response.custom_tool_call_input.done", "input": text},
-        ]
-
-
-class _ShellCall(OpenCall):
-    """A command for the client's shell."""
-
-    def parts_done(self) -> list[Json]:
-        """Set the command."""
-        self.item["action"] = _action_in(self._arguments())
+        """End the arguments. An input that is a text has one delta: it is known when those around it are complete."""
+        arguments = "".join(self._texts)
+        match self._kind:
+            case "function":
+                self.item["arguments"] = arguments
+                done = "response.function_call_arguments.done"
+                return [{"type": done, "name": self.item["name"], "arguments": arguments}]
+            case "custom":
+                text = _object_in(arguments).get("input")
+                text = text if isinstance(text, str) else arguments  # a model that wrote no JSON meant the text itself
+                self.item["input"] = text
+                return [
+                    {"type": "response.custom_tool_call_input.delta", "delta": text},
+                    {"type": "response.custom_tool_call_input.done", "input": text},
+                ]
+            case "local_shell":
+                self.item["action"] = _action_in(arguments)
+            case "tool_search":
+                self.item["arguments"] = _object_in(arguments)
         return []
 
 
-class _SearchCall(OpenCall):
-    """A search for tools."""
-
-    def parts_done(self) -> list[Json]:
-        """Set the arguments."""
-        self.item["arguments"] = _object_in(self._arguments())
-        return []
-
-
-_CALLS: Final[Mapping[Kind, type[OpenCall]]] = {
-    "function": _FunctionCall,
-    "custom": _CustomCall,
-    "local_shell": _ShellCall,
-    "tool_search": _SearchCall,
-}
 _PREFIXES: Final[Mapping[Kind, str]] = {"function": "fc", "custom": "ctc", "local_shell": "lsh", "tool_search": "tsc"}
 
 
@@ -206,7 +173,7 @@ def open_call(tool: Offered | None, item_id: str, call_id: str, name: str) -> Op
     item: Json = {"id": item_id, "status": "in_progress", "call_id": call_id, **begins[kind]}
     if tool is not None and tool.namespace is not None:
         item["namespace"] = tool.namespace
-    return _CALLS[kind](item)
+    return OpenCall(kind, item)
 
 
 def _action_in(arguments: str) -> Json:

@@ -10,8 +10,8 @@ from typing import Annotated, Final, Literal, TypeAlias
 from fastapi import APIRouter, Query, Request, Response
 from fastapi.responses import JSONResponse
 
-from gateway.access import Allowance, AllowanceDep, Principal, PrincipalDep, Room, needs
-from gateway.chat import AnswerForm, AskedChat, Chat, ChatDep, answer_chat, asked_chat, names_user, prompt_tokens
+from gateway.access import AllowanceDep, PrincipalDep, Room, needs
+from gateway.chat import AnswerForm, ChatDep, answer_chat, asked_chat, names_user, prompt_tokens
 from gateway.engine import Meter, pass_through
 from gateway.idempotency import subject_of_response
 from gateway.long_read.reading import ReadingDep
@@ -25,9 +25,9 @@ from gateway.responses.file_search import file_search_of, searched, with_passage
 from gateway.responses.keeping import keeping_of
 from gateway.responses.making import Making
 from gateway.responses.records import Owner, new_response_id
-from gateway.responses.requests import Asked, CountBody, ResponseBody, check_include, read_request
-from gateway.responses.responses import Responses, ResponsesDep
-from gateway.vector_stores import VectorStores, VectorStoresDep
+from gateway.responses.requests import CountBody, ResponseBody, check_include, read_request
+from gateway.responses.responses import ResponsesDep
+from gateway.vector_stores import VectorStoresDep
 from memloop.wire.base import Wire
 from memloop.wire.chat import Json
 from memloop.wire.errors import NotFound
@@ -87,13 +87,33 @@ async def create_response(
         if (tool := file_search_of(read)) is not None:
             principal.require("long-read", param="tools")
             await vector_stores.check(principal.tenant, tool)
-        if not read.request.background:
-            asked, making = await _translated(request, chat, responses, principal, read, meter, vector_stores)
-            meter.goes_to(asked.model)
-            return await _answered(request, chat, allowance, meter, asked, making)
-    return await create_background(
-        request, read, background, reading.followers, chat=chat, principal=principal, allowance=allowance
-    )
+    if read.request.background:
+        return await create_background(
+            request, read, background, reading.followers, chat=chat, principal=principal, allowance=allowance
+        )
+    with meter.ours():
+        limit = chat.limit_field(read.request.model)
+        read, earlier, question = await asked_after(read, responses, principal.tenant, limit_field=limit)
+        window = chat.backend.models.named(read.request.model).window.tokens
+        search = await searched(read, question, vector_stores, principal.tenant, window_tokens=window)
+        question = with_passages(question, search)
+        draft = draft_of(read, new_response_id(principal.tenant))
+        size = len(json_text({"response": draft.head}))  # what can be read may be nested too deeply to be written
+        sent = JsonBody(json_text(question.body), question.body)
+        asked = asked_chat(request, chat, principal, sent, question.read)
+        owner, memory = Owner(principal.tenant, asked.named), chat.memory
+        keeping = await keeping_of(read, responses, owner, draft.id, earlier=earlier, size=size, memory=memory)
+        making = Making(read, draft, keeping, meter, tools=question.tools, search=search)
+        meter.goes_to(asked.model)
+        subject = subject_of_response(making.draft.id)
+        form = AnswerForm(whole=making.whole, streamed=making.streamed, kept=making.kept, subject=subject)
+        answer = None
+        try:
+            answer = await answer_chat(request, chat, allowance, meter, asked, form)
+            return answer
+        finally:
+            if not isinstance(answer, EventStream):  # whose end comes later
+                await asyncio.shield(making.end())
 
 
 @router.post(
@@ -176,42 +196,3 @@ async def list_input_items(
 async def cancel_response(response_id: str, background: BackgroundDep, principal: PrincipalDep) -> Json:
     """Stop a background response. Closing its connection cancels any other."""
     return await cancel(principal.tenant, response_id, background)
-
-
-async def _translated(
-    request: Request,
-    chat: Chat,
-    responses: Responses,
-    principal: Principal,
-    asked: Asked,
-    meter: Meter,
-    vector_stores: VectorStores,
-) -> tuple[AskedChat, Making]:
-    """Return the chat that answers the request, and what makes a response of its answer."""
-    limit = chat.limit_field(asked.request.model)
-    asked, earlier, question = await asked_after(asked, responses, principal.tenant, limit_field=limit)
-    window = chat.backend.models.named(asked.request.model).window.tokens
-    search = await searched(asked, question, vector_stores, principal.tenant, window_tokens=window)
-    question = with_passages(question, search)
-    draft = draft_of(asked, new_response_id(principal.tenant))
-    size = len(json_text({"response": draft.head}))  # what can be read may be nested too deeply to be written
-    known = asked_chat(request, chat, principal, JsonBody(json_text(question.body), question.body), question.read)
-    owner = Owner(principal.tenant, known.named)
-    keeping = await keeping_of(asked, responses, owner, draft.id, earlier=earlier, size=size, memory=chat.memory)
-    return known, Making(asked, draft, keeping, meter, tools=question.tools, search=search)
-
-
-async def _answered(
-    request: Request, chat: Chat, allowance: Allowance, meter: Meter, asked: AskedChat, making: Making
-) -> Response:
-    """Answer the chat in the form of a response, which holds its part of the quota until it is kept or has failed."""
-    subject = subject_of_response(making.draft.id)
-    form = AnswerForm(whole=making.whole, streamed=making.streamed, kept=making.kept, subject=subject)
-    try:
-        answer = await answer_chat(request, chat, allowance, meter, asked, form)
-    except BaseException:
-        await asyncio.shield(making.end())
-        raise
-    if not isinstance(answer, EventStream):
-        await making.end()
-    return answer

@@ -98,11 +98,12 @@ def messages_of(items: Sequence[Item], instructions: str | None) -> list[JsonVal
             message = f"No tool call found for function call output with call_id {item.call_id}."
             raise InvalidRequest(message, param="input", code="tool_call_not_found")
     sent = _with_outputs_behind_calls([item for item in items if not isinstance(item, FileSearchCall | ItemReference)])
-    leading = 0
-    while leading < len(sent) and _leads(sent[leading]):
+    leading, texts = 0, [] if instructions is None else [instructions]
+    for item in sent:
+        if not isinstance(item, Message) or item.role not in _LEADING or not all(map(_is_text, _parts(item))):
+            break
         leading += 1
-    texts = [] if instructions is None else [instructions]
-    texts += [_text(part) for item in sent[:leading] if isinstance(item, Message) for part in _parts(item)]
+        texts += map(_text, _parts(item))
     system: list[Json] = [{"role": "system", "content": "\n\n".join(texts)}] if texts else []
     messages = [*system, *_conversation(sent[leading:])]
     if not messages:
@@ -130,11 +131,6 @@ def _with_outputs_behind_calls(items: Sequence[EngineItem]) -> list[EngineItem]:
     return [item for calls, outputs in groups for item in (*calls, *outputs.values())]
 
 
-def _leads(item: Item) -> bool:
-    """Return whether the item is a system message without anything but text."""
-    return isinstance(item, Message) and item.role in _LEADING and all(map(_is_text, _parts(item)))
-
-
 def _is_text(part: Part) -> bool:
     return part.type in {"input_text", "output_text"}
 
@@ -154,9 +150,15 @@ def _conversation(items: Iterable[EngineItem]) -> list[Json]:
     others: list[JsonValue] = []
     for item in items:
         if isinstance(item, OUTPUTS):
-            text, pictures = _returned(item)
-            messages.append({"role": "tool", "tool_call_id": item.call_id, "content": text})
-            others += pictures
+            parts = () if isinstance(item.output, str) else item.output
+            texts: list[JsonValue] = [_part(part) for part in parts if _is_text(part)]
+            content = item.output if isinstance(item.output, str) else texts
+            messages.append({"role": "tool", "tool_call_id": item.call_id, "content": content})
+            # A tool's message holds text alone: pictures and files come below a line that names the call
+            pictures: list[JsonValue] = [_part(part) for part in parts if not _is_text(part)]
+            if pictures:
+                others.append({"type": "text", "text": f"{FROM_OUTPUT} {item.call_id}:"})
+                others += pictures
             continue
         messages += _after_outputs(others)
         others = []
@@ -196,18 +198,6 @@ def _say(messages: list[Json], item: Message | Call | Reasoning) -> None:
             if isinstance(calls, list):
                 call: Json = {"id": item.call_id, "type": "function", "function": item.function()}
                 calls.append(call if item.extra_content is None else {**call, "extra_content": item.extra_content})
-
-
-def _returned(item: Output) -> tuple[JsonValue, list[JsonValue]]:
-    """Return the text of an output, and its pictures and files below a line that names the call.
-
-    A tool's message holds text alone.
-    """
-    if isinstance(item.output, str):
-        return item.output, []
-    texts: list[JsonValue] = [_part(part) for part in item.output if _is_text(part)]
-    others: list[JsonValue] = [_part(part) for part in item.output if not _is_text(part)]
-    return texts, [{"type": "text", "text": f"{FROM_OUTPUT} {item.call_id}:"}, *others] if others else []
 
 
 def _content(message: Message) -> JsonValue:

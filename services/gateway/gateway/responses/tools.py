@@ -8,6 +8,7 @@ because Memloop does not run them.
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from typing import Annotated, Final, Literal, TypeAlias
 
 from pydantic import Field, JsonValue
@@ -18,11 +19,12 @@ from gateway.vector_stores import FileSearch
 from memloop.wire.base import A_BOOLEAN, Wire
 from memloop.wire.chat import Json
 from memloop.wire.errors import InvalidRequest
+from memloop_service.http import object_in
 
 Deferred: TypeAlias = Annotated[Literal[False], A_BOOLEAN] | None
 Callers: TypeAlias = tuple[Literal["direct"], ...] | None
 Kind: TypeAlias = Literal["function", "custom", "local_shell", "tool_search"]
-_WEB_SEARCH: Final = frozenset({"web_search", "web_search_preview"})
+_WEB_SEARCH: Final = ("web_search", "web_search_preview")
 
 
 class Function(Wire):
@@ -139,7 +141,11 @@ def read_tools(given: Iterable[JsonValue]) -> tuple[Tool, ...]:
     A web search without access to the web (``external_web_access: false``) searches an index that exists at OpenAI
     alone. Without the index it finds nothing, so it is left out.
     """
-    tools = tuple(_tool(tool, f"tools[{place}]") for place, tool in enumerate(given) if not _searches_nothing(tool))
+    tools = tuple(
+        _tool(tool, f"tools[{place}]")
+        for place, tool in enumerate(given)
+        if (fields := object_in(tool)).get("type") not in _WEB_SEARCH or fields.get("external_web_access") is not False
+    )
     if sum(isinstance(tool, FileSearch) for tool in tools) > 1:
         raise InvalidRequest("tools: file_search may be given once.", param="tools", code="unsupported_value")
     return tools
@@ -151,7 +157,13 @@ def offered_tools(tools: Iterable[Tool], items: Iterable[Item]) -> dict[str, Off
     Raises InvalidRequest when two different tools would have the same name.
     """
     found: dict[str, Offered] = {}
-    for one in (*_offered(tools), *_found(items)):
+    searched = (  # what searches have found was deferred, and is not from here on
+        _tool(_loaded(tool), f"input[{place}].tools")
+        for place, item in enumerate(items)
+        if isinstance(item, ToolSearchOutput)
+        for tool in item.tools
+    )
+    for one in _offered(chain(tools, searched)):
         known = found.setdefault(one.flat, one)
         if (known.kind, known.name, known.namespace) != (one.kind, one.name, one.namespace):
             message = f"tools: two tools would be called {one.flat!r}."
@@ -169,13 +181,6 @@ def shown_tools(tools: Sequence[Tool]) -> list[Json]:
     ]
 
 
-def _searches_nothing(tool: JsonValue) -> bool:
-    if not isinstance(tool, dict):
-        return False
-    kind = tool.get("type")
-    return isinstance(kind, str) and kind in _WEB_SEARCH and tool.get("external_web_access") is False
-
-
 def _tool(tool: JsonValue, place: str) -> Tool:
     kind = tool.get("type") if isinstance(tool, dict) else None
     model = _TOOLS.get(kind) if isinstance(kind, str) else None
@@ -183,14 +188,6 @@ def _tool(tool: JsonValue, place: str) -> Tool:
         message = f"{place}: tools of type {kind!r} are not supported. Only file_search, and tools that you run, are."
         raise InvalidRequest(message, param=f"{place}.type", code="unsupported_value")
     return checked(model, tool, place)
-
-
-def _found(items: Iterable[Item]) -> Iterator[Offered]:
-    """Return the tools that searches have found. They were deferred, and are not from here on."""
-    for place, item in enumerate(items):
-        if isinstance(item, ToolSearchOutput):
-            for tool in item.tools:
-                yield from _offered([_tool(_loaded(tool), f"input[{place}].tools")])
 
 
 def _loaded(tool: Json) -> Json:

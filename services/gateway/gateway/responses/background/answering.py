@@ -1,7 +1,7 @@
 """Answers the requests for background responses: queued, looked up, followed, cancelled."""
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import AsyncGenerator, Sequence
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass
 from typing import Final
@@ -13,7 +13,7 @@ from fastapi.responses import JSONResponse
 from gateway.access import Allowance, Principal
 from gateway.chat import AskedChat, Chat, asked_chat
 from gateway.idempotency import Attempt, refuse_key_of_stream, subject_of_response
-from gateway.long_read.reading import Followers
+from gateway.long_read.reading import Followers, sent
 from gateway.responses.answer import Draft, draft_of
 from gateway.responses.asking import asked_after
 from gateway.responses.background.jobs import UNDER_WAY, Background, ResponseJob
@@ -22,8 +22,8 @@ from gateway.responses.keeping import Keeping, keeping_of
 from gateway.responses.records import Owner, placed_response_id
 from gateway.responses.requests import Asked
 from memloop.wire.chat import NO_OPTIONS, Json
-from memloop.wire.errors import Erased, InvalidRequest, MemloopError, NotFound, RateLimited
-from memloop_service.http import EventStream, JsonBody, Outlet, data_event, error_event, json_text
+from memloop.wire.errors import Erased, InvalidRequest, NotFound, RateLimited
+from memloop_service.http import JsonBody, data_event, json_text
 
 _NOT_FOR_WORKERS = ("background", "stream", "stream_options", "previous_response_id", "conversation", "store")
 
@@ -39,16 +39,6 @@ class Admitted:
     keeping: Keeping
 
 
-def check_background(asked: Asked) -> None:
-    """Raise InvalidRequest for a request that no worker can answer later."""
-    if not asked.request.stores:
-        message = "A background response is stored: store must not be false."
-        raise InvalidRequest(message, param="store", code="unsupported_value")
-    if (asked.request.memory or NO_OPTIONS).long_context == "auto":
-        message = "memory.long_context is not supported in the background: use a long read."
-        raise InvalidRequest(message, param="memory.long_context", code="unsupported_parameter")
-
-
 async def queue_response(admitted: Admitted, attempt: Attempt, background: Background) -> Json:
     """Store the response as queued and queue its job; return it. An earlier attempt's response is returned as it is.
 
@@ -58,7 +48,7 @@ async def queue_response(admitted: Admitted, attempt: Attempt, background: Backg
     records, owner, id_ = background.responses.records, admitted.keeping.owner, admitted.draft.id
     with suppress(NotFound):
         known = (await records.get(owner.tenant, id_)).response
-        if known["status"] not in UNDER_WAY or await background.jobs.status(id_) is not None:
+        if known["status"] not in UNDER_WAY or await background.status(id_) is not None:
             return known
     plain, conversation = admitted.plain, admitted.keeping.conversation
     kept = {name: value for name, value in admitted.asked.fields.items() if name not in _NOT_FOR_WORKERS}
@@ -78,7 +68,7 @@ async def queue_response(admitted: Admitted, attempt: Attempt, background: Backg
     queued = admitted.draft.queued()
     await admitted.keeping.keep_queued(queued)
     try:
-        await background.jobs.enqueue(job, queued)
+        await background.enqueue(job, queued)
     except (RateLimited, Erased):
         with suppress(NotFound):
             await records.delete(owner.tenant, id_)
@@ -100,7 +90,12 @@ async def create_background(
     allowance: Allowance,
 ) -> Response:
     """Queue the response; return it, or the stream of its events. Raises the errors of limits and of bad requests."""
-    check_background(asked)
+    if not asked.request.stores:
+        message = "A background response is stored: store must not be false."
+        raise InvalidRequest(message, param="store", code="unsupported_value")
+    if (asked.request.memory or NO_OPTIONS).long_context == "auto":
+        message = "memory.long_context is not supported in the background: use a long read."
+        raise InvalidRequest(message, param="memory.long_context", code="unsupported_parameter")
     tenant, responses = principal.tenant, background.responses
     limit = chat.limit_field(asked.request.model)
     asked, earlier, question = await asked_after(asked, responses, tenant, limit_field=limit)
@@ -114,8 +109,7 @@ async def create_background(
         draft, owner = draft_of(asked, id_of(attempt)), Owner(tenant, plain.named)
         size = len(json_text({"response": draft.head}))
         keeping = await keeping_of(asked, responses, owner, draft.id, earlier=earlier, size=size, memory=chat.memory)
-        if keeping is None:
-            raise InvalidRequest("A background response is stored.", param="store")
+        assert keeping is not None  # noqa: S101 - it is stored
         with ExitStack() as seat:
             if asked.request.stream:
                 seat.enter_context(followers.seat(tenant))
@@ -140,7 +134,7 @@ async def shown_response(tenant: str, id_: str, background: Background) -> Json:
     """Return a stored response; one that a worker makes has its job's status. Raises NotFound."""
     response = (await background.responses.records.get(tenant, id_)).response
     if response["status"] in UNDER_WAY:
-        status = await background.jobs.status(id_)
+        status = await background.status(id_)
         if status in (*UNDER_WAY, "cancelled", "failed"):
             return {**response, "status": status}
     return response
@@ -154,7 +148,7 @@ async def follow_response(
     if response.get("background") is not True:
         raise InvalidRequest("Only background responses can be streamed again.", param="stream")
     is_over = response["status"] not in UNDER_WAY
-    if is_over and not await background.jobs.has_events(id_):
+    if is_over and not await background.has_events(id_):
         message = "The events of this response are not kept any more. Get it without stream."
         raise InvalidRequest(message, param="stream", code="events_expired")
     with ExitStack() as seat:
@@ -169,7 +163,7 @@ async def cancel_response(tenant: str, id_: str, background: Background) -> Json
     response = await shown_response(tenant, id_, background)
     if response.get("background") is not True:
         raise InvalidRequest("Cannot cancel a synchronous response.", param="response_id")
-    if response["status"] in UNDER_WAY and await background.jobs.cancel(id_):
+    if response["status"] in UNDER_WAY and await background.cancel(id_):
         await background.responses.records.end(tenant, {**response, "status": "cancelled"}, anyway=True)
     return await shown_response(tenant, id_, background)
 
@@ -183,14 +177,11 @@ def _followed(
     is_over: bool = False,
     starting_after: int = -1,
 ) -> Response:
-    async def send(out: Outlet) -> None:
-        try:
-            async for entry in followers.entries(id_, is_over=is_over, starting_after=starting_after):
-                kind = orjson.loads(entry.raw)["type"]
-                await out.send(data_event(entry.raw.encode(), kind=kind))
-                if kind in _LAST:
-                    return
-        except MemloopError as error:
-            await out.send(error_event(error))
+    async def events() -> AsyncGenerator[tuple[bytes, str]]:
+        async for entry in followers.entries(id_, is_over=is_over, starting_after=starting_after):
+            kind = orjson.loads(entry.raw)["type"]
+            yield entry.raw.encode(), kind
+            if kind in _LAST:
+                return
 
-    return EventStream(send, heartbeat_s=heartbeat_s, owns=seat)
+    return sent(events(), lambda event: data_event(event[0], kind=event[1]), seat=seat, heartbeat_s=heartbeat_s)

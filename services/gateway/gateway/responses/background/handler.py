@@ -5,7 +5,6 @@ makes the same response and publishes the same events.
 """
 
 import time
-from collections.abc import Sequence
 from typing import Final, Literal
 
 from gateway.chat import Chat, begin_turn, engine_body, has_memory, reply_text
@@ -15,7 +14,7 @@ from gateway.queue import Hold, JobGone, JobResult, Lease
 from gateway.responses.answer import Draft
 from gateway.responses.asking import Question, question_of
 from gateway.responses.background.jobs import Background, ResponseJob
-from gateway.responses.file_search import Searched, dumped, file_search_of, loaded, searched, with_passages
+from gateway.responses.file_search import Searched, file_search_of, searched, with_passages
 from gateway.responses.items import redacted
 from gateway.responses.making import begun, feed_whole
 from gateway.responses.records import Owner, StoredResponse
@@ -64,7 +63,7 @@ class ResponseHandler:
         job = await self._background.queue.jobs.leased(lease, ResponseJob)
         stored = await self._stored(job)
         await self._end(job, {**stored.response, "status": "cancelled"}, anyway=True)
-        await self._background.jobs.publish(job.response_id, (), first=0, last=True)
+        await self._background.publish(job.response_id, (), first=0, last=True)
         return JobResult("cancelled", "{}")
 
     async def _made(self, job: ResponseJob, stored: StoredResponse) -> JobResult:
@@ -75,30 +74,30 @@ class ResponseHandler:
             {"type": "response.queued", "response": draft.queued()},
             {"type": "response.in_progress", "response": draft.in_progress()},
         ]
-        await self._background.jobs.publish(job.response_id, events, first=_FIRST - 1)
-        search = await self._searched(job, asked, question)
+        await self._background.publish(job.response_id, events, first=_FIRST - 1)
+        search = None
+        if file_search_of(asked) is not None:  # made once, whenever the job is repeated
+            journal = self._background.queue.journal(job.response_id)
+            known = await journal.read("search")
+            if known is None:
+                window = self._chat.backend.models.named(asked.request.model).window.tokens
+                found = await searched(asked, question, self._vector_stores, job.tenant, window_tokens=window)
+                known = await journal.keep("search", "null" if found is None else found.model_dump_json())
+            search = None if known == "null" else Searched.model_validate_json(known)
         answer, memory = await self._answered(job, asked, with_passages(question, search))
         assembly, found = begun(asked, draft, question.tools, search)
         events = [*found, *feed_whole(assembly, answer)]
         response = draft.answered(assembly, object_in(answer.get("usage")), memory, stored=True)
-        await self._continue(job, stored, assembly.output)
+        if job.conversation is not None:
+            owner, items = Owner(job.tenant, job.named), [*stored.input, *assembly.output]
+            added = await self._background.responses.conversations.append(job.conversation, owner, job.began, items)
+            if added not in ("added", "duplicate"):  # an earlier run may have added them
+                self._background.responses.lost.labels(added).inc()
         if not await self._end(job, response):
             return await self._failed(job, stored, self._background.responses.records.over_quota())
         events.append({"type": f"response.{response['status']}", "response": response})
-        await self._background.jobs.publish(job.response_id, events, first=_FIRST + 1, last=True)
+        await self._background.publish(job.response_id, events, first=_FIRST + 1, last=True)
         return JobResult(str(response["status"]), "{}")
-
-    async def _searched(self, job: ResponseJob, asked: Asked, question: Question) -> Searched | None:
-        """Return what a search of files found: once, whenever the job is repeated."""
-        if file_search_of(asked) is None:
-            return None
-        journal = self._background.queue.journal(job.response_id)
-        known = await journal.read("search")
-        if known is None:
-            window = self._chat.backend.models.named(asked.request.model).window.tokens
-            found = await searched(asked, question, self._vector_stores, job.tenant, window_tokens=window)
-            known = await journal.keep("search", dumped(found))
-        return loaded(known)
 
     async def _answered(self, job: ResponseJob, asked: Asked, question: Question) -> tuple[Json, ChatMemory | None]:
         """Return the engine's answer, redacted, and the response's memory field; the turn's write is queued."""
@@ -140,21 +139,12 @@ class ResponseHandler:
         finally:
             upstream.close()
 
-    async def _continue(self, job: ResponseJob, stored: StoredResponse, output: Sequence[Json]) -> None:
-        """Add input and output to the conversation; an earlier run may have done so."""
-        if job.conversation is None:
-            return
-        owner, items = Owner(job.tenant, job.named), [*stored.input, *output]
-        added = await self._background.responses.conversations.append(job.conversation, owner, job.began, items)
-        if added not in ("added", "duplicate"):
-            self._background.responses.lost.labels(added).inc()
-
     async def _failed(self, job: ResponseJob, stored: StoredResponse, error: MemloopError) -> JobResult:
         code = "rate_limit_exceeded" if error.http_status == 429 else "server_error"
         response: Json = {**stored.response, "status": "failed", "error": {"code": code, "message": error.message}}
         await self._end(job, response, anyway=True)
         event: Json = {"type": "response.failed", "response": response}
-        await self._background.jobs.publish(job.response_id, [event], first=_FIRST + 1, last=True)
+        await self._background.publish(job.response_id, [event], first=_FIRST + 1, last=True)
         return JobResult("failed", "{}")
 
     async def _end(self, job: ResponseJob, response: Json, *, anyway: bool = False) -> bool:
@@ -172,5 +162,5 @@ class ResponseHandler:
             raise await self._dropped(job) from None
 
     async def _dropped(self, job: ResponseJob) -> JobGone:
-        await self._background.jobs.forget(job.response_id)
+        await self._background.forget_job(job.response_id)
         return JobGone(job.response_id)

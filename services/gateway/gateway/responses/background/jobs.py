@@ -49,19 +49,20 @@ class ResponseJob(Wire):
     conversation: str | None
 
 
-class BackgroundJobs:
-    """Queues, follows and ends the jobs. Methods raise Unavailable."""
+@dataclass(frozen=True, slots=True)
+class Background:
+    """The queue of background responses, and where the responses are stored. Methods raise Unavailable."""
 
-    def __init__(self, queue: LaneQueue) -> None:
-        self._queue = queue
+    queue: LaneQueue
+    responses: Responses
 
     async def enqueue(self, job: ResponseJob, response: Json) -> None:
         """Queue the job of a response, with its first two events. Raises Erased, and as ``LaneQueue.admit``."""
-        here, id_ = self._queue.keys.of_id(job.response_id), job.response_id
+        here, id_ = self.queue.keys.of_id(job.response_id), job.response_id
         created: Json = {"type": "response.created", "response": response}
         queued: Json = {"type": "response.queued", "response": response}
         fields = {"tenant": job.tenant, "status": "queued", "record": "{}", "payload": job.model_dump_json()}
-        await self._queue.admit(
+        await self.queue.admit(
             Submission(
                 job_id=id_,
                 lane=id_,
@@ -82,49 +83,40 @@ class BackgroundJobs:
         numbered = [
             orjson.dumps({**event, "sequence_number": number}).decode() for number, event in enumerate(events, first)
         ]
-        await self._queue.jobs.publish(response_id, numbered, first=first, keep_ms=KEEP_MS if last else 0)
+        await self.queue.jobs.publish(response_id, numbered, first=first, keep_ms=KEEP_MS if last else 0)
 
     async def status(self, response_id: str) -> str | None:
         """Return the job's status, or None when it is gone."""
-        return (await self._queue.jobs.get(response_id, "status"))[0] or None
+        return (await self.queue.jobs.get(response_id, "status"))[0] or None
 
     async def has_events(self, response_id: str) -> bool:
         """Return whether the events are still there."""
-        return await self._queue.jobs.last_event(response_id) >= 0
+        return await self.queue.jobs.last_event(response_id) >= 0
 
     async def cancel(self, response_id: str) -> bool:
         """Stop the job; return True if it had not begun. The worker of one that has stops within seconds."""
-        outcome = await self._queue.cancel(response_id, response_id, record="{}", keep_ms=KEEP_MS)
+        outcome = await self.queue.cancel(response_id, response_id, record="{}", keep_ms=KEEP_MS)
         if outcome == "cancelled":
             await self.publish(response_id, (), first=0, last=True)
         return outcome == "cancelled"
 
-    async def forget(self, response_id: str) -> None:
+    async def forget_job(self, response_id: str) -> None:
         """Delete the job with its payload, journal and events; a running worker loses its lease."""
-        await self._queue.forget(response_id, response_id)
-
-
-@dataclass(frozen=True, slots=True)
-class Background:
-    """The queue of background responses, and where the responses are stored."""
-
-    queue: LaneQueue
-    jobs: BackgroundJobs
-    responses: Responses
+        await self.queue.forget(response_id, response_id)
 
     async def forget(self, tenant: str, response_id: str) -> None:
         """Delete a response and its job, which goes first: a crash in between leaves a response that can be found.
 
         Raises NotFound.
         """
-        await self.jobs.forget(response_id)
+        await self.forget_job(response_id)
         await self.responses.records.delete(tenant, response_id)
 
 
 def open_background(settings: GatewaySettings, state: State, rules: QueueRules, metrics: Metrics) -> Background:
     """Build the slice from the settings."""
     queue = LaneQueue(state, RESPONSES_QUEUE, keep_ms=KEEP_MS, rules=rules)
-    return Background(queue, BackgroundJobs(queue), open_responses(settings, state, metrics))
+    return Background(queue, open_responses(settings, state, metrics))
 
 
 BackgroundDep: TypeAlias = Annotated[Background, of_app("background")]
