@@ -84,7 +84,13 @@ class Policies:
         """Read the policies of the tenant's scopes in one round trip."""
         levels = _all_levels(scopes)
         known = await self._fields.get(tenant, levels)
-        self._note(tenant, levels, known)
+        if not self._is_cluster and len(levels) <= _MOST_LEVELS:
+            # Short policies are kept for ``seen``; what has none is taken to have none
+            self._seen.pop(place := (tenant, *levels), None)
+            if known and sum(map(len, known.values())) <= _MOST_SEEN_CHARS:
+                if len(self._seen) >= _MOST_SEEN:
+                    del self._seen[next(iter(self._seen))]
+                self._seen[place] = known
         return self._loaded(known)
 
     def seen(self, scope: Scope) -> tuple[Loaded, Guard] | None:
@@ -100,16 +106,6 @@ class Policies:
 
     def _loaded(self, known: Mapping[str, str]) -> Loaded:
         return Loaded(self._default_kinds, known, self._filed, self._general)
-
-    def _note(self, tenant: str, levels: Sequence[str], known: Mapping[str, str]) -> None:
-        """Keep short policies for ``seen``; what has none is taken to have none."""
-        if self._is_cluster or len(levels) > _MOST_LEVELS:
-            return
-        self._seen.pop(place := (tenant, *levels), None)
-        if known and sum(map(len, known.values())) <= _MOST_SEEN_CHARS:
-            if len(self._seen) >= _MOST_SEEN:
-                del self._seen[next(iter(self._seen))]
-            self._seen[place] = known
 
     async def put(self, scope: Scope, policy: MemoryPolicy) -> None:
         """Replace the policy of the scope's own level. Raises Conflict when the tenant has too many, and TooLarge."""

@@ -183,15 +183,15 @@ async def check_redaction(
     redaction.refusals = None
     if asked.kinds is not None:
         redaction.kinds = kinds_of(asked.kinds)
-    texts = await asyncio.to_thread(lambda: tuple(_checked(text, redaction) for text in asked.texts))
+
+    def checked(text: str) -> RedactedText:
+        found = redaction.detector(text, redaction.kinds)
+        places = tuple(FoundValue(kind=each.kind, start=each.start, end=each.end) for each in found)
+        return RedactedText(text=redaction(text), found=places)
+
+    texts = await asyncio.to_thread(lambda: tuple(map(checked, asked.texts)))
     counts = Counter(found.kind for text in texts for found in text.found)
     return RedactionChecked(texts=texts, counts=dict(counts), kinds=tuple(sorted(redaction.kinds)))
-
-
-def _checked(text: str, redaction: Redaction) -> RedactedText:
-    found = redaction.detector(text, redaction.kinds)
-    places = tuple(FoundValue(kind=each.kind, start=each.start, end=each.end) for each in found)
-    return RedactedText(text=redaction(text), found=places)
 
 
 def _kept(text: str, redaction: Redaction) -> CheckedText:

@@ -49,13 +49,12 @@ class KeptRule:
 
     def spans(self, text: str) -> list[tuple[int, int]]:
         """Return the places of the values, in order."""
-        places = (self._place(match) for match in self.pattern.finditer(text))
-        return [(start, end) for start, end in places if bits_for_each(text[start:end]) > self.entropy]
-
-    def _place(self, match: re.Match[str]) -> tuple[int, int]:
-        named = match.span(self.group)
-        groups = (named, *(match.span(number) for number in range(1, (match.re.groups or 0) + 1)))
-        return next((place for place in groups if place[1] - place[0] >= _LEAST_GROUP_CHARS), match.span())
+        found: list[tuple[int, int]] = []
+        for match in self.pattern.finditer(text):
+            groups = (match.span(self.group), *(match.span(number) for number in range(1, (match.re.groups or 0) + 1)))
+            place = next((place for place in groups if place[1] - place[0] >= _LEAST_GROUP_CHARS), match.span())
+            found += [place] if bits_for_each(text[slice(*place)]) > self.entropy else []
+        return found
 
 
 @cache

@@ -115,17 +115,18 @@ def is_key(word: str) -> bool:
 
 def is_generated(text: str) -> bool:
     """Return whether a part between ``-``, ``_`` and ``.`` is long and changes between letters and digits often."""
-    return any(_changes_often(part) for part in re.split(r"[-_./~$]", text))
+    # Words in camel case have a run for five characters or more, random letters and digits one for two to three
+    return any(
+        len(part) >= 12
+        and any(map(str.isdigit, part))
+        and any(map(str.isalpha, part))
+        and 4 * len(_RUNS.findall(part)) >= len(part)
+        for part in re.split(r"[-_./~$]", text)
+    )
 
 
 _DIGIT: Final = re.compile(r"\d")
 _RUNS: Final = re.compile(r"[A-Z]?[a-z]+|[A-Z]+|\d+")
-
-
-def _changes_often(part: str) -> bool:
-    """Words in camel case have a run for five characters or more, random letters and digits one for two to three."""
-    has_both = any(char.isdigit() for char in part) and any(char.isalpha() for char in part)
-    return len(part) >= 12 and has_both and 4 * len(_RUNS.findall(part)) >= len(part)
 
 
 _SEGMENTS: Final = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+")

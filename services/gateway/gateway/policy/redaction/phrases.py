@@ -49,8 +49,11 @@ class Refusals:
         places = [place for phrase in self.phrases for place in _places(phrase, flat)]
         if not places:
             return []
-        cuts, removed = _removed(text)
-        shifts = [0, *removed]
+        # The places in the flat text behind which blanks are missing, and how many are missing up to there
+        cuts, shifts = list[int](), [0]
+        for run in _BLANKS.finditer(text):
+            cuts.append(run.start() - shifts[-1] + 1)
+            shifts.append(shifts[-1] + run.end() - run.start() - 1)
         return sorted(
             (start + shifts[bisect_right(cuts, start)], end + shifts[bisect_right(cuts, end - 1)])
             for start, end in places
@@ -84,15 +87,3 @@ def _flat(text: str) -> str:
     if len(lowered) != len(text):
         lowered = "".join(low if len(low := char.lower()) == 1 else char for char in text)
     return _BLANK.sub(" ", _BLANKS.sub(" ", lowered.replace("ς", "σ")))
-
-
-def _removed(text: str) -> tuple[list[int], list[int]]:
-    """Return the places in the flat text behind which blanks are missing, and how many are missing up to there."""
-    cuts: list[int] = []
-    removed: list[int] = []
-    total = 0
-    for run in _BLANKS.finditer(text):
-        cuts.append(run.start() - total + 1)
-        total += run.end() - run.start() - 1
-        removed.append(total)
-    return cuts, removed
