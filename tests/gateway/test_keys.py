@@ -210,12 +210,12 @@ async def test_a_key_that_was_changed_meanwhile_is_not_changed_again(redis_url: 
     entry = AuditEntry.model_validate({"at": "2026-01-01T00:00:00Z", "kind": "admin", "action": "key.rotated"})
     async with connected(redis_url) as redis:
         records, old = KeyRecords(redis), _record("ml_old")
-        await records.create(old, entry)
-        await records.create(old, entry)  # the client's own repetition, when the reply was lost
+        await records.change(None, old, entry)
+        await records.change(None, old, entry)  # the client's own repetition, when the reply was lost
         assert await redis.xlen(API_KEYS_LOG) == 1
-        await records.replace(old, old.model_copy(update={"digest": digest_of("ml_new")}), entry)
+        await records.change(old, old.model_copy(update={"digest": digest_of("ml_new")}), entry)
         with pytest.raises(Conflict):
-            await records.replace(old, old.model_copy(update={"digest": digest_of("ml_newer")}), entry)
+            await records.change(old, old.model_copy(update={"digest": digest_of("ml_newer")}), entry)
         assert (await records.get(old.id)).digest == digest_of("ml_new")
 
 

@@ -111,19 +111,14 @@ def _grants(texts: Iterable[str], place: str) -> Mapping[bytes, Grant]:
         scopes = DEFAULT_SCOPES if named is None else cast(frozenset[Scope], frozenset(named.split("+")))
         if not scopes <= ALL_SCOPES:
             raise KeyFileError(f"{where} has an unknown scope; valid scopes are {', '.join(sorted(ALL_SCOPES))}")
-        digest, ends_at = bytes.fromhex(entry["digest"]), _expiry(entry["expires"], where)
+        digest, ends_at = bytes.fromhex(entry["digest"]), NEVER
+        if entry["expires"] is not None:
+            try:
+                moment = datetime.fromisoformat(entry["expires"])
+            except ValueError:
+                raise KeyFileError(f"{where} has an invalid date or time after expires=") from None
+            ends_at = (moment if moment.tzinfo is not None else moment.replace(tzinfo=UTC)).timestamp()
         key, is_operator = digest.hex()[:_KEY_NAME_CHARS], "admin" in scopes
         principal = Principal(entry["tenant"], scopes, key=key, is_operator=is_operator, expires_at=ends_at)
         found.setdefault(digest, Grant(digest, principal))
     return found
-
-
-def _expiry(text: str | None, place: str) -> float:
-    """Parse an expiry date as UTC midnight; a time without a zone is UTC as well."""
-    if text is None:
-        return NEVER
-    try:
-        moment = datetime.fromisoformat(text)
-    except ValueError:
-        raise KeyFileError(f"{place} has an invalid date or time after expires=") from None
-    return (moment if moment.tzinfo is not None else moment.replace(tzinfo=UTC)).timestamp()

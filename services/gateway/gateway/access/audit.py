@@ -40,10 +40,6 @@ class Denial:
     route: str = ""
     address: str = ""
 
-    def coarse(self) -> "Denial":
-        """Return the denial without key, route and address."""
-        return replace(self, key="", method="", route="", address="")
-
     def entry(self, *, count: int, request_id: str = "") -> AuditEntry:
         """Return an audit entry for ``count`` such denials."""
         return AuditEntry(
@@ -98,7 +94,7 @@ class Auditor:
     def denied(self, denial: Denial, *, request_id: str) -> None:
         """Write the denial, or count it as a repeat."""
         if denial not in self._repeats and len(self._repeats) >= DIFFERENT_IN_A_WINDOW:
-            denial = denial.coarse()
+            denial = replace(denial, key="", method="", route="", address="")
         if denial in self._repeats:
             self._repeats[denial] += 1
             return
@@ -113,20 +109,21 @@ class Auditor:
     @asynccontextmanager
     async def keeping(self) -> AsyncGenerator[None]:
         """Store denials until the block exits, then flush the rest."""
+
+        async def keep_windows() -> None:
+            while True:
+                await self._begun.wait()
+                ends_at = asyncio.get_running_loop().time() + self._window_s
+                while (left_s := ends_at - asyncio.get_running_loop().time()) > 0:
+                    await self._keep()
+                    await asyncio.sleep(min(_KEEP_EVERY_S, left_s))
+                self._close_window()
+                await self._keep()
+
         try:
-            async with alongside(self._keep_windows()):
+            async with alongside(keep_windows()):
                 yield
         finally:
-            self._close_window()
-            await self._keep()
-
-    async def _keep_windows(self) -> None:
-        while True:
-            await self._begun.wait()
-            ends_at = asyncio.get_running_loop().time() + self._window_s
-            while (left_s := ends_at - asyncio.get_running_loop().time()) > 0:
-                await self._keep()
-                await asyncio.sleep(min(_KEEP_EVERY_S, left_s))
             self._close_window()
             await self._keep()
 

@@ -27,7 +27,7 @@ from memloop.wire.memory import Namespace
 from memloop_service import INCOMING, RESPONSE_HEADERS, IncomingBody, of_app
 from memloop_service.http import Lane, object_in, parsed_object
 from memloop_service.incoming import AGENT_HEADER, USER_HEADER, refuse_unknown, refuse_unknown_dry_run
-from memloop_state.room import UNLIMITED, RateLimits, Standing
+from memloop_state.room import UNLIMITED, Standing
 
 CALLER: Final = "memloop.caller"
 """The key in a request's ASGI scope that holds the authenticated caller."""
@@ -110,7 +110,16 @@ class Allowance:
         except (DependencyError, TimeoutError):
             self._access.metrics.rate_limit_skipped.inc()
             return
-        self._state[RESPONSE_HEADERS] = _headers(standing, rates.limits)
+        found: dict[str, str] = {}
+        for kind, limit, used, reset_s in (
+            ("requests", rates.limits.requests, standing.used_requests, standing.reset_requests_s),
+            ("tokens", rates.limits.tokens, standing.used_tokens, standing.reset_tokens_s),
+        ):
+            if limit > 0:
+                found[f"x-ratelimit-limit-{kind}"] = str(limit)
+                found[f"x-ratelimit-remaining-{kind}"] = str(max(0, limit - used))
+                found[f"x-ratelimit-reset-{kind}"] = f"{reset_s}s"
+        self._state[RESPONSE_HEADERS] = found
         if standing.wait_s > 0:
             kind = "requests" if standing.wait_requests_s >= standing.wait_tokens_s else "tokens"
             message = f"This key has exceeded its limit of {kind} per minute."
@@ -161,21 +170,6 @@ class Allowance:
                 await self._access.rates.settle(self._bucket, standing, spent=spent + self._more)
         except (DependencyError, TimeoutError):
             self._access.metrics.rate_limit_skipped.inc()
-
-
-def _headers(standing: Standing, limits: RateLimits) -> dict[str, str]:
-    """Return OpenAI's ``x-ratelimit-*`` headers for the limits that are set."""
-    rows = (
-        ("requests", limits.requests, standing.used_requests, standing.reset_requests_s),
-        ("tokens", limits.tokens, standing.used_tokens, standing.reset_tokens_s),
-    )
-    found: dict[str, str] = {}
-    for kind, limit, used, reset_s in rows:
-        if limit > 0:
-            found[f"x-ratelimit-limit-{kind}"] = str(limit)
-            found[f"x-ratelimit-remaining-{kind}"] = str(max(0, limit - used))
-            found[f"x-ratelimit-reset-{kind}"] = f"{reset_s}s"
-    return found
 
 
 async def allowance_of(request: Request) -> AsyncIterator[Allowance]:

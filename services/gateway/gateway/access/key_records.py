@@ -81,18 +81,6 @@ class KeyRecords:
         self.changes = self._credentials.changes
         self.note_uses = self._credentials.note_uses
 
-    async def create(self, record: KeyRecord, entry: AuditEntry) -> None:
-        """Store a new key. Raises Conflict when its tenant has too many."""
-        await self._changed(None, record, entry)
-
-    async def replace(self, old: KeyRecord, new: KeyRecord, entry: AuditEntry) -> None:
-        """Store a changed key. Raises Conflict when another caller changed it meanwhile."""
-        await self._changed(old, new, entry)
-
-    async def remove(self, record: KeyRecord, entry: AuditEntry) -> None:
-        """Delete a key. Raises Conflict when another caller changed it meanwhile."""
-        await self._changed(record, None, entry)
-
     async def get(self, key_id: str) -> KeyRecord:
         """Return one key. Raises NotFound."""
         (found,) = await self.some([key_id])
@@ -116,7 +104,11 @@ class KeyRecords:
         used = await self._credentials.last_uses([record.id for record in records])
         return [record.shown(last_used_at=used.get(record.id)) for record in records]
 
-    async def _changed(self, old: KeyRecord | None, new: KeyRecord | None, entry: AuditEntry) -> None:
+    async def change(self, old: KeyRecord | None, new: KeyRecord | None, entry: AuditEntry) -> None:
+        """Store a new key, a changed one, or delete one (``new`` is None).
+
+        Raises Conflict when its tenant has too many, or another caller changed it meanwhile.
+        """
         record = cast(KeyRecord, new or old)
         audit = audit_stream(entry.kind, entry.tenant), entry.model_dump_json()
         outcome = await self._credentials.change(record.tenant, record.id, _json(old), _json(new), audit=audit)

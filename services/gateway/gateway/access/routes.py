@@ -48,7 +48,7 @@ async def create_key(request: Request, access: AccessDep, principal: PrincipalDe
         expires_at=asked.expires_at,
     )
     entry = action_entry("key.created", request, principal, tenant=record.tenant, target=record.id)
-    await access.records.create(record, entry)
+    await access.records.change(None, record, entry)
     return _made(record, secret, entry, access)
 
 
@@ -74,7 +74,7 @@ async def rotate_key(key_id: str, request: Request, access: AccessDep, principal
     secret = new_secret()
     new = old.rotated(secret, overlap_s=asked.overlap_s)
     entry = action_entry("key.rotated", request, principal, tenant=new.tenant, target=new.id)
-    await access.records.replace(old, new, entry)
+    await access.records.change(old, new, entry)
     return _made(new, secret, entry, access)
 
 
@@ -83,7 +83,7 @@ async def revoke_key(key_id: str, request: Request, access: AccessDep, principal
     """Revoke a key: at once in this process, within a second in all others."""
     record = await _managed_key(key_id, access, principal)
     entry = action_entry("key.revoked", request, principal, tenant=record.tenant, target=record.id)
-    await access.records.remove(record, entry)
+    await access.records.change(record, None, entry)
     access.keys.cache.apply(key_id, None)
     access.auditor.acted(entry)
     return KeyRevoked(id=key_id)
