@@ -72,7 +72,7 @@ async def test_after_erase_and_flush_a_secret_is_in_no_file_and_no_log(
             settings = settings_for(redis.url, engine_url=engine.url, store_url=store, stop_wait_s=0.0)
             gateway = await stack.enter_async_context(running_gateway(settings))
             async with working(gateway.work, settings):
-                await gateway.memory.traces.records.enable("local")
+                await gateway.memory.traces.records.switch("local", on=True)
                 decided = await gateway.post("/v1/memory/add", said(f"Decide. {SECRET}", sync=True))
                 assert decided.json["memories"], decided.raw
                 assert (await gateway.memory.traces.records.settings("local")).kept == 1

@@ -241,7 +241,7 @@ async def test_no_trace_is_kept_of_a_write_that_is_erased_while_its_trace_is_mad
             return lambda text: text
 
         memory = it.work.memory
-        await memory.traces.records.enable("local")
+        await memory.traces.records.switch("local", on=True)
         work = replace(it.work, memory=replace(memory, traces=replace(memory.traces, new_redactor=erasing)))
         event_id = await it.write(SECRET)
         async with working(work, it.settings):

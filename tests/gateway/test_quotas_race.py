@@ -270,7 +270,7 @@ async def test_no_more_requests_are_admitted_and_traces_kept_than_the_limits_all
         answers = statuses(await it.race(lambda gateway, _: gateway.chat()))
         assert {status: count for (status, _), count in answers.items()} == {200: LIMIT, 429: AT_ONCE - LIMIT}
     async with pair(redis_url, tmp_path / "again", tenant_traces=LIMIT) as it:
-        await it.one.memory.traces.records.enable("local")
+        await it.one.memory.traces.records.switch("local", on=True)
         read = {"model": "m", "question": "Where?", "document": {"text": "one two three. " * 20}}
         assert statuses(await it.race(lambda gateway, _: gateway.post("/v1/long-read", read))) == {(200, ""): AT_ONCE}
         assert (await it.one.memory.traces.records.settings("local")).kept == LIMIT

@@ -160,7 +160,7 @@ async def test_no_byte_of_a_secret_is_stored_logged_or_sent_to_the_writer(
             settings = settings_for(redis.url, engine_url=engine.url, store_url=store)
             gateway = await stack.enter_async_context(running_gateway(settings))
             async with working(gateway.work, settings):
-                await gateway.memory.traces.records.enable("local")
+                await gateway.memory.traces.records.switch("local", on=True)
                 await every_way_in(gateway)
                 events = (await gateway.get("/v1/memory/events?user_id=alice")).raw.decode()
                 metrics = (await gateway.get("/metrics")).raw.decode()

@@ -66,7 +66,7 @@ async def test_a_write_is_kept_with_its_turns_finds_and_decision(redis_url: str)
     search, add = tool_call("search_memory", query="tea"), add_memory(f"Ann's mail is {MAIL}.")
     async with rig(redis_url, script(add_memory("Ann drinks tea."), search, add)) as it, it.working():
         await it.event(await it.write("I drink tea."))
-        await it.work.memory.traces.records.enable("local")
+        await it.work.memory.traces.records.switch("local", on=True)
         event_id = await it.write(f"My mail is {MAIL}.")
         await it.event(event_id)
         (raw,) = [each async for each in it.work.memory.traces.records.all("local")]
@@ -82,7 +82,7 @@ async def test_a_write_is_kept_with_its_turns_finds_and_decision(redis_url: str)
 
 async def test_an_unusable_decision_is_no_example(redis_url: str) -> None:
     async with rig(redis_url, script("nonsense"), job_attempts=1) as it, it.working():
-        await it.work.memory.traces.records.enable("local")
+        await it.work.memory.traces.records.switch("local", on=True)
         assert (await it.event(await it.write("I drink tea."))).status == "kept_verbatim"
         assert [each async for each in it.work.memory.traces.records.all("local")] == []
 
@@ -147,7 +147,7 @@ async def test_a_run_that_is_too_long_is_counted_and_not_kept(redis_url: str) ->
 async def test_the_oldest_traces_make_room(redis_url: str) -> None:
     async with connected(redis_url) as redis:
         records = TraceRecords(redis, keep_s=60.0, most=2)
-        await records.enable("a")
+        await records.switch("a", on=True)
         for number in range(4):
             assert await records.keep(f"t{number}", f'"{number}"', tenant="a", owners=()) == "kept"
         assert [each async for each in records.all("a")] == ['"2"', '"3"']
@@ -158,7 +158,7 @@ async def test_the_oldest_traces_make_room(redis_url: str) -> None:
 async def test_erasing_a_namespace_takes_its_traces_and_no_others(redis_url: str) -> None:
     async with connected(redis_url) as redis:
         records = TraceRecords(redis, keep_s=60.0, most=10)
-        await records.enable("local")
+        await records.switch("local", on=True)
         for number, agent in enumerate((None, "x", "y")):
             of = Owner(Namespace(tenant="local", user_id="alice", agent_id=agent), 0)
             await records.keep(f"t{number}", str(number), tenant="local", owners=(of,))
@@ -174,7 +174,7 @@ async def test_erasing_a_namespace_takes_its_traces_and_no_others(redis_url: str
 async def test_a_trace_of_work_that_began_before_an_erasure_is_not_kept(redis_url: str) -> None:
     async with connected(redis_url) as redis:
         records, owners = TraceRecords(redis, keep_s=60.0, most=10), Owners(redis)
-        await records.enable("local")
+        await records.switch("local", on=True)
         of_agent = Namespace(tenant="local", user_id="alice", agent_id="x")
         await owners.mark(of_agent, 7)
         await owners.mark(of_agent, 5)  # an older one that comes late

@@ -56,7 +56,7 @@ async def whole_stack(folder: Path, answer: Callable[[Body], Reply], **changes: 
                 **changes,
             )
             gateway = await stack.enter_async_context(running_gateway(settings))
-            await gateway.memory.traces.records.enable("local")
+            await gateway.memory.traces.records.switch("local", on=True)
             folders = (folder / "store", folder / "storage", redis.folder)
             yield Stack(gateway, settings, engine, store, folders)
     finally:

@@ -55,15 +55,16 @@ class RuleRedactor:
 
     def __call__(self, text: str) -> str:
         """Return the text with marks in place of the values that the rules find."""
-        return replaced(text, find_by_rules(text, ALL_KINDS), lambda found: self._mark(text, found))
 
-    def _mark(self, text: str, found: Found) -> str:
-        kind, value = _NAMES.get(found.kind, found.kind), text[found.start : found.end]
-        known = self._marks.get((kind, value.casefold()))
-        if known is None:
-            self._counts[kind] = self._counts.get(kind, 0) + 1
-            known = self._marks[kind, value.casefold()] = f"[{kind} {self._counts[kind]}]"
-        return known
+        def mark(found: Found) -> str:
+            kind, value = _NAMES.get(found.kind, found.kind), text[found.start : found.end]
+            known = self._marks.get((kind, value.casefold()))
+            if known is None:
+                self._counts[kind] = self._counts.get(kind, 0) + 1
+                known = self._marks[kind, value.casefold()] = f"[{kind} {self._counts[kind]}]"
+            return known
+
+        return replaced(text, find_by_rules(text, ALL_KINDS), mark)
 
 
 def redactor_at(name: str) -> NewRedactor:
@@ -94,14 +95,11 @@ class TraceRecords:
         """Return whether the tenant's traces are kept."""
         return await self._table.switches.get(tenant) is not None
 
-    async def enable(self, tenant: str) -> None:
-        """Keep the tenant's traces from now on."""
-        await self._table.switch(tenant, on=True)
-
-    async def disable(self, tenant: str) -> int:
-        """Stop keeping traces and delete the stored ones. Returns the number deleted."""
-        await self._table.switch(tenant, on=False)  # first, so that no more are added
-        return sum([await self.forget_one(tenant, trace_id) for trace_id in await self._table.ids(tenant)])
+    async def switch(self, tenant: str, *, on: bool) -> int:
+        """Keep the tenant's traces from now on, or stop and delete the stored ones. Returns the number deleted."""
+        await self._table.switch(tenant, on=on)  # first, so that no more are added
+        ids = [] if on else await self._table.ids(tenant)
+        return sum([await self.forget_one(tenant, trace_id) for trace_id in ids])
 
     async def settings(self, tenant: str) -> TraceSettings:
         """Return the switch's state and the number of stored traces."""

@@ -31,10 +31,7 @@ async def switch_traces(request: Request, traces: TracesDep, principal: Principa
     asked = await read_ours(request, TraceSwitch)
     tenant, records = managed(principal, asked.tenant), traces.records
     await audit_action("traces.enabled" if asked.enabled else "traces.disabled", request, principal, tenant=tenant)
-    if asked.enabled:
-        await records.enable(tenant)
-    else:
-        await records.disable(tenant)
+    await records.switch(tenant, on=asked.enabled)
     return await records.settings(tenant)
 
 
