@@ -21,8 +21,7 @@ from gateway.changes.hooks import Dispatcher
 from gateway.chat import Chat, open_chat
 from gateway.engine import Backend, LoopModel, ModelsConfig, Rollouts, open_backend, read_models, refusing_wrong_models
 from gateway.files.extraction import ExtractionLimits, ExtractionRules
-from gateway.files.files import open_files
-from gateway.files.handler import FileHandler
+from gateway.files.files import FileHandler, open_files
 from gateway.files.storage import local_folder
 from gateway.long_read.hosts import ReadHandler
 from gateway.long_read.reading import Reading, open_reading

@@ -84,20 +84,19 @@ async def extracted(
             await asyncio.wait({feed, tail})
     if status != 0:
         overdue = asyncio.get_running_loop().time() >= ends_at
-        raise Unreadable(errors if status == _UNREADABLE else _broken_limit(-status, limits, overdue=overdue))
+        broken = {
+            _UNREADABLE: errors,
+            -signal.SIGXCPU: f"the file needs more than {limits.cpu_s} s of CPU time, the limit for its size",
+            # ours, or that of a kernel without memory
+            -signal.SIGKILL: f"the file needs more than {limits.wall_s:g} s"
+            if overdue
+            else "extraction ran out of memory",
+        }
+        raise Unreadable(broken.get(status, "the parser crashed"))
     if blank:
         raise Unreadable("the file contains no text (a scan?)" + (f"; {errors}" if errors else ""))
     if errors:
         notes.append(errors)
-
-
-def _broken_limit(number: int, limits: ExtractionLimits, *, overdue: bool) -> str:
-    """Return the limit for which a signal ended the process; ``overdue`` says that its wall time was over."""
-    if number == signal.SIGXCPU:
-        return f"the file needs more than {limits.cpu_s} s of CPU time, the limit for its size"
-    if number == signal.SIGKILL:  # ours, or that of a kernel without memory
-        return f"the file needs more than {limits.wall_s:g} s" if overdue else "extraction ran out of memory"
-    return "the parser crashed"
 
 
 @asynccontextmanager

@@ -116,20 +116,19 @@ class StoredChunks:
         first = self.index.byte_ends[index - 1] if index else 0
         end = self.index.byte_ends[index]
         numbers = range(first // _BLOCK_BYTES, (end - 1) // _BLOCK_BYTES + 1)
-        joined = b"".join([await self._block(number) for number in numbers])
+        blocks: list[bytes] = []
+        for number in numbers:
+            if number not in self._held:
+                start = number * _BLOCK_BYTES
+                self._held[number] = await self._storage.read(self._text.place, start=start, end=start + _BLOCK_BYTES)
+            self._held.move_to_end(number)
+            blocks.append(self._held[number])
+            while len(self._held) > _BLOCKS_HELD:
+                self._held.popitem(last=False)
+        joined = b"".join(blocks)
         offset = numbers.start * _BLOCK_BYTES
         raw = joined[first - offset : end - offset]
         return Chunk(index, span.start, span.end, raw.decode(), span.tokens)
-
-    async def _block(self, number: int) -> bytes:
-        if number not in self._held:
-            start = number * _BLOCK_BYTES
-            self._held[number] = await self._storage.read(self._text.place, start=start, end=start + _BLOCK_BYTES)
-        self._held.move_to_end(number)
-        block = self._held[number]
-        while len(self._held) > _BLOCKS_HELD:
-            self._held.popitem(last=False)
-        return block
 
 
 async def stored_chunks(storage: Storage, text: Blob, splitter: Splitter, *, chunk_tokens: int) -> StoredChunks:
