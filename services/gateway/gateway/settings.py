@@ -245,30 +245,20 @@ class GatewaySettings(ServiceSettings):
         return urls_in(self.store_url)
 
     @model_validator(mode="after")
-    def _peers(self) -> Self:
+    def _checked(self) -> Self:
         if not urls_in(self.engine_url) or not self.stores:
             raise ValueError("MEMLOOP_ENGINE_URL and MEMLOOP_STORE_URL need a URL")
-        return self
-
-    @model_validator(mode="after")
-    def _key_sources(self) -> Self:
+        if self.max_active_bytes < self.max_body_bytes:
+            raise ValueError("MEMLOOP_MAX_ACTIVE_BYTES must be at least MEMLOOP_MAX_BODY_BYTES")
+        networks_of(self.webhook_allow_networks)
+        networks_of(self.fetch_allow_networks)
+        webhook_keys_of(secret_of(self.webhook_secret) or "")
+        weights_of(self.tenant_weights)
         if self.api_keys.get_secret_value() and self.api_keys_file is not None:
             raise ValueError("set MEMLOOP_API_KEYS or MEMLOOP_API_KEYS_FILE, not both")
         has_keys = self.api_keys.get_secret_value() or self.api_keys_file is not None
         if self.user_headers and has_keys and not self.user_header_keys:
             raise ValueError("MEMLOOP_USER_HEADERS needs MEMLOOP_USER_HEADER_KEYS: the keys that may name users")
-        return self
-
-    @model_validator(mode="after")
-    def _webhooks(self) -> Self:
-        networks_of(self.webhook_allow_networks)
-        networks_of(self.fetch_allow_networks)
-        webhook_keys_of(secret_of(self.webhook_secret) or "")
-        return self
-
-    @model_validator(mode="after")
-    def _weights(self) -> Self:
-        weights_of(self.tenant_weights)
         return self
 
     @property
@@ -288,12 +278,6 @@ class GatewaySettings(ServiceSettings):
             function_at(self.trace_redactor, setting="MEMLOOP_TRACE_REDACTOR")
         if self.memory_detector:
             function_at(self.memory_detector, setting="MEMLOOP_MEMORY_DETECTOR")
-        return self
-
-    @model_validator(mode="after")
-    def _room_for_a_body(self) -> Self:
-        if self.max_active_bytes < self.max_body_bytes:
-            raise ValueError("MEMLOOP_MAX_ACTIVE_BYTES must be at least MEMLOOP_MAX_BODY_BYTES")
         return self
 
 

@@ -166,8 +166,18 @@ class Idempotency:
         attempt = Attempt(seed)
         further = also if isinstance(also, str) else also(attempt)
         for subject in filter(None, (*of_scopes, further)):
-            await self._noted(taken, digest(asker.tenant, subject))
-        answer = await self._worked(taken, work, attempt)
+            try:
+                await self._once.note(digest(asker.tenant, subject), taken.record)
+            except DependencyError:
+                await self._released(taken, "free")
+                raise
+        try:
+            async with renewed(partial(self._once.extend, taken.record, taken.name), every_s=LEASE_MS / 3000):
+                answer = await work(attempt)
+        except BaseException as error:
+            is_free = isinstance(error, MemloopError) and error.http_status < 500
+            await asyncio.shield(self._released(taken, "free" if is_free else "again"))
+            raise
         if isinstance(answer, EventStream):  # of an engine that streams unasked
             await self._released(taken, "again")
         else:
@@ -221,25 +231,6 @@ class Idempotency:
                 code="idempotency_answer_not_kept",
             )
         return "", Response(answer, status_code=int(status), media_type=kind, headers={REPLAYED_HEADER: "true"})
-
-    async def _worked(self, taken: _Taken, work: Work, attempt: Attempt) -> Response:
-        try:
-            async with renewed(partial(self._once.extend, taken.record, taken.name), every_s=LEASE_MS / 3000):
-                return await work(attempt)
-        except MemloopError as error:
-            await self._released(taken, "free" if error.http_status < 500 else "again")
-            raise
-        except BaseException:
-            await asyncio.shield(self._released(taken, "again"))
-            raise
-
-    async def _noted(self, taken: _Taken, subject: str) -> None:
-        """Note the record for ``forget``. Raises Unavailable, and the key is free again."""
-        try:
-            await self._once.note(subject, taken.record)
-        except DependencyError:
-            await self._released(taken, "free")
-            raise
 
     async def _released(self, taken: _Taken, how: Literal["free", "again"]) -> None:
         with suppress(DependencyError):

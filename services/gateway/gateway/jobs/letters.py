@@ -8,7 +8,7 @@ from fastapi import APIRouter, Query
 
 from gateway.access import PrincipalDep, Room, Tenant, managed, needs
 from gateway.memory import dead_write, requeue
-from gateway.queue import DeadLetter, LaneQueue
+from gateway.queue import LaneQueue
 from memloop.wire.base import Wire
 from memloop.wire.errors import Conflict, NotFound, OtherTenants
 from memloop.wire.lists import CursorPage, Listed
@@ -89,8 +89,18 @@ async def page_of(tenant: str, lanes: LaneQueue, *, cursor: str | None, limit: i
         place = after if index == number else ""
         for letter in await lanes.letters.page(partition, after=place, count=_LOOKED_AT - looked_at):
             looked_at += 1
-            entry = await _shown(letter, tenant, lanes)
-            found += [entry] if entry else []
+            if await tenant_of(letter.job_id, lanes) == tenant:
+                write = await dead_write(lanes, letter.job_id) if is_write(letter.job_id) else None
+                found.append(
+                    DeadLetterEntry(
+                        job_id=letter.job_id,
+                        tenant=tenant,
+                        user_id=None if write is None else write.namespace.user_id,
+                        error=letter.error,
+                        failed_at=int(letter.entry.partition("-")[0]) // 1000,
+                        can_requeue=write is not None,
+                    )
+                )
             if len(found) == limit or looked_at == _LOOKED_AT:
                 return DeadLetterPage(data=tuple(found), next_cursor=f"{index}:{letter.entry}", has_more=True)
     return DeadLetterPage(data=tuple(found))
@@ -98,21 +108,6 @@ async def page_of(tenant: str, lanes: LaneQueue, *, cursor: str | None, limit: i
 
 def _seconds(ms: int | None) -> int | None:
     return None if ms is None else ms // 1000
-
-
-async def _shown(letter: DeadLetter, tenant: str, lanes: LaneQueue) -> DeadLetterEntry | None:
-    """Return the letter if the job is the tenant's."""
-    if await tenant_of(letter.job_id, lanes) != tenant:
-        return None
-    write = await dead_write(lanes, letter.job_id) if is_write(letter.job_id) else None
-    return DeadLetterEntry(
-        job_id=letter.job_id,
-        tenant=tenant,
-        user_id=None if write is None else write.namespace.user_id,
-        error=letter.error,
-        failed_at=int(letter.entry.partition("-")[0]) // 1000,
-        can_requeue=write is not None,
-    )
 
 
 Cursor: TypeAlias = Annotated[str | None, Query(pattern="^[0-9]{1,4}:[0-9]{1,15}-[0-9]{1,15}$")]

@@ -179,12 +179,17 @@ class Intake:
     async def run(self, stop: asyncio.Event) -> None:
         """Take lanes until ``stop`` is set. Running work then gets ``stop_s`` seconds before it is cancelled."""
         self._stop = stop
+
+        async def promote() -> None:
+            """Let lanes wait for a worker whose delay has elapsed, and wait for the next one."""
+            await self._pause(min(await self._queue.promote_due(), self._options.poll_s))
+
         async with self._group as group:
             for partition in self._queue.keys.partitions:
                 group.create_task(self._repeat(partial(self._take, partition)))
                 group.create_task(self._repeat(partial(self._take_spare, partition)))
             group.create_task(self._repeat(self._reclaim))
-            group.create_task(self._repeat(self._promote))
+            group.create_task(self._repeat(promote))
             await stop.wait()
             if self._running:
                 await asyncio.wait(self._running, timeout=self._options.stop_s)
@@ -229,11 +234,6 @@ class Intake:
 
         if await self._in(self._slots, stale) is None:
             await self._pause(self._options.idle_s / 10)
-
-    async def _promote(self) -> None:
-        """Let lanes wait for a worker whose delay has elapsed, and wait for the next one."""
-        next_s = await self._queue.promote_due()
-        await self._pause(min(next_s, self._options.poll_s))
 
     async def _in(self, slots: asyncio.Semaphore, find: _Find) -> Lease | None:
         """Look for a job once a slot is free, and run it there. Returns None without one."""

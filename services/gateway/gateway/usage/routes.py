@@ -57,7 +57,14 @@ class Ledger:
     async def keeping(self) -> AsyncGenerator[None]:
         """Store what the process's metrics count until the block exits."""
         stop = asyncio.Event()
-        keep = asyncio.create_task(self._keep_repeatedly(stop))
+
+        async def repeatedly() -> None:
+            while not stop.is_set():
+                with suppress(TimeoutError):
+                    await asyncio.wait_for(stop.wait(), EVERY_S)
+                await self.keep()
+
+        keep = asyncio.create_task(repeatedly())
         try:
             yield
         finally:
@@ -90,12 +97,6 @@ class Ledger:
                 if after <= (at := begins + int(hour) * HOUR_S) < before:
                     entries.append(Entry(at, model, cast(Spent, kind), count))
         return entries
-
-    async def _keep_repeatedly(self, stop: asyncio.Event) -> None:
-        while not stop.is_set():
-            with suppress(TimeoutError):
-                await asyncio.wait_for(stop.wait(), EVERY_S)
-            await self.keep()
 
 
 def _name(tenant: str, day: date) -> str:
