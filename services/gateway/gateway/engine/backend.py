@@ -3,7 +3,7 @@
 import asyncio
 import ssl
 from collections.abc import AsyncGenerator, Sequence
-from contextlib import AsyncExitStack, asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Annotated, Final, TypeAlias
@@ -52,8 +52,14 @@ async def open_backend(config: ModelsConfig, settings: GatewaySettings, metrics:
     tls = connects_by(settings)
     async with AsyncExitStack() as stack:
         late = [await _opening(spec, settings, stack, tls, metrics) for spec in config.specs]
-        late = await _first_arrivals(late, models, metrics)
-        await stack.enter_async_context(alongside(_later_arrivals(late, models, metrics)))
+        with suppress(TimeoutError):  # the process serves memory without any model
+            async with asyncio.timeout(_FIRST_LOOK_S):
+                failures = await asyncio.gather(*(_arrival(opening, models, metrics) for opening in late))
+                for failure in failures:
+                    if isinstance(failure, ProfileError):
+                        raise failure
+                late = [opening for opening, failure in zip(late, failures, strict=True) if failure is not None]
+        await stack.enter_async_context(alongside(*(_later_arrival(opening, models, metrics) for opening in late)))
         yield Backend(models, metrics, settings.heartbeat_s)
 
 
@@ -105,25 +111,6 @@ async def _opening(
             )
         )
     return _Opening(spec, clients, inference)
-
-
-async def _first_arrivals(openings: list[_Opening], models: Models, metrics: Metrics) -> list[_Opening]:
-    """Ask for all models once; return those that are not there. The process serves memory without any."""
-    try:
-        async with asyncio.timeout(_FIRST_LOOK_S):
-            outcomes = await asyncio.gather(*(_arrival(opening, models, metrics) for opening in openings))
-            failures = {place: failure for place, failure in enumerate(outcomes) if failure is not None}
-    except TimeoutError:
-        return openings
-    for failure in failures.values():
-        if isinstance(failure, ProfileError):
-            raise failure
-    return [openings[place] for place in failures]
-
-
-async def _later_arrivals(openings: list[_Opening], models: Models, metrics: Metrics) -> None:
-    """Ask for each model that is not there yet, repeatedly."""
-    await asyncio.gather(*(_later_arrival(opening, models, metrics) for opening in openings))
 
 
 async def _later_arrival(opening: _Opening, models: Models, metrics: Metrics) -> None:

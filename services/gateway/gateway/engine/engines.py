@@ -184,19 +184,12 @@ class Engines:
             except (CircuitOpen, Unreachable, EngineBusy):
                 pass
             else:
-                if not _refuses_work(answer):
+                if not isinstance(answer, RawResponse) or answer.status != _REFUSES_WORK:
                     return answer
+                answer.close()
             if self._on_fallback is not None:
                 self._on_fallback()
         return await ask(self._last)
-
-
-def _refuses_work(answer: object) -> bool:
-    """Return whether the engine answered 503; the response is then closed."""
-    if not isinstance(answer, RawResponse) or answer.status != _REFUSES_WORK:
-        return False
-    answer.close()
-    return True
 
 
 _OPENAIS: Final = frozenset({CONTEXT_LENGTH_EXCEEDED, MODEL_NOT_FOUND})

@@ -261,15 +261,12 @@ async def _listed_by_engine(model: LoopModel) -> Json:
     except EngineError as error:
         if error.engine_status not in _WITHOUT_LIST:
             raise
-    listed = [_shown(row) for row in objects_in(listing.get("data"))]
+    listed: list[Json] = []
+    for row in objects_in(listing.get("data")):  # in OpenAI's form, without what no client needs: where its files lie
+        shown = {name: value for name, value in row.items() if name not in _OF_THE_ENGINE}
+        listed.append(shown | {key: value for key, value in _ROW.items() if type(shown.get(key)) is not type(value)})
     this = [row for row in listed if row.get("id") == model.id]
     return {**listing, "object": "list", "data": [*(this or [own]), *(row for row in listed if row not in this)]}
-
-
-def _shown(row: Json) -> Json:
-    """Return a row of the engine's list in OpenAI's form, without what no client needs: where its files lie."""
-    shown = {name: value for name, value in row.items() if name not in _OF_THE_ENGINE}
-    return shown | {name: value for name, value in _ROW.items() if type(shown.get(name)) is not type(value)}
 
 
 async def _state(model: LoopModel) -> str | None:

@@ -7,7 +7,6 @@ import tomllib
 from collections.abc import Callable, Generator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from functools import partial
 from pathlib import Path
 from typing import Annotated, Final, Literal, Self, TypeAlias, TypeVar, cast
 
@@ -181,7 +180,11 @@ def _spec(path: Path, id_: str, table: _ModelTable) -> ModelSpec:
         api_key=_key(place, folder, table),
         dialect=table.dialect,
         inference_url=table.inference_url,
-        profile=_loaded(f"{place} profile", table.profile, partial(_profile, folder)),
+        profile=_loaded(
+            f"{place} profile",
+            table.profile,  # beside the models file, or a built-in one if no such path exists
+            lambda name: load_profile(folder / name if (folder / name).exists() or "/" in name else name),
+        ),
         splitter=_loaded(
             f"{place} tokenizer", table.tokenizer, lambda name: TokenizerSplitter((folder / name).read_bytes())
         ),
@@ -210,12 +213,6 @@ def _given(place: str, source: str, key: str) -> str:
     if not key:
         raise ModelsFileError(f"{place}: {source} holds no key")
     return key
-
-
-def _profile(folder: Path, name: str) -> Profile:
-    """Load the profile beside the models file, or a built-in one if no such path exists."""
-    beside = folder / name
-    return load_profile(beside if beside.exists() or "/" in name else name)
 
 
 def _loaded(place: str, name: str | None, load: Callable[[str], _Found]) -> _Found | None:
