@@ -9,7 +9,6 @@ from dataclasses import dataclass
 from typing import Annotated, Final, Literal, TypeAlias
 
 from fastapi import Request
-from pydantic import JsonValue
 
 from gateway.access import Principal, namespace_named
 from gateway.engine import Backend, LoopModel
@@ -143,18 +142,14 @@ def refuse_local_media(fields: Json) -> None:
     for place, message in enumerate(objects_in(fields.get("messages"))):
         for number, part in enumerate(objects_in(message.get("content"))):
             for name, value in part.items():
-                if name.endswith("_url") and not _is_fetched(value):
+                # alone or as ``{"url": …}``; what names no URL is the engine's to refuse
+                url = value.get("url") if isinstance(value, dict) else value
+                if name.endswith("_url") and isinstance(url, str) and not _FETCHED.match(url):
                     raise InvalidRequest(
                         "A URL in a message must begin with https://, http:// or data:.",
                         param=f"messages[{place}].content[{number}].{name}",
                         code="invalid_url",
                     )
-
-
-def _is_fetched(value: JsonValue) -> bool:
-    """Whether it is such a URL, alone or as ``{"url": …}``; what names no URL is the engine's to refuse."""
-    url = value.get("url") if isinstance(value, dict) else value
-    return not isinstance(url, str) or _FETCHED.match(url) is not None
 
 
 @dataclass(frozen=True, slots=True)

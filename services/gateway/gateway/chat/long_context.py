@@ -153,7 +153,14 @@ def _replaced(
     sent, spoken = list(cast(list[JsonValue], fields["messages"])), list(asked.messages)
     for part, memory in zip((piece.part for piece in cuts), memories, strict=True):
         notes = _IN_ITS_PLACE.format(tokens=part.tokens, memory=neutralise(memory, keep_marks=True))
-        sent[part.message_index] = _with_text(sent[part.message_index], _around(part, notes))
+        message, text = sent[part.message_index], _around(part, notes)
+        known: Mapping[str, JsonValue] = message if isinstance(message, dict) else {}
+        content = known.get("content")
+        if isinstance(content, list):  # parts of other kinds, such as images, stay
+            others = [one for one in content if not (isinstance(one, dict) and one.get("type") == "text")]
+            sent[part.message_index] = {**known, "content": [{"type": "text", "text": text}, *others]}
+        else:
+            sent[part.message_index] = {**known, "content": text}
         words = _around(part, _FOR_THE_WRITER.format(tokens=part.tokens))
         spoken[part.message_index] = spoken[part.message_index].model_copy(update={"content": words})
     parts = tuple(
@@ -170,13 +177,3 @@ def _replaced(
 
 def _around(part: Part, middle: str) -> str:
     return "\n\n".join(piece for piece in (part.before.strip(), middle, part.after.strip()) if piece)
-
-
-def _with_text(message: JsonValue, text: str) -> JsonValue:
-    """Replace the message's text; keep parts of other kinds, such as images."""
-    fields: Mapping[str, JsonValue] = message if isinstance(message, dict) else {}
-    content = fields.get("content")
-    if not isinstance(content, list):
-        return {**fields, "content": text}
-    others = [part for part in content if not (isinstance(part, dict) and part.get("type") == "text")]
-    return {**fields, "content": [{"type": "text", "text": text}, *others]}

@@ -11,7 +11,7 @@ from typing import Final
 from gateway.chat.chat import last_user_index
 from memloop.ports import Splitter
 from memloop.profiles import Profile
-from memloop.wire.chat import ChatRequest, Json, MemoryOptions
+from memloop.wire.chat import ChatRequest, Json
 from memloop.wire.errors import CONTEXT_LENGTH_EXCEEDED, InvalidRequest
 from memloop_service.http import json_text, objects_in
 
@@ -62,7 +62,12 @@ def oversize(
     sizes = [splitter.count(text) for text in texts]
     around = len(sizes) * _MOST_AROUND_MESSAGE + _MOST_AROUND_CHAT
     asked_tokens = sum(sizes) + around + _called(fields, splitter)
-    excess = asked_tokens + _reserved(fields, chat.memory, window) - window
+    # Reserved for the reply and for memories, which get at most a quarter of the window
+    limits = [limit for name in _LIMIT_FIELDS if isinstance(limit := fields.get(name), int)]
+    reply = limits[0] if limits else min(_USUAL_REPLY_TOKENS, window // 4)
+    recalls = chat.memory is not None and chat.memory.mode in {"readwrite", "read"}
+    memories = min(chat.memory.max_tokens, window // 4) if chat.memory is not None and recalls else 0
+    excess = asked_tokens + reply + memories - window
     if excess <= 0:
         return None
     last = last_user_index(chat.messages)
@@ -124,14 +129,6 @@ def _called(fields: Json, splitter: Splitter) -> int:
     made = (message["tool_calls"] for message in objects_in(fields["messages"]) if message.get("tool_calls"))
     calls = sum(splitter.count(json_text(called).decode()) for called in made)
     return tools + calls
-
-
-def _reserved(fields: Json, options: MemoryOptions | None, window: int) -> int:
-    """Return the tokens reserved for the reply and for memories, which get at most a quarter of the window."""
-    limits = [limit for name in _LIMIT_FIELDS if isinstance(limit := fields.get(name), int)]
-    reply = limits[0] if limits else min(_USUAL_REPLY_TOKENS, window // 4)
-    recalls = options is not None and options.mode in {"readwrite", "read"}
-    return reply + (min(options.max_tokens, window // 4) if options is not None and recalls else 0)
 
 
 def _enough(found: list[Part], excess: int, cost: int, window: int) -> tuple[Part, ...]:

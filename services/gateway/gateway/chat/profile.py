@@ -6,6 +6,7 @@ It is read when it is asked for, so it holds every write that has ended.
 import asyncio
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from itertools import islice
 from typing import Annotated, Final
 
 from fastapi import APIRouter, Query
@@ -41,12 +42,12 @@ async def facts_of(store: StoreClient, namespace: Namespace, *, category: str | 
         store.listing(StoreList(scope=namespace, filters={"AND": within} if within else None, limit=MOST_FACTS)),
     )
     items = {item.id: item for item in (*pinned.items, *newest.items)}
-    return Facts(tuple(item for item in items.values() if _stands(item))[:MOST_FACTS], newest.total)
-
-
-def _stands(item: MemoryItem) -> bool:
-    """Whether it is a fact, not a turn without a decision, and no client called it wrong or outdated."""
-    return item.memory_type != "KeptTurn" and (item.feedback is None or item.feedback.verdict == "helpful")
+    facts = (  # no turns without a decision, and nothing that a client called wrong or outdated
+        item
+        for item in items.values()
+        if item.memory_type != "KeptTurn" and (item.feedback is None or item.feedback.verdict == "helpful")
+    )
+    return Facts(tuple(islice(facts, MOST_FACTS)), newest.total)
 
 
 def profile_of(facts: Facts, namespace: Namespace, splitter: Splitter, *, max_tokens: int) -> UserProfile:

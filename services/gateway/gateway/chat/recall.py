@@ -123,7 +123,9 @@ async def recall(
     if not (standing.complete and found.pending_complete):
         chat.memory.metrics.pending_unread.inc()
         errors.append(_UNREAD)
-    pending = ranked(_unsaid((*standing.pending, *reversed(found.pending)), messages), query)
+    turns = (*standing.pending, *reversed(found.pending))
+    present = {said(clean_name(message.name), message.text()).strip() for message in messages} if turns else set[str]()
+    pending = ranked([turn for turn in turns if turn.said().strip() not in present], query)
     window = model.window.tokens
     most = options.max_tokens if window is None else min(options.max_tokens, window // _WINDOW_SHARE)
     shown = pending[:_MOST_PENDING]
@@ -185,12 +187,6 @@ async def _found(
         return _Found(), "The memory store did not respond; this reply was made without memories."
     except MemloopError as refusal:
         return _Found(), f"The memory store rejected the search: {refusal.message}"
-
-
-def _unsaid(turns: Sequence[PendingTurn], messages: Sequence[SentMessage]) -> list[PendingTurn]:
-    """Return the turns that the conversation does not hold itself."""
-    present = {said(clean_name(message.name), message.text()).strip() for message in messages} if turns else set[str]()
-    return [turn for turn in turns if turn.said().strip() not in present]
 
 
 def _recalled(item: MemoryItem | RecalledItem) -> Recalled:
