@@ -5,11 +5,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated, Final, TypeAlias
 
-from fastapi import APIRouter, Depends, Request, Response
+from fastapi import APIRouter, Request, Response
 from fastapi.responses import FileResponse, HTMLResponse, RedirectResponse
 
 from memloop.wire.errors import NotFound
-from memloop_service import TRAILING_SLASH
+from memloop_service import TRAILING_SLASH, of_app
 
 PACKAGED: Final = Path(__file__).parent / "static"
 """Where ``make console`` and the image put the built files."""
@@ -80,13 +80,7 @@ restart the gateway. The build needs access to PyPI and to npm's registry.</p>
 _ASSETS: Final = "assets/"
 
 
-async def console_of(request: Request) -> Console:
-    """Return the process's console."""
-    console: Console = request.app.state.console
-    return console
-
-
-ConsoleDep: TypeAlias = Annotated[Console, Depends(console_of)]
+ConsoleDep: TypeAlias = Annotated[Console, of_app("console")]
 router = APIRouter(include_in_schema=False)
 
 
