@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from gateway.engine import Rollouts, for_engine
-from gateway.engine.models import Share, Shares
+from gateway.engine.models import Share, target_of
 from gateway.metrics import Metrics
 from memloop.wire.chat import Json
 from memloop.wire.errors import EngineError
@@ -169,12 +169,12 @@ async def test_a_wrong_rollout_is_refused(both: TwoModels, change: dict[str, Any
 async def test_every_process_follows_a_change(both: TwoModels, redis_url: str) -> None:
     other = Rollouts(both.gateway.redis, models := both.gateway.backend.models, Metrics(new_registry()))
     async with other.following():
-        models.shares.replace({})
+        models.shares = {}
         await put(both.gateway, 1)
-        models.shares.replace({})
+        models.shares = {}
 
         async def followed() -> bool:
-            return models.shares.target_of("talker", "anyone") == "j"
+            return target_of(models.shares, "talker", "anyone") == "j"
 
         await eventually(followed)
 
@@ -192,14 +192,12 @@ async def test_the_client_begins_reads_and_ends_a_rollout(both: TwoModels) -> No
 
 
 def test_shares_are_kept_within_two_points_in_a_hundred() -> None:
-    shares = Shares()
     for share in (0.05, 0.25, 0.5, 0.9):
-        shares.replace({"m": Share("n", share)})
-        taken = sum(shares.target_of("m", f"user {number}") == "n" for number in range(10_000))
+        shares = {"m": Share("n", share)}
+        taken = sum(target_of(shares, "m", f"user {number}") == "n" for number in range(10_000))
         assert abs(taken / 10_000 - share) < 0.02
 
 
 def test_requests_without_a_key_are_spread_by_themselves() -> None:
-    shares = Shares()
-    shares.replace({"m": Share("n", 0.5)})
-    assert {shares.target_of("m", None) for _ in range(100)} == {"m", "n"}
+    shares = {"m": Share("n", 0.5)}
+    assert {target_of(shares, "m", None) for _ in range(100)} == {"m", "n"}

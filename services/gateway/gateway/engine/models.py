@@ -34,27 +34,18 @@ class Share:
     share: float
 
 
-class Shares:
-    """The shares of all models that have a candidate. Equal keys get equal answers in every process."""
+def target_of(shares: Mapping[str, Share], model: str, key: str | None) -> str:
+    """Return the id of the model that serves the key's requests; without a key each request counts by itself.
 
-    def __init__(self) -> None:
-        self._by_model: Mapping[str, Share] = {}
-
-    def replace(self, shares: Mapping[str, Share]) -> None:
-        """Follow these shares from now on."""
-        self._by_model = shares
-
-    def target_of(self, model: str, key: str | None) -> str:
-        """Return the id of the model that serves the key's requests; without a key each request counts by itself.
-
-        A key that a share sends to the candidate goes there under every larger share too.
-        """
-        share = self._by_model.get(model)
-        if share is None:
-            return model
-        text = f"{model}\n{share.candidate}\n{secrets.token_hex(8) if key is None else key}"
-        place = int.from_bytes(hashlib.blake2b(text.encode(), digest_size=8).digest())  # spread evenly
-        return share.candidate if place / _POINTS < share.share else model
+    Equal keys get equal answers in every process. A key that a share sends to the candidate goes there under every
+    larger share too.
+    """
+    share = shares.get(model)
+    if share is None:
+        return model
+    text = f"{model}\n{share.candidate}\n{secrets.token_hex(8) if key is None else key}"
+    place = int.from_bytes(hashlib.blake2b(text.encode(), digest_size=8).digest())  # spread evenly
+    return share.candidate if place / _POINTS < share.share else model
 
 
 _CHECK_S: Final = 2.0
@@ -88,7 +79,8 @@ class Models:
         file, each time that a request asks for a model that is not there.
         """
         self._on_absent = on_absent
-        self.shares = Shares()
+        self.shares: Mapping[str, Share] = {}
+        """Of the models that have a candidate."""
         self._specs = {spec.id: spec for spec in specs if roles}
         self._roles = roles
         self._models: dict[str, LoopModel] = {}
@@ -166,7 +158,7 @@ class Models:
 
         A candidate that is not there leaves the request to the model. Raises as ``named`` does.
         """
-        target = self.shares.target_of(model_id, key)
+        target = target_of(self.shares, model_id, key)
         return self._models[target] if target in self._models else self.named(model_id)
 
     def asked(self, model: object) -> LoopModel:

@@ -127,7 +127,7 @@ class Rollouts:
 
     async def _follow(self) -> None:
         kept = await self._kept()
-        self._models.shares.replace({each.model: Share(each.candidate, each.share) for each in kept.values()})
+        self._models.shares = {each.model: Share(each.candidate, each.share) for each in kept.values()}
         counted: dict[str, tuple[tuple[str, Target], ...]] = {}
         for each in kept.values():
             for model, target in ((each.model, "incumbent"), (each.candidate, "candidate")):
