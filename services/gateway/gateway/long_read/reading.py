@@ -27,14 +27,6 @@ _MAX_SEQUENCE: Final = 2**63 - 1
 _Event = TypeVar("_Event")
 
 
-@dataclass(frozen=True, slots=True)
-class Seats:
-    """How many may follow at a time, of the whole process and of one tenant."""
-
-    process: int
-    tenant: int
-
-
 def sent(
     events: AsyncGenerator[_Event], shown: Callable[[_Event], bytes], *, seat: ExitStack, heartbeat_s: float
 ) -> EventStream:
@@ -52,11 +44,11 @@ def sent(
 
 
 class Followers:
-    """Those who follow reads through this process."""
+    """Those who follow reads through this process: so many at a time in all, and of one tenant."""
 
-    def __init__(self, state: State, metrics: Metrics, seats: Seats, *, look_s: float) -> None:
+    def __init__(self, state: State, metrics: Metrics, *, most: int, of_tenant: int, look_s: float) -> None:
         self._metrics = metrics
-        self._seats = seats
+        self._most, self._of_tenant = most, of_tenant
         self._taken: Counter[str] = Counter()
         self._keys = Partitions(state)
         self._readers = {part.tag: StreamReader(state, wait_s=look_s) for part in self._keys.partitions}
@@ -64,13 +56,11 @@ class Followers:
     @contextmanager
     def seat(self, tenant: str) -> Generator[None]:
         """Room for one follower. Raises RateLimited over the tenant's share, Overloaded when the process is full."""
-        if self._taken[tenant] >= self._seats.tenant:
+        if self._taken[tenant] >= self._of_tenant:
             self._metrics.longread_followers_refused.labels("tenant").inc()
-            message = (
-                f"{self._seats.tenant} streams of your reads are open. Close some, or ask for reads without stream."
-            )
+            message = f"{self._of_tenant} streams of your reads are open. Close some, or ask for reads without stream."
             raise RateLimited(message, code="too_many_streams", retry_after_s=_RETRY_AFTER_S)
-        if self._taken.total() >= self._seats.process:
+        if self._taken.total() >= self._most:
             self._metrics.longread_followers_refused.labels("process").inc()
             raise Overloaded("This process sends all the streams that it may.", retry_after_s=_RETRY_AFTER_S)
         self._taken[tenant] += 1
@@ -132,12 +122,12 @@ def open_reading(
     keep_ms = int(settings.long_read_keep_s * 1000)
     queue = LaneQueue(state, READS_QUEUE, keep_ms=keep_ms, tiers=TIERS, rules=files.queue.rules)
     records = ReadRecords(state, queue, webhooks.queue)
-    seats = Seats(process=settings.max_followers, tenant=settings.tenant_followers)
+    most, of_tenant = settings.max_followers, settings.tenant_followers
     return Reading(
         backend=backend,
         queue=queue,
         records=records,
-        followers=Followers(state, backend.metrics, seats, look_s=settings.look_s),
+        followers=Followers(state, backend.metrics, most=most, of_tenant=of_tenant, look_s=settings.look_s),
         memory=memory,
         files=files,
         webhooks=webhooks,
