@@ -39,6 +39,7 @@ from memloop.wire.store_requests import (
 from memloop_service import ERRORS, of_app
 from memloop_service.incoming import refuse_half_characters, refuse_unknown, refuse_wrong_key, version_in
 from memloop_state.store.tenants import Buffers, ChangeFeed
+from memory_store.items import tools
 from memory_store.items.documents import View
 from memory_store.items.items import Items
 from memory_store.items.lookup import Listings, Owned

@@ -14,7 +14,6 @@ import tarfile
 import time
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 import qdrant_edge as edge
 
