@@ -72,6 +72,9 @@ class PlainCollection:
     async def close(self) -> None:
         """Nothing is held."""
 
+    async def admit(self) -> None:
+        """There is always room."""
+
     async def ping(self) -> None:
         """Always there."""
 
