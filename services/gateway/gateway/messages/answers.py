@@ -12,7 +12,7 @@ from typing import Final, Literal, TypeAlias
 from pydantic import JsonValue
 from pydantic_core import from_json
 
-from gateway.messages.blocks import hidden_block, signature_of
+from gateway.messages.blocks import RedactedThinkingParam, ThinkingParam, hidden_block, signature_of
 from memloop.wire.base import Wire
 from memloop.wire.chat import ChatMemory, Json, thinking_in
 from memloop.wire.errors import EngineError
@@ -33,21 +33,6 @@ class TextBlock(Wire):
 
     type: Literal["text"] = "text"
     text: str
-
-
-class ThinkingBlock(Wire):
-    """What the model thought. ``signature`` is a checksum."""
-
-    type: Literal["thinking"] = "thinking"
-    thinking: str
-    signature: str
-
-
-class RedactedThinkingBlock(Wire):
-    """What the model thought before its calls, for a client that sends it back with them and shows it nowhere."""
-
-    type: Literal["redacted_thinking"] = "redacted_thinking"
-    data: str
 
 
 class ToolUseBlock(Wire):
@@ -82,7 +67,7 @@ class MessageAnswer(Wire):
     type: Literal["message"] = "message"
     role: Literal["assistant"] = "assistant"
     model: str
-    content: tuple[ThinkingBlock | RedactedThinkingBlock | TextBlock | ToolUseBlock, ...] = ()
+    content: tuple[ThinkingParam | RedactedThinkingParam | TextBlock | ToolUseBlock, ...] = ()
     stop_reason: StopReason | None = None
     stop_sequence: str | None = None
     usage: MessageUsage

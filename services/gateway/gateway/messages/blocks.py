@@ -145,7 +145,7 @@ class SearchResultParam(Block):
 
 
 class ThinkingParam(Wire):
-    """What the model thought in an earlier step."""
+    """What the model thought. ``signature`` is a checksum."""
 
     type: Literal["thinking"]
     thinking: str
