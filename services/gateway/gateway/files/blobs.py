@@ -81,12 +81,6 @@ class Blobs:
         self.contents = Contents(state, quota)
         self.storage = storage
 
-    async def new_place(self, tenant: str) -> str:
-        """Return a place for a new object; it is deleted unless it is claimed within hours."""
-        place = f"{tenant}/{secrets.token_hex(16)}"
-        await self.contents.add_loose(tenant, place, until=time.time() + _UPLOAD_MAY_TAKE_S)
-        return place
-
     async def written(
         self, tenant: str, blocks: AsyncIterator[bytes], *, max_bytes: int | None = None, param: str | None = None
     ) -> Blob:
@@ -94,7 +88,8 @@ class Blobs:
 
         Raises TooLarge for a file of more than ``max_bytes``, and the errors of ``blocks``.
         """
-        place, digest, size = await self.new_place(tenant), hashlib.sha256(), 0
+        place, digest, size = f"{tenant}/{secrets.token_hex(16)}", hashlib.sha256(), 0
+        await self.contents.add_loose(tenant, place, until=time.time() + _UPLOAD_MAY_TAKE_S)
         async with self.storage.writing(place) as writer:
             async for block in blocks:
                 size += len(block)
