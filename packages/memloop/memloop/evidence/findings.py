@@ -49,13 +49,17 @@ _END = re.compile(
 )
 _ABBREVIATION = re.compile(
     r"(?:^|[\s\d(\"'])(?:[A-HJ-Z]|Mrs?|Ms|Dr|Prof|St|Sr|Jr|vs|etc|e\.g|i\.e|cf|Inc|Ltd|approx|Mio|Mrd|Nr|Abs|Art|bzw|ca|vgl"
-    r"|inkl|zzgl|Hr|Fr|Sra|Srta|Mme|Mlle|núm|pág|Sig|Dott|ecc|тыс|млн|млрд|руб|ул|стр|рис|им|т\.е)\.$"
+    r"|inkl|zzgl|Hr|Fr|Sra|Srta|Mme|Mlle|núm|pág|Sig|Dott|ecc|тыс|млн|млрд|руб|ул|стр|рис|им|т\.е|tys|Tsd|Mds?|Rs)\.$"
 )
+_BEFORE_NUMBER = re.compile(
+    r"(?:^|[\s(\"'])(?:nos?|figs?|vols?|pp?|sec|ch|ext|tel|kl|godz|ziff|kap|min|max|abb|tab|ca|cap|n|s|p|art)\.$", re.IGNORECASE
+)
+"""Abbreviations where a number follows: ``invoice no. 7``, ``kl. 18.30``."""
 _LONGEST_ABBREVIATION = 8
 """Characters of the longest one, with the sign before it."""
 _ORDINAL = re.compile(r"(?<!\d)(?<!\d[.,])\d{1,2}\.$")
 _ORDERED = re.compile(
-    r"\s+(?:Jan|Jän|Feb|Mär|Apr|Mai|Jun|Jul|Aug|Sep|Okt|Nov|Dez|Jahrhundert|Quartal|Platz|Stock|Etage)\w*\b",
+    r"\s+(?:Jan|Jän|Feb|Mär|Apr|Mai|Jun|Jul|Aug|Sep|Okt|Nov|Dez|Jahrhundert|Quartal|Platz|Stock|Etage|piętr|miejsc|wiek|våning|plats|verdieping|plaats)\w*\b",
     re.IGNORECASE,
 )
 """What follows the point of an ordinal: ``am 3. April``."""
@@ -69,6 +73,8 @@ def sentences_of(text: str) -> Iterator[TextSpan]:
     start = 0
     for end in chain((match.end() for match in _END.finditer(text)), (len(text),)):
         if end < len(text) and _ABBREVIATION.search(text, max(start, end - _LONGEST_ABBREVIATION), end):
+            continue
+        if text[end : end + 2].lstrip()[:1].isdigit() and _BEFORE_NUMBER.search(text, max(start, end - _LONGEST_ABBREVIATION), end):
             continue
         if _ORDINAL.search(text, max(start, end - 4), end) and _ORDERED.match(text, end):
             continue

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
+from os.path import commonprefix
 
 from memloop.evidence.units import same_unit
 from memloop.evidence.words import Word, words_of
@@ -11,7 +12,7 @@ from memloop.evidence.words import Word, words_of
 _COVERAGE = 0.85
 _LEAST_ALIKE = 4
 _MOST_ENDING = 3
-"""Two forms of one word begin with four letters alike, and end within three more."""
+"""Two forms of one word begin with four letters alike; one has at most one more, and the other at most three."""
 _LEADS = frozenset(("by", "from", "to"))
 _AROUND = 2
 """Words before and after the matching ones in which a negation still belongs to them."""
@@ -144,8 +145,9 @@ def _items(words: Sequence[Word]) -> list[tuple[str, Word]]:
 def _is_other_form(word: Word, other: Word) -> bool:
     if word.is_value or other.is_value:
         return False
-    alike = max(_LEAST_ALIKE, max(len(word.norm), len(other.norm)) - _MOST_ENDING)
-    return word.norm[:alike] == other.norm[:alike]
+    alike = len(commonprefix((word.norm, other.norm)))
+    endings = sorted((len(word.norm) - alike, len(other.norm) - alike))
+    return alike >= _LEAST_ALIKE and endings[0] <= 1 and endings[1] <= _MOST_ENDING
 
 
 def _is_other_value(word: Word, other: Word) -> bool:

@@ -9,35 +9,39 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Final
 
-from memloop.evidence.hanzi import NUMERAL, number_of
+from memloop.evidence.hanzi import HOUR, NUMERAL, number_of
 from memloop.evidence.number_words import FROM_TWO, ONE
 from memloop.evidence.units import any_of
 
 # fmt: off
 _MONTHS: Final = {name: number for number, names in enumerate((
-    "january januar jänner janvier enero gennaio janeiro январь января январе",
-    "february februar février febrero febbraio fevereiro февраль февраля феврале",
-    "march märz mars marzo março март марта марте", "april avril abril aprile апрель апреля апреле",
-    "may mai mayo maggio maio май мая мае", "june juni juin junio giugno junho июнь июня июне",
-    "july juli juillet julio luglio julho июль июля июле", "august août agosto август августа августе",
-    "september septembre septiembre settembre setembro сентябрь сентября сентябре",
-    "october oktober octobre octubre ottobre outubro октябрь октября октябре",
-    "november novembre noviembre novembro ноябрь ноября ноябре",
-    "december dezember décembre diciembre dicembre dezembro декабрь декабря декабре",
+    "january januar jänner janvier enero gennaio janeiro январь января январе januari stycznia styczeń",
+    "february februar février febrero febbraio fevereiro февраль февраля феврале februari lutego luty",
+    "march märz mars marzo março март марта марте maart marca marzec",
+    "april avril abril aprile апрель апреля апреле kwietnia kwiecień",
+    "may mai mayo maggio maio май мая мае mei maj maja",
+    "june juni juin junio giugno junho июнь июня июне czerwca czerwiec",
+    "july juli juillet julio luglio julho июль июля июле lipca lipiec", "august août agosto август августа августе augustus augusti sierpnia sierpień",
+    "september septembre septiembre settembre setembro сентябрь сентября сентябре września wrzesień",
+    "october oktober octobre octubre ottobre outubro октябрь октября октябре października październik",
+    "november novembre noviembre novembro ноябрь ноября ноябре listopada listopad",
+    "december dezember décembre diciembre dicembre dezembro декабрь декабря декабре grudnia grudzień",
 ), 1) for name in names.split()}
 _SHORT: Final = {name: number for number, names in enumerate(
-    ("jan janv ene gen", "feb févr fev", "mar mär", "apr avr abr", "mag", "jun giu", "jul juil lug", "aug ago",
+    ("jan janv ene gen", "feb févr fev", "mar mär mrt", "apr avr abr", "mag", "jun giu", "jul juil lug", "aug ago",
      "sep sept set", "oct okt ott out", "nov", "dec dez déc dic"), 1) for name in names.split()}
 _AFTERNOON: Final = (
-    "in the afternoon|in the evening|at night|nachmittags|abends|(?:de l['’]après-midi|du soir)|de la (?:tarde|noche)"
-    "|(?:del|di) pomeriggio|(?:di|della) sera|da (?:tarde|noite)|вечера|дня"
+    "in the afternoon|in the evening|nachmittags|abends|am (?:nachmittag|abend)|(?:de l['’]après-midi|du soir)|de la tarde"
+    "|(?:del|di) pomeriggio|(?:di|della) sera|da tarde|вечера|дня|['’]s (?:na)?middags|['’]s avonds"
+    "|på (?:eftermiddagen|kvällen)|po południu|wieczorem"
 )
 _MORNING: Final = (
-    "in the morning|morgens|vormittags|früh|du matin|de la (?:mañana|madrugada)|(?:del|di) mattin[oa]"
-    "|da (?:manhã|madrugada)|утра|ночи"
+    "in the morning|morgens|vormittags|früh|am (?:morgen|vormittag)|du matin|de la (?:mañana|madrugada)"
+    "|(?:del|di) mattin[oa]|da (?:manhã|madrugada)|утра|['’]s (?:morgens|ochtends)|på (?:morgonen|förmiddagen)|rano"
 )
-_NOON: Final = "noon|midday|mittags?|midi|mediodía|mezzogiorno|meio-dia|полдень|正 ?午|정 ?오"
-_MIDNIGHT: Final = "midnight|mitternacht|minuit|medianoche|mezzanotte|meia-noite|полночь"
+_AT_NIGHT: Final = "at night|nachts|de la noche|di notte|da noite|ночи|['’]s nachts|på natten|w nocy"
+_NOON: Final = "noon|midday|mittags?|midi|mediodía|mezzogiorno|meio-dia|полдень|twaalf uur ['’]s middags|południe|正 ?午|정 ?오"
+_MIDNIGHT: Final = "midnight|mitternacht|minuit|medianoche|mezzanotte|meia-noite|полночь|middernacht|midnatt|północ"
 # fmt: on
 _MONTH: Final = rf"(?P<month>{any_of(_MONTHS)})"
 _SHORT_MONTH: Final = rf"(?P<month>(?:{any_of(_MONTHS)})|(?:{any_of(_SHORT)})\b\.?)"
@@ -45,56 +49,100 @@ _DAY: Final = r"(?P<day>0?[1-9]|[12]\d|3[01])"
 _YEAR: Final = r"(?P<year>[12]\d{3})(?![\d.,:/-]\d)"
 _ALONE: Final = r"(?<![\w.,:/$€£¥-])"
 _ORDINAL: Final = r"(?:st|nd|rd|th|er|\.?[oaº]|-?го|\.)?"
+_OF_YEAR: Final = r"(?:\s(?:года|году|roku|(?:г|r)\.))?"
 _CJK_YEAR: Final = rf"(?P<year>[12]\d{{3}}|{NUMERAL}{{4}}) ?[年년]"
 _CJK_MONTH: Final = rf"(?P<number>1[0-2]|0?[1-9]|{NUMERAL}{{1,2}}) ?[月월](?! ?[间間])"
 _CJK_DAY: Final = rf"(?P<day>[12]\d|3[01]|0?[1-9]|{NUMERAL}{{1,3}}) ?[日号號일]"
-_DAY_OF: Final = rf"{_ALONE}{_DAY}{_ORDINAL}(?:\s|-)?(?:(?:day )?of |de |di |d['’])?{_SHORT_MONTH}(?!\w)"
+_DAY_OF: Final = rf"{_ALONE}{_DAY}{_ORDINAL}(?:\s|-)?(?:(?:day )?of |de |di |d['’]|den )?{_SHORT_MONTH}(?!\w)"
 _NAMED_DATES: Final = (
-    rf"{_DAY_OF}(?:,?(?:\s|-)(?:de |del |of |do )?{_YEAR})?",
+    rf"{_DAY_OF}(?:,?(?:\s|-)(?:de |del |of |do )?{_YEAR}{_OF_YEAR})?",
     rf"(?<!\w){_SHORT_MONTH}\s{_DAY}(?:st|nd|rd|th)?(?![\w%°]|[.,:/-]\d)(?:,?\s{_YEAR})?",
     rf"(?<!\w){_SHORT_MONTH}\s(?:de |del |of )?{_YEAR}",
     rf"(?<![\w-]){_MONTH}(?!\w)",
 )
 _DATES: Final = (
     rf"{_ALONE}(?P<year>[12]\d{{3}})([-/.])(?P<number>0?[1-9]|1[0-2])\2{_DAY}(?![\w-]|[.,:/]\d)",
-    rf"{_ALONE}{_DAY}\.\s?(?P<number>0?[1-9]|1[0-2])\.\s?{_YEAR}(?!\w)",
+    rf"{_ALONE}{_DAY}\.\s?(?P<number>0?[1-9]|1[0-2])\.\s?{_YEAR}{_OF_YEAR}(?!\w)",
+    rf"{_ALONE}(?P<one>\d\d?)([-/])(?P<two>\d\d?)\2{_YEAR}{_OF_YEAR}(?!\w)",
     rf"(?:{_CJK_YEAR} ?)?{_CJK_MONTH} ?(?:{_CJK_DAY})?",
     _CJK_YEAR,
 )
 _HOUR: Final = r"(?P<hour>[01]?\d|2[0-4])"
 _MINUTE: Final = r"(?P<minute>[0-5]\d)"
 _SECOND: Final = r"(?::(?P<second>[0-5]\d))?"
-_DAY_PART: Final = rf"(?:(?P<afternoon>{_AFTERNOON})|(?P<morning>{_MORNING}))(?!\w)"
-_O_CLOCK: Final = r"(?:\s?(?:uhr|h|heures?|часов|часа|час|o['’]clock))?"
+_DAY_PART: Final = rf"(?:(?P<afternoon>{_AFTERNOON})|(?P<morning>{_MORNING})|(?P<night>{_AT_NIGHT}))(?!\w)"
+_O_CLOCK: Final = r"(?:\s?(?:uhr|uur|h|heures?|часов|часа|час|o['’]clock))?"
 _CJK_PART: Final = (
     "(?:(?P<morning>上 ?午|早 ?上|凌 ?晨|清 ?晨|午 ?前|오 ?전)|(?P<afternoon>下 ?午|晚 ?上|傍 ?晚|午 ?後|夜|오 ?후))"
 )
-_CJK_MINUTE: Final = rf"(?:(?P<thirty>半|반)|(?P<minute>\d\d?|{NUMERAL}{{1,3}}) ?[分분])"
+_CJK_MINUTE: Final = rf"(?:(?P<thirty>半|반)|(?P<fifteens>[一三]) ?刻|(?P<minute>\d\d?|{NUMERAL}{{1,3}}) ?[分분])"
 _HOURS: Final = {
-    word: number
-    for row in (*FROM_TWO[:6], FROM_TWO[6])
-    for number, word in enumerate(row.split()[:11], 2)
-    if word != "-"
+    word: number for row in FROM_TWO[:11] for number, word in enumerate(row.split()[:11], 2) if word != "-"
 } | dict.fromkeys(ONE.split(), 1)
-_HOUR_WORD: Final = rf"(?P<hour>\d{{1,2}}|{any_of(_HOURS)})"
-_AT: Final = f"(?:{'|'.join(f'(?<={word} )' for word in ('las', 'la', 'alle', 'le', 'ore', 'às', 'as'))})"
-_QUARTERS: Final = r"(?:(?:le|un|um|una)\s)?(?P<count>quart|demie?|cuarto|media|mezz[ao]|quarto|meia)(?!\w)"
-_WAY: Final = r"(?P<way>et|y|e|moins|menos|meno)"
-_CLOCK_TIMES: Final = (
-    rf"(?<!\w)(?P<count>half|(?:a )?quarter)\s(?P<way>past|after|to|before)\s{_HOUR_WORD}(?!\w)",
-    rf"(?<!\w)(?P<count>halb|viertel|dreiviertel)\s(?:(?P<way>vor|nach)\s)?{_HOUR_WORD}(?!\w)",
-    rf"{_AT}{_HOUR_WORD}\s{_WAY}\s{_QUARTERS}",
-    rf"(?<!\w){_HOUR_WORD}\sheures?\s{_WAY}\s{_QUARTERS}",
-    rf"(?<!\w){_HOUR_WORD}\s(?:o['’]clock|uhr)(?!\w)",
+_NTH_HOURS: Final = {
+    form: number
+    for names in (
+        "первого второго третьего четвёртого пятого шестого седьмого восьмого девятого десятого одиннадцатого двенадцатого",
+        "pierwszej drugiej trzeciej czwartej piątej szóstej siódmej ósmej dziewiątej dziesiątej jedenastej dwunastej",
+        "pierwsza druga trzecia czwarta piąta szósta siódma ósma dziewiąta dziesiąta jedenasta dwunasta",
+    )
+    for number, name in enumerate(names.split(), 1)
+    for form in (name, name.replace("ё", "е"))
+}
+_HOUR_WORD: Final = rf"(?P<hour>\d{{1,2}}|{any_of(_HOURS | _NTH_HOURS)})"
+_NTH_HOUR: Final = rf"(?P<hour>{any_of(_NTH_HOURS)})(?!\w)"
+_AT: Final = f"(?:{'|'.join(f'(?<={word} )' for word in ('las', 'la', 'alle', 'le', 'ore', 'às', 'as', 'parte às'))})"
+_MINUTES: Final = {"five": 5, "ten": 10, "twenty": 20, "twenty-five": 25, "fünf": 5, "zehn": 10, "zwanzig": 20} | {
+    "cinco": 5, "cinque": 5, "cinq": 5, "diez": 10, "dieci": 10, "dez": 10, "dix": 10, "veinte": 20, "venti": 20,
+    "vinte": 20, "vingt": 20, "veinticinco": 25, "venticinque": 25,
+}  # fmt: skip
+_MINUTE_WORD: Final = rf"(?P<count>\d\d?|{any_of(_MINUTES)})"
+_QUARTERS: Final = (
+    rf"(?:(?:le|un|um|una)\s)?(?P<count>quart|demie?|cuarto|media|mezz[ao]|quarto|meia|{any_of(_MINUTES)})(?![\w-])"
 )
-_CLOCK_NAMES: Final = ("half", "quarter", "halb", "viertel", "demi", "cuarto", "media", "mezz", "meia", "clock", "uhr")
-_NAMED_TIMES: Final = (rf"(?<!\w)(?:(?P<noon>{_NOON})|(?P<midnight>{_MIDNIGHT}))(?!\w)",)
+_WAY: Final = r"(?P<way>et|y|e|moins|menos|meno)"
+_OF_DAY: Final = rf"(?!\w)(?:,?\s{_DAY_PART})?"
+_CLOCK_TIMES: Final = (
+    rf"(?<!\w)(?P<count>half|(?:a )?quarter|{any_of(list(_MINUTES)[:4])})\s(?P<way>past|after)\s{_HOUR_WORD}",
+    rf"(?<!\w)(?P<count>(?:a )?quarter)\s(?P<way>to|before)\s{_HOUR_WORD}",
+    rf"(?<!\w){_MINUTE_WORD}\sminutes\s(?P<way>past|after|to|before)\s{_HOUR_WORD}",
+    rf"(?<!\w)(?P<count>halb|viertel|dreiviertel|halv)\s{_HOUR_WORD}",
+    rf"(?<!\w)(?P<count>half)\s(?P<hour>{any_of(FROM_TWO[7].split()[:11])}|een|één)",
+    rf"(?<!\w)(?P<count>viertel|kwart|kvart|fünf|zehn|zwanzig)\s(?P<way>vor|nach|voor|over|i|över)\s{_HOUR_WORD}",
+    rf"(?<!\w)(?P<count>половин[аеу]|четверть)\s{_NTH_HOUR}",
+    rf"(?<!\w)(?P<count>wpół)\s(?P<way>do)\s{_NTH_HOUR}",
+    rf"(?<!\w)(?P<count>kwadrans)\s(?P<way>po)\s{_NTH_HOUR}",
+    rf"(?<!\w)(?P<way>без|za)\s(?P<count>четверти|kwadrans)\s{_HOUR_WORD}",
+    rf"{_AT}{_HOUR_WORD}\s{_WAY}\s{_QUARTERS}",
+    rf"(?<!\w){_HOUR_WORD}\sheures?\s(?:{_WAY}\s)?{_QUARTERS}",
+    rf"(?<!\w){_HOUR_WORD}\s(?:o['’]clock|uhr|uur)",
+)
+_CLOCK_NAMES: Final = (
+    "half", "quarter", "halb", "viertel", "demi", "cuarto", "media", "mezz", "meia", "clock", "uhr", "uur", "halv",
+    "kwart", "kvart", "пол", "чет", "wpół", "kwadrans", "minutes", "past", "heure", "menos", "meno", " y ", " e ",
+    "fünf", "zehn",
+)  # fmt: skip
+_DAY_PARTS: Final = (
+    "afternoon", "evening", "night", "morning", "mittag", "abend", "nacht", "morgen", "früh", "après", "soir", "matin",
+    "tarde", "noche", "mañana", "madrugada", "pomeriggio", "sera", "notte", "noite", "manhã", "вечера", "дня", "утра",
+    "ночи", "middag", "avond", "ochtend", "kväll", "natt", "południu", "wieczor", "nocy", "rano",
+)  # fmt: skip
+_NAMED_TIMES: Final = (
+    rf"(?<!\w)(?:(?:12|0?0|24)(?:[:.h]00)?\s?(?:(?:uhr|h)\s)?)?(?:(?P<noon>{_NOON})|(?P<midnight>{_MIDNIGHT}))(?!\w)",
+)
+_KL: Final = r"(?:(?<!\w)(?:kl|godz)\.?\s|(?<!\w)klockan\s|(?<![\w.,:/$€£¥-]))"
 _TIMES: Final = (
     rf"{_ALONE}{_HOUR}(?:[:.h]{_MINUTE}{_SECOND})?\s?(?P<half>[ap])\.?\s?m\b\.?(?!\w)",
-    rf"{_ALONE}{_HOUR}(?:\s?[:.h]\s?{_MINUTE}{_SECOND})?{_O_CLOCK},?\s{_DAY_PART}",
-    rf"{_ALONE}{_HOUR}(?:[:.]{_MINUTE})?\s?uhr(?:\s(?P<late>[0-5]\d))?(?!\w)",
-    rf"{_ALONE}{_HOUR}(?::|\s?h\s?){_MINUTE}{_SECOND}(?![\w:/]|[.,]\d)",
-    rf"{_CJK_PART}? ?(?P<hour>[01]?\d|2[0-4]|{NUMERAL}{{1,3}}) ?[点點時时시](?! ?[間间간]) ?{_CJK_MINUTE}?",
+    rf"{_KL}{_HOUR}(?:\s?[:.h]\s?{_MINUTE}{_SECOND})?{_O_CLOCK},?\s{_DAY_PART}",
+    rf"{_KL}{_HOUR}(?:[:.]{_MINUTE})?\s?(?:uhr|uur)(?:\s(?P<late>[0-5]\d))?(?!\w)",
+    rf"(?:(?<=às )|(?<=à )|(?<=dès )|(?<=vers )|(?<=las )){_HOUR}\s?h(?!\w|\s\d)",
+    rf"{_KL}{_HOUR}(?::|\s?h\s?){_MINUTE}{_SECOND}(?![\w:/]|[.,]\d)",
+    rf"(?<!\w)(?:(?:kl|godz)\.?|klockan)\s{_HOUR}(?:[.:]{_MINUTE})?(?![\w:/]|[.,]\d)",
+    rf"(?:(?<=ore )|(?<=alle ))(?:(?<=\bore )|(?<=\balle )){_HOUR}\.{_MINUTE}(?![\w:/]|[.,]\d)",
+    rf"{_CJK_PART}? ?(?P<hour>[01]?\d|2[0-4]|{HOUR}) ?[点點時时시](?! ?[間间간]) ?{_CJK_MINUTE}?",
+)
+_WORD_TIMES: Final = (
+    rf"(?<!\w)(?:kl\.?\s|klockan\s)?{_HOUR_WORD}{_O_CLOCK},?\s{_DAY_PART}",
 )
 
 
@@ -118,9 +166,10 @@ _FORMS: Final = (
     *(_Form.of(pattern) for pattern in _DATES),
     *(_Form.of(pattern, _NOON_NAMES) for pattern in _NAMED_TIMES),
     *(_Form.of(pattern) for pattern in _TIMES),
-    *(_Form.of(pattern, _CLOCK_NAMES) for pattern in _CLOCK_TIMES),
+    *(_Form.of(pattern + _OF_DAY, _CLOCK_NAMES) for pattern in _CLOCK_TIMES),
+    *(_Form.of(pattern, _DAY_PARTS) for pattern in _WORD_TIMES),
 )
-_NUMBERED: Final = re.compile(rf"\d|{NUMERAL}")
+_NUMBERED: Final = re.compile(rf"\d|{NUMERAL}|(?:{HOUR}) ?시")
 _NEEDS: Final = {
     "May": re.compile(
         r"\b(?:in|of|since|until|till|by|last|next|early|late|mid|from|before|after|during)[\s-]$", re.IGNORECASE
@@ -139,12 +188,16 @@ class Moment:
     norms: tuple[str, ...]
 
 
-def moments_in(text: str) -> Iterator[Moment]:
-    """Yield dates and times in order; the longest reading of those that begin at one place."""
+def moments_in(text: str, *, day_first: bool) -> Iterator[Moment]:
+    """Yield dates and times in order; the longest reading of those that begin at one place.
+
+    ``day_first``: 3/4/2024 is in April. Without it that may be in March, and is no date.
+    """
     low, is_numbered = text.casefold(), _NUMBERED.search(text) is not None
     # A form is looked for where it can be: most sentences have no number, and no month
     forms = [form for form in _FORMS if (any(head in low for head in form.heads) if form.heads else is_numbered)]
-    found = [(each, norms) for form in forms for each in form.pattern.finditer(text) if (norms := _parts(each))]
+    matches = (each for form in forms for each in form.pattern.finditer(text))
+    found = [(each, norms) for each in matches if (norms := _parts(each, day_first=day_first))]
     end = 0
     for each, norms in sorted(found, key=lambda pair: (pair[0].start(), -pair[0].end())):
         if each.start() >= end:
@@ -152,7 +205,7 @@ def moments_in(text: str) -> Iterator[Moment]:
             yield Moment(each.start(), end, norms)
 
 
-def _parts(found: re.Match[str]) -> tuple[str, ...]:
+def _parts(found: re.Match[str], *, day_first: bool) -> tuple[str, ...]:
     """Return the day, month and year, or the time; nothing where it is none."""
     parts = found.groupdict()
     if "hour" in parts or "noon" in parts:
@@ -163,6 +216,13 @@ def _parts(found: re.Match[str]) -> tuple[str, ...]:
         if parts.get("number")
         else _MONTHS.get(name.casefold()) or _SHORT.get(name.casefold())
     )
+    if parts.get("one"):
+        one, two = int(parts["one"]), int(parts["two"])
+        if not (0 < min(one, two) <= _MOST_MONTHS and max(one, two) <= _MOST_DAYS) or (
+            not day_first and max(one, two) <= _MOST_MONTHS and one != two
+        ):
+            return ()
+        number, day = (one, parts["two"]) if two > _MOST_MONTHS else (two, parts["one"])
     if name and not _is_month(found, name, alone=not day and not year):
         return ()
     named = (
@@ -173,8 +233,16 @@ def _parts(found: re.Match[str]) -> tuple[str, ...]:
     return tuple(part for part in named if part)
 
 
+_MOST_MONTHS, _MOST_DAYS = 12, 31
+
+
+_WORDS_TOO: Final = frozenset(("out", "set", "ago", "sept", "mar", "mag", "gen"))
+
+
 def _is_month(found: re.Match[str], name: str, *, alone: bool) -> bool:
-    if name in ("may", "march", "august", "MAY") or (name == "Mars" and alone):
+    if name in _WORDS_TOO and not found["month"].endswith(".") and not found.groupdict().get("year"):
+        return False
+    if name in ("may", "march", "august", "MAY") or (alone and name in ("Mars", "marca", "Marca", "Maja", "Mei")):
         return False
     needed = _NEEDS.get(name) if alone else None
     return needed is None or needed.search(found.string, max(0, found.start() - 8), found.start()) is not None
@@ -188,37 +256,38 @@ def _time(found: re.Match[str]) -> str:
     parts = {name: part for name, part in found.groupdict().items() if part}
     if "hour" not in parts:
         return "12:00" if "noon" in parts else "0:00"
-    if parts["hour"].casefold() in _HOURS or "count" in parts:
-        return _clock(parts)
-    hour, half, afternoon = number_of(parts["hour"]), parts.get("half", "").lower(), parts.get("afternoon", "").lower()
-    is_night = hour < _NIGHT and afternoon.endswith(("night", "noche", "noite"))
-    if hour <= _HALF_DAY and (half == "a" or "morning" in parts or is_night):
-        hour %= _HALF_DAY
-    elif hour <= _HALF_DAY and (half or afternoon):
+    hour, minute = _clock(parts)
+    afternoon = "afternoon" in parts or parts.get("half", "") in ("p", "P") or ("night" in parts and hour >= _NIGHT)
+    if hour <= _HALF_DAY and afternoon:
         hour = hour % _HALF_DAY + _HALF_DAY
-    minute = "30" if "thirty" in parts else parts.get("minute", parts.get("late", "0"))
-    return f"{hour}:{number_of(minute):02d}" + (f":{parts['second']}" if "second" in parts else "")
+    elif hour <= _HALF_DAY and ("half" in parts or "morning" in parts or "night" in parts):
+        hour %= _HALF_DAY
+    return f"{hour % 24}:{minute:02d}" + (f":{parts['second']}" if "second" in parts else "")
 
 
-def _clock(parts: Mapping[str, str]) -> str:
-    """Return ``half past eight``, ``halb neun``, ``nueve menos cuarto`` and ``eight o'clock``."""
-    hour = _HOURS.get(parts["hour"].casefold()) or int(parts["hour"])
-    count, way = parts.get("count", "").casefold(), parts.get("way", "").casefold()
-    minutes = (
-        0
-        if not count
-        else 15
-        if count.endswith("quarter") or count in _QUARTER
-        else 45
-        if count == "dreiviertel"
-        else 30
-    )
-    is_german = count in ("halb", "viertel", "dreiviertel") and not way
-    if way in _BEFORE:
-        minutes = 60 - minutes
-    before = is_german or way in _BEFORE
-    return f"{(hour - 2) % 12 + 1 if before else hour}:{minutes:02d}"
+def _clock(parts: Mapping[str, str]) -> tuple[int, int]:
+    """Return hour and minute, also of ``half past eight``, ``halb neun``, ``nueve menos cuarto`` and ``八点一刻``."""
+    word = parts["hour"].casefold()
+    hour = _HOURS.get(word) or _NTH_HOURS.get(word) or number_of(parts["hour"].replace(" ", ""))
+    count, way = parts.get("count", "").casefold().removeprefix("a "), parts.get("way", "").casefold()
+    if not count:
+        fifteens = 15 * number_of(parts["fifteens"]) if "fifteens" in parts else 0
+        minute = number_of(parts.get("minute", parts.get("late", "0")))
+        return hour, 30 if "thirty" in parts else fifteens or minute
+    minutes = next((minutes for begin, minutes in _COUNTS.items() if count.startswith(begin)), 0)
+    minutes = minutes or _MINUTES.get(count) or int(count)
+    is_before = way in _BEFORE
+    # halb neun, half negen, половина девятого; in English half nine is no time
+    if is_before or (not way and count in _OF_THE_NEXT):
+        hour = (hour - 2) % _HALF_DAY + 1
+    return hour, 60 - minutes if is_before else minutes
 
 
-_QUARTER: Final = frozenset(("viertel", "quart", "cuarto", "quarto"))
-_BEFORE: Final = frozenset(("to", "before", "vor", "moins", "menos", "meno"))
+_COUNTS: Final = {
+    "dreiviertel": 45, "half": 30, "halb": 30, "halv": 30, "demi": 30, "medi": 30, "mezz": 30, "mei": 30, "полов": 30,
+    "wpół": 30, "quar": 15, "viertel": 15, "cuarto": 15, "kwa": 15, "kvart": 15, "четверт": 15,
+}  # fmt: skip
+_OF_THE_NEXT: Final = frozenset(
+    ("halb", "viertel", "dreiviertel", "halv", "half", "половина", "половине", "половину", "четверть")
+)
+_BEFORE: Final = frozenset(("to", "before", "vor", "voor", "moins", "menos", "meno", "i", "do", "без", "za"))

@@ -1,4 +1,4 @@
-"""The words of numbers in English, German, French, Spanish, Italian, Portuguese and Russian.
+"""The words of numbers in English, German, French, Spanish, Italian, Portuguese, Russian, Dutch, Swedish and Polish.
 
 A dash stands where a row has no word.
 """
@@ -27,12 +27,25 @@ FROM_TWO: Final = (
         "dois três quatro cinco seis sete oito nove dez onze doze treze catorze quinze dezesseis "
         "dezessete dezoito dezenove"
     ),
-    "duas - - - - - - - - - - - quatorze - dezasseis dezassete - dezanove",
     (
         "два три четыре пять шесть семь восемь девять десять одиннадцать двенадцать тринадцать "
         "четырнадцать пятнадцать шестнадцать семнадцать восемнадцать девятнадцать"
     ),
+    (
+        "twee drie vier vijf zes zeven acht negen tien elf twaalf dertien veertien vijftien zestien zeventien "
+        "achttien negentien"
+    ),
+    (
+        "två tre fyra fem sex sju åtta nio tio elva tolv tretton fjorton femton sexton sjutton arton nitton"
+    ),
+    (
+        "dwa trzy cztery pięć sześć siedem osiem dziewięć dziesięć jedenaście dwanaście trzynaście czternaście "
+        "piętnaście szesnaście siedemnaście osiemnaście dziewiętnaście"
+    ),
+    "duas - - - - - - - - - - - quatorze - dezasseis dezassete - dezanove",
     "две трёх четырёх пяти шести семи восьми девяти десяти",
+    "dwie trzech czterech pięciu sześciu siedmiu ośmiu dziewięciu dziesięciu",
+    "dwóch",
 )
 TENS: Final = (
     "twenty thirty forty fifty sixty seventy eighty ninety",
@@ -42,153 +55,111 @@ TENS: Final = (
     "venti trenta quaranta cinquanta sessanta settanta ottanta novanta",
     "vinte trinta quarenta cinquenta sessenta setenta oitenta noventa",
     "двадцать тридцать сорок пятьдесят шестьдесят семьдесят восемьдесят девяносто",
+    "twintig dertig veertig vijftig zestig zeventig tachtig negentig",
+    "tjugo trettio fyrtio femtio sextio sjuttio åttio nittio",
+    (
+        "dwadzieścia trzydzieści czterdzieści pięćdziesiąt sześćdziesiąt siedemdziesiąt osiemdziesiąt "
+        "dziewięćdziesiąt"
+    ),
+    "двадцати тридцати сорока пятидесяти шестидесяти семидесяти восьмидесяти",
 )
 HUNDREDS: Final = (
-    ("hundert doscientos trescientos cuatrocientos quinientos seiscientos setecientos ochocientos novecientos"),
+    "hundert doscientos trescientos cuatrocientos quinientos seiscientos setecientos ochocientos novecientos",
     "cien duzentos trezentos quatrocentos quinhentos seiscentos setecentos oitocentos novecentos",
     "cem doscientas trescientas cuatrocientas quinientas seiscientas setecientas ochocientas novecientas",
     "сто двести триста четыреста пятьсот шестьсот семьсот восемьсот девятьсот",
+    "sto dwieście trzysta czterysta pięćset sześćset siedemset osiemset dziewięćset",
+    "- duzentas trezentas quatrocentas quinhentas seiscentas setecentas oitocentas novecentas",
 )
-VEINTI: Final = "veintiuno veintidós veintitrés veinticuatro veinticinco veintiséis veintisiete veintiocho veintinueve"
+VEINTI: Final = (
+    "veintiuno veintidós veintitrés veinticuatro veinticinco veintiséis veintisiete veintiocho veintinueve",
+    "veintiún",
+    "veintiuna",
+)
 ORDINALS: Final = (
     (
         "first second third fourth fifth sixth seventh eighth ninth tenth eleventh twelfth thirteenth "
         "fourteenth fifteenth sixteenth seventeenth eighteenth nineteenth twentieth"
     ),
-    "premier deuxième troisième quatrième cinquième sixième septième huitième neuvième dixième",
-    "première seconde - - - - - - - -",
-    "primero segundo tercero cuarto quinto sexto séptimo octavo noveno décimo",
-    "primer segunda tercer cuarta quinta sexta séptima octava novena décima",
-    "primo secondo terzo quarto quinto sesto settimo ottavo nono decimo",
-    "prima seconda terza quarta quinta sesta settima ottava nona decima",
+    (
+        "premier deuxième troisième quatrième cinquième sixième septième huitième neuvième dixième onzième douzième "
+        "treizième quatorzième quinzième seizième - - - vingtième"
+    ),
+    "première seconde",
+    "primero segundo tercero cuarto quinto sexto séptimo octavo noveno décimo undécimo duodécimo",
+    "primer segunda tercer cuarta quinta sexta séptima octava novena décima undécima duodécima",
+    "primera - tercera",
+    "primo secondo terzo quarto quinto sesto settimo ottavo nono decimo undicesimo dodicesimo",
+    "prima seconda terza quarta quinta sesta settima ottava nona decima undicesima dodicesima",
     "primeiro segundo terceiro quarto quinto sexto sétimo oitavo nono",
     "primeira segunda terceira quarta quinta sexta sétima oitava nona",
-    "первый второй третий четвёртый пятый шестой седьмой восьмой девятый десятый",
+    "eerste tweede derde vierde vijfde zesde zevende achtste negende tiende elfde twaalfde",
+    "första andra tredje fjärde femte sjätte sjunde åttonde nionde tionde elfte tolfte",
 )
-GERMAN_ORDINALS: Final = "erst zweit dritt viert fünft sechst siebt acht neunt zehnt elft zwölft"
-ENDINGS: Final = ("e", "er", "es", "en", "em")
-ONE: Final = "one ein eine einen einem eins un une uno una um uma один одна"
+STEMS_OF_ORDINALS: Final = (
+    ("erst zweit dritt viert fünft sechst siebt acht neunt zehnt elft zwölft", "e er es en em"),
+    ("перв втор трет четвёрт пят шест седьм восьм девят десят одиннадцат двенадцат", "ый ой ий ая ое ье ья ого ьего ей ьей ом ьем ую ью ых"),
+    ("pierwsz drug trzec czwart piąt szóst siódm ósm dziewiąt dziesiąt jedenast dwunast", "y i a ia e ie ego iego ej iej ym im ą ią"),
+)
+"""Ordinals by their stems and the endings of each."""
+ONE: Final = "one ein eine einen einem eins un une uno una um uma один одна een één jeden jedna"
 OTHER_WORDS: Final = frozenset(
-    [
-        "one",
-        "ein",
-        "eine",
-        "einen",
-        "einem",
-        "eins",
-        "un",
-        "une",
-        "uno",
-        "una",
-        "um",
-        "uma",
-        "один",
-        "одна",
-        "due",
-        "dos",
-        "sei",
-        "otto",
-        "once",
-        "elf",
-        "seize",
-        "sept",
-        "six",
-        "tre",
-        "первый",
-        "acht",
-        "achte",
-        "achten",
-        "achter",
-        "cent",
-        "cents",
-        "cento",
-        "ciento",
-        "cien",
-        "mil",
-        "mille",
-        "mila",
-        "hundert",
-        "tausend",
-        "hundred",
-        "thousand",
-        "first",
-        "second",
-        "premier",
-        "première",
-        "seconde",
-        "primero",
-        "primer",
-        "segundo",
-        "segunda",
-        "cuarto",
-        "cuarta",
-        "quinta",
-        "quinto",
-        "primo",
-        "prima",
-        "secondo",
-        "seconda",
-        "quarto",
-        "quarta",
-        "nona",
-        "nono",
-        "sexta",
-        "terza",
-        "terzo",
-        "primeiro",
-        "primeira",
-        "erste",
-        "erster",
-        "erstes",
-        "ersten",
-        "erstem",
-        "сто",
-    ]
+    (
+        "one ein eine einen einem eins un une uno una um uma один одна een één jeden jedna due dos sei otto once elf seize "
+        "sept six tre sex sexton tio fem sto первый acht achte achten achter cent cents cento ciento cien mil mille mila hundert tausend "
+        "hundred thousand honderd duizend hundra tusen first second premier première seconde primero primer primera "
+        "segundo segunda cuarto cuarta quinta quinto primo prima secondo seconda quarto quarta nona nono sexta terza "
+        "terzo primeiro primeira erste erster erstes ersten erstem сто första andra drugi druga drugie"
+    ).split()
 )
 """Numbers, and other words as well."""
 HALF: Final = frozenset(
-    [
-        "half",
-        "halb",
-        "halbe",
-        "halber",
-        "halbes",
-        "halben",
-        "hälfte",
-        "moitié",
-        "demi",
-        "demie",
-        "mitad",
-        "metà",
-        "mezzo",
-        "mezza",
-        "metade",
-        "meia",
-        "meio",
-        "media",
-        "medio",
-        "половина",
-        "половину",
-        "halves",
-        "пол",
-    ]
+    (
+        "half halb halbe halber halbes halben hälfte moitié demi demie mitad metà mezzo mezza metade meia meio media "
+        "medio половина половину половины половине halves пол halve helft halv halva halvt hälften pół połowa połowę połowy"
+    ).split()
 )
-ONLY_WITH_MORE: Final = frozenset(["media", "medio", "meio", "meia", "mezzo", "mezza", "пол"])
+ONLY_WITH_MORE: Final = frozenset(("media", "medio", "meio", "meia", "mezzo", "mezza", "пол"))
 """Halves of something that follows, else other words."""
 PARTS: Final = {
-    3: "third thirds drittel tiers tercio tercios terzo terzi terço terços",
-    10: "tenth tenths zehntel",
-    4: "quarter quarters viertel quart quarts cuarto cuartos quarto quarti quartos",
-    5: "fifth fifths fünftel cinquième cinquièmes quinto quintos quinti",
+    3: (
+        "third thirds drittel dritteln tiers tercio tercios tercera terceras terzo terzi terço terços derde tredjedel "
+        "tredjedelar trzecia trzecie trzecich треть трети третей"
+    ),
+    4: (
+        "quarter quarters viertel vierteln quart quarts cuarto cuartos cuarta cuartas quarto quarti quartos kwart "
+        "fjärdedel fjärdedelar czwarta czwarte czwartych четверть четверти"
+    ),
+    5: (
+        "fifth fifths fünftel fünfteln cinquième cinquièmes quinto quintos quinti quinta quintas vijfde femtedel "
+        "femtedelar piąta piąte piątych пятая пятых пятые"
+    ),
+    6: "sixth sixths sechstel sixième sixièmes sexto sextos sesto sesti zesde sjättedel шестая шестых",
+    8: "eighth eighths achtel huitième huitièmes octavo octavos ottavo ottavi achtste восьмая восьмых",
+    10: (
+        "tenth tenths zehntel dixième dixièmes décimo décimos décima décimas decimo decimi tiende tiondel tiondelar "
+        "dziesiąta dziesiąte dziesiątych десятая десятых"
+    ),
 }
+WHOLE_PARTS: Final = {
+    "3/2": "anderthalb полтора полторы anderhalf anderhalve półtora półtorej",
+    "3/4": "dreiviertel driekwart",
+    "1/4": "ćwierć четверть",
+    "1/3": "треть",
+}
+"""Parts that are one word."""
 FACTORS: Final = {
     "×2": (
         "twice double doubled doubles doubling doppelt doppelte doppelten verdoppelt verdoppelte doublé "
-        "doubla doble duplicó duplica doppio raddoppiò raddoppiato dobro dobrou duplicou вдвое удвоил"
+        "doubla doublée doublent double doble duplicó duplicado duplica doppio doppia raddoppiò raddoppiato raddoppiata "
+        "dobro dobrou duplicou dobrado вдвое удвоил удвоила удвоили удвоилась удвоился удвоилось verdubbeld verdubbelde "
+        "dubbel dubbele tweemaal dubbelt dubbla fördubblades fördubblats dwukrotnie podwoił podwoiła podwoiło"
     ),
     "×3": (
-        "thrice triple tripled triples dreifach dreifache verdreifacht verdreifachte triplé tripla "
-        "triplicó triplicou втрое"
+        "thrice triple tripled triples tripling dreifach dreifache verdreifacht verdreifachte triplé triplée tripla "
+        "triplo triplicó triplicado triplicato triplicou втрое утроил утроила утроилась утроился утроилось "
+        "verdrievoudigd verdrievoudigde driemaal tredubbelt tredubblades trzykrotnie potroił potroiła potroiło"
     ),
-    "×0.5": "halved halves halving halbiert halbierte dimezzò",
+    "×4": "quadruple quadrupled vierfach vervierfacht quadruplé cuádruple cuadruplicó quadruplicou вчетверо",
+    "×0.5": "halved halves halving halbiert halbierte dimezzò dimezzato halveerde gehalveerd halverades",
 }

@@ -13,10 +13,8 @@ from itertools import pairwise
 from typing import Final
 
 from memloop.evidence.number_words import (
-    ENDINGS,
     FACTORS,
     FROM_TWO,
-    GERMAN_ORDINALS,
     HALF,
     HUNDREDS,
     ONE,
@@ -24,67 +22,94 @@ from memloop.evidence.number_words import (
     ORDINALS,
     OTHER_WORDS,
     PARTS,
+    STEMS_OF_ORDINALS,
     TENS,
     VEINTI,
+    WHOLE_PARTS,
 )
-from memloop.evidence.units import MOST, SCALES
+from memloop.evidence.units import MOST, SCALES, any_of
 
 _ARTICLES: Final = frozenset(("a", "an", *ONE.split()))
-_AND: Final = frozenset(("and", "y", "e", "et", "und", "с", "и"))
+_AND: Final = frozenset(("and", "y", "e", "et", "und", "с", "и", "en", "och", "i"))
 _JOINS: Final = frozenset((" ", "-", "\u00a0"))
-_STARTS: Final = frozenset(["mil", "mille", "cent", "ciento", "cento", "hundert", "tausend", "тысяча"])
+_STARTS: Final = frozenset(
+    "mil mille cent ciento cento hundert tausend honderd duizend hundra tusen tysiąc тысяча".split()
+)
 _TEN, _TWENTY, _HUNDRED, _THOUSAND = 10, 20, 100, 1000
+_LEAST_COMPOUND: Final = 6
 _VIGESIMAL: Final = (60, 80)
 """Tens on which French counts to nineteen."""
 
 
-def _numbered(lines: Sequence[str], *, start: int, times: int = 1) -> dict[str, int]:
+def _numbered(*lines: str, start: int, times: int = 1) -> dict[str, int]:
     named = ((word, number) for line in lines for number, word in enumerate(line.split(), start))
-    return {word: number * times for word, number in named if word != "-"}
+    # Russian is written with and without its dots
+    return {form: number * times for word, number in named if word != "-" for form in (word, word.replace("ё", "е"))}
 
 
-_GERMAN: Final = {"ein": 1, **_numbered(FROM_TWO[1:2], start=2)}
-_GERMAN_TENS: Final = _numbered(TENS[1:2], start=2, times=10)
-_ITALIAN: Final = {"un": 1, "uno": 1, "tré": 3, **_numbered(FROM_TWO[4:5], start=2)}
-_ITALIAN_TENS: Final = {
-    word[:length]: number
-    for word, number in _numbered(TENS[4:5], start=2, times=10).items()
-    for length in (len(word), -1)
-}
 _ENGLISH: Final = frozenset((*FROM_TWO[0].split(), *TENS[0].split()))
-_LAST: Final = _numbered(ORDINALS, start=1) | {
-    stem + ending: number for stem, number in _numbered([GERMAN_ORDINALS], start=1).items() for ending in ENDINGS
+_LAST: Final = _numbered(*ORDINALS, start=1) | {
+    form + ending: number
+    for stems, endings in STEMS_OF_ORDINALS
+    for form, number in _numbered(stems, start=1).items()
+    for ending in endings.split()
 }
 _CARDINALS: Final = (
-    _numbered(FROM_TWO, start=2)
-    | _numbered(TENS, start=2, times=10)
-    | _numbered(HUNDREDS, start=1, times=100)
-    | _numbered([VEINTI], start=21)
+    _numbered(*FROM_TWO, start=2)
+    | _numbered(*TENS, start=2, times=10)
+    | _numbered(*HUNDREDS, start=1, times=100)
+    | _numbered(*VEINTI, start=21)
 )
 _PART_OF: Final = {word: part for part, words in PARTS.items() for word in words.split()}
-_FACTOR_OF: Final = {word: factor for factor, words in FACTORS.items() for word in words.split()} | {
-    f"{word}mal": f"×{number}" for word, number in _GERMAN.items() if number > 1
-}
-_SCALE_OF: Final = SCALES | dict.fromkeys(("cent", "cents", "cento", "ciento", "hundert"), _HUNDRED)
-_WITH_HALF: Final = {"anderthalb": 1, "полтора": 1, "полторы": 1} | {
-    f"{word}einhalb": number for word, number in _GERMAN.items()
-}
+_HUNDREDS: Final = "cent cents cento ciento hundert honderd hundra"
+_SCALE_OF: Final = SCALES | dict.fromkeys(_HUNDREDS.split(), _HUNDRED)
 
 
-def _compound(units: dict[str, int], tens: dict[str, int], *, german: bool) -> re.Pattern[str]:
-    unit, ten = "|".join(sorted(units, key=len, reverse=True)), "|".join(sorted(tens, key=len, reverse=True))
-    rest = f"(?:(?P<unit>{unit})und)?(?P<ten>{ten})" if german else f"(?P<ten>{ten})(?P<unit>{unit})?"
-    thousand, hundred = ("tausend", "hundert") if german else ("(?:mila|mille)", "cento?")
-    return re.compile(
-        rf"(?:(?P<thousands>{unit})?(?P<thousand>{thousand}))?(?:und)?(?:(?P<hundreds>{unit})?(?P<hundred>{hundred}))?"
-        rf"(?:und)?(?:{rest}|(?P<one>{unit}))?"
-    )
+@dataclass(frozen=True, slots=True)
+class _Compounds:
+    """How a language writes a number as one word; ``joins`` may stand between its parts."""
+
+    small: re.Pattern[str]
+    numbers: dict[str, int]
+    scales: tuple[tuple[str, int], ...]
+    joins: tuple[str, ...]
+
+    @classmethod
+    def of(cls, row: int, one: str, scales: tuple[str, ...], *joins: str, unit_join: str = "") -> "_Compounds":
+        units = dict.fromkeys(one.split(), 1) | _numbered(FROM_TWO[row], start=2)
+        tens = _numbered(TENS[row], start=2, times=10)
+        if scales[0] == "mila":  # ventuno, ventotto
+            units["tré"], tens = 3, tens | {ten[:-1]: number for ten, number in tens.items()}
+        unit, ten = any_of(units), any_of(tens)
+        small = rf"(?:({unit})(?:{unit_join}))?({ten})|({unit})" if unit_join else rf"({ten})({unit})?|({unit})"
+        sizes = zip(scales, (_THOUSAND,) * (len(scales) - 1) + (_HUNDRED,), strict=True)
+        return cls(re.compile(small), units | tens, tuple(sizes), ("", *joins))
+
+    def number_of(self, word: str) -> int:
+        """Return the number that a word is; 0 where it is none."""
+        for name, scale in self.scales:
+            head, found, tail = word.partition(name)
+            if found and (times := self.number_of(head) if head else 1):
+                rests = (self.number_of(tail.removeprefix(join)) for join in self.joins if tail.startswith(join))
+                rest = next((rest for rest in rests if rest), 0) if tail else 0
+                return times * scale + rest if rest or not tail else 0
+        found = self.small.fullmatch(word)
+        return sum(self.numbers[part] for part in found.groups() if part) if found else 0
 
 
 _COMPOUNDS: Final = (
-    (_compound(_GERMAN, _GERMAN_TENS, german=True), _GERMAN | _GERMAN_TENS),
-    (_compound(_ITALIAN, _ITALIAN_TENS, german=False), _ITALIAN | _ITALIAN_TENS),
+    _Compounds.of(1, "ein eins", ("tausend", "hundert"), "und", unit_join="und"),
+    _Compounds.of(4, "un uno", ("mila", "mille", "cent"), "o"),
+    _Compounds.of(7, "een één", ("duizend", "honderd"), "en", unit_join="en|ën"),
+    _Compounds.of(8, "en ett", ("tusen", "hundra")),
 )
+_FACTOR_OF: Final = {word: factor for factor, words in FACTORS.items() for word in words.split()} | {
+    f"{word}mal": f"×{number}" for word, number in _numbered(FROM_TWO[1], start=2).items()
+}
+_WHOLE_PART_OF: Final = {word: Fraction(part) for part, words in WHOLE_PARTS.items() for word in words.split()} | {
+    f"{word}einhalb": Fraction(2 * number + 1, 2) for word, number in _numbered(FROM_TWO[1], start=2).items()
+}
+_ENDINGS_OF_ORDINALS: Final = ("sten", "ster", "stes", "stem", "ste", "ten", "ter", "tes", "te", "nde", "de")
 
 
 @lru_cache(maxsize=4096)
@@ -92,13 +117,10 @@ def _number(word: str) -> int:
     """Return the number that one word is; 0 where it is none."""
     if number := _CARDINALS.get(word) or _LAST.get(word):
         return number
-    for pattern, numbers in _COMPOUNDS:
-        found = pattern.fullmatch(word)
-        if found is not None and sum(map(bool, found.groups())) > 1:
-            number = sum(numbers.get(found[name] or "", 0) for name in ("ten", "unit", "one"))
-            number += _HUNDRED * numbers.get(found["hundreds"] or "", 1) if found["hundred"] else 0
-            return number + (_THOUSAND * numbers.get(found["thousands"] or "", 1) if found["thousand"] else 0)
-    return 0
+    if word in _SCALE_OF or len(word) < _LEAST_COMPOUND:
+        return 0
+    forms = (word, *(word.removesuffix(ending) for ending in _ENDINGS_OF_ORDINALS if word.endswith(ending)))
+    return next((number for form in forms for each in _COMPOUNDS if (number := each.number_of(form))), 0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,7 +174,7 @@ def numerals_in(text: str) -> Iterator[Numeral]:
 
 
 _ORDINALS_ONLY: Final = _LAST.keys() - _CARDINALS.keys()
-_FIRST: Final = _ARTICLES | HALF | _STARTS | _FACTOR_OF.keys() | _WITH_HALF.keys()
+_FIRST: Final = _ARTICLES | HALF | _STARTS | _FACTOR_OF.keys() | _WHOLE_PART_OF.keys()
 
 
 @dataclass(frozen=True, slots=True)
@@ -179,8 +201,8 @@ class _Reader:
             return written(Fraction(1, _PART_OF[self.words[at]])), at + 1
         total, current, at, is_ordinal = self._count(at, has_article=has_article)
         number = Fraction(total + current)
-        if first in _WITH_HALF:
-            number, at = Fraction(2 * _WITH_HALF[first] + 1, 2), start + 1
+        if first in _WHOLE_PART_OF:
+            number, at = _WHOLE_PART_OF[first], start + 1
         elif at > start and not is_ordinal and number < _TWENTY and self._joined(at) and self.words[at] in _PART_OF:
             number, at = number / _PART_OF[self.words[at]], at + 1
         elif at > start and (end := self._and_half(at)):

@@ -1,106 +1,199 @@
 """What a number counts: units, currencies and per cent by one name each, and the words that multiply it."""
 
 import re
-from collections.abc import Iterable
+import unicodedata
+from collections.abc import Iterable, Iterator
+from functools import lru_cache
 from typing import Final
 
-_SAME: Final = "kb mb gb tb kib mib gib db bar psi gw kwh mwh kv rpm khz mhz ghz ppm nm pa kpa"
+_BASES: Final = {
+    "m": (
+        "μmcdk",
+        "m meter meters metern metre metres metro metros metri metra metrow м метр метра метров 米 メートル 미터",
+    ),
+    "g": (
+        "nμmdk",
+        "g gram grams gramm gramme grammes gramo gramos grammo grammi grama gramas gramow г грамм грамма граммов 克 "
+        "グラム 그램",
+    ),
+    "l": ("μmcdh", "l liter liters litern litre litres litro litros litri litra litrow л литр литра литров 升 リットル 리터"),
+    "w": ("kMG", "w watt watts wat ватт 瓦 ワット 와트"),
+    "wh": ("kMG", "wh wattstunden"),
+    "v": ("mk", "v volt volts volti вольт"),
+    "hz": ("kMG", "hz hertz герц 赫兹 ヘルツ 헤르츠"),
+    "pa": ("hkM", "pa pascal"),
+    "j": ("kM", "joule joules"),
+    "cal": ("k", "cal calorie calories kalorien calorias caloria калорий"),
+    "mol": ("nμm", "mol"),
+    "b": ("kMGT", "b byte bytes octet octets байт バイト 바이트 字节"),
+    "bit": ("kMG", "bit bits бит"),
+}
+"""What stands before each, and its names."""
+_PREFIXES: Final = {
+    "n": "n nano",
+    "μ": "μ micro mikro микро 微 マイクロ",
+    "m": "m м milli mili мили 毫 ミリ 밀리",
+    "c": "c centi zenti санти 厘 センチ 센티",
+    "d": "d deci dezi деци 分 デシ 데시",
+    "h": "h hecto hekto etto гекто ヘクト",
+    "k": "k к kilo chilo quilo кило 千 キロ 킬로",
+    "M": "m м mega мега 兆 メガ 메가",
+    "G": "g гига giga ギガ 기가",
+    "T": "t tera тера テラ",
+}
 _NAMES: Final = {
-    "%": "% ٪ percent pct prozent procent процент процента процентов",
+    "%": "% ٪ percent pct prozent procent procenta procentow процент процента процентов",
     "‰": "‰ promille permille",
-    "°": "° degree degrees grad degré degrés grado grados gradi grau graus градус градуса градусов 度 도",
+    "°": "° degree degrees",
+    "grad": "grad graden grader degre degres grado grados gradi grau graus градус градуса градусов stopnie stopni 度 도",
     "°c": "celsius 摄氏度",
     "°f": "fahrenheit 华氏度",
-    "usd": "$ us$ usd dollar dollars dólar dólares dollaro dollari доллар доллара долларов ドル 美元 달러",
+    "usd": "$ us$ usd dollar dollars dolar dolares dollaro dollari доллар доллара долларов dolarow ドル 美元 달러",
     "eur": "€ eur euro euros евро ユーロ 欧元 유로",
-    "gbp": "£ gbp",
+    "gbp": "£ gbp 英镑 ポンド 파운드",
     "pound": "pound pounds pfund libra libras",
     "cny": "cny rmb yuan 元 人民币",
     "jpy": "jpy yen 円 日元 엔",
-    "yen or yuan": "¥",
+    "¥": "¥",
     "krw": "₩ krw 원",
     "brl": "r$ brl reais",
     "chf": "chf franken francs franchi",
-    "inr": "₹ inr rupee rupees",
+    "inr": "₹ inr rs rupee rupees",
     "rub": "₽ rub рубль рубля рублей руб",
-    "×": "times mal fois veces volte vezes раза 倍 배",
-    "cents": "cents cent centimes céntimos centesimi centavos копеек",
-    "km": (
-        "km kilometer kilometers kilometre kilometres kilómetro kilómetros kilomètre kilomètres "
-        "chilometro chilometri quilômetro quilômetros км километр километра километров 公里 千米 キロメートル 킬로미터"
-    ),
-    "m": "m meter meters metern metre metres metro metros mètre mètres metri м метр метра метров 米 メートル 미터",
-    "cm": (
-        "cm centimeter centimeters zentimeter centimetre centimetres centimètres centímetros centimetri см 厘米 センチ"
-    ),
-    "mm": "mm millimeter millimeters millimetre millimetres millimètres milímetros millimetri мм 毫米 ミリ",
+    "pln": "pln zł złoty złote złotych zloty",
+    "kr": "kr krona kronor krone kroner kronen",
+    "try": "₺ lira liras",
+    "uah": "₴ uah гривен",
+    "ils": "₪",
+    "thb": "฿ thb baht",
+    "cad": "cad ca$ c$",
+    "aud": "aud au$ a$",
+    "nzd": "nzd nz$",
+    "hkd": "hkd hk$ 港元",
+    "peso": "peso pesos",
+    "×": "times mal fois veces volte vezes keer maal ganger razy раза раз 倍 배",
+    "cents": "cents cent centimes centimos centesimi centavos копеек groszy",
+    "km": "公里",
+    "cm": "センチ",
+    "mm": "ミリ",
     "mi": "mi mile miles meile meilen milla millas",
     "ft": "ft foot feet",
     "in": "inch inches zoll",
     "yd": "yd yard yards",
-    "kg": (
-        "kg kgs kilo kilos kilogram kilograms kilogramm kilogramme kilogrammes chilo chili chilogrammo "
-        "chilogrammi quilo quilos кг килограмм килограмма килограммов 公斤 千克 キログラム 킬로그램"
-    ),
-    "g": "g gram grams gramm gramme grammes gramo gramos grammo grammi grama gramas грамм граммов 克 グラム 그램",
-    "mg": "mg milligram milligrams milligramm мг",
+    "m^2": "qm sqm",
+    "ft^2": "sqft",
+    "μg": "mcg",
+    "kg": "kgs kilo kilos chilo chili quilo quilos 公斤",
     "t": "t ton tons tonne tonnes tonnen tonelada toneladas tonnellata tonnellate т тонна тонны тонн 吨 トン 톤",
     "lb": "lb lbs",
     "oz": "oz ounce ounces",
-    "l": "l liter liters litre litres litro litros litri л литр литра литров 升 リットル 리터",
-    "ml": "ml milliliter milliliters millilitre millilitres мл 毫升",
     "gal": "gal gallon gallons",
-    "h": "h hr hrs hour hours stunde stunden heure heures hora horas ora ore ч час часа часов 小时 時間 시간",
-    "min": "min mins minute minutes minuten minuto minutos minuti мин минута минуты минут 分钟 分間",
+    "tbsp": "tbsp tablespoon tablespoons essloffel",
+    "tsp": "tsp teaspoon teaspoons teeloffel",
+    "h": "h hr hrs hour hours stunde stunden std heure heures hora horas ora ore uur ч час часа часов 小时 時間 시간",
+    "min": (
+        "min mins minute minutes minuten minuto minutos minuti minuut minuter minuta minuty minut мин минута минуты "
+        "минут 分钟 分間"
+    ),
     "s": (
-        "s sec secs second seconds sekunde sekunden seconde secondes segundo segundos secondi секунда "
-        "секунды секунд 秒 초"
+        "s sec secs second seconds sekunde sekunden seconde secondes seconden segundo segundos secondi sekunder sekund "
+        "секунда секунды секунд 秒 초"
     ),
-    "ms": "ms millisecond milliseconds",
-    "km/h": "kmh kph",
+    "ms": "ms millisecond milliseconds millisekunden",
+    "km/h": "kmh kph stundenkilometer",
     "mi/h": "mph",
+    "Mbit/s": "mbps",
     "kn": "knots",
-    "day": "day days tag tage tagen jour jours día días giorno giorni dia dias день дня дней 天",
-    "week": "week weeks woche wochen semaine semaines semana semanas settimana settimane неделя недели недель",
-    "month": "month months monat monate monaten mois mes meses mese mesi mês месяц месяца месяцев",
-    "year": "year years jahr jahre jahren ans année années año años anno anni ano anos год года лет",
-    "hz": "hz hertz",
-    "w": "w watt watts",
-    "v": "v volt volts",
-    "kw": "kw kilowatt kilowatts",
-    "mw": "mw megawatt megawatts",
-    "ha": "ha hectare hectares hektar hectáreas ettari гектаров",
-    "acre": "acre acres",
-} | {name: name for name in _SAME.split()}
-_SCALES: Final = {
-    12: "dozen dozens dutzend douzaine douzaines docena docenas dozzina dozzine dúzia dúzias дюжина дюжины",
-    100: "hundred 百",
-    1_000: "thousand tausend mila mil mille тыс тысяча тысячи тысяч 千 천",
-    10_000: "万 萬 만",
-    1_000_000: (
-        "million millions mio mn millón millones millionen milhão milhões milione milioni млн миллион "
-        "миллиона миллионов"
+    "day": "day days tag tage tagen jour jours dia dias giorno giorni dag dagen dagar dni день дня дней 天",
+    "week": "week weeks weken woche wochen semaine semaines semana semanas settimana settimane неделя недели недель",
+    "month": (
+        "month months monat monate monaten mois mes meses mese mesi maand maanden manad manader miesiac miesiace "
+        "miesiecy месяц месяца месяцев"
     ),
+    "year": "year years jahr jahre jahren ans annee annees ano anos anno anni jaar ar lat год года лет",
+    "ha": "ha hectare hectares hektar hectareas ettari гектаров",
+    "acre": "acre acres",
+} | {name: name for name in "kib mib gib db bar psi kv rpm ppm mmhg kcal bpm".split()}
+_SCALES: Final = {
+    12: "dozen dozens dutzend douzaine douzaines docena docenas dozzina dozzine dúzia dúzias дюжина дюжины dozijn dussin",
+    100: "hundred honderd hundra 百",
+    1_000: "thousand tausend tsd mila mil mille duizend tusen tys tysiąc tysiące tysięcy тыс тысяча тысячи тысяч 千 천",
+    10_000: "万 萬 만",
+    100_000: "lakh lakhs",
+    1_000_000: (
+        "million millions mio mn millón millones millionen milhão milhões milione milioni miljoen miljon miljoner "
+        "milion miliony milionów millioner miljoona miljoonaa milyon млн миллион миллиона миллионов"
+    ),
+    10_000_000: "crore crores",
     100_000_000: "亿 億 억",
     1_000_000_000: (
-        "bn billion billions mrd milliarde milliarden milliard milliards miliardo miliardi bilhão bilhões "
-        "млрд миллиард миллиарда миллиардов"
+        "bn billion billions mrd mld md mds milliarde milliarden milliard milliards miliardo miliardi bilhão bilhões "
+        "miljard miljarder miliard miliardy miliardów milliarder miljardi miljardia milyar млрд миллиард миллиарда "
+        "миллиардов"
     ),
-    1_000_000_000_000: "tn trillion trillions billionen трлн 兆 조",
+    1_000_000_000_000: "tn trillion trillions billionen biljoen biljoner трлн 兆 조",
 }
-UNITS: Final = {name: unit for unit, names in _NAMES.items() for name in names.split()}
+
+
+@lru_cache(maxsize=4096)
+def bare(word: str) -> str:
+    """Return a word in lower case and Latin letters without accents, as units are listed."""
+    low = word.casefold()
+    return low if low.isascii() or low > "ɏ" else re.sub("[\u0300-\u036f]", "", unicodedata.normalize("NFD", low))
+
+
+def _script(word: str) -> str:
+    return unicodedata.name(word[0]).split()[0]
+
+
+_LONG: Final = 3
+
+
+def _is_symbol(name: str) -> bool:
+    return (len(name) < _LONG and name < "\u1100") or name in _BASES
+
+
+def _units() -> Iterator[tuple[str, str]]:
+    for base, (shorts, names) in _BASES.items():
+        for name in names.split():
+            yield bare(name), base
+            # mg and milligram, but not mgram
+            for short in shorts:
+                for prefix in _PREFIXES[short].split():
+                    if _script(prefix) in (_script(name), "GREEK") and _is_symbol(prefix) == _is_symbol(name):
+                        yield bare(prefix + name), short + base
+    for unit, names in _NAMES.items():
+        yield from ((bare(name), unit) for name in names.split())
+
+
+UNITS: Final = dict(_units())
+SYMBOLS: Final = {
+    "mW": "mw", "Mb": "Mbit", "Gb": "Gbit", "MBps": "Mb/s", "EL": "tbsp", "TL": "tsp", "SEK": "sek", "NOK": "nok",
+    "DKK": "dkk", "TRY": "try", "CZK": "czk", "HUF": "huf", "ZAR": "zar", "MXN": "mxn", "SGD": "sgd",
+}  # fmt: skip
+"""Units that are others in small letters."""
 SCALES: Final = {name: scale for scale, names in _SCALES.items() for name in names.split()}
-ABBREVIATED: Final = frozenset(("Mio", "Mrd", "тыс", "млн", "млрд", "трлн"))
+ABBREVIATED: Final = frozenset(("Mio", "Mrd", "Tsd", "Md", "Mds", "tys", "тыс", "млн", "млрд", "трлн"))
 MOST: Final = 10**18
 """Beyond it nothing multiplies a number."""
 OF_MONEY: Final = {"k": 1_000, "m": 1_000_000, "b": 1_000_000_000, "t": 1_000_000_000_000}
 """Letters behind an amount of money, which behind other numbers are units."""
-_EITHER: Final = {"pound": ("lb", "gbp"), "yen or yuan": ("jpy", "cny"), "°": ("°c", "°f")}
+_CLAIMED_AS: Final = frozenset(
+    ((name, other) for names in ("pound lb", "pound gbp", "jpy ¥", "cny ¥", "kr sek", "kr nok", "kr dkk", "° grad", "grad °c")
+     for name, other in (names.split(), names.split()[::-1]))
+) | {("°", "°c"), ("°", "°f")}
 _POWER_NAMES: Final = {
-    2: "square quadrat carré carrés cuadrados quadrati quadrados кв 平方 sq",
-    3: "cubic kubik cubes cúbicos cubi куб 立方 cu",
+    2: (
+        "square quadrat carre carres cuadrados cuadrado quadrati quadrado quadrados vierkante kvadrat kwadratowych кв "
+        "квадратных 平方 sq"
+    ),
+    3: "cubic kubik cube cubes cubicos cubi kubieke szesciennych куб кубических 立方 cu",
 }
 _POWERS: Final = {name: power for power, names in _POWER_NAMES.items() for name in names.split()}
+CURRENCIES: Final = (
+    "EUR USD GBP CHF CNY RMB JPY KRW BRL INR RUB PLN SEK NOK DKK CZK HUF TRY CAD AUD NZD HKD SGD MXN ZAR THB UAH Rs"
+)
+"""Codes that stand before an amount."""
 
 
 def any_of(names: Iterable[str]) -> str:
@@ -109,40 +202,66 @@ def any_of(names: Iterable[str]) -> str:
 
 
 _CJK: Final = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]")
-_PER_CENT: Final = re.compile(r"\s?(?:per|pour|por)\s?(?:cent|cento|ciento)\b|\s?(?:パーセント|퍼센트)", re.IGNORECASE)
-_MARK: Final = re.compile(r"\s?([%٪‰$€£¥₹₽₩°])(?:\s?([CF])\b)?")
-_NAME: Final = re.compile(
-    rf"[ \u00a0-]?(?:(?:d['’]|de |di ))?(?:(?P<power>{any_of(_POWERS)})\.?\s?)?(?P<name>[^\W\d_]{{1,24}})(?![^\W\d_])"
-    rf"(?:\^?(?P<digit>[23])(?!\w)|\s(?P<behind>{any_of(_POWERS)})\b|\s(?P<scale>celsius|fahrenheit|цельсия)\b)?",
+_POINTS: Final = re.compile(
+    r"[\s-]?(?:%[\s-]?p(?:oints?|p)?\b|%?\s?(?:포인트|ポイント)|퍼센트\s?포인트|[个個]百分点|pp\b|p\.\s?p\.|п\.\s?п\."
+    r"|(?:percentage|per ?cent|%)[\s-]points?|prozentpunkte?n?|points? de pourcentage|puntos? porcentual(?:es)?"
+    r"|punt[oi] percentual[ei]|pontos? percentua(?:l|is)|procentpunt(?:en)?|procentenhet(?:er)?|punkt\w* procentow\w+"
+    r"|процентн\w+ пункт\w*)(?!\w)",
     re.IGNORECASE,
 )
-_CJK_NAME: Final = re.compile(
-    rf"\s?(?P<power>平方|立方)?(?P<name>{any_of(name for name in UNITS if _CJK.match(name))})"
-    "(?P<digit>)(?P<behind>)(?P<scale>)"
+_PER_CENT: Final = re.compile(
+    r"\s?(?:per|pour|por)\s?(?:cent|cento|ciento)\b|\s?(?:パーセント|퍼센트)", re.IGNORECASE
 )
-_RATE: Final = re.compile(r"(?:\s?/\s?|\s(?:per|pro|par|por|al|в)\s)([^\W\d_]{1,24})", re.IGNORECASE)
+_MARK: Final = re.compile(r"\s?([%٪‰$€£¥₹₽₩₺₴₪฿°])(?:\s?([CF])\b)?")
+_NAME: Final = re.compile(
+    rf"[ \u00a0-]?(?:(?:d['’]|de |di ))?(?:(?P<power>{any_of(_POWERS)})\.?\s?)?(?P<name>[^\W\d_]{{1,24}})(?![^\W\d_])"
+    r"(?:\^?(?P<digit>[23])(?!\w)|\s(?P<behind>[^\W\d_]{4,14})(?![^\W\d_]))?",
+    re.IGNORECASE,
+)
+_SCALE_NAMES: Final = {"celsius": "°c", "цельсия": "°c", "celsjusza": "°c", "fahrenheit": "°f"}
+_CJK_NAME: Final = re.compile(
+    rf"\s?(?P<power>平方|立方)?(?P<name>{any_of(name for name in UNITS if _CJK.match(name))})(?P<digit>)(?P<behind>)"
+)
+_RATE: Final = re.compile(
+    r"(?:\s?/\s?|\s(?:per|pro|par|por|al|alla|na|an|a|à l['’]|la|в|i)\s)([^\W\d_]{1,24})", re.IGNORECASE
+)
 _SCALE: Final = re.compile(r"\s?([万萬만亿億억千천兆조百])|[ \u00a0-]?([^\W\d_]{1,24})\b", re.IGNORECASE)
-_LENGTHS: Final = frozenset(("km", "m", "mi", "ft", "cm"))
+_RATES: Final = frozenset(("s", "min", "h", "day", "week", "month", "year", "l", "dl", "kg", "m", "km", "m^2", "ha"))
+
+
+def unit_named(name: str) -> str:
+    """Return the unit of a name or sign; empty where it is none."""
+    return SYMBOLS.get(name) or UNITS.get(bare(name), "")
 
 
 def unit_behind(text: str, end: int) -> tuple[str, int]:
     """Return the unit that stands behind a number, and where it ends; an empty one where none does."""
+    if found := _POINTS.match(text, end):
+        return "%-points", found.end()
     if found := _PER_CENT.match(text, end):
         return "%", found.end()
     if found := _MARK.match(text, end):
-        return UNITS[found[1]] + (found[2] or "").casefold(), found.end()
+        return rated(UNITS[found[1]] + (found[2] or "").casefold(), text, found.end())
     found = _CJK_NAME.match(text, end) or _NAME.match(text, end)
-    if found is None or (unit := UNITS.get(found["name"].casefold())) is None:
+    if found is None or not (unit := unit_named(found["name"])) or text.startswith("г.", found.start("name")):
         return "", end
-    power = found["digit"] or found["power"] or found["behind"]
-    if power:
-        unit += f"^{power if power.isdigit() else _POWERS[power.casefold()]}"
-    elif found["scale"]:
-        unit = "°f" if found["scale"][0] in "fF" else "°c"
     end = found.end()
-    if unit in _LENGTHS and (rate := _RATE.match(text, end)) and (time := UNITS.get(rate[1].casefold())):
-        return f"{unit}/{time}", rate.end()
-    return unit, end
+    behind = bare(found["behind"] or "")
+    power = found["digit"] or _POWERS.get(bare(found["power"] or "")) or _POWERS.get(behind)
+    if behind in _SCALE_NAMES:
+        unit = _SCALE_NAMES[behind]
+    elif power:
+        unit += f"^{power}"
+    elif behind:
+        end = found.end("name")
+    return rated(unit, text, end)
+
+
+def rated(unit: str, text: str, end: int) -> tuple[str, int]:
+    """Return a unit with what it is counted by, and where that ends: ``km/h``, ``5 euros per month``."""
+    rate = _RATE.match(text, end) if unit not in ("", "×") else None
+    by = unit_named(rate[1]) if rate else ""
+    return (f"{unit}/{by}", rate.end()) if rate and by in _RATES else (unit, end)
 
 
 def scale_behind(text: str, end: int) -> tuple[int, int]:
@@ -156,5 +275,4 @@ def scale_behind(text: str, end: int) -> tuple[int, int]:
 
 def same_unit(claimed: str, found: str) -> bool:
     """Return whether a number that is found with one unit may be claimed with the other."""
-    either = _EITHER.get(claimed, ()), _EITHER.get(found, ())
-    return not claimed or claimed == found or found in either[0] or (claimed in either[1] and found != "°")
+    return not claimed or claimed == found or (claimed, found) in _CLAIMED_AS

@@ -17,10 +17,10 @@ from typing import Final
 from memloop.evidence import hanzi
 from memloop.evidence.moments import Moment, moments_in
 from memloop.evidence.numerals import Numeral, numerals_in, written
-from memloop.evidence.units import OF_MONEY, UNITS, same_unit, scale_behind, unit_behind
+from memloop.evidence.units import CURRENCIES, OF_MONEY, rated, same_unit, scale_behind, unit_behind, unit_named
 
 _MARK: Final = r"[.,'’٬\u00a0\u202f ]"
-_MONEY: Final = r"(?P<money>(?:US|AU|CA|NZ|HK|R)?[$€£¥₹₽₩฿]\s?)?"
+_MONEY: Final = rf"(?P<money>(?:(?:US|AU|CA|NZ|HK|[RAC])?[$€£¥₹₽₩₺₴₪฿]|(?:{'|'.join(CURRENCIES.split())})\b\.?)\s?)?"
 _SIGN: Final = r"(?P<sign>(?<![\w)\]])(?:[-−+±~≈<>≤≥]\s?|–))?"
 _NUMBER: Final = re.compile(
     rf"""(?<![\w^])(?<!\d[.,:/])
@@ -43,6 +43,11 @@ _BELOW: Final = re.compile(
     r"|ниже нуля)(?!\w)",
     re.IGNORECASE,
 )
+_PLACE: Final = re.compile(r"\d+\.\d*0")
+_NAMED: Final = re.compile(
+    r"(?<![^\W\d_])([A-ZÀ-Þ]\w*|(?i:versi\w*|release|firmware|section|chapter|clause|figure|table|item|paragraph|§))\s$"
+)
+"""What stands before 3.10 where that is no decimal, and 3.1 another: ``Python 3.10``, ``section 4.20``."""
 _BEFORE: Final = 12
 """Characters of the longest minus."""
 _PHONE: Final = re.compile(
@@ -54,13 +59,25 @@ _OF_TIME: Final = frozenset(("h", "min", "s", "day", "week", "month", "year"))
 _FEW_DIGITS, _MANY_DIGITS = 8, 15
 _GROUPED: Final = re.compile(rf"\d{{1,3}}(?:{_MARK}\d{{3}})+")
 _COMMA_DECIMAL: Final = re.compile(r"(?<![\d.,])\d+,(?:\d{1,2}|\d{4,})(?![\d.,]*\d)|\d\.\d{3},\d|\d,[-–—](?!\d)")
-_POINT_DECIMAL: Final = re.compile(r"(?<![\d.,])\d+\.(?:\d{1,2}|\d{4,})(?![\d.,]*\d)|\d,\d{3}\.\d|\d,\d{3},\d{3}")
+_POINT_DECIMAL: Final = re.compile(
+    r"(?<![\d.,])(?<!kl\. )(?<!ore )(?<!alle )(?<!godz\. )\d+\.(?:\d{1,2}|\d{4,})(?![\d.,]*\d|\.\d|\s?(?:uhr|uur|Uhr))"
+    r"|\d,\d{3}\.\d|\d,\d{3},\d{3}"
+)
+_WITH_POINTS: Final = frozenset("the of and to is was were for with that it on at by from has have this be are your".split())
+_WITH_COMMAS: Final = frozenset(
+    (
+        "der das und ist den dem ein eine nicht mit von zu im für auf wird werden am zum sind " "le les des et du est une dans "
+        "pour qui au aux sur pas la el los las del que en y un una se con il di che è gli della per sono lo o os da não "
+        "em um uma na dos com foi het een van op te dat zijn voor met ett och att det som på av är för på w z się nie "
+        "jest przez dla и в на не с по что для из"
+    ).split()
+)
+"""Frequent words of languages by the mark of their decimals, without those that are words in both kinds."""
 _FRACTION: Final = re.compile(r"[1-9]/(?:[2-9]|10)")
 _DECIMAL: Final = re.compile(r"[-+±~≈<>≤≥]?\d+(?:\.\d+)?")
 _LETTER: Final = re.compile(r"\s?(?P<scale>[kKmMbBT])(?:(?!\w)|(?=[€$£¥]))(?P<money>\s?[€$£¥])?")
 """``3.2m`` of money, ``3 M€``."""
 _RANGE: Final = re.compile(r"\d+(?:[.,]\d+)?-\d+(?:[.,]\d+)?")
-_HANZI: Final = re.compile(rf"(?<!\d )(?<!\d)(?:{hanzi.NUMBER.pattern}(?<=..)|(?<=-){hanzi.NUMERAL})")
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,17 +95,24 @@ class Value:
 
 
 def has_decimal_commas(text: str) -> bool:
-    """Return whether the text's own numbers have a comma before their decimals."""
-    return len(_COMMA_DECIMAL.findall(text)) > len(_POINT_DECIMAL.findall(text))
+    """Return whether decimals have a comma: by the text's own numbers, else by its language."""
+    shown = len(_COMMA_DECIMAL.findall(text)) - len(_POINT_DECIMAL.findall(text))
+    if shown:
+        return shown > 0
+    words = text.casefold().split()
+    return sum(word in _WITH_COMMAS for word in words) > sum(word in _WITH_POINTS for word in words)
 
 
 def values_in(text: str, *, commas: bool) -> Iterator[Value]:
     """Yield the values of a plain text in order; ``commas`` says that its decimals have commas."""
     parts = (Value(each.start(), each.end(), *hanzi.part_of(each), spelled=True) for each in hanzi.PART.finditer(text))
     mixed = (Numeral(each.start(), each.end(), hanzi.mixed(each)) for each in hanzi.MIXED.finditer(text))
-    signs = (Numeral(each.start(), each.end(), str(hanzi.number_of(each[0]))) for each in _HANZI.finditer(text))
+    signs = (Numeral(each.start(), each.end(), str(hanzi.number_of(each[0]))) for each in hanzi.NUMBER.finditer(text))
     phones = (each for each in _PHONE.finditer(text) if _FEW_DIGITS <= sum(map(str.isdigit, each[0])) <= _MANY_DIGITS)
-    found = [*parts, *moments_in(text), *phones, *mixed, *numerals_in(text), *signs, *_NUMBER.finditer(text)]
+    moments = [*moments_in(text, day_first=commas)]
+    # um Viertel nach acht
+    numerals = (n for n in numerals_in(text) if not any(n.start < it.start < n.end for it in moments))
+    found = [*parts, *moments, *phones, *mixed, *numerals, *signs, *_NUMBER.finditer(text)]
     end = 0
     for start, _, each in sorted(
         ((_digits_at(each), rank, each) for rank, each in enumerate(found)), key=lambda it: it[:2]
@@ -140,14 +164,15 @@ def _signed(text: str, value: Value) -> Value:
 def _numbers(text: str, found: re.Match[str], *, commas: bool) -> list[Value]:
     """Return the number, or the two of a range; the unit is the last one's."""
     digits, start, end = found["digits"], found.start(), found.end("digits")
-    money = (found["money"] or found["inner"] or "").strip().lower()
-    unit = UNITS.get(money, money)
+    money = (found["money"] or found["inner"] or "").strip(" .\u00a0")
+    unit = unit_named(money) or money.lower()
     sign = (found["sign"] or "").strip().replace("−", "-").replace("–", "-").strip("+")
     if _RANGE.fullmatch(digits):
         first, second = (_plain(part, commas=commas) for part in digits.split("-"))
         middle = found.start("digits") + digits.index("-")
         return [Value(start, middle, sign + first, unit), _counted(text, found, Value(middle, end, second, unit))]
-    norm = _plain(digits, commas=commas)
+    named = _NAMED.search(text, max(0, start - _BEFORE), start) if _PLACE.fullmatch(digits) else None
+    norm = digits if named and not unit_named(named[1]) else _plain(digits, commas=commas)
     if found["part"] and norm.isdigit() and len(norm) <= _MANY_DIGITS:
         norm, end = written(int(norm) + Fraction(found["part"])), found.end("part")
     elif _FRACTION.fullmatch(norm):
@@ -178,6 +203,8 @@ def _counted(text: str, found: re.Match[str], value: Value) -> Value:
     behind, behind_end = unit_behind(text, end)
     if not unit or same_unit(unit, behind):  # R$ 5 reais
         unit, end = unit or behind, behind_end
+    else:
+        unit, end = rated(unit, text, end)
     if suffix and end < found.end():
         norm, end = norm + suffix, found.end()
     return _times(replace(value, norm=norm, unit=unit, end=end))

@@ -9,7 +9,7 @@ from memloop.evidence.numerals import may_be
 from memloop.evidence.values import Value, values_in
 
 _WORD = re.compile(
-    r"[^\W\d_]{1,3}\d+(?:\.\d+)+\w*|\d+\w*"
+    r"(?<!\w)[A-Z]{1,3}[+-](?![\w(])|\([A-Za-z]\)|[^\W\d_]{1,3}\d+(?:\.\d+)+\w*|\d+\w*"
     r"|[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]"
     r"|[^\W\d_\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af](?:[^\W\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]|['’](?=\w))*"
 )
@@ -21,9 +21,23 @@ _FRACTION = re.compile(r"(?<=\d)(?=[¼-¾⅐-⅞])")
 _POWER = re.compile(r"(?<=\d)(?=[⁻⁰¹²³⁴-⁹])")
 _BESIDE_SIGN = re.compile(rf"(?<={_SIGNS})(?=(?!{_SIGNS})\S)|(?<=\S)(?<!{_SIGNS})(?={_SIGNS})")
 _DASH = re.compile(r"(?<=\d)(?:[‐‑‒–—]|\s[–—]\s)(?=\d)")
+_BY = re.compile(r"(?<=[\dm])(?<!\b0)\s?[x×]\s?(?=\d)")
+"""``120x60``, ``3 m x 4 m``."""
+_RELEASE = re.compile(r"\b(?:version )?v\.?\s?(?=\d+\.\d)", re.IGNORECASE)
 _NO_CENTS = re.compile(r"(?<=\d),[-–—]+(?!\d)")
 _ROMAN = re.compile(r"(?=[IVXLC]{2})(?P<c>C{0,3})(?P<x>XC|XL|L?X{0,3})(?P<i>IX|IV|V?I{0,3})(?:e|è|º|ª|th|er)?")
 _ROMANS = {"I": 1, "V": 5, "X": 10, "L": 50, "C": 100}
+_LABELED = frozenset(
+    (
+        "war type phase class stage grade level part chapter book volume act scene section article annex appendix title "
+        "group schedule table figure vitamin hepatitis teil kapitel typ klasse stufe band abschnitt anhang artikel partie "
+        "chapitre livre annexe tome classe parte capítulo tipo fase clase libro sección artículo anexo título siglo "
+        "capitolo sezione articolo allegato titolo secolo seção artigo século livro hoofdstuk deel bijlage del część "
+        "rozdział глава часть том раздел"
+    ).split()
+)
+"""What ``I`` numbers."""
+_LONGEST_LABEL = 24
 _POSSESSIVE = re.compile(r"['’]s$|['’]$")
 _ENDINGS = ("ing", "ed", "es", "s", "e")
 _LEAST_STEM = 3
@@ -101,8 +115,8 @@ def folded(text: str) -> str:
 def plain(text: str) -> str:
     """Return the text with words whole, widths and ligatures resolved, and fractions and powers beside their number."""
     apart = _POWER.sub("^", _FRACTION.sub(" ", _BROKEN.sub("", text)))
-    level = unicodedata.normalize("NFKC", apart).replace("⁄", "/")
-    return _BESIDE_SIGN.sub(" ", _NO_CENTS.sub("", _DASH.sub("-", level)))
+    level = unicodedata.normalize("NFKC", apart).replace("⁄", "/").replace("〇", "零").replace("−", "-")
+    return _BESIDE_SIGN.sub(" ", _NO_CENTS.sub("", _DASH.sub("-", _BY.sub(" × ", _RELEASE.sub("version ", level)))))
 
 
 def words_of(text: str, *, commas: bool = False) -> tuple[Word, ...]:
@@ -114,13 +128,28 @@ def words_of(text: str, *, commas: bool = False) -> tuple[Word, ...]:
     words: list[Word] = []
     start = 0
     for value in (*values_in(text, commas=commas), Value(len(text), len(text), "", "")):
-        words += [_word(found[0]) for found in _WORD.finditer(text[start : value.start])]
+        for found in _WORD.finditer(text, start, value.start):
+            word = _word(found[0])
+            words.append(replace(word, norm=found[0], stem=found[0], anchor=True) if _is_label(found) else word)
         if value.norm:
             words.append(
                 Word(value.norm, value.norm, anchor=True, unit=value.unit, is_value=True, spelled=value.spelled)
             )
         start = value.end
     return tuple(words)
+
+
+def _is_label(found: re.Match[str]) -> bool:
+    """Return whether ``A`` or ``I`` is no article and no pronoun: ``vitamin A``, ``Charles I``, ``part I``."""
+    if found[0] not in ("A", "I"):
+        return False
+    before = found.string[: found.start()].rstrip()
+    last = before[-_LONGEST_LABEL:].split()[-1:]
+    return bool(last) and (
+        last[0].casefold() in _LABELED
+        or (found[0] == "A" and last[0].islower())
+        or (last[0].isalpha() and last[0].istitle() and last[0] != before)
+    )
 
 
 @lru_cache(maxsize=16_384)
