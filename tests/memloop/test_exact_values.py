@@ -12,7 +12,7 @@ from memloop.evidence.words import words_of
 from memloop.ports import Chunk, HeldChunks
 from tests.memloop.exact_values import Pair, pairs
 from tests.memloop.growth import is_linear
-from tests.memloop.written_values import written_pairs
+from tests.memloop.written_values import pairs_by_others, pairs_of_causes, written_pairs
 
 
 def is_supported(document: str, statement: str, *, question: str = "What happened?") -> bool:
@@ -22,7 +22,9 @@ def is_supported(document: str, statement: str, *, question: str = "What happene
 
 
 @pytest.mark.parametrize(
-    ("set_of_pairs", "least"), [(pairs, 600), (written_pairs, 200)], ids=["made-of-patterns", "written"]
+    ("set_of_pairs", "least"),
+    [(pairs, 600), (written_pairs, 200), (pairs_by_others, 260), (pairs_of_causes, 190)],
+    ids=["made-of-patterns", "written", "by-others", "of-causes"],
 )
 def test_of_many_pairs_no_wrong_value_is_supported_and_hardly_a_right_one_refused(
     set_of_pairs: Callable[[], Iterable[Pair]], least: int
@@ -119,7 +121,16 @@ def test_a_chinese_value_is_found_with_its_question() -> None:
 
 @pytest.mark.parametrize(
     ("text", "commas"),
-    [("1,5 and 1.500", True), ("1.5 and 1,500", False), ("nothing", False), ("2.500,75", True), ("2,500.75", False)],
+    [
+        ("1,5 and 1.500", True),
+        ("1.5 and 1,500", False),
+        ("nothing", False),
+        ("2.500,75", True),
+        ("2,500.75", False),
+        ("Im Mai kamen 12.400 Gäste in das Museum.", True),
+        ("Um 20.15 Uhr waren es 12.400 Gäste in der Halle.", True),
+        ("In May the museum had 12.400 guests.", False),
+    ],
 )
 def test_a_text_shows_which_mark_its_decimals_have(text: str, *, commas: bool) -> None:
     assert has_decimal_commas(text) is commas

@@ -3,7 +3,9 @@
 The values are of many kinds: ordinals, dozens, halves, Roman numerals, telephone numbers, releases, numbers in words.
 """
 
+import csv
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Final
 
 from tests.memloop.exact_values import Pair
@@ -436,3 +438,19 @@ def written_pairs() -> Iterator[Pair]:
                 yield Pair(language, document, statement, is_said=True)
             for statement in unsaid:
                 yield Pair(language, document, statement, is_said=False)
+
+
+def pairs_by_others() -> Iterator[Pair]:
+    """Yield 260 pairs in thirteen languages by people who never saw the code."""
+    return _kept("values_by_others.tsv")
+
+
+def pairs_of_causes() -> Iterator[Pair]:
+    """Yield pairs of the kinds in which those were misjudged."""
+    return _kept("values_of_causes.tsv")
+
+
+def _kept(name: str) -> Iterator[Pair]:
+    text = Path(__file__).with_name(name).read_text(encoding="utf-8")
+    for language, said, document, statement in csv.reader(text.splitlines(), delimiter="\t", quoting=csv.QUOTE_NONE):
+        yield Pair(language, document, statement, is_said=said == "says")

@@ -121,7 +121,8 @@ def _readings(text: str, question: tuple[tuple[Word, ...], tuple[Word, ...]], *,
     if not bare:
         return [(points, commas)]
     asked, asked_too = _besides(points, question[0]), _besides(commas, question[1])
-    whole = [(replace(points, is_whole=True), replace(commas, is_whole=True))] if len(points.words) > _FEW else []
+    says_much = len(points.words) > (1 if any(word.unit for word in points.words) else _FEW)
+    whole = [(replace(points, is_whole=True), replace(commas, is_whole=True))] if says_much else []
     return [
         (Claim((*asked, *points.words)), Claim((*asked_too, *commas.words))),
         (Claim((*points.words, *asked)), Claim((*commas.words, *asked_too))),

@@ -52,7 +52,8 @@ _ABBREVIATION = re.compile(
     r"|inkl|zzgl|Hr|Fr|Sra|Srta|Mme|Mlle|núm|pág|Sig|Dott|ecc|тыс|млн|млрд|руб|ул|стр|рис|им|т\.е|tys|Tsd|Mds?|Rs)\.$"
 )
 _BEFORE_NUMBER = re.compile(
-    r"(?:^|[\s(\"'])(?:nos?|figs?|vols?|pp?|sec|ch|ext|tel|kl|godz|ziff|kap|min|max|abb|tab|ca|cap|n|s|p|art)\.$", re.IGNORECASE
+    r"(?:^|[\s(\"'])(?:nos?|figs?|vols?|pp?|sec|ch|ext|tel|kl|godz|ziff|kap|min|max|abb|tab|ca|cap|n|s|p|art)\.$",
+    re.IGNORECASE,
 )
 """Abbreviations where a number follows: ``invoice no. 7``, ``kl. 18.30``."""
 _LONGEST_ABBREVIATION = 8
@@ -74,7 +75,9 @@ def sentences_of(text: str) -> Iterator[TextSpan]:
     for end in chain((match.end() for match in _END.finditer(text)), (len(text),)):
         if end < len(text) and _ABBREVIATION.search(text, max(start, end - _LONGEST_ABBREVIATION), end):
             continue
-        if text[end : end + 2].lstrip()[:1].isdigit() and _BEFORE_NUMBER.search(text, max(start, end - _LONGEST_ABBREVIATION), end):
+        if text[end : end + 2].lstrip()[:1].isdigit() and _BEFORE_NUMBER.search(
+            text, max(start, end - _LONGEST_ABBREVIATION), end
+        ):
             continue
         if _ORDINAL.search(text, max(start, end - 4), end) and _ORDERED.match(text, end):
             continue

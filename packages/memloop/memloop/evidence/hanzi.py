@@ -1,15 +1,18 @@
 """Numbers in the signs of Chinese and Japanese, ``三百二十``, ``二零二一``, and in Korean: ``삼백이십``, ``다섯``."""
 
 import re
+from collections.abc import Iterator
 from fractions import Fraction
 from typing import Final
 
-from memloop.evidence.numerals import written
+from memloop.evidence.numerals import Numeral, written
 from memloop.evidence.units import any_of
 
 _DIGITS: Final = {
     sign: number
-    for number, signs in enumerate(["〇零영공", "一일", "二两兩이", "三삼", "四사", "五오", "六육", "七칠", "八팔", "九구"])
+    for number, signs in enumerate(
+        ["〇零영공", "一일", "二两兩이", "三삼", "四사", "五오", "六육", "七칠", "八팔", "九구"]
+    )
     for sign in signs
 }
 _TIMES: Final = dict(zip("十百千십백천", (10, 100, 1000) * 2, strict=True))
@@ -20,21 +23,22 @@ _NATIVE: Final = {
     for number, word in enumerate(row.split(), 1)
 }
 _NATIVE_TENS: Final = {
-    word: 10 * number for number, word in enumerate("열 스물 서른 마흔 쉰 예순 일흔 여든 아흔".split(), 1)
-} | {"스무": 20}
+    word: 10 * number
+    for row in ("열 스물 서른 마흔 쉰 예순 일흔 여든 아흔", "- 스무")
+    for number, word in enumerate(row.split(), 1)
+}
 _KOREAN: Final = "".join(sign for sign in (*_DIGITS, *_TIMES, *_SECTIONS) if sign >= "가")
 NUMERAL: Final = f"[{''.join(sign for sign in (*_DIGITS, *_TIMES) if sign < '가')}]"
 _KOREAN_NUMBER: Final = (
-    rf"(?:(?<![가-힣])|(?<=제) ?)(?:[{_KOREAN}]{{1,20}}(?<=..)(?= ?(?:[\s%.,)]|$|[명인개년월원번회층차위분살배대장권도조항호])))"
+    rf"(?:(?<![가-힣])|(?<=제) ?)(?:[{_KOREAN}]{{0,12}}[만억] [{_KOREAN}]{{1,12}}|[{_KOREAN}]{{2,20}})"
+    r"(?= ?(?:[\s%.,)]|$|[명인개년월원번회층차위분살배대장권도조항호]))"
 )
 _NATIVE_NUMBER: Final = (
     rf"(?<![가-힣])(?:(?:{any_of(_NATIVE_TENS)})?(?:{any_of(_NATIVE)})|(?:{any_of(_NATIVE_TENS)}))"
     "(?= ?(?:시|명|개|번|마리|살|권|대|병|잔|장|달|사람|배|곳|그루|채|척|켤레|송이|가지|층|군데)(?!가?운))"
 )
 _ANY: Final = "".join(sign for sign in (*_DIGITS, *_TIMES, *_SECTIONS) if sign < "가")
-NUMBER: Final = re.compile(
-    rf"(?<!\d )(?<!\d)(?:(?!四 ?半|零 ?下)[{_ANY}]){{1,20}}|{_KOREAN_NUMBER}|{_NATIVE_NUMBER}"
-)
+_NUMBER: Final = re.compile(rf"(?<!\d )(?<!\d)(?:(?!四 ?半|零 ?下)[{_ANY}]){{1,20}}|{_KOREAN_NUMBER}|{_NATIVE_NUMBER}")
 HOUR: Final = rf"{NUMERAL}{{1,3}}|(?:열 ?)?(?:{any_of(_NATIVE)})|열"
 PART: Final = re.compile(
     rf"(?P<of>\d{{1,6}}|[{_KOREAN}]{{1,4}}|{NUMERAL}{{1,4}}) ?(?:分 ?[之の]|분의) ?"
@@ -42,17 +46,28 @@ PART: Final = re.compile(
 )
 """``三分之一`` is a third, ``百分之九十五`` is 95 per cent."""
 _SCALED: Final = r"\d{1,15}(?:\.\d{1,15})? ?(?:[十百千万萬亿億십백천만억](?!米|克|瓦)){1,2}"
-MIXED: Final = re.compile(rf"(?<![\d.,])(?:{_SCALED}(?: ?{_SCALED}){{1,5}}(?:\d{{1,4}}(?![\d.,]))?|{_SCALED} ?\d{{1,4}}(?![\d.,]))")
+_MIXED: Final = re.compile(
+    rf"(?<![\d.,])(?:{_SCALED}(?: ?{_SCALED}){{1,5}}(?:\d{{1,4}}(?![\d.,]))?|{_SCALED} ?\d{{1,4}}(?![\d.,]))"
+)
 """``3万5千``, ``1억 2천만``."""
+_BEFORE_ALL: Final = "\u3000"
 _MIXED_PART: Final = re.compile(r"(\d+(?:\.\d+)?)|\S")
+
+
+def numerals_in(text: str) -> Iterator[Numeral]:
+    """Yield the numbers in signs, those with digits between them first."""
+    if max(text, default="") > _BEFORE_ALL:
+        yield from (Numeral(each.start(), each.end(), _mixed(each[0])) for each in _MIXED.finditer(text))
+        yield from (Numeral(each.start(), each.end(), str(number_of(each[0]))) for each in _NUMBER.finditer(text))
 
 
 def number_of(signs: str) -> int:
     """Return the number that signs or digits are."""
+    signs = signs.replace(" ", "")
     if signs.isdecimal():
         return int(signs)
     ten = next((ten for ten in _NATIVE_TENS if signs.startswith(ten)), "")
-    rest = signs.removeprefix(ten).strip()
+    rest = signs.removeprefix(ten)
     if ten or rest in _NATIVE:
         return _NATIVE_TENS.get(ten, 0) + _NATIVE.get(rest, 0)
     if all(sign in _DIGITS for sign in signs):
@@ -84,6 +99,5 @@ def part_of(found: re.Match[str]) -> tuple[str, str]:
     return (written(Fraction(part) / of), "") if of else (part, "")
 
 
-def mixed(found: re.Match[str]) -> str:
-    """Return the number of a ``MIXED``."""
-    return written(_sum([Fraction(each[1]) if each[1] else each[0] for each in _MIXED_PART.finditer(found[0])]))
+def _mixed(text: str) -> str:
+    return written(_sum([Fraction(each[1]) if each[1] else each[0] for each in _MIXED_PART.finditer(text)]))

@@ -4,7 +4,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
-from os.path import commonprefix
 
 from memloop.evidence.units import same_unit
 from memloop.evidence.words import Word, words_of
@@ -145,7 +144,8 @@ def _items(words: Sequence[Word]) -> list[tuple[str, Word]]:
 def _is_other_form(word: Word, other: Word) -> bool:
     if word.is_value or other.is_value:
         return False
-    alike = len(commonprefix((word.norm, other.norm)))
+    pairs = zip(word.norm, other.norm, strict=False)
+    alike = next((at for at, (one, two) in enumerate(pairs) if one != two), min(len(word.norm), len(other.norm)))
     endings = sorted((len(word.norm) - alike, len(other.norm) - alike))
     return alike >= _LEAST_ALIKE and endings[0] <= 1 and endings[1] <= _MOST_ENDING
 

@@ -5,7 +5,7 @@ read as it stands: it is in March or in April.
 """
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Final
 
@@ -21,7 +21,8 @@ _MONTHS: Final = {name: number for number, names in enumerate((
     "april avril abril aprile апрель апреля апреле kwietnia kwiecień",
     "may mai mayo maggio maio май мая мае mei maj maja",
     "june juni juin junio giugno junho июнь июня июне czerwca czerwiec",
-    "july juli juillet julio luglio julho июль июля июле lipca lipiec", "august août agosto август августа августе augustus augusti sierpnia sierpień",
+    "july juli juillet julio luglio julho июль июля июле lipca lipiec",
+    "august août agosto август августа августе augustus augusti sierpnia sierpień",
     "september septembre septiembre settembre setembro сентябрь сентября сентябре września wrzesień",
     "october oktober octobre octubre ottobre outubro октябрь октября октябре października październik",
     "november novembre noviembre novembro ноябрь ноября ноябре listopada listopad",
@@ -31,8 +32,8 @@ _SHORT: Final = {name: number for number, names in enumerate(
     ("jan janv ene gen", "feb févr fev", "mar mär mrt", "apr avr abr", "mag", "jun giu", "jul juil lug", "aug ago",
      "sep sept set", "oct okt ott out", "nov", "dec dez déc dic"), 1) for name in names.split()}
 _AFTERNOON: Final = (
-    "in the afternoon|in the evening|nachmittags|abends|am (?:nachmittag|abend)|(?:de l['’]après-midi|du soir)|de la tarde"
-    "|(?:del|di) pomeriggio|(?:di|della) sera|da tarde|вечера|дня|['’]s (?:na)?middags|['’]s avonds"
+    "in the afternoon|in the evening|nachmittags|abends|am (?:nachmittag|abend)|(?:de l['’]après-midi|du soir)"
+    "|de la tarde|(?:del|di) pomeriggio|(?:di|della) sera|da tarde|вечера|дня|['’]s (?:na)?middags|['’]s avonds"
     "|på (?:eftermiddagen|kvällen)|po południu|wieczorem"
 )
 _MORNING: Final = (
@@ -40,11 +41,14 @@ _MORNING: Final = (
     "|(?:del|di) mattin[oa]|da (?:manhã|madrugada)|утра|['’]s (?:morgens|ochtends)|på (?:morgonen|förmiddagen)|rano"
 )
 _AT_NIGHT: Final = "at night|nachts|de la noche|di notte|da noite|ночи|['’]s nachts|på natten|w nocy"
-_NOON: Final = "noon|midday|mittags?|midi|mediodía|mezzogiorno|meio-dia|полдень|twaalf uur ['’]s middags|południe|正 ?午|정 ?오"
+_NOON: Final = "noon|midday|mittags?|midi|mediodía|mezzogiorno|meio-dia|полдень|południe|正 ?午|정 ?오"
 _MIDNIGHT: Final = "midnight|mitternacht|minuit|medianoche|mezzanotte|meia-noite|полночь|middernacht|midnatt|północ"
 # fmt: on
 _MONTH: Final = rf"(?P<month>{any_of(_MONTHS)})"
 _SHORT_MONTH: Final = rf"(?P<month>(?:{any_of(_MONTHS)})|(?:{any_of(_SHORT)})\b\.?)"
+_MONTH_NAMES: Final = " ".join((*_MONTHS, *_SHORT))
+_DATE: Final = "1-1"
+_DATE_LIKE: Final = re.compile(r"\d[-/.]\s?\d")
 _DAY: Final = r"(?P<day>0?[1-9]|[12]\d|3[01])"
 _YEAR: Final = r"(?P<year>[12]\d{3})(?![\d.,:/-]\d)"
 _ALONE: Final = r"(?<![\w.,:/$€£¥-])"
@@ -54,19 +58,18 @@ _CJK_YEAR: Final = rf"(?P<year>[12]\d{{3}}|{NUMERAL}{{4}}) ?[年년]"
 _CJK_MONTH: Final = rf"(?P<number>1[0-2]|0?[1-9]|{NUMERAL}{{1,2}}) ?[月월](?! ?[间間])"
 _CJK_DAY: Final = rf"(?P<day>[12]\d|3[01]|0?[1-9]|{NUMERAL}{{1,3}}) ?[日号號일]"
 _DAY_OF: Final = rf"{_ALONE}{_DAY}{_ORDINAL}(?:\s|-)?(?:(?:day )?of |de |di |d['’]|den )?{_SHORT_MONTH}(?!\w)"
-_NAMED_DATES: Final = (
-    rf"{_DAY_OF}(?:,?(?:\s|-)(?:de |del |of |do )?{_YEAR}{_OF_YEAR})?",
-    rf"(?<!\w){_SHORT_MONTH}\s{_DAY}(?:st|nd|rd|th)?(?![\w%°]|[.,:/-]\d)(?:,?\s{_YEAR})?",
-    rf"(?<!\w){_SHORT_MONTH}\s(?:de |del |of )?{_YEAR}",
-    rf"(?<![\w-]){_MONTH}(?!\w)",
+_OF_DATES: Final = (
+    (_MONTH_NAMES, rf"{_DAY_OF}(?:,?(?:\s|-)(?:de |del |of |do )?{_YEAR}{_OF_YEAR})?"),
+    (_MONTH_NAMES, rf"(?<!\w){_SHORT_MONTH}\s{_DAY}(?:st|nd|rd|th)?(?![\w%°]|[.,:/-]\d)(?:,?\s{_YEAR})?"),
+    (_MONTH_NAMES, rf"(?<!\w){_SHORT_MONTH}\s(?:de |del |of )?{_YEAR}"),
+    (_MONTH_NAMES, rf"(?<![\w-]){_MONTH}(?!\w)"),
+    (_DATE, rf"{_ALONE}(?P<year>[12]\d{{3}})([-/.])(?P<number>0?[1-9]|1[0-2])\2{_DAY}(?![\w-]|[.,:/]\d)"),
+    (_DATE, rf"{_ALONE}{_DAY}\.\s?(?P<number>0?[1-9]|1[0-2])\.\s?{_YEAR}{_OF_YEAR}(?!\w)"),
+    (_DATE, rf"{_ALONE}(?P<one>\d\d?)([-/])(?P<two>\d\d?)\2{_YEAR}{_OF_YEAR}(?!\w)"),
+    ("月 월", rf"(?:{_CJK_YEAR} ?)?{_CJK_MONTH} ?(?:{_CJK_DAY})?"),
+    ("年 년", _CJK_YEAR),
 )
-_DATES: Final = (
-    rf"{_ALONE}(?P<year>[12]\d{{3}})([-/.])(?P<number>0?[1-9]|1[0-2])\2{_DAY}(?![\w-]|[.,:/]\d)",
-    rf"{_ALONE}{_DAY}\.\s?(?P<number>0?[1-9]|1[0-2])\.\s?{_YEAR}{_OF_YEAR}(?!\w)",
-    rf"{_ALONE}(?P<one>\d\d?)([-/])(?P<two>\d\d?)\2{_YEAR}{_OF_YEAR}(?!\w)",
-    rf"(?:{_CJK_YEAR} ?)?{_CJK_MONTH} ?(?:{_CJK_DAY})?",
-    _CJK_YEAR,
-)
+"""Ways to write dates; before each what a text has that holds one: one of these words or signs."""
 _HOUR: Final = r"(?P<hour>[01]?\d|2[0-4])"
 _MINUTE: Final = r"(?P<minute>[0-5]\d)"
 _SECOND: Final = r"(?::(?P<second>[0-5]\d))?"
@@ -82,7 +85,10 @@ _HOURS: Final = {
 _NTH_HOURS: Final = {
     form: number
     for names in (
-        "первого второго третьего четвёртого пятого шестого седьмого восьмого девятого десятого одиннадцатого двенадцатого",
+        (
+            "первого второго третьего четвёртого пятого шестого седьмого восьмого девятого десятого одиннадцатого "
+            "двенадцатого"
+        ),
         "pierwszej drugiej trzeciej czwartej piątej szóstej siódmej ósmej dziewiątej dziesiątej jedenastej dwunastej",
         "pierwsza druga trzecia czwarta piąta szósta siódma ósma dziewiąta dziesiąta jedenasta dwunasta",
     )
@@ -102,74 +108,59 @@ _QUARTERS: Final = (
 )
 _WAY: Final = r"(?P<way>et|y|e|moins|menos|meno)"
 _OF_DAY: Final = rf"(?!\w)(?:,?\s{_DAY_PART})?"
-_CLOCK_TIMES: Final = (
-    rf"(?<!\w)(?P<count>half|(?:a )?quarter|{any_of(list(_MINUTES)[:4])})\s(?P<way>past|after)\s{_HOUR_WORD}",
-    rf"(?<!\w)(?P<count>(?:a )?quarter)\s(?P<way>to|before)\s{_HOUR_WORD}",
-    rf"(?<!\w){_MINUTE_WORD}\sminutes\s(?P<way>past|after|to|before)\s{_HOUR_WORD}",
-    rf"(?<!\w)(?P<count>halb|viertel|dreiviertel|halv)\s{_HOUR_WORD}",
-    rf"(?<!\w)(?P<count>half)\s(?P<hour>{any_of(FROM_TWO[7].split()[:11])}|een|één)",
-    rf"(?<!\w)(?P<count>viertel|kwart|kvart|fünf|zehn|zwanzig)\s(?P<way>vor|nach|voor|over|i|över)\s{_HOUR_WORD}",
-    rf"(?<!\w)(?P<count>половин[аеу]|четверть)\s{_NTH_HOUR}",
-    rf"(?<!\w)(?P<count>wpół)\s(?P<way>do)\s{_NTH_HOUR}",
-    rf"(?<!\w)(?P<count>kwadrans)\s(?P<way>po)\s{_NTH_HOUR}",
-    rf"(?<!\w)(?P<way>без|za)\s(?P<count>четверти|kwadrans)\s{_HOUR_WORD}",
-    rf"{_AT}{_HOUR_WORD}\s{_WAY}\s{_QUARTERS}",
-    rf"(?<!\w){_HOUR_WORD}\sheures?\s(?:{_WAY}\s)?{_QUARTERS}",
-    rf"(?<!\w){_HOUR_WORD}\s(?:o['’]clock|uhr|uur)",
-)
-_CLOCK_NAMES: Final = (
-    "half", "quarter", "halb", "viertel", "demi", "cuarto", "media", "mezz", "meia", "clock", "uhr", "uur", "halv",
-    "kwart", "kvart", "пол", "чет", "wpół", "kwadrans", "minutes", "past", "heure", "menos", "meno", " y ", " e ",
-    "fünf", "zehn",
-)  # fmt: skip
 _DAY_PARTS: Final = (
-    "afternoon", "evening", "night", "morning", "mittag", "abend", "nacht", "morgen", "früh", "après", "soir", "matin",
-    "tarde", "noche", "mañana", "madrugada", "pomeriggio", "sera", "notte", "noite", "manhã", "вечера", "дня", "утра",
-    "ночи", "middag", "avond", "ochtend", "kväll", "natt", "południu", "wieczor", "nocy", "rano",
-)  # fmt: skip
-_NAMED_TIMES: Final = (
-    rf"(?<!\w)(?:(?:12|0?0|24)(?:[:.h]00)?\s?(?:(?:uhr|h)\s)?)?(?:(?P<noon>{_NOON})|(?P<midnight>{_MIDNIGHT}))(?!\w)",
+    "afternoon evening night morning nachmittags nachmittag abends abend nachts morgens morgen vormittags vormittag "
+    "früh midi soir matin tarde noche mañana madrugada pomeriggio sera notte noite manhã mattino mattina вечера дня "
+    "утра ночи namiddags middags avonds ochtends eftermiddagen förmiddagen kvällen morgonen natten południu wieczorem "
+    "nocy rano"
+)
+_CLOCK_TIMES: Final = (
+    ("past after", rf"(?P<count>half|(?:a )?quarter|{any_of(list(_MINUTES)[:4])})\s(?P<way>past|after)\s{_HOUR_WORD}"),
+    ("quarter", rf"(?P<count>(?:a )?quarter)\s(?P<way>to|before)\s{_HOUR_WORD}"),
+    ("minutes", rf"{_MINUTE_WORD}\sminutes\s(?P<way>past|after|to|before)\s{_HOUR_WORD}"),
+    ("halb viertel dreiviertel halv", rf"(?P<count>halb|viertel|dreiviertel|halv)\s{_HOUR_WORD}"),
+    ("half", rf"(?P<count>half)\s(?P<hour>{any_of(FROM_TWO[7].split()[:11])}|een|één)"),
+    (
+        "vor nach voor over i över",
+        rf"(?P<count>viertel|kwart|kvart|fünf|zehn|zwanzig)\s(?P<way>vor|nach|voor|over|i|över)\s{_HOUR_WORD}",
+    ),
+    ("половина половину половине четверть", rf"(?P<count>половин[аеу]|четверть)\s{_NTH_HOUR}"),
+    ("wpół", rf"(?P<count>wpół)\s(?P<way>do)\s{_NTH_HOUR}"),
+    ("kwadrans", rf"(?P<count>kwadrans)\s(?P<way>po)\s{_NTH_HOUR}"),
+    ("четверти kwadrans", rf"(?P<way>без|za)\s(?P<count>четверти|kwadrans)\s{_HOUR_WORD}"),
+    ("las la alle le ore às as", rf"{_AT}{_HOUR_WORD}\s{_WAY}\s{_QUARTERS}"),
+    ("heure heures", rf"{_HOUR_WORD}\sheures?\s(?:{_WAY}\s)?{_QUARTERS}"),
+    ("clock uhr uur", rf"{_HOUR_WORD}\s(?:o['’]clock|uhr|uur)"),
 )
 _KL: Final = r"(?:(?<!\w)(?:kl|godz)\.?\s|(?<!\w)klockan\s|(?<![\w.,:/$€£¥-]))"
+_TWELVE: Final = r"(?:(?:12|0?0|24)(?:[:.h]00)?\s?(?:(?:uhr|h)\s)?)?"
+_NOONS: Final = (
+    "noon midday mittag mittags midi mediodía mezzogiorno meio полдень middags południe 正 정 midnight mitternacht "
+    "minuit medianoche mezzanotte meia полночь middernacht midnatt północ"
+)
 _TIMES: Final = (
-    rf"{_ALONE}{_HOUR}(?:[:.h]{_MINUTE}{_SECOND})?\s?(?P<half>[ap])\.?\s?m\b\.?(?!\w)",
-    rf"{_KL}{_HOUR}(?:\s?[:.h]\s?{_MINUTE}{_SECOND})?{_O_CLOCK},?\s{_DAY_PART}",
-    rf"{_KL}{_HOUR}(?:[:.]{_MINUTE})?\s?(?:uhr|uur)(?:\s(?P<late>[0-5]\d))?(?!\w)",
-    rf"(?:(?<=às )|(?<=à )|(?<=dès )|(?<=vers )|(?<=las )){_HOUR}\s?h(?!\w|\s\d)",
-    rf"{_KL}{_HOUR}(?::|\s?h\s?){_MINUTE}{_SECOND}(?![\w:/]|[.,]\d)",
-    rf"(?<!\w)(?:(?:kl|godz)\.?|klockan)\s{_HOUR}(?:[.:]{_MINUTE})?(?![\w:/]|[.,]\d)",
-    rf"(?:(?<=ore )|(?<=alle ))(?:(?<=\bore )|(?<=\balle )){_HOUR}\.{_MINUTE}(?![\w:/]|[.,]\d)",
-    rf"{_CJK_PART}? ?(?P<hour>[01]?\d|2[0-4]|{HOUR}) ?[点點時时시](?! ?[間间간]) ?{_CJK_MINUTE}?",
+    (
+        _NOONS,
+        rf"(?<!\w){_TWELVE}(?:(?P<noon>{_NOON})|(?P<midnight>{_MIDNIGHT}))(?!\w)",
+    ),
+    ("am pm a p", rf"{_ALONE}{_HOUR}(?:[:.h]{_MINUTE}{_SECOND})?\s?(?P<half>[ap])\.?\s?m\b\.?(?!\w)"),
+    (_DAY_PARTS, rf"{_KL}{_HOUR}(?:\s?[:.h]\s?{_MINUTE}{_SECOND})?{_O_CLOCK},?\s{_DAY_PART}"),
+    (_DAY_PARTS, rf"(?<!\w)(?:kl\.?\s|klockan\s)?{_HOUR_WORD}{_O_CLOCK},?\s{_DAY_PART}"),
+    ("uhr uur", rf"{_KL}{_HOUR}(?:[:.]{_MINUTE})?\s?(?:uhr|uur)(?:\s(?P<late>[0-5]\d))?(?!\w)"),
+    ("h", rf"(?:(?<=às )|(?<=à )|(?<=dès )|(?<=vers )|(?<=las )){_HOUR}\s?h(?!\w|\s\d)"),
+    (": h", rf"{_KL}{_HOUR}(?::|\s?h\s?){_MINUTE}{_SECOND}(?![\w:/]|[.,]\d)"),
+    ("kl godz klockan", rf"(?<!\w)(?:(?:kl|godz)\.?|klockan)\s{_HOUR}(?:[.:]{_MINUTE})?(?![\w:/]|[.,]\d)"),
+    ("ore alle", rf"(?:(?<=\bore )|(?<=\balle )){_HOUR}\.{_MINUTE}(?![\w:/]|[.,]\d)"),
+    (
+        "点 點 時 时 시",
+        rf"{_CJK_PART}? ?(?P<hour>[01]?\d|2[0-4]|{HOUR}) ?[点點時时시](?! ?[間间간]) ?{_CJK_MINUTE}?",
+    ),
+    *((heads, rf"(?<!\w){pattern}{_OF_DAY}") for heads, pattern in _CLOCK_TIMES),
 )
-_WORD_TIMES: Final = (
-    rf"(?<!\w)(?:kl\.?\s|klockan\s)?{_HOUR_WORD}{_O_CLOCK},?\s{_DAY_PART}",
-)
-
-
-@dataclass(frozen=True, slots=True)
-class _Form:
-    """A way to write moments, and what a text has that holds one: one of ``heads`` or, without any, a number."""
-
-    pattern: re.Pattern[str]
-    heads: frozenset[str]
-
-    @classmethod
-    def of(cls, pattern: str, names: Iterable[str] = ()) -> "_Form":
-        return cls(re.compile(pattern, re.IGNORECASE), frozenset(name.replace(" ?", "")[:_HEAD] for name in names))
-
-
-_HEAD: Final = 3
-_MONTH_NAMES: Final = (*_MONTHS, *_SHORT)
-_NOON_NAMES: Final = (*_NOON.split("|"), *_MIDNIGHT.split("|"))
-_FORMS: Final = (
-    *(_Form.of(pattern, _MONTH_NAMES) for pattern in _NAMED_DATES),
-    *(_Form.of(pattern) for pattern in _DATES),
-    *(_Form.of(pattern, _NOON_NAMES) for pattern in _NAMED_TIMES),
-    *(_Form.of(pattern) for pattern in _TIMES),
-    *(_Form.of(pattern + _OF_DAY, _CLOCK_NAMES) for pattern in _CLOCK_TIMES),
-    *(_Form.of(pattern, _DAY_PARTS) for pattern in _WORD_TIMES),
-)
-_NUMBERED: Final = re.compile(rf"\d|{NUMERAL}|(?:{HOUR}) ?시")
+_FORMS: Final = [
+    (frozenset(heads.split()), re.compile(pattern, re.IGNORECASE)) for heads, pattern in (*_OF_DATES, *_TIMES)
+]
+_LETTERS: Final = re.compile(r"[^\W\d_]+")
 _NEEDS: Final = {
     "May": re.compile(
         r"\b(?:in|of|since|until|till|by|last|next|early|late|mid|from|before|after|during)[\s-]$", re.IGNORECASE
@@ -193,10 +184,11 @@ def moments_in(text: str, *, day_first: bool) -> Iterator[Moment]:
 
     ``day_first``: 3/4/2024 is in April. Without it that may be in March, and is no date.
     """
-    low, is_numbered = text.casefold(), _NUMBERED.search(text) is not None
-    # A form is looked for where it can be: most sentences have no number, and no month
-    forms = [form for form in _FORMS if (any(head in low for head in form.heads) if form.heads else is_numbered)]
-    matches = (each for form in forms for each in form.pattern.finditer(text))
+    low = text.casefold()
+    # A form is looked for where it can be: most sentences have no date and no time
+    held = {*_LETTERS.findall(low), *low, _DATE if _DATE_LIKE.search(low) else ""}
+    forms = [form for heads, form in _FORMS if not heads.isdisjoint(held)]
+    matches = (each for form in forms for each in form.finditer(text))
     found = [(each, norms) for each in matches if (norms := _parts(each, day_first=day_first))]
     end = 0
     for each, norms in sorted(found, key=lambda pair: (pair[0].start(), -pair[0].end())):
@@ -268,7 +260,7 @@ def _time(found: re.Match[str]) -> str:
 def _clock(parts: Mapping[str, str]) -> tuple[int, int]:
     """Return hour and minute, also of ``half past eight``, ``halb neun``, ``nueve menos cuarto`` and ``八点一刻``."""
     word = parts["hour"].casefold()
-    hour = _HOURS.get(word) or _NTH_HOURS.get(word) or number_of(parts["hour"].replace(" ", ""))
+    hour = _HOURS.get(word) or _NTH_HOURS.get(word) or number_of(parts["hour"])
     count, way = parts.get("count", "").casefold().removeprefix("a "), parts.get("way", "").casefold()
     if not count:
         fifteens = 15 * number_of(parts["fifteens"]) if "fifteens" in parts else 0

@@ -7,37 +7,35 @@ from typing import Final
 
 FROM_TWO: Final = (
     (
-        "two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen "
-        "seventeen eighteen nineteen"
+        "two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen seventeen "
+        "eighteen nineteen"
     ),
     (
-        "zwei drei vier fünf sechs sieben acht neun zehn elf zwölf dreizehn vierzehn fünfzehn sechzehn "
-        "siebzehn achtzehn neunzehn"
+        "zwei drei vier fünf sechs sieben acht neun zehn elf zwölf dreizehn vierzehn fünfzehn sechzehn siebzehn "
+        "achtzehn neunzehn"
     ),
     "deux trois quatre cinq six sept huit neuf dix onze douze treize quatorze quinze seize",
     (
-        "dos tres cuatro cinco seis siete ocho nueve diez once doce trece catorce quince dieciséis "
-        "diecisiete dieciocho diecinueve"
+        "dos tres cuatro cinco seis siete ocho nueve diez once doce trece catorce quince dieciséis diecisiete "
+        "dieciocho diecinueve"
     ),
     (
-        "due tre quattro cinque sei sette otto nove dieci undici dodici tredici quattordici quindici "
-        "sedici diciassette diciotto diciannove"
+        "due tre quattro cinque sei sette otto nove dieci undici dodici tredici quattordici quindici sedici "
+        "diciassette diciotto diciannove"
     ),
     (
-        "dois três quatro cinco seis sete oito nove dez onze doze treze catorze quinze dezesseis "
-        "dezessete dezoito dezenove"
+        "dois três quatro cinco seis sete oito nove dez onze doze treze catorze quinze dezesseis dezessete dezoito "
+        "dezenove"
     ),
     (
-        "два три четыре пять шесть семь восемь девять десять одиннадцать двенадцать тринадцать "
-        "четырнадцать пятнадцать шестнадцать семнадцать восемнадцать девятнадцать"
+        "два три четыре пять шесть семь восемь девять десять одиннадцать двенадцать тринадцать четырнадцать "
+        "пятнадцать шестнадцать семнадцать восемнадцать девятнадцать"
     ),
     (
         "twee drie vier vijf zes zeven acht negen tien elf twaalf dertien veertien vijftien zestien zeventien "
         "achttien negentien"
     ),
-    (
-        "två tre fyra fem sex sju åtta nio tio elva tolv tretton fjorton femton sexton sjutton arton nitton"
-    ),
+    ("två tre fyra fem sex sju åtta nio tio elva tolv tretton fjorton femton sexton sjutton arton nitton"),
     (
         "dwa trzy cztery pięć sześć siedem osiem dziewięć dziesięć jedenaście dwanaście trzynaście czternaście "
         "piętnaście szesnaście siedemnaście osiemnaście dziewiętnaście"
@@ -57,10 +55,7 @@ TENS: Final = (
     "двадцать тридцать сорок пятьдесят шестьдесят семьдесят восемьдесят девяносто",
     "twintig dertig veertig vijftig zestig zeventig tachtig negentig",
     "tjugo trettio fyrtio femtio sextio sjuttio åttio nittio",
-    (
-        "dwadzieścia trzydzieści czterdzieści pięćdziesiąt sześćdziesiąt siedemdziesiąt osiemdziesiąt "
-        "dziewięćdziesiąt"
-    ),
+    ("dwadzieścia trzydzieści czterdzieści pięćdziesiąt sześćdziesiąt siedemdziesiąt osiemdziesiąt dziewięćdziesiąt"),
     "двадцати тридцати сорока пятидесяти шестидесяти семидесяти восьмидесяти",
 )
 HUNDREDS: Final = (
@@ -78,8 +73,8 @@ VEINTI: Final = (
 )
 ORDINALS: Final = (
     (
-        "first second third fourth fifth sixth seventh eighth ninth tenth eleventh twelfth thirteenth "
-        "fourteenth fifteenth sixteenth seventeenth eighteenth nineteenth twentieth"
+        "first second third fourth fifth sixth seventh eighth ninth tenth eleventh twelfth thirteenth fourteenth "
+        "fifteenth sixteenth seventeenth eighteenth nineteenth twentieth"
     ),
     (
         "premier deuxième troisième quatrième cinquième sixième septième huitième neuvième dixième onzième douzième "
@@ -98,28 +93,33 @@ ORDINALS: Final = (
 )
 STEMS_OF_ORDINALS: Final = (
     ("erst zweit dritt viert fünft sechst siebt acht neunt zehnt elft zwölft", "e er es en em"),
-    ("перв втор трет четвёрт пят шест седьм восьм девят десят одиннадцат двенадцат", "ый ой ий ая ое ье ья ого ьего ей ьей ом ьем ую ью ых"),
-    ("pierwsz drug trzec czwart piąt szóst siódm ósm dziewiąt dziesiąt jedenast dwunast", "y i a ia e ie ego iego ej iej ym im ą ią"),
+    (
+        "перв втор трет четвёрт пят шест седьм восьм девят десят одиннадцат двенадцат",
+        "ый ой ий ая ое ье ья ого ьего ей ьей ом ьем ую ью ых",
+    ),
+    (
+        "pierwsz drug trzec czwart piąt szóst siódm ósm dziewiąt dziesiąt jedenast dwunast",
+        "y i a ia e ie ego iego ej iej ym im ą ią",
+    ),
 )
 """Ordinals by their stems and the endings of each."""
 ONE: Final = "one ein eine einen einem eins un une uno una um uma один одна een één jeden jedna"
-OTHER_WORDS: Final = frozenset(
-    (
-        "one ein eine einen einem eins un une uno una um uma один одна een één jeden jedna due dos sei otto once elf seize "
-        "sept six tre sex sexton tio fem sto первый acht achte achten achter cent cents cento ciento cien mil mille mila hundert tausend "
-        "hundred thousand honderd duizend hundra tusen first second premier première seconde primero primer primera "
-        "segundo segunda cuarto cuarta quinta quinto primo prima secondo seconda quarto quarta nona nono sexta terza "
-        "terzo primeiro primeira erste erster erstes ersten erstem сто första andra drugi druga drugie"
-    ).split()
+STARTS: Final = "mil mille cent ciento cento hundert tausend honderd duizend hundra tusen tysiąc тысяча"
+"""Scales that are numbers without one before them."""
+OTHER_WORDS: Final = (
+    "one ein eine einen einem eins un une uno una um uma один одна een één jeden jedna due dos sei otto once elf "
+    "seize sept six tre sex sexton tio fem sto первый acht achte achten achter cent cents cento ciento cien mil mille "
+    "mila hundert tausend hundred thousand honderd duizend hundra tusen first second premier première seconde primero "
+    "primer primera segundo segunda cuarto cuarta quinta quinto primo prima secondo seconda quarto quarta nona nono "
+    "sexta terza terzo primeiro primeira erste erster erstes ersten erstem сто första andra drugi druga drugie"
 )
 """Numbers, and other words as well."""
-HALF: Final = frozenset(
-    (
-        "half halb halbe halber halbes halben hälfte moitié demi demie mitad metà mezzo mezza metade meia meio media "
-        "medio половина половину половины половине halves пол halve helft halv halva halvt hälften pół połowa połowę połowy"
-    ).split()
+HALF: Final = (
+    "half halb halbe halber halbes halben hälfte moitié demi demie mitad metà mezzo mezza metade meia meio media "
+    "medio половина половину половины половине halves пол halve helft halv halva halvt hälften pół połowa połowę "
+    "połowy"
 )
-ONLY_WITH_MORE: Final = frozenset(("media", "medio", "meio", "meia", "mezzo", "mezza", "пол"))
+ONLY_WITH_MORE: Final = "media medio meio meia mezzo mezza пол"
 """Halves of something that follows, else other words."""
 PARTS: Final = {
     3: (
@@ -150,10 +150,11 @@ WHOLE_PARTS: Final = {
 """Parts that are one word."""
 FACTORS: Final = {
     "×2": (
-        "twice double doubled doubles doubling doppelt doppelte doppelten verdoppelt verdoppelte doublé "
-        "doubla doublée doublent double doble duplicó duplicado duplica doppio doppia raddoppiò raddoppiato raddoppiata "
-        "dobro dobrou duplicou dobrado вдвое удвоил удвоила удвоили удвоилась удвоился удвоилось verdubbeld verdubbelde "
-        "dubbel dubbele tweemaal dubbelt dubbla fördubblades fördubblats dwukrotnie podwoił podwoiła podwoiło"
+        "twice double doubled doubles doubling doppelt doppelte doppelten verdoppelt verdoppelte doublé doubla "
+        "doublée doublent double doble duplicó duplicado duplica doppio doppia raddoppiò raddoppiato raddoppiata "
+        "dobro dobrou duplicou dobrado вдвое удвоил удвоила удвоили удвоилась удвоился удвоилось verdubbeld "
+        "verdubbelde dubbel dubbele tweemaal dubbelt dubbla fördubblades fördubblats dwukrotnie podwoił podwoiła "
+        "podwoiło"
     ),
     "×3": (
         "thrice triple tripled triples tripling dreifach dreifache verdreifacht verdreifachte triplé triplée tripla "

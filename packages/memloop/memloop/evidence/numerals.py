@@ -22,6 +22,7 @@ from memloop.evidence.number_words import (
     ORDINALS,
     OTHER_WORDS,
     PARTS,
+    STARTS,
     STEMS_OF_ORDINALS,
     TENS,
     VEINTI,
@@ -32,9 +33,7 @@ from memloop.evidence.units import MOST, SCALES, any_of
 _ARTICLES: Final = frozenset(("a", "an", *ONE.split()))
 _AND: Final = frozenset(("and", "y", "e", "et", "und", "с", "и", "en", "och", "i"))
 _JOINS: Final = frozenset((" ", "-", "\u00a0"))
-_STARTS: Final = frozenset(
-    "mil mille cent ciento cento hundert tausend honderd duizend hundra tusen tysiąc тысяча".split()
-)
+_STARTS, _HALVES, _OTHERS = (frozenset(words.split()) for words in (STARTS, HALF, OTHER_WORDS))
 _TEN, _TWENTY, _HUNDRED, _THOUSAND = 10, 20, 100, 1000
 _LEAST_COMPOUND: Final = 6
 _VIGESIMAL: Final = (60, 80)
@@ -141,7 +140,7 @@ def may_be(word: str) -> str:
     """Return the number that a word may be which is another word as well; empty for other words."""
     if word in ONE.split():
         return "1"
-    number = (_number(word) or _SCALE_OF.get(word)) if word in OTHER_WORDS else 0
+    number = (_number(word) or _SCALE_OF.get(word)) if word in _OTHERS else 0
     return str(number) if number else ""
 
 
@@ -168,13 +167,15 @@ def numerals_in(text: str) -> Iterator[Numeral]:
         norm, end = _Reader(words, gaps).read(at) if words[at] in _FIRST or _number(words[at]) else ("", at)
         if norm:
             yield Numeral(found[at].start(), found[end - 1].end(), norm, is_ordinal=words[end - 1] in _ORDINALS_ONLY)
-        elif (maybe := may_be(words[at])) and words[at] not in _ORDINALS_ONLY:
+        elif words[at] not in _ORDINALS_ONLY and (maybe := may_be(words[at]) or _HALF_OF.get(words[at])):
             yield Numeral(found[at].start(), found[at].end(), maybe, is_sure=False)
         at = max(end, at + 1)
 
 
+_HALF_OF: Final = dict.fromkeys(ONLY_WITH_MORE.split(), "0.5")
+"""``meio quilo``."""
 _ORDINALS_ONLY: Final = _LAST.keys() - _CARDINALS.keys()
-_FIRST: Final = _ARTICLES | HALF | _STARTS | _FACTOR_OF.keys() | _WHOLE_PART_OF.keys()
+_FIRST: Final = _ARTICLES | _HALVES | _STARTS | _FACTOR_OF.keys() | _WHOLE_PART_OF.keys()
 
 
 @dataclass(frozen=True, slots=True)
@@ -190,12 +191,12 @@ class _Reader:
         if first in _FACTOR_OF:
             return _FACTOR_OF[first], start + 1
         at = start
-        if first in _ARTICLES and self._follows(start, HALF) and (half := self._half(at + 1))[1] > at + 2:
+        if first in _ARTICLES and self._follows(start, _HALVES) and (half := self._half(at + 1))[1] > at + 2:
             return half  # ein halbes Dutzend, and not um halb acht
         has_article = first in _ARTICLES and self._follows(start, _SCALE_OF, _PART_OF)
         if has_article:
             at += 1
-        if self.words[at] in HALF:
+        if self.words[at] in _HALVES:
             return self._half(at)
         if has_article and self.words[at] in _PART_OF:
             return written(Fraction(1, _PART_OF[self.words[at]])), at + 1
@@ -207,7 +208,7 @@ class _Reader:
             number, at = number / _PART_OF[self.words[at]], at + 1
         elif at > start and (end := self._and_half(at)):
             number, at = number + Fraction(1, 2), end
-        is_number = number and (at > start + 1 or first not in OTHER_WORDS)
+        is_number = number and (at > start + 1 or first not in _OTHERS)
         return (written(number), at) if is_number else ("", at)
 
     def _count(self, start: int, *, has_article: bool) -> tuple[int, int, int, bool]:
@@ -250,14 +251,14 @@ class _Reader:
         times = at + 1 + (self._follows(at, _ARTICLES))
         if times < len(self.words) and self._joined(times) and (scale := _SCALE_OF.get(self.words[times])):
             return written(Fraction(scale, 2)), times + 1
-        return ("", at + 1) if self.words[at] in ONLY_WITH_MORE else ("0.5", at + 1)
+        return ("", at + 1) if self.words[at] in _HALF_OF else ("0.5", at + 1)
 
     def _and_half(self, at: int) -> int:
         """Return the place behind ``and a half``; 0 where it does not follow."""
         if at >= len(self.words) or not self._joined(at) or self.words[at] not in _AND:
             return 0
-        at += self._follows(at, _ARTICLES)
-        return at + 2 if self._follows(at, HALF) else 0
+        at += self._follows(at, _ARTICLES, ("en", "ett"))
+        return at + 2 if self._follows(at, _HALVES) else 0
 
     def _joined(self, at: int) -> bool:
         return 0 < at < len(self.words) and self.gaps[at - 1] in _JOINS

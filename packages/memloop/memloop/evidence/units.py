@@ -13,10 +13,15 @@ _BASES: Final = {
     ),
     "g": (
         "nμmdk",
-        "g gram grams gramm gramme grammes gramo gramos grammo grammi grama gramas gramow г грамм грамма граммов 克 "
-        "グラム 그램",
+        (
+            "g gram grams gramm gramme grammes gramo gramos grammo grammi grama gramas gramow г грамм грамма граммов "
+            "克 グラム 그램"
+        ),
     ),
-    "l": ("μmcdh", "l liter liters litern litre litres litro litros litri litra litrow л литр литра литров 升 リットル 리터"),
+    "l": (
+        "μmcdh",
+        "l liter liters litern litre litres litro litros litri litra litrow л литр литра литров 升 リットル 리터",
+    ),
     "w": ("kMG", "w watt watts wat ватт 瓦 ワット 와트"),
     "wh": ("kMG", "wh wattstunden"),
     "v": ("mk", "v volt volts volti вольт"),
@@ -45,7 +50,7 @@ _NAMES: Final = {
     "%": "% ٪ percent pct prozent procent procenta procentow процент процента процентов",
     "‰": "‰ promille permille",
     "°": "° degree degrees",
-    "grad": "grad graden grader degre degres grado grados gradi grau graus градус градуса градусов stopnie stopni 度 도",
+    "grad": "grad graden grader degre degres grado grados gradi grau graus градус градуса градусов stopni 度 도",
     "°c": "celsius 摄氏度",
     "°f": "fahrenheit 华氏度",
     "usd": "$ us$ usd dollar dollars dolar dolares dollaro dollari доллар доллара долларов dolarow ドル 美元 달러",
@@ -96,8 +101,8 @@ _NAMES: Final = {
         "минут 分钟 分間"
     ),
     "s": (
-        "s sec secs second seconds sekunde sekunden seconde secondes seconden segundo segundos secondi sekunder sekund "
-        "секунда секунды секунд 秒 초"
+        "s sec secs second seconds sekunde sekunden seconde secondes seconden segundo segundos secondi sekunder "
+        "sekund секунда секунды секунд 秒 초"
     ),
     "ms": "ms millisecond milliseconds millisekunden",
     "km/h": "kmh kph stundenkilometer",
@@ -113,9 +118,19 @@ _NAMES: Final = {
     "year": "year years jahr jahre jahren ans annee annees ano anos anno anni jaar ar lat год года лет",
     "ha": "ha hectare hectares hektar hectareas ettari гектаров",
     "acre": "acre acres",
-} | {name: name for name in "kib mib gib db bar psi kv rpm ppm mmhg kcal bpm".split()}
+    "kib": "kib",
+    "mib": "mib",
+    "gib": "gib",
+    "db": "db",
+    "bar": "bar",
+    "psi": "psi",
+    "rpm": "rpm",
+    "ppm": "ppm",
+    "mmhg": "mmhg",
+    "bpm": "bpm",
+}
 _SCALES: Final = {
-    12: "dozen dozens dutzend douzaine douzaines docena docenas dozzina dozzine dúzia dúzias дюжина дюжины dozijn dussin",
+    12: "dozen dozens dutzend douzaine douzaines docena docenas dozzina dozzine dúzia dúzias дюжина dozijn dussin",
     100: "hundred honderd hundra 百",
     1_000: "thousand tausend tsd mila mil mille duizend tusen tys tysiąc tysiące tysięcy тыс тысяча тысячи тысяч 千 천",
     10_000: "万 萬 만",
@@ -179,8 +194,11 @@ MOST: Final = 10**18
 OF_MONEY: Final = {"k": 1_000, "m": 1_000_000, "b": 1_000_000_000, "t": 1_000_000_000_000}
 """Letters behind an amount of money, which behind other numbers are units."""
 _CLAIMED_AS: Final = frozenset(
-    ((name, other) for names in ("pound lb", "pound gbp", "jpy ¥", "cny ¥", "kr sek", "kr nok", "kr dkk", "° grad", "grad °c")
-     for name, other in (names.split(), names.split()[::-1]))
+    (
+        (name, other)
+        for names in ("pound lb", "pound gbp", "jpy ¥", "cny ¥", "kr sek", "kr nok", "kr dkk", "° grad", "grad °c")
+        for name, other in (names.split(), names.split()[::-1])
+    )
 ) | {("°", "°c"), ("°", "°f")}
 _POWER_NAMES: Final = {
     2: (
@@ -209,12 +227,10 @@ _POINTS: Final = re.compile(
     r"|процентн\w+ пункт\w*)(?!\w)",
     re.IGNORECASE,
 )
-_PER_CENT: Final = re.compile(
-    r"\s?(?:per|pour|por)\s?(?:cent|cento|ciento)\b|\s?(?:パーセント|퍼센트)", re.IGNORECASE
-)
+_PER_CENT: Final = re.compile(r"\s?(?:per|pour|por)\s?(?:cent|cento|ciento)\b|\s?(?:パーセント|퍼센트)", re.IGNORECASE)
 _MARK: Final = re.compile(r"\s?([%٪‰$€£¥₹₽₩₺₴₪฿°])(?:\s?([CF])\b)?")
 _NAME: Final = re.compile(
-    rf"[ \u00a0-]?(?:(?:d['’]|de |di ))?(?:(?P<power>{any_of(_POWERS)})\.?\s?)?(?P<name>[^\W\d_]{{1,24}})(?![^\W\d_])"
+    rf"[ \u00a0'’-]?(?:(?:d['’]|de |di ))?(?:(?P<power>{any_of(_POWERS)})\.?\s?)?(?P<name>[^\W\d_]{{1,24}})(?![^\W\d_])"
     r"(?:\^?(?P<digit>[23])(?!\w)|\s(?P<behind>[^\W\d_]{4,14})(?![^\W\d_]))?",
     re.IGNORECASE,
 )
@@ -225,7 +241,9 @@ _CJK_NAME: Final = re.compile(
 _RATE: Final = re.compile(
     r"(?:\s?/\s?|\s(?:per|pro|par|por|al|alla|na|an|a|à l['’]|la|в|i)\s)([^\W\d_]{1,24})", re.IGNORECASE
 )
-_SCALE: Final = re.compile(r"\s?([万萬만亿億억千천兆조百])|[ \u00a0-]?([^\W\d_]{1,24})\b", re.IGNORECASE)
+_SCALE: Final = re.compile(
+    r"\s?((?![千兆](?:米|克|瓦|字节))[万萬만亿億억千천兆조百])|[ \u00a0-]?([^\W\d_]{1,24})\b", re.IGNORECASE
+)
 _RATES: Final = frozenset(("s", "min", "h", "day", "week", "month", "year", "l", "dl", "kg", "m", "km", "m^2", "ha"))
 
 

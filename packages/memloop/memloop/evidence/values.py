@@ -48,6 +48,10 @@ _NAMED: Final = re.compile(
     r"(?<![^\W\d_])([A-ZÀ-Þ]\w*|(?i:versi\w*|release|firmware|section|chapter|clause|figure|table|item|paragraph|§))\s$"
 )
 """What stands before 3.10 where that is no decimal, and 3.1 another: ``Python 3.10``, ``section 4.20``."""
+_AND_HALF: Final = re.compile(
+    r"\s(?:and a half|y medi[ao]|et demie?|e mezz[ao]|e mei[ao]|en een half|och en halv|с половиной)(?!\w)",
+    re.IGNORECASE,
+)
 _BEFORE: Final = 12
 """Characters of the longest minus."""
 _PHONE: Final = re.compile(
@@ -63,16 +67,15 @@ _POINT_DECIMAL: Final = re.compile(
     r"(?<![\d.,])(?<!kl\. )(?<!ore )(?<!alle )(?<!godz\. )\d+\.(?:\d{1,2}|\d{4,})(?![\d.,]*\d|\.\d|\s?(?:uhr|uur|Uhr))"
     r"|\d,\d{3}\.\d|\d,\d{3},\d{3}"
 )
-_WITH_POINTS: Final = frozenset("the of and to is was were for with that it on at by from has have this be are your".split())
-_WITH_COMMAS: Final = frozenset(
-    (
-        "der das und ist den dem ein eine nicht mit von zu im für auf wird werden am zum sind " "le les des et du est une dans "
-        "pour qui au aux sur pas la el los las del que en y un una se con il di che è gli della per sono lo o os da não "
-        "em um uma na dos com foi het een van op te dat zijn voor met ett och att det som på av är för på w z się nie "
-        "jest przez dla и в на не с по что для из"
-    ).split()
+_ENGLISH: Final = "the of and to is was were for with that it on at by from has have this be are your"
+_NOT_ENGLISH: Final = (
+    "der das und ist den dem ein eine nicht mit von zu im für auf wird werden am zum sind le les des et du est une "
+    "dans pour qui au aux sur pas la el los las del que en y un una se con il di che è gli della per sono lo o os da "
+    "não em um uma na dos com foi het een van op te dat zijn voor met ett och att det som på av är för på w z się nie "
+    "jest przez dla и в на не с по что для из"
 )
 """Frequent words of languages by the mark of their decimals, without those that are words in both kinds."""
+_WITH_POINTS, _WITH_COMMAS = frozenset(_ENGLISH.split()), frozenset(_NOT_ENGLISH.split())
 _FRACTION: Final = re.compile(r"[1-9]/(?:[2-9]|10)")
 _DECIMAL: Final = re.compile(r"[-+±~≈<>≤≥]?\d+(?:\.\d+)?")
 _LETTER: Final = re.compile(r"\s?(?P<scale>[kKmMbBT])(?:(?!\w)|(?=[€$£¥]))(?P<money>\s?[€$£¥])?")
@@ -106,13 +109,11 @@ def has_decimal_commas(text: str) -> bool:
 def values_in(text: str, *, commas: bool) -> Iterator[Value]:
     """Yield the values of a plain text in order; ``commas`` says that its decimals have commas."""
     parts = (Value(each.start(), each.end(), *hanzi.part_of(each), spelled=True) for each in hanzi.PART.finditer(text))
-    mixed = (Numeral(each.start(), each.end(), hanzi.mixed(each)) for each in hanzi.MIXED.finditer(text))
-    signs = (Numeral(each.start(), each.end(), str(hanzi.number_of(each[0]))) for each in hanzi.NUMBER.finditer(text))
     phones = (each for each in _PHONE.finditer(text) if _FEW_DIGITS <= sum(map(str.isdigit, each[0])) <= _MANY_DIGITS)
     moments = [*moments_in(text, day_first=commas)]
     # um Viertel nach acht
     numerals = (n for n in numerals_in(text) if not any(n.start < it.start < n.end for it in moments))
-    found = [*parts, *moments, *phones, *mixed, *numerals, *signs, *_NUMBER.finditer(text)]
+    found = [*parts, *moments, *phones, *numerals, *hanzi.numerals_in(text), *_NUMBER.finditer(text)]
     end = 0
     for start, _, each in sorted(
         ((_digits_at(each), rank, each) for rank, each in enumerate(found)), key=lambda it: it[:2]
@@ -142,9 +143,15 @@ def _digits_at(found: Value | Moment | Numeral | re.Match[str]) -> int:
 
 def _spelled(text: str, found: Numeral) -> Value | None:
     unit, end = ("", found.end) if found.is_ordinal else unit_behind(text, found.end)
-    value = _signed(text, _times(Value(found.start, end, found.norm, unit, spelled=True)))
-    counts = value.norm[0] in "-×" or (unit and (found.norm != "1" or unit not in _OF_TIME))
+    value = _signed(text, _with_half(text, _times(Value(found.start, end, found.norm, unit, spelled=True))))
+    counts = value.norm[0] in "-×" or (unit and (value.norm != "1" or unit not in _OF_TIME))
     return value if found.is_sure or counts else None
+
+
+def _with_half(text: str, value: Value) -> Value:
+    """``dos kilos y medio``."""
+    half = _AND_HALF.match(text, value.end) if value.unit and value.norm.isdigit() else None
+    return replace(value, norm=f"{value.norm}.5", end=half.end()) if half else value
 
 
 def _times(value: Value) -> Value:
@@ -207,7 +214,7 @@ def _counted(text: str, found: re.Match[str], value: Value) -> Value:
         unit, end = rated(unit, text, end)
     if suffix and end < found.end():
         norm, end = norm + suffix, found.end()
-    return _times(replace(value, norm=norm, unit=unit, end=end))
+    return _with_half(text, _times(replace(value, norm=norm, unit=unit, end=end)))
 
 
 def _plain(digits: str, *, commas: bool) -> str:

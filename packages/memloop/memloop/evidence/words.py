@@ -24,17 +24,17 @@ _DASH = re.compile(r"(?<=\d)(?:[‐‑‒–—]|\s[–—]\s)(?=\d)")
 _BY = re.compile(r"(?<=[\dm])(?<!\b0)\s?[x×]\s?(?=\d)")
 """``120x60``, ``3 m x 4 m``."""
 _RELEASE = re.compile(r"\b(?:version )?v\.?\s?(?=\d+\.\d)", re.IGNORECASE)
+_DIGIT = re.compile(r"\d")
+_BEFORE_SIGNS = "\u3000"
 _NO_CENTS = re.compile(r"(?<=\d),[-–—]+(?!\d)")
 _ROMAN = re.compile(r"(?=[IVXLC]{2})(?P<c>C{0,3})(?P<x>XC|XL|L?X{0,3})(?P<i>IX|IV|V?I{0,3})(?:e|è|º|ª|th|er)?")
 _ROMANS = {"I": 1, "V": 5, "X": 10, "L": 50, "C": 100}
-_LABELED = frozenset(
-    (
-        "war type phase class stage grade level part chapter book volume act scene section article annex appendix title "
-        "group schedule table figure vitamin hepatitis teil kapitel typ klasse stufe band abschnitt anhang artikel partie "
-        "chapitre livre annexe tome classe parte capítulo tipo fase clase libro sección artículo anexo título siglo "
-        "capitolo sezione articolo allegato titolo secolo seção artigo século livro hoofdstuk deel bijlage del część "
-        "rozdział глава часть том раздел"
-    ).split()
+_LABELED = (
+    "war type phase class stage grade level part chapter book volume act scene section article annex appendix title "
+    "group schedule table figure vitamin hepatitis teil kapitel typ klasse stufe band abschnitt anhang artikel partie "
+    "chapitre livre annexe tome classe parte capítulo tipo fase clase libro sección artículo anexo título siglo "
+    "capitolo sezione articolo allegato titolo secolo seção artigo século livro hoofdstuk deel bijlage del część "
+    "rozdział глава часть том раздел"
 )
 """What ``I`` numbers."""
 _LONGEST_LABEL = 24
@@ -116,7 +116,9 @@ def plain(text: str) -> str:
     """Return the text with words whole, widths and ligatures resolved, and fractions and powers beside their number."""
     apart = _POWER.sub("^", _FRACTION.sub(" ", _BROKEN.sub("", text)))
     level = unicodedata.normalize("NFKC", apart).replace("⁄", "/").replace("〇", "零").replace("−", "-")
-    return _BESIDE_SIGN.sub(" ", _NO_CENTS.sub("", _DASH.sub("-", _BY.sub(" × ", _RELEASE.sub("version ", level)))))
+    if _DIGIT.search(level):
+        level = _NO_CENTS.sub("", _DASH.sub("-", _BY.sub(" × ", _RELEASE.sub("version ", level))))
+    return _BESIDE_SIGN.sub(" ", level) if max(level, default="") > _BEFORE_SIGNS else level
 
 
 def words_of(text: str, *, commas: bool = False) -> tuple[Word, ...]:
@@ -146,7 +148,7 @@ def _is_label(found: re.Match[str]) -> bool:
     before = found.string[: found.start()].rstrip()
     last = before[-_LONGEST_LABEL:].split()[-1:]
     return bool(last) and (
-        last[0].casefold() in _LABELED
+        last[0].casefold() in _LABELED.split()
         or (found[0] == "A" and last[0].islower())
         or (last[0].isalpha() and last[0].istitle() and last[0] != before)
     )
