@@ -35,7 +35,7 @@ _AND: Final = frozenset(("and", "y", "e", "et", "und", "с", "и", "en", "och", 
 _JOINS: Final = frozenset((" ", "-", "\u00a0"))
 _STARTS, _HALVES, _OTHERS = (frozenset(words.split()) for words in (STARTS, HALF, OTHER_WORDS))
 _TEN, _TWENTY, _HUNDRED, _THOUSAND = 10, 20, 100, 1000
-_LEAST_COMPOUND: Final = 6
+_LEAST_COMPOUND, _MOST_COMPOUND = 6, 64
 _VIGESIMAL: Final = (60, 80)
 """Tens on which French counts to nineteen."""
 
@@ -116,7 +116,7 @@ def _number(word: str) -> int:
     """Return the number that one word is; 0 where it is none."""
     if number := _CARDINALS.get(word) or _LAST.get(word):
         return number
-    if word in _SCALE_OF or len(word) < _LEAST_COMPOUND:
+    if word in _SCALE_OF or not _LEAST_COMPOUND <= len(word) <= _MOST_COMPOUND:
         return 0
     forms = (word, *(word.removesuffix(ending) for ending in _ENDINGS_OF_ORDINALS if word.endswith(ending)))
     return next((number for form in forms for each in _COMPOUNDS if (number := each.number_of(form))), 0)

@@ -266,7 +266,7 @@ def unit_behind(text: str, end: int) -> tuple[str, int]:
     end = found.end()
     behind = bare(found["behind"] or "")
     power = found["digit"] or _POWERS.get(bare(found["power"] or "")) or _POWERS.get(behind)
-    if behind in _SCALE_NAMES:
+    if behind in _SCALE_NAMES and unit in ("°", "grad"):
         unit = _SCALE_NAMES[behind]
     elif power:
         unit += f"^{power}"
