@@ -178,6 +178,7 @@ def test_a_text_shows_which_mark_its_decimals_have(text: str, *, commas: bool) -
         "열두 시 ",
         "und ein halb",
         "fünfhundert",
+        "五点",
         "XI. ",
     ],
 )

@@ -60,7 +60,7 @@ _LONGEST_ABBREVIATION = 8
 """Characters of the longest one, with the sign before it."""
 _ORDINAL = re.compile(r"(?<!\d)(?<!\d[.,])\d{1,2}\.$")
 _ORDERED = re.compile(
-    r"\s+(?:Jan|Jän|Feb|Mär|Apr|Mai|Jun|Jul|Aug|Sep|Okt|Nov|Dez|Jahrhundert|Quartal|Platz|Stock|Etage|piętr|miejsc|wiek|våning|plats|verdieping|plaats)\w*\b",
+    r"\s+(?:Jan|Jän|Feb|Mär|Apr|Mai|Jun|Jul|Aug|Sep|Okt|Nov|Dez|Jahrhundert|Quartal|Platz|Stock|Etage|piętr|miejsc|wiek|våning|plats|verdieping|plaats|ins|von|des)\w*\b",
     re.IGNORECASE,
 )
 """What follows the point of an ordinal: ``am 3. April``."""

@@ -24,11 +24,14 @@ _NATIVE: Final = {
 }
 _NATIVE_TENS: Final = {
     word: 10 * number
-    for row in ("열 스물 서른 마흔 쉰 예순 일흔 여든 아흔", "- 스무")
-    for number, word in enumerate(row.split(), 1)
+    for number, words in enumerate(("열", "스물 스무", "서른", "마흔", "쉰", "예순", "일흔", "여든", "아흔"), 1)
+    for word in words.split()
 }
 _KOREAN: Final = "".join(sign for sign in (*_DIGITS, *_TIMES, *_SECTIONS) if sign >= "가")
 NUMERAL: Final = f"[{''.join(sign for sign in (*_DIGITS, *_TIMES) if sign < '가')}]"
+_DIGIT: Final = f"[{''.join(sign for sign in _DIGITS if sign < '가')}]"
+DECIMALS: Final = rf"[点點]{_DIGIT}{{1,6}}(?!{NUMERAL}| ?[分刻])"
+"""``三点五``, but not the time ``三点五分``."""
 _KOREAN_NUMBER: Final = (
     rf"(?:(?<![가-힣])|(?<=제) ?)(?:[{_KOREAN}]{{0,12}}[만억] [{_KOREAN}]{{1,12}}|[{_KOREAN}]{{2,20}})"
     r"(?= ?(?:[\s%.,)]|$|[명인개년월원번회층차위분살배대장권도조항호]))"
@@ -38,11 +41,13 @@ _NATIVE_NUMBER: Final = (
     "(?= ?(?:시|명|개|번|마리|살|권|대|병|잔|장|달|사람|배|곳|그루|채|척|켤레|송이|가지|층|군데)(?!가?운))"
 )
 _ANY: Final = "".join(sign for sign in (*_DIGITS, *_TIMES, *_SECTIONS) if sign < "가")
-_NUMBER: Final = re.compile(rf"(?<!\d )(?<!\d)(?:(?!四 ?半|零 ?下)[{_ANY}]){{1,20}}|{_KOREAN_NUMBER}|{_NATIVE_NUMBER}")
+_NUMBER: Final = re.compile(
+    rf"(?<!\d )(?<!\d)(?:(?!四 ?半|零 ?下)[{_ANY}]){{1,20}}(?:{DECIMALS})?|{_KOREAN_NUMBER}|{_NATIVE_NUMBER}"
+)
 HOUR: Final = rf"{NUMERAL}{{1,3}}|(?:열 ?)?(?:{any_of(_NATIVE)})|열"
 PART: Final = re.compile(
     rf"(?P<of>\d{{1,6}}|[{_KOREAN}]{{1,4}}|{NUMERAL}{{1,4}}) ?(?:分 ?[之の]|분의) ?"
-    rf"(?P<part>\d{{1,15}}(?:\.\d{{1,15}})?|{NUMERAL}{{1,12}}|[{_KOREAN}])"
+    rf"(?P<part>\d{{1,15}}(?:\.\d{{1,15}})?|{NUMERAL}{{1,12}}(?:{DECIMALS})?|[{_KOREAN}])"
 )
 """``三分之一`` is a third, ``百分之九十五`` is 95 per cent."""
 _SCALED: Final = r"\d{1,15}(?:\.\d{1,15})? ?(?:[十百千万萬亿億십백천만억](?!米|克|瓦)){1,2}"
@@ -58,7 +63,7 @@ def numerals_in(text: str) -> Iterator[Numeral]:
     """Yield the numbers in signs, those with digits between them first."""
     if max(text, default="") > _BEFORE_ALL:
         yield from (Numeral(each.start(), each.end(), _mixed(each[0])) for each in _MIXED.finditer(text))
-        yield from (Numeral(each.start(), each.end(), str(number_of(each[0]))) for each in _NUMBER.finditer(text))
+        yield from (Numeral(each.start(), each.end(), _text_of(each[0])) for each in _NUMBER.finditer(text))
 
 
 def number_of(signs: str) -> int:
@@ -73,6 +78,12 @@ def number_of(signs: str) -> int:
     if all(sign in _DIGITS for sign in signs):
         return int("".join(str(_DIGITS[sign]) for sign in signs))
     return int(_sum([_DIGITS.get(sign, sign) for sign in signs]))
+
+
+def _text_of(signs: str) -> str:
+    """Return a number, perhaps with decimals: ``五点二``."""
+    whole, *decimals = re.split("[点點]", signs)
+    return ".".join((str(number_of(whole)), *("".join(str(_DIGITS[sign]) for sign in part) for part in decimals)))
 
 
 def _sum(parts: list[int | Fraction | str]) -> Fraction:
@@ -92,7 +103,7 @@ def _sum(parts: list[int | Fraction | str]) -> Fraction:
 
 def part_of(found: re.Match[str]) -> tuple[str, str]:
     """Return the number of a ``PART``, and its unit: per cent or none."""
-    part = found["part"] if "." in found["part"] else str(number_of(found["part"]))
+    part = found["part"] if "." in found["part"] else _text_of(found["part"])
     of = number_of(found["of"])
     if of == _TIMES["百"]:
         return part, "%"

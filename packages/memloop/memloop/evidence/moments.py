@@ -9,8 +9,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Final
 
-from memloop.evidence.hanzi import HOUR, NUMERAL, number_of
-from memloop.evidence.number_words import FROM_TWO, ONE
+from memloop.evidence.hanzi import DECIMALS, HOUR, NUMERAL, number_of
+from memloop.evidence.number_words import FROM_TWO, ONE, TENS, VEINTI
 from memloop.evidence.units import any_of
 
 # fmt: off
@@ -76,11 +76,13 @@ _SECOND: Final = r"(?::(?P<second>[0-5]\d))?"
 _DAY_PART: Final = rf"(?:(?P<afternoon>{_AFTERNOON})|(?P<morning>{_MORNING})|(?P<night>{_AT_NIGHT}))(?!\w)"
 _O_CLOCK: Final = r"(?:\s?(?:uhr|uur|h|heures?|часов|часа|час|o['’]clock))?"
 _CJK_PART: Final = (
-    "(?:(?P<morning>上 ?午|早 ?上|凌 ?晨|清 ?晨|午 ?前|오 ?전)|(?P<afternoon>下 ?午|晚 ?上|傍 ?晚|午 ?後|夜|오 ?후))"
+    "(?:(?P<morning>上 ?午|早 ?上|凌 ?晨|清 ?晨|早 ?晨|今 ?早|午 ?前|朝|未 ?明|오 ?전|아 ?침|새 ?벽)"
+    "|(?P<afternoon>下 ?午|傍 ?晚|中 ?午|午 ?後|夕 ?方|昼|오 ?후|저 ?녁|낮)"
+    "|(?P<night>晚 ?上|夜 ?里|深 ?夜|半 ?夜|今 ?晚|夜|밤))"
 )
 _CJK_MINUTE: Final = rf"(?:(?P<thirty>半|반)|(?P<fifteens>[一三]) ?刻|(?P<minute>\d\d?|{NUMERAL}{{1,3}}) ?[分분])"
 _HOURS: Final = {
-    word: number for row in FROM_TWO[:11] for number, word in enumerate(row.split()[:11], 2) if word != "-"
+    word: number for row in FROM_TWO[:12] for number, word in enumerate(row.split()[:11], 2) if word != "-"
 } | dict.fromkeys(ONE.split(), 1)
 _NTH_HOURS: Final = {
     form: number
@@ -98,10 +100,13 @@ _NTH_HOURS: Final = {
 _HOUR_WORD: Final = rf"(?P<hour>\d{{1,2}}|{any_of(_HOURS | _NTH_HOURS)})"
 _NTH_HOUR: Final = rf"(?P<hour>{any_of(_NTH_HOURS)})(?!\w)"
 _AT: Final = f"(?:{'|'.join(f'(?<={word} )' for word in ('las', 'la', 'alle', 'le', 'ore', 'às', 'as', 'parte às'))})"
-_MINUTES: Final = {"five": 5, "ten": 10, "twenty": 20, "twenty-five": 25, "fünf": 5, "zehn": 10, "zwanzig": 20} | {
-    "cinco": 5, "cinque": 5, "cinq": 5, "diez": 10, "dieci": 10, "dez": 10, "dix": 10, "veinte": 20, "venti": 20,
-    "vinte": 20, "vingt": 20, "veinticinco": 25, "venticinque": 25,
-}  # fmt: skip
+_MINUTES: Final = {
+    word: number
+    for rows, start, step, last in ((FROM_TWO[:6], 2, 1, 18), (TENS[:6], 20, 10, 4), (VEINTI, 21, 1, 9))
+    for row in rows
+    for number, word in zip(range(start, 60, step), row.split()[:last], strict=False)
+} | {"twenty-five": 25, "venticinque": 25}
+_ENGLISH_MINUTES: Final = any_of(("twenty-five", *FROM_TWO[0].split(), *TENS[0].split()[:2]))
 _MINUTE_WORD: Final = rf"(?P<count>\d\d?|{any_of(_MINUTES)})"
 _QUARTERS: Final = (
     rf"(?:(?:le|un|um|una)\s)?(?P<count>quart|demie?|cuarto|media|mezz[ao]|quarto|meia|{any_of(_MINUTES)})(?![\w-])"
@@ -115,7 +120,7 @@ _DAY_PARTS: Final = (
     "nocy rano"
 )
 _CLOCK_TIMES: Final = (
-    ("past after", rf"(?P<count>half|(?:a )?quarter|{any_of(list(_MINUTES)[:4])})\s(?P<way>past|after)\s{_HOUR_WORD}"),
+    ("past after", rf"(?P<count>half|(?:a )?quarter|{_ENGLISH_MINUTES})\s(?P<way>past|after)\s{_HOUR_WORD}"),
     ("quarter", rf"(?P<count>(?:a )?quarter)\s(?P<way>to|before)\s{_HOUR_WORD}"),
     ("minutes", rf"{_MINUTE_WORD}\sminutes\s(?P<way>past|after|to|before)\s{_HOUR_WORD}"),
     ("halb viertel dreiviertel halv", rf"(?P<count>halb|viertel|dreiviertel|halv)\s{_HOUR_WORD}"),
@@ -148,12 +153,16 @@ _TIMES: Final = (
     (_DAY_PARTS, rf"(?<!\w)(?:kl\.?\s|klockan\s)?{_HOUR_WORD}{_O_CLOCK},?\s{_DAY_PART}"),
     ("uhr uur", rf"{_KL}{_HOUR}(?:[:.]{_MINUTE})?\s?(?:uhr|uur)(?:\s(?P<late>[0-5]\d))?(?!\w)"),
     ("h", rf"(?:(?<=às )|(?<=à )|(?<=dès )|(?<=vers )|(?<=las )){_HOUR}\s?h(?!\w|\s\d)"),
-    (": h", rf"{_KL}{_HOUR}(?::|\s?h\s?){_MINUTE}{_SECOND}(?![\w:/]|[.,]\d)"),
+    (": h", rf"{_KL}{_HOUR}(?::|\s?h\s?){_MINUTE}{_SECOND}(?![\w:/]|[.,]\d|\s?min)"),
+    (
+        "las alle às",
+        rf"(?:(?<=\blas )|(?<=\balle )|(?<=\bàs )){_HOUR_WORD}(?=[,.;]?$|[,.;]\s|\s(?:e|y|de|da|en|em|in)\s)",
+    ),
     ("kl godz klockan", rf"(?<!\w)(?:(?:kl|godz)\.?|klockan)\s{_HOUR}(?:[.:]{_MINUTE})?(?![\w:/]|[.,]\d)"),
     ("ore alle", rf"(?:(?<=\bore )|(?<=\balle )){_HOUR}\.{_MINUTE}(?![\w:/]|[.,]\d)"),
     (
         "点 點 時 时 시",
-        rf"{_CJK_PART}? ?(?P<hour>[01]?\d|2[0-4]|{HOUR}) ?[点點時时시](?! ?[間间간]) ?{_CJK_MINUTE}?",
+        rf"{_CJK_PART}? ?(?P<hour>[01]?\d|2[0-4]|{HOUR}) ?(?!{DECIMALS})[点點時时시](?! ?[間间간]) ?{_CJK_MINUTE}?",
     ),
     *((heads, rf"(?<!\w){pattern}{_OF_DAY}") for heads, pattern in _CLOCK_TIMES),
 )
@@ -249,7 +258,8 @@ def _time(found: re.Match[str]) -> str:
     if "hour" not in parts:
         return "12:00" if "noon" in parts else "0:00"
     hour, minute = _clock(parts)
-    afternoon = "afternoon" in parts or parts.get("half", "") in ("p", "P") or ("night" in parts and hour >= _NIGHT)
+    is_evening = "night" in parts and _NIGHT <= hour < _HALF_DAY
+    afternoon = "afternoon" in parts or parts.get("half", "") in ("p", "P") or is_evening
     if hour <= _HALF_DAY and afternoon:
         hour = hour % _HALF_DAY + _HALF_DAY
     elif hour <= _HALF_DAY and ("half" in parts or "morning" in parts or "night" in parts):

@@ -41,7 +41,7 @@ FROM_TWO: Final = (
         "piętnaście szesnaście siedemnaście osiemnaście dziewiętnaście"
     ),
     "duas - - - - - - - - - - - quatorze - dezasseis dezassete - dezanove",
-    "две трёх четырёх пяти шести семи восьми девяти десяти",
+    "две трёх четырёх пяти шести семи восьми девяти десяти одиннадцати двенадцати",
     "dwie trzech czterech pięciu sześciu siedmiu ośmiu dziewięciu dziesięciu",
     "dwóch",
 )

@@ -172,7 +172,7 @@ def numerals_in(text: str) -> Iterator[Numeral]:
         at = max(end, at + 1)
 
 
-_HALF_OF: Final = dict.fromkeys(ONLY_WITH_MORE.split(), "0.5")
+_HALF_OF: Final[dict[str, str]] = dict.fromkeys(ONLY_WITH_MORE.split(), "0.5")
 """``meio quilo``."""
 _ORDINALS_ONLY: Final = _LAST.keys() - _CARDINALS.keys()
 _FIRST: Final = _ARTICLES | _HALVES | _STARTS | _FACTOR_OF.keys() | _WHOLE_PART_OF.keys()

@@ -29,7 +29,7 @@ _NUMBER: Final = re.compile(
     (?:\ (?P<part>[1-9]/[2-9])(?![\d/.,]))?
     (?P<power>\^[-−]?\d+)?
     (?P<release>-(?i:rc|alpha|beta|dev|pre|snapshot)[.-]?\d*)?
-    (?P<ordinal>(?:st|nd|rd|th|er|re|e|è|ème|ième|\.?[oaº]|-?(?:й|я|е|го|ый|ая|ое))(?!\w))?
+    (?P<ordinal>(?:st|nd|rd|th|er|re|e|è|ème|ième|\.?[oaº]|\.er|-?(?:й|я|е|го|ый|ая|ое))(?!\w))?
     (?P<suffix>[^\W\d_\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]+)?""",
     re.VERBOSE,
 )
@@ -69,10 +69,12 @@ _POINT_DECIMAL: Final = re.compile(
 )
 _ENGLISH: Final = "the of and to is was were for with that it on at by from has have this be are your"
 _NOT_ENGLISH: Final = (
-    "der das und ist den dem ein eine nicht mit von zu im für auf wird werden am zum sind le les des et du est une "
-    "dans pour qui au aux sur pas la el los las del que en y un una se con il di che è gli della per sono lo o os da "
-    "não em um uma na dos com foi het een van op te dat zijn voor met ett och att det som på av är för på w z się nie "
-    "jest przez dla и в на не с по что для из"
+    "de der die das und ist den dem des ein eine einen einer nicht mit von zu im für auf wird werden wurde hat haben "
+    "sie er wir bei nach aus am zum zur sind sein ihre le les et du est une dans pour qui au aux sur pas sont elle il "
+    "ils avec leur ont la el los las del que en y un una se con por su sus está fue este esta di che è gli della nel "
+    "alle ha hanno per sono lo o os da não em um uma na dos foi mais ao é het een van op te dat zijn voor met heeft "
+    "bij ett och att det som på av är för till har med w z się nie jest przez dla ma oraz и в на не с по что для из у "
+    "до он она было"
 )
 """Frequent words of languages by the mark of their decimals, without those that are words in both kinds."""
 _WITH_POINTS, _WITH_COMMAS = frozenset(_ENGLISH.split()), frozenset(_NOT_ENGLISH.split())
