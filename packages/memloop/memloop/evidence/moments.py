@@ -97,9 +97,9 @@ _NTH_HOURS: Final = {
     for number, name in enumerate(names.split(), 1)
     for form in (name, name.replace("ё", "е"))
 }
-_HOUR_WORD: Final = rf"(?P<hour>\d{{1,2}}|{any_of(_HOURS | _NTH_HOURS)})"
+_HOUR_WORD: Final = rf"(?P<hour>2[0-4]|[01]?\d|{any_of(_HOURS | _NTH_HOURS)})"
 _NTH_HOUR: Final = rf"(?P<hour>{any_of(_NTH_HOURS)})(?!\w)"
-_AT: Final = f"(?:{'|'.join(f'(?<={word} )' for word in ('las', 'la', 'alle', 'le', 'ore', 'às', 'as', 'parte às'))})"
+_AT: Final = f"(?:{'|'.join(f'(?<={word} )' for word in ('las', 'la', 'alle', 'le', 'ore', 'às', 'as'))})"
 _MINUTES: Final = {
     word: number
     for rows, start, step, last in ((FROM_TWO[:6], 2, 1, 18), (TENS[:6], 20, 10, 4), (VEINTI, 21, 1, 9))
@@ -144,10 +144,7 @@ _NOONS: Final = (
     "minuit medianoche mezzanotte meia полночь middernacht midnatt północ"
 )
 _TIMES: Final = (
-    (
-        _NOONS,
-        rf"(?<!\w){_TWELVE}(?:(?P<noon>{_NOON})|(?P<midnight>{_MIDNIGHT}))(?!\w)",
-    ),
+    (_NOONS, rf"(?<!\w){_TWELVE}(?:(?P<noon>{_NOON})|(?P<midnight>{_MIDNIGHT}))(?!\w)"),
     ("am pm a p", rf"{_ALONE}{_HOUR}(?:[:.h]{_MINUTE}{_SECOND})?\s?(?P<half>[ap])\.?\s?m\b\.?(?!\w)"),
     (_DAY_PARTS, rf"{_KL}{_HOUR}(?:\s?[:.h]\s?{_MINUTE}{_SECOND})?{_O_CLOCK},?\s{_DAY_PART}"),
     (_DAY_PARTS, rf"(?<!\w)(?:kl\.?\s|klockan\s)?{_HOUR_WORD}{_O_CLOCK},?\s{_DAY_PART}"),
@@ -235,8 +232,6 @@ def _parts(found: re.Match[str], *, day_first: bool) -> tuple[str, ...]:
 
 
 _MOST_MONTHS, _MOST_DAYS = 12, 31
-
-
 _WORDS_TOO: Final = frozenset(("out", "set", "ago", "sept", "mar", "mag", "gen"))
 
 
