@@ -92,6 +92,14 @@ def test_a_statement_without_a_value_may_say_one_word_of_many_otherwise() -> Non
         ("Anna wohnt nicht in Berlin.", "Anna wohnt in Berlin."),
         ("Sales in Oslo rose by 5 percent.", "Sales in Oslo rose to 5 percent."),
         ("On the third day Ann left Oslo.", "For 3 days Ann left Oslo."),
+        (
+            "The first prize of the long forgotten old mill went to Ann, another to Bob.",
+            "The last prize of the long forgotten old mill went to Ann, another to Bob.",
+        ),
+        (
+            "The prize of the long forgotten old mill went to Ann, another to Bob.",
+            "The first prize of the long forgotten old mill went to Ann, another to Bob.",
+        ),
         ("the red code is 4. the blue code is 17.", "the red code is 17."),
         ("Ann has seven boats and Bob has nine boats.", "Ann has nine boats."),
         (

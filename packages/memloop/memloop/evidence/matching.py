@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
 
+from memloop.evidence.number_words import ONE
 from memloop.evidence.units import same_unit
 from memloop.evidence.words import Word, words_of
 
@@ -125,7 +126,7 @@ def _differs(claimed: Sequence[Word], sentence: Sequence[Word]) -> bool:
             if any(_is_other_form(word, other) for other in beside):
                 continue
             by_value = any(near.is_value for _, near in mine[max(0, at - 1) : at + 2])
-            if (has_value and (beside or by_value)) or any(_is_other_value(word, other) for other in beside):
+            if (has_value and (beside or by_value)) or _counts(word) or any(map(_counts, beside)):
                 return True
     return False
 
@@ -150,8 +151,9 @@ def _is_other_form(word: Word, other: Word) -> bool:
     return alike >= _LEAST_ALIKE and endings[0] <= 1 and endings[1] <= _MOST_ENDING
 
 
-def _is_other_value(word: Word, other: Word) -> bool:
-    return other.is_value or bool(word.maybe and other.maybe and word.maybe != other.maybe)
+def _counts(word: Word) -> bool:
+    """Return whether a word is a number or may be one: ``first``, but no article."""
+    return word.is_value or (word.maybe != "" and word.norm not in ONE.split())
 
 
 def _same_sense(region: Sequence[Word], claimed: Sequence[Word]) -> bool:
