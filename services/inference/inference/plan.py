@@ -67,7 +67,7 @@ def plan_engine(settings: LauncherSettings, cards: Mapping[str, ModelCard], mach
     """Return the plan of the engine to start. Raises SettingsRefused."""
     card = card_of(settings, cards)
     model, local = _source(settings, card)
-    engine = _engine(settings, machine, has_gguf=local and bool(gguf_files(Path(model))))
+    engine = _engine(settings, machine, folder=Path(model))
     prompts = choose_prompts(settings, card, model=model, local=local)
     adapters = adapters_of(settings.serve_lora)
     # The row's bytes do not apply where a fraction is set
@@ -157,8 +157,8 @@ def _source(settings: LauncherSettings, card: ModelCard) -> tuple[str, bool]:
     return str(folder.resolve()), True
 
 
-def _engine(settings: LauncherSettings, machine: Machine, *, has_gguf: bool) -> EngineName:
-    """Return the requested engine, or the best installed one that can run here."""
+def _engine(settings: LauncherSettings, machine: Machine, *, folder: Path) -> EngineName:
+    """Return the requested engine, or the best installed one that can run here and reads the folder's weights."""
     foreign = settings.serve_python != LauncherSettings.model_fields["serve_python"].default
     if settings.engine != "auto":
         engine = settings.engine
@@ -167,10 +167,14 @@ def _engine(settings: LauncherSettings, machine: Machine, *, has_gguf: bool) -> 
         if engine not in ON_PROCESSORS and not machine.has_gpu:
             raise SettingsRefused(f"MEMLOOP_ENGINE={engine} needs a GPU, and this machine has none: use vllm-cpu")
         return settings.engine
+    has_gguf = bool(gguf_files(folder))
+    has_others = not has_gguf or any(folder.glob("*.safetensors"))
     usable: list[EngineName] = [
         name
         for name in ENGINES
-        if name in machine.installed and (machine.has_gpu or name in ON_PROCESSORS) and (has_gguf or name != "openvino")
+        if name in machine.installed
+        and (machine.has_gpu or name in ON_PROCESSORS)
+        and (has_gguf if name == "openvino" else has_others)
     ]
     if not usable:
         raise SettingsRefused(
