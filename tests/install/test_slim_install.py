@@ -1,5 +1,7 @@
 """The wheels of ``make dist`` in a new environment, without compiler, Node and torch: three commands to an answer.
 
+One environment asks an endpoint, the other has the small model.
+
 ``make test-install`` runs it, for each supported Python that the machine has.
 """
 
@@ -9,13 +11,16 @@ import shutil
 import subprocess
 import time
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Final
 
 import pytest
+from openai import AsyncOpenAI
 
 from tests.fakes.ports import free_port
+from tests.fakes.processes import wait_for
 from tests.fakes.strict_endpoint import MEMORY, StrictEndpoint, strict_endpoint
 from tests.fakes.strict_specs import SPECS
 
@@ -24,9 +29,17 @@ REPOSITORY: Final = Path(__file__).parents[2]
 DIST: Final = Path(os.environ.get("MEMLOOP_DIST", REPOSITORY / "dist"))
 PYTHONS: Final = ("3.11", "3.12")
 MOST_BYTES: Final = 500_000_000
+MOST_BYTES_WITH_MODEL: Final = 900_000_000
+FACTS: Final = (
+    ("I'm allergic to peanuts.", "What am I allergic to?", "peanut"),
+    ("My sister Marta lives in Lisbon.", "Where does my sister Marta live?", "lisbon"),
+    ("I work as a nurse in a children's hospital.", "What is my job?", "nurse"),
+)
+LETTER: Final = "The bakery opens at seven. Its owner, Mr Okafor, keeps the spare key under the blue flowerpot.\n"
 _HEAVY: Final = ("torch", "vllm", "sentence_transformers", "transformers", "scipy", "sklearn")
 _KEPT: Final = ("PIP_", "SSL_", "HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY", "http_proxy", "https_proxy", "no_proxy")
 _TIMEOUT_S: Final = 1200.0
+_INSTALL: Final = ("pip", "install", "--quiet", "--only-binary", ":all:", "--find-links", str(DIST))
 _LIKE_OPENAI: Final = replace(next(spec for spec in SPECS if spec.certain and spec.fields is not None), base="/v1")
 
 
@@ -63,9 +76,20 @@ class Machine:
     def has(self, package: str) -> bool:
         return any(self.venv.glob(f"lib/python*/site-packages/{package}"))
 
+    def processes(self) -> list[str]:
+        """The command lines of what runs by this environment's Python."""
+        found = [_command_line(folder) for folder in Path("/proc").iterdir() if folder.name.isdigit()]
+        return [line for line in found if str(self.venv) in line]
+
     def _variables(self) -> Mapping[str, str]:
         kept = {name: value for name, value in os.environ.items() if name.startswith(_KEPT)}
         return {**kept, "PATH": str(self.venv / "bin"), "HOME": str(self.folder), "LANG": "C.UTF-8"}
+
+
+def _command_line(process: Path) -> str:
+    with suppress(OSError):
+        return (process / "cmdline").read_text().replace("\0", " ")
+    return ""
 
 
 def interpreter(version: str) -> str | None:
@@ -108,11 +132,52 @@ async def test_three_commands_lead_to_a_recalled_answer(machine: Machine, capsys
     assert size <= MOST_BYTES
 
 
+async def test_the_small_model_needs_no_endpoint(machine: Machine, capsys: pytest.CaptureFixture[str]) -> None:
+    await machine.run(*_INSTALL, "memloop-cli[small]")
+    port = free_port(*range(1, 6))
+    took = [await _seconds_up(machine, port)]
+    await machine.run("memloop", "down")
+    took.append(await _seconds_up(machine, port))
+    async with AsyncOpenAI(base_url=f"http://127.0.0.1:{port}/v1", api_key="unused", max_retries=0) as client:
+        for fact, _, _ in FACTS:
+            await _said(client, fact)
+        answers = [await _said(client, question) for _, question, _ in FACTS]
+    (machine.folder / "letter.txt").write_text(LETTER, "utf-8")
+    read = await machine.run("memloop", "read", "letter.txt", "Where is the spare key of the bakery?")
+    stopped = await machine.run("memloop", "down")
+
+    with capsys.disabled():
+        seconds = ", ".join(f"{each:.0f} s" for each in took)
+        print(f"\n{machine.venv}: up in {seconds}; {machine.installed_bytes / 1e6:.0f} MB\n{answers}\n{read}")
+    assert [expected for answer, (_, _, expected) in zip(answers, FACTS, strict=True) if expected not in answer] == []
+    assert "flowerpot" in read
+    assert "The stack is stopped." in stopped
+    wait_for(lambda: machine.processes() == [], "the end of all processes")
+    assert [name for name in _HEAVY if machine.has(name)] == []
+    assert machine.installed_bytes <= MOST_BYTES_WITH_MODEL
+
+
+async def _seconds_up(machine: Machine, port: int) -> float:
+    began = time.monotonic()
+    await machine.run("memloop", "up", "--detach", "--port", str(port))
+    return time.monotonic() - began
+
+
+async def _said(client: AsyncOpenAI, text: str) -> str:
+    """Say one thing in a conversation of its own, and return the answer in lower case."""
+    answer = await client.chat.completions.create(
+        model="memloop-small",
+        messages=[{"role": "user", "content": text}],
+        extra_body={"memory": {"user_id": "ada", "sync": True}},
+    )
+    return (answer.choices[0].message.content or "").lower()
+
+
 def _commands(engine: StrictEndpoint) -> Sequence[tuple[Sequence[str], str]]:
     given = ("--engine-url", engine.url, "--model", engine.spec.model)
     port = free_port(*range(1, 6))
     return (
-        (("pip", "install", "--quiet", "--only-binary", ":all:", "--find-links", str(DIST), "memloop-cli"), ""),
+        ((*_INSTALL, "memloop-cli"), ""),
         (("memloop", "up", "--detach", "--port", str(port), *given), ""),
         (("memloop", "chat"), "Ann has a red boat.\n/new\nWhat colour is Ann's boat?\n"),
     )

@@ -136,6 +136,26 @@ def test_a_disk_that_takes_no_more_is_named(tmp_path: Path, web_site: str) -> No
     assert sentence(done) == "memloop: File too large\n"
 
 
+def test_without_an_engine_one_sentence_names_three_ways_to_one(tmp_path: Path) -> None:
+    without = "import sys; sys.modules.update(dict.fromkeys(('vllm', 'sglang', 'openvino_genai'))); "
+    command = [
+        sys.executable,
+        "-P",
+        "-c",
+        f"{without} import memloop_cli.__main__ as m; sys.argv[0] = 'memloop'; m.main()",
+    ]
+    done = subprocess.run(
+        [*command, "up", "--home", str(tmp_path / "home")],
+        env=clean_environment(),
+        capture_output=True,
+        timeout=PATIENCE_S * 2,
+        check=False,
+    )
+    said = sentence(done)
+    assert all(way in said for way in ("--engine-url URL", "'memloop-cli[small]'", "'memloop-cli[engine-cpu]'")), said
+    assert not (tmp_path / "home").exists()
+
+
 @pytest.mark.parametrize("delay_s", [0.05, 0.2, 0.5, 1.0, 2.0])
 def test_ctrl_c_in_the_first_seconds_leaves_no_traceback(tmp_path: Path, web_site: str, delay_s: float) -> None:
     arguments = ["up", "--home", str(tmp_path), "--engine-url", web_site, "--no-check"]

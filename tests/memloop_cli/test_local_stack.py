@@ -92,7 +92,7 @@ def test_a_models_file_replaces_every_engine_of_the_stack(tmp_path: Path) -> Non
 
 
 def test_a_model_for_long_reads_has_an_engine_of_its_own(tmp_path: Path) -> None:
-    given = {"MEMLOOP_READER_MODEL": "other", "MEMLOOP_READER_PROFILE": "section-first"}
+    given = {"MEMLOOP_READER_MODEL": "other", "MEMLOOP_READER_PROFILE": "section-first", "MEMLOOP_MODEL_PATH": "/mine"}
     ports = ports_from(7800, given)
     stages = local_stages(tmp_path, ports, {"PATH": os.environ["PATH"], **given})
     parts = {component.name: component for stage in stages for component in stage}
@@ -105,6 +105,7 @@ def test_a_model_for_long_reads_has_an_engine_of_its_own(tmp_path: Path) -> None
     )
     assert (reader["MEMLOOP_MODEL"], reader["MEMLOOP_PROFILE"]) == ("other", "section-first")
     assert "MEMLOOP_MODEL" not in writer
+    assert (writer["MEMLOOP_MODEL_PATH"], reader["MEMLOOP_MODEL_PATH"]) == ("/mine", "")
     (file,) = {Path(parts[name].environment["MEMLOOP_MODELS"]) for name in ("gateway", "worker")}
     config = read_models(GatewaySettings.model_validate({"models": file}))
     assert [(spec.id, spec.engine_urls, spec.inference_url) for spec in config.specs] == [

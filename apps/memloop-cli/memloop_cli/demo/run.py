@@ -18,6 +18,7 @@ from memloop_cli.home import Home, StackNote
 from memloop_cli.stack.local import free_ports, local_stages
 from memloop_cli.stack.page import console_address
 from memloop_cli.stack.running import running_stack
+from memloop_cli.stack.small_model import with_small_model
 from memloop_cli.stack.up import printer, stop_on_sigterm
 from memloop_clients.gateway import GatewayClient
 
@@ -56,7 +57,7 @@ async def run_demo(
             shutil.rmtree(home.folder / data, ignore_errors=True)
         console.rule("Starting the stack", align="left")
         console.print("About half a minute on two idle cores: the engine imports PyTorch and vLLM.", style="dim")
-        stages = local_stages(home.folder, ports, environment)
+        stages = local_stages(home.folder, ports, await with_small_model(environment, console))
         async with (
             running_stack(stages, logs=home.logs, report=printer(console)) as stack,
             GatewayClient(url, api_key=environment.get("MEMLOOP_API_KEY")) as client,

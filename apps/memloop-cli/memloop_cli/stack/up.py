@@ -16,6 +16,7 @@ from memloop_cli.home import Holder, Home, StackNote
 from memloop_cli.stack.local import SAFE_PATH, Ports, check_ports, local_stages
 from memloop_cli.stack.page import console_address
 from memloop_cli.stack.running import Ready, running_stack
+from memloop_cli.stack.small_model import with_small_model
 
 _STOP_TIMEOUT_S = 90.0
 _POLL_S = 0.1
@@ -35,6 +36,7 @@ async def _run_stack(home: Home, ports: Ports, environment: Mapping[str, str], c
     os.umask(0o077)
     with home.held(note) as holder:
         check_ports(ports)
+        environment = await with_small_model(environment, console)
         console.print(f"Starting the local stack in {home.folder} (logs in {home.logs})")
         stages = local_stages(home.folder, ports, environment)
         async with running_stack(stages, logs=home.logs, report=printer(console)) as stack:
