@@ -2,3 +2,8 @@
 
 It needs neither torch nor a compiler, and starts in seconds: it reads GGUF weights as they are.
 """
+
+import sys
+
+# Where pip installs this package, OpenVINO reports each import to a web service.
+sys.modules["openvino_telemetry"] = None  # pyright: ignore[reportArgumentType]
