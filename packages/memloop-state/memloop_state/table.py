@@ -177,10 +177,10 @@ class Table:
         """Delete a record with its rows, or only one without rows; return deleted, gone or rows."""
         return (await self._stepped("delete", tenant, record_id, {"empty": if_empty}))[0]
 
-    async def change_row(self, tenant: str, record_id: str, row: Row) -> Outcome:
-        """Replace a row that has the same version still; return changed, gone, long or full."""
-        texts = [row.id, row.dump()]
-        return (await self._stepped("change_row", tenant, record_id, {"version": row.version}, texts))[0]
+    async def change_row(self, tenant: str, record_id: str, row: Row, *, version: str = "") -> Outcome:
+        """Replace a row that has this version still (default: the new row's); return changed, gone, long or full."""
+        terms, texts = {"version": version or row.version}, [row.id, row.dump()]
+        return (await self._stepped("change_row", tenant, record_id, terms, texts))[0]
 
     async def delete_row(self, tenant: str, record_id: str, row_id: str) -> Outcome:
         """Delete a row; return deleted or gone."""
@@ -198,9 +198,15 @@ class Table:
 
     async def row(self, tenant: str, record_id: str, row_id: str) -> Row | None:
         """Return a row, None where it is gone."""
+        found = await self.some_rows(tenant, record_id, [row_id])
+        return found[0] if found else None
+
+    async def some_rows(self, tenant: str, record_id: str, row_ids: Sequence[str]) -> list[Row]:
+        """Return those of the rows that are there, in the order of their ids."""
         rows, order = (self._key(part, tenant, record_id) for part in ("-rows", "-order"))
-        value, number = await all_sent(self._redis, [("HGET", rows, row_id), ("ZSCORE", order, row_id)])
-        return None if value is None or number is None else Row.load(row_id, value, int(number))
+        found = await all_sent(self._redis, [("HMGET", rows, *row_ids), ("ZMSCORE", order, *row_ids)])
+        each = zip(row_ids, *found, strict=True)
+        return [Row.load(one, value, int(number)) for one, value, number in each if value and number is not None]
 
     async def with_row(self, tenant: str, row_id: str) -> list[str]:
         """Return the ids of the tenant's records that have a row of that id."""

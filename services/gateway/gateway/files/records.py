@@ -132,10 +132,17 @@ class FileRecords:
 
     async def get(self, tenant: str, file_id: str) -> StoredFile:
         """Return the file. Raises NotFound when the tenant has no such file."""
-        found = await self._found(tenant, [file_id]) if file_id.startswith("file-") else []
-        if not found:
-            raise NotFound("File not found.", param="file_id")
-        return found[0]
+        return (await self.some(tenant, [file_id]))[0]
+
+    async def some(self, tenant: str, file_ids: Sequence[str]) -> list[StoredFile]:
+        """Return files in the order of their ids. Raises NotFound unless the tenant has all of them."""
+        found = await self._found(tenant, [one for one in file_ids if one.startswith("file-")])
+        if len(found) < len(file_ids):
+            known = {stored.file.id for stored in found}
+            place = next(place for place, one in enumerate(file_ids, start=1) if one not in known)
+            which = f"File {place} of {len(file_ids)}" if len(file_ids) > 1 else "File"
+            raise NotFound(f"{which} not found.", param="file_id")
+        return found
 
     async def job(self, tenant: str, file_id: str) -> FileJob:
         """Return the upload's payload. Raises NotFound."""
