@@ -58,6 +58,7 @@ _A_OWNS = (
     "/v1/vector_stores/{vector_store}",
     "/v1/vector_stores/{vector_store}/files",
     "/v1/vector_stores/{vector_store}/files/{file}",
+    "/v1/vector_stores/{vector_store}/file_batches/{file_batch}",
 )
 
 
@@ -181,7 +182,8 @@ async def _everything_of_a(world: World) -> dict[str, str]:
         await post("/v1/memory/add", said(f"Coffee at six. {CANARY}", infer=False))
         file = await upload(world.gateway, f"A file. {CANARY}".encode(), key=ALICE_KEY)
         await processed(world.gateway, file["id"], key=ALICE_KEY)
-        searched = await post("/v1/vector_stores", {"name": CANARY, "file_ids": [file["id"]]})
+        searched = await post("/v1/vector_stores", {"name": CANARY})
+        batch = await post(f"/v1/vector_stores/{searched['id']}/file_batches", {"file_ids": [file["id"]]})
         await _indexed(world, searched["id"])
     item = event["memories"][0]["item"]["id"]
     namespace = Namespace(tenant="a", user_id="alice")
@@ -209,6 +211,7 @@ async def _everything_of_a(world: World) -> dict[str, str]:
         "waiting_response": waiting_response["id"],
         "conversation": conversation["id"],
         "vector_store": searched["id"],
+        "file_batch": batch["id"],
         "conversation_item": items.json["first_id"],
         "cursor": page.json["next_cursor"],
     }

@@ -22,6 +22,7 @@ WITHOUT_BODY = (
     "POST /v1/long-read/{read_id}/cancel",
     "POST /v1/memory/{item_id}/recover",
     "POST /v1/responses/{response_id}/cancel",
+    "POST /v1/vector_stores/{vector_store_id}/file_batches/{batch_id}/cancel",
 )
 
 

@@ -179,6 +179,12 @@ async def test_what_is_stored_fits_the_models_of_the_sdk(redis_url: str, tmp_pat
         expiry: Any = {"anchor": "created_at", "seconds": 7200}
         file = await took(raw.files.create(file=("a.txt", KEYS.encode()), purpose="assistants", expires_after=expiry))
         store = await took(raw.vector_stores.create(name="notes", metadata={"topic": "keys"}))
+        batch = await took(raw.vector_stores.file_batches.create(store.id, file_ids=[file.id]))
+        await it.indexed(store.id, file.id)
+        in_store: Any = {"vector_store_id": store.id}
+        await took(raw.vector_stores.file_batches.retrieve(batch.id, **in_store))
+        await took(raw.vector_stores.file_batches.list_files(batch.id, **in_store))
+        await took(raw.vector_stores.file_batches.cancel(batch.id, **in_store))
         await took(raw.vector_stores.files.create(store.id, file_id=file.id, attributes={"kind": "key"}))
         await it.indexed(store.id, file.id)
         for asked in (

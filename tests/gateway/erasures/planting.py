@@ -231,6 +231,9 @@ class Planter:
         path = f"/v1/vector_stores/{made['id']}"
         await self.send("POST", path, {"name": f"Renamed {self.marker}"})
         await self.send("POST", f"{path}/files/{file_id}", {"attributes": {"note": self.marker}})
+        batch = {"files": [{"file_id": file_id, "attributes": {"note": self.marker}}]}
+        await self.send("POST", f"{path}/file_batches", batch)
+        await eventually(indexed)
         search = await self.send("POST", f"{path}/search", {"query": self.marker})
         assert self.marker.encode() in search.raw
 
@@ -275,6 +278,7 @@ PLANTED: Final[Mapping[str, Plant]] = {
     "POST /v1/vector_stores": Planter.nothing,
     "POST /v1/vector_stores/{vector_store_id}": Planter.nothing,
     "POST /v1/vector_stores/{vector_store_id}/files": Planter.nothing,
+    "POST /v1/vector_stores/{vector_store_id}/file_batches": Planter.nothing,
     "POST /v1/vector_stores/{vector_store_id}/files/{file_id}": Planter.nothing,
     "POST /v1/vector_stores/{vector_store_id}/search": Planter.nothing,
     "POST /v3/memories/add": Planter.mem0,
@@ -288,6 +292,7 @@ STORES_NOTHING: Final = frozenset(
         "POST /v1/messages/count_tokens",
         "POST /v1/responses/input_tokens",
         "POST /v1/responses/{response_id}/cancel",
+        "POST /v1/vector_stores/{vector_store_id}/file_batches/{batch_id}/cancel",
         "POST /v1/embeddings",
         "POST /v1/completions",
         "PUT /v1/admin/rollouts",

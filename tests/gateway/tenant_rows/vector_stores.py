@@ -5,6 +5,7 @@ from tests.gateway.tenants import Attempt
 _ALL = "/v1/vector_stores"
 _ONE = _ALL + "/{vector_store}"
 _FILE = _ONE + "/files/{file}"
+_BATCH = _ONE + "/file_batches/{file_batch}"
 
 ATTEMPTS: dict[str, list[Attempt]] = {
     "POST /v1/vector_stores": [
@@ -24,4 +25,10 @@ ATTEMPTS: dict[str, list[Attempt]] = {
     "GET /v1/vector_stores/{vector_store_id}/files/{file_id}": [Attempt(_FILE)],
     "POST /v1/vector_stores/{vector_store_id}/files/{file_id}": [Attempt(_FILE, {"attributes": {"mine": 1}})],
     "DELETE /v1/vector_stores/{vector_store_id}/files/{file_id}": [Attempt(_FILE)],
+    "POST /v1/vector_stores/{vector_store_id}/file_batches": [
+        Attempt(_ONE + "/file_batches", {"file_ids": ["{file}"]}),
+    ],
+    "GET /v1/vector_stores/{vector_store_id}/file_batches/{batch_id}": [Attempt(_BATCH)],
+    "POST /v1/vector_stores/{vector_store_id}/file_batches/{batch_id}/cancel": [Attempt(_BATCH + "/cancel")],
+    "GET /v1/vector_stores/{vector_store_id}/file_batches/{batch_id}/files": [Attempt(_BATCH + "/files")],
 }

@@ -3,13 +3,14 @@
 import asyncio
 import codecs
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, replace
+from contextlib import suppress
+from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from itertools import islice
 from typing import Final, Literal
 
 from gateway.queue import Hold, JobGone, JobResult, Lease
-from gateway.vector_stores.records import Attached
+from gateway.vector_stores.records import NO_JOB, Attached
 from gateway.vector_stores.schemas import LastError, StaticChunks
 from gateway.vector_stores.slice import IndexJob, VectorStores, chunks_of_file
 from memloop.chunking import EstimatingSplitter
@@ -78,15 +79,22 @@ class IndexHandler:
             return await self._gone(job)
         except Unprocessable as error:
             return await self._failed(job, "unsupported_file", error.message)
-        sized = _with(attached, status="in_progress", usage_bytes=file.text.size_bytes)
+        sized = attached.having(status="in_progress", usage_bytes=file.text.size_bytes)
         outcome = await self.vector_stores.records.change(job.tenant, sized)
         if outcome == "full":
             return await self._failed(job, "invalid_file", "The text does not fit in the vector store.")
         blocks = self.vector_stores.files.stored().blobs.storage.blocks(file.text.place)
         chunks = chunks_of(codecs.iterdecode(blocks, "utf-8"), attached.file.chunking_strategy.static)
+        attached = sized
+        if job.again:
+            await self._erase(job)
         number = 0
         while some := await asyncio.to_thread(lambda: list(islice(chunks, _AT_ONCE))):
             await hold.check()
+            try:
+                attached = await self._attached(job)
+            except NotFound:
+                return await self._gone(job)
             clean = await self.vector_stores.clean(job.tenant, [*some])
             texts = [str(one) for one in clean] if isinstance(clean, list) else []
             parts = ((f"{attached.filename[:200]}, part {part}", text) for part, text in enumerate(texts, number + 1))
@@ -99,7 +107,7 @@ class IndexHandler:
                 )
             )
             number += len(some)
-        if await self.vector_stores.records.change(job.tenant, _with(sized, status="completed")) != "changed":
+        if await self.vector_stores.records.change(job.tenant, attached.having(status="completed")) != "changed":
             return await self._gone(job)
         return JobResult("completed", "{}", keep_ms=_KEEP_MS)
 
@@ -111,7 +119,7 @@ class IndexHandler:
         )
 
     async def cancelled(self, lease: Lease) -> JobResult:
-        """Raise JobGone: files are taken out, never cancelled."""
+        """Raise JobGone: a cancelled file is taken from its job, which goes on."""
         raise JobGone(lease.job_id)
 
     async def _attached(self, job: IndexJob) -> Attached:
@@ -122,12 +130,13 @@ class IndexHandler:
         return found
 
     async def _gone(self, job: IndexJob) -> JobResult:
-        """End the job of a file that was taken out, or attached again: only the latter's chunks stay."""
-        try:
-            await self.vector_stores.records.file(job.tenant, job.vector_store_id, job.file_id)
-        except NotFound:
-            await self._erase(job)
-        return JobResult("completed", "{}", keep_ms=_KEEP_MS)
+        """End the job of a file that was taken out, cancelled or attached again: only the latter's chunks stay."""
+        ended = JobResult("completed", "{}", keep_ms=_KEEP_MS)
+        with suppress(NotFound):
+            if (await self.vector_stores.records.file(job.tenant, job.vector_store_id, job.file_id)).job != NO_JOB:
+                return ended
+        await self._erase(job)
+        return ended
 
     async def _failed(
         self, job: IndexJob, code: Literal["server_error", "unsupported_file", "invalid_file"], reason: str
@@ -137,13 +146,9 @@ class IndexHandler:
         except NotFound:
             return await self._gone(job)
         await self._erase(job)
-        failed = _with(attached, status="failed", usage_bytes=0, last_error=LastError(code=code, message=reason))
+        failed = attached.having(status="failed", usage_bytes=0, last_error=LastError(code=code, message=reason))
         await self.vector_stores.records.change(job.tenant, failed)
         return JobResult("failed", "{}", keep_ms=_KEEP_MS)
 
     async def _erase(self, job: IndexJob) -> None:
         await self.vector_stores.store.erase(chunks_of_file(job.tenant, job.vector_store_id, job.file_id))
-
-
-def _with(attached: Attached, **fields: object) -> Attached:
-    return replace(attached, file=attached.file.model_copy(update=fields))

@@ -3,7 +3,7 @@
 import secrets
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final, Literal, cast
 
 import orjson
@@ -19,6 +19,8 @@ from memloop_state.table import Row, Table
 
 KIND: Final = "vector_stores"
 """What vector stores are among the records of their owners."""
+NO_JOB: Final = "-"
+"""The job of a file whose indexing was cancelled."""
 _DAY_S: Final = 24 * 3600
 
 
@@ -38,19 +40,26 @@ class Attached:
     file: VectorStoreFile
     job: str
     filename: str
+    batch: str = ""
     place: int = 0
     """The file's number in its vector store, once it is there."""
 
+    def having(self, **fields: object) -> "Attached":
+        """Return a copy whose file has these fields."""
+        return replace(self, file=self.file.model_copy(update=fields))
+
     def row(self) -> Row:
         """Return the file as a row of its vector store, which belongs to the job and is counted by status."""
-        kept = orjson.dumps({"file": self.file.model_dump(mode="json"), "filename": self.filename}).decode()
-        return Row(self.file.id, kept, self.file.usage_bytes, group=self.file.status, version=self.job)
+        kept = {"file": self.file.model_dump(mode="json"), "filename": self.filename, "batch": self.batch}
+        text = orjson.dumps(kept).decode()
+        return Row(self.file.id, text, self.file.usage_bytes, group=self.file.status, version=self.job)
 
     @classmethod
     def of(cls, row: Row) -> "Attached":
         """Return the file of a row."""
         kept = orjson.loads(row.text)
-        return cls(VectorStoreFile.model_validate(kept["file"]), row.version, kept["filename"], row.number)
+        file = VectorStoreFile.model_validate(kept["file"])
+        return cls(file, row.version, kept["filename"], kept.get("batch", ""), row.number)
 
 
 class VectorStoreRecords:
@@ -122,19 +131,25 @@ class VectorStoreRecords:
             await self.detach(tenant, store_id, one.file.id)
         await self._table.change(tenant, store_id, {}, ends_at=0)
 
-    async def attach(self, tenant: str, store_id: str, new: Attached) -> None:
-        """Add or replace a file. Raises NotFound without the vector store, TooLarge when it is full."""
+    async def attach(self, tenant: str, store_id: str, new: Sequence[Attached]) -> dict[str, Attached]:
+        """Add files, all or none; return by their ids the ones that are replaced.
+
+        Raises NotFound without the vector store, TooLarge when it is full.
+        """
         await self._room.check()
-        outcome = await self._table.put(tenant, store_id, {}, rows=[new.row()], known=True, replace=True)
+        replaced = await self._table.some_rows(tenant, store_id, [one.file.id for one in new])
+        outcome = await self._table.put(tenant, store_id, {}, rows=[one.row() for one in new], known=True, replace=True)
         if outcome == "gone":
             raise _missing()
         if outcome == "rows":
             message = f"A vector store may have at most {self._limits.files} files."
             raise TooLarge(message, code="vector_store_full")
+        return {row.id: Attached.of(row) for row in replaced}
 
-    async def change(self, tenant: str, new: Attached) -> Literal["changed", "full", "gone"]:
-        """Replace a file's record unless another job has it now, or it is not there any more."""
-        outcome = await self._table.change_row(tenant, new.file.vector_store_id, new.row())
+    async def change(self, tenant: str, new: Attached, *, job: str = "") -> Literal["changed", "full", "gone"]:
+        """Replace a file's record unless another job has it now, or it is not there; ``job`` has it from then on."""
+        row = replace(new, job=job or new.job).row()
+        outcome = await self._table.change_row(tenant, new.file.vector_store_id, row, version=new.job)
         return "full" if outcome == "long" else cast(Literal["changed", "gone"], outcome)
 
     async def file(self, tenant: str, store_id: str, file_id: str) -> Attached:
@@ -148,6 +163,13 @@ class VectorStoreRecords:
         """Return all files, oldest first."""
         _, rows, _ = await self._table.rows(tenant, store_id, limit=self._limits.files)
         return [Attached.of(row) for row in rows]
+
+    async def batch(self, tenant: str, store_id: str, batch: str) -> list[Attached]:
+        """Return the files of a batch, oldest first. Raises NotFound when there are none."""
+        found = [one for one in await self.files(tenant, store_id) if one.batch == batch]
+        if not found:
+            raise NotFound("The vector store has no such file batch.", param="batch_id")
+        return found
 
     async def detach(self, tenant: str, store_id: str, file_id: str) -> bool:
         """Delete a file's record; return whether there was one."""

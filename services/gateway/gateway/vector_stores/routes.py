@@ -3,14 +3,18 @@
 The worker cuts the files into chunks (docs/decisions/0082-vector-stores-in-the-memory-store.md).
 """
 
+import secrets
+from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Annotated, Final, Literal, TypeAlias, cast
 
-from fastapi import APIRouter, Query, Request
+from fastapi import APIRouter, Depends, Query, Request
 
 from gateway.access import AllowanceDep, PrincipalDep, Room, namespace_named, needs
-from gateway.vector_stores.records import between
+from gateway.vector_stores.records import Attached, between
 from gateway.vector_stores.schemas import (
     FileAttach,
+    FileBatchCreate,
     FileStatus,
     FileUpdate,
     SearchPage,
@@ -18,6 +22,7 @@ from gateway.vector_stores.schemas import (
     VectorStoreCreate,
     VectorStoreDeleted,
     VectorStoreFile,
+    VectorStoreFileBatch,
     VectorStoreFileDeleted,
     VectorStoreFilePage,
     VectorStorePage,
@@ -34,6 +39,27 @@ Cursor: TypeAlias = Annotated[str | None, Query(max_length=64)]
 Limit: TypeAlias = Annotated[int, Query(ge=1, le=100)]
 Order: TypeAlias = Literal["asc", "desc"]
 
+
+@dataclass(frozen=True, slots=True)
+class FilePaging:
+    """The query of a list of files."""
+
+    limit: Limit = 20
+    order: Order = "desc"
+    after: Cursor = None
+    before: Cursor = None
+    filter: FileStatus | None = None
+
+    def page(self, every: Sequence[Attached]) -> VectorStoreFilePage:
+        """Return the page of these files, oldest first. Raises NotFound for an unknown id."""
+        files = {one.file.id: one.file for one in every if self.filter in (None, one.file.status)}
+        ids = [*files] if self.order == "asc" else [*files][::-1]
+        shown, more = between(ids, after=self.after, before=self.before, limit=self.limit)
+        return VectorStoreFilePage.of([files[one] for one in shown], shown, has_more=more)
+
+
+PagingDep: TypeAlias = Annotated[FilePaging, Depends()]
+
 router = APIRouter(
     prefix=_PATH, tags=["vector stores"], dependencies=[needs("long-read", ignores_unknown=True)], responses=ERRORS
 )
@@ -48,13 +74,14 @@ async def create_vector_store(
     await allowance.admit()
     tenant, named = principal.tenant, namespace_named(principal, asked.metadata or {}, request.headers)
     owners = () if named is None else (Owner(named, await vector_stores.queue.newest_token()),)
-    for file_id in asked.file_ids:
-        await vector_stores.files.stored().get(tenant, file_id)
+    if asked.file_ids:
+        await vector_stores.files.stored().some(tenant, asked.file_ids)
     texts = {"name": asked.name, "description": asked.description, "metadata": asked.metadata}
     clean = asked.model_copy(update=cast("dict[str, object]", await vector_stores.clean(tenant, texts)))
     store_id = await vector_stores.records.create(tenant, clean, owners=owners)
-    for file_id in dict.fromkeys(asked.file_ids):
-        await vector_stores.attach(tenant, store_id, file_id, asked.chunking_strategy, {})
+    if asked.file_ids:
+        each = [FileAttach(file_id=one, chunking_strategy=asked.chunking_strategy) for one in asked.file_ids]
+        await vector_stores.attach(tenant, store_id, each)
     return await vector_stores.records.get(tenant, store_id)
 
 
@@ -133,29 +160,16 @@ async def attach_file(
     """Add an uploaded file. The worker indexes it."""
     asked = await read_ours(request, FileAttach)
     await allowance.admit()
-    return await vector_stores.attach(
-        principal.tenant, vector_store_id, asked.file_id, asked.chunking_strategy, asked.attributes or {}
-    )
+    return (await vector_stores.attach(principal.tenant, vector_store_id, [asked]))[0]
 
 
 @router.get("/{vector_store_id}/files", dependencies=[Room])
 async def list_vector_store_files(
-    vector_store_id: str,
-    vector_stores: VectorStoresDep,
-    principal: PrincipalDep,
-    limit: Limit = 20,
-    order: Order = "desc",
-    after: Cursor = None,
-    before: Cursor = None,
-    filter: FileStatus | None = None,  # noqa: A002 - the public API's name
+    vector_store_id: str, vector_stores: VectorStoresDep, principal: PrincipalDep, paging: PagingDep
 ) -> VectorStoreFilePage:
     """List the files of a vector store."""
     await vector_stores.records.get(principal.tenant, vector_store_id)
-    every = await vector_stores.records.files(principal.tenant, vector_store_id)
-    files = {one.file.id: one.file for one in every if filter in (None, one.file.status)}
-    ids = [*files] if order == "asc" else [*files][::-1]
-    shown, more = between(ids, after=after, before=before, limit=limit)
-    return VectorStoreFilePage.of([files[one] for one in shown], shown, has_more=more)
+    return paging.page(await vector_stores.records.files(principal.tenant, vector_store_id))
 
 
 @router.get("/{vector_store_id}/files/{file_id}")
@@ -188,3 +202,49 @@ async def detach_file(
     """Take a file out of a vector store. The file itself stays."""
     await vector_stores.detach(principal.tenant, vector_store_id, file_id)
     return VectorStoreFileDeleted(id=file_id)
+
+
+@router.post("/{vector_store_id}/file_batches", dependencies=[Room], openapi_extra=body_of(FileBatchCreate))
+async def create_file_batch(
+    vector_store_id: str,
+    request: Request,
+    vector_stores: VectorStoresDep,
+    principal: PrincipalDep,
+    allowance: AllowanceDep,
+) -> VectorStoreFileBatch:
+    """Add at most 2,000 uploaded files, all or none. The worker indexes them."""
+    asked = await read_ours(request, FileBatchCreate)
+    await allowance.admit()
+    batch_id = f"vsfb_{secrets.token_hex(16)}"
+    files = await vector_stores.attach(principal.tenant, vector_store_id, asked.each, batch=batch_id)
+    return VectorStoreFileBatch.of(batch_id, files)
+
+
+@router.get("/{vector_store_id}/file_batches/{batch_id}", dependencies=[Room])
+async def get_file_batch(
+    vector_store_id: str, batch_id: str, vector_stores: VectorStoresDep, principal: PrincipalDep
+) -> VectorStoreFileBatch:
+    """Return a file batch. It is gone once all of its files were taken out or added again."""
+    found = await vector_stores.records.batch(principal.tenant, vector_store_id, batch_id)
+    return VectorStoreFileBatch.of(batch_id, [one.file for one in found])
+
+
+@router.post("/{vector_store_id}/file_batches/{batch_id}/cancel", dependencies=[Room])
+async def cancel_file_batch(
+    vector_store_id: str, batch_id: str, vector_stores: VectorStoresDep, principal: PrincipalDep
+) -> VectorStoreFileBatch:
+    """Stop indexing. Files that are indexed stay; one that is being indexed ends within seconds."""
+    await vector_stores.cancel(principal.tenant, vector_store_id, batch_id)
+    return await get_file_batch(vector_store_id, batch_id, vector_stores, principal)
+
+
+@router.get("/{vector_store_id}/file_batches/{batch_id}/files", dependencies=[Room])
+async def list_files_of_batch(
+    vector_store_id: str,
+    batch_id: str,
+    vector_stores: VectorStoresDep,
+    principal: PrincipalDep,
+    paging: PagingDep,
+) -> VectorStoreFilePage:
+    """List the files of a batch."""
+    return paging.page(await vector_stores.records.batch(principal.tenant, vector_store_id, batch_id))

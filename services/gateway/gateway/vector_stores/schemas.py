@@ -1,5 +1,7 @@
 """The bodies of ``/v1/vector_stores``. Source: OpenAI API reference, "Vector stores"."""
 
+from collections import Counter
+from collections.abc import Sequence
 from typing import Annotated, Final, Literal, TypeAlias
 
 from pydantic import Field, FiniteFloat, model_validator
@@ -17,6 +19,7 @@ Attributes: TypeAlias = Annotated[dict[AttributeName, AttributeValue], Field(max
 FileStatus: TypeAlias = Literal["in_progress", "completed", "cancelled", "failed"]
 MOST_RESULTS: Final = 50
 _MOST_FILES_AT_ONCE: Final = 100
+_MOST_FILES_OF_A_BATCH: Final = 2000
 
 
 class ExpiresAfter(Wire):
@@ -120,6 +123,38 @@ class FileAttach(Wire):
     attributes: Attributes | None = None
     chunking_strategy: Strategy | None = None
 
+    @property
+    def chunks(self) -> StaticStrategy:
+        """The chunks that the client chose, else those of the default size."""
+        chosen = self.chunking_strategy
+        return chosen if isinstance(chosen, StaticStrategy) else StaticStrategy(type="static")
+
+
+class FileBatchCreate(Wire):
+    """``POST /v1/vector_stores/{id}/file_batches``.
+
+    ``attributes`` and ``chunking_strategy`` are those of all ``file_ids``; each of ``files`` has its own.
+    """
+
+    file_ids: list[FileId] = Field(default_factory=list[str], max_length=_MOST_FILES_OF_A_BATCH)
+    files: list[FileAttach] = Field(default_factory=list[FileAttach], max_length=_MOST_FILES_OF_A_BATCH)
+    attributes: Attributes | None = None
+    chunking_strategy: Strategy | None = None
+
+    @model_validator(mode="after")
+    def _one_list(self) -> "FileBatchCreate":
+        if bool(self.file_ids) == bool(self.files):
+            raise ValueError("either file_ids or files must name at least one file")
+        return self
+
+    @property
+    def each(self) -> list[FileAttach]:
+        """The files, each with what it is added with."""
+        given, chunks = self.attributes, self.chunking_strategy
+        return self.files or [
+            FileAttach(file_id=one, attributes=given, chunking_strategy=chunks) for one in self.file_ids
+        ]
+
 
 class FileUpdate(Wire):
     """``POST /v1/vector_stores/{id}/files/{file_id}``: new attributes in the place of the old."""
@@ -156,6 +191,30 @@ class VectorStoreFileDeleted(Deleted):
     """The answer to a deletion of a file from a vector store; the file itself stays."""
 
     object: Literal["vector_store.file.deleted"] = "vector_store.file.deleted"
+
+
+class VectorStoreFileBatch(Wire):
+    """Files that were added together. A file that is taken out or added again leaves its batch."""
+
+    id: str
+    object: Literal["vector_store.files_batch"] = "vector_store.files_batch"
+    created_at: int
+    vector_store_id: str
+    status: FileStatus
+    file_counts: FileCounts
+
+    @classmethod
+    def of(cls, batch_id: str, files: Sequence[VectorStoreFile]) -> "VectorStoreFileBatch":
+        """Return the batch of these files, at least one."""
+        counts = FileCounts(**Counter(one.status for one in files), total=len(files))
+        status: FileStatus = "failed" if counts.failed == counts.total else "completed"
+        return cls(
+            id=batch_id,
+            created_at=files[0].created_at,
+            vector_store_id=files[0].vector_store_id,
+            status="in_progress" if counts.in_progress else "cancelled" if counts.cancelled else status,
+            file_counts=counts,
+        )
 
 
 class RankingOptions(Wire):

@@ -3,7 +3,7 @@
 import math
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from typing import Annotated, Final, TypeAlias, cast
 
@@ -14,19 +14,18 @@ from gateway.policy import Keeper, redacted_json
 from gateway.queue import LaneQueue, QueueRules, Submission
 from gateway.settings import GatewaySettings
 from gateway.vector_stores.filters import AttributeValue, passes
-from gateway.vector_stores.records import Attached, Limits, VectorStoreRecords
+from gateway.vector_stores.records import NO_JOB, Attached, Limits, VectorStoreRecords
 from gateway.vector_stores.schemas import (
+    FileAttach,
     FileSearch,
     Found,
     SearchContent,
     SearchFields,
-    StaticStrategy,
-    Strategy,
     VectorStore,
     VectorStoreFile,
 )
 from memloop.wire.base import Wire
-from memloop.wire.errors import Conflict, RateLimited
+from memloop.wire.errors import Conflict, MemloopError
 from memloop.wire.memory import Namespace, Scope, SearchHit, StoreSearch
 from memloop_clients import StoreClient
 from memloop_service import of_app
@@ -70,7 +69,7 @@ async def found_in(
         namespace=where,
         query=query,
         top_k=asked.max_num_results,
-        filters=None if asked.filters is None else {"OR": groups},
+        filters=None if len(shown) == len(files) else {"OR": groups},
         max_tokens=max_tokens,
     )
     hits = (await store.search(request)).results
@@ -93,12 +92,13 @@ INDEX_QUEUE: Final = "vector-stores"
 
 
 class IndexJob(Wire):
-    """The payload of a job that indexes one file of a vector store."""
+    """The payload of a job that indexes one file of a vector store, maybe ``again``."""
 
     tenant: str
     vector_store_id: str
     file_id: str
     job: str
+    again: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,36 +112,64 @@ class VectorStores:
     keeper: Keeper
 
     async def attach(
-        self, tenant: str, store_id: str, file_id: str, strategy: Strategy | None, attributes: dict[str, AttributeValue]
-    ) -> VectorStoreFile:
-        """Add an uploaded file and queue its indexing. A file that is there is indexed again.
+        self, tenant: str, store_id: str, asked: Sequence[FileAttach], *, batch: str = ""
+    ) -> list[VectorStoreFile]:
+        """Add uploaded files and queue their indexing. A file that is there is indexed again.
 
-        Raises NotFound without the file or the vector store, Conflict for one that has expired, TooLarge when it is
-        full, RateLimited when the queue is.
+        Raises NotFound without one of the files or the vector store, Conflict for one that has expired, TooLarge when
+        it is full, RateLimited when the queue is: none is added then, and those that are there stay.
         """
         await self.open_store(tenant, store_id)
-        known = await self.files.stored().get(tenant, file_id)
-        job = self.records.new_job(tenant)
-        file = VectorStoreFile(
-            id=file_id,
-            created_at=int(time.time()),
-            vector_store_id=store_id,
-            status="in_progress",
-            attributes=cast("dict[str, AttributeValue]", await self.clean(tenant, attributes)),
-            chunking_strategy=strategy if isinstance(strategy, StaticStrategy) else StaticStrategy(type="static"),
-        )
-        await self.records.attach(tenant, store_id, Attached(file, job, known.file.filename))
-        await self.store.erase(chunks_of_file(tenant, store_id, file_id))
-        payload = IndexJob(tenant=tenant, vector_store_id=store_id, file_id=file_id, job=job).model_dump_json()
-        fields = {"tenant": tenant, "status": "queued", "record": "{}", "payload": payload}
-        index = self.queue.keys.of_id(job).key("indexing", tenant)
+        stored, now = await self.files.stored().some(tenant, [one.file_id for one in asked]), int(time.time())
+        known = {one.file.id: one.file.filename for one in stored}
+        each = {one.file_id: one for one in asked}
+        clean = cast("list[JsonValue]", await self.clean(tenant, [one.attributes or {} for one in each.values()]))
+        new = [
+            Attached(
+                VectorStoreFile(
+                    id=one.file_id,
+                    created_at=now,
+                    vector_store_id=store_id,
+                    status="in_progress",
+                    attributes=cast("dict[str, AttributeValue]", attributes),
+                    chunking_strategy=one.chunks,
+                ),
+                self.records.new_job(tenant),
+                known[one.file_id],
+                batch,
+            )
+            for one, attributes in zip(each.values(), clean, strict=True)
+        ]
+        there = await self.records.attach(tenant, store_id, new)
+        index = self.queue.keys.of_id(new[0].job).key("indexing", tenant)
+        queued = set[str]()
         try:
-            await self.queue.admit(Submission(job, job, created_ms=int(time.time() * 1000), index=index, fields=fields))
-        except RateLimited:
-            await self.records.detach(tenant, store_id, file_id)
+            for one in new:
+                job = IndexJob(
+                    tenant=tenant,
+                    vector_store_id=store_id,
+                    file_id=one.file.id,
+                    job=one.job,
+                    again=one.file.id in there,
+                )
+                fields = {"tenant": tenant, "status": "queued", "record": "{}", "payload": job.model_dump_json()}
+                at_ms = int(time.time() * 1000)
+                await self.queue.admit(Submission(one.job, one.job, created_ms=at_ms, index=index, fields=fields))
+                queued.add(one.file.id)
+        except MemloopError:
+            if kept := [one for file_id, one in there.items() if file_id not in queued]:
+                await self.records.attach(tenant, store_id, kept)
+            for file_id in each.keys() - there.keys():
+                await self.records.detach(tenant, store_id, file_id)
             raise
         await self.records.used(tenant, store_id)
-        return file
+        return [one.file for one in new]
+
+    async def cancel(self, tenant: str, store_id: str, batch: str) -> None:
+        """Take a batch's files that are not indexed yet from their jobs, which then end. Raises NotFound."""
+        for one in await self.records.batch(tenant, store_id, batch):
+            if one.file.status == "in_progress":
+                await self.records.change(tenant, one.having(status="cancelled", usage_bytes=0), job=NO_JOB)
 
     async def update_file(
         self, tenant: str, store_id: str, file_id: str, attributes: dict[str, AttributeValue]
@@ -150,9 +178,9 @@ class VectorStores:
         clean = await self.clean(tenant, attributes)
         while True:
             known = await self.records.file(tenant, store_id, file_id)
-            changed = known.file.model_copy(update={"attributes": clean})
-            if await self.records.change(tenant, replace(known, file=changed)) == "changed":
-                return changed
+            changed = known.having(attributes=clean)
+            if await self.records.change(tenant, changed) == "changed":
+                return changed.file
 
     async def detach(self, tenant: str, store_id: str, file_id: str) -> None:
         """Take a file out of a vector store; a running job notices. Raises NotFound."""
