@@ -112,8 +112,7 @@ class EventParser:
 
 def data_of(event: bytes) -> bytes:
     """Return the event's data, several ``data:`` lines joined by a newline; empty for a comment."""
-    lines = (line for line in event.splitlines() if line.startswith(b"data:"))
-    return b"\n".join(line[5:].removeprefix(b" ") for line in lines)
+    return b"\n".join([line[5:].removeprefix(b" ") for line in event.splitlines() if line.startswith(b"data:")])
 
 
 async def parse_events(

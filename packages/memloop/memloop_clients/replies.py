@@ -147,6 +147,8 @@ def whole_reply(answer: Json, offered: Collection[str] = (), *, model: str = "")
 
 def head_of(given: Json, kind: str, model: str) -> Json:
     """Return the fields that begin every completion and chunk: the engine's where they have OpenAI's types."""
+    if has_head(given):
+        return {name: given[name] for name in HEAD}
     made: Json = {"id": f"chatcmpl-{token_hex(12)}", "object": kind, "created": int(time.time()), "model": model}
     return {name: given[name] if type(given.get(name)) is HEAD[name] else value for name, value in made.items()}
 

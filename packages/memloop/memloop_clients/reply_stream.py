@@ -73,8 +73,8 @@ class ReplyStream:
         chunk, kind = parsed_object(data), ""
         if event.startswith(_KIND):
             kind = event.partition(b"\n")[0].removeprefix(_KIND).strip().decode("utf-8", "replace")
-        failed = [line.removeprefix(_FAILED_LINE) for line in event.splitlines() if line.startswith(_FAILED_LINE)]
-        if failed and not data:
+        lines = [] if data else event.splitlines()
+        if failed := [line.removeprefix(_FAILED_LINE) for line in lines if line.startswith(_FAILED_LINE)]:
             chunk, kind = parsed_object(b"".join(map(bytes.strip, failed))), "error"
         if self.failed:
             return []

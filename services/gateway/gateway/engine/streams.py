@@ -59,7 +59,7 @@ class Passing:
         if self._counts_tokens:
             return self._each(b"".join(self._cutter.feed(data)))
         events = self._cutter.whole(data)
-        if self._is_one_more_text(events):
+        if self._are_more_texts(events):
             return events
         if self._reply is None:
             return self._texts(events)
@@ -79,13 +79,14 @@ class Passing:
         if self._usage:
             self._meter.tokens(self._usage)
 
-    def _is_one_more_text(self, events: bytes) -> bool:
-        """Return whether this is the last event again with another text, as most are: nothing in it tells more."""
+    def _are_more_texts(self, events: bytes) -> bool:
+        """Return whether each is the last event again with another text, as most are: nothing in them tells more."""
         if self._around is None or self._reads:
             return False
         before, after = self._around
-        text = slice(len(before), len(events) - len(after))
-        return events.startswith(before) and events.endswith(after) and b'"' not in events[text]
+        if not (events.startswith(before) and events.endswith(after)):
+            return False
+        return b'"' not in events[len(before) : len(events) - len(after)].replace(after + before, b"")
 
     def _texts(self, events: bytes) -> bytes:
         if _FIELD not in events:
@@ -101,13 +102,13 @@ class Passing:
         if self._reply is None:
             return b"".join(map(self._event, cut))
         self._reads = True
-        return b"".join(self._event(each.raw) for event in cut for each in self._reply.read(event))
+        return b"".join([self._event(each.raw, each.chunk) for event in cut for each in self._reply.read(event)])
 
-    def _event(self, event: bytes) -> bytes:
+    def _event(self, event: bytes, chunk: Json | None = None) -> bytes:
         self._meter.streamed(event)
         if _report_in(event) < 0:
             return event
-        chunk = parsed_object(data_of(event))
+        chunk = parsed_object(data_of(event)) if chunk is None else chunk
         self._usage = object_in(chunk.get("usage") or object_in(chunk.get("response")).get("usage")) or self._usage
         return b"" if self._hides and chunk.get("choices") == [] else event
 
