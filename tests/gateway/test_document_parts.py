@@ -198,6 +198,30 @@ def sheet_of(rows: str) -> bytes:
     return opened("spreadsheet", f'<table:table table:name="S">{rows}</table:table>')
 
 
+def _flat(raw: bytes) -> bytes:
+    """The content of an OpenDocument file as the one XML file that LibreOffice writes."""
+    with zipfile.ZipFile(io.BytesIO(raw)) as document:
+        return document.read("content.xml").replace(b"office:document-content", b"office:document")
+
+
+@pytest.mark.parametrize("kind", ["odt", "ods", "odp"])
+async def test_a_flat_open_document_reads_as_the_packed_one(kind: str) -> None:
+    raw = PLACED[f"a.{kind}"]("Tea at five.", "The key is red.", "A boat.")
+    assert await text_of(_flat(raw), f"a.f{kind}") == await text_of(raw, f"a.{kind}")
+
+
+async def test_pictures_and_formulas_inside_a_flat_document_are_left_out_and_read() -> None:
+    math = '<math><semantics><mi>E</mi><annotation encoding="StarMath 5.0">E = m c^2</annotation></semantics></math>'
+    picture = "<draw:frame><draw:image><office:binary-data>aGVsbG8=</office:binary-data></draw:image></draw:frame>"
+    body = f"<text:p>So {picture}<draw:frame><draw:object>{math}</draw:object></draw:frame>holds.</text:p>"
+    assert await text_of(_flat(opened("text", body)), "a.fodt") == "So  E = m c^2 holds.\n"
+
+
+@pytest.mark.parametrize("raw", [b"", b"Tea at five.", b"<office:document", b"<a/>"])
+async def test_a_damaged_flat_document_ends_in_a_sentence(raw: bytes) -> None:
+    assert "damaged" in await reason(raw, "a.fods")
+
+
 async def test_a_formula_of_an_odt_stands_in_its_sentence() -> None:
     body = '<text:p>Einstein: <draw:frame><draw:object xlink:href="./Object 1"/></draw:frame>holds.</text:p>'
     math = '<math xmlns="http://www.w3.org/1998/Math/MathML"><semantics><mi>E</mi>{}</semantics></math>'

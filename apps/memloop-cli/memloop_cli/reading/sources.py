@@ -17,7 +17,8 @@ _SUFFIXES: Final = frozenset(
         *(".csv", ".tsv", ".json", ".jsonl", ".ndjson", ".ipynb", ".xml", ".yaml", ".yml", ".toml", ".ini", ".svg"),
         *(".log", ".html", ".htm", ".xhtml", ".mhtml", ".mht", ".srt", ".vtt", ".ics", ".vcf", ".eml", ".mbox", ".mbx"),
         *(".pdf", ".docx", ".docm", ".dotx", ".pptx", ".pptm", ".ppsx", ".xlsx", ".xlsm", ".xlsb", ".xls", ".xltx"),
-        *(".odt", ".ods", ".odp", ".fodt", ".epub", ".rtf", ".py", ".js", ".ts", ".java", ".kt", ".go", ".rs", ".rb"),
+        *(".odt", ".ods", ".odp", ".fodt", ".fods", ".fodp", ".epub", ".rtf"),
+        *(".py", ".js", ".ts", ".java", ".kt", ".go", ".rs", ".rb"),
         *(".c", ".h", ".cpp", ".hpp", ".cs", ".php", ".swift", ".scala", ".sh", ".sql"),
     )
 )

@@ -89,6 +89,10 @@ def _written(source: Source) -> Reader:
         from gateway.extract.html import html
 
         return html
+    if source.name.endswith((".fodt", ".fods", ".fodp")):
+        from gateway.extract.opendocument import flat
+
+        return flat
     return notebook if source.name.endswith(".ipynb") else plain
 
 

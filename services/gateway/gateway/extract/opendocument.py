@@ -5,6 +5,7 @@ Cells are read as they are shown: calamine has no formats, reads ``#DIV/0!`` as 
 
 import re
 from collections.abc import Iterator
+from io import BytesIO
 from typing import Final
 from zipfile import ZipFile
 
@@ -16,12 +17,22 @@ from gateway.extract.source import PAGE_END, Source, Unreadable, place
 
 _LEFT: Final = frozenset(
     {"tracked-changes", "note-citation", "forms", "variable-decls", "sequence-decls", "creator", "date", "ruby-text"}
+    | {"binary-data"}
 )
 _LINES: Final = frozenset({"p", "h", "table-row"})
 _SIGNS: Final = {"tab": "\t", "line-break": "\n"}
 _MOST_SPACES: Final = 1000
 _DURATION = re.compile(r"PT(\d+)H(\d+)M(\d+)(?:[.,]\d+)?S")
 _NUMBERS: Final = frozenset({"float", "currency", "percentage"})
+
+
+def flat(source: Source) -> Iterator[str]:
+    """Yield the text of a document in one XML file, which is content and styles alike. Raises as ``opendocument``."""
+    with ZipFile(BytesIO(), "w") as archive:
+        raw = source.whole()
+        for name in ("content.xml", "styles.xml"):
+            archive.writestr(name, raw)
+        yield from opendocument(source, archive)
 
 
 def opendocument(source: Source, archive: ZipFile) -> Iterator[str]:
@@ -92,9 +103,9 @@ def _put_formulas(body: Element, archive: ZipFile) -> None:
     """Put formulas, which are documents in the document, at their places: as they were typed, or else their signs."""
     for link in body.iter("object"):
         name = link.get("href", "").removeprefix("./") + "/content.xml"
-        root = parsed(archive, name) if name in archive.NameToInfo else link
+        root = parsed(archive, name) if name in archive.NameToInfo else next(link.iter("math"), link)
         if root.tag == "math":
-            link.text = f" {words(next(root.iter('annotation'), root))} "
+            link[:], link.text = [], f" {words(next(root.iter('annotation'), root))} "
 
 
 def _rows(table: Element) -> Iterator[str]:

@@ -56,7 +56,7 @@ export function UploadField({ file, onFile }: { file: UploadedFile | null; onFil
   return (
     <div className="stack tight">
       <label className={isOver ? "drop is-over" : "drop"} onDragOver={(event) => (event.preventDefault(), setIsOver(true))} onDragLeave={() => setIsOver(false)} onDrop={drop}>
-        <input type="file" className="hidden" accept=".pdf,.docx,.docm,.pptx,.xlsx,.xls,.odt,.ods,.odp,.epub,.rtf,.eml,.mbox,.srt,.vtt,.csv,.tsv,.json,.jsonl,.html,.htm,.md,.txt,text/*,application/pdf" onChange={(event) => (void take(event.target.files?.[0]), (event.target.value = ""))} />
+        <input type="file" className="hidden" accept=".pdf,.docx,.docm,.pptx,.xlsx,.xls,.odt,.ods,.odp,.fodt,.fods,.fodp,.epub,.rtf,.eml,.mbox,.srt,.vtt,.csv,.tsv,.json,.jsonl,.html,.htm,.md,.txt,text/*,application/pdf" onChange={(event) => (void take(event.target.files?.[0]), (event.target.value = ""))} />
         <Icon name="up" size={22} />
         <span>
           <strong>Drop a file here</strong> or choose one
