@@ -1,4 +1,4 @@
-"""Importing OpenVINO reports the import to a web service, where pip installed what reports. Our processes prevent it."""
+"""Importing OpenVINO tells a web service of it, where pip installed what reports. Our processes prevent that."""
 
 import subprocess
 import sys
