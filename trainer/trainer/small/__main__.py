@@ -1,4 +1,4 @@
-"""``python -m trainer.small replies | sft | evaluate | gpu | pack``: how the small model is taught and measured."""
+"""``python -m trainer.small replies | sft | evaluate | average | gpu | pack``: how the small model is taught and measured."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ import torch
 import memloop
 import memloop_small
 import trainer
+from trainer.small.average import average
 from trainer.small.gpu import GpuRun, train_on_gpu
 from trainer.small.kinds import English
 from trainer.small.measure import Asking, measure, read_by
@@ -41,6 +42,9 @@ def main() -> None:
     evaluate.add_argument("--lengths", type=int, nargs="*", default=[], help="read whole documents of so many tokens")
     evaluate.add_argument("--documents", type=int, default=64, help="of each length")
     evaluate.add_argument("--chunk-tokens", type=int, default=PROFILE.budget.chunk_tokens)
+    averaging = commands.add_parser("average", help="average adapters of runs that went on from each other")
+    averaging.add_argument("adapters", type=Path, nargs="+")
+    averaging.add_argument("--output", type=Path, required=True)
     gpu = commands.add_parser("gpu", help="the whole training on one GPU in minutes")
     gpu.add_argument("--base", type=Path, required=True)
     gpu.add_argument("--output", type=Path, required=True)
@@ -63,6 +67,8 @@ def main() -> None:
         case "replies":
             asking = Asking.load(options.base)
             facts = {"replies": write_base_replies(options.file, asking.ended, English("train"), options.count)}
+        case "average":
+            average(options.adapters, options.output)
         case "pack":
             sources = [Path(str(each.__file__)).parent for each in (memloop, memloop_small, trainer)]
             made = pack(options.folder, sources=sources, wheels=options.wheels)
