@@ -16,7 +16,7 @@ from trainer.small.by_hand import by_hand
 from trainer.small.documents import read_documents
 from trainer.small.evaluate import held_out_samples, judge, with_examples
 from trainer.small.generate import Decoder
-from trainer.small.network import SmallLlama
+from trainer.small.network import SmallLlama, fast_type
 from trainer.small.packing import Encoder
 from trainer.small.sample import PROFILE, Sample
 
@@ -35,7 +35,7 @@ class Asking:
         """Load a base and, if given, what it was taught. Raises OSError, KeyError for an adapter of other layers."""
         from transformers import AutoTokenizer
 
-        network = SmallLlama.load(base)
+        network = SmallLlama.load(base, dtype=fast_type())
         held = network.adapters()
         for name, tensor in load_file(adapter).items() if adapter else ():
             held[name].data = tensor.float()

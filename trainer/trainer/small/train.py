@@ -23,7 +23,7 @@ from torch.nn import functional as F
 
 from memloop_small.merge import LoraShape
 from trainer.small.mix import draw_group, stream
-from trainer.small.network import SmallLlama
+from trainer.small.network import SmallLlama, fast_type
 from trainer.small.packing import Batch, Encoder, Row, packed
 from trainer.small.recipe import SmallSft
 
@@ -213,7 +213,7 @@ def new_run(recipe: SmallSft) -> Run:
     from transformers import AutoTokenizer
 
     torch.manual_seed(recipe.seed)
-    network = SmallLlama.load(recipe.base, LoraShape(recipe.rank, recipe.alpha))
+    network = SmallLlama.load(recipe.base, LoraShape(recipe.rank, recipe.alpha), dtype=fast_type())
     tokenizers: Any = AutoTokenizer
     run = Run(recipe, network, drawn_rows(recipe, Encoder(tokenizers.from_pretrained(recipe.base))))
     run.resume()
