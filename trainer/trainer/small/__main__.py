@@ -1,4 +1,4 @@
-"""``python -m trainer.small replies | sft | evaluate | average | gpu | pack``: how the small model is taught and measured."""
+"""``python -m trainer.small replies | sft | evaluate | average | gpu | pack``: the commands of the small model."""
 
 from __future__ import annotations
 
