@@ -62,6 +62,9 @@ def supports(sentence: Sequence[Word], claim: Claim) -> bool:
     """
     if not claim.content or len(sentence) < _COVERAGE * len(claim.content):
         return False
+    sure = (word.norm for word in claim.content if word.anchor and not word.maybe)
+    if not {form for word in sentence for form in (word.norm, word.maybe)}.issuperset(sure):
+        return False
     if claim.is_whole:
         return [(word.norm, word.unit) for word in claim.words] == [(word.norm, word.unit) for word in sentence]
     claim, sentence = Claim(_as_numbers(claim.words, sentence)), _as_numbers(sentence, claim.words)
