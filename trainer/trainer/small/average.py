@@ -4,8 +4,8 @@ What a run learned anew and what it forgot both shrink by half; of runs that beg
 their factors have nothing in common.
 """
 
-# torch's own annotations are partly unknown to pyright.
-# pyright: reportUnknownMemberType=false
+# torch's and safetensors' own annotations are partly unknown to pyright.
+# pyright: reportUnknownMemberType=false, reportUnknownVariableType=false
 from __future__ import annotations
 
 from collections.abc import Sequence
