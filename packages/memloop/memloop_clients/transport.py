@@ -19,7 +19,6 @@ import aiohttp
 from aiohttp.abc import AbstractResolver, ResolveResult
 from yarl import URL
 
-from memloop.chores import patient
 from memloop.wire.errors import ConnectRefused, DependencyError, MemloopError, Timeout, Unavailable, Unreachable
 
 ErrorOf: TypeAlias = Callable[[int, bytes, Mapping[str, str]], MemloopError]
@@ -44,7 +43,7 @@ _AT_ONCE_BYTES: Final = 1 << 20
 
 @dataclass(frozen=True, slots=True)
 class Timeouts:
-    """Seconds to connect, to wait for an answer or more of it, and for a whole call (``total_s``; not of a stream).
+    """Seconds to connect, between two reads, and for a whole call (``total_s``; a stream has no total).
 
     A connection older than ``connection_age_s`` (a quarter more or less, at random) gets no further request. Balancers
     choose a server per connection: so a new server gets its share, and a stopping one gets no more.
@@ -120,8 +119,6 @@ class RawResponse:
         self._peer = peer
         self._ended: Callable[[], None] | None = ended
         self._read: bytes | None = None
-        self._waits_since: float | None = None
-        self._timer: asyncio.TimerHandle | None = None
 
     @property
     def status(self) -> int:
@@ -141,16 +138,10 @@ class RawResponse:
         """Return the next bytes; none at the end. Raises Unavailable when the connection is lost, Timeout."""
         if self._ended is None:
             return b""
-        loop = asyncio.get_running_loop()
-        self._waits_since = loop.time()
-        if self._timer is None:
-            self._timer = loop.call_later(self._peer.timeouts.read_s, self._look, loop)
         try:
             return await self._response.content.readany()
         except (aiohttp.ClientError, OSError) as error:
             raise self._peer.failure(error, way="") from error
-        finally:
-            self._waits_since = None
 
     async def chunks(self) -> AsyncGenerator[bytes]:
         """Yield the body's bytes as they arrive. Raises as ``some`` does."""
@@ -176,20 +167,8 @@ class RawResponse:
         """Stop reading."""
         ended, self._ended = self._ended, None
         if ended is not None:
-            if self._timer is not None:
-                self._timer.cancel()
             self._response.close()
             ended()
-
-    def _look(self, loop: asyncio.AbstractEventLoop) -> None:
-        """End the wait for a silent peer. A read only sets a time: aiohttp's own limit makes a timer for each."""
-        self._timer = None
-        if self._waits_since is not None:
-            left_s = self._waits_since + self._peer.timeouts.read_s - loop.time()
-            if left_s > 0:
-                self._timer = loop.call_later(left_s, self._look, loop)
-            else:
-                self._response.content.set_exception(TimeoutError())
 
 
 class Origin:
@@ -226,14 +205,13 @@ class Origin:
         body = request.body
         pool.running += 1
         try:
-            async with patient(self._peer.timeouts.read_s):
-                response = await pool.session.request(
-                    request.method,
-                    url.update_query(request.params) if request.params else url,
-                    data=io.BytesIO(body) if body is not None and len(body) > _AT_ONCE_BYTES else body,
-                    headers=request.headers,
-                    allow_redirects=False,
-                )
+            response = await pool.session.request(
+                request.method,
+                url.update_query(request.params) if request.params else url,
+                data=io.BytesIO(body) if body is not None and len(body) > _AT_ONCE_BYTES else body,
+                headers=request.headers,
+                allow_redirects=False,
+            )
         except BaseException as error:
             self._leave(pool)
             if isinstance(error, aiohttp.ClientError | OSError):
@@ -285,7 +263,7 @@ class Origin:
             cookie_jar=aiohttp.DummyCookieJar(),
             auto_decompress=False,
             read_bufsize=16_384,  # what a client that never reads makes this process hold
-            timeout=aiohttp.ClientTimeout(connect=limits.connect_s),
+            timeout=aiohttp.ClientTimeout(connect=limits.connect_s, sock_read=limits.read_s),
         )
         age_s = limits.connection_age_s * random.uniform(1 - _JITTER, 1 + _JITTER)
         self._pool = pool = _Pool(session, asyncio.get_running_loop().time() + age_s)
