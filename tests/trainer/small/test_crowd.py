@@ -1,6 +1,6 @@
 """Sections about several people: each question is answered by its own person's sentence, or by none."""
 
-from itertools import pairwise
+import re
 from random import Random
 
 from trainer.small.crowd import draw_reading_of_crowd
@@ -46,5 +46,6 @@ def test_a_section_s_questions_are_all_different() -> None:
 
 
 def _names(text: str) -> list[str]:
-    words = text.replace("'s", "").replace(",", "").replace(".", "").split()
-    return [f"{first} {last}" for first, last in pairwise(words) if last in TRAINED.values["surname"]]
+    """Return the first names and surnames in a text; a surname may have two words."""
+    surnames = "|".join(sorted(TRAINED.values["surname"], key=len, reverse=True))
+    return re.findall(rf"[\w'-]+ (?:{surnames})\b", text)

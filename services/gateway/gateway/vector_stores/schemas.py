@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import Annotated, Final, Literal, TypeAlias
 
-from pydantic import Field, FiniteFloat, model_validator
+from pydantic import ConfigDict, Field, FiniteFloat, model_validator
 from pydantic_core import PydanticCustomError
 
 from gateway.vector_stores.filters import AttributeValue, Filter
@@ -136,8 +136,10 @@ class FileBatchCreate(Wire):
     ``attributes`` and ``chunking_strategy`` are those of all ``file_ids``; each of ``files`` has its own.
     """
 
-    file_ids: list[FileId] = Field(default_factory=list[str], max_length=_MOST_FILES_OF_A_BATCH)
-    files: list[FileAttach] = Field(default_factory=list[FileAttach], max_length=_MOST_FILES_OF_A_BATCH)
+    model_config = ConfigDict(json_schema_extra={"oneOf": [{"required": ["file_ids"]}, {"required": ["files"]}]})
+
+    file_ids: list[FileId] = Field(default_factory=list[str], min_length=1, max_length=_MOST_FILES_OF_A_BATCH)
+    files: list[FileAttach] = Field(default_factory=list[FileAttach], min_length=1, max_length=_MOST_FILES_OF_A_BATCH)
     attributes: Attributes | None = None
     chunking_strategy: Strategy | None = None
 
