@@ -69,7 +69,7 @@ class Searches:
         return made.id, files
 
     async def chunks(self, tenant: str = "files:a") -> int:
-        """The number of texts that the memory store holds of the tenant's files."""
+        """The number of vector stores and files of which the memory store holds texts."""
         entities = await self.gateway.memory.store.entities(Scope(tenant=tenant))
         return len(entities.entities)
 
