@@ -70,8 +70,9 @@ def supports(sentence: Sequence[Word], claim: Claim) -> bool:
     claim, sentence = Claim(_as_numbers(claim.words, sentence)), _as_numbers(sentence, claim.words)
     if not set(claim.anchors) <= {word.norm for word in sentence}:
         return False
-    if any(word.unit and not any(_is_counted_alike(word, other) for other in sentence) for word in claim.words):
-        return False
+    for word in claim.words:
+        if word.unit and not any(word.norm == it.norm and same_unit(word.unit, it.unit) for it in sentence):
+            return False
     leads = _leads(sentence)
     if any(found.isdisjoint(leads.get(norm, found)) for norm, found in _leads(claim.words).items()):
         return False
@@ -100,10 +101,6 @@ def _leads(words: Sequence[Word]) -> dict[str, set[str]]:
         if word.is_value and before.norm in _LEADS:
             leads.setdefault(word.norm, set()).add(before.norm)
     return leads
-
-
-def _is_counted_alike(claimed: Word, found: Word) -> bool:
-    return claimed.norm == found.norm and same_unit(claimed.unit, found.unit)
 
 
 def _differs(claimed: Sequence[Word], sentence: Sequence[Word]) -> bool:

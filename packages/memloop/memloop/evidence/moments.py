@@ -1,7 +1,7 @@
 """Dates and times of day, in one form however they are written: as the day, the month and the year, and in 24 hours.
 
 Days and months are values of their own, so that ``in March 2024`` is found where the whole date stands. ``3/4/2024`` is
-read as it stands: it is in March or in April.
+in April where the language of the text puts the day first; elsewhere it may be in March, and is compared as it stands.
 """
 
 import re
