@@ -18,7 +18,7 @@ from trainer.small.facts import draw_fact, tell
 from trainer.small.kinds import English
 from trainer.small.persons import told_to_user
 from trainer.small.relating import UNKNOWN, compared
-from trainer.small.sample import PROFILE, Sample, some_day
+from trainer.small.sample import PROFILE, Sample, by_rank, some_day
 from trainer.small.writing import draw_writing, overheard
 
 _FOLDER: Final = Path(__file__).parent / "english" / "told"
@@ -69,7 +69,7 @@ def draw_changed(english: English, rng: Random) -> list[Sample]:
     return [compared(draft, note, topic, related, at, rng) for related, topic, note in near]
 
 
-def draw_asked(english: English, rng: Random, *, known: float, questions: int = 6) -> list[Sample]:
+def draw_asked(english: English, rng: Random, *, known: float, questions: int = 4) -> list[Sample]:
     """Draw notes of several matters, and questions about them and about others that no note holds.
 
     Both notes of a change may stand there: the later one counts.
@@ -77,22 +77,23 @@ def draw_asked(english: English, rng: Random, *, known: float, questions: int = 
     at = some_day(rng)
     drawn = rng.sample(changes(), rng.randint(2, 8))
     noted, unknown = drawn[: max(1, len(drawn) - 2)], drawn[max(1, len(drawn) - 2) :]
-    lines, answers = list[str](), list[tuple[Change, str]]()
+    lines = list[tuple[str, tuple[Change, str] | None]]()
     for each in noted:
         told_at = at - timedelta(days=rng.randrange(400))
         changed, held_at = rng.random() < 0.6, told_at - timedelta(days=rng.randrange(400))
+        answer = (each, each.then_note if changed else each.first_note)
         if not changed or rng.random() < 0.5:
-            lines.append(memory_line(each.first_note, held_at))
+            lines.append((memory_line(each.first_note, held_at), answer))
         if changed:
-            lines.append(memory_line(each.then_note, told_at))
-        answers.append((each, each.then_note if changed else each.first_note))
+            lines.append((memory_line(each.then_note, told_at), answer))
     for _ in range(rng.randint(0, 3)):
-        lines.append(memory_line(tell(draw_fact(english, rng), english, rng, at=at).note, at))
+        lines.append((memory_line(tell(draw_fact(english, rng), english, rng, at=at).note, at), None))
     rng.shuffle(lines)
-    before = PROFILE.render("recall", memories=ranked_lines(lines))
+    before = PROFILE.render("recall", memories=ranked_lines([line for line, _ in lines]))
+    answers = {place: answer for place, (_, answer) in enumerate(lines) if answer}
     samples = list[Sample]()
     for _ in range(questions):
-        asked, note = rng.choice(answers) if rng.random() < known else (rng.choice(unknown), None)
+        asked, note = answers[by_rank([*answers], rng)] if rng.random() < known else (rng.choice(unknown), None)
         question = ChatMessage(role="user", content=rng.choice(asked.ask))
         reply = told_to_user(note) if note else UNKNOWN
         samples.append(Sample("answer", (*before, question), reply, sort="known" if note else "unknown"))

@@ -13,7 +13,7 @@ from memloop.wire.memory import MemoryDraft, MemoryItem
 from trainer.small.facts import Fact, Someone, Told, another_value, draw_fact, draw_person, tell
 from trainer.small.kinds import English, Kind
 from trainer.small.persons import told_to_user
-from trainer.small.sample import PROFILE, Sample, some_day
+from trainer.small.sample import PROFILE, Sample, by_rank, some_day
 
 UNKNOWN: Final = "I don't know, you haven't told me."
 """The answer to what no note holds."""
@@ -60,11 +60,11 @@ def draw_relating(english: English, rng: Random, *, sort: str | None = None) -> 
 
 
 def draw_answers(
-    english: English, rng: Random, *, questions: int = 6, most_notes: int = 10, known: float = 0.72
+    english: English, rng: Random, *, questions: int = 4, most_notes: int = 10, known: float = 0.72
 ) -> list[Sample]:
     """Draw notes, and questions about them and about what they do not hold; all share the notes' message.
 
-    ``known`` is the share of questions that a note answers.
+    ``known`` is the share of questions that a note answers; as the store serves the notes, most are about the first.
     """
     at = some_day(rng)
     people = [draw_person(english, rng) for _ in range(2)]
@@ -73,18 +73,18 @@ def draw_answers(
         for _ in range(rng.randint(1, most_notes))
     ]
     facts = list({(fact.of, _topic(fact)): fact for fact in drawn}.values())
-    notes = list[Told]()
-    dated = list[tuple[Told, datetime]]()
+    dated = list[tuple[Told, datetime, Told]]()
     for fact in facts:
         told_at = at - timedelta(days=rng.randrange(400))
         outdated, changed = fact.kind.one and rng.random() < _OLDER, rng.random() < 0.7
-        notes.append(tell(fact, english, rng, at=at, changed=outdated and changed))
-        dated.append((notes[-1], told_at))
+        note = tell(fact, english, rng, at=at, changed=outdated and changed)
+        dated.append((note, told_at, note))
         if outdated:
             held_at = told_at - timedelta(days=rng.randrange(0 if changed and fact.kind.new else 1, 400))
-            dated.append((tell(another_value(fact, english, rng), english, rng, at=at), held_at))
+            dated.append((tell(another_value(fact, english, rng), english, rng, at=at), held_at, note))
     rng.shuffle(dated)
-    before = PROFILE.render("recall", memories=ranked_lines([memory_line(told.note, day) for told, day in dated]))
+    before = PROFILE.render("recall", memories=ranked_lines([memory_line(told.note, day) for told, day, _ in dated]))
+    notes = [newest for _, _, newest in dated]
     return [_asked(before, notes, people, english, rng, known) for _ in range(questions)]
 
 
@@ -98,7 +98,7 @@ def _asked(
 ) -> Sample:
     known = rng.random() < known_share
     if known:
-        note = rng.choice(notes)
+        note = notes[by_rank(range(len(notes)), rng)]
         fact, reply, golds = note.fact, told_to_user(note.note), (note.fact.gold(english),)
     else:
         fact, reply, golds = _absent(notes, people, english, rng), UNKNOWN, ()
@@ -113,7 +113,7 @@ def _absent(notes: list[Told], people: list[Someone], english: English, rng: Ran
     """Draw a fact that no note holds; often one that a note holds of somebody else."""
     held = {(note.fact.of, _topic(note.fact)) for note in notes}
     while True:
-        kind = rng.choice(notes).fact.kind if rng.random() < 0.35 else None
+        kind = notes[by_rank(range(len(notes)), rng)].fact.kind if rng.random() < 0.35 else None
         of = rng.choice((None, *people))
         if kind is not None and of is not None and kind.own:
             continue
