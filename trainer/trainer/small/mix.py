@@ -51,9 +51,12 @@ def draw_group(task: str, english: English, rng: Random, sources: Sources = Sour
         case "relate":
             return draw_changed(english, rng) if by_hand else draw_relating(english, rng)
         case "answer":
-            if by_hand:
-                return draw_asked(english, rng, known=_KNOWN)
-            return draw_answers(english, rng, most_notes=rng.choice((3, 6, 10)), known=_KNOWN)
+            drawn = (
+                draw_asked(english, rng, known=_KNOWN)
+                if by_hand
+                else draw_answers(english, rng, most_notes=rng.choice((3, 6, 10)), known=_KNOWN)
+            )
+            return [*{sample.messages[-1].text(): sample for sample in drawn}.values()]  # each question once
         case "read":
             others = 1 - sources.of_novels - sources.of_crowds
             draws = (draw_reading_of_novel, draw_reading_of_crowd, draw_reading)
