@@ -9,7 +9,7 @@ import orjson
 from rich.console import Console
 
 from benchmarks.dates.corpus import phrases, undated
-from memory_store.times import times_in
+from memory_store.times.reading import times_in
 
 
 def main() -> None:

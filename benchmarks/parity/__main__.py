@@ -17,7 +17,7 @@ from benchmarks.parity.items import CHUNK_TOKENS, Project, items_of
 from benchmarks.parity.ours import published_profile, read_all
 from benchmarks.parity.scripted_model import ScriptedModel
 from benchmarks.parity.upstream import NoUpstream, Upstream
-from inference.profile_import import ImportRefused
+from inference.profile_import.sources import ImportRefused
 from memloop.chunking import TokenizerSplitter
 
 TOKENIZER: Final = Path("services/inference/models/memloop-tiny")

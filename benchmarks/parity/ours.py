@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from benchmarks.parity.items import CHUNK_TOKENS, MAX_REREADS, Item, Project
-from inference.profile_import import import_prompts
+from inference.profile_import.importing import import_prompts
 from memloop.chunking import TokenizerSplitter
 from memloop.loops.memagent import read_document
 from memloop.loops.memreread import reread_document

@@ -18,7 +18,7 @@ from evaluation.published import command as published
 from evaluation.published.figures import published_tables
 from evaluation.published.memory import Model, Tables, outcome_of, profile_of
 from evaluation.published.report import markdown
-from inference.profile_import import ImportRefused
+from inference.profile_import.sources import ImportRefused
 from memloop.profiles import load_profile
 from tests.fakes.embedder import HashingEncoder
 from tests.fakes.examined_engine import by_words, examined

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from evaluation.ruler.readers import without_middle
-from inference.profile_import import import_prompts, write_profile
+from inference.profile_import.importing import import_prompts, write_profile
 from memloop.chunking import EstimatingSplitter
 from memloop.profiles import profile_files, profile_from_files
 from memloop.wire.chat import Json

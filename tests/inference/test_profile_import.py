@@ -11,7 +11,9 @@ from typing import cast
 
 import pytest
 
-from inference.profile_import import ImportRefused, Kind, import_prompts, write_profile
+from inference.profile_import.imported import Kind
+from inference.profile_import.importing import import_prompts, write_profile
+from inference.profile_import.sources import ImportRefused
 from memloop.loops.rendering import conversation_lines
 from memloop.profiles import Markup, Profile, ProfileError, load_profile
 from memloop.wire.chat import Json

@@ -12,7 +12,7 @@ from inference.engines import EnginePlan
 from inference.machine import Machine
 from inference.plan import card_of, plan_engine
 from inference.plan_command import plan_text
-from inference.profile_import import import_prompts, write_profile
+from inference.profile_import.importing import import_prompts, write_profile
 from inference.prompts import PromptsMissing, files_of, profile_of, prompt_warnings
 from inference.registry import read_registry
 from inference.settings import LauncherSettings

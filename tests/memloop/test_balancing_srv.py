@@ -10,8 +10,8 @@ import pytest
 from yarl import URL
 
 from memloop.wire.errors import Unreachable
-from memloop_clients.balancing import Endpoint, plain
 from memloop_clients.balancing.lookup import endpoints_by
+from memloop_clients.balancing.resolving import Endpoint, plain
 from memloop_clients.http import Http
 from tests.fakes.name_server import NameServer, name_server
 from tests.fakes.ports import free_port

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from memloop.loops.memreader import decide
-from memloop.loops.parsing import FoundList, find_memory_list
+from memloop.loops.parsing.memory_list import FoundList, find_memory_list
 from memloop.loops.results import AddMemories, IgnoreTurns, InvalidOutput
 from memloop.loops.steps import Decided, DecideStep, OutputRejected
 from memloop.profiles import TurnLines, load_profile

@@ -11,7 +11,8 @@ from memloop.evidence.findings import sentences_of, statements_of
 from memloop.evidence.matching import Claim, supports
 from memloop.evidence.words import folded, words_of
 from memloop.loops.memreader import find_call
-from memloop.loops.parsing import find_memory_list, parse_answer, parse_gate, parse_memory, parse_query
+from memloop.loops.parsing.memory_list import find_memory_list
+from memloop.loops.parsing.reading import parse_answer, parse_gate, parse_memory, parse_query
 from memloop.loops.rendering import conversation_lines
 from memloop.ports import Chunk, Completion, HeldChunks
 from memloop.profiles import neutralise

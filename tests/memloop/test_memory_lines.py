@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from memloop.loops.memreader import decide
-from memloop.loops.parsing import FoundList, find_memory_lines
+from memloop.loops.parsing.memory_list import FoundList, find_memory_lines
 from memloop.loops.rendering import conversation_lines
 from memloop.loops.results import AddMemories, BufferTurns, IgnoreTurns, InvalidOutput
 from memloop.ports import Completion

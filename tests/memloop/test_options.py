@@ -8,7 +8,7 @@ from pydantic import ValidationError
 from memloop.loops.memagent import read_document, segments_of
 from memloop.loops.memreread import best_positions, reread_document
 from memloop.loops.notes import Notes
-from memloop.loops.parsing import Gate, parse_gate
+from memloop.loops.parsing.reading import Gate, parse_gate
 from memloop.loops.steps import ChunkRead, ReadStep, RereadStarted
 from memloop.profiles import load_profile
 from memloop.wire.reading import Gated, MhmLru, Parallel, ReadingOptions, Retrieved

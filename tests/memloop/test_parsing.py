@@ -5,7 +5,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from memloop.loops.memreader import FoundCall, NoCall, find_call
-from memloop.loops.parsing import parse_answer, parse_memory, parse_query
+from memloop.loops.parsing.reading import parse_answer, parse_memory, parse_query
 from memloop.loops.rendering import listen, split_thinking, without_thoughts
 from memloop.ports import Completion
 from tests.fakes.model import calls_tools, says

@@ -10,7 +10,7 @@ import pytest
 from pydantic import JsonValue
 
 from memloop.loops.memreader import decide
-from memloop.loops.parsing import parse_query
+from memloop.loops.parsing.reading import parse_query
 from memloop.loops.reader import Reader, judge
 from memloop.loops.relating import parse_relations
 from memloop.loops.results import AddMemories

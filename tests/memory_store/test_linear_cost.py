@@ -20,7 +20,7 @@ from memory_store.items.statements import WritePolicy, statements_of
 from memory_store.items.writing import Resolver
 from memory_store.metrics import Metrics
 from memory_store.retrieval.relevance import Candidate, boost_dates
-from memory_store.times import asked_for
+from memory_store.times.reading import asked_for
 from memory_store.vectors.filters import parse_filters
 from memory_store.vectors.qdrant_edge import QdrantEdge
 from tests.fakes.embedder import HashingEncoder

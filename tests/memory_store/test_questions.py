@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from memloop.wire.fields import EARLIEST
 from memory_store.items.identity import possible_names, without_names
-from memory_store.times import asked_for
+from memory_store.times.reading import asked_for
 
 ASKED_AT = datetime(2026, 1, 15, 12, tzinfo=UTC)
 

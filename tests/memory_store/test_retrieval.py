@@ -17,7 +17,7 @@ from memory_store.items.identity import PLACES_PER_SECOND, place_of, speaker_of
 from memory_store.retrieval.relevance import Candidate, Relevance, Tuning, around, boost, contexts
 from memory_store.retrieval.rerank import CrossEncoderScorer, Reranker, RerankerMissing, ThreadScorer
 from memory_store.retrieval.search import ordered
-from memory_store.times import asked_for
+from memory_store.times.reading import asked_for
 from memory_store.vectors.port import Placed, Ranked
 from tests.fakes.processes import PATIENCE_S
 from tests.memory_store.api import StoreApi

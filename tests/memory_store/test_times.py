@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from benchmarks.dates.corpus import phrases, undated
 from memloop.wire.fields import EARLIEST, LATEST
 from memloop.wire.memory import MOST_TIMES
-from memory_store.times import times_in
+from memory_store.times.reading import times_in
 
 FRIDAY = datetime(2026, 11, 27, 15, tzinfo=UTC)
 

@@ -10,7 +10,7 @@ from transformers import AutoTokenizer
 
 from memloop.loops.forms import check_call
 from memloop.loops.memreader import FoundCall, find_call
-from memloop.loops.parsing import parse_answer, parse_query
+from memloop.loops.parsing.reading import parse_answer, parse_query
 from memloop.loops.rendering import listen
 from memloop.ports import Completion
 from memloop.wire.chat import ChatMessage

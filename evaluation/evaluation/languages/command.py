@@ -16,8 +16,7 @@ from memory_store.embedding.encoding import Bm25
 from memory_store.embedding.sentence_encoder import DEFAULT_MODEL
 from memory_store.metrics import Metrics
 from memory_store.models.chosen import embedder_of
-from memory_store.retrieval import Tuning
-from memory_store.retrieval.relevance import PLAIN
+from memory_store.retrieval.relevance import PLAIN, Tuning
 from memory_store.settings import Settings
 
 ROWS: Final = {"search": Tuning(), "bm25": replace(PLAIN, dense=0.0), "dense": replace(PLAIN, sparse=0.0)}

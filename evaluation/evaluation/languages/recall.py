@@ -21,7 +21,8 @@ from memory_store.embedding.port import Embedder
 from memory_store.items.batch import points_of
 from memory_store.items.documents import Record
 from memory_store.metrics import Metrics
-from memory_store.retrieval import Retrieval, Tuning
+from memory_store.retrieval.relevance import Tuning
+from memory_store.retrieval.search import Retrieval
 from memory_store.vectors.qdrant_edge import QdrantEdge
 from memory_store.vectors.schema import CollectionSpec
 

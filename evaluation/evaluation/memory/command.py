@@ -33,7 +33,7 @@ from evaluation.memory.run import IN_MEMORY, Judged, Kept, judge_all, recall_all
 from evaluation.memory.scorecard import Card, last_line, markdown, save_plot
 from evaluation.memory.scores import Prices, recall_score, row_score
 from evaluation.memory.stack import Place, embedding_threads, own_stack
-from inference.profile_import import ImportRefused
+from inference.profile_import.sources import ImportRefused
 from memloop.wire.errors import MemloopError
 from memloop_cli.errors import CliError
 from memloop_service import new_registry

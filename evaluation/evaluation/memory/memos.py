@@ -14,9 +14,8 @@ from pathlib import Path
 from typing import Final, Literal, TypeAlias
 
 from evaluation.memory.records import Verdict
-from inference.profile_import import ImportRefused
 from inference.profile_import.literals import parse_python
-from inference.profile_import.sources import read_source
+from inference.profile_import.sources import ImportRefused, read_source
 from memloop.loops.rendering import memory_lines
 from memloop.ports import Recalled
 from trainer.data.dialogues.formats import Format

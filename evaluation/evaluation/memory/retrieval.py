@@ -15,7 +15,7 @@ from memory_store.embedding.encoding import Bm25, TextEncoding
 from memory_store.embedding.port import Embedder
 from memory_store.items.batch import points_of
 from memory_store.metrics import Metrics
-from memory_store.retrieval import Retrieval
+from memory_store.retrieval.search import Retrieval
 from memory_store.vectors.qdrant_edge import QdrantEdge
 from memory_store.vectors.schema import CollectionSpec
 from trainer.data.dialogues.dialogue import Conversation, Question

@@ -26,7 +26,7 @@ from evaluation.published.serving import Served, while_served
 from evaluation.ruler.fleet import Effort
 from evaluation.ruler.items import documents_by_number, source_of
 from evaluation.ruler.run import Evaluation
-from inference.profile_import import ImportRefused
+from inference.profile_import.sources import ImportRefused
 from memloop.profiles import ProfileError
 from memloop.wire.errors import MemloopError
 from memloop_cli.errors import CliError

@@ -7,9 +7,9 @@ from pathlib import Path
 from typing import Final, Literal, TypeAlias
 
 from evaluation.ruler.items import GLOBAL, WIKI
-from inference.profile_import import ImportRefused, Kind
+from inference.profile_import.imported import Kind
 from inference.profile_import.literals import parse_python
-from inference.profile_import.sources import read_source
+from inference.profile_import.sources import ImportRefused, read_source
 from memloop.wire.long_read import Strategy
 
 Reading: TypeAlias = Literal["memagent", "memagent-slime", "memreread"]

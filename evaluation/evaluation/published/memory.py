@@ -13,7 +13,7 @@ from evaluation.memory.memos import DIFFERENCES, Count, cl100k
 from evaluation.memory.options import parsed
 from evaluation.published.figures import PublishedTable
 from evaluation.published.report import Cell, Outcome, amounts, beside
-from inference.profile_import import import_prompts, write_profile
+from inference.profile_import.importing import import_prompts, write_profile
 from trainer.data.dialogues.formats import Format
 from trainer.data.json_rows import DataError
 

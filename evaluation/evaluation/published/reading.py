@@ -22,7 +22,7 @@ from evaluation.published.serving import Served
 from evaluation.ruler.items import DEFAULT_SUFFIXES
 from evaluation.ruler.readers import Setup
 from evaluation.ruler.run import Evaluation, evaluate, to_stderr
-from inference.profile_import import import_prompts
+from inference.profile_import.importing import import_prompts
 from memloop.profiles import profile_files, profile_from_files, whole_profile
 from memloop.wire.reading import ReadingOptions
 

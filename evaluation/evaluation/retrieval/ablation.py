@@ -18,9 +18,9 @@ from memory_store.items.batch import points_of
 from memory_store.items.documents import Record
 from memory_store.items.identity import content_hash
 from memory_store.metrics import Metrics
-from memory_store.retrieval import Retrieval, Tuning
-from memory_store.retrieval.relevance import PLAIN
-from memory_store.times import times_in
+from memory_store.retrieval.relevance import PLAIN, Tuning
+from memory_store.retrieval.search import Retrieval
+from memory_store.times.reading import times_in
 from memory_store.vectors.qdrant_edge import QdrantEdge
 from memory_store.vectors.schema import CollectionSpec
 from trainer.data.dialogues.dialogue import Turn

@@ -1,6 +1,7 @@
 """HTTP clients of the processes: engine, memory store, inference launcher, gateway. None of them retries."""
 
-from memloop_clients.balancing import Balancing, CircuitOpen, ReplicaLoad
+from memloop_clients.balancing.balancer import ReplicaLoad
+from memloop_clients.balancing.replica import Balancing, CircuitOpen
 from memloop_clients.dialects import Dialect
 from memloop_clients.endpoints import DialectName
 from memloop_clients.engine import EngineBusy, EngineClient

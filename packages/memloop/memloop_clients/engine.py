@@ -26,7 +26,7 @@ from memloop.wire.errors import (
     UnreadableAnswer,
 )
 from memloop.wire.memory import Usage
-from memloop_clients.balancing import Balancing
+from memloop_clients.balancing.replica import Balancing
 from memloop_clients.dialects import Dialect, Learned, messages_of, response_format
 from memloop_clients.endpoints import ANY, DialectName, Recognised, endpoint_at
 from memloop_clients.http import Http, HttpClient, parse_json, retry_after

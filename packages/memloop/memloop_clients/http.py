@@ -27,7 +27,9 @@ from memloop.wire.errors import (
     Unavailable,
     Unprocessable,
 )
-from memloop_clients.balancing import Balancing, ProxyOf, ReplicaLoad, balancer_of, is_srv, plain
+from memloop_clients.balancing.balancer import ProxyOf, ReplicaLoad, balancer_of
+from memloop_clients.balancing.replica import Balancing
+from memloop_clients.balancing.resolving import is_srv, plain
 from memloop_clients.transport import ErrorOf, Origin, Peer, RawResponse, Request, Timeouts
 
 _LONGEST_WAIT_S: Final = 24 * 3600.0

@@ -45,7 +45,7 @@ from memloop.wire.store_requests import (
     StoreNeighbours,
     StoreSimilarities,
 )
-from memloop_clients.balancing import Balancing
+from memloop_clients.balancing.replica import Balancing
 from memloop_clients.http import Http, HttpClient, as_raised, segment
 from memloop_clients.transport import Timeouts
 

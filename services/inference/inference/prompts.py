@@ -13,7 +13,9 @@ from huggingface_hub import (
 from huggingface_hub.errors import EntryNotFoundError, HfHubHTTPError
 
 from inference.engines import EnginePlan
-from inference.profile_import import ImportRefused, Kind, import_prompts, source_names
+from inference.profile_import.imported import Kind
+from inference.profile_import.importing import import_prompts, source_names
+from inference.profile_import.sources import ImportRefused
 from inference.registry import ModelCard
 from inference.settings import LauncherSettings, SettingsRefused
 from memloop.loops.forms import TOOL_FORMS, ladder_of

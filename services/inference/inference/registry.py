@@ -6,7 +6,7 @@ from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from inference.profile_import import Kind
+from inference.profile_import.imported import Kind
 
 _PACKAGE = Path(__file__).parent
 MODELS_FILE = _PACKAGE / "models.toml"

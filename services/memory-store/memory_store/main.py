@@ -37,8 +37,9 @@ from memory_store.metrics import Metrics
 from memory_store.models.chosen import embedder_of, reranker_of, secret_of
 from memory_store.quality import auditing
 from memory_store.quality.auditing import Audits
-from memory_store.retrieval import Retrieval, search
+from memory_store.retrieval import search
 from memory_store.retrieval.rerank import Reranker
+from memory_store.retrieval.search import Retrieval
 from memory_store.settings import Settings
 from memory_store.upkeep import routes as upkeep_routes
 from memory_store.upkeep.copying import Stores

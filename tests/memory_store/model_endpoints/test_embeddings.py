@@ -8,7 +8,7 @@ import pytest
 from memloop.wire.errors import Unavailable
 from memloop.wire.memory import MemoryDraft, StoreAdd
 from memloop_clients import CircuitOpen
-from memloop_clients.balancing import Breaker
+from memloop_clients.balancing.replica import Breaker
 from memloop_clients.model_endpoint import EmbeddingsClient, InputRefused
 from memloop_service import new_registry
 from memory_store.embedding.endpoint_embedder import EndpointEmbedder, EndpointLimits

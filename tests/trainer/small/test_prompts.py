@@ -7,7 +7,7 @@ from random import Random
 from gateway.chat.recall import pack, with_recalled
 from memloop.loops.memagent import read_document
 from memloop.loops.memreader import decide
-from memloop.loops.parsing import FoundList, find_memory_lines
+from memloop.loops.parsing.memory_list import FoundList, find_memory_lines
 from memloop.loops.relating import parse_relations
 from memloop.ports import Completion, Recalled
 from memloop.wire.memory import Source

@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Final, Literal, TypeAlias
 
-from memloop.loops.parsing import parse_answer
+from memloop.loops.parsing.reading import parse_answer
 from memloop.ports import Completion
 from memloop.scoring.lenient import contains, exact_match, token_f1
 from memloop.scoring.strict import published_contains, strict_contains, strict_score

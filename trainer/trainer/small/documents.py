@@ -14,7 +14,7 @@ from random import Random
 from typing import Final, Literal
 
 from memloop.chunking import TokenizerSplitter
-from memloop.loops.parsing import parse_answer
+from memloop.loops.parsing.reading import parse_answer
 from memloop.ports import Completion
 from trainer.small.evaluate import Reply, Scores, plain
 from trainer.small.kinds import English

@@ -10,8 +10,8 @@ from dataclasses import dataclass, field
 from random import Random
 from typing import Final
 
-from memloop.loops.parsing import parse_answer
 from memloop.loops.parsing.memory_list import NOTHING
+from memloop.loops.parsing.reading import parse_answer
 from memloop.ports import Completion
 from memloop.scoring.comparison import wilson
 from memloop.wire.chat import ChatMessage

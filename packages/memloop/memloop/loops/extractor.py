@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 
 from memloop.loops.forms import Asked, CheckedDrafts, Draft, check_drafts
-from memloop.loops.parsing import FoundList, NoList, find_memory_lines, find_memory_list
+from memloop.loops.parsing.memory_list import FoundList, NoList, find_memory_lines, find_memory_list
 from memloop.loops.rendering import conversation_lines, listen, rejected_reply
 from memloop.loops.results import AddMemories, BufferTurns, Decision, DecisionResult, IgnoreTurns, InvalidOutput
 from memloop.loops.steps import DecideStep, OutputRejected

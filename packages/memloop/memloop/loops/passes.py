@@ -11,7 +11,7 @@ from itertools import pairwise
 
 from memloop.loops.journal import BudgetSpent
 from memloop.loops.notes import Notes
-from memloop.loops.parsing import parse_gate
+from memloop.loops.parsing.reading import parse_gate
 from memloop.loops.reader import Reader, Revision, judge, revise
 from memloop.loops.results import NO_DEGRADATIONS, PassResult
 from memloop.loops.side_by_side import together

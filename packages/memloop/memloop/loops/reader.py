@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from memloop.loops.parsing import parse_answer, parse_memory, parse_query
+from memloop.loops.parsing.reading import parse_answer, parse_memory, parse_query
 from memloop.loops.rendering import as_written, listen
 from memloop.loops.results import Reply
 from memloop.loops.side_by_side import Branch

@@ -20,7 +20,7 @@ from memloop.chores import alongside
 from memloop.profiles import ProfileError
 from memloop.wire.errors import DependencyError
 from memloop_clients import Balancing, EngineClient, InferenceClient, Timeouts
-from memloop_clients.balancing import plain
+from memloop_clients.balancing.resolving import plain
 from memloop_service import connects_by, of_app
 
 _POLL_S: Final = 0.5

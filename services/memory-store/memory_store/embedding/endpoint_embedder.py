@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Final, Protocol
 
 from memloop.wire.errors import DependencyError, Timeout, Unavailable
-from memloop_clients.balancing import Breaker, CircuitOpen
+from memloop_clients.balancing.replica import Breaker, CircuitOpen
 from memloop_clients.model_endpoint import InputRefused
 from memory_store.embedding.embedder import KnownVectors
 from memory_store.embedding.port import Vector

@@ -16,7 +16,7 @@ from memory_store.items.guarded import by_tenant, erasure_changes, expired_chang
 from memory_store.items.identity import chain_id, check_metadata, content_hash, snapshot_id
 from memory_store.items.lookup import Owned, fact_of, is_uuid, stored
 from memory_store.items.tools import ItemTools
-from memory_store.times import times_of
+from memory_store.times.reading import times_of
 from memory_store.vectors.filters import Equals, TimeRange, all_of, utc
 
 

@@ -26,7 +26,7 @@ from pydantic import JsonValue
 
 from memloop.wire.memory import MemoryDraft, NamedTime, Namespace, Outcome, Source, StoreAdd
 from memory_store.items.identity import chain_id, content_hash, draft_digest, raw_turn_id
-from memory_store.times import times_of
+from memory_store.times.reading import times_of
 from memory_store.vectors.filters import utc
 
 Rule: TypeAlias = Literal[

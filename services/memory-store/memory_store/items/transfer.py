@@ -15,7 +15,7 @@ from memory_store.items.documents import Record, View, every_record, exactly_in,
 from memory_store.items.guarded import repeated_when_moved
 from memory_store.items.identity import chain_id, check_metadata, content_hash, imported_id, is_item_id
 from memory_store.items.tools import ItemTools
-from memory_store.times import times_of
+from memory_store.times.reading import times_of
 from memory_store.vectors.filters import Condition, Ids, OneOf, all_of
 
 _MAX_KEY_CHARS = 512

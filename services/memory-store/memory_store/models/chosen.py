@@ -7,7 +7,7 @@ from pydantic import SecretStr
 
 from memloop.wire.errors import Unprocessable
 from memloop_clients import Timeouts
-from memloop_clients.balancing import Breaker
+from memloop_clients.balancing.replica import Breaker
 from memloop_clients.model_endpoint import EmbeddingsClient, RerankClient
 from memory_store.embedding.bundled_encoder import BundledEncoder, is_bundled
 from memory_store.embedding.embedder import BatchingEmbedder

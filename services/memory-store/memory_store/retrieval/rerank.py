@@ -7,7 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Final, Protocol
 
 from memloop.wire.errors import DependencyError, Timeout
-from memloop_clients.balancing import Breaker
+from memloop_clients.balancing.replica import Breaker
 from memory_store.retrieval.relevance import Candidate
 
 _RRF: Final = 60

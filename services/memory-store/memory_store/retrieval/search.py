@@ -36,7 +36,7 @@ from memory_store.retrieval.relevance import (
     feedback_in,
 )
 from memory_store.retrieval.rerank import Reranker
-from memory_store.times import asked_for
+from memory_store.times.reading import asked_for
 from memory_store.vectors.filters import AnyOf, Condition, Ids, NumberRange, OneOf, all_of, parse_filters, utc
 from memory_store.vectors.port import Payload, Query, Ranked, SparseVector, VectorStore
 
