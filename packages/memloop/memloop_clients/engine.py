@@ -29,7 +29,7 @@ from memloop.wire.memory import Usage
 from memloop_clients.balancing.replica import Balancing
 from memloop_clients.dialects import Dialect, Learned, messages_of, response_format
 from memloop_clients.endpoints import ANY, DialectName, Recognised, endpoint_at
-from memloop_clients.http import Http, HttpClient, parse_json, retry_after
+from memloop_clients.http import Http, parse_json, retry_after
 from memloop_clients.refusals import Fault, overflow_of
 from memloop_clients.replies import whole_reply
 from memloop_clients.transport import RawResponse, Timeouts
@@ -48,7 +48,7 @@ class EngineBusy(Unavailable):
     """The engine answered 503: it runs, and takes no requests now."""
 
 
-class EngineClient(HttpClient):
+class EngineClient(Http):
     """A ChatModel behind HTTP, and the raw calls that a gateway passes through.
 
     ``base_url`` ends where ``/chat/completions`` begins. ``dialect`` names the kind of endpoint; ``auto`` recognises it
@@ -73,16 +73,14 @@ class EngineClient(HttpClient):
         if balancing is not None and kind.at(URL(base_url).host or ""):
             balancing = replace(balancing, several=False)
         super().__init__(
-            Http(
-                kind.base_url(base_url),
-                peer="engine",
-                error_of=engine_error,
-                headers=kind.headers(api_key),
-                timeouts=timeouts,
-                proxy_of=proxy_for,
-                balancing=balancing,
-                tls=tls,
-            )
+            kind.base_url(base_url),
+            peer="engine",
+            error_of=engine_error,
+            headers=kind.headers(api_key),
+            timeouts=timeouts,
+            proxy_of=proxy_for,
+            balancing=balancing,
+            tls=tls,
         )
         self._model = model
         self._kind = Recognised(known, below=self.get_json, beside=self._ask_beside)
@@ -109,7 +107,7 @@ class EngineClient(HttpClient):
         """Send a canonical request in the endpoint's dialect and return the answer. Raises as ``complete`` does."""
 
         async def post(spoken: Json) -> Json:
-            return _object(await self._http.json("POST", CHAT_PATH, body=spoken, affinity=affinity))
+            return _object(await self.json("POST", CHAT_PATH, body=spoken, affinity=affinity))
 
         return await self._learned.send(body, post)
 
@@ -135,7 +133,7 @@ class EngineClient(HttpClient):
     def stream_raw(self, body: bytes | Json, *, path: str = CHAT_PATH) -> AbstractAsyncContextManager[RawResponse]:
         """Open a POST's response, whatever its status. Leaving the context early aborts the engine's request."""
         raw = body if isinstance(body, bytes) else orjson.dumps(body)
-        return self._http.open("POST", path, body=raw)
+        return self.open("POST", path, body=raw)
 
     def send_raw(self, body: bytes, *, path: str) -> Awaitable[RawResponse]:
         """Open a POST's response, whatever its status; the caller closes it.
@@ -144,7 +142,7 @@ class EngineClient(HttpClient):
         """
         if path == CHAT_PATH and self._learned.templates:
             body = in_roles(body, self._learned.template)
-        return self._http.send("POST", path, body=body)
+        return self.send("POST", path, body=body)
 
     def describe(self, model: str, template: ChatTemplate) -> None:
         """Take the roles of a model's template that its launcher has found by rendering."""
@@ -162,7 +160,7 @@ class EngineClient(HttpClient):
         model = str(fields.get("model"))
         for template in stricter(self._learned.template(model), messages_of(fields)):
             chat = in_roles(body, lambda _, step=template: step)
-            upstream = await self._http.send("POST", CHAT_PATH, body=chat)
+            upstream = await self.send("POST", CHAT_PATH, body=chat)
             if upstream.succeeded:
                 refused.close()
                 await self._learned.learn_roles(model, template)
@@ -172,11 +170,11 @@ class EngineClient(HttpClient):
 
     async def post_json(self, path: str, body: Json) -> Json:
         """POST under the base URL. Raises EngineError, Unavailable or Timeout."""
-        return _object(await self._http.json("POST", path, body=body))
+        return _object(await self.json("POST", path, body=body))
 
     async def get_json(self, path: str) -> Json:
         """GET under the base URL, such as ``models``. Raises as ``post_json`` does."""
-        return _object(await self._http.json("GET", path))
+        return _object(await self.json("GET", path))
 
     async def check(self) -> None:
         """Raise unless the engine answers: a readiness check."""
@@ -184,7 +182,7 @@ class EngineClient(HttpClient):
 
     async def _ask_beside(self, path: str, body: Json | None = None) -> Json:
         method = "GET" if body is None else "POST"
-        return _object(await self._http.json(method, path, body=body, beside=True))
+        return _object(await self.json(method, path, body=body, beside=True))
 
 
 class ServedChatModel:

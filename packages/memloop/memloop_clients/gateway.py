@@ -138,11 +138,11 @@ class GatewayClient(MemoryCalls):
 
     async def cancel_read(self, read_id: str) -> None:
         """Stop a read; has no effect once it has ended."""
-        await self._http.json("POST", f"long-read/{segment(read_id)}/cancel")
+        await self.json("POST", f"long-read/{segment(read_id)}/cancel")
 
     async def delete_read(self, read_id: str) -> None:
         """Stop a read, and delete it with its document."""
-        await self._http.json("DELETE", f"long-read/{segment(read_id)}")
+        await self.json("DELETE", f"long-read/{segment(read_id)}")
 
     async def estimate(self, request: LongReadRequest) -> Estimate:
         """Return the maximum cost of a read, and the profile that it would use."""
@@ -157,7 +157,7 @@ class GatewayClient(MemoryCalls):
         boundary = secrets.token_hex(16)
         body = file_form(name, content, boundary, expires_s=expires_s)
         headers = {"Content-Type": f"multipart/form-data; boundary={boundary}"}
-        async with self._http.open("POST", "files", body=body, headers=headers) as response:
+        async with self.open("POST", "files", body=body, headers=headers) as response:
             await response.check()
             return parsed(FileObject, await response.read(), peer="gateway")
 

@@ -30,7 +30,7 @@ from memloop.wire.memory_requests import (
 )
 from memloop.wire.quality import QualityAudit
 from memloop.wire.store_requests import Imported
-from memloop_clients.http import Http, HttpClient, as_raised, own_error, parsed, segment
+from memloop_clients.http import Http, as_raised, own_error, parsed, segment
 from memloop_clients.transport import Timeouts
 
 _ENDED: Final = ENDED | {"cancelled", "incomplete"}
@@ -40,7 +40,7 @@ _TIMEOUTS: Final = Timeouts()
 _ALSO: Final = {401: Unauthenticated, 403: Forbidden, 500: MemloopError, 501: NotSupported}
 
 
-class GatewayCalls(HttpClient):
+class GatewayCalls(Http):
     """The calls that the methods of a client are made of."""
 
     def __init__(
@@ -52,16 +52,14 @@ class GatewayCalls(HttpClient):
         """
         self.url = root_url(url)
         headers = {"Authorization": f"Bearer {api_key}"} if api_key else {}
-        peer = f"gateway {self.url}"
-        error_of = as_raised("gateway", also=_ALSO)
-        http = Http(f"{self.url}/v1", peer=peer, error_of=error_of, headers=headers, timeouts=timeouts, tls=tls)
-        super().__init__(http)
+        peer, error_of = f"gateway {self.url}", as_raised("gateway", also=_ALSO)
+        super().__init__(f"{self.url}/v1", peer=peer, error_of=error_of, headers=headers, timeouts=timeouts, tls=tls)
 
     async def _stream(
         self, method: str, path: str, *, body: Json | None = None, params: Mapping[str, str] | None = None
     ) -> AsyncGenerator[ServerEvent]:
         raw = None if body is None else orjson.dumps(body)
-        async with self._http.open(method, path, body=raw, params=params) as response:
+        async with self.open(method, path, body=raw, params=params) as response:
             await response.check()
             async with aclosing(parse_events(response.chunks())) as events:
                 async for event in events:
@@ -127,7 +125,7 @@ class MemoryCalls(GatewayCalls):
         return await self._answer(QualityAudit, "GET", "memory/audit", params=params)
 
     async def erase(self, user_id: str) -> None:
-        await self._http.json("DELETE", "memory", params={"user_id": user_id})
+        await self.json("DELETE", "memory", params={"user_id": user_id})
 
     async def events(self, user_id: str, *, limit: int) -> EventList:
         """Return a user's newest writes."""
@@ -139,11 +137,11 @@ class MemoryCalls(GatewayCalls):
 
     async def retry_event(self, event_id: str) -> None:
         """Queue a failed write again. Raises Conflict for any other."""
-        await self._http.json("POST", f"memory/events/{segment(event_id)}/retry")
+        await self.json("POST", f"memory/events/{segment(event_id)}/retry")
 
     async def redecide_event(self, event_id: str) -> None:
         """Queue a new decision on a write that was kept verbatim. Raises Conflict for any other."""
-        await self._http.json("POST", f"memory/events/{segment(event_id)}/redecide")
+        await self.json("POST", f"memory/events/{segment(event_id)}/redecide")
 
     async def redecide(self, user_id: str | None) -> tuple[tuple[str, ...], bool]:
         """Queue new decisions on up to 100 kept writes of a user, or of the key's tenant.
@@ -160,7 +158,7 @@ class MemoryCalls(GatewayCalls):
 
     async def delete_memory(self, item_id: str) -> None:
         """Delete a memory softly. Raises NotFound."""
-        await self._http.json("DELETE", f"memory/{segment(item_id)}")
+        await self.json("DELETE", f"memory/{segment(item_id)}")
 
     async def history(self, item_id: str) -> VersionList:
         """Return all versions of a memory, oldest first. Raises NotFound."""
@@ -174,7 +172,7 @@ class MemoryCalls(GatewayCalls):
     async def export_memory(self, namespace: Namespace, *, include_raw: bool = False) -> AsyncGenerator[bytes]:
         """Yield an export in blocks of JSONL. Without a last line ``{"exported": N}`` it is not whole."""
         body = orjson.dumps({**namespace.model_dump(exclude_none=True, exclude={"tenant"}), "include_raw": include_raw})
-        async with self._http.open("POST", "memory/export", body=body) as response:
+        async with self.open("POST", "memory/export", body=body) as response:
             await response.check()
             async for block in response.chunks():
                 yield block
@@ -182,7 +180,7 @@ class MemoryCalls(GatewayCalls):
     async def import_lines(self, raw: bytes) -> Imported:
         """Store the lines of an export under their own ids; memories that exist already stay as they are."""
         headers = {"Content-Type": "application/jsonl"}
-        async with self._http.open("POST", "memory/import", body=raw, headers=headers) as response:
+        async with self.open("POST", "memory/import", body=raw, headers=headers) as response:
             await response.check()
             return parsed(Imported, await response.read(), peer="gateway")
 

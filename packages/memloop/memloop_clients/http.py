@@ -69,7 +69,7 @@ def direct(url: URL) -> URL | None:
 
 
 class Http:
-    """Sends requests to one peer. ``base_url`` may hold a query, which every request repeats, and a user's name.
+    """A client of one peer. ``base_url`` may hold a query, which every request repeats, and a user's name.
 
     With ``balancing`` the peer may have replicas, among which each request gets one. ``tls`` is the context for
     ``https``; None: one that trusts the system's authorities.
@@ -105,6 +105,13 @@ class Http:
         except TimeoutError as error:
             raise Timeout(f"the {self.peer} did not answer in time") from error
 
+    async def _answer(
+        self, model: type[_Model], method: str, path: str, *, body: BaseModel | JsonValue = None, **more: Unpack[More]
+    ) -> _Model:
+        """Return the answer of a successful call. Raises the peer's error, DependencyError for another form."""
+        sent = cast(JsonValue, body.model_dump(mode="json")) if isinstance(body, BaseModel) else body
+        return parsed(model, await self.json(method, path, body=sent, **more), peer=self.peer)
+
     @asynccontextmanager
     async def open(
         self, method: str, path: str, *, body: bytes | None = None, **more: Unpack[More]
@@ -138,35 +145,6 @@ class Http:
         await self._origin.close()
         if self._balancer is not None:
             await self._balancer.close()
-
-    async def __aenter__(self) -> Self:
-        return self
-
-    async def __aexit__(self, *_: object) -> None:
-        await self.close()
-
-
-class HttpClient:
-    """A client of one peer, which closes its connections on leaving."""
-
-    def __init__(self, http: Http) -> None:
-        self._http = http
-
-    async def _answer(
-        self, model: type[_Model], method: str, path: str, *, body: BaseModel | JsonValue = None, **more: Unpack[More]
-    ) -> _Model:
-        """Return the answer of a successful call. Raises the peer's error, DependencyError for another form."""
-        sent = cast(JsonValue, body.model_dump(mode="json")) if isinstance(body, BaseModel) else body
-        return parsed(model, await self._http.json(method, path, body=sent, **more), peer=self._http.peer)
-
-    async def close(self) -> None:
-        await self._http.close()
-
-    def is_suspended(self) -> bool:
-        return self._http.is_suspended()
-
-    def loads(self) -> Sequence[ReplicaLoad]:
-        return self._http.loads()
 
     async def __aenter__(self) -> Self:
         return self

@@ -10,7 +10,7 @@ from memloop.templates import ChatTemplate
 from memloop.wire.base import OpenWire
 from memloop.wire.checkpoint import CheckpointRecord
 from memloop.wire.errors import DependencyError, MemloopError, Unavailable
-from memloop_clients.http import Http, HttpClient, retry_after
+from memloop_clients.http import Http, retry_after
 from memloop_clients.transport import Timeouts
 
 _TIMEOUTS = Timeouts(connect_s=2.0, read_s=30.0, total_s=60.0)
@@ -37,13 +37,11 @@ class ServedProfile(OpenWire):
     files: dict[str, str]
 
 
-class InferenceClient(HttpClient):
+class InferenceClient(Http):
     """Calls the launcher. Every method raises a DependencyError when it cannot answer."""
 
     def __init__(self, base_url: str, *, timeouts: Timeouts = _TIMEOUTS, tls: ssl.SSLContext | None = None) -> None:
-        super().__init__(
-            Http(base_url, peer="inference launcher", error_of=_error, headers={}, timeouts=timeouts, tls=tls)
-        )
+        super().__init__(base_url, peer="inference launcher", error_of=_error, headers={}, timeouts=timeouts, tls=tls)
 
     async def profile(self) -> Profile:
         """Return the served model's prompt profile. Raises ProfileError when its files are not a profile."""
@@ -51,7 +49,7 @@ class InferenceClient(HttpClient):
 
     async def tokenizer(self) -> bytes:
         """Return the served model's ``tokenizer.json``."""
-        return await self._http.json("GET", "v1/tokenizer")
+        return await self.json("GET", "v1/tokenizer")
 
     async def model(self) -> ServedModel:
         """Return the served model and its engine's URL."""
@@ -59,7 +57,7 @@ class InferenceClient(HttpClient):
 
     async def check(self) -> None:
         """Raise unless the engine behind the launcher is ready: a readiness check."""
-        await self._http.json("GET", "readyz")
+        await self.json("GET", "readyz")
 
 
 def _error(status: int, raw: bytes, headers: Mapping[str, str]) -> MemloopError:

@@ -16,7 +16,7 @@ from pydantic import FiniteFloat, JsonValue, ValidationError
 from memloop.wire.base import OpenWire
 from memloop.wire.errors import DependencyError, MemloopError, Timeout, Unavailable
 from memloop_clients.endpoints import ANY, endpoint_at
-from memloop_clients.http import Http, HttpClient, retry_after
+from memloop_clients.http import Http, retry_after
 from memloop_clients.refusals import Fault
 from memloop_clients.transport import Timeouts
 from memloop_clients.urls import proxy_for
@@ -52,7 +52,7 @@ class _Ranking(OpenWire):
 _Answer = TypeVar("_Answer", bound=OpenWire)
 
 
-class _ModelClient(HttpClient):
+class _ModelClient(Http):
     """``base_url`` ends where the route's name begins, as in ``https://host/v1``.
 
     The proxy that the environment names for the URL is read here, once. Raises ValueError for a proxy that is not an
@@ -70,12 +70,15 @@ class _ModelClient(HttpClient):
         tls: ssl.SSLContext | None,
     ) -> None:
         kind = endpoint_at(base_url) or ANY
-        headers = kind.headers(api_key)
-        url = kind.base_url(base_url)
         super().__init__(
-            Http(url, peer=peer, error_of=self._error, headers=headers, timeouts=timeouts, proxy_of=proxy_for, tls=tls)
+            kind.base_url(base_url),
+            peer=peer,
+            error_of=self._error,
+            headers=kind.headers(api_key),
+            timeouts=timeouts,
+            proxy_of=proxy_for,
+            tls=tls,
         )
-        self._peer = peer
         self._model = model
 
     async def _post(
@@ -84,22 +87,22 @@ class _ModelClient(HttpClient):
         """Raises Unavailable, Timeout, InputRefused, DependencyError."""
         body = orjson.dumps({"model": self._model, **fields})
         try:
-            async with asyncio.timeout(within_s), self._http.open("POST", path, body=body) as response:
+            async with asyncio.timeout(within_s), self.open("POST", path, body=body) as response:
                 await response.check()
                 raw = bytearray()
                 while chunk := await response.some():
                     raw += chunk
                     if len(raw) > _MOST_BYTES:
-                        raise DependencyError(f"the {self._peer}'s answer is too long")
+                        raise DependencyError(f"the {self.peer}'s answer is too long")
         except TimeoutError as error:
-            raise Timeout(f"the {self._peer} did not answer in time") from error
+            raise Timeout(f"the {self.peer} did not answer in time") from error
         try:
             return answer.model_validate_json(bytes(raw))
         except ValidationError as error:
-            raise DependencyError(f"the {self._peer}'s answer does not have the expected form") from error
+            raise DependencyError(f"the {self.peer}'s answer does not have the expected form") from error
 
     def _error(self, status: int, raw: bytes, headers: Mapping[str, str]) -> MemloopError:
-        message = f"the {self._peer} answered {status}: {Fault.of(raw).message[:_MESSAGE_CHARS]}"
+        message = f"the {self.peer} answered {status}: {Fault.of(raw).message[:_MESSAGE_CHARS]}"
         if status == 504:
             return Timeout(message)
         if status >= 500 or status in _PASSING:

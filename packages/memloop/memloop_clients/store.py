@@ -46,7 +46,7 @@ from memloop.wire.store_requests import (
     StoreSimilarities,
 )
 from memloop_clients.balancing.replica import Balancing
-from memloop_clients.http import Http, HttpClient, as_raised, segment
+from memloop_clients.http import Http, as_raised, segment
 from memloop_clients.transport import Timeouts
 
 _TENANT_HEADER = "x-memloop-tenant"
@@ -58,7 +58,7 @@ class _Ready(BaseModel):
     warnings: dict[str, str] = {}
 
 
-class StoreClient(HttpClient):
+class StoreClient(Http):
     """Calls the store. Every method raises the store's own error, or a DependencyError when it cannot answer."""
 
     def __init__(
@@ -71,15 +71,13 @@ class StoreClient(HttpClient):
         tls: ssl.SSLContext | None = None,
     ) -> None:
         super().__init__(
-            Http(
-                base_url,
-                peer="memory store",
-                error_of=as_raised("memory store"),
-                headers={"Authorization": f"Bearer {key}"} if key else {},
-                timeouts=timeouts,
-                balancing=balancing,
-                tls=tls,
-            )
+            base_url,
+            peer="memory store",
+            error_of=as_raised("memory store"),
+            headers={"Authorization": f"Bearer {key}"} if key else {},
+            timeouts=timeouts,
+            balancing=balancing,
+            tls=tls,
         )
 
     async def add(self, request: StoreAdd) -> StoreAddResult:
@@ -138,7 +136,7 @@ class StoreClient(HttpClient):
 
     async def delete(self, item_id: str, *, tenant: str, if_version: int | None = None) -> None:
         """Delete an item softly. Raises NotFound, and PreconditionFailed when its version is not ``if_version``."""
-        await self._http.json("DELETE", _item_path(item_id), headers=_of_version(tenant, if_version))
+        await self.json("DELETE", _item_path(item_id), headers=_of_version(tenant, if_version))
 
     async def recover(self, item_id: str, *, tenant: str) -> MemoryItem:
         """Undo a soft deletion. Raises NotFound."""
@@ -186,7 +184,7 @@ class StoreClient(HttpClient):
     async def clear_buffer(self, namespace: Namespace, *, fencing_token: int | None = None) -> None:
         """Delete a namespace's buffer, if there is one. Raises Conflict on a stale fencing token."""
         headers = _fenced(fencing_token)
-        await self._http.json("DELETE", "v1/buffers", params=_query(namespace), headers=headers)
+        await self.json("DELETE", "v1/buffers", params=_query(namespace), headers=headers)
 
     async def changes(self, asked: StoreChanges) -> ChangePage:
         """Return a page of the feed. Raises Gone for a cursor after which changes were cut off."""
@@ -199,7 +197,7 @@ class StoreClient(HttpClient):
 
     async def check(self) -> None:
         """Raise unless the store is ready: a readiness check."""
-        await self._http.json("GET", "readyz")
+        await self.json("GET", "readyz")
 
     async def warning(self) -> str | None:
         """Return what the store's readiness warns of, such as a full disk."""
