@@ -1,41 +1,21 @@
 """The launcher's routes: the model, its prompt profile, its tokenizer."""
 
-from collections.abc import Mapping
-
 from fastapi import APIRouter, Depends, Request, Response
 
 from inference.checkpoint import read_tokenizer
 from inference.lifecycle import Lifecycle
-from memloop.templates import ChatTemplate
-from memloop.wire.base import Wire
-from memloop.wire.checkpoint import CheckpointRecord
 from memloop.wire.errors import Unavailable
+from memloop_clients.inference import ServedModel, ServedProfile
 from memloop_service import ERRORS
 from memloop_service.incoming import refuse_unknown
 
 
-class ServedProfile(Wire):
-    """``GET /v1/profile``: the profile's reference and its files by name."""
+class LaunchedModel(ServedModel):
+    """``GET /v1/model``: the served model, with its engine and profile, and whether it is ready."""
 
-    ref: str
-    files: Mapping[str, str]
-
-
-class ServedModel(Wire):
-    """``GET /v1/model``: ``engine_url`` is the OpenAI base URL, ``max_model_len`` counts tokens.
-
-    ``checkpoint`` is the export record of a trained checkpoint, None without one. ``template`` says which roles the
-    model's chat template takes; None where it could not be rendered.
-    """
-
-    id: str
     engine: str
-    engine_url: str
-    max_model_len: int
     profile: str
     ready: bool
-    checkpoint: CheckpointRecord | None = None
-    template: ChatTemplate | None = None
 
 
 def model_routes(lifecycle: Lifecycle) -> APIRouter:
@@ -53,10 +33,10 @@ def model_routes(lifecycle: Lifecycle) -> APIRouter:
         return Response(found, media_type="application/json")
 
     @router.get("/v1/model")
-    async def model(request: Request) -> ServedModel:
+    async def model(request: Request) -> LaunchedModel:
         if lifecycle.window_tokens is None:
             raise Unavailable("the engine has not started yet", retry_after_s=1)
-        return ServedModel(
+        return LaunchedModel(
             id=plan.served_name,
             engine=plan.engine,
             engine_url=f"{lifecycle.url_for(request.url.hostname)}/v1",

@@ -201,15 +201,19 @@ def _vectors(settings: Settings, metrics: Metrics, tls: ssl.SSLContext | None) -
         metrics.watch_room(lambda: embedded.room.full)
         return embedded
     try:
-        from memory_store.vectors.server_at import Address, Pems, server_at
+        from memory_store.vectors.server_at import server_at
         from memory_store.vectors.server_setup import ShardConfig
     except ModuleNotFoundError as error:
         raise SystemExit(f"QDRANT_URL needs {error.name}: pip install 'memloop-store[qdrant]'") from error
 
     sharding = ShardConfig(settings.qdrant_shards, settings.qdrant_replicas, settings.qdrant_write_consistency)
-    pems = Pems(settings.connect_ca, settings.connect_cert, settings.connect_key)
-    address = Address(settings.qdrant_urls, secret_of(settings.qdrant_api_key), settings.qdrant_grpc_port, tls, pems)
-    return server_at(address, sharding)
+    pems = {
+        "root_certificates": settings.connect_ca,
+        "certificate_chain": settings.connect_cert,
+        "private_key": settings.connect_key or settings.connect_cert,
+    }
+    key, grpc_port = secret_of(settings.qdrant_api_key), settings.qdrant_grpc_port
+    return server_at(settings.qdrant_urls, sharding, api_key=key, grpc_port=grpc_port, tls=tls, pems=pems)
 
 
 def main() -> None:

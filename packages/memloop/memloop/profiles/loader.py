@@ -40,32 +40,19 @@ Files = Mapping[str, str]
 _TOOLS = TypeAdapter(list[Json])
 _REPLY = TypeAdapter(ReplyFormat)
 _Parsed = TypeVar("_Parsed")
-_SLOTS: dict[PromptName, set[str]] = {
-    "read": {"problem", "memory", "section"},
-    "gate": {"problem", "memory", "section"},
-    "answer": {"problem", "memory"},
-    "judge": {"question", "memory", "query_history"},
-    "integrate": {"question", "memory", "subquestion", "subanswer"},
-    "memory": {"conversation"},
-    "extract": {"conversation"},
-    "operator": {"rules"},
-    "relate": {"memories"},
-    "recall": {"memories"},
+_KNOWN: dict[PromptName, tuple[set[str], set[Parser]]] = {
+    "read": ({"problem", "memory", "section"}, {"text"}),
+    "gate": ({"problem", "memory", "section"}, {"gate"}),
+    "answer": ({"problem", "memory"}, {"boxed", "words"}),
+    "judge": ({"question", "memory", "query_history"}, {"query"}),
+    "integrate": ({"question", "memory", "subquestion", "subanswer"}, {"text"}),
+    "memory": ({"conversation"}, {"tool_call", "memory_list", "memory_lines"}),
+    "extract": ({"conversation"}, {"memory_list"}),
+    "operator": ({"rules"}, {"text"}),
+    "relate": ({"memories"}, {"text"}),
+    "recall": ({"memories"}, {"text"}),
 }
-"""What the loops fill, for each prompt."""
-_PARSERS: dict[PromptName, set[Parser]] = {
-    "read": {"text"},
-    "gate": {"gate"},
-    "answer": {"boxed", "words"},
-    "judge": {"query"},
-    "integrate": {"text"},
-    "memory": {"tool_call", "memory_list", "memory_lines"},
-    "extract": {"memory_list"},
-    "operator": {"text"},
-    "relate": {"text"},
-    "recall": {"text"},
-}
-"""How the loops can read a prompt's reply."""
+"""For each prompt what the loops fill, and how they can read its reply."""
 _OPTIONAL: set[PromptName] = {"extract", "gate", "operator", "relate"}
 
 
@@ -157,7 +144,7 @@ class _Manifest(BaseModel):
 
     @model_validator(mode="after")
     def _complete(self) -> Self:
-        missing = sorted(_SLOTS.keys() - _OPTIONAL - self.followed.keys())
+        missing = sorted(_KNOWN.keys() - _OPTIONAL - self.followed.keys())
         if missing:
             raise ValueError(f"no prompts {missing}")
         return self
@@ -220,9 +207,7 @@ def profile_from_files(files: Files) -> Profile:
         name=manifest.name,
         version=manifest.version,
         budget=Budget(**manifest.budget.model_dump()),
-        prompts={
-            name: _prompt(name, spec, files) for name, spec in manifest.prompts.items() if name not in manifest.without
-        },
+        prompts={name: _prompt(name, spec, files) for name, spec in manifest.followed.items()},
         empty_memory=manifest.empty_memory,
         no_history=manifest.no_history,
         no_results=manifest.no_results,
@@ -266,10 +251,11 @@ def _merge(base: Json, over: Json) -> Json:
 
 
 def _prompt(name: PromptName, spec: _PromptFile, files: Files) -> PromptSpec:
-    if set(spec.slots) != _SLOTS[name]:
-        raise ProfileError(f"{_MANIFEST}: the slots of {name} are {sorted(_SLOTS[name])}, not {sorted(spec.slots)}")
-    if spec.parser not in _PARSERS[name]:
-        raise ProfileError(f"{_MANIFEST}: the parser of {name} is one of {sorted(_PARSERS[name])}, not {spec.parser!r}")
+    slots, parsers = _KNOWN[name]
+    if set(spec.slots) != slots:
+        raise ProfileError(f"{_MANIFEST}: the slots of {name} are {sorted(slots)}, not {sorted(spec.slots)}")
+    if spec.parser not in parsers:
+        raise ProfileError(f"{_MANIFEST}: the parser of {name} is one of {sorted(parsers)}, not {spec.parser!r}")
     template = _file(files, spec.template)
     missing = [slot for slot in spec.slots if f"{{{slot}}}" not in template]
     if missing:

@@ -5,18 +5,12 @@ import shutil
 import sys
 import tempfile
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
 from inference.profile_import.card import CARD, import_card
 from inference.profile_import.imported import KINDS, Imported, Kind
 from inference.profile_import.reading import (
-    MEMAGENT_DIRECT_FILES,
-    MEMAGENT_FILES,
-    MEMAGENT_TABLE_FILES,
-    MEMOS_READER_FILES,
-    MEMREREAD_FILES,
     import_memagent,
     import_memagent_direct,
     import_memagent_table,
@@ -26,38 +20,30 @@ from inference.profile_import.reading import (
 from inference.profile_import.sources import ImportRefused, SourceFile, read_source
 from memloop.profiles import ProfileError, load_profile, profile_from_files, whole_profile
 
-
-@dataclass(frozen=True, slots=True)
-class _Importer:
-    """The files that hold a checkpoint's prompts, and the function that reads them."""
-
-    files: tuple[str, ...]
-    read: Callable[[Sequence[SourceFile]], Imported]
-
-
-_IMPORTERS: Final[Mapping[Kind, _Importer]] = {
-    "memreader-card": _Importer((CARD,), import_card),
-    "memagent": _Importer(MEMAGENT_FILES, import_memagent),
-    "memagent-table": _Importer(MEMAGENT_TABLE_FILES, import_memagent_table),
-    "memagent-direct": _Importer(MEMAGENT_DIRECT_FILES, import_memagent_direct),
-    "memreread": _Importer(MEMREREAD_FILES, import_memreread),
-    "memos-reader": _Importer(MEMOS_READER_FILES, import_memos_reader),
+_IMPORTERS: Final[Mapping[Kind, tuple[tuple[str, ...], Callable[[Sequence[SourceFile]], Imported]]]] = {
+    "memreader-card": ((CARD,), import_card),
+    "memagent": (("taskutils/memory_eval/utils/recurrent_boxed.py",), import_memagent),
+    "memagent-table": (("taskutils/memory_eval/utils/recurrent.py",), import_memagent_table),
+    "memagent-direct": (("taskutils/memory_eval/utils/openai_api.py",), import_memagent_direct),
+    "memreread": (("recursive/prompts.py", "recursive/tools.py"), import_memreread),
+    "memos-reader": (("src/memos/templates/mem_reader_prompts.py",), import_memos_reader),
 }
+"""The files that hold a checkpoint's prompts, and the function that reads them."""
 
 
 def source_names(kind: Kind) -> tuple[str, ...]:
     """Return the files that an import reads, relative to the snapshot or checkout."""
-    return _IMPORTERS[kind].files
+    return _IMPORTERS[kind][0]
 
 
 def import_prompts(kind: Kind, snapshot: Path) -> Imported:
     """Import the prompts of a snapshot or checkout. Raises ImportRefused when the source has another shape."""
-    importer = _IMPORTERS[kind]
+    names, read = _IMPORTERS[kind]
     if not snapshot.is_dir():
-        raise ImportRefused(f"{snapshot}: expected a folder with {' and '.join(importer.files)}; found none")
-    sources = [read_source(snapshot, name) for name in importer.files]
+        raise ImportRefused(f"{snapshot}: expected a folder with {' and '.join(names)}; found none")
+    sources = [read_source(snapshot, name) for name in names]
     try:
-        imported = importer.read(sources)
+        imported = read(sources)
         profile_from_files(whole_profile(imported.files()))
     except RecursionError as error:
         raise ImportRefused(f"{snapshot}: expected texts; found nesting without end") from error

@@ -9,11 +9,6 @@ from inference.profile_import.literals import HOLE, Literals, parse_python
 from inference.profile_import.slots import our_template
 from inference.profile_import.sources import ImportRefused, SourceFile
 
-MEMAGENT_FILES: Final = ("taskutils/memory_eval/utils/recurrent_boxed.py",)
-MEMAGENT_TABLE_FILES: Final = ("taskutils/memory_eval/utils/recurrent.py",)
-MEMAGENT_DIRECT_FILES: Final = ("taskutils/memory_eval/utils/openai_api.py",)
-MEMREREAD_FILES: Final = ("recursive/prompts.py", "recursive/tools.py")
-MEMOS_READER_FILES: Final = ("src/memos/templates/mem_reader_prompts.py",)
 _SECTION: Final = {"prompt": "problem", "memory": "memory", "chunk": "section"}
 _JUDGED: Final = {"question": "question", "memory": "memory", "decomposed_history": "query_history"}
 _MERGED: Final = {"question": "question", "memory": "memory", "subquestion": "subquestion", "answer": "subanswer"}

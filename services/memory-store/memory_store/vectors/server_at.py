@@ -6,10 +6,8 @@ Sends requests to whichever node of a Qdrant cluster can be reached.
 import contextlib
 import ssl
 from collections import deque
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
 
 import httpx
 from qdrant_client import AsyncQdrantClient
@@ -59,53 +57,34 @@ class AnyNode(httpx.AsyncBaseTransport):
 _TIMEOUT_S = 10
 
 
-@dataclass(frozen=True, slots=True)
-class Pems:
-    """PEM files: authorities, in the place of gRPC's own, and the certificate that is shown, with its key."""
+def server_at(
+    urls: Sequence[str],
+    sharding: ShardConfig,
+    *,
+    api_key: str | None,
+    grpc_port: int | None,
+    tls: ssl.SSLContext | None,
+    pems: Mapping[str, Path | None],
+) -> QdrantServer:
+    """Return the adapter over the nodes of a server, which is not opened yet. Without ``grpc_port`` it speaks REST.
 
-    authorities: Path | None = None
-    chain: Path | None = None
-    key: Path | None = None
-
-    def for_grpc(self) -> dict[str, Any] | None:
-        """The channel's options; None where there is no file."""
-        given = {
-            "root_certificates": self.authorities,
-            "certificate_chain": self.chain,
-            "private_key": self.key or self.chain,
-        }
-        return {name: file.read_bytes() for name, file in given.items() if file is not None} or None
-
-
-@dataclass(frozen=True, slots=True)
-class Address:
-    """The nodes of a server, its key, and the port of gRPC; None: everything goes over REST.
-
-    ``tls`` is the context of ``https`` addresses; None: one that trusts the system's authorities. gRPC reads ``pems``.
+    ``tls`` is the context of ``https`` addresses; None: one that trusts the system's authorities. gRPC reads ``pems``,
+    by the names of its own options.
     """
 
-    urls: Sequence[str]
-    api_key: str | None
-    grpc_port: int | None
-    tls: ssl.SSLContext | None = None
-    pems: Pems = Pems()
+    def client(grpc_port: int | None = None) -> AsyncQdrantClient:
+        given = pems.items() if grpc_port is not None else ()
+        files = {name: file.read_bytes() for name, file in given if file is not None}
+        return AsyncQdrantClient(
+            url=urls[0],
+            transport=AnyNode(urls, tls=tls) if len(urls) > 1 else None,
+            verify=tls if tls is not None else True,
+            grpc_options=files or None,
+            grpc_port=grpc_port or 0,
+            prefer_grpc=grpc_port is not None,
+            api_key=api_key,
+            timeout=_TIMEOUT_S,
+            check_compatibility=False,
+        )
 
-
-def server_at(address: Address, sharding: ShardConfig) -> QdrantServer:
-    """Return the adapter, which is not opened yet."""
-    points = RenewedClient(lambda: _client(address, address.grpc_port))
-    return QdrantServer(_client(address), sharding, points=points)
-
-
-def _client(address: Address, grpc_port: int | None = None) -> AsyncQdrantClient:
-    return AsyncQdrantClient(
-        url=address.urls[0],
-        transport=AnyNode(address.urls, tls=address.tls) if len(address.urls) > 1 else None,
-        verify=address.tls if address.tls is not None else True,
-        grpc_options=address.pems.for_grpc() if grpc_port is not None else None,
-        grpc_port=grpc_port or 0,
-        prefer_grpc=grpc_port is not None,
-        api_key=address.api_key,
-        timeout=_TIMEOUT_S,
-        check_compatibility=False,
-    )
+    return QdrantServer(client(), sharding, points=RenewedClient(lambda: client(grpc_port)))
