@@ -223,12 +223,7 @@ class ReadUsage(Wire):
     @classmethod
     def of(cls, usage: Usage) -> Self:
         """The wire form of a loop's usage."""
-        return cls(
-            input_tokens=usage.input_tokens,
-            output_tokens=usage.output_tokens,
-            total_tokens=usage.total_tokens,
-            llm_calls=usage.llm_calls,
-        )
+        return cls.model_validate(usage, from_attributes=True)
 
 
 class LongRead(Wire):

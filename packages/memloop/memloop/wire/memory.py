@@ -183,8 +183,8 @@ class MemoryItem(Wire):
     feedback: Feedback | None = Field(default=None, exclude_if=_is_none)
     """Left out of the JSON where no verdict was given."""
 
-    def scope(self, tenant: str) -> Scope:
-        return Scope(tenant=tenant, user_id=self.user_id, agent_id=self.agent_id, run_id=self.run_id)
+    def namespace(self, tenant: str) -> Namespace:
+        return Namespace(tenant=tenant, user_id=self.user_id, agent_id=self.agent_id, run_id=self.run_id)
 
 
 class StoreAdd(Wire):

@@ -12,6 +12,7 @@ from pydantic.config import JsonDict
 from memloop.wire.base import Wire
 from memloop.wire.changes import ChangePage, MemoryChange
 from memloop.wire.fields import Metadata, Moment, check_keys
+from memloop.wire.lists import Listed
 from memloop.wire.memory import (
     MAX_BATCH_STATEMENTS,
     Buffer,
@@ -60,12 +61,9 @@ class FoundMemories(SearchResult):
         return cls.model_construct(**vars(found), data=tuple(FoundMemory.of(hit) for hit in found.results))
 
 
-class MemoryList(ItemPage):
+class MemoryList(Listed[MemoryItem], ItemPage):
     """``GET /v1/memory``: a page of memories. ``next_cursor`` leads to the next page, and is None on the last."""
 
-    object: Literal["list"] = "list"
-    data: tuple[MemoryItem, ...]
-    has_more: bool = False
     items: tuple[MemoryItem, ...] = Field(default=(), description="Use `data`.", json_schema_extra=_OLD)
 
     @classmethod
@@ -73,12 +71,9 @@ class MemoryList(ItemPage):
         return cls.model_construct(**vars(page), data=page.items, has_more=page.next_cursor is not None)
 
 
-class EventList(EventPage):
+class EventList(Listed[MemoryEvent], EventPage):
     """``GET /v1/memory/events``: the newest writes first."""
 
-    object: Literal["list"] = "list"
-    data: tuple[MemoryEvent, ...]
-    has_more: bool = False
     events: tuple[MemoryEvent, ...] = Field(default=(), description="Use `data`.", json_schema_extra=_OLD)
 
     @classmethod
@@ -88,12 +83,9 @@ class EventList(EventPage):
         return cls.model_construct(data=shown, has_more=len(events) > limit, events=shown)
 
 
-class BufferList(BufferPage):
+class BufferList(Listed[Buffer], BufferPage):
     """``GET /v1/memory/buffers``: the buffers of a tenant or a user, at most 1,000."""
 
-    object: Literal["list"] = "list"
-    data: tuple[Buffer, ...]
-    has_more: bool = False
     buffers: tuple[Buffer, ...] = Field(default=(), description="Use `data`.", json_schema_extra=_OLD)
 
     @classmethod
@@ -115,11 +107,9 @@ class VersionList(History):
         return cls.model_construct(data=history.versions, versions=history.versions)
 
 
-class ChangeList(ChangePage):
+class ChangeList(Listed[MemoryChange], ChangePage):
     """``GET /v1/memory/changes``: changes, oldest first; ``cursor`` continues after them."""
 
-    object: Literal["list"] = "list"
-    data: tuple[MemoryChange, ...]
     changes: tuple[MemoryChange, ...] = Field(default=(), description="Use `data`.", json_schema_extra=_OLD)
 
     @classmethod

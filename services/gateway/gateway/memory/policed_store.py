@@ -165,7 +165,7 @@ class PolicedStore(StoreClient):
     async def patch(self, item_id: str, patch: ItemPatch, *, tenant: str, if_version: int | None = None) -> MemoryItem:
         """See ``StoreClient``. The memory is read first: its user's policy applies."""
         item = await self.item(item_id, tenant=tenant)
-        scope = item.scope(tenant)
+        scope = item.namespace(tenant)
         redactions = await self._keeper.redactions(tenant, [scope])
         patch = redactions.applied(scope, partial(redacted_patch, patch), patch)
         patch = policed_patch(patch, item, redactions.policy(scope))
@@ -174,20 +174,20 @@ class PolicedStore(StoreClient):
     async def feedback(self, item_id: str, request: FeedbackRequest, *, tenant: str) -> MemoryItem:
         """See ``StoreClient``. A reason is redacted by the policy of the memory's user, so the memory is read first."""
         if request.reason is not None:
-            scope = (await self.item(item_id, tenant=tenant)).scope(tenant)
+            scope = (await self.item(item_id, tenant=tenant)).namespace(tenant)
             redactions = await self._keeper.redactions(tenant, [scope])
             request = redactions.applied(scope, partial(redacted_feedback, request), request)
         return await super().feedback(item_id, request, tenant=tenant)
 
     async def take(self, request: StoreImport) -> Imported:
         """See ``StoreClient``. A line that is no memory is sent as it is, because the store refuses it."""
-        known = [(line, line_of(line)) for line in request.lines]
-        scopes = [memory.item.scope(request.tenant) for _, memory in known if memory is not None]
-        redactions = await self._keeper.redactions(request.tenant, scopes)
+        known, tenant = [(line, line_of(line)) for line in request.lines], request.tenant
+        scopes = [memory.item.namespace(tenant) for _, memory in known if memory is not None]
+        redactions = await self._keeper.redactions(tenant, scopes)
 
         def redacted() -> tuple[NumberedLine, ...]:
             return tuple(
-                line if memory is None else _rewritten_line(line, memory, redactions, memory.item.scope(request.tenant))
+                line if memory is None else _rewritten_line(line, memory, redactions, memory.item.namespace(tenant))
                 for line, memory in known
             )
 

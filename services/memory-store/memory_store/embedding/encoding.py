@@ -141,12 +141,7 @@ _NEGATIONS = frozenset(("no", "not", "never", "none", "without", "cannot", "t"))
 
 _LOOKED_AT: Final = 256
 _LEAST: Final = 2
-_ENGLISH_WORDS: Final = """
-    a an and are at be been but by did does for from had has have he her him his how i if in into is it its my not of
-    on or our she so that the their them then there these they this to us was we were what when where which who why
-    will with would you your
-"""
-_ENGLISH: Final = frozenset(_ENGLISH_WORDS.split())
+_ENGLISH: Final = (_STOP_WORDS | {"him", "not", "us"}) - {"as", "do", "me"}  # three that other languages have
 
 
 def _by_mark(marks: Mapping[str, Iterable[str]]) -> dict[str, list[str]]:

@@ -124,9 +124,7 @@ class Record:
 
     @property
     def namespace(self) -> Namespace:
-        """The memory's namespace."""
-        item = self.item
-        return Namespace(tenant=self.tenant, user_id=item.user_id, agent_id=item.agent_id, run_id=item.run_id)
+        return self.item.namespace(self.tenant)
 
     @property
     def embedded_text(self) -> str:

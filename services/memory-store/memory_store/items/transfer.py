@@ -51,22 +51,18 @@ class Transfer:
         is left as it is); any other gets one made of the namespace and its former id, the same at every import. Lines
         of a namespace that is erased meanwhile are refused.
         """
-        read: dict[str, list[_Read]] = defaultdict(list)
+        read: dict[Namespace, list[_Read]] = defaultdict(list)
         errors: list[LineError] = []
         for numbered in request.lines:
             try:
                 one = _Read(numbered.number, _parsed(numbered.text))
-                item = one.line.item
-                space = Namespace(
-                    tenant=request.tenant, user_id=item.user_id, agent_id=item.agent_id, run_id=item.run_id
-                )
-                read[space.model_dump_json()].append(one)
+                read[one.line.item.namespace(request.tenant)].append(one)
             except MemloopError as error:
                 errors.append(LineError(line=numbered.number, message=error.message))
         imported = unchanged = 0
         for namespace, lines in read.items():
             try:
-                fresh = await self._into(Namespace.model_validate_json(namespace), lines, began=request.began)
+                fresh = await self._into(namespace, lines, began=request.began)
             except Conflict as error:
                 errors += [LineError(line=one.number, message=error.message) for one in lines]
             else:
