@@ -56,7 +56,6 @@ class RouteError(MemloopError):
 
     @property
     def http_status(self) -> int:
-        """Return the router's status."""
         return self._status
 
     def envelope(self) -> ErrorEnvelope:

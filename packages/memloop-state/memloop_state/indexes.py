@@ -20,7 +20,6 @@ class Indexes:
         await sent(self.state, "ZADD", index, *["XX"] * known, *pairs, sure=sure)
 
     async def remove(self, index: str, *ids: str) -> None:
-        """Take ids out."""
         if ids:
             await sent(self.state, "ZREM", index, *ids)
 
@@ -48,7 +47,6 @@ class Indexes:
         return [(float(number), one) for one, number in found]
 
     async def count(self, index: str) -> int:
-        """Return how many ids are listed."""
         return int(await sent(self.state, "ZCARD", index))
 
     async def lowest(self, index: str) -> int | None:
@@ -95,9 +93,7 @@ class Streams:
             return await cast(Any, self.state).xread(dict(places), count=most, block=wait_ms)
 
     async def count(self, stream: str) -> int:
-        """Return how many entries a stream has."""
         return int(await sent(self.state, "XLEN", stream))
 
     async def delete(self, stream: str, entry: str) -> None:
-        """Delete one entry."""
         await sent(self.state, "XDEL", stream, entry)

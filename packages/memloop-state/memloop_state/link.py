@@ -90,7 +90,6 @@ async def check(state: State) -> None:
 
 
 def is_cluster(redis: State) -> bool:
-    """Return whether the client is connected to a cluster."""
     return isinstance(cast(object, redis), RedisCluster)
 
 
@@ -266,7 +265,6 @@ def _with_copies(command: Sequence[Any], copies: int, wait_ms: int) -> list[Sequ
 
 
 def _key_of(command: Sequence[Any]) -> str:
-    """Return the command's first key."""
     return str(command[3] if command[0] in {"EVAL", "EVALSHA"} else command[1])
 
 

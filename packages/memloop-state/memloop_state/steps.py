@@ -72,7 +72,6 @@ class Partitions:
         return self._at(int(found[1], 16) if found else 0)
 
     def job(self, job_id: str) -> str:
-        """Name the hash of a job."""
         return self.of_id(job_id).job(job_id)
 
     def _at(self, place: int) -> Partition:
@@ -124,7 +123,6 @@ class Steps:
         self._source, self._sha = _program("prelude", *names)
 
     async def __call__(self, step: str, keys: Sequence[str], args: Args, *, acknowledged: bool = False) -> Any:
-        """Run a step and return its reply."""
         asked = (len(keys), *keys, step, *args)
         with redis_errors():
             try:
@@ -178,7 +176,6 @@ class Values:
         return self._partitions.of_name(name).key(self._kind, name)
 
     async def get(self, name: str) -> str | None:
-        """Return the text, None where there is none."""
         return await sent(self._redis, "GET", self.key(name))
 
     async def put(self, name: str, value: str) -> str | None:
@@ -209,7 +206,6 @@ class Fields:
         return {name: value for name, value in zip(names, found, strict=True) if value is not None}
 
     async def all(self, owner: str) -> dict[str, str]:
-        """Return all texts of the owner, by name."""
         return await sent(self._redis, "HGETALL", self.key(owner))
 
     async def put(self, owner: str, name: str, value: str) -> bool:

@@ -204,7 +204,6 @@ class Selection:
         return len(self.positions)
 
     def span(self, index: int) -> Span:
-        """See ``Chunks``."""
         return self.source.span(self.positions[index])
 
     async def chunk(self, index: int) -> Chunk:

@@ -60,7 +60,6 @@ class Launch:
 
 
 def main() -> int:
-    """Run the launcher and return its exit status."""
     parser = argparse.ArgumentParser(prog="memloop-inference", description="Start and watch an inference engine.")
     commands = parser.add_subparsers(dest="command")
     commands.add_parser("serve", help="start the engine and watch it (the default)")

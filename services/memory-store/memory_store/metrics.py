@@ -66,7 +66,6 @@ class Metrics:
 
     @contextmanager
     def flushing(self) -> Generator[None]:
-        """Time a flush; count one that fails."""
         with self.flush_failed.count_exceptions(), self.flush_seconds.time():
             yield
 

@@ -268,7 +268,6 @@ class LaneQueue:
         return await all_sent(self._redis, [("LRANGE", key, 0, -1) for key in keys])
 
     async def depth(self) -> Depth:
-        """Return the queue's backlog."""
         opens, turns, sinces = (
             [part.key(kind, self.name) for part in self.keys.partitions] for kind in ("open", "turns", "since")
         )

@@ -101,11 +101,9 @@ class Journal:
         self._step = lane_steps(redis)
 
     async def read(self, field: str) -> str | None:
-        """Return the field's value, or None."""
         return await sent(self._redis, "HGET", self._journal, field)
 
     async def all(self) -> dict[str, str]:
-        """Return every field and its value."""
         return await sent(self._redis, "HGETALL", self._journal)
 
     async def keep(self, field: str, value: str) -> str:
@@ -124,7 +122,6 @@ class JournalCheckpoints:
     scope: str
 
     async def load(self, key: str) -> Completion | None:
-        """Return the reply stored under the key, or None."""
         value = await self.journal.read(f"call:{self.scope}:{key}")
         return None if value is None else load_completion(value)
 

@@ -94,7 +94,6 @@ class ServiceRecord:
         return Seen(_service(_pairs(record), lapsed=bool(lapsed)), peers)
 
     async def leave(self, store: str) -> None:
-        """End this store's lease."""
         await self._at_home("leave", store)
 
     async def put(self, serving: Serving, *, instead_of: str) -> None:

@@ -167,7 +167,6 @@ class Draft(_Arguments):
     tags: tuple[_Tag, ...] = Field(max_length=64)
 
     def to_wire(self) -> MemoryDraft:
-        """Convert the draft to the store's form."""
         return MemoryDraft(key=self.key, value=self.value, memory_type=self.memory_type, tags=self.tags)
 
 
@@ -180,7 +179,6 @@ class AddMemory(_Arguments):
 
     @property
     def reason(self) -> str:
-        """The summary."""
         return self.summary
 
 

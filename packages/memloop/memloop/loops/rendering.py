@@ -174,7 +174,6 @@ def _in_words(time: NamedTime) -> str:
 
 
 def ranked_lines(lines: Sequence[str]) -> str:
-    """Numbers lines from 1."""
     return "\n".join(f"{rank}. {line}" for rank, line in enumerate(lines, 1))
 
 

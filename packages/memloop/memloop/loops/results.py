@@ -21,7 +21,6 @@ class AddMemories:
 
     @property
     def reason(self) -> str:
-        """The writer's summary."""
         return self.summary
 
 
@@ -58,7 +57,6 @@ class InvalidOutput:
 
     @property
     def reason(self) -> str:
-        """The problem."""
         return self.problem
 
 

@@ -26,7 +26,6 @@ class Branch:
     name: str
 
     async def complete(self, prompt: Prompt) -> Completion:
-        """Return the model's reply."""
         return await self.model.complete(replace(prompt, branch=f"{self.name}/{prompt.branch}"))
 
 
@@ -121,7 +120,6 @@ class InTurns(Generic[Step]):
         return report
 
     async def close(self, branch: int) -> None:
-        """Marks the branch as finished."""
         self._closed[branch] = True
         await self._pass_on()
 

@@ -75,7 +75,6 @@ class UserFields(Wire):
     run_id: Name | None = None
 
     def namespace(self, tenant: str) -> Namespace:
-        """Return the tenant's namespace of these ids."""
         return Namespace(tenant=tenant, user_id=self.user_id, agent_id=self.agent_id, run_id=self.run_id)
 
 
@@ -298,7 +297,6 @@ class PendingTurn(Wire):
     name: Speaker = Field(default=None, exclude_if=_is_none)
 
     def said(self) -> str:
-        """Return the text behind its speaker's name."""
         return said(self.name, self.content)
 
 
@@ -385,7 +383,6 @@ class Usage(Wire):
 
     @property
     def total_tokens(self) -> int:
-        """Input and output together."""
         return self.input_tokens + self.output_tokens
 
     def __add__(self, other: "Usage") -> "Usage":

@@ -136,7 +136,6 @@ class Chat:
 
 
 def routes_of(served: Served) -> APIRouter:
-    """Build the engine's routes."""
     router = APIRouter(responses=ERRORS)
 
     def admit(request: Request) -> None:
@@ -183,7 +182,6 @@ class _Load(Collector):
 
 
 def app_of(served: Served, settings: ServiceSettings, registry: CollectorRegistry | None = None) -> FastAPI:
-    """Build the app."""
     registry = registry or new_registry()
     registry.register(_Load(served.generator))
     return create_app(
@@ -196,7 +194,6 @@ def app_of(served: Served, settings: ServiceSettings, registry: CollectorRegistr
 
 
 def main() -> None:
-    """Read the command line and serve."""
     parser = argparse.ArgumentParser(prog="inference.openvino.server", description=__doc__)
     parser.add_argument("--model", type=Path, required=True)
     parser.add_argument("--served-model-name", required=True)

@@ -27,7 +27,6 @@ class SourceFile:
 
     @property
     def sha256(self) -> str:
-        """The hash of the file's bytes, in hex."""
         return hashlib.sha256(self.raw).hexdigest()
 
 

@@ -58,7 +58,6 @@ class KnownRecords:
         return [version for version in self._facts.get(chain, {}).values() if version is not None]
 
     def next_number(self, chain: str) -> int:
-        """Returns the number of the fact's next version."""
         return self._numbers.get(chain, 0) + 1
 
     def earlier_outcome(self, write: str | None) -> Written | None:

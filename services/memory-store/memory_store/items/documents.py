@@ -189,7 +189,6 @@ def to_payload(record: Record) -> Payload:
 
 
 def from_payload(item_id: str, payload: Payload) -> Record:
-    """Decode the record that :func:`to_payload` encoded."""
     fields = {name: value for name, value in payload.items() if name not in _INTERNAL}
     writes, ended_before = payload["writes"], payload.get("ended_before")
     return Record(
@@ -249,7 +248,6 @@ class View:
     as_of: datetime | None = None
 
     def condition(self, moment: datetime) -> AllOf:
-        """Return the view's condition at an ingest time."""
         live = self.latest_only and self.as_of is None
         parts: list[Condition | None] = [
             Not(TimeRange("expires_at", lte=moment)),

@@ -125,7 +125,6 @@ class Suspects:
     _keys: dict[str, list[_Seen]] = field(default_factory=lambda: defaultdict(list))
 
     def take(self, records: Iterable[Record]) -> None:
-        """Examine live memories."""
         for record in records:
             self.memories += 1
             item, text = record.item, record.item.memory[:MOST_CHARS]

@@ -67,7 +67,6 @@ class Candidate:
 
     @property
     def score(self) -> float:
-        """The sum of the shares."""
         return sum(self.shares.values())
 
     @property
@@ -88,12 +87,10 @@ class Candidate:
 
     @property
     def feedback(self) -> Feedback | None:
-        """The verdict of a client, if there is one."""
         return feedback_in(self.payload)
 
     @property
     def times(self) -> tuple[NamedTime, ...]:
-        """The times that the memory names."""
         return _TIMES.validate_python(self.payload.get("times", ()))
 
     @property

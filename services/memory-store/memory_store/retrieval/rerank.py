@@ -80,7 +80,6 @@ class ThreadScorer:
         self._model: PairScorer | None = None
 
     async def start(self) -> None:
-        """Load the model. Raises the error of loading it."""
         self._model = await asyncio.get_running_loop().run_in_executor(self._thread, self._load)
 
     async def scores(self, question: str, texts: Sequence[str], *, within_s: float) -> Mapping[int, float]:
@@ -147,7 +146,6 @@ class Reranker:
         self._budget_s = budget_s
 
     async def start(self) -> None:
-        """Make the model ready. Raises the error of doing so."""
         await self._scorer.start()
 
     async def close(self) -> None:

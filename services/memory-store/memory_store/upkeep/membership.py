@@ -114,7 +114,6 @@ class Membership:
             await self._pause()
 
     async def seen(self) -> Seen:
-        """The state of all stores."""
         return await self._record.look(self._name, gen=self.gen, prepared=self._prepared.copy if self._prepared else "")
 
     async def everybody(self, *, prepared: str = "") -> bool:

@@ -148,7 +148,6 @@ class EdgeCollection:
         self._known.note(points)
 
     async def get(self, ids: Sequence[str], *, where: Condition, agreed: bool = False) -> Sequence[Point]:
-        """Points by id that the condition allows."""
         if not ids:
             return []
         request = edge.ScrollRequest(
@@ -162,7 +161,6 @@ class EdgeCollection:
         return [from_edge(record) for record in records]
 
     async def scroll(self, *, where: Condition, limit: int, start_id: str | None = None) -> Page:
-        """A page in the order of ids."""
         request = edge.ScrollRequest(offset=start_id, limit=limit, filter=to_filter(where), with_payload=True)
         with translated():
             records, next_id = self._open_shard().scroll(request)
@@ -170,7 +168,6 @@ class EdgeCollection:
         return Page(found, None if next_id is None else str(next_id))
 
     async def newest(self, *, where: Condition, limit: int) -> Sequence[Found]:
-        """A page by time, from the newest on."""
         order = edge.OrderBy("created_at", edge.Direction.Desc)
         request = edge.ScrollRequest(limit=limit, filter=to_filter(where), with_payload=True, order_by=order)
         with translated():
@@ -178,7 +175,6 @@ class EdgeCollection:
         return [Found(self._known.text(record.id), payload_of(record.payload)) for record in records]
 
     async def placed(self, *, where: Condition, limit: int) -> Sequence[Placed]:
-        """Ids by place."""
         order = edge.OrderBy("place", edge.Direction.Asc)
         request = edge.ScrollRequest(limit=limit, filter=to_filter(where), with_payload=False, order_by=order)
         with translated():
@@ -186,14 +182,12 @@ class EdgeCollection:
         return [self._known.placed(record) for record in records]
 
     async def values(self, field: str, *, where: Condition, limit: int) -> Mapping[str, int]:
-        """Exact counts by value."""
         request = edge.FacetRequest(field, limit=limit, exact=True, filter=to_filter(where))
         with translated():
             hits = self._open_shard().facet(request).hits
         return {str(hit.value): hit.count for hit in hits}
 
     async def nearest(self, dense: tuple[float, ...], *, where: Condition, limit: int) -> Sequence[Found]:
-        """By cosine."""
         request = edge.QueryRequest(limit=limit, query=to_query(dense), filter=to_filter(where), with_payload=True)
         with translated():
             points = self._open_shard().query(request)
@@ -219,12 +213,10 @@ class EdgeCollection:
         return [[self._known.ranked(point) for point in points] for points in answers]
 
     async def count(self, *, where: Condition) -> int:
-        """Exact count."""
         with translated():
             return self._open_shard().count(edge.CountRequest(exact=True, filter=to_filter(where)))
 
     async def delete(self, *, where: Condition) -> None:
-        """Remove by condition."""
         self._room.for_deletions()
         await self.flushes.before_deletion()
         self._update(edge.UpdateOperation.delete_points_by_filter(to_filter(where)))

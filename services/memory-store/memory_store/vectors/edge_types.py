@@ -43,7 +43,6 @@ def from_edge(record: edge.Record) -> Point:
 
 
 def payload_of(payload: "edge.Payload | None") -> Payload:
-    """Returns the payload, empty where Edge returns none."""
     return cast("dict[str, JsonValue]", payload or {})
 
 
@@ -97,7 +96,6 @@ class KnownPoints:
 
 
 def to_query(query: Query) -> edge.Query:
-    """Converts a dense or sparse query."""
     if isinstance(query, SparseVector):
         return edge.Query.Nearest(_sparse_to_edge(query), using=SPARSE)
     return edge.Query.Nearest(list(query), using=DENSE)
@@ -133,7 +131,6 @@ class _StoredConfig(BaseModel):
 
 
 def dimension_of(path: Path) -> int | None:
-    """Returns the dimension of a shard's dense vectors."""
     config = _StoredConfig.model_validate_json((path / "edge_config.json").read_bytes())
     dense = config.vectors.get(DENSE)
     return dense.size if dense else None

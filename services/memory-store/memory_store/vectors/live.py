@@ -144,11 +144,9 @@ class LiveCollection:
         return state.warning if state else None
 
     async def ping(self) -> None:
-        """Raise if it cannot answer."""
         await (await self._confirmed()).ping()
 
     async def admit(self) -> None:
-        """Raise ``Unavailable`` while there is no room for new memories."""
         await self._now.admit()
 
     async def upsert(self, points: Sequence[Point]) -> None:

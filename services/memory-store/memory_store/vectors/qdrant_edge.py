@@ -50,7 +50,6 @@ class QdrantEdge(LiveCollection):
         super().__init__(collections, site=f"edge-{hashlib.sha256(bytes(folder.resolve())).hexdigest()[:16]}")
 
     async def warning(self) -> str | None:
-        """A sentence for the operator while new memories are refused."""
         return self.room.warning()
 
 

@@ -52,7 +52,6 @@ class QdrantServer(LiveCollection):
         self._spread = sharding
 
     async def state(self) -> ServerState:
-        """What the server is, and how the collection lies on it."""
         with translated():
             return await state_of(self._client, self.name, self._spread)
 
@@ -105,7 +104,6 @@ class ServerCollections:
             await self._client.delete_collection(name)
 
     async def archive(self, collection: Collection) -> Path:
-        """Qdrant makes snapshots of its own."""
         raise NotSupported("The vectors are on a Qdrant server, which makes snapshots of its own.")
 
     async def close(self) -> None:

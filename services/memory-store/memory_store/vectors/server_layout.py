@@ -114,7 +114,6 @@ class Layout:
 
 
 def owner_of(payload: Payload) -> str:
-    """The value of a point's owner field."""
     return _owner(payload.get("tenant", ""), payload.get("user_id", ""))
 
 
