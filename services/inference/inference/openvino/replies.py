@@ -37,11 +37,7 @@ class ReplyText:
         if found >= 0:
             self.stopped, self._held = True, ""
             return text[:found]
-        held = max((_begun(text, stop) for stop in self._stops), default=0)
+        begun = (size for stop in self._stops for size in range(1, len(stop)) if text.endswith(stop[:size]))
+        held = max(begun, default=0)
         self._held = text[len(text) - held :]
         return text[: len(text) - held]
-
-
-def _begun(text: str, stop: str) -> int:
-    """Return how many characters at the text's end begin the stop string."""
-    return next((size for size in range(min(len(stop) - 1, len(text)), 0, -1) if text.endswith(stop[:size])), 0)

@@ -159,7 +159,10 @@ class Reranker:
         """
         head, tail = list(candidates[: self._depth]), list(candidates[self._depth :])
         scores = await self._scorer.scores(question, [one.text for one in head], within_s=self._budget_s)
-        order = _fused(len(head), scores)
+        judged = {at: rank for rank, at in enumerate(sorted(scores, key=lambda at: (-scores[at], at)), 1)}
+        # The sum of 1 / (60 + rank) over both orders; the first order breaks ties
+        fused = [1 / (_RRF + at + 1) + (1 / (_RRF + judged[at]) if at in judged else 0.0) for at in range(len(head))]
+        order = sorted(range(len(head)), key=lambda at: (-fused[at], at))
         values = [one.score for one in head]
         for at, value in zip(order, values, strict=True):
             one = head[at]
@@ -168,10 +171,3 @@ class Reranker:
                 one.found |= {"rerank_score": scores[at]}
             one.shares["rerank"] = value - one.score
         return [head[at] for at in order] + tail
-
-
-def _fused(count: int, scores: Mapping[int, float]) -> list[int]:
-    """Return the places 0 to ``count`` by the sum of 1 / (60 + rank) over both orders; the first order breaks ties."""
-    judged = {at: rank for rank, at in enumerate(sorted(scores, key=lambda at: (-scores[at], at)), 1)}
-    value = {at: 1 / (_RRF + at + 1) + (1 / (_RRF + judged[at]) if at in judged else 0.0) for at in range(count)}
-    return sorted(range(count), key=lambda at: (-value[at], at))
