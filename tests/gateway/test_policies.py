@@ -14,7 +14,7 @@ import pytest
 
 from gateway.policy import end_of
 from gateway.policy.merging import read_policies
-from gateway.policy.redaction import Refusals, refusals_of
+from gateway.policy.redaction.phrases import Refusals, refusals_of
 from gateway.settings import GatewaySettings
 from memloop.wire.memory import MemoryType
 from memloop.wire.policy import EffectivePolicy, RedactionPolicy, Retention

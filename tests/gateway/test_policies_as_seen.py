@@ -9,9 +9,9 @@ from redis.asyncio import Redis
 
 from gateway.memory.jobs import DirectWrite, MemoryJob, MemoryQueue, new_event_id
 from gateway.metrics import Metrics
-from gateway.policy import Policies, keeper_of
+from gateway.policy import keeper_of
 from gateway.policy.merging import read_policies
-from gateway.policy.policies import Loaded
+from gateway.policy.policies import Loaded, Policies
 from gateway.queue import QueueRules
 from gateway.responses.records import Owner, StoredResponse, new_response_id
 from gateway.responses.responses import open_records

@@ -5,11 +5,12 @@ from pathlib import Path
 import pytest
 from redis.asyncio import Redis
 
-from gateway.queue import DeadLetters, queued_bytes
+from gateway.queue import queued_bytes
 from memloop.wire.errors import RateLimited
 from memloop.wire.memory import Namespace
 from memloop_state.queue.jobs import Lease, Submission
 from memloop_state.queue.lanes import LaneQueue
+from memloop_state.queue.records import DeadLetters
 from memloop_state.room import Room, redis_state
 from tests.gateway.api_rig import Api, api
 from tests.gateway.file_uploads import objects, sent

@@ -8,7 +8,7 @@ from contextlib import asynccontextmanager
 from dataclasses import replace
 
 from gateway.access.keys import Principal
-from gateway.engine import Models
+from gateway.engine.models import Models
 from gateway.long_read.admission import admitted_read, opened_read
 from gateway.long_read.reading import Reading
 from memloop.chunking import EstimatingSplitter

@@ -3,7 +3,7 @@
 import pytest
 from redis.asyncio import Redis
 
-from gateway.responses.conversations import ConversationRecords, Limits, new_conversation_id
+from gateway.responses.conversations.records import ConversationRecords, Limits, new_conversation_id
 from gateway.responses.records import Owner, ResponseRecords, StoredResponse, new_response_id
 from memloop.wire.errors import NotFound
 from memloop.wire.memory import Namespace

@@ -10,7 +10,8 @@ import pytest
 from pydantic import ValidationError
 from standardwebhooks import Webhook, WebhookVerificationError
 
-from gateway.addresses import AddressRefused, AddressRules, CheckedResolver, Lookup, system_lookup
+from gateway.addresses import AddressRefused, AddressRules, Lookup, system_lookup
+from gateway.addresses.resolving import CheckedResolver
 from gateway.settings import GatewaySettings, networks_of
 from gateway.webhooks.webhooks import WebhookRules, WebhookSecrets
 from memloop.wire.errors import NotSupported, Unprocessable

@@ -1,23 +1,16 @@
 """Chat completions with memory: recall before the engine is called, a queued write after it has answered."""
 
-from gateway.chat.answering import AnswerForm, answer_chat, engine_body, reply_text
-from gateway.chat.chat import AskedChat, Chat, ChatDep, asked_chat, has_memory, names_user, of_user, open_chat
-from gateway.chat.memory import begin_turn
-from gateway.chat.oversized import prompt_tokens
-
-__all__ = [
-    "AnswerForm",
-    "AskedChat",
-    "Chat",
-    "ChatDep",
-    "answer_chat",
-    "asked_chat",
-    "begin_turn",
-    "engine_body",
-    "has_memory",
-    "names_user",
-    "of_user",
-    "open_chat",
-    "prompt_tokens",
-    "reply_text",
-]
+from gateway.chat.answering import AnswerForm as AnswerForm
+from gateway.chat.answering import answer_chat as answer_chat
+from gateway.chat.answering import engine_body as engine_body
+from gateway.chat.answering import reply_text as reply_text
+from gateway.chat.chat import AskedChat as AskedChat
+from gateway.chat.chat import Chat as Chat
+from gateway.chat.chat import ChatDep as ChatDep
+from gateway.chat.chat import asked_chat as asked_chat
+from gateway.chat.chat import has_memory as has_memory
+from gateway.chat.chat import names_user as names_user
+from gateway.chat.chat import of_user as of_user
+from gateway.chat.chat import open_chat as open_chat
+from gateway.chat.memory import begin_turn as begin_turn
+from gateway.chat.oversized import prompt_tokens as prompt_tokens

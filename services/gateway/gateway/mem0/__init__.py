@@ -11,7 +11,7 @@ from fastapi.routing import APIRoute
 
 from gateway.access import needs
 from gateway.mem0 import entities, memories
-from gateway.mem0.answers import MEM0
+from gateway.mem0.answers import MEM0 as MEM0
 from memloop.wire.errors import NotSupported
 
 _NOT_SERVED: Final = (
@@ -42,5 +42,3 @@ for path, methods, what in _NOT_SERVED:
 
 PATHS = {"/".join(route.path.split("/")[:3]) for route in router.routes if isinstance(route, APIRoute)}
 """The first two segments of each path."""
-
-__all__ = ["MEM0", "PATHS", "router"]

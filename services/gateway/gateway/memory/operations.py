@@ -69,7 +69,7 @@ def check_has_text(add: MemoryAdd) -> None:
         raise Unprocessable("No message has any text.", param="messages", code="empty_messages")
 
 
-async def write(add: MemoryAdd, memory: Memory, principal: Principal, *, event_id: str) -> MemoryEvent | None:
+async def write_memory(add: MemoryAdd, memory: Memory, principal: Principal, *, event_id: str) -> MemoryEvent | None:
     """Queue a write. Returns None at once, or its event once it has ended or the wait timed out.
 
     Waits if requested (``sync``) or if no model is involved (``infer`` false). Without a model the write bypasses the

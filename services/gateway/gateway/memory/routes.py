@@ -10,7 +10,7 @@ from gateway.idempotency import Attempt, refuse_key_of_batch
 from gateway.memory import quality
 from gateway.memory.jobs import MemoryJob
 from gateway.memory.memory import Memory, MemoryDep
-from gateway.memory.operations import check_has_text, erase, would_erase, write, write_batch
+from gateway.memory.operations import check_has_text, erase, would_erase, write_batch, write_memory
 from gateway.memory.pending import search
 from gateway.memory.schemas import (
     Accepted,
@@ -70,7 +70,7 @@ async def add_memory(request: Request, memory: MemoryDep, principal: PrincipalDe
 
 async def added(add: MemoryAdd, memory: Memory, principal: Principal, *, event_id: str) -> Response:
     """Return the answer to an add once it is queued or, if it waits, done."""
-    event = await write(add, memory, principal, event_id=event_id)
+    event = await write_memory(add, memory, principal, event_id=event_id)
     if event is None:
         return json_response(Accepted(event_id=event_id), status=202)
     answer = event if principal.allows("memory:read") else Accepted(event_id=event_id, status=event.status)

@@ -1,32 +1,16 @@
 """Memory policies per tenant, agent and user, and the redaction that they ask for."""
 
-from gateway.policy.merging import category_of, end_of
-from gateway.policy.policies import (
-    Keeper,
-    Policies,
-    Redactions,
-    chars_of,
-    keeper_of,
-    redacted_metadata,
-    redacted_records,
-    redacted_turns,
-)
-from gateway.policy.redaction import Found, Redaction, find_by_rules, redacted_json, replaced
-
-__all__ = [
-    "Found",
-    "Keeper",
-    "Policies",
-    "Redaction",
-    "Redactions",
-    "category_of",
-    "chars_of",
-    "end_of",
-    "find_by_rules",
-    "keeper_of",
-    "redacted_json",
-    "redacted_metadata",
-    "redacted_records",
-    "redacted_turns",
-    "replaced",
-]
+from gateway.policy.merging import category_of as category_of
+from gateway.policy.merging import end_of as end_of
+from gateway.policy.policies import Keeper as Keeper
+from gateway.policy.policies import Redactions as Redactions
+from gateway.policy.policies import chars_of as chars_of
+from gateway.policy.policies import keeper_of as keeper_of
+from gateway.policy.policies import redacted_metadata as redacted_metadata
+from gateway.policy.policies import redacted_records as redacted_records
+from gateway.policy.policies import redacted_turns as redacted_turns
+from gateway.policy.redaction import Found as Found
+from gateway.policy.redaction import Redaction as Redaction
+from gateway.policy.redaction import find_by_rules as find_by_rules
+from gateway.policy.redaction import redacted_json as redacted_json
+from gateway.policy.redaction import replaced as replaced

@@ -10,7 +10,7 @@ from prometheus_client import Counter
 
 from gateway.memory import Memory
 from gateway.policy import Keeper, Redactions
-from gateway.responses.conversations import ConversationRecords
+from gateway.responses.conversations.records import ConversationRecords
 from gateway.responses.items import named_items, redacted, redacted_by
 from gateway.responses.records import Owner, ResponseRecords, StoredResponse
 from gateway.responses.requests import Asked

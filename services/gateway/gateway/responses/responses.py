@@ -6,7 +6,7 @@ from typing import Annotated, Final, TypeAlias
 from prometheus_client import Counter
 
 from gateway.metrics import Metrics
-from gateway.responses.conversations import ConversationRecords, open_conversations
+from gateway.responses.conversations.records import ConversationRecords, open_conversations
 from gateway.responses.records import ResponseRecords
 from gateway.settings import GatewaySettings
 from memloop.wire.chat import Json
