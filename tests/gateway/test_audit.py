@@ -2,12 +2,14 @@
 
 import json
 import logging
+from datetime import UTC, datetime
 from typing import Any
 
 import pytest
 
-from gateway.access.audit import DIFFERENT_IN_A_WINDOW, AuditLog, Auditor, Denial
+from gateway.access.audit import DIFFERENT_IN_A_WINDOW, AuditLog, Auditor
 from gateway.settings import GatewaySettings
+from memloop.wire.keys import AuditEntry, AuditKind
 from memloop_service.logs import JsonLines
 from memloop_state.credentials import API_KEYS
 from tests.fakes.redis_server import RedisServer
@@ -123,13 +125,17 @@ async def test_the_log_is_read_page_by_page(operated: GatewaySettings) -> None:
     assert second["next_cursor"] is None
 
 
+def _denied(kind: AuditKind, tenant: str, **fields: Any) -> AuditEntry:
+    return AuditEntry(at=datetime.now(UTC), kind=kind, action="denied", tenant=tenant, actor_tenant=tenant, **fields)
+
+
 async def test_a_flood_of_denials_is_counted_not_written_out(redis_url: str) -> None:
     async with connected(redis_url) as redis:
         auditor = Auditor(AuditLog(redis))
         async with auditor.keeping():
             for number in range(5000):
-                denial = Denial("unauthenticated", 401, "invalid_api_key", address=f"10.0.{number % 250}.1")
-                auditor.denied(denial, request_id=f"req_{number}")
+                denied = _denied("unauthenticated", "", code="invalid_api_key", address=f"10.0.{number % 250}.1")
+                auditor.denied(denied.model_copy(update={"request_id": f"req_{number}"}))
         page = await auditor.log.page("unauthenticated", "", cursor=None, limit=1000)
     assert len(page.data) <= 2 * (DIFFERENT_IN_A_WINDOW + 1)
     assert sum(entry.count for entry in page.data) == 5000
@@ -137,7 +143,7 @@ async def test_a_flood_of_denials_is_counted_not_written_out(redis_url: str) -> 
 
 
 async def test_a_new_window_writes_the_same_denial_again(redis_url: str) -> None:
-    denial = Denial("denied", 403, "permission_denied", tenant="a")
+    denial = _denied("denied", "a", code="permission_denied", request_id="req_1")
     async with connected(redis_url) as redis:
         auditor = Auditor(AuditLog(redis), window_s=0.05)
 
@@ -147,9 +153,9 @@ async def test_a_new_window_writes_the_same_denial_again(redis_url: str) -> None
 
         async with auditor.keeping():
             for _ in range(3):
-                auditor.denied(denial, request_id="req_1")
+                auditor.denied(denial)
             await eventually(lambda: kept(2))
-            auditor.denied(denial, request_id="req_2")
+            auditor.denied(denial.model_copy(update={"request_id": "req_2", "at": datetime.now(UTC)}))
             await eventually(lambda: kept(3))
 
 
@@ -160,7 +166,7 @@ async def test_without_redis_every_denial_is_still_a_line(caplog: pytest.LogCapt
         server.stop()
         with caplog.at_level(logging.INFO, logger="memloop.audit"):
             async with auditor.keeping():
-                auditor.denied(Denial("denied", 403, "permission_denied", tenant="a", key="key_1"), request_id="req_1")
+                auditor.denied(_denied("denied", "a", code="permission_denied", status=403, actor_key="key_1"))
     (record,) = [record for record in caplog.records if record.name == "memloop.audit"]
     line = json.loads(JsonLines("gateway").format(record))
     assert (line["logger"], line["message"], line["level"]) == ("memloop.audit", "denied", "warning")

@@ -15,7 +15,7 @@ from typing import Final, cast
 
 from gateway.access.audit import AuditLog, Auditor
 from gateway.access.key_records import KeyRecords
-from gateway.access.keys import NEVER, Grant, KeyCache, KeyRing, Principal
+from gateway.access.keys import NEVER, KeyCache, KeyRing, Principal
 from gateway.metrics import Metrics
 from gateway.settings import GatewaySettings
 from memloop.ports import Splitter
@@ -88,19 +88,19 @@ class KeyFileError(ValueError):
     """A key entry that cannot be parsed. The message names its position, never its content."""
 
 
-def load_static_keys(settings: GatewaySettings) -> Mapping[bytes, Grant]:
+def load_static_keys(settings: GatewaySettings) -> Mapping[bytes, Principal]:
     """Load ``MEMLOOP_API_KEYS`` (comma-separated) or ``MEMLOOP_API_KEYS_FILE`` (lines, ``#`` comments), by digest.
 
     The first entry of a digest wins. Raises KeyFileError.
     """
     if settings.api_keys_file is None:
-        return _grants(settings.api_keys.get_secret_value().split(","), "entry")
+        return _principals(settings.api_keys.get_secret_value().split(","), "entry")
     lines = settings.api_keys_file.read_text("utf-8").splitlines()
-    return _grants((line.split("#", 1)[0] for line in lines), f"{settings.api_keys_file}, line")
+    return _principals((line.split("#", 1)[0] for line in lines), f"{settings.api_keys_file}, line")
 
 
-def _grants(texts: Iterable[str], place: str) -> Mapping[bytes, Grant]:
-    found: dict[bytes, Grant] = {}
+def _principals(texts: Iterable[str], place: str) -> Mapping[bytes, Principal]:
+    found: dict[bytes, Principal] = {}
     for number, text in enumerate(texts, start=1):
         if not text.strip():
             continue
@@ -120,5 +120,5 @@ def _grants(texts: Iterable[str], place: str) -> Mapping[bytes, Grant]:
             ends_at = (moment if moment.tzinfo is not None else moment.replace(tzinfo=UTC)).timestamp()
         key, is_operator = digest.hex()[:_KEY_NAME_CHARS], "admin" in scopes
         principal = Principal(entry["tenant"], scopes, key=key, is_operator=is_operator, expires_at=ends_at)
-        found.setdefault(digest, Grant(digest, principal))
+        found.setdefault(digest, principal)
     return found

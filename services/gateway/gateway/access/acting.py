@@ -5,7 +5,6 @@ from typing import Final, cast
 
 from fastapi import FastAPI, Request, Response
 
-from gateway.access.audit import Denial
 from gateway.access.dependencies import CALLER, access_of
 from gateway.access.keys import Principal
 from memloop.wire.base import request_id
@@ -52,15 +51,20 @@ def audit_denials(app: FastAPI) -> None:
 
 async def _denied(request: Request, failure: Exception) -> Response:
     error, caller = cast(MemloopError, failure), cast(Principal | None, request.scope.get(CALLER))
-    denial = Denial(
-        "unauthenticated" if caller is None else "denied",
-        error.http_status,
-        "other_tenant" if isinstance(error, OtherTenants) else error.code or "",
-        tenant="" if caller is None else caller.tenant,
-        key="" if caller is None else caller.key,
+    tenant, key = ("", "") if caller is None else (caller.tenant, caller.key)
+    denial = AuditEntry(
+        at=datetime.now(UTC),
+        kind="unauthenticated" if caller is None else "denied",
+        action="denied",
+        tenant=tenant,
+        actor_tenant=tenant,
+        actor_key=key,
         method=request.method,
         route=cast(str, getattr(request.scope.get("route"), "path", "")),
+        status=error.http_status,
+        code="other_tenant" if isinstance(error, OtherTenants) else error.code or "",
         address=request.client.host if request.client else "",
+        request_id=request_id.get(),
     )
-    access_of(request).auditor.denied(denial, request_id=request_id.get())
+    access_of(request).auditor.denied(denial)
     return error_response(error)

@@ -9,7 +9,6 @@ import asyncio
 import logging
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import asynccontextmanager, suppress
-from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Final
 
@@ -24,39 +23,9 @@ WINDOW_S: Final = 10.0
 DIFFERENT_IN_A_WINDOW: Final = 100
 _KEEP_EVERY_S: Final = 0.5
 _MOST_WAITING: Final = 500
+_OF_ANY_REQUEST: Final = {"at": datetime.fromtimestamp(0, UTC), "request_id": ""}
+_OF_ANY_CALLER: Final = {"actor_key": "", "method": "", "route": "", "address": ""}
 _AUDIT = logging.getLogger("memloop.audit")
-
-
-@dataclass(frozen=True, slots=True)
-class Denial:
-    """The fields by which denials are grouped."""
-
-    kind: AuditKind
-    status: int
-    code: str
-    tenant: str = ""
-    key: str = ""
-    method: str = ""
-    route: str = ""
-    address: str = ""
-
-    def entry(self, *, count: int, request_id: str = "") -> AuditEntry:
-        """Return an audit entry for ``count`` such denials."""
-        return AuditEntry(
-            at=datetime.now(UTC),
-            kind=self.kind,
-            action="denied",
-            tenant=self.tenant,
-            actor_tenant=self.tenant,
-            actor_key=self.key,
-            method=self.method,
-            route=self.route,
-            status=self.status,
-            code=self.code,
-            address=self.address,
-            request_id=request_id,
-            count=count,
-        )
 
 
 class AuditLog:
@@ -87,19 +56,20 @@ class Auditor:
     def __init__(self, log: AuditLog, *, window_s: float = WINDOW_S) -> None:
         self.log = log
         self._window_s = window_s
-        self._repeats: dict[Denial, int] = {}
+        self._repeats: dict[AuditEntry, int] = {}
         self._waiting: list[AuditEntry] = []
         self._begun = asyncio.Event()
 
-    def denied(self, denial: Denial, *, request_id: str) -> None:
-        """Write the denial, or count it as a repeat."""
-        if denial not in self._repeats and len(self._repeats) >= DIFFERENT_IN_A_WINDOW:
-            denial = replace(denial, key="", method="", route="", address="")
-        if denial in self._repeats:
-            self._repeats[denial] += 1
+    def denied(self, entry: AuditEntry) -> None:
+        """Write the denial, or count it as a repeat of one that differs in time and request alone."""
+        alike = entry.model_copy(update=_OF_ANY_REQUEST)
+        if alike not in self._repeats and len(self._repeats) >= DIFFERENT_IN_A_WINDOW:
+            entry, alike = entry.model_copy(update=_OF_ANY_CALLER), alike.model_copy(update=_OF_ANY_CALLER)
+        if alike in self._repeats:
+            self._repeats[alike] += 1
             return
-        self._repeats[denial] = 0
-        self._write(denial.entry(count=1, request_id=request_id))
+        self._repeats[alike] = 0
+        self._write(entry)
         self._begun.set()
 
     def acted(self, entry: AuditEntry) -> None:
@@ -132,7 +102,7 @@ class Auditor:
         self._begun.clear()
         for denial, count in repeats.items():
             if count:
-                self._write(denial.entry(count=count))
+                self._write(denial.model_copy(update={"at": datetime.now(UTC), "count": count}))
 
     def _write(self, entry: AuditEntry) -> None:
         _AUDIT.warning(entry.action, extra={"fields": entry.model_dump(mode="json", exclude_defaults=True)})

@@ -10,7 +10,6 @@ the change log and applies each change within milliseconds. While the state is u
 
 import asyncio
 import hashlib
-import hmac
 import logging
 import math
 import re
@@ -97,14 +96,6 @@ LOCAL: Final = Principal("local", ALL_SCOPES)
 """Every caller, where no keys are configured."""
 
 
-@dataclass(frozen=True, slots=True)
-class Grant:
-    """Maps a secret's SHA-256 to its principal, until the principal's ``expires_at``."""
-
-    digest: bytes
-    principal: Principal
-
-
 class KeyCache:
     """Holds the keys in memory. ``wait_s`` bounds one blocking read of the change log.
 
@@ -118,7 +109,7 @@ class KeyCache:
         self._wait_ms = int(wait_s * 1000)
         self._stale_s = stale_s
         self._clock = clock
-        self._grants: dict[bytes, Grant] = {}
+        self._principals: dict[bytes, Principal] = {}
         self._digests: dict[str, tuple[bytes, ...]] = {}
         self._fresh_at = -NEVER
         self._reachable = False
@@ -126,33 +117,33 @@ class KeyCache:
         self._used_at: dict[str, int] = {}
         self._uses_kept_at = clock()
 
-    def find(self, digest: bytes) -> Grant | None:
-        """Return the grant of a secret's digest, or None if unknown. Raises Unavailable when the cache is stale."""
-        grant = self._grants.get(digest)
-        if grant is None and self._reachable:
+    def find(self, digest: bytes) -> Principal | None:
+        """Return who a secret of this SHA-256 is, or None if unknown. Raises Unavailable when the cache is stale."""
+        found = self._principals.get(digest)
+        if found is None and self._reachable:
             return None
-        if grant is None or self._clock() - self._fresh_at > self._stale_s:
+        if found is None or self._clock() - self._fresh_at > self._stale_s:
             raise Unavailable("API keys cannot be checked now.", code="keys_unavailable", retry_after_s=2)
-        return grant
+        return found
 
-    def used(self, grant: Grant, now: float) -> None:
+    def used(self, principal: Principal, now: float) -> None:
         """Record that a key was used; uses are stored once a minute."""
-        self._used_at[grant.principal.key] = int(now)
+        self._used_at[principal.key] = int(now)
 
     def apply(self, key_id: str, record: KeyRecord | None) -> None:
         """Apply a change: ``record`` is the key's new state, None if it was revoked."""
         for digest in self._digests.pop(key_id, ()):
-            del self._grants[digest]
+            del self._principals[digest]
         if record is None:
             self._used_at.pop(key_id, None)
             return
-        grants = tuple(_grants(record))
-        self._digests[key_id] = tuple(grant.digest for grant in grants)
-        self._grants.update((grant.digest, grant) for grant in grants)
+        found = dict(_principals(record))
+        self._digests[key_id] = tuple(found)
+        self._principals |= found
 
     def reset(self, records: Sequence[KeyRecord]) -> None:
         """Replace all cached keys with ``records``."""
-        self._grants, self._digests = {}, {}
+        self._principals, self._digests = {}, {}
         for record in records:
             self.apply(record.id, record)
         self._mark_fresh()
@@ -201,22 +192,22 @@ class KeyCache:
         await self._records.note_uses({key_id: at for key_id, at in used_at.items() if key_id in self._digests})
 
 
-def _grants(record: KeyRecord) -> Iterator[Grant]:
-    """Yield the grants of a key's secrets: the newest, and the previous one while both are valid."""
+def _principals(record: KeyRecord) -> Iterator[tuple[bytes, Principal]]:
+    """Yield who a key's secrets are, by digest: the newest, and the previous one while both are valid."""
     ends_at = NEVER if record.expires_at is None else float(record.expires_at)
     principal = Principal(record.tenant, frozenset(record.scopes), key=record.id, expires_at=ends_at)
-    yield Grant(bytes.fromhex(record.digest), principal)
+    yield bytes.fromhex(record.digest), principal
     if record.old_digest is not None and record.old_until is not None:
         old = replace(principal, expires_at=min(ends_at, float(record.old_until)))
-        yield Grant(bytes.fromhex(record.old_digest), old)
+        yield bytes.fromhex(record.old_digest), old
 
 
 @dataclass(frozen=True, slots=True)
 class KeyRing:
     """Holds all API keys that a caller may present."""
 
-    static: Mapping[bytes, Grant]
-    """The operator's keys. If there are none, the API is open."""
+    static: Mapping[bytes, Principal]
+    """The operator's keys, by SHA-256. If there are none, the API is open."""
     cache: KeyCache
     """The keys created at run time."""
 
@@ -241,15 +232,15 @@ class KeyRing:
             return LOCAL
         presented = hashlib.sha256(_presented_key(headers).encode("utf-8", "surrogatepass")).digest()
         static = self.static.get(presented)
-        grant = static or self.cache.find(presented)
-        if grant is None or not hmac.compare_digest(grant.digest, presented):
+        principal = static or self.cache.find(presented)
+        if principal is None:
             raise Unauthenticated("Invalid API key.")
         now = time.time()
-        if now >= grant.principal.expires_at:
+        if now >= principal.expires_at:
             raise Unauthenticated("This API key has expired.", code="api_key_expired")
         if static is None:
-            self.cache.used(grant, now)
-        return grant.principal
+            self.cache.used(principal, now)
+        return principal
 
 
 def _presented_key(headers: Mapping[str, str]) -> str:
