@@ -19,9 +19,9 @@ from pydantic import SecretStr
 
 from benchmarks.gateway import servers
 from gateway.engine import read_models
+from gateway.memory import search
 from gateway.memory.jobs import MemoryJob, new_event_id
 from gateway.memory.memory import Memory
-from gateway.memory.pending import search
 from gateway.metrics import Metrics
 from gateway.settings import WorkerSettings
 from gateway.worker import open_work

@@ -12,7 +12,7 @@ from memloop.ports import ChatModel, Completion, Prompt, Sampling
 from memloop.templates import ChatTemplate
 from memloop.wire.chat import Json
 from memloop.wire.errors import ConnectRefused, EngineError, MemloopError, Timeout, Unavailable, Unreachable
-from memloop_clients import Dialect, EngineBusy, RawResponse
+from memloop_clients import Dialect, EngineBusy, EngineClient, RawResponse
 from tests.fakes.streaming_engine import MODEL, FakeEngine, fake_engine
 from tests.gateway.rig import eventually
 from tests.gateway.running import Gateway, running_gateway
@@ -48,7 +48,7 @@ class Engine:
         return Completion(content=model)
 
     def of_model(self, model: str) -> ChatModel:
-        return Engines([self], model=model)
+        return guard(self, model=model)
 
     async def get_json(self, path: str) -> Json:
         self._call()
@@ -77,8 +77,8 @@ class Engine:
             raise self.failures.pop(0)
 
 
-def guard(*engines: Engine) -> Engines:
-    return Engines(engines, model="m")
+def guard(*engines: Engine, model: str = "m") -> Engines:
+    return Engines(cast(Sequence[EngineClient], engines), model=model)
 
 
 async def outcomes(guarded: Engines, count: int) -> Sequence[type[object]]:

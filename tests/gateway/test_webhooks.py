@@ -14,7 +14,7 @@ from yarl import URL
 from gateway.long_read.hosts import ReadHandler
 from gateway.long_read.records import ReadRecords
 from gateway.memory.dead_letters import DeadLetters
-from gateway.queue.runner import LeaseHold
+from gateway.queue import Hold
 from gateway.webhooks.deliveries import DeliveryHandler, delivery_id, delivery_of
 from gateway.webhooks.webhooks import WEBHOOKS_QUEUE, WebhookSecrets
 from memloop.wire.errors import Unavailable
@@ -59,11 +59,11 @@ async def hooked(
         yield it, receiver
 
 
-async def leased(queue: LaneQueue) -> tuple[Lease, LeaseHold]:
+async def leased(queue: LaneQueue) -> tuple[Lease, Hold]:
     """The queue's next job, begun by a worker that will not end it."""
     found = [await queue.take(LOST, partition=part) for part in queue.keys.partitions]
     (lease,) = [lease for lease in found if lease is not None]
-    return lease, LeaseHold(queue, lease)
+    return lease, Hold(queue, lease)
 
 
 def _outcome(it: Api, outcome: str) -> float:

@@ -11,7 +11,7 @@ engine.
 import asyncio
 import random
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from typing import Final, Protocol, TypeVar
+from typing import Final, TypeVar
 
 from memloop.ports import ChatModel, Completion, Prompt
 from memloop.templates import ROLES_REFUSED, ChatTemplate
@@ -27,7 +27,7 @@ from memloop.wire.errors import (
     MemloopError,
     Unreachable,
 )
-from memloop_clients import CircuitOpen, Dialect, EngineBusy, RawResponse, ServedWindow
+from memloop_clients import CircuitOpen, Dialect, EngineBusy, EngineClient, RawResponse, ServedWindow
 from memloop_clients.engine import CHAT_PATH
 from memloop_service.http import object_in, parsed_object
 
@@ -37,46 +37,6 @@ _MOST_RETRIES: Final = 10.0
 _RETRIES_PER_CALL: Final = 0.1
 _CHECK_S: Final = 3.0
 Answer = TypeVar("Answer")
-
-
-class Engine(Protocol):
-    """The client of an engine."""
-
-    def send_raw(self, body: bytes, *, path: str) -> Awaitable[RawResponse]:
-        """Send a POST and return the open response, which the caller closes."""
-        ...
-
-    async def ask(self, prompt: Prompt, *, model: str) -> Completion:
-        """Return the model's reply."""
-        ...
-
-    def of_model(self, model: str) -> ChatModel:
-        """Return the engine as a model that loops call."""
-        ...
-
-    async def get_json(self, path: str) -> Json:
-        """Read a JSON resource, such as ``models``."""
-        ...
-
-    async def window(self, model: str) -> ServedWindow | None:
-        """Return what the endpoint states of a model's window."""
-        ...
-
-    async def in_other_roles(self, body: bytes, refused: RawResponse) -> RawResponse:
-        """Send a refused chat in roles that its model's chat template takes, else return the refusal."""
-        ...
-
-    def describe(self, model: str, template: ChatTemplate) -> None:
-        """Take the roles of a model's chat template."""
-        ...
-
-    async def dialect(self, model: str) -> Dialect:
-        """Return a model's dialect as known so far."""
-        ...
-
-    async def check(self) -> None:
-        """Raise unless the engine answers."""
-        ...
 
 
 class RetryBudget:
@@ -102,7 +62,7 @@ class Engines:
 
     def __init__(
         self,
-        engines: Sequence[Engine],
+        engines: Sequence[EngineClient],
         *,
         model: str = "",
         budget: RetryBudget | None = None,
@@ -177,7 +137,7 @@ class Engines:
                 return None
         raise failures[0]
 
-    async def _first(self, ask: Callable[[Engine], Awaitable[Answer]]) -> Answer:
+    async def _first(self, ask: Callable[[EngineClient], Awaitable[Answer]]) -> Answer:
         for engine in self._earlier:
             try:
                 answer = await ask(engine)

@@ -8,6 +8,7 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from typing import Annotated, Final, Protocol, TypeAlias
 
+from gateway.engine import Backend
 from gateway.idempotency import Idempotency
 from gateway.memory.handler import WriteFailures
 from gateway.memory.jobs import MemoryQueue
@@ -19,7 +20,6 @@ from gateway.policy import Keeper, keeper_of
 from gateway.queue import queue_rules
 from gateway.settings import GatewaySettings, secret_of
 from gateway.traces import TraceKeeper, open_traces
-from memloop.wire.chat import Json
 from memloop_clients import Balancing
 from memloop_service import Check, Detail, Warn, connects_by, of_app
 from memloop_state.link import CHECK, State, check
@@ -83,21 +83,6 @@ MemoryDep: TypeAlias = Annotated[Memory, of_app("memory")]
 
 OPTIONAL: Final = frozenset({"engine"})
 """Without an engine a process serves memory, files, webhooks and deletions; other jobs wait."""
-
-
-class Models(Protocol):
-    """The models that a process calls."""
-
-    async def check(self) -> None: ...
-    async def warning(self) -> str | None: ...
-    async def details(self, *, writes: bool) -> Json: ...
-
-
-class Backend(Protocol):
-    """The engines behind the models."""
-
-    @property
-    def models(self) -> Models: ...
 
 
 class Parts(Protocol):

@@ -9,15 +9,13 @@ from collections import OrderedDict
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import Final, Literal, Protocol, TypeVar, cast
+from typing import Final, Literal, TypeVar, cast
 
 from gateway.memory.handler import FailedWrite, failed_writes
 from gateway.memory.jobs import MEMORY_QUEUE, MemoryJob
-from gateway.metrics import Metrics
 from memloop.chores import beside, patient
 from memloop.wire.errors import DependencyError
-from memloop.wire.memory import Namespace, PendingTurn, SearchResult, StoreSearch
-from memloop_clients import StoreClient
+from memloop.wire.memory import Namespace, PendingTurn
 from memloop_state.link import State
 from memloop_state.steps import Partitions, lane_steps, lane_terms, named
 
@@ -184,43 +182,6 @@ async def read_beside(
 
 async def _timed(pending: PendingWrites, namespace: Namespace) -> tuple[Standing, float]:
     return await pending.of_user(namespace), time.monotonic()
-
-
-class Searched(Protocol):
-    """The parts of ``Memory`` that a search reads."""
-
-    @property
-    def store(self) -> StoreClient:
-        """The memories."""
-        ...
-
-    @property
-    def pending(self) -> PendingWrites:
-        """The turns without a decision."""
-        ...
-
-    @property
-    def metrics(self) -> Metrics:
-        """Where times are counted, and searches that could not read all turns."""
-        ...
-
-
-async def search(asked: StoreSearch, memory: Searched) -> SearchResult:
-    """Search the store, and add the turns that wait for a decision. Records the time; raises the store's errors.
-
-    A search that a pending turn could not answer has none: one with filters, at a time in the past, or without a user.
-    """
-    with memory.metrics.memory_search_seconds.labels("api").time():
-        if asked.filters is not None or asked.as_of is not None or asked.namespace.user_id is None:
-            return await memory.store.search(asked)
-        namespace = Namespace.model_validate(asked.namespace.model_dump())
-        buffered_too = asked.model_copy(update={"include_buffered": True})
-        standing, found = await read_beside(memory.pending, namespace, lambda: memory.store.search(buffered_too))
-        turns = ranked((*standing.pending, *reversed(found.pending)), asked.query)
-        complete = standing.complete and found.pending_complete
-        if not complete:
-            memory.metrics.pending_unread.inc()
-        return found.model_copy(update={"pending": tuple(turns[: asked.top_k]), "pending_complete": complete})
 
 
 def ranked(turns: Iterable[PendingTurn], query: str) -> Sequence[PendingTurn]:

@@ -10,8 +10,7 @@ from gateway.idempotency import Attempt, refuse_key_of_batch
 from gateway.memory import quality
 from gateway.memory.jobs import MemoryJob
 from gateway.memory.memory import Memory, MemoryDep
-from gateway.memory.operations import check_has_text, erase, would_erase, write_batch, write_memory
-from gateway.memory.pending import search
+from gateway.memory.operations import check_has_text, erase, search, would_erase, write_batch, write_memory
 from gateway.memory.schemas import (
     Accepted,
     Flushing,

@@ -22,6 +22,7 @@ from memloop_service import connects_by
 from memloop_state.connecting import connect
 from memloop_state.link import State
 from memloop_state.queue.jobs import Lease, Worker
+from memloop_state.queue.lanes import LaneQueue
 from memloop_state.room import QueueRules, Room
 
 _OURS_TO_MEND = frozenset({401, 403, 404, 408, 429})
@@ -49,17 +50,25 @@ class LaneLost(Exception):
     """The lease has expired: another holder has the lane, and this one must write nothing more."""
 
 
-class Hold(Protocol):
-    """The running job's hold on its lane."""
+@dataclass(frozen=True, slots=True)
+class Hold:
+    """The running job's hold on its lane, by its lease."""
+
+    queue: LaneQueue
+    lease: Lease
 
     @property
     def token(self) -> int:
         """The lane's fencing token."""
-        ...
+        return self.lease.token
 
     async def check(self) -> None:
-        """Raise LaneLost when another holder has the lane."""
-        ...
+        """Renew the lease. Raises LaneLost, JobCancelled."""
+        beat = await self.queue.beat(self.lease)
+        if beat == "lost":
+            raise LaneLost
+        if beat == "cancel":
+            raise JobCancelled
 
 
 class Handler(Protocol):

@@ -18,13 +18,12 @@ import asyncio
 import logging
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
-from dataclasses import dataclass
 from functools import partial
 from typing import Any, Final, TypeAlias
 
 from opentelemetry.trace import SpanKind
 
-from gateway.queue.handling import Handler, JobCancelled, JobResult, LaneLost, RunnerOptions, is_outage
+from gateway.queue.handling import Handler, Hold, JobCancelled, JobResult, LaneLost, RunnerOptions, is_outage
 from memloop.wire.base import request_id, spender
 from memloop.wire.errors import Conflict, DependencyError, MemloopError
 from memloop_service.tracing import span
@@ -36,27 +35,6 @@ _LOG = logging.getLogger(__name__)
 _SPARE_LOOK_S: Final = 0.2
 _Step: TypeAlias = Callable[[], Awaitable[None]]
 _Find: TypeAlias = Callable[[], Awaitable[Lease | None]]
-
-
-@dataclass(frozen=True, slots=True)
-class LeaseHold:
-    """A hold backed by the job's lease."""
-
-    queue: LaneQueue
-    lease: Lease
-
-    @property
-    def token(self) -> int:
-        """The lane's fencing token."""
-        return self.lease.token
-
-    async def check(self) -> None:
-        """Renew the lease. Raises LaneLost, JobCancelled."""
-        beat = await self.queue.beat(self.lease)
-        if beat == "lost":
-            raise LaneLost
-        if beat == "cancel":
-            raise JobCancelled
 
 
 class Runner:
@@ -104,7 +82,7 @@ class Runner:
 
     async def _under_lease(self, lease: Lease) -> JobResult:
         """Run the handler while renewing the lease; stop it when the lease is lost or the job is cancelled."""
-        hold = LeaseHold(self._queue, lease)
+        hold = Hold(self._queue, lease)
         work = asyncio.ensure_future(self._handler.run(lease, hold))
         try:
             while not (await asyncio.wait({work}, timeout=self._beat_s))[0]:
