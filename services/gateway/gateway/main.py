@@ -19,7 +19,7 @@ from gateway.changes.hooks import MemoryHooks
 from gateway.changes.routes import Changes
 from gateway.chat import answering as chat
 from gateway.chat import profile as profiles
-from gateway.chat.chat import open_chat
+from gateway.chat.chat import Chat
 from gateway.console import routes as console
 from gateway.console.routes import open_console
 from gateway.document import describe
@@ -187,7 +187,7 @@ async def opened(
             app.state.traces = memory.traces
             app.state.files, app.state.webhooks, app.state.fetching = files, webhooks, open_fetching(settings)
             app.state.memory, app.state.reading, app.state.keeper = memory, reading, memory.keeper
-            app.state.chat = open_chat(settings, backend=backend, memory=memory, admission=access.admission)
+            app.state.chat = Chat(settings, backend, memory, access.admission)
             app.state.background, app.state.responses, app.state.vector_stores = (
                 background,
                 background.responses,

@@ -18,7 +18,7 @@ from fastapi import FastAPI
 from redis.asyncio import Redis
 
 from gateway.changes.hooks import Dispatcher
-from gateway.chat import Chat, open_chat
+from gateway.chat import Chat
 from gateway.engine import Backend, LoopModel, ModelsConfig, Rollouts, open_backend, read_models, refusing_wrong_models
 from gateway.files.extraction import ExtractionLimits, ExtractionRules
 from gateway.files.files import FileHandler, open_files
@@ -92,7 +92,7 @@ async def open_work(config: ModelsConfig, settings: WorkerSettings, metrics: Met
         reading = open_reading(settings, redis, backend=backend, memory=memory, files=files, webhooks=webhooks)
         background = open_background(settings, redis, rules, metrics)
         no_clients = Admission(Capacity(0, 0, 0), Capacity(0, 0, 0), lambda limit: None)
-        chat = open_chat(settings, backend=backend, memory=memory, admission=no_clients)
+        chat = Chat(settings, backend, memory, no_clients)
         searched = open_vector_stores(settings, redis, rules, files=files, store=memory.store, keeper=memory.keeper)
         async with Ledger(redis, metrics).keeping(), Rollouts(redis, backend.models, metrics).following():
             yield Work(redis, backend, memory, reading, background, searched, chat, metrics)

@@ -11,6 +11,5 @@ from gateway.chat.chat import asked_chat as asked_chat
 from gateway.chat.chat import has_memory as has_memory
 from gateway.chat.chat import names_user as names_user
 from gateway.chat.chat import of_user as of_user
-from gateway.chat.chat import open_chat as open_chat
 from gateway.chat.memory import begin_turn as begin_turn
 from gateway.chat.oversized import prompt_tokens as prompt_tokens

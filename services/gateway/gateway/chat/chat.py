@@ -25,39 +25,16 @@ from memloop_service.incoming import TASK_HEADERS, USER_HEADER
 
 @dataclass(frozen=True, slots=True)
 class Chat:
-    """The parts that serve chats. ``long_context_*`` limit reads of parts that exceed the model's window.
+    """The parts that serve chats."""
 
-    ``memory_for_users``: a chat that names a user has memory although it does not ask for it.
-    """
-
+    settings: GatewaySettings
     backend: Backend
     memory: Memory
     admission: Admission
-    recall_timeout_s: float
-    enqueue_timeout_s: float
-    memory_for_users: bool
-    max_document_chars: int
-    long_context_max_calls: int
-    long_context_deadline_s: float
 
     def limit_field(self, model_id: str) -> str:
         """Return the field in which the model's engine takes the most tokens of an answer. Raises NotFound."""
         return self.backend.models.named(model_id).dialect.limit_field
-
-
-def open_chat(settings: GatewaySettings, *, backend: Backend, memory: Memory, admission: Admission) -> Chat:
-    """Build the slice from the settings."""
-    return Chat(
-        backend=backend,
-        memory=memory,
-        admission=admission,
-        recall_timeout_s=settings.recall_timeout_s,
-        enqueue_timeout_s=settings.enqueue_timeout_s,
-        memory_for_users=settings.memory_for_users,
-        max_document_chars=settings.max_document_chars,
-        long_context_max_calls=settings.long_context_max_calls,
-        long_context_deadline_s=settings.long_context_deadline_s,
-    )
 
 
 ChatDep: TypeAlias = Annotated[Chat, of_app("chat")]
@@ -176,7 +153,7 @@ def asked_chat(request: Request, chat: Chat, principal: Principal, body: JsonBod
     refuse_local_media(body.fields)
     named = namespace_of(principal, fields, request.headers)
     model = chat.backend.models.serving(fields.model, key=named.lane() if named is not None else None)
-    remembers = asks_for_memory(fields, request.headers, for_users=chat.memory_for_users)
+    remembers = asks_for_memory(fields, request.headers, for_users=chat.settings.memory_for_users)
     own = remembers and is_own_task(fields, request.headers)
     namespace = named if remembers and not own else None
     fields, left_out = permitted(fields, namespace, principal, own_task=own)

@@ -103,7 +103,7 @@ async def read_context(
     began = time.monotonic()
     reader, metrics = chat.backend.models.reading_for(model), chat.backend.metrics
     cuts = [await asyncio.to_thread(_cut, chat, reader, over.question, part) for part in over.parts]
-    calls, most = sum(len(piece.chunks) for piece in cuts), chat.long_context_max_calls
+    calls, most = sum(len(piece.chunks) for piece in cuts), chat.settings.long_context_max_calls
     if calls > most:
         raise Unprocessable(
             f"Reading the long parts of this chat takes {calls} model calls; the limit is {most}.",
@@ -111,7 +111,7 @@ async def read_context(
             code="long_context_too_long",
         )
     watched = Affine(reader.watched(metrics, operation="long_read"), secrets.token_hex(8))
-    budgeted = Budgeted(watched, deadline_s=chat.long_context_deadline_s - (time.monotonic() - began))
+    budgeted = Budgeted(watched, deadline_s=chat.settings.long_context_deadline_s - (time.monotonic() - began))
     try:
         with chat.admission.batch_part(tenant=tenant), span("long_context", {"memloop.parts": len(cuts)}):
             memories = [await _read(piece, over.question, budgeted, metrics) for piece in cuts]
@@ -126,7 +126,8 @@ async def read_context(
 
 def _cut(chat: Chat, reader: LoopModel, question: str, part: Part) -> _Cut:
     asked = LongReadRequest(question=question, document=Document(text=part.text))
-    plan = plan_read(asked, profile=reader.window.profile, splitter=reader.splitter, max_chars=chat.max_document_chars)
+    most = chat.settings.max_document_chars
+    plan = plan_read(asked, profile=reader.window.profile, splitter=reader.splitter, max_chars=most)
     return _Cut(part, plan, cut(part.text, plan, reader.splitter))
 
 

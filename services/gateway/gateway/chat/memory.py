@@ -149,7 +149,7 @@ class ChatTurn:
         if self.namespace is None or self.options.mode not in {"readwrite", "write"} or not turn:
             return None, None
         try:
-            async with patient(chat.enqueue_timeout_s):
+            async with patient(chat.settings.enqueue_timeout_s):
                 job = MemoryJob(event_id=self.event_id, namespace=self.namespace, turns=turn, settles=self.options.sync)
                 await chat.memory.queue.enqueue(job, began=self.began)
                 return self.event_id, None
@@ -159,7 +159,7 @@ class ChatTurn:
             chat.memory.metrics.turns_not_queued.inc()
             match error:
                 case TimeoutError():  # it may be queued nevertheless: the command was sent
-                    return None, _LATE.format(seconds=chat.enqueue_timeout_s)
+                    return None, _LATE.format(seconds=chat.settings.enqueue_timeout_s)
                 case RateLimited():
                     return None, _FULL
                 case _:

@@ -114,7 +114,7 @@ async def recall(
     """
     if not query.strip() and not options.profile:
         return Recall(standing=await chat.memory.pending.of_user(namespace))
-    deadline = asyncio.get_running_loop().time() + chat.recall_timeout_s
+    deadline = asyncio.get_running_loop().time() + chat.settings.recall_timeout_s
     searching = partial(_found_beside_profile, chat, model, namespace, query, options, deadline=deadline)
     standing, (found, error) = await read_beside(chat.memory.pending, namespace, searching)
     errors = [error] if error is not None else []
