@@ -3,17 +3,17 @@
 import pytest
 from redis.asyncio import Redis
 
-from gateway.responses.conversations.records import ConversationRecords, Limits, new_conversation_id
+from gateway.responses.conversations.records import ConversationRecords, new_conversation_id
 from gateway.responses.records import Owner, ResponseRecords, StoredResponse, new_response_id
+from gateway.settings import GatewaySettings
 from memloop.wire.errors import NotFound
 from memloop.wire.memory import Namespace
 from memloop_state.owners import Owners
-from memloop_state.room import Room
 from tests.gateway.redis_view import keys
 
 
 async def test_responses_of_many_tenants_are_kept_continued_and_erased(cluster_redis: Redis) -> None:
-    records = ResponseRecords(cluster_redis, Room(cluster_redis, share=0.9), keep_s=600, tenant_bytes=10**6, chain=9)
+    records = ResponseRecords(cluster_redis, GatewaySettings())
     owners = [Owner(f"t{number}", Namespace(tenant=f"t{number}", user_id="ada")) for number in range(24)]
     last: dict[str, str] = {}
     for owner in owners:
@@ -41,8 +41,7 @@ async def test_responses_of_many_tenants_are_kept_continued_and_erased(cluster_r
 
 
 async def test_conversations_of_many_tenants_are_kept_and_erased(cluster_redis: Redis) -> None:
-    limits = Limits(keep_s=600, tenant_bytes=10**6, conversations=9, items=99, bytes=10**6)
-    records = ConversationRecords(cluster_redis, Room(cluster_redis, share=0.9), limits)
+    records = ConversationRecords(cluster_redis, GatewaySettings())
     owners = [Owner(f"t{number}", Namespace(tenant=f"t{number}", user_id="ada")) for number in range(24)]
     made = {owner.tenant: new_conversation_id(owner.tenant) for owner in owners}
     for owner in owners:

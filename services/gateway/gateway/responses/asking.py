@@ -85,7 +85,7 @@ async def asked_after(
     if conversation is not None:
         earlier = await responses.conversations.context(tenant, conversation)
     elif previous is not None:
-        chain = await responses.records.chain(tenant, previous, max_bytes=responses.max_context_bytes)
+        chain = await responses.records.chain(tenant, previous, max_bytes=responses.settings.max_json_bytes)
         earlier = [item for link in chain for item in (*link.input, *objects_in(link.response["output"]))]
     asked = await _with_references(asked, earlier, responses, tenant)
     return asked, earlier, question_of(asked, earlier, limit_field=limit_field)

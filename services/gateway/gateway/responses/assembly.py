@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Final
 
 from gateway.responses.items import PREFIXES
-from gateway.responses.open_items import SUMMARY, OpenCall, OpenItem, Parts, open_call, prefix_of
+from gateway.responses.open_items import SUMMARY, OpenCall, OpenItem, Parts, open_call
 from gateway.responses.tools import Offered
 from memloop.wire.chat import Json, thinking_in
 from memloop_service.http import json_text, object_in, objects_in
@@ -73,8 +73,8 @@ class Assembly:
             function = object_in(called.get("function"))
             if "id" in called:
                 name, place = str(function["name"]), len(self.output) + (self._open is not None)
-                tool = self._tools.get(name)
-                call = open_call(tool, self._new_id(prefix_of(tool), place), str(called["id"]), name)
+                call = open_call(self._tools.get(name), str(called["id"]), name)
+                call.item = {"id": self._new_id(PREFIXES[str(call.item["type"])], place), **call.item}
                 if "extra_content" in called:
                     call.item["extra_content"] = called["extra_content"]
                 events += self._begun(call)

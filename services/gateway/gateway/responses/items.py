@@ -105,8 +105,14 @@ _OF_PARTS: Final = frozenset(
 EngineItem: TypeAlias = Message | Reasoning | Call | Output
 """An item that an engine is sent."""
 Item: TypeAlias = EngineItem | FileSearchCall | ItemReference
-_MODELS: Final[tuple[type[Item], ...]] = (Message, *CALLS, *OUTPUTS, Reasoning, FileSearchCall, ItemReference)
-ITEMS: Final[dict[str, type[Item]]] = {get_args(model.model_fields["type"].annotation)[0]: model for model in _MODELS}
+
+
+def by_type(*models: type[_Model]) -> dict[str, type[_Model]]:
+    """Return the models by the one value of their field ``type``."""
+    return {get_args(model.model_fields["type"].annotation)[0]: model for model in models}
+
+
+ITEMS: Final[dict[str, type[Item]]] = by_type(Message, *CALLS, *OUTPUTS, Reasoning, FileSearchCall, ItemReference)
 PREFIXES: Final = {
     "message": "msg",
     "reasoning": "rs",

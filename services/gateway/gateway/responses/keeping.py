@@ -26,14 +26,6 @@ _LOG = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
-class Continued:
-    """The conversation that a response adds its input and output to."""
-
-    records: ConversationRecords
-    id: str
-
-
-@dataclass(frozen=True, slots=True)
 class Keeping:
     """A response that will be kept. ``lost`` counts by reason.
 
@@ -50,7 +42,9 @@ class Keeping:
     previous: str
     lost: Counter
     keeper: Keeper
-    conversation: Continued | None = None
+    conversations: ConversationRecords
+    conversation: str | None
+    """The conversation that the response adds its input and output to."""
 
     async def keep(self, response: Json) -> bool:
         """Keep the response, redacted as the user's policies ask; return whether it is kept.
@@ -95,7 +89,7 @@ class Keeping:
         (shown, *given), redact = await redacted_by(redactions, [response, *self.input], scope)
         if self.conversation is not None:
             items = [*given, *objects_in(shown["output"])]
-            added = await self.conversation.records.append(self.conversation.id, self.owner, self.began, items)
+            added = await self.conversations.append(self.conversation, self.owner, self.began, items)
             if added != "added":
                 self.lost.labels(added).inc()
         outcome = "not stored"
@@ -130,10 +124,8 @@ async def keeping_of(
         raise InvalidRequest("The conversation already has an item of this id.", param="input", code="duplicate_item")
     size += len(json_text(items))
     began = 0 if owner.namespace is None else await memory.queue.lanes.newest_token()
-    conversation = None
     if request.conversation_id is not None:
-        conversation = Continued(responses.conversations, request.conversation_id)
-        await conversation.records.begin(owner.tenant, conversation.id, new=len(items), size=size)
+        await responses.conversations.begin(owner.tenant, request.conversation_id, new=len(items), size=size)
     if request.stores:
         await responses.records.begin(owner.tenant, response_id, size=size)
     return Keeping(
@@ -146,5 +138,6 @@ async def keeping_of(
         previous=request.previous_response_id or "",
         lost=responses.lost,
         keeper=memory.keeper,
-        conversation=conversation,
+        conversations=responses.conversations,
+        conversation=request.conversation_id,
     )

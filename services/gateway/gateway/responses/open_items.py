@@ -152,16 +152,8 @@ class OpenCall(OpenItem):
         return []
 
 
-_PREFIXES: Final[Mapping[Kind, str]] = {"function": "fc", "custom": "ctc", "local_shell": "lsh", "tool_search": "tsc"}
-
-
-def prefix_of(tool: Offered | None) -> str:
-    """Return how the id of a call of this tool begins."""
-    return _PREFIXES["function" if tool is None else tool.kind]
-
-
-def open_call(tool: Offered | None, item_id: str, call_id: str, name: str) -> OpenCall:
-    """Return a call that has begun. A name that no tool has is a function's."""
+def open_call(tool: Offered | None, call_id: str, name: str) -> OpenCall:
+    """Return a call that has begun, without its id. A name that no tool has is a function's."""
     kind: Kind = "function" if tool is None else tool.kind
     name = name if tool is None else tool.name
     begins: Mapping[Kind, Json] = {
@@ -170,7 +162,7 @@ def open_call(tool: Offered | None, item_id: str, call_id: str, name: str) -> Op
         "local_shell": {"type": "local_shell_call", "action": _action_in("")},
         "tool_search": {"type": "tool_search_call", "execution": "client", "arguments": {}},
     }
-    item: Json = {"id": item_id, "status": "in_progress", "call_id": call_id, **begins[kind]}
+    item: Json = {"status": "in_progress", "call_id": call_id, **begins[kind]}
     if tool is not None and tool.namespace is not None:
         item["namespace"] = tool.namespace
     return OpenCall(kind, item)

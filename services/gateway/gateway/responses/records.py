@@ -12,6 +12,7 @@ from typing import Final, Literal
 
 import orjson
 
+from gateway.settings import GatewaySettings
 from memloop.wire.chat import Json
 from memloop.wire.errors import InvalidRequest, NotFound, RateLimited
 from memloop.wire.memory import Namespace, Scope
@@ -65,12 +66,11 @@ class Owner:
 class ResponseRecords:
     """Every tenant's responses. Methods raise Unavailable."""
 
-    def __init__(self, state: State, room: Room, *, keep_s: float, tenant_bytes: int, chain: int) -> None:
-        """``chain`` is the most responses that one may continue, with ``tenant_bytes`` for all of a tenant."""
-        self._table = Table(state, "response", kind=KIND, keep_s=keep_s, most_bytes=tenant_bytes)
-        self._room = room
-        self._tenant_bytes = tenant_bytes
-        self._chain = chain
+    def __init__(self, state: State, settings: GatewaySettings) -> None:
+        self._tenant_bytes, self._chain = settings.tenant_response_bytes, settings.response_chain
+        keep_s = settings.response_keep_s
+        self._table = Table(state, "response", kind=KIND, keep_s=keep_s, most_bytes=self._tenant_bytes)
+        self._room = Room(state, share=settings.redis_full_share)
 
     async def begin(self, tenant: str, response_id: str, *, size: int) -> None:
         """Take ``size`` bytes out of the quota for a response that is being made.

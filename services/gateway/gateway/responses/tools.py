@@ -14,7 +14,7 @@ from typing import Annotated, Final, Literal, TypeAlias
 from pydantic import Field, JsonValue
 
 from gateway.responses.calls import LOCAL_SHELL, TOOL_SEARCH, ToolSearchOutput, flat_name
-from gateway.responses.items import Item, checked
+from gateway.responses.items import Item, by_type, checked
 from gateway.vector_stores import FileSearch
 from memloop.wire.base import A_BOOLEAN, Wire
 from memloop.wire.chat import Json
@@ -89,14 +89,7 @@ class ToolSearch(Wire):
 
 
 Tool: TypeAlias = Function | Custom | Toolset | LocalShell | ToolSearch | FileSearch
-_TOOLS: Final[Mapping[str, type[Tool]]] = {
-    "function": Function,
-    "custom": Custom,
-    "namespace": Toolset,
-    "local_shell": LocalShell,
-    "tool_search": ToolSearch,
-    "file_search": FileSearch,
-}
+_TOOLS: Final[Mapping[str, type[Tool]]] = by_type(Function, Custom, Toolset, LocalShell, ToolSearch, FileSearch)
 _OF_FUNCTIONS: Final = {"type", "name", "description", "parameters", "strict"}
 """The fields of a function that a response repeats, null ones too."""
 _TEXT_INPUT: Final[Json] = {

@@ -3,7 +3,6 @@
 import asyncio
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import ExitStack, suppress
-from dataclasses import dataclass
 from typing import Final
 
 import orjson
@@ -28,45 +27,42 @@ from memloop_service.http import JsonBody, data_event, json_text
 _NOT_FOR_WORKERS = ("background", "stream", "stream_options", "previous_response_id", "conversation", "store")
 
 
-@dataclass(frozen=True, slots=True)
-class Admitted:
-    """A background response that may be queued."""
-
-    asked: Asked
-    earlier: Sequence[Json]
-    plain: AskedChat
-    draft: Draft
-    keeping: Keeping
-
-
-async def queue_response(admitted: Admitted, attempt: Attempt, background: Background) -> Json:
+async def queue_response(
+    asked: Asked,
+    earlier: Sequence[Json],
+    plain: AskedChat,
+    draft: Draft,
+    keeping: Keeping,
+    *,
+    attempt: Attempt,
+    background: Background,
+) -> Json:
     """Store the response as queued and queue its job; return it. An earlier attempt's response is returned as it is.
 
     That attempt may have ended before it queued the job, which is then queued now. Raises Conflict when its user was
     erased meanwhile, RateLimited without room, Unavailable.
     """
-    records, owner, id_ = background.responses.records, admitted.keeping.owner, admitted.draft.id
+    records, owner, id_ = background.responses.records, keeping.owner, draft.id
     with suppress(NotFound):
         known = (await records.get(owner.tenant, id_)).response
         if known["status"] not in UNDER_WAY or await background.status(id_) is not None:
             return known
-    plain, conversation = admitted.plain, admitted.keeping.conversation
-    kept = {name: value for name, value in admitted.asked.fields.items() if name not in _NOT_FOR_WORKERS}
-    items = named_items(admitted.asked.items, id_.removeprefix("resp_"))
+    kept = {name: value for name, value in asked.fields.items() if name not in _NOT_FOR_WORKERS}
+    items = named_items(asked.items, id_.removeprefix("resp_"))
     job = ResponseJob(
         response_id=id_,
         tenant=plain.principal.tenant,
-        fields={**kept, "input": [*admitted.earlier, *items]},
+        fields={**kept, "input": [*earlier, *items]},
         named=plain.named,
         namespace=plain.namespace,
         memory=plain.fields.memory,
         left_out=plain.left_out,
         event_id=attempt.event_id(plain.namespace) if plain.namespace is not None else "",
-        began=admitted.keeping.began,
-        conversation=None if conversation is None else conversation.id,
+        began=keeping.began,
+        conversation=keeping.conversation,
     )
-    queued = admitted.draft.queued()
-    await admitted.keeping.keep_queued(queued)
+    queued = draft.queued()
+    await keeping.keep_queued(queued)
     try:
         await background.enqueue(job, queued)
     except (RateLimited, Erased):
@@ -114,7 +110,9 @@ async def create_background(
             if asked.request.stream:
                 seat.enter_context(followers.seat(tenant))
             try:
-                queued = await queue_response(Admitted(asked, earlier, plain, draft, keeping), attempt, background)
+                queued = await queue_response(
+                    asked, earlier, plain, draft, keeping, attempt=attempt, background=background
+                )
             except BaseException:
                 await asyncio.shield(keeping.give_up())
                 raise

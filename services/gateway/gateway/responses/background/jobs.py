@@ -13,7 +13,9 @@ import orjson
 
 from gateway.metrics import Metrics
 from gateway.queue import JobGone, LaneQueue, QueueRules, Submission
-from gateway.responses.responses import Responses, open_responses
+from gateway.responses.conversations.records import ConversationRecords
+from gateway.responses.records import ResponseRecords
+from gateway.responses.responses import Responses
 from gateway.settings import GatewaySettings
 from memloop.wire.base import Wire
 from memloop.wire.chat import Json, MemoryOptions
@@ -116,7 +118,8 @@ class Background:
 def open_background(settings: GatewaySettings, state: State, rules: QueueRules, metrics: Metrics) -> Background:
     """Build the slice from the settings."""
     queue = LaneQueue(state, RESPONSES_QUEUE, keep_ms=KEEP_MS, rules=rules)
-    return Background(queue, open_responses(settings, state, metrics))
+    records, conversations = ResponseRecords(state, settings), ConversationRecords(state, settings)
+    return Background(queue, Responses(settings, records, conversations, metrics.responses_not_kept))
 
 
 BackgroundDep: TypeAlias = Annotated[Background, of_app("background")]

@@ -8,7 +8,6 @@ import re
 import secrets
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Annotated, Final, Literal, TypeAlias, cast
 
 import orjson
@@ -34,34 +33,23 @@ _BYTES_BESIDE: Final = 1024
 _BYTES_OF_OWNER: Final = 256
 
 
-@dataclass(frozen=True, slots=True)
-class Limits:
-    """What one tenant may keep: conversations, their bytes in all; and one conversation: items, bytes."""
-
-    keep_s: float
-    tenant_bytes: int
-    conversations: int
-    items: int
-    bytes: int
-
-
 class ConversationRecords:
     """Every tenant's conversations. Methods raise Unavailable."""
 
-    def __init__(self, state: State, room: Room, limits: Limits) -> None:
+    def __init__(self, state: State, settings: GatewaySettings) -> None:
         self._table = Table(
             state,
             "conversation",
             kind=KIND,
-            keep_s=limits.keep_s,
-            most=limits.conversations,
-            most_bytes=limits.tenant_bytes,
-            record_bytes=limits.bytes,
-            most_rows=limits.items,
+            keep_s=settings.response_keep_s,
+            most=settings.tenant_conversations,
+            most_bytes=settings.tenant_conversation_bytes,
+            record_bytes=settings.max_json_bytes,
+            most_rows=settings.conversation_items,
             owner_bytes=_BYTES_OF_OWNER,
         )
-        self._room = room
-        self._limits = limits
+        self._room = Room(state, share=settings.redis_full_share)
+        self._limits = settings
 
     async def create(self, conversation_id: str, owner: Owner, metadata: Json, items: Sequence[Json]) -> Json:
         """Make a conversation and return it. Raises RateLimited over the tenant's quota, InvalidRequest."""
@@ -101,7 +89,7 @@ class ConversationRecords:
         """Return all items, for a response that continues the conversation. Raises NotFound."""
         try:
             items, _ = await self.items(
-                tenant, conversation_id, after=None, limit=self._limits.items, newest_first=False
+                tenant, conversation_id, after=None, limit=self._limits.conversation_items, newest_first=False
             )
         except NotFound:
             raise _missing("conversation") from None
@@ -116,9 +104,9 @@ class ConversationRecords:
         now = await self._table.standing(tenant, conversation_id)
         if not now.exists:
             raise _missing("conversation")
-        if now.tenant_bytes + size > self._limits.tenant_bytes:
+        if now.tenant_bytes + size > self._limits.tenant_conversation_bytes:
             _refuse("full")
-        if now.record_bytes + size > self._limits.bytes or now.rows + new >= self._limits.items:
+        if now.record_bytes + size > self._limits.max_json_bytes or now.rows + new >= self._limits.conversation_items:
             _refuse("long")
 
     async def items(
@@ -205,18 +193,6 @@ def _refuse(outcome: Added) -> None:
             raise InvalidRequest("The conversation already has an item of this id.", code="duplicate_item")
         case "added":
             pass
-
-
-def open_conversations(settings: GatewaySettings, state: State) -> ConversationRecords:
-    """Build the records from the settings."""
-    limits = Limits(
-        keep_s=settings.response_keep_s,
-        tenant_bytes=settings.tenant_conversation_bytes,
-        conversations=settings.tenant_conversations,
-        items=settings.conversation_items,
-        bytes=settings.max_json_bytes,
-    )
-    return ConversationRecords(state, Room(state, share=settings.redis_full_share), limits)
 
 
 ConversationsDep: TypeAlias = Annotated[ConversationRecords, of_app("conversations")]
