@@ -8,7 +8,6 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import TypeVar
 
 from pydantic import JsonValue
 
@@ -42,32 +41,13 @@ _DEGRADED = "A model of the memory store did not respond; this reply may lack me
 
 
 @dataclass(frozen=True, slots=True)
-class _Said:
-    """A pending turn as its line in the message, and the event of its write."""
+class _Line:
+    """A memory or a pending turn as its line in the message; ``counted`` is the text whose tokens it costs."""
 
-    event_id: str | None
     line: str
-
-    @property
-    def counted(self) -> str:
-        """The text whose tokens it costs."""
-        return self.line
-
-
-@dataclass(frozen=True, slots=True)
-class _Shown:
-    """A memory as its line in the message, without its rank."""
-
+    counted: str
     id: str
-    line: str
-
-    @property
-    def counted(self) -> str:
-        """The text whose tokens it costs: that of the first place."""
-        return f"1. {self.line}"
-
-
-_Line = TypeVar("_Line", _Said, _Shown)
+    """The memory's, or that of the event of the turn's write; empty for a turn without one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -207,16 +187,16 @@ def pack(
     are counted one by one and the whole is counted at the end, because token counts of parts do not add up exactly.
     """
     left = max_tokens - splitter.count(_message(profile, (), ()).text())
-    said = [_Said(turn.event_id, pending_line(turn.role, turn.said(), turn.timestamp)) for turn in pending]
-    turns = _fitting(said, left // _PENDING_SHARE, splitter)
+    said = ((pending_line(turn.role, turn.said(), turn.timestamp), turn.event_id or "") for turn in pending)
+    turns = _fitting([_Line(line, line, event_id) for line, event_id in said], left // _PENDING_SHARE, splitter)
     left -= splitter.count(pending_lines([turn.line for turn in turns]))
-    lines = [_Shown(one.id, memory_line(one.text, one.valid_from, one.times)) for one in found]
-    chosen = _fitting(lines, left, splitter)
+    lines = ((memory_line(one.text, one.valid_from, one.times), one.id) for one in found)
+    chosen = _fitting([_Line(line, f"1. {line}", id_) for line, id_ in lines], left, splitter)
     while chosen or turns:
         message = _message(profile, chosen, turns)
         tokens = splitter.count(message.text())
         if tokens <= max_tokens:
-            events = dict.fromkeys(turn.event_id for turn in turns if turn.event_id is not None)
+            events = dict.fromkeys(turn.id for turn in turns if turn.id)
             return Recall(message, tuple(memory.id for memory in chosen), pending=tuple(events), tokens=tokens)
         (chosen or turns).pop()
     return Recall()
@@ -233,7 +213,7 @@ def _fitting(parts: Sequence[_Line], tokens: int, splitter: Splitter) -> list[_L
     return chosen
 
 
-def _message(profile: Profile, memories: Sequence[_Shown], pending: Sequence[_Said]) -> ChatMessage:
+def _message(profile: Profile, memories: Sequence[_Line], pending: Sequence[_Line]) -> ChatMessage:
     blocks = (ranked_lines([memory.line for memory in memories]), pending_lines([turn.line for turn in pending]))
     return profile.render("recall", memories="\n".join(filter(None, blocks)))[-1]
 

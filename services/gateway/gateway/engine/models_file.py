@@ -137,6 +137,9 @@ class _ModelTable(BaseModel):
         return self
 
 
+_OF_SPECS: Final = {"engine_model", "dialect", "inference_url", "window_tokens", "owned_by", "created"}
+
+
 class _File(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -176,10 +179,7 @@ def _spec(path: Path, id_: str, table: _ModelTable) -> ModelSpec:
         id=id_,
         engine_urls=(table.engine_url[0], *table.engine_fallback_urls),
         replica_urls=table.engine_url[1:],
-        engine_model=table.engine_model,
         api_key=_key(place, folder, table),
-        dialect=table.dialect,
-        inference_url=table.inference_url,
         profile=_loaded(
             f"{place} profile",
             table.profile,  # beside the models file, or a built-in one if no such path exists
@@ -188,10 +188,8 @@ def _spec(path: Path, id_: str, table: _ModelTable) -> ModelSpec:
         splitter=_loaded(
             f"{place} tokenizer", table.tokenizer, lambda name: TokenizerSplitter((folder / name).read_bytes())
         ),
-        window_tokens=table.window_tokens,
-        owned_by=table.owned_by,
-        created=table.created,
         place=place,
+        **table.model_dump(include=_OF_SPECS),
     )
     if spec.profile is not None and spec.splitter is not None:
         try:

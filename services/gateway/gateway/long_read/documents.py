@@ -7,6 +7,7 @@ long as the read waits and runs. A file's text is in the storage already, and th
 import asyncio
 import logging
 from collections.abc import AsyncIterator, Sequence
+from dataclasses import asdict
 from typing import Final
 
 from gateway.files import Blob, FileRecords, store_text, stored_chunks, utf8_blocks
@@ -120,14 +121,4 @@ async def _entries(finding: Finding, document: ReadDocument) -> AsyncIterator[Ev
 
 async def _placed(entry: Evidence, span: TextSpan, document: ReadDocument) -> Evidence:
     place = await document.place(span)
-    return entry.model_copy(
-        update={
-            "chunk": place.chunk,
-            "start": place.start,
-            "end": place.end,
-            "text": span.text,
-            "file_id": place.file_id,
-            "filename": place.filename,
-            "page": place.page,
-        }
-    )
+    return entry.model_copy(update={"text": span.text, **asdict(place)})

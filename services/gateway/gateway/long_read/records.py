@@ -8,7 +8,7 @@ import math
 import time
 from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Final, TypeAlias, cast
 
@@ -95,14 +95,6 @@ class ReadDeleted(Deleted):
     object: str = "long_read"
 
 
-@dataclass(frozen=True, slots=True)
-class StoredRead:
-    """A stored record and its tenant."""
-
-    tenant: str
-    record: LongRead
-
-
 class ReadRecords:
     """Stores reads, each visible to its own tenant only. Methods raise Unavailable."""
 
@@ -165,12 +157,12 @@ class ReadRecords:
 
     async def get(self, tenant: str, read_id: str) -> LongRead:
         """Return the read. Raises NotFound when the tenant has no such read."""
-        stored = await self._stored(read_id)
-        if stored is None:
+        owner, record = await self._stored(read_id)
+        if record is None:
             raise NotFound(_NONE.format(read_id), param="read_id")
-        if stored.tenant != tenant:
+        if owner != tenant:
             raise OtherTenants(_NONE.format(read_id), param="read_id")
-        return stored.record
+        return record
 
     async def page(self, tenant: str, *, limit: int, after: str | None) -> ReadPage:
         """Return reads older than ``after``, newest first. Raises NotFound for an unknown ``after``."""
@@ -184,12 +176,8 @@ class ReadRecords:
         for partition in self._keys.partitions:
             rows += await self._rows(partition.key("reads", tenant), before, limit + 1)
         ids = [id_ for _, id_ in sorted(rows, reverse=True)[: limit + 1]]
-        found: list[LongRead] = []
-        for id_ in ids:
-            stored = await self._stored(id_)
-            if stored is not None:
-                found.append(stored.record)
-        data = found[:limit]
+        found = [(await self._stored(id_))[1] for id_ in ids]
+        data = [read for read in found if read is not None][:limit]
         return ReadPage.of(data, [read.id for read in data], has_more=len(ids) > limit)
 
     async def cancel(self, tenant: str, read_id: str) -> LongRead:
@@ -242,16 +230,17 @@ class ReadRecords:
             start += limit
         return found[:limit]
 
-    async def _stored(self, read_id: str) -> StoredRead | None:
+    async def _stored(self, read_id: str) -> tuple[str, LongRead | None]:
+        """Return the tenant and the record of a read."""
         if not read_id.startswith("lr_"):
-            return None
+            return "", None
         tenant, stored, status = await self._queue.jobs.get(read_id, "tenant", "record", "status")
         if not stored:
-            return None
+            return "", None
         record = LongRead.model_validate_json(stored)
         if record.status not in TERMINAL:
             record = record.model_copy(update={"status": status})
-        return StoredRead(tenant, record)
+        return tenant, record
 
 
 def terminal_event(record: LongRead, sequence_number: int) -> ReadEvent:
