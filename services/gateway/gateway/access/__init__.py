@@ -7,6 +7,7 @@ from gateway.access.acting import audit_denials as audit_denials
 from gateway.access.dependencies import Allowance as Allowance
 from gateway.access.dependencies import AllowanceDep as AllowanceDep
 from gateway.access.dependencies import BatchRoom as BatchRoom
+from gateway.access.dependencies import ManagedTenant as ManagedTenant
 from gateway.access.dependencies import NamespaceDep as NamespaceDep
 from gateway.access.dependencies import Needed as Needed
 from gateway.access.dependencies import OptionalId as OptionalId
@@ -19,6 +20,7 @@ from gateway.access.dependencies import announced_bytes as announced_bytes
 from gateway.access.dependencies import namespace_named as namespace_named
 from gateway.access.dependencies import needs as needs
 from gateway.access.dependencies import principal_of as principal_of
+from gateway.access.dependencies import takes as takes
 from gateway.access.estimates import estimate_tokens as estimate_tokens
 from gateway.access.front_ends import UserHeaders as UserHeaders
 from gateway.access.keys import Principal as Principal

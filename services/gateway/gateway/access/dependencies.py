@@ -9,13 +9,14 @@ Admission, which protects the process itself, does not need the state.
 
 from collections.abc import AsyncIterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Annotated, Final, TypeAlias, cast
+from typing import Annotated, Any, Final, TypeAlias, cast
 
 from fastapi import Depends, Query, Request, params
+from pydantic import BaseModel
 
 from gateway.access.access import Access
 from gateway.access.estimates import estimate_tokens
-from gateway.access.keys import Principal
+from gateway.access.keys import Principal, managed
 from memloop.chores import patient
 from memloop.sse import data_of
 from memloop.wire.base import spender
@@ -25,7 +26,7 @@ from memloop.wire.fields import Name, named
 from memloop.wire.keys import TENANT_PATTERN, Scope
 from memloop.wire.memory import Namespace
 from memloop_service import INCOMING, RESPONSE_HEADERS, IncomingBody, of_app
-from memloop_service.http import Lane, object_in, parsed_object
+from memloop_service.http import Lane, body_of, object_in, parsed_object
 from memloop_service.incoming import AGENT_HEADER, USER_HEADER, refuse_unknown, refuse_unknown_dry_run
 from memloop_state.room import UNLIMITED, Standing
 
@@ -55,6 +56,14 @@ async def principal_of(request: Request) -> Principal:
 
 
 PrincipalDep: TypeAlias = Annotated[Principal, Depends(principal_of)]
+
+
+async def _managed_tenant(principal: PrincipalDep, tenant: Tenant = None) -> str:
+    return managed(principal, tenant)
+
+
+ManagedTenant: TypeAlias = Annotated[str, Depends(_managed_tenant)]
+"""The tenant that the query names, by default the caller's own. Raises as ``managed`` does."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -213,6 +222,11 @@ def announced_bytes(request: Request) -> int:
 
 Room: Final = _room("interactive")
 BatchRoom: Final = _room("batch")
+
+
+def takes(model: type[BaseModel], need: params.Depends) -> dict[str, Any]:
+    """Return what every decorator of a route says that reads a JSON body of this model itself."""
+    return {"dependencies": [need, Room], "openapi_extra": body_of(model)}
 
 
 QueryId: TypeAlias = Annotated[Name, Query()]

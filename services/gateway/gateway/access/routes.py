@@ -11,7 +11,7 @@ from fastapi import APIRouter, Query, Request
 
 from gateway.access.access import Access
 from gateway.access.acting import action_entry
-from gateway.access.dependencies import AccessDep, PrincipalDep, Room, Tenant, needs
+from gateway.access.dependencies import AccessDep, ManagedTenant, PrincipalDep, Room, needs
 from gateway.access.key_records import KeyRecord, digest_of, new_key_id, new_secret, prefix_of
 from gateway.access.keys import Principal, managed
 from gateway.idempotency import KEY_HEADER
@@ -53,11 +53,9 @@ async def create_key(request: Request, access: AccessDep, principal: PrincipalDe
 
 
 @router.get("/keys")
-async def list_keys(
-    access: AccessDep, principal: PrincipalDep, tenant: Tenant = None, cursor: KeyCursor = None, limit: Limit = 20
-) -> KeyPage:
+async def list_keys(access: AccessDep, tenant: ManagedTenant, cursor: KeyCursor = None, limit: Limit = 20) -> KeyPage:
     """List a tenant's API keys, newest first. Keys configured by the operator are not listed."""
-    found = await access.records.page(managed(principal, tenant), cursor=cursor, limit=limit + 1)
+    found = await access.records.page(tenant, cursor=cursor, limit=limit + 1)
     data, more = tuple(found[:limit]), len(found) > limit
     return KeyPage(data=data, next_cursor=data[-1].id if more else None, has_more=more)
 
@@ -93,15 +91,15 @@ async def revoke_key(key_id: str, request: Request, access: AccessDep, principal
 async def read_audit(
     access: AccessDep,
     principal: PrincipalDep,
+    tenant: ManagedTenant,
     kind: AuditKind = "admin",
-    tenant: Tenant = None,
     cursor: AuditCursor = None,
     limit: Limit = 50,
 ) -> AuditPage:
     """List key changes or denied requests, newest first. Unauthenticated requests are visible to operators only."""
     if kind == "unauthenticated" and not principal.is_operator:
         raise Forbidden("Only operator keys may list unauthenticated requests.", param="kind", code="permission_denied")
-    whose = "" if kind == "unauthenticated" else managed(principal, tenant)
+    whose = "" if kind == "unauthenticated" else tenant
     return await access.auditor.log.page(kind, whose, cursor=cursor, limit=limit)
 
 

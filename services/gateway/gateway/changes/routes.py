@@ -8,7 +8,7 @@ from typing import Annotated, Literal, TypeAlias
 from fastapi import APIRouter, Header, Query, Request, Response
 from pydantic import Field
 
-from gateway.access import AllowanceDep, OptionalId, PrincipalDep, Room, Tenant, audit_action, managed, needs
+from gateway.access import AllowanceDep, ManagedTenant, OptionalId, PrincipalDep, audit_action, needs, takes
 from gateway.changes.following import LONGEST_S, Bell, event_of, followed
 from gateway.changes.hooks import MemoryHooks, new_hook_id
 from gateway.long_read.reading import Followers, sent
@@ -22,7 +22,7 @@ from memloop.wire.memory import Scope
 from memloop.wire.memory_requests import ChangeList
 from memloop_clients import StoreClient
 from memloop_service import ERRORS, of_app
-from memloop_service.http import body_of, json_response, read_ours, streams
+from memloop_service.http import json_response, read_ours, streams
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,45 +99,38 @@ async def list_changes(
         return sent(events, event_of, seat=seat.pop_all(), heartbeat_s=changes.heartbeat_s)
 
 
-@router.post(
-    "/v1/admin/memory-webhooks",
-    tags=["admin"],
-    status_code=201,
-    dependencies=[_ADMIN, Room],
-    openapi_extra=body_of(NewHook),
-)
+@router.post("/v1/admin/memory-webhooks", tags=["admin"], status_code=201, **takes(NewHook, _ADMIN))
 async def create_memory_webhook(
-    request: Request, changes: ChangesDep, principal: PrincipalDep, tenant: Tenant = None
+    request: Request, changes: ChangesDep, principal: PrincipalDep, tenant: ManagedTenant
 ) -> Hook:
     """Subscribe an address to a tenant's changes from now on; each one is a signed message."""
-    asked, whose = await read_ours(request, NewHook), managed(principal, tenant)
+    asked = await read_ours(request, NewHook)
     await changes.webhooks.rules.check_url(asked.url, param="url")
     hook = Hook(
         id=new_hook_id(),
-        tenant=whose,
+        tenant=tenant,
         url=asked.url,
         events=tuple(dict.fromkeys(asked.events)),
         user_id=asked.user_id,
         created_at=datetime.now(UTC),
     )
-    newest = await changes.store.changes(StoreChanges(scope=Scope(tenant=whose), after=LATEST))
-    await audit_action("memory_webhook.created", request, principal, tenant=whose, target=hook.id)
+    newest = await changes.store.changes(StoreChanges(scope=Scope(tenant=tenant), after=LATEST))
+    await audit_action("memory_webhook.created", request, principal, tenant=tenant, target=hook.id)
     await changes.hooks.add(hook, place=newest.cursor)
     return hook
 
 
 @router.get("/v1/admin/memory-webhooks", tags=["admin"], dependencies=[_ADMIN])
-async def list_memory_webhooks(changes: ChangesDep, principal: PrincipalDep, tenant: Tenant = None) -> HookPage:
+async def list_memory_webhooks(changes: ChangesDep, tenant: ManagedTenant) -> HookPage:
     """List a tenant's subscriptions, oldest first."""
-    return HookPage(data=tuple(await changes.hooks.of(managed(principal, tenant))))
+    return HookPage(data=tuple(await changes.hooks.of(tenant)))
 
 
 @router.delete("/v1/admin/memory-webhooks/{hook_id}", tags=["admin"], dependencies=[_ADMIN])
 async def delete_memory_webhook(
-    hook_id: str, request: Request, changes: ChangesDep, principal: PrincipalDep, tenant: Tenant = None
+    hook_id: str, request: Request, changes: ChangesDep, principal: PrincipalDep, tenant: ManagedTenant
 ) -> HookDeleted:
     """Delete a subscription; its messages that wait are not sent any more."""
-    whose = managed(principal, tenant)
-    await audit_action("memory_webhook.deleted", request, principal, tenant=whose, target=hook_id)
-    await changes.hooks.delete(whose, hook_id)
+    await audit_action("memory_webhook.deleted", request, principal, tenant=tenant, target=hook_id)
+    await changes.hooks.delete(tenant, hook_id)
     return HookDeleted(id=hook_id)

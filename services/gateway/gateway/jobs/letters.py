@@ -6,7 +6,7 @@ from typing import Annotated, Final, TypeAlias
 
 from fastapi import APIRouter, Query
 
-from gateway.access import PrincipalDep, Room, Tenant, managed, needs
+from gateway.access import ManagedTenant, PrincipalDep, Room, needs
 from gateway.memory import dead_write, requeue
 from gateway.queue import LaneQueue
 from memloop.wire.base import Wire
@@ -139,10 +139,10 @@ async def list_queues(jobs: JobsDep, principal: PrincipalDep) -> QueuePage:
 
 @router.get("/dead-letters")
 async def list_dead_letters(
-    jobs: JobsDep, principal: PrincipalDep, tenant: Tenant = None, cursor: Cursor = None, limit: Limit = 50
+    jobs: JobsDep, tenant: ManagedTenant, cursor: Cursor = None, limit: Limit = 50
 ) -> DeadLetterPage:
     """List a tenant's jobs that failed on their last attempt."""
-    return await page_of(managed(principal, tenant), jobs.writes, cursor=cursor, limit=limit)
+    return await page_of(tenant, jobs.writes, cursor=cursor, limit=limit)
 
 
 @router.post("/dead-letters/{job_id}/requeue", status_code=202, dependencies=[Room])

@@ -9,14 +9,14 @@ from fastapi import APIRouter, Query, Request, Response
 from fastapi.responses import JSONResponse
 from pydantic import JsonValue
 
-from gateway.access import AllowanceDep, PrincipalDep, QueryId, Room, needs
+from gateway.access import AllowanceDep, PrincipalDep, QueryId, needs, takes
 from gateway.idempotency import Attempt
 from gateway.mem0 import answers
 from gateway.mem0.answers import Answer, url_of
 from gateway.mem0.requests import Add, BatchDelete, BatchUpdate, FeedbackOnMemory, GetAll, Search, Update
 from gateway.memory import Memory, MemoryDep, check_has_text, search, write_memory
 from memloop.wire.memory import Namespace
-from memloop_service.http import body_of, read_ours
+from memloop_service.http import read_ours
 
 _AT_ONCE: Final = 8
 _NEWEST_EVENTS: Final = 200
@@ -29,7 +29,7 @@ _READ, _WRITE = needs("memory:read"), needs("memory:write")
 router = APIRouter(include_in_schema=False)
 
 
-@router.post("/v3/memories/add", dependencies=[_WRITE, Room], openapi_extra=body_of(Add))
+@router.post("/v3/memories/add", **takes(Add, _WRITE))
 async def add_memories(
     request: Request, memory: MemoryDep, principal: PrincipalDep, allowance: AllowanceDep
 ) -> Response:
@@ -48,7 +48,7 @@ async def add_memories(
     return await memory.idempotency.once(request, principal, work, owners=(add.namespace(principal.tenant),))
 
 
-@router.post("/v3/memories/search", dependencies=[_READ, Room], openapi_extra=body_of(Search))
+@router.post("/v3/memories/search", **takes(Search, _READ))
 async def search_memories(
     request: Request, memory: MemoryDep, principal: PrincipalDep, allowance: AllowanceDep
 ) -> Answer:
@@ -60,7 +60,7 @@ async def search_memories(
     return {"results": results, "pending": answers.pending(found.pending), "pending_complete": found.pending_complete}
 
 
-@router.post("/v3/memories", dependencies=[_READ, Room], openapi_extra=body_of(GetAll))
+@router.post("/v3/memories", **takes(GetAll, _READ))
 async def list_memories(
     request: Request, memory: MemoryDep, principal: PrincipalDep, page: Page = 1, page_size: PageSize = 100
 ) -> Answer:
@@ -77,7 +77,7 @@ async def get_memory(memory_id: str, memory: MemoryDep, principal: PrincipalDep)
     return answers.memory(await memory.store.item(memory_id, tenant=principal.tenant))
 
 
-@router.put("/v1/memories/{memory_id}", dependencies=[_WRITE, Room], openapi_extra=body_of(Update))
+@router.put("/v1/memories/{memory_id}", **takes(Update, _WRITE))
 async def update_memory(memory_id: str, request: Request, memory: MemoryDep, principal: PrincipalDep) -> Answer:
     """Edit a memory, which creates a new version."""
     patch = (await read_ours(request, Update)).native()
@@ -109,7 +109,7 @@ async def get_history(memory_id: str, memory: MemoryDep, principal: PrincipalDep
     return answers.history(memory_id, known.versions)
 
 
-@router.put("/v1/batch", dependencies=[_WRITE, Room], openapi_extra=body_of(BatchUpdate))
+@router.put("/v1/batch", **takes(BatchUpdate, _WRITE))
 async def update_batch(request: Request, memory: MemoryDep, principal: PrincipalDep) -> Answer:
     """Edit several memories. If one does not exist, none is edited."""
     memories = (await read_ours(request, BatchUpdate)).memories
@@ -119,7 +119,7 @@ async def update_batch(request: Request, memory: MemoryDep, principal: Principal
     return {"message": f"Successfully updated {len(patches)} memories"}
 
 
-@router.delete("/v1/batch", dependencies=[_WRITE, Room], openapi_extra=body_of(BatchDelete))
+@router.delete("/v1/batch", **takes(BatchDelete, _WRITE))
 async def delete_batch(request: Request, memory: MemoryDep, principal: PrincipalDep, dry_run: bool = False) -> Answer:
     """Delete several memories. If one does not exist, none is deleted. With ``dry_run`` none is."""
     ids = list(dict.fromkeys(one.memory_id for one in (await read_ours(request, BatchDelete)).memories))
@@ -130,7 +130,7 @@ async def delete_batch(request: Request, memory: MemoryDep, principal: Principal
     return {"message": f"Successfully deleted {len(ids)} memories"}
 
 
-@router.post("/v1/feedback", dependencies=[_WRITE, Room], openapi_extra=body_of(FeedbackOnMemory))
+@router.post("/v1/feedback", **takes(FeedbackOnMemory, _WRITE))
 async def give_feedback(request: Request, memory: MemoryDep, principal: PrincipalDep) -> Answer:
     """Give a verdict on a memory."""
     given = await read_ours(request, FeedbackOnMemory)

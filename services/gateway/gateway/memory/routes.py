@@ -1,13 +1,12 @@
-"""``/v1/memory``: add, search, list, read, edit, delete and erase memories; events; buffers."""
+"""``/v1/memory``: add, search, list, read, edit, judge, audit, delete and erase memories; events; buffers."""
 
 from typing import Annotated, Any, Final, TypeAlias
 
 from fastapi import APIRouter, Header, Query, Request, Response
 from fastapi.responses import StreamingResponse
 
-from gateway.access import AllowanceDep, NamespaceDep, OptionalId, Principal, PrincipalDep, Room, needs
+from gateway.access import AllowanceDep, NamespaceDep, OptionalId, Principal, PrincipalDep, Room, needs, takes
 from gateway.idempotency import Attempt, refuse_key_of_batch
-from gateway.memory import quality
 from gateway.memory.jobs import MemoryJob
 from gateway.memory.memory import Memory, MemoryDep
 from gateway.memory.operations import check_has_text, erase, search, would_erase, write_batch, write_memory
@@ -21,6 +20,7 @@ from gateway.memory.schemas import (
     Redeciding,
 )
 from gateway.memory.transfer import exported, imported
+from memloop.wire.feedback import FeedbackRequest
 from memloop.wire.memory import BatchResult, Erased, ItemPatch, MemoryItem, Namespace
 from memloop.wire.memory_events import ENDED, MemoryEvent
 from memloop.wire.memory_requests import (
@@ -33,9 +33,10 @@ from memloop.wire.memory_requests import (
     MemorySearch,
     VersionList,
 )
+from memloop.wire.quality import MAX_EXAMPLES, QualityAudit, StoreAudit
 from memloop.wire.store_requests import Imported, StoreExport
 from memloop_service import ERRORS
-from memloop_service.http import body_of, json_response, read_ours
+from memloop_service.http import json_response, read_ours
 from memloop_service.incoming import IF_MATCH, version_in
 
 _JSONL: Final[dict[str, Any]] = {"application/jsonl": {"schema": {"type": "string"}}}
@@ -50,9 +51,8 @@ _READ, _WRITE = needs("memory:read"), needs("memory:write")
     "/add",
     response_model=MemoryEvent | Accepted,
     status_code=202,
-    dependencies=[_WRITE, Room],
     responses={200: {"description": "The write has ended", "model": MemoryEvent | Accepted}},
-    openapi_extra=body_of(MemoryAdd),
+    **takes(MemoryAdd, _WRITE),
 )
 async def add_memory(request: Request, memory: MemoryDep, principal: PrincipalDep, allowance: AllowanceDep) -> Response:
     """Add memories: queue a write (202). With ``sync`` or ``infer`` false, wait and return its event (200)."""
@@ -76,7 +76,7 @@ async def added(add: MemoryAdd, memory: Memory, principal: Principal, *, event_i
     return json_response(answer, status=200 if event.status in ENDED else 202)
 
 
-@router.post("/batch", dependencies=[_WRITE, Room], openapi_extra=body_of(MemoryBatch))
+@router.post("/batch", **takes(MemoryBatch, _WRITE))
 async def add_batch(
     request: Request, memory: MemoryDep, principal: PrincipalDep, allowance: AllowanceDep
 ) -> BatchResult:
@@ -90,7 +90,7 @@ async def add_batch(
     return await write_batch(batch, memory, principal)
 
 
-@router.post("/search", dependencies=[_READ, Room], openapi_extra=body_of(MemorySearch))
+@router.post("/search", **takes(MemorySearch, _READ))
 async def search_memory(
     request: Request, memory: MemoryDep, principal: PrincipalDep, allowance: AllowanceDep
 ) -> FoundMemories:
@@ -100,7 +100,29 @@ async def search_memory(
     return FoundMemories.of(await search(asked.in_tenant(principal.tenant), memory))
 
 
-router.include_router(quality.router)
+@router.get("/audit", dependencies=[_READ, Room])
+async def audit_memory(
+    memory: MemoryDep,
+    namespace: NamespaceDep,
+    allowance: AllowanceDep,
+    stale_after_days: Annotated[int | None, Query(ge=1, le=36_500)] = None,
+    examples: Annotated[int, Query(ge=0, le=MAX_EXAMPLES)] = 10,
+) -> QualityAudit:
+    """Audit a namespace's memories: duplicates, contradictions, stale facts and junk, found by rules over the texts."""
+    await allowance.admit()
+    return await memory.store.audit(
+        StoreAudit(namespace=namespace, stale_after_days=stale_after_days, examples=examples)
+    )
+
+
+@router.post("/{item_id}/feedback", **takes(FeedbackRequest, _WRITE))
+async def give_feedback(item_id: str, request: Request, memory: MemoryDep, principal: PrincipalDep) -> MemoryItem:
+    """Give a verdict on a memory: ``helpful``, ``wrong``, ``outdated``, or null to withdraw it.
+
+    Searches raise a helpful memory a little, lower an outdated one, and leave a wrong one out.
+    """
+    feedback = await read_ours(request, FeedbackRequest)
+    return await memory.store.feedback(item_id, feedback, tenant=principal.tenant)
 
 
 @router.get("/events", dependencies=[_READ])
@@ -132,7 +154,7 @@ async def redecide_event(
     return Accepted(event_id=event_id)
 
 
-@router.post("/redecide", status_code=202, dependencies=[_WRITE, Room], openapi_extra=body_of(RedecideRequest))
+@router.post("/redecide", status_code=202, **takes(RedecideRequest, _WRITE))
 async def redecide_events(
     request: Request, memory: MemoryDep, principal: PrincipalDep, allowance: AllowanceDep
 ) -> Redeciding:
@@ -152,13 +174,7 @@ async def list_buffers(memory: MemoryDep, principal: PrincipalDep, user_id: Opti
     return BufferList.of(await memory.store.buffers(principal.tenant, user_id=user_id))
 
 
-@router.post(
-    "/buffers/flush",
-    response_model=Flushing,
-    status_code=202,
-    dependencies=[_WRITE, Room],
-    openapi_extra=body_of(FlushRequest),
-)
+@router.post("/buffers/flush", response_model=Flushing, status_code=202, **takes(FlushRequest, _WRITE))
 async def flush_buffers(
     request: Request, memory: MemoryDep, principal: PrincipalDep, allowance: AllowanceDep
 ) -> Response:
@@ -187,10 +203,9 @@ async def flushed(flush: FlushRequest, memory: Memory, principal: Principal, att
 
 @router.post(
     "/export",
-    dependencies=[_READ, Room],
     response_class=StreamingResponse,
     responses={200: {"description": "One memory per line, then a line with their number", "content": _JSONL}},
-    openapi_extra=body_of(MemoryExport),
+    **takes(MemoryExport, _READ),
 )
 async def export_memory(
     request: Request, memory: MemoryDep, principal: PrincipalDep, allowance: AllowanceDep
@@ -245,7 +260,7 @@ async def get_memory(item_id: str, memory: MemoryDep, principal: PrincipalDep) -
     return await memory.store.item(item_id, tenant=principal.tenant)
 
 
-@router.patch("/{item_id}", dependencies=[_WRITE, Room], openapi_extra=body_of(ItemPatch))
+@router.patch("/{item_id}", **takes(ItemPatch, _WRITE))
 async def patch_memory(
     item_id: str,
     request: Request,

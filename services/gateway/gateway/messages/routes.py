@@ -4,7 +4,7 @@ import asyncio
 
 from fastapi import APIRouter, Request, Response
 
-from gateway.access import AllowanceDep, PrincipalDep, Room, estimate_tokens, needs
+from gateway.access import AllowanceDep, PrincipalDep, estimate_tokens, needs, takes
 from gateway.chat import AnswerForm, ChatDep, answer_chat, asked_chat, prompt_tokens
 from gateway.engine import Meter, Relay
 from gateway.messages.answers import MessageAnswer, TokenCount, message_of
@@ -15,21 +15,16 @@ from gateway.messages.translation import TranslatedChat, prompt_of, translated
 from memloop.wire.chat import Json
 from memloop.wire.errors import DependencyError
 from memloop_clients import RawResponse
-from memloop_service.http import Sink, body_of, json_response, read_json, read_with, streams
+from memloop_service.http import Sink, json_response, read_json, read_with, streams
 
 PATH = "/v1/messages"
 COUNT_PATH = "/v1/messages/count_tokens"
+_CHAT = needs("chat", ignores_unknown=True)
 
 router = APIRouter(tags=["messages"], responses=ERRORS)
 
 
-@router.post(
-    PATH,
-    response_model=None,
-    dependencies=[needs("chat", ignores_unknown=True), Room],
-    responses=streams(MessageAnswer),
-    openapi_extra=body_of(CreateMessage),
-)
+@router.post(PATH, response_model=None, responses=streams(MessageAnswer), **takes(CreateMessage, _CHAT))
 async def create_message(request: Request, chat: ChatDep, principal: PrincipalDep, allowance: AllowanceDep) -> Response:
     """Answer a conversation. ``memory`` controls recall and writes, as in chat completions."""
     meter = Meter(chat.backend.metrics, PATH, "chat", allowance)
@@ -44,13 +39,7 @@ async def create_message(request: Request, chat: ChatDep, principal: PrincipalDe
     return await answer_chat(request, chat, allowance, meter, known, _form(asked, translation, meter, tokens))
 
 
-@router.post(
-    COUNT_PATH,
-    response_model=None,
-    dependencies=[needs("chat", ignores_unknown=True), Room],
-    responses={200: {"model": TokenCount}},
-    openapi_extra=body_of(CountTokens),
-)
+@router.post(COUNT_PATH, response_model=None, responses={200: {"model": TokenCount}}, **takes(CountTokens, _CHAT))
 async def count_message_tokens(request: Request, chat: ChatDep, allowance: AllowanceDep) -> Response:
     """Count the tokens of a prompt by the model's tokenizer. Recalled memories and pictures are not counted."""
     asked = await read_with(request, await read_json(request), count_tokens_in)

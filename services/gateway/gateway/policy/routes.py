@@ -22,6 +22,7 @@ from gateway.access import (
     audit_action,
     managed,
     needs,
+    takes,
 )
 from gateway.policy.merging import category_of, end_of
 from gateway.policy.policies import Keeper
@@ -47,10 +48,10 @@ from memloop.wire.policy import (
     kinds_of,
 )
 from memloop_service import ERRORS, of_app
-from memloop_service.http import body_of, read_ours
+from memloop_service.http import read_ours
 
 router = APIRouter(responses=ERRORS)
-_ADMIN = needs("admin")
+_ADMIN, _WRITE = needs("admin"), needs("memory:write")
 
 
 KeeperDep: TypeAlias = Annotated[Keeper, of_app("keeper")]
@@ -74,7 +75,7 @@ async def read_policy(keeper: KeeperDep, level: LevelDep) -> PolicyState:
     return await _state(keeper, level)
 
 
-@router.put("/v1/admin/memory-policy", tags=["admin"], dependencies=[_ADMIN, Room], openapi_extra=body_of(MemoryPolicy))
+@router.put("/v1/admin/memory-policy", tags=["admin"], **takes(MemoryPolicy, _ADMIN))
 async def put_policy(request: Request, keeper: KeeperDep, principal: PrincipalDep, level: LevelDep) -> PolicyState:
     """Replace the policy of a tenant, or of one of its agents or users; it applies to every write from then on."""
     policy = await read_ours(request, MemoryPolicy)
@@ -97,12 +98,7 @@ async def read_user_policy(keeper: KeeperDep, principal: PrincipalDep, user_id: 
     return await _user_state(keeper, principal, user_id)
 
 
-@router.put(
-    "/v1/memory/policy",
-    tags=["memory"],
-    dependencies=[needs("memory:write"), Room],
-    openapi_extra=body_of(KeepPolicy),
-)
+@router.put("/v1/memory/policy", tags=["memory"], **takes(KeepPolicy, _WRITE))
 async def put_user_policy(
     request: Request, keeper: KeeperDep, principal: PrincipalDep, allowance: AllowanceDep, user_id: QueryId
 ) -> UserPolicyState:
@@ -113,7 +109,7 @@ async def put_user_policy(
     return await _user_state(keeper, principal, user_id)
 
 
-@router.delete("/v1/memory/policy", tags=["memory"], dependencies=[needs("memory:write"), Room])
+@router.delete("/v1/memory/policy", tags=["memory"], dependencies=[_WRITE, Room])
 async def delete_user_policy(keeper: KeeperDep, principal: PrincipalDep, user_id: QueryId) -> UserPolicyState:
     """Delete what the application asks for a user; the operator's policies stay."""
     await keeper.policies.delete_of_app(principal.tenant, user_id)
@@ -154,7 +150,7 @@ async def _asked(
     return asked, redactions.of(namespace), redactions.policy(namespace)
 
 
-@checks.post("/v1/memory/policy/check", dependencies=[needs("memory:write"), Room], openapi_extra=body_of(PolicyCheck))
+@checks.post("/v1/memory/policy/check", **takes(PolicyCheck, _WRITE))
 async def check_policy(
     request: Request, keeper: KeeperDep, principal: PrincipalDep, allowance: AllowanceDep
 ) -> PolicyChecked:
@@ -170,11 +166,7 @@ async def check_policy(
     )
 
 
-@checks.post(
-    "/v1/memory/redaction/check",
-    dependencies=[needs("memory:write"), Room],
-    openapi_extra=body_of(RedactionCheck),
-)
+@checks.post("/v1/memory/redaction/check", **takes(RedactionCheck, _WRITE))
 async def check_redaction(
     request: Request, keeper: KeeperDep, principal: PrincipalDep, allowance: AllowanceDep
 ) -> RedactionChecked:

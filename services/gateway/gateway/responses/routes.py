@@ -10,7 +10,7 @@ from typing import Annotated, Final, Literal, TypeAlias
 from fastapi import APIRouter, Query, Request, Response
 from fastapi.responses import JSONResponse
 
-from gateway.access import AllowanceDep, PrincipalDep, Room, needs
+from gateway.access import AllowanceDep, PrincipalDep, needs, takes
 from gateway.chat import AnswerForm, ChatDep, answer_chat, asked_chat, names_user, prompt_tokens
 from gateway.engine import Meter, pass_through
 from gateway.idempotency import subject_of_response
@@ -33,7 +33,7 @@ from memloop.wire.chat import Json
 from memloop.wire.errors import NotFound
 from memloop.wire.lists import Deleted
 from memloop_service import ERRORS
-from memloop_service.http import EventStream, JsonBody, body_of, json_text, read_json, read_with, streams
+from memloop_service.http import EventStream, JsonBody, json_text, read_json, read_with, streams
 
 PATH: Final = "/v1/responses"
 _CHAT = needs("chat", ignores_unknown=True)
@@ -56,13 +56,7 @@ class ResponseDeleted(Deleted):
     object: str = "response"
 
 
-@router.post(
-    PATH,
-    response_model=None,
-    dependencies=[_CHAT, Room],
-    responses=streams(),
-    openapi_extra=body_of(ResponseBody),
-)
+@router.post(PATH, response_model=None, responses=streams(), **takes(ResponseBody, _CHAT))
 async def create_response(
     request: Request,
     chat: ChatDep,
@@ -116,12 +110,7 @@ async def create_response(
                 await asyncio.shield(making.end())
 
 
-@router.post(
-    PATH + "/input_tokens",
-    dependencies=[_CHAT, Room],
-    openapi_extra=body_of(CountBody),
-    response_model=TokenCount,
-)
+@router.post(PATH + "/input_tokens", **takes(CountBody, _CHAT))
 async def count_input_tokens(
     request: Request, chat: ChatDep, responses: ResponsesDep, principal: PrincipalDep, allowance: AllowanceDep
 ) -> TokenCount:

@@ -7,7 +7,7 @@ import orjson
 from fastapi import APIRouter, Request
 from fastapi.responses import StreamingResponse
 
-from gateway.access import PrincipalDep, Room, Tenant, audit_action, managed, needs
+from gateway.access import ManagedTenant, PrincipalDep, Room, audit_action, managed, needs
 from gateway.traces.keeper import TraceKeeper, TracesDep
 from memloop.wire.errors import Conflict, MemloopError
 from memloop.wire.traces import TraceSettings, TraceSwitch
@@ -20,9 +20,9 @@ router = APIRouter(prefix="/v1/admin", tags=["admin"], dependencies=[needs("admi
 
 
 @router.get("/trace-settings")
-async def read_trace_settings(traces: TracesDep, principal: PrincipalDep, tenant: Tenant = None) -> TraceSettings:
+async def read_trace_settings(traces: TracesDep, tenant: ManagedTenant) -> TraceSettings:
     """Return whether a tenant's traces are kept, and how many are stored."""
-    return await traces.records.settings(managed(principal, tenant))
+    return await traces.records.settings(tenant)
 
 
 @router.put("/trace-settings", dependencies=[Room], openapi_extra=body_of(TraceSwitch))
@@ -41,14 +41,13 @@ async def switch_traces(request: Request, traces: TracesDep, principal: Principa
     responses={200: {"description": "One trace per line, then a line with their number", "content": _JSONL}},
 )
 async def export_traces(
-    request: Request, traces: TracesDep, principal: PrincipalDep, tenant: Tenant = None
+    request: Request, traces: TracesDep, principal: PrincipalDep, tenant: ManagedTenant
 ) -> StreamingResponse:
     """Export a tenant's traces as JSONL, oldest first. 409 if the tenant keeps no traces."""
-    whose = managed(principal, tenant)
-    if not await traces.records.enabled(whose):
+    if not await traces.records.enabled(tenant):
         raise Conflict("Traces are not enabled for this tenant.", param="tenant", code="traces_off")
-    await audit_action("traces.exported", request, principal, tenant=whose)
-    return StreamingResponse(_lines(traces, whose), media_type="application/jsonl")
+    await audit_action("traces.exported", request, principal, tenant=tenant)
+    return StreamingResponse(_lines(traces, tenant), media_type="application/jsonl")
 
 
 async def _lines(traces: TraceKeeper, tenant: str) -> AsyncGenerator[bytes]:

@@ -16,7 +16,7 @@ from typing import Annotated, Final, Literal, TypeAlias, cast
 
 from fastapi import APIRouter, Query
 
-from gateway.access import PrincipalDep, Tenant, managed, needs
+from gateway.access import ManagedTenant, needs
 from gateway.metrics import Metrics, Spent
 from memloop.wire.base import Wire
 from memloop.wire.errors import Unprocessable
@@ -151,8 +151,7 @@ UsageDep: TypeAlias = Annotated[Usage, of_app("usage")]
 @router.get("/usage")
 async def list_usage(
     usage: UsageDep,
-    principal: PrincipalDep,
-    tenant: Tenant = None,
+    tenant: ManagedTenant,
     after: Moment = None,
     before: Moment = None,
     by: Literal["hour", "day"] = "hour",
@@ -161,13 +160,12 @@ async def list_usage(
 
     The default is the last day by the hour, the last 35 days by the day. Older counts are gone.
     """
-    whose = managed(principal, tenant)
     step_s = HOUR_S if by == "hour" else DAY_S
     end = int(time.time()) + 1 if before is None else before
     start = max(0, end - (DAY_S if step_s == HOUR_S else _MOST_S[DAY_S])) if after is None else after
     if end - start > _MOST_S[step_s]:
         raise Unprocessable(f"By {by}, ask for at most {_MOST_S[step_s] // DAY_S} days at a time.", param="after")
-    found = await usage.ledger.read(whose, _step_after(start, step_s), _step_after(end, step_s))
+    found = await usage.ledger.read(tenant, _step_after(start, step_s), _step_after(end, step_s))
     sums: defaultdict[tuple[int, str], Counter[str]] = defaultdict(Counter)
     for entry in found:
         sums[entry.at // step_s * step_s, entry.model][entry.kind] += entry.count
@@ -178,7 +176,7 @@ async def list_usage(
         cost = None if price is None else (read * price[0] + written * price[1]) / _MILLION
         row = UsageEntry(at=at, model=model, calls=calls, input_tokens=read, output_tokens=written, cost=cost)
         rows.append(row)
-    return UsagePage(tenant=whose, data=tuple(rows))
+    return UsagePage(tenant=tenant, data=tuple(rows))
 
 
 def _step_after(moment: int, step_s: int) -> int:
