@@ -58,12 +58,12 @@ async def principal_of(request: Request) -> Principal:
 PrincipalDep: TypeAlias = Annotated[Principal, Depends(principal_of)]
 
 
-async def _managed_tenant(principal: PrincipalDep, tenant: Tenant = None) -> str:
+async def tenant_of(principal: PrincipalDep, tenant: Tenant = None) -> str:
+    """Return the tenant that the query names, by default the caller's own. Raises as ``managed`` does."""
     return managed(principal, tenant)
 
 
-ManagedTenant: TypeAlias = Annotated[str, Depends(_managed_tenant)]
-"""The tenant that the query names, by default the caller's own. Raises as ``managed`` does."""
+ManagedTenant: TypeAlias = Annotated[str, Depends(tenant_of)]
 
 
 @dataclass(frozen=True, slots=True)

@@ -108,19 +108,14 @@ def question_in(text: str, splitter: Splitter, *, most_tokens: int) -> tuple[str
     written = rest.rstrip()
     tails = (rest[written.rfind(mark) + len(mark) :] for mark in _PARAGRAPHS if mark in written)
     last = next((side for side in tails if _fits(side, splitter, half)), "")
-    return first, rest[: len(rest) - len(last)], last or _end(rest, splitter, half)
+    middle, size = rest[: len(rest) - len(last)], 4 * half
+    while not last and size > 1 and splitter.count(rest[-size:]) > half:
+        size //= 2
+    return first, middle, last or rest[-size:]  # which remains part of the text to read
 
 
 def _fits(side: str, splitter: Splitter, most_tokens: int) -> bool:
     return bool(side.strip()) and splitter.count(side) <= most_tokens
-
-
-def _end(text: str, splitter: Splitter, most_tokens: int) -> str:
-    """Return the text's last characters within the limit; they remain part of the text to read."""
-    size = 4 * most_tokens
-    while size > 1 and splitter.count(text[-size:]) > most_tokens:
-        size //= 2
-    return text[-size:]
 
 
 def _called(fields: Json, splitter: Splitter) -> int:

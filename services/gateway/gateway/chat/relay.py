@@ -89,7 +89,10 @@ class _ChatStream:
     async def shown(self, event: StreamEvent) -> bytes:
         """Return the event for the client, with or after the memory field if that is due."""
         if event.is_done:
-            return await self._last_word() + event.raw
+            if self._sent_memory or self.reply.failed:
+                return event.raw
+            # For a client that asked for the usage of an engine that reports none
+            return await self._with_memory({**self._last, "choices": []}) + event.raw
         self._last = {name: value for name, value in event.chunk.items() if name != "usage"} or self._last
         self._usage = object_in(event.chunk.get("usage")) or self._usage
         for choice in objects_in(event.chunk.get("choices")):
@@ -121,12 +124,6 @@ class _ChatStream:
         await self._settled(waits=False)
         if self._usage and not self._usage_was_first:
             await self._turn.cut(self._chat, self._usage)
-
-    async def _last_word(self) -> bytes:
-        """Return the memory field for a client that asked for the usage of an engine that reports none."""
-        if self._sent_memory or self.reply.failed:
-            return b""
-        return await self._with_memory({**self._last, "choices": []})
 
     async def _with_memory(self, chunk: Json) -> bytes:
         self._sent_memory = True

@@ -67,7 +67,7 @@ def given_up(job: MemoryJob, journal: Mapping[str, str], *, attempts: int, error
     """
     if job.kept is not None:
         return ended_event(job, "kept_verbatim", attempts=attempts, memories=job.kept.memories, error=error)
-    names = sorted(journal, key=_place)
+    names = sorted(journal, key=lambda name: (len(name), name))  # ``decision:10`` comes after ``decision:9``
     rounds = [Round.model_validate_json(journal[name]) for name in names if name.startswith("decision:")]
     stored = [Stored.model_validate_json(journal[name]) for name in names if name.startswith("stored:")]
     memories = [written for part in stored for written in part.memories]
@@ -100,12 +100,6 @@ def ended_event(
         error=error,
         redecided=0 if before is None else before.redecided + 1,
     )
-
-
-def _place(name: str) -> tuple[str, int]:
-    """Order the fields of a journal by their number: ``decision:10`` comes after ``decision:9``."""
-    kind, _, number = name.partition(":")
-    return kind, int(number) if number.isdecimal() else 0
 
 
 def round_of(result: DecisionResult, *, splits: bool, may_buffer: bool) -> Round:
