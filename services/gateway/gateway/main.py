@@ -60,14 +60,7 @@ from gateway.vector_stores import routes as vector_stores
 from gateway.vector_stores.slice import VectorStores
 from gateway.webhooks import webhooks as webhook_secrets
 from gateway.webhooks.webhooks import open_webhooks
-from memloop_service import (
-    BelowPath,
-    create_app,
-    new_registry,
-    refuse_open_listen,
-    run,
-    start_tracing,
-)
+from memloop_service import BelowPath, create_app, new_registry, refuse_open_listen, run, start_tracing
 from memloop_service.http import ClientGone
 from memloop_state.steps import Values
 

@@ -132,9 +132,7 @@ class EngineMetrics:
             "upstream_absent", "Requests for a model that was not there yet, by its id in the models file.", ("model",)
         )
         self._unresolved = count(
-            "upstream_unresolved",
-            "Failed lookups of an engine's name, by its model's id in the file.",
-            ("model",),
+            "upstream_unresolved", "Failed lookups of an engine's name, by its model's id in the file.", ("model",)
         )
         self._circuit_open = Gauge(
             "upstream_circuit_open",
@@ -223,9 +221,7 @@ class MemoryMetrics:
             ("status",),
         )
         self.memory_writes_refused = count(
-            "memory_writes_refused",
-            "Attempts of memory writes that the engine rejected, by HTTP status.",
-            ("status",),
+            "memory_writes_refused", "Attempts of memory writes that the engine rejected, by HTTP status.", ("status",)
         )
         self.memory_writes_not_admitted = count(
             "memory_writes_not_admitted",
@@ -343,9 +339,7 @@ class ReadMetrics:
             "longread_degradations", "Long-read replies that were empty, cut, or without a verdict.", ("kind",)
         )
         self.longread_ended = count(
-            "longread_ended",
-            "Finished long reads, by outcome; refused reads could never have succeeded.",
-            ("outcome",),
+            "longread_ended", "Finished long reads, by outcome; refused reads could never have succeeded.", ("outcome",)
         )
         self.longread_active = gauge("longread_active", "Long reads running now.")
         self.longread_resumed = count("longread_resumed", "Long reads resumed after a worker was lost.")

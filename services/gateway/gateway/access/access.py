@@ -52,9 +52,7 @@ def open_access(
     records = KeyRecords(state)
     cache = KeyCache(records, wait_s=settings.look_s, stale_s=settings.keys_stale_s)
     capacity = Capacity(
-        requests=settings.max_active_requests,
-        batch=settings.max_batch_requests,
-        body_bytes=settings.max_active_bytes,
+        requests=settings.max_active_requests, batch=settings.max_batch_requests, body_bytes=settings.max_active_bytes
     )
     share = settings.tenant_share if load_static_keys(settings) else 1.0
     of_tenant = Capacity(

@@ -94,10 +94,7 @@ def checked_session(rules: AddressRules, lookup: Lookup, **options: Any) -> "Cli
     import aiohttp
 
     connector = aiohttp.TCPConnector(
-        resolver=CheckedResolver(rules, lookup),
-        socket_factory=rules.open_socket,
-        use_dns_cache=False,
-        force_close=True,
+        resolver=CheckedResolver(rules, lookup), socket_factory=rules.open_socket, use_dns_cache=False, force_close=True
     )
     return aiohttp.ClientSession(
         connector=connector, cookie_jar=aiohttp.DummyCookieJar(), auto_decompress=False, **options

@@ -86,14 +86,7 @@ async def oversize_of(chat: Chat, model: LoopModel, asked: ChatRequest, fields: 
 
 
 async def read_context(
-    chat: Chat,
-    model: LoopModel,
-    asked: ChatRequest,
-    fields: Json,
-    over: Oversize,
-    allowance: Allowance,
-    *,
-    tenant: str,
+    chat: Chat, model: LoopModel, asked: ChatRequest, fields: Json, over: Oversize, allowance: Allowance, *, tenant: str
 ) -> ReadContext:
     """Read the parts one by one, by the reader, and replace each with its memory.
 

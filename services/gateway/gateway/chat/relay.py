@@ -15,14 +15,7 @@ from memloop_service.http import Sink, data_event, object_in, objects_in
 
 
 async def relay_chat(
-    chat: Chat,
-    upstream: RawResponse,
-    turn: ChatTurn,
-    meter: Meter,
-    out: Sink,
-    *,
-    hides_usage: bool,
-    reply: ReplyStream,
+    chat: Chat, upstream: RawResponse, turn: ChatTurn, meter: Meter, out: Sink, *, hides_usage: bool, reply: ReplyStream
 ) -> None:
     """Relay the engine's events in OpenAI's form, with the memory field.
 

@@ -124,13 +124,7 @@ class Idempotency:
         self._max_bytes = max_bytes
 
     async def once(
-        self,
-        request: Request,
-        asker: Asker,
-        work: Work,
-        *,
-        owners: Sequence[Namespace] = (),
-        also: Subject = "",
+        self, request: Request, asker: Asker, work: Work, *, owners: Sequence[Namespace] = (), also: Subject = ""
     ) -> Response:
         """The answer of ``work``, or the one that it gave to the same request before.
 

@@ -60,11 +60,7 @@ async def list_entities(request: Request, memory: MemoryDep, principal: Principa
 
 @router.delete("/v2/entities/{kind}/{name:path}", dependencies=[needs("memory:write"), Room])
 async def delete_entity(
-    kind: EntityKind,
-    name: Annotated[Name, Path()],
-    memory: MemoryDep,
-    principal: PrincipalDep,
-    dry_run: bool = False,
+    kind: EntityKind, name: Annotated[Name, Path()], memory: MemoryDep, principal: PrincipalDep, dry_run: bool = False
 ) -> Answer:
     """Delete all data of a user, an agent or a run; with ``dry_run`` count it."""
     refuse_app(name if kind == "app" else None)

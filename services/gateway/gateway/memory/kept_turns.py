@@ -42,10 +42,7 @@ def kept_drafts(turns: Sequence[Source], *, key: str) -> Iterator[tuple[Source, 
         for number, text in enumerate(_pieces(turn.content, size)):
             piece = turn.model_copy(update={"content": text, "name": name})
             place_of_piece = f"{key}:{place:04}:{number:04}"
-            yield (
-                piece,
-                MemoryDraft(key=place_of_piece, value=piece.said(), memory_type=KEPT, source=piece),
-            )
+            yield (piece, MemoryDraft(key=place_of_piece, value=piece.said(), memory_type=KEPT, source=piece))
 
 
 def parts_of(kept: Iterable[MemoryItem]) -> Iterator[tuple[tuple[Source, ...], tuple[MemoryItem, ...]]]:

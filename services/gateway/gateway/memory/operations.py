@@ -21,15 +21,7 @@ from gateway.memory.pending import ranked, read_beside
 from gateway.memory.rounds import adds_of, ended_event
 from memloop.loops.rendering import without_thoughts
 from memloop.wire.errors import Conflict, InvalidRequest, MemloopError, NotFound, TooLarge, Unprocessable
-from memloop.wire.memory import (
-    BatchOutcome,
-    BatchResult,
-    Erased,
-    Namespace,
-    SearchResult,
-    StoreBatch,
-    StoreSearch,
-)
+from memloop.wire.memory import BatchOutcome, BatchResult, Erased, Namespace, SearchResult, StoreBatch, StoreSearch
 from memloop.wire.memory_events import MemoryEvent
 from memloop.wire.memory_requests import MemoryAdd, MemoryBatch
 

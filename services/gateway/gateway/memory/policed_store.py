@@ -6,13 +6,7 @@ from datetime import UTC, datetime
 from functools import partial
 from typing import Final
 
-from gateway.memory.redacting import (
-    line_of,
-    redacted_buffer,
-    redacted_feedback,
-    redacted_line,
-    redacted_patch,
-)
+from gateway.memory.redacting import line_of, redacted_buffer, redacted_feedback, redacted_line, redacted_patch
 from gateway.policy import (
     Keeper,
     Redaction,
@@ -133,13 +127,7 @@ class PolicedStore(StoreClient):
     """A client of the store that applies the memory policies to every write. Raises Unavailable without them."""
 
     def __init__(
-        self,
-        base_url: str,
-        *,
-        key: str | None,
-        balancing: Balancing,
-        keeper: Keeper,
-        tls: ssl.SSLContext | None = None,
+        self, base_url: str, *, key: str | None, balancing: Balancing, keeper: Keeper, tls: ssl.SSLContext | None = None
     ) -> None:
         super().__init__(base_url, key=key, balancing=balancing, tls=tls)
         self._keeper = keeper

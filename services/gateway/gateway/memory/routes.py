@@ -221,9 +221,7 @@ async def export_memory(
 
 
 @router.post(
-    "/import",
-    dependencies=[_WRITE, Room],
-    openapi_extra={"requestBody": {"required": True, "content": _JSONL}},
+    "/import", dependencies=[_WRITE, Room], openapi_extra={"requestBody": {"required": True, "content": _JSONL}}
 )
 async def import_memory(
     request: Request, memory: MemoryDep, principal: PrincipalDep, allowance: AllowanceDep

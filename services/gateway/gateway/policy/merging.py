@@ -13,15 +13,7 @@ from pydantic import Field, ValidationError
 
 from memloop.wire.base import Wire
 from memloop.wire.memory import MemoryType
-from memloop.wire.policy import (
-    EffectivePolicy,
-    KeepPolicy,
-    Kind,
-    KindNames,
-    MemoryPolicy,
-    RedactionPolicy,
-    kinds_of,
-)
+from memloop.wire.policy import EffectivePolicy, KeepPolicy, Kind, KindNames, MemoryPolicy, RedactionPolicy, kinds_of
 
 
 class TenantPolicies(MemoryPolicy):

@@ -27,14 +27,7 @@ Includable: TypeAlias = Literal[
 ]
 _INCLUDABLE: Final = frozenset(get_args(Includable))
 """Image URLs are always there; so is the reasoning, in clear."""
-_UNSERVED: Final = (
-    "access_programs",
-    "context_management",
-    "image",
-    "moderation",
-    "personality",
-    "prompt",
-)
+_UNSERVED: Final = ("access_programs", "context_management", "image", "moderation", "personality", "prompt")
 _OF_CHAT: Final = {
     "messages": "input",
     "max_tokens": "max_output_tokens",
