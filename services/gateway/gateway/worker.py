@@ -196,7 +196,7 @@ async def _writes(work: Work, settings: WorkerSettings, stop: asyncio.Event, nam
         failures=memory.failures,
         kept=memory.kept,
         options=options,
-        keep_s=settings.dead_letter_keep_s,
+        keep_ms=int(settings.dead_letter_keep_s * 1000),
         redecisions=settings.memory_redecisions,
     )
     await Runner(work.memory.queue.lanes, handler, options, worker=name).run(stop)

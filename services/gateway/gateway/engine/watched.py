@@ -34,22 +34,20 @@ _PART_CHARS: Final = 2_400
 _SLICES: Final = 16
 
 
+@dataclass(frozen=True, slots=True)
 class WatchedModel:
     """A ChatModel with metrics and a span around each call, which raises ContextTruncated when its engine cut a prompt.
 
-    Put it inside a ``Journaled``: replays do not count.
+    Put it inside a ``Journaled``: replays do not count. ``ask`` asks the endpoint for the window. ``label`` names the
+    model in metrics, its window does in spans.
     """
 
-    def __init__(
-        self, model: ChatModel, window: Window, ask: Ask, metrics: Metrics, *, label: str, operation: str
-    ) -> None:
-        """``ask`` asks the endpoint for the window. ``label`` names the model in metrics, its window does in spans."""
-        self._model = model
-        self._window = window
-        self._ask = ask
-        self._metrics = metrics
-        self._label = label
-        self._operation = operation
+    model: ChatModel
+    window: Window
+    ask: Ask
+    metrics: Metrics
+    label: str
+    operation: str
 
     async def complete(self, prompt: Prompt) -> Completion:
         """Return the inner model's reply. Raises ContextTruncated, and the inner model's errors."""
@@ -59,46 +57,46 @@ class WatchedModel:
             if error.code != CONTEXT_LENGTH_EXCEEDED:
                 raise
             stated = overflow_of(error.message)
-            if stated and stated.window_tokens and stated.window_tokens < self._window.limit_tokens:
-                self._window.shrink(stated.window_tokens)
+            if stated and stated.window_tokens and stated.window_tokens < self.window.limit_tokens:
+                self.window.shrink(stated.window_tokens)
             raise ContextTruncated(error.message) from error
         kept = await self._kept(prompt, completion)
         if kept is not None:
-            self._metrics.prompts_cut.labels(self._label).inc()
-            self._window.shrink(kept)
+            self.metrics.prompts_cut.labels(self.label).inc()
+            self.window.shrink(kept)
             raise ContextTruncated(
                 f"The engine cut a prompt: it kept {kept} tokens, and its reply is dropped. Later prompts are shorter;"
                 " enlarge the model's window, or set MEMLOOP_WINDOW_TOKENS to it."
             )
-        if not self._window.settled:
-            await self._window.look(self._ask)
+        if not self.window.settled:
+            await self.window.look(self.ask)
         return completion
 
     async def _called(self, prompt: Prompt) -> Completion:
         """Call the inner model once, and count the call."""
         began = time.perf_counter()
-        with span(*model_call("chat", self._window.model), kind=SpanKind.CLIENT) as call:
+        with span(*model_call("chat", self.window.model), kind=SpanKind.CLIENT) as call:
             try:
-                completion = await self._model.complete(prompt)
+                completion = await self.model.complete(prompt)
             except DependencyError as error:
-                self._metrics.count_error(error, model=self._label)
+                self.metrics.count_error(error, model=self.label)
                 raise
-            self._metrics.count_call(self._label, time.perf_counter() - began)
+            self.metrics.count_call(self.label, time.perf_counter() - began)
             usage = completion.usage
-            self._metrics.count_tokens("input", self._operation, self._label, usage.input_tokens)
-            self._metrics.count_tokens("output", self._operation, self._label, usage.output_tokens)
+            self.metrics.count_tokens("input", self.operation, self.label, usage.input_tokens)
+            self.metrics.count_tokens("output", self.operation, self.label, usage.output_tokens)
             note_usage(call, input_tokens=usage.input_tokens, output_tokens=usage.output_tokens)
             call.set_attribute("gen_ai.response.finish_reasons", (completion.finish_reason,))
         return completion
 
     async def _kept(self, prompt: Prompt, completion: Completion) -> int | None:
         """Return the tokens that the engine kept of a prompt, or of prompt and reply, that it cut; else None."""
-        asked, replied, measured = completion.usage.input_tokens, completion.usage.output_tokens, self._window.measured
+        asked, replied, measured = completion.usage.input_tokens, completion.usage.output_tokens, self.window.measured
         if asked < _LEAST_TOKENS:
             return None
         if completion.finish_reason == "length" and replied < prompt.sampling.max_tokens:
             total = asked + replied
-            if total % _ROUND_TOTAL in (0, _ROUND_TOTAL - 1) or total == self._window.tokens:
+            if total % _ROUND_TOTAL in (0, _ROUND_TOTAL - 1) or total == self.window.tokens:
                 return total
         text = "\n".join(message.text() for message in prompt.messages)
         far = len(text) > _FAR * measured.chars_per_token * asked

@@ -11,6 +11,7 @@ import logging
 import time
 from collections.abc import Callable
 from contextlib import suppress
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import partial
 from typing import Final
@@ -30,39 +31,26 @@ from memloop_state.steps import Values
 _LOG = logging.getLogger(__name__)
 
 
+@dataclass(frozen=True, slots=True)
 class MemoryHandler:
     """Runs memory writes. After the last attempt of a write, its undecided turns are kept verbatim if the store can."""
 
-    def __init__(
-        self,
-        lanes: LaneQueue,
-        metrics: Metrics,
-        tools_for: Callable[[Namespace], WriterTools],
-        *,
-        failures: "WriteFailures",
-        kept: KeptEvents,
-        options: RunnerOptions,
-        keep_s: float,
-        redecisions: int = 0,
-    ) -> None:
-        """``tools_for`` chooses the model that decides over a namespace's turns.
-
-        ``keep_s``: how long a write that was given up can be put back, and one that was kept verbatim decided again.
-        ``redecisions``: how often the latter is decided again by itself.
-        """
-        self._lanes = lanes
-        self._metrics = metrics
-        self._tools_for = tools_for
-        self._options = options
-        self._keep_ms = int(keep_s * 1000)
-        self._failures = failures
-        self._kept = kept
-        self._redecisions = redecisions
+    lanes: LaneQueue
+    metrics: Metrics
+    tools_for: Callable[[Namespace], WriterTools]
+    """Chooses the model that decides over a namespace's turns."""
+    failures: "WriteFailures"
+    kept: KeptEvents
+    options: RunnerOptions
+    keep_ms: int
+    """How long a write that was given up can be put back, and one that was kept verbatim decided again."""
+    redecisions: int
+    """How often the latter is decided again by itself."""
 
     async def run(self, lease: Lease, hold: Hold) -> JobResult:
         """Run the write. Raises the errors that make it fail."""
-        job = await self._lanes.jobs.leased(lease, MemoryJob)
-        tools = self._tools_for(job.namespace)
+        job = await self.lanes.jobs.leased(lease, MemoryJob)
+        tools = self.tools_for(job.namespace)
         attempt = partial(
             MemoryWrite, job, tools, hold, profile=await tools.profile_of(job.namespace), attempt=lease.failures
         )
@@ -72,35 +60,35 @@ class MemoryHandler:
             raise
         except Exception as error:
             if isinstance(error, EngineError) and is_refusal(error):
-                self._metrics.memory_writes_refused.labels(error.engine_status).inc()
-                await self._failures.refused(job, error)
-            if not job.infer or not self._options.is_last(lease, error):
+                self.metrics.memory_writes_refused.labels(error.engine_status).inc()
+                await self.failures.refused(job, error)
+            if not job.infer or not self.options.is_last(lease, error):
                 raise
             unusable = error.message if isinstance(error, MemloopError) else f"{type(error).__name__}: {error}"
             event = await attempt(unusable=unusable).run()
-            await self._failures.forget(job.namespace)
-            self._metrics.memory_kept_verbatim.labels("refused").inc(event.status == "kept_verbatim")
+            await self.failures.forget(job.namespace)
+            self.metrics.memory_kept_verbatim.labels("refused").inc(event.status == "kept_verbatim")
         else:
             if job.infer:
-                await self._failures.over(job.namespace)
-            self._metrics.memory_kept_verbatim.labels("unusable").inc(event.status == "kept_verbatim")
+                await self.failures.over(job.namespace)
+            self.metrics.memory_kept_verbatim.labels("unusable").inc(event.status == "kept_verbatim")
         if job.kept is not None:
-            self._metrics.memory_redecided.labels(event.status).inc()
+            self.metrics.memory_redecided.labels(event.status).inc()
         if job.kept is not None or event.status == "kept_verbatim":
-            await self._kept.note(event, again=event.redecided < self._redecisions)
+            await self.kept.note(event, again=event.redecided < self.redecisions)
         if event.status == "completed" and event.decisions:
-            await self._failures.decided()
-        keep_ms = self._keep_ms if event.status == "kept_verbatim" else None
+            await self.failures.decided()
+        keep_ms = self.keep_ms if event.status == "kept_verbatim" else None
         return JobResult(event.status, event.model_dump_json(), keep_ms=keep_ms)
 
     async def give_up(self, lease: Lease, error: MemloopError, *, attempts: int) -> JobResult:
         """Return the event of a write that failed; payload and journal are kept for an operator."""
-        job = await self._lanes.jobs.leased(lease, MemoryJob)
-        journal = await self._lanes.journal(job.event_id).all()
+        job = await self.lanes.jobs.leased(lease, MemoryJob)
+        journal = await self.lanes.journal(job.event_id).all()
         event = given_up(job, journal, attempts=attempts, error=error.message)
-        await self._failures.failed(job, error)
-        self._metrics.memory_dead_letters.inc()
-        return JobResult(event.status, event.model_dump_json(), keep_ms=self._keep_ms, keeps_work=True)
+        await self.failures.failed(job, error)
+        self.metrics.memory_dead_letters.inc()
+        return JobResult(event.status, event.model_dump_json(), keep_ms=self.keep_ms, keeps_work=True)
 
     async def cancelled(self, lease: Lease) -> JobResult:
         """Raise JobGone: a memory write cannot be cancelled; erasing it deletes the job."""

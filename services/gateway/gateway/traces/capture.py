@@ -42,20 +42,20 @@ class Recording:
         return not self.too_long
 
 
+@dataclass(frozen=True, slots=True)
 class RecordedModel:
     """A ChatModel whose calls are recorded."""
 
-    def __init__(self, model: ChatModel, recording: Recording) -> None:
-        self._model = model
-        self._recording = recording
+    model: ChatModel
+    recording: Recording
 
     async def complete(self, prompt: Prompt) -> Completion:
         """Return the inner model's reply and raise its errors; a failed call is not recorded."""
-        completion = await self._model.complete(prompt)
+        completion = await self.model.complete(prompt)
         chars = sum(len(message.text()) for message in prompt.messages) + len(completion.content)
-        if self._recording.room_for(chars + len(completion.reasoning)):
-            self._recording.tools = self._recording.tools or prompt.tools
-            self._recording.calls.append(
+        if self.recording.room_for(chars + len(completion.reasoning)):
+            self.recording.tools = self.recording.tools or prompt.tools
+            self.recording.calls.append(
                 TracedCall(
                     messages=prompt.messages,
                     with_tools=bool(prompt.tools),
@@ -69,41 +69,41 @@ class RecordedModel:
         return completion
 
 
+@dataclass(frozen=True, slots=True)
 class RecordedIndex:
     """A MemoryIndex whose results are recorded."""
 
-    def __init__(self, index: MemoryIndex, recording: Recording) -> None:
-        self._index = index
-        self._recording = recording
+    index: MemoryIndex
+    recording: Recording
 
     async def search(self, query: str, *, top_k: int) -> Sequence[Recalled]:
         """See ``MemoryIndex``."""
-        found = await self._index.search(query, top_k=top_k)
-        if self._recording.room_for(sum(len(each.text) for each in found)):
-            self._recording.found |= {
+        found = await self.index.search(query, top_k=top_k)
+        if self.recording.room_for(sum(len(each.text) for each in found)):
+            self.recording.found |= {
                 each.id: HeldMemory(id=each.id, text=each.text, valid_from=each.valid_from, key=each.key)
                 for each in found
             }
         return found
 
 
+@dataclass(frozen=True, slots=True)
 class RecordedChunks:
     """Chunks whose texts are recorded as they are read."""
 
-    def __init__(self, chunks: Chunks, recording: Recording) -> None:
-        self._chunks = chunks
-        self._recording = recording
+    chunks: Chunks
+    recording: Recording
 
     def __len__(self) -> int:
-        return len(self._chunks)
+        return len(self.chunks)
 
     def span(self, index: int) -> Span:
         """See ``Chunks``."""
-        return self._chunks.span(index)
+        return self.chunks.span(index)
 
     async def chunk(self, index: int) -> Chunk:
         """See ``Chunks``."""
-        chunk = await self._chunks.chunk(index)
-        if chunk.index not in self._recording.chunks and self._recording.room_for(len(chunk.text)):
-            self._recording.chunks[chunk.index] = chunk.text
+        chunk = await self.chunks.chunk(index)
+        if chunk.index not in self.recording.chunks and self.recording.room_for(len(chunk.text)):
+            self.recording.chunks[chunk.index] = chunk.text
         return chunk
