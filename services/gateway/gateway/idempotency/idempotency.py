@@ -38,22 +38,15 @@ from memloop_state.steps import digest, id_at
 KEY_HEADER: Final = "idempotency-key"
 
 
+def refuse_key(request: Request, message: str, *, code: str | None = None) -> None:
+    """Raises InvalidRequest when the request has a key."""
+    if KEY_HEADER in request.headers:
+        raise InvalidRequest(message, param=KEY_HEADER, code=code)
+
+
 def refuse_key_of_stream(request: Request) -> None:
     """Raises InvalidRequest when the request has a key: a stream cannot be replayed, and we promise nothing untrue."""
-    if KEY_HEADER in request.headers:
-        raise InvalidRequest(
-            "An Idempotency-Key is not served with stream: true.", param=KEY_HEADER, code="idempotency_key_with_stream"
-        )
-
-
-def refuse_key_of_batch(request: Request) -> None:
-    """Raises InvalidRequest when the request has a key: its answer would belong to many users."""
-    if KEY_HEADER in request.headers:
-        raise InvalidRequest(
-            "A batch takes no Idempotency-Key: repeated, it writes nothing twice.",
-            param=KEY_HEADER,
-            code="idempotency_key_with_batch",
-        )
+    refuse_key(request, "An Idempotency-Key is not served with stream: true.", code="idempotency_key_with_stream")
 
 
 def subject_of_scope(user_id: str, scope: str) -> str:
@@ -110,12 +103,6 @@ class Asker(Protocol):
         ...
 
 
-@dataclass(frozen=True, slots=True)
-class _Taken:
-    record: str
-    name: str
-
-
 class Idempotency:
     """The records of requests. An answer longer than ``max_bytes`` is not kept: its repetition is a conflict."""
 
@@ -141,7 +128,7 @@ class Idempotency:
                 "An Idempotency-Key has 1 to 255 printable ASCII characters.", param=KEY_HEADER, code="invalid_header"
             )
         record = digest(asker.tenant, request.scope["route"].path, key)
-        taken = _Taken(record, secrets.token_hex(16))
+        taken = record, secrets.token_hex(16)
         of_scopes = [subject_of_scope(owner.user_id, scope) for owner in owners for scope in owner.scopes()]
         for_whom = digest(
             *of_scopes,
@@ -154,19 +141,19 @@ class Idempotency:
             hashed.update(body)
         else:
             await asyncio.to_thread(hashed.update, body)
-        seed, kept = await self._taken(taken, hashed.hexdigest())
+        seed, kept = await self._taken(*taken, hashed.hexdigest())
         if kept is not None:
             return kept
         attempt = Attempt(seed)
         further = also if isinstance(also, str) else also(attempt)
         for subject in filter(None, (*of_scopes, further)):
             try:
-                await self._once.note(digest(asker.tenant, subject), taken.record)
+                await self._once.note(digest(asker.tenant, subject), record)
             except DependencyError:
                 await self._released(taken, "free")
                 raise
         try:
-            async with renewed(partial(self._once.extend, taken.record, taken.name), every_s=LEASE_MS / 3000):
+            async with renewed(partial(self._once.extend, *taken), every_s=LEASE_MS / 3000):
                 answer = await work(attempt)
         except BaseException as error:
             is_free = isinstance(error, MemloopError) and error.http_status < 500
@@ -179,9 +166,8 @@ class Idempotency:
             short = len(raw) <= self._max_bytes
             status, kind = answer.status_code if short else 0, answer.media_type or "application/json"
             with suppress(DependencyError):  # the client gets the answer all the same
-                await self._once.keep(
-                    taken.record, taken.name, status=status, media_type=kind, answer=raw.decode() if short else ""
-                )
+                answered = raw.decode() if short else ""
+                await self._once.keep(*taken, status=status, media_type=kind, answer=answered)
         return answer
 
     async def forget_owner(self, namespace: Namespace) -> int:
@@ -196,10 +182,10 @@ class Idempotency:
         """
         return await self._once.forget(digest(tenant, subject))
 
-    async def _taken(self, taken: _Taken, body: str) -> tuple[str, Response | None]:
+    async def _taken(self, record: str, name: str, body: str) -> tuple[str, Response | None]:
         """The seed, when the key is ours now, or the answer that is there."""
         try:
-            outcome, rest = await self._once.take(taken.record, body, taken.name)
+            outcome, rest = await self._once.take(record, body, name)
         except DependencyError as error:
             raise Unavailable(
                 "The state is gone, and without it an Idempotency-Key promises nothing.", retry_after_s=RETRY_AFTER_S
@@ -226,6 +212,6 @@ class Idempotency:
             )
         return "", Response(answer, status_code=int(status), media_type=kind, headers={REPLAYED_HEADER: "true"})
 
-    async def _released(self, taken: _Taken, how: Literal["free", "again"]) -> None:
+    async def _released(self, taken: tuple[str, str], how: Literal["free", "again"]) -> None:
         with suppress(DependencyError):
-            await self._once.release(taken.record, taken.name, how)
+            await self._once.release(*taken, how)

@@ -6,7 +6,7 @@ from fastapi import APIRouter, Header, Query, Request, Response
 from fastapi.responses import StreamingResponse
 
 from gateway.access import AllowanceDep, NamespaceDep, OptionalId, Principal, PrincipalDep, Room, needs, takes
-from gateway.idempotency import Attempt, refuse_key_of_batch
+from gateway.idempotency import Attempt, refuse_key
 from gateway.memory.jobs import MemoryJob
 from gateway.memory.memory import Memory, MemoryDep
 from gateway.memory.operations import check_has_text, erase, search, would_erase, write_batch, write_memory
@@ -84,7 +84,8 @@ async def add_batch(
 
     Repeating the request updates the same memories, so ``Idempotency-Key`` is neither needed nor accepted.
     """
-    refuse_key_of_batch(request)
+    refused = "A batch takes no Idempotency-Key: repeated, it writes nothing twice."
+    refuse_key(request, refused, code="idempotency_key_with_batch")
     batch = await read_ours(request, MemoryBatch)
     await allowance.admit()
     return await write_batch(batch, memory, principal)
