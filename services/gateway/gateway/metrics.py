@@ -128,36 +128,23 @@ class EngineMetrics:
             "upstream_fallback", "Requests passed to the next engine because one could not take them.", ("model",)
         )
         self.upstream_errors = count("upstream_errors", "Failed engine requests, by kind of error.", ("kind", "model"))
-        self._absent = count(
+        self.upstream_absent = count(
             "upstream_absent", "Requests for a model that was not there yet, by its id in the models file.", ("model",)
         )
-        self._unresolved = count(
+        self.upstream_unresolved = count(
             "upstream_unresolved", "Failed lookups of an engine's name, by its model's id in the file.", ("model",)
         )
-        self._circuit_open = Gauge(
+        self.upstream_circuit_open = Gauge(
             "upstream_circuit_open",
             "1 while an engine's circuit is open; a model's engines are numbered in their configured order.",
             ("model", "engine"),
             registry=registry,
         )
 
-    def watch_circuit(self, model: str, engine: int, is_open: Callable[[], bool]) -> None:
-        """Report at each scrape whether the circuit of a model's engine is open."""
-        self._circuit_open.labels(model, engine).set_function(is_open)
-
     def expect_models(self, model_ids: Sequence[str]) -> None:
         """Begin to count at zero, so that the first request for an absent model is an increase."""
-        for model_id in model_ids:
-            self._absent.labels(model_id)
-            self._unresolved.labels(model_id)
-
-    def count_absent(self, model_id: str) -> None:
-        """Count a request for a model that is not there."""
-        self._absent.labels(model_id).inc()
-
-    def count_unresolved(self, model_id: str) -> None:
-        """Count a failed lookup of the name of one of the model's engines."""
-        self._unresolved.labels(model_id).inc()
+        _begin_at_zero(self.upstream_absent, model_ids)
+        _begin_at_zero(self.upstream_unresolved, model_ids)
 
     def count_error(self, error: MemloopError, *, model: str) -> None:
         """Count a failed engine call of the model by its kind.

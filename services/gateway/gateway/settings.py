@@ -235,11 +235,6 @@ class GatewaySettings(ServiceSettings):
         return (urls_in(self.engine_url)[0], *urls_in(self.engine_fallback_urls))
 
     @property
-    def engine_replicas(self) -> tuple[str, ...]:
-        """The base URLs of the first engine's further replicas."""
-        return urls_in(self.engine_url)[1:]
-
-    @property
     def stores(self) -> tuple[str, ...]:
         """The base URLs of the store's replicas."""
         return urls_in(self.store_url)

@@ -60,11 +60,6 @@ class MemoryHooks:
         return await self._leases.hold("memory-webhooks-lock", self._name, lease_ms=_LEASE_MS)
 
 
-def new_hook_id() -> str:
-    """Return a new id of 128 random bits."""
-    return f"hook_{secrets.token_hex(16)}"
-
-
 _LOG = logging.getLogger(__name__)
 _MOST_PAGES: Final = 10
 """Pages of one subscription in a round, so that others get their turn."""

@@ -1,5 +1,6 @@
 """``/v1/memory/changes`` reads and follows the feed; ``/v1/admin/memory-webhooks`` subscribes to it."""
 
+import secrets
 from contextlib import ExitStack
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -10,7 +11,7 @@ from pydantic import Field
 
 from gateway.access import AllowanceDep, ManagedTenant, OptionalId, PrincipalDep, audit_action, needs, takes
 from gateway.changes.following import LONGEST_S, Bell, event_of, followed
-from gateway.changes.hooks import MemoryHooks, new_hook_id
+from gateway.changes.hooks import MemoryHooks
 from gateway.long_read.reading import Followers, sent
 from gateway.webhooks.deliveries import Hook
 from gateway.webhooks.webhooks import Webhooks
@@ -107,7 +108,7 @@ async def create_memory_webhook(
     asked = await read_ours(request, NewHook)
     await changes.webhooks.rules.check_url(asked.url, param="url")
     hook = Hook(
-        id=new_hook_id(),
+        id=f"hook_{secrets.token_hex(16)}",
         tenant=tenant,
         url=asked.url,
         events=tuple(dict.fromkeys(asked.events)),

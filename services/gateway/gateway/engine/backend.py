@@ -5,7 +5,6 @@ import ssl
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from dataclasses import dataclass, field, replace
-from functools import partial
 from typing import Annotated, Final, TypeAlias
 
 from yarl import URL
@@ -48,7 +47,12 @@ async def open_backend(config: ModelsConfig, settings: GatewaySettings, metrics:
     Models that are not there yet come later. Raises ProfileError when the profile and a model that is there do not fit.
     """
     metrics.expect_models([spec.id or "" for spec in config.specs] if config.roles else [""])
-    models = Models(config.specs, config.roles, wait_s=settings.startup_wait_s, on_absent=metrics.count_absent)
+    models = Models(
+        config.specs,
+        config.roles,
+        wait_s=settings.startup_wait_s,
+        on_absent=lambda model_id: metrics.upstream_absent.labels(model_id).inc(),
+    )
     tls = connects_by(settings)
     async with AsyncExitStack() as stack:
         late = [await _opening(spec, settings, stack, tls, metrics) for spec in config.specs]
@@ -78,7 +82,7 @@ class _Opening:
         """Complete the model. Raises as ``loop_model`` does."""
         model = await loop_model(self.spec, Engines(self.clients), self.inference, metrics)
         for place, client in enumerate(self.clients):
-            metrics.watch_circuit(model.label, place, client.is_suspended)
+            metrics.upstream_circuit_open.labels(model.label, place).set_function(client.is_suspended)
             metrics.replicas.watch(f"{model.label}/{place}", client.loads)
         counted = metrics.upstream_fallback.labels(model.label).inc
         return replace(model, engines=Engines(self.clients, model=model.engine_model, on_fallback=counted))
@@ -92,7 +96,7 @@ async def _opening(
     clients: list[EngineClient] = []
     for place, url in enumerate(spec.engine_urls):
         balancing = balancing_of(spec, url, also=spec.replica_urls if place == 0 else (), settings=settings)
-        balancing = replace(balancing, on_unresolved=partial(metrics.count_unresolved, spec.id or ""))
+        balancing = replace(balancing, on_unresolved=metrics.upstream_unresolved.labels(spec.id or "").inc)
         clients.append(
             await stack.enter_async_context(
                 EngineClient(

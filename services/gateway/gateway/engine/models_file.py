@@ -25,7 +25,7 @@ from pydantic_core import ErrorDetails
 from gateway.settings import GatewaySettings, secret_of
 from memloop.chunking import TokenizerSplitter
 from memloop.profiles import Profile, ProfileError, check_fit, load_profile
-from memloop_clients import DialectName, balanced_url, plain_url
+from memloop_clients import DialectName, balanced_url, plain_url, urls_in
 
 Role: TypeAlias = Literal["writer", "reader", "judge", "chat"]
 _Found = TypeVar("_Found")
@@ -81,7 +81,7 @@ def read_models(settings: GatewaySettings) -> ModelsConfig:
     spec = ModelSpec(
         id=settings.model,
         engine_urls=settings.engines,
-        replica_urls=settings.engine_replicas,
+        replica_urls=urls_in(settings.engine_url)[1:],
         api_key=secret_of(settings.engine_api_key),
         dialect=settings.engine_dialect,
         inference_url=settings.inference_url,

@@ -6,7 +6,7 @@ long as the read waits and runs. A file's text is in the storage already, and th
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Final
 
@@ -95,7 +95,16 @@ async def cite(account: ReadAccount, document: ReadDocument, similarity: Similar
                 findings = await with_similar(findings, document.plain, similarity)
             except MemloopError as error:
                 _LOG.warning("evidence has no similar sentences: %s", error.message)
-        account.cite(number, tuple([entry for finding in findings async for entry in _entries(finding, document)]))
+        evidence: list[Evidence] = []
+        for finding in findings:
+            plain = Evidence(statement=finding.statement, source=finding.source, supported=finding.supported)
+            if (similar := finding.similar) is not None:
+                found = {"similar": True, "similarity": round(similar.similarity, _DIGITS)}
+                evidence.append(await _placed(plain.model_copy(update=found), similar.span, document))
+            elif not finding.spans:
+                evidence.append(plain)
+            evidence += [await _placed(plain, span, document) for span in finding.spans]
+        account.cite(number, tuple(evidence))
 
 
 def similarity_of(store: StoreClient) -> Similarity:
@@ -106,17 +115,6 @@ def similarity_of(store: StoreClient) -> Similarity:
         return (await store.similarities(StoreSimilarities(comparisons=tuple(asked)))).similarities
 
     return cosines
-
-
-async def _entries(finding: Finding, document: ReadDocument) -> AsyncIterator[Evidence]:
-    plain = Evidence(statement=finding.statement, source=finding.source, supported=finding.supported)
-    if (similar := finding.similar) is not None:
-        found = {"similar": True, "similarity": round(similar.similarity, _DIGITS)}
-        yield await _placed(plain.model_copy(update=found), similar.span, document)
-    elif not finding.spans:
-        yield plain
-    for span in finding.spans:
-        yield await _placed(plain, span, document)
 
 
 async def _placed(entry: Evidence, span: TextSpan, document: ReadDocument) -> Evidence:

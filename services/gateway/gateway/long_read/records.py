@@ -174,10 +174,15 @@ class ReadRecords:
             before = created_ms, after
         rows: list[_Row] = []
         for partition in self._keys.partitions:
-            rows += await self._rows(partition.key("reads", tenant), before, limit + 1)
+            index, start, found, page = partition.key("reads", tenant), 0, list[_Row](), [before]
+            while page and len(found) <= limit:  # the newest of the partition before that one
+                page = await self._queue.indexes.newest(index, until=before[0], start=start, most=limit + 1)
+                found += [row for row in page if row < before]
+                start += limit + 1
+            rows += found
         ids = [id_ for _, id_ in sorted(rows, reverse=True)[: limit + 1]]
-        found = [(await self._stored(id_))[1] for id_ in ids]
-        data = [read for read in found if read is not None][:limit]
+        reads = [(await self._stored(id_))[1] for id_ in ids]
+        data = [read for read in reads if read is not None][:limit]
         return ReadPage.of(data, [read.id for read in data], has_more=len(ids) > limit)
 
     async def cancel(self, tenant: str, read_id: str) -> LongRead:
@@ -219,16 +224,6 @@ class ReadRecords:
     async def closing_event(self, record: LongRead) -> ReadEvent:
         """Build the event that ends the read's stream, numbered after its last event."""
         return terminal_event(record, await self._queue.jobs.last_event(record.id) + 1)
-
-    async def _rows(self, index: str, before: _Row, limit: int) -> list[_Row]:
-        """Return the newest rows of one index before the given one."""
-        found: list[_Row] = []
-        start, page = 0, [before]
-        while page and len(found) < limit:
-            page = await self._queue.indexes.newest(index, until=before[0], start=start, most=limit)
-            found += [row for row in page if row < before]
-            start += limit
-        return found[:limit]
 
     async def _stored(self, read_id: str) -> tuple[str, LongRead | None]:
         """Return the tenant and the record of a read."""

@@ -4,7 +4,7 @@ An error has ``detail``, which mem0's client displays, beside our own ``error``.
 """
 
 from collections.abc import Iterable, Sequence
-from datetime import datetime, timedelta
+from datetime import timedelta
 from typing import Final, TypeAlias
 
 from fastapi import Request
@@ -12,9 +12,8 @@ from pydantic import JsonValue
 from starlette.datastructures import URL
 
 from memloop.wire.errors import DependencyError
-from memloop.wire.memory import MemoryItem, Outcome, PendingTurn, SearchHit, Written
+from memloop.wire.memory import MemoryItem, Outcome, SearchHit, Written
 from memloop.wire.memory_events import EventStatus, MemoryEvent
-from memloop.wire.store_requests import Entity
 from memloop_service.errors import OPENAI, ApiStyle
 
 MEM0: Final = ApiStyle(
@@ -59,8 +58,8 @@ def memory(item: MemoryItem) -> Answer:
         "hash": item.hash,
         "metadata": item.metadata,
         "categories": [*item.tags],
-        "created_at": _time(item.valid_from),
-        "updated_at": _time(item.updated_at),
+        "created_at": item.valid_from.isoformat(),
+        "updated_at": item.updated_at.isoformat(),
         # the day that ends then, or that contains it
         "expiration_date": (item.expires_at - timedelta(microseconds=1)).date().isoformat()
         if item.expires_at
@@ -71,11 +70,6 @@ def memory(item: MemoryItem) -> Answer:
 def hit(found: SearchHit) -> Answer:
     """Convert a search hit."""
     return memory(found.item) | {"score": found.score}
-
-
-def pending(turns: Iterable[PendingTurn]) -> list[JsonValue]:
-    """Convert turns that are not decided yet; ours, because mem0 has no such thing."""
-    return [turn.model_dump(mode="json") for turn in turns]
 
 
 def only(fields: Sequence[str] | None, answers: Iterable[Answer]) -> list[JsonValue]:
@@ -116,11 +110,6 @@ def dry_run(memories: int, **counts: int) -> Answer:
     return {"message": "Dry run: nothing was deleted.", "dry_run": True, "memories": memories, **counts}
 
 
-def accepted(event_id: str) -> Answer:
-    """Build the answer to an add that is queued."""
-    return {"message": "Memory processing has been queued.", "status": "PENDING", "event_id": event_id}
-
-
 def added(done: MemoryEvent, *, shown: bool) -> Answer:
     """Convert an add that ended or timed out, with its memories if they may be ``shown``.
 
@@ -141,15 +130,10 @@ def event(known: MemoryEvent) -> Answer:
         **_ended(known),
         "results": [_written(written) for written in known.memories],
         "error": known.error,
-        "created_at": _time(known.created_at),
-        "completed_at": _time(known.completed_at) if known.completed_at else None,
+        "created_at": known.created_at.isoformat(),
+        "completed_at": known.completed_at.isoformat() if known.completed_at else None,
         "latency": took.total_seconds() * 1000 if took else None,
     }
-
-
-def entity(one: Entity) -> Answer:
-    """Convert a user, an agent or a run."""
-    return {"id": one.id, "name": one.id, "type": one.type, "total_memories": one.memories}
 
 
 def _ended(known: MemoryEvent) -> Answer:
@@ -174,10 +158,6 @@ def _step(item_id: str, old: MemoryItem | None, new: MemoryItem) -> Answer:
         "event": "UPDATE" if old else "ADD",
         "user_id": new.user_id,
         "metadata": new.metadata,
-        "created_at": _time(new.valid_from),
-        "updated_at": _time(new.updated_at),
+        "created_at": new.valid_from.isoformat(),
+        "updated_at": new.updated_at.isoformat(),
     }
-
-
-def _time(moment: datetime) -> str:
-    return moment.isoformat()

@@ -54,7 +54,9 @@ async def ping(principal: PrincipalDep) -> Answer:
 async def list_entities(request: Request, memory: MemoryDep, principal: PrincipalDep) -> Answer:
     """List every user, agent and run that has memories."""
     known = (await memory.store.entities(Scope(tenant=principal.tenant))).entities
-    found: list[JsonValue] = [answers.entity(one) for one in known]
+    found: list[JsonValue] = [
+        {"id": one.id, "name": one.id, "type": one.type, "total_memories": one.memories} for one in known
+    ]
     return answers.page(found, total=len(known), url=url_of(request), number=1, size=len(known))
 
 

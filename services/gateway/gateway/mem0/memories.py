@@ -42,7 +42,8 @@ async def add_memories(
         event_id = attempt.event_id(Namespace(tenant=principal.tenant, user_id=add.user_id))
         event = await write_memory(add, memory, principal, event_id=event_id)
         if event is None:
-            return JSONResponse(answers.accepted(event_id))
+            queued = {"message": "Memory processing has been queued.", "status": "PENDING", "event_id": event_id}
+            return JSONResponse(queued)
         return JSONResponse(answers.added(event, shown=principal.allows("memory:read")))
 
     return await memory.idempotency.once(request, principal, work, owners=(add.namespace(principal.tenant),))
@@ -57,7 +58,8 @@ async def search_memories(
     await allowance.admit()
     found = await search(asked.native(principal.tenant), memory)
     results = answers.only(asked.fields, map(answers.hit, found.results))
-    return {"results": results, "pending": answers.pending(found.pending), "pending_complete": found.pending_complete}
+    pending: list[JsonValue] = [turn.model_dump(mode="json") for turn in found.pending]  # which mem0 has not
+    return {"results": results, "pending": pending, "pending_complete": found.pending_complete}
 
 
 @router.post("/v3/memories", **takes(GetAll, _READ))

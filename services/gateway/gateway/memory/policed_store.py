@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 from functools import partial
 from typing import Final
 
-from gateway.memory.redacting import line_of, redacted_buffer, redacted_feedback, redacted_line, redacted_patch
+from gateway.memory.redacting import line_of, redacted_line, redacted_patch, redacted_reason
 from gateway.policy import (
     Keeper,
     Redaction,
@@ -27,7 +27,6 @@ from memloop.wire.memory import (
     ItemPatch,
     MemoryDraft,
     MemoryItem,
-    Scope,
     StoreAdd,
     StoreAddResult,
     StoreBatch,
@@ -164,7 +163,8 @@ class PolicedStore(StoreClient):
         if request.reason is not None:
             scope = (await self.item(item_id, tenant=tenant)).namespace(tenant)
             redactions = await self._keeper.redactions(tenant, [scope])
-            request = redactions.applied(scope, partial(redacted_feedback, request), request)
+            reason = redactions.applied(scope, partial(redacted_reason, request.reason), request.reason)
+            request = request.model_copy(update={"reason": reason})
         return await super().feedback(item_id, request, tenant=tenant)
 
     async def take(self, request: StoreImport) -> Imported:
@@ -179,13 +179,19 @@ class PolicedStore(StoreClient):
                 for line, memory in known
             )
 
-        return await super().take(request.model_copy(update={"lines": await asyncio.to_thread(redacted)}))
+        lines = await asyncio.to_thread(lambda: tuple(rewritten(*one) for one in known))
+        return await super().take(request.model_copy(update={"lines": lines}))
 
     async def put_buffer(self, buffer: Buffer, *, fencing_token: int | None = None) -> Buffer:
         """See ``StoreClient``."""
         redactions = await self._keeper.redactions(buffer.namespace.tenant, [buffer.namespace])
-        buffer = redactions.applied(buffer.namespace, partial(redacted_buffer, buffer), buffer)
-        return await super().put_buffer(buffer, fencing_token=fencing_token)
+        turns, reason = redactions.applied(
+            buffer.namespace,
+            lambda redact: (redacted_turns(buffer.turns, redact), redact(buffer.reason)),
+            (buffer.turns, buffer.reason),
+        )
+        kept = buffer.model_copy(update={"turns": turns, "reason": reason})
+        return await super().put_buffer(kept, fencing_token=fencing_token)
 
     async def _rewritten(self, adds: tuple[StoreAdd, ...]) -> tuple[StoreAdd, ...]:
         """Return adds of one tenant as its policies allow; one of which nothing is left has no drafts."""
@@ -196,9 +202,3 @@ class PolicedStore(StoreClient):
             return tuple(policed_add(add, redactions.policy(add.namespace)) for add in clean)
 
         return await computed(rewritten, chars=sum(map(chars_of_add, adds)))
-
-
-def _rewritten_line(line: NumberedLine, memory: MemoryLine, redactions: Redactions, scope: Scope) -> NumberedLine:
-    clean = redactions.applied(scope, partial(redacted_line, line, memory), line)
-    known = memory if clean is line else line_of(clean)
-    return clean if known is None else policed_line(clean, known, redactions.policy(scope))

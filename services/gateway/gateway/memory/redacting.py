@@ -1,4 +1,4 @@
-"""Redacts the texts of edits, feedback, buffers and imported lines."""
+"""Redacts the texts of edits, feedback and imported lines."""
 
 from collections.abc import Sequence
 
@@ -6,8 +6,8 @@ from pydantic import ValidationError
 
 from gateway.policy import Redaction, redacted_metadata, redacted_turns
 from memloop.wire.errors import Unprocessable
-from memloop.wire.feedback import MAX_REASON_CHARS, FeedbackRequest
-from memloop.wire.memory import MAX_TEXT_CHARS, Buffer, ItemPatch, repeated_turn
+from memloop.wire.feedback import MAX_REASON_CHARS
+from memloop.wire.memory import MAX_TEXT_CHARS, ItemPatch, repeated_turn
 from memloop.wire.store_requests import MemoryLine, NumberedLine
 
 _KEY_CHARS = 512
@@ -32,16 +32,6 @@ def redacted_patch(patch: ItemPatch, redact: Redaction) -> ItemPatch:
     return patch.model_copy(update=changed)
 
 
-def redacted_feedback(request: FeedbackRequest, redact: Redaction) -> FeedbackRequest:
-    """Return the verdict with its reason redacted, cut where marks make it too long."""
-    return request.model_copy(update={"reason": _reason(request.reason, redact)})
-
-
-def redacted_buffer(buffer: Buffer, redact: Redaction) -> Buffer:
-    """Return the buffer with its turns redacted."""
-    return buffer.model_copy(update={"turns": redacted_turns(buffer.turns, redact), "reason": redact(buffer.reason)})
-
-
 def line_of(line: NumberedLine) -> MemoryLine | None:
     """Return the memory of an imported line; None for one that the store will refuse."""
     try:
@@ -52,7 +42,7 @@ def line_of(line: NumberedLine) -> MemoryLine | None:
 
 def redacted_line(line: NumberedLine, memory: MemoryLine, redact: Redaction) -> NumberedLine:
     """Return the line with its memory redacted; the same line if that changes nothing."""
-    before, item = redact.counts.total(), memory.item
+    before, item, given = redact.counts.total(), memory.item, memory.item.feedback
     sources = redacted_turns(item.sources, redact)
     value = sources[0].said() if repeated_turn(item.memory, item.sources) else redact(item.memory)[:MAX_TEXT_CHARS]
     changed = item.model_copy(
@@ -63,9 +53,7 @@ def redacted_line(line: NumberedLine, memory: MemoryLine, redact: Redaction) -> 
             "metadata": redacted_metadata(item.metadata, redact),
             "sources": sources,
             "times": tuple(one.model_copy(update={"text": redact(one.text)[:256]}) for one in item.times),
-            "feedback": (
-                item.feedback and item.feedback.model_copy(update={"reason": _reason(item.feedback.reason, redact)})
-            ),
+            "feedback": given and given.model_copy(update={"reason": redacted_reason(given.reason, redact)}),
         }
     )
     if redact.counts.total() == before:
@@ -73,7 +61,8 @@ def redacted_line(line: NumberedLine, memory: MemoryLine, redact: Redaction) -> 
     return line.model_copy(update={"text": memory.model_copy(update={"item": changed}).model_dump_json()})
 
 
-def _reason(reason: str | None, redact: Redaction) -> str | None:
+def redacted_reason(reason: str | None, redact: Redaction) -> str | None:
+    """Return a verdict's reason redacted, cut where marks make it too long."""
     return None if reason is None else redact(reason)[:MAX_REASON_CHARS]
 
 

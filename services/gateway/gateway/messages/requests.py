@@ -80,11 +80,6 @@ class ThinkingConfig(Wire):
     budget_tokens: Count | None = None
     display: str | None = None
 
-    @property
-    def shown(self) -> bool:
-        """Whether the answer has thinking blocks."""
-        return self.type != "disabled" and self.display != "omitted"
-
 
 class JsonFormat(Wire):
     """A schema that the answer follows."""
@@ -155,7 +150,8 @@ class CreateMessage(Prompt):
     @property
     def shows_thinking(self) -> bool:
         """Whether the answer has thinking blocks: a client that does not ask for thinking expects none."""
-        return self.thinking is not None and self.thinking.shown
+        asked = self.thinking
+        return asked is not None and asked.type != "disabled" and asked.display != "omitted"
 
 
 def create_message_in(fields: Json) -> CreateMessage:

@@ -34,27 +34,11 @@ from gateway.responses.tools import Offered, chosen
 from memloop.wire.chat import EARLIER_THINKING, Json
 from memloop.wire.errors import InvalidRequest
 
-_OURS: Final = frozenset(
-    {
-        "input",
-        "instructions",
-        "previous_response_id",
-        "store",
-        "tools",
-        "tool_choice",
-        "max_output_tokens",
-        "max_tool_calls",
-        "text",
-        "reasoning",
-        "include",
-        "truncation",
-        "metadata",
-        "stream_options",
-        "background",
-        "conversation",
-        "client_metadata",
-    }
-)
+_OURS: Final = frozenset((
+    "input", "instructions", "previous_response_id", "store", "tools", "tool_choice", "max_output_tokens",
+    "max_tool_calls", "text", "reasoning", "include", "truncation", "metadata", "stream_options", "background",
+    "conversation", "client_metadata",
+))  # fmt: skip
 """Fields that do not go to the engine under their own names."""
 _LEADING: Final = frozenset({"system", "developer"})
 FROM_OUTPUT: Final = "From the output of the tool call"

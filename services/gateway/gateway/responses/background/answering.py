@@ -146,7 +146,7 @@ async def follow_response(
     if response.get("background") is not True:
         raise InvalidRequest("Only background responses can be streamed again.", param="stream")
     is_over = response["status"] not in UNDER_WAY
-    if is_over and not await background.has_events(id_):
+    if is_over and await background.queue.jobs.last_event(id_) < 0:
         message = "The events of this response are not kept any more. Get it without stream."
         raise InvalidRequest(message, param="stream", code="events_expired")
     with ExitStack() as seat:

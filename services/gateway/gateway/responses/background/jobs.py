@@ -91,10 +91,6 @@ class Background:
         """Return the job's status, or None when it is gone."""
         return (await self.queue.jobs.get(response_id, "status"))[0] or None
 
-    async def has_events(self, response_id: str) -> bool:
-        """Return whether the events are still there."""
-        return await self.queue.jobs.last_event(response_id) >= 0
-
     async def cancel(self, response_id: str) -> bool:
         """Stop the job; return True if it had not begun. The worker of one that has stops within seconds."""
         outcome = await self.queue.cancel(response_id, response_id, record="{}", keep_ms=KEEP_MS)
