@@ -12,7 +12,7 @@ from typing import Final
 import orjson
 from rich.console import Console
 
-from gateway.policy.redaction import Detector, find_by_rules
+from gateway.policy.redaction.finding import Detector, find_by_rules
 from memloop.wire.policy import SECRETS
 from tests.gateway.plain_sentences import plain_sentences
 from tests.gateway.secret_formats import FORMS, Format, formats

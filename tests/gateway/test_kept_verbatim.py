@@ -12,7 +12,7 @@ import pytest
 from gateway.memory.jobs import MemoryJob
 from gateway.memory.kept_turns import KEPT
 from gateway.memory.policed_store import redacted_add
-from gateway.policy.redaction import Redaction, find_by_rules
+from gateway.policy.redaction.finding import Redaction, find_by_rules
 from memloop.wire.memory import MemoryDraft, Namespace, Source, StoreAdd
 from memloop.wire.policy import SECRETS
 from tests.fakes.job_engine import Body, Reply, add_memory, cut, last_text, tool_call

@@ -6,8 +6,7 @@ from typing import Final
 
 import pytest
 
-from gateway.policy.redaction import find_by_rules, replaced
-from gateway.policy.redaction.finding import bits_for_each, kept_rules, mark_of
+from gateway.policy.redaction.finding import bits_for_each, find_by_rules, kept_rules, mark_of, replaced
 from memloop.wire.policy import SECRETS, Kind
 from tests.gateway.plain_sentences import plain_sentences
 from tests.gateway.secret_formats import FORMS, Format, formats, made

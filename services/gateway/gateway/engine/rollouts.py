@@ -16,7 +16,6 @@ from typing import Final, Literal, TypeAlias, cast
 from gateway.engine.models import Models, Share
 from gateway.metrics import Metrics
 from memloop.chores import alongside, patient
-from memloop.wire.base import Wire
 from memloop.wire.errors import MODEL_NOT_FOUND, Conflict, DependencyError, NotFound
 from memloop.wire.rollouts import CALL_BOUNDS_S, Rollout, RolloutChange, TargetCalls
 from memloop_state.link import State
@@ -29,13 +28,10 @@ Target: TypeAlias = Literal["incumbent", "candidate"]
 _LOG = logging.getLogger(__name__)
 
 
-class _Kept(Wire):
+class _Kept(RolloutChange):
     """A rollout as it is stored."""
 
     id: str
-    model: str
-    candidate: str
-    share: float
     created: int
 
 

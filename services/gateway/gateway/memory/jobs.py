@@ -5,16 +5,16 @@ One script stores payload, event record and lane entry atomically; a write is ac
 
 import secrets
 from collections import Counter
-from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
+from functools import partial
 
 from prometheus_client import Counter as Metric
 from pydantic import Field, JsonValue
 
 from gateway.memory.events import MemoryEvents, event_id
 from gateway.policy import Keeper, Redaction, Redactions, chars_of, redacted_metadata, redacted_turns
-from gateway.queue import KEEP_MS, GuardBroken, LaneQueue, QueueRules, Submission
+from gateway.queue import KEEP_MS, LaneQueue, QueueRules, Submission
 from memloop.chores import computed
 from memloop.wire.base import Wire
 from memloop.wire.errors import Conflict, RateLimited, TooLarge, Unavailable
@@ -97,19 +97,16 @@ class MemoryQueue:
         Conflict if the namespace was erased after it, TooLarge for a write that the store could never take, RateLimited
         over the tenant's quota of queued bytes, and Unavailable.
         """
-        seen = self._keeper.seen(job.namespace) if job.turns else None
+        enter = partial(self._enter, job, began)
         try:
-            if seen is not None:
-                with suppress(GuardBroken):
-                    return await self._enter(job, began, seen[0], guard=seen[1])
-            await self._enter(job, began, await self.redactions(job) if job.turns else None)
+            await (self._keeper.guarded(job.namespace, enter) if job.turns else enter(None, None))
         except (TooLarge, RateLimited, Unavailable) as error:
             over = "quota" if isinstance(error, RateLimited) else "unavailable"
             self._refused.labels("too_large" if isinstance(error, TooLarge) else over).inc()
             raise
 
     async def _enter(
-        self, job: MemoryJob, began: int | None, redactions: Redactions | None, *, guard: Guard | None = None
+        self, job: MemoryJob, began: int | None, redactions: Redactions | None, guard: Guard | None
     ) -> None:
         """Queue the write, redacted. Raises as ``enqueue`` does, and GuardBroken as ``LaneQueue.admit``."""
         clean, redact = await _cleaned(job, redactions) if redactions is not None else (job, None)
@@ -125,23 +122,16 @@ class MemoryQueue:
         if redactions is not None and redact is not None:
             redactions.counted(redact)
 
-    async def redactions(self, job: MemoryJob) -> Redactions:
-        """Return the policies that apply to the write. Raises Unavailable."""
-        return await self._keeper.redactions(job.namespace.tenant, [job.namespace])
-
     async def begin_direct_write(self, job: MemoryJob) -> DirectWrite:
         """Redact a write as the policies ask, and lock its lane if that is idle. Raises Unavailable."""
-        if (seen := self._keeper.seen(job.namespace)) is not None:
-            with suppress(GuardBroken):
-                return await self._begun(job, seen[0], guard=seen[1])
-        return await self._begun(job, await self.redactions(job))
 
-    async def _begun(self, job: MemoryJob, redactions: Redactions, *, guard: Guard | None = None) -> DirectWrite:
-        """Begin a write by these policies. Raises GuardBroken if they have changed: nothing is locked then."""
-        clean, redact = await _cleaned(job, redactions)
-        token = await self.lanes.take_lane(job.namespace.lane(), lease_ms=_LEASE_MS, idle=True, guard=guard)
-        redactions.counted(redact)
-        return DirectWrite(clean, redactions, token)
+        async def begun(redactions: Redactions, guard: Guard | None) -> DirectWrite:
+            clean, redact = await _cleaned(job, redactions)
+            token = await self.lanes.take_lane(job.namespace.lane(), lease_ms=_LEASE_MS, idle=True, guard=guard)
+            redactions.counted(redact)
+            return DirectWrite(clean, redactions, token)
+
+        return await self._keeper.guarded(job.namespace, begun)
 
     async def record_direct_write(self, job: MemoryJob, event: MemoryEvent, *, token: int) -> None:
         """Store the event of a write done under a token of ``begin_direct_write``, and free the lane.

@@ -9,8 +9,8 @@ from gateway.policy.policies import keeper_of as keeper_of
 from gateway.policy.policies import redacted_metadata as redacted_metadata
 from gateway.policy.policies import redacted_records as redacted_records
 from gateway.policy.policies import redacted_turns as redacted_turns
-from gateway.policy.redaction import Found as Found
-from gateway.policy.redaction import Redaction as Redaction
-from gateway.policy.redaction import find_by_rules as find_by_rules
-from gateway.policy.redaction import redacted_json as redacted_json
-from gateway.policy.redaction import replaced as replaced
+from gateway.policy.redaction.finding import Found as Found
+from gateway.policy.redaction.finding import Redaction as Redaction
+from gateway.policy.redaction.finding import find_by_rules as find_by_rules
+from gateway.policy.redaction.finding import redacted_json as redacted_json
+from gateway.policy.redaction.finding import replaced as replaced

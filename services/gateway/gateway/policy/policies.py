@@ -5,7 +5,8 @@ seen last, on the condition that the state still holds the same when it takes th
 """
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Final, TypeVar, cast
 
@@ -14,7 +15,9 @@ from pydantic import JsonValue
 
 from gateway.metrics import Metrics
 from gateway.policy.merging import FiledPolicies, merged, read_policies
-from gateway.policy.redaction import NEVER, Detector, Redaction, detector_at, redacted_json, refusals_of
+from gateway.policy.redaction.finding import NEVER, Detector, Redaction, detector_at, redacted_json
+from gateway.policy.redaction.phrases import refusals_of
+from gateway.queue import GuardBroken
 from gateway.settings import GatewaySettings
 from memloop.wire.errors import Conflict, TooLarge
 from memloop.wire.fields import clean_name, pieces
@@ -211,6 +214,13 @@ class Keeper:
         """Return the redactions by ``Policies.seen``, for a write that is refused when the policies have changed."""
         found = self.policies.seen(scope)
         return None if found is None else (Redactions(found[0], self), found[1])
+
+    async def guarded(self, scope: Scope, work: Callable[[Redactions, Guard | None], Awaitable[_Kept]]) -> _Kept:
+        """Do a write by the policies that were seen last; by the present ones where its guard finds these changed."""
+        if (seen := self.seen(scope)) is not None:
+            with suppress(GuardBroken):
+                return await work(*seen)
+        return await work(await self.redactions(scope.tenant, [scope]), None)
 
 
 def keeper_of(settings: GatewaySettings, state: State, metrics: Metrics) -> Keeper:

@@ -26,7 +26,7 @@ from gateway.access import (
 )
 from gateway.policy.merging import category_of, end_of
 from gateway.policy.policies import Keeper
-from gateway.policy.redaction import Redaction
+from gateway.policy.redaction.finding import Redaction
 from memloop.wire.errors import TooLarge, Unprocessable
 from memloop.wire.keys import AuditAction
 from memloop.wire.memory import Scope

@@ -6,14 +6,11 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import Literal
 
-from prometheus_client import Counter
-
 from gateway.memory import Memory
 from gateway.policy import Keeper, Redactions
-from gateway.responses.conversations.records import ConversationRecords
 from gateway.responses.items import named_items, redacted, redacted_by
-from gateway.responses.records import Owner, ResponseRecords, StoredResponse
-from gateway.responses.requests import Asked
+from gateway.responses.records import Owner, StoredResponse
+from gateway.responses.requests import Asked, ResponseRequest
 from gateway.responses.responses import Responses
 from memloop.wire.chat import Json
 from memloop.wire.errors import DependencyError, Erased, InvalidRequest
@@ -27,24 +24,19 @@ _LOG = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class Keeping:
-    """A response that will be kept. ``lost`` counts by reason.
+    """A response that will be kept.
 
     ``began`` is the newest fencing token then, 0 without a user. A response that is not stored, and so cannot be had
     again by its id, may continue a conversation all the same.
     """
 
-    records: ResponseRecords
+    responses: Responses
+    request: ResponseRequest
     response_id: str
     owner: Owner
     began: int
-    stores: bool
     input: Sequence[Json]
-    previous: str
-    lost: Counter
     keeper: Keeper
-    conversations: ConversationRecords
-    conversation: str | None
-    """The conversation that the response adds its input and output to."""
 
     async def keep(self, response: Json) -> bool:
         """Keep the response, redacted as the user's policies ask; return whether it is kept.
@@ -52,7 +44,7 @@ class Keeping:
         It is redacted by the policies that were seen last, if the write can check them, else by the present ones: a
         conversation's write checks none. The answer reaches the client in any case, and unchanged.
         """
-        scope, checks = self.owner.scope, self.stores and self.conversation is None
+        scope, checks = self.owner.scope, self.request.stores and self.request.conversation_id is None
         seen = self.keeper.seen(scope) if checks else None
         try:
             outcome = "changed" if seen is None else await self._kept_by(*seen, response, scope)
@@ -61,41 +53,41 @@ class Keeping:
                 outcome = await self._kept_by(redactions, None, response, scope)
         except DependencyError as error:
             _LOG.warning("a response was not kept: %s", error.message)
-            self.lost.labels("unavailable").inc()
+            self.responses.lost.labels("unavailable").inc()
             return False
         if outcome in ("full", "erased"):
-            self.lost.labels(outcome).inc()
+            self.responses.lost.labels(outcome).inc()
         return outcome == "kept"
 
     async def give_up(self) -> None:
         """Give back the response's part of the quota: it will not be kept."""
-        if self.stores:
+        if self.request.stores:
             with suppress(DependencyError):
-                await self.records.give_back(self.owner.tenant, self.response_id)
+                await self.responses.records.give_back(self.owner.tenant, self.response_id)
 
     async def keep_queued(self, response: Json) -> None:
         """Keep a response that a worker will make. Raises RateLimited, Erased, Unavailable."""
         response, *given = await redacted([response, *self.input], self.keeper, self.owner.scope)
-        stored = StoredResponse(response, tuple(given), self.previous)
-        outcome = await self.records.keep(stored, self.owner, self.began)
+        stored = StoredResponse(response, tuple(given), self.request.previous_response_id or "")
+        outcome = await self.responses.records.keep(stored, self.owner, self.began)
         if outcome == "erased":
             raise Erased
         if outcome == "full":
-            raise self.records.over_quota()
+            raise self.responses.records.over_quota()
 
     async def _kept_by(
         self, redactions: Redactions, guard: Guard | None, response: Json, scope: Scope
     ) -> Outcome | Literal["not stored"]:
         (shown, *given), redact = await redacted_by(redactions, [response, *self.input], scope)
-        if self.conversation is not None:
+        if (conversation := self.request.conversation_id) is not None:
             items = [*given, *objects_in(shown["output"])]
-            added = await self.conversations.append(self.conversation, self.owner, self.began, items)
+            added = await self.responses.conversations.append(conversation, self.owner, self.began, items)
             if added != "added":
-                self.lost.labels(added).inc()
+                self.responses.lost.labels(added).inc()
         outcome = "not stored"
-        if self.stores:
-            stored = StoredResponse(shown, tuple(given), self.previous)
-            outcome = await self.records.keep(stored, self.owner, self.began, guard=guard)
+        if self.request.stores:
+            stored = StoredResponse(shown, tuple(given), self.request.previous_response_id or "")
+            outcome = await self.responses.records.keep(stored, self.owner, self.began, guard=guard)
         if outcome != "changed":
             redactions.counted(redact)
         return outcome
@@ -128,16 +120,4 @@ async def keeping_of(
         await responses.conversations.begin(owner.tenant, request.conversation_id, new=len(items), size=size)
     if request.stores:
         await responses.records.begin(owner.tenant, response_id, size=size)
-    return Keeping(
-        records=responses.records,
-        response_id=response_id,
-        owner=owner,
-        began=began,
-        stores=request.stores,
-        input=items,
-        previous=request.previous_response_id or "",
-        lost=responses.lost,
-        keeper=memory.keeper,
-        conversations=responses.conversations,
-        conversation=request.conversation_id,
-    )
+    return Keeping(responses, request, response_id, owner, began, items, memory.keeper)

@@ -76,7 +76,7 @@ class Making:
     @property
     def is_kept(self) -> bool:
         """Whether the response is to be kept."""
-        return self._keeping is not None and self._keeping.stores
+        return self._keeping is not None and self._keeping.request.stores
 
     @property
     def is_kept_anywhere(self) -> bool:

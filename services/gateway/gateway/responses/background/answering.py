@@ -59,7 +59,7 @@ async def queue_response(
         left_out=plain.left_out,
         event_id=attempt.event_id(plain.namespace) if plain.namespace is not None else "",
         began=keeping.began,
-        conversation=keeping.conversation,
+        conversation=asked.request.conversation_id,
     )
     queued = draft.queued()
     await keeping.keep_queued(queued)
