@@ -2,7 +2,7 @@
 
 import asyncio
 import logging
-from collections.abc import AsyncGenerator, Awaitable, Generator
+from collections.abc import AsyncGenerator, Generator
 from contextlib import contextmanager
 from typing import Final
 
@@ -96,19 +96,13 @@ async def followed(
         while True:
             for change in page.changes:
                 yield change
-            if not page.has_more and not await _moved(feed.moved_from(page.cursor), until):
-                return
+            if not page.has_more:
+                try:
+                    async with asyncio.timeout_at(until):
+                        await feed.moved_from(page.cursor)
+                except TimeoutError:
+                    return
             page = await store.changes(StoreChanges(scope=scope, after=page.cursor, limit=MOST_CHANGES))
-
-
-async def _moved(news: Awaitable[None], until: float) -> bool:
-    """Wait for news. Returns False at the end of the stream's time."""
-    try:
-        async with asyncio.timeout_at(until):
-            await news
-    except TimeoutError:
-        return False
-    return True
 
 
 def event_of(change: MemoryChange) -> bytes:

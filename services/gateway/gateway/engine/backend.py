@@ -94,26 +94,19 @@ async def _opening(
     launcher = InferenceClient(spec.inference_url, tls=tls) if spec.inference_url else None
     inference = await stack.enter_async_context(launcher) if launcher is not None else None
     clients: list[EngineClient] = []
+    timeouts = Timeouts(
+        connect_s=settings.engine_connect_timeout_s,
+        read_s=settings.engine_read_timeout_s,
+        total_s=settings.engine_total_timeout_s,
+    )
     for place, url in enumerate(spec.engine_urls):
         balancing = balancing_of(spec, url, also=spec.replica_urls if place == 0 else (), settings=settings)
         balancing = replace(balancing, on_unresolved=metrics.upstream_unresolved.labels(spec.id or "").inc)
-        clients.append(
-            await stack.enter_async_context(
-                EngineClient(
-                    url,
-                    model="",
-                    api_key=spec.api_key,
-                    timeouts=Timeouts(
-                        connect_s=settings.engine_connect_timeout_s,
-                        read_s=settings.engine_read_timeout_s,
-                        total_s=settings.engine_total_timeout_s,
-                    ),
-                    dialect=spec.dialect,
-                    balancing=balancing,
-                    tls=tls,
-                )
-            )
+        key, dialect = spec.api_key, spec.dialect
+        client = EngineClient(
+            url, model="", api_key=key, timeouts=timeouts, dialect=dialect, balancing=balancing, tls=tls
         )
+        clients.append(await stack.enter_async_context(client))
     return _Opening(spec, clients, inference)
 
 

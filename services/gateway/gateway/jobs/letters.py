@@ -79,33 +79,6 @@ async def tenant_of(job_id: str, lanes: LaneQueue) -> str | None:
     return (await lanes.jobs.get(job_id, "tenant"))[0] or None
 
 
-async def page_of(tenant: str, lanes: LaneQueue, *, cursor: str | None, limit: int) -> DeadLetterPage:
-    """Return dead letters of the tenant after the cursor, oldest first within a partition. Raises Unavailable."""
-    first, _, after = (cursor or "0:").partition(":")
-    number = int(first)
-    found: list[DeadLetterEntry] = []
-    looked_at = 0
-    for index, partition in enumerate(lanes.keys.partitions[number:], start=number):
-        place = after if index == number else ""
-        for letter in await lanes.letters.page(partition, after=place, count=_LOOKED_AT - looked_at):
-            looked_at += 1
-            if await tenant_of(letter.job_id, lanes) == tenant:
-                write = await dead_write(lanes, letter.job_id) if is_write(letter.job_id) else None
-                found.append(
-                    DeadLetterEntry(
-                        job_id=letter.job_id,
-                        tenant=tenant,
-                        user_id=None if write is None else write.namespace.user_id,
-                        error=letter.error,
-                        failed_at=int(letter.entry.partition("-")[0]) // 1000,
-                        can_requeue=write is not None,
-                    )
-                )
-            if len(found) == limit or looked_at == _LOOKED_AT:
-                return DeadLetterPage(data=tuple(found), next_cursor=f"{index}:{letter.entry}", has_more=True)
-    return DeadLetterPage(data=tuple(found))
-
-
 def _seconds(ms: int | None) -> int | None:
     return None if ms is None else ms // 1000
 
@@ -142,7 +115,29 @@ async def list_dead_letters(
     jobs: JobsDep, tenant: ManagedTenant, cursor: Cursor = None, limit: Limit = 50
 ) -> DeadLetterPage:
     """List a tenant's jobs that failed on their last attempt."""
-    return await page_of(tenant, jobs.writes, cursor=cursor, limit=limit)
+    first, _, after = (cursor or "0:").partition(":")
+    number = int(first)
+    found: list[DeadLetterEntry] = []
+    looked_at = 0
+    for index, partition in enumerate(jobs.writes.keys.partitions[number:], start=number):
+        place = after if index == number else ""
+        for letter in await jobs.writes.letters.page(partition, after=place, count=_LOOKED_AT - looked_at):
+            looked_at += 1
+            if await tenant_of(letter.job_id, jobs.writes) == tenant:
+                write = await dead_write(jobs.writes, letter.job_id) if is_write(letter.job_id) else None
+                found.append(
+                    DeadLetterEntry(
+                        job_id=letter.job_id,
+                        tenant=tenant,
+                        user_id=None if write is None else write.namespace.user_id,
+                        error=letter.error,
+                        failed_at=int(letter.entry.partition("-")[0]) // 1000,
+                        can_requeue=write is not None,
+                    )
+                )
+            if len(found) == limit or looked_at == _LOOKED_AT:
+                return DeadLetterPage(data=tuple(found), next_cursor=f"{index}:{letter.entry}", has_more=True)
+    return DeadLetterPage(data=tuple(found))
 
 
 @router.post("/dead-letters/{job_id}/requeue", status_code=202, dependencies=[Room])

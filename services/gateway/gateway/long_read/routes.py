@@ -7,7 +7,6 @@ from functools import partial
 from typing import Annotated, TypeAlias
 
 from fastapi import APIRouter, Query, Request, Response
-from fastapi.responses import JSONResponse
 
 from gateway.access import Allowance, AllowanceDep, BatchRoom, PrincipalDep, namespace_named, needs
 from gateway.idempotency import Attempt, refuse_key_of_stream, subject_of_read
@@ -18,7 +17,6 @@ from gateway.long_read.plan import estimate
 from gateway.long_read.reading import Reading, ReadingDep, sent
 from gateway.long_read.records import TERMINAL, ReadDeleted, ReadJob, ReadPage
 from gateway.long_read.run import new_record
-from memloop.wire.base import Wire
 from memloop.wire.errors import Erased, MemloopError, RateLimited
 from memloop.wire.long_read import Estimate, LongRead, LongReadRequest, ReadEvent
 from memloop_service import ERRORS
@@ -29,6 +27,7 @@ from memloop_service.http import (
     body_of,
     data_event,
     error_event,
+    json_response,
     read_ours,
     stopped_when_gone,
     streams,
@@ -71,7 +70,7 @@ async def create_read(
             async with stopped_when_gone(request.receive):
                 record = await read.run()
                 allowance.spend(record.usage.total_tokens)
-                return _json(record, 200)
+                return json_response(record)
         except ClientGone:
             reading.backend.metrics.upstream_abort.inc()
             raise
@@ -117,7 +116,7 @@ async def get_read(
 ) -> Response:
     """One read; with ``stream`` its events from ``starting_after`` on, to its end."""
     if not stream:
-        return _json(await reading.records.get(principal.tenant, read_id), 200)
+        return json_response(await reading.records.get(principal.tenant, read_id))
     with ExitStack() as seat:
         seat.enter_context(reading.followers.seat(principal.tenant))
         read = await reading.records.get(principal.tenant, read_id)
@@ -149,7 +148,7 @@ async def _queued(job: ReadJob, reading: Reading) -> Response:
             raise
         if job.request.stream:
             return _followed(reading.followers.follow(record), reading, seat)
-    return _json(record, 202)
+    return json_response(record, status=202)
 
 
 def _followed(events: AsyncGenerator[ReadEvent, None], reading: Reading, seat: ExitStack) -> Response:
@@ -174,10 +173,6 @@ async def _send_run(read: ForegroundRead, allowance: Allowance, out: Outlet) -> 
     finally:
         task.cancel()
         await asyncio.wait({task})
-
-
-def _json(model: Wire, status: int) -> Response:
-    return JSONResponse(model.model_dump(mode="json"), status_code=status)
 
 
 def _event(event: ReadEvent) -> bytes:

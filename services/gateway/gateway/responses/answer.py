@@ -2,7 +2,7 @@
 
 import time
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, Literal
 
 from pydantic import JsonValue
 
@@ -31,13 +31,9 @@ class Draft:
         """Name an item of the output."""
         return f"{prefix}_{self.id.removeprefix('resp_')}{place:04x}"
 
-    def queued(self) -> Json:
-        """Return the response that waits for a worker."""
-        return {**self.head, "status": "queued", "output": [], "usage": None}
-
-    def in_progress(self) -> Json:
-        """Return the response before its answer."""
-        return {**self.head, "status": "in_progress", "output": [], "usage": None}
+    def waiting(self, status: Literal["queued", "in_progress"]) -> Json:
+        """Return the response before its answer: it waits for a worker, or for the engine."""
+        return {**self.head, "status": status, "output": [], "usage": None}
 
     def answered(self, assembly: Assembly, usage: Json, memory: ChatMemory | None, *, stored: bool) -> Json:
         """Return the response with its answer."""

@@ -5,7 +5,7 @@ before they are stored. Source: OpenAI API reference, "Responses".
 """
 
 import asyncio
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from contextlib import suppress
 from functools import partial
 from typing import Final, Literal, TypeAlias, TypeVar, cast, get_args
@@ -166,22 +166,14 @@ def checked(model: type[_Model], fields: Json, place: str) -> _Model:
         faults = error.errors(include_url=False, include_input=False, include_context=False)
         # an unknown field, else the fault of the branch of a union that fits best
         first = max(faults, key=lambda fault: (fault["type"] == "extra_forbidden", len(fault["loc"])))
-        param = "".join(_steps(place, first["loc"]))
+        steps = [part for part in first["loc"] if part not in _TAGS and not str(part).startswith("tuple[")]
+        param = place + "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in steps)
         if first["type"] not in _NOT_OURS:
             code = first["type"] if first["type"] in LIMIT_CODES else None
             raise Unprocessable(f"{param}: {first['msg']}", param=param, code=code) from error
         if first["type"] == "extra_forbidden":
             raise InvalidRequest(f"{param} is not supported.", param=param, code="unsupported_parameter") from error
         raise InvalidRequest(f"{param}: {first['msg']}", param=param, code="unsupported_value") from error
-
-
-def _steps(place: str, loc: Sequence[str | int]) -> Iterator[str]:
-    yield place
-    for part in loc:
-        if isinstance(part, int):
-            yield f"[{part}]"
-        elif not part.startswith("tuple[") and part not in _TAGS:
-            yield f".{part}" if place else part
 
 
 _TAGS: Final = frozenset({"str", "input_text", "input_image", "input_file", "input_audio", "output_text", "refusal"})

@@ -129,7 +129,7 @@ class _ResponseStream:
 
     async def begin(self) -> None:
         """Send the events before the engine's first."""
-        response = self._making.draft.in_progress()
+        response = self._making.draft.waiting("in_progress")
         self._add({"type": f"response.{name}", "response": response} for name in ("created", "in_progress"))
         self._add(self._making.first_events)
         await self._flush()

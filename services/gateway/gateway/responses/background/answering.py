@@ -61,7 +61,7 @@ async def queue_response(
         began=keeping.began,
         conversation=asked.request.conversation_id,
     )
-    queued = draft.queued()
+    queued = draft.waiting("queued")
     await keeping.keep_queued(queued)
     try:
         await background.enqueue(job, queued)

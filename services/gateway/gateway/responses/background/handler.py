@@ -70,10 +70,8 @@ class ResponseHandler:
         asked = read_request(job.fields)
         question = question_of(asked, (), limit_field=self._chat.limit_field(asked.request.model))
         draft = Draft(job.response_id, stored.response)
-        events: list[Json] = [
-            {"type": "response.queued", "response": draft.queued()},
-            {"type": "response.in_progress", "response": draft.in_progress()},
-        ]
+        statuses: tuple[Literal["queued", "in_progress"], ...] = ("queued", "in_progress")
+        events: list[Json] = [{"type": f"response.{name}", "response": draft.waiting(name)} for name in statuses]
         await self._background.publish(job.response_id, events, first=_FIRST - 1)
         search = None
         if file_search_of(asked) is not None:  # made once, whenever the job is repeated

@@ -14,7 +14,8 @@ import orjson
 
 from gateway.responses.records import Owner
 from gateway.settings import GatewaySettings
-from memloop.wire.chat import Json
+from memloop.wire.base import Wire
+from memloop.wire.chat import Json, Metadata
 from memloop.wire.errors import InvalidRequest, NotFound, RateLimited
 from memloop_service import of_app
 from memloop_state.link import State
@@ -31,6 +32,15 @@ _RETRY_AFTER_S: Final = 60.0
 _BYTES_BESIDE: Final = 1024
 """What a conversation takes in memory beside its metadata and items."""
 _BYTES_OF_OWNER: Final = 256
+
+
+class Conversation(Wire):
+    """A conversation without its items. ``created_at`` is in seconds since the epoch."""
+
+    id: str
+    object: Literal["conversation"] = "conversation"
+    created_at: int
+    metadata: Metadata
 
 
 class ConversationRecords:
@@ -51,7 +61,7 @@ class ConversationRecords:
         self._room = Room(state, share=settings.redis_full_share)
         self._limits = settings
 
-    async def create(self, conversation_id: str, owner: Owner, metadata: Json, items: Sequence[Json]) -> Json:
+    async def create(self, conversation_id: str, owner: Owner, metadata: Json, items: Sequence[Json]) -> Conversation:
         """Make a conversation and return it. Raises RateLimited over the tenant's quota, InvalidRequest."""
         await self._room.check()
         created_at, kept = str(int(time.time())), orjson.dumps(metadata)
@@ -78,7 +88,7 @@ class ConversationRecords:
         owners, rows = owner.began(began), _rows(items)
         return _added(await self._table.put(owner.tenant, conversation_id, {}, rows=rows, owners=owners, known=True))
 
-    async def get(self, tenant: str, conversation_id: str) -> Json:
+    async def get(self, tenant: str, conversation_id: str) -> Conversation:
         """Return the conversation. Raises NotFound."""
         found = await self._table.get(tenant, _checked(conversation_id))
         if found is None:
@@ -130,7 +140,7 @@ class ConversationRecords:
             raise NotFound("Item not found.", param="item_id")
         return cast(Json, orjson.loads(row.text))
 
-    async def update(self, tenant: str, conversation_id: str, metadata: Json) -> Json:
+    async def update(self, tenant: str, conversation_id: str, metadata: Json) -> Conversation:
         """Replace the metadata. Raises NotFound, RateLimited over the tenant's quota."""
         fields = {"metadata": orjson.dumps(metadata)}
         outcome = await self._table.change(tenant, _checked(conversation_id), fields, counted=True)
@@ -138,7 +148,7 @@ class ConversationRecords:
             _refuse(_added(outcome))
         return await self.get(tenant, conversation_id)
 
-    async def delete_item(self, tenant: str, conversation_id: str, item_id: str) -> Json:
+    async def delete_item(self, tenant: str, conversation_id: str, item_id: str) -> Conversation:
         """Delete an item; return the conversation. Raises NotFound."""
         found = await self.get(tenant, conversation_id)
         if await self._table.delete_row(tenant, conversation_id, item_id) == "gone":
@@ -165,8 +175,8 @@ def _added(outcome: Outcome) -> Added:
     return "added" if outcome == "kept" else "long" if outcome == "rows" else cast(Added, outcome)
 
 
-def _shown(conversation_id: str, created_at: str, metadata: Json) -> Json:
-    return {"id": conversation_id, "object": "conversation", "created_at": int(created_at), "metadata": metadata}
+def _shown(conversation_id: str, created_at: str, metadata: Json) -> Conversation:
+    return Conversation.model_validate({"id": conversation_id, "created_at": int(created_at), "metadata": metadata})
 
 
 def _checked(conversation_id: str) -> str:

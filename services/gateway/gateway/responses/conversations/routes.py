@@ -10,7 +10,7 @@ from pydantic import Field, JsonValue
 from gateway.access import AllowanceDep, PrincipalDep, Room, namespace_named, needs
 from gateway.chat import ChatDep
 from gateway.policy import Keeper
-from gateway.responses.conversations.records import ConversationsDep, new_conversation_id
+from gateway.responses.conversations.records import Conversation, ConversationsDep, new_conversation_id
 from gateway.responses.items import Item, items_of, named_items, redacted
 from gateway.responses.records import Owner
 from gateway.responses.requests import check_include
@@ -62,15 +62,6 @@ class ItemsBody(ItemsCreate):
     items: list[Item] = Field(min_length=1, max_length=_MOST_AT_ONCE)  # pyright: ignore[reportIncompatibleVariableOverride]
 
 
-class Conversation(Wire):
-    """A conversation without its items. ``created_at`` is in seconds since the epoch."""
-
-    id: str
-    object: Literal["conversation"] = "conversation"
-    created_at: int
-    metadata: Metadata
-
-
 class ConversationDeleted(Deleted):
     """The answer to a deletion."""
 
@@ -92,8 +83,7 @@ async def create_conversation(
     owner = Owner(principal.tenant, namespace_named(principal, metadata, request.headers))
     items = await _items(asked.items or [], chat.memory.keeper, owner.scope)
     [shown] = await redacted([{**metadata}], chat.memory.keeper, owner.scope)
-    made = await conversations.create(new_conversation_id(principal.tenant), owner, shown, items)
-    return Conversation.model_validate(made)
+    return await conversations.create(new_conversation_id(principal.tenant), owner, shown, items)
 
 
 @router.get("/{conversation_id}")
@@ -101,7 +91,7 @@ async def get_conversation(
     conversation_id: str, conversations: ConversationsDep, principal: PrincipalDep
 ) -> Conversation:
     """Return a conversation without its items."""
-    return Conversation.model_validate(await conversations.get(principal.tenant, conversation_id))
+    return await conversations.get(principal.tenant, conversation_id)
 
 
 @router.post("/{conversation_id}", dependencies=[Room], openapi_extra=body_of(ConversationUpdate))
@@ -117,7 +107,7 @@ async def update_conversation(
     asked = await read_ours(request, ConversationUpdate)
     await allowance.admit()
     [shown] = await redacted([{**(asked.metadata or {})}], chat.memory.keeper, Scope(tenant=principal.tenant))
-    return Conversation.model_validate(await conversations.update(principal.tenant, conversation_id, shown))
+    return await conversations.update(principal.tenant, conversation_id, shown)
 
 
 @router.delete("/{conversation_id}")
@@ -185,8 +175,7 @@ async def delete_conversation_item(
     conversation_id: str, item_id: str, conversations: ConversationsDep, principal: PrincipalDep
 ) -> Conversation:
     """Delete one item of a conversation."""
-    found = await conversations.delete_item(principal.tenant, conversation_id, item_id)
-    return Conversation.model_validate(found)
+    return await conversations.delete_item(principal.tenant, conversation_id, item_id)
 
 
 async def _items(given: list[JsonValue], keeper: Keeper, scope: Scope) -> list[Json]:
