@@ -46,10 +46,8 @@ class KeyRecord(Wire):
     def rotated(self, secret: str, *, overlap_s: int) -> "KeyRecord":
         """Return the key with a new secret; the present one stays valid for ``overlap_s`` seconds."""
         old_digest, old_until = (self.digest, int(time.time()) + overlap_s) if overlap_s else (None, None)
-        fields = self.model_dump(exclude={"prefix", "digest", "old_digest", "old_until"})
-        return KeyRecord(
-            **fields, prefix=prefix_of(secret), digest=digest_of(secret), old_digest=old_digest, old_until=old_until
-        )
+        new = {"prefix": prefix_of(secret), "digest": digest_of(secret)}
+        return self.model_copy(update={**new, "old_digest": old_digest, "old_until": old_until})
 
 
 def new_key_id() -> str:

@@ -40,9 +40,8 @@ class _Feed:
 class Bell:
     """Looks for new changes of the followed tenants, while there are any."""
 
-    def __init__(self, store: StoreClient, *, every_s: float = _EVERY_S) -> None:
+    def __init__(self, store: StoreClient) -> None:
         self._store = store
-        self._every_s = every_s
         self._feeds: dict[str, _Feed] = {}
         self._task: asyncio.Task[None] | None = None
 
@@ -77,7 +76,7 @@ class Bell:
                                 self._feeds[tenant].moves_to(place)
                 except MemloopError as error:
                     _LOG.warning("change feeds: %s", error.message)
-                await asyncio.sleep(self._every_s)
+                await asyncio.sleep(_EVERY_S)
         finally:
             self._task = None
 
