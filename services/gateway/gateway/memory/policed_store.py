@@ -173,11 +173,13 @@ class PolicedStore(StoreClient):
         scopes = [memory.item.namespace(tenant) for _, memory in known if memory is not None]
         redactions = await self._keeper.redactions(tenant, scopes)
 
-        def redacted() -> tuple[NumberedLine, ...]:
-            return tuple(
-                line if memory is None else _rewritten_line(line, memory, redactions, memory.item.namespace(tenant))
-                for line, memory in known
-            )
+        def rewritten(line: NumberedLine, memory: MemoryLine | None) -> NumberedLine:
+            if memory is None:
+                return line
+            scope = memory.item.namespace(tenant)
+            clean = redactions.applied(scope, partial(redacted_line, line, memory), line)
+            known = memory if clean is line else line_of(clean)
+            return clean if known is None else policed_line(clean, known, redactions.policy(scope))
 
         lines = await asyncio.to_thread(lambda: tuple(rewritten(*one) for one in known))
         return await super().take(request.model_copy(update={"lines": lines}))
