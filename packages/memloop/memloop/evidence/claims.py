@@ -8,15 +8,18 @@ Looks for many claims in a document in one go, a chunk at a time, holding one ch
 """
 
 import asyncio
+import re
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import TypeAlias
 
 from memloop.evidence.chains import lead_to
 from memloop.evidence.findings import Finding, TextSpan, sentences_of, statements_of
+from memloop.evidence.function_words import VERBS
 from memloop.evidence.matching import Claim, supports
+from memloop.evidence.tables import rows_of
 from memloop.evidence.values import has_decimal_commas
-from memloop.evidence.words import VERBS, Word, folded, words_of
+from memloop.evidence.words import Word, folded, words_of
 from memloop.ports import Chunk, Chunks
 
 ClaimByMark: TypeAlias = tuple[Claim, Claim]
@@ -58,6 +61,11 @@ def _look(chunk: Chunk, tail: str, readings: Sequence[ClaimByMark], found: list[
                     spans[-1] = span
                 elif _open(spans):
                     spans.append(span)
+    for row in rows_of(text) if likely else ():
+        low = folded(row.text)
+        for number in likely:
+            if _may_hold(low, claims[number]) and _open(found[number]) and row.supports(claims[number], commas=commas):
+                found[number].append(TextSpan(base + row.span.start, base + row.span.end, row.span.text, chunk.index))
     end = text[-_LONGEST_SENTENCE_CHARS:]
     return end[max((sentence.start for sentence in sentences_of(end)), default=len(end)) :]
 
@@ -81,6 +89,10 @@ _FEW = 3
 _FEW_SIGNS = 6
 _FEW_SIGNS_BESIDE = 2
 """A name in Chinese, Japanese or Korean is no longer, nor are the signs beside a value."""
+
+
+_DEFINITE = re.compile(r"(?:erne|ene|e?[nt])$")
+_IS = frozenset(("er", "är", "udgør", "utgjør", "uppgår till"))
 
 
 async def evidence_for(question: str, *, memory: str, answer: str, chunks: Chunks) -> list[Finding]:
@@ -119,7 +131,7 @@ def _readings(text: str, question: tuple[tuple[Word, ...], tuple[Word, ...]], *,
     """Return the claims; a sentence must support one of them."""
     points, commas = Claim.of(text), Claim.of(text, commas=True)
     if not bare:
-        return [(points, commas)]
+        return [(points, commas), *_as_label(points, commas)]
     asked, asked_too = _besides(points, question[0]), _besides(commas, question[1])
     says_much = len(points.words) > (1 if any(word.unit for word in points.words) else _FEW)
     whole = [(replace(points, is_whole=True), replace(commas, is_whole=True))] if says_much else []
@@ -128,6 +140,17 @@ def _readings(text: str, question: tuple[tuple[Word, ...], tuple[Word, ...]], *,
         (Claim((*points.words, *asked)), Claim((*commas.words, *asked_too))),
         *whole,
     ]
+
+
+def _as_label(*readings: Claim) -> list[ClaimByMark]:
+    """Return *Dato: 5 maj* for *Datoen er den 5. maj*: Danish, Norwegian and Swedish nouns end in their article."""
+    first, second = (*readings[0].words, *readings[0].words[:1])[:2]
+    noun = _DEFINITE.sub("", first.norm)
+    if second.norm not in _IS or noun == first.norm:
+        return []
+    label = replace(first, norm=noun, stem=noun)
+    points, commas = (Claim((label, *reading.content[1:]), is_whole=True) for reading in readings)
+    return [(points, commas)]
 
 
 def _besides(claim: Claim, question: tuple[Word, ...]) -> list[Word]:

@@ -46,26 +46,39 @@ _END = re.compile(
     r"""(?<![.!?…])[.!?…]++["'”’)\]]*+(?=\s)(?!(?<=[ap]\.m\.)\s+[a-zß-ÿ])"""
     r"""|(?<=[a-zß-ÿ\d])[.!?…]["'”’)\]]*+(?=[A-ZÀ-Þ](?:[a-zß-ÿ]|\s))"""  # pasted text may lack the blank
     r"""|[;。！？]["'”’)\]」』]*+|\n\s*\n"""
+    # a row of a list or a table, and one that begins with a label
+    r"""|(?:\A|\n)[ \t]*+(?:[-*•–▪●○■□][ \t]+|[·・]|(?=#{1,6}[ \t]|\||[^\n|]{1,120}[ \t]\|"""
+    r"""|[^\W\d_][^\n:：|!?。]{0,40}(?:(?<!\d)[:：](?!/)|[:：](?![\d/]))))"""
 )
 _ABBREVIATION = re.compile(
     r"(?:^|[\s\d(\"'])(?:[A-HJ-Z]|Mrs?|Ms|Dr|Prof|St|Sr|Jr|vs|etc|e\.g|i\.e|cf|Inc|Ltd|approx|Mio|Mrd|Nr|Abs|Art|bzw|ca|vgl"
-    r"|inkl|zzgl|Hr|Fr|Sra|Srta|Mme|Mlle|núm|pág|Sig|Dott|ecc|тыс|млн|млрд|руб|ул|стр|рис|им|т\.е|tys|Tsd|Mds?|Rs)\.$"
+    r"|inkl|zzgl|Hr|Fr|Sra|Srta|Mme|Mlle|núm|pág|Sig|Dott|ecc|тыс|млн|млрд|руб|ул|стр|рис|им|т\.е|tys|Tsd|Mds?|Rs)\.\Z"
 )
 _BEFORE_NUMBER = re.compile(
-    r"(?:^|[\s(\"'])(?:nos?|figs?|vols?|pp?|sec|ch|ext|tel|kl|godz|ziff|kap|min|max|abb|tab|ca|cap|n|s|p|art)\.$",
+    r"(?:^|[\s(\"'])(?:nos?|figs?|vols?|pp?|sec|ch|ext|tel|kl|godz|ziff|kap|min|max|abb|tab|ca|cap|n|s|p|art)\.\Z",
     re.IGNORECASE,
 )
 """Abbreviations where a number follows: ``invoice no. 7``, ``kl. 18.30``."""
-_LONGEST_ABBREVIATION = 8
-"""Characters of the longest one, with the sign before it."""
-_ORDINAL = re.compile(r"(?<!\d)(?<!\d[.,])\d{1,2}\.$")
+_LONGEST_ABBREVIATION, _LONGEST_NTH = 8, 16
+"""Characters of the longest ones, with what stands before them."""
+_ORDINAL = re.compile(r"(?<!\d)(?<!\d[.,])\d{1,2}\.\Z")
 _ORDERED = re.compile(
-    r"\s+(?:Jan|Jän|Feb|Mär|Apr|Mai|Jun|Jul|Aug|Sep|Okt|Nov|Dez|Jahrhundert|Quartal|Platz|Stock|Etage|piętr|miejsc|wiek|våning|plats|verdieping|plaats|ins|von|des)\w*\b",
+    r"\s+(?:(?:Jan|Jän|Feb|Mär|Apr|Mai|Maj|Jun|Jul|Aug|Sep|Okt|Oct|Nov|Dez|Dec|desem|Jahrhundert|Quartal|Platz|Stock|Etage"
+    r"|piętr|miejsc|wiek|dni|kwarta|rocznic|edycj|våning|plats|kvartal|verdieping|plaats|eeuw|plads|århundre|ledn|únor|břez"
+    r"|dubn|kvě|červ|srpn|září|říj|listop|prosin|míst|patr|ročn|stolet|madde|sınıf|yüzyıl|sayfa|bölüm|hafta|sıra)\w*"
+    r"|sal|kat|gün|ins|von|des)\b",
     re.IGNORECASE,
 )
 """What follows the point of an ordinal: ``am 3. April``."""
-_REGNAL = re.compile(r"\b[IVX]{2,5}\.(?=\s[a-zß-ÿ])")
-"""``Karl IV. war``."""
+_NTH = re.compile(
+    r"\b(?:der|die|das|den|dem|des|zum|zur|am|im|beim|vom|unser\w*|sein\w*|ihr\w*|dets?|dens)\s\d{1,3}\.\Z",
+    re.IGNORECASE,
+)
+"""``der 25. Lauf``."""
+_GOES_ON = re.compile(
+    r"(?:\b(?:[IVX]{2,5}|[^\W\d_]|[Mm](?:ax|in)|[Tt](?:emp|[eé]l)|avg|est|(?:in|ex)cl)|\d\s?[^\W\d_]{1,4})\.\Z"
+)
+"""``Karl IV. war``, ``2018 r. w``."""
 _MARK = re.compile(r"</?confirmed>|^[ \t]*(?:[-*•–]|\d{1,2}[.)])[ \t]+", re.MULTILINE | re.IGNORECASE)
 
 
@@ -75,13 +88,16 @@ def sentences_of(text: str) -> Iterator[TextSpan]:
     for end in chain((match.end() for match in _END.finditer(text)), (len(text),)):
         if end < len(text) and _ABBREVIATION.search(text, max(start, end - _LONGEST_ABBREVIATION), end):
             continue
-        if text[end : end + 2].lstrip()[:1].isdigit() and _BEFORE_NUMBER.search(
-            text, max(start, end - _LONGEST_ABBREVIATION), end
-        ):
+        follows = text[end : end + 2].lstrip()[:1]
+        if follows.isdigit() and _BEFORE_NUMBER.search(text, max(start, end - _LONGEST_ABBREVIATION), end):
             continue
         if _ORDINAL.search(text, max(start, end - 4), end) and _ORDERED.match(text, end):
             continue
-        if _REGNAL.search(text, max(start, end - 6), end + 2):
+        if _NTH.search(text, max(start, end - _LONGEST_NTH), end):
+            continue
+        if (follows.islower() or follows == ":") and _GOES_ON.search(
+            text, max(start, end - _LONGEST_ABBREVIATION), end
+        ):
             continue
         piece = text[start:end]
         stripped = piece.strip()

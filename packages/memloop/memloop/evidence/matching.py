@@ -1,19 +1,27 @@
 """Compares a sentence with a statement by their words, their order, and the words that must match exactly."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import pairwise
 
+from memloop.evidence.function_words import BEFORE_NAMES
 from memloop.evidence.number_words import ONE
-from memloop.evidence.units import same_unit
+from memloop.evidence.units import OF_TIME, same_unit, unit_named
 from memloop.evidence.words import Word, words_of
 
 _COVERAGE = 0.85
 _LEAST_ALIKE = 4
 _MOST_ENDING = 3
 """Two forms of one word begin with four letters alike; one has at most one more, and the other at most three."""
+_A = ("a", "an")
+_BEFORE_AN_HOUR = frozenset(
+    ("in", "for", "after", "within", "about", "takes", "took", "lasts", "lasted", "every", "than")
+)
 _LEADS = frozenset(("by", "from", "to"))
+_AND = "and but e y et und och og i и но mais pero mas ma aber maar en men ve ale"
+"""What stands between a statement and another one, which may be negated."""
+_ENDS = frozenset(("です", "でした", "である", "だった", "이다", "입니다"))
 _AROUND = 2
 """Words before and after the matching ones in which a negation still belongs to them."""
 
@@ -70,9 +78,12 @@ def supports(sentence: Sequence[Word], claim: Claim) -> bool:
     claim, sentence = Claim(_as_numbers(claim.words, sentence)), _as_numbers(sentence, claim.words)
     if not set(claim.anchors) <= {word.norm for word in sentence}:
         return False
-    for word in claim.words:
-        if word.unit and not any(word.norm == it.norm and same_unit(word.unit, it.unit) for it in sentence):
-            return False
+    if not all(
+        any(word.norm == it.norm and same_unit(word.unit, it.unit) for it in sentence)
+        for word in claim.words
+        if word.unit
+    ):
+        return False
     leads = _leads(sentence)
     if any(found.isdisjoint(leads.get(norm, found)) for norm, found in _leads(claim.words).items()):
         return False
@@ -82,8 +93,17 @@ def supports(sentence: Sequence[Word], claim: Claim) -> bool:
     places = aligned([word.stem for word in claim.content], [word.stem for word in sentence])
     if len(places) < _COVERAGE * len(claim.content) or _differs(claim.words, sentence):
         return False
-    region = sentence[max(0, places[0] - _AROUND) : places[-1] + 1 + _AROUND]
-    return _same_sense(region, claim.words) and _anchors_stand_together(sentence, claim)
+    behind = sentence[places[-1] + 1 : places[-1] + 1 + _AROUND]
+    region = [
+        *(word for word in sentence[max(0, places[0] - _AROUND) : places[0]] if word.norm != "ではなく"),
+        *sentence[places[0] : places[-1] + 1],
+        *(() if behind and behind[0].norm in _AND.split() else behind),
+    ]
+    return (
+        not _goes_on(claim.words, behind)
+        and _same_sense(region, claim.words)
+        and _anchors_stand_together(sentence, claim)
+    )
 
 
 def _as_numbers(words: Sequence[Word], others: Sequence[Word]) -> tuple[Word, ...]:
@@ -91,7 +111,19 @@ def _as_numbers(words: Sequence[Word], others: Sequence[Word]) -> tuple[Word, ..
     if not any(word.maybe for word in words):
         return tuple(words)
     norms = {word.norm for word in others}
-    return tuple(word.as_number if word.maybe in norms and word.norm not in norms else word for word in words)
+    turned: list[Word] = []
+    hours = {f"{word.norm} {word.unit}" for word in others if word.unit in OF_TIME}
+    last = ""
+    for word in words:
+        unit = unit_named(word.norm) if turned and turned[-1].maybe == "1" else ""
+        if unit in OF_TIME and last in _BEFORE_AN_HOUR and f"1 {unit}" in hours:
+            turned[-1] = replace(turned[-1].as_number, unit=unit)
+        else:
+            last = turned[-1].norm if turned else ""
+            turned.append(
+                word.as_number if word.maybe in norms and word.norm not in norms and word.norm not in _A else word
+            )
+    return tuple(turned)
 
 
 def _leads(words: Sequence[Word]) -> dict[str, set[str]]:
@@ -123,9 +155,12 @@ def _differs(claimed: Sequence[Word], sentence: Sequence[Word]) -> bool:
             beside = beside[: len(missing) + 1]
         for at in missing:
             word = mine[at][1]
-            if any(_is_other_form(word, other) for other in beside):
-                continue
             by_value = any(near.is_value for _, near in mine[max(0, at - 1) : at + 2])
+            is_left_out = (
+                word.is_light and all(it.is_light for it in beside) and not (by_value and word.norm in BEFORE_NAMES)
+            )
+            if is_left_out or any(is_other_form(word, other) for other in beside):
+                continue
             if (has_value and (beside or by_value)) or _counts(word) or any(map(_counts, beside)):
                 return True
     return False
@@ -136,13 +171,14 @@ def _items(words: Sequence[Word]) -> list[tuple[str, Word]]:
     return [
         item
         for word in words
-        if word.content
+        if word.content or word.is_light
         for item in ((word.stem, word), (f"[{word.unit}]", word))
         if item[0] != "[]"
     ]
 
 
-def _is_other_form(word: Word, other: Word) -> bool:
+def is_other_form(word: Word, other: Word) -> bool:
+    """Return whether two words may be forms of one: *reached*, *reaches*."""
     if word.is_value or other.is_value:
         return False
     pairs = zip(word.norm, other.norm, strict=False)
@@ -153,7 +189,13 @@ def _is_other_form(word: Word, other: Word) -> bool:
 
 def _counts(word: Word) -> bool:
     """Return whether a word is a number or may be one: ``first``, but no article."""
-    return word.is_value or (word.maybe != "" and word.norm not in ONE.split())
+    return word.is_value or (word.maybe != "" and word.norm not in (*_A, *ONE.split()))
+
+
+def _goes_on(claimed: Sequence[Word], behind: Sequence[Word]) -> bool:
+    """Return whether a claim ends in a value and *is*, and the sentence goes on: 50円です, and 50円上がった."""
+    ends = len(claimed) > 1 and claimed[-2].is_value and claimed[-1].norm in _ENDS
+    return ends and bool(behind) and behind[0].is_sign and behind[0].content and behind[0].norm != "で"
 
 
 def _same_sense(region: Sequence[Word], claimed: Sequence[Word]) -> bool:

@@ -15,18 +15,30 @@ from memloop.evidence.units import any_of
 
 # fmt: off
 _MONTHS: Final = {name: number for number, names in enumerate((
-    "january januar jänner janvier enero gennaio janeiro январь января январе januari stycznia styczeń",
-    "february februar février febrero febbraio fevereiro февраль февраля феврале februari lutego luty",
-    "march märz mars marzo março март марта марте maart marca marzec",
-    "april avril abril aprile апрель апреля апреле kwietnia kwiecień",
-    "may mai mayo maggio maio май мая мае mei maj maja",
-    "june juni juin junio giugno junho июнь июня июне czerwca czerwiec",
-    "july juli juillet julio luglio julho июль июля июле lipca lipiec",
-    "august août agosto август августа августе augustus augusti sierpnia sierpień",
-    "september septembre septiembre settembre setembro сентябрь сентября сентябре września wrzesień",
-    "october oktober octobre octubre ottobre outubro октябрь октября октябре października październik",
-    "november novembre noviembre novembro ноябрь ноября ноябре listopada listopad",
-    "december dezember décembre diciembre dicembre dezembro декабрь декабря декабре grudnia grudzień",
+    (
+        "january januar ocak ledna leden jänner janvier enero gennaio janeiro январь января январе januari stycznia "
+        "styczeń"
+    ),
+    (
+        "february februar şubat února únor février febrero febbraio fevereiro февраль февраля феврале februari "
+        "lutego luty"
+    ),
+    "march märz mars marts mart března březen marzo março март марта марте maart marca marzec",
+    "april nisan dubna duben avril abril aprile апрель апреля апреле kwietnia kwiecień",
+    "may mai mayıs května květen mayo maggio maio май мая мае mei maj maja",
+    "june juni haziran června červen juin junio giugno junho июнь июня июне czerwca czerwiec",
+    "july juli temmuz července červenec juillet julio luglio julho июль июля июле lipca lipiec",
+    "august ağustos srpna srpen août agosto август августа августе augustus augusti sierpnia sierpień",
+    "september eylül září septembre septiembre settembre setembro сентябрь сентября сентябре września wrzesień",
+    (
+        "october oktober ekim října říjen octobre octubre ottobre outubro октябрь октября октябре października "
+        "październik"
+    ),
+    "november kasım listopadu novembre noviembre novembro ноябрь ноября ноябре listopada listopad",
+    (
+        "december dezember desember aralık prosince prosinec décembre diciembre dicembre dezembro декабрь декабря "
+        "декабре grudnia grudzień"
+    ),
 ), 1) for name in names.split()}
 _SHORT: Final = {name: number for number, names in enumerate(
     ("jan janv ene gen", "feb févr fev", "mar mär mrt", "apr avr abr", "mag", "jun giu", "jul juil lug", "aug ago",
@@ -34,11 +46,12 @@ _SHORT: Final = {name: number for number, names in enumerate(
 _AFTERNOON: Final = (
     "in the afternoon|in the evening|nachmittags|abends|am (?:nachmittag|abend)|(?:de l['’]après-midi|du soir)"
     "|de la tarde|(?:del|di) pomeriggio|(?:di|della) sera|da tarde|вечера|дня|['’]s (?:na)?middags|['’]s avonds"
-    "|på (?:eftermiddagen|kvällen)|po południu|wieczorem"
+    "|(?:på|om) (?:eftermiddagen|kvällen|aftenen|kvelden)|po południu|wieczorem"
 )
 _MORNING: Final = (
     "in the morning|morgens|vormittags|früh|am (?:morgen|vormittag)|du matin|de la (?:mañana|madrugada)"
-    "|(?:del|di) mattin[oa]|da (?:manhã|madrugada)|утра|['’]s (?:morgens|ochtends)|på (?:morgonen|förmiddagen)|rano"
+    "|(?:del|di) mattin[oa]|da (?:manhã|madrugada)|утра|['’]s (?:morgens|ochtends)|(?:på|om) "
+    "(?:morgonen|förmiddagen|morgenen|formiddagen)|rano"
 )
 _AT_NIGHT: Final = "at night|nachts|de la noche|di notte|da noite|ночи|['’]s nachts|på natten|w nocy"
 _NOON: Final = "noon|midday|mittags?|midi|mediodía|mezzogiorno|meio-dia|полдень|południe|正 ?午|정 ?오"
@@ -81,9 +94,27 @@ _CJK_PART: Final = (
     "|(?P<night>晚 ?上|夜 ?里|深 ?夜|半 ?夜|今 ?晚|夜|밤))"
 )
 _CJK_MINUTE: Final = rf"(?:(?P<thirty>半|반)|(?P<fifteens>[一三]) ?刻|(?P<minute>\d\d?|{NUMERAL}{{1,3}}) ?[分분])"
-_HOURS: Final = {
-    word: number for row in FROM_TWO[:12] for number, word in enumerate(row.split()[:11], 2) if word != "-"
-} | dict.fromkeys(ONE.split(), 1)
+_HOURS: Final = (
+    {word: number for row in FROM_TWO[:15] for number, word in enumerate(row.split()[:18], 2) if word != "-"}
+    | dict.fromkeys(ONE.split(), 1)
+    | {"dix-sept": 17, "dix-huit": 18, "dix-neuf": 19}
+    | {
+        hour: number
+        for number, hours in enumerate(
+            (
+                "twenty zwanzig vingt veinte venti vinte twintig tjugo tyve tjue yirmi",
+                "einundzwanzig vingt_et_une veintiuna ventuno vinte_e_uma eenentwintig tjugoett enogtyve tjueen",
+                "zweiundzwanzig vingt-deux veintidós ventidue vinte_e_duas tweeëntwintig tjugotvå toogtyve tjueto",
+                (
+                    "dreiundzwanzig vingt-trois veintitrés ventitré vinte_e_três drieëntwintig tjugotre treogtyve "
+                    "tjuetre"
+                ),
+            ),
+            20,
+        )
+        for hour in (each.replace("_", " ") for each in hours.split())
+    }
+)
 _NTH_HOURS: Final = {
     form: number
     for names in (
@@ -102,32 +133,42 @@ _NTH_HOUR: Final = rf"(?P<hour>{any_of(_NTH_HOURS)})(?!\w)"
 _AT: Final = f"(?:{'|'.join(f'(?<={word} )' for word in ('las', 'la', 'alle', 'le', 'ore', 'às', 'as'))})"
 _MINUTES: Final = {
     word: number
-    for rows, start, step, last in ((FROM_TWO[:6], 2, 1, 18), (TENS[:6], 20, 10, 4), (VEINTI, 21, 1, 9))
+    for rows, start, step, last in ((FROM_TWO[:14], 2, 1, 18), (TENS[:14], 20, 10, 4), (VEINTI, 21, 1, 9))
     for row in rows
     for number, word in zip(range(start, 60, step), row.split()[:last], strict=False)
 } | {"twenty-five": 25, "venticinque": 25}
 _ENGLISH_MINUTES: Final = any_of(("twenty-five", *FROM_TWO[0].split(), *TENS[0].split()[:2]))
 _MINUTE_WORD: Final = rf"(?P<count>\d\d?|{any_of(_MINUTES)})"
 _QUARTERS: Final = (
-    rf"(?:(?:le|un|um|una)\s)?(?P<count>quart|demie?|cuarto|media|mezz[ao]|quarto|meia|{any_of(_MINUTES)})(?![\w-])"
+    rf"(?:(?:le|un|um|una)\s)?(?P<count>[0-5]\d|quart|demie?|cuarto|media|mezz[ao]|quarto|meia"
+    rf"|{any_of(_MINUTES)})(?![\w-])"
 )
 _WAY: Final = r"(?P<way>et|y|e|moins|menos|meno)"
 _OF_DAY: Final = rf"(?!\w)(?:,?\s{_DAY_PART})?"
 _DAY_PARTS: Final = (
     "afternoon evening night morning nachmittags nachmittag abends abend nachts morgens morgen vormittags vormittag "
     "früh midi soir matin tarde noche mañana madrugada pomeriggio sera notte noite manhã mattino mattina вечера дня "
-    "утра ночи namiddags middags avonds ochtends eftermiddagen förmiddagen kvällen morgonen natten południu wieczorem "
+    "утра ночи namiddags middags avonds ochtends eftermiddagen aftenen kvelden morgenen formiddagen förmiddagen "
+    "kvällen morgonen natten południu wieczorem "
     "nocy rano"
 )
 _CLOCK_TIMES: Final = (
     ("past after", rf"(?P<count>half|(?:a )?quarter|{_ENGLISH_MINUTES})\s(?P<way>past|after)\s{_HOUR_WORD}"),
     ("quarter", rf"(?P<count>(?:a )?quarter)\s(?P<way>to|before)\s{_HOUR_WORD}"),
+    (
+        "to",
+        rf"(?:(?<=\bat )|(?<=\bby )|(?<=\buntil ))(?P<count>five|ten|twenty(?:-five)?)\s(?P<way>to)\s{_HOUR_WORD}",
+    ),
     ("minutes", rf"{_MINUTE_WORD}\sminutes\s(?P<way>past|after|to|before)\s{_HOUR_WORD}"),
     ("halb viertel dreiviertel halv", rf"(?P<count>halb|viertel|dreiviertel|halv)\s{_HOUR_WORD}"),
     ("half", rf"(?P<count>half)\s(?P<hour>{any_of(FROM_TWO[7].split()[:11])}|een|één)"),
     (
         "vor nach voor over i över",
-        rf"(?P<count>viertel|kwart|kvart|fünf|zehn|zwanzig)\s(?P<way>vor|nach|voor|over|i|över)\s{_HOUR_WORD}",
+        (
+            rf"(?P<count>viertel|kwart|kvart|fünf|zehn|zwanzig|vijf|tien|twintig|fem|tio|tjugo|tyve)\s(?P<way>vor"
+            rf"|nach"
+            rf"|voor|over|i|över)\s{_HOUR_WORD}"
+        ),
     ),
     ("половина половину половине четверть", rf"(?P<count>половин[аеу]|четверть)\s{_NTH_HOUR}"),
     ("wpół", rf"(?P<count>wpół)\s(?P<way>do)\s{_NTH_HOUR}"),
@@ -137,7 +178,8 @@ _CLOCK_TIMES: Final = (
     ("heure heures", rf"{_HOUR_WORD}\sheures?\s(?:{_WAY}\s)?{_QUARTERS}"),
     ("clock uhr uur", rf"{_HOUR_WORD}\s(?:o['’]clock|uhr|uur)"),
 )
-_KL: Final = r"(?:(?<!\w)(?:kl|godz)\.?\s|(?<!\w)klockan\s|(?<![\w.,:/$€£¥-]))"
+_CLOCK: Final = r"(?<!\w)(?:(?:kl|godz)\.?|klockan|klokken|godzin(?:ie|y|ą)|saat)\s"
+_KL: Final = rf"(?:{_CLOCK}|(?<![\w.,:/$€£¥-]))"
 _TWELVE: Final = r"(?:(?:12|0?0|24)(?:[:.h]00)?\s?(?:(?:uhr|h)\s)?)?"
 _NOONS: Final = (
     "noon midday mittag mittags midi mediodía mezzogiorno meio полдень middags południe 正 정 midnight mitternacht "
@@ -147,15 +189,38 @@ _TIMES: Final = (
     (_NOONS, rf"(?<!\w){_TWELVE}(?:(?P<noon>{_NOON})|(?P<midnight>{_MIDNIGHT}))(?!\w)"),
     ("am pm a p", rf"{_ALONE}{_HOUR}(?:[:.h]{_MINUTE}{_SECOND})?\s?(?P<half>[ap])\.?\s?m\b\.?(?!\w)"),
     (_DAY_PARTS, rf"{_KL}{_HOUR}(?:\s?[:.h]\s?{_MINUTE}{_SECOND})?{_O_CLOCK},?\s{_DAY_PART}"),
-    (_DAY_PARTS, rf"(?<!\w)(?:kl\.?\s|klockan\s)?{_HOUR_WORD}{_O_CLOCK},?\s{_DAY_PART}"),
+    (_DAY_PARTS, rf"(?:{_CLOCK}|(?<!\w)){_HOUR_WORD}{_O_CLOCK},?\s{_DAY_PART}"),
     ("uhr uur", rf"{_KL}{_HOUR}(?:[:.]{_MINUTE})?\s?(?:uhr|uur)(?:\s(?P<late>[0-5]\d))?(?!\w)"),
-    ("h", rf"(?:(?<=às )|(?<=à )|(?<=dès )|(?<=vers )|(?<=las )){_HOUR}\s?h(?!\w|\s\d)"),
-    (": h", rf"{_KL}{_HOUR}(?::|\s?h\s?){_MINUTE}{_SECOND}(?![\w:/]|[.,]\d|\s?min)"),
     (
-        "las alle às",
-        rf"(?:(?<=\blas )|(?<=\balle )|(?<=\bàs )){_HOUR_WORD}(?=[,.;]?$|[,.;]\s|\s(?:e|y|de|da|en|em|in)\s)",
+        "h heure heures hora horas",
+        rf"(?:(?<=às )|(?<=à )|(?<=dès )|(?<=vers )|(?<=las )){_HOUR_WORD}\s?(?:h|heures?|horas?)(?!\w|\s\d)",
     ),
-    ("kl godz klockan", rf"(?<!\w)(?:(?:kl|godz)\.?|klockan)\s{_HOUR}(?:[.:]{_MINUTE})?(?![\w:/]|[.,]\d)"),
+    (
+        ": h",
+        rf"{_KL}{_HOUR}(?::|\s?h\s?){_MINUTE}{_SECOND}(?:\s(?:horas|hs|uur|hod(?:in|\.)))?(?![\w:/]|[.,]\d|\s?min)",
+    ),
+    (
+        "las alle às ore",
+        (
+            rf"(?:(?<=\blas )|(?<=\balle )|(?<=\bàs )|(?<=\bore )){_HOUR_WORD}(?=[,.;]?$|[,.;]\s|\s(?:e|y|de|da|en|em"
+            rf"|in)\s)"
+        ),
+    ),
+    (
+        "kl godz klockan klokken godzinie godziny godziną saat",
+        rf"{_CLOCK}{_HOUR_WORD}(?!\w)(?:[.:]{_MINUTE})?(?![\w:/]|[.,]\d)",
+    ),
+    (
+        "часов часа час",
+        (
+            rf"(?:(?<=\bв )|(?<=\bк )|(?<=\bс )|(?<=\bна )|(?<=\bдо )){_HOUR_WORD}\s(?:часов|часа"
+            rf"|час)(?:\s{_MINUTE}\sминут\w?)?"
+            r"(?!\w)"
+        ),
+    ),
+    ("uhr uur часов", rf"{_ALONE}{_HOUR}(?=\s(?:bis|tot|до)\s(?:[01]?\d|2[0-4])(?:[:.]\d\d)?\s(?:uhr|uur|часов))"),
+    ("le", rf"(?<=\bper le ){_HOUR_WORD}(?!\w)"),
+    ("hodin", rf"(?:(?<=\bv )|(?<=\bve )|(?<=\bod )|(?<=\bdo )){_HOUR}(?:[.:]{_MINUTE})?\shodin(?!\w)"),
     ("ore alle", rf"(?:(?<=\bore )|(?<=\balle )){_HOUR}\.{_MINUTE}(?![\w:/]|[.,]\d)"),
     (
         "点 點 時 时 시",
@@ -238,7 +303,9 @@ _WORDS_TOO: Final = frozenset(("out", "set", "ago", "sept", "mar", "mag", "gen")
 def _is_month(found: re.Match[str], name: str, *, alone: bool) -> bool:
     if name in _WORDS_TOO and not found["month"].endswith(".") and not found.groupdict().get("year"):
         return False
-    if name in ("may", "march", "august", "MAY") or (alone and name in ("Mars", "marca", "Marca", "Maja", "Mei")):
+    if name in ("may", "march", "august", "MAY") or (
+        alone and name in ("Mars", "Mart", "marca", "Marca", "Maja", "Mei")
+    ):
         return False
     needed = _NEEDS.get(name) if alone else None
     return needed is None or needed.search(found.string, max(0, found.start() - 8), found.start()) is not None
@@ -276,7 +343,7 @@ def _clock(parts: Mapping[str, str]) -> tuple[int, int]:
     is_before = way in _BEFORE
     # halb neun, half negen, половина девятого; in English half nine is no time
     if is_before or (not way and count in _OF_THE_NEXT):
-        hour = (hour - 2) % _HALF_DAY + 1
+        hour = hour - 1 if hour > _HALF_DAY else (hour - 2) % _HALF_DAY + 1
     return hour, 60 - minutes if is_before else minutes
 
 

@@ -1,4 +1,5 @@
-"""The words of numbers in English, German, French, Spanish, Italian, Portuguese, Russian, Dutch, Swedish and Polish.
+"""The words of numbers in English, German, French, Spanish, Italian, Portuguese, Russian, Dutch, Swedish, Polish,
+Danish, Norwegian, Turkish and Czech.
 
 A dash stands where a row has no word.
 """
@@ -40,10 +41,25 @@ FROM_TWO: Final = (
         "dwa trzy cztery pięć sześć siedem osiem dziewięć dziesięć jedenaście dwanaście trzynaście czternaście "
         "piętnaście szesnaście siedemnaście osiemnaście dziewiętnaście"
     ),
+    "- tre fire fem seks syv otte ni ti elleve tolv tretten fjorten femten seksten sytten atten nitten",
+    "- tre fire fem seks sju åtte ni ti elleve tolv tretten fjorten femten seksten sytten atten nitten",
     "duas - - - - - - - - - - - quatorze - dezasseis dezassete - dezanove",
-    "две трёх четырёх пяти шести семи восьми девяти десяти одиннадцати двенадцати",
+    (
+        "две трёх четырёх пяти шести семи восьми девяти десяти одиннадцати двенадцати "
+        "тринадцати четырнадцати пятнадцати шестнадцати семнадцати восемнадцати девятнадцати"
+    ),
     "dwie trzech czterech pięciu sześciu siedmiu ośmiu dziewięciu dziesięciu",
-    "dwóch",
+    (
+        "dwóch - - - - - - - - jedenastu dwunastu trzynastu czternastu piętnastu szesnastu siedemnastu osiemnastu "
+        "dziewiętnastu"
+    ),
+    "iki üç dört beş altı yedi sekiz dokuz - onbir oniki onüç ondört onbeş onaltı onyedi onsekiz ondokuz",
+    (
+        "dva tři čtyři pět šest sedm osm devět deset jedenáct dvanáct třináct čtrnáct patnáct šestnáct sedmnáct "
+        "osmnáct "
+        "devatenáct"
+    ),
+    "dvě tří čtyř pěti šesti sedmi osmi devíti deseti",
 )
 TENS: Final = (
     "twenty thirty forty fifty sixty seventy eighty ninety",
@@ -56,6 +72,14 @@ TENS: Final = (
     "twintig dertig veertig vijftig zestig zeventig tachtig negentig",
     "tjugo trettio fyrtio femtio sextio sjuttio åttio nittio",
     ("dwadzieścia trzydzieści czterdzieści pięćdziesiąt sześćdziesiąt siedemdziesiąt osiemdziesiąt dziewięćdziesiąt"),
+    "tyve tredive fyrre halvtreds - halvfjerds firs halvfems",
+    "tjue tretti førti femti seksti sytti åtti nitti",
+    "yirmi otuz kırk elli altmış yetmiş seksen doksan",
+    "dvacet třicet čtyřicet padesát šedesát sedmdesát osmdesát devadesát",
+    (
+        "dwudziestu trzydziestu czterdziestu pięćdziesięciu sześćdziesięciu siedemdziesięciu osiemdziesięciu "
+        "dziewięćdziesięciu"
+    ),
     "двадцати тридцати сорока пятидесяти шестидесяти семидесяти восьмидесяти",
 )
 HUNDREDS: Final = (
@@ -64,6 +88,8 @@ HUNDREDS: Final = (
     "cem doscientas trescientas cuatrocientas quinientas seiscientas setecientas ochocientas novecientas",
     "сто двести триста четыреста пятьсот шестьсот семьсот восемьсот девятьсот",
     "sto dwieście trzysta czterysta pięćset sześćset siedemset osiemset dziewięćset",
+    "stu dwustu trzystu czterystu pięciuset sześciuset siedmiuset ośmiuset dziewięciuset",
+    "ста двухсот трёхсот четырёхсот пятисот шестисот семисот восьмисот девятисот",
     "- duzentas trezentas quatrocentas quinhentas seiscentas setecentas oitocentas novecentas",
 )
 VEINTI: Final = (
@@ -89,27 +115,57 @@ ORDINALS: Final = (
     "primeiro segundo terceiro quarto quinto sexto sétimo oitavo nono",
     "primeira segunda terceira quarta quinta sexta sétima oitava nona",
     "eerste tweede derde vierde vijfde zesde zevende achtste negende tiende elfde twaalfde",
-    "första andra tredje fjärde femte sjätte sjunde åttonde nionde tionde elfte tolfte",
+    (
+        "första andra tredje fjärde femte sjätte sjunde åttonde nionde tionde elfte tolfte trettonde fjortonde "
+        "femtonde "
+        "sextonde sjuttonde artonde nittonde tjugonde"
+    ),
+    "første - - fjerde - sjette syvende ottende niende - ellevte tolvte",
+    (
+        "birinci ikinci üçüncü dördüncü beşinci altıncı yedinci sekizinci dokuzuncu onuncu onbirinci onikinci "
+        "onüçüncü "
+        "ondördüncü onbeşinci onaltıncı onyedinci onsekizinci ondokuzuncu yirminci"
+    ),
+)
+ORDINAL_TENS: Final = (
+    "twentieth thirtieth fortieth fiftieth sixtieth seventieth eightieth ninetieth",
+    "vingtième trentième quarantième cinquantième soixantième",
+    "vigésimo trigésimo cuadragésimo quincuagésimo sexagésimo",
+    "vigésima trigésima cuadragésima quincuagésima sexagésima",
+    "ventesimo trentesimo quarantesimo cinquantesimo sessantesimo",
+    "ventesima trentesima quarantesima cinquantesima sessantesima",
 )
 STEMS_OF_ORDINALS: Final = (
     ("erst zweit dritt viert fünft sechst siebt acht neunt zehnt elft zwölft", "e er es en em"),
     (
-        "перв втор трет четвёрт пят шест седьм восьм девят десят одиннадцат двенадцат",
+        (
+            "перв втор трет четвёрт пят шест седьм восьм девят десят одиннадцат двенадцат тринадцат четырнадцат "
+            "пятнадцат шестнадцат семнадцат восемнадцат девятнадцат двадцат"
+        ),
         "ый ой ий ая ое ье ья ого ьего ей ьей ом ьем ую ью ых",
     ),
     (
-        "pierwsz drug trzec czwart piąt szóst siódm ósm dziewiąt dziesiąt jedenast dwunast",
+        (
+            "pierwsz drug trzec czwart piąt szóst siódm ósm dziewiąt dziesiąt jedenast dwunast trzynast czternast "
+            "piętnast szesnast siedemnast osiemnast dziewiętnast dwudziest"
+        ),
         "y i a ia e ie ego iego ej iej ym im ą ią",
     ),
 )
 """Ordinals by their stems and the endings of each."""
-ONE: Final = "one ein eine einen einem eins un une uno una um uma один одна een één jeden jedna"
-STARTS: Final = "mil mille cent ciento cento hundert tausend honderd duizend hundra tusen tysiąc тысяча"
+ONE: Final = "one bir jedno ein eine einen einem eins un une uno una um uma один одна een één jeden jedna"
+STARTS: Final = (
+    "mil mille cent ciento cento hundert tausend honderd duizend hundra tusen hundrede hundre tusind yüz bin tysiąc "
+    "тысяча"
+)
 """Scales that are numbers without one before them."""
 OTHER_WORDS: Final = (
-    "one ein eine einen einem eins un une uno una um uma один одна een één jeden jedna due dos sei otto once elf "
-    "seize sept six tre sex sexton tio fem sto первый acht achte achten achter cent cents cento ciento cien mil mille "
-    "mila hundert tausend hundred thousand honderd duizend hundra tusen first second premier première seconde primero "
+    "bir jedno fire ti ni yedi bin yüz kırk one ein eine einen einem eins un une uno una um uma один одна een "
+    "één jeden jedna due dos sei otto once elf "
+    "seize sept six tre sex sexton tio fem sto первый acht achte achten achter cent cents cento ciento cien mil "
+    "mille "
+    "mila hundert tausend hundred thousand honderd duizend hundra tusen first second premier première seconde "
+    "primero "
     "primer primera segundo segunda cuarto cuarta quinta quinto primo prima secondo seconda quarto quarta nona nono "
     "sexta terza terzo primeiro primeira erste erster erstes ersten erstem сто första andra drugi druga drugie"
 )
@@ -123,7 +179,8 @@ ONLY_WITH_MORE: Final = "media medio meio meia mezzo mezza пол"
 """Halves of something that follows, else other words."""
 PARTS: Final = {
     3: (
-        "third thirds drittel dritteln tiers tercio tercios tercera terceras terzo terzi terço terços derde tredjedel "
+        "third thirds drittel dritteln tiers tercio tercios tercera terceras terzo terzi terço terços derde "
+        "tredjedel "
         "tredjedelar trzecia trzecie trzecich треть трети третей"
     ),
     4: (
@@ -142,7 +199,7 @@ PARTS: Final = {
     ),
 }
 WHOLE_PARTS: Final = {
-    "3/2": "anderthalb полтора полторы anderhalf anderhalve półtora półtorej",
+    "3/2": "anderthalb полтора полторы anderhalf anderhalve halvanden halvannen eineinhalb półtora półtorej",
     "3/4": "dreiviertel driekwart",
     "1/4": "ćwierć четверть",
     "1/3": "треть",

@@ -19,6 +19,7 @@ from memloop.evidence.number_words import (
     HUNDREDS,
     ONE,
     ONLY_WITH_MORE,
+    ORDINAL_TENS,
     ORDINALS,
     OTHER_WORDS,
     PARTS,
@@ -47,12 +48,16 @@ def _numbered(*lines: str, start: int, times: int = 1) -> dict[str, int]:
 
 
 _ENGLISH: Final = frozenset((*FROM_TWO[0].split(), *TENS[0].split()))
-_LAST: Final = _numbered(*ORDINALS, start=1) | {
-    form + ending: number
-    for stems, endings in STEMS_OF_ORDINALS
-    for form, number in _numbered(stems, start=1).items()
-    for ending in endings.split()
-}
+_LAST: Final = (
+    _numbered(*ORDINAL_TENS, start=2, times=10)
+    | _numbered(*ORDINALS, start=1)
+    | {
+        form + ending: number
+        for stems, endings in STEMS_OF_ORDINALS
+        for form, number in _numbered(stems, start=1).items()
+        for ending in endings.split()
+    }
+)
 _CARDINALS: Final = (
     _numbered(*FROM_TWO, start=2)
     | _numbered(*TENS, start=2, times=10)
@@ -60,7 +65,7 @@ _CARDINALS: Final = (
     | _numbered(*VEINTI, start=21)
 )
 _PART_OF: Final = {word: part for part, words in PARTS.items() for word in words.split()}
-_HUNDREDS: Final = "cent cents cento ciento hundert honderd hundra"
+_HUNDREDS: Final = "cent cents cento ciento hundert honderd hundra hundrede hundre yüz"
 _SCALE_OF: Final = SCALES | dict.fromkeys(_HUNDREDS.split(), _HUNDRED)
 
 
@@ -101,6 +106,8 @@ _COMPOUNDS: Final = (
     _Compounds.of(4, "un uno", ("mila", "mille", "cent"), "o"),
     _Compounds.of(7, "een één", ("duizend", "honderd"), "en", unit_join="en|ën"),
     _Compounds.of(8, "en ett", ("tusen", "hundra")),
+    _Compounds.of(10, "en et", ("tusind", "hundrede"), "og", unit_join="og"),
+    _Compounds.of(11, "en ett", ("tusen", "hundre"), "og"),
 )
 _FACTOR_OF: Final = {word: factor for factor, words in FACTORS.items() for word in words.split()} | {
     f"{word}mal": f"×{number}" for word, number in _numbered(FROM_TWO[1], start=2).items()
@@ -154,13 +161,16 @@ def written(number: Fraction) -> str:
     )
 
 
-_WORD: Final = re.compile(r"[^\W\d_\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]+")
+_WORD: Final = re.compile(
+    r"(?:(?<!\w)[oO]n (?=(?:bir|iki|üç|dört|beş|altı|yedi|sekiz|dokuz)))?"  # on iki
+    r"[^\W\d_\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]+"
+)
 
 
 def numerals_in(text: str) -> Iterator[Numeral]:
     """Yield the numbers that are written as words, in order."""
     found = [*_WORD.finditer(text)]
-    words = [each[0].casefold() for each in found]
+    words = [each[0].casefold().replace(" ", "") for each in found]
     gaps = [text[one.end() : other.start()] for one, other in pairwise(found)]
     at = 0
     while at < len(words):
@@ -204,10 +214,13 @@ class _Reader:
         number = Fraction(total + current)
         if first in _WHOLE_PART_OF:
             number, at = _WHOLE_PART_OF[first], start + 1
+            if self._follows(start, _SCALE_OF):  # anderthalb Millionen
+                number, at = number * _SCALE_OF[self.words[at]], at + 1
         elif at > start and not is_ordinal and number < _TWENTY and self._joined(at) and self.words[at] in _PART_OF:
             number, at = number / _PART_OF[self.words[at]], at + 1
         elif at > start and (end := self._and_half(at)):
-            number, at = number + Fraction(1, 2), end
+            half = _SCALE_OF.get(self.words[at - 1], 1)
+            number, at = number + Fraction(half if half > _HUNDRED else 1, 2), end
         is_number = number and (at > start + 1 or first not in _OTHERS)
         return (written(number), at) if is_number else ("", at)
 
@@ -217,13 +230,16 @@ class _Reader:
         at = start
         while at < len(self.words) and (at == start or self._joined(at)):
             word, dashed = self.words[at], at > start and self.gaps[at - 1] == "-"
+            goes_on = at > start and self.words[at - 1] in _ORDINALS_ONLY
+            if goes_on and word not in _ORDINALS_ONLY:
+                break
             has_and = word in _AND and at > start and self._follows(at, _CARDINALS, _LAST, ONE.split())
             word = self.words[at + has_and]
             number = _number(word) or (word in ONE.split() and at > start)
             scale = _SCALE_OF.get(word, 1)
             if word.startswith("vingt") and current % _HUNDRED == 4 and dashed:
                 current += 76
-            elif number and _goes_on(current, number, dashed=dashed):
+            elif number and _goes_on(current, number, dashed=dashed or goes_on):
                 current += number
             elif (
                 at > start
@@ -242,9 +258,7 @@ class _Reader:
             else:
                 break
             at += 1 + has_and
-            if word in _ORDINALS_ONLY:
-                return total, current, at, True
-        return total, current, at, False
+        return total, current, at, at > start and self.words[at - 1] in _ORDINALS_ONLY
 
     def _half(self, at: int) -> tuple[str, int]:
         """``half a dozen``, ``half``."""
@@ -274,4 +288,4 @@ def _goes_on(number: int, more: int, *, dashed: bool) -> bool:
         return more < _HUNDRED or not number
     if part >= _TWENTY and not part % _TEN and more < _TEN:
         return True
-    return (part in _VIGESIMAL and _TEN <= more < _TWENTY) or (part == _TEN and dashed and 6 < more < _TEN)
+    return (part in _VIGESIMAL and _TEN <= more < _TWENTY) or (part == _TEN and dashed and more < _TEN)

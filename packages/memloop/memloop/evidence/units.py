@@ -9,7 +9,7 @@ from typing import Final
 _BASES: Final = {
     "m": (
         "μmcdk",
-        "m meter meters metern metre metres metro metros metri metra metrow м метр метра метров 米 メートル 미터",
+        "m meter meters metern metre metres metro metros metri metra metrow metru м метр метра метров 米 メートル 미터",
     ),
     "g": (
         "nμmdk",
@@ -20,7 +20,7 @@ _BASES: Final = {
     ),
     "l": (
         "μmcdh",
-        "l liter liters litern litre litres litro litros litri litra litrow л литр литра литров 升 リットル 리터",
+        "l liter liters litern litre litres litro litros litri litra litrow litru л литр литра литров 升 リットル 리터",
     ),
     "w": ("kMG", "w вт watt watts wat ватт 瓦 ワット 와트"),
     "wh": ("kMG", "wh wattstunden"),
@@ -30,6 +30,8 @@ _BASES: Final = {
     "j": ("kM", "joule joules"),
     "cal": ("k", "cal calorie calories kalorien calorias caloria калорий"),
     "mol": ("nμm", "mol"),
+    "N": ("k", "newton newtons ньютон ньютонов"),
+    "Nm": ("k", "newtonmeter newtonmetre newtonmetres newtonmeters newtonmetri newtonmetern"),
     "b": ("kMGT", "b б byte bytes octet octets байт バイト 바이트 字节"),
     "bit": ("kMG", "bit bits бит"),
 }
@@ -47,10 +49,13 @@ _PREFIXES: Final = {
     "T": "t tera тера テラ",
 }
 _NAMES: Final = {
-    "%": "% ٪ percent pct prozent procent procenta procentow процент процента процентов",
+    "%": "% ٪ yüzde prosent procento percent pct prozent procent procenta procentow процент процента процентов",
     "‰": "‰ promille permille",
     "°": "° degree degrees",
-    "grad": "grad graden grader degre degres grado grados gradi grau graus градус градуса градусов stopni 度 도",
+    "grad": (
+        "grad graden grader degre degres grado grados gradi grau graus градус градуса градусов stopni derece stupnu "
+        "度 도"
+    ),
     "°c": "celsius 摄氏度",
     "°f": "fahrenheit 华氏度",
     "usd": "$ us$ usd dollar dollars dolar dolares dollaro dollari доллар доллара долларов dolarow ドル 美元 달러",
@@ -67,7 +72,8 @@ _NAMES: Final = {
     "rub": "₽ rub рубль рубля рублей руб",
     "pln": "pln zł złoty złote złotych zloty",
     "kr": "kr krona kronor krone kroner kronen",
-    "try": "₺ lira liras",
+    "try": "₺ lira liras liraya",
+    "czk": "kč koruna koruny korun",
     "uah": "₴ uah гривен",
     "ils": "₪",
     "thb": "฿ thb baht",
@@ -85,7 +91,7 @@ _NAMES: Final = {
     "ft": "ft foot feet",
     "in": "inch inches zoll",
     "yd": "yd yard yards",
-    "m^2": "qm sqm",
+    "m^2": "qm sqm mq",
     "ft^2": "sqft",
     "μg": "mcg",
     "kg": "kgs kilo kilos chilo chili quilo quilos 公斤",
@@ -95,13 +101,18 @@ _NAMES: Final = {
     "gal": "gal gallon gallons",
     "tbsp": "tbsp tablespoon tablespoons essloffel",
     "tsp": "tsp teaspoon teaspoons teeloffel",
-    "h": "h hr hrs hour hours stunde stunden std heure heures hora horas ora ore uur ч час часа часов 小时 時間 시간",
+    "h": (
+        "h hr hrs hour hours stunde stunden std heure heures hora horas ora ore uur timer time timme timmar godzina "
+        "godziny godzin hodina hodiny hodin saat ч час часа часов 小时 時間 시간"
+    ),
     "min": (
-        "min mins minute minutes minuten minuto minutos minuti minuut minuter minuta minuty minut мин минута минуты "
+        "min mins minute minutes minuten minuto minutos minuti minuut minuter minuta minuty minut minutter "
+        "minutach dakika мин минута минуты "
         "минут 分钟 分間"
     ),
     "s": (
         "s sec secs second seconds sekunde sekunden seconde secondes seconden segundo segundos secondi sekunder "
+        "saniye "
         "sekund секунда секунды секунд 秒 초"
     ),
     "ms": "ms millisecond milliseconds millisekunden",
@@ -109,18 +120,31 @@ _NAMES: Final = {
     "mi/h": "mph",
     "Mbit/s": "mbps",
     "kn": "knots",
-    "day": "day days tag tage tagen jour jours dia dias giorno giorni dag dagen dagar dni день дня дней 天",
-    "week": "week weeks weken woche wochen semaine semaines semana semanas settimana settimane неделя недели недель",
+    "day": (
+        "day days tag tage tagen jour jours dia dias giorno giorni dag dagen dagar dage dager dni dny gun день дня "
+        "дней 天"
+    ),
+    "week": (
+        "week weeks weken woche wochen semaine semaines semana semanas settimana settimane uge uger uke uker vecka "
+        "veckor tydzien tygodnie tygodni hafta tyden tydny tydnu неделя недели недель"
+    ),
     "month": (
-        "month months monat monate monaten mois mes meses mese mesi maand maanden manad manader miesiac miesiace "
+        "month months monat monate monaten mois mes meses mese mesi maand maanden manad manader maned maneder ay "
+        "mesic mesice mesicu miesiac miesiace "
         "miesiecy месяц месяца месяцев"
     ),
-    "year": "year years jahr jahre jahren ans annee annees ano anos anno anni jaar ar lat год года лет",
-    "ha": "ha hectare hectares hektar hectareas ettari гектаров",
+    "year": (
+        "year years jahr jahre jahren ans annee annees ano anos anno anni jaar ar lat rok roku lata let yil год года "
+        "лет"
+    ),
+    "ha": "ha ヘクタール 公顷 헥타르 hectare hectares hektar hectareas ettari гектаров",
     "acre": "acre acres",
     "kib": "kib",
     "mib": "mib",
     "gib": "gib",
+    "hp": "hp bhp horsepower",
+    "ps": "ps pferdestarken pferdestarke",
+    "pcs": "pcs pc piece pieces stk stuck sztuk szt pezzi piezas pecas шт штук adet ks kusu",
     "db": "db",
     "bar": "bar",
     "psi": "psi",
@@ -132,18 +156,23 @@ _NAMES: Final = {
 _SCALES: Final = {
     12: "dozen dozens dutzend douzaine douzaines docena docenas dozzina dozzine dúzia dúzias дюжина dozijn dussin",
     100: "hundred honderd hundra 百",
-    1_000: "thousand tausend tsd mila mil mille duizend tusen tys tysiąc tysiące tysięcy тыс тысяча тысячи тысяч 千 천",
+    1_000: (
+        "thousand tausend tsd mila mil mille duizend tusen tys tusind bin tisíc "
+        "tysiąc tysiące tysięcy тыс тысяча тысячи тысяч 千 천"
+    ),
     10_000: "万 萬 만",
     100_000: "lakh lakhs",
     1_000_000: (
         "million millions mio mn millón millones millionen milhão milhões milione milioni miljoen miljon miljoner "
-        "milion miliony milionów millioner miljoona miljoonaa milyon млн миллион миллиона миллионов"
+        "milion mln "
+        "miliona miliony milionów millioner miljoona miljoonaa milyon milionů mio mill млн миллион миллиона миллионов"
     ),
     10_000_000: "crore crores",
     100_000_000: "亿 億 억",
     1_000_000_000: (
         "bn billion billions mrd mld md mds milliarde milliarden milliard milliards miliardo miliardi bilhão bilhões "
-        "miljard miljarder miliard miliardy miliardów milliarder miljardi miljardia milyar млрд миллиард миллиарда "
+        "miljard miljarder miliard miliarda miliardy miliardów milliarder miljardi miljardia milyar mia млрд миллиард "
+        "миллиарда "
         "миллиардов"
     ),
     1_000_000_000_000: "tn trillion trillions billionen biljoen biljoner трлн 兆 조",
@@ -183,12 +212,15 @@ def _units() -> Iterator[tuple[str, str]]:
 
 UNITS: Final = dict(_units())
 SYMBOLS: Final = {
-    "mW": "mw", "Mb": "Mbit", "Gb": "Gbit", "MBps": "Mb/s", "EL": "tbsp", "TL": "tsp", "SEK": "sek", "NOK": "nok",
+    "mW": "mw", "N": "N", "kN": "kN", "Nm": "Nm", "kNm": "kNm",
+    "Mb": "Mbit", "Gb": "Gbit", "MBps": "Mb/s", "EL": "tbsp", "TL": "tsp", "SEK": "sek", "NOK": "nok",
     "DKK": "dkk", "TRY": "try", "CZK": "czk", "HUF": "huf", "ZAR": "zar", "MXN": "mxn", "SGD": "sgd",
 }  # fmt: skip
 """Units that are others in small letters."""
 SCALES: Final = {name: scale for scale, names in _SCALES.items() for name in names.split()}
-ABBREVIATED: Final = frozenset(("Mio", "Mrd", "Tsd", "Md", "Mds", "tys", "тыс", "млн", "млрд", "трлн"))
+ABBREVIATED: Final = frozenset(
+    ("Mio", "mio", "mill", "mia", "Mrd", "Tsd", "Md", "Mds", "tys", "тыс", "млн", "млрд", "трлн")
+)
 MOST: Final = 10**18
 """Beyond it nothing multiplies a number."""
 OF_MONEY: Final = {"k": 1_000, "m": 1_000_000, "b": 1_000_000_000, "t": 1_000_000_000_000}
@@ -196,16 +228,28 @@ OF_MONEY: Final = {"k": 1_000, "m": 1_000_000, "b": 1_000_000_000, "t": 1_000_00
 _CLAIMED_AS: Final = frozenset(
     (
         (name, other)
-        for names in ("pound lb", "pound gbp", "jpy ¥", "cny ¥", "kr sek", "kr nok", "kr dkk", "° grad", "grad °c")
+        for names in (
+            "pound lb",
+            "pound gbp",
+            "jpy ¥",
+            "cny ¥",
+            "kr sek",
+            "kr nok",
+            "kr dkk",
+            "° grad",
+            "grad °c",
+            "tsp try",
+        )
         for name, other in (names.split(), names.split()[::-1])
     )
 ) | {("°", "°c"), ("°", "°f")}
 _POWER_NAMES: Final = {
     2: (
-        "square quadrat carre carres cuadrados cuadrado quadrati quadrado quadrados vierkante kvadrat kwadratowych кв "
-        "квадратных 平方 sq"
+        "square quadrat carre carres cuadrados cuadrado quadrati quadrado quadrados vierkante kvadrat "
+        "kwadratowych кв "
+        "квадратных 平方 제곱 sq"
     ),
-    3: "cubic kubik cube cubes cubicos cubi kubieke szesciennych куб кубических 立方 cu",
+    3: "cubic kubik cube cubes cubicos cubi kubieke szesciennych куб кубических 立方 세제곱 cu",
 }
 _POWERS: Final = {name: power for power, names in _POWER_NAMES.items() for name in names.split()}
 CURRENCIES: Final = (
@@ -230,13 +274,15 @@ _POINTS: Final = re.compile(
 _PER_CENT: Final = re.compile(r"\s?(?:per|pour|por)\s?(?:cent|cento|ciento)\b|\s?(?:パーセント|퍼센트)", re.IGNORECASE)
 _MARK: Final = re.compile(r"\s?([%٪‰$€£¥₹₽₩₺₴₪฿°])(?:\s?([CF])\b)?")
 _NAME: Final = re.compile(
-    rf"[ \u00a0'’-]?(?:(?:d['’]|de |di ))?(?:(?P<power>{any_of(_POWERS)})\.?\s?)?(?P<name>[^\W\d_]{{1,24}})(?![^\W\d_])"
-    r"(?:\^?(?P<digit>[23])(?!\w)|\s(?P<behind>[^\W\d_]{4,14})(?![^\W\d_]))?",
+    rf"[ \u00a0'’-]?(?:(?:d['’]|de "
+    rf"|di ))?(?:(?P<power>{any_of(_POWERS)})\.?\s?)?(?P<name>[^\W\d_]{{1,24}})(?![^\W\d_])"
+    r"(?:\^?(?P<digit>[23])(?!\w)|[\s-](?P<behind>[^\W\d_]{4,14})(?![^\W\d_]))?",
     re.IGNORECASE,
 )
 _SCALE_NAMES: Final = {"celsius": "°c", "цельсия": "°c", "celsjusza": "°c", "fahrenheit": "°f"}
 _CJK_NAME: Final = re.compile(
-    rf"\s?(?P<power>平方|立方)?(?P<name>{any_of(name for name in UNITS if _CJK.match(name))})(?P<digit>)(?P<behind>)"
+    rf"\s?(?P<power>平方|立方|세제곱"
+    rf"|제곱)?(?P<name>{any_of(name for name in UNITS if _CJK.match(name))})(?P<digit>)(?P<behind>)"
 )
 _RATE: Final = re.compile(
     r"(?:\s?/\s?|\s(?:per|pro|par|por|al|alla|na|an|a|à l['’]|la|в|i)\s)([^\W\d_]{1,24})", re.IGNORECASE
@@ -244,12 +290,16 @@ _RATE: Final = re.compile(
 _SCALE: Final = re.compile(
     r"\s?((?![千兆](?:米|克|瓦|字节))[万萬만亿億억千천兆조百])|[ \u00a0-]?([^\W\d_]{1,24})\b", re.IGNORECASE
 )
-_RATES: Final = frozenset(("s", "min", "h", "day", "week", "month", "year", "l", "dl", "kg", "m", "km", "m^2", "ha"))
+_PRODUCTS: Final = frozenset((("N", "m"), ("kN", "m"), ("w", "h"), ("kw", "h"), ("Mw", "h"), ("Gw", "h")))
+OF_TIME: Final = frozenset(("s", "min", "h", "day", "week", "month", "year"))
+_TURKISH_IS: Final = re.compile(r"(?<=[^\W\d_]{3})[dt][iıu]r$")
+_RATES: Final = OF_TIME | frozenset(("l", "dl", "kg", "m", "km", "m^2", "ha"))
 
 
 def unit_named(name: str) -> str:
     """Return the unit of a name or sign; empty where it is none."""
-    return SYMBOLS.get(name) or UNITS.get(bare(name), "")
+    low = bare(name)
+    return SYMBOLS.get(name) or UNITS.get(low) or UNITS.get(_TURKISH_IS.sub("", low), "")
 
 
 def unit_behind(text: str, end: int) -> tuple[str, int]:
@@ -265,13 +315,16 @@ def unit_behind(text: str, end: int) -> tuple[str, int]:
         return "", end
     end = found.end()
     behind = bare(found["behind"] or "")
-    power = found["digit"] or _POWERS.get(bare(found["power"] or "")) or _POWERS.get(behind)
+    power = found["digit"] or _POWERS.get(bare(found["power"] or ""))
     if behind in _SCALE_NAMES and unit in ("°", "grad"):
         unit = _SCALE_NAMES[behind]
-    elif power:
-        unit += f"^{power}"
-    elif behind:
-        end = found.end("name")
+    elif (unit, unit_named(behind)) in _PRODUCTS:
+        unit += unit_named(behind)
+    elif not power and behind in _POWERS:
+        unit += f"^{_POWERS[behind]}"
+    else:
+        unit += f"^{power}" if power else ""
+        end = found.end("digit" if found["digit"] else "name")
     return rated(unit, text, end)
 
 

@@ -20,7 +20,11 @@ from memloop.evidence.numerals import Numeral, numerals_in, written
 from memloop.evidence.units import CURRENCIES, OF_MONEY, rated, same_unit, scale_behind, unit_behind, unit_named
 
 _MARK: Final = r"[.,'’٬\u00a0\u202f ]"
-_MONEY: Final = rf"(?P<money>(?:(?:US|AU|CA|NZ|HK|[RAC])?[$€£¥₹₽₩₺₴₪฿]|(?:{'|'.join(CURRENCIES.split())})\b\.?)\s?)?"
+_CODES: Final = "|".join(CURRENCIES.split())
+_MONEY: Final = (
+    rf"(?P<money>(?:(?:US|AU|CA|NZ|HK|[RAC])?[$€£¥₹₽₩₺₴₪฿]|(?<!\d)(?<!\d\s)[%‰](?=\d)|[yY]üzde\b|"
+    rf"(?:{_CODES})\b\.?)\s?)?"
+)
 _SIGN: Final = r"(?P<sign>(?<![\w)\]])(?:[-−+±~≈<>≤≥]\s?|–))?"
 _NUMBER: Final = re.compile(
     rf"""(?<![\w^])(?<!\d[.,:/])
@@ -29,55 +33,71 @@ _NUMBER: Final = re.compile(
     (?:\ (?P<part>[1-9]/[2-9])(?![\d/.,]))?
     (?P<power>\^[-−]?\d+)?
     (?P<release>-(?i:rc|alpha|beta|dev|pre|snapshot)[.-]?\d*)?
-    (?P<ordinal>(?:st|nd|rd|th|er|re|e|è|ème|ième|\.?[oaº]|\.er|-?(?:й|я|е|го|ый|ая|ое))(?!\w))?
+    (?P<ordinal>(?:st|nd|rd|th|er|re|e|è|ème|ième|\.?[oaº]|:[ea]|°(?=\s(?:piano|secolo|posto|anno|andar|lugar|século|puesto|siglo|piso|edi[cz]i|edição|anivers|compleanno|capit|artic))|\.er|-?(?:й|я|е|го|ый|ая|ое))(?!\w))?
     (?P<suffix>[^\W\d_\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]+)?""",
     re.VERBOSE,
 )
 _MINUS: Final = re.compile(
-    r"(?:(?<![\w)\]])[-−–]\s?|(?<!\w)(?:minus|negative|moins|menos|meno|минус)\s"
+    r"(?:(?<![\w)\]])[-−–]\s?|(?<!\w)(?:minus|negative|eksi|moins|menos|meno|минус)\s"
     r"|(?:零 ?下|氷 ?点 ?下|マ ?イ ?ナ ?ス|영 ?하) ?)$",
     re.IGNORECASE,
 )
 _BELOW: Final = re.compile(
     r"\s(?:below zero|unter null|sotto (?:lo )?zero|bajo cero|abaixo de zero|(?:(?:en |au-)dessous de|sous) zéro"
-    r"|ниже нуля)(?!\w)",
+    r"|ниже нуля|negativ[oi]s?|under null?|poniżej zera|onder nul|under noll|pod nulou|sıfırın altında)(?!\w)",
     re.IGNORECASE,
 )
 _PLACE: Final = re.compile(r"\d+\.\d*0")
 _NAMED: Final = re.compile(
-    r"(?<![^\W\d_])([A-ZÀ-Þ]\w*|(?i:versi\w*|release|firmware|section|chapter|clause|figure|table|item|paragraph|§))\s$"
+    r"(?<![^\W\d_])([A-ZÀ-Þ]\w*|(?i:versi\w*|release|firmware|section|chapter|clause|figure|table|item|paragraph"
+    r"|§))\s$"
 )
 """What stands before 3.10 where that is no decimal, and 3.1 another: ``Python 3.10``, ``section 4.20``."""
 _AND_HALF: Final = re.compile(
-    r"\s(?:and a half|y medi[ao]|et demie?|e mezz[ao]|e mei[ao]|en een half|och en halv|с половиной)(?!\w)",
+    r"\s(?:and a half|y medi[ao]|et demie?|e mezz[ao]|e mei[ao]|en een half"
+    r"|och en halv|с половиной)(?!\w)|\s?[半반](?![径額分数导])",
     re.IGNORECASE,
 )
+_OF_A: Final = re.compile(r"\s(?:of )?an?(?=\s)")
+"""``half a teaspoon``."""
 _BEFORE: Final = 12
 """Characters of the longest minus."""
 _PHONE: Final = re.compile(
     r"(?<![\w.,+])(?:\+\d{1,3}[ ./-]?(?:\(?\d{1,5}\)?[ ./-]{0,2}){1,6}\d{2,}"
-    r"|0\d{1,4}(?:[ /]\d{2,8}){1,4}|\d{3}([-. ])\d{3}\1\d{4}|\(\d{2,5}\)\s?\d{2,5}(?:[ /-]\d{2,5}){1,4})(?![\w,]|\.\d)"
+    r"|0\d{1,4}(?:[ /]\d{2,8}){1,4}|(?:1[-. ])?\d{3}([-. ])\d{3}\1\d{4}"
+    r"|\(\d{2,5}\)\s?\d{2,5}(?:[ /-]\d{2,5}){1,4})(?![\w,]|\.\d)"
 )
-_OF_TIME: Final = frozenset(("h", "min", "s", "day", "week", "month", "year"))
-"""Units behind ``one`` that say no number: ``one day``."""
+_DIALLED: Final = re.compile(
+    r"(?:\b(?:tel|tél|fax|mobil|teléf|telef|phone|hotline|call|ring|тел)\w{0,10}|电 ?话|電 ?話"
+    r"|전 ?화)[^\w+(]{1,3}(?:\w{1,5} )?"
+    r"(?P<number>\d{2,4}(?:[ .-]\d{2,4}){1,5})(?![\w,]|\.\d)",
+    re.IGNORECASE,
+)
 _FEW_DIGITS, _MANY_DIGITS = 8, 15
 _GROUPED: Final = re.compile(rf"\d{{1,3}}(?:{_MARK}\d{{3}})+")
 _COMMA_DECIMAL: Final = re.compile(r"(?<![\d.,])\d+,(?:\d{1,2}|\d{4,})(?![\d.,]*\d)|\d\.\d{3},\d|\d,[-–—](?!\d)")
 _POINT_DECIMAL: Final = re.compile(
-    r"(?<![\d.,])(?<!kl\. )(?<!ore )(?<!alle )(?<!godz\. )\d+\.(?:\d{1,2}|\d{4,})(?![\d.,]*\d|\.\d|\s?(?:uhr|uur|Uhr))"
+    r"(?<![\d.,])(?<!kl\. )(?<!ore )(?<!alle )(?<!godz\. )(?<!saat )(?<!klokken )(?<!klockan )(?<!godzinie )"
+    r"\d+\.(?:\d{1,2}|\d{4,})(?![\d.,]*\d|\.\d|\s?(?:uhr|uur|Uhr))"
     r"|\d,\d{3}\.\d|\d,\d{3},\d{3}"
 )
 _ENGLISH: Final = "the of and to is was were for with that it on at by from has have this be are your"
 _NOT_ENGLISH: Final = (
     "de der die das und ist den dem des ein eine einen einer nicht mit von zu im für auf wird werden wurde hat haben "
-    "sie er wir bei nach aus am zum zur sind sein ihre le les et du est une dans pour qui au aux sur pas sont elle il "
-    "ils avec leur ont la el los las del que en y un una se con por su sus está fue este esta di che è gli della nel "
-    "alle ha hanno per sono lo o os da não em um uma na dos foi mais ao é het een van op te dat zijn voor met heeft "
-    "bij ett och att det som på av är för till har med w z się nie jest przez dla ma oraz и в на не с по что для из у "
+    "sie er wir bei nach aus am ab bis etwa rund zum zur sind sein ihre le les et du est une dans pour qui au "
+    "aux sur cette ces environ pas sont elle il "
+    "ils avec leur ont la el los las del que en y un una se con por su sus está fue este esta unas unos al hay "
+    "sobre desde hasta cada di che è gli della nel "
+    "alle ha hanno per sono lo o os da não em um uma na dos foi foram mais ao com aos pelo pela às para sem "
+    "entre é het een van op te dat zijn voor met heeft "
+    "bij ett och att det som på av är för till har med og af ikke er til fra blev ble har w z się nie jest przez "
+    "dla ma "
+    "oraz ve bir bu için ile olarak je že pro jsou byl byla и в на не с по что для из у "
     "до он она было"
 )
 """Frequent words of languages by the mark of their decimals, without those that are words in both kinds."""
 _WITH_POINTS, _WITH_COMMAS = frozenset(_ENGLISH.split()), frozenset(_NOT_ENGLISH.split())
+_ACCENTED: Final = re.compile("[à-öø-ɏа-я]")
 _FRACTION: Final = re.compile(r"[1-9]/(?:[2-9]|10)")
 _DECIMAL: Final = re.compile(r"[-+±~≈<>≤≥]?\d+(?:\.\d+)?")
 _LETTER: Final = re.compile(r"\s?(?P<scale>[kKmMbBT])(?:(?!\w)|(?=[€$£¥]))(?P<money>\s?[€$£¥])?")
@@ -105,17 +125,19 @@ def has_decimal_commas(text: str) -> bool:
     if shown:
         return shown > 0
     words = text.casefold().split()
-    return sum(word in _WITH_COMMAS for word in words) > sum(word in _WITH_POINTS for word in words)
+    shown = sum(word in _WITH_COMMAS for word in words) - sum(word in _WITH_POINTS for word in words)
+    return shown > 0 or (not shown and _ACCENTED.search(text) is not None)
 
 
 def values_in(text: str, *, commas: bool) -> Iterator[Value]:
     """Yield the values of a plain text in order; ``commas`` says that its decimals have commas."""
     parts = (Value(each.start(), each.end(), *hanzi.part_of(each), spelled=True) for each in hanzi.PART.finditer(text))
     phones = (each for each in _PHONE.finditer(text) if _FEW_DIGITS <= sum(map(str.isdigit, each[0])) <= _MANY_DIGITS)
+    dialled = (Value(*each.span("number"), re.sub(r"\D", "", each["number"])) for each in _DIALLED.finditer(text))
     moments = [*moments_in(text, day_first=commas)]
     # um Viertel nach acht
     numerals = (n for n in numerals_in(text) if not any(n.start < it.start < n.end for it in moments))
-    found = [*parts, *moments, *phones, *numerals, *hanzi.numerals_in(text), *_NUMBER.finditer(text)]
+    found = [*parts, *moments, *phones, *dialled, *numerals, *hanzi.numerals_in(text), *_NUMBER.finditer(text)]
     end = 0
     for start, _, each in sorted(
         ((_digits_at(each), rank, each) for rank, each in enumerate(found)), key=lambda it: it[:2]
@@ -144,10 +166,11 @@ def _digits_at(found: Value | Moment | Numeral | re.Match[str]) -> int:
 
 
 def _spelled(text: str, found: Numeral) -> Value | None:
-    unit, end = ("", found.end) if found.is_ordinal else unit_behind(text, found.end)
+    article = _OF_A.match(text, found.end) if found.norm == "0.5" else None
+    unit, end = ("", found.end) if found.is_ordinal else unit_behind(text, article.end() if article else found.end)
+    end = end if unit else found.end
     value = _signed(text, _with_half(text, _times(Value(found.start, end, found.norm, unit, spelled=True))))
-    counts = value.norm[0] in "-×" or (unit and (value.norm != "1" or unit not in _OF_TIME))
-    return value if found.is_sure or counts else None
+    return value if found.is_sure or unit or value.norm[0] in "-×" else None
 
 
 def _with_half(text: str, value: Value) -> Value:
@@ -181,7 +204,11 @@ def _numbers(text: str, found: re.Match[str], *, commas: bool) -> list[Value]:
         middle = found.start("digits") + digits.index("-")
         return [Value(start, middle, sign + first, unit), _counted(text, found, Value(middle, end, second, unit))]
     named = _NAMED.search(text, max(0, start - _BEFORE), start) if _PLACE.fullmatch(digits) else None
-    norm = digits if named and not unit_named(named[1]) else _plain(digits, commas=commas)
+    norm = (
+        digits
+        if named and not unit_named(named[1]) and not (commas and _GROUPED.fullmatch(digits))
+        else _plain(digits, commas=commas)
+    )
     if found["part"] and norm.isdigit() and len(norm) <= _MANY_DIGITS:
         norm, end = written(int(norm) + Fraction(found["part"])), found.end("part")
     elif _FRACTION.fullmatch(norm):

@@ -5,11 +5,16 @@ import unicodedata
 from dataclasses import dataclass, replace
 from functools import lru_cache
 
+from memloop.evidence.function_words import FUNCTION_WORDS, LIGHT, NEGATIONS
 from memloop.evidence.numerals import may_be
 from memloop.evidence.values import Value, values_in
 
 _WORD = re.compile(
     r"(?<!\w)[A-Z]{1,3}[+-](?![\w(])|\([A-Za-z]\)|[^\W\d_]{1,3}\d+(?:\.\d+)+\w*|\d+\w*"
+    r"|s'élève à|asciende a|ammonta a|uppgår till"
+    r"|ではなく|ではな(?=[いか])|ではありません|じゃな(?=[いか])|でした|である|であった|だった|です|아니(?=[다라며었])"
+    r"|(?:(?<=[가-힣])|(?<=[\d\w%)] ))(?:의|은|는|이|가|이다|입니다|이며|이고|이었다|였다)(?![가-힣])"
+    r"|(?<=[가-힣])(?:[하되]며|[하되]고|한다|된다|합니다|됩니다|했다|됐다|했으며|됐으며|했습니다|됐습니다|으며|다|습니다)(?![가-힣])"
     r"|[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]"
     r"|[^\W\d_\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af](?:[^\W\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]|['’](?=\w))*"
 )
@@ -20,13 +25,20 @@ _BROKEN = re.compile(r"\u00ad\s*|(?<=[^\W\d_])[-‐]\s*\n\s*(?=[^\W\d_A-Z])")
 _FRACTION = re.compile(r"(?<=\d)(?=[¼-¾⅐-⅞])")
 _POWER = re.compile(r"(?<=\d)(?=[⁻⁰¹²³⁴-⁹])")
 _BESIDE_SIGN = re.compile(rf"(?<={_SIGNS})(?=(?!{_SIGNS})\S)|(?<=\S)(?<!{_SIGNS})(?={_SIGNS})")
-_DASH = re.compile(r"(?<=\d)(?:[‐‑‒–—]|\s[–—]\s)(?=\d)")
-_BY = re.compile(r"(?<=[\dm])(?<!\b0)\s?[x×]\s?(?=\d)")
-"""``120x60``, ``3 m x 4 m``."""
-_RELEASE = re.compile(r"\b(?:version )?v\.?\s?(?=\d+\.\d)", re.IGNORECASE)
+_BESIDE_DIGITS = tuple(
+    (re.compile(pattern), written)
+    for pattern, written in (
+        (r"\b(?i:version )?[vV]\.?\s?(?=\d+\.\d)", "version "),
+        (r"(?<=[\dm])(?<!\b0)\s?[x×]\s?(?=\d)", " × "),  # 120x60, 3 m x 4 m
+        (r"(?<=\d)(?:[‐‑‒–—]|\s[–—]\s)(?=\d)", "-"),
+        (r"(?<=\d),[-–—]+(?!\d)", ""),
+        (r"(?<=\d)'(?!s\b)[^\W\d_]{1,6}\b", ""),  # 14.30'da
+        (r"(?<!\d):(?=\d)", ": "),
+        (r"(?<=[a-zA-Z])[·⋅∙](?=[a-zA-Z])", ""),  # N·m
+    )
+)
 _DIGIT = re.compile(r"\d")
 _BEFORE_SIGNS = "\u3000"
-_NO_CENTS = re.compile(r"(?<=\d),[-–—]+(?!\d)")
 _ROMAN = re.compile(r"(?=[IVXLC]{2})(?P<c>C{0,3})(?P<x>XC|XL|L?X{0,3})(?P<i>IX|IV|V?I{0,3})(?:e|è|º|ª|th|er)?")
 _ROMANS = {"I": 1, "V": 5, "X": 10, "L": 50, "C": 100}
 _LABELED = (
@@ -38,30 +50,12 @@ _LABELED = (
 )
 """What ``I`` numbers."""
 _LONGEST_LABEL = 24
-_POSSESSIVE = re.compile(r"['’]s$|['’]$")
+_POSSESSIVE = re.compile(r"'(?:s|y?[aeıiuü]|n?[ıiuü]n|[dt][ae]n?|[dt][ıiuü]r)?$")
+"""``Ann's``, and the endings of Turkish names: ``Kaya'nın``."""
+_ELIDED = re.compile(r"^(?:d|l|un|dell|all|dall|nell|sull)'(?=\w)", re.IGNORECASE)
 _ENDINGS = ("ing", "ed", "es", "s", "e")
 _LEAST_STEM = 3
-
-# fmt: off
-FUNCTION_WORDS = frozenset((
-    "a", "an", "the", "this", "that", "these", "those", "of", "to", "in", "on", "at", "for", "from", "with", "as", "by",
-    "and", "or", "but", "so", "than", "then", "also", "it", "its", "he", "she", "his", "her", "him", "they", "their",
-    "them", "we", "our", "you", "your", "i", "my", "me", "is", "are", "was", "were", "be", "been", "being", "has",
-    "have", "had", "do", "does", "did", "can", "could", "will", "would", "may", "might", "must", "shall", "should",
-    "there", "here", "what", "who", "whom", "whose", "which", "where", "when", "why", "how", "many", "much", "tell",
-    "about", "into", "not", "no", "never", "neither", "nor", "without", "cannot",
-    "何", "誰", "谁", "哪", "里", "吗", "呢", "什", "么",
-))
-VERBS = frozenset((
-    "is", "are", "was", "were", "be", "been", "being", "has", "have", "had", "do", "does", "did", "can", "could",
-    "will", "would", "may", "might", "must", "shall", "should", "是", "は", "が", "を", "다",
-))
-_NEGATIONS = frozenset((
-    "not", "no", "never", "neither", "nor", "without", "cannot", "nicht", "kein", "keine", "keinen", "keiner", "nie",
-    "niemals", "ne", "pas", "jamais", "aucun", "aucune", "non", "nessun", "nessuna", "nunca", "jamás", "ningún", "não",
-    "не", "нет", "никогда", "不", "没", "沒", "未", "無", "无", "않", "안", "못",
-))
-# fmt: on
+_LEAST_PROBE = 4
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,8 +77,8 @@ class Word:
 
     @property
     def probe(self) -> str:
-        """How it stands in a folded text; empty for a value, which may be written in another way."""
-        return "" if self.is_value or self.maybe else folded(self.norm)
+        """How it begins in a folded text, in all its forms; empty for a value, which may be written in another way."""
+        return "" if self.is_value or self.maybe else folded(self.stem)[: max(_LEAST_PROBE, len(self.stem) - 2)]
 
     @property
     def as_number(self) -> "Word":
@@ -99,12 +93,17 @@ class Word:
     @property
     def content(self) -> bool:
         """Whether it says something by itself."""
-        return self.norm not in FUNCTION_WORDS and not self.negates
+        return self.norm not in FUNCTION_WORDS and not self.negates and not self.is_light
+
+    @property
+    def is_light(self) -> bool:
+        """Whether a text may lack it: *the*, *is*, in languages besides English."""
+        return self.norm in LIGHT and not self.anchor
 
     @property
     def negates(self) -> bool:
         """Whether it turns a statement round."""
-        return self.norm in _NEGATIONS or self.norm.endswith(("n't", "n’t"))
+        return self.norm in NEGATIONS or self.norm.endswith(("n't", "n’t"))
 
 
 def folded(text: str) -> str:
@@ -115,9 +114,11 @@ def folded(text: str) -> str:
 def plain(text: str) -> str:
     """Return the text with words whole, widths and ligatures resolved, and fractions and powers beside their number."""
     apart = _POWER.sub("^", _FRACTION.sub(" ", _BROKEN.sub("", text)))
-    level = unicodedata.normalize("NFKC", apart).replace("⁄", "/").replace("〇", "零").replace("−", "-")
-    if _DIGIT.search(level):
-        level = _NO_CENTS.sub("", _DASH.sub("-", _BY.sub(" × ", _RELEASE.sub("version ", level))))
+    level = (
+        unicodedata.normalize("NFKC", apart).replace("⁄", "/").replace("〇", "零").replace("−", "-").replace("’", "'")
+    )
+    for pattern, written in _BESIDE_DIGITS if _DIGIT.search(level) else ():
+        level = pattern.sub(written, level)
     return _BESIDE_SIGN.sub(" ", level) if max(level, default="") > _BEFORE_SIGNS else level
 
 
@@ -131,7 +132,7 @@ def words_of(text: str, *, commas: bool = False) -> tuple[Word, ...]:
     start = 0
     for value in (*values_in(text, commas=commas), Value(len(text), len(text), "", "")):
         for found in _WORD.finditer(text, start, value.start):
-            word = _word(found[0])
+            word = _word(found[0], is_first=not words)
             words.append(replace(word, norm=found[0], stem=found[0], anchor=True) if _is_label(found) else word)
         if value.norm:
             words.append(
@@ -155,13 +156,15 @@ def _is_label(found: re.Match[str]) -> bool:
 
 
 @lru_cache(maxsize=16_384)
-def _word(raw: str) -> Word:
-    bare = _POSSESSIVE.sub("", raw)
+def _word(raw: str, *, is_first: bool) -> Word:
+    bare = _ELIDED.sub("", _POSSESSIVE.sub("", raw))
     norm = bare.casefold()
-    named = bare[:1].isupper() or any(sign.isdigit() for sign in bare) or (not bare[:1].isascii() and len(bare) == 1)
+    is_capital = bare[:1].isupper()
+    is_little = norm in FUNCTION_WORDS or (norm in LIGHT and (is_first or not is_capital))
+    named = not is_little and (is_capital or any(sign.isdigit() for sign in bare) or _SIGN.fullmatch(bare) is not None)
     endings = (each for each in _ENDINGS if norm.endswith(each) and len(norm) - len(each) >= _LEAST_STEM)
     stem = norm.removesuffix(next(endings, ""))
-    return Word(norm, stem, anchor=named and norm not in FUNCTION_WORDS, maybe=_roman(bare) or may_be(norm))
+    return Word(norm, stem, anchor=named, maybe=_roman(bare) or may_be(norm) or ("1" if norm in ("a", "an") else ""))
 
 
 def _roman(word: str) -> str:
