@@ -8,6 +8,8 @@ from collections.abc import Callable, Iterable
 import pytest
 
 from memloop.evidence import evidence_for
+from memloop.evidence.findings import sentences_of
+from memloop.evidence.tables import rows_of
 from memloop.evidence.values import has_decimal_commas
 from memloop.evidence.words import words_of
 from memloop.ports import Chunk, HeldChunks
@@ -18,13 +20,13 @@ from tests.memloop.written_values import pairs_by_others, pairs_of_causes, writt
 
 def is_supported(document: str, statement: str, *, question: str = "What happened?") -> bool:
     chunks = HeldChunks([Chunk(0, 0, len(document), document, 1)])
-    (finding,) = asyncio.run(evidence_for(question, memory=statement, answer="", chunks=chunks))
-    return finding.supported
+    findings = asyncio.run(evidence_for(question, memory=statement, answer="", chunks=chunks))
+    return all(finding.supported for finding in findings)
 
 
 @pytest.mark.parametrize(
     ("set_of_pairs", "least"),
-    [(pairs, 600), (written_pairs, 200), (pairs_by_others, 260), (pairs_of_causes, 190)],
+    [(pairs, 600), (written_pairs, 200), (pairs_by_others, 1_100), (pairs_of_causes, 650)],
     ids=["made-of-patterns", "written", "by-others", "of-causes"],
 )
 def test_of_many_pairs_no_wrong_value_is_supported_and_hardly_a_right_one_refused(
@@ -47,21 +49,15 @@ def test_of_many_pairs_no_wrong_value_is_supported_and_hardly_a_right_one_refuse
 
 
 def test_no_sentence_is_supported_after_one_of_its_digits_was_changed() -> None:
-    documents = dict.fromkeys(pair.document for pair in pairs_by_others())
+    documents = list(dict.fromkeys(pair.document for pair in pairs_by_others()))[::3]
     changed = [
         (document, document[: digit.start()] + str((int(digit[0]) + 1) % 10) + document[digit.end() :])
         for document in documents
         for digit in re.finditer(r"\d", document)
     ]
-    faults = [(document, other) for document, other in changed if not _differs_where_it_says(document, other)]
+    faults = [(document, other) for document, other in changed if is_supported(document, other)]
     assert len(changed) > 500
     assert not faults
-
-
-def _differs_where_it_says(document: str, other: str) -> bool:
-    chunks = HeldChunks([Chunk(0, 0, len(document), document, 1)])
-    findings = asyncio.run(evidence_for("What happened?", memory=other, answer="", chunks=chunks))
-    return not all(finding.supported for finding in findings)
 
 
 @pytest.mark.xfail(
@@ -70,6 +66,11 @@ def _differs_where_it_says(document: str, other: str) -> bool:
 def test_a_known_miss_is_another_direction_without_a_value() -> None:
     document = "Wages of the long forgotten old mill near Orsk rose steeply that year."
     assert not is_supported(document, document.replace("rose", "fell"))
+
+
+@pytest.mark.xfail(strict=True, reason="a text may say more between a name and its value")
+def test_a_known_miss_is_a_change_for_an_amount() -> None:
+    assert not is_supported("Sales rose by 5 euros.", "Sales are 5 euros.")
 
 
 def test_a_statement_without_a_value_may_say_one_word_of_many_otherwise() -> None:
@@ -188,7 +189,27 @@ def test_a_text_shows_which_mark_its_decimals_have(text: str, *, commas: bool) -
         "fünfhundert",
         "五点",
         "XI. ",
+        "on iki ",
+        "an hour ",
+        "ore 18 e ",
+        "femogtyve",
+        "tel 12 ",
     ],
 )
 def test_a_long_run_of_numbers_in_words_takes_time_in_proportion_to_its_length(unit: str) -> None:
     assert is_linear(lambda chars: "two " + unit * (chars // len(unit)), words_of, size=10_000)
+
+
+@pytest.mark.parametrize("unit", ["x", "| ", "a | b\n", "a: b\n", "- a\n", "\n", "a:", "1. ", "25. a ", "ab\t"])
+def test_cutting_into_sentences_and_rows_takes_time_in_proportion_to_the_length(unit: str) -> None:
+    def cut(text: str) -> int:
+        return len([*sentences_of(text), *rows_of(text)])
+
+    assert is_linear(lambda chars: unit * (chars // len(unit)), cut, size=40_000)
+
+
+def test_a_row_of_a_table_is_the_evidence_of_its_cell() -> None:
+    text = "Part | Price\nValve | $12.00\nPump | $310.00\n"
+    chunks = HeldChunks([Chunk(0, 0, len(text), text, 1)])
+    (finding,) = asyncio.run(evidence_for("?", memory="The price of the pump is $310.", answer="", chunks=chunks))
+    assert [text[span.start : span.end] for span in finding.spans] == ["Pump | $310.00"]
