@@ -1,6 +1,8 @@
 """OpenAI's own client against ``/v1/vector_stores/{id}/file_batches``, on the real memory store."""
 
+import asyncio
 from collections.abc import AsyncGenerator, Awaitable, Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -8,9 +10,13 @@ import pytest
 from openai import APIStatusError, NotFoundError, RateLimitError, UnprocessableEntityError
 from openai.types.vector_stores import VectorStoreFileBatch
 
+from gateway.queue import LaneQueue, Submission
+from gateway.vector_stores.schemas import FileAttach
+from memloop_state.steps import Guard
 from tests.gateway.api_rig import ALICE_KEY
 from tests.gateway.file_searches import KEYS, TEA, Searches, searches
 from tests.gateway.file_uploads import processed
+from tests.gateway.redis_view import keys
 from tests.gateway.rig import eventually, script
 
 SHORT: Any = {"type": "static", "static": {"max_chunk_size_tokens": 100, "chunk_overlap_tokens": 0}}
@@ -239,6 +245,55 @@ async def test_a_batch_beyond_the_queue_changes_nothing(redis_url: str, tmp_path
         async with it.working():
             found = await it.sdk.vector_stores.search(store_id, query="Where is the spare key?")
         assert [one.content[0].text for one in found.data] == [KEYS]
+
+
+class Dying(LaneQueue):
+    """A queue in whose process everything ends once ``lives`` jobs are admitted."""
+
+    lives = 1
+
+    async def admit(self, job: Submission, *, guard: Guard | None = None) -> bool:
+        """Admit the job, or end."""
+        if not self.lives:
+            raise asyncio.CancelledError
+        self.lives -= 1
+        return await super().admit(job, guard=guard)
+
+
+async def test_files_are_indexed_whose_gateway_died_before_their_jobs_were_queued(idle: Searches) -> None:
+    store_id, files = await _store(idle), [await idle.file(text) for text in (TEA, KEYS, "Left.")]
+    vector_stores, redis = idle.gateway.app.state.vector_stores, idle.gateway.redis
+    dying = replace(vector_stores, queue=Dying(redis, vector_stores.queue.name))
+    with pytest.raises(asyncio.CancelledError):
+        await dying.attach("a", store_id, [FileAttach(file_id=one) for one in files])
+    assert (await idle.sdk.vector_stores.retrieve(store_id)).file_counts.in_progress == 3
+    async with idle.working():
+        assert (await idle.indexed(store_id, files[0])).status == "completed"
+        assert (await idle.sdk.vector_stores.retrieve(store_id)).file_counts.in_progress == 2
+        [attaching] = await keys(redis, "*attaching")
+        [line] = await vector_stores.queue.indexes.ids(attaching)
+        await vector_stores.queue.indexes.add(attaching, {line: 1})
+        for one in files[1:]:
+            assert (await idle.indexed(store_id, one)).status == "completed"
+    assert await keys(redis, "*attaching") == []
+    found = await idle.sdk.vector_stores.search(store_id, query="Where is the spare key?")
+    assert sorted(one.content[0].text for one in found.data) == ["Left.", TEA, KEYS]
+
+
+async def test_attributes_and_status_that_change_at_once_both_stay(idle: Searches) -> None:
+    store_id, file_id = await _store(idle), await idle.file(KEYS)
+    vector_stores = idle.gateway.app.state.vector_stores
+    records = vector_stores.records
+    for number in range(30):
+        await idle.sdk.vector_stores.files.create(store_id, file_id=file_id)
+        known = await records.file("a", store_id, file_id)
+        await asyncio.gather(
+            records.change("a", known, status="completed"),
+            *(vector_stores.update_file("a", store_id, file_id, {f"n{one}": float(number)}) for one in range(3)),
+        )
+        now = (await records.file("a", store_id, file_id)).file
+        assert (now.status, *now.attributes.values()) == ("completed", float(number))
+        assert await records.change("a", known, status="cancelled") == "gone"
 
 
 async def test_attributes_that_change_while_a_file_is_indexed_stay(it: Searches) -> None:

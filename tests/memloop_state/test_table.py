@@ -230,9 +230,10 @@ async def test_rows_count_by_group_and_by_bytes(redis: Redis) -> None:
     await table.put("acme", "n1", {"body": "x"}, size=0)
     await table.put("acme", "n1", {}, rows=[Row("r1", "", 0, "busy", "j1"), Row("r2", "", 0, "busy", "j2")], known=True)
     assert await table.put("acme", "n1", {}, rows=[Row("r3", "", 0)], known=True) == "rows"
-    assert await table.change_row("acme", "n1", Row("r1", "text", 90, "done", "j1")) == "changed"
-    assert await table.change_row("acme", "n1", Row("r2", "text", 90, "done", "j2")) == "long"
-    assert await table.change_row("acme", "n1", Row("r2", "text", 1, "done", "old")) == "gone"
+    first, second = await table.some_rows("acme", "n1", ["r1", "r2"])
+    assert await table.change_row("acme", "n1", first, Row("r1", "text", 90, "done", "j1")) == "changed"
+    assert await table.change_row("acme", "n1", first, Row("r1", "stale", 80, "busy", "j1")) == "gone"
+    assert await table.change_row("acme", "n1", second, Row("r2", "text", 90, "done", "j2")) == "long"
     found = await table.get("acme", "n1") or {}
     assert (found["rows:busy"], found["rows:done"], found["bytes"]) == ("1", "1", "90")
     assert [await table.delete_row("acme", "n1", "r1") for _ in range(2)] == ["deleted", "gone"]

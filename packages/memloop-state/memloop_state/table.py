@@ -177,10 +177,9 @@ class Table:
         """Delete a record with its rows, or only one without rows; return deleted, gone or rows."""
         return (await self._stepped("delete", tenant, record_id, {"empty": if_empty}))[0]
 
-    async def change_row(self, tenant: str, record_id: str, row: Row, *, version: str = "") -> Outcome:
-        """Replace a row that has this version still (default: the new row's); return changed, gone, long or full."""
-        terms, texts = {"version": version or row.version}, [row.id, row.dump()]
-        return (await self._stepped("change_row", tenant, record_id, terms, texts))[0]
+    async def change_row(self, tenant: str, record_id: str, old: Row, new: Row) -> Outcome:
+        """Replace a row that has not changed since it was read; return changed, gone, long or full."""
+        return (await self._stepped("change_row", tenant, record_id, {}, [new.id, old.dump(), new.dump()]))[0]
 
     async def delete_row(self, tenant: str, record_id: str, row_id: str) -> Outcome:
         """Delete a row; return deleted or gone."""

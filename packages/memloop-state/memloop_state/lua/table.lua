@@ -165,14 +165,13 @@ function steps.delete()
   return {redis.call('DEL', RECORD) == 1 and 'deleted' or 'gone'}
 end
 
--- Replaces a row if it has the version still. Texts: the row, its value
+-- Replaces a row that is the same still. Texts: the row, its value, the new value
 function steps.change_row()
-  local old = redis.call('HGET', ROWS, ARGV[2])
-  if not old or string.match(old, '^%S+') ~= want.version then return {'gone'} end
+  if redis.call('HGET', ROWS, ARGV[2]) ~= ARGV[3] then return {'gone'} end
   local size = '^%S+ %S+ (%d+) '
-  local refused = too_many(string.match(ARGV[3], size) - string.match(old, size))
+  local refused = too_many(string.match(ARGV[4], size) - string.match(ARGV[3], size))
   if refused then return {refused} end
-  count(set_row(ARGV[2], ARGV[3]))
+  count(set_row(ARGV[2], ARGV[4]))
   return {'changed'}
 end
 

@@ -79,13 +79,11 @@ class IndexHandler:
             return await self._gone(job)
         except Unprocessable as error:
             return await self._failed(job, "unsupported_file", error.message)
-        sized = attached.having(status="in_progress", usage_bytes=file.text.size_bytes)
-        outcome = await self.vector_stores.records.change(job.tenant, sized)
+        outcome = await self.vector_stores.records.change(job.tenant, attached, usage_bytes=file.text.size_bytes)
         if outcome == "full":
             return await self._failed(job, "invalid_file", "The text does not fit in the vector store.")
         blocks = self.vector_stores.files.stored().blobs.storage.blocks(file.text.place)
         chunks = chunks_of(codecs.iterdecode(blocks, "utf-8"), attached.file.chunking_strategy.static)
-        attached = sized
         if job.again:
             await self._erase(job)
         number = 0
@@ -107,7 +105,7 @@ class IndexHandler:
                 )
             )
             number += len(some)
-        if await self.vector_stores.records.change(job.tenant, attached.having(status="completed")) != "changed":
+        if await self.vector_stores.records.change(job.tenant, attached, status="completed") != "changed":
             return await self._gone(job)
         return JobResult("completed", "{}", keep_ms=_KEEP_MS)
 
@@ -146,8 +144,8 @@ class IndexHandler:
         except NotFound:
             return await self._gone(job)
         await self._erase(job)
-        failed = attached.having(status="failed", usage_bytes=0, last_error=LastError(code=code, message=reason))
-        await self.vector_stores.records.change(job.tenant, failed)
+        why = LastError(code=code, message=reason)
+        await self.vector_stores.records.change(job.tenant, attached, status="failed", usage_bytes=0, last_error=why)
         return JobResult("failed", "{}", keep_ms=_KEEP_MS)
 
     async def _erase(self, job: IndexJob) -> None:

@@ -146,11 +146,20 @@ class VectorStoreRecords:
             raise TooLarge(message, code="vector_store_full")
         return {row.id: Attached.of(row) for row in replaced}
 
-    async def change(self, tenant: str, new: Attached, *, job: str = "") -> Literal["changed", "full", "gone"]:
-        """Replace a file's record unless another job has it now, or it is not there; ``job`` has it from then on."""
-        row = replace(new, job=job or new.job).row()
-        outcome = await self._table.change_row(tenant, new.file.vector_store_id, row, version=new.job)
-        return "full" if outcome == "long" else cast(Literal["changed", "gone"], outcome)
+    async def change(
+        self, tenant: str, known: Attached, *, job: str = "", **fields: object
+    ) -> Literal["changed", "full", "gone"]:
+        """Change fields of a file; ``job`` has it from then on.
+
+        Returns gone when it has another job or status than the known one: these are changed by one step at a time.
+        """
+        store_id, expected = known.file.vector_store_id, (known.job, known.file.status)
+        while (row := await self._table.row(tenant, store_id, known.file.id)) and (row.version, row.group) == expected:
+            new = replace(Attached.of(row).having(**fields), job=job or known.job)
+            outcome = await self._table.change_row(tenant, store_id, row, new.row())
+            if outcome != "gone":
+                return "full" if outcome == "long" else "changed"
+        return "gone"
 
     async def file(self, tenant: str, store_id: str, file_id: str) -> Attached:
         """Return a file. Raises NotFound."""

@@ -89,6 +89,9 @@ def _found(hit: SearchHit, files: Mapping[str, Attached]) -> Found:
 
 
 INDEX_QUEUE: Final = "vector-stores"
+_ATTACHING: Final = "memloop:vector-stores:attaching"
+"""Lists, by the time at which the sweep looks at them, files that are added and whose jobs may not be queued yet."""
+_ATTACHING_S: Final = 60.0
 
 
 class IndexJob(Wire):
@@ -99,6 +102,15 @@ class IndexJob(Wire):
     file_id: str
     job: str
     again: bool = False
+
+
+def _job(tenant: str, one: Attached, *, again: bool, queue: LaneQueue) -> Submission:
+    """Return the job that indexes a file."""
+    at = {"tenant": tenant, "vector_store_id": one.file.vector_store_id, "file_id": one.file.id}
+    payload = IndexJob(**at, job=one.job, again=again).model_dump_json()
+    fields = {"tenant": tenant, "status": "queued", "record": "{}", "payload": payload}
+    index = queue.keys.of_id(one.job).key("indexing", tenant)
+    return Submission(one.job, one.job, created_ms=int(time.time() * 1000), index=index, fields=fields)
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,21 +152,13 @@ class VectorStores:
             )
             for one, attributes in zip(each.values(), clean, strict=True)
         ]
+        line = f"{tenant} {store_id} {new[0].job}"
+        await self.queue.indexes.add(_ATTACHING, {line: time.time() + _ATTACHING_S}, sure=True)
         there = await self.records.attach(tenant, store_id, new)
-        index = self.queue.keys.of_id(new[0].job).key("indexing", tenant)
         queued = set[str]()
         try:
             for one in new:
-                job = IndexJob(
-                    tenant=tenant,
-                    vector_store_id=store_id,
-                    file_id=one.file.id,
-                    job=one.job,
-                    again=one.file.id in there,
-                )
-                fields = {"tenant": tenant, "status": "queued", "record": "{}", "payload": job.model_dump_json()}
-                at_ms = int(time.time() * 1000)
-                await self.queue.admit(Submission(one.job, one.job, created_ms=at_ms, index=index, fields=fields))
+                await self.queue.admit(_job(tenant, one, again=one.file.id in there, queue=self.queue))
                 queued.add(one.file.id)
         except MemloopError:
             if kept := [one for file_id, one in there.items() if file_id not in queued]:
@@ -162,6 +166,7 @@ class VectorStores:
             for file_id in each.keys() - there.keys():
                 await self.records.detach(tenant, store_id, file_id)
             raise
+        await self.queue.indexes.remove(_ATTACHING, line)
         await self.records.used(tenant, store_id)
         return [one.file for one in new]
 
@@ -169,7 +174,7 @@ class VectorStores:
         """Take a batch's files that are not indexed yet from their jobs, which then end. Raises NotFound."""
         for one in await self.records.batch(tenant, store_id, batch):
             if one.file.status == "in_progress":
-                await self.records.change(tenant, one.having(status="cancelled", usage_bytes=0), job=NO_JOB)
+                await self.records.change(tenant, one, job=NO_JOB, status="cancelled", usage_bytes=0)
 
     async def update_file(
         self, tenant: str, store_id: str, file_id: str, attributes: dict[str, AttributeValue]
@@ -178,9 +183,8 @@ class VectorStores:
         clean = await self.clean(tenant, attributes)
         while True:
             known = await self.records.file(tenant, store_id, file_id)
-            changed = known.having(attributes=clean)
-            if await self.records.change(tenant, changed) == "changed":
-                return changed.file
+            if await self.records.change(tenant, known, attributes=clean) == "changed":
+                return known.having(attributes=clean).file
 
     async def detach(self, tenant: str, store_id: str, file_id: str) -> None:
         """Take a file out of a vector store; a running job notices. Raises NotFound."""
@@ -239,7 +243,13 @@ class VectorStores:
             await self.store.erase(chunks_of_file(tenant, store_id, file_id))
 
     async def sweep(self) -> None:
-        """Delete the chunks and files of vector stores that have expired."""
+        """Queue the jobs of files whose attaching ended before that; empty vector stores that have expired."""
+        while lines := await self.queue.indexes.due(_ATTACHING, time.time(), most=100):
+            for tenant, store_id, _ in map(str.split, lines):
+                for one in await self.records.files(tenant, store_id):
+                    if one.file.status == "in_progress":  # one that has its job gets no other
+                        await self.queue.submit(_job(tenant, one, again=True, queue=self.queue))
+            await self.queue.indexes.remove(_ATTACHING, *lines)
         for tenant, store_id in await self.records.expired():
             await self.records.clear(tenant, store_id)
             await self._erase(tenant, store_id)
