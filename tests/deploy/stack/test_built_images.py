@@ -99,7 +99,7 @@ def test_its_program_can_be_imported_on_a_read_only_root(images: Mapping[str, st
 def test_every_module_of_the_gateways_packages_survived_the_stripping(images: Mapping[str, str]) -> None:
     modules = (
         "aiohttp, httptools, obstore, orjson, pydantic_core, pypdf, pypdfium2, python_calamine, selectolax.lexbor, "
-        "striprtf, tokenizers, uvloop"
+        "striprtf, tokenizers, uvloop, xlrd"
     )
     assert python(images["gateway"], f"import {modules}, mcp, yarl, cryptography.fernet\nprint('all')") == "all"
 

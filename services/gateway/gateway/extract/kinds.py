@@ -3,6 +3,7 @@
 import re
 import zipfile
 from collections.abc import Iterator
+from functools import partial
 from io import BytesIO
 from typing import BinaryIO, Final
 from unicodedata import normalize
@@ -125,8 +126,9 @@ def _ole(source: Source) -> Iterator[str]:
     if "EncryptedPackage".encode("utf-16-le") in raw:
         raise Unreadable("the file is encrypted")
     if source.name.endswith(_SHEETS):
+        from gateway.extract.binary_cells import cells_of_xls, in_binary
         from gateway.extract.sheets import sheets
 
-        yield from sheets(source, raw)
+        yield from sheets(source, raw, shown=in_binary(source, partial(cells_of_xls, raw)))
         return
     raise Unreadable("it is of an Office before 2007; save it in the newer format, as DOCX or PPTX")
