@@ -124,14 +124,6 @@ BOMBS: Final[Mapping[str, tuple[str, Callable[[], bytes], str]]] = {
         "damaged|no text|memory|crashed",
     ),
     "pages that contain themselves": ("a.pdf", lambda: _pages(b"", b"", kids=b"2 0 R"), "damaged|no text"),
-    "sixty thousand objects": (
-        "a.pdf",
-        lambda: (
-            _pages(b"BT /F 1 Tf (x) Tj", b"", kids=b" ".join(b"%d 0 R" % n for n in range(6, 60_006)))[:-40]
-            + b"1 0 obj\n" * 100_000
-        ),
-        "CPU|damaged",
-    ),
 }
 """By weakness: a file name, the file, and a word of the reason that it gets."""
 
@@ -146,6 +138,14 @@ HARMLESS: Final[Mapping[str, tuple[str, Callable[[], bytes], str]]] = {
         "a.html",
         lambda: b'<meta charset="punycode">' + b"a-" * 400_000 + b"z" * 200_000,
         "a-a-a-",
+    ),
+    "sixty thousand objects": (
+        "a.pdf",
+        lambda: (
+            _pages(b"BT /F 1 Tf (x) Tj", b"", kids=b" ".join(b"%d 0 R" % n for n in range(6, 60_006)))[:-40]
+            + b"1 0 obj\n" * 100_000
+        ),
+        "[page 1]",
     ),
 }
 """What once was a bomb: a file name, the file, and some of its text."""

@@ -36,10 +36,14 @@ _TICKED: Final = frozenset({pdfium.FPDF_FORMFIELD_CHECKBOX, pdfium.FPDF_FORMFIEL
 
 @dataclass(frozen=True, slots=True)
 class _Page:
-    """A page: its text, None for a picture without text, and whether many letters are codes without a meaning."""
+    """A page: its text, None for a picture without text, and whether many letters are codes without a meaning.
+
+    A lost one is named in the file, but cannot be read.
+    """
 
     text: str | None
     is_coded: bool = False
+    is_lost: bool = False
 
 
 def pdf(source: Source) -> Iterator[str]:
@@ -47,7 +51,7 @@ def pdf(source: Source) -> Iterator[str]:
     raw = source.whole()
     begin = raw.find(b"%PDF-", 0, PDF_WITHIN)
     raw = b"%PDF-1.4\n" + raw if begin < 0 else raw[begin:]
-    document = _opened(raw)
+    document = _opened(source, raw)
     if document.get_formtype() == pdfium.FORMTYPE_XFA_FULL:
         source.notes.append("the fields of an XFA form")
     pages = [_page(document, number, source.ocr) for number in range(len(document))]
@@ -56,7 +60,7 @@ def pdf(source: Source) -> Iterator[str]:
         from gateway.extract.rewritten import with_letters
 
         mended = with_letters(raw)
-        document = document if mended is None else _opened(mended)
+        document = document if mended is None else _opened(source, mended)
         for number in coded:
             again = _page(document, number, source.ocr, part_codes=True)
             if mended is None or _letters(again) >= _letters(pages[number]):
@@ -71,20 +75,27 @@ def pdf(source: Source) -> Iterator[str]:
     pictures = [number for number, page in enumerate(pages) if page.text is None]
     source.note_pages("pages that are pictures without text", [] if is_scan else pictures)
     source.note_pages("pages whose letters have no Unicode", coded)
+    source.note_pages("pages that cannot be read", [number for number, page in enumerate(pages) if page.is_lost])
     yield from _attachments(source, document)
 
 
-def _opened(raw: bytes) -> pypdfium2.PdfDocument:
+def _opened(source: Source, raw: bytes) -> pypdfium2.PdfDocument:
     try:
         document = pypdfium2.PdfDocument(raw)
     except pypdfium2.PdfiumError as error:
-        if error.err_code not in (pdfium.FPDF_ERR_PASSWORD, pdfium.FPDF_ERR_SECURITY):
-            raise Unreadable("the file is damaged (PDF)") from None
-        from gateway.extract.rewritten import unlocked
+        if error.err_code in (pdfium.FPDF_ERR_PASSWORD, pdfium.FPDF_ERR_SECURITY):
+            from gateway.extract.rewritten import unlocked
 
-        again = unlocked(raw)
-        if again is None:
-            raise Unreadable("the file is encrypted") from None
+            again = unlocked(raw)
+            if again is None:
+                raise Unreadable("the file is encrypted") from None
+        else:
+            from gateway.extract.cut_off import with_end
+
+            again = with_end(raw)
+            if again is None:
+                raise Unreadable("the file is damaged (PDF)") from None
+            source.notes.append("what is missing from the file, which is cut off or damaged")
         document = pypdfium2.PdfDocument(again)
     document.init_forms()
     return document
@@ -131,7 +142,7 @@ def _page(document: pypdfium2.PdfDocument, number: int, ocr: str, *, part_codes:
         text = _HYPHEN.sub(lambda found: "" if found[1].islower() else "-", plain)
         text = _CONTROLS.sub(" ", text.replace("\x02", "-").replace("\r\n", "\n"))
     except pypdfium2.PdfiumError:
-        return _Page("")
+        return _Page("", is_lost=True)
     squeezed = "".join(text.split())
     missing = [line for value, line in said if not value or "".join(value.split()) not in squeezed]
     whole = "\n".join([text, *missing])
