@@ -3,8 +3,9 @@
 import pytest
 
 from tests.gateway.documents import opened, word
+from tests.gateway.test_binary_sheets import xls
 from tests.gateway.test_encodings import noted
-from tests.gateway.test_extraction import text_of
+from tests.gateway.test_extraction import reason, text_of
 
 XHTML = '<?xml version="1.0"?><html xmlns="http://www.w3.org/1999/xhtml"><head><title/>{}</head><body>{}</body></html>'
 CARD = "BEGIN:VCALENDAR\r\nSUMMARY:The keeper of sta\r\n tion 7 is Ann.\r\nEND:VCALENDAR\r\n"
@@ -165,3 +166,29 @@ async def test_headers_and_footers_of_an_odt_follow_its_text() -> None:
     )
     raw = opened("text", "<text:p>Tea.</text:p>", **{"styles.xml": f"<x {style} {text}>{edges}</x>"})
     assert await text_of(raw, "a.odt") == "Tea.\n[header: Draft]\n[footer: Page 1]\n"
+
+
+@pytest.mark.parametrize(
+    ("name", "raw", "text"),
+    [
+        ("report.xls", b"<table><tr><th>Item</th><th>Price</th></tr><tr><td>Tea</td><td>4.50</td></tr></table>",
+         "Item | Price\nTea | 4.50"),
+        ("report.xls", "<html><body><p>Tea</p></body></html>".encode("utf-16"), "Tea"),
+        ("report.xls", "\ufeffItem\tPrice\nTea\t4.50\n".encode("utf-16-le"), "Item\tPrice\nTea\t4.50"),
+        ("letter.doc", b"<meta charset=utf-8><p>Tea at five.", "Tea at five."),
+        ("letter.doc", b"Tea at five.", "Tea at five."),
+    ],
+    ids=["a table of HTML", "a page in UTF-16", "a table of tabs", "a letter of HTML", "a letter of text"],
+)  # fmt: skip
+async def test_a_page_or_text_is_read_under_a_name_of_office(name: str, raw: bytes, text: str) -> None:
+    assert (await text_of(raw, name)).strip() == text
+
+
+async def test_a_workbook_is_known_by_its_content_and_a_mail_of_outlook_by_its_name() -> None:
+    assert "15%" in await text_of(xls(), "report")
+    assert await reason(xls()[:8] + bytes(600), "a.msg") == "it is a mail of Outlook; save it as EML"
+
+
+async def test_words_of_a_drawing_in_a_page_are_read() -> None:
+    page = "<p>Tea</p><svg><title>Close</title><defs><text>x</text></defs><g><text>at</text><text>five</text></g></svg>"
+    assert (await text_of(page.encode(), "a.html")).split() == ["Tea", "at", "five"]

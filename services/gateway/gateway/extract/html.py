@@ -15,7 +15,7 @@ from gateway.extract.source import Source, Unreadable
 if TYPE_CHECKING:
     from selectolax.lexbor import LexborHTMLParser
 
-_HIDDEN: Final = ["script", "style", "noscript", "template", "svg", "annotation", "rp", "wbr"]
+_HIDDEN: Final = ["script", "style", "noscript", "template", "annotation", "rp", "wbr"]
 _READINGS: Final = "rt, rtc"
 _UNSHOWN: Final = "body :is([hidden]:not([hidden=until-found]), [style*='display:none' i], [style*='display: none' i])"
 _IS_XML = re.compile(r"\s*<\?xml\b|\s*<!doctype[^>]{0,200}\bxhtml\b", re.IGNORECASE)
@@ -70,6 +70,8 @@ def page(source: Source, raw: bytes, *, declared: str = "") -> str:
     for frame in tree.css("iframe[srcdoc]"):
         inside = LexborHTMLParser(frame.attributes.get("srcdoc") or "").body
         frame.replace_with("" if inside is None else f" {inside.text(separator=' ', strip=True)} ")
+    for part in tree.css("svg :is(title, desc, metadata, defs, symbol)"):
+        part.decompose()
     tree.strip_tags(_HIDDEN)
     for unseen, one, many in (
         (_UNSHOWN, "hidden part of the page", "hidden parts of the page"),

@@ -22,10 +22,12 @@ _ARCHIVES: Final = (b"\x1f\x8b", b"BZh", b"7z\xbc\xaf", b"Rar!", b"\xfd7zXZ", b"
 _ARCHIVE: Final = "it is an archive; unpack it and send the files in it"
 _OTHER: Final = "the format is unsupported, or the content does not match the file name"
 _BY_NAME: Final = (
-    *(".pdf", ".doc", ".docx", ".docm", ".dot", ".dotx", ".odt", ".ods", ".odp", ".epub", ".rtf", ".msg"),
-    *(".xls", ".xlsx", ".xlsm", ".xlsb", ".ppt", ".pptx", ".pptm", ".pages", ".numbers", ".key", ".mobi", ".azw3"),
+    *(".pdf", ".docx", ".docm", ".dotx", ".odt", ".ods", ".odp", ".epub", ".rtf", ".msg"),
+    *(".xlsx", ".xlsm", ".xlsb", ".ppt", ".pptx", ".pptm", ".pages", ".numbers", ".key", ".mobi", ".azw3"),
 )
 """Names of formats whose leading bytes show them: another content does not match."""
+_OFTEN_PAGES: Final = (".xls", ".doc")
+"""Names that many programs give to a page or a table of commas, because Office opens it."""
 _ARCHIVE_NAMES: Final = (".zip", ".tar", ".gz", ".tgz", ".bz2", ".xz", ".7z", ".rar", ".zst", ".jar")
 _MAILBOX = re.compile(rb"From \S+ [^\n]{0,100}\d\d:\d\d[^\n]{0,40}\r?\n[A-Za-z-]+:")
 _HEADINGS = re.compile(rb"(?:[A-Za-z][A-Za-z0-9-]{0,60}:[^\n]{0,2000}\n(?:[ \t][^\n]{0,2000}\n){0,100}){2,200}\r?\n")
@@ -84,8 +86,9 @@ def _written(source: Source) -> Reader:
         from gateway.extract.mail import mail
 
         return mail
-    start = source.head.lstrip(b"".join(BOMS) + b" \t\r\n")[:200].lower()
+    start = source.head.lstrip(b"".join(BOMS) + b" \t\r\n\0")[:200].replace(b"\0", b"").lower()
     is_page = start.startswith((b"<!doctype html", b"<html")) and not source.name.endswith((".txt", ".md"))
+    is_page |= start.startswith(b"<") and not start.startswith(b"<?xml") and source.name.endswith(_OFTEN_PAGES)
     if source.name.endswith((".html", ".htm", ".xhtml")) or "html" in source.media_type or is_page:
         from gateway.extract.html import html
 
@@ -125,10 +128,13 @@ def _ole(source: Source) -> Iterator[str]:
     raw = source.whole()
     if "EncryptedPackage".encode("utf-16-le") in raw:
         raise Unreadable("the file is encrypted")
-    if source.name.endswith(_SHEETS):
+    is_other = any(stream.encode("utf-16-le") in raw for stream in ("WordDocument", "PowerPoint Document"))
+    if source.name.endswith(_SHEETS) or ("Workbook".encode("utf-16-le") in raw and not is_other):
         from gateway.extract.binary_cells import cells_of_xls, in_binary
         from gateway.extract.sheets import sheets
 
         yield from sheets(source, raw, shown=in_binary(source, partial(cells_of_xls, raw)))
         return
+    if source.name.endswith(".msg"):
+        raise Unreadable("it is a mail of Outlook; save it as EML")
     raise Unreadable("it is of an Office before 2007; save it in the newer format, as DOCX or PPTX")
