@@ -230,6 +230,17 @@ async def test_a_formula_of_an_odt_stands_in_its_sentence() -> None:
     assert await text_of(raw, "a.odt") == "Einstein:  E = m c^2 holds.\n"
 
 
+def with_backslashes(raw: bytes) -> bytes:
+    """The archive with folders as some programs of Windows write them."""
+    written = io.BytesIO()
+    with zipfile.ZipFile(io.BytesIO(raw)) as old, zipfile.ZipFile(written, "w") as new:
+        for name in old.namelist():
+            entry = zipfile.ZipInfo(name)
+            entry.filename = name.replace("/", "\\")
+            new.writestr(entry, old.read(name))
+    return written.getvalue()
+
+
 @pytest.mark.parametrize(
     ("raw", "name"),
     [
@@ -240,8 +251,14 @@ async def test_a_formula_of_an_odt_stands_in_its_sentence() -> None:
         (word(paragraph("Tea at five.")), "a.docm"),
         (word(paragraph("Tea at five.")), "renamed.bin"),
         (xlsx("Tea at five."), "renamed.docx"),
+        (b"\r\n" + word(paragraph("Tea at five.")), "a.docx"),
+        (with_backslashes(word(paragraph("Tea at five."))), "a.docx"),
+        (with_backslashes(xlsx("Tea at five.")), "a.xlsx"),
     ],
-    ids=["newlines before a PDF", "a mark before a PDF", "Word online", "strict", "docm", "no name", "another name"],
+    ids=[
+        *("newlines before a PDF", "a mark before a PDF", "Word online", "strict", "docm", "no name", "another name"),
+        *("a newline before a DOCX", "backslashes in a DOCX", "backslashes in an XLSX"),
+    ],
 )
 async def test_odd_packages_are_read(raw: bytes, name: str) -> None:
     assert "Tea at five." in await text_of(raw, name)

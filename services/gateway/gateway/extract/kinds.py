@@ -55,7 +55,7 @@ def reader_of(source: Source) -> Reader:
         from gateway.extract.pdf import pdf
 
         return pdf
-    if head.startswith(b"PK\x03\x04"):
+    if head.lstrip().startswith(b"PK\x03\x04"):
         return _zipped
     if head.startswith(_OLE):
         return _ole
@@ -101,12 +101,13 @@ def _written(source: Source) -> Reader:
 
 
 def _zipped(source: Source) -> Iterator[str]:
-    raw = source.whole()
+    raw = source.whole().lstrip()
     with zipfile.ZipFile(BytesIO(raw)) as archive:
         entries = archive.infolist()
+        archive.NameToInfo |= {entry.filename.replace("\\", "/"): entry for entry in entries}  # as .NET wrote folders
         if sum(entry.file_size for entry in entries) > _UNZIPPED_BYTES:
             raise Unreadable("the unpacked file is too large")
-        names = {entry.filename for entry in entries}
+        names = archive.NameToInfo.keys()
         kind = archive.read("mimetype")[:200].decode("ascii", "replace").strip() if "mimetype" in names else ""
         if "META-INF/container.xml" in names and "opendocument" not in kind:
             from gateway.extract.book import book
