@@ -5,7 +5,7 @@ import asyncio
 import pytest
 from starlette.types import Message
 
-from memloop_service.http.admission import ClientGone, stopped_when_gone
+from memloop_service.http.admission import Awaited, ClientGone
 
 
 class Connection:
@@ -39,7 +39,7 @@ async def client() -> Connection:
 
 
 async def _work(client: Connection, seconds: float = 300.0) -> str:
-    async with stopped_when_gone(client.receive):
+    async with Awaited(client.receive):
         await asyncio.sleep(seconds)
     return "done"
 
@@ -72,7 +72,7 @@ async def test_a_receive_that_only_gives_way_is_run_on() -> None:
         return {"type": "http.disconnect"}
 
     with pytest.raises(ClientGone):
-        async with stopped_when_gone(receive):
+        async with Awaited(receive):
             await asyncio.sleep(300)
 
 
@@ -103,7 +103,7 @@ async def test_a_client_that_leaves_as_the_work_ends_stops_nothing_that_comes_af
 
     async def worked() -> str:
         try:
-            async with stopped_when_gone(client.receive):
+            async with Awaited(client.receive):
                 await ended.wait()
         except ClientGone:
             return "gone"
@@ -123,5 +123,5 @@ async def test_a_client_that_leaves_as_the_work_ends_stops_nothing_that_comes_af
 
 async def test_a_deadline_inside_is_a_deadline(client: Connection) -> None:
     with pytest.raises(TimeoutError):
-        async with stopped_when_gone(client.receive), asyncio.timeout(0.01):
+        async with Awaited(client.receive), asyncio.timeout(0.01):
             await asyncio.sleep(300)

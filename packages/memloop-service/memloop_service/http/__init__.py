@@ -3,13 +3,12 @@
 from memloop.wire.base import object_in, objects_in, parsed_object
 from memloop_service.http.admission import (
     Admission,
+    Awaited,
     Capacity,
     ClientGone,
     Lane,
     Limit,
     deadline_s,
-    stopped_when_gone,
-    within,
 )
 from memloop_service.http.bodies import (
     JsonBody,
@@ -28,6 +27,7 @@ from memloop_service.http.fragments import Fragment, body_of, engines_body, stre
 __all__ = [
     "DONE",
     "Admission",
+    "Awaited",
     "Capacity",
     "ClientGone",
     "EventStream",
@@ -52,10 +52,8 @@ __all__ = [
     "read_json",
     "read_ours",
     "read_with",
-    "stopped_when_gone",
     "streams",
     "strictly",
     "validated",
     "with_schema",
-    "within",
 ]

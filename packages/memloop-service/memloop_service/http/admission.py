@@ -10,9 +10,9 @@ A client's own deadline is in its headers; work that outlasts it stops. So does 
 
 import asyncio
 import math
-from collections.abc import AsyncGenerator, Callable, Mapping
-from contextlib import asynccontextmanager
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from types import TracebackType
 from typing import Final, Literal, TypeAlias
 
 from starlette.types import Receive
@@ -181,19 +181,6 @@ def deadline_s(headers: Mapping[str, str]) -> float | None:
     return min((seconds for seconds in timeouts if seconds is not None), default=None)
 
 
-@asynccontextmanager
-async def within(seconds: float | None) -> AsyncGenerator[None]:
-    """Cancel the block after ``seconds``, if given, and raise DeadlinePassed."""
-    limit = asyncio.timeout(seconds)
-    try:
-        async with limit:
-            yield
-    except TimeoutError as error:
-        if not limit.expired():
-            raise
-        raise DeadlinePassed(f"The engine's answer did not begin within the {seconds:g} s that you wait.") from error
-
-
 def _seconds(text: str) -> float | None:
     try:
         seconds = float(text)
@@ -206,27 +193,36 @@ class ClientGone(Exception):
     """The client closed its connection and cannot receive the answer."""
 
 
-@asynccontextmanager
-async def stopped_when_gone(receive: Receive) -> AsyncGenerator[None]:
-    """Cancel the block when the client disconnects, and raise ClientGone. Other cancellations pass through.
+class Awaited:
+    """Cancels the block when the client disconnects, and raises ClientGone. Other cancellations pass through.
 
-    The request's body must have been read.
+    After ``seconds``, if given, it raises DeadlinePassed. The request's body must have been read.
     """
-    scope = asyncio.timeout(None)
 
-    async def watch() -> None:
-        while (await receive())["type"] != "http.disconnect":
+    def __init__(self, receive: Receive, *, seconds: float | None = None) -> None:
+        self._receive = receive
+        self._seconds = seconds
+        self._scope = asyncio.timeout(seconds)
+        self._is_gone = False
+
+    async def __aenter__(self) -> None:
+        await self._scope.__aenter__()
+        self._watching = asyncio.create_task(self._watch())
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        self._watching.cancel()  # or it would end a scope that is over; it holds nothing that needs its end
+        try:
+            await self._scope.__aexit__(kind, error, traceback)
+        except TimeoutError as late:
+            if self._is_gone:
+                raise ClientGone from None
+            message = f"The engine's answer did not begin within the {self._seconds:g} s that you wait."
+            raise DeadlinePassed(message) from late
+
+    async def _watch(self) -> None:
+        while (await self._receive())["type"] != "http.disconnect":
             pass
-        scope.reschedule(asyncio.get_running_loop().time())
-
-    watching = asyncio.create_task(watch())
-    try:
-        async with scope:
-            try:
-                yield
-            finally:
-                watching.cancel()  # or it would end a scope that is over; it holds nothing that needs its end
-    except TimeoutError:
-        if not scope.expired():
-            raise
-        raise ClientGone from None
+        self._is_gone = True
+        self._scope.reschedule(asyncio.get_running_loop().time())

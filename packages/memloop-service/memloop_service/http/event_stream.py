@@ -14,7 +14,7 @@ from starlette.types import Receive, Scope, Send
 
 from memloop.wire.errors import MemloopError
 from memloop_service.errors import api_style
-from memloop_service.http.admission import ClientGone, stopped_when_gone
+from memloop_service.http.admission import Awaited, ClientGone
 
 DONE = b"data: [DONE]\n\n"
 HEARTBEAT = b": keep-alive\n\n"
@@ -109,7 +109,7 @@ class EventStream(Response):
             await send({"type": "http.response.start", "status": 200, "headers": self.raw_headers})
             try:
                 outlet = Outlet(send, heartbeat_s=self._heartbeat_s)
-                async with stopped_when_gone(receive), outlet:
+                async with Awaited(receive), outlet:
                     await asyncio.create_task(self._source(outlet))
             except ClientGone:
                 if self._on_abandoned is not None:

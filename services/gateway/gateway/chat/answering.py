@@ -37,6 +37,7 @@ from memloop_clients.replies import offered_in, whole_reply
 from memloop_clients.reply_stream import ReplyStream
 from memloop_service import ERRORS
 from memloop_service.http import (
+    Awaited,
     ClientGone,
     JsonBody,
     Outlet,
@@ -48,9 +49,7 @@ from memloop_service.http import (
     object_in,
     objects_in,
     read_as,
-    stopped_when_gone,
     streams,
-    within,
 )
 
 Prepared: TypeAlias = tuple[ChatTurn | None, ReadContext | None]
@@ -205,7 +204,7 @@ class _Answering:
     async def _watched(self, work: Callable[[], Awaitable[Prepared]]) -> Prepared:
         """Await the work, and cancel it when the client disconnects or its deadline passes."""
         try:
-            async with within(deadline_s(self._request.headers)), stopped_when_gone(self._request.receive):
+            async with Awaited(self._request.receive, seconds=deadline_s(self._request.headers)):
                 return await work()
         except ClientGone:
             self._chat.backend.metrics.upstream_abort.inc()

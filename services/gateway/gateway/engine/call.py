@@ -24,6 +24,7 @@ from memloop.wire.chat import Json
 from memloop.wire.errors import DependencyError, MemloopError
 from memloop_clients import RawResponse
 from memloop_service.http import (
+    Awaited,
     ClientGone,
     EventStream,
     Sink,
@@ -32,8 +33,6 @@ from memloop_service.http import (
     json_text,
     object_in,
     parsed_object,
-    stopped_when_gone,
-    within,
 )
 from memloop_service.tracing import current, model_call, note_usage, open_span
 
@@ -194,7 +193,7 @@ class EngineCall:
         """
         try:
             with ExitStack() as opened:
-                async with within(deadline_s(self._request.headers)), stopped_when_gone(self._request.receive):
+                async with Awaited(self._request.receive, seconds=deadline_s(self._request.headers)):
                     upstream = await self._opened(opened, body, path)
                     streams = upstream.succeeded and is_event_stream(upstream)
                     raw = b"" if streams else await upstream.read()

@@ -21,6 +21,7 @@ from memloop.wire.errors import Erased, MemloopError, RateLimited
 from memloop.wire.long_read import Estimate, LongRead, LongReadRequest, ReadEvent
 from memloop_service import ERRORS
 from memloop_service.http import (
+    Awaited,
     ClientGone,
     EventStream,
     Outlet,
@@ -29,7 +30,6 @@ from memloop_service.http import (
     error_event,
     json_response,
     read_ours,
-    stopped_when_gone,
     streams,
 )
 
@@ -67,7 +67,7 @@ async def create_read(
             source = partial(_send_run, read, allowance)
             return EventStream(source, heartbeat_s=reading.backend.heartbeat_s, on_abandoned=aborted)
         try:
-            async with stopped_when_gone(request.receive):
+            async with Awaited(request.receive):
                 record = await read.run()
                 allowance.spend(record.usage.total_tokens)
                 return json_response(record)
