@@ -27,8 +27,8 @@ _TELLING: Final = re.compile(
     rb'"(?:(?:tool_calls|error|message|detail)"\s*:\s*(?!null|\[\])|(?:content|refusal)"\s*:\s*[\[{]'
     rb'|(?:index|finish_reason)"\s*:\s*"|object"\s*:\s*"error")'
 )
-_ONE_TEXT: Final = re.compile(rb'(data: \{[^\n]*?"content":\s*+")[^"\\\n]*+("[^\n]*+\n\n)')
-"""An event with a text, and what is written in front of the text and behind it."""
+_ONE_TEXT: Final = re.compile(rb'(data: \{[^\n]*?"content":\s*+")[^"\\\n]*+("[^\n]*+)')
+"""An event with a text, without its end, and what is written in front of the text and behind it."""
 _MARKS: Final = (b"[DONE]", b"\nevent:", b"\nerror:")
 """What is in a chat's events that are more than a piece of text in OpenAI's form. One character in front of all
 alternatives of a pattern lets it skip what is between."""
@@ -66,8 +66,10 @@ class Passing:
         start = 0 if self._reads or _is_bare(events) else _telling_in(events)
         texts, told = (events, b"") if start < 0 else _cut_before(events, start)
         self._reply.skipped(texts)
-        if start < 0 and texts.count(b"\n\n") == 1 and _report_in(texts) < 0 and (one := _ONE_TEXT.fullmatch(texts)):
-            self._around = (one[1], one[2])
+        last = texts[:-2].rpartition(b"\n\n")[2]
+        one = _ONE_TEXT.fullmatch(last) if start < 0 and _report_in(last) < 0 and not _is_bare(last) else None
+        if one is not None:
+            self._around = (one[1], one[2] + b"\n\n")
         return self._texts(texts) + (self._each(told) if told else b"")
 
     def missing(self) -> bytes:
