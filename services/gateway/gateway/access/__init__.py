@@ -4,6 +4,7 @@ from gateway.access.access import load_static_keys as load_static_keys
 from gateway.access.access import open_access as open_access
 from gateway.access.acting import audit_action as audit_action
 from gateway.access.acting import audit_denials as audit_denials
+from gateway.access.dependencies import AdmittedDep as AdmittedDep
 from gateway.access.dependencies import Allowance as Allowance
 from gateway.access.dependencies import AllowanceDep as AllowanceDep
 from gateway.access.dependencies import BatchRoom as BatchRoom

@@ -9,7 +9,8 @@ Admission, which protects the process itself, does not need the state.
 
 from collections.abc import AsyncIterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Annotated, Any, Final, TypeAlias, cast
+from types import TracebackType
+from typing import Annotated, Any, Final, Self, TypeAlias, cast
 
 from fastapi import Depends, Query, Request, params
 from pydantic import BaseModel
@@ -101,7 +102,7 @@ class Allowance:
     def __init__(self, state: dict[str, object], access: Access, principal: Principal) -> None:
         self._state = state
         self._access = access
-        self._bucket = principal.bucket
+        self.principal: Final = principal
         self._standing: Standing | None = None
         self._spent: int | None = None
         self._events = 0
@@ -115,7 +116,7 @@ class Allowance:
         tokens = more_tokens + await estimate_tokens(asked, self._access.counting()) if rates.limits.tokens else 0
         try:
             async with patient(self._access.rates_timeout_s):
-                standing = await rates.admit(self._bucket, tokens=tokens)
+                standing = await rates.admit(self.principal.bucket, tokens=tokens)
         except (DependencyError, TimeoutError):
             self._access.metrics.rate_limit_skipped.inc()
             return
@@ -166,17 +167,22 @@ class Allowance:
             chunk = parsed_object(data_of(event))
             self.usage(chunk.get("usage") or object_in(chunk.get("response")).get("usage"))
 
-    async def settle(self, *, failed: bool) -> None:
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
         """Replace the estimate with the tokens used. A request that failed before it used any costs none."""
         standing, self._standing = self._standing, None
         if standing is None or not self._access.rates.limits.tokens:
             return
         spent = self._spent
         if spent is None:
-            spent = 0 if failed and not self._events else standing.charged + self._events
+            spent = 0 if isinstance(error, MemloopError) and not self._events else standing.charged + self._events
         try:
             async with patient(self._access.rates_timeout_s):
-                await self._access.rates.settle(self._bucket, standing, spent=spent + self._more)
+                await self._access.rates.settle(self.principal.bucket, standing, spent=spent + self._more)
         except (DependencyError, TimeoutError):
             self._access.metrics.rate_limit_skipped.inc()
 
@@ -184,30 +190,28 @@ class Allowance:
 async def allowance_of(request: Request) -> AsyncIterator[Allowance]:
     """Yield the request's rate-limit allowance; settle it after the last byte of the response."""
     state = request.scope.setdefault("state", {})
-    allowance = Allowance(state, access_of(request), await principal_of(request))
-    failed = False
-    try:
+    async with Allowance(state, access_of(request), await principal_of(request)) as allowance:
         yield allowance
-    except MemloopError:
-        failed = True
-        raise
-    finally:
-        await allowance.settle(failed=failed)
 
 
 AllowanceDep: TypeAlias = Annotated[Allowance, Depends(allowance_of)]
 
 
 def _room(lane: Lane) -> params.Depends:
-    """Return a dependency that holds a slot until the last byte of the response. It raises Overloaded."""
+    """Return a dependency that holds a slot until the last byte of the response. It raises Overloaded.
 
-    async def held(request: Request) -> AsyncIterator[None]:
-        principal = await principal_of(request)  # only authenticated callers take a slot
-        admission, body = access_of(request).admission, cast(IncomingBody, request.scope[INCOMING])
-        with admission.room(lane, tenant=principal.tenant, announced=announced_bytes(request)) as slot:
+    Its value is the request's allowance.
+    """
+
+    async def held(request: Request) -> AsyncIterator[Allowance]:
+        access, state = access_of(request), request.scope.setdefault("state", {})
+        allowance = Allowance(state, access, await principal_of(request))  # only authenticated callers take a slot
+        body, tenant = cast(IncomingBody, request.scope[INCOMING]), allowance.principal.tenant
+        with access.admission.room(lane, tenant=tenant, announced=announced_bytes(request)) as slot:
             body.count = slot.take
             try:
-                yield
+                async with allowance:
+                    yield allowance
             finally:
                 body.count = None
 
@@ -221,6 +225,7 @@ def announced_bytes(request: Request) -> int:
 
 
 Room: Final = _room("interactive")
+AdmittedDep: TypeAlias = Annotated[Allowance, Room]
 BatchRoom: Final = _room("batch")
 
 

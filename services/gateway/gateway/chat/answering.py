@@ -10,7 +10,7 @@ from typing import Any, Final, TypeAlias, TypeVar
 
 from fastapi import APIRouter, Request, Response
 
-from gateway.access import Allowance, AllowanceDep, PrincipalDep, Room, needs
+from gateway.access import AdmittedDep, Allowance, needs
 from gateway.chat.chat import AskedChat, Chat, ChatDep, asked_chat, has_memory
 from gateway.chat.long_context import ReadContext, oversize_of, read_context
 from gateway.chat.memory import ChatTurn, begin_turn, standing_of, with_memory, written
@@ -94,18 +94,16 @@ router = APIRouter(tags=["chat"], responses=ERRORS)
 @router.post(
     PATH,
     response_model=None,
-    dependencies=[needs("chat", ignores_unknown=True), Room],
+    dependencies=[needs("chat", ignores_unknown=True)],
     responses=streams(),
     openapi_extra=body_of(ChatRequest),
 )
-async def create_chat_completion(
-    request: Request, chat: ChatDep, principal: PrincipalDep, allowance: AllowanceDep
-) -> Response:
+async def create_chat_completion(request: Request, chat: ChatDep, allowance: AdmittedDep) -> Response:
     """Answer a conversation. ``memory`` controls recall and writes; all other fields pass through to the engine."""
     meter = Meter(chat.backend.metrics, PATH, "chat", allowance)
     with meter.ours():
         body, fields = await read_as(request, ChatRequest)
-        asked = asked_chat(request, chat, principal, body, fields)
+        asked = asked_chat(request, chat, allowance.principal, body, fields)
         meter.goes_to(asked.model)
     return await answer_chat(request, chat, allowance, meter, asked)
 
