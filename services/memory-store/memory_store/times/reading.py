@@ -210,7 +210,8 @@ def asked_for(question: str, asked_at: datetime) -> Collection[NamedTime]:
 
     "What is coming up?" asks for the next 31 days.
     """
-    found = dict.fromkeys((*times_in(question, asked_at, unmarked="past"), *times_in(question, asked_at)))
+    ahead = times_in(question, asked_at)  # most questions name none, so that one look is enough
+    found = dict.fromkeys((*times_in(question, asked_at, unmarked="past"), *ahead)) if ahead else {}
     if not found and (coming := _COMING.search(question[:_MOST_CHARS])):
         today = asked_at.date()
         return (NamedTime(text=coming.group(), start=today + DAY, end=today + DAY * 31),)
