@@ -8,7 +8,7 @@ import logging
 import re
 import secrets
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Final, cast
@@ -200,14 +200,14 @@ class _Exchange:
         known = adopts_id and _OUR_ID.fullmatch(self._client_id)
         self.id = self._client_id if known else f"req_{secrets.token_hex(16)}"
 
-    async def receive(self) -> Message:
+    def receive(self) -> Awaitable[Message]:
         """Return the app's next message. Raises as ``IncomingBody.next`` does.
 
         Once the body is whole or the response has begun, a receive waits for the client to leave, without a limit.
         """
-        return await (self._receive() if self._body.is_whole or self.started else self._body.next())
+        return self._receive() if self._body.is_whole or self.started else self._body.next()
 
-    async def send(self, message: Message) -> None:
+    def send(self, message: Message) -> Awaitable[None]:
         """Forward the app's response with the headers added to its start that no other part of a process sets."""
         if message["type"] == "http.response.start":
             self.started = True
@@ -230,7 +230,7 @@ class _Exchange:
                 headers.append((b"connection", b"close"))
             if all(name != b"cache-control" for name, _ in headers):
                 headers.append((b"cache-control", b"no-store"))
-        await self._send(message)
+        return self._send(message)
 
 
 def _response_to(failure: Exception, scope: Scope) -> ASGIApp:
