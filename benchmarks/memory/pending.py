@@ -93,10 +93,11 @@ async def _fill(memory: Memory) -> None:
 
 async def _measured(memory: Memory, searches: int) -> Times:
     times = Times()
+    beside = partial(search, store=memory.store, pending=memory.pending, metrics=memory.metrics)
     kinds = [
         (times.store, memory.store.search, _IDLE),
-        (times.none_pending, partial(search, memory=memory), _IDLE),
-        (times.some_pending, partial(search, memory=memory), _BUSY),
+        (times.none_pending, beside, _IDLE),
+        (times.some_pending, beside, _BUSY),
     ]
     for number in range(searches):
         for place, (found, searching, namespace) in enumerate(kinds[number % 3 :] + kinds[: number % 3]):

@@ -13,8 +13,7 @@ from hypothesis import strategies as st
 from redis.asyncio import Redis
 
 from gateway.long_read.records import TIERS
-from gateway.queue import QueueRules
-from gateway.queue.handling import Hold
+from gateway.queue import Hold, QueueRules
 from gateway.settings import WorkerSettings
 from memloop_state.queue.jobs import Lease, Submission
 from memloop_state.queue.lanes import LaneQueue

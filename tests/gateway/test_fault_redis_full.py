@@ -9,7 +9,7 @@ import pytest
 
 from gateway.memory.jobs import MemoryQueue
 from gateway.memory.operations import flush_idle_repeatedly
-from gateway.queue.handling import Hold
+from gateway.queue import Hold
 from gateway.queue.runner import Runner
 from gateway.settings import GatewaySettings
 from memloop.wire.errors import Unavailable

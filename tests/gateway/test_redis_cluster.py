@@ -8,7 +8,7 @@ from contextlib import suppress
 
 from redis.asyncio import Redis
 
-from gateway.queue.handling import Hold, JobResult, RunnerOptions
+from gateway.queue import Hold, JobResult, RunnerOptions
 from gateway.queue.runner import Runner
 from memloop.wire.errors import MemloopError
 from memloop.wire.memory import Namespace

@@ -19,7 +19,7 @@ import pytest
 from redis.asyncio import Redis
 
 from gateway.memory import event_id
-from gateway.queue.handling import Hold, JobResult, RunnerOptions
+from gateway.queue import Hold, JobResult, RunnerOptions
 from gateway.queue.runner import Runner
 from memloop.wire.errors import DependencyError, MemloopError
 from memloop_state.connecting import connect

@@ -9,8 +9,8 @@ from dataclasses import dataclass, field, replace
 
 import pytest
 
-from gateway.queue.handling import Hold, JobCancelled, JobResult, RunnerOptions, is_outage
-from gateway.queue.runner import Runner
+from gateway.queue.handling import JobCancelled, JobResult, RunnerOptions, is_outage
+from gateway.queue.runner import Hold, Runner
 from memloop.wire.errors import (
     Conflict,
     EngineError,

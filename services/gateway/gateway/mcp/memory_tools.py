@@ -126,7 +126,8 @@ class SearchMemory(Tool, MemorySearch):
         """Return the hits that fit, from the cursor on."""
         await call.allowance.admit()
         asked = MemorySearch.model_validate(self.model_dump(include={*MemorySearch.model_fields}))
-        found = await search(asked.in_tenant(call.principal.tenant), call.mcp.memory)
+        memory = call.mcp.memory
+        found = await search(asked.in_tenant(call.principal.tenant), memory.store, memory.pending, memory.metrics)
         hits = [hit.model_copy(update={"item": _without_sources(hit.item)}) for hit in found.results]
         every, start = [*hits, *found.pending], place_of(self.cursor)
         shown = first_of(every[start:], most_chars=self.max_chars)

@@ -56,7 +56,7 @@ async def search_memories(
     """Search the memories of all entities that the filter names, best first; undecided turns are listed apart."""
     asked = await read_ours(request, Search)
     await allowance.admit()
-    found = await search(asked.native(principal.tenant), memory)
+    found = await search(asked.native(principal.tenant), memory.store, memory.pending, memory.metrics)
     results = answers.only(asked.fields, map(answers.hit, found.results))
     pending: list[JsonValue] = [turn.model_dump(mode="json") for turn in found.pending]  # which mem0 has not
     return {"results": results, "pending": pending, "pending_complete": found.pending_complete}

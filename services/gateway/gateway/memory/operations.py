@@ -17,11 +17,10 @@ from gateway.access import Principal
 from gateway.memory.events import event_id as event_id_of
 from gateway.memory.jobs import DirectWrite, MemoryJob
 from gateway.memory.memory import Memory
-from gateway.memory.pending import ranked, read_beside
 from gateway.memory.rounds import adds_of, ended_event
 from memloop.loops.rendering import without_thoughts
 from memloop.wire.errors import Conflict, InvalidRequest, MemloopError, NotFound, TooLarge, Unprocessable
-from memloop.wire.memory import BatchOutcome, BatchResult, Erased, Namespace, SearchResult, StoreBatch, StoreSearch
+from memloop.wire.memory import BatchOutcome, BatchResult, Erased, Namespace, StoreBatch
 from memloop.wire.memory_events import MemoryEvent
 from memloop.wire.memory_requests import MemoryAdd, MemoryBatch
 
@@ -51,24 +50,6 @@ async def write_directly(write: DirectWrite, memory: Memory) -> MemoryEvent | No
     event = ended_event(job, "completed", attempts=1, memories=memories)
     await memory.queue.record_direct_write(job, event, token=token)
     return event
-
-
-async def search(asked: StoreSearch, memory: Memory) -> SearchResult:
-    """Search the store, and add the turns that wait for a decision. Records the time; raises the store's errors.
-
-    A search that a pending turn could not answer has none: one with filters, at a time in the past, or without a user.
-    """
-    with memory.metrics.memory_search_seconds.labels("api").time():
-        if asked.filters is not None or asked.as_of is not None or asked.namespace.user_id is None:
-            return await memory.store.search(asked)
-        namespace = Namespace.model_validate(asked.namespace.model_dump())
-        buffered_too = asked.model_copy(update={"include_buffered": True})
-        standing, found = await read_beside(memory.pending, namespace, lambda: memory.store.search(buffered_too))
-        turns = ranked((*standing.pending, *reversed(found.pending)), asked.query)
-        complete = standing.complete and found.pending_complete
-        if not complete:
-            memory.metrics.pending_unread.inc()
-        return found.model_copy(update={"pending": tuple(turns[: asked.top_k]), "pending_complete": complete})
 
 
 _LEASE_MS = 120_000

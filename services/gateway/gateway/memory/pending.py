@@ -13,9 +13,11 @@ from typing import Final, Literal, TypeVar, cast
 
 from gateway.memory.handler import FailedWrite, failed_writes
 from gateway.memory.jobs import MEMORY_QUEUE, MemoryJob
+from gateway.memory.policed_store import PolicedStore
+from gateway.metrics import Metrics
 from memloop.chores import beside, patient
 from memloop.wire.errors import DependencyError
-from memloop.wire.memory import Namespace, PendingTurn
+from memloop.wire.memory import Namespace, PendingTurn, SearchResult, StoreSearch
 from memloop_state.link import State
 from memloop_state.steps import Partitions, lane_steps, lane_terms, named
 
@@ -192,3 +194,21 @@ def ranked(turns: Iterable[PendingTurn], query: str) -> Sequence[PendingTurn]:
 
 def _words(text: str) -> frozenset[str]:
     return frozenset(_WORD.findall(text.casefold()))
+
+
+async def search(asked: StoreSearch, store: PolicedStore, pending: PendingWrites, metrics: Metrics) -> SearchResult:
+    """Search the store, and add the turns that wait for a decision. Records the time; raises the store's errors.
+
+    A search that a pending turn could not answer has none: one with filters, at a time in the past, or without a user.
+    """
+    with metrics.memory_search_seconds.labels("api").time():
+        if asked.filters is not None or asked.as_of is not None or asked.namespace.user_id is None:
+            return await store.search(asked)
+        namespace = Namespace.model_validate(asked.namespace.model_dump())
+        buffered_too = asked.model_copy(update={"include_buffered": True})
+        standing, found = await read_beside(pending, namespace, lambda: store.search(buffered_too))
+        turns = ranked((*standing.pending, *reversed(found.pending)), asked.query)
+        complete = standing.complete and found.pending_complete
+        if not complete:
+            metrics.pending_unread.inc()
+        return found.model_copy(update={"pending": tuple(turns[: asked.top_k]), "pending_complete": complete})

@@ -9,7 +9,8 @@ from gateway.access import AllowanceDep, NamespaceDep, OptionalId, Principal, Pr
 from gateway.idempotency import Attempt, refuse_key
 from gateway.memory.jobs import MemoryJob
 from gateway.memory.memory import Memory, MemoryDep
-from gateway.memory.operations import check_has_text, erase, search, would_erase, write_batch, write_memory
+from gateway.memory.operations import check_has_text, erase, would_erase, write_batch, write_memory
+from gateway.memory.pending import search
 from gateway.memory.schemas import (
     Accepted,
     Flushing,
@@ -98,7 +99,9 @@ async def search_memory(
     """Search a user's memories, best match first."""
     asked = await read_ours(request, MemorySearch)
     await allowance.admit()
-    return FoundMemories.of(await search(asked.in_tenant(principal.tenant), memory))
+    return FoundMemories.of(
+        await search(asked.in_tenant(principal.tenant), memory.store, memory.pending, memory.metrics)
+    )
 
 
 @router.get("/audit", dependencies=[_READ, Room])

@@ -1,6 +1,5 @@
 """Durable jobs: lanes, the runner that executes jobs, and the journal from which a job resumes."""
 
-from gateway.queue.handling import Hold as Hold
 from gateway.queue.handling import JobCancelled as JobCancelled
 from gateway.queue.handling import JobResult as JobResult
 from gateway.queue.handling import LaneLost as LaneLost
@@ -8,6 +7,7 @@ from gateway.queue.handling import RunnerOptions as RunnerOptions
 from gateway.queue.handling import is_outage as is_outage
 from gateway.queue.handling import queue_rules as queue_rules
 from gateway.queue.handling import state_of as state_of
+from gateway.queue.runner import Hold as Hold
 from gateway.queue.runner import Runner as Runner
 from memloop_state.queue.jobs import Depth as Depth
 from memloop_state.queue.jobs import GuardBroken as GuardBroken

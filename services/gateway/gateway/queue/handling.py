@@ -1,9 +1,9 @@
-"""What a queue asks of the handler of its jobs, and the rules by which it is worked."""
+"""How the jobs of a queue end, and the rules by which it is worked."""
 
 import random
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any
 
 import prometheus_client
 
@@ -13,7 +13,6 @@ from memloop.wire.errors import (
     DependencyError,
     EngineError,
     Forbidden,
-    MemloopError,
     RateLimited,
     Unauthenticated,
     UnreadableAnswer,
@@ -22,7 +21,6 @@ from memloop_service import connects_by
 from memloop_state.connecting import connect
 from memloop_state.link import State
 from memloop_state.queue.jobs import Lease, Worker
-from memloop_state.queue.lanes import LaneQueue
 from memloop_state.room import QueueRules, Room
 
 _OURS_TO_MEND = frozenset({401, 403, 404, 408, 429})
@@ -48,43 +46,6 @@ class JobCancelled(Exception):
 
 class LaneLost(Exception):
     """The lease has expired: another holder has the lane, and this one must write nothing more."""
-
-
-@dataclass(frozen=True, slots=True)
-class Hold:
-    """The running job's hold on its lane, by its lease."""
-
-    queue: LaneQueue
-    lease: Lease
-
-    @property
-    def token(self) -> int:
-        """The lane's fencing token."""
-        return self.lease.token
-
-    async def check(self) -> None:
-        """Renew the lease. Raises LaneLost, JobCancelled."""
-        beat = await self.queue.beat(self.lease)
-        if beat == "lost":
-            raise LaneLost
-        if beat == "cancel":
-            raise JobCancelled
-
-
-class Handler(Protocol):
-    """Executes the jobs of one queue."""
-
-    async def run(self, lease: Lease, hold: Hold) -> JobResult:
-        """Run the job. Raises JobGone, and any error that makes the job fail."""
-        ...
-
-    async def give_up(self, lease: Lease, error: MemloopError, *, attempts: int) -> JobResult:
-        """Return the result of a job that becomes a dead letter. Raises JobGone."""
-        ...
-
-    async def cancelled(self, lease: Lease) -> JobResult:
-        """Return the result of a job that its client cancelled. Raises JobGone."""
-        ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -18,12 +18,13 @@ import asyncio
 import logging
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
+from dataclasses import dataclass
 from functools import partial
-from typing import Any, Final, TypeAlias
+from typing import Any, Final, Protocol, TypeAlias
 
 from opentelemetry.trace import SpanKind
 
-from gateway.queue.handling import Handler, Hold, JobCancelled, JobResult, LaneLost, RunnerOptions, is_outage
+from gateway.queue.handling import JobCancelled, JobResult, LaneLost, RunnerOptions, is_outage
 from memloop.wire.base import request_id, spender
 from memloop.wire.errors import Conflict, DependencyError, MemloopError
 from memloop_service.tracing import span
@@ -35,6 +36,43 @@ _LOG = logging.getLogger(__name__)
 _SPARE_LOOK_S: Final = 0.2
 _Step: TypeAlias = Callable[[], Awaitable[None]]
 _Find: TypeAlias = Callable[[], Awaitable[Lease | None]]
+
+
+@dataclass(frozen=True, slots=True)
+class Hold:
+    """The running job's hold on its lane, by its lease."""
+
+    queue: LaneQueue
+    lease: Lease
+
+    @property
+    def token(self) -> int:
+        """The lane's fencing token."""
+        return self.lease.token
+
+    async def check(self) -> None:
+        """Renew the lease. Raises LaneLost, JobCancelled."""
+        beat = await self.queue.beat(self.lease)
+        if beat == "lost":
+            raise LaneLost
+        if beat == "cancel":
+            raise JobCancelled
+
+
+class Handler(Protocol):
+    """Executes the jobs of one queue."""
+
+    async def run(self, lease: Lease, hold: Hold) -> JobResult:
+        """Run the job. Raises JobGone, and any error that makes the job fail."""
+        ...
+
+    async def give_up(self, lease: Lease, error: MemloopError, *, attempts: int) -> JobResult:
+        """Return the result of a job that becomes a dead letter. Raises JobGone."""
+        ...
+
+    async def cancelled(self, lease: Lease) -> JobResult:
+        """Return the result of a job that its client cancelled. Raises JobGone."""
+        ...
 
 
 class Runner:
