@@ -213,6 +213,7 @@ class Awaited:
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
         self._watching.cancel()  # or it would end a scope that is over; it holds nothing that needs its end
+        del self._watching  # its traceback refers to this scope
         try:
             await self._scope.__aexit__(kind, error, traceback)
         except TimeoutError as late:
