@@ -5,7 +5,7 @@ import asyncio
 import pytest
 from starlette.types import Message
 
-from memloop_service.http.admission import Awaited, ClientGone
+from memloop_service.http.admission import Awaited, ClientGone, DeadlinePassed
 
 
 class Connection:
@@ -125,3 +125,16 @@ async def test_a_deadline_inside_is_a_deadline(client: Connection) -> None:
     with pytest.raises(TimeoutError):
         async with Awaited(client.receive), asyncio.timeout(0.01):
             await asyncio.sleep(300)
+
+
+async def test_a_client_that_leaves_after_its_deadline_changes_nothing(client: Connection) -> None:
+    async def worked() -> None:
+        async with Awaited(client.receive, seconds=0.01):
+            try:
+                await asyncio.sleep(300)
+            finally:
+                client.leave()
+                await asyncio.sleep(0.01)
+
+    with pytest.raises(DeadlinePassed):
+        await worked()

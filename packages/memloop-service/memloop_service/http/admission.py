@@ -225,5 +225,6 @@ class Awaited:
     async def _watch(self) -> None:
         while (await self._receive())["type"] != "http.disconnect":
             pass
-        self._is_gone = True
-        self._scope.reschedule(asyncio.get_running_loop().time())
+        if not self._scope.expired():  # the deadline came first, and ends the block
+            self._is_gone = True
+            self._scope.reschedule(asyncio.get_running_loop().time())
