@@ -280,6 +280,13 @@ async def test_files_are_indexed_whose_gateway_died_before_their_jobs_were_queue
     assert sorted(one.content[0].text for one in found.data) == ["Left.", TEA, KEYS]
 
 
+async def test_a_tenant_with_blanks_in_its_name_stops_no_sweep(idle: Searches) -> None:
+    vector_stores, redis = idle.gateway.app.state.vector_stores, idle.gateway.redis
+    await vector_stores.queue.indexes.add("memloop:vector-stores:attaching", {"Acme and Sons vs_1 job": 1})
+    await vector_stores.sweep()
+    assert await keys(redis, "*attaching") == []
+
+
 async def test_attributes_and_status_that_change_at_once_both_stay(idle: Searches) -> None:
     store_id, file_id = await _store(idle), await idle.file(KEYS)
     vector_stores = idle.gateway.app.state.vector_stores

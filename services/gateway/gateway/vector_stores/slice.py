@@ -245,7 +245,7 @@ class VectorStores:
     async def sweep(self) -> None:
         """Queue the jobs of files whose attaching ended before that; empty vector stores that have expired."""
         while lines := await self.queue.indexes.due(_ATTACHING, time.time(), most=100):
-            for tenant, store_id, _ in map(str.split, lines):
+            for tenant, store_id, _ in (line.rsplit(" ", 2) for line in lines):  # a tenant may have blanks
                 for one in await self.records.files(tenant, store_id):
                     if one.file.status == "in_progress":  # one that has its job gets no other
                         await self.queue.submit(_job(tenant, one, again=True, queue=self.queue))
