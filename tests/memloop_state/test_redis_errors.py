@@ -7,7 +7,7 @@ from redis import exceptions
 
 from memloop.wire.errors import Unavailable
 from memloop_state.connecting import connect
-from memloop_state.link import redis_errors, sent
+from memloop_state.link import all_sent, redis_errors, sent
 from tests.fakes.redis_server import RedisServer
 
 
@@ -47,6 +47,17 @@ async def test_a_replica_that_a_script_writes_to_is_unavailable(redis_server: Re
     finally:
         await redis.aclose()
         replica.stop()
+
+
+async def test_a_primary_without_replicas_that_several_commands_go_to_is_unavailable() -> None:
+    server = RedisServer.start(options=("--min-replicas-to-write", "1"))
+    redis = connect(server.url, connect_timeout_s=30.0, read_timeout_s=30.0)
+    try:
+        with pytest.raises(Unavailable):
+            await all_sent(redis, [("GET", "key"), ("SET", "key", "1")])
+    finally:
+        await redis.aclose()
+        server.stop()
 
 
 async def test_a_command_that_is_wrong_stays_a_fault_of_ours(redis_url: str) -> None:

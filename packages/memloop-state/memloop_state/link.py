@@ -44,10 +44,11 @@ _UNREACHABLE: Final = (
     OSError,
 )
 """Transient errors of the client: no server accepts the command now."""
-_REFUSED_FOR_NOW: Final = re.compile(r"(?:^|\s-)(?:OOM|READONLY|MISCONF|NOREPLICAS) ")
+_REFUSED_FOR_NOW: Final = re.compile(r"(?:^|\s-|pipeline caused error: \(')(?:OOM|READONLY|MISCONF|NOREPLICAS) ")
 """Error prefixes of writes that may succeed later: the server is full, a replica, or cannot save.
 
-Redis 6.2 reports an error inside a script as a plain error whose text contains the command's own error.
+Redis 6.2 reports an error inside a script as a plain error whose text contains the command's own error, and so
+does redis-py that of a command which was sent with others.
 """
 _TOO_FEW_COPIES: Final = (
     "Too few replicas of Redis have this write yet. It may be done all the same: repeat it with an Idempotency-Key."
