@@ -178,13 +178,21 @@ class Values:
     async def get(self, name: str) -> str | None:
         return await sent(self._redis, "GET", self.key(name))
 
+    def putting(self, name: str, value: str) -> Sequence[Any]:
+        """Return the command that replaces the text, for ``all_sent``."""
+        return ("SET", self.key(name), value, *self._ends)
+
+    def deleting(self, name: str) -> Sequence[Any]:
+        """Return the command that deletes the text, for ``all_sent``."""
+        return ("DEL", self.key(name))
+
     async def put(self, name: str, value: str) -> str | None:
         """Replace the text, and return the former one."""
-        return await sent(self._redis, "SET", self.key(name), value, *self._ends, "GET", get=True)
+        return await sent(self._redis, *self.putting(name, value), "GET", get=True)
 
     async def delete(self, name: str, *, quick: bool = False) -> None:
         """Delete the text. Unless it is ``quick``, replicas then have this, and all that was written before it."""
-        await sent(self._redis, "DEL", self.key(name), sure=not quick)
+        await sent(self._redis, *self.deleting(name), sure=not quick)
 
 
 class Fields:

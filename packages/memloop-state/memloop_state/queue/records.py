@@ -91,7 +91,7 @@ class JobRecords:
 
 
 class Journal:
-    """One job's journal. A field never changes once it is set."""
+    """One job's journal. A field never changes once it is set, so all are read at once, when the first is asked for."""
 
     def __init__(self, redis: State, job_id: str) -> None:
         self._redis: Any = redis
@@ -99,9 +99,13 @@ class Journal:
         self._here = Partitions(redis).of_id(job_id)
         self._journal = self._here.key("journal", job_id)
         self._step = lane_steps(redis)
+        self._found: Mapping[str, str] | None = None
 
     async def read(self, field: str) -> str | None:
-        return await sent(self._redis, "HGET", self._journal, field)
+        """Return the field if it was set when the first was asked for; ``keep`` returns what was set since."""
+        if self._found is None:
+            self._found = await self.all()
+        return self._found.get(field)
 
     async def all(self) -> dict[str, str]:
         return await sent(self._redis, "HGETALL", self._journal)

@@ -6,7 +6,6 @@ failed write of a user, and the last refusal of the engine. The next write of th
 a chat.
 """
 
-import asyncio
 import logging
 import time
 from collections.abc import Callable
@@ -25,7 +24,7 @@ from gateway.queue import Hold, JobCancelled, JobGone, JobResult, LaneLost, Lane
 from memloop.wire.base import Wire
 from memloop.wire.errors import Conflict, DependencyError, EngineError, MemloopError
 from memloop.wire.memory import Namespace
-from memloop_state.link import State
+from memloop_state.link import State, all_sent
 from memloop_state.steps import Values
 
 _LOG = logging.getLogger(__name__)
@@ -70,14 +69,13 @@ class MemoryHandler:
             self.metrics.memory_kept_verbatim.labels("refused").inc(event.status == "kept_verbatim")
         else:
             if job.infer:
-                await self.failures.over(job.namespace)
+                decided = event.status == "completed" and bool(event.decisions)
+                await self.failures.over(job.namespace, decided=decided)
             self.metrics.memory_kept_verbatim.labels("unusable").inc(event.status == "kept_verbatim")
         if job.kept is not None:
             self.metrics.memory_redecided.labels(event.status).inc()
         if job.kept is not None or event.status == "kept_verbatim":
             await self.kept.note(event, again=event.redecided < self.redecisions)
-        if event.status == "completed" and event.decisions:
-            await self.failures.decided()
         keep_ms = self.keep_ms if event.status == "kept_verbatim" else None
         return JobResult(event.status, event.model_dump_json(), keep_ms=keep_ms)
 
@@ -141,6 +139,7 @@ class WriteFailures:
     """The records of all users."""
 
     def __init__(self, state: State) -> None:
+        self._state = state
         self._failed = failed_writes(state)
         self._refusals = Values(state, "writes-refused", keep_s=_KEEP_S)
         self._decided = last_decision(state)
@@ -154,17 +153,16 @@ class WriteFailures:
                 _LOG.error("%s", refusal.summary())
         await self.failed(job, error)
 
-    async def over(self, namespace: Namespace) -> None:
-        """Delete both records: a write of the user has succeeded."""
-        with suppress(DependencyError):
-            await asyncio.gather(
-                self._failed.delete(namespace.lane(), quick=True), self._refusals.delete("", quick=True)
-            )
+    async def over(self, namespace: Namespace, *, decided: bool) -> None:
+        """Delete both records: a write of the user has succeeded.
 
-    async def decided(self) -> None:
-        """Note that the writer has just decided, so that what was kept verbatim before is decided again."""
+        If the writer ``decided`` it just now, note the time, so that what was kept verbatim before is decided again.
+        """
+        commands = [self._failed.deleting(namespace.lane()), self._refusals.deleting("")]
+        if decided:
+            commands.append(self._decided.putting("", str(time.time_ns() // 1_000_000)))
         with suppress(DependencyError):
-            await self._decided.put("", str(time.time_ns() // 1_000_000))
+            await all_sent(self._state, commands)
 
     async def failed(self, job: MemoryJob, error: MemloopError) -> None:
         """Keep the write as its user's last failed one."""
