@@ -14,7 +14,7 @@ from gateway.access import Principal, namespace_named
 from gateway.engine import Backend, LoopModel
 from gateway.memory import Memory
 from gateway.settings import GatewaySettings
-from memloop.wire.chat import NO_OPTIONS, ChatRequest, Json, MemoryOptions, SentMessage, is_task
+from memloop.wire.chat import NO_OPTIONS, ChatRequest, Json, MemoryOptions, SentMessage, is_of_agent, is_task
 from memloop.wire.errors import InvalidRequest
 from memloop.wire.keys import Scope
 from memloop.wire.memory import Namespace
@@ -111,6 +111,8 @@ def asks_for_memory(chat: ChatRequest, headers: Mapping[str, str], *, for_users:
     return for_users or chat.memory is not None or names_user(headers)
 
 
+FROM_TOOL: Final = "From the output of the tool call"
+"""How the text begins that introduces a tool's pictures: a tool's own message holds text alone."""
 _FETCHED: Final = re.compile(r"https?://|data:", re.IGNORECASE)
 
 
@@ -167,14 +169,25 @@ def has_memory(chat: ChatRequest, namespace: Namespace | None, left_out: str | N
     return (chat.memory or NO_OPTIONS).mode != "off" and (namespace is not None or chat.memory is not None)
 
 
-def of_user(message: Json, texts: Sequence[str], own: Sequence[str]) -> Json:
-    """Return a message as memory reads it: of its texts, a user's message has the user's ``own`` alone.
+def translated_chat(messages: Sequence[Json], memory: MemoryOptions | None, **others: object) -> ChatRequest:
+    """Return what the gateway reads of another API's request, translated to these messages.
 
-    One of which an agent wrote all texts is not the user's.
+    Memory gets the user's own words alone, unless oversized messages are read: then each has to be the engine's.
     """
-    if message.get("role") != "user" or len(own) == len(texts):
+    reads = (memory or NO_OPTIONS).long_context == "auto"
+    fields = {"messages": messages if reads else [_heard(message) for message in messages], "memory": memory}
+    return ChatRequest.model_validate({**fields, **others})
+
+
+def _heard(message: Json) -> Json:
+    """Return a user's message without what agents and tools wrote; one that they wrote as a whole is not the user's."""
+    if message.get("role") != "user":
         return message
-    return {"role": "user" if own else "system", "content": "\n".join(own)}
+    content = message.get("content")
+    parts = [content] if isinstance(content, str) else [part.get("text") for part in objects_in(content)]
+    texts = [text for text in parts if isinstance(text, str)]
+    own = [text for text in texts if not is_of_agent(text) and not text.startswith(FROM_TOOL)]
+    return message if len(own) == len(texts) else {"role": "user" if own else "system", "content": "\n".join(own)}
 
 
 def last_user_index(messages: Sequence[SentMessage]) -> int | None:

@@ -1,17 +1,26 @@
-"""Relays a chat's stream to its client, with the memory field on a chunk that every client reads."""
+"""Relays a chat's stream to its client, with the memory field on a chunk that every client reads.
 
+A client of another API gets that API's events, which a ``ChatSink`` makes of the chat's.
+"""
+
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
+from typing import Final
+
+import orjson
 
 from gateway.chat.chat import Chat
 from gateway.chat.memory import ChatTurn, with_memory, written
 from gateway.engine import Meter, only_text, send_broken
-from memloop.sse import EventCutter
+from memloop.sse import EventCutter, data_of
 from memloop.wire.chat import ChatMemory, Json
 from memloop.wire.errors import DependencyError
 from memloop_clients import RawResponse
 from memloop_clients.replies import index_of
 from memloop_clients.reply_stream import ReplyStream, StreamEvent
-from memloop_service.http import Sink, data_event, object_in, objects_in
+from memloop_service.http import Sink, data_event, object_in, objects_in, parsed_object
+
+_DONE: Final = b"[DONE]"
 
 
 async def relay_chat(
@@ -131,3 +140,87 @@ class _ChatStream:
                     self._chat, "".join(self._texts), usage=self._usage, waits=waits
                 )
         return self._memory
+
+
+class ChatSink(ABC):
+    """Takes a chat's events and sends those of another API to ``out``; what came together is sent together."""
+
+    def __init__(self, out: Sink, meter: Meter) -> None:
+        self.usage: Json = {}
+        self.memory: Json = {}
+        self.over = False
+        self._meter = meter
+        self._out = out
+        self._cutter = EventCutter()
+        self.shown: list[bytes] = []
+        """Events that are not sent yet."""
+
+    @abstractmethod
+    def takes_texts(self) -> bool:
+        """Return whether the next texts of the answer may be given to ``of_texts``."""
+
+    @abstractmethod
+    def of_texts(self, texts: Sequence[str]) -> bytes:
+        """Take deltas that are nothing but text; return their events."""
+
+    @abstractmethod
+    def take(self, choice: Json) -> None:
+        """Add the events of a piece of the answer. Raises EngineError for one that the API cannot hold."""
+
+    @abstractmethod
+    async def ended(self) -> None:
+        """Add the last events."""
+
+    @abstractmethod
+    def failed(self, chunk: Json) -> None:
+        """Add the last events of an answer that broke off: the chunk has its ``error``."""
+
+    async def send(self, events: bytes) -> None:
+        """Take events of the chat. Raises EngineError as ``take`` does."""
+        texts: list[str] = []
+        takes_texts = self.takes_texts()
+        for event in self._cutter.feed(events):
+            # Consecutive pieces of text, which nearly all are, need nothing but to be passed on
+            if takes_texts and (text := only_text(event)):
+                texts.append(text)
+                continue
+            self._pass_on(texts)
+            if not self.over:
+                await self._read(event)
+            texts, takes_texts = [], self.takes_texts()
+        self._pass_on(texts)
+        await self.flush()
+
+    def add(self, *events: Json) -> None:
+        """Put events to those that are sent together."""
+        self.shown += [data_event(orjson.dumps(event), kind=str(event["type"])) for event in events]
+
+    async def flush(self) -> None:
+        """Send what there is."""
+        if self.shown:
+            shown, self.shown = b"".join(self.shown), []
+            await self._out.send(shown)
+
+    def _pass_on(self, texts: Sequence[str]) -> None:
+        if texts:
+            with self._meter.ours():
+                self.shown.append(self.of_texts(texts))
+
+    async def _read(self, event: bytes) -> None:
+        data = data_of(event)
+        chunk = parsed_object(data)
+        if not data:  # a comment
+            self.shown.append(event)
+        elif data == _DONE:
+            self.over = True
+            await self.ended()
+        elif chunk.get("error"):
+            self.over = True
+            self.failed(chunk)
+        else:
+            with self._meter.ours():
+                self.usage = object_in(chunk.get("usage")) or self.usage
+                self.memory = object_in(chunk.get("memory")) or self.memory
+                for choice in objects_in(chunk.get("choices")):
+                    if index_of(choice) == 0:
+                        self.take(choice)

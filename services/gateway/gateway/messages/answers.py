@@ -1,4 +1,4 @@
-"""Translates an engine's chat completion to a message.
+"""Translates an engine's chat completion to a message, whole or in pieces.
 
 Source: Anthropic's API reference, "Messages", and OpenAI's, "Chat Completions". vLLM names the stop string that it met
 ``stop_reason``, SGLang ``matched_stop``; thinking is ``reasoning`` in vLLM and ``reasoning_content`` in others.
@@ -6,7 +6,7 @@ Source: Anthropic's API reference, "Messages", and OpenAI's, "Chat Completions".
 
 import hashlib
 import secrets
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Final, Literal, TypeAlias
 
 from pydantic import JsonValue
@@ -26,6 +26,8 @@ _REASONS: Final[dict[object, StopReason]] = {
     "content_filter": "refusal",
 }
 _MATCHED: Final = ("stop_reason", "matched_stop")
+_TEXTS: Final = ("content", "refusal")
+Kind: TypeAlias = Literal["text", "thinking", "redacted_thinking", "tool_use"]
 
 
 class TextBlock(Wire):
@@ -81,27 +83,101 @@ class TokenCount(Wire):
     input_tokens: int
 
 
+class Blocks:
+    """The content of a message as it grows: a chat's deltas in, or its whole message as one, a message's events out.
+
+    ``thinking``: whether thoughts are shown.
+    """
+
+    def __init__(self, *, thinking: bool) -> None:
+        self._shows_thinking = thinking
+        self._checksum = hashlib.sha256()
+        self._hidden: list[str] = []
+        """Thoughts that the client did not ask for."""
+        self._arguments: list[str] = []
+        """What has come of the open call's."""
+        self._calls = 0
+        self._refused = False
+        self.open: Kind | None = None
+        self.index = -1
+
+    def feed(self, said: Json) -> Iterator[Json]:
+        """Return the events of a delta."""
+        self._refused = self._refused or bool(said.get("refusal"))
+        thought = thinking_in(said)
+        if thought and not self._shows_thinking:
+            self._hidden.append(thought)
+        elif thought:
+            if self.open != "thinking":
+                yield from self._begin("thinking", {"thinking": "", "signature": ""})
+            self._checksum.update(thought.encode())
+            yield self._piece({"type": "thinking_delta", "thinking": thought})
+        if text := "".join(text for name in _TEXTS if isinstance(text := said.get(name), str)):
+            if self.open != "text":
+                yield from self._begin("text", {"text": ""})
+            yield self._piece({"type": "text_delta", "text": text})
+        for call in objects_in(said.get("tool_calls")):
+            function = object_in(call.get("function"))
+            if "id" in call:
+                self._calls += 1
+                if self._hidden:
+                    yield from self._begin("redacted_thinking", hidden_block("".join(self._hidden)))
+                    self._hidden = []
+                yield from self._begin("tool_use", {"id": call["id"], "name": function["name"], "input": {}})
+            if more := str(function.get("arguments") or ""):
+                self._arguments.append(more)
+                yield self._piece({"type": "input_json_delta", "partial_json": more})
+
+    def end(self) -> Iterator[Json]:
+        """End the open block. Raises EngineError for a call whose arguments are no object."""
+        if self.open is None:
+            return
+        if self.open == "thinking":
+            yield self._piece({"type": "signature_delta", "signature": signature_of(self._checksum.digest())})
+            self._checksum = hashlib.sha256()
+        elif self.open == "tool_use":
+            input_of("".join(self._arguments))  # a client would stumble over it later
+            self._arguments = []
+        self.open = None
+        yield {"type": "content_block_stop", "index": self.index}
+
+    def stopped(self, choice: Json, stops: Sequence[str]) -> Json:
+        """Return why the model stopped, and the stop sequence that it met. Some engines end calls with ``stop``."""
+        reason: StopReason = "tool_use" if self._calls else "end_turn"
+        reason, matched = _REASONS.get(choice.get("finish_reason"), reason), None
+        if self._refused:
+            reason = "refusal"
+        elif choice.get("finish_reason") not in _REASONS:
+            found = (value for name in _MATCHED if isinstance(value := choice.get(name), str) and value in stops)
+            matched = next(found, None)
+        return {"stop_reason": reason if matched is None else "stop_sequence", "stop_sequence": matched}
+
+    def _begin(self, kind: Kind, block: Json) -> Iterator[Json]:
+        yield from self.end()
+        self.open = kind
+        self.index += 1
+        yield {"type": "content_block_start", "index": self.index, "content_block": {"type": kind, **block}}
+
+    def _piece(self, delta: Json) -> Json:
+        return {"type": "content_block_delta", "index": self.index, "delta": delta}
+
+
 def message_of(answer: Json, *, model: str, stops: Sequence[str], thinking: bool) -> Json:
-    """Translate a chat completion. ``thinking``: whether thoughts are shown. Raises EngineError for another object."""
+    """Translate a chat completion: what its events add up to. Raises EngineError for another object."""
     choices = objects_in(answer.get("choices"))
     if not choices:
         raise EngineError("the engine's answer is not a chat completion")
-    choice = choices[0]
-    said = object_in(choice.get("message"))
-    thought, calls, blocks = thinking_in(said), objects_in(said.get("tool_calls")), list[JsonValue]()
-    if thinking and thought:
-        signature = signature_of(hashlib.sha256(thought.encode()).digest())
-        blocks.append({"type": "thinking", "thinking": thought, "signature": signature})
-    if text := text_in(said):
-        blocks.append({"type": "text", "text": text})
-    if thought and calls and not thinking:
-        blocks.append(hidden_block(thought))
-    for call in calls:
-        function = object_in(call.get("function"))
-        given = input_of(str(function["arguments"]))
-        blocks.append({"type": "tool_use", "id": call["id"], "name": function["name"], "input": given})
-    reason, sequence = stop_of(choice, stops, calls=bool(calls), refused=bool(said.get("refusal")))
-    ended: Json = {"content": blocks, "stop_reason": reason, "stop_sequence": sequence}
+    blocks = Blocks(thinking=thinking)
+    content: list[Json] = []
+    for event in (*blocks.feed(object_in(choices[0].get("message"))), *blocks.end()):
+        if "content_block" in event:
+            content.append({**object_in(event["content_block"])})
+        for name, piece in object_in(event.get("delta")).items():
+            if name == "partial_json":
+                content[-1]["input"] = input_of(str(piece))
+            elif name != "type":
+                content[-1][name] = f"{content[-1][name]}{piece}"
+    ended: Json = {"content": [*content], **blocks.stopped(choices[0], stops)}
     return begun_message(model, answer.get("usage")) | ended
 
 
@@ -119,18 +195,6 @@ def begun_message(model: str, usage: object) -> Json:
     }
 
 
-def stop_of(choice: Json, stops: Sequence[str], *, calls: bool, refused: bool) -> tuple[StopReason, str | None]:
-    """Return why the model stopped, and the stop sequence that it met. Some engines end tool calls with ``stop``."""
-    if refused:
-        return "refusal", None
-    if reason := _REASONS.get(choice.get("finish_reason")):
-        return reason, None
-    matched = next((value for name in _MATCHED if isinstance(value := choice.get(name), str) and value in stops), None)
-    if matched is not None:
-        return "stop_sequence", matched
-    return ("tool_use" if calls else "end_turn"), None
-
-
 def usage_of(usage: object) -> Json:
     """Translate the engine's usage to a ``MessageUsage``; zeros where it reports none."""
     given = object_in(usage)
@@ -143,11 +207,6 @@ def usage_of(usage: object) -> Json:
         "cache_read_input_tokens": cached,
     }
     return {**counts, "output_tokens_details": {"thinking_tokens": thought}} if isinstance(thought, int) else counts
-
-
-def text_in(said: Json) -> str:
-    """Return the text of a message or of a piece of one, a refusal's included."""
-    return "".join(text for text in (said.get("content"), said.get("refusal")) if isinstance(text, str))
 
 
 def input_of(arguments: str) -> Json:

@@ -13,9 +13,7 @@ from gateway.messages.stream import MessageStream
 from gateway.messages.style import ERRORS
 from gateway.messages.translation import TranslatedChat, prompt_of, translated
 from memloop.wire.chat import Json
-from memloop.wire.errors import DependencyError
-from memloop_clients import RawResponse
-from memloop_service.http import Sink, json_response, read_json, read_with, streams
+from memloop_service.http import json_response, read_json, read_with, streams
 
 PATH = "/v1/messages"
 COUNT_PATH = "/v1/messages/count_tokens"
@@ -57,13 +55,8 @@ def _form(asked: CreateMessage, translation: TranslatedChat, meter: Meter, token
         return message_of(answer, model=asked.model, stops=stops, thinking=thinking)
 
     def streamed(relay: Relay) -> Relay:
-        async def stream(upstream: RawResponse, out: Sink) -> None:
-            message = MessageStream(out, meter, model=asked.model, stops=stops, thinking=thinking, asked=tokens)
-            try:
-                await relay(upstream, message)
-            except DependencyError as error:
-                await message.broken(error)
+        return lambda upstream, out: relay(
+            upstream, MessageStream(out, meter, model=asked.model, stops=stops, thinking=thinking, asked=tokens)
+        )
 
-        return stream
-
-    return AnswerForm(whole=whole, streamed=streamed, place_of=translation.place_of)
+    return AnswerForm(whole=whole, streamed=streamed, place_of=translation.places.__getitem__)

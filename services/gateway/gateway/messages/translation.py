@@ -1,19 +1,41 @@
-"""Translates a whole request to a chat: the fields for the engine, and the user and words for memory."""
+"""Translates a request to a chat: the fields for the engine, its messages, and the user and words for memory.
+
+Everything that a chat can hold is carried; the rest is refused with a 400 that names it. docs/how-to/anthropic.md lists
+what becomes of each block and field.
+"""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, Never, cast
 
 import orjson
 from pydantic import JsonValue
 
-from gateway.chat import of_user
-from gateway.messages.blocks import TextParam, UserMessage
+from gateway.chat import FROM_TOOL, translated_chat
+from gateway.messages.blocks import (
+    AssistantMessage,
+    Base64Source,
+    BlocksSource,
+    DocumentParam,
+    ImageParam,
+    Message,
+    RedactedThinkingParam,
+    SearchResultParam,
+    SystemMessage,
+    TextParam,
+    TextSource,
+    ThinkingParam,
+    ToolResultParam,
+    ToolUseParam,
+    UrlSource,
+    UserMessage,
+    hidden_thought,
+)
 from gateway.messages.requests import AnthropicTool, AnyTool, CreateMessage, Prompt
-from gateway.messages.to_chat import chat_messages, refuse, system_prompt
-from memloop.wire.chat import NO_OPTIONS, ChatRequest, Json, is_of_agent
+from memloop.wire.chat import EARLIER_THINKING, ChatRequest, Json
+from memloop.wire.errors import InvalidRequest
 from memloop_clients import Dialect
 from memloop_service.http import JsonBody, json_text, validated
 
@@ -55,64 +77,40 @@ class TranslatedChat:
     fields: ChatRequest
     places: tuple[int, ...]
 
-    def place_of(self, index: int) -> int:
-        """Return the index of the client's message that a message of the chat comes from."""
-        return self.places[index]
-
-
-@dataclass(frozen=True, slots=True)
-class _Placed:
-    place: int
-    message: Json
-    heard: Json
-    """The message as memory reads it."""
-
 
 def translated(asked: CreateMessage, dialect: Dialect) -> TranslatedChat:
     """Translate a request, in its engine's dialect. Raises InvalidRequest (400) for fields that no chat can hold."""
-    placed = _placed(asked)
     if asked.messages[-1].role == "assistant":
         refuse("messages", "the last message is the assistant's, and chat completions cannot continue it (prefill).")
-    fields = _fields(asked, placed) | _generation(asked, dialect)
-    reads = (asked.memory or NO_OPTIONS).long_context == "auto"
+    places, messages = _messages(asked)
+    fields = _fields(asked, messages) | _generation(asked, dialect)
     user_id = asked.metadata.user_id if asked.metadata is not None else None
-    read = ChatRequest.model_validate(
-        {
-            "model": asked.model,
-            "messages": [row.message if reads else row.heard for row in placed],
-            "stream": asked.stream,
-            "memory": asked.memory,
-            "user": user_of(user_id) if user_id else None,  # so that it comes after the header X-Memory-User-Id
-        }
-    )
-    return TranslatedChat(JsonBody(json_text(fields), fields), read, tuple(row.place for row in placed))
+    user = user_of(user_id) if user_id else None  # so that it comes after the header X-Memory-User-Id
+    read = translated_chat(messages, asked.memory, model=asked.model, stream=asked.stream, user=user)
+    return TranslatedChat(JsonBody(json_text(fields), fields), read, places)
 
 
 def prompt_of(asked: Prompt) -> tuple[ChatRequest, Json]:
     """Translate a prompt alone, to count its tokens. Raises as ``translated`` does."""
-    fields = _fields(asked, _placed(asked))
+    fields = _fields(asked, _messages(asked)[1])
     return validated(ChatRequest, fields), fields
 
 
-def _placed(asked: Prompt) -> list[_Placed]:
+def _messages(asked: Prompt) -> tuple[tuple[int, ...], list[Json]]:
+    """Return the chat's messages, behind the index of the client's own message for each of them."""
     system = system_prompt(asked.system)
-    one: Json = {"role": "system", "content": system}
-    found = [_Placed(-1, one, one)] if system else []
+    found: list[tuple[int, Json]] = [(-1, {"role": "system", "content": system})] if system else []
     for place, message in enumerate(asked.messages):
-        blocks = message.content if isinstance(message, UserMessage) and not isinstance(message.content, str) else ()
-        texts = [block.text for block in blocks if isinstance(block, TextParam)]
-        own = [text for text in texts if not is_of_agent(text)]
-        ones = chat_messages(message, f"messages.{place}")
-        found += [_Placed(place, one, of_user(one, texts, own)) for one in ones]
-    return found
+        found += [(place, one) for one in chat_messages(message, f"messages.{place}")]
+    return tuple(place for place, _ in found), [one for _, one in found]
 
 
-def _fields(asked: Prompt, placed: list[_Placed]) -> Json:
+def _fields(asked: Prompt, messages: list[Json]) -> Json:
     """Return the fields of the prompt."""
     for place, edit in enumerate(asked.context_management.edits if asked.context_management is not None else ()):
         if edit.type != _NO_EDIT or edit.keep != "all":  # keeping all thinking edits nothing
             refuse(f"context_management.edits.{place}", "the gateway does not edit the context; send what is needed.")
-    fields: Json = {"model": asked.model, "messages": [row.message for row in placed]}
+    fields: Json = {"model": asked.model, "messages": [*messages]}
     if asked.tools:
         fields["tools"] = [_tool(tool, f"tools.{place}") for place, tool in enumerate(asked.tools)]
     if (choice := asked.tool_choice) is not None:
@@ -156,3 +154,172 @@ def _tool(tool: AnyTool, place: str) -> Json:
     function: Json = tool.model_dump(include={"name", "description", "strict"}, exclude_none=True)
     examples: Json = {"examples": [*tool.input_examples]} if tool.input_examples else {}
     return {"type": "function", "function": {**function, "parameters": {**tool.input_schema, **examples}}}
+
+
+_BETWEEN: Final = "\n\n"
+_BILLING: Final = "x-anthropic-billing-header:"
+"""Claude Code begins its system prompt with a block for Anthropic's billing, which differs in each request."""
+_FAILED: Final = "The tool failed:"
+_PDF: Final = "application/pdf"
+
+
+def refuse(param: str, reason: str) -> Never:
+    """Refuse what an engine behind chat completions cannot be given. Raises InvalidRequest (400)."""
+    raise InvalidRequest(f"{param}: {reason}", param=param, code="not_supported")
+
+
+def system_prompt(system: str | tuple[TextParam, ...] | None) -> str:
+    """Return the system prompt as one text."""
+    if isinstance(system, str):
+        return system
+    return _BETWEEN.join(_text(block, "system") for block in system or () if not block.text.startswith(_BILLING))
+
+
+def chat_messages(message: Message, place: str) -> Iterator[Json]:
+    """Return the chat's messages for one message. ``place`` names it in errors. Raises InvalidRequest."""
+    match message:
+        case UserMessage():
+            yield from _of_user(message, place)
+        case AssistantMessage():
+            yield _of_assistant(message, place)
+        case SystemMessage():
+            yield {"role": "system", "content": system_prompt(message.content)}
+
+
+def _of_user(message: UserMessage, place: str) -> Iterator[Json]:
+    """Return the results of tools as messages of their own, then all else.
+
+    A tool's message holds text alone, so pictures of a result follow in the user's message.
+    """
+    if isinstance(message.content, str):
+        yield {"role": "user", "content": message.content}
+        return
+    parts: list[Json] = []
+    has_results = any(isinstance(block, ToolResultParam) for block in message.content)
+    for index, block in enumerate(message.content):
+        where = f"{place}.content.{index}"
+        if isinstance(block, ToolResultParam):
+            text, pictures = _result(block, where)
+            yield {"role": "tool", "tool_call_id": block.tool_use_id, "content": text}
+            parts += pictures
+        else:
+            parts += _parts(block, where)
+    if parts or not has_results:
+        yield {"role": "user", "content": _shortest(parts)}
+
+
+def _of_assistant(message: AssistantMessage, place: str) -> Json:
+    if isinstance(message.content, str):
+        return {"role": "assistant", "content": message.content}
+    texts: list[Json] = []
+    thoughts: list[str] = []
+    calls: list[JsonValue] = []
+    for index, block in enumerate(message.content):
+        where = f"{place}.content.{index}"
+        match block:
+            case TextParam():
+                texts.append(_text_part(_text(block, where)))
+            case ThinkingParam():
+                thoughts.append(block.thinking)
+            case RedactedThinkingParam():
+                thought = hidden_thought(block.data)
+                thoughts.append(thought or refuse(where, "redacted thinking can be read by its own API alone."))
+            case ToolUseParam():
+                if block.caller is not None and block.caller.get("type") != "direct":
+                    refuse(f"{where}.caller", "only the model itself calls tools.")
+                _refuse_given(f"{where}.toolset_name", block.toolset_name, "toolsets belong to Anthropic's own tools.")
+                arguments = json_text(block.input).decode()
+                calls.append(
+                    {"id": block.id, "type": "function", "function": {"name": block.name, "arguments": arguments}}
+                )
+    found: Json = {"role": "assistant", "content": _shortest(texts) if texts else None if calls else ""}
+    found |= {"tool_calls": calls} if calls else {}
+    return found | ({EARLIER_THINKING: _BETWEEN.join(thoughts)} if thoughts else {})
+
+
+def _result(block: ToolResultParam, place: str) -> tuple[str, list[Json]]:
+    """Return the text of a tool's result, and its pictures and files, introduced by a line that names the call."""
+    _refuse_given(f"{place}.toolset_name", block.toolset_name, "toolsets belong to Anthropic's own tools.")
+    texts: list[str] = []
+    others: list[Json] = []
+    if isinstance(block.content, str):
+        texts.append(block.content)
+    else:
+        for index, inner in enumerate(block.content or ()):
+            for part in _parts(inner, f"{place}.content.{index}"):
+                if part["type"] == "text":
+                    texts.append(cast(str, part["text"]))
+                else:
+                    others.append(part)
+    if others:
+        others.insert(0, _text_part(f"{FROM_TOOL} {block.tool_use_id}:"))
+    if block.is_error:
+        texts.insert(0, _FAILED)
+    return _BETWEEN.join(texts), others
+
+
+def _parts(block: TextParam | ImageParam | DocumentParam | SearchResultParam, place: str) -> list[Json]:
+    match block:
+        case TextParam():
+            return [_text_part(_text(block, place))]
+        case ImageParam():
+            _refuse_given(f"{place}.transformations", block.transformations, "the engine does not transform images.")
+            match block.source:
+                case Base64Source(media_type=media_type, data=data):
+                    url = f"data:{media_type};base64,{data}"
+                case UrlSource(url=address):
+                    url = address
+                case _:
+                    refuse(f"{place}.source", "files at Anthropic cannot be read here; send the image as base64.")
+            return [{"type": "image_url", "image_url": {"url": url}}]
+        case DocumentParam():
+            return _document(block, place)
+        case SearchResultParam():
+            _refuse_citations(block, place)
+            texts = [_text(inner, place) for inner in block.content]
+            return [_text_part("\n".join((block.title, block.source, *texts)))]
+
+
+def _document(block: DocumentParam, place: str) -> list[Json]:
+    _refuse_citations(block, place)
+    head = [_text_part(text) for text in (block.title, block.context) if text]
+    match block.source:
+        case TextSource(data=data):
+            return [*head, _text_part(data)]
+        case BlocksSource(content=inner):
+            blocks = () if isinstance(inner, str) else inner
+            texts = [_text_part(inner)] if isinstance(inner, str) else []
+            return [*head, *texts, *(part for block in blocks for part in _parts(block, f"{place}.source"))]
+        case Base64Source(media_type=media_type, data=data) if media_type == _PDF:
+            file: Json = {"filename": block.title or "document.pdf", "file_data": f"data:{_PDF};base64,{data}"}
+            return [*head, {"type": "file", "file": file}]
+        case _:
+            refuse(f"{place}.source", "a document is a PDF as base64, a text, or blocks.")
+
+
+def _text(block: TextParam, place: str) -> str:
+    _refuse_given(f"{place}.citations", block.citations, "chats hold no citations.")
+    return block.text
+
+
+def _refuse_citations(block: DocumentParam | SearchResultParam, place: str) -> None:
+    if block.citations is not None and block.citations.enabled:
+        refuse(f"{place}.citations", "the engine does not cite.")
+
+
+def _refuse_given(param: str, value: object, reason: str) -> None:
+    if value:
+        refuse(param, reason)
+
+
+def _text_part(text: str) -> Json:
+    return {"type": "text", "text": text}
+
+
+def _shortest(parts: Sequence[Json]) -> JsonValue:
+    """Return a single text as a string, which every engine takes, and anything else as parts."""
+    if not parts:
+        return ""
+    if len(parts) == 1 and parts[0]["type"] == "text":
+        return parts[0]["text"]
+    return list(cast(Iterable[JsonValue], parts))

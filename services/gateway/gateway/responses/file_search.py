@@ -10,8 +10,8 @@ from typing import Final
 
 from pydantic import JsonValue
 
-from gateway.responses.asking import Question
 from gateway.responses.requests import RESULTS, Asked
+from gateway.responses.to_chat import Question
 from gateway.vector_stores import FileSearch, Found, VectorStores
 from memloop.profiles import neutralise
 from memloop.wire.base import Wire

@@ -1,25 +1,59 @@
-"""Keeps one response once it is made: the response itself, and its items in the conversation that it continues."""
+"""Keeps responses once they are made: each itself, and its items in the conversation that it continues."""
 
 import logging
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import Literal
+from typing import Annotated, Final, Literal, TypeAlias
+
+from prometheus_client import Counter
 
 from gateway.memory import Memory
 from gateway.policy import Keeper, Redactions
+from gateway.responses.conversations.records import ConversationRecords
 from gateway.responses.items import named_items, redacted, redacted_by
-from gateway.responses.records import Owner, StoredResponse
+from gateway.responses.records import Owner, ResponseRecords, StoredResponse
 from gateway.responses.requests import Asked, ResponseRequest
-from gateway.responses.responses import Responses
+from gateway.settings import GatewaySettings
 from memloop.wire.chat import Json
 from memloop.wire.errors import DependencyError, Erased, InvalidRequest
 from memloop.wire.memory import Scope
+from memloop_service import of_app
 from memloop_service.http import json_text, objects_in
 from memloop_state.steps import Guard
 from memloop_state.table import Outcome
 
 _LOG = logging.getLogger(__name__)
+
+
+_STATE: Final = ("previous_response_id", "conversation", "memory", "background")
+_USERS: Final = ("user", "safety_identifier", "metadata")
+
+
+@dataclass(frozen=True, slots=True)
+class Responses:
+    """Stored responses; ``lost`` counts by reason."""
+
+    settings: GatewaySettings
+    records: ResponseRecords
+    conversations: ConversationRecords
+    lost: Counter
+
+    def passes(self, fields: Json, *, names_user: bool) -> bool:
+        """Return whether the engine answers the request itself: one without memory and without state.
+
+        ``names_user``: its headers name a user.
+        """
+        if not self.settings.engine_responses or fields.get("store") is not False or names_user:
+            return False
+        tools = fields.get("tools")
+        if any(tool.get("type") == "file_search" for tool in objects_in(tools)):
+            return False
+        names = (*_STATE, *_USERS) if self.settings.memory_for_users else _STATE
+        return all(fields.get(name) in (None, False) for name in names)
+
+
+ResponsesDep: TypeAlias = Annotated[Responses, of_app("responses")]
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,23 +1,115 @@
 """Makes one response of an engine's chat completion, whole or as a stream, and stores it before it ends."""
 
-from collections.abc import Iterable, Mapping, Sequence
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final, Literal
 
-import orjson
+from pydantic import JsonValue
 
-from gateway.engine import Meter, Relay, only_text
-from gateway.responses.answer import Draft
+from gateway.chat import ChatSink
+from gateway.engine import Meter, Relay
 from gateway.responses.assembly import Assembly
 from gateway.responses.file_search import Searched
 from gateway.responses.keeping import Keeping
 from gateway.responses.requests import Asked
-from gateway.responses.tools import Offered
-from memloop.sse import EventCutter, data_of
-from memloop.wire.chat import Json
+from gateway.responses.tools import Offered, shown_tools
+from memloop.wire.chat import ChatMemory, Json
 from memloop.wire.errors import EngineError
 from memloop_clients import RawResponse
-from memloop_service.http import Sink, data_event, object_in, objects_in, parsed_object
+from memloop_service.http import Sink, object_in, objects_in
 
-_DONE = b"[DONE]"
+_REPEATED: Final = {
+    *("instructions", "max_output_tokens", "max_tool_calls", "model"),
+    *("previous_response_id", "safety_identifier", "user"),
+}
+_REPEATED_EXTRA: Final = ("temperature", "top_p", "service_tier", "prompt_cache_key", "prompt_cache_retention")
+"""Fields that the engine reads and the gateway does not."""
+
+
+@dataclass(frozen=True, slots=True)
+class Draft:
+    """A response that is being made: its id, and every field that the answer does not change."""
+
+    id: str
+    head: Json
+
+    def item_id(self, prefix: str, place: int) -> str:
+        """Name an item of the output."""
+        return f"{prefix}_{self.id.removeprefix('resp_')}{place:04x}"
+
+    def waiting(self, status: Literal["queued", "in_progress"]) -> Json:
+        """Return the response before its answer: it waits for a worker, or for the engine."""
+        return {**self.head, "status": status, "output": [], "usage": None}
+
+    def answered(self, assembly: Assembly, usage: Json, memory: ChatMemory | None, *, stored: bool) -> Json:
+        """Return the response with its answer."""
+        reason = assembly.incomplete
+        ended: Json = {
+            **self.head,
+            "status": "incomplete" if reason else "completed",
+            "incomplete_details": {"reason": reason} if reason else None,
+            "output": list(assembly.output),
+            "usage": usage_of(usage),
+            "store": stored,
+        }
+        if reason is None:
+            ended["completed_at"] = int(time.time())
+        return ended if memory is None else {**ended, "memory": memory.model_dump(mode="json")}
+
+    def failed(self, assembly: Assembly, code: str, message: str) -> Json:
+        """Return the response whose answer broke off. It is not kept."""
+        assembly.broken()
+        error: Json = {"code": code, "message": message}
+        return {**self.head, "status": "failed", "error": error, "output": list(assembly.output), "store": False}
+
+
+def draft_of(asked: Asked, response_id: str) -> Draft:
+    """Return the beginning of a response."""
+    request = asked.request
+    given = request.model_extra or {}
+    head: Json = {
+        "id": response_id,
+        "object": "response",
+        "created_at": int(time.time()),
+        "status": "in_progress",
+        "background": request.background is True,
+        "conversation": None if request.conversation_id is None else {"id": request.conversation_id},
+        "error": None,
+        "incomplete_details": None,
+        "metadata": dict(request.metadata or {}),
+        "output": [],
+        "parallel_tool_calls": request.parallel_tool_calls is not False,
+        "reasoning": {"effort": asked.reasoning.effort, "summary": asked.reasoning.summary},
+        "store": request.stores,
+        "text": asked.text.model_dump(exclude_none=True, by_alias=True),
+        "tool_choice": request.tool_choice or "auto",
+        "tools": [*shown_tools(asked.tools)],
+        "top_logprobs": request.top_logprobs or 0,
+        "truncation": "disabled",
+        "usage": None,
+        **request.model_dump(include=_REPEATED),
+        **{name: given.get(name) for name in _REPEATED_EXTRA},
+    }
+    return Draft(response_id, head)
+
+
+def usage_of(usage: Json) -> JsonValue:
+    """Return a chat completion's usage as a response's, or None without one."""
+    asked, replied = usage.get("prompt_tokens"), usage.get("completion_tokens")
+    if not isinstance(asked, int) or not isinstance(replied, int):
+        return None
+    read, thought = object_in(usage.get("prompt_tokens_details")), object_in(usage.get("completion_tokens_details"))
+    return {
+        "input_tokens": asked,
+        "input_tokens_details": {
+            "cached_tokens": read.get("cached_tokens") or 0,
+            "cache_write_tokens": read.get("cache_write_tokens") or 0,
+        },
+        "output_tokens": replied,
+        "output_tokens_details": {"reasoning_tokens": thought.get("reasoning_tokens") or 0},
+        "total_tokens": usage.get("total_tokens") or asked + replied,
+    }
 
 
 class Making:
@@ -66,7 +158,6 @@ class Making:
             await events.begin()
             try:
                 await relay(upstream, events)
-                await events.finish()
             finally:
                 await events.keep_if_answered()
                 await self.end()
@@ -113,105 +204,57 @@ def feed_whole(assembly: Assembly, answer: Json) -> list[Json]:
     return assembly.feed(choices[0], object_in(choices[0]["message"]))
 
 
-class _ResponseStream:
+class _ResponseStream(ChatSink):
     """Takes a chat's events and sends a response's."""
 
     def __init__(self, making: Making, meter: Meter, out: Sink) -> None:
+        super().__init__(out, meter)
         self._making = making
-        self._meter = meter
-        self._out = out
-        self._cutter = EventCutter()
-        self._shown: list[bytes] = []
         self._number = 0
-        self._usage: Json = {}
-        self._memory: Json = {}
-        self._over = False
 
     async def begin(self) -> None:
         """Send the events before the engine's first."""
         response = self._making.draft.waiting("in_progress")
-        self._add({"type": f"response.{name}", "response": response} for name in ("created", "in_progress"))
-        self._add(self._making.first_events)
-        await self._flush()
+        for name in ("created", "in_progress"):
+            self.add({"type": f"response.{name}", "response": response})
+        self.add(*self._making.first_events)
+        await self.flush()
 
-    async def send(self, events: bytes) -> None:
-        """Take events of the chat. Raises EngineError for a chunk that no chat has."""
-        texts: list[str] = []
-        grows = self._grows_text()
-        try:
-            for event in self._cutter.feed(events):
-                # Consecutive pieces of text, which nearly all are, need nothing but to be passed on
-                if grows and (text := only_text(event)):
-                    texts.append(text)
-                    continue
-                self._pass_on(texts)
-                if (data := data_of(event)) == _DONE:
-                    await self.finish()
-                elif data and not self._over:
-                    self._read(parsed_object(data))
-                texts, grows = [], self._grows_text()
-            self._pass_on(texts)
-        except EngineError:
-            await self._flush()
-            raise
-        await self._flush()
+    def takes_texts(self) -> bool:
+        return not self.over and self._making.assembly.grows_text
 
-    async def finish(self) -> None:
-        """Send the last event, of a response that has failed if the answer is not complete."""
-        if self._over:
-            return
+    def of_texts(self, texts: Sequence[str]) -> bytes:
+        number = self._number
+        self._number += len(texts)
+        return self._making.assembly.feed_texts(texts, number)
+
+    def take(self, choice: Json) -> None:
+        self.add(*self._making.assembly.feed(choice, object_in(choice.get("delta"))))
+
+    async def ended(self) -> None:
         if self._making.assembly.finish_reason is None:
-            self._fail("the engine closed the stream before the answer was complete", None)
-        else:
-            self._over = True
-            if self._making.is_kept_anywhere:
-                await self._flush()  # its client need not wait for the end of the text until the response is kept
-            response = await self._making.ended(self._usage, self._memory)
-            self._add([{"type": f"response.{response['status']}", "response": response}])
-        await self._flush()
+            self.failed({"error": {"message": "the engine closed the stream before the answer was complete"}})
+            return
+        if self._making.is_kept_anywhere:
+            await self.flush()  # its client need not wait for the end of the text until the response is kept
+        response = await self._making.ended(self.usage, self.memory)
+        self.add({"type": f"response.{response['status']}", "response": response})
+
+    def failed(self, chunk: Json) -> None:
+        error = object_in(chunk["error"])
+        limited = str(error.get("code")) in {"429", "rate_limit_exceeded"}
+        kind, message = "rate_limit_exceeded" if limited else "server_error", error.get("message")
+        response = self._making.draft.failed(self._making.assembly, kind, str(message or "the engine failed"))
+        self.add({"type": "response.failed", "response": response})
 
     async def keep_if_answered(self) -> None:
         """Keep a complete answer whose client left before the last event."""
-        if not self._over and self._making.assembly.finish_reason is not None:
-            self._over = True
-            await self._making.ended(self._usage, self._memory)
+        if not self.over and self._making.assembly.finish_reason is not None:
+            self.over = True
+            await self._making.ended(self.usage, self.memory)
 
-    def _grows_text(self) -> bool:
-        return not self._over and self._making.assembly.grows_text
-
-    def _pass_on(self, texts: Sequence[str]) -> None:
-        if texts:
-            with self._meter.ours():
-                self._shown.append(self._making.assembly.feed_texts(texts, self._number))
-            self._number += len(texts)
-
-    def _read(self, chunk: Json) -> None:
-        if chunk.get("error"):
-            error = object_in(chunk["error"])
-            self._fail(str(error.get("message") or "the engine failed"), error.get("code"))
-            return
-        with self._meter.ours():
-            self._usage = object_in(chunk.get("usage")) or self._usage
-            self._memory = object_in(chunk.get("memory")) or self._memory
-            for choice in objects_in(chunk.get("choices")):
-                if choice.get("index", 0) == 0:
-                    self._add(self._making.assembly.feed(choice, object_in(choice.get("delta"))))
-
-    def _fail(self, message: str, code: object) -> None:
-        self._over = True
-        limited = str(code) in {"429", "rate_limit_exceeded"}
-        kind = "rate_limit_exceeded" if limited else "server_error"
-        response = self._making.draft.failed(self._making.assembly, kind, message)
-        self._add([{"type": "response.failed", "response": response}])
-
-    def _add(self, events: Iterable[Json]) -> None:
-        """Number the events and put them to those that are sent together."""
+    def add(self, *events: Json) -> None:
         for event in events:
             event["sequence_number"] = self._number
             self._number += 1
-            self._shown.append(data_event(orjson.dumps(event), kind=str(event["type"])))
-
-    async def _flush(self) -> None:
-        if self._shown:
-            shown, self._shown = b"".join(self._shown), []
-            await self._out.send(shown)
+        super().add(*events)

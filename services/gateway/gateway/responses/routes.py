@@ -15,18 +15,16 @@ from gateway.chat import AnswerForm, ChatDep, answer_chat, asked_chat, names_use
 from gateway.engine import Meter, pass_through
 from gateway.idempotency import subject_of_response
 from gateway.long_read.reading import ReadingDep
-from gateway.responses.answer import draft_of
-from gateway.responses.asking import asked_after
 from gateway.responses.background.answering import cancel_response as cancel
 from gateway.responses.background.answering import create_background, follow_response, shown_response
 from gateway.responses.background.jobs import BackgroundDep
 from gateway.responses.conversations.routes import ItemPage, item_page
 from gateway.responses.file_search import file_search_of, searched, with_passages
-from gateway.responses.keeping import keeping_of
-from gateway.responses.making import Making
+from gateway.responses.keeping import ResponsesDep, keeping_of
+from gateway.responses.making import Making, draft_of
 from gateway.responses.records import Owner, new_response_id
 from gateway.responses.requests import CountBody, ResponseBody, check_include, read_request
-from gateway.responses.responses import ResponsesDep
+from gateway.responses.to_chat import asked_after
 from gateway.vector_stores import VectorStoresDep
 from memloop.wire.base import Wire
 from memloop.wire.chat import Json

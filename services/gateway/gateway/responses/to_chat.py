@@ -1,4 +1,6 @@
-"""Translates a request of the Responses API to a chat completion's. Whatever the two share is carried as it is.
+"""Translates a request of the Responses API, with the items that it continues, to the chat that answers it.
+
+Whatever the two APIs share is carried as it is.
 
 * Instructions, and system and developer messages at the beginning, become one system message: chat templates of open
   models take only one, and only there.
@@ -8,10 +10,12 @@
 """
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Final
 
 from pydantic import JsonValue
 
+from gateway.chat import FROM_TOOL, translated_chat
 from gateway.responses.calls import (
     CALLS,
     OUTPUTS,
@@ -28,11 +32,13 @@ from gateway.responses.calls import (
     Refusal,
     ToolSearchCall,
 )
-from gateway.responses.items import EngineItem, FileSearchCall, Item, ItemReference, Message, Reasoning
+from gateway.responses.items import EngineItem, FileSearchCall, Item, ItemReference, Message, Reasoning, items_of
+from gateway.responses.keeping import Responses
 from gateway.responses.requests import Asked
-from gateway.responses.tools import Offered, chosen
-from memloop.wire.chat import EARLIER_THINKING, Json
-from memloop.wire.errors import InvalidRequest
+from gateway.responses.tools import Offered, chosen, offered_tools
+from memloop.wire.chat import EARLIER_THINKING, ChatRequest, Json
+from memloop.wire.errors import InvalidRequest, NotFound
+from memloop_service.http import object_in, objects_in
 
 _OURS: Final = frozenset((
     "input", "instructions", "previous_response_id", "store", "tools", "tool_choice", "max_output_tokens",
@@ -40,8 +46,8 @@ _OURS: Final = frozenset((
     "conversation", "client_metadata",
 ))  # fmt: skip
 """Fields that do not go to the engine under their own names."""
+_INSTALLATION: Final = "x-codex-installation-id"
 _LEADING: Final = frozenset({"system", "developer"})
-FROM_OUTPUT: Final = "From the output of the tool call"
 _LARGEST: Final = "high"
 """The largest size of a picture that a chat can ask for."""
 
@@ -141,7 +147,7 @@ def _conversation(items: Iterable[EngineItem]) -> list[Json]:
             # A tool's message holds text alone: pictures and files come below a line that names the call
             pictures: list[JsonValue] = [_part(part) for part in parts if not _is_text(part)]
             if pictures:
-                others.append({"type": "text", "text": f"{FROM_OUTPUT} {item.call_id}:"})
+                others.append({"type": "text", "text": f"{FROM_TOOL} {item.call_id}:"})
                 others += pictures
             continue
         messages += _after_outputs(others)
@@ -206,3 +212,96 @@ def _part(part: Part) -> Json:
             return {"type": "refusal", "refusal": part.refusal}
         case _:
             return {"type": "text", "text": part.text}
+
+
+_PLACE: Final = 4
+"""So many characters at the end of an item's id are its place in the response."""
+_OF_INPUT: Final = "i"
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """A chat: its body, the fields of it that the gateway reads, and the functions that the engine gets."""
+
+    body: Json
+    read: ChatRequest
+    tools: Mapping[str, Offered]
+
+
+def question_of(asked: Asked, earlier: Sequence[Json], *, limit_field: str) -> Question:
+    """Return the chat that answers the request after these items. Raises InvalidRequest, Unprocessable.
+
+    ``limit_field`` is the one in which the model's engine takes the most tokens of an answer.
+    """
+    items = [*items_of([*earlier]), *asked.items]
+    tools = offered_tools(asked.tools, items)
+    body = chat_fields(asked, items, tools, limit_field=limit_field)
+    return Question(body, _read_of(asked, body), tools)
+
+
+async def asked_after(
+    asked: Asked, responses: Responses, tenant: str, *, limit_field: str
+) -> tuple[Asked, list[Json], Question]:
+    """Return the request with the items that it names, the items that it continues, and the chat that answers it.
+
+    Raises NotFound for the conversation, InvalidRequest for the chain and for an id of no stored item, Unprocessable.
+    """
+    previous, conversation = asked.request.previous_response_id, asked.request.conversation_id
+    earlier: list[Json] = []
+    if conversation is not None:
+        earlier = await responses.conversations.context(tenant, conversation)
+    elif previous is not None:
+        chain = await responses.records.chain(tenant, previous, max_bytes=responses.settings.max_json_bytes)
+        earlier = [item for link in chain for item in (*link.input, *objects_in(link.response["output"]))]
+    asked = await _with_references(asked, earlier, responses, tenant)
+    return asked, earlier, question_of(asked, earlier, limit_field=limit_field)
+
+
+async def _with_references(asked: Asked, earlier: Sequence[Json], responses: Responses, tenant: str) -> Asked:
+    """Return the request with the items that it names by their ids; those among the earlier ones count once.
+
+    Raises InvalidRequest for an id of no stored item.
+    """
+    if not any(isinstance(item, ItemReference) for item in asked.items):
+        return asked
+    known, items = {str(item.get("id")) for item in earlier}, list[Item]()
+    for place, item in enumerate(asked.items):
+        if not isinstance(item, ItemReference):
+            items.append(item)
+        elif item.id not in known:
+            items += items_of([await _stored_item(item.id, f"input[{place}].id", responses, tenant)])
+    return replace(asked, items=tuple(items))
+
+
+async def _stored_item(item_id: str, param: str, responses: Responses, tenant: str) -> Json:
+    """Return an item of a stored response, whose id is in the item's own (``Draft.item_id``, ``named_items``)."""
+    rest = item_id.partition("_")[2]
+    response_id = f"resp_{rest[:-_PLACE].removesuffix(_OF_INPUT)}"
+    try:
+        stored = await responses.records.get(tenant, response_id)
+    except NotFound:
+        found = None
+    else:
+        items = (*objects_in(stored.response.get("output")), *stored.input)
+        found = next((item for item in items if item.get("id") == item_id), None)
+    if found is None:
+        message = f"Item with id '{item_id}' not found. Items are kept with their response: store must not be false."
+        raise InvalidRequest(message, param=param, code="item_not_found")
+    return found
+
+
+def _read_of(asked: Asked, body: Json) -> ChatRequest:
+    """Return what the gateway reads of the chat."""
+    request = asked.request
+    # Codex names its installation in every request, and no user
+    given = object_in((request.model_extra or {}).get("client_metadata")).get(_INSTALLATION)
+    installation = f"codex_{given}" if isinstance(given, str) and given else None
+    return translated_chat(
+        objects_in(body["messages"]),
+        request.memory,
+        model=request.model,
+        stream=request.stream,
+        metadata=request.metadata,
+        safety_identifier=request.safety_identifier,
+        user=installation if request.user is None else request.user,
+    )

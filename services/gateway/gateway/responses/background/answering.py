@@ -13,13 +13,13 @@ from gateway.access import Allowance, Principal
 from gateway.chat import AskedChat, Chat, asked_chat
 from gateway.idempotency import Attempt, refuse_key_of_stream, subject_of_response
 from gateway.long_read.reading import Followers, sent
-from gateway.responses.answer import Draft, draft_of
-from gateway.responses.asking import asked_after
 from gateway.responses.background.jobs import UNDER_WAY, Background, ResponseJob
 from gateway.responses.items import named_items
 from gateway.responses.keeping import Keeping, keeping_of
+from gateway.responses.making import Draft, draft_of
 from gateway.responses.records import Owner, placed_response_id
 from gateway.responses.requests import Asked
+from gateway.responses.to_chat import asked_after
 from memloop.wire.chat import NO_OPTIONS, Json
 from memloop.wire.errors import Erased, InvalidRequest, NotFound, RateLimited
 from memloop_service.http import JsonBody, data_event, json_text

@@ -11,14 +11,13 @@ from gateway.chat import Chat, begin_turn, engine_body, has_memory, reply_text
 from gateway.engine import CHAT_PATH, LoopModel, answer_in, refusal
 from gateway.long_read.hosts import is_permanent
 from gateway.queue import Hold, JobGone, JobResult, Lease
-from gateway.responses.answer import Draft
-from gateway.responses.asking import Question, question_of
 from gateway.responses.background.jobs import Background, ResponseJob
 from gateway.responses.file_search import Searched, file_search_of, searched, with_passages
 from gateway.responses.items import redacted
-from gateway.responses.making import begun, feed_whole
+from gateway.responses.making import Draft, begun, feed_whole
 from gateway.responses.records import Owner, StoredResponse
 from gateway.responses.requests import Asked, read_request
+from gateway.responses.to_chat import Question, question_of
 from gateway.vector_stores import VectorStores
 from memloop.wire.chat import ChatMemory, Json
 from memloop.wire.errors import MemloopError, NotFound

@@ -14,8 +14,8 @@ import orjson
 from gateway.metrics import Metrics
 from gateway.queue import JobGone, LaneQueue, QueueRules, Submission
 from gateway.responses.conversations.records import ConversationRecords
+from gateway.responses.keeping import Responses
 from gateway.responses.records import ResponseRecords
-from gateway.responses.responses import Responses
 from gateway.settings import GatewaySettings
 from memloop.wire.base import Wire
 from memloop.wire.chat import Json, MemoryOptions
