@@ -181,11 +181,7 @@ async def opened(
             app.state.files, app.state.webhooks, app.state.fetching = files, webhooks, open_fetching(settings)
             app.state.memory, app.state.reading, app.state.keeper = memory, reading, memory.keeper
             app.state.chat = Chat(settings, backend, memory, access.admission)
-            app.state.background, app.state.responses, app.state.vector_stores = (
-                background,
-                background.responses,
-                searched,
-            )
+            app.state.background, app.state.vector_stores = background, searched
             app.state.conversations = background.responses.conversations
             app.state.changes = Changes(
                 memory.store, bell, reading.followers, MemoryHooks(redis), webhooks, settings.heartbeat_s

@@ -12,6 +12,7 @@ from memloop_service.http.admission import (
 )
 from memloop_service.http.bodies import (
     JsonBody,
+    Model,
     json_response,
     json_text,
     read_as,
@@ -35,6 +36,7 @@ __all__ = [
     "JsonBody",
     "Lane",
     "Limit",
+    "Model",
     "Outlet",
     "Sink",
     "Source",

@@ -7,6 +7,8 @@ from gateway.access.acting import audit_denials as audit_denials
 from gateway.access.dependencies import AdmittedDep as AdmittedDep
 from gateway.access.dependencies import Allowance as Allowance
 from gateway.access.dependencies import AllowanceDep as AllowanceDep
+from gateway.access.dependencies import Asking as Asking
+from gateway.access.dependencies import AskingDep as AskingDep
 from gateway.access.dependencies import BatchRoom as BatchRoom
 from gateway.access.dependencies import ManagedTenant as ManagedTenant
 from gateway.access.dependencies import NamespaceDep as NamespaceDep

@@ -27,7 +27,7 @@ from memloop.wire.fields import Name, named
 from memloop.wire.keys import TENANT_PATTERN, Scope
 from memloop.wire.memory import Namespace
 from memloop_service import INCOMING, RESPONSE_HEADERS, IncomingBody, of_app
-from memloop_service.http import Lane, body_of, object_in, parsed_object
+from memloop_service.http import Lane, Model, body_of, object_in, parsed_object, read_ours
 from memloop_service.incoming import AGENT_HEADER, USER_HEADER, refuse_unknown, refuse_unknown_dry_run
 from memloop_state.room import UNLIMITED, Standing
 
@@ -195,6 +195,29 @@ async def allowance_of(request: Request) -> AsyncIterator[Allowance]:
 
 
 AllowanceDep: TypeAlias = Annotated[Allowance, Depends(allowance_of)]
+
+
+@dataclass(frozen=True, slots=True)
+class Asking:
+    """What most routes that take a body ask for. A dependency; the routes of a resource add what they share."""
+
+    request: Request
+    principal: PrincipalDep
+    allowance: AllowanceDep
+
+    @property
+    def tenant(self) -> str:
+        """The caller's tenant."""
+        return self.principal.tenant
+
+    async def body(self, model: type[Model]) -> Model:
+        """Read the request's body and count the request. Raises as ``read_ours`` and ``Allowance.admit`` do."""
+        asked = await read_ours(self.request, model)
+        await self.allowance.admit()
+        return asked
+
+
+AskingDep: TypeAlias = Annotated[Asking, Depends()]
 
 
 def _room(lane: Lane) -> params.Depends:

@@ -8,7 +8,7 @@ from typing import Annotated, TypeAlias
 
 from fastapi import APIRouter, Query, Request, Response
 
-from gateway.access import Allowance, AllowanceDep, BatchRoom, PrincipalDep, namespace_named, needs
+from gateway.access import Allowance, AllowanceDep, AskingDep, BatchRoom, PrincipalDep, namespace_named, needs
 from gateway.idempotency import Attempt, refuse_key_of_stream, subject_of_read
 from gateway.long_read.admission import admitted_read, forget_read, opened_read
 from gateway.long_read.documents import document_of, held, release_document, tokens_at_most
@@ -83,13 +83,10 @@ async def create_read(
 
 
 @router.post("/estimate", dependencies=[BatchRoom], openapi_extra=body_of(LongReadRequest))
-async def estimate_read(
-    request: Request, reading: ReadingDep, principal: PrincipalDep, allowance: AllowanceDep
-) -> Estimate:
+async def estimate_read(asking: AskingDep, reading: ReadingDep) -> Estimate:
     """The most that a read would cost. Nothing is read."""
-    asked = await read_ours(request, LongReadRequest)
-    await allowance.admit()
-    admitted = await admitted_read(asked, reading, principal)
+    asked = await asking.body(LongReadRequest)
+    admitted = await admitted_read(asked, reading, asking.principal)
     splitter = admitted.tools.splitter
     document = await document_of(admitted.job, admitted.plan, splitter=splitter, files=reading.files.records)
     return await asyncio.to_thread(estimate, asked, admitted.plan, document.chunks, splitter)

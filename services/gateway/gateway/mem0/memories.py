@@ -9,7 +9,7 @@ from fastapi import APIRouter, Query, Request, Response
 from fastapi.responses import JSONResponse
 from pydantic import JsonValue
 
-from gateway.access import AllowanceDep, PrincipalDep, QueryId, needs, takes
+from gateway.access import AllowanceDep, AskingDep, PrincipalDep, QueryId, needs, takes
 from gateway.idempotency import Attempt
 from gateway.mem0 import answers
 from gateway.mem0.answers import Answer, url_of
@@ -50,13 +50,10 @@ async def add_memories(
 
 
 @router.post("/v3/memories/search", **takes(Search, _READ))
-async def search_memories(
-    request: Request, memory: MemoryDep, principal: PrincipalDep, allowance: AllowanceDep
-) -> Answer:
+async def search_memories(asking: AskingDep, memory: MemoryDep) -> Answer:
     """Search the memories of all entities that the filter names, best first; undecided turns are listed apart."""
-    asked = await read_ours(request, Search)
-    await allowance.admit()
-    found = await search(asked.native(principal.tenant), memory.store, memory.pending, memory.metrics)
+    asked = await asking.body(Search)
+    found = await search(asked.native(asking.tenant), memory.store, memory.pending, memory.metrics)
     results = answers.only(asked.fields, map(answers.hit, found.results))
     pending: list[JsonValue] = [turn.model_dump(mode="json") for turn in found.pending]  # which mem0 has not
     return {"results": results, "pending": pending, "pending_complete": found.pending_complete}

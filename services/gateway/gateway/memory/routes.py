@@ -5,7 +5,17 @@ from typing import Annotated, Any, Final, TypeAlias
 from fastapi import APIRouter, Header, Query, Request, Response
 from fastapi.responses import StreamingResponse
 
-from gateway.access import AllowanceDep, NamespaceDep, OptionalId, Principal, PrincipalDep, Room, needs, takes
+from gateway.access import (
+    AllowanceDep,
+    AskingDep,
+    NamespaceDep,
+    OptionalId,
+    Principal,
+    PrincipalDep,
+    Room,
+    needs,
+    takes,
+)
 from gateway.idempotency import Attempt, refuse_key
 from gateway.memory.jobs import MemoryJob
 from gateway.memory.memory import Memory, MemoryDep
@@ -78,18 +88,14 @@ async def added(add: MemoryAdd, memory: Memory, principal: Principal, *, event_i
 
 
 @router.post("/batch", **takes(MemoryBatch, _WRITE))
-async def add_batch(
-    request: Request, memory: MemoryDep, principal: PrincipalDep, allowance: AllowanceDep
-) -> BatchResult:
+async def add_batch(asking: AskingDep, memory: MemoryDep) -> BatchResult:
     """Store the texts of many adds verbatim in one call. Returns an outcome for each, in order.
 
     Repeating the request updates the same memories, so ``Idempotency-Key`` is neither needed nor accepted.
     """
     refused = "A batch takes no Idempotency-Key: repeated, it writes nothing twice."
-    refuse_key(request, refused, code="idempotency_key_with_batch")
-    batch = await read_ours(request, MemoryBatch)
-    await allowance.admit()
-    return await write_batch(batch, memory, principal)
+    refuse_key(asking.request, refused, code="idempotency_key_with_batch")
+    return await write_batch(await asking.body(MemoryBatch), memory, asking.principal)
 
 
 @router.post("/search", **takes(MemorySearch, _READ))
@@ -149,26 +155,21 @@ async def retry_event(event_id: str, memory: MemoryDep, principal: PrincipalDep)
 
 
 @router.post("/events/{event_id}/redecide", status_code=202, dependencies=[_WRITE, Room])
-async def redecide_event(
-    event_id: str, memory: MemoryDep, principal: PrincipalDep, allowance: AllowanceDep
-) -> Accepted:
+async def redecide_event(event_id: str, asking: AskingDep, memory: MemoryDep) -> Accepted:
     """Queue a new decision on a write that was kept verbatim. 409 for any other write."""
-    await allowance.admit()
-    await memory.kept.redecide(memory.queue, event_id, tenant=principal.tenant)
+    await asking.allowance.admit()
+    await memory.kept.redecide(memory.queue, event_id, tenant=asking.tenant)
     return Accepted(event_id=event_id)
 
 
 @router.post("/redecide", status_code=202, **takes(RedecideRequest, _WRITE))
-async def redecide_events(
-    request: Request, memory: MemoryDep, principal: PrincipalDep, allowance: AllowanceDep
-) -> Redeciding:
+async def redecide_events(asking: AskingDep, memory: MemoryDep) -> Redeciding:
     """Queue new decisions on writes that were kept verbatim: a user's, or without ids all of the tenant's.
 
     At most 100 at a time. A repeated request finds those that are still to be decided.
     """
-    asked = await read_ours(request, RedecideRequest)
-    await allowance.admit()
-    ids, more = await memory.kept.redecide_some(memory.queue, asked.scope(principal.tenant), most=100)
+    asked = await asking.body(RedecideRequest)
+    ids, more = await memory.kept.redecide_some(memory.queue, asked.scope(asking.tenant), most=100)
     return Redeciding(events=tuple(Accepted(event_id=one) for one in ids), has_more=more)
 
 
@@ -179,17 +180,16 @@ async def list_buffers(memory: MemoryDep, principal: PrincipalDep, user_id: Opti
 
 
 @router.post("/buffers/flush", response_model=Flushing, status_code=202, **takes(FlushRequest, _WRITE))
-async def flush_buffers(
-    request: Request, memory: MemoryDep, principal: PrincipalDep, allowance: AllowanceDep
-) -> Response:
+async def flush_buffers(asking: AskingDep, memory: MemoryDep) -> Response:
     """Queue a decision over every buffer of the namespace in its present state."""
-    flush = await read_ours(request, FlushRequest)
+    flush = await read_ours(asking.request, FlushRequest)
 
     async def queue(attempt: Attempt) -> Response:
-        await allowance.admit()
-        return json_response(await flushed(flush, memory, principal, attempt), status=202)
+        await asking.allowance.admit()
+        return json_response(await flushed(flush, memory, asking.principal, attempt), status=202)
 
-    return await memory.idempotency.once(request, principal, queue, owners=(flush.namespace(principal.tenant),))
+    owners = (flush.namespace(asking.tenant),)
+    return await memory.idempotency.once(asking.request, asking.principal, queue, owners=owners)
 
 
 async def flushed(flush: FlushRequest, memory: Memory, principal: Principal, attempt: Attempt) -> Flushing:
@@ -211,15 +211,11 @@ async def flushed(flush: FlushRequest, memory: Memory, principal: Principal, att
     responses={200: {"description": "One memory per line, then a line with their number", "content": _JSONL}},
     **takes(MemoryExport, _READ),
 )
-async def export_memory(
-    request: Request, memory: MemoryDep, principal: PrincipalDep, allowance: AllowanceDep
-) -> StreamingResponse:
+async def export_memory(asking: AskingDep, memory: MemoryDep) -> StreamingResponse:
     """Export a user's memories as JSONL: every version, without vectors."""
-    asked = await read_ours(request, MemoryExport)
-    await allowance.admit()
-    export = StoreExport(
-        scope=asked.namespace(principal.tenant), include_raw=asked.include_raw, latest_only=asked.latest_only
-    )
+    asked = await asking.body(MemoryExport)
+    scope = asked.namespace(asking.tenant)
+    export = StoreExport(scope=scope, include_raw=asked.include_raw, latest_only=asked.latest_only)
     first = await memory.store.export(export)
     return StreamingResponse(exported(memory.store, export, first), media_type="application/jsonl")
 
@@ -227,13 +223,11 @@ async def export_memory(
 @router.post(
     "/import", dependencies=[_WRITE, Room], openapi_extra={"requestBody": {"required": True, "content": _JSONL}}
 )
-async def import_memory(
-    request: Request, memory: MemoryDep, principal: PrincipalDep, allowance: AllowanceDep
-) -> Imported:
+async def import_memory(asking: AskingDep, memory: MemoryDep) -> Imported:
     """Import the lines of an export into the caller's tenant; repeating an import has no effect."""
-    await allowance.admit()
+    await asking.allowance.admit()
     began = await memory.queue.lanes.newest_token()
-    return await imported(memory.store, principal.tenant, request.stream(), began=began)
+    return await imported(memory.store, asking.tenant, asking.request.stream(), began=began)
 
 
 @router.get("", dependencies=[_READ])

@@ -11,8 +11,8 @@ from typing import Annotated, TypeAlias, TypeVar
 from fastapi import APIRouter, Depends, Request
 
 from gateway.access import (
-    Allowance,
-    AllowanceDep,
+    Asking,
+    AskingDep,
     OptionalId,
     Principal,
     PrincipalDep,
@@ -99,14 +99,10 @@ async def read_user_policy(keeper: KeeperDep, principal: PrincipalDep, user_id: 
 
 
 @router.put("/v1/memory/policy", tags=["memory"], **takes(KeepPolicy, _WRITE))
-async def put_user_policy(
-    request: Request, keeper: KeeperDep, principal: PrincipalDep, allowance: AllowanceDep, user_id: QueryId
-) -> UserPolicyState:
+async def put_user_policy(asking: AskingDep, keeper: KeeperDep, user_id: QueryId) -> UserPolicyState:
     """Replace what the application asks for a user; it adds to the operator's policies and takes nothing away."""
-    policy = await read_ours(request, KeepPolicy)
-    await allowance.admit()
-    await keeper.policies.put_of_app(principal.tenant, user_id, policy)
-    return await _user_state(keeper, principal, user_id)
+    await keeper.policies.put_of_app(asking.tenant, user_id, await asking.body(KeepPolicy))
+    return await _user_state(keeper, asking.principal, user_id)
 
 
 @router.delete("/v1/memory/policy", tags=["memory"], dependencies=[_WRITE, Room])
@@ -134,28 +130,25 @@ async def _audit(action: AuditAction, level: Scope, principal: Principal, reques
 
 
 checks = APIRouter(tags=["memory"], responses=ERRORS)
+
+
 _Check = TypeVar("_Check", PolicyCheck, RedactionCheck)
 
 
-async def _asked(
-    request: Request, kind: type[_Check], keeper: Keeper, principal: Principal, allowance: Allowance
-) -> tuple[_Check, Redaction, EffectivePolicy]:
+async def _asked(asking: Asking, kind: type[_Check], keeper: Keeper) -> tuple[_Check, Redaction, EffectivePolicy]:
     """Read a check; return it with the redaction and the policy of its user. Raises TooLarge and RateLimited."""
-    asked = await read_ours(request, kind)
+    asked = await asking.body(kind)
     if sum(map(len, asked.texts)) > MAX_CHECKED_CHARS:
         raise TooLarge(f"The texts of one check have at most {MAX_CHECKED_CHARS} characters.", param="texts")
-    await allowance.admit()
-    namespace = asked.namespace(principal.tenant)
-    redactions = await keeper.redactions(principal.tenant, [namespace])
+    namespace = asked.namespace(asking.tenant)
+    redactions = await keeper.redactions(asking.tenant, [namespace])
     return asked, redactions.of(namespace), redactions.policy(namespace)
 
 
 @checks.post("/v1/memory/policy/check", **takes(PolicyCheck, _WRITE))
-async def check_policy(
-    request: Request, keeper: KeeperDep, principal: PrincipalDep, allowance: AllowanceDep
-) -> PolicyChecked:
+async def check_policy(asking: AskingDep, keeper: KeeperDep) -> PolicyChecked:
     """Return texts as a write of this user would keep them: as they are, redacted, or not at all."""
-    asked, redaction, policy = await _asked(request, PolicyCheck, keeper, principal, allowance)
+    asked, redaction, policy = await _asked(asking, PolicyCheck, keeper)
     texts = await asyncio.to_thread(lambda: tuple(_kept(text, redaction) for text in asked.texts))
     now = datetime.now(UTC)
     return PolicyChecked(
@@ -167,11 +160,9 @@ async def check_policy(
 
 
 @checks.post("/v1/memory/redaction/check", **takes(RedactionCheck, _WRITE))
-async def check_redaction(
-    request: Request, keeper: KeeperDep, principal: PrincipalDep, allowance: AllowanceDep
-) -> RedactionChecked:
+async def check_redaction(asking: AskingDep, keeper: KeeperDep) -> RedactionChecked:
     """Return texts as a write of this user would store them, and what they would lose. Nothing is stored."""
-    asked, redaction, _ = await _asked(request, RedactionCheck, keeper, principal, allowance)
+    asked, redaction, _ = await _asked(asking, RedactionCheck, keeper)
     redaction.refusals = None
     if asked.kinds is not None:
         redaction.kinds = kinds_of(asked.kinds)

@@ -4,7 +4,7 @@ import logging
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import Annotated, Final, Literal, TypeAlias
+from typing import Final, Literal
 
 from prometheus_client import Counter
 
@@ -18,7 +18,6 @@ from gateway.settings import GatewaySettings
 from memloop.wire.chat import Json
 from memloop.wire.errors import DependencyError, Erased, InvalidRequest
 from memloop.wire.memory import Scope
-from memloop_service import of_app
 from memloop_service.http import json_text, objects_in
 from memloop_state.steps import Guard
 from memloop_state.table import Outcome
@@ -51,9 +50,6 @@ class Responses:
             return False
         names = (*_STATE, *_USERS) if self.settings.memory_for_users else _STATE
         return all(fields.get(name) in (None, False) for name in names)
-
-
-ResponsesDep: TypeAlias = Annotated[Responses, of_app("responses")]
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,20 +7,18 @@ A request without memory and without state passes through if the engines serve t
 import asyncio
 from typing import Annotated, Final, Literal, TypeAlias
 
-from fastapi import APIRouter, Query, Request, Response
+from fastapi import APIRouter, Depends, Query, Response
 from fastapi.responses import JSONResponse
 
-from gateway.access import AllowanceDep, PrincipalDep, needs, takes
-from gateway.chat import AnswerForm, ChatDep, answer_chat, asked_chat, names_user, prompt_tokens
+from gateway.access import needs, takes
+from gateway.chat import AnswerForm, answer_chat, asked_chat, names_user, prompt_tokens
 from gateway.engine import Meter, pass_through
 from gateway.idempotency import subject_of_response
-from gateway.long_read.reading import ReadingDep
+from gateway.responses.background.answering import Responding, create_background, follow_response, shown_response
 from gateway.responses.background.answering import cancel_response as cancel
-from gateway.responses.background.answering import create_background, follow_response, shown_response
-from gateway.responses.background.jobs import BackgroundDep
 from gateway.responses.conversations.routes import ItemPage, item_page
 from gateway.responses.file_search import file_search_of, searched, with_passages
-from gateway.responses.keeping import ResponsesDep, keeping_of
+from gateway.responses.keeping import keeping_of
 from gateway.responses.making import Making, draft_of
 from gateway.responses.records import Owner, new_response_id
 from gateway.responses.requests import CountBody, ResponseBody, check_include, read_request
@@ -54,54 +52,47 @@ class ResponseDeleted(Deleted):
     object: str = "response"
 
 
+RespondingDep: TypeAlias = Annotated[Responding, Depends()]
+
+
 @router.post(PATH, response_model=None, responses=streams(), **takes(ResponseBody, _CHAT))
-async def create_response(
-    request: Request,
-    chat: ChatDep,
-    responses: ResponsesDep,
-    background: BackgroundDep,
-    reading: ReadingDep,
-    vector_stores: VectorStoresDep,
-    principal: PrincipalDep,
-    allowance: AllowanceDep,
-) -> Response:
+async def create_response(asking: RespondingDep, vector_stores: VectorStoresDep) -> Response:
     """Create a response. ``memory`` controls recall and writes, ``store: false`` keeps nothing.
 
     With ``background`` a worker makes it.
     """
-    meter = Meter(chat.backend.metrics, PATH, "responses", allowance)
+    request, chat, principal, tenant = asking.request, asking.chat, asking.principal, asking.tenant
+    meter = Meter(chat.backend.metrics, PATH, "responses", asking.allowance)
     with meter.ours():
         body = await read_json(request)
-    if responses.passes(body.fields, names_user=names_user(request.headers)):
-        return await pass_through(request, chat.backend, allowance, "responses")
+    if asking.responses.passes(body.fields, names_user=names_user(request.headers)):
+        return await pass_through(request, chat.backend, asking.allowance, "responses")
     with meter.ours():
         read = await read_with(request, body, read_request)
         if (tool := file_search_of(read)) is not None:
             principal.require("long-read", param="tools")
-            await vector_stores.check(principal.tenant, tool)
+            await vector_stores.check(tenant, tool)
     if read.request.background:
-        return await create_background(
-            request, read, background, reading.followers, chat=chat, principal=principal, allowance=allowance
-        )
+        return await create_background(asking, read)
     with meter.ours():
         limit = chat.limit_field(read.request.model)
-        read, earlier, question = await asked_after(read, responses, principal.tenant, limit_field=limit)
+        read, earlier, question = await asked_after(read, asking.responses, tenant, limit_field=limit)
         window = chat.backend.models.named(read.request.model).window.tokens
-        search = await searched(read, question, vector_stores, principal.tenant, window_tokens=window)
+        search = await searched(read, question, vector_stores, tenant, window_tokens=window)
         question = with_passages(question, search)
-        draft = draft_of(read, new_response_id(principal.tenant))
+        draft = draft_of(read, new_response_id(tenant))
         size = len(json_text({"response": draft.head}))  # what can be read may be nested too deeply to be written
         sent = JsonBody(json_text(question.body), question.body)
         asked = asked_chat(request, chat, principal, sent, question.read)
-        owner, memory = Owner(principal.tenant, asked.named), chat.memory
-        keeping = await keeping_of(read, responses, owner, draft.id, earlier=earlier, size=size, memory=memory)
+        owner, memory = Owner(tenant, asked.named), chat.memory
+        keeping = await keeping_of(read, asking.responses, owner, draft.id, earlier=earlier, size=size, memory=memory)
         making = Making(read, draft, keeping, meter, tools=question.tools, search=search)
         meter.goes_to(asked.model)
         subject = subject_of_response(making.draft.id)
         form = AnswerForm(whole=making.whole, streamed=making.streamed, kept=making.kept, subject=subject)
         answer = None
         try:
-            answer = await answer_chat(request, chat, allowance, meter, asked, form)
+            answer = await answer_chat(request, chat, asking.allowance, meter, asked, form)
             return answer
         finally:
             if not isinstance(answer, EventStream):  # whose end comes later
@@ -109,26 +100,21 @@ async def create_response(
 
 
 @router.post(PATH + "/input_tokens", **takes(CountBody, _CHAT))
-async def count_input_tokens(
-    request: Request, chat: ChatDep, responses: ResponsesDep, principal: PrincipalDep, allowance: AllowanceDep
-) -> TokenCount:
+async def count_input_tokens(asking: RespondingDep) -> TokenCount:
     """Count the tokens of a request's prompt by the model's tokenizer. Recalled memories and images are not counted."""
-    fields = (await read_json(request)).fields
-    named = chat.backend.models.chat.id if fields.get("model") is None else fields["model"]
+    fields, models = (await read_json(asking.request)).fields, asking.chat.backend.models
+    named = models.chat.id if fields.get("model") is None else fields["model"]
     asked = read_request({**fields, "model": named})
-    await allowance.admit()
-    limit = chat.limit_field(asked.request.model)
-    asked, _, question = await asked_after(asked, responses, principal.tenant, limit_field=limit)
-    splitter = chat.backend.models.named(asked.request.model).splitter
+    await asking.allowance.admit()
+    limit, splitter = asking.chat.limit_field(asked.request.model), models.named(asked.request.model).splitter
+    _, _, question = await asked_after(asked, asking.responses, asking.tenant, limit_field=limit)
     return TokenCount(input_tokens=await asyncio.to_thread(prompt_tokens, question.read, question.body, splitter))
 
 
 @router.get(PATH + "/{response_id}", response_model=None, responses=streams(), dependencies=[_CHAT])
 async def get_response(
     response_id: str,
-    background: BackgroundDep,
-    reading: ReadingDep,
-    principal: PrincipalDep,
+    asking: RespondingDep,
     include: Include = None,
     stream: bool = False,
     starting_after: Annotated[int | None, Query(ge=-1)] = None,
@@ -136,33 +122,23 @@ async def get_response(
     """Return a stored response; with ``stream`` the events of a background response, to its end."""
     check_include(include)
     if not stream and starting_after is None:
-        return JSONResponse(await shown_response(principal.tenant, response_id, background))
-    return await follow_response(
-        principal.tenant,
-        response_id,
-        background,
-        reading.followers,
-        starting_after=-1 if starting_after is None else starting_after,
-        heartbeat_s=reading.backend.heartbeat_s,
-    )
+        return JSONResponse(await shown_response(asking, response_id))
+    return await follow_response(asking, response_id, starting_after=-1 if starting_after is None else starting_after)
 
 
 @router.delete(PATH + "/{response_id}", dependencies=[_CHAT])
-async def delete_response(
-    response_id: str, chat: ChatDep, background: BackgroundDep, responses: ResponsesDep, principal: PrincipalDep
-) -> ResponseDeleted:
+async def delete_response(response_id: str, asking: RespondingDep) -> ResponseDeleted:
     """Delete a stored response; a worker stops making it. Those that continue it cannot be continued any more."""
-    await responses.records.get(principal.tenant, response_id)
-    await background.forget(principal.tenant, response_id)
-    await chat.memory.idempotency.forget(principal.tenant, subject_of_response(response_id))
+    await asking.responses.records.get(asking.tenant, response_id)
+    await asking.background.forget(asking.tenant, response_id)
+    await asking.chat.memory.idempotency.forget(asking.tenant, subject_of_response(response_id))
     return ResponseDeleted(id=response_id)
 
 
 @router.get(PATH + "/{response_id}/input_items", dependencies=[_CHAT])
 async def list_input_items(
     response_id: str,
-    responses: ResponsesDep,
-    principal: PrincipalDep,
+    asking: RespondingDep,
     include: Include = None,
     after: Annotated[str | None, Query(max_length=256)] = None,
     limit: Limit = 20,
@@ -170,7 +146,7 @@ async def list_input_items(
 ) -> ItemPage:
     """List the items of a response's own input."""
     check_include(include)
-    found = await responses.records.get(principal.tenant, response_id)
+    found = await asking.responses.records.get(asking.tenant, response_id)
     items = found.input if order == "asc" else found.input[::-1]
     ids = [item["id"] for item in items]
     if after is not None and after not in ids:
@@ -180,6 +156,6 @@ async def list_input_items(
 
 
 @router.post(PATH + "/{response_id}/cancel", dependencies=[_CHAT])
-async def cancel_response(response_id: str, background: BackgroundDep, principal: PrincipalDep) -> Json:
+async def cancel_response(response_id: str, asking: RespondingDep) -> Json:
     """Stop a background response. Closing its connection cancels any other."""
-    return await cancel(principal.tenant, response_id, background)
+    return await cancel(asking, response_id)

@@ -8,10 +8,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Annotated, Final, Literal, TypeAlias, cast
 
-from fastapi import APIRouter, Depends, Query, Request
+from fastapi import APIRouter, Depends, Query
 
-from gateway.access import AllowanceDep, PrincipalDep, Room, namespace_named, needs
-from gateway.vector_stores.records import Attached, between
+from gateway.access import Asking, AskingDep, PrincipalDep, Room, namespace_named, needs
+from gateway.vector_stores.records import Attached, VectorStoreRecords, between
 from gateway.vector_stores.schemas import (
     FileAttach,
     FileBatchCreate,
@@ -31,7 +31,7 @@ from gateway.vector_stores.schemas import (
 )
 from gateway.vector_stores.slice import VectorStoresDep
 from memloop_service import ERRORS
-from memloop_service.http import body_of, read_ours
+from memloop_service.http import body_of
 from memloop_state.owners import Owner
 
 _PATH: Final = "/v1/vector_stores"
@@ -60,19 +60,37 @@ class FilePaging:
 
 PagingDep: TypeAlias = Annotated[FilePaging, Depends()]
 
+
+@dataclass(frozen=True, slots=True)
+class StoreAt(Asking):
+    """The vector store of a request's path."""
+
+    vector_store_id: str
+    vector_stores: VectorStoresDep
+
+    @property
+    def place(self) -> tuple[str, str]:
+        """The tenant and the id."""
+        return self.tenant, self.vector_store_id
+
+    @property
+    def records(self) -> VectorStoreRecords:
+        """The records of vector stores."""
+        return self.vector_stores.records
+
+
+StoreDep: TypeAlias = Annotated[StoreAt, Depends()]
+
 router = APIRouter(
     prefix=_PATH, tags=["vector stores"], dependencies=[needs("long-read", ignores_unknown=True)], responses=ERRORS
 )
 
 
 @router.post("", dependencies=[Room], openapi_extra=body_of(VectorStoreCreate))
-async def create_vector_store(
-    request: Request, vector_stores: VectorStoresDep, principal: PrincipalDep, allowance: AllowanceDep
-) -> VectorStore:
+async def create_vector_store(asking: AskingDep, vector_stores: VectorStoresDep) -> VectorStore:
     """Create a vector store, with at most 100 uploaded files."""
-    asked = await read_ours(request, VectorStoreCreate)
-    await allowance.admit()
-    tenant, named = principal.tenant, namespace_named(principal, asked.metadata or {}, request.headers)
+    asked, tenant = await asking.body(VectorStoreCreate), asking.tenant
+    named = namespace_named(asking.principal, asked.metadata or {}, asking.request.headers)
     owners = () if named is None else (Owner(named, await vector_stores.queue.newest_token()),)
     if asked.file_ids:
         await vector_stores.files.stored().some(tenant, asked.file_ids)
@@ -102,149 +120,92 @@ async def list_vector_stores(
 
 
 @router.get("/{vector_store_id}")
-async def get_vector_store(
-    vector_store_id: str, vector_stores: VectorStoresDep, principal: PrincipalDep
-) -> VectorStore:
+async def get_vector_store(store: StoreDep) -> VectorStore:
     """Return a vector store."""
-    return await vector_stores.records.get(principal.tenant, vector_store_id)
+    return await store.records.get(*store.place)
 
 
 @router.post("/{vector_store_id}", dependencies=[Room], openapi_extra=body_of(VectorStoreUpdate))
-async def update_vector_store(
-    vector_store_id: str,
-    request: Request,
-    vector_stores: VectorStoresDep,
-    principal: PrincipalDep,
-    allowance: AllowanceDep,
-) -> VectorStore:
+async def update_vector_store(store: StoreDep) -> VectorStore:
     """Change the name, the metadata or the expiry. The user whose erasure deletes the vector store stays."""
-    asked = await read_ours(request, VectorStoreUpdate)
-    await allowance.admit()
+    asked, tenant = await store.body(VectorStoreUpdate), store.tenant
     texts = asked.model_dump(include={"name", "metadata"} & asked.model_fields_set)
-    clean = asked.model_copy(update=cast("dict[str, object]", await vector_stores.clean(principal.tenant, texts)))
-    return await vector_stores.records.update(principal.tenant, vector_store_id, clean)
+    clean = asked.model_copy(update=cast("dict[str, object]", await store.vector_stores.clean(tenant, texts)))
+    return await store.records.update(*store.place, clean)
 
 
 @router.delete("/{vector_store_id}")
-async def delete_vector_store(
-    vector_store_id: str, vector_stores: VectorStoresDep, principal: PrincipalDep
-) -> VectorStoreDeleted:
+async def delete_vector_store(store: StoreDep) -> VectorStoreDeleted:
     """Delete a vector store. Its files stay."""
-    await vector_stores.delete(principal.tenant, vector_store_id)
-    return VectorStoreDeleted(id=vector_store_id)
+    await store.vector_stores.delete(*store.place)
+    return VectorStoreDeleted(id=store.vector_store_id)
 
 
 @router.post("/{vector_store_id}/search", dependencies=[Room], openapi_extra=body_of(VectorStoreSearch))
-async def search_vector_store(
-    vector_store_id: str,
-    request: Request,
-    vector_stores: VectorStoresDep,
-    principal: PrincipalDep,
-    allowance: AllowanceDep,
-) -> SearchPage:
+async def search_vector_store(store: StoreDep) -> SearchPage:
     """Search the files of a vector store by words and meaning."""
-    asked = await read_ours(request, VectorStoreSearch)
-    await allowance.admit()
-    found = await vector_stores.search(principal.tenant, vector_store_id, asked.text, asked)
+    asked = await store.body(VectorStoreSearch)
+    found = await store.vector_stores.search(*store.place, asked.text, asked)
     return SearchPage(search_query=[asked.query] if isinstance(asked.query, str) else asked.query, data=found)
 
 
 @router.post("/{vector_store_id}/files", dependencies=[Room], openapi_extra=body_of(FileAttach))
-async def attach_file(
-    vector_store_id: str,
-    request: Request,
-    vector_stores: VectorStoresDep,
-    principal: PrincipalDep,
-    allowance: AllowanceDep,
-) -> VectorStoreFile:
+async def attach_file(store: StoreDep) -> VectorStoreFile:
     """Add an uploaded file. The worker indexes it."""
-    asked = await read_ours(request, FileAttach)
-    await allowance.admit()
-    return (await vector_stores.attach(principal.tenant, vector_store_id, [asked]))[0]
+    asked = await store.body(FileAttach)
+    return (await store.vector_stores.attach(*store.place, [asked]))[0]
 
 
 @router.get("/{vector_store_id}/files", dependencies=[Room])
-async def list_vector_store_files(
-    vector_store_id: str, vector_stores: VectorStoresDep, principal: PrincipalDep, paging: PagingDep
-) -> VectorStoreFilePage:
+async def list_vector_store_files(store: StoreDep, paging: PagingDep) -> VectorStoreFilePage:
     """List the files of a vector store."""
-    await vector_stores.records.get(principal.tenant, vector_store_id)
-    return paging.page(await vector_stores.records.files(principal.tenant, vector_store_id))
+    await store.records.get(*store.place)
+    return paging.page(await store.records.files(*store.place))
 
 
 @router.get("/{vector_store_id}/files/{file_id}")
-async def get_vector_store_file(
-    vector_store_id: str, file_id: str, vector_stores: VectorStoresDep, principal: PrincipalDep
-) -> VectorStoreFile:
+async def get_vector_store_file(store: StoreDep, file_id: str) -> VectorStoreFile:
     """Return a file of a vector store."""
-    return (await vector_stores.records.file(principal.tenant, vector_store_id, file_id)).file
+    return (await store.records.file(*store.place, file_id)).file
 
 
 @router.post("/{vector_store_id}/files/{file_id}", dependencies=[Room], openapi_extra=body_of(FileUpdate))
-async def update_vector_store_file(
-    vector_store_id: str,
-    file_id: str,
-    request: Request,
-    vector_stores: VectorStoresDep,
-    principal: PrincipalDep,
-    allowance: AllowanceDep,
-) -> VectorStoreFile:
+async def update_vector_store_file(store: StoreDep, file_id: str) -> VectorStoreFile:
     """Replace a file's attributes."""
-    asked = await read_ours(request, FileUpdate)
-    await allowance.admit()
-    return await vector_stores.update_file(principal.tenant, vector_store_id, file_id, asked.attributes or {})
+    asked = await store.body(FileUpdate)
+    return await store.vector_stores.update_file(*store.place, file_id, asked.attributes or {})
 
 
 @router.delete("/{vector_store_id}/files/{file_id}")
-async def detach_file(
-    vector_store_id: str, file_id: str, vector_stores: VectorStoresDep, principal: PrincipalDep
-) -> VectorStoreFileDeleted:
+async def detach_file(store: StoreDep, file_id: str) -> VectorStoreFileDeleted:
     """Take a file out of a vector store. The file itself stays."""
-    await vector_stores.detach(principal.tenant, vector_store_id, file_id)
+    await store.vector_stores.detach(*store.place, file_id)
     return VectorStoreFileDeleted(id=file_id)
 
 
 @router.post("/{vector_store_id}/file_batches", dependencies=[Room], openapi_extra=body_of(FileBatchCreate))
-async def create_file_batch(
-    vector_store_id: str,
-    request: Request,
-    vector_stores: VectorStoresDep,
-    principal: PrincipalDep,
-    allowance: AllowanceDep,
-) -> VectorStoreFileBatch:
+async def create_file_batch(store: StoreDep) -> VectorStoreFileBatch:
     """Add at most 2,000 uploaded files, all or none. The worker indexes them."""
-    asked = await read_ours(request, FileBatchCreate)
-    await allowance.admit()
-    batch_id = f"vsfb_{secrets.token_hex(16)}"
-    files = await vector_stores.attach(principal.tenant, vector_store_id, asked.each, batch=batch_id)
+    asked, batch_id = await store.body(FileBatchCreate), f"vsfb_{secrets.token_hex(16)}"
+    files = await store.vector_stores.attach(*store.place, asked.each, batch=batch_id)
     return VectorStoreFileBatch.of(batch_id, files)
 
 
 @router.get("/{vector_store_id}/file_batches/{batch_id}", dependencies=[Room])
-async def get_file_batch(
-    vector_store_id: str, batch_id: str, vector_stores: VectorStoresDep, principal: PrincipalDep
-) -> VectorStoreFileBatch:
+async def get_file_batch(store: StoreDep, batch_id: str) -> VectorStoreFileBatch:
     """Return a file batch. It is gone once all of its files were taken out or added again."""
-    found = await vector_stores.records.batch(principal.tenant, vector_store_id, batch_id)
+    found = await store.records.batch(*store.place, batch_id)
     return VectorStoreFileBatch.of(batch_id, [one.file for one in found])
 
 
 @router.post("/{vector_store_id}/file_batches/{batch_id}/cancel", dependencies=[Room])
-async def cancel_file_batch(
-    vector_store_id: str, batch_id: str, vector_stores: VectorStoresDep, principal: PrincipalDep
-) -> VectorStoreFileBatch:
+async def cancel_file_batch(store: StoreDep, batch_id: str) -> VectorStoreFileBatch:
     """Stop indexing. Files that are indexed stay; one that is being indexed ends within seconds."""
-    await vector_stores.cancel(principal.tenant, vector_store_id, batch_id)
-    return await get_file_batch(vector_store_id, batch_id, vector_stores, principal)
+    await store.vector_stores.cancel(*store.place, batch_id)
+    return await get_file_batch(store, batch_id)
 
 
 @router.get("/{vector_store_id}/file_batches/{batch_id}/files", dependencies=[Room])
-async def list_files_of_batch(
-    vector_store_id: str,
-    batch_id: str,
-    vector_stores: VectorStoresDep,
-    principal: PrincipalDep,
-    paging: PagingDep,
-) -> VectorStoreFilePage:
+async def list_files_of_batch(store: StoreDep, batch_id: str, paging: PagingDep) -> VectorStoreFilePage:
     """List the files of a batch."""
-    return paging.page(await vector_stores.records.batch(principal.tenant, vector_store_id, batch_id))
+    return paging.page(await store.records.batch(*store.place, batch_id))

@@ -2,14 +2,14 @@
 
 import secrets
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Annotated, Final, Literal, TypeAlias
 
-from fastapi import APIRouter, Query, Request
+from fastapi import APIRouter, Depends, Query
 from pydantic import Field, JsonValue
 
-from gateway.access import AllowanceDep, PrincipalDep, Room, namespace_named, needs
+from gateway.access import Asking, Room, namespace_named, needs
 from gateway.chat import ChatDep
-from gateway.policy import Keeper
 from gateway.responses.conversations.records import Conversation, ConversationsDep, new_conversation_id
 from gateway.responses.items import Item, items_of, named_items, redacted
 from gateway.responses.records import Owner
@@ -19,7 +19,7 @@ from memloop.wire.chat import Json, Metadata
 from memloop.wire.lists import Deleted, ListPage
 from memloop.wire.memory import Scope
 from memloop_service import ERRORS
-from memloop_service.http import body_of, json_text, read_ours
+from memloop_service.http import body_of, json_text
 
 _PATH: Final = "/v1/conversations"
 _MOST_AT_ONCE: Final = 20
@@ -72,78 +72,73 @@ class ItemPage(ListPage[Json]):
     """Items of a conversation, or of a response's input."""
 
 
+@dataclass(frozen=True, slots=True)
+class Conversing(Asking):
+    """A request about conversations."""
+
+    conversations: ConversationsDep
+    chat: ChatDep
+
+    async def items(self, given: list[JsonValue], owner: Owner) -> list[Json]:
+        """Return the items that a client adds, named and redacted. Raises InvalidRequest, Unprocessable."""
+        items = named_items(items_of(given, "items"), secrets.token_hex(16))
+        json_text({"items": [*items]})  # what can be read may be nested too deeply to be written
+        return await redacted(items, self.chat.memory.keeper, owner.scope)
+
+    def owner(self, metadata: Metadata) -> Owner:
+        """Return the user whom metadata and headers name, in the caller's tenant."""
+        return Owner(self.tenant, namespace_named(self.principal, metadata, self.request.headers))
+
+
+ConversingDep: TypeAlias = Annotated[Conversing, Depends()]
+
+
 @router.post("", dependencies=[Room], openapi_extra=body_of(ConversationBody))
-async def create_conversation(
-    request: Request, chat: ChatDep, conversations: ConversationsDep, principal: PrincipalDep, allowance: AllowanceDep
-) -> Conversation:
+async def create_conversation(asking: ConversingDep) -> Conversation:
     """Begin a conversation with at most 20 items."""
-    asked = await read_ours(request, ConversationCreate)
-    await allowance.admit()
+    asked = await asking.body(ConversationCreate)
     metadata = asked.metadata or {}
-    owner = Owner(principal.tenant, namespace_named(principal, metadata, request.headers))
-    items = await _items(asked.items or [], chat.memory.keeper, owner.scope)
-    [shown] = await redacted([{**metadata}], chat.memory.keeper, owner.scope)
-    return await conversations.create(new_conversation_id(principal.tenant), owner, shown, items)
+    owner = asking.owner(metadata)
+    items = await asking.items(asked.items or [], owner)
+    [shown] = await redacted([{**metadata}], asking.chat.memory.keeper, owner.scope)
+    return await asking.conversations.create(new_conversation_id(asking.tenant), owner, shown, items)
 
 
 @router.get("/{conversation_id}")
-async def get_conversation(
-    conversation_id: str, conversations: ConversationsDep, principal: PrincipalDep
-) -> Conversation:
+async def get_conversation(conversation_id: str, asking: ConversingDep) -> Conversation:
     """Return a conversation without its items."""
-    return await conversations.get(principal.tenant, conversation_id)
+    return await asking.conversations.get(asking.tenant, conversation_id)
 
 
 @router.post("/{conversation_id}", dependencies=[Room], openapi_extra=body_of(ConversationUpdate))
-async def update_conversation(
-    conversation_id: str,
-    request: Request,
-    chat: ChatDep,
-    conversations: ConversationsDep,
-    principal: PrincipalDep,
-    allowance: AllowanceDep,
-) -> Conversation:
+async def update_conversation(conversation_id: str, asking: ConversingDep) -> Conversation:
     """Replace a conversation's metadata. The user whose erasure deletes it stays."""
-    asked = await read_ours(request, ConversationUpdate)
-    await allowance.admit()
-    [shown] = await redacted([{**(asked.metadata or {})}], chat.memory.keeper, Scope(tenant=principal.tenant))
-    return await conversations.update(principal.tenant, conversation_id, shown)
+    asked, scope = await asking.body(ConversationUpdate), Scope(tenant=asking.tenant)
+    [shown] = await redacted([{**(asked.metadata or {})}], asking.chat.memory.keeper, scope)
+    return await asking.conversations.update(asking.tenant, conversation_id, shown)
 
 
 @router.delete("/{conversation_id}")
-async def delete_conversation(
-    conversation_id: str, conversations: ConversationsDep, principal: PrincipalDep
-) -> ConversationDeleted:
+async def delete_conversation(conversation_id: str, asking: ConversingDep) -> ConversationDeleted:
     """Delete a conversation with its items. Stored responses that continued it stay."""
-    await conversations.delete(principal.tenant, conversation_id)
+    await asking.conversations.delete(asking.tenant, conversation_id)
     return ConversationDeleted(id=conversation_id)
 
 
 @router.post("/{conversation_id}/items", dependencies=[Room], openapi_extra=body_of(ItemsBody))
-async def create_conversation_items(
-    conversation_id: str,
-    request: Request,
-    chat: ChatDep,
-    conversations: ConversationsDep,
-    principal: PrincipalDep,
-    allowance: AllowanceDep,
-    include: _Include = None,
-) -> ItemPage:
+async def create_conversation_items(conversation_id: str, asking: ConversingDep, include: _Include = None) -> ItemPage:
     """Add at most 20 items at the end of a conversation."""
     check_include(include)
-    asked = await read_ours(request, ItemsCreate)
-    await allowance.admit()
-    owner = Owner(principal.tenant, namespace_named(principal, {}, request.headers))
-    items = await _items(asked.items, chat.memory.keeper, owner.scope)
-    await conversations.add(conversation_id, owner, items)
+    asked, owner = await asking.body(ItemsCreate), asking.owner({})
+    items = await asking.items(asked.items, owner)
+    await asking.conversations.add(conversation_id, owner, items)
     return item_page(items, has_more=False)
 
 
 @router.get("/{conversation_id}/items")
 async def list_conversation_items(
     conversation_id: str,
-    conversations: ConversationsDep,
-    principal: PrincipalDep,
+    asking: ConversingDep,
     include: _Include = None,
     after: Annotated[str | None, Query(max_length=256)] = None,
     limit: Annotated[int, Query(ge=1, le=100)] = 20,
@@ -151,38 +146,25 @@ async def list_conversation_items(
 ) -> ItemPage:
     """List the items of a conversation."""
     check_include(include)
-    items, has_more = await conversations.items(
-        principal.tenant, conversation_id, after=after, limit=limit, newest_first=order == "desc"
+    items, has_more = await asking.conversations.items(
+        asking.tenant, conversation_id, after=after, limit=limit, newest_first=order == "desc"
     )
     return item_page(items, has_more=has_more)
 
 
 @router.get("/{conversation_id}/items/{item_id}")
 async def get_conversation_item(
-    conversation_id: str,
-    item_id: str,
-    conversations: ConversationsDep,
-    principal: PrincipalDep,
-    include: _Include = None,
+    conversation_id: str, item_id: str, asking: ConversingDep, include: _Include = None
 ) -> Json:
     """Return one item of a conversation."""
     check_include(include)
-    return await conversations.item(principal.tenant, conversation_id, item_id)
+    return await asking.conversations.item(asking.tenant, conversation_id, item_id)
 
 
 @router.delete("/{conversation_id}/items/{item_id}")
-async def delete_conversation_item(
-    conversation_id: str, item_id: str, conversations: ConversationsDep, principal: PrincipalDep
-) -> Conversation:
+async def delete_conversation_item(conversation_id: str, item_id: str, asking: ConversingDep) -> Conversation:
     """Delete one item of a conversation."""
-    return await conversations.delete_item(principal.tenant, conversation_id, item_id)
-
-
-async def _items(given: list[JsonValue], keeper: Keeper, scope: Scope) -> list[Json]:
-    """Return the items that a client adds, named and redacted. Raises InvalidRequest, Unprocessable."""
-    items = named_items(items_of(given, "items"), secrets.token_hex(16))
-    json_text({"items": [*items]})  # what can be read may be nested too deeply to be written
-    return await redacted(items, keeper, scope)
+    return await asking.conversations.delete_item(asking.tenant, conversation_id, item_id)
 
 
 def item_page(items: Sequence[Json], *, has_more: bool) -> ItemPage:
