@@ -32,8 +32,7 @@ from gateway.memory.rounds import BufferLimits
 from gateway.memory.write import WriterTools
 from gateway.metrics import Metrics
 from gateway.queue import LaneQueue, Runner, RunnerOptions, queued_bytes, state_of
-from gateway.responses.background.handler import ResponseHandler
-from gateway.responses.background.jobs import Background, open_background
+from gateway.responses.background.jobs import Background, ResponseHandler, open_background
 from gateway.settings import WorkerSettings
 from gateway.usage.routes import Ledger
 from gateway.vector_stores import VectorStores, open_vector_stores

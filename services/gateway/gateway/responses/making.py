@@ -14,7 +14,7 @@ from gateway.responses.file_search import Searched
 from gateway.responses.keeping import Keeping
 from gateway.responses.requests import Asked
 from gateway.responses.tools import Offered, shown_tools
-from memloop.wire.chat import ChatMemory, Json
+from memloop.wire.chat import Json
 from memloop.wire.errors import EngineError
 from memloop_clients import RawResponse
 from memloop_service.http import Sink, object_in, objects_in
@@ -42,7 +42,7 @@ class Draft:
         """Return the response before its answer: it waits for a worker, or for the engine."""
         return {**self.head, "status": status, "output": [], "usage": None}
 
-    def answered(self, assembly: Assembly, usage: Json, memory: ChatMemory | None, *, stored: bool) -> Json:
+    def answered(self, assembly: Assembly, usage: Json, *, stored: bool) -> Json:
         """Return the response with its answer."""
         reason = assembly.incomplete
         ended: Json = {
@@ -55,7 +55,7 @@ class Draft:
         }
         if reason is None:
             ended["completed_at"] = int(time.time())
-        return ended if memory is None else {**ended, "memory": memory.model_dump(mode="json")}
+        return ended
 
     def failed(self, assembly: Assembly, code: str, message: str) -> Json:
         """Return the response whose answer broke off. It is not kept."""
@@ -119,23 +119,35 @@ class Making:
         self,
         asked: Asked,
         draft: Draft,
-        keeping: Keeping | None,
-        meter: Meter,
+        keeping: Keeping | None = None,
         *,
         tools: Mapping[str, Offered],
         search: Searched | None = None,
     ) -> None:
         """``tools`` are the functions that the engine was given, ``search`` is what was found for it."""
         self.draft = draft
-        self.assembly, self.first_events = begun(asked, draft, tools, search)
+        self.assembly = Assembly(
+            draft.item_id,
+            logprobs=asked.request.wants_logprobs,
+            sums_up=asked.reasoning.asks_for_summary,
+            tools=tools,
+            cites=search.annotations if search is not None else lambda text: [],
+        )
+        self.first_events = self.assembly.search_made(search.item(draft.item_id("fs", 0))) if search is not None else []
         self._keeping = keeping
         self._was_kept = False
-        self._meter = meter
+
+    def fed(self, answer: Json) -> list[Json]:
+        """Take a whole chat completion; return the output's events. Raises EngineError for one without a message."""
+        choices = objects_in(answer.get("choices"))
+        if not choices or not isinstance(choices[0].get("message"), dict):
+            raise EngineError("the engine's answer is not a chat completion")
+        return [*self.first_events, *self.assembly.feed(choices[0], object_in(choices[0]["message"]))]
 
     def whole(self, answer: Json) -> Json:
-        """Return the response of a whole chat completion. Raises EngineError for one without a message."""
-        feed_whole(self.assembly, answer)
-        return self.draft.answered(self.assembly, object_in(answer.get("usage")), None, stored=self.is_kept)
+        """Return the response of a whole chat completion. Raises as ``fed`` does."""
+        self.fed(answer)
+        return self.draft.answered(self.assembly, object_in(answer.get("usage")), stored=self.is_kept)
 
     async def kept(self, response: Json) -> Json:
         """Keep a response and return it as its client gets it."""
@@ -150,11 +162,11 @@ class Making:
         if self._keeping is not None and not self._was_kept:
             await self._keeping.give_up()
 
-    def streamed(self, relay: Relay) -> Relay:
+    def streamed(self, meter: Meter, relay: Relay) -> Relay:
         """Return a relay that sends the response's events instead of the chat's."""
 
         async def stream(upstream: RawResponse, out: Sink) -> None:
-            events = _ResponseStream(self, self._meter, out)
+            events = _ResponseStream(self, meter, out)
             await events.begin()
             try:
                 await relay(upstream, events)
@@ -176,32 +188,10 @@ class Making:
 
     async def ended(self, usage: Json, memory: Json) -> Json:
         """Return the response at the end of its stream, kept."""
-        response = self.draft.answered(self.assembly, usage, None, stored=self.is_kept)
+        response = self.draft.answered(self.assembly, usage, stored=self.is_kept)
         if memory:
             response["memory"] = memory
         return await self.kept(response)
-
-
-def begun(
-    asked: Asked, draft: Draft, tools: Mapping[str, Offered], search: Searched | None
-) -> tuple[Assembly, Sequence[Json]]:
-    """Return an output that has nothing but the search, if there was one, and the search's events."""
-    assembly = Assembly(
-        draft.item_id,
-        logprobs=asked.request.wants_logprobs,
-        sums_up=asked.reasoning.asks_for_summary,
-        tools=tools,
-        cites=search.annotations if search is not None else lambda text: [],
-    )
-    return assembly, () if search is None else assembly.search_made(search.item(draft.item_id("fs", 0)))
-
-
-def feed_whole(assembly: Assembly, answer: Json) -> list[Json]:
-    """Take a whole chat completion; return the output's events. Raises EngineError for one without a message."""
-    choices = objects_in(answer.get("choices"))
-    if not choices or not isinstance(choices[0].get("message"), dict):
-        raise EngineError("the engine's answer is not a chat completion")
-    return assembly.feed(choices[0], object_in(choices[0]["message"]))
 
 
 class _ResponseStream(ChatSink):

@@ -5,6 +5,7 @@ A request without memory and without state passes through if the engines serve t
 """
 
 import asyncio
+from functools import partial
 from typing import Annotated, Final, Literal, TypeAlias
 
 from fastapi import APIRouter, Depends, Query, Response
@@ -86,10 +87,11 @@ async def create_response(asking: RespondingDep, vector_stores: VectorStoresDep)
         asked = asked_chat(request, chat, principal, sent, question.read)
         owner, memory = Owner(tenant, asked.named), chat.memory
         keeping = await keeping_of(read, asking.responses, owner, draft.id, earlier=earlier, size=size, memory=memory)
-        making = Making(read, draft, keeping, meter, tools=question.tools, search=search)
+        making = Making(read, draft, keeping, tools=question.tools, search=search)
         meter.goes_to(asked.model)
         subject = subject_of_response(making.draft.id)
-        form = AnswerForm(whole=making.whole, streamed=making.streamed, kept=making.kept, subject=subject)
+        streamed = partial(making.streamed, meter)
+        form = AnswerForm(whole=making.whole, streamed=streamed, kept=making.kept, subject=subject)
         answer = None
         try:
             answer = await answer_chat(request, chat, asking.allowance, meter, asked, form)
