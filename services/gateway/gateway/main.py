@@ -40,7 +40,7 @@ from gateway.mcp.surface import Mcp
 from gateway.memory import routes as memories
 from gateway.memory.memory import OPTIONAL, Delete, Memory, Parts, Readiness, open_memory
 from gateway.messages import routes as messages
-from gateway.messages.style import ANTHROPIC
+from gateway.messages.routes import ANTHROPIC
 from gateway.metrics import Metrics
 from gateway.policy import routes as policies
 from gateway.queue import state_of

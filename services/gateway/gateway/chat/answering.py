@@ -12,9 +12,8 @@ from fastapi import APIRouter, Request, Response
 
 from gateway.access import AdmittedDep, Allowance, needs
 from gateway.chat.chat import AskedChat, Chat, ChatDep, asked_chat, has_memory
-from gateway.chat.long_context import ReadContext, oversize_of, read_context
 from gateway.chat.memory import ChatTurn, begin_turn, standing_of, with_memory, written
-from gateway.chat.oversized import Oversize
+from gateway.chat.oversized import Oversize, ReadContext, oversize_of, read_context
 from gateway.chat.recall import with_recalled
 from gateway.chat.relay import relay_chat
 from gateway.engine import (

@@ -23,7 +23,7 @@ from typing import Final
 import orjson
 
 from gateway.chat.chat import Chat, last_user_index
-from gateway.chat.long_context import ReadContext
+from gateway.chat.oversized import ReadContext
 from gateway.chat.recall import Recall, recall
 from gateway.engine import LoopModel
 from gateway.memory import MemoryJob, Standing

@@ -11,8 +11,7 @@ from typing import Annotated, ClassVar, Final, TypeAlias
 from pydantic import BaseModel, ConfigDict, Field
 
 from gateway.long_read.admission import admitted_read, opened_read
-from gateway.mcp.fitting import place_of
-from gateway.mcp.memory_tools import Cursor, Tool
+from gateway.mcp.memory_tools import Cursor, Tool, place_of
 from gateway.mcp.surface import Call
 from memloop.wire import long_read as wire
 from memloop.wire.errors import Unprocessable

@@ -26,8 +26,18 @@ from pydantic import BaseModel
 from sse_starlette.sse import AppStatus
 from starlette.requests import Request
 
-from gateway.mcp.fitting import MOST_CHARS, arguments_of, fitted
-from gateway.mcp.memory_tools import AddMemory, DeleteMemory, GetMemory, ListMemories, SearchMemory, Tool, UpdateMemory
+from gateway.mcp.memory_tools import (
+    MOST_CHARS,
+    AddMemory,
+    DeleteMemory,
+    GetMemory,
+    ListMemories,
+    SearchMemory,
+    Tool,
+    UpdateMemory,
+    arguments_of,
+    fitted,
+)
 from gateway.mcp.reading_tool import LongRead
 from gateway.mcp.surface import Call, Caller
 from memloop.wire.base import spender
