@@ -15,7 +15,7 @@ from types import MappingProxyType
 from typing import Any, Final, Self, cast
 
 import orjson
-from pydantic import BaseModel, BeforeValidator, ConfigDict, GetCoreSchemaHandler, JsonValue
+from pydantic import BaseModel, BeforeValidator, ConfigDict, GetCoreSchemaHandler, JsonValue, model_validator
 from pydantic_core import CoreSchema, PydanticCustomError
 
 Integral: Final = BeforeValidator(
@@ -85,6 +85,17 @@ class Wire(CheckedCopy):
     model_config = ConfigDict(
         frozen=True, extra="forbid", populate_by_name=True, serialize_by_alias=True, hide_input_in_errors=True
     )
+
+
+class Given(Wire):
+    """What a client of OpenAI's gives. A field that the public API has, and no engine of ours gets, may be null."""
+
+    @model_validator(mode="before")
+    @classmethod
+    def _without_unknown_nulls(cls, fields: object) -> object:
+        known = {field.alias or name for name, field in cls.model_fields.items()}
+        kept = {name: value for name, value in object_in(fields).items() if value is not None or name in known}
+        return kept if isinstance(fields, dict) else fields
 
 
 class OpenWire(FirstFault):

@@ -9,19 +9,19 @@ from typing import Annotated, Final, Literal, TypeAlias
 
 from pydantic import Field, JsonValue
 
-from memloop.wire.base import Integral, Wire
+from memloop.wire.base import Given, Integral
 from memloop.wire.chat import Json
 from memloop_service.http import json_text
 
 
-class InputText(Wire):
+class InputText(Given):
     """A text that goes to the model."""
 
     type: Literal["input_text"]
     text: str
 
 
-class InputImage(Wire):
+class InputImage(Given):
     """An image, by URL or as a data URL."""
 
     type: Literal["input_image"]
@@ -29,7 +29,7 @@ class InputImage(Wire):
     detail: Literal["auto", "low", "high", "original"] = "auto"
 
 
-class InputFile(Wire):
+class InputFile(Given):
     """A file, as a data URL."""
 
     type: Literal["input_file"]
@@ -37,21 +37,21 @@ class InputFile(Wire):
     filename: str
 
 
-class AudioData(Wire):
+class AudioData(Given):
     """Sound as base64."""
 
     data: str
     format: str
 
 
-class InputAudio(Wire):
+class InputAudio(Given):
     """Sound that goes to the model."""
 
     type: Literal["input_audio"]
     input_audio: AudioData
 
 
-class OutputText(Wire):
+class OutputText(Given):
     """A text of the model. ``annotations`` and ``logprobs`` describe it; engines do not read them."""
 
     type: Literal["output_text"]
@@ -60,7 +60,7 @@ class OutputText(Wire):
     logprobs: tuple[Json, ...] | None = None
 
 
-class Refusal(Wire):
+class Refusal(Given):
     """The model's words where it refused to answer."""
 
     type: Literal["refusal"]
@@ -93,13 +93,13 @@ def flat_name(name: str, namespace: str | None) -> str:
     return f"{joined[:_KEPT]}_{hashlib.sha256(joined.encode()).hexdigest()[:8]}"
 
 
-class Caller(Wire):
+class Caller(Given):
     """The model itself, and no program that it wrote."""
 
     type: Literal["direct"]
 
 
-class _Called(Wire):
+class _Called(Given):
     """What all calls have. ``extra_content`` is an engine's own, and returns to it."""
 
     id: str | None = None
@@ -139,7 +139,7 @@ class CustomToolCall(_Named):
         return {"name": flat_name(self.name, self.namespace), "arguments": arguments}
 
 
-class ShellAction(Wire):
+class ShellAction(Given):
     """The command that the client runs."""
 
     type: Literal["exec"] = "exec"
@@ -174,7 +174,7 @@ class ToolSearchCall(_Called):
         return {"name": TOOL_SEARCH, "arguments": json_text(self.arguments).decode()}
 
 
-class _NamedOutput(Wire):
+class _NamedOutput(Given):
     """What a tool that has a name returned. ``name`` and ``namespace`` repeat the call's."""
 
     id: str | None = None
@@ -198,7 +198,7 @@ class CustomToolCallOutput(_NamedOutput):
     type: Literal["custom_tool_call_output"]
 
 
-class LocalShellCallOutput(Wire):
+class LocalShellCallOutput(Given):
     """What the client's shell printed. ``id`` is the call's."""
 
     type: Literal["local_shell_call_output"]
@@ -212,7 +212,7 @@ class LocalShellCallOutput(Wire):
         return self.id
 
 
-class ToolSearchOutput(Wire):
+class ToolSearchOutput(Given):
     """The tools that a search has found; from here on the model may call them."""
 
     type: Literal["tool_search_output"]

@@ -5,7 +5,7 @@ before they are stored. Source: OpenAI API reference, "Responses".
 """
 
 import asyncio
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from functools import partial
 from typing import Final, Literal, TypeAlias, TypeVar, cast, get_args
@@ -14,21 +14,8 @@ import orjson
 from pydantic import BaseModel, JsonValue, ValidationError
 
 from gateway.policy import Keeper, Redaction, Redactions, redacted_json
-from gateway.responses.calls import (
-    CALLS,
-    OUTPUTS,
-    Call,
-    InputAudio,
-    InputFile,
-    InputImage,
-    InputText,
-    Output,
-    OutputText,
-    Part,
-    Refusal,
-    Status,
-)
-from memloop.wire.base import Wire
+from gateway.responses.calls import CALLS, OUTPUTS, Call, Output, Part, Status
+from memloop.wire.base import Given
 from memloop.wire.chat import Json
 from memloop.wire.errors import InvalidRequest, Unprocessable
 from memloop.wire.fields import LIMIT_CODES
@@ -39,7 +26,7 @@ _NOT_OURS: Final = frozenset({"extra_forbidden", "union_tag_invalid", "literal_e
 """Faults of a field or a value that the public API may have and no engine behind us gets."""
 
 
-class Message(Wire):
+class Message(Given):
     """A message of anybody."""
 
     type: Literal["message"] = "message"
@@ -49,21 +36,21 @@ class Message(Wire):
     status: Status | None = None
 
 
-class SummaryText(Wire):
+class SummaryText(Given):
     """A part of a summary of reasoning."""
 
     type: Literal["summary_text"]
     text: str
 
 
-class ReasoningText(Wire):
+class ReasoningText(Given):
     """A part of the reasoning itself."""
 
     type: Literal["reasoning_text"]
     text: str
 
 
-class Reasoning(Wire):
+class Reasoning(Given):
     """The model's reasoning before an answer."""
 
     type: Literal["reasoning"]
@@ -77,7 +64,7 @@ class Reasoning(Wire):
         return "".join(part.text for part in self.content or ()) or "\n\n".join(part.text for part in self.summary)
 
 
-class FileSearchCall(Wire):
+class FileSearchCall(Given):
     """A search of an earlier response. The engine sees its answer, not its results."""
 
     type: Literal["file_search_call"]
@@ -87,7 +74,7 @@ class FileSearchCall(Wire):
     results: tuple[Json, ...] | None = None
 
 
-class ItemReference(Wire):
+class ItemReference(Given):
     """An item of a stored response or of the conversation, by its id."""
 
     type: Literal["item_reference"]
@@ -96,12 +83,6 @@ class ItemReference(Wire):
 
 _MAY_REFER: Final = "input["
 """Where an item may be named by its id: what is kept in a conversation is the item itself."""
-_OF_PARTS: Final = frozenset(
-    name
-    for model in (InputText, InputImage, InputFile, InputAudio, OutputText, Refusal, SummaryText, ReasoningText)
-    for name in model.model_fields
-)
-
 EngineItem: TypeAlias = Message | Reasoning | Call | Output
 """An item that an engine is sent."""
 Item: TypeAlias = EngineItem | FileSearchCall | ItemReference
@@ -160,8 +141,7 @@ def _item(value: JsonValue, place: str) -> Item:
 def checked(model: type[_Model], fields: Json, place: str) -> _Model:
     """Validate an object of a request; unknown fields may be null. Raises InvalidRequest, Unprocessable."""
     try:
-        known = {field.alias or name for name, field in model.model_fields.items()}
-        return model.model_validate(_without_unknown_nulls(fields, known))
+        return model.model_validate(fields)
     except ValidationError as error:
         faults = error.errors(include_url=False, include_input=False, include_context=False)
         # an unknown field, else the fault of the branch of a union that fits best
@@ -178,17 +158,6 @@ def checked(model: type[_Model], fields: Json, place: str) -> _Model:
 
 _TAGS: Final = frozenset({"str", "input_text", "input_image", "input_file", "input_audio", "output_text", "refusal"})
 """The names of a union's branches in the place of a fault."""
-
-
-def _without_unknown_nulls(value: Json, known: Collection[str]) -> Json:
-    """Return the object without them, and so the objects in its lists, such as the parts of a message."""
-    cleaned: Json = {}
-    for name, inner in value.items():
-        if isinstance(inner, list):
-            inner = [_without_unknown_nulls(part, _OF_PARTS) if isinstance(part, dict) else part for part in inner]
-        if inner is not None or name in known:
-            cleaned[name] = inner
-    return cleaned
 
 
 _SHORT_BYTES: Final = 4096

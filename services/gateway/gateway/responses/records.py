@@ -133,25 +133,16 @@ class ResponseRecords:
         wanted, size = response_id, 0
         while wanted or not found:
             if len(found) == self._chain:
-                raise InvalidRequest(
-                    f"A response may continue at most {self._chain} others.",
-                    param="previous_response_id",
-                    code="response_chain_too_long",
-                )
+                message = f"A response may continue at most {self._chain} others."
+                raise InvalidRequest(message, param="previous_response_id", code="response_chain_too_long")
             texts = await self._table.renew(tenant, wanted, _TEXTS) if _ID.fullmatch(wanted) else []
             if not texts:
-                raise InvalidRequest(
-                    "The previous response, or one that it continues, was not found.",
-                    param="previous_response_id",
-                    code="previous_response_not_found",
-                )
+                message = "The previous response, or one that it continues, was not found."
+                raise InvalidRequest(message, param="previous_response_id", code="previous_response_not_found")
             size += len(texts[1]) + len(texts[2])
             if size > max_bytes:
-                raise InvalidRequest(
-                    f"The responses that this one continues hold more than {max_bytes} bytes.",
-                    param="previous_response_id",
-                    code="response_chain_too_long",
-                )
+                message = f"The responses that this one continues hold more than {max_bytes} bytes."
+                raise InvalidRequest(message, param="previous_response_id", code="response_chain_too_long")
             found.append(_stored(dict(zip(_TEXTS, texts, strict=True))))
             wanted = texts[0]
         return found[::-1]

@@ -12,7 +12,7 @@ from pydantic import Field, JsonValue
 
 from gateway.responses.items import Item, checked, items_of
 from gateway.responses.tools import AllowedTools, FileSearchChoice, FunctionChoice, Tool, read_tools
-from memloop.wire.base import A_BOOLEAN, Integral, OpenWire, Wire
+from memloop.wire.base import A_BOOLEAN, Given, Integral, OpenWire
 from memloop.wire.chat import Json, MemoryOptions, Metadata
 from memloop.wire.errors import InvalidRequest
 from memloop_service.http import validated
@@ -44,7 +44,7 @@ _NO_PLACE: Final = ("n", "modalities", "audio", "web_search_options")
 """Fields of chat completions whose answers a response cannot hold."""
 
 
-class ConversationParam(Wire):
+class ConversationParam(Given):
     """The conversation that a response continues."""
 
     id: str
@@ -93,7 +93,7 @@ class ResponseRequest(OpenWire):
         return LOGPROBS in (self.include or ()) or bool(self.top_logprobs)
 
 
-class Format(Wire):
+class Format(Given):
     """The form of the answer's text."""
 
     type: Literal["text", "json_object", "json_schema"] = "text"
@@ -103,14 +103,14 @@ class Format(Wire):
     strict: Annotated[bool, Field(strict=True)] | None = None
 
 
-class TextOptions(Wire):
+class TextOptions(Given):
     """``text`` of a request."""
 
     format: Format = Format()
     verbosity: str | None = None
 
 
-class ReasoningOptions(Wire):
+class ReasoningOptions(Given):
     """``reasoning`` of a request. Engines make no summary: to whoever asks for one, the reasoning is given as one."""
 
     effort: str | None = None
@@ -123,7 +123,7 @@ class ReasoningOptions(Wire):
         return (self.summary or self.generate_summary) is not None
 
 
-class ResponseStreamOptions(Wire):
+class ResponseStreamOptions(Given):
     """``stream_options`` of a request."""
 
     include_obfuscation: Annotated[Literal[False], A_BOOLEAN] | None = None

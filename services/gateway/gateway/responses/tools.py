@@ -16,7 +16,7 @@ from pydantic import Field, JsonValue
 from gateway.responses.calls import LOCAL_SHELL, TOOL_SEARCH, ToolSearchOutput, flat_name
 from gateway.responses.items import Item, by_type, checked
 from gateway.vector_stores import FileSearch
-from memloop.wire.base import A_BOOLEAN, Wire
+from memloop.wire.base import A_BOOLEAN, Given
 from memloop.wire.chat import Json
 from memloop.wire.errors import InvalidRequest
 from memloop_service.http import object_in
@@ -27,7 +27,7 @@ Kind: TypeAlias = Literal["function", "custom", "local_shell", "tool_search"]
 _WEB_SEARCH: Final = ("web_search", "web_search_preview")
 
 
-class Function(Wire):
+class Function(Given):
     """A tool that the client runs."""
 
     type: Literal["function"]
@@ -39,13 +39,13 @@ class Function(Wire):
     allowed_callers: Callers = None
 
 
-class AnyText(Wire):
+class AnyText(Given):
     """A text of any form."""
 
     type: Literal["text"]
 
 
-class Grammar(Wire):
+class Grammar(Given):
     """The grammar of a text. The model is shown it; nothing enforces it."""
 
     type: Literal["grammar"]
@@ -53,7 +53,7 @@ class Grammar(Wire):
     definition: str
 
 
-class Custom(Wire):
+class Custom(Given):
     """A tool of the client whose input is a text."""
 
     type: Literal["custom"]
@@ -64,7 +64,7 @@ class Custom(Wire):
     allowed_callers: Callers = None
 
 
-class Toolset(Wire):
+class Toolset(Given):
     """Tools of the client under a common name."""
 
     type: Literal["namespace"]
@@ -73,13 +73,13 @@ class Toolset(Wire):
     tools: tuple[Annotated[Function | Custom, Field(discriminator="type")], ...]
 
 
-class LocalShell(Wire):
+class LocalShell(Given):
     """The client's shell."""
 
     type: Literal["local_shell"]
 
 
-class ToolSearch(Wire):
+class ToolSearch(Given):
     """A search for further tools, which the client makes."""
 
     type: Literal["tool_search"]
@@ -222,20 +222,20 @@ def _function(tool: Function | Custom | ToolSearch, name: str, parameters: Json 
     return {"name": name, **{field: value for field, value in given.items() if value is not None}}
 
 
-class FunctionChoice(Wire):
+class FunctionChoice(Given):
     """A choice of one tool by its name."""
 
     type: Literal["function", "custom"]
     name: str
 
 
-class FileSearchChoice(Wire):
+class FileSearchChoice(Given):
     """A choice of the search, which is made in any case."""
 
     type: Literal["file_search"]
 
 
-class AllowedTools(Wire):
+class AllowedTools(Given):
     """A choice among some of the tools."""
 
     type: Literal["allowed_tools"]

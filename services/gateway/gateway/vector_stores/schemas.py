@@ -8,7 +8,7 @@ from pydantic import ConfigDict, Field, FiniteFloat, model_validator
 from pydantic_core import PydanticCustomError
 
 from gateway.vector_stores.filters import AttributeValue, Filter
-from memloop.wire.base import A_BOOLEAN, Integral, Wire
+from memloop.wire.base import A_BOOLEAN, Given, Integral, Wire
 from memloop.wire.chat import Metadata
 from memloop.wire.fields import CHUNK_OVERLAP_TOO_LARGE
 from memloop.wire.lists import Deleted, ListPage
@@ -281,7 +281,7 @@ class SearchPage(Wire):
     next_page: None = None
 
 
-class FileSearch(SearchFields):
+class FileSearch(Given, SearchFields):
     """The tool ``file_search`` of a response."""
 
     type: Literal["file_search"]
