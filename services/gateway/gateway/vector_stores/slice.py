@@ -13,9 +13,9 @@ from gateway.files import Files
 from gateway.policy import Keeper, redacted_json
 from gateway.queue import LaneQueue, QueueRules, Submission
 from gateway.settings import GatewaySettings
-from gateway.vector_stores.filters import AttributeValue, passes
 from gateway.vector_stores.records import NO_JOB, Attached, Limits, VectorStoreRecords
 from gateway.vector_stores.schemas import (
+    AttributeValue,
     FileAttach,
     FileSearch,
     Found,
@@ -23,6 +23,7 @@ from gateway.vector_stores.schemas import (
     SearchFields,
     VectorStore,
     VectorStoreFile,
+    passes,
 )
 from memloop.wire.base import Wire
 from memloop.wire.errors import Conflict, MemloopError
