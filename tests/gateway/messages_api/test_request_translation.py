@@ -332,3 +332,19 @@ def test_what_the_models_of_the_wire_do_not_have_is_refused(fields: Object, para
     with pytest.raises(InvalidRequest) as refused:
         chat_of(request(**fields))
     assert str(refused.value.param).startswith(param)
+
+
+def test_memory_takes_no_line_about_a_tools_picture_for_the_users_words() -> None:
+    picture = {"type": "image", "source": {"type": "url", "url": "https://x.example/a.png"}}
+    call: Object = {"type": "tool_use", "id": "t1", "name": "look", "input": {}}
+    messages: list[Object] = [
+        {"role": "user", "content": "What is in it?"},
+        {"role": "assistant", "content": [call]},
+        {"role": "user", "content": [{"type": "tool_result", "tool_use_id": "t1", "content": [picture]}]},
+    ]
+    asked = create_message_in(request(messages=messages))
+    chat = translated(asked, MODEL.dialect)
+    sent = cast(list[Object], chat.body.fields["messages"])[-1]
+    assert [part["type"] for part in sent["content"]] == ["text", "image_url"]
+    heard = [message.text() for message in chat.fields.messages if message.role == "user"]
+    assert heard == ["What is in it?"]
