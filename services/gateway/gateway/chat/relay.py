@@ -4,7 +4,7 @@ A client of another API gets that API's events, which a ``ChatSink`` makes of th
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Awaitable, Sequence
 from typing import Final
 
 import orjson
@@ -149,9 +149,10 @@ class ChatSink(ABC):
         self.usage: Json = {}
         self.memory: Json = {}
         self.over = False
-        self._meter = meter
+        self.meter = meter
         self._out = out
         self._cutter = EventCutter()
+        self._in_text = False
         self.shown: list[bytes] = []
         """Events that are not sent yet."""
 
@@ -178,33 +179,30 @@ class ChatSink(ABC):
     async def send(self, events: bytes) -> None:
         """Take events of the chat. Raises EngineError as ``take`` does."""
         texts: list[str] = []
-        takes_texts = self.takes_texts()
         for event in self._cutter.feed(events):
             # Consecutive pieces of text, which nearly all are, need nothing but to be passed on
-            if takes_texts and (text := only_text(event)):
+            if self._in_text and (text := only_text(event)):
                 texts.append(text)
                 continue
-            self._pass_on(texts)
+            if texts:
+                self.shown.append(self.of_texts(texts))
+                texts = []
             if not self.over:
                 await self._read(event)
-            texts, takes_texts = [], self.takes_texts()
-        self._pass_on(texts)
-        await self.flush()
+                self._in_text = self.takes_texts()
+        if texts:
+            self.shown.append(self.of_texts(texts))
+        if self.shown:
+            await self.flush()
 
     def add(self, *events: Json) -> None:
         """Put events to those that are sent together."""
         self.shown += [data_event(orjson.dumps(event), kind=str(event["type"])) for event in events]
 
-    async def flush(self) -> None:
+    def flush(self) -> Awaitable[None]:
         """Send what there is."""
-        if self.shown:
-            shown, self.shown = b"".join(self.shown), []
-            await self._out.send(shown)
-
-    def _pass_on(self, texts: Sequence[str]) -> None:
-        if texts:
-            with self._meter.ours():
-                self.shown.append(self.of_texts(texts))
+        shown, self.shown = b"".join(self.shown), []
+        return self._out.send(shown)
 
     async def _read(self, event: bytes) -> None:
         data = data_of(event)
@@ -218,7 +216,7 @@ class ChatSink(ABC):
             self.over = True
             self.failed(chunk)
         else:
-            with self._meter.ours():
+            with self.meter.ours():
                 self.usage = object_in(chunk.get("usage")) or self.usage
                 self.memory = object_in(chunk.get("memory")) or self.memory
                 for choice in objects_in(chunk.get("choices")):

@@ -7,12 +7,14 @@
 from collections.abc import Sequence
 from typing import Final
 
+import orjson
+
 from gateway.chat import ChatSink
 from gateway.engine import Meter
 from gateway.messages.answers import Blocks, begun_message, usage_of
 from memloop.wire.chat import Json
 from memloop.wire.errors import EngineError
-from memloop_service.http import Sink, error_event, json_text, object_in
+from memloop_service.http import Sink, error_event, object_in
 
 _TEXT_DELTA: Final = (
     b"event: content_block_delta\n"
@@ -40,7 +42,8 @@ class MessageStream(ChatSink):
         return self._blocks.open == "text"
 
     def of_texts(self, texts: Sequence[str]) -> bytes:
-        return b"".join(_TEXT_DELTA % (self._blocks.index, json_text(text)) for text in texts)
+        index = self._blocks.index
+        return b"".join([_TEXT_DELTA % (index, orjson.dumps(text)) for text in texts])
 
     def take(self, choice: Json) -> None:
         self._start()

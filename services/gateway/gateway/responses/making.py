@@ -216,7 +216,8 @@ class _ResponseStream(ChatSink):
     def of_texts(self, texts: Sequence[str]) -> bytes:
         number = self._number
         self._number += len(texts)
-        return self._making.assembly.feed_texts(texts, number)
+        with self.meter.ours():
+            return self._making.assembly.feed_texts(texts, number)
 
     def take(self, choice: Json) -> None:
         self.add(*self._making.assembly.feed(choice, object_in(choice.get("delta"))))
@@ -225,7 +226,7 @@ class _ResponseStream(ChatSink):
         if self._making.assembly.finish_reason is None:
             self.failed({"error": {"message": "the engine closed the stream before the answer was complete"}})
             return
-        if self._making.is_kept_anywhere:
+        if self._making.is_kept_anywhere and self.shown:
             await self.flush()  # its client need not wait for the end of the text until the response is kept
         response = await self._making.ended(self.usage, self.memory)
         self.add({"type": f"response.{response['status']}", "response": response})
