@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from itertools import pairwise
+from itertools import pairwise, takewhile
 
 from memloop.evidence.function_words import BEFORE_NAMES
 from memloop.evidence.number_words import ONE
@@ -21,7 +21,7 @@ _BEFORE_AN_HOUR = frozenset(
 _LEADS = frozenset(("by", "from", "to"))
 _AND = "and but e y et und och og i и но mais pero mas ma aber maar en men ve ale"
 """What stands between a statement and another one, which may be negated."""
-_ENDS = frozenset(("です", "でした", "である", "だった", "이다", "입니다"))
+_ENDS = frozenset(("です", "でした", "である", "だった", "だ", "とする", "となる", "이다", "입니다"))
 _AROUND = 2
 """Words before and after the matching ones in which a negation still belongs to them."""
 
@@ -93,7 +93,7 @@ def supports(sentence: Sequence[Word], claim: Claim) -> bool:
     places = aligned([word.stem for word in claim.content], [word.stem for word in sentence])
     if len(places) < _COVERAGE * len(claim.content) or _differs(claim.words, sentence):
         return False
-    behind = sentence[places[-1] + 1 : places[-1] + 1 + _AROUND]
+    behind = [*takewhile(lambda word: not word.opens, sentence[places[-1] + 1 : places[-1] + 1 + _AROUND])]
     region = [
         *(word for word in sentence[max(0, places[0] - _AROUND) : places[0]] if word.norm != "ではなく"),
         *sentence[places[0] : places[-1] + 1],

@@ -32,7 +32,7 @@ from memloop.evidence.number_words import (
 from memloop.evidence.units import MOST, SCALES, any_of
 
 _ARTICLES: Final = frozenset(("a", "an", *ONE.split()))
-_AND: Final = frozenset(("and", "y", "e", "et", "und", "с", "и", "en", "och", "i"))
+_AND: Final = frozenset(("and", "y", "e", "et", "und", "с", "и", "en", "och", "og", "i"))
 _JOINS: Final = frozenset((" ", "-", "\u00a0"))
 _STARTS, _HALVES, _OTHERS = (frozenset(words.split()) for words in (STARTS, HALF, OTHER_WORDS))
 _TEN, _TWENTY, _HUNDRED, _THOUSAND = 10, 20, 100, 1000
@@ -48,6 +48,9 @@ def _numbered(*lines: str, start: int, times: int = 1) -> dict[str, int]:
 
 
 _ENGLISH: Final = frozenset((*FROM_TWO[0].split(), *TENS[0].split()))
+_DANISH: Final = frozenset("og er på af av blev ble der det den ikke har til fra et".split())
+_NOT_DANISH: Final = frozenset("the of is was were a and it he she they we i you".split())
+"""Words of sentences in which *to* is two, in Danish and Norwegian, and in which it is not."""
 _LAST: Final = (
     _numbered(*ORDINAL_TENS, start=2, times=10)
     | _numbered(*ORDINALS, start=1)
@@ -82,6 +85,8 @@ class _Compounds:
     def of(cls, row: int, one: str, scales: tuple[str, ...], *joins: str, unit_join: str = "") -> "_Compounds":
         units = dict.fromkeys(one.split(), 1) | _numbered(FROM_TWO[row], start=2)
         tens = _numbered(TENS[row], start=2, times=10)
+        if "og" in joins:
+            units["to"], tens["tres"] = 2, tens.get("tres", 60)
         if scales[0] == "mila":  # ventuno, ventotto
             units["tré"], tens = 3, tens | {ten[:-1]: number for ten, number in tens.items()}
         unit, ten = any_of(units), any_of(tens)
@@ -96,7 +101,7 @@ class _Compounds:
             if found and (times := self.number_of(head) if head else 1):
                 rests = (self.number_of(tail.removeprefix(join)) for join in self.joins if tail.startswith(join))
                 rest = next((rest for rest in rests if rest), 0) if tail else 0
-                return times * scale + rest if rest or not tail else 0
+                return times * scale + rest if rest or tail in self.joins else 0
         found = self.small.fullmatch(word)
         return sum(self.numbers[part] for part in found.groups() if part) if found else 0
 
@@ -113,7 +118,10 @@ _FACTOR_OF: Final = {word: factor for factor, words in FACTORS.items() for word 
     f"{word}mal": f"×{number}" for word, number in _numbered(FROM_TWO[1], start=2).items()
 }
 _WHOLE_PART_OF: Final = {word: Fraction(part) for part, words in WHOLE_PARTS.items() for word in words.split()} | {
-    f"{word}einhalb": Fraction(2 * number + 1, 2) for word, number in _numbered(FROM_TWO[1], start=2).items()
+    word + half: Fraction(2 * number + 1, 2)
+    for row, halves in ((1, ("einhalb",)), (7, ("enhalf", "ënhalf", "enhalve", "ënhalve")))
+    for word, number in _numbered(FROM_TWO[row], start=2).items()
+    for half in halves
 }
 _ENDINGS_OF_ORDINALS: Final = ("sten", "ster", "stes", "stem", "ste", "ten", "ter", "tes", "te", "nde", "de")
 
@@ -172,6 +180,8 @@ def numerals_in(text: str) -> Iterator[Numeral]:
     found = [*_WORD.finditer(text)]
     words = [each[0].casefold().replace(" ", "") for each in found]
     gaps = [text[one.end() : other.start()] for one, other in pairwise(found)]
+    if "to" in words and not _DANISH.isdisjoint(words) and _NOT_DANISH.isdisjoint(words):
+        words = ["two" if word == "to" else word for word in words]
     at = 0
     while at < len(words):
         norm, end = _Reader(words, gaps).read(at) if words[at] in _FIRST or _number(words[at]) else ("", at)
@@ -185,7 +195,7 @@ def numerals_in(text: str) -> Iterator[Numeral]:
 _HALF_OF: Final[dict[str, str]] = dict.fromkeys(ONLY_WITH_MORE.split(), "0.5")
 """``meio quilo``."""
 _ORDINALS_ONLY: Final = _LAST.keys() - _CARDINALS.keys()
-_FIRST: Final = _ARTICLES | _HALVES | _STARTS | _FACTOR_OF.keys() | _WHOLE_PART_OF.keys()
+_FIRST: Final = _ARTICLES | _HALVES | _STARTS | _FACTOR_OF.keys() | _WHOLE_PART_OF.keys() | {"en", "et", "ett"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -213,14 +223,13 @@ class _Reader:
         total, current, at, is_ordinal = self._count(at, has_article=has_article)
         number = Fraction(total + current)
         if first in _WHOLE_PART_OF:
-            number, at = _WHOLE_PART_OF[first], start + 1
-            if self._follows(start, _SCALE_OF):  # anderthalb Millionen
-                number, at = number * _SCALE_OF[self.words[at]], at + 1
+            number, at = self._scaled(_WHOLE_PART_OF[first], start + 1)  # anderthalb Millionen
         elif at > start and not is_ordinal and number < _TWENTY and self._joined(at) and self.words[at] in _PART_OF:
             number, at = number / _PART_OF[self.words[at]], at + 1
-        elif at > start and (end := self._and_half(at)):
-            half = _SCALE_OF.get(self.words[at - 1], 1)
-            number, at = number + Fraction(half if half > _HUNDRED else 1, 2), end
+        elif end := self._and_half(max(at, start + 1)):
+            half = _SCALE_OF.get(self.words[at - 1], 1) if at > start else 1
+            number += Fraction(half if half > _HUNDRED else 1, 2) + (at == start)
+            number, at = (number, end) if half > 1 else self._scaled(number, end)  # dwa i pół miliona
         is_number = number and (at > start + 1 or first not in _OTHERS)
         return (written(number), at) if is_number else ("", at)
 
@@ -262,14 +271,21 @@ class _Reader:
 
     def _half(self, at: int) -> tuple[str, int]:
         """``half a dozen``, ``half``."""
-        times = at + 1 + (self._follows(at, _ARTICLES))
-        if times < len(self.words) and self._joined(times) and (scale := _SCALE_OF.get(self.words[times])):
-            return written(Fraction(scale, 2)), times + 1
+        half, end = self._scaled(Fraction(1, 2), at + 1 + self._follows(at, _ARTICLES))
+        if half > 1:
+            return written(half), end
         return ("", at + 1) if self.words[at] in _HALF_OF else ("0.5", at + 1)
+
+    def _scaled(self, number: Fraction, at: int) -> tuple[Fraction, int]:
+        """Return the number times a million where that stands at ``at``, and the place behind it."""
+        scale = _SCALE_OF.get(self.words[at]) if self._joined(at) else None
+        return (number * scale, at + 1) if scale else (number, at)
 
     def _and_half(self, at: int) -> int:
         """Return the place behind ``and a half``; 0 where it does not follow."""
-        if at >= len(self.words) or not self._joined(at) or self.words[at] not in _AND:
+        if self._joined(at) and self.words[at] == "buçuk":
+            return at + 1
+        if not self._joined(at) or self.words[at] not in (*_AND, "a"):
             return 0
         at += self._follows(at, _ARTICLES, ("en", "ett"))
         return at + 2 if self._follows(at, _HALVES) else 0
@@ -285,7 +301,7 @@ def _goes_on(number: int, more: int, *, dashed: bool) -> bool:
     """Return whether a number goes on with more: 20 with 5, 200 with 20, 60 with 12 in French, 10 with 7 dashed."""
     part = number % _HUNDRED
     if not part:
-        return more < _HUNDRED or not number
+        return more < (_HUNDRED if number % _THOUSAND else _THOUSAND) or not number
     if part >= _TWENTY and not part % _TEN and more < _TEN:
         return True
     return (part in _VIGESIMAL and _TEN <= more < _TWENTY) or (part == _TEN and dashed and more < _TEN)

@@ -12,7 +12,7 @@ from memloop.evidence.values import Value, values_in
 _WORD = re.compile(
     r"(?<!\w)[A-Z]{1,3}[+-](?![\w(])|\([A-Za-z]\)|[^\W\d_]{1,3}\d+(?:\.\d+)+\w*|\d+\w*"
     r"|s'élève à|asciende a|ammonta a|uppgår till"
-    r"|ではなく|ではな(?=[いか])|ではありません|じゃな(?=[いか])|でした|である|であった|だった|です|아니(?=[다라며었])"
+    r"|ではなく|ではな(?=[いか])|ではありません|じゃな(?=[いか])|でした|である|であった|だった|です|とする|となる|だ(?= ?(?:[。、,]|$))|아니(?=[다라며었])"
     r"|(?:(?<=[가-힣])|(?<=[\d\w%)] ))(?:의|은|는|이|가|이다|입니다|이며|이고|이었다|였다)(?![가-힣])"
     r"|(?<=[가-힣])(?:[하되]며|[하되]고|한다|된다|합니다|됩니다|했다|됐다|했으며|됐으며|했습니다|됐습니다|으며|다|습니다)(?![가-힣])"
     r"|[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]"
@@ -38,6 +38,7 @@ _BESIDE_DIGITS = tuple(
     )
 )
 _DIGIT = re.compile(r"\d")
+_OPENING = re.compile(r"[,、(]")
 _BEFORE_SIGNS = "\u3000"
 _ROMAN = re.compile(r"(?=[IVXLC]{2})(?P<c>C{0,3})(?P<x>XC|XL|L?X{0,3})(?P<i>IX|IV|V?I{0,3})(?:e|è|º|ª|th|er)?")
 _ROMANS = {"I": 1, "V": 5, "X": 10, "L": 50, "C": 100}
@@ -63,7 +64,8 @@ class Word:
     """``norm`` is the word in lower case, ``stem`` without its ending; ``anchor`` says that it must match exactly.
 
     A value has its one form in both, and the ``unit`` that stands with it; it may be ``spelled`` as a word. ``maybe``
-    is the number that a word may be, or nothing. ``asked``: a question says the word, and no statement.
+    is the number that a word may be, or nothing. ``asked``: a question says the word, and no statement. ``opens``: a
+    comma or a bracket stands before it.
     """
 
     norm: str
@@ -74,6 +76,7 @@ class Word:
     spelled: bool = False
     maybe: str = ""
     asked: bool = False
+    opens: bool = False
 
     @property
     def probe(self) -> str:
@@ -129,16 +132,20 @@ def words_of(text: str, *, commas: bool = False) -> tuple[Word, ...]:
     """
     text = plain(text)
     words: list[Word] = []
-    start = 0
+    start = end = 0
     for value in (*values_in(text, commas=commas), Value(len(text), len(text), "", "")):
         for found in _WORD.finditer(text, start, value.start):
             word = _word(found[0], is_first=not words)
-            words.append(replace(word, norm=found[0], stem=found[0], anchor=True) if _is_label(found) else word)
+            word = replace(word, norm=found[0], stem=found[0], anchor=True) if _is_label(found) else word
+            opens = found.start() > end + 1 and _OPENING.search(text, end, found.start())
+            words.append(replace(word, opens=True) if opens else word)
+            end = found.end()
         if value.norm:
+            opens = _OPENING.search(text, end, value.start) is not None
             words.append(
-                Word(value.norm, value.norm, anchor=True, unit=value.unit, is_value=True, spelled=value.spelled)
+                Word(value.norm, value.norm, anchor=True, unit=value.unit, is_value=True, spelled=value.spelled, opens=opens)
             )
-        start = value.end
+        start = end = value.end
     return tuple(words)
 
 
