@@ -55,7 +55,7 @@ _ABBREVIATION = re.compile(
     r"|inkl|zzgl|Hr|Fr|Sra|Srta|Mme|Mlle|núm|pág|Sig|Dott|ecc|тыс|млн|млрд|руб|ул|стр|рис|им|т\.е|tys|Tsd|Mds?|Rs)\.\Z"
 )
 _BEFORE_NUMBER = re.compile(
-    r"(?:^|[\s(\"'])(?:nos?|figs?|vols?|pp?|sec|ch|ext|tel|kl|godz|ziff|kap|min|max|abb|tab|ca|cap|n|s|p|art)\.\Z",
+    r"(?:^|[\s(\"'])(?:nos?|figs?|vols?|pp?|sec|ch|ext|tel|kl|std|hrs?|godz|ziff|kap|min|max|abb|tab|ca|cap|n|s|p|art)\.\Z",
     re.IGNORECASE,
 )
 """Abbreviations where a number follows: ``invoice no. 7``, ``kl. 18.30``."""

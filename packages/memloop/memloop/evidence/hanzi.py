@@ -16,7 +16,10 @@ _DIGITS: Final = {
     for sign in signs
 }
 _TIMES: Final = dict(zip("十百千십백천", (10, 100, 1000) * 2, strict=True))
-_SECTIONS: Final = dict(zip("万萬만亿億억", (10**4,) * 3 + (10**8,) * 3, strict=True))
+_SECTIONS: Final = dict(zip("万萬만亿億억兆조", (10**4,) * 3 + (10**8,) * 3 + (10**12,) * 2, strict=True))
+_FORMAL_DIGITS, _FORMAL_TIMES = "壹壱弌贰貳弐叁參参叄肆伍陆陸柒漆捌玖", "拾佰仟陌阡"
+_FORMAL: Final = str.maketrans(_FORMAL_DIGITS + _FORMAL_TIMES, "一一一二二二三三三三四五六六七七八九十百千百千")
+"""Signs that cannot be changed into others, for money."""
 _NATIVE: Final = {
     word: number
     for row in ("한 두 세 네 다섯 여섯 일곱 여덟 아홉", "하나 둘 셋 넷")
@@ -40,23 +43,28 @@ _NATIVE_NUMBER: Final = (
     rf"(?<![가-힣])(?:(?:{any_of(_NATIVE_TENS)})?(?:{any_of(_NATIVE)})|(?:{any_of(_NATIVE_TENS)}))"
     "(?= ?(?:시|명|개|번|마리|살|권|대|병|잔|장|달|사람|배|곳|그루|채|척|켤레|송이|가지|층|군데)(?!가?운))"
 )
-_ANY: Final = "".join(sign for sign in (*_DIGITS, *_TIMES, *_SECTIONS) if sign < "가")
+_ANY: Final = "".join(sign for sign in (*_DIGITS, *_TIMES, *_SECTIONS) if sign < "가" and sign != "兆")
 _NUMBER: Final = re.compile(
-    rf"(?<!\d )(?<!\d)(?:(?!四 ?半|零 ?下)[{_ANY}]){{1,20}}(?:{DECIMALS})?|{_KOREAN_NUMBER}|{_NATIVE_NUMBER}"
+    rf"[{_FORMAL_DIGITS}](?=[{_FORMAL_TIMES}百千万萬亿億元圆圓円])[{_FORMAL_DIGITS}{_FORMAL_TIMES}{_ANY}]{{0,20}}"
+    rf"|(?<!\d )(?<!\d)(?:(?!四 ?半|零 ?下|(?<=[一二三四五六七八九])[两兩])[{_ANY}]){{1,20}}(?:兆[{_ANY}]{{0,12}})?(?:{DECIMALS})?"
+    rf"|{_KOREAN_NUMBER}|{_NATIVE_NUMBER}"
 )
 HOUR: Final = rf"{NUMERAL}{{1,3}}|(?:열 ?)?(?:{any_of(_NATIVE)})|열"
 PART: Final = re.compile(
     rf"(?P<of>\d{{1,6}}|[{_KOREAN}]{{1,4}}|{NUMERAL}{{1,4}}) ?(?:分 ?[之の]|분의) ?"
     rf"(?P<part>\d{{1,15}}(?:\.\d{{1,15}})?|{NUMERAL}{{1,12}}(?:{DECIMALS})?|[{_KOREAN}])"
+    rf"|(?<![\d.])(?<!{_DIGIT})(?P<tenths>[1-9]|{_DIGIT}) ?(?:[割할]|成(?![立为為功员員长長本果交熟分]))(?: ?(?P<hundredths>[1-9]|{_DIGIT}) ?[分푼](?![钟之の]))?"
 )
-"""``三分之一`` is a third, ``百分之九十五`` is 95 per cent."""
-_SCALED: Final = r"\d{1,15}(?:\.\d{1,15})? ?(?:[十百千万萬亿億십백천만억](?!米|克|瓦)){1,2}"
+"""``三分之一`` is a third, ``百分之九十五`` is 95 per cent, ``九割五分`` too."""
+_SCALED: Final = (
+    r"(?:\d{1,3}(?:,\d{3}){1,4}|\d{1,15}(?:\.\d{1,15})?) ?(?:[十百千万萬亿億兆십백천만억조](?!米|克|瓦|赫|字|帕|比)){1,2}"
+)
 _MIXED: Final = re.compile(
     rf"(?<![\d.,])(?:{_SCALED}(?: ?{_SCALED}){{1,5}}(?:\d{{1,4}}(?![\d.,]))?|{_SCALED} ?\d{{1,4}}(?![\d.,]))"
 )
 """``3万5千``, ``1억 2천만``."""
 _BEFORE_ALL: Final = "\u3000"
-_MIXED_PART: Final = re.compile(r"(\d+(?:\.\d+)?)|\S")
+_MIXED_PART: Final = re.compile(r"([\d,]+(?:\.\d+)?)|\S")
 
 
 def numerals_in(text: str) -> Iterator[Numeral]:
@@ -68,7 +76,7 @@ def numerals_in(text: str) -> Iterator[Numeral]:
 
 def number_of(signs: str) -> int:
     """Return the number that signs or digits are."""
-    signs = signs.replace(" ", "")
+    signs = signs.replace(" ", "").translate(_FORMAL)
     if signs.isdecimal():
         return int(signs)
     ten = next((ten for ten in _NATIVE_TENS if signs.startswith(ten)), "")
@@ -97,12 +105,16 @@ def _sum(parts: list[int | Fraction | str]) -> Fraction:
         elif _SECTIONS[part] < 10**8:
             total, section, number = total + (section + number or 1) * _SECTIONS[part], Fraction(0), Fraction(0)
         else:
-            total, section, number = (total + section + number or 1) * _SECTIONS[part], Fraction(0), Fraction(0)
+            # 万亿 multiplies all that stands before it, and 兆 is beyond what stands behind it
+            more = total % 10**12 + section + number or 1
+            total, section, number = total - total % 10**12 + more * _SECTIONS[part], Fraction(0), Fraction(0)
     return total + section + number
 
 
 def part_of(found: re.Match[str]) -> tuple[str, str]:
     """Return the number of a ``PART``, and its unit: per cent or none."""
+    if found["tenths"]:
+        return str(10 * number_of(found["tenths"]) + number_of(found["hundredths"] or "0")), "%"
     part = found["part"] if "." in found["part"] else _text_of(found["part"])
     of = number_of(found["of"])
     if of == _TIMES["百"]:
@@ -111,4 +123,4 @@ def part_of(found: re.Match[str]) -> tuple[str, str]:
 
 
 def _mixed(text: str) -> str:
-    return written(_sum([Fraction(each[1]) if each[1] else each[0] for each in _MIXED_PART.finditer(text)]))
+    return written(_sum([Fraction(each[1].replace(",", "")) if each[1] else each[0] for each in _MIXED_PART.finditer(text)]))

@@ -48,7 +48,13 @@ def _numbered(*lines: str, start: int, times: int = 1) -> dict[str, int]:
 
 
 _ENGLISH: Final = frozenset((*FROM_TWO[0].split(), *TENS[0].split()))
-_DANISH: Final = frozenset("og er på af av blev ble der det den ikke har til fra et".split())
+NOT_ENGLISH: Final = (
+    frozenset(word for row in (*FROM_TWO[1:], *TENS[1:], *HUNDREDS, STARTS) for word in row.split())
+    - _ENGLISH
+    - frozenset((*OTHER_WORDS.split(), "six", "-"))
+) | frozenset("mil mille bin tusind tusen duizend tausend hundert honderd hundrede hundre hundra".split())
+"""Numbers of languages other than English, without those that are other words as well."""
+_DANISH: Final = frozenset("og er på af av blev ble der det den ikke har til fra et en halv hundrede hundre tusind tusen timer".split())
 _NOT_DANISH: Final = frozenset("the of is was were a and it he she they we i you".split())
 """Words of sentences in which *to* is two, in Danish and Norwegian, and in which it is not."""
 _LAST: Final = (
@@ -242,7 +248,8 @@ class _Reader:
             goes_on = at > start and self.words[at - 1] in _ORDINALS_ONLY
             if goes_on and word not in _ORDINALS_ONLY:
                 break
-            has_and = word in _AND and at > start and self._follows(at, _CARDINALS, _LAST, ONE.split())
+            more = self.words[at + 1] if word in _AND and at > start and self._joined(at + 1) else ""
+            has_and = _number(more) > 0 or more in ONE.split()
             word = self.words[at + has_and]
             number = _number(word) or (word in ONE.split() and at > start)
             scale = _SCALE_OF.get(word, 1)

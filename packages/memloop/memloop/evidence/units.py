@@ -95,6 +95,8 @@ _NAMES: Final = {
     "ft^2": "sqft",
     "μg": "mcg",
     "kg": "kgs kilo kilos chilo chili quilo quilos 公斤",
+    "jin": "斤",
+    "mu": "亩 畝",
     "t": "t ton tons tonne tonnes tonnen tonelada toneladas tonnellata tonnellate т тонна тонны тонн 吨 トン 톤",
     "lb": "lb lbs",
     "oz": "oz ounce ounces",
@@ -102,13 +104,13 @@ _NAMES: Final = {
     "tbsp": "tbsp tablespoon tablespoons essloffel",
     "tsp": "tsp teaspoon teaspoons teeloffel",
     "h": (
-        "h hr hrs hour hours stunde stunden std heure heures hora horas ora ore uur timer time timme timmar godzina "
+        "h hr hrs 个小时 個小時 小時 个钟头 hour hours stunde stunden std heure heures hora horas ora ore uur timer time timme timmar godzina "
         "godziny godzin hodina hodiny hodin saat ч час часа часов 小时 時間 시간"
     ),
     "min": (
         "min mins minute minutes minuten minuto minutos minuti minuut minuter minuta minuty minut minutter "
         "minutach dakika мин минута минуты "
-        "минут 分钟 分間"
+        "минут 分钟 分鐘 分間"
     ),
     "s": (
         "s sec secs second seconds sekunde sekunden seconde secondes seconden segundo segundos secondi sekunder "
@@ -131,13 +133,13 @@ _NAMES: Final = {
     "month": (
         "month months monat monate monaten mois mes meses mese mesi maand maanden manad manader maned maneder ay "
         "mesic mesice mesicu miesiac miesiace "
-        "miesiecy месяц месяца месяцев"
+        "miesiecy месяц месяца месяцев 个月 個月 か月 ヶ月 カ月 개월 달"
     ),
     "year": (
         "year years jahr jahre jahren ans annee annees ano anos anno anni jaar ar lat rok roku lata let yil год года "
         "лет"
     ),
-    "ha": "ha ヘクタール 公顷 헥타르 hectare hectares hektar hectareas ettari гектаров",
+    "ha": "ha ヘクタール 公顷 헥타르 hectare hectares hektar hectarea hectareas ettaro ettari hektara hektarow гектар гектара гектаров",
     "acre": "acre acres",
     "kib": "kib",
     "mib": "mib",
@@ -298,7 +300,7 @@ _RATES: Final = OF_TIME | frozenset(("l", "dl", "kg", "m", "km", "m^2", "ha"))
 
 def unit_named(name: str) -> str:
     """Return the unit of a name or sign; empty where it is none."""
-    low = bare(name)
+    low = bare(name) if name != "på" else ""
     return SYMBOLS.get(name) or UNITS.get(low) or UNITS.get(_TURKISH_IS.sub("", low), "")
 
 

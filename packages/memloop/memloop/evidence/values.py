@@ -8,7 +8,7 @@ telephone number.
 """
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from decimal import Decimal
 from fractions import Fraction
@@ -16,7 +16,7 @@ from typing import Final
 
 from memloop.evidence import hanzi
 from memloop.evidence.moments import Moment, moments_in
-from memloop.evidence.numerals import Numeral, numerals_in, written
+from memloop.evidence.numerals import NOT_ENGLISH, Numeral, numerals_in, written
 from memloop.evidence.units import CURRENCIES, OF_MONEY, rated, same_unit, scale_behind, unit_behind, unit_named
 
 _MARK: Final = r"[.,'’٬\u00a0\u202f ]"
@@ -38,10 +38,14 @@ _NUMBER: Final = re.compile(
     re.VERBOSE,
 )
 _MINUS: Final = re.compile(
-    r"(?:(?<![\w)\]])[-−–]\s?|(?<!\w)(?:minus|negative|eksi|moins|menos|meno|минус)\s"
-    r"|(?:零 ?下|氷 ?点 ?下|マ ?イ ?ナ ?ス|영 ?하) ?)$",
+    r"(?P<either>(?<!\w)(?:plus[ /-](?:or |of )?min(?:us)?|plus ou moins|m[áa]s(?: o )?[ /]?menos|pi[ùu](?: o )?[ /]?meno"
+    r"|mais ou menos|плюс[ -]минус|artı eksi)\s|(?:正 ?[负負]|プ ?ラ ?ス ?マ ?イ ?ナ ?ス|플 ?러 ?스 ?마 ?이 ?너 ?스) ?)$"
+    r"|(?:(?<![\w)\]])[-−–]\s?|(?<!\w)(?:minus|negative|eksi|moins|menos|meno|минус|(?P<dutch>(?<!\d )min))\s"
+    r"|(?:零 ?下|氷 ?点 ?下|マ ?イ ?ナ ?ス|영 ?하|마 ?이 ?너 ?스|[负負]) ?)$",
     re.IGNORECASE,
 )
+_OF_DEGREES: Final = ("grad", "°", "°c", "°f", "%")
+"""What *min* stands before in Dutch where it is no minimum."""
 _BELOW: Final = re.compile(
     r"\s(?:below zero|unter null|sotto (?:lo )?zero|bajo cero|abaixo de zero|(?:(?:en |au-)dessous de|sous) zéro"
     r"|ниже нуля|negativ[oi]s?|under null?|poniżej zera|onder nul|under noll|pod nulou|sıfırın altında)(?!\w)",
@@ -54,13 +58,23 @@ _NAMED: Final = re.compile(
 )
 """What stands before 3.10 where that is no decimal, and 3.1 another: ``Python 3.10``, ``section 4.20``."""
 _AND_HALF: Final = re.compile(
-    r"\s(?:and a half|y medi[ao]|et demie?|e mezz[ao]|e mei[ao]|en een half"
-    r"|och en halv|с половиной)(?!\w)|\s?[半반](?![径額分数导])",
+    r"\s(?:and a half|y medi[ao]|et demie?|e mezz[ao]|e mei[ao]|en een half|en een halve|och en halvt?|og en halvt?"
+    r"|с половиной|i pół|a půl|buçuk)(?!\w)|\s?[半반](?![径額分数导])",
     re.IGNORECASE,
 )
 _OF_A: Final = re.compile(r"\s(?:of )?an?(?=\s)")
 """``half a teaspoon``."""
-_BEFORE: Final = 12
+_ONE_UNIT: Final = re.compile(
+    r"(?<![\w-])(?:(?:an?|one|une?|un['’]|uma?|una|een|en|ett?|bir)\s?\b)?(?P<name>[^\W\d_]{2,12})$", re.IGNORECASE
+)
+"""``an hour`` before ``and a half``."""
+_REST: Final = {
+    ("h", "min"): 60, ("min", "s"): 60, ("eur", "cents"): 100, ("usd", "cents"): 100, ("year", "month"): 12,
+    ("m", "cm"): 100, ("kg", "g"): 1000,
+}  # fmt: skip
+"""How many of the second unit one of the first is."""
+_AND_REST: Final = re.compile(r"\.?,?\s?(?:(?:and|und|et|y|e|con|en|og|och|i|и|a|ve)\s)?")
+_BEFORE: Final = 18
 """Characters of the longest minus."""
 _PHONE: Final = re.compile(
     r"(?<![\w.,+])(?:\+\d{1,3}[ ./-]?(?:\(?\d{1,5}\)?[ ./-]{0,2}){1,6}\d{2,}"
@@ -96,7 +110,7 @@ _NOT_ENGLISH: Final = (
     "до он она было"
 )
 """Frequent words of languages by the mark of their decimals, without those that are words in both kinds."""
-_WITH_POINTS, _WITH_COMMAS = frozenset(_ENGLISH.split()), frozenset(_NOT_ENGLISH.split())
+_WITH_POINTS, _WITH_COMMAS = frozenset(_ENGLISH.split()), frozenset(_NOT_ENGLISH.split()) | NOT_ENGLISH
 _ACCENTED: Final = re.compile("[à-öø-ɏа-я]")
 _FRACTION: Final = re.compile(r"[1-9]/(?:[2-9]|10)")
 _DECIMAL: Final = re.compile(r"[-+±~≈<>≤≥]?\d+(?:\.\d+)?")
@@ -137,7 +151,19 @@ def values_in(text: str, *, commas: bool) -> Iterator[Value]:
     moments = [*moments_in(text, day_first=commas)]
     # um Viertel nach acht
     numerals = (n for n in numerals_in(text) if not any(n.start < it.start < n.end for it in moments))
-    found = [*parts, *moments, *phones, *dialled, *numerals, *hanzi.numerals_in(text), *_NUMBER.finditer(text)]
+    halves = (
+        Value(one.start(), half.end(), "1.5", unit, spelled=True)
+        for half in _AND_HALF.finditer(text)
+        if (one := _ONE_UNIT.search(text, max(0, half.start() - _BEFORE), half.start()))
+        and (unit := unit_named(one["name"]))
+    )
+    found = [*parts, *moments, *halves, *phones, *dialled, *numerals, *hanzi.numerals_in(text), *_NUMBER.finditer(text)]
+    yield from _joined(text, _in_order(text, found, commas=commas))
+
+
+def _in_order(
+    text: str, found: Iterable[Value | Moment | Numeral | re.Match[str]], *, commas: bool
+) -> Iterator[Value]:
     end = 0
     for start, _, each in sorted(
         ((_digits_at(each), rank, each) for rank, each in enumerate(found)), key=lambda it: it[:2]
@@ -159,6 +185,20 @@ def values_in(text: str, *, commas: bool) -> Iterator[Value]:
         yield from values
 
 
+def _joined(text: str, values: Iterable[Value]) -> Iterator[Value]:
+    """Yield the values; one and the rest of it are one: ``1 h 45 min``."""
+    last: Value | None = None
+    for value in values:
+        per = _REST.get((last.unit, value.unit)) if last and last.norm.isdigit() and value.norm.isdigit() else None
+        if last and per and int(value.norm) < per and _AND_REST.fullmatch(text, last.end, value.start):
+            value = replace(last, end=value.end, norm=written(int(last.norm) + Fraction(int(value.norm), per)))
+        elif last:
+            yield last
+        last = value
+    if last:
+        yield last
+
+
 def _digits_at(found: Value | Moment | Numeral | re.Match[str]) -> int:
     if isinstance(found, re.Match):
         return found.start("digits") if found.re is _NUMBER else found.start()
@@ -166,7 +206,7 @@ def _digits_at(found: Value | Moment | Numeral | re.Match[str]) -> int:
 
 
 def _spelled(text: str, found: Numeral) -> Value | None:
-    article = _OF_A.match(text, found.end) if found.norm == "0.5" else None
+    article = _OF_A.match(text, found.end) if found.norm[:2] == "0." or "/" in found.norm else None
     unit, end = ("", found.end) if found.is_ordinal else unit_behind(text, article.end() if article else found.end)
     end = end if unit else found.end
     value = _signed(text, _with_half(text, _times(Value(found.start, end, found.norm, unit, spelled=True))))
@@ -186,8 +226,9 @@ def _times(value: Value) -> Value:
 
 def _signed(text: str, value: Value) -> Value:
     """Return the value with the minus that a word before or behind it gives it."""
-    if minus := _MINUS.search(text, max(0, value.start - _BEFORE), value.start):
-        return replace(value, start=minus.start(), norm="-" + value.norm)
+    minus = _MINUS.search(text, max(0, value.start - _BEFORE), value.start)
+    if minus and (not minus["dutch"] or value.unit in _OF_DEGREES):
+        return replace(value, start=minus.start(), norm=("±" if minus["either"] else "-") + value.norm)
     if below := _BELOW.match(text, value.end):
         return replace(value, end=below.end(), norm="-" + value.norm)
     return value

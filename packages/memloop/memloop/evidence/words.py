@@ -20,6 +20,13 @@ _WORD = re.compile(
 )
 _SIGNS = r"[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]"
 _SIGN = re.compile(_SIGNS)
+
+
+def _half(found: re.Match[str]) -> str:
+    """``两年半`` as ``两点五年``."""
+    return f"{found[1]}{'.5' if found[1].isascii() else '点五'}{found[2]}"
+
+
 _BROKEN = re.compile(r"\u00ad\s*|(?<=[^\W\d_])[-‐]\s*\n\s*(?=[^\W\d_A-Z])")
 """Soft hyphens, and a word that is cut at a line's end."""
 _FRACTION = re.compile(r"(?<=\d)(?=[¼-¾⅐-⅞])")
@@ -32,11 +39,29 @@ _BESIDE_DIGITS = tuple(
         (r"(?<=[\dm])(?<!\b0)\s?[x×]\s?(?=\d)", " × "),  # 120x60, 3 m x 4 m
         (r"(?<=\d)(?:[‐‑‒–—]|\s[–—]\s)(?=\d)", "-"),
         (r"(?<=\d),[-–—]+(?!\d)", ""),
+        (r"\+\s?/\s?-(?=\s?\d)", "±"),
+        (r"(?<![\d:.,])(\d{1,3})\s?:\s?(?=\d(?![\d:.,]\d|\d|\s?[ap]\.?m))", r"\1-"),  # 3:1
         (r"(?<=\d)'(?!s\b)[^\W\d_]{1,6}\b", ""),  # 14.30'da
         (r"(?<!\d):(?=\d)", ": "),
         (r"(?<=[a-zA-Z])[·⋅∙](?=[a-zA-Z])", ""),  # N·m
     )
 )
+_SOME = "[一二两兩三四五六七八九十]"
+_IN_SIGNS = tuple(
+    (re.compile(pattern), written)
+    for pattern, written in (
+        (rf"((?<!\d)\d{{1,2}}|{_SOME}{{1,3}}) ?(个|個|年|天|斤|里|亩|時間|小时|小時|个月|個月|[かカヶ]月|년|개월|시간) ?[半반](?![径額额分数导期ばん])", _half),
+        (r"(?<=小时|小時|時間|시간) ?([\d一二三四五十]{1,3}) ?[分분](?![钟鐘之の의])", r"\1分钟"),
+        (rf"(?<![\d.])(?<!{_SOME})(\d{{1,3}}|{_SOME}) ?[比対] ?(?=(?:\d{{1,3}}|{_SOME}|零)(?![\d.]|{_SOME}))", r"\1∶"),
+        (r"(?<![\d.])(\d{1,3}) ?대 ?(?=\d{1,3}(?:로|으로|의| ))", r"\1∶"),
+        (rf"(?<!{_SOME})({_SOME}{{1,3}}) ?[至到] ?(?={_SOME}{{1,3}}(?! ?[年月日点點時时]|{_SOME}))", r"\1∶"),
+        (r"(?<![\d./:-])(\d{1,4}(?:\.\d{1,4})?) ?[至到] ?(?=\d{1,4}(?:\.\d{1,4})?(?![\d./:]| ?[年月日点點時时]))", r"\1-"),
+        (r"人民[币幣](?= ?[\d一二两三四五六七八九十壹贰叁肆伍陆柒捌玖])", ""),
+        (r"每(小时|分钟|秒) ?(\d[\d.,]{0,9}|[一二三四五六七八九十百]{1,5}) ?(公里|千米|米|升|毫升)", r"\2\3/\1"),
+        (r"(?:[時时]速|시속) ?(\d[\d.]{0,9}) ?(?:公里|千米|キロ(?:メートル)?|킬로미터|km)(?!/)", r"\1km/h"),
+    )
+)
+"""Ways of Chinese, Japanese and Korean to write values, and the ways in which they are compared."""
 _DIGIT = re.compile(r"\d")
 _OPENING = re.compile(r"[,、(]")
 _BEFORE_SIGNS = "\u3000"
@@ -122,7 +147,11 @@ def plain(text: str) -> str:
     )
     for pattern, written in _BESIDE_DIGITS if _DIGIT.search(level) else ():
         level = pattern.sub(written, level)
-    return _BESIDE_SIGN.sub(" ", level) if max(level, default="") > _BEFORE_SIGNS else level
+    if max(level, default="") <= _BEFORE_SIGNS:
+        return level
+    for way, written_as in _IN_SIGNS:
+        level = way.sub(written_as, level)
+    return _BESIDE_SIGN.sub(" ", level)
 
 
 def words_of(text: str, *, commas: bool = False) -> tuple[Word, ...]:
