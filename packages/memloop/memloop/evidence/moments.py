@@ -46,14 +46,14 @@ _SHORT: Final = {name: number for number, names in enumerate(
 _AFTERNOON: Final = (
     "in the afternoon|in the evening|nachmittags|abends|am (?:nachmittag|abend)|(?:de l['’]après-midi|du soir)"
     "|de la tarde|(?:del|di) pomeriggio|(?:di|della) sera|da tarde|вечера|дня|['’]s (?:na)?middags|['’]s avonds"
-    "|(?:på|om) (?:eftermiddagen|kvällen|aftenen|kvelden)|po południu|wieczorem"
+    "|(?:på|om) (?:eftermiddagen|ettermiddagen|kvällen|aftenen|kvelden)|po południu|wieczorem|večer|odpoledne"
 )
 _MORNING: Final = (
     "in the morning|morgens|vormittags|früh|am (?:morgen|vormittag)|du matin|de la (?:mañana|madrugada)"
     "|(?:del|di) mattin[oa]|da (?:manhã|madrugada)|утра|['’]s (?:morgens|ochtends)|(?:på|om) "
-    "(?:morgonen|förmiddagen|morgenen|formiddagen)|rano"
+    "(?:morgonen|förmiddagen|morgenen|formiddagen)|rano|ráno|dopoledne"
 )
-_AT_NIGHT: Final = "at night|nachts|de la noche|di notte|da noite|ночи|['’]s nachts|på natten|w nocy"
+_AT_NIGHT: Final = "at night|nachts|de la noche|di notte|da noite|ночи|['’]s nachts|på natten|w nocy|v noci"
 _NOON: Final = "noon|midday|mittags?|midi|mediodía|mezzogiorno|meio-dia|полдень|południe|正 ?午|정 ?오"
 _MIDNIGHT: Final = "midnight|mitternacht|minuit|medianoche|mezzanotte|meia-noite|полночь|middernacht|midnatt|północ"
 # fmt: on
@@ -93,7 +93,7 @@ _CJK_PART: Final = (
     "|(?P<afternoon>下 ?午|傍 ?晚|中 ?午|午 ?後|夕 ?方|昼|오 ?후|저 ?녁|낮)"
     "|(?P<night>晚 ?上|夜 ?里|深 ?夜|半 ?夜|今 ?晚|夜|밤))"
 )
-_CJK_MINUTE: Final = rf"(?:(?P<thirty>半|반)|(?P<fifteens>[一三]) ?刻|(?P<minute>\d\d?|{NUMERAL}{{1,3}}) ?[分분])"
+_CJK_MINUTE: Final = rf"(?:(?P<thirty>半|반)|(?P<fifteens>[一三]) ?刻|(?P<minute>\d\d?|{NUMERAL}{{1,3}}) ?[分분]|(?P<late>[二三四五]?十[一二三四五六七八九]?|零[五六七八九])(?!{NUMERAL}))"
 _HOURS: Final = (
     {word: number for row in FROM_TWO[:15] for number, word in enumerate(row.split()[:18], 2) if word != "-"}
     | dict.fromkeys(ONE.split(), 1)
@@ -122,12 +122,27 @@ _NTH_HOURS: Final = {
             "первого второго третьего четвёртого пятого шестого седьмого восьмого девятого десятого одиннадцатого "
             "двенадцатого"
         ),
-        "pierwszej drugiej trzeciej czwartej piątej szóstej siódmej ósmej dziewiątej dziesiątej jedenastej dwunastej",
+        "první druhé třetí čtvrté páté šesté sedmé osmé deváté desáté jedenácté dvanácté",
+        (
+            "pierwszej drugiej trzeciej czwartej piątej szóstej siódmej ósmej dziewiątej dziesiątej jedenastej "
+            "dwunastej trzynastej czternastej piętnastej szesnastej siedemnastej osiemnastej dziewiętnastej dwudziestej"
+        ),
         "pierwsza druga trzecia czwarta piąta szósta siódma ósma dziewiąta dziesiąta jedenasta dwunasta",
     )
     for number, name in enumerate(names.split(), 1)
     for form in (name, name.replace("ё", "е"))
 }
+_TURKISH_HOURS: Final = {
+    form: number
+    for number, forms in enumerate(
+        "bir bire biri/iki ikiye ikiyi/üç üçe üçü/dört dörde dördü/beş beşe beşi/altı altıya altıyı/yedi yediye yediyi"
+        "/sekiz sekize sekizi/dokuz dokuza dokuzu/on ona onu/on_bir on_bire on_biri/on_iki on_ikiye on_ikiyi".split("/"),
+        1,
+    )
+    for form in (each.replace("_", " ") for each in forms.split())
+}
+_FEW_HOUR: Final = rf"(?P<hour>{any_of(word for word, hour in _HOURS.items() if hour in range(1, 13))})"
+_HALF_OF_HOURS: Final = " ".join(("пол", *(f"пол{form}" for form in _NTH_HOURS)))
 _HOUR_WORD: Final = rf"(?P<hour>2[0-4]|[01]?\d|{any_of(_HOURS | _NTH_HOURS)})"
 _NTH_HOUR: Final = rf"(?P<hour>{any_of(_NTH_HOURS)})(?!\w)"
 _AT: Final = f"(?:{'|'.join(f'(?<={word} )' for word in ('las', 'la', 'alle', 'le', 'ore', 'às', 'as'))})"
@@ -141,7 +156,7 @@ _ENGLISH_MINUTES: Final = any_of(("twenty-five", *FROM_TWO[0].split(), *TENS[0].
 _MINUTE_WORD: Final = rf"(?P<count>\d\d?|{any_of(_MINUTES)})"
 _QUARTERS: Final = (
     rf"(?:(?:le|un|um|una)\s)?(?P<count>[0-5]\d|quart|demie?|cuarto|media|mezz[ao]|quarto|meia"
-    rf"|{any_of(_MINUTES)})(?![\w-])"
+    rf"|{any_of(_MINUTES)})(?![\w-]|\smin)"
 )
 _WAY: Final = r"(?P<way>et|y|e|moins|menos|meno)"
 _OF_DAY: Final = rf"(?!\w)(?:,?\s{_DAY_PART})?"
@@ -150,17 +165,32 @@ _DAY_PARTS: Final = (
     "früh midi soir matin tarde noche mañana madrugada pomeriggio sera notte noite manhã mattino mattina вечера дня "
     "утра ночи namiddags middags avonds ochtends eftermiddagen aftenen kvelden morgenen formiddagen förmiddagen "
     "kvällen morgonen natten południu wieczorem "
-    "nocy rano"
+    "nocy rano ráno dopoledne večer odpoledne noci ettermiddagen"
 )
 _CLOCK_TIMES: Final = (
     ("past after", rf"(?P<count>half|(?:a )?quarter|{_ENGLISH_MINUTES})\s(?P<way>past|after)\s{_HOUR_WORD}"),
+    ("buçuk buçukta buçuğa", rf"(?:saat\s)?(?P<hour>{any_of(_TURKISH_HOURS)})\s(?P<thirty>buçu)(?:kta|ğa|ktan)"),
+    (
+        "geçe geçiyor kala var",
+        rf"(?P<hour>{any_of(_TURKISH_HOURS)})\s(?P<count>çeyrek|beş|on|yirmi(?: beş)?)\s(?P<way>geç\w{{1,5}}|kala|var)",
+    ),
     ("quarter", rf"(?P<count>(?:a )?quarter)\s(?P<way>to|before)\s{_HOUR_WORD}"),
     (
         "to",
         rf"(?:(?<=\bat )|(?<=\bby )|(?<=\buntil ))(?P<count>five|ten|twenty(?:-five)?)\s(?P<way>to)\s{_HOUR_WORD}",
     ),
-    ("minutes", rf"{_MINUTE_WORD}\sminutes\s(?P<way>past|after|to|before)\s{_HOUR_WORD}"),
-    ("halb viertel dreiviertel halv", rf"(?P<count>halb|viertel|dreiviertel|halv)\s{_HOUR_WORD}"),
+    (
+        "minutes minuten minuter minutter",
+        rf"{_MINUTE_WORD}\sminut(?:es|en|t?er)\s(?P<way>past|after|to|before|vor|nach|voor|över|over|i)\s{_HOUR_WORD}",
+    ),
+    ("halb viertel dreiviertel halv", rf"(?P<count>halb|viertel|dreiviertel|halv)\s(?:{_HOUR_WORD}|(?P<two>to))"),
+    (
+        "halb half halv",
+        (
+            rf"{_MINUTE_WORD}\s(?:minuten\s)?(?P<way>vor|nach|voor|over|i|över)\s(?P<next>halb|half|halv)\s"
+            rf"{_HOUR_WORD}"
+        ),
+    ),
     ("half", rf"(?P<count>half)\s(?P<hour>{any_of(FROM_TWO[7].split()[:11])}|een|één)"),
     (
         "vor nach voor over i över",
@@ -171,6 +201,8 @@ _CLOCK_TIMES: Final = (
         ),
     ),
     ("половина половину половине четверть", rf"(?P<count>половин[аеу]|четверть)\s{_NTH_HOUR}"),
+    ("půl", rf"(?P<count>půl)\s{_NTH_HOUR}"),
+    (_HALF_OF_HOURS, rf"(?P<count>пол)-?{_NTH_HOUR}"),
     ("wpół", rf"(?P<count>wpół)\s(?P<way>do)\s{_NTH_HOUR}"),
     ("kwadrans", rf"(?P<count>kwadrans)\s(?P<way>po)\s{_NTH_HOUR}"),
     ("четверти kwadrans", rf"(?P<way>без|za)\s(?P<count>четверти|kwadrans)\s{_HOUR_WORD}"),
@@ -190,6 +222,17 @@ _TIMES: Final = (
     ("am pm a p", rf"{_ALONE}{_HOUR}(?:[:.h]{_MINUTE}{_SECOND})?\s?(?P<half>[ap])\.?\s?m\b\.?(?!\w)"),
     (_DAY_PARTS, rf"{_KL}{_HOUR}(?:\s?[:.h]\s?{_MINUTE}{_SECOND})?{_O_CLOCK},?\s{_DAY_PART}"),
     (_DAY_PARTS, rf"(?:{_CLOCK}|(?<!\w)){_HOUR_WORD}{_O_CLOCK},?\s{_DAY_PART}"),
+    ("uhr uur", rf"(?<!\w){_FEW_HOUR}\s(?:uhr|uur)\s(?P<count>{any_of(_MINUTES)})(?:\s{_DAY_PART})?(?!\w)"),
+    (_DAY_PARTS, rf"(?<!\w){_FEW_HOUR}\s(?P<count>{any_of(_MINUTES)})\s{_DAY_PART}(?!\w)"),
+    ("am pm a p", rf"(?<!\w){_FEW_HOUR}\s(?P<count>{any_of(_MINUTES)})\s(?P<half>[ap])\.?\s?m\b\.?(?!\w)"),
+    (
+        "o od do po przed",
+        (
+            rf"(?:(?<=\bo )|(?<=\bod )|(?<=\bdo )|(?<=\bpo )|(?<=\bprzed )){_NTH_HOUR}(?:\s(?P<count>{any_of(_MINUTES)}))?"
+            rf"(?=[,.;]|$|\s(?:do|rano|wieczorem|w|na|i|odbędzie|rozpocznie)\b)(?:\s{_DAY_PART})?"
+        ),
+    ),
+    ("från till fra til", r"(?:(?<=\bfrån )|(?<=\btill )|(?<=\bfra )|(?<=\btil )|(?<=[\d.]\d-))(?P<hour>[01]\d|2[0-4])\.(?P<minute>[0-5]\d)(?![\w.,:/%]| ?(?:kr|procent|euro|m|kg)\b)"),
     ("uhr uur", rf"{_KL}{_HOUR}(?:[:.]{_MINUTE})?\s?(?:uhr|uur)(?:\s(?P<late>[0-5]\d))?(?!\w)"),
     (
         "h heure heures hora horas",
@@ -221,10 +264,18 @@ _TIMES: Final = (
     ("uhr uur часов", rf"{_ALONE}{_HOUR}(?=\s(?:bis|tot|до)\s(?:[01]?\d|2[0-4])(?:[:.]\d\d)?\s(?:uhr|uur|часов))"),
     ("le", rf"(?<=\bper le ){_HOUR_WORD}(?!\w)"),
     ("hodin", rf"(?:(?<=\bv )|(?<=\bve )|(?<=\bod )|(?<=\bdo )){_HOUR}(?:[.:]{_MINUTE})?\shodin(?!\w)"),
-    ("ore alle", rf"(?:(?<=\bore )|(?<=\balle )){_HOUR}\.{_MINUTE}(?![\w:/]|[.,]\d)"),
+    (
+        "sabah öğleden akşam gece",
+        (
+            rf"(?<!\w)(?:(?P<morning>sabah)|(?P<afternoon>akşam|öğleden sonra)|(?P<night>gece))\s(?:saat\s)?"
+            rf"(?:{_HOUR}(?:[.:]{_MINUTE})?|(?P<word>{any_of(_TURKISH_HOURS)}))(?:\s(?P<thirty>buçuk))?"
+            r"(?:[td][ae]n?|kta|ğa|[yn]?[ae])?(?!\w)"
+        ),
+    ),
+    ("ore alle", rf"(?:(?<=\bore )|(?<=\balle )){_HOUR}[.,]{_MINUTE}(?![\w:/]|[.,]\d)"),
     (
         "点 點 時 时 시",
-        rf"{_CJK_PART}? ?(?P<hour>[01]?\d|2[0-4]|{HOUR}) ?(?!{DECIMALS})[点點時时시](?! ?[間间간]) ?{_CJK_MINUTE}?",
+        rf"(?:{_CJK_PART} ?の?)? ?(?P<hour>[01]?\d|2[0-4]|{HOUR}) ?(?!{DECIMALS})[点點時时시](?! ?[間间간]) ?{_CJK_MINUTE}?",
     ),
     *((heads, rf"(?<!\w){pattern}{_OF_DAY}") for heads, pattern in _CLOCK_TIMES),
 )
@@ -317,7 +368,7 @@ _HALF_DAY, _NIGHT = 12, 5
 
 def _time(found: re.Match[str]) -> str:
     parts = {name: part for name, part in found.groupdict().items() if part}
-    if "hour" not in parts:
+    if parts.keys() & {"noon", "midnight"}:
         return "12:00" if "noon" in parts else "0:00"
     hour, minute = _clock(parts)
     is_evening = "night" in parts and _NIGHT <= hour < _HALF_DAY
@@ -331,8 +382,8 @@ def _time(found: re.Match[str]) -> str:
 
 def _clock(parts: Mapping[str, str]) -> tuple[int, int]:
     """Return hour and minute, also of ``half past eight``, ``halb neun``, ``nueve menos cuarto`` and ``八点一刻``."""
-    word = parts["hour"].casefold()
-    hour = _HOURS.get(word) or _NTH_HOURS.get(word) or number_of(parts["hour"])
+    word = parts.get("hour", parts.get("word", "two")).casefold()
+    hour = _HOURS.get(word) or _NTH_HOURS.get(word) or _TURKISH_HOURS.get(word) or number_of(word)
     count, way = parts.get("count", "").casefold().removeprefix("a "), parts.get("way", "").casefold()
     if not count:
         fifteens = 15 * number_of(parts["fifteens"]) if "fifteens" in parts else 0
@@ -341,6 +392,8 @@ def _clock(parts: Mapping[str, str]) -> tuple[int, int]:
     minutes = next((minutes for begin, minutes in _COUNTS.items() if count.startswith(begin)), 0)
     minutes = minutes or _MINUTES.get(count) or int(count)
     is_before = way in _BEFORE
+    if "next" in parts:  # fünf vor halb acht
+        return (hour - 2) % _HALF_DAY + 1, 30 - minutes if is_before else 30 + minutes
     # halb neun, half negen, половина девятого; in English half nine is no time
     if is_before or (not way and count in _OF_THE_NEXT):
         hour = hour - 1 if hour > _HALF_DAY else (hour - 2) % _HALF_DAY + 1
@@ -348,10 +401,10 @@ def _clock(parts: Mapping[str, str]) -> tuple[int, int]:
 
 
 _COUNTS: Final = {
-    "dreiviertel": 45, "half": 30, "halb": 30, "halv": 30, "demi": 30, "medi": 30, "mezz": 30, "mei": 30, "полов": 30,
-    "wpół": 30, "quar": 15, "viertel": 15, "cuarto": 15, "kwa": 15, "kvart": 15, "четверт": 15,
+    "dreiviertel": 45, "half": 30, "halb": 30, "halv": 30, "demi": 30, "medi": 30, "mezz": 30, "mei": 30, "полов": 30, "yirmi beş": 25, "yirmi": 20,
+    "wpół": 30, "půl": 30, "пол": 30, "çeyrek": 15, "quar": 15, "viertel": 15, "cuarto": 15, "kwa": 15, "kvart": 15, "четверт": 15,
 }  # fmt: skip
 _OF_THE_NEXT: Final = frozenset(
-    ("halb", "viertel", "dreiviertel", "halv", "half", "половина", "половине", "половину", "четверть")
+    ("halb", "viertel", "dreiviertel", "halv", "half", "половина", "половине", "половину", "четверть", "půl", "пол")
 )
-_BEFORE: Final = frozenset(("to", "before", "vor", "voor", "moins", "menos", "meno", "i", "do", "без", "za"))
+_BEFORE: Final = frozenset(("to", "before", "vor", "voor", "moins", "menos", "meno", "i", "do", "без", "za", "kala", "var"))
