@@ -11,13 +11,14 @@ import asyncio
 import re
 from collections.abc import Sequence
 from dataclasses import replace
+from itertools import chain
 from typing import TypeAlias
 
 from memloop.evidence.chains import lead_to
 from memloop.evidence.findings import Finding, TextSpan, sentences_of, statements_of
 from memloop.evidence.function_words import VERBS
 from memloop.evidence.matching import Claim, supports
-from memloop.evidence.tables import rows_of
+from memloop.evidence.tables import records_of, rows_of
 from memloop.evidence.values import has_decimal_commas
 from memloop.evidence.words import Word, folded, words_of
 from memloop.ports import Chunk, Chunks
@@ -61,7 +62,7 @@ def _look(chunk: Chunk, tail: str, readings: Sequence[ClaimByMark], found: list[
                     spans[-1] = span
                 elif _open(spans):
                     spans.append(span)
-    for row in rows_of(text) if likely else ():
+    for row in chain(records_of(text), rows_of(text)) if likely else ():
         low = folded(row.text)
         for number in likely:
             if _may_hold(low, claims[number]) and _open(found[number]) and row.supports(claims[number], commas=commas):

@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import pairwise, takewhile
 
-from memloop.evidence.function_words import BEFORE_NAMES
+from memloop.evidence.function_words import BEFORE_NAMES, COPULAS
 from memloop.evidence.number_words import ONE
 from memloop.evidence.units import OF_TIME, same_unit, unit_named
 from memloop.evidence.words import Word, words_of
@@ -19,6 +19,9 @@ _BEFORE_AN_HOUR = frozenset(
     ("in", "for", "after", "within", "about", "takes", "took", "lasts", "lasted", "every", "than")
 )
 _LEADS = frozenset(("by", "from", "to"))
+_IS = COPULAS | frozenset(("is", "are", "was", "were"))
+_OF_CHANGES = frozenset(("by", "um", "met", "med", "на", "o"))
+"""Words before the size of a change: what *rose by 5* is not 5."""
 _AND = "and but e y et und och og i и но mais pero mas ma aber maar en men ve ale"
 """What stands between a statement and another one, which may be negated."""
 _ENDS = frozenset(("です", "でした", "である", "だった", "だ", "とする", "となる", "이다", "입니다"))
@@ -84,8 +87,7 @@ def supports(sentence: Sequence[Word], claim: Claim) -> bool:
         if word.unit
     ):
         return False
-    leads = _leads(sentence)
-    if any(found.isdisjoint(leads.get(norm, found)) for norm, found in _leads(claim.words).items()):
+    if _leads_otherwise(claim.words, sentence):
         return False
     values = [word.norm for word in claim.words if word.is_value]
     if len(aligned(values, [word.norm for word in sentence])) < len(values):
@@ -126,13 +128,19 @@ def _as_numbers(words: Sequence[Word], others: Sequence[Word]) -> tuple[Word, ..
     return tuple(turned)
 
 
-def _leads(words: Sequence[Word]) -> dict[str, set[str]]:
-    """Return the function words before each value which change what it says: *by* 5, *to* 5."""
+def _leads_otherwise(claimed: Sequence[Word], sentence: Sequence[Word]) -> bool:
+    """Return whether another word before a value changes what it says: *to* 5 for *by* 5, *is* 5 for *by* 5."""
     leads: dict[str, set[str]] = {}
-    for before, word in pairwise(words):
-        if word.is_value and before.norm in _LEADS:
+    for before, word in pairwise(sentence):
+        if word.is_value:
             leads.setdefault(word.norm, set()).add(before.norm)
-    return leads
+    for before, word in pairwise(claimed):
+        found = leads.get(word.norm, set()) if word.is_value else set[str]()
+        if before.norm in _LEADS and before.norm not in found and not found.isdisjoint(_LEADS):
+            return True
+        if before.norm in _IS and found and found <= _OF_CHANGES and ":" not in word.norm:
+            return True
+    return False
 
 
 def _differs(claimed: Sequence[Word], sentence: Sequence[Word]) -> bool:

@@ -74,10 +74,9 @@ def _hold(words: Sequence[Word], among: Sequence[Word], *, units: Container[str]
     )
 
 
-def rows_of(text: str) -> Iterator[Row]:
-    """Yield the rows of the tables in a text which have as many cells as their table has columns."""
+def records_of(text: str) -> Iterator[Row]:
+    """Yield the runs of lines with labels in a text, each as one row, and once more with the line above as its name."""
     fields: list[re.Match[str]] = []
-    names: list[str]
     for field in (*_FIELD.finditer(text), None):
         if (
             field is not None
@@ -96,7 +95,11 @@ def rows_of(text: str) -> Iterator[Row]:
                 names, cells = ([*heads, *(it[part] for it in fields)] for part in (1, 2))
                 yield Row(TextSpan(begin, stop, text[begin:stop]), cells, names)
         fields = [field] if field else []
-    names = []
+
+
+def rows_of(text: str) -> Iterator[Row]:
+    """Yield the rows of the tables in a text which have as many cells as their table has columns."""
+    names: list[str] = []
     end = -1
     for line in _LINE.finditer(text):
         if "|" not in line[0] and "\t" not in line[0]:

@@ -73,18 +73,19 @@ _REST: Final = {
     ("m", "cm"): 100, ("kg", "g"): 1000,
 }  # fmt: skip
 """How many of the second unit one of the first is."""
+_ENDS: Final = re.compile(r"\s?(?:[,.;)]|$)")
 _AND_REST: Final = re.compile(r"\.?,?\s?(?:(?:and|und|et|y|e|con|en|og|och|i|и|a|ve)\s)?")
 _BEFORE: Final = 18
 """Characters of the longest minus."""
 _PHONE: Final = re.compile(
     r"(?<![\w.,+])(?:\+\d{1,3}[ ./-]?(?:\(?\d{1,5}\)?[ ./-]{0,2}){1,6}\d{2,}"
-    r"|0\d{1,4}(?:[ /]\d{2,8}){1,4}|(?:1[-. ])?\d{3}([-. ])\d{3}\1\d{4}"
+    r"|(?!\d\d[-./ ]\d\d?[-./ ]\d{4}(?!\d))0\d{1,4}(?:[ /.-]\d{1,8}){1,6}|(?:1[-. ])?\d{3}([-. ])\d{3}\1\d{4}"
     r"|\(\d{2,5}\)\s?\d{2,5}(?:[ /-]\d{2,5}){1,4})(?![\w,]|\.\d)"
 )
 _DIALLED: Final = re.compile(
-    r"(?:\b(?:tel|tél|fax|mobil|teléf|telef|phone|hotline|call|ring|тел)\w{0,10}|电 ?话|電 ?話"
-    r"|전 ?화)[^\w+(]{1,3}(?:\w{1,5} )?"
-    r"(?P<number>\d{2,4}(?:[ .-]\d{2,4}){1,5})(?![\w,]|\.\d)",
+    r"(?:\b(?:tel|tél|fax|mobil|teléf|telef|phone|hotline|call|ring|тел|llam|lig(?:ue|ar)|appel|chiam|numer|númer|звон|dzwo)"
+    r"\w{0,10}|电 ?话|電 ?話|热 ?线|拨 ?打|전 ?화)[^\w+(]{1,3}(?:\w{1,5} )?"
+    r"(?P<number>\d{2,4}(?:[ .-]\d{1,8}){1,5})(?![\w,]|\.\d)",
     re.IGNORECASE,
 )
 _FEW_DIGITS, _MANY_DIGITS = 8, 15
@@ -97,6 +98,8 @@ _POINT_DECIMAL: Final = re.compile(
 )
 _ENGLISH: Final = "the of and to is was were for with that it on at by from has have this be are your"
 _NOT_ENGLISH: Final = (
+    "e dal dalla dai dell dall non nella alla al tem num numa seu sua kom kan ska skal ved vid efter más pero como son "
+    "ne sans ce vous nous dass auch noch nur oder vom beim durch kein keine unter über seit om naar uit bij ook werd "
     "de der die das und ist den dem des ein eine einen einer nicht mit von zu im für auf wird werden wurde hat haben "
     "sie er wir bei nach aus am ab bis etwa rund zum zur sind sein ihre le les et du est une dans pour qui au "
     "aux sur cette ces environ pas sont elle il "
@@ -189,7 +192,8 @@ def _joined(text: str, values: Iterable[Value]) -> Iterator[Value]:
     """Yield the values; one and the rest of it are one: ``1 h 45 min``."""
     last: Value | None = None
     for value in values:
-        per = _REST.get((last.unit, value.unit)) if last and last.norm.isdigit() and value.norm.isdigit() else None
+        unit = value.unit or (_ENDS.match(text, value.end) and "cents")  # 23 euros 50
+        per = _REST.get((last.unit, unit)) if last and last.norm.isdigit() and value.norm.isdigit() else None
         if last and per and int(value.norm) < per and _AND_REST.fullmatch(text, last.end, value.start):
             value = replace(last, end=value.end, norm=written(int(last.norm) + Fraction(int(value.norm), per)))
         elif last:
