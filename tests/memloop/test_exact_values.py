@@ -26,7 +26,7 @@ def is_supported(document: str, statement: str, *, question: str = "What happene
 
 @pytest.mark.parametrize(
     ("set_of_pairs", "least"),
-    [(pairs, 600), (written_pairs, 200), (pairs_by_others, 1_100), (pairs_of_causes, 650)],
+    [(pairs, 600), (written_pairs, 200), (pairs_by_others, 1_700), (pairs_of_causes, 1_300)],
     ids=["made-of-patterns", "written", "by-others", "of-causes"],
 )
 def test_of_many_pairs_no_wrong_value_is_supported_and_hardly_a_right_one_refused(
@@ -71,7 +71,7 @@ def test_a_known_miss_is_another_direction_without_a_value() -> None:
 def test_a_change_is_no_amount() -> None:
     assert not is_supported("Sales rose by 5 euros.", "Sales are 5 euros.")
     assert not is_supported("Der Umsatz stieg um 5 Euro.", "Der Umsatz beträgt 5 Euro.")
-    assert is_supported("Sales, up by 2 euros, are 5 euros.", "Sales are 5 euros.")
+    assert is_supported("Sales are 5 euros, up by 5 euros since May.", "Sales are 5 euros.")
 
 
 def test_a_statement_without_a_value_may_say_one_word_of_many_otherwise() -> None:

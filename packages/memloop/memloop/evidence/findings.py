@@ -59,7 +59,7 @@ _BEFORE_NUMBER = re.compile(
     re.IGNORECASE,
 )
 """Abbreviations where a number follows: ``invoice no. 7``, ``kl. 18.30``."""
-_LONGEST_ABBREVIATION, _LONGEST_NTH = 8, 16
+_LONGEST_ABBREVIATION, _LONGEST_NTH = 9, 16
 """Characters of the longest ones, with what stands before them."""
 _ORDINAL = re.compile(r"(?<!\d)(?<!\d[.,])\d{1,2}\.\Z")
 _ORDERED = re.compile(
@@ -71,10 +71,12 @@ _ORDERED = re.compile(
 )
 """What follows the point of an ordinal: ``am 3. April``."""
 _NTH = re.compile(
-    r"\b(?:der|die|das|den|dem|des|zum|zur|am|im|beim|vom|unser\w*|sein\w*|ihr\w*|dets?|dens)\s\d{1,3}\.\Z",
+    r"\b(?:der|die|das|den|dem|des|zum|zur|am|im|beim|vom|jede\w?|unser\w*|sein\w*|ihr\w*|dets?|dens)\s\d{1,3}\.\Z",
     re.IGNORECASE,
 )
 """``der 25. Lauf``."""
+_DOTTED = re.compile(r"(?<!\d)[12]\d{3}\.(?: \d{1,2}\.)?\Z")
+"""``2024. 4. 1.``"""
 _GOES_ON = re.compile(
     r"(?:\b(?:[IVX]{2,5}|[^\W\d_]|[Mm](?:ax|in)|[Tt](?:emp|[eé]l)|avg|est|(?:in|ex)cl)|\d\s?[^\W\d_]{1,4})\.\Z"
 )
@@ -94,6 +96,8 @@ def sentences_of(text: str) -> Iterator[TextSpan]:
         if _ORDINAL.search(text, max(start, end - 4), end) and _ORDERED.match(text, end):
             continue
         if _NTH.search(text, max(start, end - _LONGEST_NTH), end):
+            continue
+        if follows.isdigit() and _DOTTED.search(text, max(0, end - _LONGEST_ABBREVIATION), end):
             continue
         if (follows.islower() or follows == ":") and _GOES_ON.search(
             text, max(start, end - _LONGEST_ABBREVIATION), end

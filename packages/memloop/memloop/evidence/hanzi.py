@@ -3,6 +3,7 @@
 import re
 from collections.abc import Iterator
 from fractions import Fraction
+from math import prod
 from typing import Final
 
 from memloop.evidence.numerals import Numeral, written
@@ -37,7 +38,7 @@ DECIMALS: Final = rf"[点點]{_DIGIT}{{1,6}}(?!{NUMERAL}| ?[分刻])"
 """``三点五``, but not the time ``三点五分``."""
 _KOREAN_NUMBER: Final = (
     rf"(?:(?<![가-힣])|(?<=제) ?)(?:[{_KOREAN}]{{0,12}}[만억] [{_KOREAN}]{{1,12}}|[{_KOREAN}]{{2,20}})"
-    r"(?= ?(?:[\s%.,)]|$|[명인개년월원번회층차위분살배대장권도조항호]))"
+    r"(?= ?(?:[\s%.,)]|$|[명인개년월원번회층차위분分살배대장권도조항호]))"
 )
 _NATIVE_NUMBER: Final = (
     rf"(?<![가-힣])(?:(?:{any_of(_NATIVE_TENS)})?(?:{any_of(_NATIVE)})|(?:{any_of(_NATIVE_TENS)}))"
@@ -46,7 +47,8 @@ _NATIVE_NUMBER: Final = (
 _ANY: Final = "".join(sign for sign in (*_DIGITS, *_TIMES, *_SECTIONS) if sign < "가" and sign != "兆")
 _NUMBER: Final = re.compile(
     rf"[{_FORMAL_DIGITS}](?=[{_FORMAL_TIMES}百千万萬亿億元圆圓円])[{_FORMAL_DIGITS}{_FORMAL_TIMES}{_ANY}]{{0,20}}"
-    rf"|(?<!\d )(?<!\d)(?:(?!四 ?半|零 ?下|(?<=[一二三四五六七八九])[两兩])[{_ANY}]){{1,20}}(?:兆[{_ANY}]{{0,12}})?(?:{DECIMALS})?"
+    rf"|(?<!\d )(?<!\d)(?:(?!四 ?半|零 ?下|(?<=[一二三四五六七八九])[两兩])[{_ANY}]){{1,20}}(?:兆[{_ANY}]{{0,12}})?"
+    rf"(?:{DECIMALS}[万萬亿億兆]{{0,2}})?"
     rf"|{_KOREAN_NUMBER}|{_NATIVE_NUMBER}"
 )
 HOUR: Final = rf"{NUMERAL}{{1,3}}|(?:열 ?)?(?:{any_of(_NATIVE)})|열"
@@ -90,8 +92,10 @@ def number_of(signs: str) -> int:
 
 def _text_of(signs: str) -> str:
     """Return a number, perhaps with decimals: ``五点二``."""
-    whole, *decimals = re.split("[点點]", signs)
-    return ".".join((str(number_of(whole)), *("".join(str(_DIGITS[sign]) for sign in part) for part in decimals)))
+    whole, _, decimals = signs.replace("點", "点").partition("点")
+    digits = "".join(str(_DIGITS[sign]) for sign in decimals if sign in _DIGITS)
+    scale = prod(_SECTIONS[sign] for sign in decimals if sign in _SECTIONS)
+    return written(Fraction(f"{number_of(whole)}.{digits or 0}") * scale)
 
 
 def _sum(parts: list[int | Fraction | str]) -> Fraction:

@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import pairwise, takewhile
 
-from memloop.evidence.function_words import BEFORE_NAMES, COPULAS
+from memloop.evidence.function_words import BEFORE_NAMES, BETWEEN_VALUES, COPULAS
 from memloop.evidence.number_words import ONE
 from memloop.evidence.units import OF_TIME, same_unit, unit_named
 from memloop.evidence.words import Word, words_of
@@ -31,7 +31,7 @@ _AROUND = 2
 
 @dataclass(frozen=True)
 class Claim:
-    """What must be found: words in order, and no others where it ``is_whole``."""
+    """What must be found: words in order, and no others in the sentence or clause where it ``is_whole``."""
 
     words: tuple[Word, ...]
     is_whole: bool = False
@@ -77,8 +77,17 @@ def supports(sentence: Sequence[Word], claim: Claim) -> bool:
     if not {form for word in sentence for form in (word.norm, word.maybe)}.issuperset(sure):
         return False
     if claim.is_whole:
-        return [(word.norm, word.unit) for word in claim.words] == [(word.norm, word.unit) for word in sentence]
-    claim, sentence = Claim(_as_numbers(claim.words, sentence)), _as_numbers(sentence, claim.words)
+        cuts = [0, *(at for at, word in enumerate(sentence) if at and word.opens), len(sentence)]
+        return any(
+            len(clause) == len(claim.words)
+            and all(
+                word.norm == it.norm and bool(word.unit) == bool(it.unit) and same_unit(word.unit, it.unit)
+                for word, it in zip(claim.words, clause, strict=True)
+            )
+            for clause in (sentence, *(sentence[start:end] for start, end in pairwise(cuts)))
+        )
+    words, sentence = _as_numbers(claim.words, sentence), _as_numbers(sentence, claim.words)
+    claim = Claim(_as_ranges(words, sentence))
     if not set(claim.anchors) <= {word.norm for word in sentence}:
         return False
     if not all(
@@ -126,6 +135,18 @@ def _as_numbers(words: Sequence[Word], others: Sequence[Word]) -> tuple[Word, ..
                 word.as_number if word.maybe in norms and word.norm not in norms and word.norm not in _A else word
             )
     return tuple(turned)
+
+
+def _as_ranges(words: Sequence[Word], sentence: Sequence[Word]) -> tuple[Word, ...]:
+    """Return the words without *bis* in ``5 bis 7`` where the sentence has ``5–7``."""
+    ranges = {(one.norm, two.norm) for one, two in pairwise(sentence) if one.is_value and two.is_value and not two.opens}
+    return tuple(
+        word
+        for at, word in enumerate(words)
+        if word.norm not in BETWEEN_VALUES
+        or not 0 < at < len(words) - 1
+        or (words[at - 1].norm, words[at + 1].norm) not in ranges
+    )
 
 
 def _leads_otherwise(claimed: Sequence[Word], sentence: Sequence[Word]) -> bool:

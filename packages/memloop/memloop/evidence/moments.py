@@ -77,6 +77,7 @@ _OF_DATES: Final = (
     (_MONTH_NAMES, rf"(?<!\w){_SHORT_MONTH}\s(?:de |del |of )?{_YEAR}"),
     (_MONTH_NAMES, rf"(?<![\w-]){_MONTH}(?!\w)"),
     (_DATE, rf"{_ALONE}(?P<year>[12]\d{{3}})([-/.])(?P<number>0?[1-9]|1[0-2])\2{_DAY}(?![\w-]|[.,:/]\d)"),
+    (_DATE, rf"{_ALONE}(?P<year>[12]\d{{3}})\.\s(?P<number>0?[1-9]|1[0-2])\.\s{_DAY}(?:\.|(?![\w,:]))"),
     (_DATE, rf"{_ALONE}{_DAY}\.\s?(?P<number>0?[1-9]|1[0-2])\.\s?{_YEAR}{_OF_YEAR}(?!\w)"),
     (_DATE, rf"{_ALONE}(?P<one>\d\d?)([-/])(?P<two>\d\d?)\2{_YEAR}{_OF_YEAR}(?!\w)"),
     ("月 월", rf"(?:{_CJK_YEAR} ?)?{_CJK_MONTH} ?(?:{_CJK_DAY})?"),
@@ -211,7 +212,7 @@ _CLOCK_TIMES: Final = (
     ("clock uhr uur", rf"{_HOUR_WORD}\s(?:o['’]clock|uhr|uur)"),
 )
 _CLOCK: Final = r"(?<!\w)(?:(?:kl|godz)\.?|klockan|klokken|godzin(?:ie|y|ą)|saat)\s"
-_KL: Final = rf"(?:{_CLOCK}|(?<![\w.,:/$€£¥-]))"
+_KL: Final = rf"(?:{_CLOCK}|(?<=\d-)|(?<![\w.,:/$€£¥-]))"
 _TWELVE: Final = r"(?:(?:12|0?0|24)(?:[:.h]00)?\s?(?:(?:uhr|h)\s)?)?"
 _NOONS: Final = (
     "noon midday mittag mittags midi mediodía mezzogiorno meio полдень middags południe 正 정 midnight mitternacht "
@@ -219,7 +220,15 @@ _NOONS: Final = (
 )
 _TIMES: Final = (
     (_NOONS, rf"(?<!\w){_TWELVE}(?:(?P<noon>{_NOON})|(?P<midnight>{_MIDNIGHT}))(?!\w)"),
-    ("am pm a p", rf"{_ALONE}{_HOUR}(?:[:.h]{_MINUTE}{_SECOND})?\s?(?P<half>[ap])\.?\s?m\b\.?(?!\w)"),
+    (
+        "midi minuit mediodía medianoche mezzogiorno mezzanotte meio",
+        (
+            r"(?<!\w)(?:(?P<noon>midi|mediodía|mezzogiorno|meio-dia)|(?P<midnight>minuit|medianoche|mezzanotte|meia-noite))"
+            rf"\s{_WAY}\s{_QUARTERS}"
+        ),
+    ),
+    ("hours hrs", r"(?<![\w.,:-])(?P<hour>[01]\d|2[0-4])(?P<minute>[0-5]\d)\s?(?:hours|hrs)(?!\w)"),
+    ("am pm a p", rf"(?:{_ALONE}|(?<=[\dm]-)){_HOUR}(?:[:.h]{_MINUTE}{_SECOND})?\s?(?P<half>[ap])\.?\s?m\b\.?(?!\w)"),
     (_DAY_PARTS, rf"{_KL}{_HOUR}(?:\s?[:.h]\s?{_MINUTE}{_SECOND})?{_O_CLOCK},?\s{_DAY_PART}"),
     (_DAY_PARTS, rf"(?:{_CLOCK}|(?<!\w)){_HOUR_WORD}{_O_CLOCK},?\s{_DAY_PART}"),
     ("uhr uur", rf"(?<!\w){_FEW_HOUR}\s(?:uhr|uur)\s(?P<count>{any_of(_MINUTES)})(?:\s{_DAY_PART})?(?!\w)"),
@@ -236,7 +245,7 @@ _TIMES: Final = (
     ("uhr uur", rf"{_KL}{_HOUR}(?:[:.]{_MINUTE})?\s?(?:uhr|uur)(?:\s(?P<late>[0-5]\d))?(?!\w)"),
     (
         "h heure heures hora horas",
-        rf"(?:(?<=às )|(?<=à )|(?<=dès )|(?<=vers )|(?<=las )){_HOUR_WORD}\s?(?:h|heures?|horas?)(?!\w|\s\d)",
+        rf"(?:(?<=às )|(?<=das )|(?<=à )|(?<=dès )|(?<=vers )|(?<=las )){_HOUR_WORD}\s?(?:h|heures?|horas?|h\.)(?!\w|\s\d)",
     ),
     (
         ": h",
@@ -261,7 +270,7 @@ _TIMES: Final = (
             r"(?!\w)"
         ),
     ),
-    ("uhr uur часов", rf"{_ALONE}{_HOUR}(?=\s(?:bis|tot|до)\s(?:[01]?\d|2[0-4])(?:[:.]\d\d)?\s(?:uhr|uur|часов))"),
+    ("uhr uur часов", rf"{_ALONE}{_HOUR}(?:[.:]{_MINUTE})?(?=\s?(?:bis|tot|до|-)\s?(?:[01]?\d|2[0-4])(?:[:.]\d\d)?\s(?:uhr|uur|часов))"),
     ("le", rf"(?<=\bper le ){_HOUR_WORD}(?!\w)"),
     ("hodin", rf"(?:(?<=\bv )|(?<=\bve )|(?<=\bod )|(?<=\bdo )){_HOUR}(?:[.:]{_MINUTE})?\shodin(?!\w)"),
     (
@@ -369,7 +378,7 @@ _HALF_DAY, _NIGHT = 12, 5
 def _time(found: re.Match[str]) -> str:
     parts = {name: part for name, part in found.groupdict().items() if part}
     if parts.keys() & {"noon", "midnight"}:
-        return "12:00" if "noon" in parts else "0:00"
+        parts["hour"] = "12" if "noon" in parts else "0"
     hour, minute = _clock(parts)
     is_evening = "night" in parts and _NIGHT <= hour < _HALF_DAY
     afternoon = "afternoon" in parts or parts.get("half", "") in ("p", "P") or is_evening

@@ -110,8 +110,14 @@ ORDINALS: Final = (
     "primero segundo tercero cuarto quinto sexto séptimo octavo noveno décimo undécimo duodécimo",
     "primer segunda tercer cuarta quinta sexta séptima octava novena décima undécima duodécima",
     "primera - tercera",
-    "primo secondo terzo quarto quinto sesto settimo ottavo nono decimo undicesimo dodicesimo",
-    "prima seconda terza quarta quinta sesta settima ottava nona decima undicesima dodicesima",
+    (
+        "primo secondo terzo quarto quinto sesto settimo ottavo nono decimo undicesimo dodicesimo tredicesimo "
+        "quattordicesimo quindicesimo sedicesimo diciassettesimo diciottesimo diciannovesimo"
+    ),
+    (
+        "prima seconda terza quarta quinta sesta settima ottava nona decima undicesima dodicesima tredicesima "
+        "quattordicesima quindicesima sedicesima diciassettesima diciottesima diciannovesima"
+    ),
     "primeiro segundo terceiro quarto quinto sexto sétimo oitavo nono",
     "primeira segunda terceira quarta quinta sexta sétima oitava nona",
     "eerste tweede derde vierde vijfde zesde zevende achtste negende tiende elfde twaalfde",
@@ -175,6 +181,9 @@ HALF: Final = (
     "medio половина половину половины половине половиной halves půl пол halve helft halv halva halvt hälften pół połowa połowę "
     "połowy"
 )
+ZERO: Final = "zero null zéro cero nul noll nula sıfır ноль"
+POINT: Final = "point komma virgule virgola coma vírgula przecinek virgül запятая"
+"""What is said for the mark of decimals: ``four point five``."""
 ONLY_WITH_MORE: Final = "media medio meio meia mezzo mezza пол"
 """Halves of something that follows, else other words."""
 PARTS: Final = {

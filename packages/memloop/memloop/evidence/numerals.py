@@ -23,18 +23,22 @@ from memloop.evidence.number_words import (
     ORDINALS,
     OTHER_WORDS,
     PARTS,
+    POINT,
     STARTS,
     STEMS_OF_ORDINALS,
     TENS,
     VEINTI,
     WHOLE_PARTS,
+    ZERO,
 )
 from memloop.evidence.units import MOST, SCALES, any_of
 
 _ARTICLES: Final = frozenset(("a", "an", *ONE.split()))
 _AND: Final = frozenset(("and", "y", "e", "et", "und", "с", "и", "en", "och", "og", "i"))
 _JOINS: Final = frozenset((" ", "-", "\u00a0"))
-_STARTS, _HALVES, _OTHERS = (frozenset(words.split()) for words in (STARTS, HALF, OTHER_WORDS))
+_STARTS, _HALVES, _OTHERS, _ZERO, _POINT = (
+    frozenset(words.split()) for words in (STARTS, HALF, OTHER_WORDS, ZERO, POINT)
+)
 _TEN, _TWENTY, _HUNDRED, _THOUSAND = 10, 20, 100, 1000
 _LEAST_COMPOUND, _MOST_COMPOUND = 6, 64
 _VIGESIMAL: Final = (60, 80)
@@ -201,7 +205,7 @@ def numerals_in(text: str) -> Iterator[Numeral]:
 _HALF_OF: Final[dict[str, str]] = dict.fromkeys(ONLY_WITH_MORE.split(), "0.5")
 """``meio quilo``."""
 _ORDINALS_ONLY: Final = _LAST.keys() - _CARDINALS.keys()
-_FIRST: Final = _ARTICLES | _HALVES | _STARTS | _FACTOR_OF.keys() | _WHOLE_PART_OF.keys() | {"en", "et", "ett"}
+_FIRST: Final = _ARTICLES | _HALVES | _STARTS | _FACTOR_OF.keys() | _WHOLE_PART_OF.keys() | _ZERO | {"en", "et", "ett"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -236,6 +240,9 @@ class _Reader:
             half = _SCALE_OF.get(self.words[at - 1], 1) if at > start else 1
             number += Fraction(half if half > _HUNDRED else 1, 2) + (at == start)
             number, at = (number, end) if half > 1 else self._scaled(number, end)  # dwa i pół miliona
+        decimals, end = self._decimals(at if at > start else at + (first in _ZERO or first in _ARTICLES))
+        if decimals:
+            number, at = (number or Fraction(first in _ARTICLES)) + Fraction(f"0.{decimals}"), end
         is_number = number and (at > start + 1 or first not in _OTHERS)
         return (written(number), at) if is_number else ("", at)
 
@@ -282,6 +289,15 @@ class _Reader:
         if half > 1:
             return written(half), end
         return ("", at + 1) if self.words[at] in _HALF_OF else ("0.5", at + 1)
+
+    def _decimals(self, at: int) -> tuple[str, int]:
+        """Return the digits behind ``point``, and the place behind them; none where it does not follow."""
+        digits, at = "", at + 1
+        if not self._joined(at) or self.words[at - 1] not in _POINT or not self._joined(at - 1):
+            return "", at
+        while self._joined(at) and (number := _number(self.words[at]) or self.words[at] in (*_ZERO, *ONE.split())):
+            digits, at = f"{digits}{int(number)}", at + 1
+        return digits, at
 
     def _scaled(self, number: Fraction, at: int) -> tuple[Fraction, int]:
         """Return the number times a million where that stands at ``at``, and the place behind it."""

@@ -9,18 +9,18 @@ from typing import Final
 _BASES: Final = {
     "m": (
         "μmcdk",
-        "m meter meters metern metre metres metro metros metri metra metrow metru м метр метра метров 米 メートル 미터",
+        "m meter meters metern metre metres metro metros metri metra metrow metru м метр метра метров 米 公尺 メートル 미터",
     ),
     "g": (
         "nμmdk",
         (
             "g gram grams gramm gramme grammes gramo gramos grammo grammi grama gramas gramow г грамм грамма граммов "
-            "克 グラム 그램"
+            "克 公克 グラム 그램"
         ),
     ),
     "l": (
         "μmcdh",
-        "l liter liters litern litre litres litro litros litri litra litrow litru л литр литра литров 升 リットル 리터",
+        "l liter liters litern litre litres litro litros litri litra litrow litru л литр литра литров 升 公升 リットル 리터",
     ),
     "w": ("kMG", "w вт watt watts wat ватт 瓦 ワット 와트"),
     "wh": ("kMG", "wh wattstunden"),
@@ -58,13 +58,14 @@ _NAMES: Final = {
     ),
     "°c": "celsius 摄氏度",
     "°f": "fahrenheit 华氏度",
-    "usd": "$ us$ usd dollar dollars dolar dolares dollaro dollari доллар доллара долларов dolarow ドル 美元 달러",
+    "usd": "$ us$ usd dollar dollars dolar dolares dollaro dollari доллар доллара долларов dolarow ドル 美元 美金 달러",
     "eur": "€ eur euro euros евро ユーロ 欧元 유로",
     "gbp": "£ gbp 英镑 ポンド 파운드",
     "pound": "pound pounds pfund libra libras",
     "cny": "cny rmb yuan 元 人民币",
     "jpy": "jpy yen 円 日元 엔",
     "¥": "¥",
+    "jiao": "角",
     "krw": "₩ krw 원",
     "brl": "r$ brl reais",
     "chf": "chf franken francs franchi",
@@ -80,7 +81,7 @@ _NAMES: Final = {
     "cad": "cad ca$ c$",
     "aud": "aud au$ a$",
     "nzd": "nzd nz$",
-    "hkd": "hkd hk$ 港元",
+    "hkd": "hkd hk$ 港元 港币 港幣",
     "peso": "peso pesos",
     "×": "times mal fois veces volte vezes keer maal ganger razy раза раз 倍 배",
     "cents": "cents cent centimes centimos centesimi centavos копеек groszy",
@@ -152,7 +153,7 @@ _NAMES: Final = {
     "psi": "psi",
     "rpm": "rpm",
     "ppm": "ppm",
-    "mmhg": "mmhg",
+    "mmhg": "mmhg 毫米汞柱",
     "bpm": "bpm",
 }
 _SCALES: Final = {

@@ -69,7 +69,7 @@ _ONE_UNIT: Final = re.compile(
 )
 """``an hour`` before ``and a half``."""
 _REST: Final = {
-    ("h", "min"): 60, ("min", "s"): 60, ("eur", "cents"): 100, ("usd", "cents"): 100, ("year", "month"): 12,
+    ("h", "min"): 60, ("min", "s"): 60, ("eur", "cents"): 100, ("usd", "cents"): 100, ("cny", "jiao"): 10, ("year", "month"): 12,
     ("m", "cm"): 100, ("kg", "g"): 1000,
 }  # fmt: skip
 """How many of the second unit one of the first is."""
@@ -98,7 +98,7 @@ _POINT_DECIMAL: Final = re.compile(
 )
 _ENGLISH: Final = "the of and to is was were for with that it on at by from has have this be are your"
 _NOT_ENGLISH: Final = (
-    "e dal dalla dai dell dall non nella alla al tem num numa seu sua kom kan ska skal ved vid efter más pero como son "
+    "hij zij wij ze haar hun dit deze niet naar e dal dalla dai dell dall non nella alla al tem num numa seu sua kom kan ska skal ved vid efter más pero como son "
     "ne sans ce vous nous dass auch noch nur oder vom beim durch kein keine unter über seit om naar uit bij ook werd "
     "de der die das und ist den dem des ein eine einen einer nicht mit von zu im für auf wird werden wurde hat haben "
     "sie er wir bei nach aus am ab bis etwa rund zum zur sind sein ihre le les et du est une dans pour qui au "
@@ -210,11 +210,16 @@ def _digits_at(found: Value | Moment | Numeral | re.Match[str]) -> int:
 
 
 def _spelled(text: str, found: Numeral) -> Value | None:
-    article = _OF_A.match(text, found.end) if found.norm[:2] == "0." or "/" in found.norm else None
-    unit, end = ("", found.end) if found.is_ordinal else unit_behind(text, article.end() if article else found.end)
+    unit, end = ("", found.end) if found.is_ordinal else unit_behind(text, _behind_article(text, found.norm, found.end))
     end = end if unit else found.end
     value = _signed(text, _with_half(text, _times(Value(found.start, end, found.norm, unit, spelled=True))))
     return value if found.is_sure or unit or value.norm[0] in "-×" else None
+
+
+def _behind_article(text: str, norm: str, end: int) -> int:
+    """Return where the article behind a part ends: ``half a``, ``3/4 of an``."""
+    article = _OF_A.match(text, end) if norm[:2] == "0." or "/" in norm else None
+    return article.end() if article else end
 
 
 def _with_half(text: str, value: Value) -> Value:
@@ -281,9 +286,9 @@ def _counted(text: str, found: re.Match[str], value: Value) -> Value:
         end = scaled
     elif suffix == "s":  # the 1980s
         return replace(value, norm=norm + suffix, end=found.end())
-    behind, behind_end = unit_behind(text, end)
+    behind, behind_end = unit_behind(text, _behind_article(text, norm, end))
     if not unit or same_unit(unit, behind):  # R$ 5 reais
-        unit, end = unit or behind, behind_end
+        unit, end = unit or behind, behind_end if behind else end
     else:
         unit, end = rated(unit, text, end)
     if suffix and end < found.end():
