@@ -143,6 +143,7 @@ _TURKISH_HOURS: Final = {
     for form in (each.replace("_", " ") for each in forms.split())
 }
 _FEW_HOUR: Final = rf"(?P<hour>{any_of(word for word, hour in _HOURS.items() if hour in range(1, 13))})"
+_POLISH_HOURS: Final = " ".join(hour for hour in _NTH_HOURS if hour.endswith("ej"))
 _HALF_OF_HOURS: Final = " ".join(("пол", *(f"пол{form}" for form in _NTH_HOURS)))
 _HOUR_WORD: Final = rf"(?P<hour>2[0-4]|[01]?\d|{any_of(_HOURS | _NTH_HOURS)})"
 _NTH_HOUR: Final = rf"(?P<hour>{any_of(_NTH_HOURS)})(?!\w)"
@@ -233,9 +234,9 @@ _TIMES: Final = (
     (_DAY_PARTS, rf"(?:{_CLOCK}|(?<!\w)){_HOUR_WORD}{_O_CLOCK},?\s{_DAY_PART}"),
     ("uhr uur", rf"(?<!\w){_FEW_HOUR}\s(?:uhr|uur)\s(?P<count>{any_of(_MINUTES)})(?:\s{_DAY_PART})?(?!\w)"),
     (_DAY_PARTS, rf"(?<!\w){_FEW_HOUR}\s(?P<count>{any_of(_MINUTES)})\s{_DAY_PART}(?!\w)"),
-    ("am pm a p", rf"(?<!\w){_FEW_HOUR}\s(?P<count>{any_of(_MINUTES)})\s(?P<half>[ap])\.?\s?m\b\.?(?!\w)"),
+    ("am pm m", rf"(?<!\w){_FEW_HOUR}\s(?P<count>{any_of(_MINUTES)})\s(?P<half>[ap])\.?\s?m\b\.?(?!\w)"),
     (
-        "o od do po przed",
+        _POLISH_HOURS,
         (
             rf"(?:(?<=\bo )|(?<=\bod )|(?<=\bdo )|(?<=\bpo )|(?<=\bprzed )){_NTH_HOUR}(?:\s(?P<count>{any_of(_MINUTES)}))?"
             rf"(?=[,.;]|$|\s(?:do|rano|wieczorem|w|na|i|odbędzie|rozpocznie)\b)(?:\s{_DAY_PART})?"
