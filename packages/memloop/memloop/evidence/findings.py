@@ -52,7 +52,7 @@ _END = re.compile(
 )
 _ABBREVIATION = re.compile(
     r"(?:^|[\s\d(\"'])(?:[A-HJ-Z]|Mrs?|Ms|Dr|Prof|St|Sr|Jr|vs|etc|e\.g|i\.e|cf|Inc|Ltd|approx|Mio|Mrd|Nr|Abs|Art|bzw|ca|vgl"
-    r"|inkl|zzgl|Hr|Fr|Sra|Srta|Mme|Mlle|núm|pág|Sig|Dott|ecc|тыс|млн|млрд|руб|ул|стр|рис|им|т\.е|tys|Tsd|Mds?|Rs)\.\Z"
+    r"|inkl|zzgl|Hr|Fr|Sra|Srta|Sto|Sta|Śp|śp|św|inż|mgr|dr|Mme|Mlle|núm|pág|Sig|Dott|ecc|тыс|млн|млрд|руб|ул|стр|рис|им|т\.е|tys|Tsd|Mds?|Rs)\.\Z"
 )
 _BEFORE_NUMBER = re.compile(
     r"(?:^|[\s(\"'])(?:nos?|figs?|vols?|pp?|sec|ch|ext|tel|kl|std|hrs?|godz|ziff|kap|min|max|abb|tab|ca|cap|n|s|p|art)\.\Z",

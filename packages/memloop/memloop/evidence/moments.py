@@ -11,7 +11,7 @@ from typing import Final
 
 from memloop.evidence.hanzi import DECIMALS, HOUR, NUMERAL, number_of
 from memloop.evidence.number_words import FROM_TWO, ONE, TENS, VEINTI
-from memloop.evidence.units import any_of
+from memloop.evidence.units import CURRENCIES, any_of
 
 # fmt: off
 _MONTHS: Final = {name: number for number, names in enumerate((
@@ -70,10 +70,11 @@ _OF_YEAR: Final = r"(?:\s(?:года|году|roku|(?:г|r)\.))?"
 _CJK_YEAR: Final = rf"(?P<year>[12]\d{{3}}|{NUMERAL}{{4}}) ?[年년]"
 _CJK_MONTH: Final = rf"(?P<number>1[0-2]|0?[1-9]|{NUMERAL}{{1,2}}) ?[月월](?! ?[间間])"
 _CJK_DAY: Final = rf"(?P<day>[12]\d|3[01]|0?[1-9]|{NUMERAL}{{1,3}}) ?[日号號일]"
+_AMOUNT: Final = rf"\s?[%‰°$€£¥]|\s(?:{'|'.join(CURRENCIES.split())}|euros?|prozent|percent|per cent|procent)\b"
 _DAY_OF: Final = rf"{_ALONE}{_DAY}{_ORDINAL}(?:\s|-)?(?:(?:day )?of |de |di |d['’]|den )?{_SHORT_MONTH}(?!\w)"
 _OF_DATES: Final = (
     (_MONTH_NAMES, rf"{_DAY_OF}(?:,?(?:\s|-)(?:de |del |of |do )?{_YEAR}{_OF_YEAR})?"),
-    (_MONTH_NAMES, rf"(?<!\w){_SHORT_MONTH}\s{_DAY}(?:st|nd|rd|th)?(?![\w%°]|[.,:/-]\d)(?:,?\s{_YEAR})?"),
+    (_MONTH_NAMES, rf"(?<!\w){_SHORT_MONTH}\s{_DAY}(?:st|nd|rd|th)?(?![\w%°]|[.,:/-]\d|{_AMOUNT})(?:,?\s{_YEAR})?"),
     (_MONTH_NAMES, rf"(?<!\w){_SHORT_MONTH}\s(?:de |del |of )?{_YEAR}"),
     (_MONTH_NAMES, rf"(?<![\w-]){_MONTH}(?!\w)"),
     (_DATE, rf"{_ALONE}(?P<year>[12]\d{{3}})([-/.])(?P<number>0?[1-9]|1[0-2])\2{_DAY}(?![\w-]|[.,:/]\d)"),
@@ -209,6 +210,7 @@ _CLOCK_TIMES: Final = (
     ("kwadrans", rf"(?P<count>kwadrans)\s(?P<way>po)\s{_NTH_HOUR}"),
     ("четверти kwadrans", rf"(?P<way>без|za)\s(?P<count>четверти|kwadrans)\s{_HOUR_WORD}"),
     ("las la alle le ore às as", rf"{_AT}{_HOUR_WORD}\s{_WAY}\s{_QUARTERS}"),
+    ("horas", rf"{_AT}{_HOUR_WORD}\shoras\s(?:{_WAY}\s)?{_MINUTE_WORD}\sminutos"),
     ("heure heures", rf"{_HOUR_WORD}\sheures?\s(?:{_WAY}\s)?{_QUARTERS}"),
     ("clock uhr uur", rf"{_HOUR_WORD}\s(?:o['’]clock|uhr|uur)"),
 )
@@ -379,7 +381,7 @@ _HALF_DAY, _NIGHT = 12, 5
 def _time(found: re.Match[str]) -> str:
     parts = {name: part for name, part in found.groupdict().items() if part}
     if parts.keys() & {"noon", "midnight"}:
-        parts["hour"] = "12" if "noon" in parts else "0"
+        parts["hour"] = "12" if "noon" in parts else "24"
     hour, minute = _clock(parts)
     is_evening = "night" in parts and _NIGHT <= hour < _HALF_DAY
     afternoon = "afternoon" in parts or parts.get("half", "") in ("p", "P") or is_evening

@@ -282,7 +282,11 @@ _NAME: Final = re.compile(
     r"(?:\^?(?P<digit>[23])(?!\w)|[\s-](?P<behind>[^\W\d_]{4,14})(?![^\W\d_]))?",
     re.IGNORECASE,
 )
-_SCALE_NAMES: Final = {"celsius": "°c", "цельсия": "°c", "celsjusza": "°c", "fahrenheit": "°f"}
+_SCALE_NAMES: Final = dict.fromkeys(("celsius", "centigrados", "centigradi", "centigrade", "centigrades"), "°c") | {
+    "цельсия": "°c",
+    "celsjusza": "°c",
+    "fahrenheit": "°f",
+}
 _CJK_NAME: Final = re.compile(
     rf"\s?(?P<power>平方|立方|세제곱"
     rf"|제곱)?(?P<name>{any_of(name for name in UNITS if _CJK.match(name))})(?P<digit>)(?P<behind>)"

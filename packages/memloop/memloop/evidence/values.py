@@ -33,7 +33,7 @@ _NUMBER: Final = re.compile(
     (?:\ (?P<part>[1-9]/[2-9])(?![\d/.,]))?
     (?P<power>\^[-−]?\d+)?
     (?P<release>-(?i:rc|alpha|beta|dev|pre|snapshot)[.-]?\d*)?
-    (?P<ordinal>(?:st|nd|rd|th|er|re|e|è|ème|ième|\.?[oaº]|:[ea]|°(?=\s(?:piano|secolo|posto|anno|andar|lugar|século|puesto|siglo|piso|edi[cz]i|edição|anivers|compleanno|capit|artic))|\.er|-?(?:й|я|е|го|ый|ая|ое))(?!\w))?
+    (?P<ordinal>(?:st|nd|rd|th|er|re|e|è|ème|ième|\.?[oaº]|:[ea]|°(?=\s(?:piano|secolo|posto|anno|andar|lugar|século|puesto|siglo|piso|edi[cz]i|edição|anivers|compleanno|capit|artic))|\.er|-?(?:й|я|е|го|ый|ая|ое)|-(?:м|му|ом|ым|ых|ю|ую))(?!\w))?
     (?P<suffix>[^\W\d_\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]+)?""",
     re.VERBOSE,
 )
