@@ -11,7 +11,8 @@ FUNCTION_WORDS: Final = frozenset((
     "there", "here", "what", "who", "whom", "whose", "which", "where", "when", "why", "how", "many", "much", "tell",
     "about", "into", "not", "no", "never", "neither", "nor", "without", "cannot",
     "何", "誰", "谁", "哪", "里", "吗", "呢", "什", "么",
-    "は", "が", "です", "でした", "である", "であった", "だった", "だ", "とする", "となる", "의", "은", "는", "이", "가", "이다", "입니다",
+    "は", "が", "です", "でした", "である", "であった", "だった", "だ",
+    "とする", "となる", "의", "은", "는", "이", "가", "이다", "입니다",
     "이며", "이고", "이었다", "였다",
     "으며", "다", "습니다", "하며", "하고", "한다", "합니다", "했다",
     "했으며", "했습니다", "되며", "되고", "된다", "됩니다",
@@ -43,7 +44,33 @@ BEFORE_NAMES: Final = frozenset(_BEFORE_NAMES.split())
 """Little words that may be left out before a name, but not before a value: ``do`` is *until* in Polish."""
 LIGHT: Final = COPULAS | BEFORE_NAMES | frozenset(_BEFORE_VALUES.split())
 """Words of a statement that a text may lack where nothing stands in their place: *Total: 5* says *The total is 5*."""
-BETWEEN_VALUES: Final = frozenset("bis zu à contre a alle al tot tegen till til do до к às ile až 至 到 대 対 比 ~".split())
+BETWEEN_VALUES: Final = frozenset(
+    [
+        "bis",
+        "zu",
+        "à",
+        "contre",
+        "a",
+        "alle",
+        "al",
+        "tot",
+        "tegen",
+        "till",
+        "til",
+        "do",
+        "до",
+        "к",
+        "às",
+        "ile",
+        "až",
+        "至",
+        "到",
+        "대",
+        "対",
+        "比",
+        "~",
+    ]
+)
 """What a text may write as a dash or a colon: 5 *bis* 7, 3 *zu* 1."""
 VERBS: Final = COPULAS | frozenset((
     "is", "are", "was", "were", "be", "been", "being", "has", "have", "had", "do", "does", "did", "can", "could",

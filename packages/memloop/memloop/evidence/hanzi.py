@@ -55,11 +55,13 @@ HOUR: Final = rf"{NUMERAL}{{1,3}}|(?:열 ?)?(?:{any_of(_NATIVE)})|열"
 PART: Final = re.compile(
     rf"(?P<of>\d{{1,6}}|[{_KOREAN}]{{1,4}}|{NUMERAL}{{1,4}}) ?(?:分 ?[之の]|분의) ?"
     rf"(?P<part>\d{{1,15}}(?:\.\d{{1,15}})?|{NUMERAL}{{1,12}}(?:{DECIMALS})?|[{_KOREAN}])"
-    rf"|(?<![\d.])(?<!{_DIGIT})(?P<tenths>[1-9]|{_DIGIT}) ?(?:[割할]|成(?![立为為功员員长長本果交熟分]))(?: ?(?P<hundredths>[1-9]|{_DIGIT}) ?[分푼](?![钟之の]))?"
+    rf"|(?<![\d.])(?<!{_DIGIT})(?P<tenths>[1-9]|{_DIGIT}) ?(?:[割할]|成(?![立为為功员員长長本果交熟分]))"
+    rf"(?: ?(?P<hundredths>[1-9]|{_DIGIT}) ?[分푼](?![钟之の]))?"
 )
 """``三分之一`` is a third, ``百分之九十五`` is 95 per cent, ``九割五分`` too."""
 _SCALED: Final = (
-    r"(?:\d{1,3}(?:,\d{3}){1,4}|\d{1,15}(?:\.\d{1,15})?) ?(?:[十百千万萬亿億兆십백천만억조](?!米|克|瓦|赫|字|帕|比)){1,2}"
+    r"(?:\d{1,3}(?:,\d{3}){1,4}|\d{1,15}(?:\.\d{1,15})?) ?"
+    r"(?:[十百千万萬亿億兆십백천만억조](?!米|克|瓦|赫|字|帕|比)){1,2}"
 )
 _MIXED: Final = re.compile(
     rf"(?<![\d.,])(?:{_SCALED}(?: ?{_SCALED}){{1,5}}(?:\d{{1,4}}(?![\d.,]))?|{_SCALED} ?\d{{1,4}}(?![\d.,]))"
@@ -127,4 +129,6 @@ def part_of(found: re.Match[str]) -> tuple[str, str]:
 
 
 def _mixed(text: str) -> str:
-    return written(_sum([Fraction(each[1].replace(",", "")) if each[1] else each[0] for each in _MIXED_PART.finditer(text)]))
+    return written(
+        _sum([Fraction(each[1].replace(",", "")) if each[1] else each[0] for each in _MIXED_PART.finditer(text)])
+    )

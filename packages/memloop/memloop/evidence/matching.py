@@ -139,7 +139,9 @@ def _as_numbers(words: Sequence[Word], others: Sequence[Word]) -> tuple[Word, ..
 
 def _as_ranges(words: Sequence[Word], sentence: Sequence[Word]) -> tuple[Word, ...]:
     """Return the words without *bis* in ``5 bis 7`` where the sentence has ``5–7``."""
-    ranges = {(one.norm, two.norm) for one, two in pairwise(sentence) if one.is_value and two.is_value and not two.opens}
+    ranges = {
+        (one.norm, two.norm) for one, two in pairwise(sentence) if one.is_value and two.is_value and not two.opens
+    }
     return tuple(
         word
         for at, word in enumerate(words)

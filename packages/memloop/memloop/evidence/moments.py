@@ -95,7 +95,10 @@ _CJK_PART: Final = (
     "|(?P<afternoon>下 ?午|傍 ?晚|中 ?午|午 ?後|夕 ?方|昼|오 ?후|저 ?녁|낮)"
     "|(?P<night>晚 ?上|夜 ?里|深 ?夜|半 ?夜|今 ?晚|夜|밤))"
 )
-_CJK_MINUTE: Final = rf"(?:(?P<thirty>半|반)|(?P<fifteens>[一三]) ?刻|(?P<minute>\d\d?|{NUMERAL}{{1,3}}) ?[分분]|(?P<late>[二三四五]?十[一二三四五六七八九]?|零[五六七八九])(?!{NUMERAL}))"
+_CJK_MINUTE: Final = (
+    rf"(?:(?P<thirty>半|반)|(?P<fifteens>[一三]) ?刻|(?P<minute>\d\d?|{NUMERAL}{{1,3}}) ?[分분]"
+    rf"|(?P<late>[二三四五]?十[一二三四五六七八九]?|零[五六七八九])(?!{NUMERAL}))"
+)
 _HOURS: Final = (
     {word: number for row in FROM_TWO[:15] for number, word in enumerate(row.split()[:18], 2) if word != "-"}
     | dict.fromkeys(ONE.split(), 1)
@@ -137,8 +140,20 @@ _NTH_HOURS: Final = {
 _TURKISH_HOURS: Final = {
     form: number
     for number, forms in enumerate(
-        "bir bire biri/iki ikiye ikiyi/üç üçe üçü/dört dörde dördü/beş beşe beşi/altı altıya altıyı/yedi yediye yediyi"
-        "/sekiz sekize sekizi/dokuz dokuza dokuzu/on ona onu/on_bir on_bire on_biri/on_iki on_ikiye on_ikiyi".split("/"),
+        [
+            "bir bire biri",
+            "iki ikiye ikiyi",
+            "üç üçe üçü",
+            "dört dörde dördü",
+            "beş beşe beşi",
+            "altı altıya altıyı",
+            "yedi yediye yediyi",
+            "sekiz sekize sekizi",
+            "dokuz dokuza dokuzu",
+            "on ona onu",
+            "on_bir on_bire on_biri",
+            "on_iki on_ikiye on_ikiyi",
+        ],
         1,
     )
     for form in (each.replace("_", " ") for each in forms.split())
@@ -226,7 +241,8 @@ _TIMES: Final = (
     (
         "midi minuit mediodía medianoche mezzogiorno mezzanotte meio",
         (
-            r"(?<!\w)(?:(?P<noon>midi|mediodía|mezzogiorno|meio-dia)|(?P<midnight>minuit|medianoche|mezzanotte|meia-noite))"
+            r"(?<!\w)(?:(?P<noon>midi|mediodía|mezzogiorno|meio-dia)"
+            r"|(?P<midnight>minuit|medianoche|mezzanotte|meia-noite))"
             rf"\s{_WAY}\s{_QUARTERS}"
         ),
     ),
@@ -236,19 +252,35 @@ _TIMES: Final = (
     (_DAY_PARTS, rf"(?:{_CLOCK}|(?<!\w)){_HOUR_WORD}{_O_CLOCK},?\s{_DAY_PART}"),
     ("uhr uur", rf"(?<!\w){_FEW_HOUR}\s(?:uhr|uur)\s(?P<count>{any_of(_MINUTES)})(?:\s{_DAY_PART})?(?!\w)"),
     (_DAY_PARTS, rf"(?<!\w){_FEW_HOUR}\s(?P<count>{any_of(_MINUTES)})\s{_DAY_PART}(?!\w)"),
-    ("am pm m", rf"(?<!\w){_FEW_HOUR}\s(?P<count>{any_of(_MINUTES)})\s(?P<half>[ap])\.?\s?m\b\.?(?!\w)"),
+    (
+        FROM_TWO[0],
+        (
+            rf"(?<!\w)(?P<hour>{any_of(FROM_TWO[0].split()[:11])})\s(?P<count>{any_of(_MINUTES)})"
+            r"\s(?P<half>[ap])\.?\s?m\b\.?(?!\w)"
+        ),
+    ),
     (
         _POLISH_HOURS,
         (
-            rf"(?:(?<=\bo )|(?<=\bod )|(?<=\bdo )|(?<=\bpo )|(?<=\bprzed )){_NTH_HOUR}(?:\s(?P<count>{any_of(_MINUTES)}))?"
+            rf"(?:(?<=\bo )|(?<=\bod )|(?<=\bdo )|(?<=\bpo )|(?<=\bprzed ))"
+            rf"{_NTH_HOUR}(?:\s(?P<count>{any_of(_MINUTES)}))?"
             rf"(?=[,.;]|$|\s(?:do|rano|wieczorem|w|na|i|odbędzie|rozpocznie)\b)(?:\s{_DAY_PART})?"
         ),
     ),
-    ("från till fra til", r"(?:(?<=\bfrån )|(?<=\btill )|(?<=\bfra )|(?<=\btil )|(?<=[\d.]\d-))(?P<hour>[01]\d|2[0-4])\.(?P<minute>[0-5]\d)(?![\w.,:/%]| ?(?:kr|procent|euro|m|kg)\b)"),
+    (
+        "från till fra til",
+        (
+            r"(?:(?<=\bfrån )|(?<=\btill )|(?<=\bfra )|(?<=\btil ))(?P<hour>[01]\d|2[0-4])\.(?P<minute>[0-5]\d)"
+            r"(?![\w:/%]|[.,]\d| ?(?:kr|procent|euro|m|kg)\b)"
+        ),
+    ),
     ("uhr uur", rf"{_KL}{_HOUR}(?:[:.]{_MINUTE})?\s?(?:uhr|uur)(?:\s(?P<late>[0-5]\d))?(?!\w)"),
     (
         "h heure heures hora horas",
-        rf"(?:(?<=às )|(?<=das )|(?<=à )|(?<=dès )|(?<=vers )|(?<=las )){_HOUR_WORD}\s?(?:h|heures?|horas?|h\.)(?!\w|\s\d)",
+        (
+            rf"(?:(?<=às )|(?<=das )|(?<=à )|(?<=dès )|(?<=vers )|(?<=las )){_HOUR_WORD}"
+            r"\s?(?:h|heures?|horas?|h\.)(?!\w|\s\d)"
+        ),
     ),
     (
         ": h",
@@ -273,7 +305,13 @@ _TIMES: Final = (
             r"(?!\w)"
         ),
     ),
-    ("uhr uur часов", rf"{_ALONE}{_HOUR}(?:[.:]{_MINUTE})?(?=\s?(?:bis|tot|до|-)\s?(?:[01]?\d|2[0-4])(?:[:.]\d\d)?\s(?:uhr|uur|часов))"),
+    (
+        "uhr uur часов",
+        (
+            rf"{_ALONE}{_HOUR}(?:[.:]{_MINUTE})?"
+            r"(?=\s?(?:bis|tot|до|-)\s?(?:[01]?\d|2[0-4])(?:[:.]\d\d)?\s(?:uhr|uur|часов))"
+        ),
+    ),
     ("le", rf"(?<=\bper le ){_HOUR_WORD}(?!\w)"),
     ("hodin", rf"(?:(?<=\bv )|(?<=\bve )|(?<=\bod )|(?<=\bdo )){_HOUR}(?:[.:]{_MINUTE})?\shodin(?!\w)"),
     (
@@ -287,7 +325,10 @@ _TIMES: Final = (
     ("ore alle", rf"(?:(?<=\bore )|(?<=\balle )){_HOUR}[.,]{_MINUTE}(?![\w:/]|[.,]\d)"),
     (
         "点 點 時 时 시",
-        rf"(?:{_CJK_PART} ?の?)? ?(?P<hour>[01]?\d|2[0-4]|{HOUR}) ?(?!{DECIMALS})[点點時时시](?! ?[間间간]) ?{_CJK_MINUTE}?",
+        (
+            rf"(?:{_CJK_PART} ?の?)? ?(?P<hour>[01]?\d|2[0-4]|{HOUR}) ?(?!{DECIMALS})[点點時时시](?! ?[間间간])"
+            rf" ?{_CJK_MINUTE}?"
+        ),
     ),
     *((heads, rf"(?<!\w){pattern}{_OF_DAY}") for heads, pattern in _CLOCK_TIMES),
 )
@@ -413,10 +454,14 @@ def _clock(parts: Mapping[str, str]) -> tuple[int, int]:
 
 
 _COUNTS: Final = {
-    "dreiviertel": 45, "half": 30, "halb": 30, "halv": 30, "demi": 30, "medi": 30, "mezz": 30, "mei": 30, "полов": 30, "yirmi beş": 25, "yirmi": 20,
-    "wpół": 30, "půl": 30, "пол": 30, "çeyrek": 15, "quar": 15, "viertel": 15, "cuarto": 15, "kwa": 15, "kvart": 15, "четверт": 15,
+    "dreiviertel": 45, "half": 30, "halb": 30, "halv": 30, "demi": 30, "medi": 30, "mezz": 30, "mei": 30, "полов": 30,
+    "yirmi beş": 25, "yirmi": 20,
+    "wpół": 30, "půl": 30, "пол": 30, "çeyrek": 15,
+    "quar": 15, "viertel": 15, "cuarto": 15, "kwa": 15, "kvart": 15, "четверт": 15,
 }  # fmt: skip
 _OF_THE_NEXT: Final = frozenset(
     ("halb", "viertel", "dreiviertel", "halv", "half", "половина", "половине", "половину", "четверть", "půl", "пол")
 )
-_BEFORE: Final = frozenset(("to", "before", "vor", "voor", "moins", "menos", "meno", "i", "do", "без", "za", "kala", "var"))
+_BEFORE: Final = frozenset(
+    ("to", "before", "vor", "voor", "moins", "menos", "meno", "i", "do", "без", "za", "kala", "var")
+)

@@ -178,7 +178,9 @@ OTHER_WORDS: Final = (
 """Numbers, and other words as well."""
 HALF: Final = (
     "half halb halbe halber halbes halben hälfte moitié demi demie mitad metà mezzo mezza metade meia meio media "
-    "medio половина половину половины половине половиной halves půl пол halve helft halv halva halvt hälften pół połowa połowę "
+    "medio половина половину половины половине половиной halves půl пол halve helft halv halva "
+    "halvt hälften pół połowa "
+    "połowę "
     "połowy"
 )
 ZERO: Final = "zero null zéro cero nul noll nula sıfır ноль"

@@ -56,10 +56,52 @@ NOT_ENGLISH: Final = (
     frozenset(word for row in (*FROM_TWO[1:], *TENS[1:], *HUNDREDS, STARTS) for word in row.split())
     - _ENGLISH
     - frozenset((*OTHER_WORDS.split(), "six", "-"))
-) | frozenset("mil mille bin tusind tusen duizend tausend hundert honderd hundrede hundre hundra".split())
+) | frozenset(
+    [
+        "mil",
+        "mille",
+        "bin",
+        "tusind",
+        "tusen",
+        "duizend",
+        "tausend",
+        "hundert",
+        "honderd",
+        "hundrede",
+        "hundre",
+        "hundra",
+    ]
+)
 """Numbers of languages other than English, without those that are other words as well."""
-_DANISH: Final = frozenset("og er på af av blev ble der det den ikke har til fra et en halv hundrede hundre tusind tusen timer".split())
-_NOT_DANISH: Final = frozenset("the of is was were a and it he she they we i you".split())
+_DANISH: Final = frozenset(
+    [
+        "og",
+        "er",
+        "på",
+        "af",
+        "av",
+        "blev",
+        "ble",
+        "der",
+        "det",
+        "den",
+        "ikke",
+        "har",
+        "til",
+        "fra",
+        "et",
+        "en",
+        "halv",
+        "hundrede",
+        "hundre",
+        "tusind",
+        "tusen",
+        "timer",
+    ]
+)
+_NOT_DANISH: Final = frozenset(
+    ["the", "of", "is", "was", "were", "a", "and", "it", "he", "she", "they", "we", "i", "you"]
+)
 """Words of sentences in which *to* is two, in Danish and Norwegian, and in which it is not."""
 _LAST: Final = (
     _numbered(*ORDINAL_TENS, start=2, times=10)

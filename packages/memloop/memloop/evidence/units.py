@@ -9,7 +9,10 @@ from typing import Final
 _BASES: Final = {
     "m": (
         "μmcdk",
-        "m meter meters metern metre metres metro metros metri metra metrow metru м метр метра метров 米 公尺 メートル 미터",
+        (
+            "m meter meters metern metre metres metro metros metri metra metrow metru м метр метра метров 米 公尺 "
+            "メートル 미터"
+        ),
     ),
     "g": (
         "nμmdk",
@@ -20,7 +23,10 @@ _BASES: Final = {
     ),
     "l": (
         "μmcdh",
-        "l liter liters litern litre litres litro litros litri litra litrow litru л литр литра литров 升 公升 リットル 리터",
+        (
+            "l liter liters litern litre litres litro litros litri litra litrow litru л литр литра литров 升 公升 "
+            "リットル 리터"
+        ),
     ),
     "w": ("kMG", "w вт watt watts wat ватт 瓦 ワット 와트"),
     "wh": ("kMG", "wh wattstunden"),
@@ -105,7 +111,9 @@ _NAMES: Final = {
     "tbsp": "tbsp tablespoon tablespoons essloffel",
     "tsp": "tsp teaspoon teaspoons teeloffel",
     "h": (
-        "h hr hrs 个小时 個小時 小時 个钟头 hour hours stunde stunden std heure heures hora horas ora ore uur timer time timme timmar godzina "
+        "h hr hrs 个小时 個小時 小時 个钟头 hour hours stunde stunden std heure heures hora horas ora ore uur "
+        "timer time timme timmar "
+        "godzina "
         "godziny godzin hodina hodiny hodin saat ч час часа часов 小时 時間 시간"
     ),
     "min": (
@@ -140,7 +148,10 @@ _NAMES: Final = {
         "year years jahr jahre jahren ans annee annees ano anos anno anni jaar ar lat rok roku lata let yil год года "
         "лет"
     ),
-    "ha": "ha ヘクタール 公顷 헥타르 hectare hectares hektar hectarea hectareas ettaro ettari hektara hektarow гектар гектара гектаров",
+    "ha": (
+        "ha ヘクタール 公顷 헥타르 hectare hectares hektar hectarea hectareas ettaro ettari hektara hektarow гектар "
+        "гектара гектаров"
+    ),
     "acre": "acre acres",
     "kib": "kib",
     "mib": "mib",

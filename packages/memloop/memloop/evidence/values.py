@@ -38,13 +38,33 @@ _NUMBER: Final = re.compile(
     re.VERBOSE,
 )
 _MINUS: Final = re.compile(
-    r"(?P<either>(?<!\w)(?:plus[ /-](?:or |of )?min(?:us)?|plus ou moins|m[áa]s(?: o )?[ /]?menos|pi[ùu](?: o )?[ /]?meno"
-    r"|mais ou menos|плюс[ -]минус|artı eksi)\s|(?:正 ?[负負]|プ ?ラ ?ス ?マ ?イ ?ナ ?ス|플 ?러 ?스 ?마 ?이 ?너 ?스) ?)$"
+    r"(?P<either>(?<!\w)(?:plus[ /-](?:or |of )?min(?:us)?|plus ou moins|m[áa]s(?: o )?[ /]?menos"
+    r"|pi[ùu](?: o )?[ /]?meno"
+    r"|mais ou menos|плюс[ -]минус|artı eksi)\s"
+    r"|(?:正 ?[负負]|プ ?ラ ?ス ?マ ?イ ?ナ ?ス|플 ?러 ?스 ?마 ?이 ?너 ?스) ?)$"
     r"|(?:(?<![\w)\]])[-−–]\s?|(?<!\w)(?:minus|negative|eksi|moins|menos|meno|минус|(?P<dutch>(?<!\d )min))\s"
     r"|(?:零 ?下|氷 ?点 ?下|マ ?イ ?ナ ?ス|영 ?하|마 ?이 ?너 ?스|[负負]) ?)$",
     re.IGNORECASE,
 )
-_SIGN_ENDS: Final = tuple("- − – minus min negative eksi moins menos meno минус 下 ス 하 스 负 負".split())
+_SIGN_ENDS: Final = (
+    "-",
+    "−",
+    "–",
+    "minus",
+    "min",
+    "negative",
+    "eksi",
+    "moins",
+    "menos",
+    "meno",
+    "минус",
+    "下",
+    "ス",
+    "하",
+    "스",
+    "负",
+    "負",
+)
 _OF_DEGREES: Final = ("grad", "°", "°c", "°f", "%")
 """What *min* stands before in Dutch where it is no minimum."""
 _BELOW: Final = re.compile(
@@ -70,7 +90,8 @@ _ONE_UNIT: Final = re.compile(
 )
 """``an hour`` before ``and a half``."""
 _REST: Final = {
-    ("h", "min"): 60, ("min", "s"): 60, ("eur", "cents"): 100, ("usd", "cents"): 100, ("cny", "jiao"): 10, ("year", "month"): 12,
+    ("h", "min"): 60, ("min", "s"): 60, ("eur", "cents"): 100, ("usd", "cents"): 100, ("cny", "jiao"): 10,
+    ("year", "month"): 12,
     ("m", "cm"): 100, ("kg", "g"): 1000,
 }  # fmt: skip
 """How many of the second unit one of the first is."""
@@ -84,7 +105,8 @@ _PHONE: Final = re.compile(
     r"|\(\d{2,5}\)\s?\d{2,5}(?:[ /-]\d{2,5}){1,4})(?![\w,]|\.\d)"
 )
 _DIALLED: Final = re.compile(
-    r"(?:\b(?:tel|tél|fax|mobil|teléf|telef|phone|hotline|call|ring|тел|llam|lig(?:ue|ar)|appel|chiam|numer|númer|звон|dzwo)"
+    r"(?:\b(?:tel|tél|fax|mobil|teléf|telef|phone|hotline|call|ring|тел|llam|lig(?:ue|ar)|appel|chiam|numer|númer|звон"
+    r"|dzwo)"
     r"\w{0,10}|电 ?话|電 ?話|热 ?线|拨 ?打|전 ?화)[^\w+(]{1,3}(?:\w{1,5} )?"
     r"(?P<number>\d{2,4}(?:[ .-]\d{1,8}){1,5})(?![\w,]|\.\d)",
     re.IGNORECASE,
@@ -99,7 +121,9 @@ _POINT_DECIMAL: Final = re.compile(
 )
 _ENGLISH: Final = "the of and to is was were for with that it on at by from has have this be are your"
 _NOT_ENGLISH: Final = (
-    "hij zij wij ze haar hun dit deze niet naar e dal dalla dai dell dall non nella alla al tem num numa seu sua kom kan ska skal ved vid efter más pero como son "
+    "hij zij wij ze haar hun dit deze niet naar e dal dalla dai dell dall non nella alla al tem num "
+    "numa seu sua kom kan ska "
+    "skal ved vid efter más pero como son "
     "ne sans ce vous nous dass auch noch nur oder vom beim durch kein keine unter über seit om naar uit bij ook werd "
     "de der die das und ist den dem des ein eine einen einer nicht mit von zu im für auf wird werden wurde hat haben "
     "sie er wir bei nach aus am ab bis etwa rund zum zur sind sein ihre le les et du est une dans pour qui au "
@@ -165,9 +189,7 @@ def values_in(text: str, *, commas: bool) -> Iterator[Value]:
     yield from _joined(text, _in_order(text, found, commas=commas))
 
 
-def _in_order(
-    text: str, found: Iterable[Value | Moment | Numeral | re.Match[str]], *, commas: bool
-) -> Iterator[Value]:
+def _in_order(text: str, found: Iterable[Value | Moment | Numeral | re.Match[str]], *, commas: bool) -> Iterator[Value]:
     end = 0
     for start, _, each in sorted(
         ((_digits_at(each), rank, each) for rank, each in enumerate(found)), key=lambda it: it[:2]

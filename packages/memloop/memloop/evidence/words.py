@@ -12,7 +12,8 @@ from memloop.evidence.values import Value, values_in
 _WORD = re.compile(
     r"(?<!\w)[A-Z]{1,3}[+-](?![\w(])|\([A-Za-z]\)|[^\W\d_]{1,3}\d+(?:\.\d+)+\w*|\d+\w*"
     r"|s'élève à|asciende a|ammonta a|uppgår till"
-    r"|ではなく|ではな(?=[いか])|ではありません|じゃな(?=[いか])|でした|である|であった|だった|です|とする|となる|だ(?= ?(?:[。、,]|$))|아니(?=[다라며었])"
+    r"|ではなく|ではな(?=[いか])|ではありません|じゃな(?=[いか])|でした|である|であった|だった|です"
+    r"|とする|となる|だ(?= ?(?:[。、,]|$))|아니(?=[다라며었])"
     r"|(?:(?<=[가-힣])|(?<=[\d\w%)] ))(?:의|은|는|이|가|이다|입니다|이며|이고|이었다|였다)(?![가-힣])"
     r"|(?<=[가-힣])(?:[하되]며|[하되]고|한다|된다|합니다|됩니다|했다|됐다|했으며|됐으며|했습니다|됐습니다|으며|다|습니다)(?![가-힣])"
     r"|[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]"
@@ -52,8 +53,11 @@ _IN_SIGNS = tuple(
     for needed, pattern, written in (
         (
             "半반",
-            rf"((?<!\d)\d{{1,2}}|{_SOME}{{1,3}}) ?(个|個|年|天|斤|里|亩|時間|小时|小時|个月|個月|[かカヶ]月|년|개월|시간) ?"
-            r"[半반](?![径額额分数导期ばん])",
+            (
+                rf"((?<!\d)\d{{1,2}}|{_SOME}{{1,3}}) ?(个|個|年|天|斤|里|亩|時間|小时|小時|个月|個月|[かカヶ]月|년|개월"
+                r"|시간) ?"
+                r"[半반](?![径額额分数导期ばん])"
+            ),
             _half,
         ),
         (
@@ -71,8 +75,10 @@ _IN_SIGNS = tuple(
         ),
         (
             "至到",
-            rf"[至到](?<=[点點时時半分\d].) ?(?=(?:[上下中]午|晚上|傍晚|凌晨|次日)? ?(?:\d{{1,2}}|{_SOME}{{1,3}}) ?"
-            r"(?:[点點时時]|:\d\d))",
+            (
+                rf"[至到](?<=[点點时時半分\d].) ?(?=(?:[上下中]午|晚上|傍晚|凌晨|次日)? ?(?:\d{{1,2}}|{_SOME}{{1,3}}) ?"
+                r"(?:[点點时時]|:\d\d))"
+            ),
             "-",
         ),
         ("秒", r"(?<!\d)(\d{1,2}) ?秒 ?(\d\d)(?!\d)", r"\1.\2秒"),
@@ -198,7 +204,15 @@ def words_of(text: str, *, commas: bool = False) -> tuple[Word, ...]:
         if value.norm:
             opens = _OPENING.search(text, end, value.start) is not None
             words.append(
-                Word(value.norm, value.norm, anchor=True, unit=value.unit, is_value=True, spelled=value.spelled, opens=opens)
+                Word(
+                    value.norm,
+                    value.norm,
+                    anchor=True,
+                    unit=value.unit,
+                    is_value=True,
+                    spelled=value.spelled,
+                    opens=opens,
+                )
             )
         start = end = value.end
     return tuple(words)
