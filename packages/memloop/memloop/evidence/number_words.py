@@ -177,7 +177,7 @@ OTHER_WORDS: Final = (
 )
 """Numbers, and other words as well."""
 HALF: Final = (
-    "half halb halbe halber halbes halben hälfte moitié demi demie mitad metà mezzo mezza metade meia meio media "
+    "half mezz halb halbe halber halbes halben hälfte moitié demi demie mitad metà mezzo mezza metade meia meio media "
     "medio половина половину половины половине половиной halves půl пол halve helft halv halva "
     "halvt hälften pół połowa "
     "połowę "
@@ -186,7 +186,7 @@ HALF: Final = (
 ZERO: Final = "zero null zéro cero nul noll nula sıfır ноль"
 POINT: Final = "point komma virgule virgola coma vírgula przecinek virgül запятая"
 """What is said for the mark of decimals: ``four point five``."""
-ONLY_WITH_MORE: Final = "media medio meio meia mezzo mezza пол"
+ONLY_WITH_MORE: Final = "mezz media medio meio meia mezzo mezza пол"
 """Halves of something that follows, else other words."""
 PARTS: Final = {
     3: (

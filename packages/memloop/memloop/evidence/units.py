@@ -162,14 +162,17 @@ _NAMES: Final = {
     "db": "db",
     "bar": "bar",
     "psi": "psi",
-    "rpm": "rpm",
+    "rev/min": "rpm",
+    "rev": "tr tour tours giro giri rotacao rotacoes revolucion revoluciones revolution revolutions umdrehung umdrehungen U varv omwentelingen obrotow оборотов",
+    "cup": "cup cups tasse tassen tasses taza tazas tazza tazze xicara xicaras kopje kopjes カップ 컵",
+    "hg": "etto etti",
     "ppm": "ppm",
     "mmhg": "mmhg 毫米汞柱",
     "bpm": "bpm",
 }
 _SCALES: Final = {
     12: "dozen dozens dutzend douzaine douzaines docena docenas dozzina dozzine dúzia dúzias дюжина dozijn dussin",
-    100: "hundred honderd hundra 百",
+    100: "hundred honderd hundra 百 백",
     1_000: (
         "thousand tausend tsd mila mil mille duizend tusen tys tusind bin tisíc "
         "tysiąc tysiące tysięcy тыс тысяча тысячи тысяч 千 천"
@@ -306,7 +309,7 @@ _RATE: Final = re.compile(
     r"(?:\s?/\s?|\s(?:per|pro|par|por|al|alla|na|an|a|à l['’]|la|в|i)\s)([^\W\d_]{1,24})", re.IGNORECASE
 )
 _SCALE: Final = re.compile(
-    r"\s?((?![千兆](?:米|克|瓦|字节))[万萬만亿億억千천兆조百])|[ \u00a0-]?([^\W\d_]{1,24})\b", re.IGNORECASE
+    r"\s?((?![千兆](?:米|克|瓦|字节))[万萬만亿億억千천兆조百백])|[ \u00a0-]?([^\W\d_]{1,24})\b", re.IGNORECASE
 )
 _PRODUCTS: Final = frozenset((("N", "m"), ("kN", "m"), ("w", "h"), ("kw", "h"), ("Mw", "h"), ("Gw", "h")))
 OF_TIME: Final = frozenset(("s", "min", "h", "day", "week", "month", "year"))
