@@ -163,7 +163,10 @@ _NAMES: Final = {
     "bar": "bar",
     "psi": "psi",
     "rev/min": "rpm",
-    "rev": "tr tour tours giro giri rotacao rotacoes revolucion revoluciones revolution revolutions umdrehung umdrehungen U varv omwentelingen obrotow оборотов",
+    "rev": (
+        "tr tour tours giro giri rotacao rotacoes revolucion revoluciones revolution revolutions umdrehung umdrehungen "
+        "varv omwentelingen obrotow оборотов"
+    ),
     "cup": "cup cups tasse tassen tasses taza tazas tazza tazze xicara xicaras kopje kopjes カップ 컵",
     "hg": "etto etti",
     "ppm": "ppm",
