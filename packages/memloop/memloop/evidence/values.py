@@ -215,7 +215,7 @@ def _joined(text: str, values: Iterable[Value]) -> Iterator[Value]:
     """Yield the values; one and the rest of it are one: ``1 h 45 min``."""
     last: Value | None = None
     for value in values:
-        unit = value.unit or (_ENDS.match(text, value.end) and "cents")  # 23 euros 50
+        unit = value.unit or ("cents" if _ENDS.match(text, value.end) else "")  # 23 euros 50
         per = _REST.get((last.unit, unit)) if last and last.norm.isdigit() and value.norm.isdigit() else None
         if last and per and int(value.norm) < per and _AND_REST.fullmatch(text, last.end, value.start):
             value = replace(last, end=value.end, norm=written(int(last.norm) + Fraction(int(value.norm), per)))
