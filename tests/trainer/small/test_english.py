@@ -12,7 +12,7 @@ from trainer.small.kinds import English, every_kind, part_of
 from trainer.small.mix import SHARES, draw_group
 from trainer.small.novels import prose
 from trainer.small.persons import USER, asked_of, sentence, somebody, told_of, told_to_user
-from trainer.small.reading import NOT_FOUND, draw_planted
+from trainer.small.reading import NOT_FOUND, draw_planted, relations
 from trainer.small.relating import UNKNOWN, draw_answers
 from trainer.small.sample import Sample, some_day
 from trainer.small.writing import draw_writing
@@ -121,6 +121,13 @@ def test_a_planted_fact_of_two_hops_does_not_name_who_is_asked_about() -> None:
         fact = next(text for text in planted.needed if planted.gold.lower() in text.lower())
         assert planted.gold != NOT_FOUND
         assert not any(name in fact for name in _names(planted.question))
+
+
+def test_relations_between_people_are_many_and_each_is_of_one_part() -> None:
+    roles = {part: {said.partition(" => ")[2] for said in relations(part)} for part in ("train", "held_out")}
+    assert len(roles["train"]) >= 60
+    assert len(roles["held_out"]) >= 10
+    assert not roles["train"] & roles["held_out"]
 
 
 def test_another_value_changes_the_gold_alone() -> None:

@@ -34,16 +34,19 @@ _IN_VAIN: Final = 0.3
 def draw_reading_of_crowd(english: English, rng: Random, *, words: int = 80, questions: int = 8) -> list[Sample]:
     """Draw turns over one section as :func:`~trainer.small.reading.draw_reading` does."""
     people = _people(english, rng)
-    asked, other = rng.sample(people, 2)
-    link, of_other = draw_link(english, rng, asked, other)
-    planted, answered, in_vain = [link], list[Turn](), list[Turn]()
+    rng.shuffle(people)
+    links = {
+        other: draw_link(english, rng, asked, other) for asked, other in zip(people[::2], people[1::2], strict=False)
+    }
+    planted, answered, in_vain = [link for link, _ in links.values()], list[Turn](), list[Turn]()
     for name, kind in product(people, rng.sample(english.readable, _KINDS)):
         fact = draw_fact(english, rng, kind=kind)
         told, gold = planted_sentence(english, rng, kind, fact.values, name), fact.gold(english)
         here = rng.random() < _TOLD
         now = (told,) if here else ()
         turns = [Turn(draw_question(english, rng, kind, name), gold, (told,), (), now)]
-        if name == other:
+        if name in links:
+            link, of_other = links[name]
             known = rng.choice(((), (), (link,)))
             question = draw_question(english, rng, kind, of_other)
             turns.append(Turn(question, gold, (link, told), known, (*(() if known else (link,)), *now)))

@@ -65,12 +65,13 @@ def draw_planted(english: English, rng: Random, *, hops: int) -> Planted:
 def draw_question(english: English, rng: Random, kind: Kind, name: str) -> str:
     """Ask for a person's fact of a kind, in a way that names the person."""
     ways = (asked_of(way, name) for way in kind.ways(kind.ask, held_out=english.words_held_out))
-    return rng.choice([way for way in ways if name in way])
+    named = [way for way in ways if name in way]
+    return rng.choice([way for way in named if way.count(name) == 1] or named)
 
 
 def draw_link(english: English, rng: Random, asked: str, other: str) -> tuple[str, str]:
     """Say what somebody is to the one asked about, and how a question names them by it ("Marta's dentist")."""
-    told, _, role = rng.choice(_links(english.part)).partition(" => ")
+    told, _, role = rng.choice(relations(english.part)).partition(" => ")
     return sentence(told.replace("{a}", asked).replace("{b}", other)), role.replace("{a}", asked)
 
 
@@ -158,7 +159,7 @@ class Turn:
     @classmethod
     def draw(cls, english: English, rng: Random) -> Turn:
         """Draw a turn about planted facts."""
-        drawn = draw_planted(english, rng, hops=rng.choice((1, 1, 2)))
+        drawn = draw_planted(english, rng, hops=rng.choice((1, 2)))
         kept = rng.randint(0, len(drawn.needed))
         now = drawn.needed[kept:] if rng.random() < 0.8 else ()
         near = tuple(text for text in drawn.near if rng.random() < 0.6) if now or rng.random() < 0.6 else ()
@@ -199,7 +200,8 @@ def full_name(english: English, rng: Random) -> str:
 
 
 @cache
-def _links(part: Part) -> tuple[str, ...]:
+def relations(part: Part) -> tuple[str, ...]:
+    """Return what two people of a text are to each other, as ``said => role``: each role is of one part."""
     lines = tomllib.loads((_FOLDER / "links.toml").read_text("utf-8"))["said"].strip().splitlines()
     roles = dict.fromkeys(line.partition(" => ")[2] for line in lines)
     held = {role for role in roles if (part_of(f"link {role}") == "held_out") == (part == "held_out")}
