@@ -25,6 +25,17 @@ _OF_CHANGES = frozenset(("by", "um", "met", "med", "на", "o"))
 _AND = "and but e y et und och og i и но mais pero mas ma aber maar en men ve ale"
 """What stands between a statement and another one, which may be negated."""
 _ENDS = frozenset(("です", "でした", "である", "だった", "だ", "とする", "となる", "이다", "입니다"))
+_THAT = frozenset(["that", "dass", "que", "che", "dat", "att", "что", "że", "že"])
+_DENIES = frozenset(
+    (
+        *("false", "untrue", "deny", "denies", "denied", "falsch", "unwahr", "bestreitet", "bestritt", "dementiert"),
+        *("faux", "falso", "niega", "negó", "nega", "negou", "onjuist", "onwaar", "ontkent", "ontkende", "falskt"),
+    )
+)
+"""Words that deny what follows: *it is false that*."""
+_BEFORE_THAT = 8
+"""Words before *that* in which something denies what follows it, without a clause before them."""
+_AND_SO = ("and", "und", "et", "y", "och", "og", "и")
 _AROUND = 2
 """Words before and after the matching ones in which a negation still belongs to them."""
 
@@ -112,6 +123,7 @@ def supports(sentence: Sequence[Word], claim: Claim) -> bool:
     ]
     return (
         not _goes_on(claim.words, behind)
+        and not _is_denied(sentence[: places[0]])
         and _same_sense(region, claim.words)
         and _anchors_stand_together(sentence, claim)
     )
@@ -227,6 +239,17 @@ def _goes_on(claimed: Sequence[Word], behind: Sequence[Word]) -> bool:
     """Return whether a claim ends in a value and *is*, and the sentence goes on: 50円です, and 50円上がった."""
     ends = len(claimed) > 1 and claimed[-2].is_value and claimed[-1].norm in _ENDS
     return ends and bool(behind) and behind[0].is_sign and behind[0].content and behind[0].norm != "で"
+
+
+def _is_denied(before: Sequence[Word]) -> bool:
+    """Return whether the words before a statement say that it is not so: *it is not true that the*."""
+    near = range(max(0, len(before) - _AROUND - 1), len(before))
+    return any(
+        word.negates or word.norm in _DENIES
+        for that in near
+        if before[that].norm in _THAT
+        for word in takewhile(lambda it: it.norm not in _AND_SO, before[max(0, that - _BEFORE_THAT) : that][::-1])
+    )
 
 
 def _same_sense(region: Sequence[Word], claimed: Sequence[Word]) -> bool:
