@@ -44,33 +44,8 @@ BEFORE_NAMES: Final = frozenset(_BEFORE_NAMES.split())
 """Little words that may be left out before a name, but not before a value: ``do`` is *until* in Polish."""
 LIGHT: Final = COPULAS | BEFORE_NAMES | frozenset(_BEFORE_VALUES.split())
 """Words of a statement that a text may lack where nothing stands in their place: *Total: 5* says *The total is 5*."""
-BETWEEN_VALUES: Final = frozenset(
-    [
-        "bis",
-        "zu",
-        "à",
-        "contre",
-        "a",
-        "alle",
-        "al",
-        "tot",
-        "tegen",
-        "till",
-        "til",
-        "do",
-        "до",
-        "к",
-        "às",
-        "ile",
-        "až",
-        "至",
-        "到",
-        "대",
-        "対",
-        "比",
-        "~",
-    ]
-)
+_BETWEEN: Final = "bis zu à contre a alle al tot tegen till til do до к às ile až 至 到 대 対 比 ~"
+BETWEEN_VALUES: Final = frozenset(_BETWEEN.split())
 """What a text may write as a dash or a colon: 5 *bis* 7, 3 *zu* 1."""
 VERBS: Final = COPULAS | frozenset((
     "is", "are", "was", "were", "be", "been", "being", "has", "have", "had", "do", "does", "did", "can", "could",

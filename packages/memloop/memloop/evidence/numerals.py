@@ -73,32 +73,8 @@ NOT_ENGLISH: Final = (
     ]
 )
 """Numbers of languages other than English, without those that are other words as well."""
-_DANISH: Final = frozenset(
-    [
-        "og",
-        "er",
-        "på",
-        "af",
-        "av",
-        "blev",
-        "ble",
-        "der",
-        "det",
-        "den",
-        "ikke",
-        "har",
-        "til",
-        "fra",
-        "et",
-        "en",
-        "halv",
-        "hundrede",
-        "hundre",
-        "tusind",
-        "tusen",
-        "timer",
-    ]
-)
+_IN_DANISH: Final = "og er på af av blev ble der det den ikke har til fra et en halv hundrede hundre tusind tusen timer"
+_DANISH: Final = frozenset(_IN_DANISH.split())
 _NOT_DANISH: Final = frozenset(
     ["the", "of", "is", "was", "were", "a", "and", "it", "he", "she", "they", "we", "i", "you"]
 )

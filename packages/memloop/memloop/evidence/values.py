@@ -46,25 +46,6 @@ _MINUS: Final = re.compile(
     r"|(?:零 ?下|氷 ?点 ?下|マ ?イ ?ナ ?ス|영 ?하|마 ?이 ?너 ?스|[负負]) ?)$",
     re.IGNORECASE,
 )
-_SIGN_ENDS: Final = (
-    "-",
-    "−",
-    "–",
-    "minus",
-    "min",
-    "negative",
-    "eksi",
-    "moins",
-    "menos",
-    "meno",
-    "минус",
-    "下",
-    "ス",
-    "하",
-    "스",
-    "负",
-    "負",
-)
 _OF_DEGREES: Final = ("grad", "°", "°c", "°f", "%")
 """What *min* stands before in Dutch where it is no minimum."""
 _BELOW: Final = re.compile(
@@ -258,8 +239,7 @@ def _times(value: Value) -> Value:
 
 def _signed(text: str, value: Value) -> Value:
     """Return the value with the minus that a word before or behind it gives it."""
-    before = text[max(0, value.start - _BEFORE) : value.start].rstrip().casefold()
-    minus = _MINUS.search(text, max(0, value.start - _BEFORE), value.start) if before.endswith(_SIGN_ENDS) else None
+    minus = _MINUS.search(text, max(0, value.start - _BEFORE), value.start)
     if minus and (not minus["dutch"] or value.unit in _OF_DEGREES):
         return replace(value, start=minus.start(), norm=("±" if minus["either"] else "-") + value.norm)
     if below := _BELOW.match(text, value.end):
