@@ -68,6 +68,11 @@ class Claim:
         return tuple(word.norm for word in self.content if word.anchor and not word.spelled)
 
     @cached_property
+    def has_quantities(self) -> bool:
+        """Whether a value of it may be found in another unit."""
+        return any(word.quantity for word in self.words)
+
+    @cached_property
     def probes(self) -> tuple[str, ...]:
         """What a text that supports it must contain, folded: its names, else a stem."""
         names = (word.probe for word in self.content if word.anchor and word.probe)
@@ -84,6 +89,7 @@ def supports(sentence: Sequence[Word], claim: Claim) -> bool:
     """
     if not claim.content or len(sentence) < _COVERAGE * len(claim.content):
         return False
+    claim = in_units_of(sentence, claim)
     sure = (word.norm for word in claim.content if word.anchor and not word.maybe)
     if not {form for word in sentence for form in (word.norm, word.maybe)}.issuperset(sure):
         return False
@@ -127,6 +133,21 @@ def supports(sentence: Sequence[Word], claim: Claim) -> bool:
         and _same_sense(region, claim.words)
         and _anchors_stand_together(sentence, claim)
     )
+
+
+def in_units_of(sentence: Sequence[Word], claim: Claim) -> Claim:
+    """Return the claim with the values that the sentence has in another unit as it has them: 90 min as 1.5 h."""
+    if not claim.has_quantities:
+        return claim
+    theirs = {word.quantity: word for word in sentence if word.quantity}
+    equal = {(word.norm, word.unit) for word in theirs.values()}
+    turned = tuple(
+        replace(word, norm=other.norm, stem=other.stem, unit=other.unit)
+        if (other := theirs.get(word.quantity)) and (word.norm, word.unit) not in equal
+        else word
+        for word in claim.words
+    )
+    return claim if turned == claim.words else replace(claim, words=turned)
 
 
 def _as_numbers(words: Sequence[Word], others: Sequence[Word]) -> tuple[Word, ...]:

@@ -54,7 +54,7 @@ _MORNING: Final = (
     "(?:morgonen|förmiddagen|morgenen|formiddagen)|rano|ráno|dopoledne"
 )
 _AT_NIGHT: Final = "at night|nachts|de la noche|di notte|da noite|ночи|['’]s nachts|på natten|w nocy|v noci"
-_NOON: Final = "noon|midday|mittags?|midi|mediodía|mezzogiorno|meio-dia|полдень|południe|正 ?午|정 ?오"
+_NOON: Final = "noon|midday|mittags?|midi|mediodía|mezzogiorno|meio-dia|полдень|południe"
 _MIDNIGHT: Final = "midnight|mitternacht|minuit|medianoche|mezzanotte|meia-noite|полночь|middernacht|midnatt|północ"
 # fmt: on
 _MONTH: Final = rf"(?P<month>{any_of(_MONTHS)})"
@@ -247,6 +247,8 @@ _TIMES: Final = (
         ),
     ),
     ("hours hrs", r"(?<![\w.,:-])(?P<hour>[01]\d|2[0-4])(?P<minute>[0-5]\d)\s?(?:hours|hrs)(?!\w)"),
+    ("正 정", r"(?P<noon>正 ?午|(?<![가-힣])정 ?오)(?! ?[가-힣]*후)"),
+    ("at las", r"(?:(?<=\b[Aa]t )|(?<=\blas ))(?P<hour>0\d)(?P<minute>[0-5]\d)(?![\w:/%]|[.,]\d)"),
     ("am pm a p", rf"(?:{_ALONE}|(?<=[\dm]-)){_HOUR}(?:[:.h]{_MINUTE}{_SECOND})?\s?(?P<half>[ap])\.?\s?m\b\.?(?!\w)"),
     (_DAY_PARTS, rf"{_KL}{_HOUR}(?:\s?[:.h]\s?{_MINUTE}{_SECOND})?{_O_CLOCK},?\s{_DAY_PART}"),
     (_DAY_PARTS, rf"(?:{_CLOCK}|(?<!\w)){_HOUR_WORD}{_O_CLOCK},?\s{_DAY_PART}"),

@@ -3,6 +3,7 @@
 import re
 import unicodedata
 from collections.abc import Iterable, Iterator
+from fractions import Fraction
 from functools import lru_cache
 from typing import Final
 
@@ -204,6 +205,62 @@ def bare(word: str) -> str:
     """Return a word in lower case and Latin letters without accents, as units are listed."""
     low = word.casefold()
     return low if low.isascii() or low > "ɏ" else re.sub("[\u0300-\u036f]", "", unicodedata.normalize("NFD", low))
+
+
+_TIMES: Final = {
+    prefix: Fraction(10) ** power for prefix, power in zip("nμmcdhkMG", (-9, -6, -3, -2, -1, 2, 3, 6, 9), strict=True)
+}
+_INCH, _LB = Fraction(254, 10_000), Fraction(45_359_237, 100_000)
+_IN_BASE: Final = {
+    prefix + base: (base, _TIMES.get(prefix, Fraction(1)))
+    for base in ("m", "g", "l", "w", "wh", "v", "hz", "pa", "j")
+    for prefix in ("", *_BASES[base][0])
+} | {
+    "s": ("s", Fraction(1)), "ms": ("s", _TIMES["m"]), "min": ("s", Fraction(60)), "h": ("s", Fraction(3600)),
+    "t": ("g", Fraction(10**6)), "hg": ("g", Fraction(100)), "lb": ("g", _LB), "oz": ("g", _LB / 16),
+    "in": ("m", _INCH), "ft": ("m", 12 * _INCH), "yd": ("m", 36 * _INCH), "mi": ("m", 63_360 * _INCH),
+    "ha": ("m^2", Fraction(10**4)),
+}  # fmt: skip
+"""Of which unit each is how many. Months, money and bytes are not: a month has no length, a rate changes."""
+_QUANTITY: Final = re.compile(
+    r"([-+±~≈<>≤≥]?)(?:(\d{1,15}(?:\.\d{1,15})?)(?:/(\d{1,9}))?|(\d{1,3}(?::\d\d){1,2}(?:\.\d{1,3})?))"
+)
+_CLOCKED: Final = re.compile(r"\d{1,3}:\d\d(?:(:\d\d)|\.\d{1,3})")
+
+
+@lru_cache(maxsize=256)
+def in_base(unit: str) -> tuple[str, Fraction] | None:
+    """Return the unit that one is compared in, and how many of those it is; nothing where it is only itself."""
+    over, _, by = unit.partition("/")
+    if by:
+        one, two = in_base(over), in_base(by)
+        return (f"{one[0]}/{two[0]}", one[1] / two[1]) if one and two else None
+    name, _, power = unit.partition("^")
+    base = _IN_BASE.get(name)
+    if not base or not power:
+        return base
+    times = base[1] ** int(power)
+    return ("l", 1000 * times) if base[0] + power == "m3" else (f"{base[0]}^{power}", times)
+
+
+@lru_cache(maxsize=4096)
+def quantity(norm: str, unit: str) -> str:
+    """Return a number and its unit as all that are equal are: ``1.2`` kg and ``1200`` g; empty without such a unit.
+
+    ``2:21:08`` is hours, and ``1:42.07`` minutes.
+    """
+    if not unit and ":" in norm and (clocked := _CLOCKED.fullmatch(norm)):
+        unit = "h" if clocked[1] else "min"
+    base = in_base(unit) if unit else None
+    found = _QUANTITY.fullmatch(norm) if base else None
+    if not base or not found or (found[4] and unit not in ("h", "min")):
+        return ""
+    number = (
+        sum(Fraction(part) / 60**place for place, part in enumerate(found[4].split(":")))
+        if found[4]
+        else Fraction(found[2]) / int(found[3] or 1)
+    )
+    return f"{found[1]}{number * base[1]} {base[0]}"
 
 
 def _script(word: str) -> str:

@@ -17,7 +17,17 @@ from typing import Final
 from memloop.evidence import hanzi
 from memloop.evidence.moments import Moment, moments_in
 from memloop.evidence.numerals import NOT_ENGLISH, Numeral, numerals_in, written
-from memloop.evidence.units import CURRENCIES, OF_MONEY, rated, same_unit, scale_behind, unit_behind, unit_named
+from memloop.evidence.units import (
+    CURRENCIES,
+    OF_MONEY,
+    OF_TIME,
+    in_base,
+    rated,
+    same_unit,
+    scale_behind,
+    unit_behind,
+    unit_named,
+)
 
 _MARK: Final = r"[.,'’٬\u00a0\u202f ]"
 _CODES: Final = "|".join(CURRENCIES.split())
@@ -32,6 +42,7 @@ _NUMBER: Final = re.compile(
     (?P<digits>\d{{1,3}}(?:{_MARK}\d{{3}})+(?![\d])(?:[.,]\d+)?|\d+(?:[.,:/-]\d+)*|(?<!\d)\.\d+)
     (?:\ (?P<part>[1-9]/[2-9])(?![\d/.,]))?
     (?P<power>\^[-−]?\d+)?
+    (?P<grade>[-+](?=[,.;)]|$|\s(?!(?:und|oder|bis|and|or|to|e|ed|o|y|et|ou|à|bis|en|of|tot|och|eller|og|i|lub|do)\s|\d)[^\W\d_]))?
     (?P<release>-(?i:rc|alpha|beta|dev|pre|snapshot)[.-]?\d*)?
     (?P<ordinal>(?:st|nd|rd|th|er|re|e|è|ème|ième|\.?[oaº]|:[ea]|°(?=\s(?:piano|secolo|posto|anno|andar|lugar|século|puesto|siglo|piso|edi[cz]i|edição|anivers|compleanno|capit|artic))|\.er|-?(?:й|я|е|го|ый|ая|ое)|-(?:м|му|ом|ым|ых|ю|ую))(?!\w))?
     (?P<suffix>[^\W\d_\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]+)?""",
@@ -71,25 +82,27 @@ _ONE_UNIT: Final = re.compile(
 )
 """``an hour`` before ``and a half``."""
 _REST: Final = {
-    ("h", "min"): 60, ("min", "s"): 60, ("eur", "cents"): 100, ("usd", "cents"): 100, ("cny", "jiao"): 10,
+    ("eur", "cents"): 100,
+    ("usd", "cents"): 100,
+    ("cny", "jiao"): 10,
     ("year", "month"): 12,
-    ("m", "cm"): 100, ("kg", "g"): 1000,
-}  # fmt: skip
-"""How many of the second unit one of the first is."""
-_ENDS: Final = re.compile(r"\s?(?:[,.;)]|$)")
-_AND_REST: Final = re.compile(r"\.?,?\s?(?:(?:and|und|et|y|e|con|en|og|och|i|и|a|ve)\s)?")
+    ("pound", "oz"): 16,
+}
+"""How many of the second unit one of the first is where they have no common one."""
+_GOES_ON: Final = re.compile(r"\s?(?:[,.;)]|$|(?P<word>[^\W\d_]+))")
+_AND_REST: Final = re.compile(r"\.?(?P<comma>,)?\s?(?:(?:and|und|et|y|e|con|en|og|och|i|и|a|ve)\s)?")
 _BEFORE: Final = 18
 """Characters of the longest minus."""
 _PHONE: Final = re.compile(
     r"(?<![\w.,+])(?:\+\d{1,3}[ ./-]?(?:\(?\d{1,5}\)?[ ./-]{0,2}){1,6}\d{2,}"
     r"|(?!\d\d[-./ ]\d\d?[-./ ]\d{4}(?!\d))0\d{1,4}(?:[ /.-]\d{1,8}){1,6}|(?:1[-. ])?\d{3}([-. ])\d{3}\1\d{4}"
-    r"|\(\d{2,5}\)\s?\d{2,5}(?:[ /-]\d{2,5}){1,4})(?![\w,]|\.\d)"
+    r"|\(\d{2,5}\)\s?\d{2,9}(?:[ /-]\d{2,5}){0,4})(?!\w|[.,]\d)"
 )
 _DIALLED: Final = re.compile(
-    r"(?:\b(?:tel|tél|fax|mobil|teléf|telef|phone|hotline|call|ring|тел|llam|lig(?:ue|ar)|appel|chiam|numer|númer|звон"
-    r"|dzwo)"
-    r"\w{0,10}|电 ?话|電 ?話|热 ?线|拨 ?打|전 ?화)[^\w+(]{1,3}(?:\w{1,5} )?"
-    r"(?P<number>\d{2,4}(?:[ .-]\d{1,8}){1,5})(?![\w,]|\.\d)",
+    r"(?:\b(?:tel(?=[.:\s])|tél|tele(?:f|ph)|teléf|fax|mobil|phone|hotline|call|ring|тел|llam|lig(?:ue|ar)|appel|chiam"
+    r"|numer|númer|звон|dzwo)"
+    r"\w{0,10}|电 ?话|電 ?話|热 ?线|拨 ?打|전 ?화)(?:[^\w+(]{1,3}(?:\w{1,5} )?"
+    r"|[^\d\n+(]{1,40}(?=(?:\d[ .-]?){8}))(?P<number>\d{2,4}(?:[ .-]\d{1,8}){1,5})(?!\w|[.,]\d)",
     re.IGNORECASE,
 )
 _FEW_DIGITS, _MANY_DIGITS = 8, 15
@@ -120,11 +133,15 @@ _NOT_ENGLISH: Final = (
 )
 """Frequent words of languages by the mark of their decimals, without those that are words in both kinds."""
 _WITH_POINTS, _WITH_COMMAS = frozenset(_ENGLISH.split()), frozenset(_NOT_ENGLISH.split()) | NOT_ENGLISH
+_AT: Final = re.compile(r"(?<!\w)(?:at|um|zu|à|a|al|a las?|alle|all['’]|às?|ao|om|o|в)[ ]?$", re.IGNORECASE)
+"""What stands before a time of day and says no more: ``at noon``, ``alle 12:00``."""
+_LITTLE: Final = _WITH_POINTS | _WITH_COMMAS | {"a", "par", "each"}
 _ACCENTED: Final = re.compile("[à-öø-ɏа-я]")
 _FRACTION: Final = re.compile(r"[1-9]/(?:[2-9]|10)")
 _DECIMAL: Final = re.compile(r"[-+±~≈<>≤≥]?\d+(?:\.\d+)?")
 _LETTER: Final = re.compile(r"\s?(?P<scale>[kKmMbBT])(?:(?!\w)|(?=[€$£¥]))(?P<money>\s?[€$£¥])?")
 """``3.2m`` of money, ``3 M€``."""
+_PLAIN: Final = re.compile(r"\d{1,15}(?:\.\d{1,15})?")
 _RANGE: Final = re.compile(r"\d+(?:[.,]\d+)?-\d+(?:[.,]\d+)?")
 
 
@@ -180,7 +197,9 @@ def _in_order(text: str, found: Iterable[Value | Moment | Numeral | re.Match[str
         if isinstance(each, Value):
             values = [each]
         elif isinstance(each, Moment):
-            values = [Value(each.start, each.end, norm, spelled=text[each.start].islower()) for norm in each.norms]
+            at = _AT.search(text, max(end, each.start - _BEFORE), each.start) if ":" in each.norms[0] else None
+            begin = at.start() if at else each.start
+            values = [Value(begin, each.end, norm, spelled=text[each.start].islower()) for norm in each.norms]
         elif isinstance(each, Numeral):
             values = [value] if (value := _spelled(text, each)) else []
         elif each.re is _PHONE:
@@ -193,18 +212,48 @@ def _in_order(text: str, found: Iterable[Value | Moment | Numeral | re.Match[str
 
 
 def _joined(text: str, values: Iterable[Value]) -> Iterator[Value]:
-    """Yield the values; one and the rest of it are one: ``1 h 45 min``."""
+    """Yield the values; one and the rest of it are one: ``1 h 45 min``, ``7 euros 50``."""
     last: Value | None = None
+    smallest = ""
     for value in values:
-        unit = value.unit or ("cents" if _ENDS.match(text, value.end) else "")  # 23 euros 50
-        per = _REST.get((last.unit, unit)) if last and last.norm.isdigit() and value.norm.isdigit() else None
-        if last and per and int(value.norm) < per and _AND_REST.fullmatch(text, last.end, value.start):
-            value = replace(last, end=value.end, norm=written(int(last.norm) + Fraction(int(value.norm), per)))
+        unit = value.unit
+        if last and last.unit in ("eur", "usd") and unit in ("", last.unit) and _is_rest(text, last, value):
+            unit = "cents"
+        part = _part(smallest, unit) if last and unit and (last.norm.isdigit() or smallest != last.unit) else None
+        if (
+            last
+            and part
+            and _PLAIN.fullmatch(value.norm)
+            and Fraction(value.norm) * part < 1
+            and (gap := _AND_REST.fullmatch(text, last.end, max(last.end, value.start)))
+            and (unit in OF_TIME or not gap["comma"])
+        ):
+            rest = Fraction(value.norm) * part * (_part(last.unit, smallest) or 1)
+            counted, end = rated(last.unit, text, value.end)
+            value = replace(last, end=end, norm=written(Fraction(last.norm) + rest), unit=counted)
         elif last:
             yield last
-        last = value
+        last, smallest = value, unit
     if last:
         yield last
+
+
+def _is_rest(text: str, last: Value, value: Value) -> bool:
+    """Return whether a number behind an amount is its cents: ``7€50``, ``7 euros 50 le kilo``, not *5 euros 50 men*."""
+    behind, gap = _GOES_ON.match(text, value.end), text[last.end : value.start].strip()
+    return value.start < last.end or (
+        behind is not None and (not behind["word"] or (gap in ("", "e", "y", "et") and behind["word"] in _LITTLE))
+    )
+
+
+def _part(unit: str, smaller: str) -> Fraction | None:
+    """Return which part of a unit a smaller one is; nothing where it is none."""
+    one, other = in_base(unit), in_base(smaller)
+    if one and other and one[0] == other[0] and "/" not in unit:
+        part = other[1] / one[1]
+    else:
+        part = Fraction(1, _REST.get((unit, smaller), 1))
+    return part if part < 1 else None
 
 
 def _digits_at(found: Value | Moment | Numeral | re.Match[str]) -> int:
@@ -269,6 +318,8 @@ def _numbers(text: str, found: re.Match[str], *, commas: bool) -> list[Value]:
         norm = written(Fraction(norm))
     if found["release"]:
         return [Value(start, found.end("release"), sign + norm + found["release"].casefold())]
+    if found["grade"]:
+        return [Value(start, found.end("grade"), sign + norm + found["grade"])]
     if found["power"]:
         return [Value(start, found.end("power"), sign + norm, found["power"])]
     if found["ordinal"]:

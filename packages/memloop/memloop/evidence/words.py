@@ -7,6 +7,7 @@ from functools import lru_cache
 
 from memloop.evidence.function_words import FUNCTION_WORDS, LIGHT, NEGATIONS
 from memloop.evidence.numerals import may_be
+from memloop.evidence.units import quantity
 from memloop.evidence.values import Value, values_in
 
 _WORD = re.compile(
@@ -66,6 +67,16 @@ _IN_SIGNS = tuple(
             r"(?<=小时|小時|時間|시간) ?([\d一二三四五十일이삼사오육칠팔구십]{1,3}) ?[分분](?![钟鐘之の의])",
             r" \1分钟",
         ),
+        (
+            "分",
+            (
+                rf"(?<![\d.時点度割] )(?<![\d.時点度割第{_SOME[1:-1]}])(?!十 ?分)"
+                rf"(\d{{1,3}}|{_SOME}{{1,3}}) ?分(?![间間钟鐘之の野岐割別類配母])"
+                r"(?=[^。\n]{0,60}[ぁ-ん])"
+            ),
+            r"\1分間",
+        ),
+        ("분", r"(?<![\d.시도] )(?<![\d.시도제])(\d{1,3}) ?분(?! ?[의기할])", r"\1分間"),
         ("比対", rf"[比対](?<=[\d{_SOME[1:-1]}].) ?(?=(?:\d{{1,3}}|{_SOME}|零)(?![\d.]|{_SOME}))", "∶"),
         ("대", r"대(?<=\d.|\d ) ?(?=\d{1,3}(?:로|으로|의| ))", "∶"),
         ("至到", rf"[至到](?<={_SOME}.) ?(?={_SOME}{{1,3}}(?! ?[年月日点點時时]|{_SOME}))", "∶"),
@@ -95,6 +106,7 @@ _IN_SIGNS = tuple(
 )
 """Ways of Chinese, Japanese and Korean to write values, after signs that each has, and how they are compared."""
 _DIGIT = re.compile(r"\d")
+_HOURS = re.compile(r"\d ?h|[^\W\d] (?:heure|hora)", re.IGNORECASE)
 _OPENING = re.compile(r"[,、(]")
 _BEFORE_SIGNS = "\u3000"
 _ROMAN = re.compile(r"(?=[IVXLC]{2})(?P<c>C{0,3})(?P<x>XC|XL|L?X{0,3})(?P<i>IX|IV|V?I{0,3})(?:e|è|º|ª|th|er)?")
@@ -122,7 +134,7 @@ class Word:
 
     A value has its one form in both, and the ``unit`` that stands with it; it may be ``spelled`` as a word. ``maybe``
     is the number that a word may be, or nothing. ``asked``: a question says the word, and no statement. ``opens``: a
-    comma or a bracket stands before it.
+    comma or a bracket stands before it. ``quantity``: a value that has other units, as all that are equal are.
     """
 
     norm: str
@@ -134,6 +146,7 @@ class Word:
     maybe: str = ""
     asked: bool = False
     opens: bool = False
+    quantity: str = ""
 
     @property
     def probe(self) -> str:
@@ -204,6 +217,8 @@ def words_of(text: str, *, commas: bool = False) -> tuple[Word, ...]:
             end = found.end()
         if value.norm:
             opens = _OPENING.search(text, end, value.start) is not None
+            # 2 h 30 is a time of day or lasts as long
+            unit = value.unit or ("h" if ":" in value.norm and _HOURS.search(text, value.start, value.end) else "")
             words.append(
                 Word(
                     value.norm,
@@ -213,6 +228,7 @@ def words_of(text: str, *, commas: bool = False) -> tuple[Word, ...]:
                     is_value=True,
                     spelled=value.spelled,
                     opens=opens,
+                    quantity=quantity(value.norm, unit),
                 )
             )
         start = end = value.end
