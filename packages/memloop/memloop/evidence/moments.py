@@ -67,7 +67,12 @@ _YEAR: Final = r"(?P<year>[12]\d{3})(?![\d.,:/-]\d)"
 _ALONE: Final = r"(?<![\w.,:/$€£¥-])"
 _ORDINAL: Final = r"(?:st|nd|rd|th|er|\.?[oaº°]|-?го|\.)?"
 _OF_YEAR: Final = r"(?:\s(?:года|году|roku|(?:г|r)\.))?"
-_CJK_YEAR: Final = rf"(?P<year>[12]\d{{3}}|{NUMERAL}{{4}}) ?[年년]"
+_ERAS: Final = {"明治": 1867, "大正": 1911, "昭和": 1925, "平成": 1988, "令和": 2018, "民国": 1911, "民國": 1911}
+"""The year before the first of each."""
+_CJK_YEAR: Final = (
+    rf"(?:(?P<era>{any_of(_ERAS)}) ?(?P<of_era>元|\d{{1,3}}|{NUMERAL}{{1,3}})"
+    rf"|(?P<year>[12]\d{{3}}|{NUMERAL}{{4}})) ?[年년]"
+)
 _CJK_MONTH: Final = rf"(?P<number>1[0-2]|0?[1-9]|{NUMERAL}{{1,2}}) ?[月월](?! ?[间間])"
 _CJK_DAY: Final = rf"(?P<day>[12]\d|3[01]|0?[1-9]|{NUMERAL}{{1,3}}) ?[日号號일]"
 _AMOUNT: Final = rf"\s?[%‰°$€£¥]|\s(?:{'|'.join(CURRENCIES.split())}|euros?|prozent|percent|per cent|procent)\b"
@@ -380,6 +385,8 @@ def _parts(found: re.Match[str], *, day_first: bool) -> tuple[str, ...]:
     if "hour" in parts or "noon" in parts:
         return (_time(found),)
     day, year, name = parts.get("day"), parts.get("year"), (parts.get("month") or "").rstrip(".")
+    if era := parts.get("era"):
+        year = str(_ERAS[era] + number_of(parts["of_era"].replace("元", "1")))
     number = (
         number_of(parts["number"])
         if parts.get("number")

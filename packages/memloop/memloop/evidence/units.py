@@ -69,7 +69,7 @@ _NAMES: Final = {
     "eur": "€ eur euro euros евро ユーロ 欧元 유로",
     "gbp": "£ gbp 英镑 ポンド 파운드",
     "pound": "pound pounds pfund libra libras",
-    "cny": "cny rmb yuan 元 人民币",
+    "cny": "cny rmb yuan 元 人民币 块 块钱 塊",
     "jpy": "jpy yen 円 日元 엔",
     "¥": "¥",
     "jiao": "角",

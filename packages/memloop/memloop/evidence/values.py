@@ -171,7 +171,12 @@ def has_decimal_commas(text: str) -> bool:
 
 def values_in(text: str, *, commas: bool) -> Iterator[Value]:
     """Yield the values of a plain text in order; ``commas`` says that its decimals have commas."""
-    parts = (Value(each.start(), each.end(), *hanzi.part_of(each), spelled=True) for each in hanzi.PART.finditer(text))
+    parts = (
+        Value(each.start(), end if unit else each.end(), norm, of or unit, spelled=True)
+        for each in hanzi.PART.finditer(text)
+        for norm, of in [hanzi.part_of(each)]
+        for unit, end in [("", 0) if of else unit_behind(text, each.end())]
+    )
     phones = (each for each in _PHONE.finditer(text) if _FEW_DIGITS <= sum(map(str.isdigit, each[0])) <= _MANY_DIGITS)
     dialled = (Value(*each.span("number"), re.sub(r"\D", "", each["number"])) for each in _DIALLED.finditer(text))
     moments = [*moments_in(text, day_first=commas)]

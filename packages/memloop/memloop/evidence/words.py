@@ -77,6 +77,19 @@ _IN_SIGNS = tuple(
             r"\1分間",
         ),
         ("분", r"(?<![\d.시도] )(?<![\d.시도제])(\d{1,3}) ?분(?! ?[의기할])", r"\1分間"),
+        ("度도", r"(?<!\d)(3[4-9]|4[0-2]) ?[度도] ?([1-9])(?: ?[分분부])?(?![\d.目回度割点])", r"\1.\2度"),
+        (
+            "度",
+            r"(?<!十)([三四]十[一二三四五六七八九]?) ?度 ?([一二三四五六七八九])(?: ?分)?(?![目回度割点十百])",
+            r"\1点\2度",
+        ),
+        ("△▲", r"[△▲] ?(?=\d[^\n가-힣]{0,60}[ぁ-んァ-ン円])", "-"),
+        ("也", r"(?<=[円圓元]) ?也", ""),
+        (
+            "块塊",
+            r"(?<![\d.])(\d{1,4}|[一二两三四五六七八九十百]{1,5}) ?[块塊] ?([\d一二三四五六七八九])(?![\d.个十百钱])",
+            r"\1点\2元",
+        ),
         ("比対", rf"[比対](?<=[\d{_SOME[1:-1]}].) ?(?=(?:\d{{1,3}}|{_SOME}|零)(?![\d.]|{_SOME}))", "∶"),
         ("대", r"대(?<=\d.|\d ) ?(?=\d{1,3}(?:로|으로|의| ))", "∶"),
         ("至到", rf"[至到](?<={_SOME}.) ?(?={_SOME}{{1,3}}(?! ?[年月日点點時时]|{_SOME}))", "∶"),
@@ -239,6 +252,8 @@ def _is_label(found: re.Match[str]) -> bool:
     """Return whether ``A`` or ``I`` is no article and no pronoun: ``vitamin A``, ``Charles I``, ``part I``."""
     if found[0] not in ("A", "I"):
         return False
+    if _SIGN.match(found.string, found.end() + found.string.startswith(" ", found.end())):
+        return True  # A店
     before = found.string[: found.start()].rstrip()
     last = before[-_LONGEST_LABEL:].split()[-1:]
     return bool(last) and (
