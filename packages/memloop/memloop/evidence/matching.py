@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import pairwise, takewhile
 
+from memloop.evidence.clauses import shorter
 from memloop.evidence.function_words import BEFORE_NAMES, BETWEEN_VALUES, COPULAS
 from memloop.evidence.number_words import ONE
 from memloop.evidence.units import OF_TIME, same_unit, unit_named
@@ -90,6 +91,12 @@ def supports(sentence: Sequence[Word], claim: Claim) -> bool:
     if not claim.content or len(sentence) < _COVERAGE * len(claim.content):
         return False
     claim = in_units_of(sentence, claim)
+    return _says(sentence, claim) or (
+        claim.words[-1].is_sign and any(_says(each, claim) for each in shorter(sentence, claim.words))
+    )
+
+
+def _says(sentence: Sequence[Word], claim: Claim) -> bool:
     sure = (word.norm for word in claim.content if word.anchor and not word.maybe)
     if not {form for word in sentence for form in (word.norm, word.maybe)}.issuperset(sure):
         return False

@@ -118,6 +118,8 @@ _IN_SIGNS = tuple(
     )
 )
 """Ways of Chinese, Japanese and Korean to write values, after signs that each has, and how they are compared."""
+_OF_ENDINGS = frozenset("っんいたてだでうくぐすつぬぶむる")
+"""Signs of Japanese endings."""
 _DIGIT = re.compile(r"\d")
 _HOURS = re.compile(r"\d ?h|[^\W\d] (?:heure|hora)", re.IGNORECASE)
 _OPENING = re.compile(r"[,、(]")
@@ -164,7 +166,11 @@ class Word:
     @property
     def probe(self) -> str:
         """How it begins in a folded text, in all its forms; empty for a value, which may be written in another way."""
-        return "" if self.is_value or self.maybe else folded(self.stem)[: max(_LEAST_PROBE, len(self.stem) - 2)]
+        return (
+            ""
+            if self.is_value or self.maybe or self.norm in _OF_ENDINGS
+            else folded(self.stem)[: max(_LEAST_PROBE, len(self.stem) - 2)]
+        )
 
     @property
     def as_number(self) -> "Word":
