@@ -20,8 +20,8 @@ _NO_ADJUNCT: Final = re.compile(r"[はがもてとばなずぬ]|[んい]で")
 """A subject, a clause, a condition or a negation in what is left out."""
 _NAMES_AND_PARTICLES: Final = re.compile(r"[^\u3040-\u309fー]|[のにでをへからまより]")
 _UNSURE: Final = re.compile(
-    r"ば|たら|なら|場合|と[、言話述語説思考伝主発報訴見いさみ]|な[いか]|ません|予定|可能|恐れ|見込|見通|方針|計画|つもり|はず|らし"
-    r"|よう|たい|かも|もし|こと|[ずぬ、]$"
+    r"ば|たら|なら|場合|と[、言話述語説思考伝主発報訴見いさみ]|な[いか]|ません|予定|可能|恐れ|見込|見通|方針|計画"
+    r"|つもり|はず|らし|よう|たい|かも|もし|こと|[ずぬ、]$"
 )
 """What a last clause says of the ones before it, too: a condition, a report, a plan."""
 _PAST: Final = dict(zip("いちりみびきぎ", ("った", "った", "った", "んだ", "んだ", "いた", "いだ"), strict=True))

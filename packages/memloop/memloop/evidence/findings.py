@@ -51,11 +51,15 @@ _END = re.compile(
     r"""|[^\W\d_][^\n:：|!?。]{0,40}(?:(?<!\d)[:：](?!/)|[:：](?![\d/]))))"""
 )
 _ABBREVIATION = re.compile(
-    r"(?:^|[\s\d(\"'])(?:[A-HJ-Z]|Mrs?|Ms|Dr|Prof|St|Sr|Jr|vs|etc|e\.g|i\.e|cf|Inc|Ltd|approx|Mio|Mrd|Nr|Abs|Art|bzw|ca|vgl"
-    r"|inkl|zzgl|Hr|Fr|Sra|Srta|Sto|Sta|Śp|śp|św|inż|mgr|dr|Mme|Mlle|núm|pág|Sig|Dott|ecc|тыс|млн|млрд|руб|ул|стр|рис|им|т\.е|tys|Tsd|Mds?|Rs)\.\Z"
+    r"(?:^|[\s\d(\"'])(?:[A-HJ-Z]|Mrs?|Ms|Dr|Prof|St|Sr|Jr|vs|etc|e\.g|i\.e|cf|Inc|Ltd|approx|Mio|Mrd|Nr|Abs|Art|bzw"
+    r"|ca|vgl|inkl|zzgl|Hr|Fr|Sra|Srta|Sto|Sta|Śp|śp|św|inż|mgr|dr|Mme|Mlle|núm|pág|Sig|Dott|ecc|тыс|млн|млрд|руб|ул"
+    r"|стр|рис|им|т\.е|tys|Tsd|Mds?|Rs)\.\Z"
 )
 _BEFORE_NUMBER = re.compile(
-    r"(?:^|[\s(\"'])(?:nos?|figs?|vols?|pp?|sec|ch|ext|tel|kl|std|hrs?|godz|ziff|kap|min|max|abb|tab|ca|cap|n|s|p|art)\.\Z",
+    (
+        r"(?:^|[\s(\"'])(?:nos?|figs?|vols?|pp?|sec|ch|ext|tel|kl|std|hrs?|godz|ziff|kap|min|max|abb|tab|ca|cap|n|s|p"
+        r"|art)\.\Z"
+    ),
     re.IGNORECASE,
 )
 """Abbreviations where a number follows: ``invoice no. 7``, ``kl. 18.30``."""
@@ -63,10 +67,10 @@ _LONGEST_ABBREVIATION, _LONGEST_NTH = 9, 16
 """Characters of the longest ones, with what stands before them."""
 _ORDINAL = re.compile(r"(?<!\d)(?<!\d[.,])\d{1,2}\.\Z")
 _ORDERED = re.compile(
-    r"\s+(?:(?:Jan|Jän|Feb|Mär|Apr|Mai|Maj|Jun|Jul|Aug|Sep|Okt|Oct|Nov|Dez|Dec|desem|Jahrhundert|Quartal|Platz|Stock|Etage"
-    r"|piętr|miejsc|wiek|dni|kwarta|rocznic|edycj|våning|plats|kvartal|verdieping|plaats|eeuw|plads|århundre|ledn|únor|břez"
-    r"|dubn|kvě|červ|srpn|září|říj|listop|prosin|míst|patr|ročn|stolet|madde|sınıf|yüzyıl|sayfa|bölüm|hafta|sıra)\w*"
-    r"|sal|kat|gün|ins|von|des)\b",
+    r"\s+(?:(?:Jan|Jän|Feb|Mär|Apr|Mai|Maj|Jun|Jul|Aug|Sep|Okt|Oct|Nov|Dez|Dec|desem|Jahrhundert|Quartal|Platz|Stock"
+    r"|Etage|piętr|miejsc|wiek|dni|kwarta|rocznic|edycj|våning|plats|kvartal|verdieping|plaats|eeuw|plads|århundre"
+    r"|ledn|únor|břez|dubn|kvě|červ|srpn|září|říj|listop|prosin|míst|patr|ročn|stolet|madde|sınıf|yüzyıl|sayfa|bölüm"
+    r"|hafta|sıra)\w*|sal|kat|gün|ins|von|des)\b",
     re.IGNORECASE,
 )
 """What follows the point of an ordinal: ``am 3. April``."""

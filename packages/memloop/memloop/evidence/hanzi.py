@@ -43,14 +43,13 @@ _KOREAN_NUMBER: Final = (
 _NATIVE_NUMBER: Final = (
     rf"(?<![가-힣])(?:(?:{any_of(_NATIVE_TENS)})?(?:{any_of(_NATIVE)})|(?:{any_of(_NATIVE_TENS)}))"
     "(?= ?(?:시|명|개|번|마리|살|권|대|병|잔|장|달|사람|배|곳|그루|채|척|켤레|송이|가지|층|군데|표|석|건|칸|통|쌍|벌|줄"
-    "|자루|그릇|접시|봉지|상자|포기|바퀴|차례)(?!가?운))"
+    "|큰술|작은술|자루|그릇|접시|봉지|상자|포기|바퀴|차례)(?!가?운))"
 )
 _ANY: Final = "".join(sign for sign in (*_DIGITS, *_TIMES, *_SECTIONS) if sign < "가" and sign != "兆")
 _NUMBER: Final = re.compile(
     rf"[{_FORMAL_DIGITS}](?=[{_FORMAL_TIMES}百千万萬亿億元圆圓円])[{_FORMAL_DIGITS}{_FORMAL_TIMES}{_ANY}]{{0,20}}"
     rf"|(?<!\d )(?<!\d)(?:(?!四 ?半|零 ?下|(?<=[一二三四五六七八九])[两兩])[{_ANY}]){{1,20}}(?:兆[{_ANY}]{{0,12}})?"
-    rf"(?:{DECIMALS}[万萬亿億兆]{{0,2}})?"
-    rf"|{_KOREAN_NUMBER}|{_NATIVE_NUMBER}"
+    rf"(?:{DECIMALS}[万萬亿億兆]{{0,2}})?|{_KOREAN_NUMBER}|{_NATIVE_NUMBER}"
 )
 HOUR: Final = rf"{NUMERAL}{{1,3}}|(?:열 ?)?(?:{any_of(_NATIVE)})|열"
 PART: Final = re.compile(

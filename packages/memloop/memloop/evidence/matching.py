@@ -128,6 +128,8 @@ def _says(sentence: Sequence[Word], claim: Claim) -> bool:
     places = aligned([word.stem for word in claim.content], [word.stem for word in sentence])
     if len(places) < _COVERAGE * len(claim.content) or _differs(claim.words, sentence):
         return False
+    if _passes_a_value(claim.words, sentence, places):
+        return False
     behind = [*takewhile(lambda word: not word.opens, sentence[places[-1] + 1 : places[-1] + 1 + _AROUND])]
     region = [
         *(word for word in sentence[max(0, places[0] - _AROUND) : places[0]] if word.norm != "ではなく"),
@@ -202,6 +204,19 @@ def _leads_otherwise(claimed: Sequence[Word], sentence: Sequence[Word]) -> bool:
         if before.norm in _LEADS and before.norm not in found and not found.isdisjoint(_LEADS):
             return True
         if before.norm in _IS and found and found <= _OF_CHANGES and ":" not in word.norm:
+            return True
+    return False
+
+
+def _passes_a_value(claimed: Sequence[Word], sentence: Sequence[Word], places: Sequence[int]) -> bool:
+    """Return whether a value of the claim's kind is left out in a clause: *leaves at 9* of *at 7 and arrives at 9*."""
+    norms = {word.norm for word in claimed}
+    kinds = {word.kind for word in claimed if word.is_value} - {""}
+    for one, two in pairwise(places) if kinds else ():
+        passed = [at for at in range(one + 1, two) if sentence[at].kind in kinds and sentence[at].norm not in norms]
+        behind = sentence[passed[-1] + 1 : two + 1] if passed else ()
+        begins = [at for at, word in enumerate(behind) if word.opens or word.norm in _AND_SO]
+        if passed and (not begins or sum(it.content and it.norm not in _AND_SO for it in behind[begins[-1] :]) > 1):
             return True
     return False
 

@@ -20,8 +20,8 @@ _MONTHS: Final = {name: number for number, names in enumerate((
         "styczeń"
     ),
     (
-        "february februar şubat února únor février febrero febbraio fevereiro февраль февраля феврале februari "
-        "lutego luty"
+        "february februar şubat února únor février febrero febbraio fevereiro февраль февраля феврале februari lutego "
+        "luty"
     ),
     "march märz mars marts mart března březen marzo março март марта марте maart marca marzec",
     "april nisan dubna duben avril abril aprile апрель апреля апреле kwietnia kwiecień",
@@ -97,11 +97,12 @@ _DAY_PART: Final = rf"(?:(?P<afternoon>{_AFTERNOON})|(?P<morning>{_MORNING})|(?P
 _O_CLOCK: Final = r"(?:\s?(?:uhr|uur|h|heures?|часов|часа|час|o['’]clock))?"
 _CJK_PART: Final = (
     "(?:(?P<morning>上 ?午|早 ?上|凌 ?晨|清 ?晨|早 ?晨|今 ?早|午 ?前|朝|未 ?明|오 ?전|아 ?침|새 ?벽)"
-    "|(?P<afternoon>下 ?午|傍 ?晚|中 ?午|午 ?後|夕 ?方|昼|오 ?후|저 ?녁|낮)"
-    "|(?P<night>晚 ?上|夜 ?里|深 ?夜|半 ?夜|今 ?晚|夜|밤))"
+    "|(?P<afternoon>下 ?午|傍 ?晚|中 ?午|午 ?後|夕 ?方|昼|오 ?후|저 ?녁|낮)|(?P<night>晚 ?上|夜 ?里|深 ?夜|半 ?夜"
+    "|今 ?晚|夜|밤))"
 )
 _CJK_MINUTE: Final = (
-    rf"(?:(?P<thirty>半|반)|(?P<fifteens>[一三]) ?刻|(?P<minute>\d\d?|{NUMERAL}{{1,3}}) ?[分분]"
+    rf"(?:(?P<thirty>半|반)|(?P<fifteens>[一三]) ?刻"
+    rf"|(?P<minute>\d\d?|{NUMERAL}{{1,3}}|[일이삼사오육칠팔구십]{{1,3}}) ?[分분]"
     rf"|(?P<late>[二三四五]?十[一二三四五六七八九]?|零[五六七八九])(?!{NUMERAL}))"
 )
 _HOURS: Final = (
@@ -115,10 +116,7 @@ _HOURS: Final = (
                 "twenty zwanzig vingt veinte venti vinte twintig tjugo tyve tjue yirmi",
                 "einundzwanzig vingt_et_une veintiuna ventuno vinte_e_uma eenentwintig tjugoett enogtyve tjueen",
                 "zweiundzwanzig vingt-deux veintidós ventidue vinte_e_duas tweeëntwintig tjugotvå toogtyve tjueto",
-                (
-                    "dreiundzwanzig vingt-trois veintitrés ventitré vinte_e_três drieëntwintig tjugotre treogtyve "
-                    "tjuetre"
-                ),
+                "dreiundzwanzig vingt-trois veintitrés ventitré vinte_e_três drieëntwintig tjugotre treogtyve tjuetre",
             ),
             20,
         )
@@ -142,26 +140,12 @@ _NTH_HOURS: Final = {
     for number, name in enumerate(names.split(), 1)
     for form in (name, name.replace("ё", "е"))
 }
+_TURKISH: Final = (
+    "bir bire biri,iki ikiye ikiyi,üç üçe üçü,dört dörde dördü,beş beşe beşi,altı altıya altıyı,yedi yediye yediyi,"
+    "sekiz sekize sekizi,dokuz dokuza dokuzu,on ona onu,on_bir on_bire on_biri,on_iki on_ikiye on_ikiyi"
+)
 _TURKISH_HOURS: Final = {
-    form: number
-    for number, forms in enumerate(
-        [
-            "bir bire biri",
-            "iki ikiye ikiyi",
-            "üç üçe üçü",
-            "dört dörde dördü",
-            "beş beşe beşi",
-            "altı altıya altıyı",
-            "yedi yediye yediyi",
-            "sekiz sekize sekizi",
-            "dokuz dokuza dokuzu",
-            "on ona onu",
-            "on_bir on_bire on_biri",
-            "on_iki on_ikiye on_ikiyi",
-        ],
-        1,
-    )
-    for form in (each.replace("_", " ") for each in forms.split())
+    form.replace("_", " "): number for number, forms in enumerate(_TURKISH.split(","), 1) for form in forms.split()
 }
 _FEW_HOUR: Final = rf"(?P<hour>{any_of(word for word, hour in _HOURS.items() if hour in range(1, 13))})"
 _POLISH_HOURS: Final = " ".join(hour for hour in _NTH_HOURS if hour.endswith("ej"))
@@ -187,8 +171,7 @@ _DAY_PARTS: Final = (
     "afternoon evening night morning nachmittags nachmittag abends abend nachts morgens morgen vormittags vormittag "
     "früh midi soir matin tarde noche mañana madrugada pomeriggio sera notte noite manhã mattino mattina вечера дня "
     "утра ночи namiddags middags avonds ochtends eftermiddagen aftenen kvelden morgenen formiddagen förmiddagen "
-    "kvällen morgonen natten południu wieczorem "
-    "nocy rano ráno dopoledne večer odpoledne noci ettermiddagen"
+    "kvällen morgonen natten południu wieczorem nocy rano ráno dopoledne večer odpoledne noci ettermiddagen"
 )
 _CLOCK_TIMES: Final = (
     ("past after", rf"(?P<count>half|(?:a )?quarter|{_ENGLISH_MINUTES})\s(?P<way>past|after)\s{_HOUR_WORD}"),
@@ -209,17 +192,13 @@ _CLOCK_TIMES: Final = (
     ("halb viertel dreiviertel halv", rf"(?P<count>halb|viertel|dreiviertel|halv)\s(?:{_HOUR_WORD}|(?P<two>to))"),
     (
         "halb half halv",
-        (
-            rf"{_MINUTE_WORD}\s(?:minuten\s)?(?P<way>vor|nach|voor|over|i|över)\s(?P<next>halb|half|halv)\s"
-            rf"{_HOUR_WORD}"
-        ),
+        rf"{_MINUTE_WORD}\s(?:minuten\s)?(?P<way>vor|nach|voor|over|i|över)\s(?P<next>halb|half|halv)\s{_HOUR_WORD}",
     ),
     ("half", rf"(?P<count>half)\s(?P<hour>{any_of(FROM_TWO[7].split()[:11])}|een|één)"),
     (
         "vor nach voor over i över",
         (
-            rf"(?P<count>viertel|kwart|kvart|fünf|zehn|zwanzig|vijf|tien|twintig|fem|tio|tjugo|tyve)\s(?P<way>vor"
-            rf"|nach"
+            rf"(?P<count>viertel|kwart|kvart|fünf|zehn|zwanzig|vijf|tien|twintig|fem|tio|tjugo|tyve)\s(?P<way>vor|nach"
             rf"|voor|over|i|över)\s{_HOUR_WORD}"
         ),
     ),
@@ -333,8 +312,8 @@ _TIMES: Final = (
     (
         "点 點 時 时 시",
         (
-            rf"(?:{_CJK_PART} ?の?)? ?(?P<hour>[01]?\d|2[0-4]|{HOUR}) ?(?!{DECIMALS})[点點時时시](?! ?[間间간])"
-            rf" ?{_CJK_MINUTE}?"
+            rf"(?:{_CJK_PART} ?の?)? ?(?P<hour>[01]?\d|2[0-4]"
+            rf"|{HOUR}) ?(?!{DECIMALS})[点點時时시](?! ?[間间간]) ?{_CJK_MINUTE}?"
         ),
     ),
     *((heads, rf"(?<!\w){pattern}{_OF_DAY}") for heads, pattern in _CLOCK_TIMES),

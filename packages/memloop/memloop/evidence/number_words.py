@@ -6,61 +6,30 @@ A dash stands where a row has no word.
 
 from typing import Final
 
-FROM_TWO: Final = (
-    (
-        "two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen seventeen "
-        "eighteen nineteen"
-    ),
-    (
-        "zwei drei vier fünf sechs sieben acht neun zehn elf zwölf dreizehn vierzehn fünfzehn sechzehn siebzehn "
-        "achtzehn neunzehn"
-    ),
-    "deux trois quatre cinq six sept huit neuf dix onze douze treize quatorze quinze seize",
-    (
-        "dos tres cuatro cinco seis siete ocho nueve diez once doce trece catorce quince dieciséis diecisiete "
-        "dieciocho diecinueve"
-    ),
-    (
-        "due tre quattro cinque sei sette otto nove dieci undici dodici tredici quattordici quindici sedici "
-        "diciassette diciotto diciannove"
-    ),
-    (
-        "dois três quatro cinco seis sete oito nove dez onze doze treze catorze quinze dezesseis dezessete dezoito "
-        "dezenove"
-    ),
-    (
-        "два три четыре пять шесть семь восемь девять десять одиннадцать двенадцать тринадцать четырнадцать "
-        "пятнадцать шестнадцать семнадцать восемнадцать девятнадцать"
-    ),
-    (
-        "twee drie vier vijf zes zeven acht negen tien elf twaalf dertien veertien vijftien zestien zeventien "
-        "achttien negentien"
-    ),
-    ("två tre fyra fem sex sju åtta nio tio elva tolv tretton fjorton femton sexton sjutton arton nitton"),
-    (
-        "dwa trzy cztery pięć sześć siedem osiem dziewięć dziesięć jedenaście dwanaście trzynaście czternaście "
-        "piętnaście szesnaście siedemnaście osiemnaście dziewiętnaście"
-    ),
-    "- tre fire fem seks syv otte ni ti elleve tolv tretten fjorten femten seksten sytten atten nitten",
-    "- tre fire fem seks sju åtte ni ti elleve tolv tretten fjorten femten seksten sytten atten nitten",
-    "duas - - - - - - - - - - - quatorze - dezasseis dezassete - dezanove",
-    (
-        "две трёх четырёх пяти шести семи восьми девяти десяти одиннадцати двенадцати "
-        "тринадцати четырнадцати пятнадцати шестнадцати семнадцати восемнадцати девятнадцати"
-    ),
-    "dwie trzech czterech pięciu sześciu siedmiu ośmiu dziewięciu dziesięciu",
-    (
-        "dwóch - - - - - - - - jedenastu dwunastu trzynastu czternastu piętnastu szesnastu siedemnastu osiemnastu "
-        "dziewiętnastu"
-    ),
-    "iki üç dört beş altı yedi sekiz dokuz - onbir oniki onüç ondört onbeş onaltı onyedi onsekiz ondokuz",
-    (
-        "dva tři čtyři pět šest sedm osm devět deset jedenáct dvanáct třináct čtrnáct patnáct šestnáct sedmnáct "
-        "osmnáct "
-        "devatenáct"
-    ),
-    "dvě tří čtyř pěti šesti sedmi osmi devíti deseti",
+_FROM_TWO: Final = (
+    "two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen seventeen "
+    "eighteen nineteen/zwei drei vier fünf sechs sieben acht neun zehn elf zwölf dreizehn vierzehn fünfzehn "
+    "sechzehn siebzehn achtzehn neunzehn/deux trois quatre cinq six sept huit neuf dix onze douze treize quatorze "
+    "quinze seize/dos tres cuatro cinco seis siete ocho nueve diez once doce trece catorce quince dieciséis "
+    "diecisiete dieciocho diecinueve/due tre quattro cinque sei sette otto nove dieci undici dodici tredici "
+    "quattordici quindici sedici diciassette diciotto diciannove/dois três quatro cinco seis sete oito nove dez "
+    "onze doze treze catorze quinze dezesseis dezessete dezoito dezenove/два три четыре пять шесть семь восемь "
+    "девять десять одиннадцать двенадцать тринадцать четырнадцать пятнадцать шестнадцать семнадцать восемнадцать "
+    "девятнадцать/twee drie vier vijf zes zeven acht negen tien elf twaalf dertien veertien vijftien zestien "
+    "zeventien achttien negentien/två tre fyra fem sex sju åtta nio tio elva tolv tretton fjorton femton sexton "
+    "sjutton arton nitton/dwa trzy cztery pięć sześć siedem osiem dziewięć dziesięć jedenaście dwanaście "
+    "trzynaście czternaście piętnaście szesnaście siedemnaście osiemnaście dziewiętnaście/- tre fire fem seks syv "
+    "otte ni ti elleve tolv tretten fjorten femten seksten sytten atten nitten/- tre fire fem seks sju åtte ni ti "
+    "elleve tolv tretten fjorten femten seksten sytten atten nitten/duas - - - - - - - - - - - quatorze - "
+    "dezasseis dezassete - dezanove/две трёх четырёх пяти шести семи восьми девяти десяти одиннадцати двенадцати "
+    "тринадцати четырнадцати пятнадцати шестнадцати семнадцати восемнадцати девятнадцати/dwie trzech czterech "
+    "pięciu sześciu siedmiu ośmiu dziewięciu dziesięciu/dwóch - - - - - - - - jedenastu dwunastu trzynastu "
+    "czternastu piętnastu szesnastu siedemnastu osiemnastu dziewiętnastu/iki üç dört beş altı yedi sekiz dokuz - "
+    "onbir oniki onüç ondört onbeş onaltı onyedi onsekiz ondokuz/dva tři čtyři pět šest sedm osm devět deset "
+    "jedenáct dvanáct třináct čtrnáct patnáct šestnáct sedmnáct osmnáct devatenáct/dvě tří čtyř pěti šesti sedmi "
+    "osmi devíti deseti"
 )
+FROM_TWO: Final = tuple(_FROM_TWO.split("/"))
 TENS: Final = (
     "twenty thirty forty fifty sixty seventy eighty ninety",
     "zwanzig dreissig vierzig fünfzig sechzig siebzig achtzig neunzig",
@@ -97,42 +66,24 @@ VEINTI: Final = (
     "veintiún",
     "veintiuna",
 )
-ORDINALS: Final = (
-    (
-        "first second third fourth fifth sixth seventh eighth ninth tenth eleventh twelfth thirteenth fourteenth "
-        "fifteenth sixteenth seventeenth eighteenth nineteenth twentieth"
-    ),
-    (
-        "premier deuxième troisième quatrième cinquième sixième septième huitième neuvième dixième onzième douzième "
-        "treizième quatorzième quinzième seizième - - - vingtième"
-    ),
-    "première seconde",
-    "primero segundo tercero cuarto quinto sexto séptimo octavo noveno décimo undécimo duodécimo",
-    "primer segunda tercer cuarta quinta sexta séptima octava novena décima undécima duodécima",
-    "primera - tercera",
-    (
-        "primo secondo terzo quarto quinto sesto settimo ottavo nono decimo undicesimo dodicesimo tredicesimo "
-        "quattordicesimo quindicesimo sedicesimo diciassettesimo diciottesimo diciannovesimo"
-    ),
-    (
-        "prima seconda terza quarta quinta sesta settima ottava nona decima undicesima dodicesima tredicesima "
-        "quattordicesima quindicesima sedicesima diciassettesima diciottesima diciannovesima"
-    ),
-    "primeiro segundo terceiro quarto quinto sexto sétimo oitavo nono",
-    "primeira segunda terceira quarta quinta sexta sétima oitava nona",
-    "eerste tweede derde vierde vijfde zesde zevende achtste negende tiende elfde twaalfde",
-    (
-        "första andra tredje fjärde femte sjätte sjunde åttonde nionde tionde elfte tolfte trettonde fjortonde "
-        "femtonde "
-        "sextonde sjuttonde artonde nittonde tjugonde"
-    ),
-    "første - - fjerde - sjette syvende ottende niende - ellevte tolvte",
-    (
-        "birinci ikinci üçüncü dördüncü beşinci altıncı yedinci sekizinci dokuzuncu onuncu onbirinci onikinci "
-        "onüçüncü "
-        "ondördüncü onbeşinci onaltıncı onyedinci onsekizinci ondokuzuncu yirminci"
-    ),
+_ORDINALS: Final = (
+    "first second third fourth fifth sixth seventh eighth ninth tenth eleventh twelfth thirteenth fourteenth "
+    "fifteenth sixteenth seventeenth eighteenth nineteenth twentieth/premier deuxième troisième quatrième "
+    "cinquième sixième septième huitième neuvième dixième onzième douzième treizième quatorzième quinzième "
+    "seizième - - - vingtième/première seconde/primero segundo tercero cuarto quinto sexto séptimo octavo noveno "
+    "décimo undécimo duodécimo/primer segunda tercer cuarta quinta sexta séptima octava novena décima undécima "
+    "duodécima/primera - tercera/primo secondo terzo quarto quinto sesto settimo ottavo nono decimo undicesimo "
+    "dodicesimo tredicesimo quattordicesimo quindicesimo sedicesimo diciassettesimo diciottesimo "
+    "diciannovesimo/prima seconda terza quarta quinta sesta settima ottava nona decima undicesima dodicesima "
+    "tredicesima quattordicesima quindicesima sedicesima diciassettesima diciottesima diciannovesima/primeiro "
+    "segundo terceiro quarto quinto sexto sétimo oitavo nono/primeira segunda terceira quarta quinta sexta sétima "
+    "oitava nona/eerste tweede derde vierde vijfde zesde zevende achtste negende tiende elfde twaalfde/första "
+    "andra tredje fjärde femte sjätte sjunde åttonde nionde tionde elfte tolfte trettonde fjortonde femtonde "
+    "sextonde sjuttonde artonde nittonde tjugonde/første - - fjerde - sjette syvende ottende niende - ellevte "
+    "tolvte/birinci ikinci üçüncü dördüncü beşinci altıncı yedinci sekizinci dokuzuncu onuncu onbirinci onikinci "
+    "onüçüncü ondördüncü onbeşinci onaltıncı onyedinci onsekizinci ondokuzuncu yirminci"
 )
+ORDINALS: Final = tuple(_ORDINALS.split("/"))
 ORDINAL_TENS: Final = (
     "twentieth thirtieth fortieth fiftieth sixtieth seventieth eightieth ninetieth",
     "vingtième trentième quarantième cinquantième soixantième",
@@ -166,22 +117,18 @@ STARTS: Final = (
 )
 """Scales that are numbers without one before them."""
 OTHER_WORDS: Final = (
-    "bir jedno fire ti ni yedi bin yüz kırk one ein eine einen einem eins un une uno una um uma один одна een "
-    "één jeden jedna due dos sei otto once elf "
-    "seize sept six tre sex sexton tio fem sto первый acht achte achten achter cent cents cento ciento cien mil "
-    "mille "
-    "mila hundert tausend hundred thousand honderd duizend hundra tusen first second premier première seconde "
-    "primero "
-    "primer primera segundo segunda cuarto cuarta quinta quinto primo prima secondo seconda quarto quarta nona nono "
-    "sexta terza terzo primeiro primeira erste erster erstes ersten erstem сто första andra drugi druga drugie"
+    "bir jedno fire ti ni yedi bin yüz kırk one ein eine einen einem eins un une uno una um uma один одна een één "
+    "jeden jedna due dos sei otto once elf seize sept six tre sex sexton tio fem sto первый acht achte achten achter "
+    "cent cents cento ciento cien mil mille mila hundert tausend hundred thousand honderd duizend hundra tusen first "
+    "second premier première seconde primero primer primera segundo segunda cuarto cuarta quinta quinto primo prima "
+    "secondo seconda quarto quarta nona nono sexta terza terzo primeiro primeira erste erster erstes ersten erstem сто "
+    "första andra drugi druga drugie"
 )
 """Numbers, and other words as well."""
 HALF: Final = (
     "half mezz halb halbe halber halbes halben hälfte moitié demi demie mitad metà mezzo mezza metade meia meio media "
-    "medio половина половину половины половине половиной halves půl пол halve helft halv halva "
-    "halvt hälften pół połowa "
-    "połowę "
-    "połowy"
+    "medio половина половину половины половине половиной halves půl пол halve helft halv halva halvt hälften pół "
+    "połowa połowę połowy"
 )
 ZERO: Final = "zero null zéro cero nul noll nula sıfır ноль"
 POINT: Final = "point komma virgule virgola coma vírgula przecinek virgül запятая"
@@ -190,8 +137,7 @@ ONLY_WITH_MORE: Final = "mezz media medio meio meia mezzo mezza пол"
 """Halves of something that follows, else other words."""
 PARTS: Final = {
     3: (
-        "third thirds drittel dritteln tiers tercio tercios tercera terceras terzo terzi terço terços derde "
-        "tredjedel "
+        "third thirds drittel dritteln tiers tercio tercios tercera terceras terzo terzi terço terços derde tredjedel "
         "tredjedelar trzecia trzecie trzecich треть трети третей"
     ),
     4: (
@@ -218,11 +164,10 @@ WHOLE_PARTS: Final = {
 """Parts that are one word."""
 FACTORS: Final = {
     "×2": (
-        "twice double doubled doubles doubling doppelt doppelte doppelten verdoppelt verdoppelte doublé doubla "
-        "doublée doublent double doble duplicó duplicado duplica doppio doppia raddoppiò raddoppiato raddoppiata "
-        "dobro dobrou duplicou dobrado вдвое удвоил удвоила удвоили удвоилась удвоился удвоилось verdubbeld "
-        "verdubbelde dubbel dubbele tweemaal dubbelt dubbla fördubblades fördubblats dwukrotnie podwoił podwoiła "
-        "podwoiło"
+        "twice double doubled doubles doubling doppelt doppelte doppelten verdoppelt verdoppelte doublé doubla doublée "
+        "doublent double doble duplicó duplicado duplica doppio doppia raddoppiò raddoppiato raddoppiata dobro dobrou "
+        "duplicou dobrado вдвое удвоил удвоила удвоили удвоилась удвоился удвоилось verdubbeld verdubbelde dubbel "
+        "dubbele tweemaal dubbelt dubbla fördubblades fördubblats dwukrotnie podwoił podwoiła podwoiło"
     ),
     "×3": (
         "thrice triple tripled triples tripling dreifach dreifache verdreifacht verdreifachte triplé triplée tripla "

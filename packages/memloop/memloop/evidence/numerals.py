@@ -52,26 +52,12 @@ def _numbered(*lines: str, start: int, times: int = 1) -> dict[str, int]:
 
 
 _ENGLISH: Final = frozenset((*FROM_TWO[0].split(), *TENS[0].split()))
+_BIG: Final = "mil mille bin tusind tusen duizend tausend hundert honderd hundrede hundre hundra"
 NOT_ENGLISH: Final = (
     frozenset(word for row in (*FROM_TWO[1:], *TENS[1:], *HUNDREDS, STARTS) for word in row.split())
     - _ENGLISH
     - frozenset((*OTHER_WORDS.split(), "six", "-"))
-) | frozenset(
-    [
-        "mil",
-        "mille",
-        "bin",
-        "tusind",
-        "tusen",
-        "duizend",
-        "tausend",
-        "hundert",
-        "honderd",
-        "hundrede",
-        "hundre",
-        "hundra",
-    ]
-)
+) | frozenset(_BIG.split())
 """Numbers of languages other than English, without those that are other words as well."""
 _IN_DANISH: Final = "og er på af av blev ble der det den ikke har til fra et en halv hundrede hundre tusind tusen timer"
 _DANISH: Final = frozenset(_IN_DANISH.split())
@@ -214,7 +200,12 @@ def numerals_in(text: str) -> Iterator[Numeral]:
     while at < len(words):
         norm, end = _Reader(words, gaps).read(at) if words[at] in _FIRST or _number(words[at]) else ("", at)
         if norm:
-            yield Numeral(found[at].start(), found[end - 1].end(), norm, is_ordinal=words[end - 1] in _ORDINALS_ONLY)
+            yield Numeral(
+                found[at].start(),
+                found[end - 1].end(),
+                norm,
+                is_ordinal=norm.isdigit() and words[end - 1] in _ORDINALS_ONLY,
+            )
         elif words[at] not in _ORDINALS_ONLY and (maybe := may_be(words[at]) or _HALF_OF.get(words[at])):
             yield Numeral(found[at].start(), found[at].end(), maybe, is_sure=False)
         at = max(end, at + 1)

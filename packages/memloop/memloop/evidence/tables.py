@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from memloop.evidence.findings import TextSpan
-from memloop.evidence.matching import Claim, is_other_form
+from memloop.evidence.matching import Claim, in_units_of, is_other_form
 from memloop.evidence.units import same_unit, unit_named
 from memloop.evidence.words import Word, words_of
 
@@ -44,6 +44,7 @@ class Row:
             [[word for word in words_of(cell, commas=commas) if word.content or word.is_light] for cell in line]
             for line in (self.names, self.cells)
         )
+        claim = in_units_of([*first, *(word for cell in cells for word in cell)], claim)
         return any(
             _hold(cell, claim.content)
             and _hold(first, claim.content)

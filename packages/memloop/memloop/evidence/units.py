@@ -109,22 +109,18 @@ _NAMES: Final = {
     "lb": "lb lbs",
     "oz": "oz ounce ounces",
     "gal": "gal gallon gallons",
-    "tbsp": "tbsp tablespoon tablespoons essloffel",
-    "tsp": "tsp teaspoon teaspoons teeloffel",
+    "tbsp": "tbsp tablespoon tablespoons essloffel 큰술 汤匙",
+    "tsp": "tsp teaspoon teaspoons teeloffel 작은술 茶匙",
     "h": (
-        "h hr hrs 个小时 個小時 小時 个钟头 hour hours stunde stunden std heure heures hora horas ora ore uur "
-        "timer time timme timmar "
-        "godzina "
-        "godziny godzin hodina hodiny hodin saat ч час часа часов 小时 時間 시간"
+        "h hr hrs 个小时 個小時 小時 个钟头 hour hours stunde stunden std heure heures hora horas ora ore uur timer "
+        "time timme timmar godzina godziny godzin hodina hodiny hodin saat ч час часа часов 小时 時間 시간"
     ),
     "min": (
-        "min mins minute minutes minuten minuto minutos minuti minuut minuter minuta minuty minut minutter "
-        "minutach dakika мин минута минуты "
-        "минут 分钟 分鐘 分間"
+        "min mins minute minutes minuten minuto minutos minuti minuut minuter minuta minuty minut minutter minutach "
+        "dakika мин минута минуты минут 分钟 分鐘 分間"
     ),
     "s": (
-        "s sec secs second seconds sekunde sekunden seconde secondes seconden segundo segundos secondi sekunder "
-        "saniye "
+        "s sec secs second seconds sekunde sekunden seconde secondes seconden segundo segundos secondi sekunder saniye "
         "sekund секунда секунды секунд 秒 초"
     ),
     "ms": "ms millisecond milliseconds millisekunden",
@@ -141,9 +137,8 @@ _NAMES: Final = {
         "veckor tydzien tygodnie tygodni hafta tyden tydny tydnu неделя недели недель"
     ),
     "month": (
-        "month months monat monate monaten mois mes meses mese mesi maand maanden manad manader maned maneder ay "
-        "mesic mesice mesicu miesiac miesiace "
-        "miesiecy месяц месяца месяцев 个月 個月 か月 ヶ月 カ月 개월 달"
+        "month months monat monate monaten mois mes meses mese mesi maand maanden manad manader maned maneder ay mesic "
+        "mesice mesicu miesiac miesiace miesiecy месяц месяца месяцев 个月 個月 か月 ヶ月 カ月 개월 달"
     ),
     "year": (
         "year years jahr jahre jahren ans annee annees ano anos anno anni jaar ar lat rok roku lata let yil год года "
@@ -178,23 +173,22 @@ _SCALES: Final = {
     12: "dozen dozens dutzend douzaine douzaines docena docenas dozzina dozzine dúzia dúzias дюжина dozijn dussin",
     100: "hundred honderd hundra 百 백",
     1_000: (
-        "thousand tausend tsd mila mil mille duizend tusen tys tusind bin tisíc "
-        "tysiąc tysiące tysięcy тыс тысяча тысячи тысяч 千 천"
+        "thousand tausend tsd mila mil mille duizend tusen tys tusind bin tisíc tysiąc tysiące tysięcy тыс тысяча "
+        "тысячи тысяч 千 천"
     ),
     10_000: "万 萬 만",
     100_000: "lakh lakhs",
     1_000_000: (
         "million millions mio mn millón millones millionen milhão milhões milione milioni miljoen miljon miljoner "
-        "milion mln "
-        "miliona miliony milionów millioner miljoona miljoonaa milyon milionů mio mill млн миллион миллиона миллионов"
+        "milion mln miliona miliony milionów millioner miljoona miljoonaa milyon milionů mio mill млн миллион миллиона "
+        "миллионов"
     ),
     10_000_000: "crore crores",
     100_000_000: "亿 億 억",
     1_000_000_000: (
         "bn billion billions mrd mld md mds milliarde milliarden milliard milliards miliardo miliardi bilhão bilhões "
         "miljard miljarder miliard miliarda miliardy miliardów milliarder miljardi miljardia milyar mia млрд миллиард "
-        "миллиарда "
-        "миллиардов"
+        "миллиарда миллиардов"
     ),
     1_000_000_000_000: "tn trillion trillions billionen biljoen biljoner трлн 兆 조",
 }
@@ -302,28 +296,13 @@ MOST: Final = 10**18
 """Beyond it nothing multiplies a number."""
 OF_MONEY: Final = {"k": 1_000, "m": 1_000_000, "b": 1_000_000_000, "t": 1_000_000_000_000}
 """Letters behind an amount of money, which behind other numbers are units."""
+_ALIKE: Final = "pound lb,pound gbp,jpy ¥,cny ¥,kr sek,kr nok,kr dkk,° grad,grad °c,tsp try"
 _CLAIMED_AS: Final = frozenset(
-    (
-        (name, other)
-        for names in (
-            "pound lb",
-            "pound gbp",
-            "jpy ¥",
-            "cny ¥",
-            "kr sek",
-            "kr nok",
-            "kr dkk",
-            "° grad",
-            "grad °c",
-            "tsp try",
-        )
-        for name, other in (names.split(), names.split()[::-1])
-    )
+    (name, other) for pair in _ALIKE.split(",") for name, other in (pair.split(), pair.split()[::-1])
 ) | {("°", "°c"), ("°", "°f")}
 _POWER_NAMES: Final = {
     2: (
-        "square quadrat carre carres cuadrados cuadrado quadrati quadrado quadrados vierkante kvadrat "
-        "kwadratowych кв "
+        "square quadrat carre carres cuadrados cuadrado quadrati quadrado quadrados vierkante kvadrat kwadratowych кв "
         "квадратных 平方 제곱 sq"
     ),
     3: "cubic kubik cube cubes cubicos cubi kubieke szesciennych куб кубических 立方 세제곱 cu",
@@ -351,8 +330,7 @@ _POINTS: Final = re.compile(
 _PER_CENT: Final = re.compile(r"\s?(?:per|pour|por)\s?(?:cent|cento|ciento)\b|\s?(?:パーセント|퍼센트)", re.IGNORECASE)
 _MARK: Final = re.compile(r"\s?([%٪‰$€£¥₹₽₩₺₴₪฿°])(?:\s?([CF])\b)?")
 _NAME: Final = re.compile(
-    rf"[ \u00a0'’-]?(?:(?:d['’]|de "
-    rf"|di ))?(?:(?P<power>{any_of(_POWERS)})\.?\s?)?(?P<name>[^\W\d_]{{1,24}})(?![^\W\d_])"
+    rf"[ \u00a0'’-]?(?:(?:d['’]|de |di ))?(?:(?P<power>{any_of(_POWERS)})\.?\s?)?(?P<name>[^\W\d_]{{1,24}})(?![^\W\d_])"
     r"(?:\^?(?P<digit>[23])(?!\w)|[\s-](?P<behind>[^\W\d_]{4,14})(?![^\W\d_]))?",
     re.IGNORECASE,
 )

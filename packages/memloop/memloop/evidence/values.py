@@ -50,8 +50,7 @@ _NUMBER: Final = re.compile(
 )
 _MINUS: Final = re.compile(
     r"(?P<either>(?<!\w)(?:plus[ /-](?:or |of )?min(?:us)?|plus ou moins|m[áa]s(?: o )?[ /]?menos"
-    r"|pi[ùu](?: o )?[ /]?meno"
-    r"|mais ou menos|плюс[ -]минус|artı eksi)\s"
+    r"|pi[ùu](?: o )?[ /]?meno|mais ou menos|плюс[ -]минус|artı eksi)\s"
     r"|(?:正 ?[负負]|プ ?ラ ?ス ?マ ?イ ?ナ ?ス|플 ?러 ?스 ?마 ?이 ?너 ?스) ?)$"
     r"|(?:(?<![\w)\]])[-−–]\s?|(?<!\w)(?:minus|negative|eksi|moins|menos|meno|минус|(?P<dutch>(?<!\d )min))\s"
     r"|(?:零 ?下|氷 ?点 ?下|マ ?イ ?ナ ?ス|영 ?하|마 ?이 ?너 ?스|[负負]) ?)$",
@@ -66,13 +65,13 @@ _BELOW: Final = re.compile(
 )
 _PLACE: Final = re.compile(r"\d+\.\d*0")
 _NAMED: Final = re.compile(
-    r"(?<![^\W\d_])([A-ZÀ-Þ]\w*|(?i:versi\w*|release|firmware|section|chapter|clause|figure|table|item|paragraph"
-    r"|§))\s$"
+    r"(?<![^\W\d_])([A-ZÀ-Þ]\w*|(?i:versi\w*|release|firmware|section|chapter|clause|figure|table|item|paragraph|§))\s$"
 )
 """What stands before 3.10 where that is no decimal, and 3.1 another: ``Python 3.10``, ``section 4.20``."""
 _AND_HALF: Final = re.compile(
     r"\s(?:and a half|y medi[ao]|et demie?|e mezz[ao]|e mei[ao]|en een half|en een halve|och en halvt?|og en halvt?"
-    r"|с половиной|i pół|a půl|buçuk)(?!\w)|\s?[半반](?![径額分数导])",
+    r"|с половиной|i pół|a půl|buçuk"
+    r"|(?P<quarter>and a quarter|y cuarto|et quart|e un quarto|e um quarto))(?!\w)|\s?[半반](?![径額分数导])",
     re.IGNORECASE,
 )
 _OF_A: Final = re.compile(r"\s(?:of )?an?(?=\s)")
@@ -82,12 +81,8 @@ _ONE_UNIT: Final = re.compile(
 )
 """``an hour`` before ``and a half``."""
 _REST: Final = {
-    ("eur", "cents"): 100,
-    ("usd", "cents"): 100,
-    ("cny", "jiao"): 10,
-    ("year", "month"): 12,
-    ("pound", "oz"): 16,
-}
+    ("eur", "cents"): 100, ("usd", "cents"): 100, ("cny", "jiao"): 10, ("year", "month"): 12, ("pound", "oz"): 16
+}  # fmt: skip
 """How many of the second unit one of the first is where they have no common one."""
 _GOES_ON: Final = re.compile(r"\s?(?:[,.;)]|$|(?P<word>[^\W\d_]+))")
 _AND_REST: Final = re.compile(r"\.?(?P<comma>,)?\s?(?:(?:and|und|et|y|e|con|en|og|och|i|и|a|ve)\s)?")
@@ -100,8 +95,7 @@ _PHONE: Final = re.compile(
 )
 _DIALLED: Final = re.compile(
     r"(?:\b(?:tel(?=[.:\s])|tél|tele(?:f|ph)|teléf|fax|mobil|phone|hotline|call|ring|тел|llam|lig(?:ue|ar)|appel|chiam"
-    r"|numer|númer|звон|dzwo)"
-    r"\w{0,10}|电 ?话|電 ?話|热 ?线|拨 ?打|전 ?화)(?:[^\w+(]{1,3}(?:\w{1,5} )?"
+    r"|numer|númer|звон|dzwo)\w{0,10}|电 ?话|電 ?話|热 ?线|拨 ?打|전 ?화)(?:[^\w+(]{1,3}(?:\w{1,5} )?"
     r"|[^\d\n+(]{1,40}(?=(?:\d[ .-]?){8}))(?P<number>\d{2,4}(?:[ .-]\d{1,8}){1,5})(?!\w|[.,]\d)",
     re.IGNORECASE,
 )
@@ -110,26 +104,20 @@ _GROUPED: Final = re.compile(rf"\d{{1,3}}(?:{_MARK}\d{{3}})+")
 _COMMA_DECIMAL: Final = re.compile(r"(?<![\d.,])\d+,(?:\d{1,2}|\d{4,})(?![\d.,]*\d)|\d\.\d{3},\d|\d,[-–—](?!\d)")
 _POINT_DECIMAL: Final = re.compile(
     r"(?<![\d.,])(?<!kl\. )(?<!ore )(?<!alle )(?<!godz\. )(?<!saat )(?<!klokken )(?<!klockan )(?<!godzinie )"
-    r"\d+\.(?:\d{1,2}|\d{4,})(?![\d.,]*\d|\.\d|\s?(?:uhr|uur|Uhr))"
-    r"|\d,\d{3}\.\d|\d,\d{3},\d{3}"
+    r"\d+\.(?:\d{1,2}|\d{4,})(?![\d.,]*\d|\.\d|\s?(?:uhr|uur|Uhr))|\d,\d{3}\.\d|\d,\d{3},\d{3}"
 )
 _ENGLISH: Final = "the of and to is was were for with that it on at by from has have this be are your"
 _NOT_ENGLISH: Final = (
-    "hij zij wij ze haar hun dit deze niet naar e dal dalla dai dell dall non nella alla al tem num "
-    "numa seu sua kom kan ska "
-    "skal ved vid efter más pero como son "
-    "ne sans ce vous nous dass auch noch nur oder vom beim durch kein keine unter über seit om naar uit bij ook werd "
-    "de der die das und ist den dem des ein eine einen einer nicht mit von zu im für auf wird werden wurde hat haben "
-    "sie er wir bei nach aus am ab bis etwa rund zum zur sind sein ihre le les et du est une dans pour qui au "
-    "aux sur cette ces environ pas sont elle il "
-    "ils avec leur ont la el los las del que en y un una se con por su sus está fue este esta unas unos al hay "
-    "sobre desde hasta cada di che è gli della nel "
-    "alle ha hanno per sono lo o os da não em um uma na dos foi foram mais ao com aos pelo pela às para sem "
-    "entre é het een van op te dat zijn voor met heeft "
-    "bij ett och att det som på av är för till har med og af ikke er til fra blev ble har w z się nie jest przez "
-    "dla ma "
-    "oraz ve bir bu için ile olarak je že pro jsou byl byla и в на не с по что для из у "
-    "до он она было"
+    "hij zij wij ze haar hun dit deze niet naar e dal dalla dai dell dall non nella alla al tem num numa seu sua kom "
+    "kan ska skal ved vid efter más pero como son ne sans ce vous nous dass auch noch nur oder vom beim durch kein "
+    "keine unter über seit om naar uit bij ook werd de der die das und ist den dem des ein eine einen einer nicht mit "
+    "von zu im für auf wird werden wurde hat haben sie er wir bei nach aus am ab bis etwa rund zum zur sind sein ihre "
+    "le les et du est une dans pour qui au aux sur cette ces environ pas sont elle il ils avec leur ont la el los las "
+    "del que en y un una se con por su sus está fue este esta unas unos al hay sobre desde hasta cada di che è gli "
+    "della nel alle ha hanno per sono lo o os da não em um uma na dos foi foram mais ao com aos pelo pela às para sem "
+    "entre é het een van op te dat zijn voor met heeft bij ett och att det som på av är för till har med og af ikke er "
+    "til fra blev ble har w z się nie jest przez dla ma oraz ve bir bu için ile olarak je že pro jsou byl byla и в на "
+    "не с по что для из у до он она было"
 )
 """Frequent words of languages by the mark of their decimals, without those that are words in both kinds."""
 _WITH_POINTS, _WITH_COMMAS = frozenset(_ENGLISH.split()), frozenset(_NOT_ENGLISH.split()) | NOT_ENGLISH
@@ -183,7 +171,7 @@ def values_in(text: str, *, commas: bool) -> Iterator[Value]:
     # um Viertel nach acht
     numerals = (n for n in numerals_in(text) if not any(n.start < it.start < n.end for it in moments))
     halves = (
-        Value(one.start(), half.end(), "1.5", unit, spelled=True)
+        Value(one.start(), half.end(), "1.25" if half["quarter"] else "1.5", unit, spelled=True)
         for half in _AND_HALF.finditer(text)
         if (one := _ONE_UNIT.search(text, max(0, half.start() - _BEFORE), half.start()))
         and (unit := unit_named(one["name"]))
@@ -283,7 +271,7 @@ def _behind_article(text: str, norm: str, end: int) -> int:
 def _with_half(text: str, value: Value) -> Value:
     """``dos kilos y medio``."""
     half = _AND_HALF.match(text, value.end) if value.unit and value.norm.isdigit() else None
-    return replace(value, norm=f"{value.norm}.5", end=half.end()) if half else value
+    return replace(value, norm=f"{value.norm}.{25 if half['quarter'] else 5}", end=half.end()) if half else value
 
 
 def _times(value: Value) -> Value:

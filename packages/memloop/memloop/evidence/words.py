@@ -11,13 +11,11 @@ from memloop.evidence.units import quantity
 from memloop.evidence.values import Value, values_in
 
 _WORD = re.compile(
-    r"(?<!\w)[A-Z]{1,3}[+-](?![\w(])|\([A-Za-z]\)|[^\W\d_]{1,3}\d+(?:\.\d+)+\w*|\d+\w*"
-    r"|s'élève à|asciende a|ammonta a|uppgår till"
-    r"|ではなく|ではな(?=[いか])|ではありません|じゃな(?=[いか])|でした|である|であった|だった|です"
-    r"|とする|となる|だ(?= ?(?:[。、,]|$))|아니(?=[다라며었])"
-    r"|(?:(?<=[가-힣])|(?<=[\d\w%)] ))(?:의|은|는|이|가|이다|입니다|이며|이고|이었다|였다)(?![가-힣])"
-    r"|(?<=[가-힣])(?:[하되]며|[하되]고|한다|된다|합니다|됩니다|했다|됐다|했으며|됐으며|했습니다|됐습니다|으며|다|습니다)(?![가-힣])"
-    r"|[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]"
+    r"(?<!\w)[A-Z]{1,3}[+-](?![\w(])|\([A-Za-z]\)|[^\W\d_]{1,3}\d+(?:\.\d+)+\w*|\d+\w*|s'élève à|asciende a|ammonta a"
+    r"|uppgår till|ではなく|ではな(?=[いか])|ではありません|じゃな(?=[いか])|でした|である|であった|だった|です|とする"
+    r"|となる|だ(?= ?(?:[。、,]|$))|아니(?=[다라며었])|(?:(?<=[가-힣])|(?<=[\d\w%)] ))(?:의|은|는|이|가|이다|입니다"
+    r"|이며|이고|이었다|였다)(?![가-힣])|(?<=[가-힣])(?:[하되]며|[하되]고|한다|된다|합니다|됩니다|했다|됐다|했으며"
+    r"|됐으며|했습니다|됐습니다|으며|다|습니다)(?![가-힣])|[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]"
     r"|[^\W\d_\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af](?:[^\W\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]|['’](?=\w))*"
 )
 _SIGNS = r"[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]"
@@ -31,6 +29,7 @@ def _half(found: re.Match[str]) -> str:
 
 _BROKEN = re.compile(r"\u00ad\s*|(?<=[^\W\d_])[-‐]\s*\n\s*(?=[^\W\d_A-Z])")
 """Soft hyphens, and a word that is cut at a line's end."""
+_PART_OF_UNIT = re.compile(r"\b((?:[Dd]rei)?[Vv]iertel)(?=stunde|liter|kilo|jahr|pfund)")
 _FRACTION = re.compile(r"(?<=\d)(?=[¼-¾⅐-⅞])")
 _POWER = re.compile(r"(?<=\d)(?=[⁻⁰¹²³⁴-⁹])")
 _BESIDE_SIGN = re.compile(rf"(?<={_SIGNS})(?=(?!{_SIGNS})\S)|(?<=\S)(?<!{_SIGNS})(?={_SIGNS})")
@@ -48,7 +47,9 @@ _BESIDE_DIGITS = tuple(
         (r"(?<=[a-zA-Z])[·⋅∙](?=[a-zA-Z])", ""),  # N·m
     )
 )
-_SOME = "[一二两兩三四五六七八九十]"
+_NO_MINUTES = "[间間钟鐘之の野岐割別類配母]"
+"""What stands behind 分 that is no minute in Japanese."""
+_FEW, _SOME = "[一二三四五六七八九]", "[一二两兩三四五六七八九十]"
 _IN_SIGNS = tuple(
     (needed, re.compile(pattern), written)
     for needed, pattern, written in (
@@ -56,8 +57,7 @@ _IN_SIGNS = tuple(
             "半반",
             (
                 rf"((?<!\d)\d{{1,2}}|{_SOME}{{1,3}}) ?(个|個|年|天|斤|里|亩|時間|小时|小時|个月|個月|[かカヶ]月|년|개월"
-                r"|시간) ?"
-                r"[半반](?![径額额分数导期ばん])"
+                r"|시간) ?[半반](?![径額额分数导期ばん])"
             ),
             _half,
         ),
@@ -70,26 +70,19 @@ _IN_SIGNS = tuple(
         (
             "分",
             (
-                rf"(?<![\d.時点度割] )(?<![\d.時点度割第{_SOME[1:-1]}])(?!十 ?分)"
-                rf"(\d{{1,3}}|{_SOME}{{1,3}}) ?分(?![间間钟鐘之の野岐割別類配母])"
-                r"(?=[^。\n]{0,60}[ぁ-ん])"
+                rf"(?<![\d.時点度割] )(?<![\d.時点度割第{_SOME[1:-1]}])(?!十 ?分)(\d{{1,3}}|{_SOME}{{1,3}}) ?分"
+                rf"(?!{_NO_MINUTES})(?=[^。\n]{{0,60}}[ぁ-ん])"
             ),
             r"\1分間",
         ),
         ("분", r"(?<![\d.시도] )(?<![\d.시도제])(\d{1,3}) ?분(?! ?[의기할])", r"\1分間"),
         ("度도", r"(?<!\d)(3[4-9]|4[0-2]) ?[度도] ?([1-9])(?: ?[分분부])?(?![\d.目回度割点])", r"\1.\2度"),
-        (
-            "度",
-            r"(?<!十)([三四]十[一二三四五六七八九]?) ?度 ?([一二三四五六七八九])(?: ?分)?(?![目回度割点十百])",
-            r"\1点\2度",
-        ),
+        ("度", rf"(?<!十)([三四]十{_FEW}?) ?度 ?({_FEW})(?: ?分)?(?![目回度割点十百])", r"\1点\2度"),
+        ("米", r"(?<![\d.])([12]) ?米 ?(\d\d?)(?![\d.,])", r"\1.\2米"),
+        ("米", rf"(?<!{_SOME})([一二]) ?米 ?({_FEW}{{1,2}})(?!{_SOME})", r"\1点\2米"),
         ("△▲", r"[△▲] ?(?=\d[^\n가-힣]{0,60}[ぁ-んァ-ン円])", "-"),
         ("也", r"(?<=[円圓元]) ?也", ""),
-        (
-            "块塊",
-            r"(?<![\d.])(\d{1,4}|[一二两三四五六七八九十百]{1,5}) ?[块塊] ?([\d一二三四五六七八九])(?![\d.个十百钱])",
-            r"\1点\2元",
-        ),
+        ("块塊", rf"(?<![\d.])(\d{{1,4}}|[{_SOME[1:-1]}百]{{1,5}}) ?[块塊] ?(\d|{_FEW})(?![\d.个十百钱])", r"\1点\2元"),
         ("比対", rf"[比対](?<=[\d{_SOME[1:-1]}].) ?(?=(?:\d{{1,3}}|{_SOME}|零)(?![\d.]|{_SOME}))", "∶"),
         ("대", r"대(?<=\d.|\d ) ?(?=\d{1,3}(?:로|으로|의| ))", "∶"),
         ("至到", rf"[至到](?<={_SOME}.) ?(?={_SOME}{{1,3}}(?! ?[年月日点點時时]|{_SOME}))", "∶"),
@@ -178,6 +171,11 @@ class Word:
         return replace(self, norm=self.maybe, stem=self.maybe, anchor=True, is_value=True, spelled=True)
 
     @property
+    def kind(self) -> str:
+        """What a value counts or that it is a time of day; empty where neither is known."""
+        return self.quantity.rpartition(" ")[2] or self.unit or (":" if self.is_value and ":" in self.norm else "")
+
+    @property
     def is_sign(self) -> bool:
         """Whether it is one sign of Chinese, Japanese or Korean."""
         return _SIGN.fullmatch(self.norm) is not None
@@ -211,6 +209,7 @@ def plain(text: str) -> str:
     )
     for pattern, written in _BESIDE_DIGITS if _DIGIT.search(level) else ():
         level = pattern.sub(written, level)
+    level = _PART_OF_UNIT.sub(r"\1 ", level) if "iertel" in level else level
     if max(level, default="") <= _BEFORE_SIGNS:
         return level
     for needed, way, other in _IN_SIGNS:
