@@ -49,9 +49,10 @@ def _look(chunk: Chunk, tail: str, readings: Sequence[ClaimByMark], found: list[
     low, commas = folded(text), has_decimal_commas(text)
     claims = [by_mark[commas] for by_mark in readings]
     likely = [number for number, claim in enumerate(claims) if _open(found[number]) and _may_hold(low, claim)]
+    longest = [(number, claims[number].probes[0]) for number in likely]
     for sentence in sentences_of(text) if likely else ():
         low = folded(sentence.text)
-        hits = [number for number in likely if _may_hold(low, claims[number])]
+        hits = [number for number, probe in longest if probe in low and _may_hold(low, claims[number])]
         words = words_of(sentence.text, commas=commas) if hits and len(sentence.text) <= _LONGEST_SENTENCE_CHARS else ()
         for number in hits:
             if supports(words, claims[number]):

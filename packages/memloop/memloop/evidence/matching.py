@@ -75,8 +75,8 @@ class Claim:
 
     @cached_property
     def probes(self) -> tuple[str, ...]:
-        """What a text that supports it must contain, folded: its names, else a stem."""
-        names = (word.probe for word in self.content if word.anchor and word.probe)
+        """What a text that supports it must contain, folded, the longest first: its names, else a stem."""
+        names = sorted((word.probe for word in self.content if word.anchor and word.probe), key=len, reverse=True)
         stems = (word.stem for word in self.content if not word.is_value and not word.maybe)
         return tuple(names) or (max(stems, key=len, default=""),)
 
