@@ -14,6 +14,7 @@ from memloop.evidence.words import Word, words_of
 _COVERAGE = 0.85
 _LEAST_ALIKE = 4
 _MOST_ENDING = 3
+_LONGEST_ENDING = 4
 """Two forms of one word begin with four letters alike; one has at most one more, and the other at most three."""
 _A = ("a", "an")
 _BEFORE_AN_HOUR = frozenset(
@@ -76,7 +77,12 @@ class Claim:
     @cached_property
     def probes(self) -> tuple[str, ...]:
         """What a text that supports it must contain, folded, the longest first: its names, else a stem."""
-        names = sorted((word.probe for word in self.content if word.anchor and word.probe), key=len, reverse=True)
+        ending = self.words[-_LONGEST_ENDING:] if any(word.is_sign for word in self.words) else ()
+        names = sorted(
+            (word.probe for word in self.content if word.anchor and word.probe and word not in ending),
+            key=len,
+            reverse=True,
+        )
         stems = (word.stem for word in self.content if not word.is_value and not word.maybe)
         return tuple(names) or (max(stems, key=len, default=""),)
 
@@ -92,7 +98,8 @@ def supports(sentence: Sequence[Word], claim: Claim) -> bool:
         return False
     claim = in_units_of(sentence, claim)
     return _says(sentence, claim) or (
-        claim.words[-1].is_sign and any(_says(each, claim) for each in shorter(sentence, claim.words))
+        any(word.is_sign for word in claim.words)
+        and any(_says(each, claim) for each in shorter(sentence, claim.words))
     )
 
 
@@ -138,6 +145,7 @@ def _says(sentence: Sequence[Word], claim: Claim) -> bool:
     ]
     return (
         not _goes_on(claim.words, behind)
+        and not _ends_otherwise(claim.words, sentence[places[-1] :])
         and not _is_denied(sentence[: places[0]])
         and _same_sense(region, claim.words)
         and _anchors_stand_together(sentence, claim)
@@ -211,9 +219,10 @@ def _leads_otherwise(claimed: Sequence[Word], sentence: Sequence[Word]) -> bool:
 def _passes_a_value(claimed: Sequence[Word], sentence: Sequence[Word], places: Sequence[int]) -> bool:
     """Return whether a value of the claim's kind is left out in a clause: *leaves at 9* of *at 7 and arrives at 9*."""
     norms = {word.norm for word in claimed}
-    kinds = {word.kind for word in claimed if word.is_value} - {""}
+    kinds = {word.kind for word in claimed if word.is_value}
     for one, two in pairwise(places) if kinds else ():
-        passed = [at for at in range(one + 1, two) if sentence[at].kind in kinds and sentence[at].norm not in norms]
+        between = [at for at in range(one + 1, two) if sentence[at].is_value and sentence[at].norm not in norms]
+        passed = [at for at in between if sentence[at].kind in kinds]
         behind = sentence[passed[-1] + 1 : two + 1] if passed else ()
         begins = [at for at, word in enumerate(behind) if word.opens or word.norm in _AND_SO]
         if passed and (not begins or sum(it.content and it.norm not in _AND_SO for it in behind[begins[-1] :]) > 1):
@@ -282,6 +291,16 @@ def _goes_on(claimed: Sequence[Word], behind: Sequence[Word]) -> bool:
     """Return whether a claim ends in a value and *is*, and the sentence goes on: 50円です, and 50円上がった."""
     ends = len(claimed) > 1 and claimed[-2].is_value and claimed[-1].norm in _ENDS
     return ends and bool(behind) and behind[0].is_sign and behind[0].content and behind[0].norm != "で"
+
+
+def _ends_otherwise(claimed: Sequence[Word], behind: Sequence[Word]) -> bool:
+    """Return whether a Korean verb, the first of the words, has another ending than in the claim: a condition, a wish."""
+    mine = [*takewhile(lambda word: not word.content, reversed(claimed))]
+    if not mine or mine[0].norm < "가":
+        return False
+    apart = takewhile(lambda at: not behind[at].is_apart or (at == 1 and behind[0].is_value), range(1, len(behind)))
+    ending = "".join(behind[at].norm for at in apart)
+    return ending not in ("", "".join(word.norm for word in reversed(mine)))
 
 
 def _is_denied(before: Sequence[Word]) -> bool:

@@ -152,7 +152,7 @@ _POLISH_HOURS: Final = " ".join(hour for hour in _NTH_HOURS if hour.endswith("ej
 _HALF_OF_HOURS: Final = " ".join(("пол", *(f"пол{form}" for form in _NTH_HOURS)))
 _HOUR_WORD: Final = rf"(?P<hour>2[0-4]|[01]?\d|{any_of(_HOURS | _NTH_HOURS)})"
 _NTH_HOUR: Final = rf"(?P<hour>{any_of(_NTH_HOURS)})(?!\w)"
-_AT: Final = f"(?:{'|'.join(f'(?<={word} )' for word in ('las', 'la', 'alle', 'le', 'ore', 'às', 'as'))})"
+_AT: Final = f"(?:{'|'.join(f'(?<={word} )' for word in ('las', 'la', 'alle', 'le', 'ore', 'às', 'as'))}|(?<=l')|(?<=à )(?=uma))"
 _MINUTES: Final = {
     word: number
     for rows, start, step, last in ((FROM_TWO[:14], 2, 1, 18), (TENS[:14], 20, 10, 4), (VEINTI, 21, 1, 9))
@@ -208,7 +208,7 @@ _CLOCK_TIMES: Final = (
     ("wpół", rf"(?P<count>wpół)\s(?P<way>do)\s{_NTH_HOUR}"),
     ("kwadrans", rf"(?P<count>kwadrans)\s(?P<way>po)\s{_NTH_HOUR}"),
     ("четверти kwadrans", rf"(?P<way>без|za)\s(?P<count>четверти|kwadrans)\s{_HOUR_WORD}"),
-    ("las la alle le ore às as", rf"{_AT}{_HOUR_WORD}\s{_WAY}\s{_QUARTERS}"),
+    ("las la alle le ore às as l all dall à", rf"{_AT}{_HOUR_WORD}\s{_WAY}\s{_QUARTERS}"),
     ("horas", rf"{_AT}{_HOUR_WORD}\shoras\s(?:{_WAY}\s)?{_MINUTE_WORD}\sminutos"),
     ("heure heures", rf"{_HOUR_WORD}\sheures?\s(?:{_WAY}\s)?{_QUARTERS}"),
     ("clock uhr uur", rf"{_HOUR_WORD}\s(?:o['’]clock|uhr|uur)"),

@@ -71,26 +71,20 @@ _ORDINALS: Final = (
     "fifteenth sixteenth seventeenth eighteenth nineteenth twentieth/premier deuxième troisième quatrième "
     "cinquième sixième septième huitième neuvième dixième onzième douzième treizième quatorzième quinzième "
     "seizième - - - vingtième/première seconde/primero segundo tercero cuarto quinto sexto séptimo octavo noveno "
-    "décimo undécimo duodécimo/primer segunda tercer cuarta quinta sexta séptima octava novena décima undécima "
-    "duodécima/primera - tercera/primo secondo terzo quarto quinto sesto settimo ottavo nono decimo undicesimo "
-    "dodicesimo tredicesimo quattordicesimo quindicesimo sedicesimo diciassettesimo diciottesimo "
-    "diciannovesimo/prima seconda terza quarta quinta sesta settima ottava nona decima undicesima dodicesima "
-    "tredicesima quattordicesima quindicesima sedicesima diciassettesima diciottesima diciannovesima/primeiro "
-    "segundo terceiro quarto quinto sexto sétimo oitavo nono/primeira segunda terceira quarta quinta sexta sétima "
-    "oitava nona/eerste tweede derde vierde vijfde zesde zevende achtste negende tiende elfde twaalfde/första "
-    "andra tredje fjärde femte sjätte sjunde åttonde nionde tionde elfte tolfte trettonde fjortonde femtonde "
-    "sextonde sjuttonde artonde nittonde tjugonde/første - - fjerde - sjette syvende ottende niende - ellevte "
-    "tolvte/birinci ikinci üçüncü dördüncü beşinci altıncı yedinci sekizinci dokuzuncu onuncu onbirinci onikinci "
-    "onüçüncü ondördüncü onbeşinci onaltıncı onyedinci onsekizinci ondokuzuncu yirminci"
+    "décimo undécimo duodécimo/primer - tercer/unième/primo secondo terzo quarto quinto sesto settimo ottavo nono "
+    "decimo/primeiro segundo terceiro quarto quinto sexto sétimo oitavo nono/eerste tweede derde vierde vijfde "
+    "zesde zevende achtste negende tiende elfde twaalfde/första andra tredje fjärde femte sjätte sjunde åttonde "
+    "nionde tionde elfte tolfte trettonde fjortonde femtonde sextonde sjuttonde artonde nittonde tjugonde/første - "
+    "- fjerde - sjette syvende ottende niende - ellevte tolvte/birinci ikinci üçüncü dördüncü beşinci altıncı "
+    "yedinci sekizinci dokuzuncu onuncu onbirinci onikinci onüçüncü ondördüncü onbeşinci onaltıncı onyedinci "
+    "onsekizinci ondokuzuncu yirminci"
 )
 ORDINALS: Final = tuple(_ORDINALS.split("/"))
 ORDINAL_TENS: Final = (
-    "twentieth thirtieth fortieth fiftieth sixtieth seventieth eightieth ninetieth",
-    "vingtième trentième quarantième cinquantième soixantième",
-    "vigésimo trigésimo cuadragésimo quincuagésimo sexagésimo",
-    "vigésima trigésima cuadragésima quincuagésima sexagésima",
-    "ventesimo trentesimo quarantesimo cinquantesimo sessantesimo",
-    "ventesima trentesima quarantesima cinquantesima sessantesima",
+    "- vigésimo trigésimo cuadragésimo quincuagésimo sexagésimo septuagésimo octogésimo nonagésimo",
+    "- - - quadragésimo quinquagésimo - setuagésimo",
+    "- twentieth thirtieth fortieth fiftieth sixtieth seventieth eightieth ninetieth",
+    "- vingtième trentième quarantième cinquantième soixantième",
 )
 STEMS_OF_ORDINALS: Final = (
     ("erst zweit dritt viert fünft sechst siebt acht neunt zehnt elft zwölft", "e er es en em"),

@@ -31,7 +31,7 @@ from memloop.evidence.number_words import (
     WHOLE_PARTS,
     ZERO,
 )
-from memloop.evidence.units import MOST, SCALES, any_of
+from memloop.evidence.units import MOST, SCALES, any_of, bare
 
 _ARTICLES: Final = frozenset(("a", "an", *ONE.split()))
 _AND: Final = frozenset(("and", "y", "e", "et", "und", "с", "и", "en", "och", "og", "i"))
@@ -65,9 +65,35 @@ _NOT_DANISH: Final = frozenset(
     ["the", "of", "is", "was", "were", "a", "and", "it", "he", "she", "they", "we", "i", "you"]
 )
 """Words of sentences in which *to* is two, in Danish and Norwegian, and in which it is not."""
-_LAST: Final = (
-    _numbered(*ORDINAL_TENS, start=2, times=10)
+_ORDINALS: Final = (
+    _numbered(*ORDINAL_TENS, start=1, times=10)
     | _numbered(*ORDINALS, start=1)
+    | {
+        f"{bare(ten)}{unit}".replace("oo", "o"): 10 * tens + number
+        for tens, ten in enumerate(("décimo", *ORDINAL_TENS[0].split()[1:]), 1)
+        for number, unit in enumerate(ORDINALS[3].split()[:9], 1)
+    }
+    | {
+        f"{word if word[-3:] in ('tre', 'sei') else word[:-1]}esimo": number
+        for word, number in _numbered(
+            " ".join(
+                (
+                    *FROM_TWO[4].split()[9:],
+                    *(
+                        f"{ten[:-1] if unit[:1] in ('u', 'o') else ten}{unit}"
+                        for ten in TENS[4].split()
+                        for unit in ("", "uno", *FROM_TWO[4].split()[:8])
+                    ),
+                )
+            ),
+            start=11,
+        ).items()
+    }
+)
+_LAST: Final = (
+    _ORDINALS
+    # decimotercera, undicesima
+    | {word[:-1] + "a": number for word, number in _ORDINALS.items() if word.endswith("o")}
     | {
         form + ending: number
         for stems, endings in STEMS_OF_ORDINALS

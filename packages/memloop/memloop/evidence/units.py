@@ -91,7 +91,10 @@ _NAMES: Final = {
     "hkd": "hkd hk$ 港元 港币 港幣",
     "peso": "peso pesos",
     "×": "times mal fois veces volte vezes keer maal ganger razy раза раз 倍 배",
-    "cents": "cents cent centimes centimos centesimi centavos копеек groszy",
+    "cents": (
+        "cents cent centime centimes centimo centimos centesimo centesimi centavo centavos rappen копеек копейки groszy "
+        "grosze セント 센트"
+    ),
     "km": "公里",
     "cm": "センチ",
     "mm": "ミリ",
@@ -296,9 +299,14 @@ MOST: Final = 10**18
 """Beyond it nothing multiplies a number."""
 OF_MONEY: Final = {"k": 1_000, "m": 1_000_000, "b": 1_000_000_000, "t": 1_000_000_000_000}
 """Letters behind an amount of money, which behind other numbers are units."""
-_ALIKE: Final = "pound lb,pound gbp,jpy ¥,cny ¥,kr sek,kr nok,kr dkk,° grad,grad °c,tsp try"
+_ALIKE: Final = (
+    "pound lb,pound gbp,jpy ¥,cny ¥,kr sek,kr nok,kr dkk,° grad,grad °c,tsp try,cents eur,cents usd,cents brl,cents chf"
+    ",cents rub,cents pln,cents cad,cents aud,cents nzd,cents peso"
+)
 _CLAIMED_AS: Final = frozenset(
-    (name, other) for pair in _ALIKE.split(",") for name, other in (pair.split(), pair.split()[::-1])
+    (name, other)
+    for pair in _ALIKE.split(",")
+    for name, other in (pair.split(), pair.split()[::-1])
 ) | {("°", "°c"), ("°", "°f")}
 _POWER_NAMES: Final = {
     2: (
@@ -405,4 +413,5 @@ def scale_behind(text: str, end: int) -> tuple[int, int]:
 
 def same_unit(claimed: str, found: str) -> bool:
     """Return whether a number that is found with one unit may be claimed with the other."""
-    return not claimed or claimed == found or (claimed, found) in _CLAIMED_AS
+    (one, _, by), (other, _, per) = claimed.partition("/"), found.partition("/")
+    return not claimed or claimed == found or (by == per and (one, other) in _CLAIMED_AS)

@@ -177,7 +177,14 @@ def values_in(text: str, *, commas: bool) -> Iterator[Value]:
         and (unit := unit_named(one["name"]))
     )
     found = [*parts, *moments, *halves, *phones, *dialled, *numerals, *hanzi.numerals_in(text), *_NUMBER.finditer(text)]
-    yield from _joined(text, _in_order(text, found, commas=commas))
+    yield from map(_in_whole, _joined(text, _in_order(text, found, commas=commas)))
+
+
+def _in_whole(value: Value) -> Value:
+    """``85 cents`` as 0.85 of what they are cents of."""
+    if not value.unit.startswith("cents") or not _PLAIN.fullmatch(value.norm):
+        return value
+    return replace(value, norm=written(Fraction(value.norm) / 100))
 
 
 def _in_order(text: str, found: Iterable[Value | Moment | Numeral | re.Match[str]], *, commas: bool) -> Iterator[Value]:

@@ -82,6 +82,8 @@ _IN_SIGNS = tuple(
         ("米", rf"(?<!{_SOME})([一二]) ?米 ?({_FEW}{{1,2}})(?!{_SOME})", r"\1点\2米"),
         ("△▲", r"[△▲] ?(?=\d[^\n가-힣]{0,60}[ぁ-んァ-ン円])", "-"),
         ("也", r"(?<=[円圓元]) ?也", ""),
+        ("円圓", r"(?<![\u3040-\u9fff])金 ?(?=[\d壱壹弐貳参參拾一-九])", ""),
+        ("원", "원정(?= ?[은을의이에,.]|$)", "원"),
         ("块塊", rf"(?<![\d.])(\d{{1,4}}|[{_SOME[1:-1]}百]{{1,5}}) ?[块塊] ?(\d|{_FEW})(?![\d.个十百钱])", r"\1点\2元"),
         ("比対", rf"[比対](?<=[\d{_SOME[1:-1]}].) ?(?=(?:\d{{1,3}}|{_SOME}|零)(?![\d.]|{_SOME}))", "∶"),
         ("대", r"대(?<=\d.|\d ) ?(?=\d{1,3}(?:로|으로|의| ))", "∶"),
@@ -111,8 +113,6 @@ _IN_SIGNS = tuple(
     )
 )
 """Ways of Chinese, Japanese and Korean to write values, after signs that each has, and how they are compared."""
-_OF_ENDINGS = frozenset("っんいたてだでうくぐすつぬぶむる")
-"""Signs of Japanese endings."""
 _DIGIT = re.compile(r"\d")
 _HOURS = re.compile(r"\d ?h|[^\W\d] (?:heure|hora)", re.IGNORECASE)
 _OPENING = re.compile(r"[,、(]")
@@ -142,7 +142,8 @@ class Word:
 
     A value has its one form in both, and the ``unit`` that stands with it; it may be ``spelled`` as a word. ``maybe``
     is the number that a word may be, or nothing. ``asked``: a question says the word, and no statement. ``opens``: a
-    comma or a bracket stands before it. ``quantity``: a value that has other units, as all that are equal are.
+    comma or a bracket stands before it, ``is_apart``: a blank. ``quantity``: a value that has other units, as all that
+    are equal are.
     """
 
     norm: str
@@ -154,6 +155,7 @@ class Word:
     maybe: str = ""
     asked: bool = False
     opens: bool = False
+    is_apart: bool = False
     quantity: str = ""
 
     @property
@@ -161,7 +163,7 @@ class Word:
         """How it begins in a folded text, in all its forms; empty for a value, which may be written in another way."""
         return (
             ""
-            if self.is_value or self.maybe or self.norm in _OF_ENDINGS
+            if self.is_value or self.maybe
             else folded(self.stem)[: max(_LEAST_PROBE, len(self.stem) - 2)]
         )
 
@@ -230,8 +232,9 @@ def words_of(text: str, *, commas: bool = False) -> tuple[Word, ...]:
         for found in _WORD.finditer(text, start, value.start):
             word = _word(found[0], is_first=not words)
             word = replace(word, norm=found[0], stem=found[0], anchor=True) if _is_label(found) else word
-            opens = found.start() > end + 1 and _OPENING.search(text, end, found.start())
-            words.append(replace(word, opens=True) if opens else word)
+            if found.start() > end:
+                word = replace(word, is_apart=True, opens=_OPENING.search(text, end, found.start()) is not None)
+            words.append(word)
             end = found.end()
         if value.norm:
             opens = _OPENING.search(text, end, value.start) is not None
@@ -246,6 +249,7 @@ def words_of(text: str, *, commas: bool = False) -> tuple[Word, ...]:
                     is_value=True,
                     spelled=value.spelled,
                     opens=opens,
+                    is_apart=value.start > end,
                     quantity=quantity(value.norm, unit),
                 )
             )
