@@ -18,7 +18,7 @@ _MOST: Final = 8
 """Shorter sentences that are tried of one, and places where one may begin."""
 _MOST_WORDS: Final = 6
 """Words of the longest ending."""
-_STEMS: Final = "いきぎしちびみりえけげせぜてねべめれ"
+_STEMS: Final = "じいきぎしちびみりえけげせぜてねべめれ"
 _JAPANESE: Final = (
     "払い 払う 払った/立ち 立つ 立った/走り 走る 走った/住み 住む 住んだ/飛び 飛ぶ 飛んだ/書き 書く 書いた/泳ぎ 泳ぐ 泳いだ"
     "/し する/話し 話す/行き 行った/払って 払う 払います 払いました/立って 立つ 立ちます 立ちました/走って 走る 走ります"
@@ -39,7 +39,7 @@ _PAST: Final = re.compile(r"(?:た|[んい]だ|" + unicodedata.normalize("NFD", 
 _HAS_TENSE: Final = re.compile("おり$|있|" + unicodedata.normalize("NFD", "\u11bb|니$|\u11ab데$"))
 """An ending that says when by itself, or that gives a reason: it is no part of what follows."""
 _UNSURE: Final = re.compile(
-    r"ば|たら|なら|場合|と[、言話述語説思考伝主発報訴見いさみ]|な[いか]|ません|予定|可能|恐れ|見込|見通|方針|計画"
+    r"[えけげせてねべめれ]ば|たら|なら|場合|と[、言話述語説思考伝主発報訴見いさみ]|な[いか]|ません|予定|可能|恐れ|見込|見通|方針|計画"
     r"|つもり|はず|らし|よう|たい|かも|もし|こと|[ずぬ、]$"
     r"|^(?:있|싶|않|못|말|버[리렸]|보[인고았]|주[었고]|드[리렸]|나서|놓|두었|내[고었]|지[는 ])"
     r"|(?:예정|계획|방침|전망|것|수[있없]|듯|려고|[다라]고|않|못하|아니|싶)[^면은는]{0,8}$"
@@ -52,13 +52,13 @@ _PARTICLES: Final = frozenset("にでをへらり")
 """Signs in which phrases end that are neither subject nor topic: ``から``, ``まで`` and ``より`` too."""
 _NAMES_AND_PARTICLES: Final = re.compile(r"[^\u3040-\u309fー]|[のにでをへからまより]")
 _NO_CLAUSE: Final = re.compile(
-    r"[はがもばずぬ]|な[いか]|たら|なら|場合|[은는이가도면]|如果|若|要是|除非|否则|只要|但|据|称|计划|预计|拟|可能|将|的$"
+    r"[はがもばずぬ]|な[いか]|たら|なら|場合|[은는이가도면]|如果|若|要是|除非|否则|只要|但|据|称|计划|预计|拟|可能|将|[的と]$|と、"
 )
 """A subject, a condition or a negation in clauses that are left out."""
 _CLAUSE: Final = re.compile(
     rf".*(?:[{_STEMS}くで]|고|며|서|해|지만)$"
-    r"|0|[高宽长厚深重约占共含售自于](?=0|地)|[今去明现][年]|年[仅满已]?(?=0)|全[长高宽]|总[长高重投造面建]|共[有计设]"
-    r"|[约已曾均在由从为是]|有(?!人|的)|占地|面积|藏书|净利|营收|住户|体温|售价|造价|价格|投资|退休|毕业|出生|生于|历时|晚点|.了"
+    r"|(?!.*[ぁ-ん가-힣])(?:0|[高宽长厚深重约占共含售自于](?=0|地)|[今去明现][年]|年[仅满已]?(?=0)|全[长高宽]|总[长高重投造面建]|共[计设]"
+    r"|[约已曾均在由从为是]|占地|面积|藏书|净利|营收|住户|体温|售价|造价|价格|投资|退休|毕业|出生|生于|历时|晚点|.了)"
 )
 """How a clause without a subject ends in Japanese and Korean, and begins in Chinese; values are 0."""
 
@@ -131,11 +131,13 @@ def _is_apart(before: Word, word: Word) -> bool:
 
 def _holds_for_all(ending: str, claimed: str, rest: str) -> bool:
     """Return whether a clause is said by itself, in the tense of what follows, and in its mood."""
+    if rest.startswith(("、現在", "、今")) and claimed.endswith(("た", "だ")):
+        rest = ""
     is_past = _PAST.search(_letters(claimed)) is not None
-    has_tense = _HAS_TENSE.search(_letters(ending)) is not None
+    has_tense = _HAS_TENSE.search(_letters(ending)) is not None or claimed in ("이다", "입니다")
     return (
         (rest.startswith("、") or not ending.endswith("로"))
-        and (has_tense or is_past == (_PAST.search(_letters(rest)) is not None))
+        and (has_tense or not rest or is_past == (_PAST.search(_letters(rest)) is not None))
         and claimed.endswith("ください") == rest.endswith("ください")
         and not (_SAID_BY_OTHERS if has_tense else _UNSURE).search(rest)
     )
@@ -163,7 +165,7 @@ def _may_be_left_out(said: Sequence[Word], start: int, stop: int) -> bool:
     if any(word.negates for word in words):
         return False
     signs = "".join(word.norm for word in words)
-    if before.norm in ("は", "은", "는") or not _KANA_OR_HANGUL.search("".join(word.norm for word in said)):
+    if before.norm in ("は", "은", "는", "年", "月", "日") or not _KANA_OR_HANGUL.search("".join(word.norm for word in said)):
         clauses = "".join(f"{'、' if word.opens else ''}{0 if word.is_value else word.norm}" for word in words)
         if (behind.opens or _is_apart(words[-1], behind)) and not _NO_CLAUSE.search(clauses):
             return all(map(_CLAUSE.match, clauses.removeprefix("、").split("、")))

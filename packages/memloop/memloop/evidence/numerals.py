@@ -259,6 +259,7 @@ class _Reader:
         if first in _ARTICLES and self._follows(start, _HALVES) and (half := self._half(at + 1))[1] > at + 2:
             return half  # ein halbes Dutzend, and not um halb acht
         has_article = first in _ARTICLES and self._follows(start, _SCALE_OF, _PART_OF)
+        has_article = has_article and (first != "a" or self.words[start + 1][-1] != "a")  # a décima
         if has_article:
             at += 1
         if self.words[at] in _HALVES:
