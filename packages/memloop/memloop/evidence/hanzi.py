@@ -64,9 +64,7 @@ _SCALED: Final = (
     r"(?:[十百千万萬亿億兆십백천만억조](?!米|克|瓦|赫|字|帕|比)){1,2}"
 )
 _LAST: Final = r" ?(?:\d{1,4}|\d,\d{3})(?![\d.,]*\d)"
-_MIXED: Final = re.compile(
-    rf"(?<![\d.,])(?:{_SCALED}(?: ?{_SCALED}){{1,5}}(?:{_LAST})?|{_SCALED}{_LAST})"
-)
+_MIXED: Final = re.compile(rf"(?<![\d.,])(?:{_SCALED}(?: ?{_SCALED}){{1,5}}(?:{_LAST})?|{_SCALED}{_LAST})")
 """``3万5千``, ``1억 2천만``."""
 _BEFORE_ALL: Final = "\u3000"
 _MIXED_PART: Final = re.compile(r"([\d,]+(?:\.\d+)?)|\S")

@@ -98,8 +98,7 @@ def supports(sentence: Sequence[Word], claim: Claim) -> bool:
         return False
     claim = in_units_of(sentence, claim)
     return _says(sentence, claim) or (
-        any(word.is_sign for word in claim.words)
-        and any(_says(each, claim) for each in shorter(sentence, claim.words))
+        any(word.is_sign for word in claim.words) and any(_says(each, claim) for each in shorter(sentence, claim.words))
     )
 
 
@@ -294,12 +293,12 @@ def _goes_on(claimed: Sequence[Word], behind: Sequence[Word]) -> bool:
 
 
 def _ends_otherwise(claimed: Sequence[Word], behind: Sequence[Word]) -> bool:
-    """Return whether a Korean verb, the first of the words, has another ending than in the claim: a condition, a wish."""
+    """Return whether a Korean verb, the first of the words, has another ending than in the claim."""
     mine = [*takewhile(lambda word: not word.content, reversed(claimed))]
     if not mine or mine[0].norm < "가":
         return False
-    apart = takewhile(lambda at: not behind[at].is_apart or (at == 1 and behind[0].is_value), range(1, len(behind)))
-    ending = "".join(behind[at].norm for at in apart)
+    first = 1 + (behind[0].is_value and len(behind) > 1 and behind[1].norm >= "가")
+    ending = "".join(word.norm for word in (*behind[1:first], *takewhile(lambda it: it.is_joined, behind[first:])))
     return ending not in ("", "".join(word.norm for word in reversed(mine)))
 
 

@@ -152,7 +152,9 @@ _POLISH_HOURS: Final = " ".join(hour for hour in _NTH_HOURS if hour.endswith("ej
 _HALF_OF_HOURS: Final = " ".join(("пол", *(f"пол{form}" for form in _NTH_HOURS)))
 _HOUR_WORD: Final = rf"(?P<hour>2[0-4]|[01]?\d|{any_of(_HOURS | _NTH_HOURS)})"
 _NTH_HOUR: Final = rf"(?P<hour>{any_of(_NTH_HOURS)})(?!\w)"
-_AT: Final = f"(?:{'|'.join(f'(?<={word} )' for word in ('las', 'la', 'alle', 'le', 'ore', 'às', 'as'))}|(?<=l')|(?<=à )(?=uma))"
+_AT: Final = (
+    f"(?:{'|'.join(f'(?<={word} )' for word in ('las', 'la', 'alle', 'le', 'ore', 'às', 'as'))}|(?<=l')|(?<=à )(?=uma))"
+)
 _MINUTES: Final = {
     word: number
     for rows, start, step, last in ((FROM_TWO[:14], 2, 1, 18), (TENS[:14], 20, 10, 4), (VEINTI, 21, 1, 9))

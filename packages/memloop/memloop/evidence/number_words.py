@@ -30,37 +30,29 @@ _FROM_TWO: Final = (
     "osmi devíti deseti"
 )
 FROM_TWO: Final = tuple(_FROM_TWO.split("/"))
-TENS: Final = (
-    "twenty thirty forty fifty sixty seventy eighty ninety",
-    "zwanzig dreissig vierzig fünfzig sechzig siebzig achtzig neunzig",
-    "vingt trente quarante cinquante soixante - quatre-vingt",
-    "veinte treinta cuarenta cincuenta sesenta setenta ochenta noventa",
-    "venti trenta quaranta cinquanta sessanta settanta ottanta novanta",
-    "vinte trinta quarenta cinquenta sessenta setenta oitenta noventa",
-    "двадцать тридцать сорок пятьдесят шестьдесят семьдесят восемьдесят девяносто",
-    "twintig dertig veertig vijftig zestig zeventig tachtig negentig",
-    "tjugo trettio fyrtio femtio sextio sjuttio åttio nittio",
-    ("dwadzieścia trzydzieści czterdzieści pięćdziesiąt sześćdziesiąt siedemdziesiąt osiemdziesiąt dziewięćdziesiąt"),
-    "tyve tredive fyrre halvtreds - halvfjerds firs halvfems",
-    "tjue tretti førti femti seksti sytti åtti nitti",
-    "yirmi otuz kırk elli altmış yetmiş seksen doksan",
-    "dvacet třicet čtyřicet padesát šedesát sedmdesát osmdesát devadesát",
-    (
-        "dwudziestu trzydziestu czterdziestu pięćdziesięciu sześćdziesięciu siedemdziesięciu osiemdziesięciu "
-        "dziewięćdziesięciu"
-    ),
-    "двадцати тридцати сорока пятидесяти шестидесяти семидесяти восьмидесяти",
+_TENS: Final = (
+    "twenty thirty forty fifty sixty seventy eighty ninety/zwanzig dreissig vierzig fünfzig sechzig siebzig achtzig "
+    "neunzig/vingt trente quarante cinquante soixante - quatre-vingt/veinte treinta cuarenta cincuenta sesenta setenta "
+    "ochenta noventa/venti trenta quaranta cinquanta sessanta settanta ottanta novanta/vinte trinta quarenta cinquenta "
+    "sessenta setenta oitenta noventa/двадцать тридцать сорок пятьдесят шестьдесят семьдесят восемьдесят "
+    "девяносто/twintig dertig veertig vijftig zestig zeventig tachtig negentig/tjugo trettio fyrtio femtio sextio "
+    "sjuttio åttio nittio/dwadzieścia trzydzieści czterdzieści pięćdziesiąt sześćdziesiąt siedemdziesiąt osiemdziesiąt "
+    "dziewięćdziesiąt/tyve tredive fyrre halvtreds - halvfjerds firs halvfems/tjue tretti førti femti seksti sytti "
+    "åtti nitti/yirmi otuz kırk elli altmış yetmiş seksen doksan/dvacet třicet čtyřicet padesát šedesát sedmdesát "
+    "osmdesát devadesát/dwudziestu trzydziestu czterdziestu pięćdziesięciu sześćdziesięciu siedemdziesięciu "
+    "osiemdziesięciu dziewięćdziesięciu/двадцати тридцати сорока пятидесяти шестидесяти семидесяти восьмидесяти"
 )
-HUNDREDS: Final = (
-    "hundert doscientos trescientos cuatrocientos quinientos seiscientos setecientos ochocientos novecientos",
-    "cien duzentos trezentos quatrocentos quinhentos seiscentos setecentos oitocentos novecentos",
-    "cem doscientas trescientas cuatrocientas quinientas seiscientas setecientas ochocientas novecientas",
-    "сто двести триста четыреста пятьсот шестьсот семьсот восемьсот девятьсот",
-    "sto dwieście trzysta czterysta pięćset sześćset siedemset osiemset dziewięćset",
-    "stu dwustu trzystu czterystu pięciuset sześciuset siedmiuset ośmiuset dziewięciuset",
-    "ста двухсот трёхсот четырёхсот пятисот шестисот семисот восьмисот девятисот",
-    "- duzentas trezentas quatrocentas quinhentas seiscentas setecentas oitocentas novecentas",
+TENS: Final = tuple(_TENS.split("/"))
+_HUNDREDS: Final = (
+    "hundert doscientos trescientos cuatrocientos quinientos seiscientos setecientos ochocientos novecientos/cien "
+    "duzentos trezentos quatrocentos quinhentos seiscentos setecentos oitocentos novecentos/cem doscientas trescientas "
+    "cuatrocientas quinientas seiscientas setecientas ochocientas novecientas/сто двести триста четыреста пятьсот "
+    "шестьсот семьсот восемьсот девятьсот/sto dwieście trzysta czterysta pięćset sześćset siedemset osiemset "
+    "dziewięćset/stu dwustu trzystu czterystu pięciuset sześciuset siedmiuset ośmiuset dziewięciuset/ста двухсот "
+    "трёхсот четырёхсот пятисот шестисот семисот восьмисот девятисот/- duzentas trezentas quatrocentas quinhentas "
+    "seiscentas setecentas oitocentas novecentas"
 )
+HUNDREDS: Final = tuple(_HUNDREDS.split("/"))
 VEINTI: Final = (
     "veintiuno veintidós veintitrés veinticuatro veinticinco veintiséis veintisiete veintiocho veintinueve",
     "veintiún",
@@ -130,25 +122,17 @@ POINT: Final = "point komma virgule virgola coma vírgula przecinek virgül за
 ONLY_WITH_MORE: Final = "mezz media medio meio meia mezzo mezza пол"
 """Halves of something that follows, else other words."""
 PARTS: Final = {
-    3: (
-        "third thirds drittel dritteln tiers tercio tercios tercera terceras terzo terzi terço terços derde tredjedel "
-        "tredjedelar trzecia trzecie trzecich треть трети третей"
-    ),
-    4: (
-        "quarter quarters viertel vierteln quart quarts cuarto cuartos cuarta cuartas quarto quarti quartos kwart "
-        "fjärdedel fjärdedelar czwarta czwarte czwartych четверть четверти"
-    ),
-    5: (
-        "fifth fifths fünftel fünfteln cinquième cinquièmes quinto quintos quinti quinta quintas vijfde femtedel "
-        "femtedelar piąta piąte piątych пятая пятых пятые"
-    ),
+    3: ("third thirds drittel dritteln tiers tercio tercios tercera terceras terzo terzi terço terços derde "
+        "tredjedel tredjedelar trzecia trzecie trzecich треть трети третей"),
+    4: ("quarter quarters viertel vierteln quart quarts cuarto cuartos cuarta cuartas quarto quarti quartos kwart "
+        "fjärdedel fjärdedelar czwarta czwarte czwartych четверть четверти"),
+    5: ("fifth fifths fünftel fünfteln cinquième cinquièmes quinto quintos quinti quinta quintas vijfde femtedel "
+        "femtedelar piąta piąte piątych пятая пятых пятые"),
     6: "sixth sixths sechstel sixième sixièmes sexto sextos sesto sesti zesde sjättedel шестая шестых",
     8: "eighth eighths achtel huitième huitièmes octavo octavos ottavo ottavi achtste восьмая восьмых",
-    10: (
-        "tenth tenths zehntel dixième dixièmes décimo décimos décima décimas decimo decimi tiende tiondel tiondelar "
-        "dziesiąta dziesiąte dziesiątych десятая десятых"
-    ),
-}
+    10: ("tenth tenths zehntel dixième dixièmes décimo décimos décima décimas decimo decimi tiende tiondel tiondelar "
+        "dziesiąta dziesiąte dziesiątych десятая десятых"),
+}  # fmt: skip
 WHOLE_PARTS: Final = {
     "3/2": "anderthalb полтора полторы anderhalf anderhalve halvanden halvannen eineinhalb półtora półtorej",
     "3/4": "dreiviertel driekwart",
@@ -157,17 +141,14 @@ WHOLE_PARTS: Final = {
 }
 """Parts that are one word."""
 FACTORS: Final = {
-    "×2": (
-        "twice double doubled doubles doubling doppelt doppelte doppelten verdoppelt verdoppelte doublé doubla doublée "
-        "doublent double doble duplicó duplicado duplica doppio doppia raddoppiò raddoppiato raddoppiata dobro dobrou "
-        "duplicou dobrado вдвое удвоил удвоила удвоили удвоилась удвоился удвоилось verdubbeld verdubbelde dubbel "
-        "dubbele tweemaal dubbelt dubbla fördubblades fördubblats dwukrotnie podwoił podwoiła podwoiło"
-    ),
-    "×3": (
-        "thrice triple tripled triples tripling dreifach dreifache verdreifacht verdreifachte triplé triplée tripla "
-        "triplo triplicó triplicado triplicato triplicou втрое утроил утроила утроилась утроился утроилось "
-        "verdrievoudigd verdrievoudigde driemaal tredubbelt tredubblades trzykrotnie potroił potroiła potroiło"
-    ),
+    "×2": ("twice double doubled doubles doubling doppelt doppelte doppelten verdoppelt verdoppelte doublé doubla "
+        "doublée doublent double doble duplicó duplicado duplica doppio doppia raddoppiò raddoppiato raddoppiata "
+        "dobro dobrou duplicou dobrado вдвое удвоил удвоила удвоили удвоилась удвоился удвоилось verdubbeld "
+        "verdubbelde dubbel dubbele tweemaal dubbelt dubbla fördubblades fördubblats dwukrotnie podwoił podwoiła "
+        "podwoiło"),
+    "×3": ("thrice triple tripled triples tripling dreifach dreifache verdreifacht verdreifachte triplé triplée "
+        "tripla triplo triplicó triplicado triplicato triplicou втрое утроил утроила утроилась утроился утроилось "
+        "verdrievoudigd verdrievoudigde driemaal tredubbelt tredubblades trzykrotnie potroił potroiła potroiło"),
     "×4": "quadruple quadrupled vierfach vervierfacht quadruplé cuádruple cuadruplicó quadruplicou вчетверо",
     "×0.5": "halved halves halving halbiert halbierte dimezzò dimezzato halveerde gehalveerd halverades",
-}
+}  # fmt: skip

@@ -65,30 +65,26 @@ _NOT_DANISH: Final = frozenset(
     ["the", "of", "is", "was", "were", "a", "and", "it", "he", "she", "they", "we", "i", "you"]
 )
 """Words of sentences in which *to* is two, in Danish and Norwegian, and in which it is not."""
+_FUSED: Final = " ".join(
+    f"{bare(ten)}{unit}".replace("oo", "o")
+    for ten in ("décimo", *ORDINAL_TENS[0].split()[1:])
+    for unit in ("-", *ORDINALS[3].split()[:9])
+)
+"""Spanish ordinals from ten on as one word: ``decimocuarto``."""
+_ITALIAN: Final = (
+    *FROM_TWO[4].split()[9:],
+    *(
+        f"{ten[:-1] if unit[:1] in ('u', 'o') else ten}{unit}"
+        for ten in TENS[4].split()
+        for unit in ("", "uno", *FROM_TWO[4].split()[:8])
+    ),
+)
+_ESIMO: Final = " ".join(f"{word if word[-3:] in ('tre', 'sei') else word[:-1]}esimo" for word in _ITALIAN)
 _ORDINALS: Final = (
     _numbered(*ORDINAL_TENS, start=1, times=10)
     | _numbered(*ORDINALS, start=1)
-    | {
-        f"{bare(ten)}{unit}".replace("oo", "o"): 10 * tens + number
-        for tens, ten in enumerate(("décimo", *ORDINAL_TENS[0].split()[1:]), 1)
-        for number, unit in enumerate(ORDINALS[3].split()[:9], 1)
-    }
-    | {
-        f"{word if word[-3:] in ('tre', 'sei') else word[:-1]}esimo": number
-        for word, number in _numbered(
-            " ".join(
-                (
-                    *FROM_TWO[4].split()[9:],
-                    *(
-                        f"{ten[:-1] if unit[:1] in ('u', 'o') else ten}{unit}"
-                        for ten in TENS[4].split()
-                        for unit in ("", "uno", *FROM_TWO[4].split()[:8])
-                    ),
-                )
-            ),
-            start=11,
-        ).items()
-    }
+    | _numbered(_FUSED, start=10)
+    | _numbered(_ESIMO, start=11)
 )
 _LAST: Final = (
     _ORDINALS

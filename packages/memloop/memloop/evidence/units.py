@@ -8,193 +8,92 @@ from functools import lru_cache
 from typing import Final
 
 _BASES: Final = {
-    "m": (
-        "μmcdk",
-        (
-            "m meter meters metern metre metres metro metros metri metra metrow metru м метр метра метров 米 公尺 "
-            "メートル 미터"
-        ),
-    ),
-    "g": (
-        "nμmdk",
-        (
-            "g gram grams gramm gramme grammes gramo gramos grammo grammi grama gramas gramow г грамм грамма граммов "
-            "克 公克 グラム 그램"
-        ),
-    ),
-    "l": (
-        "μmcdh",
-        (
-            "l liter liters litern litre litres litro litros litri litra litrow litru л литр литра литров 升 公升 "
-            "リットル 리터"
-        ),
-    ),
-    "w": ("kMG", "w вт watt watts wat ватт 瓦 ワット 와트"),
-    "wh": ("kMG", "wh wattstunden"),
-    "v": ("mk", "v volt volts volti вольт"),
-    "hz": ("kMG", "hz гц hertz герц 赫兹 ヘルツ 헤르츠"),
-    "pa": ("hkM", "pa pascal"),
-    "j": ("kM", "joule joules"),
-    "cal": ("k", "cal calorie calories kalorien calorias caloria калорий"),
-    "mol": ("nμm", "mol"),
+    "m": ("μmcdk", ("m meter meters metern metre metres metro metros metri metra metrow metru м метр метра метров 米 "
+        "公尺 メートル 미터")),
+    "g": ("nμmdk", ("g gram grams gramm gramme grammes gramo gramos grammo grammi grama gramas gramow г грамм грамма "
+        "граммов 克 公克 グラム 그램")),
+    "l": ("μmcdh", ("l liter liters litern litre litres litro litros litri litra litrow litru л литр литра литров 升 "
+        "公升 リットル 리터")),
+    "w": ("kMG", "w вт watt watts wat ватт 瓦 ワット 와트"), "wh": ("kMG", "wh wattstunden"),
+    "v": ("mk", "v volt volts volti вольт"), "hz": ("kMG", "hz гц hertz герц 赫兹 ヘルツ 헤르츠"),
+    "pa": ("hkM", "pa pascal"), "j": ("kM", "joule joules"),
+    "cal": ("k", "cal calorie calories kalorien calorias caloria калорий"), "mol": ("nμm", "mol"),
     "N": ("k", "newton newtons ньютон ньютонов"),
     "Nm": ("k", "newtonmeter newtonmetre newtonmetres newtonmeters newtonmetri newtonmetern"),
-    "b": ("kMGT", "b б byte bytes octet octets байт バイト 바이트 字节"),
-    "bit": ("kMG", "bit bits бит"),
-}
+    "b": ("kMGT", "b б byte bytes octet octets байт バイト 바이트 字节"), "bit": ("kMG", "bit bits бит"),
+}  # fmt: skip
 """What stands before each, and its names."""
 _PREFIXES: Final = {
-    "n": "n nano",
-    "μ": "μ мк micro mikro микро 微 マイクロ",
-    "m": "m м milli mili мили 毫 ミリ 밀리",
-    "c": "c с centi zenti санти 厘 センチ 센티",
-    "d": "d д deci dezi деци 分 デシ 데시",
-    "h": "h hecto hekto etto гекто ヘクト",
-    "k": "k к kilo chilo quilo кило 千 キロ 킬로",
-    "M": "m м mega мега 兆 メガ 메가",
-    "G": "g г гига giga ギガ 기가",
-    "T": "t tera тера テラ",
-}
+    "n": "n nano", "μ": "μ мк micro mikro микро 微 マイクロ", "m": "m м milli mili мили 毫 ミリ 밀리",
+    "c": "c с centi zenti санти 厘 センチ 센티", "d": "d д deci dezi деци 分 デシ 데시",
+    "h": "h hecto hekto etto гекто ヘクト", "k": "k к kilo chilo quilo кило 千 キロ 킬로",
+    "M": "m м mega мега 兆 メガ 메가", "G": "g г гига giga ギガ 기가", "T": "t tera тера テラ",
+}  # fmt: skip
 _NAMES: Final = {
     "%": "% ٪ yüzde prosent procento percent pct prozent procent procenta procentow процент процента процентов",
-    "‰": "‰ promille permille",
-    "°": "° degree degrees",
-    "grad": (
-        "grad graden grader degre degres grado grados gradi grau graus градус градуса градусов stopni derece stupnu "
-        "度 도"
-    ),
-    "°c": "celsius 摄氏度",
-    "°f": "fahrenheit 华氏度",
+    "‰": "‰ promille permille", "°": "° degree degrees",
+    "grad": ("grad graden grader degre degres grado grados gradi grau graus градус градуса градусов stopni derece "
+        "stupnu 度 도"),
+    "°c": "celsius 摄氏度", "°f": "fahrenheit 华氏度",
     "usd": "$ us$ usd dollar dollars dolar dolares dollaro dollari доллар доллара долларов dolarow ドル 美元 美金 달러",
-    "eur": "€ eur euro euros евро ユーロ 欧元 유로",
-    "gbp": "£ gbp 英镑 ポンド 파운드",
-    "pound": "pound pounds pfund libra libras",
-    "cny": "cny rmb yuan 元 人民币 块 块钱 塊",
-    "jpy": "jpy yen 円 日元 엔",
-    "¥": "¥",
-    "jiao": "角",
-    "krw": "₩ krw 원",
-    "brl": "r$ brl reais",
-    "chf": "chf franken francs franchi",
-    "inr": "₹ inr rs rupee rupees",
-    "rub": "₽ rub рубль рубля рублей руб",
-    "pln": "pln zł złoty złote złotych zloty",
-    "kr": "kr krona kronor krone kroner kronen",
-    "try": "₺ lira liras liraya",
-    "czk": "kč koruna koruny korun",
-    "uah": "₴ uah гривен",
-    "ils": "₪",
-    "thb": "฿ thb baht",
-    "cad": "cad ca$ c$",
-    "aud": "aud au$ a$",
-    "nzd": "nzd nz$",
-    "hkd": "hkd hk$ 港元 港币 港幣",
-    "peso": "peso pesos",
+    "eur": "€ eur euro euros евро ユーロ 欧元 유로", "gbp": "£ gbp 英镑 ポンド 파운드",
+    "pound": "pound pounds pfund libra libras", "cny": "cny rmb yuan 元 人民币 块 块钱 塊", "jpy": "jpy yen 円 日元 엔",
+    "¥": "¥", "jiao": "角", "krw": "₩ krw 원", "brl": "r$ brl reais", "chf": "chf franken francs franchi",
+    "inr": "₹ inr rs rupee rupees", "rub": "₽ rub рубль рубля рублей руб", "pln": "pln zł złoty złote złotych zloty",
+    "kr": "kr krona kronor krone kroner kronen", "try": "₺ lira liras liraya", "czk": "kč koruna koruny korun",
+    "uah": "₴ uah гривен", "ils": "₪", "thb": "฿ thb baht", "cad": "cad ca$ c$", "aud": "aud au$ a$", "nzd": "nzd nz$",
+    "hkd": "hkd hk$ 港元 港币 港幣", "peso": "peso pesos",
     "×": "times mal fois veces volte vezes keer maal ganger razy раза раз 倍 배",
-    "cents": (
-        "cents cent centime centimes centimo centimos centesimo centesimi centavo centavos rappen копеек копейки groszy "
-        "grosze セント 센트"
-    ),
-    "km": "公里",
-    "cm": "センチ",
-    "mm": "ミリ",
-    "mi": "mi mile miles meile meilen milla millas",
-    "ft": "ft foot feet",
-    "in": "inch inches zoll",
-    "yd": "yd yard yards",
-    "m^2": "qm sqm mq",
-    "ft^2": "sqft",
-    "μg": "mcg",
-    "kg": "kgs kilo kilos chilo chili quilo quilos 公斤",
-    "jin": "斤",
-    "mu": "亩 畝",
+    "cents": ("cents cent centime centimes centimo centimos centesimo centesimi centavo centavos rappen копеек копейки "
+        "groszy grosze セント 센트"),
+    "km": "公里", "cm": "センチ", "mm": "ミリ", "mi": "mi mile miles meile meilen milla millas", "ft": "ft foot feet",
+    "in": "inch inches zoll", "yd": "yd yard yards", "m^2": "qm sqm mq", "ft^2": "sqft", "μg": "mcg",
+    "kg": "kgs kilo kilos chilo chili quilo quilos 公斤", "jin": "斤", "mu": "亩 畝",
     "t": "t ton tons tonne tonnes tonnen tonelada toneladas tonnellata tonnellate т тонна тонны тонн 吨 トン 톤",
-    "lb": "lb lbs",
-    "oz": "oz ounce ounces",
-    "gal": "gal gallon gallons",
-    "tbsp": "tbsp tablespoon tablespoons essloffel 큰술 汤匙",
-    "tsp": "tsp teaspoon teaspoons teeloffel 작은술 茶匙",
-    "h": (
-        "h hr hrs 个小时 個小時 小時 个钟头 hour hours stunde stunden std heure heures hora horas ora ore uur timer "
-        "time timme timmar godzina godziny godzin hodina hodiny hodin saat ч час часа часов 小时 時間 시간"
-    ),
-    "min": (
-        "min mins minute minutes minuten minuto minutos minuti minuut minuter minuta minuty minut minutter minutach "
-        "dakika мин минута минуты минут 分钟 分鐘 分間"
-    ),
-    "s": (
-        "s sec secs second seconds sekunde sekunden seconde secondes seconden segundo segundos secondi sekunder saniye "
-        "sekund секунда секунды секунд 秒 초"
-    ),
-    "ms": "ms millisecond milliseconds millisekunden",
-    "km/h": "kmh kph stundenkilometer",
-    "mi/h": "mph",
-    "Mbit/s": "mbps",
-    "kn": "knots",
-    "day": (
-        "day days tag tage tagen jour jours dia dias giorno giorni dag dagen dagar dage dager dni dny gun день дня "
-        "дней 天"
-    ),
-    "week": (
-        "week weeks weken woche wochen semaine semaines semana semanas settimana settimane uge uger uke uker vecka "
-        "veckor tydzien tygodnie tygodni hafta tyden tydny tydnu неделя недели недель"
-    ),
-    "month": (
-        "month months monat monate monaten mois mes meses mese mesi maand maanden manad manader maned maneder ay mesic "
-        "mesice mesicu miesiac miesiace miesiecy месяц месяца месяцев 个月 個月 か月 ヶ月 カ月 개월 달"
-    ),
-    "year": (
-        "year years jahr jahre jahren ans annee annees ano anos anno anni jaar ar lat rok roku lata let yil год года "
-        "лет"
-    ),
-    "ha": (
-        "ha ヘクタール 公顷 헥타르 hectare hectares hektar hectarea hectareas ettaro ettari hektara hektarow гектар "
-        "гектара гектаров"
-    ),
-    "acre": "acre acres",
-    "kib": "kib",
-    "mib": "mib",
-    "gib": "gib",
-    "hp": "hp bhp horsepower",
+    "lb": "lb lbs", "oz": "oz ounce ounces", "gal": "gal gallon gallons",
+    "tbsp": "tbsp tablespoon tablespoons essloffel 큰술 汤匙", "tsp": "tsp teaspoon teaspoons teeloffel 작은술 茶匙",
+    "h": ("h hr hrs 个小时 個小時 小時 个钟头 hour hours stunde stunden std heure heures hora horas ora ore uur timer "
+        "time timme timmar godzina godziny godzin hodina hodiny hodin saat ч час часа часов 小时 時間 시간"),
+    "min": ("min mins minute minutes minuten minuto minutos minuti minuut minuter minuta minuty minut minutter "
+        "minutach dakika мин минута минуты минут 分钟 分鐘 分間"),
+    "s": ("s sec secs second seconds sekunde sekunden seconde secondes seconden segundo segundos secondi sekunder "
+        "saniye sekund секунда секунды секунд 秒 초"),
+    "ms": "ms millisecond milliseconds millisekunden", "km/h": "kmh kph stundenkilometer", "mi/h": "mph",
+    "Mbit/s": "mbps", "kn": "knots",
+    "day": ("day days tag tage tagen jour jours dia dias giorno giorni dag dagen dagar dage dager dni dny gun день дня "
+        "дней 天"),
+    "week": ("week weeks weken woche wochen semaine semaines semana semanas settimana settimane uge uger uke uker "
+        "vecka veckor tydzien tygodnie tygodni hafta tyden tydny tydnu неделя недели недель"),
+    "month": ("month months monat monate monaten mois mes meses mese mesi maand maanden manad manader maned maneder ay "
+        "mesic mesice mesicu miesiac miesiace miesiecy месяц месяца месяцев 个月 個月 か月 ヶ月 カ月 개월 달"),
+    "year": ("year years jahr jahre jahren ans annee annees ano anos anno anni jaar ar lat rok roku lata let yil год "
+        "года лет"),
+    "ha": ("ha ヘクタール 公顷 헥타르 hectare hectares hektar hectarea hectareas ettaro ettari hektara hektarow гектар "
+        "гектара гектаров"),
+    "acre": "acre acres", "kib": "kib", "mib": "mib", "gib": "gib", "hp": "hp bhp horsepower",
     "ps": "ps pferdestarken pferdestarke",
-    "pcs": "pcs pc piece pieces stk stuck sztuk szt pezzi piezas pecas шт штук adet ks kusu",
-    "db": "db",
-    "bar": "bar",
-    "psi": "psi",
-    "rev/min": "rpm",
-    "rev": (
-        "tr tour tours giro giri rotacao rotacoes revolucion revoluciones revolution revolutions umdrehung umdrehungen "
-        "varv omwentelingen obrotow оборотов"
-    ),
+    "pcs": "pcs pc piece pieces stk stuck sztuk szt pezzi piezas pecas шт штук adet ks kusu", "db": "db", "bar": "bar",
+    "psi": "psi", "rev/min": "rpm",
+    "rev": ("tr tour tours giro giri rotacao rotacoes revolucion revoluciones revolution revolutions umdrehung "
+        "umdrehungen varv omwentelingen obrotow оборотов"),
     "cup": "cup cups tasse tassen tasses taza tazas tazza tazze xicara xicaras kopje kopjes カップ 컵",
-    "hg": "etto etti",
-    "ppm": "ppm",
-    "mmhg": "mmhg 毫米汞柱",
-    "bpm": "bpm",
-}
+    "hg": "etto etti", "ppm": "ppm", "mmhg": "mmhg 毫米汞柱", "bpm": "bpm",
+}  # fmt: skip
 _SCALES: Final = {
     12: "dozen dozens dutzend douzaine douzaines docena docenas dozzina dozzine dúzia dúzias дюжина dozijn dussin",
     100: "hundred honderd hundra 百 백",
-    1_000: (
-        "thousand tausend tsd mila mil mille duizend tusen tys tusind bin tisíc tysiąc tysiące tysięcy тыс тысяча "
-        "тысячи тысяч 千 천"
-    ),
-    10_000: "万 萬 만",
-    100_000: "lakh lakhs",
-    1_000_000: (
-        "million millions mio mn millón millones millionen milhão milhões milione milioni miljoen miljon miljoner "
-        "milion mln miliona miliony milionów millioner miljoona miljoonaa milyon milionů mio mill млн миллион миллиона "
-        "миллионов"
-    ),
-    10_000_000: "crore crores",
-    100_000_000: "亿 億 억",
-    1_000_000_000: (
-        "bn billion billions mrd mld md mds milliarde milliarden milliard milliards miliardo miliardi bilhão bilhões "
-        "miljard miljarder miliard miliarda miliardy miliardów milliarder miljardi miljardia milyar mia млрд миллиард "
-        "миллиарда миллиардов"
-    ),
+    1_000: ("thousand tausend tsd mila mil mille duizend tusen tys tusind bin tisíc tysiąc tysiące tysięcy тыс тысяча "
+        "тысячи тысяч 千 천"),
+    10_000: "万 萬 만", 100_000: "lakh lakhs",
+    1_000_000: ("million millions mio mn millón millones millionen milhão milhões milione milioni miljoen miljon "
+        "miljoner milion mln miliona miliony milionów millioner miljoona miljoonaa milyon milionů mio mill млн миллион "
+        "миллиона миллионов"),
+    10_000_000: "crore crores", 100_000_000: "亿 億 억",
+    1_000_000_000: ("bn billion billions mrd mld md mds milliarde milliarden milliard milliards miliardo miliardi "
+        "bilhão bilhões miljard miljarder miliard miliarda miliardy miliardów milliarder miljardi miljardia milyar mia "
+        "млрд миллиард миллиарда миллиардов"),
     1_000_000_000_000: "tn trillion trillions billionen biljoen biljoner трлн 兆 조",
-}
+}  # fmt: skip
 
 
 @lru_cache(maxsize=4096)
@@ -304,9 +203,7 @@ _ALIKE: Final = (
     ",cents rub,cents pln,cents cad,cents aud,cents nzd,cents peso"
 )
 _CLAIMED_AS: Final = frozenset(
-    (name, other)
-    for pair in _ALIKE.split(",")
-    for name, other in (pair.split(), pair.split()[::-1])
+    (name, other) for pair in _ALIKE.split(",") for name, other in (pair.split(), pair.split()[::-1])
 ) | {("°", "°c"), ("°", "°f")}
 _POWER_NAMES: Final = {
     2: (

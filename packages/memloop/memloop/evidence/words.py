@@ -142,8 +142,8 @@ class Word:
 
     A value has its one form in both, and the ``unit`` that stands with it; it may be ``spelled`` as a word. ``maybe``
     is the number that a word may be, or nothing. ``asked``: a question says the word, and no statement. ``opens``: a
-    comma or a bracket stands before it, ``is_apart``: a blank. ``quantity``: a value that has other units, as all that
-    are equal are.
+    comma or a bracket stands before it. ``is_joined``: a Korean word that stands in one with the word before it.
+    ``quantity``: a value that has other units, as all that are equal are.
     """
 
     norm: str
@@ -155,17 +155,13 @@ class Word:
     maybe: str = ""
     asked: bool = False
     opens: bool = False
-    is_apart: bool = False
+    is_joined: bool = False
     quantity: str = ""
 
     @property
     def probe(self) -> str:
         """How it begins in a folded text, in all its forms; empty for a value, which may be written in another way."""
-        return (
-            ""
-            if self.is_value or self.maybe
-            else folded(self.stem)[: max(_LEAST_PROBE, len(self.stem) - 2)]
-        )
+        return "" if self.is_value or self.maybe else folded(self.stem)[: max(_LEAST_PROBE, len(self.stem) - 2)]
 
     @property
     def as_number(self) -> "Word":
@@ -214,8 +210,9 @@ def plain(text: str) -> str:
     level = _PART_OF_UNIT.sub(r"\1 ", level) if "iertel" in level else level
     if max(level, default="") <= _BEFORE_SIGNS:
         return level
+    signs = frozenset(level)
     for needed, way, other in _IN_SIGNS:
-        if any(sign in level for sign in needed):
+        if not signs.isdisjoint(needed):
             level = way.sub(other, level)
     return _BESIDE_SIGN.sub(" ", level)
 
@@ -232,9 +229,9 @@ def words_of(text: str, *, commas: bool = False) -> tuple[Word, ...]:
         for found in _WORD.finditer(text, start, value.start):
             word = _word(found[0], is_first=not words)
             word = replace(word, norm=found[0], stem=found[0], anchor=True) if _is_label(found) else word
-            if found.start() > end:
-                word = replace(word, is_apart=True, opens=_OPENING.search(text, end, found.start()) is not None)
-            words.append(word)
+            opens = found.start() > end + 1 and _OPENING.search(text, end, found.start()) is not None
+            is_joined = found.start() == end and word.norm >= "가"
+            words.append(replace(word, opens=opens, is_joined=is_joined) if opens or is_joined else word)
             end = found.end()
         if value.norm:
             opens = _OPENING.search(text, end, value.start) is not None
@@ -249,7 +246,6 @@ def words_of(text: str, *, commas: bool = False) -> tuple[Word, ...]:
                     is_value=True,
                     spelled=value.spelled,
                     opens=opens,
-                    is_apart=value.start > end,
                     quantity=quantity(value.norm, unit),
                 )
             )
