@@ -59,7 +59,7 @@ _CLAUSE: Final = re.compile(
     rf".*(?:[{_SHORT_STEMS}くで]|고|며|서|해|지만)$"
     r"|(?!.*[ぁ-ん가-힣])(?:0|[高宽长厚深重约占共含售自于](?=0|地)|[今去明现]年|年[仅满已]?(?=0)|全[长高宽]"
     r"|总[长高重投造面建]|共[计设]|[约已曾均在由从为是]|占地|面积|藏书|净利|营收|住户|体温|售价|造价|价格|投资|退休|毕业"
-    r"|出生|生于|历时|晚点|.了)"
+    r"|出生|[生定]于|历时|晚点|.了)"
 )
 """How a clause without a subject ends in Japanese and Korean, and begins in Chinese; values are 0."""
 _KANA_OR_HANGUL: Final = re.compile(r"[ぁ-ん가-힣]")
@@ -106,11 +106,10 @@ def _clauses(sentence: Sequence[Word], claimed: Sequence[Word]) -> Iterator[Sequ
         if sentence[end - 1].norm == claimed[-1].norm:
             yield sentence[:end]
             continue
-        rest = "".join(f"{'、' if word.opens else ''}{word.norm}" for word in sentence[end:])
         for at, size in product(range(end - 1, max(0, end - 1 - _MOST_SIGNS), -1), range(1, _MOST_WORDS + 1)):
             if size < len(claimed) and sentence[at - 1].norm == claimed[-size - 1].norm:
                 ending, said = ("".join(word.norm for word in part) for part in (sentence[at:end], claimed[-size:]))
-                if _is_form(ending, said) and _holds_for_all(ending, said, rest or ending):
+                if _is_form(ending, said) and _holds_for_all(ending, said, sentence[end:]):
                     yield (*sentence[:at], *claimed[-size:])
                     break
 
@@ -126,8 +125,9 @@ def _is_form(ending: str, claimed: str) -> bool:
     return any((one[at:], other[at:]) in _FORMS for at in range(max(0, same - 1), same + 1))
 
 
-def _holds_for_all(ending: str, claimed: str, rest: str) -> bool:
+def _holds_for_all(ending: str, claimed: str, behind: Sequence[Word]) -> bool:
     """Return whether a clause is said by itself, in the tense of what follows, and in its mood."""
+    rest = "".join(f"{'、' if word.opens else ''}{word.norm}" for word in behind) or ending
     is_past, goes_on_past = (_PAST.search(_letters(text)) is not None for text in (claimed, rest))
     has_tense = _HAS_TENSE.search(_letters(ending)) is not None or claimed in ("이다", "입니다")
     return (

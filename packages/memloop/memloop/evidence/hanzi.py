@@ -41,7 +41,8 @@ _KOREAN_NUMBER: Final = (
     r"(?= ?(?:[\s%.,)]|$|[명인개년월원번회층차위분分살배대장권도조항호]))"
 )
 _NATIVE_NUMBER: Final = (
-    rf"(?<![가-힣])(?:(?:{any_of(_NATIVE_TENS)})?(?:{any_of(_NATIVE)})|(?:{any_of(_NATIVE_TENS)}))"
+    rf"(?<![가-힣])(?:[이삼사오육칠팔구]?백 ?)?"
+    rf"(?:(?:{any_of(_NATIVE_TENS)})?(?:{any_of(_NATIVE)})|(?:{any_of(_NATIVE_TENS)}))"
     "(?= ?(?:시|명|개|번|마리|살|권|대|병|잔|장|달|사람|배|곳|그루|채|척|켤레|송이|가지|층|군데|표|석|건|칸|통|쌍|벌|줄"
     "|큰술|작은술|자루|그릇|접시|봉지|상자|포기|바퀴|차례)(?!가?운))"
 )
@@ -82,10 +83,11 @@ def number_of(signs: str) -> int:
     signs = signs.replace(" ", "").translate(_FORMAL)
     if signs.isdecimal():
         return int(signs)
-    ten = next((ten for ten in _NATIVE_TENS if signs.startswith(ten)), "")
-    rest = signs.removeprefix(ten)
+    head, hundred, tail = signs.rpartition("백")  # 백스물셋
+    ten = next((ten for ten in _NATIVE_TENS if tail.startswith(ten)), "")
+    rest = tail.removeprefix(ten)
     if ten or rest in _NATIVE:
-        return _NATIVE_TENS.get(ten, 0) + _NATIVE.get(rest, 0)
+        return _NATIVE_TENS.get(ten, 0) + _NATIVE.get(rest, 0) + (number_of(head + hundred) if hundred else 0)
     if all(sign in _DIGITS for sign in signs):
         return int("".join(str(_DIGITS[sign]) for sign in signs))
     return int(_sum([_DIGITS.get(sign, sign) for sign in signs]))
