@@ -33,7 +33,7 @@ _KOREAN: Final = "고 며 으며 니 으니 오니 지만 면서 으면서 는�
 _KOREAN_ENDS: Final = "\u11ab다 는다 다 \u11b8니다 습니다 었다 았다 \u11bb다 었습니다 았습니다 \u11bb습니다"
 """Endings of plain statements, some with n, p and ss below the vowel before them."""
 _PAST: Final = re.compile(r"(?:た|[んい]だ|" + unicodedata.normalize("NFD", "\u11bb(?:다|습니다))$"))
-_HAS_TENSE: Final = re.compile(unicodedata.normalize("NFD", "^있|\u11bb|니$|\u11ab데$") + "|おり$")
+_HAS_TENSE: Final = re.compile(unicodedata.normalize("NFD", "있|\u11bb|니$|\u11ab데$") + "|おり$")
 """An ending that says when by itself, or that gives a reason: it is no part of what follows."""
 _SAID: Final = r"と[、言話述語説思考伝主発報訴見いさみ]|らし|よう|[다라][고는]\S{0,8}$|듯\S{0,8}$|^(?:있|싶|않|못)"
 _SAID_BY_OTHERS: Final = re.compile(_SAID)
@@ -100,17 +100,26 @@ def shorter(sentence: Sequence[Word], claimed: Sequence[Word]) -> Iterator[Seque
 
 def _clauses(sentence: Sequence[Word], claimed: Sequence[Word]) -> Iterator[Sequence[Word]]:
     """Yield the sentence up to the end of a clause, in the ending that is claimed."""
+    for end, at, size in islice(_ends(sentence, claimed), 2 * _MOST):
+        parts = (sentence[at - 1 : end], claimed[len(claimed) - size - 1 :])
+        ending, said = ("".join(word.norm for word in part) for part in parts)
+        if at == end or _holds_for_all(ending, said, sentence[end:]):
+            yield (*sentence[:at], *claimed[len(claimed) - size :])
+
+
+def _ends(sentence: Sequence[Word], claimed: Sequence[Word]) -> Iterator[tuple[int, int, int]]:
+    """Yield where clauses end, where their endings begin, and how many words are claimed instead."""
     for end in range(len(sentence), 1, -1):
         if end < len(sentence) and not sentence[end].opens and not _is_apart(*sentence[end - 1 : end + 1]):
             continue
         if sentence[end - 1].norm == claimed[-1].norm:
-            yield sentence[:end]
+            yield end, end, 0
             continue
         for at, size in product(range(end - 1, max(0, end - 1 - _MOST_SIGNS), -1), range(1, _MOST_WORDS + 1)):
             if size < len(claimed) and sentence[at - 1].norm == claimed[-size - 1].norm:
                 ending, said = ("".join(word.norm for word in part) for part in (sentence[at:end], claimed[-size:]))
-                if _is_form(ending, said) and _holds_for_all(ending, said, sentence[end:]):
-                    yield (*sentence[:at], *claimed[-size:])
+                if _is_form(ending, said):
+                    yield end, at, size
                     break
 
 
@@ -129,7 +138,7 @@ def _holds_for_all(ending: str, claimed: str, behind: Sequence[Word]) -> bool:
     """Return whether a clause is said by itself, in the tense of what follows, and in its mood."""
     rest = "".join(f"{'、' if word.opens else ''}{word.norm}" for word in behind) or ending
     is_past, goes_on_past = (_PAST.search(_letters(text)) is not None for text in (claimed, rest))
-    has_tense = _HAS_TENSE.search(_letters(ending)) is not None or claimed in ("이다", "입니다")
+    has_tense = _HAS_TENSE.search(_letters(ending)) is not None or claimed.endswith(("이다", "입니다"))
     return (
         (rest[:1] == "、" or ending[-1] != "로")
         and (has_tense or is_past == goes_on_past or (is_past and rest.startswith(("、現在", "、今"))))

@@ -24,7 +24,8 @@ _LEADS = frozenset(("by", "from", "to"))
 _IS = COPULAS | frozenset(("is", "are", "was", "were"))
 _OF_CHANGES = frozenset(("by", "um", "met", "med", "на", "o"))
 """Words before the size of a change: what *rose by 5* is not 5."""
-_AND = "and but e y et und och og i и но mais pero mas ma aber maar en men ve ale"
+_ANDS = "and but e y et und och og i и но mais pero mas ma aber maar en men ve ale"
+_AND = frozenset(_ANDS.split())
 """What stands between a statement and another one, which may be negated."""
 _ENDS = frozenset(("です", "でした", "である", "だった", "だ", "とする", "となる", "이다", "입니다"))
 _THAT = frozenset(["that", "dass", "que", "che", "dat", "att", "что", "że", "že"])
@@ -140,7 +141,7 @@ def _says(sentence: Sequence[Word], claim: Claim) -> bool:
     region = [
         *(word for word in sentence[max(0, places[0] - _AROUND) : places[0]] if word.norm != "ではなく"),
         *sentence[places[0] : places[-1] + 1],
-        *(() if behind and behind[0].norm in _AND.split() else behind),
+        *(() if behind and behind[0].norm in _AND else behind),
     ]
     return (
         not _goes_on(claim.words, behind)
@@ -223,8 +224,10 @@ def _passes_a_value(claimed: Sequence[Word], sentence: Sequence[Word], places: S
         between = [at for at in range(one + 1, two) if sentence[at].is_value and sentence[at].norm not in norms]
         passed = [at for at in between if sentence[at].kind in kinds]
         behind = sentence[passed[-1] + 1 : two + 1] if passed else ()
-        begins = [at for at, word in enumerate(behind) if word.opens or word.norm in _AND_SO]
-        if passed and (not begins or sum(it.content and it.norm not in _AND_SO for it in behind[begins[-1] :]) > 1):
+        begins = [at for at, word in enumerate(behind) if word.opens or word.norm in _AND]
+        said = sum(it.content and it.norm not in _AND for it in behind[begins[-1] :]) if begins else 0
+        # Two friends in "Ann and two friends moved" begin no clause, and one price behind another does
+        if said > 1 or (passed and not begins and sentence[passed[-1]].kind):
             return True
     return False
 

@@ -15,14 +15,10 @@ from memloop.evidence.units import CURRENCIES, any_of
 
 # fmt: off
 _MONTHS: Final = {name: number for number, names in enumerate((
-    (
-        "january januar ocak ledna leden jänner janvier enero gennaio janeiro январь января январе januari stycznia "
-        "styczeń"
-    ),
-    (
-        "february februar şubat února únor février febrero febbraio fevereiro февраль февраля феврале februari lutego "
-        "luty"
-    ),
+    ("january januar ocak ledna leden jänner janvier enero gennaio janeiro январь января январе januari stycznia "
+     "styczeń"),
+    ("february februar şubat února únor février febrero febbraio fevereiro февраль февраля феврале februari lutego "
+     "luty"),
     "march märz mars marts mart března březen marzo março март марта марте maart marca marzec",
     "april nisan dubna duben avril abril aprile апрель апреля апреле kwietnia kwiecień",
     "may mai mayıs května květen mayo maggio maio май мая мае mei maj maja",
@@ -30,15 +26,11 @@ _MONTHS: Final = {name: number for number, names in enumerate((
     "july juli temmuz července červenec juillet julio luglio julho июль июля июле lipca lipiec",
     "august ağustos srpna srpen août agosto август августа августе augustus augusti sierpnia sierpień",
     "september eylül září septembre septiembre settembre setembro сентябрь сентября сентябре września wrzesień",
-    (
-        "october oktober ekim října říjen octobre octubre ottobre outubro октябрь октября октябре października "
-        "październik"
-    ),
+    ("october oktober ekim října říjen octobre octubre ottobre outubro октябрь октября октябре października "
+     "październik"),
     "november kasım listopadu novembre noviembre novembro ноябрь ноября ноябре listopada listopad",
-    (
-        "december dezember desember aralık prosince prosinec décembre diciembre dicembre dezembro декабрь декабря "
-        "декабре grudnia grudzień"
-    ),
+    ("december dezember desember aralık prosince prosinec décembre diciembre dicembre dezembro декабрь декабря "
+     "декабре grudnia grudzień"),
 ), 1) for name in names.split()}
 _SHORT: Final = {name: number for number, names in enumerate(
     ("jan janv ene gen", "feb févr fev", "mar mär mrt", "apr avr abr", "mag", "jun giu", "jul juil lug", "aug ago",

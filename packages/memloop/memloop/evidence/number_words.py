@@ -80,21 +80,12 @@ ORDINAL_TENS: Final = (
 )
 STEMS_OF_ORDINALS: Final = (
     ("erst zweit dritt viert fünft sechst siebt acht neunt zehnt elft zwölft", "e er es en em"),
-    (
-        (
-            "перв втор трет четвёрт пят шест седьм восьм девят десят одиннадцат двенадцат тринадцат четырнадцат "
-            "пятнадцат шестнадцат семнадцат восемнадцат девятнадцат двадцат"
-        ),
-        "ый ой ий ая ое ье ья ого ьего ей ьей ом ьем ую ью ых",
-    ),
-    (
-        (
-            "pierwsz drug trzec czwart piąt szóst siódm ósm dziewiąt dziesiąt jedenast dwunast trzynast czternast "
-            "piętnast szesnast siedemnast osiemnast dziewiętnast dwudziest"
-        ),
-        "y i a ia e ie ego iego ej iej ym im ą ią",
-    ),
-)
+    (("перв втор трет четвёрт пят шест седьм восьм девят десят одиннадцат двенадцат тринадцат четырнадцат "
+      "пятнадцат шестнадцат семнадцат восемнадцат девятнадцат двадцат"),
+     "ый ой ий ая ое ье ья ого ьего ей ьей ом ьем ую ью ых"),
+    (("pierwsz drug trzec czwart piąt szóst siódm ósm dziewiąt dziesiąt jedenast dwunast trzynast czternast "
+      "piętnast szesnast siedemnast osiemnast dziewiętnast dwudziest"), "y i a ia e ie ego iego ej iej ym im ą ią"),
+)  # fmt: skip
 """Ordinals by their stems and the endings of each."""
 ONE: Final = "one bir jedno ein eine einen einem eins un une uno una um uma один одна een één jeden jedna"
 STARTS: Final = (
