@@ -76,9 +76,7 @@ def _alike(ones: Sequence[str], others: Sequence[str]) -> int:
 
 def _pairs() -> Iterator[tuple[str, str]]:
     """Yield an ending before another clause and one of a statement, without what both begin with."""
-    rows: list[tuple[list[str], list[str]]] = [
-        ([first], ends) for first, *ends in (row.split() for row in _OTHERS.split("/"))
-    ]
+    rows = [(row.split()[:1], row.split()[1:]) for row in map(_letters, _OTHERS.split("/"))]
     for stem, now, past in (row.split() for row in _VERBS.split("/")):
         bound = past[:-1] + ("て" if past[-1] == "た" else "で")
         rows.append(([stem, bound], [now, past, f"{stem}ます", f"{stem}ました", f"{bound}ください"]))
