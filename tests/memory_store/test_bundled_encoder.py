@@ -6,12 +6,15 @@ import shutil
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any, cast
 
+import numpy as np
+import openvino
 import pytest
 
 from memory_store.embedding.bundle import make_bundle
-from memory_store.embedding.bundled_encoder import BUNDLE, DESCRIPTION, BundleBroken, BundledEncoder, is_bundled
-from memory_store.embedding.graph import alike, uses_bfloat16
+from memory_store.embedding.bundled_encoder import BUNDLE, DESCRIPTION, GRAPH, BundleBroken, BundledEncoder, is_bundled
+from memory_store.embedding.graph import Products, alike, in_eight_bits, products_of
 from memory_store.embedding.sentence_encoder import DEFAULT_MODEL, ModelsNotInstalled, TorchModel, by_torch
 from memory_store.models.chosen import encoder_of
 from memory_store.retrieval.rerank import CrossEncoderScorer, RerankerMissing
@@ -54,6 +57,25 @@ def test_the_bundle_gives_the_models_own_vectors_for_odd_texts(bundle: Path) -> 
     own = by_torch(model.unit_vectors, bfloat16=False)(model.features(_ODD_TEXTS))
 
     assert alike(encoder.encode(_ODD_TEXTS), own)
+
+
+def test_weights_in_eight_bits_turn_the_vectors_by_little_on_any_processor(bundle: Path) -> None:
+    whole: Any = cast(Any, openvino).Core().read_model(bundle / GRAPH)
+    ids = np.array([[101, *range(2000, 2000 + 14), 102]])
+    features = [ids, np.zeros_like(ids), np.ones_like(ids)]
+
+    quick = in_eight_bits(whole)
+
+    one, other = (cast(Any, openvino).compile_model(graph, "CPU")(features)[0].tolist() for graph in (whole, quick))
+    assert one != other
+    assert alike(one, other, products="int8")
+
+
+def test_int8_gives_nearly_the_models_own_vectors_for_odd_texts(bundle: Path) -> None:
+    whole = BundledEncoder(threads=1, batch=32, precision="float32", folder=bundle)
+    quick = BundledEncoder(threads=1, batch=32, precision="int8", folder=bundle)
+
+    assert alike(quick.encode(_ODD_TEXTS), whole.encode(_ODD_TEXTS), products="int8")
 
 
 def _found_nowhere(name: str) -> None:
@@ -119,19 +141,21 @@ def test_a_local_reranker_without_torch_names_the_package_to_install(monkeypatch
 @pytest.mark.parametrize(
     ("facts", "expected"),
     [
-        ("flags : fpu avx512_bf16 amx_bf16", True),
-        ("vendor_id : AuthenticAMD\nflags : fpu avx512f avx512_bf16", True),
-        ("vendor_id : AuthenticAMD\nflags : fpu avx512f", False),
-        ("vendor_id : GenuineIntel\nflags : fpu avx512f avx512_bf16", False),
-        ("flags : fpu avx2", False),
+        ("flags : fpu avx512_bf16 amx_bf16", "bfloat16"),
+        ("vendor_id : AuthenticAMD\nflags : fpu avx512f avx512_vnni avx512_bf16", "bfloat16"),
+        ("vendor_id : AuthenticAMD\nflags : fpu avx512f", "float32"),
+        ("vendor_id : GenuineIntel\nflags : fpu avx512f avx512_vnni avx512_bf16", "int8"),
+        ("flags : fpu avx2 avx_vnni", "int8"),
+        ("flags : fpu avx2", "float32"),
     ],
 )
-def test_bfloat16_is_used_where_the_processor_multiplies_it_fast(tmp_path: Path, facts: str, expected: bool) -> None:
+def test_a_processor_multiplies_what_it_multiplies_fast(tmp_path: Path, facts: str, expected: Products) -> None:
     file = tmp_path / "cpuinfo"
     file.write_text(facts)
 
-    assert uses_bfloat16("auto", facts=file) is expected
+    assert products_of("auto", facts=file) == expected
+    assert products_of("float32", facts=file) == "float32"
 
 
 def test_without_facts_about_the_processor_vectors_are_float32(tmp_path: Path) -> None:
-    assert not uses_bfloat16("auto", facts=tmp_path / "missing")
+    assert products_of("auto", facts=tmp_path / "missing") == "float32"

@@ -11,7 +11,7 @@ def test_a_graph_gives_the_vectors_of_its_model_for_any_number_of_tokens() -> No
     from tests.memory_store.traced_models import LONGER, PROBE, Directions
 
     model = Directions()
-    run = compiled(model, PROBE, threads=1, bfloat16=False)
+    run = compiled(model, PROBE, threads=1, products="float32")
 
     assert run is not None
     assert list(run(LONGER)[0]) == pytest.approx(model(*LONGER.values())[0].tolist(), abs=1e-5)
@@ -22,9 +22,20 @@ def test_a_model_that_is_no_graph_runs_as_it_is(model: str, said: str, caplog: p
     from tests.memory_store import traced_models
 
     with caplog.at_level(logging.WARNING):
-        assert compiled(getattr(traced_models, model)(), traced_models.PROBE, threads=1, bfloat16=False) is None
+        assert compiled(getattr(traced_models, model)(), traced_models.PROBE, threads=1, products="float32") is None
 
     assert said in caplog.text
+
+
+def test_a_model_that_int8_turns_too_far_is_multiplied_in_float32(caplog: pytest.LogCaptureFixture) -> None:
+    from tests.memory_store.traced_models import LONGER, PROBE, SmallWeights
+
+    model = SmallWeights()
+    run = compiled(model, PROBE, threads=1, products="int8")
+
+    assert run is not None
+    assert list(run(LONGER)[0]) == pytest.approx(model(*LONGER.values())[0].tolist(), abs=1e-3)
+    assert not caplog.records
 
 
 def test_the_default_model_is_compiled(monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture) -> None:

@@ -33,6 +33,22 @@ class TurnsWhenAlone(Directions):
         return -found if input_ids.shape[0] == 1 else found
 
 
+class SmallWeights(torch.nn.Module):
+    """Tells by weights that are small beside others of their row, which int8 rounds to nothing."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._rows = torch.nn.Linear(32, 2, bias=False)
+        self._rows.weight.data[:] = 0.0
+        self._rows.weight.data[:, 0] = 1000.0
+        self._rows.weight.data[0, 1:] = self._rows.weight.data[1, 2:] = 1.0
+
+    def forward(self, input_ids: torch.Tensor, attention_mask: torch.Tensor) -> torch.Tensor:
+        """Unit vectors of the share of each token among the first six."""
+        counted = torch.nn.functional.one_hot(input_ids, 32).float() * attention_mask.unsqueeze(-1)
+        return torch.nn.functional.normalize(self._rows(counted.sum(1)), dim=1)
+
+
 class Untraceable(Directions):
     """Refuses a trace, and is written in what TorchScript does not know."""
 

@@ -8,7 +8,7 @@ import numpy as np
 from pydantic import BaseModel
 from tokenizers import Tokenizer
 
-from memory_store.embedding.graph import Arrays, Precision, alike, by_length, from_file, uses_bfloat16
+from memory_store.embedding.graph import Arrays, Precision, alike, by_length, from_file, products_of, with_float32
 from memory_store.embedding.port import Vector
 
 BUNDLE: Final = Path(__file__).with_name("minilm")
@@ -46,9 +46,12 @@ class BundledEncoder:
         description = Description.model_validate_json((folder / DESCRIPTION).read_bytes())
         self._inputs = description.inputs
         self._tokenizer = Tokenizer.from_file(str(folder / TOKENIZER))
-        self._run = from_file(folder / GRAPH, threads=threads, bfloat16=uses_bfloat16(precision))
         self._batch = batch
-        if not alike(self.encode(description.probes), description.vectors):
+        for products in with_float32(products_of(precision)):
+            self._run = from_file(folder / GRAPH, threads=threads, products=products)
+            if alike(self.encode(description.probes), description.vectors, products=products):
+                break
+        else:
             raise BundleBroken(f"the model in {folder} gives other vectors on this machine than where it was made")
 
     def encode(self, texts: Sequence[str]) -> Sequence[Vector]:

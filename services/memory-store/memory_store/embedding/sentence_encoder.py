@@ -13,7 +13,17 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, TypeAlias, cast
 
-from memory_store.embedding.graph import PROBES, Precision, alike, by_length, by_openvino, uses_bfloat16
+from memory_store.embedding.graph import (
+    PROBES,
+    Precision,
+    Products,
+    Run,
+    alike,
+    by_length,
+    by_openvino,
+    products_of,
+    with_float32,
+)
 from memory_store.embedding.port import Vector
 
 if TYPE_CHECKING:
@@ -28,31 +38,38 @@ Forward: TypeAlias = "Callable[[Features], Sequence[Sequence[float]]]"
 """Features to one unit vector per text."""
 
 
-def compiled(forward: "torch.nn.Module", probe: Features, *, threads: int, bfloat16: bool) -> "Forward | None":
+def compiled(forward: "torch.nn.Module", probe: Features, *, threads: int, products: Products) -> "Forward | None":
     """Return the module as an OpenVINO graph that takes the features one by one; None if there is none.
 
     ``probe`` are texts of several lengths. A model that cannot be traced, or whose graph gives other vectors, runs on
     torch: a trace fixes the decisions that Python took for the traced texts.
     """
     try:
-        run = _converted(forward, probe, threads=threads, bfloat16=bfloat16)
-        alone = {name: tensor[:1] for name, tensor in probe.items()}
-        if all(alike(run(features), forward(*features.values()).tolist()) for features in (probe, alone)):
-            return run
+        graph = _traced(forward, probe)
+        own = [
+            (features, forward(*features.values()).tolist())
+            for features in (probe, {name: tensor[:1] for name, tensor in probe.items()})
+        ]
+        for tried in with_float32(products):
+            run = _of_features(by_openvino(graph, threads=threads, products=tried), tuple(probe))
+            if all(alike(run(features), vectors, products=tried) for features, vectors in own):
+                return run
         _log.warning("the compiled embedding model gives other vectors; it runs on torch, more slowly")
     except Exception:  # noqa: BLE001 - tracing runs the model's own code, which may raise anything
         _log.warning("the embedding model could not be compiled; it runs on torch, more slowly", exc_info=True)
     return None
 
 
-def _converted(forward: "torch.nn.Module", probe: Features, *, threads: int, bfloat16: bool) -> Forward:
+def _traced(forward: "torch.nn.Module", probe: Features) -> object:
     import openvino as ov
     import torch
 
     with _quiet(), torch.no_grad():
-        graph = cast(Any, ov).convert_model(forward, example_input=tuple(probe.values()))
-    run = by_openvino(graph, threads=threads, bfloat16=bfloat16)
-    return lambda features: run([features[name].numpy() for name in probe])
+        return cast(Any, ov).convert_model(forward, example_input=tuple(probe.values()))
+
+
+def _of_features(run: Run, names: Sequence[str]) -> Forward:
+    return lambda features: run([features[name].numpy() for name in names])
 
 
 @contextmanager
@@ -141,9 +158,9 @@ class SentenceEncoder:
 
         torch.set_num_threads(threads)
         self._batch = batch
-        bfloat16, whole = uses_bfloat16(precision), self._model.unit_vectors
-        graph = compiled(whole, self._model.probe, threads=threads, bfloat16=bfloat16)
-        self._run = graph or by_torch(whole, bfloat16=bfloat16)
+        products, whole = products_of(precision), self._model.unit_vectors
+        graph = compiled(whole, self._model.probe, threads=threads, products=products)
+        self._run = graph or by_torch(whole, bfloat16=products == "bfloat16")
 
     def encode(self, texts: Sequence[str]) -> Sequence[Vector]:
         """Return unit vectors as tuples of floats.
