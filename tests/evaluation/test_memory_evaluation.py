@@ -94,6 +94,42 @@ async def test_every_row_is_there_and_distinct(
         assert points["memories"] > points["targets"] > 0
 
 
+async def test_questions_asked_in_chats_and_compared_need_no_judge(
+    redis_url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("GATEWAY_KEY", ALICE_KEY)
+    _data(tmp_path, "locomo")
+
+    def judge(_: Mapping[str, Any]) -> str:
+        raise AssertionError("a judge was asked")
+
+    async with whole(redis_url, tmp_path / "edge", examined(_made(), judge=judge)) as it:
+        here = ["--gateway-url", it.gateway.url, "--gateway-key-variable", "GATEWAY_KEY", "--writer", "m"]
+        how = ["--in-chats", "--without-judge", "--top-k", "50"]
+        found = await _evaluated(_arguments(tmp_path, it.engine.url, *here, *how))
+    rows = found["rows"]
+    assert {name: row["failed"] for name, row in rows.items()} == {"ours": 0, "raw": 0, "full": 0, "off": 0}
+    assert (rows["full"]["accuracy"]["share"], rows["off"]["accuracy"]["share"]) == (1.0, 0.0)
+    assert rows["ours"]["accuracy"]["share"] > 0
+    assert rows["raw"]["accuracy"]["share"] == pytest.approx(rows["raw"]["f1"])
+    assert set(rows["raw"]["f1_by_category"]) == set(rows["raw"]["by_category"])
+    assert (found["judge_model"], found["in_chats"]) == (None, True)
+    assert {row["judge"]["input"] for row in rows.values()} == {0}
+
+
+@pytest.mark.parametrize(
+    ("more", "says"),
+    [
+        (("--format", "halumem", "--without-judge"), "graded by a judge alone"),
+        (("--rows", "ours", "--protocol", "memos", "--in-chats"), "a judge and prompts of its own"),
+    ],
+)
+def test_a_protocol_that_needs_its_judge_or_prompts_says_so(more: tuple[str, ...], says: str, tmp_path: Path) -> None:
+    _data(tmp_path, "locomo")
+    with pytest.raises(DataError, match=says):
+        command.evaluate(parsed([*_arguments(tmp_path, "http://127.0.0.1:9"), *more]), load=HashingEncoder)
+
+
 async def test_a_session_that_is_sent_again_is_written_once(redis_url: str, tmp_path: Path) -> None:
     talk = _made()
     async with whole(redis_url, tmp_path, examined(talk), hang_at=1) as it:

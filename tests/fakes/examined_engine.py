@@ -27,6 +27,8 @@ def examined(talk: Conversation, *, judge: Callable[[Mapping[str, Any]], str] | 
             return ""  # no turn changes a fact of another one
         if str(body["messages"][0]["content"]) == ANSWER_SYSTEM:
             return _from_notes(last_text(body), answers)
+        if (asked := last_text(body).rpartition("\n")[2]) in answers:  # a chat, whose notes stand before it
+            return _known(json.dumps(body["messages"], ensure_ascii=False), answers[asked])
         return (judge or by_words)(json.loads(last_text(body)))
 
     return answer
@@ -36,7 +38,11 @@ def _from_notes(prompt: str, answers: Mapping[str, tuple[str, list[str]]]) -> st
     notes, _, asked = prompt.rpartition("</notes>")
     found = _QUESTION.search(asked)
     assert found is not None
-    answer, evidence = answers[found[1]]
+    return _known(notes, answers[found[1]])
+
+
+def _known(notes: str, due: tuple[str, list[str]]) -> str:
+    answer, evidence = due
     known = normalise(notes)
     return answer if all(words in known for words in evidence) else UNKNOWN
 

@@ -27,9 +27,19 @@ from evaluation.memory.memos import (
 )
 from evaluation.memory.options import parsed
 from evaluation.memory.point_scores import point_score
-from evaluation.memory.records import ENTRIES, Answered, AnyEntry, Checked, Graded, Ingested, Recalled, key_of
+from evaluation.memory.records import (
+    ENTRIES,
+    IN_MEMORY,
+    Answered,
+    AnyEntry,
+    Checked,
+    Graded,
+    Ingested,
+    Recalled,
+    key_of,
+)
 from evaluation.memory.rules import digest_of
-from evaluation.memory.run import IN_MEMORY, Judged, Kept, judge_all, recall_all
+from evaluation.memory.run import Judged, Kept, judge_all, recall_all
 from evaluation.memory.scorecard import Card, last_line, markdown, save_plot
 from evaluation.memory.scores import Prices, recall_score, row_score
 from evaluation.memory.stack import Place, embedding_threads, own_stack
@@ -86,6 +96,10 @@ def evaluate(
         raise DataError("--gateway-url needs --writer NAME: the model that writes its memories, for the record")
     if options.writer_url and (options.gateway_url or not options.writer):
         raise DataError("--writer-url needs --writer NAME, and no --gateway-url: that gateway has a writer")
+    if options.without_judge and options.format == "halumem":
+        raise DataError("--without-judge: HaluMem's points are graded by a judge alone")
+    if options.protocol == "memos" and (options.without_judge or options.in_chats):
+        raise DataError("--protocol memos has a judge and prompts of its own: no --without-judge, no --in-chats")
     memos = _memos(options, count)
     captions = memos is None
     talks = partial(conversations, options.data, options.format, limit=options.limit, captions=captions)
@@ -130,7 +144,9 @@ def _announced(talks: Iterator[Conversation], part: str) -> Iterator[Conversatio
 
 
 def _forecast(options: argparse.Namespace, talks: Iterator[Conversation]) -> str:
-    expected = forecast(talks, options.rows, seeds=len(_seeds(options)), top_k=_top_k(options))
+    expected = forecast(
+        talks, options.rows, seeds=len(_seeds(options)), top_k=_top_k(options), judged=not options.without_judge
+    )
     return sentence(expected, Prices(options.price_in, options.price_out))
 
 
@@ -143,13 +159,14 @@ def _described(options: argparse.Namespace, memos: Memos | None) -> dict[str, ob
         "data": options.data.name,
         "sha256": digest,
         "model": options.model,
-        "judge_model": options.judge_model or options.model,
+        "judge_model": None if options.without_judge else options.judge_model or options.model,
         "profile": options.profile,
         "top_k": _top_k(options),
         "with_raw": options.with_raw,
         "rules": digest_of(options.format),
         **({"gateway": options.gateway_url} if options.gateway_url else {}),
         **({"writer": options.writer} if options.writer else {}),
+        **({"in_chats": True} if options.in_chats else {}),
         **({} if memos is None else {"protocol": "memos", "texts": memos.texts.digest if memos.texts else None}),
     }
 
@@ -187,6 +204,8 @@ def _judged(options: argparse.Namespace, memos: Memos | None) -> Judged | None:
         at_once=options.at_once,
         retries=_retries(options),
         memos=memos,
+        exactly=options.without_judge,
+        in_chats=options.in_chats,
     )
 
 
@@ -208,7 +227,7 @@ async def _judge(
 @asynccontextmanager
 async def _memory(options: argparse.Namespace, judged: Judged, run: str) -> AsyncGenerator[GatewayMemory | None]:
     """Open the memory behind a gateway; None if no row needs one."""
-    if not set(judged.rows) & set(IN_MEMORY):
+    if not judged.in_chats and not set(judged.rows) & set(IN_MEMORY):
         yield None
         return
     search = Search(_top_k(options), options.with_raw)
@@ -219,6 +238,7 @@ async def _memory(options: argparse.Namespace, judged: Judged, run: str) -> Asyn
             api_key=place.api_key,
             run=run,
             search=search,
+            model=judged.model.model,
             retries=judged.retries,
             writing=Writing() if judged.memos is None else _as_memos_writes(judged.format),
         ) as memory,

@@ -31,9 +31,11 @@ class Forecast:
         return Forecast(self.calls + other.calls, self.tokens + other.tokens)
 
 
-def forecast(talks: Iterable[Conversation], rows: Sequence[Row], *, seeds: int, top_k: int) -> Forecast:
+def forecast(
+    talks: Iterable[Conversation], rows: Sequence[Row], *, seeds: int, top_k: int, judged: bool = True
+) -> Forecast:
     """Estimate a run over these conversations from its start; what is kept already costs nothing again."""
-    return sum((_row(row, talk, seeds, top_k) for talk in talks for row in rows), Forecast())
+    return sum((_row(row, talk, seeds, top_k, judged=judged) for talk in talks for row in rows), Forecast())
 
 
 def sentence(expected: Forecast, prices: Prices) -> str:
@@ -45,13 +47,13 @@ def sentence(expected: Forecast, prices: Prices) -> str:
     )
 
 
-def _row(row: Row, talk: Conversation, seeds: int, top_k: int) -> Forecast:
+def _row(row: Row, talk: Conversation, seeds: int, top_k: int, *, judged: bool) -> Forecast:
     sizes = [_tokens(session) for session in talk.sessions]
     answers = (
         _call(_PROMPT_TOKENS + _notes(row, sizes[: question.after_sessions], top_k)) for question in talk.questions
     )
-    judged = (_call(_PROMPT_TOKENS) for _ in talk.questions)
-    once = sum((*answers, *judged), Forecast())
+    judgements = (_call(_PROMPT_TOKENS) for _ in talk.questions if judged)
+    once = sum((*answers, *judgements), Forecast())
     asked = sum([once] * seeds, Forecast())
     return asked + sum(map(_written, talk.sessions, sizes), Forecast()) if row == "ours" else asked
 

@@ -6,12 +6,15 @@ from collections.abc import Awaitable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final, Self
 
-from evaluation.memory.records import Ingested, Row, Tokens
+from evaluation.memory.endpoint import Reply
+from evaluation.memory.judging import ANSWER_TOKENS, Asked
+from evaluation.memory.records import IN_MEMORY, Ingested, Row, Tokens
 from memloop.ports import Recalled
+from memloop.wire.chat import Json
 from memloop.wire.memory import Source
 from memloop.wire.memory_events import MemoryEvent
 from memloop.wire.memory_requests import MemoryAdd, MemorySearch
-from memloop_clients.gateway import GatewayClient
+from memloop_clients.gateway import ChatAnswer, GatewayClient
 from memloop_clients.gateway_memory import ended
 from trainer.data.dialogues.dialogue import ASSISTANT, Conversation, Session, Turn
 from trainer.data.retry_policy import RetryPolicy
@@ -44,7 +47,10 @@ class Writing:
 
 
 class GatewayMemory:
-    """Stores each conversation in its own namespace: ``run`` is part of each user's name, so that runs never mix."""
+    """Stores each conversation in its own namespace: ``run`` is part of each user's name, so that runs never mix.
+
+    ``model`` answers in its chats.
+    """
 
     def __init__(
         self,
@@ -54,11 +60,13 @@ class GatewayMemory:
         run: str,
         search: Search,
         retries: RetryPolicy,
+        model: str = "",
         writing: Writing | None = None,
     ) -> None:
         self._client = GatewayClient(url, api_key=api_key)
         self._run = run
         self._search = search
+        self._model = model
         self._writing = writing or Writing()
         self._retries = retries
 
@@ -105,6 +113,29 @@ class GatewayMemory:
             view or talk.id: await self._found(row, self._user(row, talk, view), query, top_k or self._search.top_k)
             for view in self._views(talk)
         }
+
+    async def chat(self, asked: Asked, shown: Sequence[Recalled]) -> Reply:
+        """Ask the question in a chat as an application would, with the memory of its row, or after the turns shown."""
+        told = "".join(f"{turn.text}\n" for turn in shown)
+        memory: Json = {"mode": "off"}
+        if asked.row in IN_MEMORY:
+            memory = {"user_id": self._user(asked.row, asked.talk, None), "mode": "read", "top_k": self._search.top_k}
+        body: Json = {
+            "model": self._model,
+            "messages": [{"role": "user", "content": f"{told}{asked.question.text}"}],
+            "max_tokens": ANSWER_TOKENS,
+            "temperature": 0,
+            "seed": asked.seed,
+            "memory": memory,
+        }
+
+        async def once() -> Reply:
+            began = time.perf_counter()
+            whole = [piece async for piece in self._client.chat(body) if isinstance(piece, ChatAnswer)]
+            usage = whole[-1].usage
+            return Reply(whole[-1].text, Tokens(usage.input_tokens, usage.output_tokens), time.perf_counter() - began)
+
+        return await self._retries.get(once)
 
     async def _found(self, row: Row, user: str, query: str, top_k: int) -> tuple[Recalled, ...]:
         request = MemorySearch(

@@ -1,11 +1,11 @@
 """Answers questions from notes and judges the results. A permanent failure counts as wrong and keeps its reason."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Awaitable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import TypeVar, get_args
 
-from evaluation.memory.endpoint import Endpoint
+from evaluation.memory.endpoint import Endpoint, Reply
 from evaluation.memory.memos import Memos, Texts, label_of
 from evaluation.memory.prompts import (
     ACCURACY,
@@ -22,6 +22,7 @@ from evaluation.memory.records import Grade as GradeName
 from evaluation.memory.records import Verdict as VerdictName
 from evaluation.memory.rules import rule_of
 from memloop.ports import Recalled
+from memloop.scoring.lenient import exact_match
 from memloop.wire.errors import MemloopError
 from trainer.data.dialogues.dialogue import Conversation, Point, Question, Session
 from trainer.data.dialogues.formats import Format
@@ -30,7 +31,7 @@ Choice = TypeVar("Choice", bound=str)
 _STATES: tuple[VerdictName, ...] = ("correct", "wrong", "missed")
 _GRADES: tuple[GradeName, ...] = get_args(GradeName)
 _CHECKS: tuple[CheckName, ...] = get_args(CheckName)
-_ANSWER_TOKENS = 512
+ANSWER_TOKENS = 512
 _JUDGE_TOKENS = 1024
 _QUESTION_DATE = "%Y/%m/%d (%a) %H:%M"
 """LongMemEval's own form."""
@@ -63,24 +64,35 @@ class Examiner:
     """Answers with one model and judges with another, or the same, by the rules of the data's format.
 
     With ``memos`` LoCoMo and LongMemEval are answered and judged by its texts; HaluMem's judge of answers sees the
-    evidence, and its judge of updates may find that no state fits, as that benchmark's code has it.
+    evidence, and its judge of updates may find that no state fits, as that benchmark's code has it. ``exactly``: no
+    judge is asked; an answer is correct that equals the reference but for case, articles and punctuation.
     """
 
-    def __init__(self, model: Endpoint, judge: Endpoint, format_: Format, *, memos: Memos | None = None) -> None:
+    def __init__(
+        self, model: Endpoint, judge: Endpoint, format_: Format, *, memos: Memos | None = None, exactly: bool = False
+    ) -> None:
         self._model = model
+        self._exactly = exactly
         self._judge = judge
         self._format: Format = format_
         self._memos = memos
 
     async def answer(self, asked: Asked, notes: Sequence[Recalled], *, search_s: float) -> Answered:
         """Answer the question from the notes and judge the answer."""
-        rule = rule_of(self._format, asked.question.categories)
+        system = rule_of(self._format, asked.question.categories).answer_system
         prompt = answer_prompt(asked.question.text, notes, today=asked.today)
+        asking = self._model.ask(system, prompt, seed=asked.seed, max_tokens=ANSWER_TOKENS)
+        return await self.judge(asked, asking, search_s=search_s)
+
+    async def judge(self, asked: Asked, asking: Awaitable[Reply], *, search_s: float = 0.0) -> Answered:
+        """Wait for the answer and judge it."""
+        rule, question = rule_of(self._format, asked.question.categories), asked.question
         record = replace(asked.answered(), search_s=round(search_s, 4))
         try:
-            reply = await self._model.ask(rule.answer_system, prompt, seed=asked.seed, max_tokens=_ANSWER_TOKENS)
+            reply = await asking
             record = replace(record, answer=reply.text, tokens=reply.tokens, answer_s=round(reply.seconds, 4))
-            question = asked.question
+            if self._exactly:
+                return replace(record, verdict="correct" if exact_match(reply.text, record.golds) else "wrong")
             task, evidence = rule.task, dict[str, Sequence[str]]()
             if self._memos is not None and question.facts:
                 task, evidence = task + _EVIDENCE, {"evidence": list(question.facts)}

@@ -38,6 +38,8 @@ def parsed(arguments: Sequence[str]) -> argparse.Namespace:
     add("--model")
     add("--judge-url", help="the engine's by default")
     add("--judge-model", help="the model by default")
+    add("--without-judge", action="store_true", help="right is an answer that matches the reference exactly")
+    add("--in-chats", action="store_true", help="each question is a chat at the gateway with the memory of its row")
     add("--api-key-variable", help="environment variable that holds the engine's key")
     add("--judge-api-key-variable", help="the same for the judge")
     add("--gateway-url", help="a running gateway; default: start one with its data in --out")

@@ -2,11 +2,13 @@
 
 from collections.abc import Hashable
 from dataclasses import dataclass
-from typing import Annotated, Literal, TypeAlias
+from typing import Annotated, Final, Literal, TypeAlias
 
 from pydantic import AliasChoices, BeforeValidator, Field, TypeAdapter
 
 Row: TypeAlias = Literal["ours", "raw", "full", "off"]
+IN_MEMORY: Final[tuple[Row, ...]] = ("ours", "raw")
+"""The rows that a gateway's memory answers."""
 Verdict: TypeAlias = Literal["correct", "wrong", "missed", "other"]
 """``other`` is a state of an update that HaluMem's own judge may give; it counts in no share."""
 Grade: TypeAlias = Literal["full", "half", "missed"]

@@ -13,7 +13,7 @@ from evaluation.memory.endpoint import Address, Endpoint
 from evaluation.memory.gateway_memory import GatewayMemory, words_of
 from evaluation.memory.judging import Asked, Examiner, summary_of
 from evaluation.memory.memos import UPDATE_TOP_K, Memos
-from evaluation.memory.records import Answered, AnyEntry, Checked, Graded, Ingested, Row, key_of
+from evaluation.memory.records import IN_MEMORY, Answered, AnyEntry, Checked, Graded, Ingested, Row, key_of
 from evaluation.memory.retrieval import haystack
 from memloop.ports import Recalled
 from memloop.wire.errors import MemloopError
@@ -24,7 +24,6 @@ from trainer.data.journal import Journal
 from trainer.data.retry_policy import RetryPolicy
 
 Kept: TypeAlias = Journal[AnyEntry]
-IN_MEMORY: tuple[Row, ...] = ("ours", "raw")
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,6 +41,10 @@ class Judged:
     at_once: int = 8
     retries: RetryPolicy = field(default_factory=RetryPolicy)
     memos: Memos | None = None
+    exactly: bool = False
+    """No judge: an answer is correct that equals the reference."""
+    in_chats: bool = False
+    """Each question is a chat at the gateway, with the memory of its row."""
 
 
 async def recall_all(talks: Iterator[Conversation], embedder: Embedder, *, dimension: int, kept: Kept) -> None:
@@ -78,7 +81,7 @@ async def _examiner(judged: Judged) -> AsyncGenerator[Examiner]:
     model = Endpoint(judged.model, retries=judged.retries)
     judge = Endpoint(judged.judge, retries=judged.retries)
     try:
-        yield Examiner(model, judge, judged.format, memos=judged.memos)
+        yield Examiner(model, judge, judged.format, memos=judged.memos, exactly=judged.exactly)
     finally:
         await model.close()
         await judge.close()
@@ -148,6 +151,10 @@ class _Evaluation:
         return entry is None or (failed and is_last)
 
     async def _answer(self, asked: Asked) -> None:
+        if self._judged.in_chats:
+            shown = _everything(asked.talk, asked.question) if asked.row == "full" else ()
+            self._kept.append(await self._examiner.judge(asked, self._gateway.chat(asked, shown)))
+            return
         texts = self._judged.memos.texts if self._judged.memos else None
         began = time.perf_counter()
         try:

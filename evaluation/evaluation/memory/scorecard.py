@@ -125,6 +125,9 @@ def _categories(rows: Sequence[RowScore]) -> str:
         for name in names
     ]
     lines.append(("mean of the categories", "", *(f"{100 * row.task_average:.1f}" for row in rows)))
+    lines += [
+        (f"{name}, F1", "", *(f"{100 * row.f1_by_category.get(name, 0.0):.1f}" for row in rows)) for name in names
+    ]
     return _table(("category", "questions", *(_NAMES[row.row] for row in rows)), lines)
 
 

@@ -63,6 +63,7 @@ class RowScore:
     task_average: float
     """The mean of the categories' accuracies, each category counted once; LongMemEval publishes it for its types."""
     f1: float
+    f1_by_category: Mapping[str, float]
     failed: int
     unreadable: int
     failed_sessions: int
@@ -106,6 +107,7 @@ def row_score(row: Row, answers: Sequence[Answered], ingests: Sequence[Ingested]
         by_category=by_category,
         task_average=_task_average(by_category),
         f1=fmean(_by_question(answers, _f1)) if answers else 0.0,
+        f1_by_category={name: fmean(_by_question(own, _f1)) for name, own in sorted(_by_category(answers).items())},
         failed=sum(answer.error is not None for answer in answers),
         unreadable=sum(answer.error is None and None in answer.verdicts for answer in answers),
         failed_sessions=sum(each.error is not None for each in ingests),
@@ -118,7 +120,7 @@ def row_score(row: Row, answers: Sequence[Answered], ingests: Sequence[Ingested]
         ingest_s=sum(each.seconds for each in ingests),
         dollars=prices.of(ingest + spent),
         calls=sum(each.calls for each in ingests)
-        + sum(1 + len(answer.verdicts) for answer in answers if answer.error is None),
+        + sum(1 + len(answer.verdicts) * (answer.judge_tokens.total > 0) for answer in answers if answer.error is None),
         set_f1=fmean(_by_question(answers, _set_f1)) if contexts else None,
         context_tokens=fmean(contexts) if contexts else None,
     )

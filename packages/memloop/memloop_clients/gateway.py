@@ -13,6 +13,7 @@ from memloop.wire.chat import ChatMemory, Json
 from memloop.wire.files import FileObject
 from memloop.wire.keys import KeyCreate, KeyPage, KeyRevoked, NewApiKey
 from memloop.wire.long_read import Estimate, LongRead, LongReadRequest, ReadEvent
+from memloop.wire.memory import Usage
 from memloop.wire.rollouts import Rollout, RolloutChange, RolloutEnded, RolloutPage
 from memloop_clients.gateway_memory import MemoryCalls, body_of, ended, once
 from memloop_clients.http import parsed, segment
@@ -28,10 +29,11 @@ class ChatDelta:
 
 @dataclass(frozen=True, slots=True)
 class ChatAnswer:
-    """A whole reply, stripped, and the memory's part in it; None without memory."""
+    """A whole reply, stripped, the memory's part in it (None without memory), and the engine's count of tokens."""
 
     text: str
     memory: ChatMemory | None
+    usage: Usage = Usage()
 
 
 class _Delta(OpenWire):
@@ -44,11 +46,17 @@ class _Choice(OpenWire):
     delta: _Delta = _Delta()
 
 
+class _Tokens(OpenWire):
+    prompt_tokens: int = 0
+    completion_tokens: int = 0
+
+
 class ChatChunk(OpenWire):
     """One event of a streamed reply."""
 
     choices: tuple[_Choice, ...] = ()
     memory: ChatMemory | None = None
+    usage: _Tokens | None = None
 
     def delta(self) -> ChatDelta:
         """Return the first choice's piece."""
@@ -94,17 +102,19 @@ class GatewayClient(MemoryCalls):
         """Stream a chat completion: its pieces, then the whole. Closing the generator early aborts the reply."""
         streamed: Json = {**body, "stream": True, "stream_options": {"include_usage": True}}
         text: list[str] = []
-        memory: ChatMemory | None = None
+        memory, usage = None, Usage()
         async with aclosing(self._stream("POST", "chat/completions", body=streamed)) as events:
             async for event in events:
                 if event.data == _DONE:
                     break
                 chunk = parsed(ChatChunk, event.data, peer="gateway")
                 memory = chunk.memory or memory
+                if chunk.usage is not None:
+                    usage = Usage(input_tokens=chunk.usage.prompt_tokens, output_tokens=chunk.usage.completion_tokens)
                 delta = chunk.delta()
                 text.append(delta.text)
                 yield delta
-        yield ChatAnswer("".join(text).strip(), memory)
+        yield ChatAnswer("".join(text).strip(), memory, usage)
 
     async def stream_read(self, request: LongReadRequest) -> AsyncGenerator[ReadEvent]:
         """Have a document read and yield the read's events. Closing the generator early stops the read."""
