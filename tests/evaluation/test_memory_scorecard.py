@@ -99,6 +99,7 @@ def test_the_figure_is_the_same_each_time(tmp_path: Path) -> None:
 
 def test_an_interval_holds_its_share_and_narrows_with_the_count() -> None:
     assert wilson(0.5, 0) == (0.0, 1.0)
+    assert (wilson(0.0, 788)[0], wilson(1.0, 788)[1]) == (0.0, 1.0)
     low, high = wilson(0.5, 100)
     assert (low, high) == pytest.approx((0.4038, 0.5962), abs=1e-4)
     assert wilson(1.0, 10)[0] == pytest.approx(0.7225, abs=1e-4)

@@ -17,7 +17,7 @@ def wilson(share: float, count: int, *, z: float = Z_95) -> tuple[float, float]:
         return 0.0, 1.0
     centre = (share + z * z / (2 * count)) / (1 + z * z / count)
     half = z * sqrt(share * (1 - share) / count + z * z / (4 * count * count)) / (1 + z * z / count)
-    return max(0.0, centre - half), min(1.0, centre + half)
+    return max(0.0, min(share, centre - half)), min(1.0, max(share, centre + half))  # rounded sums may leave it out
 
 
 def paired_interval(differences: Sequence[float], *, z: float = Z_95) -> tuple[float, float]:
