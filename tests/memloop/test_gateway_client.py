@@ -72,6 +72,15 @@ async def test_a_chat_is_its_pieces_and_then_the_whole_with_its_memory() -> None
     assert fake.keys == ["Bearer sk"]
 
 
+@pytest.mark.parametrize(("counted", "expected"), [(b"7", 7), (b"null", 0)])
+async def test_a_chat_tells_the_engines_count_of_tokens_if_it_counts(counted: bytes, expected: int) -> None:
+    chunk = b'data: {"choices":[],"usage":{"prompt_tokens":%b,"completion_tokens":%b}}\n\n' % (counted, counted)
+    async with client_of(streaming(chunk, b"data: [DONE]\n\n")) as client:
+        *_, whole = await chatted(client)
+    assert isinstance(whole, ChatAnswer)
+    assert (whole.usage.input_tokens, whole.usage.output_tokens) == (expected, expected)
+
+
 async def test_an_error_in_a_stream_is_raised_with_its_message() -> None:
     body = json.dumps({"error": {"message": "the engine died", "type": "upstream_error"}}).encode()
     async with client_of(streaming(b'data: {"choices": []}\n\n', b"event: error\ndata: " + body + b"\n\n")) as client:

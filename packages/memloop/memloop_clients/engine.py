@@ -15,7 +15,7 @@ from yarl import URL
 from memloop.ports import Completion, Prompt
 from memloop.templates import ChatTemplate, fitted, refuses_roles, stricter
 from memloop.wire.base import OpenWire
-from memloop.wire.chat import RESPONSE_FORMAT, THINKING_SWITCH, FunctionCall, Json, ToolCall
+from memloop.wire.chat import RESPONSE_FORMAT, THINKING_SWITCH, FunctionCall, Json, TokenCounts, ToolCall
 from memloop.wire.errors import (
     CONTEXT_LENGTH_EXCEEDED,
     MODEL_NOT_FOUND,
@@ -25,7 +25,6 @@ from memloop.wire.errors import (
     Unavailable,
     UnreadableAnswer,
 )
-from memloop.wire.memory import Usage
 from memloop_clients.balancing.replica import Balancing
 from memloop_clients.dialects import Dialect, Learned, messages_of, response_format
 from memloop_clients.endpoints import ANY, DialectName, Recognised, endpoint_at
@@ -236,13 +235,12 @@ def read_completion(body: Json) -> Completion:
         choice = response.choices[0]
     except (ValidationError, IndexError) as error:
         raise UnreadableAnswer("the engine's answer is not a chat completion") from error
-    tokens = response.usage or _Tokens()
     return Completion(
         content=choice.message.content or "",
         finish_reason=choice.finish_reason or "",
         reasoning=choice.message.reasoning or choice.message.reasoning_content or "",
         tool_calls=tuple(call.to_wire() for call in choice.message.tool_calls or ()),
-        usage=Usage(input_tokens=tokens.prompt_tokens or 0, output_tokens=tokens.completion_tokens or 0, llm_calls=1),
+        usage=(response.usage or TokenCounts()).of_calls(1),
     )
 
 
@@ -296,14 +294,9 @@ class _Choice(OpenWire):
     finish_reason: str | None = None
 
 
-class _Tokens(OpenWire):
-    prompt_tokens: int | None = None
-    completion_tokens: int | None = None
-
-
 class _Response(OpenWire):
     choices: tuple[_Choice, ...]
-    usage: _Tokens | None = None
+    usage: TokenCounts | None = None
 
 
 def _object(raw: bytes) -> Json:

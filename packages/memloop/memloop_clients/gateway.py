@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Final
 
 from memloop.wire.base import OpenWire
-from memloop.wire.chat import ChatMemory, Json
+from memloop.wire.chat import ChatMemory, Json, TokenCounts
 from memloop.wire.files import FileObject
 from memloop.wire.keys import KeyCreate, KeyPage, KeyRevoked, NewApiKey
 from memloop.wire.long_read import Estimate, LongRead, LongReadRequest, ReadEvent
@@ -46,17 +46,12 @@ class _Choice(OpenWire):
     delta: _Delta = _Delta()
 
 
-class _Tokens(OpenWire):
-    prompt_tokens: int = 0
-    completion_tokens: int = 0
-
-
 class ChatChunk(OpenWire):
     """One event of a streamed reply."""
 
     choices: tuple[_Choice, ...] = ()
     memory: ChatMemory | None = None
-    usage: _Tokens | None = None
+    usage: TokenCounts | None = None
 
     def delta(self) -> ChatDelta:
         """Return the first choice's piece."""
@@ -110,7 +105,7 @@ class GatewayClient(MemoryCalls):
                 chunk = parsed(ChatChunk, event.data, peer="gateway")
                 memory = chunk.memory or memory
                 if chunk.usage is not None:
-                    usage = Usage(input_tokens=chunk.usage.prompt_tokens, output_tokens=chunk.usage.completion_tokens)
+                    usage = chunk.usage.of_calls(1)
                 delta = chunk.delta()
                 text.append(delta.text)
                 yield delta
