@@ -14,8 +14,9 @@ from memloop.evidence.words import Word, words_of
 _COVERAGE = 0.85
 _LEAST_ALIKE = 4
 _MOST_ENDING = 3
-_LONGEST_ENDING = 4
 """Two forms of one word begin with four letters alike; one has at most one more, and the other at most three."""
+_LONGEST_ENDING = 4
+"""Last words of a statement in signs, which the text may say in another form."""
 _A = ("a", "an")
 _BEFORE_AN_HOUR = frozenset(
     ("in", "for", "after", "within", "about", "takes", "took", "lasts", "lasted", "every", "than")

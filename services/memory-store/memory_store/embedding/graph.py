@@ -65,8 +65,7 @@ def by_openvino(graph: object, *, threads: int, products: Products) -> Run:
         "PERFORMANCE_HINT": "LATENCY",
         "ENABLE_CPU_PINNING": False,
     }
-    whole = in_eight_bits(graph) if products == "int8" else graph
-    run = cast(Any, ov).Core().compile_model(whole, "CPU", options)
+    run = cast(Any, ov).Core().compile_model(in_eight_bits(graph) if products == "int8" else graph, "CPU", options)
 
     def rows(arrays: Arrays) -> Sequence[Sequence[float]]:
         return cast("list[list[float]]", run(list(arrays))[0].tolist())
