@@ -25,6 +25,7 @@ from memloop.wire.errors import (
     Unavailable,
     UnreadableAnswer,
 )
+from memloop.wire.memory import Usage
 from memloop_clients.balancing.replica import Balancing
 from memloop_clients.dialects import Dialect, Learned, messages_of, response_format
 from memloop_clients.endpoints import ANY, DialectName, Recognised, endpoint_at
@@ -235,12 +236,13 @@ def read_completion(body: Json) -> Completion:
         choice = response.choices[0]
     except (ValidationError, IndexError) as error:
         raise UnreadableAnswer("the engine's answer is not a chat completion") from error
+    tokens = response.usage or TokenCounts()
     return Completion(
         content=choice.message.content or "",
         finish_reason=choice.finish_reason or "",
         reasoning=choice.message.reasoning or choice.message.reasoning_content or "",
         tool_calls=tuple(call.to_wire() for call in choice.message.tool_calls or ()),
-        usage=(response.usage or TokenCounts()).of_calls(1),
+        usage=Usage(input_tokens=tokens.prompt_tokens or 0, output_tokens=tokens.completion_tokens or 0, llm_calls=1),
     )
 
 

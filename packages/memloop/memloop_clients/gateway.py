@@ -104,8 +104,8 @@ class GatewayClient(MemoryCalls):
                     break
                 chunk = parsed(ChatChunk, event.data, peer="gateway")
                 memory = chunk.memory or memory
-                if chunk.usage is not None:
-                    usage = chunk.usage.of_calls(1)
+                if (sent := chunk.usage) is not None:
+                    usage = Usage(input_tokens=sent.prompt_tokens or 0, output_tokens=sent.completion_tokens or 0)
                 delta = chunk.delta()
                 text.append(delta.text)
                 yield delta

@@ -147,12 +147,6 @@ class TokenCounts(OpenWire):
     prompt_tokens: int | None = None
     completion_tokens: int | None = None
 
-    def of_calls(self, llm_calls: int) -> Usage:
-        """Return it as the usage of so many calls."""
-        return Usage(
-            input_tokens=self.prompt_tokens or 0, output_tokens=self.completion_tokens or 0, llm_calls=llm_calls
-        )
-
 
 class MemoryUsage(Usage):
     """What memory has cost in one answer: the tokens put into the prompt, and what loops spent before it."""
