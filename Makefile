@@ -484,7 +484,7 @@ bench-longread-lengths: $(READY) ## right answers at 8K to 3.5M tokens, by the t
 	$(BIN)/python -m benchmarks.long_read_strategies.lengths --budget-s $(or $(BUDGET_S),600)
 
 # A peer that cannot be installed does not stop the run: its result is marked as missing.
-bench-gateway: $(READY) $(UV_READY) ## overhead of the gateway per call, compared with LiteLLM's proxy (in .venv-bench)
+bench-gateway: $(READY) $(ENCODER) $(UV_READY) ## overhead of the gateway per call, compared with LiteLLM's proxy (in .venv-bench)
 	@if [ ! -e $(BENCH_VENV)/.ready ] || [ requirements/bench.lock -nt $(BENCH_VENV)/.ready ]; then \
 	  { rm -rf $(BENCH_VENV) && $(UV) venv --quiet --python $(PYTHON) $(BENCH_VENV) \
 	    && $(INSTALL) $(BENCH_VENV) --require-hashes -r requirements/bench.lock \

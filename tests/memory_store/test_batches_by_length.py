@@ -1,8 +1,8 @@
 """Texts of similar length share a batch of the encoder."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
-from memory_store.embedding.graph import by_length
+from memory_store.embedding.graph import Rows, by_length
 
 
 class Model:
@@ -11,9 +11,9 @@ class Model:
     def __init__(self) -> None:
         self.batches: list[list[str]] = []
 
-    def forward(self, texts: list[str]) -> Sequence[Sequence[float]]:
-        self.batches.append(texts)
-        return [[float(len(text))] for text in texts]
+    def forward(self, batches: Iterable[list[str]]) -> Sequence[Rows]:
+        self.batches += batches
+        return [[[float(len(text))] for text in texts] for texts in self.batches]
 
 
 def test_each_text_gets_its_own_vector_whatever_the_order() -> None:
@@ -46,4 +46,12 @@ def test_a_batch_has_no_more_texts_than_it_may() -> None:
     by_length(["x" * 50] * 70, 32, model.forward)
 
     assert [len(batch) for batch in model.batches] == [32, 32, 6]
-    assert by_length([], 32, model.forward) == []
+    assert by_length([], 32, Model().forward) == []
+
+
+def test_several_threads_share_the_texts_of_a_batch() -> None:
+    model = Model()
+
+    by_length(["x" * 50] * 32, 32, model.forward, threads=2)
+
+    assert [len(batch) for batch in model.batches] == [16, 16]

@@ -54,7 +54,7 @@ def test_the_bundle_gives_the_models_own_vectors_for_odd_texts(bundle: Path) -> 
     model = TorchModel(DEFAULT_MODEL)
     encoder = BundledEncoder(threads=1, batch=32, precision="float32", folder=bundle)
 
-    own = by_torch(model.unit_vectors, bfloat16=False)(model.features(_ODD_TEXTS))
+    own = by_torch(model.unit_vectors, bfloat16=False)([model.features(_ODD_TEXTS)])[0]
 
     assert alike(encoder.encode(_ODD_TEXTS), own)
 
@@ -76,6 +76,14 @@ def test_int8_gives_nearly_the_models_own_vectors_for_odd_texts(bundle: Path) ->
     quick = BundledEncoder(threads=1, batch=32, precision="int8", folder=bundle)
 
     assert alike(quick.encode(_ODD_TEXTS), whole.encode(_ODD_TEXTS), products="int8")
+
+
+def test_two_threads_give_each_text_its_own_vector(bundle: Path) -> None:
+    alone, beside = (BundledEncoder(threads=threads, batch=32, folder=bundle) for threads in (1, 2))
+    texts = [f"keeper {number} of the {'old ' * (number % 9)}harbour" for number in range(100)]
+
+    assert alike(beside.encode(texts), alone.encode(texts))
+    assert beside.encode([]) == []
 
 
 def _found_nowhere(name: str) -> None:

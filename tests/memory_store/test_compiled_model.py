@@ -14,7 +14,7 @@ def test_a_graph_gives_the_vectors_of_its_model_for_any_number_of_tokens() -> No
     run = compiled(model, PROBE, threads=1, products="float32")
 
     assert run is not None
-    assert list(run(LONGER)[0]) == pytest.approx(model(*LONGER.values())[0].tolist(), abs=1e-5)
+    assert list(run([LONGER])[0][0]) == pytest.approx(model(*LONGER.values())[0].tolist(), abs=1e-5)
 
 
 @pytest.mark.parametrize(("model", "said"), [("TurnsWhenAlone", "gives other vectors"), ("Untraceable", "no traces")])
@@ -34,7 +34,7 @@ def test_a_model_that_int8_turns_too_far_is_multiplied_in_float32(caplog: pytest
     run = compiled(model, PROBE, threads=1, products="int8")
 
     assert run is not None
-    assert list(run(LONGER)[0]) == pytest.approx(model(*LONGER.values())[0].tolist(), abs=1e-3)
+    assert list(run([LONGER])[0][0]) == pytest.approx(model(*LONGER.values())[0].tolist(), abs=1e-3)
     assert not caplog.records
 
 

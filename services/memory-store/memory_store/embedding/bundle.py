@@ -31,7 +31,7 @@ def make_bundle(folder: Path = BUNDLE) -> None:
     fresh = folder.with_name(f"{folder.name}.new")
     shutil.rmtree(fresh, ignore_errors=True)
     fresh.mkdir(parents=True)
-    vectors = by_torch(model.unit_vectors, bfloat16=False)(model.probe)
+    vectors = by_torch(model.unit_vectors, bfloat16=False)([model.probe])[0]
     description = Description(inputs=tuple(model.probe), probes=PROBES, vectors=tuple(map(tuple, vectors)))
     # Write the model's tokenizer with the window and the padding that sentence-transformers asks of it
     path = fresh / TOKENIZER

@@ -46,7 +46,7 @@ class BundledEncoder:
         description = Description.model_validate_json((folder / DESCRIPTION).read_bytes())
         self._inputs = description.inputs
         self._tokenizer = Tokenizer.from_file(str(folder / TOKENIZER))
-        self._batch = batch
+        self._batch, self._threads = batch, threads
         for products in with_float32(products_of(precision)):
             self._run = from_file(folder / GRAPH, threads=threads, products=products)
             if alike(self.encode(description.probes), description.vectors, products=products):
@@ -56,7 +56,7 @@ class BundledEncoder:
 
     def encode(self, texts: Sequence[str]) -> Sequence[Vector]:
         """Return unit vectors as tuples of floats."""
-        return by_length(texts, self._batch, lambda some: self._run(self._arrays(some)))
+        return by_length(texts, self._batch, lambda some: self._run(map(self._arrays, some)), threads=self._threads)
 
     def _arrays(self, texts: list[str]) -> Arrays:
         encodings = self._tokenizer.encode_batch(texts)

@@ -6,7 +6,7 @@ https://docs.openvino.ai/2026/openvino-workflow/model-optimization-guide/weight-
 
 import importlib
 import importlib.util
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from operator import mul
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias, cast
@@ -25,8 +25,10 @@ Precision: TypeAlias = Literal["auto"] | Products
 half the time. Others with AVX-512 alone are slower in bfloat16 than in float32."""
 Arrays: TypeAlias = "Sequence[NDArray[int64]]"
 """The graph's inputs in their order, each (texts, tokens)."""
-Run: TypeAlias = Callable[[Arrays], Sequence[Sequence[float]]]
-"""Inputs to one unit vector per text."""
+Rows: TypeAlias = Sequence[Sequence[float]]
+"""One unit vector per text."""
+Run: TypeAlias = Callable[[Iterable[Arrays]], Sequence[Rows]]
+"""The inputs of batches to their vectors."""
 
 PROBES: Final = ("How many?", "Anna sold the boat on Monday.", "It was a quiet morning in the harbour. " * 12)
 """Texts of several lengths, whose vectors by a graph are compared with those of its model."""
@@ -54,23 +56,37 @@ def from_file(path: Path, *, threads: int, products: Products) -> Run:
 
 
 def by_openvino(graph: object, *, threads: int, products: Products) -> Run:
-    """Compile a model of OpenVINO."""
+    """Compile a model of OpenVINO. Each batch has one thread: several are computed side by side.
+
+    Two threads of one short text would wait for each other more than they compute.
+    """
     import openvino as ov
 
     options = {
         "INFERENCE_PRECISION_HINT": "bf16" if products == "bfloat16" else "f32",
         "DYNAMIC_QUANTIZATION_GROUP_SIZE": _GROUP if products == "int8" else 0,
         "INFERENCE_NUM_THREADS": threads,
-        "NUM_STREAMS": 1,
-        "PERFORMANCE_HINT": "LATENCY",
+        "NUM_STREAMS": threads,
         "ENABLE_CPU_PINNING": False,
     }
-    run = cast(Any, ov).Core().compile_model(in_eight_bits(graph) if products == "int8" else graph, "CPU", options)
+    whole = cast(Any, ov).Core().compile_model(in_eight_bits(graph) if products == "int8" else graph, "CPU", options)
+    queue = cast(Any, ov).AsyncInferQueue(whole, threads)
 
-    def rows(arrays: Arrays) -> Sequence[Sequence[float]]:
-        return cast("list[list[float]]", run(list(arrays))[0].tolist())
+    def run(batches: Iterable[Arrays]) -> Sequence[Rows]:
+        if len(batches := list(batches)) == 1:  # without the way over the queue's threads
+            return [whole(list(batches[0]))[0].tolist()]
+        found: dict[int, Rows] = {}
 
-    return rows
+        def keep(request: Any, at: int) -> None:
+            found[at] = request.get_output_tensor().data.tolist()
+
+        queue.set_callback(keep)
+        for at, arrays in enumerate(batches):
+            queue.start_async(list(arrays), at)
+        queue.wait_all()
+        return [found[at] for at in range(len(found))]
+
+    return run
 
 
 def in_eight_bits(graph: object) -> object:
@@ -109,14 +125,13 @@ def by_onnxruntime(path: Path, *, threads: int) -> Run:
     session = runtime.InferenceSession(str(path), options, providers=["CPUExecutionProvider"])
     names = [given.name for given in session.get_inputs()]
 
-    def rows(arrays: Arrays) -> Sequence[Sequence[float]]:
-        [vectors] = session.run(None, dict(zip(names, arrays, strict=True)))
-        return cast("list[list[float]]", vectors.tolist())
+    def run(batches: Iterable[Arrays]) -> Sequence[Rows]:
+        return [session.run(None, dict(zip(names, arrays, strict=True)))[0].tolist() for arrays in batches]
 
-    return rows
+    return run
 
 
-def alike(one: Sequence[Sequence[float]], other: Sequence[Sequence[float]], *, products: Products = "float32") -> bool:
+def alike(one: Rows, other: Rows, *, products: Products = "float32") -> bool:
     """Return whether two lists of unit vectors point the same ways, as nearly as such products can."""
     return all(sum(map(mul, a, b)) > LEAST_COSINE[products] for a, b in zip(one, other, strict=True))
 
@@ -140,13 +155,17 @@ def with_float32(products: Products) -> Sequence[Products]:
 
 
 def by_length(
-    texts: Sequence[str], batch: int, forward: Callable[[list[str]], Sequence[Sequence[float]]]
+    texts: Sequence[str], batch: int, forward: Callable[[Iterable[list[str]]], Sequence[Rows]], *, threads: int = 1
 ) -> list[tuple[float, ...]]:
-    """Return ``forward``'s vectors of the texts. Texts of similar length share a batch, so that little is padding."""
+    """Return ``forward``'s vectors of the texts. Texts of similar length share a batch, so that little is padding.
+
+    ``threads``: so many batches are computed side by side, and have a part of the texts each.
+    """
     order = sorted(range(len(texts)), key=lambda at: len(texts[at]))
+    batches = list(_of_similar_length(order, texts, min(batch, -(-len(texts) // threads))))
     rows: dict[int, tuple[float, ...]] = {}
-    for places in _of_similar_length(order, texts, batch):
-        rows.update(zip(places, map(tuple, forward([texts[at] for at in places])), strict=True))
+    for places, vectors in zip(batches, forward([texts[at] for at in places] for places in batches), strict=True):
+        rows.update(zip(places, map(tuple, vectors), strict=True))
     return [rows[at] for at in range(len(texts))]
 
 

@@ -8,7 +8,7 @@ import importlib.util
 import logging
 import os
 import warnings
-from collections.abc import Callable, Generator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, TypeAlias, cast
@@ -17,6 +17,7 @@ from memory_store.embedding.graph import (
     PROBES,
     Precision,
     Products,
+    Rows,
     Run,
     alike,
     by_length,
@@ -34,8 +35,8 @@ _log = logging.getLogger(__name__)
 
 Features: TypeAlias = "Mapping[str, torch.Tensor]"
 """Token ids and masks by name, each (texts, tokens)."""
-Forward: TypeAlias = "Callable[[Features], Sequence[Sequence[float]]]"
-"""Features to one unit vector per text."""
+Forward: TypeAlias = "Callable[[Iterable[Features]], Sequence[Rows]]"
+"""The features of batches to their vectors."""
 
 
 def compiled(forward: "torch.nn.Module", probe: Features, *, threads: int, products: Products) -> "Forward | None":
@@ -52,7 +53,7 @@ def compiled(forward: "torch.nn.Module", probe: Features, *, threads: int, produ
         ]
         for tried in with_float32(products):
             run = _of_features(by_openvino(graph, threads=threads, products=tried), tuple(probe))
-            if all(alike(run(features), vectors, products=tried) for features, vectors in own):
+            if all(alike(run([features])[0], vectors, products=tried) for features, vectors in own):
                 return run
         _log.warning("the compiled embedding model gives other vectors; it runs on torch, more slowly")
     except Exception:  # noqa: BLE001 - tracing runs the model's own code, which may raise anything
@@ -69,7 +70,7 @@ def _traced(forward: "torch.nn.Module", probe: Features) -> object:
 
 
 def _of_features(run: Run, names: Sequence[str]) -> Forward:
-    return lambda features: run([features[name].numpy() for name in names])
+    return lambda batches: run([features[name].numpy() for name in names] for features in batches)
 
 
 @contextmanager
@@ -157,7 +158,7 @@ class SentenceEncoder:
         import torch
 
         torch.set_num_threads(threads)
-        self._batch = batch
+        self._batch, self._threads = batch, threads
         products, whole = products_of(precision), self._model.unit_vectors
         graph = compiled(whole, self._model.probe, threads=threads, products=products)
         self._run = graph or by_torch(whole, bfloat16=products == "bfloat16")
@@ -167,7 +168,9 @@ class SentenceEncoder:
 
         The model is called directly: its own ``encode`` adds milliseconds to a single text.
         """
-        return by_length(texts, self._batch, lambda some: self._run(self._model.features(some)))
+        return by_length(
+            texts, self._batch, lambda some: self._run(map(self._model.features, some)), threads=self._threads
+        )
 
 
 def by_torch(whole: "torch.nn.Module", *, bfloat16: bool) -> Forward:
@@ -176,11 +179,11 @@ def by_torch(whole: "torch.nn.Module", *, bfloat16: bool) -> Forward:
 
     whole.to(torch.bfloat16 if bfloat16 else torch.float32)
 
-    def rows(features: Features) -> Sequence[Sequence[float]]:
+    def run(batches: Iterable[Features]) -> Sequence[Rows]:
         with torch.inference_mode():
-            return cast("list[list[float]]", whole(*features.values()).tolist())
+            return [whole(*features.values()).tolist() for features in batches]
 
-    return rows
+    return run
 
 
 def _unit_vectors(model: "SentenceTransformer", names: Sequence[str]) -> "torch.nn.Module":
