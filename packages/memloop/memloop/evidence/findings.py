@@ -70,7 +70,7 @@ _ORDERED = re.compile(
     r"\s+(?:(?:Jan|Jän|Feb|Mär|Apr|Mai|Maj|Jun|Jul|Aug|Sep|Okt|Oct|Nov|Dez|Dec|desem|Jahrhundert|Quartal|Platz|Stock"
     r"|Etage|piętr|miejsc|wiek|dni|kwarta|rocznic|edycj|våning|plats|kvartal|verdieping|plaats|eeuw|plads|århundre"
     r"|ledn|únor|břez|dubn|kvě|červ|srpn|září|říj|listop|prosin|míst|patr|ročn|stolet|madde|sınıf|yüzyıl|sayfa|bölüm"
-    r"|hafta|sıra)\w*|sal|kat|gün|ins|von|des)\b",
+    r"|hafta|sıra)\w*|sal|kat|gün|ins|von|des|(?-i:[IVX]{1,4})\.?\s[12]\d{3})\b",
     re.IGNORECASE,
 )
 """What follows the point of an ordinal: ``am 3. April``."""
@@ -79,8 +79,8 @@ _NTH = re.compile(
     re.IGNORECASE,
 )
 """``der 25. Lauf``."""
-_DOTTED = re.compile(r"(?<!\d)[12]\d{3}\.(?: \d{1,2}\.)?\Z")
-"""``2024. 4. 1.``"""
+_DOTTED = re.compile(r"(?<!\d)(?:[12]\d{3}\.(?: \d{1,2}\.)?|\d{1,2}\. [IVX]{1,4}\.)\Z")
+"""``2024. 4. 1.``, ``7. XI. 1922``"""
 _GOES_ON = re.compile(
     r"(?:\b(?:[IVX]{2,5}|[^\W\d_]|[Mm](?:ax|in)|[Tt](?:emp|[eé]l)|avg|est|(?:in|ex)cl)|\d\s?[^\W\d_]{1,4})\.\Z"
 )

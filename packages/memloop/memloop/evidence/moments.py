@@ -36,6 +36,8 @@ _MONTHS: Final = {name: number for number, names in enumerate((
 _SHORT: Final = {name: number for number, names in enumerate(
     ("jan janv ene gen", "feb févr fev", "mar mär mrt", "apr avr abr", "mag", "jun giu", "jul juil lug", "aug ago",
      "sep sept set", "oct okt ott out", "nov", "dec dez déc dic"), 1) for name in names.split()}
+_ROMAN: Final = "I|II|III|IV|V|VI|VII|VIII|IX|X|XI|XII"
+_MONTH_OF: Final = _MONTHS | _SHORT | {name: number for number, name in enumerate(_ROMAN.lower().split("|"), 1)}
 _AFTERNOON: Final = (
     "in the afternoon|in the evening|nachmittags|abends|am (?:nachmittag|abend)|(?:de l['’]après-midi|du soir)"
     "|de la tarde|(?:del|di) pomeriggio|(?:di|della) sera|da tarde|вечера|дня|['’]s (?:na)?middags|['’]s avonds"
@@ -72,6 +74,13 @@ _AMOUNT: Final = rf"\s?[%‰°$€£¥]|\s(?:{'|'.join(CURRENCIES.split())}|euro
 _DAY_OF: Final = rf"{_ALONE}{_DAY}{_ORDINAL}(?:\s|-)?(?:(?:day )?of |de |di |d['’]|den )?{_SHORT_MONTH}(?!\w)"
 _OF_DATES: Final = (
     (_MONTH_NAMES, rf"{_DAY_OF}(?:,?(?:\s|-)(?:de |del |of |do )?{_YEAR}{_OF_YEAR})?"),
+    (
+        _ROMAN.lower().replace("|", " "),
+        (
+            rf"{_ALONE}{_DAY}(?:\.\s?|[\s/-])(?P<month>(?-i:{_ROMAN})|(?<=[./-])(?:{_ROMAN})(?=[./-]))(?:\.\s?|[\s/-])"
+            rf"{_YEAR}(?! (?-i:k?W|m?Ah?|VA|Hz)\b){_OF_YEAR}(?!\w)"  # 12 V 1500 mA
+        ),
+    ),
     (_MONTH_NAMES, rf"(?<!\w){_SHORT_MONTH}\s{_DAY}(?:st|nd|rd|th)?(?![\w%°]|[.,:/-]\d|{_AMOUNT})(?:,?\s{_YEAR})?"),
     (_MONTH_NAMES, rf"(?<!\w){_SHORT_MONTH}\s(?:de |del |of )?{_YEAR}"),
     (_MONTH_NAMES, rf"(?<![\w-]){_MONTH}(?!\w)"),
@@ -361,11 +370,7 @@ def _parts(found: re.Match[str], *, day_first: bool) -> tuple[str, ...]:
     day, year, name = parts.get("day"), parts.get("year"), (parts.get("month") or "").rstrip(".")
     if era := parts.get("era"):
         year = str(_ERAS[era] + number_of(parts["of_era"].replace("元", "1")))
-    number = (
-        number_of(parts["number"])
-        if parts.get("number")
-        else _MONTHS.get(name.casefold()) or _SHORT.get(name.casefold())
-    )
+    number = number_of(parts["number"]) if parts.get("number") else _MONTH_OF.get(name.casefold())
     if parts.get("one"):
         one, two = int(parts["one"]), int(parts["two"])
         if not (0 < min(one, two) <= _MOST_MONTHS and max(one, two) <= _MOST_DAYS) or (
