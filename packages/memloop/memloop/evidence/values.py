@@ -84,6 +84,9 @@ _REST: Final = {
     ("eur", "cents"): 100, ("usd", "cents"): 100, ("cny", "jiao"): 10, ("year", "month"): 12, ("pound", "oz"): 16
 }  # fmt: skip
 """How many of the second unit one of the first is where they have no common one."""
+_HUNDREDTHS: Final = {"eur": "cents", "usd": "cents", "m": "cm"}
+"""What a number without a unit counts behind another one: ``7 euros 50``, ``un metro e ottantanove``."""
+_HEIGHT: Final = re.compile(r"\d{1,2}\.\d\d")
 _GOES_ON: Final = re.compile(r"\s?(?:[,.;)]|$|(?P<word>[^\W\d_]+))")
 _AND_REST: Final = re.compile(r"\.?(?P<comma>,)?\s?(?:(?:and|und|et|y|e|con|en|og|och|i|и|a|ve)\s)?")
 _BEFORE: Final = 18
@@ -123,7 +126,7 @@ _NOT_ENGLISH: Final = (
 _WITH_POINTS, _WITH_COMMAS = frozenset(_ENGLISH.split()), frozenset(_NOT_ENGLISH.split()) | NOT_ENGLISH
 _AT: Final = re.compile(r"(?<!\w)(?:at|um|zu|à|a|al|a las?|alle|all['’]|às?|ao|om|o|в)[ ]?$", re.IGNORECASE)
 """What stands before a time of day and says no more: ``at noon``, ``alle 12:00``."""
-_LITTLE: Final = _WITH_POINTS | _WITH_COMMAS | {"a", "par", "each"}
+_LITTLE: Final = _WITH_POINTS | _WITH_COMMAS | {"a", "par", "each", "groß", "hoch", "lang", "tall", "high", "long"}
 _ACCENTED: Final = re.compile("[à-öø-ɏа-я]")
 _FRACTION: Final = re.compile(r"[1-9]/(?:[2-9]|10)")
 _DECIMAL: Final = re.compile(r"[-+±~≈<>≤≥]?\d+(?:\.\d+)?")
@@ -217,8 +220,8 @@ def _joined(text: str, values: Iterable[Value]) -> Iterator[Value]:
     smallest = ""
     for value in values:
         unit = value.unit
-        if last and last.unit in ("eur", "usd") and unit in ("", last.unit) and _is_rest(text, last, value):
-            unit = "cents"
+        if last and last.unit in _HUNDREDTHS and unit in ("", last.unit) and _is_rest(text, last, value):
+            unit = _HUNDREDTHS[last.unit]
         part = _part(smallest, unit) if last and unit and (last.norm.isdigit() or smallest != last.unit) else None
         if (
             last
@@ -241,6 +244,8 @@ def _joined(text: str, values: Iterable[Value]) -> Iterator[Value]:
 def _is_rest(text: str, last: Value, value: Value) -> bool:
     """Return whether a number behind an amount is its cents: ``7€50``, ``7 euros 50 le kilo``, not *5 euros 50 men*."""
     behind, gap = _GOES_ON.match(text, value.end), text[last.end : value.start].strip()
+    if last.unit == "m" and (value.unit or not _HEIGHT.fullmatch(f"{last.norm}.{value.norm}")):
+        return False
     return value.start < last.end or (
         behind is not None and (not behind["word"] or (gap in ("", "e", "y", "et") and behind["word"] in _LITTLE))
     )
