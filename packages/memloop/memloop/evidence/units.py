@@ -17,7 +17,7 @@ _BASES: Final = {
     "w": ("kMG", "w вт watt watts wat ватт 瓦 ワット 와트"), "wh": ("kMG", "wh wattstunden"),
     "v": ("mk", "v volt volts volti вольт"), "hz": ("kMG", "hz гц hertz герц 赫兹 ヘルツ 헤르츠"),
     "pa": ("hkM", "pa pascal"), "j": ("kM", "joule joules"),
-    "cal": ("k", "cal calorie calories kalorien calorias caloria калорий"), "mol": ("nμm", "mol"),
+    "cal": ("k", "cal calorie calories kalorien calorias caloria калорий カロリー 칼로리"), "mol": ("nμm", "mol"),
     "N": ("k", "newton newtons ньютон ньютонов"),
     "Nm": ("k", "newtonmeter newtonmetre newtonmetres newtonmeters newtonmetri newtonmetern"),
     "b": ("kMGT", "b б byte bytes octet octets байт バイト 바이트 字节"), "bit": ("kMG", "bit bits бит"),
@@ -46,7 +46,8 @@ _NAMES: Final = {
     "×": "times mal fois veces volte vezes keer maal ganger razy раза раз 倍 배",
     "cents": ("cents cent centime centimes centimo centimos centesimo centesimi centavo centavos rappen копеек копейки "
         "groszy grosze セント 센트"),
-    "km": "公里", "cm": "センチ", "mm": "ミリ", "mi": "mi mile miles meile meilen milla millas", "ft": "ft foot feet",
+    "km": "公里", "キロ": "キロ 킬로", "cm": "センチ", "mm": "ミリ",
+    "mi": "mi mile miles meile meilen milla millas", "ft": "ft foot feet",
     "in": "inch inches zoll", "yd": "yd yard yards", "m^2": "qm sqm mq", "ft^2": "sqft", "μg": "mcg",
     "kg": "kgs kilo kilos chilo chili quilo quilos 公斤", "jin": "斤", "mu": "亩 畝",
     "t": "t ton tons tonne tonnes tonnen tonelada toneladas tonnellata tonnellate т тонна тонны тонн 吨 トン 톤",
@@ -199,8 +200,8 @@ MOST: Final = 10**18
 OF_MONEY: Final = {"k": 1_000, "m": 1_000_000, "b": 1_000_000_000, "t": 1_000_000_000_000}
 """Letters behind an amount of money, which behind other numbers are units."""
 _ALIKE: Final = (
-    "pound lb,pound gbp,jpy ¥,cny ¥,kr sek,kr nok,kr dkk,° grad,grad °c,tsp try,cents eur,cents usd,cents brl,cents chf"
-    ",cents rub,cents pln,cents cad,cents aud,cents nzd,cents peso"
+    "pound lb,pound gbp,キロ kg,キロ km,jpy ¥,cny ¥,kr sek,kr nok,kr dkk,° grad,grad °c,tsp try,cents eur,cents usd"
+    ",cents brl,cents chf,cents rub,cents pln,cents cad,cents aud,cents nzd,cents peso"
 )
 _CLAIMED_AS: Final = frozenset(
     (name, other) for pair in _ALIKE.split(",") for name, other in (pair.split(), pair.split()[::-1])
