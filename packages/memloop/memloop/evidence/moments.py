@@ -97,10 +97,12 @@ _MINUTE: Final = r"(?P<minute>[0-5]\d)"
 _SECOND: Final = r"(?::(?P<second>[0-5]\d))?"
 _DAY_PART: Final = rf"(?:(?P<afternoon>{_AFTERNOON})|(?P<morning>{_MORNING})|(?P<night>{_AT_NIGHT}))(?!\w)"
 _O_CLOCK: Final = r"(?:\s?(?:uhr|uur|h|heures?|часов|часа|час|o['’]clock))?"
+_EARLY_LATE: Final = r"(?:今 ?|(?<![最更较較提不早]))(?!. ?[一1] ?[点點](?! ?[钟鐘半]))"
+"""What stands before 早 and 晚 where they are morning and evening: no 最晚八点, no 晚一点."""
 _CJK_PART: Final = (
-    "(?:(?P<morning>上 ?午|早 ?上|凌 ?晨|清 ?晨|早 ?晨|今 ?早|午 ?前|朝|未 ?明|오 ?전|아 ?침|새 ?벽)"
-    "|(?P<afternoon>下 ?午|傍 ?晚|中 ?午|午 ?後|夕 ?方|昼|오 ?후|저 ?녁|낮)|(?P<night>晚 ?上|夜 ?里|深 ?夜|半 ?夜"
-    "|今 ?晚|夜|밤))"
+    rf"(?:(?P<morning>上 ?午|{_EARLY_LATE}早(?: ?[上晨间間])?|凌 ?晨|清 ?晨|午 ?前|朝|未 ?明|오 ?전|아 ?침|새 ?벽)"
+    rf"|(?P<afternoon>下 ?午|傍 ?晚|中 ?午|午 ?後|夕 ?方|昼|오 ?후|저 ?녁|낮)"
+    rf"|(?P<night>{_EARLY_LATE}[晚晩](?: ?[上间間])?|夜 ?[里间間]|深 ?夜|半 ?夜|夜|밤))"
 )
 _CJK_MINUTE: Final = (
     rf"(?:(?P<thirty>半|반)|(?P<fifteens>[一三]) ?刻"
@@ -274,7 +276,10 @@ _TIMES: Final = (
     ),
     (
         ": h",
-        rf"{_KL}{_HOUR}(?::|\s?h\s?){_MINUTE}{_SECOND}(?:\s(?:horas|hs|uur|hod(?:in|\.)))?(?![\w:/]|[.,]\d|\s?min)",
+        (
+            rf"(?:{_CJK_PART} ?の? ?|{_KL}){_HOUR}(?::|\s?h\s?){_MINUTE}{_SECOND}"
+            r"(?:\s(?:horas|hs|uur|hod(?:in|\.)))?(?![\w:/]|[.,]\d|\s?min)"
+        ),
     ),
     (
         "las alle às ore",
