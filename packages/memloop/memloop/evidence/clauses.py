@@ -11,6 +11,7 @@ from collections.abc import Iterator, Sequence
 from itertools import islice, product, takewhile
 from typing import Final
 
+from memloop.evidence.units import OF_TIME
 from memloop.evidence.words import Word
 
 _MOST: Final = 8
@@ -38,11 +39,12 @@ _HAS_TENSE: Final = re.compile(unicodedata.normalize("NFD", "있|\u11bb|니$|\u1
 _SAID: Final = r"と[、言話述語説思考伝主発報訴見いさみ]|らし|よう|[다라][고는]\S{0,8}$|듯\S{0,8}$|^(?:있|싶|않|못)"
 _SAID_BY_OTHERS: Final = re.compile(_SAID)
 _UNSURE: Final = re.compile(
-    rf"{_SAID}|[えけげせてねべめれ]ば|たら|なら|場合|な[いか]|ません|予定|可能|恐れ|見込|見通|方針|計画|つもり|はず|たい"
-    r"|かも|もし|こと|[ずぬ、]$|^(?:말|버[리렸]|보[인고았]|주[었고]|드[리렸]|나서|놓|두었|내[고었]|지[는 ])"
+    rf"{_SAID}|[えけげせてねべめれ]ば|(?<!^、終え)(?<!^、終わっ)たら|なら|場合|な[いか]|ません|予定|可能|恐れ|見込|見通|方針"
+    r"|計画|つもり|はず|たい|かも|もし|こと|[ずぬ、]$"
+    r"|^(?:말|버[리렸]|보[인고았]|주[었고]|드[리렸]|나서|놓|두었|내[고었]|지[는 ])"
     r"|(?:예정|계획|방침|전망|것|수[있없]|려고|않|못하|아니|싶)[^면은는]{0,8}$"
 )
-"""What a last clause says of the ones before it, too: a condition, a report, a plan."""
+"""What a last clause says of the ones before it, too: a condition (but for *when that is done*), a report, a plan."""
 _NO_ADJUNCT: Final = re.compile(r"[はがもてとばなずぬ]|[んい]で")
 """A subject, a clause, a condition or a negation in a phrase that is left out."""
 _PARTICLES: Final = frozenset("にでをへらり")
@@ -59,9 +61,9 @@ _CLAUSE: Final = re.compile(
     rf".*(?:[{_SHORT_STEMS}くで]|고|며|서|해|지만)$"
     r"|(?!.*[ぁ-ん가-힣])(?:0|[高宽长厚深重约占共含售自于](?=0|地)|[今去明现]年|年[仅满已]?(?=0)|全[长高宽]"
     r"|总[长高重投造面建]|共[计设]|[约已曾均在由从为是]|占地|面积|藏书|净利|营收|住户|体温|售价|造价|价格|投资|退休|毕业"
-    r"|出生|[生定]于|历时|晚点|.了)"
+    r"|出生|[生定]于|历时|晚点|.了|..[了近满已逾超]?0[多余]?[天年周]$)"
 )
-"""How a clause without a subject ends in Japanese and Korean, and begins in Chinese; values are 0."""
+"""How a clause without a subject ends in Japanese and Korean, and begins in Chinese; values are 0, times 0天."""
 _KANA_OR_HANGUL: Final = re.compile(r"[ぁ-ん가-힣]")
 
 
@@ -160,7 +162,10 @@ def _without_a_part(said: Sequence[Word], claimed: Sequence[Word]) -> Iterator[S
 def _may_be_left_out(said: Sequence[Word], from_: int, to: int) -> bool:
     """Return whether it is one phrase that says where, whence or to whom, or clauses of the topic before it."""
     before, words, behind = said[from_ - 1], said[from_:to], said[to]
-    signs = "".join(f"{'、' if word.opens else ''}{0 if word.is_value else word.norm}" for word in words)
+    signs = "".join(
+        f"{'、' if word.opens else ''}{word.norm if not word.is_value else '0天' if word.unit in OF_TIME else '0'}"
+        for word in words
+    )
     if any(word.negates for word in words):
         return False
     is_chinese = not any(_KANA_OR_HANGUL.match(word.norm) for word in said)
