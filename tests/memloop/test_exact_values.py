@@ -194,6 +194,10 @@ def test_a_text_shows_which_mark_its_decimals_have(text: str, *, commas: bool) -
         "ore 18 e ",
         "femogtyve",
         "tel 12 ",
+        "7. XI. ",
+        "二・",
+        "每晚今早",
+        "0(12)",
     ],
 )
 def test_a_long_run_of_numbers_in_words_takes_time_in_proportion_to_its_length(unit: str) -> None:
