@@ -16,14 +16,14 @@ _LEAST_S = 0.002
 
 
 def is_linear(make: Callable[[int], Input], work: Callable[[Input], object], *, size: int) -> bool:
-    """Whether ``size`` costs at most ``LINEAR`` times half of it, by the quickest of three runs.
+    """Whether ``size`` costs at most ``LINEAR`` times half of it, which is the quickest of three runs.
 
     Other load on the machine only ever adds time, and can spoil a measurement, so it is repeated; quadratic growth
     fails every time.
     """
     large, small = make(size), make(size // 2)
     with _no_collection():
-        return any(seconds(large, work) <= LINEAR * max(_LEAST_S, seconds(small, work)) for _ in range(_ATTEMPTS))
+        return any(_one(large, work) <= LINEAR * max(_LEAST_S, seconds(small, work)) for _ in range(_ATTEMPTS))
 
 
 def seconds(given: Input, work: Callable[[Input], object]) -> float:
