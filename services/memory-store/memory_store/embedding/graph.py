@@ -7,6 +7,7 @@ https://docs.openvino.ai/2026/openvino-workflow/model-optimization-guide/weight-
 import importlib
 import importlib.util
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from operator import mul
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias, cast
@@ -70,21 +71,14 @@ def by_openvino(graph: object, *, threads: int, products: Products) -> Run:
         "ENABLE_CPU_PINNING": False,
     }
     whole = cast(Any, ov).Core().compile_model(in_eight_bits(graph) if products == "int8" else graph, "CPU", options)
-    queue = cast(Any, ov).AsyncInferQueue(whole, threads)
+    beside = ThreadPoolExecutor(threads, thread_name_prefix="embedding")
+
+    def rows(arrays: Arrays) -> Rows:
+        return whole.create_infer_request().infer(list(arrays))[0].tolist()
 
     def run(batches: Iterable[Arrays]) -> Sequence[Rows]:
-        if len(batches := list(batches)) == 1:  # without the way over the queue's threads
-            return [whole(list(batches[0]))[0].tolist()]
-        found: dict[int, Rows] = {}
-
-        def keep(request: Any, at: int) -> None:
-            found[at] = request.get_output_tensor().data.tolist()
-
-        queue.set_callback(keep)
-        for at, arrays in enumerate(batches):
-            queue.start_async(list(arrays), at)
-        queue.wait_all()
-        return [found[at] for at in range(len(found))]
+        given = list(batches)
+        return list(map(rows, given) if len(given) == 1 else beside.map(rows, given))
 
     return run
 
