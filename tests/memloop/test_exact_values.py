@@ -48,7 +48,7 @@ async def test_of_many_pairs_no_wrong_value_is_supported_and_hardly_a_right_one_
 
 
 async def test_no_sentence_is_supported_after_one_of_its_digits_was_changed() -> None:
-    documents = list(dict.fromkeys(pair.document for pair in pairs_by_others()))[::6]
+    documents = list(dict.fromkeys(pair.document for pair in pairs_by_others()))[::4]
     changed = [
         (document, document[: digit.start()] + str((int(digit[0]) + 1) % 10) + document[digit.end() :])
         for document in documents
