@@ -1,7 +1,9 @@
 """``kill -9`` of a real worker process in the middle of a memory write: after a restart it completes exactly once."""
 
 import asyncio
+import multiprocessing
 import signal
+from contextlib import suppress
 from dataclasses import dataclass
 
 import pytest
@@ -135,3 +137,20 @@ async def test_a_killed_background_read_goes_on_at_the_chunk_where_it_died(redis
     assert chunks == list(range(4))
     assert len(it.engine.calls) == 6  # four chunks, the answer, and the call that the kill cut off
     assert await stream_length(it.work.state, "*:jobs:reads") == 0
+
+
+async def test_a_worker_whose_start_is_given_up_takes_no_jobs_of_later_tests(redis_url: str) -> None:
+    before = set(multiprocessing.active_children())
+    async with rig(redis_url, script()) as it:
+
+        async def started() -> None:
+            async with worker_process(it):
+                pass
+
+        given_up = asyncio.create_task(started())
+        await asyncio.sleep(0.01)
+        given_up.cancel()
+        with suppress(asyncio.CancelledError):
+            await given_up
+        await started()
+        assert set(multiprocessing.active_children()) <= before

@@ -40,11 +40,15 @@ class WorkerProcess:
 
 @asynccontextmanager
 async def worker_process(it: Rig) -> AsyncGenerator[WorkerProcess]:
-    """A worker as its own process; killed at the end if it still runs, and others take over."""
-    worker = WorkerProcess(await asyncio.to_thread(_forked, _environment(it)))
+    """A worker as its own process; killed at the end if it still runs, and others take over.
+
+    Whoever is cancelled while it starts leaves none behind: it would take the jobs of later tests.
+    """
+    starting = asyncio.create_task(asyncio.to_thread(_forked, _environment(it)))
     try:
-        yield worker
+        yield WorkerProcess(await asyncio.shield(starting))
     finally:
+        worker = WorkerProcess(await starting)
         await worker.signalled(signal.SIGKILL)
         await been_silent(it.work.state, names_of(worker.pid))
 
