@@ -105,8 +105,7 @@ async def evidence_for(question: str, *, memory: str, answer: str, chunks: Chunk
     """
     held, answered = statements_of(memory), statements_of(answer)
     asked = (words_of(question), words_of(question, commas=True))
-    groups = [_readings(text, asked, bare=_is_bare(text)) for text in held]
-    groups += [_readings(text, asked, bare=len(Claim.of(text).content) < _FEW or _is_bare(text)) for text in answered]
+    groups = [_readings(text, asked) for text in held] + [_readings(text, asked, answers=True) for text in answered]
     found = iter(await find_claims([claim for group in groups for claim in group], chunks))
     spans_of = [[next(found) for _ in group] for group in groups]
     spans = [next((tuple(spans) for spans in each if spans), ()) for each in spans_of]
@@ -120,19 +119,20 @@ async def evidence_for(question: str, *, memory: str, answer: str, chunks: Chunk
     return memories + answers
 
 
-def _is_bare(text: str) -> bool:
-    """Return whether the text is a value without a verb: names and numbers only, or a word or two."""
-    words = words_of(text)
+def _is_bare(words: Sequence[Word]) -> bool:
+    """Return whether this is a value without a verb: names and numbers only, or a word or two."""
     signs = sum(word.is_sign for word in words)
     most = _FEW_SIGNS_BESIDE if any(word.is_value for word in words) else _FEW_SIGNS
     named = all(word.anchor for word in words if word.content) and signs <= most
     return len(words) < _FEW or (named and not any(word.norm in VERBS for word in words))
 
 
-def _readings(text: str, question: tuple[tuple[Word, ...], tuple[Word, ...]], *, bare: bool) -> list[ClaimByMark]:
-    """Return the claims; a sentence must support one of them."""
+def _readings(
+    text: str, question: tuple[tuple[Word, ...], tuple[Word, ...]], *, answers: bool = False
+) -> list[ClaimByMark]:
+    """Return the claims; a sentence must support one of them. What ``answers`` in few words leans on the question."""
     points, commas = Claim.of(text), Claim.of(text, commas=True)
-    if not bare:
+    if not (_is_bare(points.words) or (answers and len(points.content) < _FEW)):
         return [(points, commas), *_as_label(points, commas)]
     asked, asked_too = _besides(points, question[0]), _besides(commas, question[1])
     says_much = len(points.words) > (1 if any(word.unit for word in points.words) else _FEW)
