@@ -240,6 +240,16 @@ def test_gguf_weights_are_served_by_openvino_where_no_other_engine_is(checkpoint
     assert plan_of(settings, both).engine == "vllm-cpu"
 
 
+def test_openvino_serves_the_window_of_the_checkpoint_unless_another_is_set(checkpoint: Path) -> None:
+    (checkpoint / "model.gguf").touch()
+    (checkpoint / "config.json").write_text(json.dumps({"max_position_embeddings": 4096}))
+    assert plan_of(LauncherSettings(model=str(checkpoint), profile="tiny"), SLIM).max_model_len == 4096
+    shorter = LauncherSettings(model=str(checkpoint), profile="tiny", serve_max_model_len=2048)
+    assert plan_of(shorter, SLIM).max_model_len == 2048
+    (checkpoint / "config.json").write_text("{}")
+    assert "MEMLOOP_SERVE_MAX_MODEL_LEN" in refusal(LauncherSettings(model=str(checkpoint), profile="tiny"), SLIM)
+
+
 def test_openvino_gets_its_key_by_the_environment(checkpoint: Path) -> None:
     (checkpoint / "model.gguf").touch()
     plan = plan_of(LauncherSettings(model=str(checkpoint), profile="tiny", engine_api_key=SecretStr("k")), SLIM)

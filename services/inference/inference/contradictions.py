@@ -153,6 +153,8 @@ def _about_openvino(settings: LauncherSettings, plan: EnginePlan) -> list[str]:
     reasons: list[str] = []
     if not plan.local or len(gguf_files(Path(plan.model))) != 1:
         reasons.append(f"MEMLOOP_ENGINE=openvino serves a folder with one GGUF file, and {plan.model} is none")
+    elif plan.max_model_len is None:
+        reasons.append(f"{plan.model} names no window in its config.json: set MEMLOOP_SERVE_MAX_MODEL_LEN")
     lacking = {
         "LORA": plan.adapters,
         "TOOL_CALL_PARSER": plan.tool_call_parser,

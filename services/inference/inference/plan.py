@@ -13,7 +13,7 @@ from inference.engines import Adapter, EnginePlan, PromptLookup
 from inference.machine import ENGINES, ON_PROCESSORS, EngineName, Machine
 from inference.prompts import choose_prompts
 from inference.registry import ModelCard
-from inference.rope import yarn_override
+from inference.rope import positions_of, yarn_override
 from inference.settings import LauncherSettings, SettingsRefused
 
 
@@ -68,6 +68,9 @@ def plan_engine(settings: LauncherSettings, cards: Mapping[str, ModelCard], mach
     card = card_of(settings, cards)
     model, local = _source(settings, card)
     engine = _engine(settings, machine, folder=Path(model))
+    window = settings.serve_max_model_len or card.max_model_len
+    if engine == "openvino" and local:  # it reads weights alone, and no config
+        window = window or positions_of(Path(model))
     prompts = choose_prompts(settings, card, model=model, local=local)
     adapters = adapters_of(settings.serve_lora)
     # The row's bytes do not apply where a fraction is set
@@ -86,7 +89,7 @@ def plan_engine(settings: LauncherSettings, cards: Mapping[str, ModelCard], mach
         profile=prompts.profile,
         prompts=prompts.files,
         api_key=settings.engine_api_key.get_secret_value() if settings.engine_api_key else None,
-        max_model_len=settings.serve_max_model_len or card.max_model_len,
+        max_model_len=window,
         yarn_factor=settings.serve_yarn_factor,
         config_override=yarn_override(model, settings.serve_yarn_factor, local=local),
         max_num_seqs=settings.serve_max_num_seqs or card.max_num_seqs,
