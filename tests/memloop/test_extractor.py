@@ -151,6 +151,27 @@ async def test_a_copy_of_the_instructions_is_no_memory(value: str) -> None:
     assert (result.decision, result.dropped) == (KEPT, 3)
 
 
+async def test_the_fact_of_an_example_is_no_memory_though_a_word_of_it_was_said() -> None:
+    reply = {"the user": "tells something", "memory list": [draft("diet", "The user does not eat pork any more.")]}
+    result, _, _ = await run(json.dumps(reply), json.dumps(reply), text="Tell me more about the user guide.")
+    assert isinstance(result.decision, InvalidOutput)
+    result, _, _ = await run(json.dumps(reply), text="I don't eat pork any more.")
+    assert [each.value for each in result.decision.drafts] == ["The user does not eat pork any more."]
+
+
+@pytest.mark.parametrize("does", ["makes small talk", "asks something", "wants something done"])
+async def test_what_is_listed_of_turns_that_tell_nothing_is_ignored(does: str) -> None:
+    small_talk = {"the user": does, "memory list": [draft("hi", "The user said hi.")], "summary": "a greeting"}
+    result, model, _ = await run(json.dumps(small_talk), text="hi")
+    assert (result.decision, model.calls) == (IgnoreTurns("a greeting"), 1)
+
+
+async def test_a_fact_that_is_told_is_kept_whatever_else_a_model_calls_the_turns() -> None:
+    for does in ("tells something", "tells and asks", None):
+        result, _, _ = await run(json.dumps({"the user": does, **HOME}))
+        assert result.decision == KEPT
+
+
 async def test_a_fact_in_the_words_of_the_instructions_is_a_memory_where_the_user_said_it() -> None:
     reply = {"memory list": [draft("diary", "the conversation")], "summary": ""}
     result, _, _ = await run(json.dumps(reply), text="What I liked most was the conversation.")

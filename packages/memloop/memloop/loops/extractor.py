@@ -28,6 +28,7 @@ _NOT_NOW = "no more turns follow"
 _WORD = re.compile(r"\w+")
 _SAYING = 4
 """Letters of a word that says something by itself."""
+_ROLES = frozenset({"user", "assistant"})
 
 
 async def extract(
@@ -123,12 +124,16 @@ def _understood(completion: Completion, *, lines: bool, may_buffer: bool, instru
 
 
 def _own(checked: CheckedDrafts, instructions: str, said: str) -> CheckedDrafts:
-    """Leave out what a small model copies from the instructions, such as "the fact" of the form that they show."""
+    """Leave out what a small model copies from the instructions: "the fact" of the form, or the fact of an example.
+
+    It stays where at least half of its words were said too.
+    """
     shown, heard = " ".join(_WORD.findall(instructions.casefold())), said.casefold()
     drafts: list[Draft] = []
     for draft in checked.drafts:
         words = _WORD.findall(draft.value.casefold())
-        is_heard = any(word in heard for word in words if len(word) >= _SAYING)
+        telling = [word for word in words if len(word) >= _SAYING and word not in _ROLES]
+        is_heard = 2 * sum(word in heard for word in telling) >= max(1, len(telling))
         if is_heard or " ".join(words) not in shown:
             drafts.append(draft)
     copied = len(checked.drafts) - len(drafts)

@@ -1,5 +1,7 @@
 """The reply of a passive memory writer: ``{"memory list": [...], "summary": "..."}``, or a line for each memory.
 
+Our own prompts ask first for what ``the user`` does: a weak model names small talk as such, and lists it all the same.
+
 Source: the extraction format of MemReader-0.6B and MemOS, whose list is named with a blank. Other models write the list
 under another name, the list alone, or an object for each memory.
 
@@ -15,6 +17,9 @@ from typing import Final, cast
 from memloop.loops.parsing.json_values import ParsePath, entries_in, is_entry, read_json
 from memloop.loops.rendering import listen
 from memloop.ports import Completion
+
+_TURN: Final = "the user"
+_TELLS_NOTHING: Final = frozenset({"makes small talk", "asks something", "wants something done"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,8 +52,10 @@ def find_memory_list(completion: Completion) -> FoundList | NoList:
         entries = entries_in(value) if isinstance(value, dict) else None
         if entries is None or not (entries or spoken):
             return None
-        summary = cast(dict[str, object], value).get("summary")
-        return FoundList(entries, summary if isinstance(summary, str) else "", "native")
+        fields = cast(dict[str, object], value)
+        summary = fields.get("summary")
+        kept = [] if fields.get(_TURN) in _TELLS_NOTHING else entries
+        return FoundList(kept, summary if isinstance(summary, str) else "", "native")
 
     def objects(value: dict[str, object] | list[object]) -> list[object] | None:
         if isinstance(value, dict):
