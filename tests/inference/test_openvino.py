@@ -73,6 +73,22 @@ def engine() -> Iterator[Engine]:
     assert started.process.wait(PATIENCE_S) in {0, -signal.SIGTERM}  # uvicorn ends by the signal that it was sent
 
 
+def test_the_first_chats_after_a_start_may_come_at_once() -> None:
+    started = Engine()
+    wait_for(started.answers, "the engine")
+    try:
+        client = started.client.with_options(timeout=PATIENCE_S)
+        with ThreadPoolExecutor(8) as at_once:
+            asked = [
+                at_once.submit(client.chat.completions.create, model="small", messages=FRANCE, max_tokens=4)
+                for _ in range(8)
+            ]
+            assert all(each.result().choices for each in asked)
+    finally:
+        started.process.kill()
+        started.process.communicate()
+
+
 def test_it_answers_a_chat_and_counts_its_tokens(engine: Engine) -> None:
     answer = engine.client.chat.completions.create(model="small", messages=FRANCE, temperature=0, max_tokens=48)
     assert "Paris" in (answer.choices[0].message.content or "")

@@ -83,6 +83,8 @@ class Generator:
         self.pipeline: Any = ContinuousBatchingPipeline(weights, scheduler, "CPU")
         self._tokenizer: Any = self.pipeline.get_tokenizer()
         self.end: int = self._tokenizer.get_eos_token_id()
+        # The first look into a tensor sets OpenVINO's bindings up, and two threads that do it at once wait for ever
+        _ = self._tokenizer.encode("a").input_ids.data
         self._numbers = itertools.count()
         self._asked: dict[int, _Asked] = {}
         self._work = threading.Condition()
