@@ -12,7 +12,7 @@ from memloop.loops.memreader import decide
 from memloop.loops.parsing.memory_list import FoundList, find_memory_list
 from memloop.loops.results import AddMemories, IgnoreTurns, InvalidOutput
 from memloop.loops.steps import Decided, DecideStep, OutputRejected
-from memloop.profiles import TurnLines, load_profile
+from memloop.profiles import TurnLines, load_profile, profile_files
 from memloop.wire.memory import MemoryDraft, Source
 from tests.fakes.model import Line, ScriptedModel, draft, says
 from tests.memloop.reading import DAY, ListIndex, Recorder, turn
@@ -159,7 +159,15 @@ async def test_the_fact_of_an_example_is_no_memory_though_a_word_of_it_was_said(
     assert [each.value for each in result.decision.drafts] == ["The user does not eat pork any more."]
 
 
-@pytest.mark.parametrize("does", ["makes small talk", "asks something", "wants something done"])
+_TELLING_NOTHING = ["makes small talk", "asks something", "wants something done"]
+
+
+def test_the_schema_names_what_tells_nothing_as_the_reader_of_replies_does() -> None:
+    schema = json.loads(profile_files("default")["extract_reply.json"])["schema"]
+    assert schema["properties"]["the user"]["enum"] == [*_TELLING_NOTHING, "tells something"]
+
+
+@pytest.mark.parametrize("does", _TELLING_NOTHING)
 async def test_what_is_listed_of_turns_that_tell_nothing_is_ignored(does: str) -> None:
     small_talk = {"the user": does, "memory list": [draft("hi", "The user said hi.")], "summary": "a greeting"}
     result, model, _ = await run(json.dumps(small_talk), text="hi")
