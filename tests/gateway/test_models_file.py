@@ -42,7 +42,7 @@ A_ROLE = '[roles]\nwriter = "m"\nreader = "m"\nchat = "n"\n' + ONE
 
 @pytest.fixture(autouse=True)
 def key(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("KEY_OF_WRITER", "k1")
+    monkeypatch.setenv("KEY_OF_WRITER", "writers-key")
     monkeypatch.setenv("EMPTY", "")
 
 
@@ -50,7 +50,7 @@ def key(monkeypatch: pytest.MonkeyPatch) -> None:
 def folder(tmp_path: Path) -> Path:
     """A folder with a key, a profile of its own and a tokenizer."""
     for name, text in {
-        "keys/reader": "k2\n",
+        "keys/reader": "readers-key\n",
         "keys/empty": "\n",
         "profiles/reading/manifest.toml": 'extends = "default"\nname = "reading"\nversion = "7"\n',
         "broken/manifest.toml": "name = ",
@@ -78,7 +78,7 @@ def test_a_table_names_where_a_model_is_and_how_it_is_asked(folder: Path) -> Non
         id="r-1",
         engine_urls=("https://reader.example.com/v1", "https://spare.example.com/v1"),
         engine_model="deployment",
-        api_key="k2",
+        api_key="readers-key",
         dialect="azure",
         inference_url="http://reader:7802",
         profile=reader.profile,
@@ -87,14 +87,14 @@ def test_a_table_names_where_a_model_is_and_how_it_is_asked(folder: Path) -> Non
         place=f"{folder}/models.toml: [models.r-1]",
     )
     assert writer.profile is not None
-    assert (writer.id, writer.api_key, writer.profile.ref) == ("org/w", "k1", load_profile("tiny").ref)
+    assert (writer.id, writer.api_key, writer.profile.ref) == ("org/w", "writers-key", load_profile("tiny").ref)
     assert (writer.owned_by, writer.created, writer.dialect) == ("us", 1767225600, "auto")
 
 
 def test_a_key_is_not_shown(folder: Path) -> None:
     shown = repr(config_of(folder, TWO))
-    assert "k1" not in shown
-    assert "k2" not in shown
+    assert "writers-key" not in shown
+    assert "readers-key" not in shown
 
 
 def test_roles_name_the_models_and_the_judge_may_stay_open(folder: Path) -> None:
