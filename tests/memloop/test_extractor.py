@@ -165,13 +165,21 @@ _TELLING_NOTHING = ["makes small talk", "asks something", "wants something done"
 def test_the_schema_names_what_tells_nothing_as_the_reader_of_replies_does() -> None:
     schema = json.loads(profile_files("default")["extract_reply.json"])["schema"]
     assert schema["properties"]["the user"]["enum"] == [*_TELLING_NOTHING, "tells something"]
+    assert schema["properties"]["tells of their life"]["enum"] == ["yes", "no"]
 
 
 @pytest.mark.parametrize("does", _TELLING_NOTHING)
 async def test_what_is_listed_of_turns_that_tell_nothing_is_ignored(does: str) -> None:
     small_talk = {"the user": does, "memory list": [draft("hi", "The user said hi.")], "summary": "a greeting"}
-    result, model, _ = await run(json.dumps(small_talk), text="hi")
-    assert (result.decision, model.calls) == (IgnoreTurns("a greeting"), 1)
+    for reply in (small_talk, {"tells of their life": "no", **small_talk}):
+        result, model, _ = await run(json.dumps(reply), text="hi")
+        assert (result.decision, model.calls) == (IgnoreTurns("a greeting"), 1)
+
+
+@pytest.mark.parametrize("does", _TELLING_NOTHING)
+async def test_a_fact_beside_a_question_or_a_wish_is_kept(does: str) -> None:
+    result, _, _ = await run(json.dumps({"the user": does, "tells of their life": "yes", **HOME}))
+    assert result.decision == KEPT
 
 
 async def test_a_fact_that_is_told_is_kept_whatever_else_a_model_calls_the_turns() -> None:

@@ -1,6 +1,7 @@
 """The reply of a passive memory writer: ``{"memory list": [...], "summary": "..."}``, or a line for each memory.
 
-Our own prompts ask first for what ``the user`` does: a weak model names small talk as such, and lists it all the same.
+Our own prompts ask first for what ``the user`` does and whether it ``tells of their life``: a weak model names small talk
+as such, and lists it all the same.
 
 Source: the extraction format of MemReader-0.6B and MemOS, whose list is named with a blank. Other models write the list
 under another name, the list alone, or an object for each memory.
@@ -19,6 +20,7 @@ from memloop.loops.rendering import listen
 from memloop.ports import Completion
 
 _TURN: Final = "the user"
+_LIFE: Final = "tells of their life"
 _TELLS_NOTHING: Final = frozenset({"makes small talk", "asks something", "wants something done"})
 
 
@@ -54,7 +56,7 @@ def find_memory_list(completion: Completion) -> FoundList | NoList:
             return None
         fields = cast(dict[str, object], value)
         summary = fields.get("summary")
-        kept = [] if fields.get(_TURN) in _TELLS_NOTHING else entries
+        kept = [] if fields.get(_TURN) in _TELLS_NOTHING and fields.get(_LIFE) != "yes" else entries
         return FoundList(kept, summary if isinstance(summary, str) else "", "native")
 
     def objects(value: dict[str, object] | list[object]) -> list[object] | None:
