@@ -113,6 +113,15 @@ async def test_a_batch_keeps_the_texts_of_many_users_and_answers_each_in_its_pla
     assert it.rig.store.adds[-1].namespace == Namespace(tenant="local", user_id="bob", agent_id="a")
 
 
+async def test_a_batch_keeps_an_assistants_thoughts_as_a_single_add_does(redis_url: str) -> None:
+    text = "<think>The user means Paris.</think>Paris."
+    verbatim = {"messages": [{"role": "assistant", "content": text}]}
+    async with api(redis_url, script(500)) as it:
+        await it.post("/v1/memory/add", {**verbatim, "user_id": "alice", "infer": False})
+        await it.post("/v1/memory/batch", {"adds": [{**verbatim, "user_id": "bob"}]})
+    assert it.rig.store.texts() == [text, text]
+
+
 async def test_a_batch_takes_no_idempotency_key(redis_url: str) -> None:
     async with api(redis_url, script(500)) as it:
         answer = await it.call("POST", "/v1/memory/batch", {"adds": [said("One.")]}, headers={"Idempotency-Key": "k"})

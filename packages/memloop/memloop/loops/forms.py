@@ -167,7 +167,7 @@ class Draft(_Arguments):
     tags: tuple[_Tag, ...] = Field(max_length=64)
 
     def to_wire(self) -> MemoryDraft:
-        return MemoryDraft(key=self.key, value=self.value, memory_type=self.memory_type, tags=self.tags)
+        return MemoryDraft(**dict(self))
 
 
 class AddMemory(_Arguments):

@@ -192,7 +192,7 @@ class Listed:
             return draft
         item = self.stored[relation.stored]
         value = item.memory if relation.verb == "same" else draft.value
-        return MemoryDraft(key=item.key, value=value, memory_type=item.memory_type, tags=draft.tags)
+        return draft.model_copy(update={"key": item.key, "value": value, "memory_type": item.memory_type})
 
 
 def _lines(place: int, draft: MemoryDraft, stored: dict[int, MemoryItem]) -> Iterator[str]:

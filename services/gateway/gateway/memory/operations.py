@@ -12,6 +12,7 @@ from collections import Counter
 from collections.abc import Sequence
 from contextlib import suppress
 from datetime import UTC, datetime, timedelta
+from typing import Final
 
 from gateway.access import Principal
 from gateway.memory.events import event_id as event_id_of
@@ -89,8 +90,8 @@ async def write_batch(batch: MemoryBatch, memory: Memory, principal: Principal) 
     began = await memory.queue.lanes.newest_token()
     event_id = f"evt_{secrets.token_hex(16)}"
     parts = [
-        adds_of(job_of(MemoryAdd(**dict(add)), principal.tenant, event_id=f"{event_id}:{number}"), token=None)
-        for number, add in enumerate(batch.adds)
+        adds_of(job_of(MemoryAdd(**dict(add), infer=False), principal.tenant, event_id=f"{event_id}:{at}"), token=None)
+        for at, add in enumerate(batch.adds)
     ]
     adds = tuple(add for part in parts for add in part)
     outcomes = iter((await memory.store.add_batch(StoreBatch(adds=adds, began=began))).results if adds else ())
@@ -104,6 +105,10 @@ def _joined(parts: Sequence[BatchOutcome], *, shown: bool) -> BatchOutcome:
     return BatchOutcome(memories=memories, error=next((part.error for part in parts if part.error), None))
 
 
+_OF_BOTH: Final = MemoryAdd.model_fields.keys() & MemoryJob.model_fields.keys()
+"""What a job has of its request, in the same words."""
+
+
 def job_of(add: MemoryAdd, tenant: str, *, event_id: str) -> MemoryJob:
     """Return the write job for a request, without an assistant's thoughts; a text that is kept as it is keeps them."""
     spoken = (
@@ -115,11 +120,8 @@ def job_of(add: MemoryAdd, tenant: str, *, event_id: str) -> MemoryJob:
         event_id=event_id,
         namespace=add.namespace(tenant),
         turns=heard or add.messages,
-        infer=add.infer,
         settles=add.sync,
-        metadata=add.metadata,
-        timestamp=add.timestamp,
-        expires_at=add.expires_at,
+        **{name: getattr(add, name) for name in _OF_BOTH},
     )
 
 

@@ -1,7 +1,7 @@
 """The reply of a passive memory writer: ``{"memory list": [...], "summary": "..."}``, or a line for each memory.
 
-Our own prompts ask first for what ``the user`` does and whether it ``tells of their life``: a weak model names small talk
-as such, and lists it all the same.
+Our own prompts ask first for what ``the user`` does and whether it ``tells of their life``: a weak model names small
+talk as such, and lists it all the same.
 
 Source: the extraction format of MemReader-0.6B and MemOS, whose list is named with a blank. Other models write the list
 under another name, the list alone, or an object for each memory.
