@@ -128,6 +128,31 @@ async def test_abandoned_work_that_goes_on_fails_where_gauges_show_it() -> None:
     assert (row.verdict, row.detail) == ("FAILED", "it still runs after 2 s")
 
 
+def heard(body: Json, name: str) -> str:
+    """What a writer replies that keeps the last words of the user, as a list of this name."""
+    said = str(body["messages"]).rpartition("[user]: ")[2]
+    return json.dumps({name: [{"key": "k", "memory_type": "UserMemory", "value": said, "tags": []}], "summary": ""})
+
+
+def only_in_json(body: Json) -> web.Response:
+    """A small model: offered tools it ignores all that it is told, asked for JSON it lists it."""
+    return message(tool_calls=[call()]) if "tools" in body else message(content=heard(body, "memory list"))
+
+
+async def test_a_model_that_loses_facts_by_tools_is_named_with_the_profile_that_keeps_them() -> None:
+    row = await row_of(tools.the_writer_keeps_what_it_is_told, only_in_json)
+    assert row.verdict == "explained"
+    assert row.detail.startswith("0 of 4 facts; 4 with MEMLOOP_PROFILE=extractor")
+
+
+async def test_a_model_that_keeps_facts_passes() -> None:
+    def keeps(body: Json) -> web.Response:
+        return message(tool_calls=[call("add_memory", heard(body, "memory_list"))])
+
+    row = await row_of(tools.the_writer_keeps_what_it_is_told, keeps)
+    assert (row.verdict, row.detail) == ("passed", "4 of 4 facts")
+
+
 async def test_an_engine_without_gauges_is_explained() -> None:
     async with engine(lambda _: message(content="a")) as probe:
         blind = Probe(probe.client, probe.model, None)

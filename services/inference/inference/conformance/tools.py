@@ -2,17 +2,25 @@
 
 import json
 from collections.abc import Sequence
+from typing import Final
 
-from inference.conformance.probe import TOOL, Probe, arguments_of, calls_of, choice_of, expect, message_of
+from inference.conformance.probe import TOOL, Probe, Unmet, arguments_of, calls_of, choice_of, expect, message_of
 from memloop.loops.forms import Forms
 from memloop.loops.memreader import FoundCall, decide, find_call
-from memloop.loops.results import InvalidOutput
+from memloop.loops.results import AddMemories, InvalidOutput
 from memloop.ports import Prompt, Recalled, Sampling, ToolChoice
 from memloop.profiles import load_profile
 from memloop.wire.chat import ChatMessage, Json
 from memloop.wire.memory import Source
 
 _NAMED: Json = {"type": "function", "function": {"name": "ignore_memory"}}
+_FACTS: Final = {
+    "I'm allergic to peanuts.": "peanut",
+    "My sister Marta lives in Lisbon.": "marta",
+    "What should I bring? We play the cello at Ada's on Sunday.": "cello",
+    "We have a cat called Minka.": "minka",
+}
+"""What users tell, and a word of the memory that is due."""
 _SMALL_TALK = "Decide what to remember from this conversation.\n\n[user]: How are you?"
 
 
@@ -84,6 +92,26 @@ async def the_writer_finds_its_form(probe: Probe) -> str:
     ]  # one bad reply may be chance
     expect(not isinstance(again.decision, InvalidOutput), again.records[-1].reason)
     return f"{forms.left(profile)[0]}: {once.decision.action}, {again.decision.action}"
+
+
+async def the_writer_keeps_what_it_is_told(probe: Probe) -> str:
+    """Require three of four plain facts in the form that the writer finds. Names the number that it lists as JSON."""
+    kept = await _kept(probe, "default")
+    said = f"{kept} of {len(_FACTS)} facts"
+    if kept < len(_FACTS) - 1:
+        raise Unmet(f"{said}; {await _kept(probe, 'extractor')} with MEMLOOP_PROFILE=extractor")
+    return said
+
+
+async def _kept(probe: Probe, name: str) -> int:
+    forms, profile, model = Forms(), load_profile(name), probe.client.of_model(probe.model)
+    kept = 0
+    for fact, word in _FACTS.items():
+        told = (Source(role="user", content=fact),)
+        result = await decide(told, model=model, index=_Empty(), profile=profile, may_buffer=False, forms=forms)
+        drafts = result.decision.drafts if isinstance(result.decision, AddMemories) else ()
+        kept += any(word in draft.value.casefold() for draft in drafts)
+    return kept
 
 
 class _Empty:
