@@ -51,7 +51,7 @@ EXPLAINED: dict[Check, str] = {
     running.a_stream_that_nobody_reads_stops: "cannot be seen without gauges",
     running.an_answer_that_nobody_awaits_stops: "cannot be seen without gauges",
 }
-"""Failures that no part of the stack depends on, with the reason; those of running work only if gauges are missing."""
+"""Failures that stop no part of the stack, with the reason; those of running work only if gauges are missing."""
 _SEEN_BY_GAUGES = (running.a_stream_that_nobody_reads_stops, running.an_answer_that_nobody_awaits_stops)
 
 
