@@ -119,7 +119,7 @@ $(DOCS_VENV)/.ready: requirements/docs.lock | $(UV_READY)
 	@touch $@
 
 .PHONY: docs docs-serve docs-reference test-docs openapi
-docs-reference: $(READY) ## write the references of settings and metrics from the code
+docs-reference: $(READY) ## write the tables of settings and the reference of metrics from the code
 	$(BIN)/python -m apps.docs.settings_page
 	$(BIN)/python -m apps.docs.metrics_page
 

@@ -1,7 +1,7 @@
-"""Writes the reference of settings from the classes that read them: ``python -m apps.docs.settings_page``.
+"""Fills in the page of settings from the classes that read them: ``python -m apps.docs.settings_page``.
 
-Names, defaults, types and limits come from the code; what a setting means comes from ``docs/operations/settings.md``,
-which groups the settings by process and task.
+Names, types, limits, defaults and units come from the code. What a setting means is written by hand on the page, which
+orders the settings by process and task.
 """
 
 import re
@@ -24,8 +24,7 @@ from memloop_service import ServiceSettings
 from memory_store.settings import Settings as StoreSettings
 
 ROOT: Final = Path(__file__).parents[2]
-PAGE: Final = ROOT / "docs/reference/settings.md"
-PROSE: Final = ROOT / "docs/operations/settings.md"
+PAGE: Final = ROOT / "docs/operations/settings.md"
 PROCESSES: Final[Mapping[str, type[BaseSettings]]] = {
     "All processes": ServiceSettings,
     "Gateway and worker": GatewaySettings,
@@ -47,26 +46,20 @@ UNITS: Final[Mapping[str, str]] = {
     "_s": "seconds",
 }
 """The unit of a setting by the end of its name."""
-_HEAD: Final = """# Every setting
-
-`make docs-reference` writes this page from the code. [Settings](../operations/settings.md) also names the variables of
-other programs. Every setting is an environment variable; a blank default means unset.
-"""
-_TABLE: Final = """
-## {title}
-
-| Setting | Type | Default | Unit | Meaning |
-|---|---|---|---|---|
-{rows}
-"""
-_ROW: Final = re.compile(r"^\| `(\w+)` \| .*? ?\| (.*) \|$", re.MULTILINE)
+_HEADER: Final = "| Setting | Type | Default | Unit | Meaning |\n|---|---|---|---|---|\n"
+_TABLE: Final = re.compile(r"(?:^\|.*\n)+", re.MULTILINE)
+_COMMANDS: Final = "Command line"
 
 
-def page() -> str:
-    """The page's whole text."""
-    tables = [(process, _settings(process, kind)) for process, kind in PROCESSES.items()]
-    tables.append(("Command line", sorted(set(_options()))))
-    return _HEAD + "".join(_TABLE.format(title=title, rows="\n".join(rows)) for title, rows in tables)
+def page(text: str) -> str:
+    """Write the tables of the page's ``text`` anew. Meanings stay; a setting that it lacks gets a row without one."""
+    titles = "|".join((*PROCESSES, _COMMANDS))
+    return re.sub(rf"^## ({titles})\n(?:.+\n|\n(?!## ))*", _section, text, flags=re.MULTILINE)
+
+
+def _section(section: re.Match[str]) -> str:
+    rows = _options() if section[1] == _COMMANDS else _settings(section[1], section[0])
+    return _TABLE.sub(lambda _: _HEADER + "".join(rows), section[0])
 
 
 def variable(name: str, field: FieldInfo) -> str:
@@ -75,20 +68,23 @@ def variable(name: str, field: FieldInfo) -> str:
     return alias.choices[0] if alias is not None else f"MEMLOOP_{name.upper()}"
 
 
-def _settings(process: str, kind: type[BaseSettings]) -> list[str]:
-    """The rows of a process, in the order of the page of operations: a row may refer to the one above."""
-    fields = {variable(name, field): (name, field) for name, field in kind.model_fields.items()}
-    described = ((*fields[listed], meaning) for listed, meaning in _meanings(process).items() if listed in fields)
-    return [
-        _row(variable(name, field), _type(field), _default(name, field), _unit(name), meaning)
-        for name, field, meaning in described
-    ]
+def _settings(process: str, section: str) -> Iterator[str]:
+    """The rows of a process: first those of the section in their order, for a row may refer to the one above."""
+    kind = PROCESSES[process]
+    above: tuple[Any, ...] = kind.__mro__[1:]
+    held = {name for base in above if base in PROCESSES.values() for name in base.model_fields}
+    fields = {variable(name, field): (name, field) for name, field in kind.model_fields.items() if name not in held}
+    rows = (re.split(r" *\| *", row) for row in section.splitlines() if row.startswith("| `"))
+    meanings = {cells[1].strip("`"): cells[-2] for cells in rows}
+    for listed in sorted(fields, key=[*meanings, *fields].index):
+        name, field = fields[listed]
+        yield _row(listed, _type(field), _default(name, field), _unit(name), meanings.get(listed, ""))
 
 
 def _options() -> Iterator[str]:
     """The variables that stand for options of the command line."""
-    for parameter in _parameters(typer.main.get_command(app)):
-        yield _row(str(parameter.envvar), "text", "", "", parameter.help.rstrip("."))
+    options = {(str(one.envvar), one.help.rstrip(".")) for one in _parameters(typer.main.get_command(app))}
+    return (_row(name, "text", "", "", meaning) for name, meaning in sorted(options))
 
 
 def _parameters(command: Any) -> Iterator[Any]:
@@ -98,19 +94,7 @@ def _parameters(command: Any) -> Iterator[Any]:
 
 
 def _row(name: str, *cells: str) -> str:
-    return f"| {' | '.join((f'`{name}`', *cells))} |"
-
-
-def _meanings(process: str) -> dict[str, str]:
-    """The description of each setting on the operations page, with links adjusted to this page."""
-    sections = re.split(r"^## ", PROSE.read_text("utf-8"), flags=re.MULTILINE)
-    (section,) = (text for text in sections if text.startswith(f"{process}\n"))
-    return {name: _linked_from_here(meaning) for name, meaning in _ROW.findall(section)}
-
-
-def _linked_from_here(text: str) -> str:
-    """Links of ``docs/operations`` as links of ``docs/reference``."""
-    return re.sub(r"\]\((?!\.\./|[a-z]+:)", "](../operations/", text)
+    return f"| {' | '.join((f'`{name}`', *cells))} |\n"
 
 
 def _type(field: FieldInfo) -> str:
@@ -163,4 +147,4 @@ def _unit(name: str) -> str:
 if __name__ == "__main__":
     if sys.argv[1:]:
         sys.exit("it takes no arguments")
-    PAGE.write_text(page(), "utf-8")
+    PAGE.write_text(page(PAGE.read_text("utf-8")), "utf-8")

@@ -13,7 +13,7 @@ from memloop_service import ServiceSettings
 from memory_store.settings import Settings
 from tests.fakes.processes import PATIENCE_S, clean_environment
 
-REFERENCE = Path(__file__).parents[2] / "docs" / "reference" / "settings.md"
+SETTINGS_PAGE = Path(__file__).parents[2] / "docs/operations/settings.md"
 PROCESSES: list[type[ServiceSettings]] = [GatewaySettings, WorkerSettings, Settings, LauncherSettings]
 SECRET = "hunter2hunter2"
 MODULES = ["gateway.main", "gateway.worker", "memory_store.main", "inference.main"]
@@ -53,7 +53,7 @@ def test_a_wrong_secret_is_not_printed(monkeypatch: pytest.MonkeyPatch, name: st
 
 
 def test_no_setting_of_another_process_looks_misspelt() -> None:
-    published = set(re.findall(r"MEMLOOP_[A-Z0-9_]+", REFERENCE.read_text()))
+    published = set(re.findall(r"MEMLOOP_[A-Z0-9_]+", SETTINGS_PAGE.read_text("utf-8")))
 
     assert len(published) > 150
     assert {process.__name__: process.misspelt(published) for process in PROCESSES} == {
