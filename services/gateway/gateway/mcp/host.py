@@ -1,25 +1,22 @@
-"""Holds the process's MCP server, which is created on the first request and closed with the process.
-
-The task that enters the SDK's task group must also exit it, so a dedicated task holds it open.
-"""
+"""Holds the process's MCP server: it imports the server, with its SDK (24 MB), on the first request."""
 
 import asyncio
-from collections.abc import Awaitable, Callable
 from importlib import import_module
-from typing import Self, TypeAlias
+from typing import Self
 
-from starlette.types import Receive, Scope, Send
-
-Answer: TypeAlias = Callable[[Scope, Receive, Send], Awaitable[None]]
+from starlette.types import ASGIApp, Receive, Scope, Send
 
 
 class McpHost:
-    """Answers MCP requests. Uses no resources before the first one."""
+    """Holds the SDK's server, which is made on the first request and closed with the process.
+
+    The task that enters the SDK's task group must also exit it, so a dedicated task holds it open.
+    """
 
     def __init__(self, *, max_body_bytes: int) -> None:
         self._max_body_bytes = max_body_bytes
         self._stop = asyncio.Event()
-        self._ready: asyncio.Future[Answer] | None = None
+        self._ready: asyncio.Future[ASGIApp] | None = None
         self._holder: asyncio.Task[None] | None = None
 
     async def answer(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -39,7 +36,7 @@ class McpHost:
         if self._holder is not None:
             await self._holder
 
-    async def _hold(self, ready: "asyncio.Future[Answer]") -> None:
+    async def _hold(self, ready: asyncio.Future[ASGIApp]) -> None:
         try:
             await asyncio.to_thread(import_module, "gateway.mcp.server")  # takes 0.4 s
             from gateway.mcp.server import make_manager

@@ -9,7 +9,7 @@ Lists come in pages; what is still too long has its texts cut, and says so.
 
 from collections.abc import Sequence
 from contextlib import suppress
-from typing import Annotated, ClassVar, Final, TypeAlias, TypeVar, cast
+from typing import Annotated, Final, TypeAlias, TypeVar, cast
 
 import orjson
 from pydantic import AfterValidator, BaseModel, Field, JsonValue, ValidationError
@@ -20,7 +20,6 @@ from memloop.wire.base import Wire
 from memloop.wire.chat import Json
 from memloop.wire.errors import Unprocessable
 from memloop.wire.fields import Metadata, Name, check_keys
-from memloop.wire.keys import Scope
 from memloop.wire.lists import Deleted
 from memloop.wire.memory import (
     MAX_TEXT_CHARS,
@@ -87,10 +86,10 @@ def place_of(cursor: str | None) -> int:
 
 def fitted(result: Json, *, most_chars: int) -> str:
     """Return the result as JSON text, its texts and lists cut where it is too long."""
-    text, each = _text(result), most_chars
+    text, each = json_text(result).decode(), most_chars
     while len(text) > most_chars and each > _LEAST_CHARS:
         each //= 2
-        text = _text({**cast(Json, _cut(result, each)), "cut": _NOTE})
+        text = json_text({**cast(Json, _cut(result, each)), "cut": _NOTE}).decode()
     return text
 
 
@@ -104,10 +103,6 @@ def _cut(value: JsonValue, most: int) -> JsonValue:
     return value
 
 
-def _text(result: Json) -> str:
-    return json_text(result).decode()
-
-
 UserId = Annotated[Name, Field(description="The user whose memory it is.")]
 ItemId = Annotated[str, Field(min_length=1, max_length=64, description="The memory's id.")]
 
@@ -117,11 +112,6 @@ Cursor: TypeAlias = Annotated[str | None, Field(max_length=1024, description="Th
 
 class Tool(Wire):
     """The arguments of a tool and its action. The docstring is the description that models read."""
-
-    name: ClassVar[str]
-    scope: ClassVar[Scope]
-    read_only: ClassVar[bool] = False
-    destructive: ClassVar[bool] = False
 
     max_chars: int = Field(default=MOST_CHARS, ge=1_000, le=1_000_000, description="The longest result.")
 
@@ -166,9 +156,6 @@ class AddMemory(Tool, UserFields):
     With infer false the text is stored verbatim.
     """
 
-    name: ClassVar[str] = "memory_add"
-    scope: ClassVar[Scope] = "memory:write"
-
     text: str = Field(min_length=1, max_length=MAX_TEXT_CHARS)
     user_id: UserId
     metadata: Annotated[Metadata, AfterValidator(check_keys)] = Field(default_factory=dict[str, JsonValue])
@@ -176,7 +163,6 @@ class AddMemory(Tool, UserFields):
     wait: bool = Field(default=False, description="Wait until the memory is written, not only queued.")
 
     async def run(self, call: Call) -> Added:
-        """Queue the write, and wait for it if requested."""
         add = MemoryAdd(
             messages=(Source(role="user", content=self.text),),
             metadata=self.metadata,
@@ -200,14 +186,9 @@ class AddMemory(Tool, UserFields):
 class SearchMemory(Tool, MemorySearch):
     """Search a user's memories by meaning and keywords, best match first."""
 
-    name: ClassVar[str] = "memory_search"
-    scope: ClassVar[Scope] = "memory:read"
-    read_only: ClassVar[bool] = True
-
     cursor: Cursor = None
 
     async def run(self, call: Call) -> Found:
-        """Return the hits that fit, from the cursor on."""
         await call.allowance.admit()
         asked = MemorySearch.model_validate(self.model_dump(include={*MemorySearch.model_fields}))
         memory = call.mcp.memory
@@ -228,16 +209,11 @@ class SearchMemory(Tool, MemorySearch):
 class ListMemories(Tool, UserFields):
     """List all memories of a user, page by page."""
 
-    name: ClassVar[str] = "memory_list"
-    scope: ClassVar[Scope] = "memory:read"
-    read_only: ClassVar[bool] = True
-
     user_id: UserId
     cursor: Cursor = None
     limit: int = Field(default=50, ge=1, le=200)
 
     async def run(self, call: Call) -> BaseModel:
-        """Return one page, with as many memories as fit."""
         namespace, store = self.namespace(call.principal.tenant), call.mcp.memory.store
         page = await store.items(namespace, cursor=self.cursor, limit=self.limit)
         shown = first_of([_without_sources(item) for item in page.items], most_chars=self.max_chars)
@@ -248,10 +224,6 @@ class ListMemories(Tool, UserFields):
 
 class GetMemory(Tool):
     """Read one memory with its sources and times. A longer text comes in parts, by cursor."""
-
-    name: ClassVar[str] = "memory_get"
-    scope: ClassVar[Scope] = "memory:read"
-    read_only: ClassVar[bool] = True
 
     id: ItemId
     cursor: Cursor = None
@@ -273,14 +245,10 @@ class GetMemory(Tool):
 class UpdateMemory(Tool, ItemPatch):
     """Correct a memory. Its previous version stays in its history."""
 
-    name: ClassVar[str] = "memory_update"
-    scope: ClassVar[Scope] = "memory:write"
-
     id: ItemId
     if_version: int | None = Field(default=None, ge=1, description="Update only if the memory has this version.")
 
     async def run(self, call: Call) -> BaseModel:
-        """Update the memory and return its new version."""
         patch = ItemPatch.model_validate(self.model_dump(exclude={"id", "if_version", "max_chars"}, exclude_unset=True))
         return _without_sources(
             await call.mcp.memory.store.patch(self.id, patch, tenant=call.principal.tenant, if_version=self.if_version)
@@ -290,13 +258,8 @@ class UpdateMemory(Tool, ItemPatch):
 class DeleteMemory(Tool):
     """Delete a memory. Searches no longer find it."""
 
-    name: ClassVar[str] = "memory_delete"
-    scope: ClassVar[Scope] = "memory:write"
-    destructive: ClassVar[bool] = True
-
     id: ItemId
 
     async def run(self, call: Call) -> Deleted:
-        """Delete the memory and return its id."""
         await call.mcp.memory.store.delete(self.id, tenant=call.principal.tenant)
         return Deleted(id=self.id)

@@ -6,7 +6,7 @@ part is read from the document again.
 
 import asyncio
 from collections.abc import Iterator
-from typing import Annotated, ClassVar, Final, TypeAlias
+from typing import Annotated, Final, TypeAlias
 
 from pydantic import BaseModel, ConfigDict, Field
 
@@ -15,7 +15,6 @@ from gateway.mcp.memory_tools import Cursor, Tool, place_of
 from gateway.mcp.surface import Call
 from memloop.wire import long_read as wire
 from memloop.wire.errors import Unprocessable
-from memloop.wire.keys import Scope
 from memloop.wire.long_read import Evidence, LongReadRequest, ReadEvent, SaveTo, Strategy, SubQuestion
 from memloop_service.http import json_text, validated
 
@@ -30,14 +29,6 @@ class ReadPart(wire.LongRead):
     """The result of a read, or a part of a long one."""
 
     next_cursor: str | None = None
-
-
-def read_at(cursor: str) -> tuple[str, int]:
-    """Return the read and the place in it that a cursor of ours names. Raises Unprocessable."""
-    place, _, read_id = cursor.partition(".")
-    if not read_id:
-        raise Unprocessable("cursor must be the next_cursor of an earlier result.", param="cursor")
-    return read_id, place_of(place)
 
 
 def part_of(record: wire.LongRead, start: int, *, most_chars: int) -> ReadPart:
@@ -75,10 +66,6 @@ def _cut(text: str) -> Iterator[str]:
 class LongRead(Tool):
     """Read a document of any length and answer a question about it, chunk by chunk with a memory of fixed size."""
 
-    name: ClassVar[str] = "long_read"
-    scope: ClassVar[Scope] = "long-read"
-    read_only: ClassVar[bool] = True
-
     model_config = ConfigDict(json_schema_extra={"required": ["question"]})
 
     question: str | None = Field(default=None, min_length=1)
@@ -96,7 +83,10 @@ class LongRead(Tool):
     async def run(self, call: Call) -> BaseModel:
         """Run the read and return its final state, or what follows a cursor of an earlier read's."""
         if self.cursor is not None:
-            read_id, start = read_at(self.cursor)
+            place, _, read_id = self.cursor.partition(".")
+            if not read_id:
+                raise Unprocessable("cursor must be the next_cursor of an earlier result.", param="cursor")
+            start = place_of(place)
             stored = await call.mcp.reading.records.get(call.principal.tenant, read_id)
             return part_of(stored, start, most_chars=self.max_chars)
         if self.question is None:
@@ -116,7 +106,7 @@ class LongRead(Tool):
                     await call.progress(event.sequence_number, None, f"{read_id}: chunk {done} of {total}")
 
             try:
-                async with call.session.reading(call.id, read_id):
+                async with call.reading(read_id):
                     record = await read.run(report)
             except asyncio.CancelledError:
                 call.mcp.reading.backend.metrics.upstream_abort.inc()

@@ -4,6 +4,8 @@ Requests are stateless (no sessions), so any replica can answer any of them.
 """
 
 import logging
+from collections.abc import Mapping
+from dataclasses import dataclass
 from importlib.metadata import version
 from typing import Final, cast
 
@@ -42,17 +44,28 @@ from gateway.mcp.reading_tool import LongRead
 from gateway.mcp.surface import Call, Caller
 from memloop.wire.base import spender
 from memloop.wire.errors import MemloopError
+from memloop.wire.keys import Scope
 
-TOOLS: Final[tuple[type[Tool], ...]] = (
-    AddMemory,
-    SearchMemory,
-    ListMemories,
-    GetMemory,
-    UpdateMemory,
-    DeleteMemory,
-    LongRead,
-)
-_BY_NAME: Final = {tool.name: tool for tool in TOOLS}
+
+@dataclass(frozen=True, slots=True)
+class Served:
+    """A tool, and the scope that its caller needs."""
+
+    tool: type[Tool]
+    scope: Scope
+    read_only: bool = False
+    destructive: bool = False
+
+
+TOOLS: Final[Mapping[str, Served]] = {
+    "memory_add": Served(AddMemory, "memory:write"),
+    "memory_search": Served(SearchMemory, "memory:read", read_only=True),
+    "memory_list": Served(ListMemories, "memory:read", read_only=True),
+    "memory_get": Served(GetMemory, "memory:read", read_only=True),
+    "memory_update": Served(UpdateMemory, "memory:write"),
+    "memory_delete": Served(DeleteMemory, "memory:write", destructive=True),
+    "long_read": Served(LongRead, "long-read", read_only=True),
+}
 _INSTRUCTIONS: Final = "Long-term memory of users, and question answering over documents of any length."
 
 _log = logging.getLogger(__name__)
@@ -86,45 +99,41 @@ async def _list_tools(
     """List the tools that the key may use."""
     del params
     principal = _caller(context).principal
-    schemas = [(tool, tool.model_json_schema()) for tool in TOOLS if principal.allows(tool.scope)]
-    return ListToolsResult(
-        tools=[
-            ToolEntry(
-                name=tool.name,
-                description=schema.pop("description"),
-                input_schema=schema,
-                annotations=ToolAnnotations(read_only_hint=tool.read_only, destructive_hint=tool.destructive),
-            )
-            for tool, schema in schemas
-        ]
-    )
+    tools: list[ToolEntry] = []
+    for name, served in TOOLS.items():
+        if principal.allows(served.scope):
+            schema = served.tool.model_json_schema()
+            hints = ToolAnnotations(read_only_hint=served.read_only, destructive_hint=served.destructive)
+            description = schema.pop("description")
+            tools.append(ToolEntry(name=name, description=description, input_schema=schema, annotations=hints))
+    return ListToolsResult(tools=tools)
 
 
 async def _call_tool(
     context: ServerRequestContext[dict[str, object], Request], params: CallToolRequestParams
 ) -> CallToolResult:
     """Call a tool. Its errors are returned as results, which a model can read."""
-    tool = _BY_NAME.get(params.name)
-    if tool is None:
+    served = TOOLS.get(params.name)
+    if served is None:
         raise MCPError(INVALID_PARAMS, f"Unknown tool {params.name[:80]!r}.")
     caller = _caller(context)
     call = Call(
         caller.mcp,
         caller.principal,
         caller.allowance,
-        session=caller.session,
+        caller.session,
         id=context.request_id,
         progress=context.session.report_progress,
     )
     spender.set(caller.principal.tenant)
     try:
-        call.principal.require(tool.scope)
-        asked = arguments_of(tool, params.arguments or {})
+        call.principal.require(served.scope)
+        asked = arguments_of(served.tool, params.arguments or {})
         return _result(await asked.run(call), most_chars=asked.max_chars)
     except MemloopError as error:
         return _result(error.envelope(), is_error=True)
     except Exception:  # noqa: BLE001 - logged only: its text may contain private data
-        _log.exception("the tool %s failed", tool.name)
+        _log.exception("the tool %s failed", params.name)
         return _result(MemloopError("an internal error").envelope(), is_error=True)
 
 
