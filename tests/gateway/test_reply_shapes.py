@@ -14,7 +14,8 @@ from hypothesis import strategies as st
 
 from gateway.access import Allowance
 from gateway.engine import Meter
-from gateway.messages.stream import MessageStream
+from gateway.messages.answers import MessageStream
+from gateway.messages.requests import CreateMessage
 from gateway.metrics import Metrics
 from gateway.responses.assembly import Assembly
 from memloop.wire.errors import EngineError
@@ -26,6 +27,9 @@ OFFERED = ("weather", "note")
 CALM: Any = {"deadline": None, "suppress_health_check": list(HealthCheck)}
 DONE = b"data: [DONE]\n\n"
 METRICS = Metrics(new_registry())
+THINKS = CreateMessage.model_validate(
+    {"model": "m", "max_tokens": 9, "messages": [{"role": "user", "content": "x"}], "thinking": {"type": "adaptive"}}
+)
 
 TEXTS = st.text("ab é", max_size=3)
 EMPTY: Any = {}
@@ -127,7 +131,7 @@ def by_chat(events: list[StreamEvent]) -> Got:
 def by_messages(events: list[StreamEvent]) -> Got:
     async def send() -> bytes:
         sink, allowance = Sink(), Allowance.__new__(Allowance)  # a meter asks it when it counts
-        stream = MessageStream(sink, Meter(METRICS, "r", "chat", allowance), model="m", stops=(), thinking=True)
+        stream = MessageStream(sink, Meter(METRICS, "r", "chat", allowance), THINKS)
         for event in events:
             await stream.send(event.raw)
         return sink.raw
@@ -160,7 +164,8 @@ def by_responses(events: list[StreamEvent]) -> Got:
         for choice in chunk.get("choices") or NOTHING:
             made.feed(choice, choice["delta"])
     made.broken()
-    got.text = made.text()
+    messages = [item for item in made.output if item["type"] == "message"]
+    got.text = "".join(part.get("text", "") for item in messages for part in cast(list[Object], item["content"]))
     got.calls = [item for item in made.output if item["type"] == "function_call"]
     return got
 

@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gateway.messages.answers import message_of
+from gateway.messages.requests import CreateMessage
 from gateway.responses.assembly import Assembly
 from gateway.responses.items import items_of
 from gateway.responses.to_chat import messages_of
@@ -65,7 +66,8 @@ def test_a_stream_and_a_whole_answer_have_the_same_items(message: Object, size: 
     whole.feed({"finish_reason": "stop"}, message)
     made, _ = streamed(message, size)
     assert made.output == whole.output
-    assert made.text() == (message["content"] or "")
+    texts = [_shown(item) for item in made.output if item["type"] == "message"]
+    assert texts == ([message["content"]] if message["content"] else [])
 
 
 @given(answers(), st.integers(1, 5))
@@ -122,7 +124,9 @@ def test_an_engine_that_sends_its_reasoning_under_two_names_is_read_once(more: J
     made, message = assembly(), {"reasoning": "Hm.", **more}
     made.feed({"finish_reason": "stop"}, message)
     assert made.output[0]["content"] == [{"type": "reasoning_text", "text": "Hm."}]
-    shown: Any = message_of({"choices": [{"message": message}]}, model="m", stops=(), thinking=True)
+    asked = {"model": "m", "max_tokens": 9, "messages": [{"role": "user", "content": "x"}]}
+    thinks = CreateMessage.model_validate({**asked, "thinking": {"type": "adaptive"}})
+    shown: Any = message_of({"choices": [{"message": message}]}, thinks)
     assert shown["content"][0]["thinking"] == "Hm."
 
 

@@ -16,13 +16,14 @@ from openai.types.responses.response_input_item_param import FunctionCallOutput,
 from pydantic import BaseModel
 
 from gateway.messages import blocks
-from gateway.messages.requests import CreateMessage, create_message_in
+from gateway.messages.requests import CreateMessage
 from gateway.messages.requests import Tool as AnthropicTool
 from gateway.responses.calls import Part
 from gateway.responses.items import ITEMS, items_of
 from gateway.responses.requests import ResponseRequest, read_request
 from gateway.responses.tools import Tool, read_tools
 from memloop.wire.errors import InvalidRequest
+from memloop_service.http import validated
 from tests.gateway.messages_api.test_request_translation import chat_of, request
 
 Fields = Mapping[str, frozenset[str]]
@@ -203,7 +204,7 @@ def test_a_block_that_is_not_carried_is_refused(kind: str) -> None:
     messages: list[Any] = [{"role": role, "content": [{"type": kind, "id": "x"}]} for role in ("user", "assistant")]
     for message in messages:
         with pytest.raises(InvalidRequest) as refused:
-            create_message_in({"model": "m", "max_tokens": 9, "messages": [message]})
+            validated(CreateMessage, {"model": "m", "max_tokens": 9, "messages": [message]})
         assert str(refused.value.param).startswith("messages.0")
 
 
@@ -219,7 +220,7 @@ def test_every_field_of_a_request_is_read_sent_on_or_refused() -> None:
     assert asked - CreateMessage.model_fields.keys() == MESSAGE_REFUSED
     for name in MESSAGE_REFUSED:
         with pytest.raises(InvalidRequest):
-            create_message_in({"model": "m", "max_tokens": 9, "messages": [], name: "x"})
+            validated(CreateMessage, {"model": "m", "max_tokens": 9, "messages": [], name: "x"})
 
 
 def test_every_field_of_a_tool_of_anthropics_client_is_read() -> None:

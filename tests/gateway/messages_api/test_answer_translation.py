@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 from gateway.access import Allowance
 from gateway.engine import Meter
-from gateway.messages.answers import MessageAnswer, message_of
-from gateway.messages.stream import MessageStream
+from gateway.messages.answers import MessageAnswer, MessageStream, message_of
+from gateway.messages.requests import CreateMessage
 from gateway.metrics import Metrics
 from memloop.sse import EventCutter
 from memloop.wire.errors import EngineError
@@ -59,13 +59,21 @@ class Kept:
         return found
 
 
-async def streamed(events: Sequence[bytes], *, stops: Sequence[str] = (), thinking: bool = True) -> list[Object]:
+def asking(stops: Sequence[str] = ()) -> CreateMessage:
+    """A request that shows thinking and has these stop sequences."""
+    fields = {"model": "m", "max_tokens": 9, "messages": [{"role": "user", "content": "x"}]}
+    return CreateMessage.model_validate({**fields, "stop_sequences": stops, "thinking": {"type": "adaptive"}})
+
+
+def sink_of(kept: Kept, stops: Sequence[str] = ()) -> MessageStream:
+    allowance: Any = Allowance.__new__(Allowance)  # a meter only asks it when it counts
+    return MessageStream(kept, Meter(Metrics(new_registry()), "r", "chat", allowance), asking(stops))
+
+
+async def streamed(events: Sequence[bytes], *, stops: Sequence[str] = ()) -> list[Object]:
     """The message events of an engine's stream."""
     kept = Kept()
-    allowance: Any = Allowance.__new__(Allowance)  # a meter only asks it when it counts
-    stream = MessageStream(
-        kept, Meter(Metrics(new_registry()), "r", "chat", allowance), model="m", stops=stops, thinking=thinking
-    )
+    stream = sink_of(kept, stops)
     reply = ReplyStream()
     for event in events:
         for read in reply.read(event):
@@ -87,7 +95,7 @@ def whole(
 ) -> Object:
     """The message of an engine's whole answer."""
     answer: Object = {"choices": [{"index": 0, "message": message, "finish_reason": finish_reason, **choice}]}
-    return as_documented(json.loads(json.dumps(message_of(whole_reply(answer), model="m", stops=stops, thinking=True))))
+    return as_documented(json.loads(json.dumps(message_of(whole_reply(answer), asking(stops)))))
 
 
 def as_documented(message: Object) -> Object:
@@ -219,7 +227,7 @@ def test_usage_counts_cached_tokens_apart() -> None:
         "completion_tokens_details": {"reasoning_tokens": 5},
     }
     answer: Object = {"choices": [{"message": {"content": "x"}}], "usage": usage}
-    assert message_of(answer, model="m", stops=(), thinking=False)["usage"] == {
+    assert message_of(answer, asking())["usage"] == {
         "input_tokens": 36,
         "output_tokens": 20,
         "cache_read_input_tokens": 64,
@@ -249,7 +257,7 @@ def test_a_tool_call_that_is_none_is_the_engines_fault(message: Object) -> None:
 
 def test_an_answer_without_a_choice_is_the_engines_fault() -> None:
     with pytest.raises(EngineError):
-        message_of({"choices": []}, model="m", stops=(), thinking=False)
+        message_of({"choices": []}, asking())
 
 
 async def test_an_empty_answer_is_a_message_without_blocks() -> None:
@@ -265,7 +273,5 @@ async def test_only_the_first_choice_is_shown() -> None:
 
 async def test_comments_pass() -> None:
     kept = Kept()
-    allowance: Any = Allowance.__new__(Allowance)
-    meter = Meter(Metrics(new_registry()), "r", "chat", allowance)
-    await MessageStream(kept, meter, model="m", stops=(), thinking=False).send(b": keep-alive\n\n")
+    await sink_of(kept).send(b": keep-alive\n\n")
     assert kept.raw == b": keep-alive\n\n"

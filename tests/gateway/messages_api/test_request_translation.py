@@ -12,12 +12,13 @@ from hypothesis import strategies as st
 from gateway.engine import LoopModel
 from gateway.engine.engines import Engines
 from gateway.engine.window import Window
-from gateway.messages.requests import create_message_in
+from gateway.messages.requests import CreateMessage
 from gateway.messages.translation import translated
 from memloop.chunking import EstimatingSplitter
 from memloop.profiles import load_profile
 from memloop.wire.errors import InvalidRequest
 from memloop_clients.endpoints import ENDPOINTS
+from memloop_service.http import validated
 
 Object: TypeAlias = dict[str, Any]
 MODEL = LoopModel(
@@ -98,7 +99,7 @@ MESSAGES = st.builds(_ending, st.lists(USER | ASSISTANT | SYSTEM, max_size=4), U
 
 def chat_of(request: Object, model: LoopModel = MODEL) -> Object:
     """The chat's fields, as the engine would get them."""
-    return json.loads(translated(create_message_in(request), model.dialect).body.raw)
+    return json.loads(translated(validated(CreateMessage, request), model.dialect).body.raw)
 
 
 def request(**fields: object) -> Object:
@@ -126,7 +127,7 @@ def blocks_in(messages: list[Object]) -> list[Object]:
 @LIGHT
 @given(MESSAGES)
 def test_every_text_picture_and_file_of_a_message_reaches_the_engine(messages: list[Object]) -> None:
-    chat = translated(create_message_in(request(messages=messages)), MODEL.dialect)
+    chat = translated(validated(CreateMessage, request(messages=messages)), MODEL.dialect)
     by_place: dict[int, list[Object]] = {}
     sent: list[Object] = json.loads(chat.body.raw)["messages"]
     for place, message in zip(chat.places, sent, strict=True):
@@ -159,7 +160,7 @@ def test_every_tool_call_and_result_keeps_its_id_name_and_input(messages: list[O
 @LIGHT
 @given(MESSAGES)
 def test_results_of_tools_stand_before_the_rest_of_their_message(messages: list[Object]) -> None:
-    chat = translated(create_message_in(request(messages=messages)), MODEL.dialect)
+    chat = translated(validated(CreateMessage, request(messages=messages)), MODEL.dialect)
     sent = json.loads(chat.body.raw)["messages"]
     for before, message, place, other in zip(sent, sent[1:], chat.places, chat.places[1:], strict=False):
         if message["role"] == "tool" and place == other:
@@ -332,19 +333,3 @@ def test_what_the_models_of_the_wire_do_not_have_is_refused(fields: Object, para
     with pytest.raises(InvalidRequest) as refused:
         chat_of(request(**fields))
     assert str(refused.value.param).startswith(param)
-
-
-def test_memory_takes_no_line_about_a_tools_picture_for_the_users_words() -> None:
-    picture = {"type": "image", "source": {"type": "url", "url": "https://x.example/a.png"}}
-    call: Object = {"type": "tool_use", "id": "t1", "name": "look", "input": {}}
-    messages: list[Object] = [
-        {"role": "user", "content": "What is in it?"},
-        {"role": "assistant", "content": [call]},
-        {"role": "user", "content": [{"type": "tool_result", "tool_use_id": "t1", "content": [picture]}]},
-    ]
-    asked = create_message_in(request(messages=messages))
-    chat = translated(asked, MODEL.dialect)
-    sent = cast(list[Object], chat.body.fields["messages"])[-1]
-    assert [part["type"] for part in sent["content"]] == ["text", "image_url"]
-    heard = [message.text() for message in chat.fields.messages if message.role == "user"]
-    assert heard == ["What is in it?"]

@@ -1,4 +1,4 @@
-"""Translates an engine's chat completion to a message, whole or in pieces.
+"""Translates an engine's chat completion to a message, whole or as a stream of events.
 
 Source: Anthropic's API reference, "Messages", and OpenAI's, "Chat Completions". vLLM names the stop string that it met
 ``stop_reason``, SGLang ``matched_stop``; thinking is ``reasoning`` in vLLM and ``reasoning_content`` in others.
@@ -9,14 +9,18 @@ import secrets
 from collections.abc import Iterator, Sequence
 from typing import Final, Literal, TypeAlias
 
+import orjson
 from pydantic import JsonValue
 from pydantic_core import from_json
 
+from gateway.chat import ChatSink
+from gateway.engine import Meter
 from gateway.messages.blocks import RedactedThinkingParam, ThinkingParam, hidden_block, signature_of
+from gateway.messages.requests import CreateMessage
 from memloop.wire.base import Wire
 from memloop.wire.chat import ChatMemory, Json, thinking_in
 from memloop.wire.errors import EngineError
-from memloop_service.http import object_in, objects_in
+from memloop_service.http import Sink, error_event, object_in, objects_in
 
 StopReason: TypeAlias = Literal["end_turn", "max_tokens", "stop_sequence", "tool_use", "refusal"]
 _REASONS: Final[dict[object, StopReason]] = {
@@ -141,14 +145,16 @@ class Blocks:
         self.open = None
         yield {"type": "content_block_stop", "index": self.index}
 
-    def stopped(self, choice: Json, stops: Sequence[str]) -> Json:
+    def stopped(self, choice: Json, stops: Sequence[str] | None) -> Json:
         """Return why the model stopped, and the stop sequence that it met. Some engines end calls with ``stop``."""
         reason: StopReason = "tool_use" if self._calls else "end_turn"
         reason, matched = _REASONS.get(choice.get("finish_reason"), reason), None
         if self._refused:
             reason = "refusal"
         elif choice.get("finish_reason") not in _REASONS:
-            found = (value for name in _MATCHED if isinstance(value := choice.get(name), str) and value in stops)
+            found = (
+                value for name in _MATCHED if isinstance(value := choice.get(name), str) and value in (stops or ())
+            )
             matched = next(found, None)
         return {"stop_reason": reason if matched is None else "stop_sequence", "stop_sequence": matched}
 
@@ -162,12 +168,12 @@ class Blocks:
         return {"type": "content_block_delta", "index": self.index, "delta": delta}
 
 
-def message_of(answer: Json, *, model: str, stops: Sequence[str], thinking: bool) -> Json:
+def message_of(answer: Json, asked: CreateMessage) -> Json:
     """Translate a chat completion: what its events add up to. Raises EngineError for another object."""
     choices = objects_in(answer.get("choices"))
     if not choices:
         raise EngineError("the engine's answer is not a chat completion")
-    blocks = Blocks(thinking=thinking)
+    blocks = Blocks(thinking=asked.shows_thinking)
     content: list[Json] = []
     for event in (*blocks.feed(object_in(choices[0].get("message"))), *blocks.end()):
         if "content_block" in event:
@@ -177,8 +183,8 @@ def message_of(answer: Json, *, model: str, stops: Sequence[str], thinking: bool
                 content[-1]["input"] = input_of(str(piece))
             elif name != "type":
                 content[-1][name] = f"{content[-1][name]}{piece}"
-    ended: Json = {"content": [*content], **blocks.stopped(choices[0], stops)}
-    return begun_message(model, answer.get("usage")) | ended
+    ended: Json = {"content": [*content], **blocks.stopped(choices[0], asked.stop_sequences)}
+    return begun_message(asked.model, answer.get("usage")) | ended
 
 
 def begun_message(model: str, usage: object) -> Json:
@@ -222,3 +228,61 @@ def input_of(arguments: str) -> Json:
 
 def _count(value: object) -> int:
     return value if isinstance(value, int) and not isinstance(value, bool) else 0
+
+
+_TEXT_DELTA: Final = (
+    b"event: content_block_delta\n"
+    b'data: {"type":"content_block_delta","index":%d,"delta":{"type":"text_delta","text":%b}}\n\n'
+)
+
+
+class MessageStream(ChatSink):
+    """A sink of chat events that passes message events on to ``out``, in the order that Anthropic documents.
+
+    ``message_start``, ``ping``, for each block ``content_block_start``, its deltas and ``content_block_stop``, then
+    ``message_delta`` and ``message_stop``; ``error`` instead of the rest when the stream breaks.
+    """
+
+    def __init__(self, out: Sink, meter: Meter, asked: CreateMessage, *, tokens: int = 0) -> None:
+        """``tokens`` is the estimate of the prompt's, until the engine reports them."""
+        super().__init__(out, meter)
+        self.usage = {"prompt_tokens": tokens}
+        self._asked = asked
+        self._blocks = Blocks(thinking=asked.shows_thinking)
+        self._last: Json = {}
+        """The choice that has a finish reason."""
+        self._started = False
+
+    def takes_texts(self) -> bool:
+        return self._blocks.open == "text"
+
+    def of_texts(self, texts: Sequence[str]) -> bytes:
+        index = self._blocks.index
+        return b"".join([_TEXT_DELTA % (index, orjson.dumps(text)) for text in texts])
+
+    def take(self, choice: Json) -> None:
+        self._start()
+        self.add(*self._blocks.feed(object_in(choice.get("delta"))))
+        if choice.get("finish_reason") is not None:
+            self._last = choice
+            self.add(*self._blocks.end())
+
+    async def ended(self) -> None:
+        self._start()
+        self.add(*self._blocks.end())
+        delta = self._blocks.stopped(self._last, self._asked.stop_sequences)
+        ended: Json = {"type": "message_delta", "delta": delta, "usage": usage_of(self.usage)}
+        self.add({**ended, "memory": self.memory} if self.memory else ended, {"type": "message_stop"})
+
+    def failed(self, chunk: Json) -> None:
+        if chunk.get("type") == "error":  # in this API's style already
+            self.add(chunk)
+        else:
+            self.shown.append(error_event(EngineError(str(object_in(chunk["error"]).get("message")))))
+
+    def _start(self) -> None:
+        if not self._started:
+            self._started = True
+            self.add(
+                {"type": "message_start", "message": begun_message(self._asked.model, self.usage)}, {"type": "ping"}
+            )

@@ -5,13 +5,12 @@ Source: Anthropic's API reference, "Create a Message" and "Count tokens in a Mes
 
 from typing import Annotated, Any, Final, Literal, TypeAlias
 
-from pydantic import Discriminator, Field, JsonValue, Tag
+from pydantic import Discriminator, Field, JsonValue, Tag, model_validator
 
 from gateway.messages.blocks import Content, Flag, Message, TextParam
 from memloop.wire.base import Integral, OpenWire, Wire
 from memloop.wire.chat import Json, MemoryOptions
 from memloop.wire.errors import InvalidRequest
-from memloop_service.http import validated
 
 Count: TypeAlias = Annotated[int, Field(strict=True, ge=1), Integral]
 Share: TypeAlias = Annotated[float, Field(strict=True, ge=0, le=1)]
@@ -114,8 +113,8 @@ class MessageMetadata(Wire):
     user_id: str | None = Field(default=None, max_length=256)
 
 
-class Prompt(Wire):
-    """What both requests have."""
+class CountTokens(Wire):
+    """A request to count the tokens of a prompt."""
 
     model: str = Field(min_length=1)
     messages: tuple[Message, ...] = Field(min_length=1)
@@ -128,12 +127,17 @@ class Prompt(Wire):
     cache_control: Json | None = None
     speed: Literal["standard"] | None = None
 
+    @model_validator(mode="before")
+    @classmethod
+    def _served(cls, fields: Json) -> Json:
+        for name, reason in NOT_SERVED.items():
+            if fields.get(name):
+                code = THREAD_UNSUPPORTED if name == "thread" else "not_supported"
+                raise InvalidRequest(f"{name} is not supported: {reason}.", param=name, code=code)
+        return {name: value for name, value in fields.items() if name not in NOT_SERVED}
 
-class CountTokens(Prompt):
-    """A request to count the tokens of a prompt."""
 
-
-class CreateMessage(Prompt):
+class CreateMessage(CountTokens):
     """A request for a message."""
 
     max_tokens: Count
@@ -152,21 +156,3 @@ class CreateMessage(Prompt):
         """Whether the answer has thinking blocks: a client that does not ask for thinking expects none."""
         asked = self.thinking
         return asked is not None and asked.type != "disabled" and asked.display != "omitted"
-
-
-def create_message_in(fields: Json) -> CreateMessage:
-    """Validate a request for a message. Raises InvalidRequest for fields that are not served, and Unprocessable."""
-    return validated(CreateMessage, _served(fields))
-
-
-def count_tokens_in(fields: Json) -> CountTokens:
-    """Validate a request to count tokens. Raises as ``create_message_in`` does."""
-    return validated(CountTokens, _served(fields))
-
-
-def _served(fields: Json) -> Json:
-    for name, reason in NOT_SERVED.items():
-        if fields.get(name):
-            code = THREAD_UNSUPPORTED if name == "thread" else "not_supported"
-            raise InvalidRequest(f"{name} is not supported: {reason}.", param=name, code=code)
-    return {name: value for name, value in fields.items() if name not in NOT_SERVED}

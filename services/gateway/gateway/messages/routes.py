@@ -12,17 +12,15 @@ from fastapi import APIRouter, Request, Response
 
 from gateway.access import AllowanceDep, PrincipalDep, estimate_tokens, needs, takes
 from gateway.chat import AnswerForm, ChatDep, answer_chat, asked_chat, prompt_tokens
-from gateway.engine import Meter, Relay
-from gateway.messages.answers import MessageAnswer, TokenCount, message_of
-from gateway.messages.requests import THREAD_UNSUPPORTED, CountTokens, CreateMessage, count_tokens_in, create_message_in
-from gateway.messages.stream import MessageStream
-from gateway.messages.translation import TranslatedChat, prompt_of, translated
+from gateway.engine import Meter
+from gateway.messages.answers import MessageAnswer, MessageStream, TokenCount, message_of
+from gateway.messages.requests import THREAD_UNSUPPORTED, CountTokens, CreateMessage
+from gateway.messages.translation import prompt_of, translated
 from memloop.wire.base import Wire, request_id
-from memloop.wire.chat import Json
 from memloop.wire.errors import CONTEXT_LENGTH_EXCEEDED, MemloopError, Overloaded
 from memloop_clients.refusals import Overflow, overflow_of
 from memloop_service.errors import ApiStyle
-from memloop_service.http import json_response, read_json, read_with, streams
+from memloop_service.http import json_response, read_as, read_with, streams
 
 _TYPES: Final = {
     400: "invalid_request_error",
@@ -35,7 +33,6 @@ _TYPES: Final = {
     429: "rate_limit_error",
     504: "timeout_error",
 }
-_UNPROCESSABLE: Final = 422
 
 
 class ErrorDetails(Wire):
@@ -69,7 +66,7 @@ ERRORS: Final[dict[int | str, dict[str, Any]]] = {"4XX": {"model": ErrorResponse
 
 def status_of(error: MemloopError) -> int:
     """Return the status: a body that does not validate is 400 in this API."""
-    return 400 if error.http_status == _UNPROCESSABLE else error.http_status
+    return 400 if error.http_status == 422 else error.http_status
 
 
 def body_of_error(error: MemloopError) -> Mapping[str, object]:
@@ -113,36 +110,26 @@ async def create_message(request: Request, chat: ChatDep, principal: PrincipalDe
     """Answer a conversation. ``memory`` controls recall and writes, as in chat completions."""
     meter = Meter(chat.backend.metrics, PATH, "chat", allowance)
     with meter.ours():
-        body = await read_json(request)
-        asked = await read_with(request, body, create_message_in)
+        body, asked = await read_as(request, CreateMessage)
         model = chat.backend.models.named(asked.model)
         translation = await read_with(request, body, lambda _: translated(asked, model.dialect))
         known = asked_chat(request, chat, principal, translation.body, translation.fields)
         meter.goes_to(known.model)
         tokens = await estimate_tokens(translation.body.fields["messages"], model.splitter) if asked.stream else 0
-    return await answer_chat(request, chat, allowance, meter, known, _form(asked, translation, meter, tokens))
+    form = AnswerForm(
+        whole=lambda answer: message_of(answer, asked),
+        streamed=lambda relay: lambda upstream, out: relay(upstream, MessageStream(out, meter, asked, tokens=tokens)),
+        place_of=translation.places.__getitem__,
+    )
+    return await answer_chat(request, chat, allowance, meter, known, form)
 
 
 @router.post(COUNT_PATH, response_model=None, responses={200: {"model": TokenCount}}, **takes(CountTokens, _CHAT))
 async def count_message_tokens(request: Request, chat: ChatDep, allowance: AllowanceDep) -> Response:
     """Count the tokens of a prompt by the model's tokenizer. Recalled memories and pictures are not counted."""
-    asked = await read_with(request, await read_json(request), count_tokens_in)
+    _, asked = await read_as(request, CountTokens)
     model = chat.backend.models.named(asked.model)
     fields, sent = prompt_of(asked)
     await allowance.admit()
     counted = await asyncio.to_thread(prompt_tokens, fields, sent, model.splitter)
     return json_response(TokenCount(input_tokens=counted))
-
-
-def _form(asked: CreateMessage, translation: TranslatedChat, meter: Meter, tokens: int) -> AnswerForm:
-    stops, thinking = asked.stop_sequences or (), asked.shows_thinking
-
-    def whole(answer: Json) -> Json:
-        return message_of(answer, model=asked.model, stops=stops, thinking=thinking)
-
-    def streamed(relay: Relay) -> Relay:
-        return lambda upstream, out: relay(
-            upstream, MessageStream(out, meter, model=asked.model, stops=stops, thinking=thinking, asked=tokens)
-        )
-
-    return AnswerForm(whole=whole, streamed=streamed, place_of=translation.places.__getitem__)

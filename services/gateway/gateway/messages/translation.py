@@ -5,10 +5,10 @@ what becomes of each block and field.
 """
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import Final, Never, cast
+from typing import Final, Never, TypeVar
 
 import orjson
 from pydantic import JsonValue
@@ -20,7 +20,6 @@ from gateway.messages.blocks import (
     BlocksSource,
     DocumentParam,
     ImageParam,
-    Message,
     RedactedThinkingParam,
     SearchResultParam,
     SystemMessage,
@@ -33,7 +32,7 @@ from gateway.messages.blocks import (
     UserMessage,
     hidden_thought,
 )
-from gateway.messages.requests import AnthropicTool, AnyTool, CreateMessage, Prompt
+from gateway.messages.requests import AnthropicTool, AnyTool, CountTokens, CreateMessage
 from memloop.wire.chat import EARLIER_THINKING, ChatRequest, Json
 from memloop.wire.errors import InvalidRequest
 from memloop_clients import Dialect
@@ -66,7 +65,6 @@ _CHOICES: Final = {"auto": "auto", "any": "required", "none": "none"}
 _LONGEST_USER: Final = 64
 """The longest ``user`` that OpenAI's own endpoint takes."""
 _NO_EDIT: Final = "clear_thinking_20251015"
-_DIRECT: Final = "direct"
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,22 +88,28 @@ def translated(asked: CreateMessage, dialect: Dialect) -> TranslatedChat:
     return TranslatedChat(JsonBody(json_text(fields), fields), read, places)
 
 
-def prompt_of(asked: Prompt) -> tuple[ChatRequest, Json]:
+def prompt_of(asked: CountTokens) -> tuple[ChatRequest, Json]:
     """Translate a prompt alone, to count its tokens. Raises as ``translated`` does."""
     fields = _fields(asked, _messages(asked)[1])
     return validated(ChatRequest, fields), fields
 
 
-def _messages(asked: Prompt) -> tuple[tuple[int, ...], list[Json]]:
+def _messages(asked: CountTokens) -> tuple[tuple[int, ...], list[Json]]:
     """Return the chat's messages, behind the index of the client's own message for each of them."""
-    system = system_prompt(asked.system)
+    system = _system(asked.system)
     found: list[tuple[int, Json]] = [(-1, {"role": "system", "content": system})] if system else []
     for place, message in enumerate(asked.messages):
-        found += [(place, one) for one in chat_messages(message, f"messages.{place}")]
+        match message:
+            case UserMessage():
+                found += [(place, one) for one in _of_user(message, f"messages.{place}")]
+            case AssistantMessage():
+                found.append((place, _of_assistant(message, f"messages.{place}")))
+            case SystemMessage():
+                found.append((place, {"role": "system", "content": _system(message.content)}))
     return tuple(place for place, _ in found), [one for _, one in found]
 
 
-def _fields(asked: Prompt, messages: list[Json]) -> Json:
+def _fields(asked: CountTokens, messages: list[Json]) -> Json:
     """Return the fields of the prompt."""
     for place, edit in enumerate(asked.context_management.edits if asked.context_management is not None else ()):
         if edit.type != _NO_EDIT or edit.keep != "all":  # keeping all thinking edits nothing
@@ -149,7 +153,7 @@ def _generation(asked: CreateMessage, dialect: Dialect) -> Json:
 def _tool(tool: AnyTool, place: str) -> Json:
     if isinstance(tool, AnthropicTool):
         refuse(place, f"{tool.type} is a tool of Anthropic's; send tools with an input_schema.")
-    if tool.allowed_callers and _DIRECT not in tool.allowed_callers:
+    if tool.allowed_callers and "direct" not in tool.allowed_callers:
         refuse(f"{place}.allowed_callers", "only the model itself calls tools.")
     function: Json = tool.model_dump(include={"name", "description", "strict"}, exclude_none=True)
     examples: Json = {"examples": [*tool.input_examples]} if tool.input_examples else {}
@@ -161,6 +165,7 @@ _BILLING: Final = "x-anthropic-billing-header:"
 """Claude Code begins its system prompt with a block for Anthropic's billing, which differs in each request."""
 _FAILED: Final = "The tool failed:"
 _PDF: Final = "application/pdf"
+_Block = TypeVar("_Block")
 
 
 def refuse(param: str, reason: str) -> Never:
@@ -168,22 +173,10 @@ def refuse(param: str, reason: str) -> Never:
     raise InvalidRequest(f"{param}: {reason}", param=param, code="not_supported")
 
 
-def system_prompt(system: str | tuple[TextParam, ...] | None) -> str:
-    """Return the system prompt as one text."""
+def _system(system: str | tuple[TextParam, ...] | None) -> str:
     if isinstance(system, str):
         return system
     return _BETWEEN.join(_text(block, "system") for block in system or () if not block.text.startswith(_BILLING))
-
-
-def chat_messages(message: Message, place: str) -> Iterator[Json]:
-    """Return the chat's messages for one message. ``place`` names it in errors. Raises InvalidRequest."""
-    match message:
-        case UserMessage():
-            yield from _of_user(message, place)
-        case AssistantMessage():
-            yield _of_assistant(message, place)
-        case SystemMessage():
-            yield {"role": "system", "content": system_prompt(message.content)}
 
 
 def _of_user(message: UserMessage, place: str) -> Iterator[Json]:
@@ -191,12 +184,10 @@ def _of_user(message: UserMessage, place: str) -> Iterator[Json]:
 
     A tool's message holds text alone, so pictures of a result follow in the user's message.
     """
-    if isinstance(message.content, str):
-        yield {"role": "user", "content": message.content}
-        return
     parts: list[Json] = []
-    has_results = any(isinstance(block, ToolResultParam) for block in message.content)
-    for index, block in enumerate(message.content):
+    blocks = _blocks(message.content)
+    has_results = any(isinstance(block, ToolResultParam) for block in blocks)
+    for index, block in enumerate(blocks):
         where = f"{place}.content.{index}"
         if isinstance(block, ToolResultParam):
             text, pictures = _result(block, where)
@@ -209,12 +200,10 @@ def _of_user(message: UserMessage, place: str) -> Iterator[Json]:
 
 
 def _of_assistant(message: AssistantMessage, place: str) -> Json:
-    if isinstance(message.content, str):
-        return {"role": "assistant", "content": message.content}
     texts: list[Json] = []
     thoughts: list[str] = []
     calls: list[JsonValue] = []
-    for index, block in enumerate(message.content):
+    for index, block in enumerate(_blocks(message.content)):
         where = f"{place}.content.{index}"
         match block:
             case TextParam():
@@ -240,17 +229,10 @@ def _of_assistant(message: AssistantMessage, place: str) -> Json:
 def _result(block: ToolResultParam, place: str) -> tuple[str, list[Json]]:
     """Return the text of a tool's result, and its pictures and files, introduced by a line that names the call."""
     _refuse_given(f"{place}.toolset_name", block.toolset_name, "toolsets belong to Anthropic's own tools.")
-    texts: list[str] = []
-    others: list[Json] = []
-    if isinstance(block.content, str):
-        texts.append(block.content)
-    else:
-        for index, inner in enumerate(block.content or ()):
-            for part in _parts(inner, f"{place}.content.{index}"):
-                if part["type"] == "text":
-                    texts.append(cast(str, part["text"]))
-                else:
-                    others.append(part)
+    blocks = enumerate(_blocks(block.content or ()))
+    parts = [part for index, one in blocks for part in _parts(one, f"{place}.content.{index}")]
+    texts = [str(part["text"]) for part in parts if part["type"] == "text"]
+    others = [part for part in parts if part["type"] != "text"]
     if others:
         others.insert(0, _text_part(f"{FROM_TOOL} {block.tool_use_id}:"))
     if block.is_error:
@@ -287,14 +269,17 @@ def _document(block: DocumentParam, place: str) -> list[Json]:
         case TextSource(data=data):
             return [*head, _text_part(data)]
         case BlocksSource(content=inner):
-            blocks = () if isinstance(inner, str) else inner
-            texts = [_text_part(inner)] if isinstance(inner, str) else []
-            return [*head, *texts, *(part for block in blocks for part in _parts(block, f"{place}.source"))]
+            return [*head, *(part for one in _blocks(inner) for part in _parts(one, f"{place}.source"))]
         case Base64Source(media_type=media_type, data=data) if media_type == _PDF:
             file: Json = {"filename": block.title or "document.pdf", "file_data": f"data:{_PDF};base64,{data}"}
             return [*head, {"type": "file", "file": file}]
         case _:
             refuse(f"{place}.source", "a document is a PDF as base64, a text, or blocks.")
+
+
+def _blocks(content: str | tuple[_Block, ...]) -> Sequence[_Block | TextParam]:
+    """Return the blocks of a content; a text is one."""
+    return (TextParam(type="text", text=content),) if isinstance(content, str) else content
 
 
 def _text(block: TextParam, place: str) -> str:
@@ -322,4 +307,4 @@ def _shortest(parts: Sequence[Json]) -> JsonValue:
         return ""
     if len(parts) == 1 and parts[0]["type"] == "text":
         return parts[0]["text"]
-    return list(cast(Iterable[JsonValue], parts))
+    return [*parts]
