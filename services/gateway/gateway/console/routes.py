@@ -14,18 +14,6 @@ from memloop_service import TRAILING_SLASH, of_app
 PACKAGED: Final = Path(__file__).parent / "static"
 """Where ``make console`` and the image put the built files."""
 PAGES: Final = ("index.html", "docs.html")
-_BASE: Final = '<base href="./" />'
-_PACKED: Final = ".gz"
-
-
-@dataclass(frozen=True, slots=True)
-class StaticFile:
-    """A file to serve; ``packed`` is the same compressed by gzip."""
-
-    path: Path
-    packed: Path | None
-    is_hashed: bool
-    """Whether the name changes with the content, so that a browser may keep the file for ever."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,12 +21,8 @@ class Console:
     """A built console, or none: then there are neither pages nor files."""
 
     pages: Mapping[str, str] = field(default_factory=dict[str, str])
-    files: Mapping[str, StaticFile] = field(default_factory=dict[str, StaticFile])
-
-    def page(self, name: str, *, base: str) -> str | None:
-        """Return the page's HTML with that base; None if the console was not built."""
-        text = self.pages.get(name)
-        return None if text is None else text.replace(_BASE, f'<base href="{base}" />', 1)
+    files: Mapping[str, Path] = field(default_factory=dict[str, Path])
+    """By their addresses; one that ends with ``.gz`` is another file compressed."""
 
 
 def open_console(folder: Path | None = None) -> Console:
@@ -47,16 +31,13 @@ def open_console(folder: Path | None = None) -> Console:
     if not (root / PAGES[0]).is_file():
         return Console()
     found = {path.relative_to(root).as_posix(): path for path in root.rglob("*") if path.is_file()}
-    return Console(
-        pages={name: found[name].read_text("utf-8") for name in PAGES if name in found},
-        files={
-            name: StaticFile(path, found.get(name + _PACKED), is_hashed=name.startswith("assets/"))
-            for name, path in found.items()
-            if name not in PAGES and not name.endswith(_PACKED)
-        },
-    )
+    pages = {name: found.pop(name).read_text("utf-8") for name in PAGES if name in found}
+    return Console(pages, found)
 
 
+_BASE: Final = '<base href="./" />'
+_PACKED: Final = ".gz"
+_ASSETS: Final = "assets/"
 _SAFE: Final = {
     "Content-Security-Policy": "default-src 'self'; img-src 'self' data:; object-src 'none'; base-uri 'self'; "
     "form-action 'none'; frame-ancestors 'none'",
@@ -77,7 +58,6 @@ restart the gateway. The build needs access to PyPI and to npm's registry.</p>
 </body>
 </html>
 """
-_ASSETS: Final = "assets/"
 
 
 ConsoleDep: TypeAlias = Annotated[Console, of_app("console")]
@@ -95,17 +75,16 @@ async def open_start(request: Request, console: ConsoleDep) -> Response:
 @router.get("/console/{path:path}")
 async def open_path(path: str, request: Request, console: ConsoleDep) -> Response:
     """Serve a file of the console, or the start page, whose script finds the page that the address names."""
-    file = console.files.get(path)
+    file, packed = console.files.get(path), console.files.get(path + _PACKED)
     if file is not None:
-        packed = "gzip" in request.headers.get("accept-encoding", "")
-        headers = {**_SAFE, "Cache-Control": _FOR_EVER if file.is_hashed else _ASK_AGAIN}
-        if file.packed is None:
-            return FileResponse(file.path, headers=headers)
-        headers["Vary"] = "Accept-Encoding"
-        if not packed:
-            return FileResponse(file.path, headers=headers)
-        media_type = FileResponse(file.path).media_type
-        return FileResponse(file.packed, headers={**headers, "Content-Encoding": "gzip"}, media_type=media_type)
+        # the names of assets change with their content, so that a browser may keep them for ever
+        headers = {**_SAFE, "Cache-Control": _FOR_EVER if path.startswith(_ASSETS) else _ASK_AGAIN}
+        if packed is not None:
+            headers["Vary"] = "Accept-Encoding"
+        if packed is None or "gzip" not in request.headers.get("accept-encoding", ""):
+            return FileResponse(file, headers=headers)
+        media_type = FileResponse(file).media_type
+        return FileResponse(packed, headers={**headers, "Content-Encoding": "gzip"}, media_type=media_type)
     if path.startswith(_ASSETS):
         raise NotFound(f"The console has no file {path!r}.")
     # The way from the request's path to ``/console/``: one step up for each slash after it, as sent
@@ -121,8 +100,7 @@ async def open_docs(request: Request, console: ConsoleDep) -> Response:
 
 
 def _page(console: Console, name: str, *, base: str) -> Response:
-    html = console.page(name, base=base)
-    headers = {**_SAFE, "Cache-Control": _ASK_AGAIN}
+    html, headers = console.pages.get(name), {**_SAFE, "Cache-Control": _ASK_AGAIN}
     if html is None:
         return HTMLResponse(_NOT_BUILT, status_code=404, headers=headers)
-    return HTMLResponse(html, headers=headers)
+    return HTMLResponse(html.replace(_BASE, f'<base href="{base}" />', 1), headers=headers)

@@ -12,7 +12,7 @@ from pydantic import JsonValue
 from starlette.datastructures import URL
 
 from memloop.wire.errors import DependencyError
-from memloop.wire.memory import MemoryItem, Outcome, SearchHit, Written
+from memloop.wire.memory import MemoryItem, Outcome, Written
 from memloop.wire.memory_events import EventStatus, MemoryEvent
 from memloop_service.errors import OPENAI, ApiStyle
 
@@ -65,11 +65,6 @@ def memory(item: MemoryItem) -> Answer:
         if item.expires_at
         else None,
     }
-
-
-def hit(found: SearchHit) -> Answer:
-    """Convert a search hit."""
-    return memory(found.item) | {"score": found.score}
 
 
 def only(fields: Sequence[str] | None, answers: Iterable[Answer]) -> list[JsonValue]:

@@ -31,38 +31,20 @@ _OURS: Final[Mapping[str, str]] = {
     "expiration_date": "expires_at",
 }
 _TIMES: Final = ("valid_from", "expires_at", "updated_at")
-_NOT_SERVED: Final = ("app_id", "feedback", "feedback_reason")
-
-
-def translated(filters: Mapping[str, JsonValue]) -> Filter:
-    """Translate the filter for the store, which validates the rest.
-
-    Raises NotSupported for unsupported fields and operators, Unprocessable for a malformed filter.
-    """
-    return _group(dict(filters), depth=1)
-
-
-def check_names_entity(filters: Mapping[str, JsonValue]) -> None:
-    """Raise Unprocessable unless the filter names a user, an agent or a run; ``"*"`` matches any."""
-    if not any(name in ENTITIES for name in _names(dict(filters))):
-        raise Unprocessable(
-            "filters must name a user_id, an agent_id or a run_id ('*' for any of them).", param="filters"
-        )
+_NOT_SERVED: Final = ("feedback", "feedback_reason")
 
 
 def refuse_app(app_id: object) -> None:
     """Raise NotSupported if there is an app id."""
     if app_id is not None:
-        raise _app_id()
+        raise NotSupported("app_id is not supported. Use agent_id, run_id or metadata.", param="app_id")
 
 
-def all_of(*filters: Filter | None) -> Filter | None:
-    """Combine all non-empty filters with AND."""
-    given: list[JsonValue] = [one for one in filters if one]
-    return {"AND": given} if given else None
+def translated(filters: JsonValue, *, depth: int = 1) -> Filter:
+    """Translate the filter for the store, which validates the rest.
 
-
-def _group(filters: JsonValue, *, depth: int) -> Filter:
+    Raises NotSupported for unsupported fields and operators, Unprocessable for a malformed filter.
+    """
     if not isinstance(filters, dict) or depth > _MAX_DEPTH:
         raise Unprocessable(f"filters must be objects at most {_MAX_DEPTH} levels deep", param="filters")
     entries = [entry for name, value in filters.items() for entry in _entries(name, value, depth)]
@@ -75,13 +57,12 @@ def _group(filters: JsonValue, *, depth: int) -> Filter:
 def _entries(name: str, value: JsonValue, depth: int) -> Iterator[tuple[str, JsonValue]]:
     if name in _GROUPS:
         inner = value if isinstance(value, list) else [value]
-        yield name, [_group(one, depth=depth + 1) for one in inner]
+        yield name, [translated(one, depth=depth + 1) for one in inner]
     elif name == "metadata" and isinstance(value, dict):
         for key, one in value.items():
             yield from _conditions(f"metadata.{key}", one)
     else:
-        if name == "app_id":
-            raise _app_id()
+        refuse_app(name if name == "app_id" else None)
         if name in _NOT_SERVED:
             raise NotSupported(f"Filtering by {name} is not supported.", param="filters")
         yield from _conditions(_OURS.get(name, name), value)
@@ -124,11 +105,6 @@ def _names(filters: JsonValue) -> Iterator[str]:
             yield from _names(one)
 
 
-def _app_id() -> NotSupported:
-    return NotSupported("app_id is not supported. Use agent_id, run_id or metadata.", param="app_id")
-
-
-_EntityId: TypeAlias = str | None
 _VERDICTS: Final[Mapping[str, Verdict]] = {"POSITIVE": "helpful", "NEGATIVE": "outdated", "VERY_NEGATIVE": "wrong"}
 _NO_USER = "Every memory belongs to a user. Give a user_id, and optionally agent_id or run_id."
 
@@ -189,9 +165,9 @@ class Add(Options):
     """``POST /v3/memories/add/``. Entity ids are top-level fields or inside ``filters``."""
 
     messages: tuple[Message, ...] = Field(min_length=1, max_length=200)
-    user_id: _EntityId = None
-    agent_id: _EntityId = None
-    run_id: _EntityId = None
+    user_id: str | None = None
+    agent_id: str | None = None
+    run_id: str | None = None
     app_id: Unserved = None
     metadata: Annotated[Metadata, AfterValidator(check_keys)] | None = None
     infer: bool = True
@@ -223,7 +199,33 @@ class Add(Options):
         )
 
 
-class Search(Options):
+class Filtered(Options):
+    """What a search and a listing have in common."""
+
+    metadata: dict[str, JsonValue] | None = None
+    categories: tuple[str, ...] | None = None
+    fields: tuple[str, ...] | None = None
+    latest_only: bool | None = None
+    show_expired: Unserved = None
+
+    def every(self, *others: Filter) -> Filter:
+        """Return all conditions as one filter of the store, which then looks through the whole tenant.
+
+        Raises Unprocessable unless ``filters`` names a user, an agent or a run (``"*"`` matches any), NotSupported.
+        """
+        filters = self.filters or {}
+        if not any(name in ENTITIES for name in _names(filters)):
+            message = "filters must name a user_id, an agent_id or a run_id ('*' for any of them)."
+            raise Unprocessable(message, param="filters")
+        conditions: list[JsonValue] = [translated(filters), *others]
+        if self.categories:
+            conditions.append({"tags": {"in": [*self.categories]}})
+        if self.metadata:
+            conditions.append(translated({"metadata": self.metadata}))
+        return {"AND": conditions}
+
+
+class Search(Filtered):
     """``POST /v3/memories/search/``. Searches always match keywords too, so ``keyword_search`` has no effect."""
 
     query: str = Field(min_length=1, max_length=MAX_TEXT_CHARS)
@@ -231,35 +233,25 @@ class Search(Options):
     threshold: float | None = Field(default=None, ge=0.0)
     rerank: bool | None = None
     keyword_search: bool | None = None
-    latest_only: bool | None = None
-    metadata: dict[str, JsonValue] | None = None
-    categories: tuple[str, ...] | None = None
-    fields: tuple[str, ...] | None = None
-    show_expired: Unserved = None
     reference_date: Unserved = None
 
     def native(self, tenant: str) -> StoreSearch:
-        """Convert to a search of the store across the tenant, limited by the filter."""
+        """Convert to a search of the store."""
         return StoreSearch(
             namespace=Scope(tenant=tenant),
             query=self.query,
             top_k=self.top_k,
             threshold=self.threshold,
             latest_only=self.latest_only is not False,
-            filters=all_of(_named(self.filters), _of_categories(self.categories), _of_metadata(self.metadata)),
+            filters=self.every(),
         )
 
 
-class GetAll(Options):
+class GetAll(Filtered):
     """``POST /v3/memories/``."""
 
     start_date: str | None = None
     end_date: str | None = None
-    categories: tuple[str, ...] | None = None
-    fields: tuple[str, ...] | None = None
-    metadata: dict[str, JsonValue] | None = None
-    show_expired: Unserved = None
-    latest_only: bool | None = None
 
     def native(self, tenant: str, *, page: int, page_size: int) -> StoreList:
         """Convert to a listing of the store."""
@@ -267,12 +259,7 @@ class GetAll(Options):
         dates: Filter = {name: value for name, value in bounds.items() if value is not None}
         return StoreList(
             scope=Scope(tenant=tenant),
-            filters=all_of(
-                _named(self.filters),
-                {"valid_from": dates} if dates else None,
-                _of_categories(self.categories),
-                _of_metadata(self.metadata),
-            ),
+            filters=self.every({"valid_from": dates}) if dates else self.every(),
             latest_only=self.latest_only is not False,
             skip=min((page - 1) * page_size, MAX_DEPTH),
             limit=page_size,
@@ -362,16 +349,3 @@ def end_of(text: str) -> datetime:
         return check_moment(datetime.combine(day + timedelta(days=1), time(), tzinfo=UTC))
     except (ValueError, OverflowError):
         raise Unprocessable("expiration_date must be a date, YYYY-MM-DD.", param="expiration_date") from None
-
-
-def _named(filters: dict[str, JsonValue] | None) -> Filter:
-    check_names_entity(filters or {})
-    return translated(filters or {})
-
-
-def _of_categories(categories: tuple[str, ...] | None) -> Filter | None:
-    return {"tags": {"in": [*categories]}} if categories else None
-
-
-def _of_metadata(metadata: dict[str, JsonValue] | None) -> Filter | None:
-    return translated({"metadata": metadata}) if metadata else None

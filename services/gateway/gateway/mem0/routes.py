@@ -6,7 +6,6 @@ The specification is the client of ``mem0ai`` 2.2: its requests, the fields it r
 import ast
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
-from itertools import islice
 from typing import Annotated, Final, Literal, Never, TypeAlias, TypeVar, cast
 
 from fastapi import APIRouter, Depends, Path, Query, Request, Response
@@ -93,11 +92,7 @@ async def delete_entity(
 ) -> Answer:
     """Delete all data of a user, an agent or a run; with ``dry_run`` count it."""
     refuse_app(name if kind == "app" else None)
-    scope = Scope(tenant=principal.tenant, **{f"{kind}_id": name})
-    if dry_run:
-        return await _would_erase(scope, memory)
-    await _erase(scope, memory)
-    return {"message": "Entity deleted successfully!"}
+    return await _erase("Entity", Scope(tenant=principal.tenant, **{f"{kind}_id": name}), memory, dry_run=dry_run)
 
 
 @served.delete("/v1/memories", dependencies=[needs("memory:write"), Room])
@@ -128,22 +123,18 @@ async def delete_memories(
         raise NotSupported("Only user_id may be '*'.", param="agent_id")
     if ids.get("user_id") == _ANY:
         del ids["user_id"]
-    scope = Scope(tenant=principal.tenant, **ids)
+    return await _erase("Memories", Scope(tenant=principal.tenant, **ids), memory, dry_run=dry_run)
+
+
+async def _erase(what: str, scope: Scope, memory: Memory, *, dry_run: bool) -> Answer:
+    """Erase one namespace after another, each in its own write lane; with ``dry_run`` count what that would delete."""
+    namespaces = await _namespaces_of(scope, memory)
     if dry_run:
-        return await _would_erase(scope, memory)
-    await _erase(scope, memory)
-    return {"message": "Memories deleted successfully!"}
-
-
-async def _erase(scope: Scope, memory: Memory) -> None:
-    """Erase one namespace after another, each in its own write lane."""
-    for namespace in await _namespaces_of(scope, memory):
+        counts = [await would_erase(namespace, memory) for namespace in namespaces]
+        return answers.dry_run(sum(one.vectors for one in counts), users=len(counts))
+    for namespace in namespaces:
         await erase(namespace, memory)
-
-
-async def _would_erase(scope: Scope, memory: Memory) -> Answer:
-    counts = [await would_erase(namespace, memory) for namespace in await _namespaces_of(scope, memory)]
-    return answers.dry_run(sum(one.vectors for one in counts), users=len(counts))
+    return {"message": f"{what} deleted successfully!"}
 
 
 async def _namespaces_of(scope: Scope, memory: Memory) -> list[Namespace]:
@@ -191,7 +182,8 @@ async def search_memories(asking: AskingDep, memory: MemoryDep) -> Answer:
     """Search the memories of all entities that the filter names, best first; undecided turns are listed apart."""
     asked = await asking.body(Search)
     found = await search(asked.native(asking.tenant), memory.store, memory.pending, memory.metrics)
-    results = answers.only(asked.fields, map(answers.hit, found.results))
+    hits = (answers.memory(hit.item) | {"score": hit.score} for hit in found.results)
+    results = answers.only(asked.fields, hits)
     pending: list[JsonValue] = [turn.model_dump(mode="json") for turn in found.pending]  # which mem0 has not
     return {"results": results, "pending": pending, "pending_complete": found.pending_complete}
 
@@ -250,7 +242,7 @@ async def update_batch(request: Request, memory: MemoryDep, principal: Principal
     """Edit several memories. If one does not exist, none is edited."""
     memories = (await read_ours(request, BatchUpdate)).memories
     patches = [(one.memory_id, one.native()) for one in memories]
-    await _check_all(memory, principal.tenant, [memory_id for memory_id, _ in patches])
+    await _each(patches, lambda one: memory.store.item(one[0], tenant=principal.tenant))
     await _each(patches, lambda one: memory.store.patch(one[0], one[1], tenant=principal.tenant))
     return {"message": f"Successfully updated {len(patches)} memories"}
 
@@ -259,7 +251,7 @@ async def update_batch(request: Request, memory: MemoryDep, principal: Principal
 async def delete_batch(request: Request, memory: MemoryDep, principal: PrincipalDep, dry_run: bool = False) -> Answer:
     """Delete several memories. If one does not exist, none is deleted. With ``dry_run`` none is."""
     ids = list(dict.fromkeys(one.memory_id for one in (await read_ours(request, BatchDelete)).memories))
-    await _check_all(memory, principal.tenant, ids)
+    await _each(ids, lambda memory_id: memory.store.item(memory_id, tenant=principal.tenant))
     if dry_run:
         return answers.dry_run(len(ids))
     await _each(ids, lambda memory_id: memory.store.delete(memory_id, tenant=principal.tenant))
@@ -298,15 +290,10 @@ async def list_events(
     return answers.page(found, total=len(newest), url=url_of(request), number=page, size=page_size)
 
 
-async def _check_all(memory: Memory, tenant: str, ids: Sequence[str]) -> None:
-    await _each(ids, lambda memory_id: memory.store.item(memory_id, tenant=tenant))
-
-
 async def _each(values: Sequence[_T], work: Callable[[_T], Awaitable[object]]) -> None:
     """Run the work over a few values at a time; stop at the first failure."""
-    left = iter(values)
-    while group := list(islice(left, _AT_ONCE)):
-        await asyncio.gather(*map(work, group))
+    for start in range(0, len(values), _AT_ONCE):
+        await asyncio.gather(*map(work, values[start : start + _AT_ONCE]))
 
 
 _NOT_SERVED: Final = (
