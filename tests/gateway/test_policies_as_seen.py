@@ -13,7 +13,7 @@ from gateway.policy import keeper_of
 from gateway.policy.merging import read_policies
 from gateway.policy.policies import Loaded, Policies
 from gateway.queue import QueueRules
-from gateway.responses.records import Owner, ResponseRecords, StoredResponse, new_response_id
+from gateway.responses.records import ResponseRecords, StoredResponse, new_response_id
 from gateway.settings import GatewaySettings, WorkerSettings
 from memloop.wire.errors import NotFound
 from memloop.wire.memory import Namespace, Scope, Source
@@ -142,15 +142,15 @@ async def test_what_was_redacted_before_a_change_was_seen_is_counted_once(redis:
 
 
 async def test_a_response_is_not_kept_by_policies_that_have_changed(redis: Redis, elsewhere: Policies) -> None:
-    records, owner = ResponseRecords(redis, GatewaySettings()), Owner("a", ALICE)
+    records = ResponseRecords(redis, GatewaySettings())
     response = StoredResponse({"id": new_response_id("a"), "output": []}, ())
     await records.begin("a", response.id, size=10)
     seen = elsewhere.seen(ALICE)
     assert seen is not None
     await elsewhere.put(ALICE, NEVER)
-    assert await records.keep(response, owner, 0, guard=seen[1]) == "changed"
+    assert await records.keep(response, ALICE, 0, guard=seen[1]) == "changed"
     with pytest.raises(NotFound):
         await records.get("a", response.id)
     await elsewhere.delete(ALICE)
-    assert await records.keep(response, owner, 0, guard=seen[1]) == "kept"
+    assert await records.keep(response, ALICE, 0, guard=seen[1]) == "kept"
     assert (await records.get("a", response.id)).response == response.response

@@ -3,8 +3,8 @@
 import pytest
 from redis.asyncio import Redis
 
-from gateway.responses.conversations.records import ConversationRecords, new_conversation_id
-from gateway.responses.records import Owner, ResponseRecords, StoredResponse, new_response_id
+from gateway.responses.conversations.records import ConversationRecords
+from gateway.responses.records import ResponseRecords, StoredResponse, new_response_id
 from gateway.settings import GatewaySettings
 from memloop.wire.errors import NotFound
 from memloop.wire.memory import Namespace
@@ -14,7 +14,7 @@ from tests.gateway.redis_view import keys
 
 async def test_responses_of_many_tenants_are_kept_continued_and_erased(cluster_redis: Redis) -> None:
     records = ResponseRecords(cluster_redis, GatewaySettings())
-    owners = [Owner(f"t{number}", Namespace(tenant=f"t{number}", user_id="ada")) for number in range(24)]
+    owners = [Namespace(tenant=f"t{number}", user_id="ada") for number in range(24)]
     last: dict[str, str] = {}
     for owner in owners:
         for _ in range(3):
@@ -29,8 +29,7 @@ async def test_responses_of_many_tenants_are_kept_continued_and_erased(cluster_r
         chain = await records.chain(owner.tenant, last[owner.tenant], max_bytes=10**6)
         assert len(chain) == 3
         await records.delete(owner.tenant, last[owner.tenant])
-        assert owner.namespace is not None
-        owned = await Owners(cluster_redis).records(owner.namespace)
+        owned = await Owners(cluster_redis).records(owner)
         assert [kind for kind, _ in owned] == ["responses"] * 2
         for _, response_id in owned:
             await records.delete(owner.tenant, response_id)
@@ -42,17 +41,17 @@ async def test_responses_of_many_tenants_are_kept_continued_and_erased(cluster_r
 
 async def test_conversations_of_many_tenants_are_kept_and_erased(cluster_redis: Redis) -> None:
     records = ConversationRecords(cluster_redis, GatewaySettings())
-    owners = [Owner(f"t{number}", Namespace(tenant=f"t{number}", user_id="ada")) for number in range(24)]
-    made = {owner.tenant: new_conversation_id(owner.tenant) for owner in owners}
+    owners = [Namespace(tenant=f"t{number}", user_id="ada") for number in range(24)]
+    made: dict[str, str] = {}
     for owner in owners:
-        await records.create(made[owner.tenant], owner, {}, [{"id": "msg_1"}])
+        made[owner.tenant] = (await records.create(owner, {}, [{"id": "msg_1"}])).id
         await records.begin(owner.tenant, made[owner.tenant], new=1, size=10)
-        assert await records.append(made[owner.tenant], owner, 0, [{"id": "msg_2"}]) == "added"
-        assert await records.context(owner.tenant, made[owner.tenant]) == [{"id": "msg_1"}, {"id": "msg_2"}]
+        assert await records.append(made[owner.tenant], owner, 0, [{"id": "msg_2"}]) == "kept"
+        items, _ = await records.items(owner.tenant, made[owner.tenant], limit=9)
+        assert items == [{"id": "msg_1"}, {"id": "msg_2"}]
     tags = {key.split("}")[0].split("{")[1] for key in await keys(cluster_redis, "*:conversation:*")}
     assert len(tags) > 3
     for owner in owners:
-        assert owner.namespace is not None
-        assert await Owners(cluster_redis).records(owner.namespace) == [("conversations", made[owner.tenant])]
+        assert await Owners(cluster_redis).records(owner) == [("conversations", made[owner.tenant])]
         await records.delete(owner.tenant, made[owner.tenant])
     assert await keys(cluster_redis, "*conversation*") == []

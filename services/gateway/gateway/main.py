@@ -182,7 +182,7 @@ async def opened(
             app.state.memory, app.state.reading, app.state.keeper = memory, reading, memory.keeper
             app.state.chat = Chat(settings, backend, memory, access.admission)
             app.state.background, app.state.vector_stores = background, searched
-            app.state.conversations = background.responses.conversations
+            app.state.conversations = background.conversations
             app.state.changes = Changes(
                 memory.store, bell, reading.followers, MemoryHooks(redis), webhooks, settings.heartbeat_s
             )
@@ -203,7 +203,7 @@ def deletes_of(
         long_read_records.KIND: partial(forget_read, reading=reading),
         trace_keeper.KIND: memory.traces.records.forget_one,
         response_records.KIND: background.forget,
-        conversation_records.KIND: background.responses.conversations.delete,
+        conversation_records.KIND: background.conversations.delete,
         vector_store_records.KIND: searched.delete,
     } | ({} if reading.files.records is None else {file_records.KIND: reading.files.records.delete})
 

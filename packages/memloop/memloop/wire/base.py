@@ -11,11 +11,21 @@ the process.
 from collections.abc import Generator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
+from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any, Final, Self, cast
 
 import orjson
-from pydantic import BaseModel, BeforeValidator, ConfigDict, GetCoreSchemaHandler, JsonValue, model_validator
+from pydantic import (
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    GetCoreSchemaHandler,
+    GetJsonSchemaHandler,
+    JsonValue,
+    TypeAdapter,
+    model_validator,
+)
 from pydantic_core import CoreSchema, PydanticCustomError
 
 Integral: Final = BeforeValidator(
@@ -96,6 +106,17 @@ class Given(Wire):
         known = {field.alias or name for name, field in cls.model_fields.items()}
         kept = {name: value for name, value in object_in(fields).items() if value is not None or name in known}
         return kept if isinstance(fields, dict) else fields
+
+
+@dataclass(frozen=True, slots=True)
+class ShownAs:
+    """In ``Annotated``: the OpenAPI document shows the field as this type; its reader validates it by hand."""
+
+    type: Any
+
+    def __get_pydantic_json_schema__(self, schema: CoreSchema, handler: GetJsonSchemaHandler) -> dict[str, Any]:
+        del schema
+        return handler(TypeAdapter[Any](self.type).core_schema)
 
 
 class OpenWire(FirstFault):

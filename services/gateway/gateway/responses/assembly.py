@@ -17,10 +17,6 @@ from memloop_service.http import json_text, object_in, objects_in
 
 _INCOMPLETE: Final = {"length": "max_output_tokens", "content_filter": "content_filter"}
 """Why a response is incomplete, by the engine's finish reason."""
-_TEXT_DELTA: Final = (
-    b'event: response.output_text.delta\ndata: {"type":"response.output_text.delta","content_index":%d,"delta":%b,'
-    b'"logprobs":[],"output_index":%d,"item_id":"%b","sequence_number":%d}\n\n'
-)
 _NEW: Final[Mapping[str, Json]] = {
     "message": {"status": "in_progress", "role": "assistant"},
     "reasoning": {"status": "in_progress", "summary": []},
@@ -40,23 +36,21 @@ _OF_KINDS: Final = {
 """By the kind of a part: its texts' event and field, its own event, the name of its place, and the item's list."""
 
 
-class OpenItem:
-    """An item that still grows. Its events lack their place in the stream."""
-
-    def __init__(self, item: Json) -> None:
-        self.item = item
-
-    def done(self) -> list[Json]:
-        """End what is open in the item."""
-        return []
+_TEXT_DELTA: Final = (
+    b'event: response.output_text.delta\ndata: {"type":"response.output_text.delta","content_index":%d,"delta":%b,'
+    b'"logprobs":[],"output_index":%d,"item_id":"%b","sequence_number":%d}\n\n'
+)
 
 
-class Parts(OpenItem):
-    """An item of texts: a message with its text and its refusal, or reasoning, whose parts may be a summary."""
+class Parts:
+    """An item of texts: a message with its text and its refusal, or reasoning, whose parts may be a summary.
+
+    Its events, as those of a call, lack their place in the stream.
+    """
 
     def __init__(self, item: Json, cites: Callable[[str], list[Json]]) -> None:
         """``cites`` returns the annotations of a text."""
-        super().__init__({**item, "content": []})
+        self.item: Json = {**item, "content": []}
         self.kind = ""
         """The open part's; empty without one."""
         self._cites = cites
@@ -85,7 +79,6 @@ class Parts(OpenItem):
         return len(self._done)
 
     def done(self) -> list[Json]:
-        """End the open part."""
         if not self.kind:
             return []
         of_text, field, of_part, index, parts = _OF_KINDS[self.kind]
@@ -110,16 +103,25 @@ class Parts(OpenItem):
         return {"type": "output_text", "text": text, "annotations": [*self._cites(text)], "logprobs": [*logprobs]}
 
 
-class OpenCall(OpenItem):
+class OpenCall:
     """A call of a tool of the client. Only a function's arguments are streamed as they come."""
 
-    def __init__(self, kind: Kind, item: Json) -> None:
-        super().__init__(item)
-        self._kind: Kind = kind
+    def __init__(self, tool: Offered | None, call_id: str, name: str) -> None:
+        """``name`` is the engine's; if no tool has it, it is a function's."""
+        self._kind: Kind = "function" if tool is None else tool.kind
         self._texts: list[str] = []
+        own = name if tool is None else tool.name
+        begins: Mapping[Kind, Json] = {
+            "function": {"type": "function_call", "name": own, "arguments": ""},
+            "custom": {"type": "custom_tool_call", "name": own, "input": ""},
+            "local_shell": {"type": "local_shell_call", "action": _action_in("")},
+            "tool_search": {"type": "tool_search_call", "execution": "client", "arguments": {}},
+        }
+        self.item: Json = {"status": "in_progress", "call_id": call_id, **begins[self._kind]}
+        if tool is not None and tool.namespace is not None:
+            self.item["namespace"] = tool.namespace
 
     def more(self, text: str) -> list[Json]:
-        """Add to the arguments."""
         self._texts.append(text)
         return [{"type": "response.function_call_arguments.delta", "delta": text}] if self._kind == "function" else []
 
@@ -144,22 +146,6 @@ class OpenCall(OpenItem):
             case "tool_search":
                 self.item["arguments"] = _object_in(arguments)
         return []
-
-
-def open_call(tool: Offered | None, call_id: str, name: str) -> OpenCall:
-    """Return a call that has begun, without its id. A name that no tool has is a function's."""
-    kind: Kind = "function" if tool is None else tool.kind
-    name = name if tool is None else tool.name
-    begins: Mapping[Kind, Json] = {
-        "function": {"type": "function_call", "name": name, "arguments": ""},
-        "custom": {"type": "custom_tool_call", "name": name, "input": ""},
-        "local_shell": {"type": "local_shell_call", "action": _action_in("")},
-        "tool_search": {"type": "tool_search_call", "execution": "client", "arguments": {}},
-    }
-    item: Json = {"status": "in_progress", "call_id": call_id, **begins[kind]}
-    if tool is not None and tool.namespace is not None:
-        item["namespace"] = tool.namespace
-    return OpenCall(kind, item)
 
 
 def _action_in(arguments: str) -> Json:
@@ -206,7 +192,7 @@ class Assembly:
         self._with_logprobs = logprobs
         self._sums_up = sums_up
         self._tools = tools or {}
-        self._open: OpenItem | None = None
+        self._open: Parts | OpenCall | None = None
         self._cites = cites
 
     def search_made(self, item: Json) -> list[Json]:
@@ -215,11 +201,11 @@ class Assembly:
         steps: list[Json] = [
             {"type": f"response.file_search_call.{name}", **where} for name in ("in_progress", "searching", "completed")
         ]
-        index: Json = {"output_index": len(self.output)}
         began: Json = {**item, "status": "in_progress", "results": None}
+        added: Json = {"type": "response.output_item.added", "item": began, "output_index": len(self.output)}
+        done: Json = {"type": "response.output_item.done", "item": item, "output_index": len(self.output)}
         self.output.append(item)
-        added: Json = {"type": "response.output_item.added", "item": began, **index}
-        return [added, *steps, {"type": "response.output_item.done", "item": item, **index}]
+        return [added, *steps, done]
 
     def feed(self, choice: Json, delta: Json) -> list[Json]:
         """Take a delta of the choice, or its whole message; return its events."""
@@ -235,7 +221,7 @@ class Assembly:
             function = object_in(called.get("function"))
             if "id" in called:
                 name, place = str(function["name"]), len(self.output) + (self._open is not None)
-                call = open_call(self._tools.get(name), str(called["id"]), name)
+                call = OpenCall(self._tools.get(name), str(called["id"]), name)
                 call.item = {"id": self._new_id(PREFIXES[str(call.item["type"])], place), **call.item}
                 if "extra_content" in called:
                     call.item["extra_content"] = called["extra_content"]
@@ -273,11 +259,6 @@ class Assembly:
         """Keep what there is of an answer that will not be finished."""
         self._ended("incomplete")
 
-    def text(self) -> str:
-        """Return the answer's text."""
-        messages = (item for item in self.output if item["type"] == "message")
-        return "".join(str(part.get("text", "")) for item in messages for part in objects_in(item["content"]))
-
     def _more(self, item: str, kind: str, text: str, logprobs: Sequence[Json] = ()) -> list[Json]:
         grows, events = self._open, list[Json]()
         if not isinstance(grows, Parts) or grows.item["type"] != item:
@@ -286,7 +267,7 @@ class Assembly:
             events = self._begun(grows)
         return events + self._placed(grows.more(kind, text, logprobs))
 
-    def _begun(self, item: OpenItem) -> list[Json]:
+    def _begun(self, item: Parts | OpenCall) -> list[Json]:
         ended = self._ended("completed")
         self._open = item
         return ended + self._placed([{"type": "response.output_item.added", "item": dict(item.item)}])

@@ -73,8 +73,7 @@ Part: TypeAlias = Annotated[
 
 
 Status: TypeAlias = Literal["in_progress", "completed", "incomplete"]
-CallId: TypeAlias = Annotated[str, Field(min_length=1)]
-Name: TypeAlias = Annotated[str, Field(min_length=1)]
+Word: TypeAlias = Annotated[str, Field(min_length=1)]
 Returned: TypeAlias = str | tuple[Annotated[InputText | InputImage | InputFile, Field(discriminator="type")], ...]
 LOCAL_SHELL: Final = "local_shell"
 TOOL_SEARCH: Final = "tool_search"
@@ -99,19 +98,24 @@ class Caller(Given):
     type: Literal["direct"]
 
 
-class _Called(Given):
-    """What all calls have. ``extra_content`` is an engine's own, and returns to it."""
+class Identified(Given):
+    """What items have in common."""
 
     id: str | None = None
-    call_id: CallId
     status: Status | None = None
+
+
+class _Called(Identified):
+    """What all calls have. ``extra_content`` is an engine's own, and returns to it."""
+
+    call_id: Word
     extra_content: JsonValue = None
 
 
 class _Named(_Called):
     """A call of a tool that has a name."""
 
-    name: Name
+    name: Word
     namespace: str | None = None
     caller: Caller | None = None
 
@@ -122,21 +126,12 @@ class FunctionCall(_Named):
     type: Literal["function_call"]
     arguments: str
 
-    def function(self) -> Json:
-        """Return the call as a chat has it."""
-        return {"name": flat_name(self.name, self.namespace), "arguments": self.arguments}
-
 
 class CustomToolCall(_Named):
     """A call of a tool whose input is a text."""
 
     type: Literal["custom_tool_call"]
     input: str
-
-    def function(self) -> Json:
-        """Return the call as a chat has it."""
-        arguments = json_text({"input": self.input}).decode()
-        return {"name": flat_name(self.name, self.namespace), "arguments": arguments}
 
 
 class ShellAction(Given):
@@ -156,11 +151,6 @@ class LocalShellCall(_Called):
     type: Literal["local_shell_call"]
     action: ShellAction
 
-    def function(self) -> Json:
-        """Return the call as a chat has it."""
-        arguments = self.action.model_dump(mode="json", exclude={"type"}, exclude_defaults=True)
-        return {"name": LOCAL_SHELL, "arguments": json_text(arguments).decode()}
-
 
 class ToolSearchCall(_Called):
     """A search for tools, which the client makes."""
@@ -169,20 +159,14 @@ class ToolSearchCall(_Called):
     execution: Literal["client"]
     arguments: JsonValue
 
-    def function(self) -> Json:
-        """Return the call as a chat has it."""
-        return {"name": TOOL_SEARCH, "arguments": json_text(self.arguments).decode()}
 
-
-class _NamedOutput(Given):
+class _NamedOutput(Identified):
     """What a tool that has a name returned. ``name`` and ``namespace`` repeat the call's."""
 
-    id: str | None = None
-    call_id: CallId
+    call_id: Word
     output: Returned
     name: str | None = None
     namespace: str | None = None
-    status: Status | None = None
     caller: Caller | None = None
 
 
@@ -202,7 +186,7 @@ class LocalShellCallOutput(Given):
     """What the client's shell printed. ``id`` is the call's."""
 
     type: Literal["local_shell_call_output"]
-    id: CallId
+    id: Word
     output: str
     status: Status | None = None
 
@@ -212,15 +196,13 @@ class LocalShellCallOutput(Given):
         return self.id
 
 
-class ToolSearchOutput(Given):
+class ToolSearchOutput(Identified):
     """The tools that a search has found; from here on the model may call them."""
 
     type: Literal["tool_search_output"]
-    id: str | None = None
-    call_id: CallId
+    call_id: Word
     execution: Literal["client"]
     tools: tuple[Json, ...]
-    status: Status | None = None
 
     @property
     def output(self) -> str:

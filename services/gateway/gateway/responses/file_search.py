@@ -10,6 +10,7 @@ from typing import Final
 
 from pydantic import JsonValue
 
+from gateway.chat import Chat
 from gateway.responses.requests import RESULTS, Asked
 from gateway.responses.to_chat import Question
 from gateway.vector_stores import FileSearch, Found, VectorStores
@@ -65,7 +66,7 @@ def file_search_of(asked: Asked) -> FileSearch | None:
 
 
 async def searched(
-    asked: Asked, question: Question, vector_stores: VectorStores, tenant: str, *, window_tokens: int | None
+    asked: Asked, question: Question, vector_stores: VectorStores, tenant: str, chat: Chat
 ) -> Searched | None:
     """Make the request's search, if it has one and a user's text. Raises NotFound, Conflict, Unavailable."""
     said = [message for message in objects_in(question.body["messages"]) if message.get("role") == "user"]
@@ -75,6 +76,7 @@ async def searched(
     tool, query = file_search_of(asked), (content.strip()[-_MOST_CHARS:] if isinstance(content, str) else "")
     if tool is None or not query:
         return None
+    window_tokens = chat.backend.models.named(asked.request.model).window.tokens
     budget = min(_MOST_TOKENS, window_tokens // _SHARE_OF_WINDOW) if window_tokens else _MOST_TOKENS
     found = await vector_stores.file_search(tenant, tool, query, max_tokens=max(1, budget))
     return Searched(query=query, results=tuple(found), shown=RESULTS in (asked.request.include or ()))

@@ -8,14 +8,14 @@ import asyncio
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from functools import partial
-from typing import Final, Literal, TypeAlias, TypeVar, cast, get_args
+from typing import Annotated, Final, Literal, TypeAlias, TypeVar, cast, get_args
 
 import orjson
 from pydantic import BaseModel, JsonValue, ValidationError
 
 from gateway.policy import Keeper, Redaction, Redactions, redacted_json
-from gateway.responses.calls import CALLS, OUTPUTS, Call, Output, Part, Status
-from memloop.wire.base import Given
+from gateway.responses.calls import CALLS, OUTPUTS, Call, Identified, InputText, Output, Part
+from memloop.wire.base import Given, ShownAs
 from memloop.wire.chat import Json
 from memloop.wire.errors import InvalidRequest, Unprocessable
 from memloop.wire.fields import LIMIT_CODES
@@ -26,14 +26,19 @@ _NOT_OURS: Final = frozenset({"extra_forbidden", "union_tag_invalid", "literal_e
 """Faults of a field or a value that the public API may have and no engine behind us gets."""
 
 
-class Message(Given):
+class Message(Identified):
     """A message of anybody."""
 
     type: Literal["message"] = "message"
-    id: str | None = None
     role: Literal["user", "assistant", "system", "developer"]
     content: str | tuple[Part, ...]
-    status: Status | None = None
+
+    @property
+    def parts(self) -> tuple[Part, ...]:
+        """The content; a string is one text."""
+        if isinstance(self.content, str):
+            return (InputText(type="input_text", text=self.content),)
+        return self.content
 
 
 class SummaryText(Given):
@@ -50,14 +55,12 @@ class ReasoningText(Given):
     text: str
 
 
-class Reasoning(Given):
+class Reasoning(Identified):
     """The model's reasoning before an answer."""
 
     type: Literal["reasoning"]
-    id: str | None = None
     summary: tuple[SummaryText, ...] = ()
     content: tuple[ReasoningText, ...] | None = None
-    status: Status | None = None
 
     def text(self) -> str:
         """Return the reasoning, or what a summary has of it."""
@@ -86,6 +89,7 @@ _MAY_REFER: Final = "input["
 EngineItem: TypeAlias = Message | Reasoning | Call | Output
 """An item that an engine is sent."""
 Item: TypeAlias = EngineItem | FileSearchCall | ItemReference
+UnreadItem: TypeAlias = Annotated[JsonValue, ShownAs(Item)]
 
 
 def by_type(*models: type[_Model]) -> dict[str, type[_Model]]:

@@ -29,20 +29,22 @@ _REPEATED_EXTRA: Final = ("temperature", "top_p", "service_tier", "prompt_cache_
 
 @dataclass(frozen=True, slots=True)
 class Draft:
-    """A response that is being made: its id, and every field that the answer does not change."""
+    """A response that is being made: every field that the answer does not change."""
 
-    id: str
     head: Json
 
+    @property
+    def id(self) -> str:
+        return str(self.head["id"])
+
     def item_id(self, prefix: str, place: int) -> str:
-        """Name an item of the output."""
         return f"{prefix}_{self.id.removeprefix('resp_')}{place:04x}"
 
     def waiting(self, status: Literal["queued", "in_progress"]) -> Json:
         """Return the response before its answer: it waits for a worker, or for the engine."""
         return {**self.head, "status": status, "output": [], "usage": None}
 
-    def answered(self, assembly: Assembly, usage: Json, *, stored: bool) -> Json:
+    def answered(self, assembly: Assembly, usage: Json) -> Json:
         """Return the response with its answer."""
         reason = assembly.incomplete
         ended: Json = {
@@ -51,7 +53,6 @@ class Draft:
             "incomplete_details": {"reason": reason} if reason else None,
             "output": list(assembly.output),
             "usage": usage_of(usage),
-            "store": stored,
         }
         if reason is None:
             ended["completed_at"] = int(time.time())
@@ -65,7 +66,6 @@ class Draft:
 
 
 def draft_of(asked: Asked, response_id: str) -> Draft:
-    """Return the beginning of a response."""
     request = asked.request
     given = request.model_extra or {}
     head: Json = {
@@ -91,7 +91,7 @@ def draft_of(asked: Asked, response_id: str) -> Draft:
         **request.model_dump(include=_REPEATED),
         **{name: given.get(name) for name in _REPEATED_EXTRA},
     }
-    return Draft(response_id, head)
+    return Draft(head)
 
 
 def usage_of(usage: Json) -> JsonValue:
@@ -134,7 +134,7 @@ class Making:
             cites=search.annotations if search is not None else lambda text: [],
         )
         self.first_events = self.assembly.search_made(search.item(draft.item_id("fs", 0))) if search is not None else []
-        self._keeping = keeping
+        self.keeping = keeping
         self._was_kept = False
 
     def fed(self, answer: Json) -> list[Json]:
@@ -147,20 +147,20 @@ class Making:
     def whole(self, answer: Json) -> Json:
         """Return the response of a whole chat completion. Raises as ``fed`` does."""
         self.fed(answer)
-        return self.draft.answered(self.assembly, object_in(answer.get("usage")), stored=self.is_kept)
+        return self.draft.answered(self.assembly, object_in(answer.get("usage")))
 
     async def kept(self, response: Json) -> Json:
         """Keep a response and return it as its client gets it."""
-        if self._keeping is not None:
-            self._was_kept = await self._keeping.keep(response)
+        if self.keeping is not None:
+            self._was_kept = await self.keeping.keep(response)
             if not self._was_kept:
                 response["store"] = False
         return response
 
     async def end(self) -> None:
         """Give back the quota of a response that was not kept."""
-        if self._keeping is not None and not self._was_kept:
-            await self._keeping.give_up()
+        if self.keeping is not None and not self._was_kept:
+            await self.keeping.give_up()
 
     def streamed(self, meter: Meter, relay: Relay) -> Relay:
         """Return a relay that sends the response's events instead of the chat's."""
@@ -176,19 +176,9 @@ class Making:
 
         return stream
 
-    @property
-    def is_kept(self) -> bool:
-        """Whether the response is to be kept."""
-        return self._keeping is not None and self._keeping.request.stores
-
-    @property
-    def is_kept_anywhere(self) -> bool:
-        """Whether the end of the response waits for a store: of responses, or of a conversation."""
-        return self._keeping is not None
-
     async def ended(self, usage: Json, memory: Json) -> Json:
         """Return the response at the end of its stream, kept."""
-        response = self.draft.answered(self.assembly, usage, stored=self.is_kept)
+        response = self.draft.answered(self.assembly, usage)
         if memory:
             response["memory"] = memory
         return await self.kept(response)
@@ -226,7 +216,7 @@ class _ResponseStream(ChatSink):
         if self._making.assembly.finish_reason is None:
             self.failed({"error": {"message": "the engine closed the stream before the answer was complete"}})
             return
-        if self._making.is_kept_anywhere and self.shown:
+        if self._making.keeping is not None and self.shown:
             await self.flush()  # its client need not wait for the end of the text until the response is kept
         response = await self._making.ended(self.usage, self.memory)
         self.add({"type": f"response.{response['status']}", "response": response})

@@ -8,7 +8,7 @@ import re
 import secrets
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Final, Literal
+from typing import Final
 
 import orjson
 
@@ -16,8 +16,8 @@ from gateway.settings import GatewaySettings
 from memloop.wire.chat import Json
 from memloop.wire.errors import InvalidRequest, NotFound, RateLimited
 from memloop.wire.memory import Namespace, Scope
-from memloop_state import owners
 from memloop_state.link import State
+from memloop_state.owners import Owner
 from memloop_state.room import Room
 from memloop_state.steps import Guard, id_at
 from memloop_state.table import Outcome, Table
@@ -46,21 +46,9 @@ class StoredResponse:
         return str(self.response["id"])
 
 
-@dataclass(frozen=True, slots=True)
-class Owner:
-    """Whose response it is: the tenant, and the user whose erasure deletes it, if the request named one."""
-
-    tenant: str
-    namespace: Namespace | None
-
-    def began(self, with_: int) -> tuple[owners.Owner, ...]:
-        """Return the owner, as records are noted by it: ``with_`` is what its work began with."""
-        return () if self.namespace is None else (owners.Owner(self.namespace, with_),)
-
-    @property
-    def scope(self) -> Scope:
-        """Whose policies apply."""
-        return self.namespace or Scope(tenant=self.tenant)
+def owners_of(scope: Scope, began: int) -> tuple[Owner, ...]:
+    """Return the user, if the scope has one, whose erasure deletes a record; its work began with that token."""
+    return (Owner(scope, began),) if isinstance(scope, Namespace) else ()
 
 
 class ResponseRecords:
@@ -86,26 +74,24 @@ class ResponseRecords:
         """Give back the bytes of a response that was begun and will not be kept; no effect on one that was kept."""
         await self._table.release(tenant, response_id)
 
-    async def keep(self, stored: StoredResponse, owner: Owner, began: int, *, guard: Guard | None = None) -> Outcome:
-        """Keep the response, unless it does not fit in the quota or its user was erased since ``began``.
+    async def keep(self, stored: StoredResponse, scope: Scope, began: int, *, guard: Guard | None = None) -> Outcome:
+        """Keep the response of a user or of a tenant, unless it does not fit, or its user was erased since ``began``.
 
         With ``guard`` it is not kept either if the policies have ``changed`` by which it was redacted.
         """
         texts = (stored.previous.encode(), orjson.dumps(stored.input), orjson.dumps(stored.response))
         size = _BYTES_BESIDE + sum(map(len, texts))
         fields: dict[str, bytes] = dict(zip(_TEXTS, texts, strict=True))
-        return await self._table.put(owner.tenant, stored.id, fields, size=size, owners=owner.began(began), guard=guard)
+        owners = owners_of(scope, began)
+        return await self._table.put(scope.tenant, stored.id, fields, size=size, owners=owners, guard=guard)
 
-    async def end(self, tenant: str, response: Json, *, anyway: bool = False) -> Literal["ended", "full", "gone"]:
-        """Put the end of a response in the place of the one that was queued; ``anyway`` also over the quota."""
+    async def end(self, tenant: str, response: Json, *, anyway: bool = False) -> Outcome:
+        """Put the end of a response in the place of the one that was queued; ``anyway`` also over the quota.
+
+        Returns changed, full or gone.
+        """
         fields = {"response": orjson.dumps(response)}
-        match await self._table.change(tenant, str(response["id"]), fields, counted=True, anyway=anyway):
-            case "changed":
-                return "ended"
-            case "full":
-                return "full"
-            case _:
-                return "gone"
+        return await self._table.change(tenant, str(response["id"]), fields, counted=True, anyway=anyway)
 
     def over_quota(self) -> RateLimited:
         """Return the error of a response for which the tenant has no room."""
@@ -121,7 +107,7 @@ class ResponseRecords:
         """Return the response. Raises NotFound when the tenant has no such response."""
         found = await self._table.get(tenant, response_id) if _ID.fullmatch(response_id) else None
         if found is None:
-            raise NotFound("Response not found.", param="response_id")
+            raise _missing()
         return _stored(found)
 
     async def chain(self, tenant: str, response_id: str, *, max_bytes: int) -> list[StoredResponse]:
@@ -149,18 +135,17 @@ class ResponseRecords:
 
     async def delete(self, tenant: str, response_id: str) -> None:
         """Delete the response. Raises NotFound."""
-        await self.get(tenant, response_id)
-        await self._table.delete(tenant, response_id)
+        if not _ID.fullmatch(response_id) or await self._table.delete(tenant, response_id) == "gone":
+            raise _missing()
 
 
-def new_response_id(tenant: str) -> str:
-    """Return a new id of 120 random bits at the tenant's place."""
-    return placed_response_id(tenant, secrets.token_hex(16))
+def new_response_id(tenant: str, digits: str = "") -> str:
+    """Return the id of a tenant's response: 30 of these 32 hex digits, by default random, at the tenant's place."""
+    return id_at("resp_", tenant, digits or secrets.token_hex(16))
 
 
-def placed_response_id(tenant: str, digits: str) -> str:
-    """Make the id of a tenant's response from 32 hex digits, of which 30 are kept."""
-    return id_at("resp_", tenant, digits)
+def _missing() -> NotFound:
+    return NotFound("Response not found.", param="response_id")
 
 
 def _stored(fields: Mapping[str, str]) -> StoredResponse:

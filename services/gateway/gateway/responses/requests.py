@@ -4,15 +4,16 @@ A field of the public API that no chat completion can carry is refused by name. 
 have goes to the engine, as in chat, unless it would change what the translation relies on.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Annotated, Final, Literal, TypeAlias, get_args
 
+from fastapi import Depends, Query
 from pydantic import Field, JsonValue
 
-from gateway.responses.items import Item, checked, items_of
-from gateway.responses.tools import AllowedTools, FileSearchChoice, FunctionChoice, Tool, read_tools
-from memloop.wire.base import A_BOOLEAN, Given, Integral, OpenWire
+from gateway.responses.items import Item, UnreadItem, checked, items_of
+from gateway.responses.tools import Tool, ToolChoice, read_tools
+from memloop.wire.base import A_BOOLEAN, Given, Integral, OpenWire, ShownAs
 from memloop.wire.chat import Json, MemoryOptions, Metadata
 from memloop.wire.errors import InvalidRequest
 from memloop_service.http import validated
@@ -27,8 +28,9 @@ Includable: TypeAlias = Literal[
 ]
 _INCLUDABLE: Final = frozenset(get_args(Includable))
 """Image URLs are always there; so is the reasoning, in clear."""
-_UNSERVED: Final = ("access_programs", "context_management", "image", "moderation", "personality", "prompt")
-_OF_CHAT: Final = {
+_REFUSED: Final[Mapping[str, str | None]] = {
+    **dict.fromkeys(("access_programs", "context_management", "image", "moderation", "personality", "prompt")),
+    **dict.fromkeys(("n", "modalities", "audio", "web_search_options")),  # a response cannot hold their answers
     "messages": "input",
     "max_tokens": "max_output_tokens",
     "max_completion_tokens": "max_output_tokens",
@@ -39,58 +41,13 @@ _OF_CHAT: Final = {
     "functions": "tools",
     "function_call": "tool_choice",
 }
-"""Fields of chat completions by the field that replaces them."""
-_NO_PLACE: Final = ("n", "modalities", "audio", "web_search_options")
-"""Fields of chat completions whose answers a response cannot hold."""
+"""Fields that are not served; those of chat completions by the field that replaces them."""
 
 
 class ConversationParam(Given):
     """The conversation that a response continues."""
 
     id: str
-
-
-class ResponseRequest(OpenWire):
-    """The fields that the gateway reads. All others are in ``model_extra``."""
-
-    model: str
-    input: str | list[JsonValue] = Field(default_factory=list[JsonValue])
-    instructions: str | None = None
-    previous_response_id: str | None = None
-    conversation: str | ConversationParam | None = None
-    background: bool | None = Field(default=None, strict=True)
-    store: bool | None = Field(default=None, strict=True)
-    stream: bool | None = Field(default=None, strict=True)
-    tools: list[JsonValue] | None = None
-    tool_choice: JsonValue = None
-    parallel_tool_calls: bool | None = Field(default=None, strict=True)
-    max_output_tokens: Annotated[int, Field(ge=1, strict=True), Integral] | None = None
-    max_tool_calls: Annotated[int, Field(ge=1, strict=True), Integral] | None = None
-    top_logprobs: Annotated[int, Field(ge=0, le=20, strict=True), Integral] | None = None
-    stream_options: Json | None = None
-    text: Json | None = None
-    reasoning: Json | None = None
-    include: tuple[str, ...] | None = None
-    truncation: str | None = None
-    metadata: Metadata | None = None
-    memory: MemoryOptions | None = None
-    safety_identifier: str | None = None
-    user: str | None = None
-
-    @property
-    def stores(self) -> bool:
-        """Whether the response is kept, which it is by default."""
-        return self.store is not False
-
-    @property
-    def conversation_id(self) -> str | None:
-        """The conversation that the response continues."""
-        return self.conversation.id if isinstance(self.conversation, ConversationParam) else self.conversation
-
-    @property
-    def wants_logprobs(self) -> bool:
-        """Whether the answer has the probabilities of its tokens."""
-        return LOGPROBS in (self.include or ()) or bool(self.top_logprobs)
 
 
 class Format(Given):
@@ -129,21 +86,51 @@ class ResponseStreamOptions(Given):
     include_obfuscation: Annotated[Literal[False], A_BOOLEAN] | None = None
 
 
-class ResponseBody(ResponseRequest):
-    """The request for the OpenAPI document: what ``read_request`` accepts of the fields that it takes apart."""
+class ResponseRequest(OpenWire):
+    """A request for a response. Fields that it does not name go to the engine."""
 
-    input: str | list[Item] = Field(default_factory=list[Item])  # pyright: ignore[reportIncompatibleVariableOverride]
-    tools: list[Annotated[Tool, Field(discriminator="type")]] | None = None  # pyright: ignore[reportIncompatibleVariableOverride]
-    tool_choice: Literal["none", "auto", "required"] | FunctionChoice | FileSearchChoice | AllowedTools | None = None  # pyright: ignore[reportIncompatibleVariableOverride]
-    text: TextOptions | None = None  # pyright: ignore[reportIncompatibleVariableOverride]
-    reasoning: ReasoningOptions | None = None  # pyright: ignore[reportIncompatibleVariableOverride]
-    stream_options: ResponseStreamOptions | None = None  # pyright: ignore[reportIncompatibleVariableOverride]
-    include: tuple[Includable, ...] | None = None  # pyright: ignore[reportIncompatibleVariableOverride]
-    truncation: Literal["disabled"] | None = None  # pyright: ignore[reportIncompatibleVariableOverride]
+    model: str
+    input: str | list[UnreadItem] = Field(default_factory=list[UnreadItem])
+    instructions: str | None = None
+    previous_response_id: str | None = None
+    conversation: str | ConversationParam | None = None
+    background: bool | None = Field(default=None, strict=True)
+    store: bool | None = Field(default=None, strict=True)
+    stream: bool | None = Field(default=None, strict=True)
+    tools: list[Annotated[JsonValue, ShownAs(Annotated[Tool, Field(discriminator="type")])]] | None = None
+    tool_choice: Annotated[JsonValue, ShownAs(ToolChoice | None)] = None
+    parallel_tool_calls: bool | None = Field(default=None, strict=True)
+    max_output_tokens: Annotated[int, Field(ge=1, strict=True), Integral] | None = None
+    max_tool_calls: Annotated[int, Field(ge=1, strict=True), Integral] | None = None
+    top_logprobs: Annotated[int, Field(ge=0, le=20, strict=True), Integral] | None = None
+    stream_options: Annotated[Json, ShownAs(ResponseStreamOptions)] | None = None
+    text: Annotated[Json, ShownAs(TextOptions)] | None = None
+    reasoning: Annotated[Json, ShownAs(ReasoningOptions)] | None = None
+    include: tuple[Annotated[str, ShownAs(Includable)], ...] | None = None
+    truncation: Annotated[str, ShownAs(Literal["disabled"])] | None = None
+    metadata: Metadata | None = None
+    memory: MemoryOptions | None = None
+    safety_identifier: str | None = None
+    user: str | None = None
+
+    @property
+    def stores(self) -> bool:
+        """Whether the response is kept, which it is by default."""
+        return self.store is not False
+
+    @property
+    def conversation_id(self) -> str | None:
+        """The conversation that the response continues."""
+        return self.conversation.id if isinstance(self.conversation, ConversationParam) else self.conversation
+
+    @property
+    def wants_logprobs(self) -> bool:
+        """Whether the answer has the probabilities of its tokens."""
+        return LOGPROBS in (self.include or ()) or bool(self.top_logprobs)
 
 
-class CountBody(ResponseBody):
-    """The same of a request whose tokens are counted: it need not name a model."""
+class CountRequest(ResponseRequest):
+    """A request whose tokens are counted: it need not name a model."""
 
     model: str | None = None  # pyright: ignore[reportIncompatibleVariableOverride]
 
@@ -167,12 +154,10 @@ def read_request(fields: Json) -> Asked:
     """
     request = validated(ResponseRequest, fields)
     extra = {name: value for name, value in (request.model_extra or {}).items() if value not in (None, False)}
-    for name in (*_UNSERVED, *_NO_PLACE):
+    for name, ours in _REFUSED.items():
         if name in extra:
-            raise _unserved(name, f"{name} is not supported.")
-    for name, ours in _OF_CHAT.items():
-        if name in extra:
-            raise _unserved(name, f"{name} is a field of chat completions. Use {ours}.")
+            reason = f"a field of chat completions. Use {ours}." if ours else "not supported."
+            raise _unserved(name, f"{name} is {reason}")
     check_include(request.include)
     if request.conversation is not None and request.previous_response_id is not None:
         message = "A response continues either previous_response_id or a conversation."
@@ -194,11 +179,14 @@ def read_request(fields: Json) -> Asked:
     )
 
 
-def check_include(values: Sequence[str] | None) -> None:
+def check_include(include: Annotated[Sequence[str] | None, Query()] = None) -> None:
     """Raise InvalidRequest unless everything that ``include`` names is in a response, if it has it at all."""
-    for value in values or ():
+    for value in include or ():
         if value not in _INCLUDABLE:
             raise _unserved("include", f"include: {value!r} is not supported.", code="unsupported_value")
+
+
+INCLUDES: Final = Depends(check_include)
 
 
 def _unserved(param: str, message: str, *, code: str = "unsupported_parameter") -> InvalidRequest:

@@ -5,8 +5,9 @@ A request without memory and without state passes through if the engines serve t
 """
 
 import asyncio
+from contextlib import ExitStack
 from functools import partial
-from typing import Annotated, Final, Literal, TypeAlias
+from typing import Annotated, Final, TypeAlias
 
 from fastapi import APIRouter, Depends, Query, Response
 from fastapi.responses import JSONResponse
@@ -15,27 +16,26 @@ from gateway.access import needs, takes
 from gateway.chat import AnswerForm, answer_chat, asked_chat, names_user, prompt_tokens
 from gateway.engine import Meter, pass_through
 from gateway.idempotency import subject_of_response
-from gateway.responses.background.answering import Responding, create_background, follow_response, shown_response
-from gateway.responses.background.answering import cancel_response as cancel
-from gateway.responses.conversations.routes import ItemPage, item_page
+from gateway.responses.background.answering import Responding, create_background, followed, shown_response
+from gateway.responses.background.jobs import UNDER_WAY
+from gateway.responses.conversations.routes import ItemPage, PagingDep, item_page
 from gateway.responses.file_search import file_search_of, searched, with_passages
 from gateway.responses.keeping import keeping_of
 from gateway.responses.making import Making, draft_of
-from gateway.responses.records import Owner, new_response_id
-from gateway.responses.requests import CountBody, ResponseBody, check_include, read_request
+from gateway.responses.records import new_response_id
+from gateway.responses.requests import INCLUDES, CountRequest, ResponseRequest, read_request
 from gateway.responses.to_chat import asked_after
 from gateway.vector_stores import VectorStoresDep
 from memloop.wire.base import Wire
 from memloop.wire.chat import Json
-from memloop.wire.errors import NotFound
+from memloop.wire.errors import InvalidRequest, NotFound
 from memloop.wire.lists import Deleted
+from memloop.wire.memory import Scope
 from memloop_service import ERRORS
 from memloop_service.http import EventStream, JsonBody, json_text, read_json, read_with, streams
 
 PATH: Final = "/v1/responses"
 _CHAT = needs("chat", ignores_unknown=True)
-Limit: TypeAlias = Annotated[int, Query(ge=1, le=100)]
-Include: TypeAlias = Annotated[list[str] | None, Query()]
 
 router = APIRouter(tags=["responses"], responses=ERRORS)
 
@@ -56,7 +56,7 @@ class ResponseDeleted(Deleted):
 RespondingDep: TypeAlias = Annotated[Responding, Depends()]
 
 
-@router.post(PATH, response_model=None, responses=streams(), **takes(ResponseBody, _CHAT))
+@router.post(PATH, response_model=None, responses=streams(), **takes(ResponseRequest, _CHAT))
 async def create_response(asking: RespondingDep, vector_stores: VectorStoresDep) -> Response:
     """Create a response. ``memory`` controls recall and writes, ``store: false`` keeps nothing.
 
@@ -76,17 +76,14 @@ async def create_response(asking: RespondingDep, vector_stores: VectorStoresDep)
     if read.request.background:
         return await create_background(asking, read)
     with meter.ours():
-        limit = chat.limit_field(read.request.model)
-        read, earlier, question = await asked_after(read, asking.responses, tenant, limit_field=limit)
-        window = chat.backend.models.named(read.request.model).window.tokens
-        search = await searched(read, question, vector_stores, tenant, window_tokens=window)
+        read, earlier, question = await asked_after(read, asking.responses, tenant, chat)
+        search = await searched(read, question, vector_stores, tenant, chat)
         question = with_passages(question, search)
         draft = draft_of(read, new_response_id(tenant))
-        size = len(json_text({"response": draft.head}))  # what can be read may be nested too deeply to be written
         sent = JsonBody(json_text(question.body), question.body)
         asked = asked_chat(request, chat, principal, sent, question.read)
-        owner, memory = Owner(tenant, asked.named), chat.memory
-        keeping = await keeping_of(read, asking.responses, owner, draft.id, earlier=earlier, size=size, memory=memory)
+        scope = asked.named or Scope(tenant=tenant)
+        keeping = await keeping_of(read, asking.responses, scope, draft.head, earlier=earlier, memory=chat.memory)
         making = Making(read, draft, keeping, tools=question.tools, search=search)
         meter.goes_to(asked.model)
         subject = subject_of_response(making.draft.id)
@@ -101,63 +98,68 @@ async def create_response(asking: RespondingDep, vector_stores: VectorStoresDep)
                 await asyncio.shield(making.end())
 
 
-@router.post(PATH + "/input_tokens", **takes(CountBody, _CHAT))
+@router.post(PATH + "/input_tokens", **takes(CountRequest, _CHAT))
 async def count_input_tokens(asking: RespondingDep) -> TokenCount:
     """Count the tokens of a request's prompt by the model's tokenizer. Recalled memories and images are not counted."""
     fields, models = (await read_json(asking.request)).fields, asking.chat.backend.models
     named = models.chat.id if fields.get("model") is None else fields["model"]
     asked = read_request({**fields, "model": named})
     await asking.allowance.admit()
-    limit, splitter = asking.chat.limit_field(asked.request.model), models.named(asked.request.model).splitter
-    _, _, question = await asked_after(asked, asking.responses, asking.tenant, limit_field=limit)
+    splitter = models.named(asked.request.model).splitter
+    _, _, question = await asked_after(asked, asking.responses, asking.tenant, asking.chat)
     return TokenCount(input_tokens=await asyncio.to_thread(prompt_tokens, question.read, question.body, splitter))
 
 
-@router.get(PATH + "/{response_id}", response_model=None, responses=streams(), dependencies=[_CHAT])
+@router.get(PATH + "/{response_id}", response_model=None, responses=streams(), dependencies=[_CHAT, INCLUDES])
 async def get_response(
     response_id: str,
     asking: RespondingDep,
-    include: Include = None,
     stream: bool = False,
     starting_after: Annotated[int | None, Query(ge=-1)] = None,
 ) -> Response:
     """Return a stored response; with ``stream`` the events of a background response, to its end."""
-    check_include(include)
     if not stream and starting_after is None:
         return JSONResponse(await shown_response(asking, response_id))
-    return await follow_response(asking, response_id, starting_after=-1 if starting_after is None else starting_after)
+    response = await shown_response(asking, response_id)
+    if response.get("background") is not True:
+        raise InvalidRequest("Only background responses can be streamed again.", param="stream")
+    is_over, after = response["status"] not in UNDER_WAY, -1 if starting_after is None else starting_after
+    if is_over and await asking.responses.queue.jobs.last_event(response_id) < 0:
+        message = "The events of this response are not kept any more. Get it without stream."
+        raise InvalidRequest(message, param="stream", code="events_expired")
+    with ExitStack() as seat:
+        seat.enter_context(asking.reading.followers.seat(asking.tenant))
+        return followed(asking, response_id, seat.pop_all(), is_over=is_over, starting_after=after)
 
 
 @router.delete(PATH + "/{response_id}", dependencies=[_CHAT])
 async def delete_response(response_id: str, asking: RespondingDep) -> ResponseDeleted:
     """Delete a stored response; a worker stops making it. Those that continue it cannot be continued any more."""
     await asking.responses.records.get(asking.tenant, response_id)
-    await asking.background.forget(asking.tenant, response_id)
+    await asking.responses.forget(asking.tenant, response_id)
     await asking.chat.memory.idempotency.forget(asking.tenant, subject_of_response(response_id))
     return ResponseDeleted(id=response_id)
 
 
-@router.get(PATH + "/{response_id}/input_items", dependencies=[_CHAT])
-async def list_input_items(
-    response_id: str,
-    asking: RespondingDep,
-    include: Include = None,
-    after: Annotated[str | None, Query(max_length=256)] = None,
-    limit: Limit = 20,
-    order: Literal["asc", "desc"] = "desc",
-) -> ItemPage:
+@router.get(PATH + "/{response_id}/input_items", dependencies=[_CHAT, INCLUDES])
+async def list_input_items(response_id: str, asking: RespondingDep, paging: PagingDep) -> ItemPage:
     """List the items of a response's own input."""
-    check_include(include)
     found = await asking.responses.records.get(asking.tenant, response_id)
-    items = found.input if order == "asc" else found.input[::-1]
+    items = found.input[::-1] if paging.newest_first else found.input
     ids = [item["id"] for item in items]
-    if after is not None and after not in ids:
+    if paging.after is not None and paging.after not in ids:
         raise NotFound("Item not found.", param="after")
-    start = 0 if after is None else ids.index(after) + 1
-    return item_page(items[start : start + limit], has_more=start + limit < len(items))
+    start = 0 if paging.after is None else ids.index(paging.after) + 1
+    end = start + paging.limit
+    return item_page(items[start:end], has_more=end < len(items))
 
 
 @router.post(PATH + "/{response_id}/cancel", dependencies=[_CHAT])
 async def cancel_response(response_id: str, asking: RespondingDep) -> Json:
-    """Stop a background response. Closing its connection cancels any other."""
-    return await cancel(asking, response_id)
+    """Stop a background response; harmless when it is over. Closing its connection cancels any other."""
+    response = await shown_response(asking, response_id)
+    if response.get("background") is not True:
+        raise InvalidRequest("Cannot cancel a synchronous response.", param="response_id")
+    if response["status"] in UNDER_WAY and await asking.responses.cancel(response_id):
+        await asking.responses.records.end(asking.tenant, {**response, "status": "cancelled"}, anyway=True)
+    return await shown_response(asking, response_id)

@@ -15,10 +15,12 @@ from typing import Final
 
 from pydantic import JsonValue
 
-from gateway.chat import FROM_TOOL, translated_chat
+from gateway.chat import FROM_TOOL, Chat, translated_chat
 from gateway.responses.calls import (
     CALLS,
+    LOCAL_SHELL,
     OUTPUTS,
+    TOOL_SEARCH,
     Call,
     CustomToolCall,
     FunctionCall,
@@ -28,9 +30,11 @@ from gateway.responses.calls import (
     InputText,
     LocalShellCall,
     Output,
+    OutputText,
     Part,
     Refusal,
     ToolSearchCall,
+    flat_name,
 )
 from gateway.responses.items import EngineItem, FileSearchCall, Item, ItemReference, Message, Reasoning, items_of
 from gateway.responses.keeping import Responses
@@ -38,7 +42,7 @@ from gateway.responses.requests import Asked
 from gateway.responses.tools import Offered, chosen, offered_tools
 from memloop.wire.chat import EARLIER_THINKING, ChatRequest, Json
 from memloop.wire.errors import InvalidRequest, NotFound
-from memloop_service.http import object_in, objects_in
+from memloop_service.http import json_text, object_in, objects_in
 
 _OURS: Final = frozenset((
     "input", "instructions", "previous_response_id", "store", "tools", "tool_choice", "max_output_tokens",
@@ -90,10 +94,13 @@ def messages_of(items: Sequence[Item], instructions: str | None) -> list[JsonVal
     sent = _with_outputs_behind_calls([item for item in items if not isinstance(item, FileSearchCall | ItemReference)])
     leading, texts = 0, [] if instructions is None else [instructions]
     for item in sent:
-        if not isinstance(item, Message) or item.role not in _LEADING or not all(map(_is_text, _parts(item))):
+        if not isinstance(item, Message) or item.role not in _LEADING:
+            break
+        own = [part.text for part in item.parts if isinstance(part, InputText | OutputText)]
+        if len(own) < len(item.parts):
             break
         leading += 1
-        texts += map(_text, _parts(item))
+        texts += own
     system: list[Json] = [{"role": "system", "content": "\n\n".join(texts)}] if texts else []
     messages = [*system, *_conversation(sent[leading:])]
     if not messages:
@@ -121,49 +128,32 @@ def _with_outputs_behind_calls(items: Sequence[EngineItem]) -> list[EngineItem]:
     return [item for calls, outputs in groups for item in (*calls, *outputs.values())]
 
 
-def _is_text(part: Part) -> bool:
-    return part.type in {"input_text", "output_text"}
-
-
-def _parts(message: Message) -> Sequence[Part]:
-    return (
-        (InputText(type="input_text", text=message.content),) if isinstance(message.content, str) else message.content
-    )
-
-
-def _text(part: Part) -> str:
-    return part.text if isinstance(part, InputText) or part.type == "output_text" else ""
-
-
 def _conversation(items: Iterable[EngineItem]) -> list[Json]:
     messages: list[Json] = []
     others: list[JsonValue] = []
     for item in items:
         if isinstance(item, OUTPUTS):
             parts = () if isinstance(item.output, str) else item.output
-            texts: list[JsonValue] = [_part(part) for part in parts if _is_text(part)]
+            texts: list[JsonValue] = [_part(part) for part in parts if isinstance(part, InputText)]
             content = item.output if isinstance(item.output, str) else texts
             messages.append({"role": "tool", "tool_call_id": item.call_id, "content": content})
             # A tool's message holds text alone: pictures and files come below a line that names the call
-            pictures: list[JsonValue] = [_part(part) for part in parts if not _is_text(part)]
+            pictures: list[JsonValue] = [_part(part) for part in parts if not isinstance(part, InputText)]
             if pictures:
                 others.append({"type": "text", "text": f"{FROM_TOOL} {item.call_id}:"})
                 others += pictures
             continue
-        messages += _after_outputs(others)
-        others = []
+        if others:  # behind the outputs of all calls of one answer
+            messages.append({"role": "user", "content": others})
+            others = []
         if isinstance(item, Message) and item.role != "assistant":
             role = "system" if item.role in _LEADING else item.role
             messages.append({"role": role, "content": _content(item)})
         else:
             _say(messages, item)
-    messages += _after_outputs(others)
+    if others:
+        messages.append({"role": "user", "content": others})
     return [message if _says(message) else {**message, "content": ""} for message in messages]
-
-
-def _after_outputs(parts: list[JsonValue]) -> list[Json]:
-    """Return the user's message with the pictures of tools: it follows the outputs of all calls of one answer."""
-    return [{"role": "user", "content": parts}] if parts else []
 
 
 def _says(message: Json) -> bool:
@@ -183,20 +173,35 @@ def _say(messages: list[Json], item: Message | Call | Reasoning) -> None:
             last[EARLIER_THINKING] = item.text()
         case Message():
             last["content"] = _content(item)
-        case FunctionCall() | CustomToolCall() | LocalShellCall() | ToolSearchCall():
+        case _:
             calls = last.setdefault("tool_calls", [])
             if isinstance(calls, list):
-                call: Json = {"id": item.call_id, "type": "function", "function": item.function()}
+                call: Json = {"id": item.call_id, "type": "function", "function": _function(item)}
                 calls.append(call if item.extra_content is None else {**call, "extra_content": item.extra_content})
+
+
+def _function(call: Call) -> Json:
+    """Return a call as a chat has it: of a function, whose arguments are JSON."""
+    match call:
+        case FunctionCall():
+            return {"name": flat_name(call.name, call.namespace), "arguments": call.arguments}
+        case CustomToolCall():
+            name, arguments = flat_name(call.name, call.namespace), {"input": call.input}
+        case LocalShellCall():
+            action = call.action.model_dump(mode="json", exclude={"type"}, exclude_defaults=True)
+            name, arguments = LOCAL_SHELL, action
+        case ToolSearchCall():
+            name, arguments = TOOL_SEARCH, call.arguments
+    return {"name": name, "arguments": json_text(arguments).decode()}
 
 
 def _content(message: Message) -> JsonValue:
     """Return a plain string where the content is one text: many templates take no list."""
-    if isinstance(message.content, str):
-        return message.content
-    parts = [_part(part) for part in message.content]
-    only = message.content[0] if len(message.content) == 1 else None
-    return _text(only) if only is not None and _is_text(only) else list(parts)
+    match message.parts:
+        case [InputText(text=text) | OutputText(text=text)]:
+            return text
+        case parts:
+            return [_part(part) for part in parts]
 
 
 def _part(part: Part) -> Json:
@@ -228,33 +233,44 @@ class Question:
     tools: Mapping[str, Offered]
 
 
-def question_of(asked: Asked, earlier: Sequence[Json], *, limit_field: str) -> Question:
-    """Return the chat that answers the request after these items. Raises InvalidRequest, Unprocessable.
-
-    ``limit_field`` is the one in which the model's engine takes the most tokens of an answer.
-    """
+def question_of(asked: Asked, earlier: Sequence[Json], chat: Chat) -> Question:
+    """Return the chat that answers the request after these items. Raises InvalidRequest, Unprocessable, NotFound."""
     items = [*items_of([*earlier]), *asked.items]
     tools = offered_tools(asked.tools, items)
-    body = chat_fields(asked, items, tools, limit_field=limit_field)
-    return Question(body, _read_of(asked, body), tools)
+    body = chat_fields(asked, items, tools, limit_field=chat.limit_field(asked.request.model))
+    request = asked.request
+    # Codex names its installation in every request, and no user
+    given = object_in((request.model_extra or {}).get("client_metadata")).get(_INSTALLATION)
+    installation = f"codex_{given}" if isinstance(given, str) and given else None
+    read = translated_chat(
+        objects_in(body["messages"]),
+        request.memory,
+        model=request.model,
+        stream=request.stream,
+        metadata=request.metadata,
+        safety_identifier=request.safety_identifier,
+        user=installation if request.user is None else request.user,
+    )
+    return Question(body, read, tools)
 
 
 async def asked_after(
-    asked: Asked, responses: Responses, tenant: str, *, limit_field: str
+    asked: Asked, responses: Responses, tenant: str, chat: Chat
 ) -> tuple[Asked, list[Json], Question]:
     """Return the request with the items that it names, the items that it continues, and the chat that answers it.
 
-    Raises NotFound for the conversation, InvalidRequest for the chain and for an id of no stored item, Unprocessable.
+    Raises NotFound for the conversation or the model, InvalidRequest for the chain or an id of no item, Unprocessable.
     """
     previous, conversation = asked.request.previous_response_id, asked.request.conversation_id
     earlier: list[Json] = []
     if conversation is not None:
-        earlier = await responses.conversations.context(tenant, conversation)
+        most = responses.settings.conversation_items
+        earlier, _ = await responses.conversations.items(tenant, conversation, limit=most, param="conversation")
     elif previous is not None:
         chain = await responses.records.chain(tenant, previous, max_bytes=responses.settings.max_json_bytes)
         earlier = [item for link in chain for item in (*link.input, *objects_in(link.response["output"]))]
     asked = await _with_references(asked, earlier, responses, tenant)
-    return asked, earlier, question_of(asked, earlier, limit_field=limit_field)
+    return asked, earlier, question_of(asked, earlier, chat)
 
 
 async def _with_references(asked: Asked, earlier: Sequence[Json], responses: Responses, tenant: str) -> Asked:
@@ -288,20 +304,3 @@ async def _stored_item(item_id: str, param: str, responses: Responses, tenant: s
         message = f"Item with id '{item_id}' not found. Items are kept with their response: store must not be false."
         raise InvalidRequest(message, param=param, code="item_not_found")
     return found
-
-
-def _read_of(asked: Asked, body: Json) -> ChatRequest:
-    """Return what the gateway reads of the chat."""
-    request = asked.request
-    # Codex names its installation in every request, and no user
-    given = object_in((request.model_extra or {}).get("client_metadata")).get(_INSTALLATION)
-    installation = f"codex_{given}" if isinstance(given, str) and given else None
-    return translated_chat(
-        objects_in(body["messages"]),
-        request.memory,
-        model=request.model,
-        stream=request.stream,
-        metadata=request.metadata,
-        safety_identifier=request.safety_identifier,
-        user=installation if request.user is None else request.user,
-    )

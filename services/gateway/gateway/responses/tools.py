@@ -243,25 +243,29 @@ class AllowedTools(Given):
     tools: tuple[FunctionChoice, ...] = Field(min_length=1)
 
 
+ToolChoice: TypeAlias = Literal["none", "auto", "required"] | FunctionChoice | FileSearchChoice | AllowedTools
+
+
 def chosen(choice: JsonValue, tools: Mapping[str, Offered]) -> tuple[Sequence[Offered], JsonValue]:
     """Return the tools that the model may call, and the choice among them. Raises InvalidRequest."""
     every = tuple(tools.values())
     if choice is None or choice in ("none", "auto", "required"):
         return every, choice
-    kind = choice.get("type") if isinstance(choice, dict) else None
-    if isinstance(choice, dict) and kind in ("function", "custom"):
-        name = checked(FunctionChoice, choice, "tool_choice").name
-        _known([name], tools)
-        return every, {"type": "function", "function": {"name": name}}
-    if isinstance(choice, dict) and kind == "file_search":
-        checked(FileSearchChoice, choice, "tool_choice")
-        return every, None
-    if isinstance(choice, dict) and kind == "allowed_tools":
-        allowed = checked(AllowedTools, choice, "tool_choice")
-        names = [tool.name for tool in allowed.tools]
-        _known(names, tools)
-        return [tool for tool in every if tool.flat in names], allowed.mode
-    raise InvalidRequest("This tool_choice is not supported.", param="tool_choice", code="unsupported_value")
+    match (fields := object_in(choice)).get("type"):
+        case "function" | "custom":
+            name = checked(FunctionChoice, fields, "tool_choice").name
+            _known([name], tools)
+            return every, {"type": "function", "function": {"name": name}}
+        case "file_search":
+            checked(FileSearchChoice, fields, "tool_choice")
+            return every, None
+        case "allowed_tools":
+            allowed = checked(AllowedTools, fields, "tool_choice")
+            names = [tool.name for tool in allowed.tools]
+            _known(names, tools)
+            return [tool for tool in every if tool.flat in names], allowed.mode
+        case _:
+            raise InvalidRequest("This tool_choice is not supported.", param="tool_choice", code="unsupported_value")
 
 
 def _known(names: Sequence[str], tools: Mapping[str, Offered]) -> None:

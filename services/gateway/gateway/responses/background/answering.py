@@ -15,14 +15,14 @@ from gateway.chat import AskedChat, ChatDep, asked_chat
 from gateway.idempotency import Attempt, refuse_key_of_stream, subject_of_response
 from gateway.long_read.reading import ReadingDep, sent
 from gateway.responses.background.jobs import UNDER_WAY, Background, BackgroundDep, ResponseJob
-from gateway.responses.items import named_items
-from gateway.responses.keeping import Keeping, Responses, keeping_of
+from gateway.responses.keeping import Keeping, keeping_of
 from gateway.responses.making import Draft, draft_of
-from gateway.responses.records import Owner, placed_response_id
+from gateway.responses.records import new_response_id
 from gateway.responses.requests import Asked
 from gateway.responses.to_chat import asked_after
 from memloop.wire.chat import NO_OPTIONS, Json
 from memloop.wire.errors import Erased, InvalidRequest, NotFound, RateLimited
+from memloop.wire.memory import Scope
 from memloop_service.http import JsonBody, data_event, json_text
 
 _NOT_FOR_WORKERS = ("background", "stream", "stream_options", "previous_response_id", "conversation", "store")
@@ -36,24 +36,23 @@ async def queue_response(
     keeping: Keeping,
     *,
     attempt: Attempt,
-    background: Background,
+    responses: Background,
 ) -> Json:
     """Store the response as queued and queue its job; return it. An earlier attempt's response is returned as it is.
 
     That attempt may have ended before it queued the job, which is then queued now. Raises Conflict when its user was
     erased meanwhile, RateLimited without room, Unavailable.
     """
-    records, owner, id_ = background.responses.records, keeping.owner, draft.id
+    records, tenant, id_ = responses.records, keeping.scope.tenant, draft.id
     with suppress(NotFound):
-        known = (await records.get(owner.tenant, id_)).response
-        if known["status"] not in UNDER_WAY or await background.status(id_) is not None:
+        known = (await records.get(tenant, id_)).response
+        if known["status"] not in UNDER_WAY or await responses.status(id_) is not None:
             return known
     kept = {name: value for name, value in asked.fields.items() if name not in _NOT_FOR_WORKERS}
-    items = named_items(asked.items, id_.removeprefix("resp_"))
     job = ResponseJob(
         response_id=id_,
-        tenant=plain.principal.tenant,
-        fields={**kept, "input": [*earlier, *items]},
+        tenant=tenant,
+        fields={**kept, "input": [*earlier, *keeping.input]},
         named=plain.named,
         namespace=plain.namespace,
         memory=plain.fields.memory,
@@ -65,10 +64,10 @@ async def queue_response(
     queued = draft.waiting("queued")
     await keeping.keep_queued(queued)
     try:
-        await background.enqueue(job, queued)
+        await responses.enqueue(job, queued)
     except (RateLimited, Erased):
         with suppress(NotFound):
-            await records.delete(owner.tenant, id_)
+            await records.delete(tenant, id_)
         raise
     return queued
 
@@ -81,13 +80,8 @@ class Responding(Asking):
     """A request about responses, and what serves it."""
 
     chat: ChatDep
-    background: BackgroundDep
+    responses: BackgroundDep
     reading: ReadingDep
-
-    @property
-    def responses(self) -> Responses:
-        """Where responses are stored."""
-        return self.background.responses
 
 
 async def create_background(asking: Responding, asked: Asked) -> Response:
@@ -99,31 +93,29 @@ async def create_background(asking: Responding, asked: Asked) -> Response:
         message = "memory.long_context is not supported in the background: use a long read."
         raise InvalidRequest(message, param="memory.long_context", code="unsupported_parameter")
     tenant, chat, request = asking.tenant, asking.chat, asking.request
-    limit = chat.limit_field(asked.request.model)
-    asked, earlier, question = await asked_after(asked, asking.responses, tenant, limit_field=limit)
+    asked, earlier, question = await asked_after(asked, asking.responses, tenant, chat)
     body = JsonBody(json_text(question.body), question.body)
     plain = asked_chat(request, chat, asking.principal, body, question.read)
 
     def id_of(attempt: Attempt) -> str:
-        return placed_response_id(tenant, attempt.id_of())
+        return new_response_id(tenant, attempt.id_of())
 
     async def work(attempt: Attempt) -> Response:
         await asking.allowance.admit(question.body["messages"])
-        draft, owner = draft_of(asked, id_of(attempt)), Owner(tenant, plain.named)
-        size, memory = len(json_text({"response": draft.head})), chat.memory
-        keeping = await keeping_of(asked, asking.responses, owner, draft.id, earlier=earlier, size=size, memory=memory)
+        draft, scope = draft_of(asked, id_of(attempt)), plain.named or Scope(tenant=tenant)
+        keeping = await keeping_of(asked, asking.responses, scope, draft.head, earlier=earlier, memory=chat.memory)
         assert keeping is not None  # noqa: S101 - it is stored
         with ExitStack() as seat:
             if asked.request.stream:
                 seat.enter_context(asking.reading.followers.seat(tenant))
             try:
                 queued = await queue_response(
-                    asked, earlier, plain, draft, keeping, attempt=attempt, background=asking.background
+                    asked, earlier, plain, draft, keeping, attempt=attempt, responses=asking.responses
                 )
             except BaseException:
                 await asyncio.shield(keeping.give_up())
                 raise
-            return _followed(asking, draft.id, seat.pop_all()) if asked.request.stream else JSONResponse(queued)
+            return followed(asking, draft.id, seat.pop_all()) if asked.request.stream else JSONResponse(queued)
 
     if asked.request.stream:
         refuse_key_of_stream(request)
@@ -137,39 +129,17 @@ async def shown_response(asking: Responding, id_: str) -> Json:
     """Return a stored response; one that a worker makes has its job's status. Raises NotFound."""
     response = (await asking.responses.records.get(asking.tenant, id_)).response
     if response["status"] in UNDER_WAY:
-        status = await asking.background.status(id_)
+        status = await asking.responses.status(id_)
         if status in (*UNDER_WAY, "cancelled", "failed"):
             return {**response, "status": status}
     return response
 
 
-async def follow_response(asking: Responding, id_: str, *, starting_after: int) -> Response:
-    """Stream the events of a background response after that number. Raises NotFound, InvalidRequest, RateLimited."""
-    response = await shown_response(asking, id_)
-    if response.get("background") is not True:
-        raise InvalidRequest("Only background responses can be streamed again.", param="stream")
-    is_over = response["status"] not in UNDER_WAY
-    if is_over and await asking.background.queue.jobs.last_event(id_) < 0:
-        message = "The events of this response are not kept any more. Get it without stream."
-        raise InvalidRequest(message, param="stream", code="events_expired")
-    with ExitStack() as seat:
-        seat.enter_context(asking.reading.followers.seat(asking.tenant))
-        return _followed(asking, id_, seat.pop_all(), is_over=is_over, starting_after=starting_after)
-
-
-async def cancel_response(asking: Responding, id_: str) -> Json:
-    """Stop a background response; harmless when it is over. Raises NotFound, InvalidRequest for any other response."""
-    response = await shown_response(asking, id_)
-    if response.get("background") is not True:
-        raise InvalidRequest("Cannot cancel a synchronous response.", param="response_id")
-    if response["status"] in UNDER_WAY and await asking.background.cancel(id_):
-        await asking.responses.records.end(asking.tenant, {**response, "status": "cancelled"}, anyway=True)
-    return await shown_response(asking, id_)
-
-
-def _followed(
+def followed(
     asking: Responding, id_: str, seat: ExitStack, *, is_over: bool = False, starting_after: int = -1
 ) -> Response:
+    """Stream the events of a background response after that number; ``seat`` is given back at the end."""
+
     async def events() -> AsyncGenerator[tuple[bytes, str]]:
         entries = asking.reading.followers.entries(id_, is_over=is_over, starting_after=starting_after)
         async for entry in entries:

@@ -24,7 +24,7 @@ from gateway.responses.file_search import Searched, file_search_of, searched, wi
 from gateway.responses.items import redacted
 from gateway.responses.keeping import Responses
 from gateway.responses.making import Draft, Making
-from gateway.responses.records import Owner, ResponseRecords, StoredResponse
+from gateway.responses.records import ResponseRecords, StoredResponse, owners_of
 from gateway.responses.requests import Asked, read_request
 from gateway.responses.to_chat import Question, question_of
 from gateway.settings import GatewaySettings
@@ -32,11 +32,10 @@ from gateway.vector_stores import VectorStores
 from memloop.wire.base import Wire
 from memloop.wire.chat import ChatMemory, Json, MemoryOptions
 from memloop.wire.errors import Erased, MemloopError, NotFound
-from memloop.wire.memory import Namespace
+from memloop.wire.memory import Namespace, Scope
 from memloop_clients.replies import fault_in, offered_in, whole_reply
 from memloop_service import of_app
 from memloop_service.http import JsonBody, json_text, object_in, parsed_object
-from memloop_state import owners
 from memloop_state.link import State
 
 RESPONSES_QUEUE: Final = "responses"
@@ -64,13 +63,17 @@ class ResponseJob(Wire):
     began: int
     conversation: str | None
 
+    @property
+    def scope(self) -> Scope:
+        """Whose policies apply, and whose erasure deletes the response."""
+        return self.named or Scope(tenant=self.tenant)
+
 
 @dataclass(frozen=True, slots=True)
-class Background:
-    """The queue of background responses, and where the responses are stored. Methods raise Unavailable."""
+class Background(Responses):
+    """Where responses are stored, and the queue of those that a worker makes. Methods raise Unavailable."""
 
     queue: LaneQueue
-    responses: Responses
 
     async def enqueue(self, job: ResponseJob, response: Json) -> None:
         """Queue the job of a response, with its first two events. Raises Erased, and as ``LaneQueue.admit``."""
@@ -86,7 +89,7 @@ class Background:
                 index=here.key(_LISTED, job.tenant),
                 fields=fields,
                 first_event=orjson.dumps({**created, "sequence_number": 0}).decode(),
-                owners=() if job.named is None else (owners.Owner(job.named, job.began),),
+                owners=owners_of(job.scope, job.began),
             )
         )
         try:
@@ -122,14 +125,14 @@ class Background:
         Raises NotFound.
         """
         await self.forget_job(response_id)
-        await self.responses.records.delete(tenant, response_id)
+        await self.records.delete(tenant, response_id)
 
 
 def open_background(settings: GatewaySettings, state: State, rules: QueueRules, metrics: Metrics) -> Background:
     """Build the slice from the settings."""
     queue = LaneQueue(state, RESPONSES_QUEUE, keep_ms=KEEP_MS, rules=rules)
     records, conversations = ResponseRecords(state, settings), ConversationRecords(state, settings)
-    return Background(queue, Responses(settings, records, conversations, metrics.responses_not_kept))
+    return Background(settings, records, conversations, metrics.responses_not_kept, queue)
 
 
 BackgroundDep: TypeAlias = Annotated[Background, of_app("background")]
@@ -142,18 +145,18 @@ _FIRST = 2
 """The number of the first event that a worker publishes: ``response.in_progress``."""
 
 
+@dataclass(frozen=True, slots=True)
 class ResponseHandler:
     """Runs the queued background responses."""
 
-    def __init__(self, background: Background, chat: Chat, vector_stores: VectorStores) -> None:
-        self._background = background
-        self._chat = chat
-        self._vector_stores = vector_stores
+    background: Background
+    chat: Chat
+    vector_stores: VectorStores
 
     async def run(self, lease: Lease, hold: Hold) -> JobResult:
         """Make the response. A request that can never succeed fails without a retry."""
         del hold
-        job = await self._background.queue.jobs.leased(lease, ResponseJob)
+        job = await self.background.queue.jobs.leased(lease, ResponseJob)
         stored = await self._stored(job)
         try:
             return await self._made(job, stored)
@@ -165,53 +168,54 @@ class ResponseHandler:
     async def give_up(self, lease: Lease, error: MemloopError, *, attempts: int) -> JobResult:
         """End the response as failed."""
         del attempts
-        job = await self._background.queue.jobs.leased(lease, ResponseJob)
+        job = await self.background.queue.jobs.leased(lease, ResponseJob)
         return await self._failed(job, await self._stored(job), error)
 
     async def cancelled(self, lease: Lease) -> JobResult:
         """End the response as cancelled."""
-        job = await self._background.queue.jobs.leased(lease, ResponseJob)
+        job = await self.background.queue.jobs.leased(lease, ResponseJob)
         stored = await self._stored(job)
         await self._end(job, {**stored.response, "status": "cancelled"}, anyway=True)
-        await self._background.publish(job.response_id, (), first=0, last=True)
+        await self.background.publish(job.response_id, (), first=0, last=True)
         return JobResult("cancelled", "{}")
 
     async def _made(self, job: ResponseJob, stored: StoredResponse) -> JobResult:
         asked = read_request(job.fields)
-        question = question_of(asked, (), limit_field=self._chat.limit_field(asked.request.model))
-        draft = Draft(job.response_id, stored.response)
-        statuses: tuple[Literal["queued", "in_progress"], ...] = ("queued", "in_progress")
-        events: list[Json] = [{"type": f"response.{name}", "response": draft.waiting(name)} for name in statuses]
-        await self._background.publish(job.response_id, events, first=_FIRST - 1)
+        question = question_of(asked, (), self.chat)
+        draft = Draft(stored.response)
+        events: list[Json] = [
+            {"type": "response.queued", "response": draft.waiting("queued")},
+            {"type": "response.in_progress", "response": draft.waiting("in_progress")},
+        ]
+        await self.background.publish(job.response_id, events, first=_FIRST - 1)
         search = None
         if file_search_of(asked) is not None:  # made once, whenever the job is repeated
-            journal = self._background.queue.journal(job.response_id)
+            journal = self.background.queue.journal(job.response_id)
             known = await journal.read("search")
             if known is None:
-                window = self._chat.backend.models.named(asked.request.model).window.tokens
-                found = await searched(asked, question, self._vector_stores, job.tenant, window_tokens=window)
+                found = await searched(asked, question, self.vector_stores, job.tenant, self.chat)
                 known = await journal.keep("search", "null" if found is None else found.model_dump_json())
             search = None if known == "null" else Searched.model_validate_json(known)
         answer, memory = await self._answered(job, asked, with_passages(question, search))
         making = Making(asked, draft, tools=question.tools, search=search)
         events, output = making.fed(answer), making.assembly.output
-        response = draft.answered(making.assembly, object_in(answer.get("usage")), stored=True)
+        response = draft.answered(making.assembly, object_in(answer.get("usage")))
         if memory is not None:
             response["memory"] = memory.model_dump(mode="json")
         if job.conversation is not None:
-            owner, items = Owner(job.tenant, job.named), [*stored.input, *output]
-            added = await self._background.responses.conversations.append(job.conversation, owner, job.began, items)
-            if added not in ("added", "duplicate"):  # an earlier run may have added them
-                self._background.responses.lost.labels(added).inc()
+            items = [*stored.input, *output]
+            added = await self.background.conversations.append(job.conversation, job.scope, job.began, items)
+            if added != "duplicate":  # an earlier run may have added them
+                self.background.count_lost(added)
         if not await self._end(job, response):
-            return await self._failed(job, stored, self._background.responses.records.over_quota())
+            return await self._failed(job, stored, self.background.records.over_quota())
         events.append({"type": f"response.{response['status']}", "response": response})
-        await self._background.publish(job.response_id, events, first=_FIRST + 1, last=True)
+        await self.background.publish(job.response_id, events, first=_FIRST + 1, last=True)
         return JobResult(str(response["status"]), "{}")
 
     async def _answered(self, job: ResponseJob, asked: Asked, question: Question) -> tuple[Json, ChatMemory | None]:
         """Return the engine's answer, redacted, and the response's memory field; the turn's write is queued."""
-        chat, key = self._chat, job.namespace.lane() if job.namespace is not None else job.response_id
+        chat, key = self.chat, job.namespace.lane() if job.namespace is not None else job.response_id
         model = chat.backend.models.serving(asked.request.model, key=key)
         read = question.read.model_copy(update={"memory": job.memory})
         turn = None
@@ -219,12 +223,12 @@ class ResponseHandler:
             turn = await begin_turn(
                 chat, model, read, job.namespace, event_id=job.event_id, left_out=job.left_out, began=job.began
             )
-        journal = self._background.queue.journal(job.response_id)
+        journal = self.background.queue.journal(job.response_id)
         known = await journal.read("answer")
         if known is None:
             body = JsonBody(json_text(question.body), question.body)
             answer = await self._asked(engine_body(body, model, turn), model)
-            [answer] = await redacted([answer], chat.memory.keeper, Owner(job.tenant, job.named).scope)
+            [answer] = await redacted([answer], chat.memory.keeper, job.scope)
             known = await journal.keep("answer", json_text(answer).decode())
         answer = whole_reply(parsed_object(known.encode()), offered_in(question.body))
         usage = object_in(answer.get("usage"))
@@ -244,7 +248,7 @@ class ResponseHandler:
             answer = answer_in(await upstream.read())
             if (fault := fault_in(answer)) is not None:
                 raise fault
-            self._chat.backend.metrics.count_call(model.label, time.perf_counter() - began)
+            self.chat.backend.metrics.count_call(model.label, time.perf_counter() - began)
             return answer
         finally:
             upstream.close()
@@ -254,23 +258,23 @@ class ResponseHandler:
         response: Json = {**stored.response, "status": "failed", "error": {"code": code, "message": error.message}}
         await self._end(job, response, anyway=True)
         event: Json = {"type": "response.failed", "response": response}
-        await self._background.publish(job.response_id, [event], first=_FIRST + 1, last=True)
+        await self.background.publish(job.response_id, [event], first=_FIRST + 1, last=True)
         return JobResult("failed", "{}")
 
     async def _end(self, job: ResponseJob, response: Json, *, anyway: bool = False) -> bool:
         """Store the end; return whether there was room for it. Raises JobGone."""
-        outcome = await self._background.responses.records.end(job.tenant, response, anyway=anyway)
+        outcome = await self.background.records.end(job.tenant, response, anyway=anyway)
         if outcome == "gone":
             raise await self._dropped(job)
-        return outcome == "ended"
+        return outcome == "changed"
 
     async def _stored(self, job: ResponseJob) -> StoredResponse:
         """Return the response as it was queued. Raises JobGone when it was deleted or its user was erased."""
         try:
-            return await self._background.responses.records.get(job.tenant, job.response_id)
+            return await self.background.records.get(job.tenant, job.response_id)
         except NotFound:
             raise await self._dropped(job) from None
 
     async def _dropped(self, job: ResponseJob) -> JobGone:
-        await self._background.forget_job(job.response_id)
+        await self.background.forget_job(job.response_id)
         return JobGone(job.response_id)

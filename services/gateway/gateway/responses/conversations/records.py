@@ -12,11 +12,12 @@ from typing import Annotated, Final, Literal, TypeAlias, cast
 
 import orjson
 
-from gateway.responses.records import Owner
+from gateway.responses.records import owners_of
 from gateway.settings import GatewaySettings
 from memloop.wire.base import Wire
 from memloop.wire.chat import Json, Metadata
 from memloop.wire.errors import InvalidRequest, NotFound, RateLimited
+from memloop.wire.memory import Scope
 from memloop_service import of_app
 from memloop_state.link import State
 from memloop_state.owners import FROM_NOW
@@ -24,7 +25,6 @@ from memloop_state.room import Room
 from memloop_state.steps import id_at
 from memloop_state.table import Outcome, Row, Table
 
-Added: TypeAlias = Literal["added", "erased", "gone", "many", "full", "long", "duplicate"]
 KIND: Final = "conversations"
 """What conversations are among the records of their owners."""
 _ID: Final = re.compile(r"conv_[0-9a-f]{32}")
@@ -61,32 +61,31 @@ class ConversationRecords:
         self._room = Room(state, share=settings.redis_full_share)
         self._limits = settings
 
-    async def create(self, conversation_id: str, owner: Owner, metadata: Json, items: Sequence[Json]) -> Conversation:
-        """Make a conversation and return it. Raises RateLimited over the tenant's quota, InvalidRequest."""
+    async def create(self, scope: Scope, metadata: Json, items: Sequence[Json]) -> Conversation:
+        """Make a conversation of a user or a tenant. Raises RateLimited over the tenant's quota, InvalidRequest."""
         await self._room.check()
+        conversation_id = id_at("conv_", scope.tenant, secrets.token_hex(16))
         created_at, kept = str(int(time.time())), orjson.dumps(metadata)
         outcome = await self._table.put(
-            owner.tenant,
+            scope.tenant,
             conversation_id,
             {"created_at": created_at, "metadata": kept},
             size=_BYTES_BESIDE + len(kept),
             rows=_rows(items),
-            owners=owner.began(FROM_NOW),
+            owners=owners_of(scope, FROM_NOW),
         )
-        _refuse(_added(outcome))
+        _refuse(outcome)
         return _shown(conversation_id, created_at, metadata)
 
-    async def add(self, conversation_id: str, owner: Owner, items: Sequence[Json]) -> None:
+    async def add(self, conversation_id: str, scope: Scope, items: Sequence[Json]) -> None:
         """Add items at the end. Raises NotFound, and as ``create`` does."""
         await self._room.check()
-        where, owners = _checked(conversation_id), owner.began(FROM_NOW)
-        outcome = await self._table.put(owner.tenant, where, {}, rows=_rows(items), owners=owners, known=True)
-        _refuse(_added(outcome))
+        _refuse(await self.append(_checked(conversation_id), scope, FROM_NOW, items))
 
-    async def append(self, conversation_id: str, owner: Owner, began: int, items: Sequence[Json]) -> Added:
-        """Add the input and the output of a response that ``began`` with that token. Returns why it could not."""
-        owners, rows = owner.began(began), _rows(items)
-        return _added(await self._table.put(owner.tenant, conversation_id, {}, rows=rows, owners=owners, known=True))
+    async def append(self, conversation_id: str, scope: Scope, began: int, items: Sequence[Json]) -> Outcome:
+        """Add the input and the output of a response that ``began`` with that token; return kept, or why not."""
+        owners, rows = owners_of(scope, began), _rows(items)
+        return await self._table.put(scope.tenant, conversation_id, {}, rows=rows, owners=owners, known=True)
 
     async def get(self, tenant: str, conversation_id: str) -> Conversation:
         """Return the conversation. Raises NotFound."""
@@ -94,16 +93,6 @@ class ConversationRecords:
         if found is None:
             raise _missing()
         return _shown(conversation_id, found["created_at"], orjson.loads(found["metadata"]))
-
-    async def context(self, tenant: str, conversation_id: str) -> list[Json]:
-        """Return all items, for a response that continues the conversation. Raises NotFound."""
-        try:
-            items, _ = await self.items(
-                tenant, conversation_id, after=None, limit=self._limits.conversation_items, newest_first=False
-            )
-        except NotFound:
-            raise _missing("conversation") from None
-        return items
 
     async def begin(self, tenant: str, conversation_id: str, *, new: int, size: int) -> None:
         """Check that a response may add ``new`` items of ``size`` bytes and its answer.
@@ -120,14 +109,22 @@ class ConversationRecords:
             _refuse("long")
 
     async def items(
-        self, tenant: str, conversation_id: str, *, after: str | None, limit: int, newest_first: bool
+        self,
+        tenant: str,
+        conversation_id: str,
+        *,
+        limit: int,
+        after: str | None = None,
+        newest_first: bool = False,
+        param: str = "conversation_id",
     ) -> tuple[list[Json], bool]:
-        """Return items after that one, and whether there are more. Raises NotFound."""
+        """Return items after that one, and whether there are more. Raises NotFound by ``param``, or ``after``."""
+        where = _checked(conversation_id, param)
         outcome, rows, more = await self._table.rows(
-            tenant, _checked(conversation_id), limit=limit, after=after or "", newest_first=newest_first
+            tenant, where, limit=limit, after=after or "", newest_first=newest_first
         )
         if outcome == "gone":
-            raise _missing()
+            raise _missing(param)
         if outcome == "after":
             raise NotFound("Item not found.", param="after")
         return [orjson.loads(row.text) for row in rows], more
@@ -145,7 +142,7 @@ class ConversationRecords:
         fields = {"metadata": orjson.dumps(metadata)}
         outcome = await self._table.change(tenant, _checked(conversation_id), fields, counted=True)
         if outcome != "changed":
-            _refuse(_added(outcome))
+            _refuse(outcome)
         return await self.get(tenant, conversation_id)
 
     async def delete_item(self, tenant: str, conversation_id: str, item_id: str) -> Conversation:
@@ -161,27 +158,18 @@ class ConversationRecords:
             raise _missing()
 
 
-def new_conversation_id(tenant: str) -> str:
-    """Return a new id of 120 random bits at the tenant's place."""
-    return id_at("conv_", tenant, secrets.token_hex(16))
-
-
 def _rows(items: Sequence[Json]) -> list[Row]:
     texts = [(str(item["id"]), orjson.dumps(item)) for item in items]
     return [Row(item_id, text.decode(), len(item_id.encode()) + len(text)) for item_id, text in texts]
-
-
-def _added(outcome: Outcome) -> Added:
-    return "added" if outcome == "kept" else "long" if outcome == "rows" else cast(Added, outcome)
 
 
 def _shown(conversation_id: str, created_at: str, metadata: Json) -> Conversation:
     return Conversation.model_validate({"id": conversation_id, "created_at": int(created_at), "metadata": metadata})
 
 
-def _checked(conversation_id: str) -> str:
+def _checked(conversation_id: str, param: str = "conversation_id") -> str:
     if not _ID.fullmatch(conversation_id):
-        raise _missing()
+        raise _missing(param)
     return conversation_id
 
 
@@ -189,7 +177,7 @@ def _missing(param: str = "conversation_id") -> NotFound:
     return NotFound("Conversation not found.", param=param, code="conversation_not_found")
 
 
-def _refuse(outcome: Added) -> None:
+def _refuse(outcome: Outcome) -> None:
     """Raise the error of items that were not added."""
     match outcome:
         case "gone" | "erased":
@@ -197,11 +185,11 @@ def _refuse(outcome: Added) -> None:
         case "many" | "full":
             message = "This tenant's conversations are as many, or as long in all, as they may be. Delete some."
             raise RateLimited(message, code="conversation_quota_exceeded", retry_after_s=_RETRY_AFTER_S)
-        case "long":
+        case "long" | "rows":
             raise InvalidRequest("The conversation would have too many items or bytes.", code="conversation_too_long")
         case "duplicate":
             raise InvalidRequest("The conversation already has an item of this id.", code="duplicate_item")
-        case "added":
+        case _:
             pass
 
 

@@ -10,10 +10,9 @@ from pydantic import Field, JsonValue
 
 from gateway.access import Asking, Room, namespace_named, needs
 from gateway.chat import ChatDep
-from gateway.responses.conversations.records import Conversation, ConversationsDep, new_conversation_id
-from gateway.responses.items import Item, items_of, named_items, redacted
-from gateway.responses.records import Owner
-from gateway.responses.requests import check_include
+from gateway.responses.conversations.records import Conversation, ConversationsDep
+from gateway.responses.items import UnreadItem, items_of, named_items, redacted
+from gateway.responses.requests import INCLUDES
 from memloop.wire.base import Wire
 from memloop.wire.chat import Json, Metadata
 from memloop.wire.lists import Deleted, ListPage
@@ -24,7 +23,6 @@ from memloop_service.http import body_of, json_text
 _PATH: Final = "/v1/conversations"
 _MOST_AT_ONCE: Final = 20
 """How many items one request may add, as in the public API."""
-_Include: TypeAlias = Annotated[list[str] | None, Query()]
 
 router = APIRouter(
     prefix=_PATH, tags=["conversations"], dependencies=[needs("chat", ignores_unknown=True)], responses=ERRORS
@@ -34,7 +32,7 @@ router = APIRouter(
 class ConversationCreate(Wire):
     """The beginning of a conversation. ``metadata.user_id`` names the user whose erasure deletes it."""
 
-    items: list[JsonValue] | None = Field(default=None, max_length=_MOST_AT_ONCE)
+    items: list[UnreadItem] | None = Field(default=None, max_length=_MOST_AT_ONCE)
     metadata: Metadata | None = None
 
 
@@ -47,19 +45,7 @@ class ConversationUpdate(Wire):
 class ItemsCreate(Wire):
     """Items for the end of a conversation."""
 
-    items: list[JsonValue] = Field(min_length=1, max_length=_MOST_AT_ONCE)
-
-
-class ConversationBody(ConversationCreate):
-    """The same for the OpenAPI document."""
-
-    items: list[Item] | None = Field(default=None, max_length=_MOST_AT_ONCE)  # pyright: ignore[reportIncompatibleVariableOverride]
-
-
-class ItemsBody(ItemsCreate):
-    """The same for the OpenAPI document."""
-
-    items: list[Item] = Field(min_length=1, max_length=_MOST_AT_ONCE)  # pyright: ignore[reportIncompatibleVariableOverride]
+    items: list[UnreadItem] = Field(min_length=1, max_length=_MOST_AT_ONCE)
 
 
 class ConversationDeleted(Deleted):
@@ -79,29 +65,45 @@ class Conversing(Asking):
     conversations: ConversationsDep
     chat: ChatDep
 
-    async def items(self, given: list[JsonValue], owner: Owner) -> list[Json]:
+    async def items(self, given: list[JsonValue], scope: Scope) -> list[Json]:
         """Return the items that a client adds, named and redacted. Raises InvalidRequest, Unprocessable."""
         items = named_items(items_of(given, "items"), secrets.token_hex(16))
         json_text({"items": [*items]})  # what can be read may be nested too deeply to be written
-        return await redacted(items, self.chat.memory.keeper, owner.scope)
+        return await redacted(items, self.chat.memory.keeper, scope)
 
-    def owner(self, metadata: Metadata) -> Owner:
-        """Return the user whom metadata and headers name, in the caller's tenant."""
-        return Owner(self.tenant, namespace_named(self.principal, metadata, self.request.headers))
+    def scope(self, metadata: Metadata) -> Scope:
+        """Return the user whom metadata and headers name, else the caller's tenant."""
+        return namespace_named(self.principal, metadata, self.request.headers) or Scope(tenant=self.tenant)
 
 
 ConversingDep: TypeAlias = Annotated[Conversing, Depends()]
 
 
-@router.post("", dependencies=[Room], openapi_extra=body_of(ConversationBody))
+@dataclass(frozen=True, slots=True)
+class ItemPaging:
+    """The query of a list of items."""
+
+    after: Annotated[str | None, Query(max_length=256)] = None
+    limit: Annotated[int, Query(ge=1, le=100)] = 20
+    order: Literal["asc", "desc"] = "desc"
+
+    @property
+    def newest_first(self) -> bool:
+        return self.order == "desc"
+
+
+PagingDep: TypeAlias = Annotated[ItemPaging, Depends()]
+
+
+@router.post("", dependencies=[Room], openapi_extra=body_of(ConversationCreate))
 async def create_conversation(asking: ConversingDep) -> Conversation:
     """Begin a conversation with at most 20 items."""
     asked = await asking.body(ConversationCreate)
     metadata = asked.metadata or {}
-    owner = asking.owner(metadata)
-    items = await asking.items(asked.items or [], owner)
-    [shown] = await redacted([{**metadata}], asking.chat.memory.keeper, owner.scope)
-    return await asking.conversations.create(new_conversation_id(asking.tenant), owner, shown, items)
+    scope = asking.scope(metadata)
+    items = await asking.items(asked.items or [], scope)
+    [shown] = await redacted([{**metadata}], asking.chat.memory.keeper, scope)
+    return await asking.conversations.create(scope, shown, items)
 
 
 @router.get("/{conversation_id}")
@@ -125,39 +127,27 @@ async def delete_conversation(conversation_id: str, asking: ConversingDep) -> Co
     return ConversationDeleted(id=conversation_id)
 
 
-@router.post("/{conversation_id}/items", dependencies=[Room], openapi_extra=body_of(ItemsBody))
-async def create_conversation_items(conversation_id: str, asking: ConversingDep, include: _Include = None) -> ItemPage:
+@router.post("/{conversation_id}/items", dependencies=[Room, INCLUDES], openapi_extra=body_of(ItemsCreate))
+async def create_conversation_items(conversation_id: str, asking: ConversingDep) -> ItemPage:
     """Add at most 20 items at the end of a conversation."""
-    check_include(include)
-    asked, owner = await asking.body(ItemsCreate), asking.owner({})
-    items = await asking.items(asked.items, owner)
-    await asking.conversations.add(conversation_id, owner, items)
+    asked, scope = await asking.body(ItemsCreate), asking.scope({})
+    items = await asking.items(asked.items, scope)
+    await asking.conversations.add(conversation_id, scope, items)
     return item_page(items, has_more=False)
 
 
-@router.get("/{conversation_id}/items")
-async def list_conversation_items(
-    conversation_id: str,
-    asking: ConversingDep,
-    include: _Include = None,
-    after: Annotated[str | None, Query(max_length=256)] = None,
-    limit: Annotated[int, Query(ge=1, le=100)] = 20,
-    order: Literal["asc", "desc"] = "desc",
-) -> ItemPage:
+@router.get("/{conversation_id}/items", dependencies=[INCLUDES])
+async def list_conversation_items(conversation_id: str, asking: ConversingDep, paging: PagingDep) -> ItemPage:
     """List the items of a conversation."""
-    check_include(include)
     items, has_more = await asking.conversations.items(
-        asking.tenant, conversation_id, after=after, limit=limit, newest_first=order == "desc"
+        asking.tenant, conversation_id, after=paging.after, limit=paging.limit, newest_first=paging.newest_first
     )
     return item_page(items, has_more=has_more)
 
 
-@router.get("/{conversation_id}/items/{item_id}")
-async def get_conversation_item(
-    conversation_id: str, item_id: str, asking: ConversingDep, include: _Include = None
-) -> Json:
+@router.get("/{conversation_id}/items/{item_id}", dependencies=[INCLUDES])
+async def get_conversation_item(conversation_id: str, item_id: str, asking: ConversingDep) -> Json:
     """Return one item of a conversation."""
-    check_include(include)
     return await asking.conversations.item(asking.tenant, conversation_id, item_id)
 
 
