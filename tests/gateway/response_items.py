@@ -153,17 +153,17 @@ def said_in_items(items: Sequence[Object]) -> Iterator[Said]:
 
 
 def _part(part: Object) -> Said:
-    match part["type"]:
-        case "input_image":
-            return "image", part["image_url"], part["detail"]
-        case "input_file":
-            return "file", part["filename"], part["file_data"]
-        case "input_audio":
-            return "audio", part["input_audio"]["data"], part["input_audio"]["format"]
-        case "refusal":
-            return "refusal", part["refusal"]
-        case _:
-            return "text", part["text"]
+    """The kind of a part, by one name in both APIs, and its texts."""
+    kind = part["type"].removeprefix("input_").removeprefix("output_").removesuffix("_url")
+    return kind, *_texts_in({name: value for name, value in part.items() if name != "type"})
+
+
+def _texts_in(value: Any) -> Iterator[str]:
+    if isinstance(value, str):
+        yield value
+    else:
+        for _, inner in sorted(value.items()):
+            yield from _texts_in(inner)
 
 
 def said_in_messages(messages: Sequence[Any]) -> Iterator[Said]:
@@ -184,19 +184,8 @@ def said_in_messages(messages: Sequence[Any]) -> Iterator[Said]:
 def _content(content: Any) -> Iterator[Said]:
     if isinstance(content, str):
         yield from [("text", content)] if content else []
-        return
-    for part in content or ():
-        match part["type"]:
-            case "image_url":
-                yield "image", part["image_url"]["url"], part["image_url"]["detail"]
-            case "file":
-                yield "file", part["file"]["filename"], part["file"]["file_data"]
-            case "input_audio":
-                yield "audio", part["input_audio"]["data"], part["input_audio"]["format"]
-            case "refusal":
-                yield "refusal", part["refusal"]
-            case _:
-                yield "text", part["text"]
+    else:
+        yield from map(_part, content or ())
 
 
 def joined_system(said: Sequence[Said]) -> list[Said]:

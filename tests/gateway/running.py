@@ -180,8 +180,8 @@ def _connector() -> aiohttp.TCPConnector:
 
 
 @asynccontextmanager
-async def running_gateway(settings: GatewaySettings) -> AsyncGenerator[Gateway]:
-    """A gateway with these settings, and a client."""
-    app = build_app(settings)
+async def running_gateway(settings: GatewaySettings, **changes: object) -> AsyncGenerator[Gateway]:
+    """A gateway with these settings and the changes to them, and a client."""
+    app = build_app(GatewaySettings.model_validate({**settings.model_dump(), **changes}) if changes else settings)
     async with running(app) as url, aiohttp.ClientSession(connector=_connector()) as http:
         yield Gateway(url, app, http)

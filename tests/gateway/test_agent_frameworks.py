@@ -7,7 +7,7 @@ import json
 from typing import TYPE_CHECKING
 
 import pytest
-from pydantic import BaseModel, SecretStr
+from pydantic import SecretStr
 
 from tests.fakes.recall_store import FakeStore, memory
 from tests.fakes.streaming_engine import MODEL, FakeEngine, Object, Says
@@ -18,12 +18,6 @@ if TYPE_CHECKING:
     from pydantic_ai import Agent
 
 MEMORY = {"memory": {"user_id": "u1"}}
-
-
-class City(BaseModel):
-    """A city."""
-
-    name: str
 
 
 def weather(city: str) -> str:
@@ -73,13 +67,6 @@ async def test_langchain_binds_tools(langchain: "ChatOpenAI", engine: FakeEngine
     assert engine.last.json["tools"][0]["function"]["name"] == "weather"
 
 
-@pytest.mark.parametrize("method", ["json_schema", "function_calling"])
-async def test_langchain_gives_structured_output(langchain: "ChatOpenAI", engine: FakeEngine, method: str) -> None:
-    engine.will(Says('{"name": "Oslo"}') if method == "json_schema" else _call("City", name="Oslo"))
-    structured = langchain.with_structured_output(City, method=method)  # pyright: ignore
-    assert await structured.ainvoke("Where?") == City(name="Oslo")
-
-
 @pytest.fixture
 def agent(gateway: Gateway) -> "Agent[None, str]":
     from pydantic_ai import Agent
@@ -112,14 +99,3 @@ async def test_pydantic_ai_streams(agent: "Agent[None, str]", engine: FakeEngine
     engine.will(Says(pieces=["Hel", "lo."]))
     async with agent.run_stream("Hi.") as result:
         assert "".join([piece async for piece in result.stream_text(delta=True)]) == "Hello."
-
-
-async def test_pydantic_ai_gives_structured_output(gateway: Gateway, engine: FakeEngine) -> None:
-    from pydantic_ai import Agent
-    from pydantic_ai.models.openai import OpenAIChatModel
-    from pydantic_ai.providers.openai import OpenAIProvider
-
-    provider = OpenAIProvider(base_url=gateway.url + "/v1", api_key="unused")
-    typed = Agent(OpenAIChatModel(MODEL, provider=provider), output_type=City)
-    engine.will(_call("final_result", name="Oslo"))
-    assert (await typed.run("Where?")).output == City(name="Oslo")

@@ -18,13 +18,9 @@ from tests.gateway.running import CHAT, question, running_gateway
 from tests.memloop_service.small_process import small_process
 
 
-def changed(settings: GatewaySettings, **fields: str) -> GatewaySettings:
-    return GatewaySettings.model_validate({**settings.model_dump(), **fields})
-
-
 @pytest.mark.parametrize("left", ["/ai/memloop", ""], ids=["the proxy leaves the path", "the proxy removes it"])
 async def test_routes_answer_below_the_path_of_a_proxy(left: str, settings: GatewaySettings) -> None:
-    async with running_gateway(changed(settings, root_path="/ai/memloop/")) as gateway:
+    async with running_gateway(settings, root_path="/ai/memloop/") as gateway:
         assert (await gateway.post(left + CHAT, question())).status == 200
         assert (await gateway.post(f"{left}{CHAT}/", question())).status == 200
         refused = await gateway.post(f"{left}/v1/messages", {})
@@ -60,15 +56,14 @@ def test_a_process_may_listen_on_a_unix_socket_alone(tmp_path: Path) -> None:
             httpx.get(f"http://127.0.0.1:{small.port}/livez")
         with small_process(unix_socket=tmp_path / "other.sock"):
             assert path.is_socket()
+        with pytest.raises(SystemExit, match=r"memloop\.sock: Address already in use"):
+            main_listener(ServiceSettings(unix_socket=path))
     assert path.is_socket(), "it stays behind, and the next process replaces it"
     with small_process(unix_socket=path):
         pass
 
 
-def test_the_socket_of_a_running_process_and_another_file_stay(tmp_path: Path) -> None:
-    path = tmp_path / "memloop.sock"
-    with small_process(unix_socket=path), pytest.raises(SystemExit, match=r"memloop\.sock: Address already in use"):
-        main_listener(ServiceSettings(unix_socket=path))
+def test_a_file_in_the_place_of_a_socket_stays(tmp_path: Path) -> None:
     note = tmp_path / "note"
     note.write_text("mine")
     with pytest.raises(SystemExit, match="cannot listen on"):
@@ -84,7 +79,7 @@ async def test_an_engine_of_an_own_authority_is_trusted_by_setting_or_refused_wi
     context = authority.of_server(authority.issue("engine"))
     async with tls_front(urlsplit(settings.engine_url).port or 0, context) as port:
         more = {"connect_ca": str(authority.file)} if trusts else {}
-        async with running_gateway(changed(settings, engine_url=f"https://127.0.0.1:{port}/v1", **more)) as gateway:
+        async with running_gateway(settings, engine_url=f"https://127.0.0.1:{port}/v1", **more) as gateway:
             answer, ready = await gateway.post(CHAT, question()), await gateway.get("/readyz")
     if trusts:
         assert answer.status == 200
@@ -96,6 +91,6 @@ async def test_an_engine_of_an_own_authority_is_trusted_by_setting_or_refused_wi
 
 async def test_a_plain_engine_behind_an_https_url_is_named(settings: GatewaySettings, engine: FakeEngine) -> None:
     url = settings.engine_url.replace("http://", "https://")
-    async with running_gateway(changed(settings, engine_url=url)) as gateway:
+    async with running_gateway(settings, engine_url=url) as gateway:
         ready = await gateway.get("/readyz")
     assert b"it does not speak TLS; is its URL one of http://?" in ready.raw

@@ -18,7 +18,7 @@ PATCH = "*** Begin Patch\n*** Add File: a.txt\n+hi\n*** End Patch\n"
 @pytest.fixture
 async def it(settings: GatewaySettings) -> AsyncGenerator[Gateway]:
     """A gateway whose operator lets the user whom a client names suffice for memory: Codex sends no field of ours."""
-    async with running_gateway(settings.model_copy(update={"memory_for_users": True})) as gateway:
+    async with running_gateway(settings, memory_for_users=True) as gateway:
         yield gateway
 
 

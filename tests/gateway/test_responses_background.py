@@ -50,11 +50,14 @@ async def ended(sdk: AsyncOpenAI, response_id: str) -> Response:
 
 
 async def test_a_response_waits_for_a_worker_and_is_then_complete(redis_url: str) -> None:
-    async with background(redis_url, script("Hello.")) as (it, sdk):
+    async with background(redis_url, script("Hello."), hang_at=1) as (it, sdk):
         queued = await asked(sdk, metadata={"n": "1"})
         assert (queued.status, queued.background, queued.output) == ("queued", True, [])
         assert (await sdk.responses.retrieve(queued.id)).status == "queued"
         async with it.rig.working():
+            await it.rig.engine.hanging.wait()
+            assert (await sdk.responses.retrieve(queued.id)).status == "in_progress"
+            it.rig.engine.let_go.set()
             found = await ended(sdk, queued.id)
         assert (found.status, found.output_text, found.background) == ("completed", "Hello.", True)
         assert (found.id, found.created_at, found.metadata) == (queued.id, queued.created_at, {"n": "1"})
@@ -77,15 +80,6 @@ async def test_a_repetition_queues_the_job_of_a_process_that_died_before_it_did(
         assert (await asked(sdk, **again)).id == queued.id
         async with it.rig.working():
             assert (await ended(sdk, queued.id)).output_text == "Hello."
-
-
-async def test_a_running_response_is_in_progress(redis_url: str) -> None:
-    async with background(redis_url, script("Hello."), hang_at=1) as (it, sdk), it.rig.working():
-        queued = await asked(sdk)
-        await it.rig.engine.hanging.wait()
-        assert (await sdk.responses.retrieve(queued.id)).status == "in_progress"
-        it.rig.engine.let_go.set()
-        assert (await ended(sdk, queued.id)).status == "completed"
 
 
 async def test_what_it_continues_is_read_when_it_is_queued(redis_url: str) -> None:

@@ -69,18 +69,19 @@ def test_fields_go_to_the_engine_under_their_names_in_chat(fields: Object, chat:
 @pytest.mark.parametrize(
     ("choice", "chat", "names"),
     [
-        ("required", "required", ["f", "g"]),
-        ({"type": "function", "name": "g"}, {"type": "function", "function": {"name": "g"}}, ["f", "g"]),
+        ("required", "required", ["f", "g", "c"]),
+        ({"type": "function", "name": "g"}, {"type": "function", "function": {"name": "g"}}, ["f", "g", "c"]),
+        ({"type": "custom", "name": "c"}, {"type": "function", "function": {"name": "c"}}, ["f", "g", "c"]),
         (
             {"type": "allowed_tools", "mode": "required", "tools": [{"type": "function", "name": "g"}]},
             "required",
             ["g"],
         ),
     ],
-    ids=["a word", "a function", "allowed tools"],
+    ids=["a word", "a function", "a custom tool", "allowed tools"],
 )
 def test_the_choice_among_tools_is_carried(choice: object, chat: object, names: list[str]) -> None:
-    body: Any = translated(tools=[FUNCTION, OTHER], tool_choice=choice)
+    body: Any = translated(tools=[FUNCTION, OTHER, {"type": "custom", "name": "c"}], tool_choice=choice)
     assert (body["tool_choice"], [tool["function"]["name"] for tool in body["tools"]]) == (chat, names)
 
 

@@ -68,11 +68,6 @@ async def test_a_string_is_answered(sdk: AsyncOpenAI, engine: FakeEngine) -> Non
     ]
 
 
-async def test_instructions_alone_are_answered(sdk: AsyncOpenAI, engine: FakeEngine) -> None:
-    await sdk.responses.create(model=MODEL, instructions="Greet the visitor.")
-    assert engine.last.json["messages"] == [{"role": "system", "content": "Greet the visitor."}]
-
-
 async def test_neither_input_nor_instructions_are_refused(sdk: AsyncOpenAI) -> None:
     with pytest.raises(BadRequestError) as refused:
         await sdk.responses.create(model=MODEL)
@@ -98,13 +93,6 @@ async def test_a_stream_has_the_public_apis_events_in_order(sdk: AsyncOpenAI, en
     assert final.output_text == "Hello."
     assert final.usage is not None
     assert final.usage.total_tokens == 10
-
-
-async def test_the_sdks_stream_helper_accumulates_the_response(sdk: AsyncOpenAI, engine: FakeEngine) -> None:
-    engine.will(Says(pieces=["Hel", "lo."]))
-    async with sdk.responses.stream(model=MODEL, input="Hi.") as stream:
-        final = await stream.get_final_response()
-    assert final.output_text == "Hello."
 
 
 async def test_a_streamed_function_call_has_its_events(sdk: AsyncOpenAI, engine: FakeEngine) -> None:
@@ -229,12 +217,6 @@ async def test_closing_a_stream_aborts_the_engine_and_keeps_nothing(sdk: AsyncOp
     assert engine.aborted == 1
     with pytest.raises(NotFoundError):
         await sdk.responses.retrieve(response_id)
-
-
-async def test_only_background_responses_can_be_cancelled(sdk: AsyncOpenAI) -> None:
-    made = await sdk.responses.create(model=MODEL, input="Hi.")
-    with pytest.raises(BadRequestError, match="synchronous"):
-        await sdk.responses.cancel(made.id)
 
 
 async def test_the_tokens_of_a_prompt_are_counted_with_what_it_continues(sdk: AsyncOpenAI, engine: FakeEngine) -> None:

@@ -2,7 +2,6 @@
 
 import asyncio
 from collections.abc import AsyncGenerator, Iterator, Mapping
-from typing import Any
 
 import pytest
 
@@ -42,8 +41,7 @@ def redis() -> Iterator[RedisServer]:
 @pytest.fixture
 async def small(settings: GatewaySettings) -> AsyncGenerator[Gateway]:
     """A gateway with room for a few responses, of which one may continue two."""
-    changed = {"tenant_response_bytes": 10_000, "response_chain": 2}
-    async with running_gateway(GatewaySettings.model_validate({**settings.model_dump(), **changed})) as running:
+    async with running_gateway(settings, tenant_response_bytes=10_000, response_chain=2) as running:
         yield running
 
 
@@ -80,7 +78,7 @@ async def test_a_chain_has_a_most_length(small: Gateway) -> None:
 
 
 async def test_a_chain_has_a_most_size(settings: GatewaySettings) -> None:
-    async with running_gateway(settings.model_copy(update={"max_json_bytes": 4_000})) as gateway:
+    async with running_gateway(settings, max_json_bytes=4_000) as gateway:
         first = await ask(gateway, "x" * 1500)
         second = await ask(gateway, "x" * 1500, previous_response_id=first.json["id"])
         third = await ask(gateway, previous_response_id=second.json["id"])
@@ -111,10 +109,10 @@ async def test_instructions_are_not_carried_on(gateway: Gateway, engine: FakeEng
     assert "rude" not in str(engine.last.json)
 
 
-@pytest.mark.parametrize("response_id", ["resp_1", "resp_" + "0" * 32, "", "../x", "resp_" + "é" * 32, "x" * 5000])
-async def test_an_unknown_id_cannot_be_continued(gateway: Gateway, response_id: str) -> None:
-    answer = await ask(gateway, previous_response_id=response_id)
-    assert (answer.status, answer.error["param"]) == (400, "previous_response_id")
+async def test_an_unknown_id_cannot_be_continued(gateway: Gateway) -> None:
+    for response_id in ("resp_1", "resp_" + "0" * 32, "", "../x", "resp_" + "é" * 32, "x" * 5000):
+        answer = await ask(gateway, previous_response_id=response_id)
+        assert (answer.status, answer.error["param"]) == (400, "previous_response_id")
 
 
 async def test_input_items_have_pages(gateway: Gateway) -> None:
@@ -133,20 +131,6 @@ async def test_input_items_have_pages(gateway: Gateway) -> None:
     assert (newest["data"][0]["content"][0]["text"], newest["has_more"]) == ("4", True)
 
 
-async def test_expired_responses_are_uncounted(settings: GatewaySettings, redis_url: str) -> None:
-    async with running_gateway(settings) as gateway:
-        made = [(await ask(gateway)).json["id"] for _ in range(2)]
-        async with connected(redis_url) as client:
-            [index] = await keys(client, "*:responses:local")
-            await client.zadd(index, {made[0]: 1})  # pyright: ignore[reportUnknownMemberType]
-            await ask(gateway)
-            [sizes] = await keys(client, "*:response-sizes:local")
-            left: Any = await client.hgetall(sizes)  # pyright: ignore
-            total = int(left.pop(""))
-            assert made[0] not in left
-            assert total == sum(map(int, left.values()))
-
-
 async def test_what_continues_a_response_keeps_it_for_longer(settings: GatewaySettings, redis_url: str) -> None:
     async with running_gateway(settings) as gateway:
         first = (await ask(gateway, user="alice")).json["id"]
@@ -160,8 +144,7 @@ async def test_what_continues_a_response_keeps_it_for_longer(settings: GatewaySe
 async def test_without_redis_only_what_is_not_stored_is_answered(
     settings: GatewaySettings, engine: FakeEngine, redis: RedisServer
 ) -> None:
-    own = GatewaySettings.model_validate({**settings.model_dump(), "redis_url": redis.url})
-    async with running_gateway(own) as gateway:
+    async with running_gateway(settings, redis_url=redis.url) as gateway:
         made = (await ask(gateway)).json["id"]
         asked = len(engine.received)
         redis.kill()
@@ -181,8 +164,7 @@ async def test_without_redis_only_what_is_not_stored_is_answered(
 async def test_an_answer_survives_the_loss_of_redis_and_is_not_called_stored(
     settings: GatewaySettings, engine: FakeEngine, redis: RedisServer
 ) -> None:
-    own = GatewaySettings.model_validate({**settings.model_dump(), "redis_url": redis.url})
-    async with running_gateway(own) as gateway:
+    async with running_gateway(settings, redis_url=redis.url) as gateway:
         engine.will(Says(pieces=["Hel", "lo."], pause_s=0.5), Says())
         body = {"model": MODEL, "input": "Hi.", "stream": True}
         async with gateway.http.post(gateway.url + PATH, json=body) as response:
@@ -275,7 +257,7 @@ async def test_a_client_that_leaves_after_the_last_token_has_its_response_kept(
 @pytest.fixture
 async def passing(settings: GatewaySettings) -> AsyncGenerator[Gateway]:
     """A gateway whose engines speak the Responses API."""
-    async with running_gateway(settings.model_copy(update={"engine_responses": True})) as running:
+    async with running_gateway(settings, engine_responses=True) as running:
         yield running
 
 

@@ -1,6 +1,5 @@
 """The tools of a response: an engine gets functions for them, and a call becomes the item of its tool again."""
 
-from collections.abc import Iterator
 from typing import Any, TypeAlias
 
 import orjson
@@ -145,23 +144,6 @@ def test_the_events_of_every_call_are_the_public_apis(name: str) -> None:
     assert (kinds[0], kinds[-1]) == ("response.output_item.added", "response.output_item.done")
 
 
-def outputs() -> Iterator[Any]:
-    """The outputs that clients send, with the call of each."""
-    call = {"call_id": "c"}
-    yield {"type": "function_call", **call, "name": "f", "arguments": "{}"}, {"type": "function_call_output", **call}
-    custom = {"type": "custom_tool_call", **call, "name": "f", "input": "x"}
-    yield custom, {"type": "custom_tool_call_output", **call}
-    shell = {"type": "local_shell_call", **call, "id": "lsh_1", "action": {"type": "exec", "command": ["ls"]}}
-    yield shell, {"type": "local_shell_call_output", "id": "c"}
-    yield shell, {"type": "function_call_output", **call}
-
-
-@pytest.mark.parametrize(("call", "output"), list(outputs()), ids=["function", "custom", "shell", "shell by call"])
-def test_an_output_is_a_message_of_the_tool(call: Object, output: Object) -> None:
-    messages: Any = messages_of(items_of([call, {**output, "output": "It printed."}]), None)
-    assert messages[-1] == {"role": "tool", "tool_call_id": "c", "content": "It printed."}
-
-
 def test_pictures_of_outputs_follow_the_outputs_of_all_calls_of_the_answer() -> None:
     calls: list[Any] = [
         {"type": "function_call", "call_id": name, "name": "view", "arguments": "{}"} for name in ("a", "b")
@@ -212,11 +194,3 @@ def test_tools_that_nobody_here_runs_are_refused(tools: list[Any]) -> None:
     with pytest.raises(InvalidRequest) as refused:
         functions(tools)
     assert str(refused.value.param).startswith("tools")
-
-
-def test_a_custom_tool_can_be_chosen() -> None:
-    request = read_request(
-        {"model": "m", "input": "x", "tools": [CUSTOM], "tool_choice": {"type": "custom", "name": "apply_patch"}}
-    )
-    body = chat_fields(request, request.items, offered_tools(request.tools, ()), limit_field="n")
-    assert body["tool_choice"] == {"type": "function", "function": {"name": "apply_patch"}}

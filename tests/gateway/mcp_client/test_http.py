@@ -16,21 +16,16 @@ LIST: dict[str, Any] = {"jsonrpc": "2.0", "id": 1, "method": "tools/list", "para
 ONLY_READ = "a:{} scopes=memory:read".format(hashlib.sha256(b"only-read").hexdigest())
 
 
-def changed(settings: GatewaySettings, **fields: object) -> GatewaySettings:
-    return GatewaySettings.model_validate({**settings.model_dump(), **fields})
-
-
 @pytest.mark.parametrize("headers", [{}, {"Authorization": "Bearer wrong"}], ids=["no key", "a wrong key"])
 async def test_without_a_known_key_nothing_is_disclosed(settings: GatewaySettings, headers: dict[str, str]) -> None:
-    async with running_gateway(changed(settings, api_keys=ONLY_READ)) as gateway:
+    async with running_gateway(settings, api_keys=ONLY_READ) as gateway:
         answer = await gateway.post("/mcp", LIST, headers=ACCEPT | headers)
     assert (answer.status, answer.error["code"]) == (401, "invalid_api_key")
     assert answer.headers["WWW-Authenticate"] == "Bearer"
 
 
 async def test_a_key_sees_and_uses_the_tools_of_its_scopes(settings: GatewaySettings) -> None:
-    keyed = changed(settings, api_keys=ONLY_READ)
-    async with running_gateway(keyed) as gateway, caller(gateway.url, "only-read") as client:
+    async with running_gateway(settings, api_keys=ONLY_READ) as gateway, caller(gateway.url, "only-read") as client:
         names = [tool.name for tool in (await client.client.list_tools()).tools]
         assert names == ["memory_search", "memory_list", "memory_get"]
         refused = await client.refused("memory_add", text="Tea.", user_id="ann")
@@ -61,13 +56,13 @@ async def test_without_keys_only_this_machine_is_answered(
 
 
 async def test_with_keys_any_host_name_will_do(settings: GatewaySettings) -> None:
-    async with running_gateway(changed(settings, api_keys=ONLY_READ)) as gateway:
+    async with running_gateway(settings, api_keys=ONLY_READ) as gateway:
         headers = ACCEPT | {"X-API-Key": "only-read", "Host": "memloop.example"}
         assert (await gateway.post("/mcp/", LIST, headers=headers)).status == 200
 
 
 async def test_a_body_over_the_limit_is_refused(settings: GatewaySettings) -> None:
-    async with running_gateway(changed(settings, max_body_bytes=1000)) as gateway:
+    async with running_gateway(settings, max_body_bytes=1000) as gateway:
         answer = await gateway.post("/mcp", LIST | {"params": {"x": "y" * 1000}}, headers=ACCEPT)
     assert (answer.status, answer.error["code"]) == (413, "too_large")
 

@@ -149,14 +149,6 @@ async def test_a_client_that_goes_stops_the_engine(redis_url: str, tmp_path: Pat
         assert len(it.engine.calls) == 2
 
 
-async def test_another_tenant_sees_nothing_of_a_read(it: Whole) -> None:
-    async with caller(it.gateway.url) as alice:
-        read = await alice.call("long_read", question="Where?", text=DOCUMENT)
-    for path, status in ((f"/v1/long-read/{read['id']}", 404), ("/v1/long-read", 200)):
-        answer = await it.gateway.get(path, headers={"X-API-Key": BOB_KEY})
-        assert (answer.status, b"Rome" in answer.raw) == (status, False)
-
-
 async def test_a_gateway_that_stops_ends_the_reads_that_run(redis_url: str, tmp_path: Path) -> None:
     async with whole(redis_url, tmp_path, think, hang_at=2) as it:
 

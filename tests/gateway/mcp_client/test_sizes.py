@@ -131,11 +131,11 @@ async def test_a_client_may_ask_for_more_and_less(it: Whole) -> None:
         assert size < 1_500
 
 
-@pytest.mark.parametrize("cursor", ["-1", "x", "٣", "1e3", "99999999999999"])
-async def test_a_cursor_that_is_none_is_refused(it: Whole, cursor: str) -> None:
+async def test_a_cursor_that_is_none_is_refused(it: Whole) -> None:
     async with caller(it.gateway.url) as client:
-        error = await client.refused("memory_search", query="tea", user_id="ann", cursor=cursor)
-        assert error["param"] == "cursor"
+        for cursor in ("-1", "x", "٣", "1e3", "99999999999999"):
+            error = await client.refused("memory_search", query="tea", user_id="ann", cursor=cursor)
+            assert error["param"] == "cursor"
 
 
 async def test_arguments_as_texts_are_read_as_the_schema_has_them(it: Whole) -> None:

@@ -42,18 +42,15 @@ async def test_an_add_that_asks_to_wait_answers_its_results(client: Client) -> N
     assert [one["memory"] for one in answer["results"]] == ["Ann drinks green tea."]
 
 
-@pytest.mark.parametrize(
-    ("messages", "memory"),
-    [
+async def test_messages_come_in_every_form_of_the_clients(client: Client) -> None:
+    forms: list[tuple[object, str]] = [
         ("Tea.", "Tea."),
         ({"role": "user", "content": "Tea.", "name": "ann"}, "ann: Tea."),
         ([{"role": "user", "content": [{"type": "text", "text": "Tea."}]}], "Tea."),
-    ],
-    ids=["text", "message", "parts"],
-)
-async def test_messages_come_in_every_form_of_the_clients(client: Client, messages: object, memory: str) -> None:
-    answer = await client.call("add", messages, user_id="ann", infer=False)
-    assert [one["memory"] for one in answer["results"]] == [memory]
+    ]
+    for messages, memory in forms:
+        answer = await client.call("add", messages, user_id="ann", infer=False)
+        assert [one["memory"] for one in answer["results"]] == [memory]
 
 
 async def test_ids_may_stand_in_filters_and_come_back_with_the_memory(client: Client) -> None:

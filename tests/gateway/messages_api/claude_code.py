@@ -8,7 +8,6 @@ from tests.fakes.streaming_engine import MODEL
 
 Object: TypeAlias = dict[str, Any]
 PATH: Final = "/v1/messages?beta=true"
-COUNT_PATH: Final = "/v1/messages/count_tokens?beta=true"
 DEVICE: Final = "5f" * 32
 ACCOUNT: Final = "0d9f3c1e-6d57-4a3c-9d0e-1f2a3b4c5d6e"
 SESSIONS: Final = ("11111111-2222-4333-8444-555555555555", "66666666-7777-4888-9999-aaaaaaaaaaaa")
@@ -60,8 +59,8 @@ def user_as_text(session: str) -> str:
     return f"user_{DEVICE}_account_{ACCOUNT}_session_{session}"
 
 
-def request(messages: Sequence[Object], *, user_id: str, **changes: object) -> Object:
-    """A request of the main loop."""
+def request(messages: Sequence[Object], *, user_id: str | None = None, **changes: object) -> Object:
+    """A request of the main loop, by default in the first session."""
     system = [
         {"type": "text", "text": "x-anthropic-billing-header: cc_version=2.1.288.0a1; cc_entrypoint=cli; cch=00000;"},
         {"type": "text", "text": "You are a coding agent.", **CACHED},
@@ -72,7 +71,7 @@ def request(messages: Sequence[Object], *, user_id: str, **changes: object) -> O
         "messages": list(messages),
         "system": system,
         "tools": [BASH, MCP_TOOL],
-        "metadata": {"user_id": user_id},
+        "metadata": {"user_id": user_id or user_as_json(SESSIONS[0])},
         "max_tokens": 32000,
         "thinking": {"type": "adaptive", "display": "updates"},
         "context_management": {"edits": [{"type": "clear_thinking_20251015", "keep": "all"}]},
