@@ -12,6 +12,7 @@ from inference.conformance.probe import Probe
 from inference.conformance.suite import EXPLAINED, Check, Row, run_checks
 from memloop.wire.chat import Json
 from memloop_clients import EngineClient
+from tests.fakes.web_server import serving
 
 Answer = Callable[[Json], web.StreamResponse]
 
@@ -50,19 +51,9 @@ async def engine(answer: Answer, *, gauges: str = "") -> AsyncGenerator[Probe]:
         del request
         return web.Response(text=gauges)
 
-    app = web.Application(client_max_size=1 << 24)
-    app.add_routes(
-        [web.post("/v1/chat/completions", chat), web.get("/v1/models", models), web.get("/metrics", metrics)]
-    )
-    runner = web.AppRunner(app)
-    await runner.setup()
-    await web.TCPSite(runner, "127.0.0.1", 0).start()
-    url = f"http://127.0.0.1:{runner.addresses[0][1]}"
-    try:
-        async with EngineClient(f"{url}/v1", model="m") as client:
-            yield Probe(client, "m", f"{url}/metrics")
-    finally:
-        await runner.cleanup()
+    routes = [web.post("/v1/chat/completions", chat), web.get("/v1/models", models), web.get("/metrics", metrics)]
+    async with serving(routes) as url, EngineClient(f"{url}/v1", model="m") as client:
+        yield Probe(client, "m", f"{url}/metrics")
 
 
 async def row_of(check: Check, answer: Answer, *, gauges: str = "") -> Row:
@@ -142,7 +133,19 @@ def only_in_json(body: Json) -> web.Response:
 async def test_a_model_that_loses_facts_by_tools_is_named_with_the_profile_that_keeps_them() -> None:
     row = await row_of(tools.the_writer_keeps_what_it_is_told, only_in_json)
     assert row.verdict == "explained"
-    assert row.detail.startswith("0 of 4 facts; 4 with MEMLOOP_PROFILE=extractor")
+    assert row.detail.startswith("it loses facts, but keeps them with MEMLOOP_PROFILE=extractor")
+
+
+async def test_a_model_that_loses_two_facts_in_each_form_is_asked_no_more() -> None:
+    bodies: list[Json] = []
+
+    def loses(body: Json) -> web.Response:
+        bodies.append(body)
+        return message(tool_calls=[call()]) if "tools" in body else message(content='{"memory list": []}')
+
+    row = await row_of(tools.the_writer_keeps_what_it_is_told, loses)
+    assert row.detail.startswith("it loses facts, also with MEMLOOP_PROFILE=extractor")
+    assert len(bodies) == 4
 
 
 async def test_a_model_that_keeps_facts_passes() -> None:
@@ -150,7 +153,7 @@ async def test_a_model_that_keeps_facts_passes() -> None:
         return message(tool_calls=[call("add_memory", heard(body, "memory_list"))])
 
     row = await row_of(tools.the_writer_keeps_what_it_is_told, keeps)
-    assert (row.verdict, row.detail) == ("passed", "4 of 4 facts")
+    assert (row.verdict, row.detail) == ("passed", "at least 3 of 4 facts")
 
 
 async def test_an_engine_without_gauges_is_explained() -> None:

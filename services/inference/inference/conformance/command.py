@@ -3,9 +3,10 @@
 import argparse
 import asyncio
 import os
+from collections import Counter
 
 from inference.conformance.probe import Probe
-from inference.conformance.suite import Row, run_checks
+from inference.conformance.suite import Row, Verdict, run_checks
 from memloop_clients import Dialect, EngineClient
 from memloop_clients.endpoints import DIALECT_NAMES
 
@@ -28,16 +29,14 @@ async def _run(arguments: argparse.Namespace) -> int:
     given = arguments.metrics_url
     metrics_url = url.removesuffix("/v1") + "/metrics" if given is None else (given or None)
     key = os.environ.get(arguments.api_key_env) or None
-    failed = explained = passed = 0
+    counts = Counter[Verdict]()
     async with EngineClient(url, model=arguments.model, api_key=key, dialect=arguments.dialect) as client:
         async for row in run_checks(Probe(client, arguments.model, metrics_url)):
             print(line(row), flush=True)
-            failed += row.verdict == "FAILED"
-            explained += row.verdict == "explained"
-            passed += row.verdict == "passed"
+            counts[row.verdict] += 1
         print(spoken(await client.dialect(arguments.model)))
-    print(f"{passed} passed, {explained} explained, {failed} failed")
-    return 1 if failed else 0
+    print(f"{counts['passed']} passed, {counts['explained']} explained, {counts['FAILED']} failed")
+    return 1 if counts["FAILED"] else 0
 
 
 def spoken(dialect: Dialect) -> str:
