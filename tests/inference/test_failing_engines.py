@@ -41,16 +41,16 @@ def test_a_launcher_is_alive_and_not_ready_while_its_engine_starts(start: Start)
 
 
 def test_an_engine_that_never_answers_is_given_up_at_the_deadline(start: Start) -> None:
-    launcher = start("hangs", MEMLOOP_SERVE_START_TIMEOUT_S="15")
+    launcher = start("hangs", MEMLOOP_SERVE_START_TIMEOUT_S="5")
     code, _, err = launcher.ended()
     assert code == 1
-    assert "the engine was not ready within 15 s: the engine cannot be reached" in err
+    assert "the engine was not ready within 5 s: the engine cannot be reached" in err
     assert "still compiling" in err
     assert launcher.orphans() == []
 
 
 def test_an_engine_that_serves_another_model_is_not_ready(start: Start) -> None:
-    code, _, err = start("other-model", MEMLOOP_SERVE_START_TIMEOUT_S="15").ended()
+    code, _, err = start("other-model", MEMLOOP_SERVE_START_TIMEOUT_S="5").ended()
     assert code == 1
     assert "it serves ['another'], not my-model" in err
 

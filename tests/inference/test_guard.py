@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from inference import guard
-from inference.process import ChildProcess
+from inference.process import ChildProcess, send_signal
 from tests.fakes.processes import PATIENCE_S, is_running, kill, kill_pid, pids_in, wait_for
 
 FAMILY = """
@@ -143,3 +143,12 @@ async def test_stopping_twice_at_once_is_harmless() -> None:
     child = await ChildProcess.start(printing(code), on_line=lambda _: running.set(), grace_s=1.0)
     await running.wait()
     assert await asyncio.gather(child.stop(), child.stop()) == [143, 143]
+
+
+async def test_a_process_that_ends_while_it_gets_signals_keeps_its_exit_status() -> None:
+    for _ in range(20):
+        process = await asyncio.create_subprocess_exec("sh", "-c", "exit 7")
+        while process.returncode is None:
+            send_signal(process, signal.SIGCONT)
+            await asyncio.sleep(0)
+        assert process.returncode == 7

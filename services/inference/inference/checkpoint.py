@@ -1,17 +1,26 @@
-"""Finds what a served checkpoint holds beside its weights' numbers: export record, GGUF files, ``tokenizer.json``."""
+"""Finds what a served checkpoint holds beside its weights' numbers: configuration, record, GGUF files, tokenizer."""
 
 import asyncio
+import json
 import logging
 from pathlib import Path
+from typing import cast
 
 from huggingface_hub import try_to_load_from_cache
-from pydantic import ValidationError
+from pydantic import JsonValue, ValidationError
 
+from memloop.wire.chat import Json
 from memloop.wire.checkpoint import RECORD, CheckpointRecord
 from memloop.wire.errors import NotFound
 
 _TOKENIZER = "tokenizer.json"
 log = logging.getLogger(__name__)
+
+
+def config_of(folder: Path, name: str = "config.json") -> Json:
+    """Return the values of a configuration; none where it is no JSON object. Raises OSError, ValueError."""
+    config = cast(JsonValue, json.loads((folder / name).read_text("utf-8")))
+    return config if isinstance(config, dict) else {}
 
 
 def gguf_files(folder: Path) -> list[Path]:

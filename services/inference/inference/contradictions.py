@@ -4,14 +4,13 @@ import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
-from inference.budgets import fitted_profile, positions_served
 from inference.checkpoint import gguf_files
 from inference.engines import EnginePlan, sglang, vllm, vllm_parsers
 from inference.estimate import attention_heads
 from inference.machine import ON_PROCESSORS
 from inference.prompts import profile_of
-from inference.rope import SETTING
 from inference.settings import LauncherSettings
+from inference.window import SETTING, fitted_profile, positions_of
 from memloop.profiles import ProfileError
 from memloop_service import refuse_open_listen
 
@@ -139,7 +138,7 @@ def _about_window(plan: EnginePlan) -> list[str]:
         fitted_profile(plan, profile_of(plan))
     except ProfileError as error:
         reasons.append(f"MEMLOOP_PROFILE: {error}")
-    positions = positions_served(plan)
+    positions = positions_of(Path(plan.model), plan.yarn_factor) if plan.local else None
     if positions is not None and plan.max_model_len is not None and plan.max_model_len > positions:
         way_out = "" if plan.yarn_factor else f"; {SETTING} stretches them"
         reasons.append(f"the model has {positions} positions, fewer than the {plan.max_model_len} asked for{way_out}")

@@ -10,8 +10,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import cast
 
+from inference.checkpoint import config_of
 from inference.engines import EnginePlan
 from inference.registry import ModelShape
+from memloop.wire.chat import Json
 
 GIB = 1 << 30
 _RUNTIME_BYTES = 2 * GIB
@@ -78,9 +80,8 @@ def runtime_bytes(plan: EnginePlan, hardware: Hardware) -> int:
 def attention_heads(folder: Path) -> int | None:
     """Return the number of a checkpoint's attention heads; None when its ``config.json`` does not tell."""
     try:
-        config = cast(dict[str, object], json.loads((folder / "config.json").read_text("utf-8")))
-        return _number(config, "num_attention_heads")
-    except (OSError, ValueError, AttributeError):
+        return _number(config_of(folder), "num_attention_heads")
+    except (OSError, ValueError):
         return None
 
 
@@ -109,7 +110,7 @@ def estimate(plan: EnginePlan, shape: ModelShape, hardware: Hardware | None, *, 
 def shape_of(folder: Path) -> ModelShape | None:
     """Read the shape of a checkpoint on disk; its safetensors headers give the weights' size."""
     try:
-        config = cast(dict[str, object], json.loads((folder / "config.json").read_text("utf-8")))
+        config = config_of(folder)
         heads, hidden = _number(config, "num_attention_heads"), _number(config, "hidden_size")
         return ModelShape(
             parameters=sum(map(_parameters, folder.glob("*.safetensors"))),
@@ -122,7 +123,7 @@ def shape_of(folder: Path) -> ModelShape | None:
         return None
 
 
-def _number(config: dict[str, object], name: str, otherwise: int | None = None) -> int:
+def _number(config: Json, name: str, otherwise: int | None = None) -> int:
     value = config.get(name, otherwise)
     if not isinstance(value, int):
         raise ValueError(f"config.json has no number {name}")  # noqa: TRY004 - a wrong file, not a wrong call

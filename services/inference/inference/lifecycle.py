@@ -8,7 +8,6 @@ import contextlib
 import logging
 import ssl
 import time
-from collections.abc import AsyncIterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Literal, TypeAlias
@@ -23,7 +22,7 @@ from inference.prompts import files_of, refuses_tools
 from inference.stuck import StuckWatch
 from inference.template import describe_template
 from memloop.chunking import TokenizerSplitter
-from memloop.ports import ChatModel, Prompt, Sampling
+from memloop.ports import Prompt, Sampling
 from memloop.profiles import Profile, ProfileError, check_fit, profile_from_files
 from memloop.profiles.profile import PromptName
 from memloop.templates import ChatTemplate
@@ -31,9 +30,16 @@ from memloop.wire.chat import ChatMessage, Json
 from memloop.wire.errors import DependencyError, NotFound, Unavailable
 from memloop_clients import EngineClient
 
+Phase: TypeAlias = Literal["starting", "warming up", "ready", "stopping"]
+LOOP_PROMPTS: tuple[PromptName, ...] = ("read", "answer", "judge", "integrate", "memory")
 _TOKENS = 4
 _FILLING = "Warm-up."
-LOOP_PROMPTS: tuple[PromptName, ...] = ("read", "answer", "judge", "integrate", "memory")
+_METRICS_EVERY_S = 5.0
+_LOOKS_UNTIL_STUCK = 4
+_DRAIN_EVERY_S = 0.2
+_POLL_S = 0.5
+_METRICS_TIMEOUT = aiohttp.ClientTimeout(total=3.0)
+log = logging.getLogger(__name__)
 
 
 def warmup_prompts(profile: Profile, *, tools: bool = True) -> dict[str, Prompt]:
@@ -52,24 +58,6 @@ def warmup_prompts(profile: Profile, *, tools: bool = True) -> dict[str, Prompt]
                 continue
             prompts[name] = replace(prompt, sampling=replace(prompt.sampling, max_tokens=_TOKENS))
     return prompts
-
-
-async def warm_up(model: ChatModel, profile: Profile, *, tools: bool) -> AsyncIterator[tuple[str, float]]:
-    """Run the requests in turn; return each one's seconds by name. Raises DependencyError when the engine fails."""
-    for name, prompt in warmup_prompts(profile, tools=tools).items():
-        began = time.perf_counter()
-        await model.complete(prompt)
-        yield name, time.perf_counter() - began
-
-
-Phase: TypeAlias = Literal["starting", "warming up", "ready", "stopping"]
-_METRICS_EVERY_S = 5.0
-_LOOKS_UNTIL_STUCK = 4
-_DRAIN_EVERY_S = 0.2
-_POLL_S = 0.5
-_METRICS_TIMEOUT = aiohttp.ClientTimeout(total=3.0)
-
-log = logging.getLogger(__name__)
 
 
 class NotReady(RuntimeError):
@@ -143,8 +131,10 @@ class Lifecycle:
             raise NotReady(str(error)) from error
         self._metrics.start_seconds.set(time.monotonic() - began)
         self.phase = "warming up"
-        async for shape, seconds in warm_up(self._client, self.profile, tools=not refuses_tools(self.plan)):
-            self._metrics.warmup_seconds.labels(shape).set(seconds)
+        for shape, prompt in warmup_prompts(self.profile, tools=not refuses_tools(self.plan)).items():
+            asked_at = time.monotonic()
+            await self._client.complete(prompt)
+            self._metrics.warmup_seconds.labels(shape).set(time.monotonic() - asked_at)
         self.phase = "ready"
         self._metrics.up.set(1)
         log.info("ready: %s on %s after %.1f s", self.plan.served_name, self.plan.engine, time.monotonic() - began)

@@ -13,7 +13,7 @@ import os
 import signal
 import socket
 import sys
-from collections.abc import Generator, Sequence
+from collections.abc import Generator
 from contextlib import contextmanager
 from dataclasses import dataclass
 
@@ -56,7 +56,6 @@ class Launch:
     app: FastAPI
     server: uvicorn.Server
     client: EngineClient
-    warnings: Sequence[str] = ()
 
 
 def main() -> int:
@@ -79,15 +78,13 @@ def main() -> int:
         launch = compose()
     except (SettingsRefused, RegistryError) as refusal:
         return _refuse(str(refusal))
-    configure_logging("inference", launch.settings.log_level)
-    for warning in launch.warnings:
-        log.warning("%s", warning)
     return asyncio.run(serve(launch))
 
 
 def compose() -> Launch:
     """Read the settings and build everything from them. Raises SettingsRefused or RegistryError."""
     settings = read_settings(os.environ)
+    configure_logging("inference", settings.log_level)
     cards = read_registry(settings.models_file or MODELS_FILE)
     card = card_of(settings, cards)
     fetch_prompts(settings, card)
@@ -96,7 +93,8 @@ def compose() -> Launch:
     tls = connects_by(settings, any_name=True)  # the engine is reached over loopback
     client = EngineClient(f"{plan.url}/v1", model=plan.served_name, api_key=plan.api_key, tls=tls)
     lifecycle = Lifecycle(plan, client, LauncherMetrics(registry), tls=tls)
-    warnings = [*prompt_warnings(card, lifecycle.profile), *form_warnings(plan, lifecycle.profile)]
+    for warning in (*prompt_warnings(card, lifecycle.profile), *form_warnings(plan, lifecycle.profile)):
+        log.warning("%s", warning)
     app = create_app(
         "inference",
         settings=settings,
@@ -105,7 +103,7 @@ def compose() -> Launch:
         registry=registry,
     )
     config = serving(app, settings, refusals=app.state.refusals)
-    return Launch(settings, lifecycle, BUILDERS[plan.engine](plan), app, _Server(config), client, warnings)
+    return Launch(settings, lifecycle, BUILDERS[plan.engine](plan), app, _Server(config), client)
 
 
 class _Server(uvicorn.Server):

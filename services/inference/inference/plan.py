@@ -1,20 +1,19 @@
 """Resolves settings, the model's row and the machine into one plan, or refuses with the reason."""
 
-import json
 import shlex
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import Final, cast
+from typing import Final
 
-from inference.checkpoint import gguf_files
+from inference.checkpoint import config_of, gguf_files
 from inference.contradictions import contradictions
 from inference.engines import Adapter, EnginePlan, PromptLookup
 from inference.machine import ENGINES, ON_PROCESSORS, EngineName, Machine
 from inference.prompts import choose_prompts
 from inference.registry import ModelCard
-from inference.rope import positions_of, yarn_override
 from inference.settings import LauncherSettings, SettingsRefused
+from inference.window import positions_of, yarn_override
 
 
 def adapters_of(setting: str) -> tuple[Adapter, ...]:
@@ -33,8 +32,7 @@ def adapter_rank(adapters: Sequence[Adapter]) -> int | None:
     ranks: list[int] = []
     for adapter in adapters:
         with suppress(OSError, ValueError):
-            config = cast(object, json.loads((Path(adapter.path) / "adapter_config.json").read_text("utf-8")))
-            rank = cast(dict[str, object], config).get("r") if isinstance(config, dict) else None
+            rank = config_of(Path(adapter.path), "adapter_config.json").get("r")
             ranks += [rank] if isinstance(rank, int) else []
     return max(ranks, default=None)
 

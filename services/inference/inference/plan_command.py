@@ -5,7 +5,6 @@ import os
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
-from inference.budgets import fitted_profile
 from inference.engines import BUILDERS, EnginePlan
 from inference.estimate import GIB, Estimate, Hardware, estimate, runtime_bytes, shape_of
 from inference.machine import ENGINES, Machine
@@ -13,6 +12,7 @@ from inference.plan import card_of, plan_engine
 from inference.prompts import OWN_PROMPTS, PromptsMissing, form_warnings, profile_of, prompt_warnings
 from inference.registry import MODELS_FILE, ModelCard, ModelShape, read_registry
 from inference.settings import LauncherSettings, SettingsRefused, read_settings
+from inference.window import fitted_profile
 from memloop.profiles import sizes
 
 _GPU_GIB: dict[str, float] = {

@@ -17,6 +17,7 @@ from huggingface_hub import try_to_load_from_cache
 from jinja2 import TemplateError
 from jinja2.sandbox import ImmutableSandboxedEnvironment
 
+from inference.checkpoint import config_of
 from inference.engines import EnginePlan
 from memloop.templates import ChatTemplate, described
 from memloop.wire.chat import Json
@@ -97,9 +98,7 @@ def _tokens(plan: EnginePlan) -> dict[str, str]:
 
 def _json_files(plan: EnginePlan) -> Iterator[Json]:
     for path in filter(None, (_file(plan, name) for name in _IN_JSON)):
-        value: object = json.loads(path.read_text("utf-8"))
-        if isinstance(value, dict):
-            yield cast(Json, value)
+        yield config_of(path.parent, path.name)
 
 
 def _file(plan: EnginePlan, name: str) -> Path | None:

@@ -11,7 +11,7 @@ import threading
 from collections.abc import AsyncGenerator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final, Literal, Protocol
+from typing import Any, Final, Literal
 
 import numpy as np
 from openvino import Tensor
@@ -40,29 +40,11 @@ class Piece:
     finish: Finish | None = None
 
 
-class _Output(Protocol):
-    """New tokens, as the pipeline gives them."""
-
-    finish_reason: GenerationFinishReason
-
-    @property
-    def generated_ids(self) -> list[int]: ...
-
-
-class _Handle(Protocol):
-    """The part of the pipeline's handle of a request that counts here; the package does not export its name."""
-
-    def can_read(self) -> bool: ...
-    def read(self) -> Mapping[int, _Output]: ...
-    def get_status(self) -> GenerationStatus: ...
-    def cancel(self) -> None: ...
-
-
 @dataclass(frozen=True, slots=True)
 class _Asked:
-    """A request on its way: its pieces go to a queue of the event loop."""
+    """A request on its way, by the pipeline's handle of it: its pieces go to a queue of the event loop."""
 
-    handle: _Handle
+    handle: Any
     pieces: asyncio.Queue[Piece]
     loop: asyncio.AbstractEventLoop
 

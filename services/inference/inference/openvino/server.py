@@ -16,8 +16,7 @@ from pathlib import Path
 from typing import Final
 from uuid import uuid4
 
-from fastapi import APIRouter, FastAPI, Request, Response
-from prometheus_client import CollectorRegistry
+from fastapi import APIRouter, Request, Response
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 from pydantic import JsonValue
@@ -181,18 +180,6 @@ class _Load(Collector):
         ]
 
 
-def app_of(served: Served, settings: ServiceSettings, registry: CollectorRegistry | None = None) -> FastAPI:
-    registry = registry or new_registry()
-    registry.register(_Load(served.generator))
-    return create_app(
-        "openvino",
-        settings=settings,
-        routers=(routes_of(served),),
-        registry=registry,
-        has_keys=served.api_key is not None,
-    )
-
-
 def main() -> None:
     parser = argparse.ArgumentParser(prog="inference.openvino.server", description=__doc__)
     parser.add_argument("--model", type=Path, required=True)
@@ -213,11 +200,12 @@ def main() -> None:
         step_tokens=options.max_num_batched_tokens,
         cache_bytes=options.kv_cache_bytes,
     )
-    served = Served(
-        options.served_model_name, generator, options.max_model_len, os.environ.get("MEMLOOP_ENGINE_API_KEY") or None
-    )
+    key = os.environ.get("MEMLOOP_ENGINE_API_KEY") or None
+    routes = routes_of(Served(options.served_model_name, generator, options.max_model_len, key))
     settings = ServiceSettings(host=options.host, port=options.port, metrics_port=None, unix_socket=None)
-    run(app_of(served, settings), settings)
+    registry = new_registry()
+    registry.register(_Load(generator))
+    run(create_app("openvino", settings=settings, routers=(routes,), registry=registry, has_keys=bool(key)), settings)
 
 
 if __name__ == "__main__":

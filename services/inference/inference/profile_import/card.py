@@ -14,7 +14,6 @@ from typing import Final, cast
 
 from inference.profile_import.imported import Imported, as_json_file
 from inference.profile_import.literals import HOLE, Literals, Value, parse_python
-from inference.profile_import.slots import checked_template
 from inference.profile_import.sources import ImportRefused, SourceFile
 from memloop.wire.chat import Json
 
@@ -91,7 +90,8 @@ def import_card(sources: Sequence[SourceFile]) -> Imported:
     user = found.only("user text with a conversation of [role]: lines", beside(found.users) or beside(found.lone_users))
     tools = found.only(f"list of the tools {', '.join(sorted(_TOOLS))}", beside(found.tools))
     texts = {"memory_system.txt": system, "memory_user.txt": user, "tools.json": tools}
-    checked_template(texts["memory_user.txt"], "conversation", card.name)
+    if (places := user.count("{conversation}")) != 1:
+        raise ImportRefused(f"{card.name}: expected one place of {{conversation}}; found {places}")
     named = {"template": "memory_user.txt", "system": "memory_system.txt", "tools": "tools.json"}
     prompt = {**named, "max_tokens": 1024, "temperature": 0.2, "thinking": True, "tool_choice": "required"}
     left = tuple(

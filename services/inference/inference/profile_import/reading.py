@@ -1,12 +1,13 @@
 """Imports the prompts of MemAgent, MemReread and MemOS's reader from a checkout: constants of a module."""
 
 import ast
-from collections.abc import Mapping, Sequence
+import re
+import string
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Final
 
 from inference.profile_import.imported import Entry, Imported
 from inference.profile_import.literals import HOLE, Literals, parse_python
-from inference.profile_import.slots import our_template
 from inference.profile_import.sources import ImportRefused, SourceFile
 
 _SECTION: Final = {"prompt": "problem", "memory": "memory", "chunk": "section"}
@@ -43,11 +44,7 @@ def import_memagent_direct(sources: Sequence[SourceFile]) -> Imported:
     The document takes the place of the memory, as for our direct reader.
     """
     (module,) = sources
-    where = f"{module.name}: template_0shot"
-    text = _Constants(module).text("template_0shot")
-    if (text.count("$DOC$"), text.count("$Q$")) != (1, 1):
-        raise ImportRefused(f"{where}: expected the slots $DOC$ and $Q$, each once; found others")
-    texts = {"answer.txt": text.replace("$DOC$", "{memory}").replace("$Q$", "{problem}")}
+    texts = {"answer.txt": _Constants(module).marked("template_0shot", {"$DOC$": "{memory}", "$Q$": "{problem}"})}
     prompts = _prompts(texts)
     prompts["answer"] |= {"parser": "words", "max_tokens": _DIRECT_REPLY_TOKENS}
     return Imported("memagent-direct", (module,), texts, {}, prompts, _DIRECT)
@@ -86,14 +83,8 @@ def import_memos_reader(sources: Sequence[SourceFile]) -> Imported:
     One user message; a turn is ``role: [time]: text``. The decoding is that of MemOS's settings, without its top_k.
     """
     (module,) = sources
-    text = _Constants(module).text("SIMPLE_STRUCT_MEM_READER_PROMPT")
-    found = (text.count("${conversation}"), text.count("${custom_tags_prompt}"))
-    if found != (1, 1):
-        where = f"{module.name}: SIMPLE_STRUCT_MEM_READER_PROMPT"
-        raise ImportRefused(
-            f"{where}: expected ${{conversation}} and ${{custom_tags_prompt}}, each once; found {found}"
-        )
-    texts = {"extract.txt": text.replace("${custom_tags_prompt}", "").replace("${conversation}", "{conversation}")}
+    slots = {"${custom_tags_prompt}": "", "${conversation}": "{conversation}"}
+    texts = {"extract.txt": _Constants(module).marked("SIMPLE_STRUCT_MEM_READER_PROMPT", slots)}
     memory: dict[str, Entry] = {"template": "extract.txt", "system": "", "parser": "memory_list", "max_tokens": 8000}
     memory |= {"temperature": 0.6, "top_p": 0.95, "thinking": False}
     turns = {"timed": "{role}: [{time}]: {text}"}
@@ -115,9 +106,49 @@ class _Constants:
             raise ImportRefused(f"{self._name}: expected the text {name}; found {found}")
         return text
 
+    def marked(self, name: str, slots: Mapping[str, str]) -> str:
+        """Return the constant with ours in the place of its marks. Raises ImportRefused unless each comes once."""
+        text, expected = self.text(name), " and ".join(slots)
+        if any(text.count(mark) != 1 for mark in slots):
+            raise ImportRefused(f"{self._name}: {name}: expected {expected}, each once; found others")
+        for mark, ours in slots.items():
+            text = text.replace(mark, ours)
+        return text
+
     def template(self, name: str, slots: Mapping[str, str]) -> str:
-        """Return the constant with our slots. Raises ImportRefused."""
-        return our_template(self.text(name), slots, f"{self._name}: {name}")
+        """Return a ``str.format`` template with our slots for its own; all other bytes as ``format`` writes them.
+
+        ``slots`` maps each of its slots to ours. Raises ImportRefused when it has others, lacks one, or cannot be
+        expressed so.
+        """
+        text, where, expected = self.text(name), f"{self._name}: {name}", _listed(slots)
+        try:
+            pieces = list(string.Formatter().parse(text))
+        except ValueError as error:
+            raise ImportRefused(f"{where}: expected a format string; found one that is broken: {error}") from error
+        template = ""
+        seen = set[str]()
+        for literal, field, spec, conversion in pieces:
+            template += literal
+            if field is None:
+                continue
+            if field not in slots or spec or conversion:
+                found = f"{{{field}{':' + spec if spec else ''}}}"
+                raise ImportRefused(f"{where}: expected the slots {expected}; found {found}")
+            template += f"{{{slots[field]}}}"
+            seen.add(field)
+        if seen != set(slots):
+            raise ImportRefused(f"{where}: expected the slots {expected}; found only {_listed(seen)}")
+        # Both render to the same text: a brace that the source escapes must not become a slot of ours
+        sent = text.format_map({theirs: f"({number})" for number, theirs in enumerate(slots)})
+        marks = {f"{{{ours}}}": f"({number})" for number, ours in enumerate(slots.values())}
+        if re.sub("|".join(map(re.escape, marks)), lambda mark: marks[mark[0]], template) != sent:
+            raise ImportRefused(f"{where}: expected a text without slots of ours; found one of {_listed(marks)}")
+        return template
+
+
+def _listed(names: Iterable[str]) -> str:
+    return ", ".join(sorted(names)) or "none"
 
 
 def _prompts(texts: Mapping[str, str]) -> dict[str, dict[str, Entry]]:
