@@ -39,8 +39,8 @@ class QdrantCluster(QdrantStandIn):
             port = free_port()
             for node in range(self.nodes):
                 routes = [web.route(one.method, one.path, self._at(node, one.handler)) for one in self.routes()]
-                await stack.enter_async_context(serving(routes, host=f"127.0.0.{node + 1}", port=port))
-            self.urls = tuple(f"http://127.0.0.{node + 1}:{port}" for node in range(self.nodes))
+                await stack.enter_async_context(serving(routes, host=self._host(node), port=port))
+            self.urls = tuple(f"http://{self._host(node)}:{port}" for node in range(self.nodes))
             yield self.urls
             for node in list(self.state.stopped):
                 self.go_on(node)
@@ -70,6 +70,9 @@ class QdrantCluster(QdrantStandIn):
     def routes(self) -> list[web.RouteDef]:
         """What a node answers, and where the copies lie."""
         return [web.get("/collections/{name}/cluster", self._copies), *self.snapshots.routes(), *super().routes()]
+
+    def _host(self, node: int) -> str:
+        return f"127.0.0.{node + 1}"
 
     def _recover(self) -> None:
         for shards in self.collections.values():
@@ -102,17 +105,17 @@ class QdrantCluster(QdrantStandIn):
         return await super()._points(request)
 
     async def _copies(self, request: web.Request) -> web.Response:
-        here = ANSWERING.get()
+        here, shards = ANSWERING.get(), self.collections[request.match_info["name"]]
         local: list[dict[str, Any]] = []
         remote: list[dict[str, Any]] = []
-        for number, (key, shard) in enumerate(self.collections[request.match_info["name"]].shards.items()):
+        for number, (key, shard) in enumerate(shards.shards.items()):
             copies = cast(Copies, shard)
             for node, client in copies.by_node.items():
-                shown: dict[str, Any] = {"shard_id": number, "shard_key": key}
+                shown: dict[str, Any] = {"shard_id": number} | ({"shard_key": key} if shards.custom else {})
                 shown["state"] = "Dead" if node in copies.missed else "Active"
                 if node == here:
                     local.append(shown | {"points_count": client.count(POINTS).count})
                 else:
                     remote.append(shown | {"peer_id": node})
-        counted = {"peer_id": here, "shard_count": len(self.collections[request.match_info["name"]].shards)}
+        counted = {"peer_id": here, "shard_count": len(shards.shards)}
         return succeeded(counted | {"local_shards": local, "remote_shards": remote, "shard_transfers": []})

@@ -15,12 +15,12 @@ _RECORDS: TypeAdapter[list[models.Record]] = TypeAdapter(list[models.Record])
 
 
 class Snapshots:
-    """The snapshots of one cluster. ``here`` gives the number of the node that answers."""
+    """The snapshots of one cluster, ``kept`` until deleted. ``here`` gives the number of the node that answers."""
 
     def __init__(self, collections: dict[str, Shards], here: Any) -> None:
         self._collections = collections
         self._here = here
-        self._kept: dict[tuple[int, str, int], bytes] = {}
+        self.kept: dict[tuple[int, str, int], bytes] = {}
 
     def routes(self) -> list[web.RouteDef]:
         """What a node answers."""
@@ -45,19 +45,19 @@ class Snapshots:
 
     async def _make(self, request: web.Request) -> web.Response:
         records = records_of(self._copies(request).by_node[self._here()])
-        self._kept[self._place(request)] = _RECORDS.dump_json(list(records.values()))
+        self.kept[self._place(request)] = _RECORDS.dump_json(list(records.values()))
         return succeeded({"name": "made", "creation_time": "2026-11-23T00:00:00", "size": 1})
 
     async def _download(self, request: web.Request) -> web.Response:
-        return web.Response(body=self._kept[self._place(request)])
+        return web.Response(body=self.kept[self._place(request)])
 
     async def _delete(self, request: web.Request) -> web.Response:
-        del self._kept[self._place(request)]
+        del self.kept[self._place(request)]
         return succeeded(True)
 
     async def _upload(self, request: web.Request) -> web.Response:
         raw = cast(web.FileField, (await request.post())["snapshot"]).file.read()
-        if request.query["checksum"] != hashlib.sha256(raw).hexdigest():
+        if request.query["checksum"] != hashlib.sha256(raw).hexdigest() or request.query["priority"] != "snapshot":
             return failed(400, "Wrong input: Snapshot checksum mismatch")
         copies = self._copies(request)
         copies.by_node[self._here()] = filled(copies.made(), _RECORDS.validate_json(raw))

@@ -180,11 +180,14 @@ class QdrantStandIn:
         del request
         if not self.nodes:
             return succeeded({"status": "disabled"})
-        peers = {str(number): {"uri": f"http://node-{number}:6335/"} for number in range(self.nodes)}
+        peers = {str(number): {"uri": f"http://{self._host(number)}:6335/"} for number in range(self.nodes)}
         raft = {"term": 1, "commit": 1, "pending_operations": 0, "leader": 0, "role": "Leader", "is_voter": True}
         thread = {"consensus_thread_status": "working", "last_update": "2026-01-01T00:00:00Z"}
         state = {"raft_info": raft, "consensus_thread_status": thread, "message_send_failures": {}}
         return succeeded({"status": "enabled", "peer_id": 0, "peers": peers, **state})
+
+    def _host(self, node: int) -> str:
+        return f"node-{node}"
 
     async def _shard_keys(self, request: web.Request) -> web.Response:
         keys = self.collections[request.match_info["name"]].shards
