@@ -3,7 +3,7 @@
 import pytest
 from fastapi import FastAPI, Response
 
-from memloop_cli.stack.page import console_address
+from memloop_cli.stack.component import console_address
 from tests.fakes.asgi_server import running
 
 

@@ -14,10 +14,8 @@ from rich.text import Text
 
 from memloop.wire.chat import Json
 from memloop_cli.agents.commands import agent, connect
-from memloop_cli.commands.chat import Conversation, converse
-from memloop_cli.commands.keys_app import app as keys
-from memloop_cli.commands.memory_app import app as memory
-from memloop_cli.commands.models import first_model
+from memloop_cli.commands import keys, memory
+from memloop_cli.commands.chat import Conversation, converse, first_model
 from memloop_cli.commands.stack import logs, status
 from memloop_cli.demo.run import run_demo
 from memloop_cli.errors import errors_printed, gateway_errors
@@ -34,8 +32,8 @@ _HELP = "The local stack and the command line of Memloop."
 _LAST_BASE_PORT = 65_530
 
 app = typer.Typer(no_args_is_help=True, pretty_exceptions_enable=False, help=_HELP)
-app.add_typer(memory, name="memory")
-app.add_typer(keys, name="keys")
+app.add_typer(memory.app, name="memory")
+app.add_typer(keys.app, name="keys")
 app.add_typer(agent, name="agent", hidden=True)
 app.command()(connect)
 app.command()(read)

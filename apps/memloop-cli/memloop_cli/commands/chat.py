@@ -16,6 +16,14 @@ from memloop_clients.gateway import ChatAnswer, ChatDelta, GatewayClient
 _HELP = "Type a message; /new starts a conversation without history, /quit or Ctrl-D ends."
 
 
+async def first_model(client: GatewayClient) -> str:
+    """The id of the first served model, for a user who names none. Raises CliError when the gateway lists none."""
+    models = await client.models()
+    if not models:
+        raise CliError("the gateway lists no model")
+    return models[0]
+
+
 class Conversation:
     """The turns so far, with one user's memory behind them."""
 

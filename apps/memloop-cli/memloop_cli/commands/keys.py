@@ -1,28 +1,49 @@
-"""``memloop keys``: create, list, rotate, revoke. A key's secret is printed once, alone on its line."""
+"""``memloop keys``: its commands, with their options. A key's secret is printed once, alone on its line."""
 
 import re
 from datetime import UTC, datetime
-from typing import Final
+from typing import Annotated, Final
 
+import typer
 from pydantic import ValidationError
-from rich.console import Console
 from rich.text import Text
 
 from memloop.wire.keys import ALL_SCOPES, ApiKey, KeyCreate, NewApiKey
 from memloop_cli.errors import BadInput
-from memloop_clients.gateway import GatewayClient
+from memloop_cli.options import console, through_gateway
+from memloop_clients import GatewayClient
 
 _UNITS_S: Final = {"s": 1, "m": 60, "h": 3600, "d": 86_400}
 _PAGE: Final = 100
 
 
-async def create(client: GatewayClient, console: Console, request: KeyCreate) -> None:
-    """Create a key and print its secret."""
-    _show_new(await client.create_key(request), console)
+Tenant = Annotated[str | None, typer.Option("--tenant", help="The tenant; default: the admin key's own.")]
+app = typer.Typer(no_args_is_help=True, help="The gateway's API keys; needs a key with the scope admin.")
 
 
-async def list_all(client: GatewayClient, console: Console, *, tenant: str | None) -> None:
-    """Print a tenant's keys, newest first."""
+@app.command()
+@through_gateway
+async def create(
+    client: GatewayClient,
+    name: Annotated[str, typer.Argument(help="What the key is for.")],
+    tenant: Tenant = None,
+    scopes: Annotated[str | None, typer.Option(help="Joined with +; default: all but admin.")] = None,
+    expires: Annotated[str | None, typer.Option(help="A date or a time; default: never.")] = None,
+) -> None:
+    """Create a key and print its secret once."""
+    given = {"tenant": tenant, "scopes": scopes and _scopes(scopes), "expires_at": expires and _moment(expires)}
+    try:
+        asked = KeyCreate.model_validate({"name": name, **{field: value for field, value in given.items() if value}})
+    except ValidationError as error:
+        fault = error.errors(include_url=False)[0]
+        raise BadInput(f"{'.'.join(map(str, fault['loc']))}: {fault['msg']}") from None
+    _show_new(await client.create_key(asked))
+
+
+@app.command("list")
+@through_gateway
+async def list_all(client: GatewayClient, tenant: Tenant = None) -> None:
+    """List a tenant's keys."""
     cursor: str | None = None
     found = 0
     while True:
@@ -36,25 +57,23 @@ async def list_all(client: GatewayClient, console: Console, *, tenant: str | Non
         console.print("no keys", style="dim")
 
 
-async def rotate(client: GatewayClient, console: Console, key_id: str, *, overlap_s: int) -> None:
-    """Give a key a new secret and print it."""
-    _show_new(await client.rotate_key(key_id, overlap_s=overlap_s), console)
+@app.command()
+@through_gateway
+async def rotate(
+    client: GatewayClient,
+    key_id: str,
+    overlap: Annotated[str, typer.Option(help="How long the old secret stays valid: 30m, 24h, 7d.")] = "0",
+) -> None:
+    """Give a key a new secret and print it once."""
+    _show_new(await client.rotate_key(key_id, overlap_s=seconds_of(overlap)))
 
 
-async def revoke(client: GatewayClient, console: Console, key_id: str) -> None:
-    """End a key."""
+@app.command()
+@through_gateway
+async def revoke(client: GatewayClient, key_id: str) -> None:
+    """Revoke a key; takes effect within a second."""
     revoked = await client.revoke_key(key_id)
     console.print(f"{revoked.id} is revoked")
-
-
-def asked(name: str, *, tenant: str | None, scopes: str | None, expires: str | None) -> KeyCreate:
-    """Parse the options into a key: ``chat+memory:read``, a date or a time. Raises BadInput."""
-    given = {"tenant": tenant, "scopes": scopes and _scopes(scopes), "expires_at": expires and _moment(expires)}
-    try:
-        return KeyCreate.model_validate({"name": name, **{field: value for field, value in given.items() if value}})
-    except ValidationError as error:
-        fault = error.errors(include_url=False)[0]
-        raise BadInput(f"{'.'.join(map(str, fault['loc']))}: {fault['msg']}") from None
 
 
 def seconds_of(text: str) -> int:
@@ -81,7 +100,7 @@ def _moment(text: str) -> int:
     return int((moment if moment.tzinfo is not None else moment.replace(tzinfo=UTC)).timestamp())
 
 
-def _show_new(key: NewApiKey, console: Console) -> None:
+def _show_new(key: NewApiKey) -> None:
     console.print(_line(key))
     if key.overlap_until is not None:
         console.print(f"the secret before it works until {_when(key.overlap_until)}", style="dim")

@@ -9,14 +9,14 @@ from typing import Final
 
 from rich.console import Console
 
-from memloop_cli.commands.models import first_model
+from memloop_cli.commands.chat import first_model
 from memloop_cli.demo.chatting import let_type, show_chat
 from memloop_cli.demo.questions import DemoReading, load_reading
 from memloop_cli.demo.reading import show_reading
 from memloop_cli.errors import gateway_errors
 from memloop_cli.home import Home, StackNote
+from memloop_cli.stack.component import console_address
 from memloop_cli.stack.local import free_ports, local_stages
-from memloop_cli.stack.page import console_address
 from memloop_cli.stack.running import running_stack
 from memloop_cli.stack.small_model import with_small_model
 from memloop_cli.stack.up import printer, stop_on_sigterm

@@ -14,11 +14,9 @@ from memloop_cli.home import Home, gateway_url
 from memloop_cli.importing.counts import Counts
 from memloop_cli.importing.entries import Entry, Fact, Unreadable, stable_id
 from memloop_cli.importing.formats import chatgpt, claude, jsonl, langgraph, mem0, zep
-from memloop_cli.importing.langgraph_api import langgraph_records
-from memloop_cli.importing.mem0_api import mem0_records
-from memloop_cli.importing.notes import DoneNotes
 from memloop_cli.importing.own import import_export
-from memloop_cli.importing.sending import Sender, Target, check
+from memloop_cli.importing.sending import DoneNotes, Sender, Target, check
+from memloop_cli.importing.source_api import langgraph_records, mem0_records
 from memloop_cli.importing.streaming import Record, opened, records
 from memloop_cli.importing.zep_api import zep_records
 from memloop_cli.options import HOME, HomeFolder, Key, Url, console, with_gateway

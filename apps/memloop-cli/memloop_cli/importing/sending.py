@@ -6,10 +6,11 @@ that is repeated, or goes on after a kill, stores nothing twice.
 
 import asyncio
 from collections import deque
-from collections.abc import Awaitable, Callable, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import Final, TypedDict, TypeVar
+from pathlib import Path
+from typing import Final, Literal, TypeVar
 
 from pydantic import JsonValue, ValidationError
 
@@ -29,7 +30,6 @@ from memloop.wire.memory_requests import MemoryAdd
 from memloop.wire.store_requests import MAX_LINES, MemoryLine
 from memloop_cli.importing.counts import Counts
 from memloop_cli.importing.entries import Conversation, Entry, Fact, Turn, Whose, stable_id
-from memloop_cli.importing.notes import DoneNotes
 from memloop_clients import GatewayClient
 
 _BATCH_BYTES: Final = 4 << 20
@@ -44,6 +44,27 @@ _TITLE_CHARS: Final = 200
 _ID_CHARS: Final = 256
 _KEY_CHARS: Final = 512
 _Result = TypeVar("_Result")
+
+
+class DoneNotes:
+    """Keys of records that the gateway has taken, in a file: a killed import goes on without sending them again.
+
+    Lines are appended, so that a kill loses the last one at most.
+    """
+
+    def __init__(self, file: Path, *, empty: bool = False) -> None:
+        self._file = file
+        there = file.is_file() and not empty
+        self._done = frozenset(file.read_text(encoding="ascii").split()) if there else frozenset[str]()
+
+    def __contains__(self, key: str) -> bool:
+        return key in self._done
+
+    def note(self, keys: Iterable[str]) -> None:
+        """Append keys. An earlier run's keys stay."""
+        self._file.parent.mkdir(parents=True, exist_ok=True)
+        with self._file.open("a", encoding="ascii") as file:
+            file.writelines(f"{key}\n" for key in keys)
 
 
 @dataclass(frozen=True, slots=True)
@@ -201,67 +222,65 @@ def check(entry: Entry, target: Target) -> None:
 def _lines(entry: Entry, target: Target) -> Iterator[MemoryLine]:
     if isinstance(entry, Fact):
         for part, text in enumerate(_pieces(entry.text)):
-            yield _fact_line(entry, target, text, part)
+            yield _line(
+                entry,
+                target,
+                (entry.id, str(part)),
+                memory=text,
+                memory_type="LongTermMemory",
+                key=text.strip()[:_KEY_CHARS],
+                at=entry.at,
+                tags=entry.tags,
+                metadata={**entry.metadata, "imported_from": target.kind, "imported_id": entry.id[:_ID_CHARS]},
+            )
         return
     for place, turn in enumerate(entry.turns):
         for part, source in enumerate(_sources(turn)):
-            yield _turn_line(entry, source, target, (turn.id, place, part))
+            yield _line(
+                entry,
+                target,
+                (entry.id, turn.id, str(place), str(part)),
+                memory=source.said(),
+                memory_type="RawTurn",
+                at=source.timestamp,
+                sources=(source,),
+                metadata=_about(entry, target),
+            )
 
 
-def _fact_line(fact: Fact, target: Target, text: str, part: int) -> MemoryLine:
-    whose, at = target.whose(fact.whose), fact.at or datetime.now(UTC)
-    item = MemoryItem(
-        id=_item_id(target, whose, fact.id, str(part)),
-        memory=text,
-        key=text.strip()[:_KEY_CHARS],
-        memory_type="LongTermMemory",
-        tags=fact.tags,
-        metadata={**fact.metadata, "imported_from": target.kind, "imported_id": fact.id[:_ID_CHARS]},
-        **_common(whose, at),
-    )
-    return MemoryLine(item=item, confirmed_at=at)
-
-
-def _turn_line(conversation: Conversation, source: Source, target: Target, place: tuple[str, int, int]) -> MemoryLine:
-    whose, at = target.whose(conversation.whose), source.timestamp or datetime.now(UTC)
-    item_id = _item_id(target, whose, conversation.id, *map(str, place))
+def _line(
+    entry: Entry,
+    target: Target,
+    place: Sequence[str],
+    *,
+    memory: str,
+    memory_type: Literal["LongTermMemory", "RawTurn"],
+    at: datetime | None,
+    metadata: dict[str, JsonValue],
+    key: str = "",
+    tags: tuple[str, ...] = (),
+    sources: tuple[Source, ...] = (),
+) -> MemoryLine:
+    """Return a version with an id of its place. Without a ``key`` it gets one of that id."""
+    whose, now = target.whose(entry.whose), datetime.now(UTC)
+    item_id = stable_id(target.kind, whose.user_id or "", whose.agent_id or "", whose.run_id or "", *place)
     item = MemoryItem(
         id=item_id,
-        memory=source.said(),
-        key=f"{target.kind}:{item_id}",
-        memory_type="RawTurn",
-        sources=(source,),
-        metadata=_about(conversation, target),
-        **_common(whose, at),
+        memory=memory,
+        key=key or f"{target.kind}:{item_id}",
+        memory_type=memory_type,
+        tags=tags,
+        user_id=whose.user_id or "",
+        agent_id=whose.agent_id,
+        run_id=whose.run_id,
+        metadata=metadata,
+        valid_from=at or now,
+        created_at=now,
+        updated_at=now,
+        sources=sources,
+        hash="",
     )
-    return MemoryLine(item=item, confirmed_at=at)
-
-
-class _Common(TypedDict):
-    user_id: str
-    agent_id: str | None
-    run_id: str | None
-    valid_from: datetime
-    created_at: datetime
-    updated_at: datetime
-    hash: str
-
-
-def _common(whose: Whose, at: datetime) -> _Common:
-    now = datetime.now(UTC)
-    return {
-        "user_id": whose.user_id or "",
-        "agent_id": whose.agent_id,
-        "run_id": whose.run_id,
-        "valid_from": at,
-        "created_at": now,
-        "updated_at": now,
-        "hash": "",
-    }
-
-
-def _item_id(target: Target, whose: Whose, *parts: str) -> str:
-    return stable_id(target.kind, whose.user_id or "", whose.agent_id or "", whose.run_id or "", *parts)
+    return MemoryLine(item=item, confirmed_at=at or now)
 
 
 def _about(conversation: Conversation, target: Target) -> dict[str, JsonValue]:

@@ -1,4 +1,8 @@
-"""The HTTP API of another system, from which memories are read."""
+"""The HTTP APIs of other systems, from which memories are read page by page: what they share, mem0's and LangGraph's.
+
+Sources: mem0's API reference, "Get Memories" (``POST /v3/memories/``); LangGraph's server API, "Store"
+(``POST /store/items/search``), as its own ``langgraph-sdk`` sends it.
+"""
 
 import asyncio
 from collections.abc import AsyncGenerator, Mapping
@@ -13,8 +17,10 @@ from yarl import URL
 from memloop.wire.chat import Json
 from memloop_cli.errors import BadInput, CliError
 from memloop_cli.importing.entries import Unreadable, fields_of, list_of
+from memloop_cli.importing.streaming import Record
 
 MOST_PAGES: Final = 100_000
+_PAGE: Final = 100
 _TRIES: Final = 6
 _LATER: Final = frozenset({429, 502, 503, 504})
 _MOST_WAIT_S: Final = 60.0
@@ -90,3 +96,32 @@ def _wait_s(retry_after: str | None, tried: int) -> float:
     if retry_after is not None and retry_after.isdecimal():
         return min(float(retry_after), _MOST_WAIT_S)
     return min(2.0**tried, _MOST_WAIT_S)
+
+
+async def mem0_records(url: str, token: str, user_id: str) -> AsyncGenerator[Record]:
+    """Yield all memories of a user. Raises CliError when the API refuses or answers in another form."""
+    number = 0
+    async with source_api("mem0", url, {"Authorization": f"Token {token}"}) as api:
+        for page in range(1, MOST_PAGES):
+            params = {"page": str(page), "page_size": str(_PAGE)}
+            found = api.fields(await api.post("v3/memories/", {"filters": {"user_id": user_id}}, params))
+            results = api.rows(found.get("results"), "results")
+            for value in results:
+                number += 1
+                yield Record(number, value)
+            if not results or found.get("next") is None:
+                return
+
+
+async def langgraph_records(url: str, key: str | None) -> AsyncGenerator[Record]:
+    """Yield all items of the store. Raises CliError when the API refuses or answers in another form."""
+    number = 0
+    async with source_api("LangGraph", url, {} if key is None else {"x-api-key": key}) as api:
+        for _ in range(MOST_PAGES):
+            asked: Json = {"namespace_prefix": [], "limit": _PAGE, "offset": number}
+            items = api.rows(api.fields(await api.post("store/items/search", asked)).get("items"), "items")
+            for value in items:
+                number += 1
+                yield Record(number, value)
+            if not items:
+                return

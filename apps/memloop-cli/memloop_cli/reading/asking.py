@@ -1,45 +1,13 @@
-"""Builds the request of a read from a command line."""
+"""Parses the budget and the questions of a read."""
 
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from memloop.wire.long_read import MAX_QUESTIONS, Document, LongReadRequest, Strategy
+from memloop.wire.long_read import MAX_QUESTIONS
 from memloop_cli.commands.keys import seconds_of
 from memloop_cli.errors import BadInput
 
 _QUESTIONS_CHARS: Final = 1 << 20
-
-
-@dataclass(frozen=True, slots=True)
-class Asked:
-    """How a document is read."""
-
-    question: str | None
-    questions: tuple[str, ...] | None
-    strategy: Strategy
-    max_rereads: int
-    model: str | None
-    evidence: bool
-    chunk_tokens: int | None
-    budget: str | None
-
-    def of(self, document: Document, *, background: bool) -> LongReadRequest:
-        """Return the request. Raises BadInput for a budget that is none."""
-        calls, seconds = budget_of(self.budget)
-        return LongReadRequest(
-            model=self.model,
-            question=self.question,
-            questions=self.questions,
-            document=document,
-            strategy=self.strategy,
-            max_rereads=self.max_rereads,
-            evidence=self.evidence,
-            chunk_tokens=self.chunk_tokens,
-            max_llm_calls=calls,
-            deadline_s=seconds,
-            background=background,
-        )
 
 
 def budget_of(text: str | None) -> tuple[int | None, float | None]:

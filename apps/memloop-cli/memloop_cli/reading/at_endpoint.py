@@ -12,9 +12,9 @@ from rich.text import Text
 from memloop.loops.results import ReadResult
 from memloop.profiles import ProfileError
 from memloop.wire.errors import MemloopError
+from memloop.wire.long_read import LongReadRequest
 from memloop_cli.errors import BadInput, gateway_errors
 from memloop_cli.options import console
-from memloop_cli.reading.asking import Asked
 from memloop_clients.memreread import MemReread
 
 
@@ -58,7 +58,7 @@ def endpoint_of(
     return Endpoint(base_url, model, api_key, tokenizer_model, profile or "default")
 
 
-def read_at(endpoint: Endpoint, asked: Asked, document: str | None, *, as_json: bool) -> None:
+def read_at(endpoint: Endpoint, asked: LongReadRequest, document: str | None, *, as_json: bool) -> None:
     """Read the document and print the answer. Raises BadInput, and CliError for a failed call."""
     if document is None or asked.question is None:
         raise BadInput("--base-url reads one plain text of at most 4,000,000 characters: files need the gateway")

@@ -12,7 +12,7 @@ from rich.text import Text
 from memloop.wire.long_read import Document, LongRead, LongReadRequest, ReadEvent, Strategy
 from memloop_cli.errors import BadInput, errors_printed
 from memloop_cli.options import HOME, AsJson, HomeFolder, Key, Url, console, with_gateway
-from memloop_cli.reading.asking import Asked, question_text, questions_in
+from memloop_cli.reading.asking import budget_of, question_text, questions_in
 from memloop_cli.reading.at_endpoint import endpoint_of, read_at
 from memloop_cli.reading.following import followed, named_read
 from memloop_cli.reading.showing import LiveRead, check_whole, read_to_end, show_estimate, show_result
@@ -83,17 +83,19 @@ def read(
             from_env=from_env,
         )
         if resume is None:
-            asked = Asked(
+            calls, seconds = budget_of(budget)
+            asked = LongReadRequest(
                 question=question,
                 questions=None if questions is None else questions_in(questions),
+                document=Document(text="."),  # until it is read or uploaded
                 strategy=strategy,
                 max_rereads=max_rereads,
                 model=model,
                 evidence=evidence,
                 chunk_tokens=chunk_tokens,
-                budget=budget,
+                max_llm_calls=calls,
+                deadline_s=seconds,
             )
-            asked.of(Document(text="."), background=False)  # a bad budget is refused before anything is sent
         documents = Found(()) if resume is not None else found(names)
         inline = _inline(documents, queued=background)
         if endpoint is not None and asked is not None:
@@ -148,17 +150,19 @@ def _inline(documents: Found, *, queued: bool) -> str | None:
 
 
 async def _request(
-    client: GatewayClient, asked: Asked, documents: Found, inline: str | None, said: Console, home: Path
+    client: GatewayClient, asked: LongReadRequest, documents: Found, inline: str | None, said: Console, home: Path
 ) -> LongReadRequest:
+    """Return the request with its document: the inline text, or the uploaded files in the background."""
     if inline is not None:
-        return asked.of(Document(text=inline), background=False)
+        return asked.model_copy(update={"document": Document(text=inline)})
     for line in documents.left_out:
         said.print(Text(f"left out  {line}", style="yellow"))
     notes = UploadNotes(home / "uploads.json")
     files = await uploaded(client, documents.sources, notes, said)
     said.print(Text(f"{len(files)} documents, {sum(file.bytes for file in files):,} bytes", style="dim"))
     ids = tuple(file.id for file in files)
-    return asked.of(Document(file_id=ids[0]) if len(ids) == 1 else Document(file_ids=ids), background=True)
+    document = Document(file_id=ids[0]) if len(ids) == 1 else Document(file_ids=ids)
+    return asked.model_copy(update={"document": document, "background": True})
 
 
 async def _follow(client: GatewayClient, read_id: str, said: Console, *, quiet: bool) -> LongRead:

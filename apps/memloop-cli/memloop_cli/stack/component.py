@@ -1,4 +1,4 @@
-"""One process of the local stack and its readiness check."""
+"""One process of the local stack and its readiness check; and the console's address."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping
@@ -8,6 +8,7 @@ from typing import TypeAlias
 import aiohttp
 
 _PROBE_TIMEOUT_S = 5.0
+_CONSOLE_TIMEOUT_S = 10.0
 
 Probe: TypeAlias = Callable[[], Awaitable[str | None]]
 """Returns None when ready, else the reason."""
@@ -61,3 +62,14 @@ def redis_probe(port: int) -> Probe:
         return None if answer == b"+PONG\r\n" else answer.decode("utf-8", "replace").strip()
 
     return probe
+
+
+async def console_address(gateway_url: str) -> str | None:
+    """Return the address of the console's start page; None if the gateway was started without a built console."""
+    address = f"{gateway_url}/console/"
+    timeout = aiohttp.ClientTimeout(total=_CONSOLE_TIMEOUT_S)
+    try:
+        async with aiohttp.ClientSession(timeout=timeout) as session, session.get(address) as answer:
+            return address if answer.status == 200 else None
+    except (aiohttp.ClientError, TimeoutError, OSError):
+        return None

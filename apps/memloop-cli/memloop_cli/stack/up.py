@@ -13,8 +13,8 @@ from rich.console import Console
 
 from memloop_cli.errors import CliError
 from memloop_cli.home import Holder, Home, StackNote
+from memloop_cli.stack.component import console_address
 from memloop_cli.stack.local import SAFE_PATH, Ports, check_ports, local_stages
-from memloop_cli.stack.page import console_address
 from memloop_cli.stack.running import Ready, running_stack
 from memloop_cli.stack.small_model import with_small_model
 
