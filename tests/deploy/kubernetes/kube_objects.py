@@ -33,6 +33,10 @@ BUILT_IN: Final[Mapping[str, Mapping[str, str]]] = {
 }  # fmt: skip
 
 
+_FIXED: Final = {"Job": ("template",), "StatefulSet": ("selector", "serviceName", "volumeClaimTemplates")}
+"""Fields of the spec that cannot be changed, by kind."""
+
+
 class Refusal(Exception):
     """A status of Kubernetes' API."""
 
@@ -110,6 +114,10 @@ class Objects:
             one = self.get(key)
             spec = copy.deepcopy(one.get("spec"))
             change(one)
+            for name in _FIXED.get(one["kind"], ()):
+                if spec.get(name) != one["spec"].get(name):
+                    one["spec"] = spec
+                    raise Refusal(422, "Invalid", f"spec.{name}: Invalid value: field is immutable")
             one["metadata"]["resourceVersion"] = str(next(self.versions))
             if one.get("spec") != spec:
                 one["metadata"]["generation"] += 1
