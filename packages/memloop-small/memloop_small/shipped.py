@@ -16,8 +16,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Final
 
-from memloop_small.base import FILE, SHA256, make_base
-from memloop_small.gguf_file import write_gguf
+from memloop_small.base import FILE, SHA256, make_base, write_gguf
 from memloop_small.merge import merge
 from memloop_small.record import LEARNED, RECORD, Shipped
 
@@ -36,29 +35,28 @@ class ShippedError(ValueError):
     """The adapter, the base or what they make together is not what the record names."""
 
 
-def ship(adapter: Path, folder: Path, *, run: str, learned: Path = LEARNED, gguf: Path = FILE) -> Shipped:
+def ship(adapter: Path, folder: Path, *, run: str) -> Shipped:
     """Put an adapter in the place of the one there, and make the model of it in ``folder``. Raises ShippedError."""
     if adapter.stat().st_size > MOST_BYTES:
         raise ShippedError(f"{adapter} has more than {MOST_BYTES:,} bytes")
-    learned.mkdir(parents=True, exist_ok=True)
-    with _merged(gguf, adapter, folder, print) as made:
+    with _merged(adapter, folder, print) as made:
         shipped = Shipped(
             run=run, adapter_sha256=sha256(adapter), base_sha256=SHA256, merged_sha256=sha256(made / WEIGHTS)
         )
-        shutil.copyfile(adapter, learned / ADAPTER)
+        shutil.copyfile(adapter, LEARNED / ADAPTER)
         if (log := adapter.parent / LOG).is_file():
-            shutil.copyfile(log, learned / LOG)
-        (learned / RECORD).write_text(shipped.model_dump_json(indent=2) + "\n", "utf-8")
+            shutil.copyfile(log, LEARNED / LOG)
+        (LEARNED / RECORD).write_text(shipped.model_dump_json(indent=2) + "\n", "utf-8")
         _put(made, folder)
     return shipped
 
 
-def make_shipped(folder: Path, *, learned: Path = LEARNED, gguf: Path = FILE) -> None:
+def make_shipped(folder: Path, *, learned: Path = LEARNED) -> None:
     """Write the model's files into ``folder``, once they are what the record names.
 
     Raises ShippedError, BaseError for a base with another hash, and OSError.
     """
-    with _checked(gguf, learned, folder, print) as made:
+    with _checked(learned, folder, print) as made:
         _put(made, folder)
 
 
@@ -74,7 +72,7 @@ def make_cached(folder: Path, report: Report) -> None:
             return
         for left in folder.parent.glob(f"{_MAKING}*"):
             shutil.rmtree(left)
-        with _checked(FILE, LEARNED, folder.parent, report) as made:
+        with _checked(LEARNED, folder.parent, report) as made:
             (made / WEIGHTS).unlink()
             for file in made.iterdir():
                 with file.open("rb") as written:
@@ -83,12 +81,12 @@ def make_cached(folder: Path, report: Report) -> None:
 
 
 @contextmanager
-def _checked(gguf: Path, learned: Path, place: Path, report: Report) -> Generator[Path]:
+def _checked(learned: Path, place: Path, report: Report) -> Generator[Path]:
     """Make the model that the record names, and raise ShippedError for any other."""
     shipped = Shipped.read(learned)
     if shipped.base_sha256 != SHA256 or sha256(learned / ADAPTER) != shipped.adapter_sha256:
         raise ShippedError(f"{learned / RECORD} names another base or another adapter than those here")
-    with _merged(gguf, learned / ADAPTER, place, report) as made:
+    with _merged(learned / ADAPTER, place, report) as made:
         merged = sha256(made / WEIGHTS)
         if merged != shipped.merged_sha256:
             raise ShippedError(f"base and adapter make weights with SHA-256 {merged}, not {shipped.merged_sha256}")
@@ -96,16 +94,16 @@ def _checked(gguf: Path, learned: Path, place: Path, report: Report) -> Generato
 
 
 @contextmanager
-def _merged(gguf: Path, adapter: Path, place: Path, report: Report) -> Generator[Path]:
+def _merged(adapter: Path, place: Path, report: Report) -> Generator[Path]:
     """Make the model in a folder inside its place, which a break leaves as it was."""
     with TemporaryDirectory(dir=place, prefix=_MAKING) as making:
         base, made = Path(making, "base"), Path(making, "made")
         report("1 of 3: the base's weights")
-        make_base(gguf, base)
+        make_base(FILE, base)
         report("2 of 3: what training added")
         merge(base, adapter, made)
         report("3 of 3: the sum in eight bits")
-        write_gguf(gguf, made / WEIGHTS, made / GGUF)
+        write_gguf(FILE, made / WEIGHTS, made / GGUF)
         (made / WEIGHTS).chmod(0o644)  # safetensors keeps it to its owner; in an image another user serves it
         yield made
 
