@@ -3,7 +3,7 @@
 import re
 import socket
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import closing, suppress
 from dataclasses import dataclass
 from typing import Final
@@ -86,11 +86,11 @@ def flooded(port: int, flood: Flood) -> tuple[bool, bytes]:
         return ended, b""
 
 
-def received(client: socket.socket, until: Callable[[bytes], bool] = lambda got: False) -> bytes:
-    """Whatever the server sends until it closes the connection, or until that is enough."""
+def received(client: socket.socket) -> bytes:
+    """Whatever the server sends until it closes the connection."""
     got = b""
     with suppress(ConnectionError):
-        while not until(got) and (piece := client.recv(65_536)):
+        while piece := client.recv(65_536):
             got += piece
     return got
 

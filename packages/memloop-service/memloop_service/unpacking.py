@@ -6,7 +6,7 @@ with gzip and deflate, 8 MiB with zstd. So a bomb is refused by the limit of bod
 
 import zlib
 from collections.abc import Callable
-from typing import Final, Protocol
+from typing import Any, Final
 
 import zstandard
 
@@ -22,22 +22,13 @@ _ZLIB_HEADER: Final = 0x8
 """The low half of the first byte of zlib's form; without it, ``deflate`` is the bare stream that some clients send."""
 
 
-class _Stream(Protocol):
-    def decompress(self, data: bytes, /) -> bytes: ...
-
-    @property
-    def eof(self) -> bool: ...
-
-    @property
-    def unused_data(self) -> bytes: ...
-
-
-_ENCODINGS: Final[dict[str, Callable[[bytes], _Stream]]] = {
+_ENCODINGS: Final[dict[str, Callable[[bytes], Any]]] = {
     "gzip": lambda first: zlib.decompressobj(zlib.MAX_WBITS | 16),
     "x-gzip": lambda first: zlib.decompressobj(zlib.MAX_WBITS | 16),
     "deflate": lambda first: zlib.decompressobj(zlib.MAX_WBITS if first[0] & 0xF == _ZLIB_HEADER else -zlib.MAX_WBITS),
     "zstd": lambda first: zstandard.ZstdDecompressor(max_window_size=_WINDOW_BYTES).decompressobj(),
 }
+"""By name, what makes a decompressor of a stream that begins so; both libraries' have the same methods."""
 _PLAIN: Final = frozenset({"", "identity"})
 
 
@@ -46,7 +37,7 @@ class Unpacking:
 
     def __init__(self, encoding: str) -> None:
         self._encoding = encoding
-        self._stream: _Stream | None = None
+        self._stream: Any = None
         self._packed = b""
 
     @property
