@@ -77,9 +77,13 @@ def gateway_by_tls(authority: Authority) -> Iterator[str]:
     yield from serving(Models, tls)
 
 
-def memloop(*arguments: str, folder: Path | None = None, **variables: str) -> subprocess.CompletedProcess[bytes]:
+def memloop(
+    *arguments: str, after: str = "", folder: Path | None = None, **variables: str
+) -> subprocess.CompletedProcess[bytes]:
+    """The program with these arguments, ``after`` some Python."""
+    program = f"{after}import sys, memloop_cli.__main__ as m; sys.argv[0] = 'memloop'; m.main()"
     return subprocess.run(
-        [sys.executable, "-P", "-m", "memloop_cli", *arguments],
+        [sys.executable, "-P", "-c", program, *arguments],
         cwd=folder,
         env=clean_environment(**variables),
         capture_output=True,
@@ -121,37 +125,14 @@ def test_a_home_that_cannot_be_made_is_named(tmp_path: Path, web_site: str, more
 
 
 def test_a_disk_that_takes_no_more_is_named(tmp_path: Path, web_site: str) -> None:
-    small = (
-        "import resource, sys; resource.setrlimit(resource.RLIMIT_FSIZE, (0, 0)); import memloop_cli.__main__ as m; "
-    )
-    command = [sys.executable, "-P", "-c", f"{small} sys.argv[0] = 'memloop'; m.main()"]
-    arguments = ["up", "--no-check", "--home", str(tmp_path / "home"), "--engine-url", web_site]
-    done = subprocess.run(
-        [*command, *arguments, "--port", str(free_port(*range(1, 6)))],
-        env=clean_environment(),
-        capture_output=True,
-        timeout=PATIENCE_S * 2,
-        check=False,
-    )
+    small = "import resource; resource.setrlimit(resource.RLIMIT_FSIZE, (0, 0)); "
+    done = up(tmp_path / "home", "--no-check", "--engine-url", web_site, after=small)
     assert sentence(done) == "memloop: File too large\n"
 
 
 def test_without_an_engine_one_sentence_names_three_ways_to_one(tmp_path: Path) -> None:
     without = "import sys; sys.modules.update(dict.fromkeys(('vllm', 'sglang', 'openvino_genai'))); "
-    command = [
-        sys.executable,
-        "-P",
-        "-c",
-        f"{without} import memloop_cli.__main__ as m; sys.argv[0] = 'memloop'; m.main()",
-    ]
-    done = subprocess.run(
-        [*command, "up", "--home", str(tmp_path / "home")],
-        env=clean_environment(),
-        capture_output=True,
-        timeout=PATIENCE_S * 2,
-        check=False,
-    )
-    said = sentence(done)
+    said = sentence(memloop("up", "--home", str(tmp_path / "home"), after=without))
     assert all(way in said for way in ("--engine-url URL", "'memloop-cli[small]'", "'memloop-cli[engine-cpu]'")), said
     assert not (tmp_path / "home").exists()
 

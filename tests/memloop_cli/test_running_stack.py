@@ -97,9 +97,9 @@ async def test_work_that_ends_gives_its_result(component: Make, tmp_path: Path) 
 
 
 async def test_a_component_that_is_never_ready_is_given_up_with_its_answer(component: Make, tmp_path: Path) -> None:
-    with pytest.raises(CliError, match=r"api was not ready within 15 s: waiting"):
+    with pytest.raises(CliError, match=r"api was not ready within 4 s: waiting"):
         async with running_stack(
-            ((component("api", "never-ready", timeout_s=15.0),),), logs=tmp_path / "logs", report=lambda _: None
+            ((component("api", "never-ready", timeout_s=4.0),),), logs=tmp_path / "logs", report=lambda _: None
         ):
             pytest.fail("it is not ready")
 
