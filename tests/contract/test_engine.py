@@ -23,7 +23,7 @@ from memloop.wire.errors import EngineError
 from memloop_clients import EngineClient, InferenceClient
 from memloop_clients.endpoints import ENDPOINTS
 from tests.contract.conftest import TinyEngine
-from tests.fakes import engine_arguments, engine_media
+from tests.fakes import vllm_asked
 from tests.fakes.web_server import serving
 
 pytestmark = pytest.mark.engine
@@ -77,7 +77,11 @@ async def ask(engine: TinyEngine, prompt: Prompt) -> Completion:
 def test_vllms_own_parser_understands_every_flag_that_we_write() -> None:
     command = BUILDERS["vllm"](EVERYTHING).argv[3:]
     parsed = subprocess.run(
-        [sys.executable, engine_arguments.__file__, *command], capture_output=True, text=True, check=False, timeout=300
+        [sys.executable, vllm_asked.__file__, "arguments", *command],
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=300,
     )
     assert parsed.returncode == 0, parsed.stderr[-2000:]
     understood = json.loads(parsed.stdout.splitlines()[-1])
@@ -151,7 +155,7 @@ def fetched(*pictures: tuple[str, tuple[str, ...]]) -> list[str]:
         first = command.argv.index("--allowed-media-domains") + 1
         asked.append((url, list(takewhile(lambda word: not word.startswith("--"), command.argv[first:]))))
         environment = command.environment_within(os.environ)
-    run = [sys.executable, engine_media.__file__, json.dumps(asked)]
+    run = [sys.executable, vllm_asked.__file__, "media", json.dumps(asked)]
     done = subprocess.run(run, capture_output=True, text=True, check=True, timeout=300, env=environment)
     return done.stdout.splitlines()[-len(asked) :]
 

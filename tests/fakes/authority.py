@@ -43,11 +43,11 @@ class Authority:
         """Its certificate."""
         return self.folder / f"{self.name}.pem"
 
-    def issue(self, name: str, *, also: Sequence[str] = ()) -> Pair:
-        """Write a new certificate for the loopback address and these names, as cert-manager renews it."""
+    def issue(self, name: str) -> Pair:
+        """Write a new certificate for the loopback address and this name, as cert-manager renews it."""
         key = ec.generate_private_key(ec.SECP256R1())
         loopback = x509.IPAddress(ipaddress.ip_address("127.0.0.1"))
-        places = x509.SubjectAlternativeName([loopback, *(x509.DNSName(each) for each in (name, *also))])
+        places = x509.SubjectAlternativeName([loopback, x509.DNSName(name)])
         signed = _signed(_named(name), key, by=(self._name, self._key), extensions=[(places, False)])
         pair = Pair(self.folder / f"{name}.crt", self.folder / f"{name}.key")
         pair.chain.write_bytes(signed.public_bytes(serialization.Encoding.PEM))
@@ -64,12 +64,9 @@ class Authority:
             context.load_verify_locations(clients.file)
         return context
 
-    def of_client(self, pair: Pair | None = None) -> ssl.SSLContext:
-        """A client's context that trusts this authority alone, and shows a certificate if it has one."""
-        context = ssl.create_default_context(cafile=self.file)
-        if pair is not None:
-            context.load_cert_chain(pair.chain, pair.key)
-        return context
+    def of_client(self) -> ssl.SSLContext:
+        """A client's context that trusts this authority alone."""
+        return ssl.create_default_context(cafile=self.file)
 
 
 def _named(name: str) -> x509.Name:

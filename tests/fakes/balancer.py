@@ -8,8 +8,9 @@ from dataclasses import dataclass, field
 
 import aiohttp
 
+from tests.fakes.tcp import joined
+
 _LOOK_EVERY_S = 0.1
-_BLOCK_BYTES = 1 << 16
 
 
 @dataclass
@@ -35,23 +36,13 @@ class Balancer:
 
     async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         """One client's connection, to its end."""
+        self._next += 1
         try:
-            self._next += 1
-            port = self.ready[self._next % len(self.ready)]
-            server_reader, server_writer = await asyncio.open_connection("127.0.0.1", port)
-        except (OSError, ZeroDivisionError):
-            writer.close()
-            return
-        try:
-            up = asyncio.create_task(_pass_on(reader, server_writer))
-            down = asyncio.create_task(_pass_on(server_reader, writer))
-            await asyncio.wait({up, down}, return_when=asyncio.FIRST_COMPLETED)
-            up.cancel()
-            down.cancel()
-            await asyncio.gather(up, down, return_exceptions=True)
+            with suppress(OSError):
+                if self.ready:
+                    await joined(reader, writer, self.ready[self._next % len(self.ready)])
         finally:
             writer.close()
-            server_writer.close()
 
 
 @asynccontextmanager
@@ -74,10 +65,3 @@ async def _is_ready(http: aiohttp.ClientSession, port: int) -> bool:
         async with http.get(f"http://127.0.0.1:{port}/readyz", headers={"Connection": "close"}) as answer:
             return answer.status == 200
     return False
-
-
-async def _pass_on(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-    with suppress(ConnectionError):
-        while block := await reader.read(_BLOCK_BYTES):
-            writer.write(block)
-            await writer.drain()

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from yarl import URL
 
-_BLOCK = 1 << 16
+from tests.fakes.tcp import joined
 
 
 @dataclass
@@ -27,30 +27,15 @@ class ForwardProxy:
             if self.refuses_with is not None:
                 writer.write(b"HTTP/1.1 %d No\r\nContent-Length: 0\r\n\r\n" % self.refuses_with)
                 return
-            port = int(target.rpartition(b":")[2]) if method == b"CONNECT" else URL(target.decode()).port
-            peer_reader, peer_writer = await asyncio.open_connection("127.0.0.1", port)
             if method == b"CONNECT":
-                writer.write(b"HTTP/1.1 200 Connection established\r\n\r\n")
+                established = b"HTTP/1.1 200 Connection established\r\n\r\n"
+                await joined(reader, writer, int(target.rpartition(b":")[2]), answers=established)
             else:
-                peer_writer.write(head)
-            both = {
-                asyncio.create_task(_pass_on(reader, peer_writer)),
-                asyncio.create_task(_pass_on(peer_reader, writer)),
-            }
-            _, left = await asyncio.wait(both, return_when=asyncio.FIRST_COMPLETED)
-            for task in left:
-                task.cancel()
-            peer_writer.close()
+                await joined(reader, writer, URL(target.decode()).port or 80, sends=head)
         except (asyncio.IncompleteReadError, asyncio.CancelledError, ConnectionError):
             pass
         finally:
             writer.close()
-
-
-async def _pass_on(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-    while block := await reader.read(_BLOCK):
-        writer.write(block)
-        await writer.drain()
 
 
 @asynccontextmanager

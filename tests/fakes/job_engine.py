@@ -10,6 +10,8 @@ from typing import Any, TypeAlias
 
 from aiohttp import web
 
+from tests.fakes.web_server import serving
+
 Body: TypeAlias = dict[str, Any]
 Reply: TypeAlias = str | Body | int
 """A text, a whole assistant message, or an error status."""
@@ -82,19 +84,13 @@ def last_text(body: Body) -> str:
 async def engine_server(answer: Callable[[Body], Reply], *, hang_at: int | None = None) -> AsyncGenerator[EngineServer]:
     """A running engine; a request whose client leaves is cancelled, as vLLM does it."""
     engine = EngineServer(answer, hang_at=hang_at)
-    app = web.Application(client_max_size=1 << 30)
-    app.router.add_post("/v1/chat/completions", engine.complete)
-    app.router.add_get("/v1/models", engine.models)
-    runner = web.AppRunner(app, handler_cancellation=True, shutdown_timeout=0.1)
-    await runner.setup()
-    site = web.TCPSite(runner, "127.0.0.1", 0)
-    await site.start()
-    engine.url = f"http://127.0.0.1:{runner.addresses[0][1]}/v1"
-    try:
-        yield engine
-    finally:
-        engine.let_go.set()
-        await runner.cleanup()
+    routes = [web.post("/v1/chat/completions", engine.complete), web.get("/v1/models", engine.models)]
+    async with serving(routes, max_body_bytes=1 << 30) as url:
+        engine.url = f"{url}/v1"
+        try:
+            yield engine
+        finally:
+            engine.let_go.set()
 
 
 def _response(reply: Reply, asked: Body) -> web.Response:

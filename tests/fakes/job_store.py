@@ -36,6 +36,7 @@ from memloop.wire.memory import (
     Written,
 )
 from memloop.wire.store_requests import History, ItemVersion, Neighbours, StoreNeighbours
+from tests.fakes.web_server import serving
 
 Moment = Literal["before", "after"]
 _Next: TypeAlias = Callable[[web.Request], Awaitable[web.StreamResponse]]
@@ -229,34 +230,27 @@ class StoreServer:
 async def store_server() -> AsyncGenerator[StoreServer]:
     """A running, empty store."""
     store = StoreServer()
-    app = web.Application(client_max_size=1 << 30, middlewares=[store.gate])
-    app.add_routes(
-        [
-            web.post("/v1/items", store.add),
-            web.post("/v1/items/batch", store.add_batch),
-            web.post("/v1/items/neighbours", store.neighbours),
-            web.post("/v1/items/search", store.search),
-            web.get("/v1/items", store.page),
-            web.route("*", "/v1/items/{id}", store.item),
-            web.get("/v1/items/{id}/history", store.item),
-            web.delete("/v1/namespaces", store.erase),
-            web.get("/v1/buffers", store.list_buffers),
-            web.get("/v1/buffers/idle", store.idle_buffers),
-            web.put("/v1/buffers", store.put_buffer),
-            web.delete("/v1/buffers", store.clear_buffer),
-            web.get("/readyz", store.ready),
-        ]
-    )
-    runner = web.AppRunner(app, handler_cancellation=True, shutdown_timeout=0.1)
-    await runner.setup()
-    await web.TCPSite(runner, "127.0.0.1", 0).start()
-    store.url = f"http://127.0.0.1:{runner.addresses[0][1]}"
-    try:
-        yield store
-    finally:
-        if store.hold is not None:
-            store.hold.let_go.set()
-        await runner.cleanup()
+    routes = [
+        web.post("/v1/items", store.add),
+        web.post("/v1/items/batch", store.add_batch),
+        web.post("/v1/items/neighbours", store.neighbours),
+        web.post("/v1/items/search", store.search),
+        web.get("/v1/items", store.page),
+        web.route("*", "/v1/items/{id}", store.item),
+        web.get("/v1/items/{id}/history", store.item),
+        web.delete("/v1/namespaces", store.erase),
+        web.get("/v1/buffers", store.list_buffers),
+        web.get("/v1/buffers/idle", store.idle_buffers),
+        web.put("/v1/buffers", store.put_buffer),
+        web.delete("/v1/buffers", store.clear_buffer),
+        web.get("/readyz", store.ready),
+    ]
+    async with serving(routes, middlewares=[store.gate], max_body_bytes=1 << 30) as store.url:
+        try:
+            yield store
+        finally:
+            if store.hold is not None:
+                store.hold.let_go.set()
 
 
 async def _stop_at(hold: Hold) -> None:

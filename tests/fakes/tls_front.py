@@ -3,7 +3,9 @@
 import asyncio
 import ssl
 from collections.abc import AsyncGenerator
-from contextlib import asynccontextmanager, suppress
+from contextlib import asynccontextmanager
+
+from tests.fakes.tcp import joined
 
 
 @asynccontextmanager
@@ -11,13 +13,9 @@ async def tls_front(port: int, context: ssl.SSLContext) -> AsyncGenerator[int]:
     """The port of a front before a loopback port."""
 
     async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        inside, outside = await asyncio.open_connection("127.0.0.1", port)
         try:
-            async with asyncio.TaskGroup() as group:
-                group.create_task(_copied(reader, outside))
-                group.create_task(_copied(inside, writer))
+            await joined(reader, writer, port)
         finally:
-            outside.close()
             writer.close()
 
     server = await asyncio.start_server(serve, "127.0.0.1", 0, ssl=context)
@@ -25,11 +23,3 @@ async def tls_front(port: int, context: ssl.SSLContext) -> AsyncGenerator[int]:
         yield int(server.sockets[0].getsockname()[1])
     finally:
         server.close()
-
-
-async def _copied(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-    with suppress(OSError):
-        while data := await reader.read(65_536):
-            writer.write(data)
-            await writer.drain()
-    writer.close()

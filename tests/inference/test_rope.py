@@ -10,7 +10,7 @@ import pytest
 from inference.engines import BUILDERS
 from inference.machine import EngineName
 from inference.settings import LauncherSettings
-from tests.fakes import engine_window
+from tests.fakes import vllm_asked
 from tests.inference.test_plan import GPU, plan_of, refusal
 
 TINY = Path(__file__).parents[2] / "services" / "inference" / "models" / "memloop-tiny"
@@ -60,7 +60,7 @@ def test_engines_get_the_checkpoints_own_base_and_positions(engine: EngineName, 
 def test_vllm_accepts_the_longer_window_of_a_real_checkpoint() -> None:
     settings = LauncherSettings(model=str(TINY), profile="tiny", serve_max_model_len=16384, serve_yarn_factor=4.0)
     override = dict(plan_of(settings).config_override or {})
-    command = [sys.executable, engine_window.__file__, str(TINY), "16384", "{}", json.dumps(override)]
+    command = [sys.executable, vllm_asked.__file__, "window", str(TINY), "16384", "{}", json.dumps(override)]
     printed = subprocess.run(command, check=True, capture_output=True, text=True).stdout
     assert json.loads(printed.splitlines()[-1]) == [None, 16384]
 
