@@ -108,11 +108,8 @@ def _ensured(store: ObjectStore, file: Path, published: PublishedFile, *, truste
 
 
 def _sha256(file: Path) -> str:
-    digest = hashlib.sha256()
     with file.open("rb") as opened:
-        while block := opened.read(_BLOCK_BYTES):
-            digest.update(block)
-    return digest.hexdigest()
+        return hashlib.file_digest(opened, "sha256").hexdigest()
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
