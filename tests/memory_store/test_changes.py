@@ -3,7 +3,6 @@
 from collections.abc import AsyncGenerator
 from datetime import timedelta
 from pathlib import Path
-from typing import get_args
 from uuid import uuid4
 
 import httpx
@@ -17,8 +16,8 @@ from memloop.wire.memory import Scope
 from memloop.wire.store_requests import NumberedLine, StoreImport
 from memloop_state.connecting import connect
 from memloop_state.store.tenants import ChangeFeed
-from memory_store.items.documents import Cause, now
-from memory_store.items.guarded import CHANGE_OF_CAUSE, by_tenant, erasure_changes
+from memory_store.items.documents import now
+from memory_store.items.guarded import by_tenant, erasure_changes
 from memory_store.settings import Settings
 from memory_store.vectors.qdrant_edge import QdrantEdge
 from tests.fakes.redis_server import RedisServer
@@ -84,16 +83,6 @@ async def test_feedback_and_its_withdrawal_are_told(store: StoreApi) -> None:
     await store.judge(item.id, "outdated")
     await store.judge(item.id, None)
     assert await told(store) == [("added", "new fact"), ("updated", "outdated"), ("updated", "feedback withdrawn")]
-
-
-def test_every_cause_of_a_change_is_told_but_raw_turns_and_what_another_version_overtook() -> None:
-    assert set(causes_in(Cause)) - set(CHANGE_OF_CAUSE) == {"overtaken", "raw turn"}
-
-
-def causes_in(alias: object) -> list[object]:
-    """The words of nested literals."""
-    inner = get_args(alias)
-    return [word for one in inner for word in causes_in(one)] if inner else [alias]
 
 
 async def test_an_edit_that_changes_nothing_is_not_told(store: StoreApi) -> None:

@@ -12,9 +12,9 @@ import uuid
 from collections import defaultdict
 from collections.abc import AsyncGenerator, Callable, Coroutine, Generator, Iterable, Mapping, Sequence
 from contextvars import ContextVar
-from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Any, Final, ParamSpec, TypeAlias, TypeVar, cast
+from typing import Any, Final, ParamSpec, TypeAlias, TypeVar
+from weakref import WeakValueDictionary
 
 from memloop.wire.changes import Change, ChangeType
 from memloop.wire.errors import Conflict, DependencyError, Erased, Unavailable
@@ -22,7 +22,7 @@ from memloop.wire.memory import Namespace
 from memloop_state.store.erasures import Again, Begun, Claim, Erasures, Refusal, Unsettled
 from memloop_state.store.settling import Settlings
 from memloop_state.store.tenants import ChangeFeed
-from memory_store.items.documents import Cause, newest_decision, within
+from memory_store.items.documents import newest_decision, within
 from memory_store.items.settling import Settler
 from memory_store.vectors.filters import Ids, all_of
 from memory_store.vectors.live import Gate
@@ -38,17 +38,11 @@ P = ParamSpec("P")
 R = TypeVar("R")
 
 
-@dataclass(slots=True)
-class _Lock:
-    lock: asyncio.Lock = field(default_factory=asyncio.Lock)
-    users: int = 0
-
-
 class NamespaceLocks:
-    """Locks by lane; a lock without users is dropped. While the gate is closed, no lock is taken."""
+    """Locks by lane; one without users is dropped. While the gate is closed, no lock is taken."""
 
     def __init__(self, gate: Gate | None = None) -> None:
-        self._locks: dict[str, _Lock] = {}
+        self._locks = WeakValueDictionary[str, asyncio.Lock]()
         self._gate = gate or Gate()
 
     def __len__(self) -> int:
@@ -63,20 +57,8 @@ class NamespaceLocks:
         async with contextlib.AsyncExitStack() as stack:
             await stack.enter_async_context(self._gate.shared())
             for name in sorted(set(names)):
-                await stack.enter_async_context(self._hold(name))
+                await stack.enter_async_context(self._locks.setdefault(name, asyncio.Lock()))
             yield
-
-    @contextlib.asynccontextmanager
-    async def _hold(self, name: str) -> AsyncGenerator[None]:
-        held = self._locks.setdefault(name, _Lock())
-        held.users += 1
-        try:
-            async with held.lock:
-                yield
-        finally:
-            held.users -= 1
-            if held.users == 0:
-                del self._locks[name]
 
 
 def repeated_when_moved(write: Callable[P, Coroutine[Any, Any, R]]) -> Callable[P, Coroutine[Any, Any, R]]:
@@ -221,26 +203,15 @@ def _owner(point: Point) -> Namespace:
     return Namespace.model_validate({name: point.payload.get(name) for name in fields})
 
 
-CHANGE_OF_CAUSE: Final[Mapping[Cause, ChangeType]] = {
+_UNTOLD: Final = {"overtaken", "raw turn"}
+"""A version that was overtaken is named by the one that did; raw turns are not in the feed."""
+_TOLD: Final[Mapping[str, ChangeType]] = {
     "new fact": "memory.added",
     "imported": "memory.added",
     "recovered": "memory.added",
     "deleted": "memory.deleted",
-    "changed fact": "memory.updated",
-    "older news": "memory.updated",
-    "interlude": "memory.updated",
-    "same fact": "memory.updated",
-    "known later": "memory.updated",
-    "near duplicate": "memory.updated",
-    "edited": "memory.updated",
-    "helpful": "memory.updated",
-    "wrong": "memory.updated",
-    "outdated": "memory.updated",
-    "feedback withdrawn": "memory.updated",
 }
-"""By the cause of a version's newest decision. A version that was overtaken is named by the one that did; raw turns
-are not in the feed.
-"""
+"""By the cause of a version's newest decision; any other is an update."""
 _RAW: Final = "RawTurn"
 
 
@@ -253,11 +224,11 @@ def stored_changes(points: Iterable[Point]) -> list[tuple[str, Change]]:
     for point in points:
         is_raw = point.payload["memory_type"] == _RAW
         newest = None if is_raw else newest_decision(point.payload.get("decisions"))
-        kind = CHANGE_OF_CAUSE.get(cast(Cause, newest.cause)) if newest else None
-        if newest is None or kind is None:
+        if newest is None or newest.cause in _UNTOLD:
             continue
         if newest.cause == "imported" or newest.at == datetime.fromisoformat(str(point.payload["updated_at"])):
             tenant = str(point.payload["tenant"])
+            kind: ChangeType = _TOLD.get(newest.cause, "memory.updated")
             made.append((tenant, _of(point.id, point.payload, kind, newest.cause, newest.at)))
     return made
 
