@@ -20,7 +20,6 @@ from memory_store.items.tools import ItemTools
 from memory_store.items.transfer import Transfer
 from memory_store.items.writing import Writer
 from memory_store.metrics import Metrics
-from memory_store.upkeep.copying import Stores
 from memory_store.upkeep.jobs import Upkeep
 from memory_store.upkeep.membership import Membership
 from memory_store.vectors.live import Gate, LiveCollection
@@ -119,11 +118,12 @@ async def replica(client: Redis, collections: PlainCollections, turn: Turn, *, o
         membership=membership,
         upkeep=Upkeep(
             vectors,
-            Stores(record, membership, pause=turn, shut_s=PATIENCE_S),
+            membership,
             gate=gate,
             embedder_for=lambda _: SteppedEmbedder(turn),
             rewrite_files=_nothing_to_rewrite,
             metrics=_METRICS,
+            shut_s=PATIENCE_S,
         ),
     )
 

@@ -42,7 +42,6 @@ from memory_store.retrieval.rerank import Reranker
 from memory_store.retrieval.search import Retrieval
 from memory_store.settings import Settings
 from memory_store.upkeep import routes as upkeep_routes
-from memory_store.upkeep.copying import Stores
 from memory_store.upkeep.jobs import Upkeep
 from memory_store.upkeep.membership import Membership
 from memory_store.vectors.live import SHARED, Gate, LiveCollection, kept_open
@@ -96,7 +95,7 @@ def build(
     )
     upkeep = Upkeep(
         vectors,
-        Stores(record, membership),
+        membership,
         gate=gate,
         embedder_for=adapters.embedder_for,
         rewrite_files=lambda: rewrite_files(adapters.redis),

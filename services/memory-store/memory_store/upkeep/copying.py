@@ -10,7 +10,7 @@ import json
 import time
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import AbstractAsyncContextManager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Final, Literal, TypeAlias
 
 from pydantic import AwareDatetime, BaseModel
@@ -20,7 +20,7 @@ from memloop.wire.errors import Timeout, Unavailable
 from memloop.wire.memory import Namespace
 from memloop_state.store.service import COPY_LEASE_S, ServiceRecord
 from memory_store.items.documents import from_payload, pages, to_payload, within
-from memory_store.upkeep.membership import Membership, pause
+from memory_store.upkeep.membership import Membership
 from memory_store.vectors.filters import AllOf, Condition, Ids
 from memory_store.vectors.live import LiveCollection
 from memory_store.vectors.port import Collection, Point
@@ -52,20 +52,6 @@ _PREPARED_S: Final = 300.0
 """Stores may have to load a model."""
 
 
-@dataclass(frozen=True, slots=True)
-class Stores:
-    """What a copy agrees on with all stores.
-
-    ``pause`` is awaited between two looks at them. ``shut_s`` is the most that writes wait for those before them; then
-    the copy tries again.
-    """
-
-    record: ServiceRecord
-    membership: Membership
-    pause: Callable[[], Awaitable[None]] = pause
-    shut_s: float = 1.0
-
-
 class Lease:
     """The right to copy, for a few seconds at a time."""
 
@@ -93,27 +79,39 @@ class Lease:
 
 
 class Copy:
-    """One copy, whose lease is taken. No write is let in while the last changes are caught up and the two swapped."""
+    """One copy, whose lease is taken. No write is let in while the last changes are caught up and the two swapped.
 
-    def __init__(self, live: LiveCollection, stores: Stores, lease: Lease, *, transform: Transform | None) -> None:
+    ``shut_s`` is the most that writes wait for those before them; then the copy tries again.
+    """
+
+    def __init__(
+        self,
+        live: LiveCollection,
+        membership: Membership,
+        lease: Lease,
+        *,
+        transform: Transform | None,
+        shut_s: float,
+    ) -> None:
         self._live = live
-        self._record = stores.record
-        self._stores = stores
+        self._record = membership.record
+        self._membership = membership
         self._lease = lease
         self._transform = transform
+        self._shut_s = shut_s
         self._copies_agree = True
 
     async def run(self, target: Collection, progress: Progress) -> None:
         """Copy and decide on the swap; the gates are shut then. Raises ``Unavailable`` when the lease is lost."""
         progress.total = await self._live.count(where=_EVERYTHING)
         # Have every change noted that may come after the first read, and wait for those that are not
-        gen = self._stores.membership.gen
+        gen = self._membership.gen
         await self._record.align(gen)
         names = await self._record.note(self._lease.copy, gen)
         if names is None:
             raise copy_lost()
         while await self._record.remaining(names):
-            await self._stores.pause()
+            await self._membership.pause()
         left_over = await _every_id(target, _EVERYTHING)
         async for page in pages(self._live, _EVERYTHING, size=_BATCH):
             await self._bring(target, [found.id for found in page.found])
@@ -124,11 +122,11 @@ class Copy:
             await self._bring(target, left_over[at : at + _BATCH])
         # Wait until every store that is alive can turn to the target at once
         deadline = time.monotonic() + _PREPARED_S
-        while not await self._stores.membership.everybody(prepared=self._lease.copy):
+        while not await self._membership.everybody(prepared=self._lease.copy):
             if time.monotonic() > deadline:
                 raise Unavailable(f"A store did not open {target.name} within {_PREPARED_S:g} s.")
             await self._catch_up(target)
-            await self._stores.pause()
+            await self._membership.pause()
         await self._shut(target)
         if not await self._record.decide(self._lease.copy):
             raise copy_lost()
@@ -142,19 +140,19 @@ class Copy:
             if await self._emptied():
                 break
             await self._hold(await self._record.shut(self._lease.copy, shut=False))
-            await asyncio.sleep(self._stores.shut_s)
+            await asyncio.sleep(self._shut_s)
         while await self._catch_up(target):
             pass
 
     async def _emptied(self) -> bool:
         """Whether the changes that are under way end soon."""
-        deadline = time.monotonic() + self._stores.shut_s
+        deadline = time.monotonic() + self._shut_s
         while (count := await self._record.under_way(self._lease.copy)) != 0:
             if count is None:
                 raise copy_lost()
             if time.monotonic() > deadline:
                 return False
-            await self._stores.pause()
+            await self._membership.pause()
         return True
 
     async def _hold(self, has: bool) -> None:

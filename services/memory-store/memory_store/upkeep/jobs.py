@@ -8,21 +8,17 @@ from contextlib import AsyncExitStack, asynccontextmanager, contextmanager, supp
 from dataclasses import dataclass, replace
 from datetime import datetime
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from memloop.wire.errors import Conflict, MemloopError, NotFound, NotSupported, Unprocessable
 from memloop_state.store.service import Service, Serving
 from memory_store.embedding.port import EmbeddingModel
 from memory_store.items.documents import Clock, from_payload, now
 from memory_store.metrics import Metrics
-from memory_store.upkeep.copying import Copy, Kind, Lease, Progress, Status, Stores, Transform, copy_lost
-from memory_store.upkeep.membership import Prepared
+from memory_store.upkeep.copying import Copy, Kind, Lease, Progress, Status, Transform, copy_lost
+from memory_store.upkeep.membership import Membership, Prepared
 from memory_store.vectors.live import Gate, LiveCollection
-from memory_store.vectors.port import Point
+from memory_store.vectors.port import Point, VectorState
 from memory_store.vectors.schema import CollectionSpec, family, generation, successor
-
-if TYPE_CHECKING:
-    from memory_store.vectors.server_setup import ServerState
 
 _POLL_S = 0.2
 _log = logging.getLogger(__name__)
@@ -41,27 +37,29 @@ class Flushed:
 class Upkeep:
     """One job at a time among all stores; reads and writes go on.
 
-    ``embedder_for`` makes the embedder of a model.
+    ``embedder_for`` makes the embedder of a model; ``shut_s``: see ``Copy``.
     """
 
     def __init__(
         self,
         live: LiveCollection,
-        stores: Stores,
+        membership: Membership,
         *,
         gate: Gate,
         embedder_for: Callable[[str], EmbeddingModel] | None,
         rewrite_files: Callable[[], Awaitable[tuple[str, ...]]],
         metrics: Metrics,
         clock: Clock = now,
+        shut_s: float = 1.0,
     ) -> None:
         self._live = live
-        self._stores = stores
+        self._membership = membership
         self._gate = gate
         self._embedder_for = embedder_for
         self._rewrite_files = rewrite_files
         self._metrics = metrics
         self._clock = clock
+        self._shut_s = shut_s
         self._busy = asyncio.Lock()
         self._task: asyncio.Task[None] | None = None
         self._progress: Progress | None = None
@@ -72,9 +70,9 @@ class Upkeep:
             self._task.cancel()
             await asyncio.gather(self._task, return_exceptions=True)
 
-    async def vectors(self) -> "ServerState | None":
-        """What the Qdrant server is; None of embedded vectors."""
-        return await self._live.state()
+    async def vectors(self) -> VectorState:
+        """What the Qdrant server is, if there is one."""
+        return await self._live.state() or VectorState()
 
     async def collections(self) -> tuple[str, tuple[str, ...]]:
         """The collection in service, and those that are kept beside it."""
@@ -196,12 +194,12 @@ class Upkeep:
 
     async def _claimed(self, target: Serving, progress: Progress) -> Lease | None:
         """The lease of a copy; None while another store has one."""
-        membership = self._stores.membership
+        membership = self._membership
         await membership.catch_up()
         membership.own_copy = copy = uuid.uuid4().hex
         try:
-            if await self._stores.record.claim(membership.gen, copy, target, progress.model_dump_json()):
-                return Lease(self._stores.record, copy, progress)
+            if await self._membership.record.claim(membership.gen, copy, target, progress.model_dump_json()):
+                return Lease(self._membership.record, copy, progress)
         except BaseException:
             membership.own_copy = ""
             raise
@@ -221,29 +219,30 @@ class Upkeep:
         else:
             await self._end_copy(lease, _ended(progress, "completed", self._clock()))
         finally:
-            self._stores.membership.own_copy = ""
-            await self._stores.membership.forget()
+            self._membership.own_copy = ""
+            await self._membership.forget()
 
     async def _end_copy(self, lease: Lease, progress: Progress) -> None:
         """Put the decision into force and release the lock."""
-        await self._stores.record.abandon(lease.copy, own=True)
-        await self._stores.membership.apply_decision(lease.copy)
-        await self._stores.record.clear(lease.copy, progress.model_dump_json())
+        await self._membership.record.abandon(lease.copy, own=True)
+        await self._membership.apply_decision(lease.copy)
+        await self._membership.record.clear(lease.copy, progress.model_dump_json())
 
     async def _prepare(self, lease: Lease, target: Serving, embedder: EmbeddingModel | None = None) -> None:
         spec = CollectionSpec(target.model, target.dimension)
         collection = await self._live.collections.open(spec, target.name)
-        self._stores.membership.prepare(Prepared(target, collection, embedder, lease.copy))
+        self._membership.prepare(Prepared(target, collection, embedder, lease.copy))
 
     async def _copied(self, lease: Lease, progress: Progress, transform: Transform | None = None) -> None:
         """Copy, swap, and wait until every store works on the copy."""
-        membership = self._stores.membership
-        await Copy(self._live, self._stores, lease, transform=transform).run(membership.next_collection, progress)
+        membership = self._membership
+        copy = Copy(self._live, membership, lease, transform=transform, shut_s=self._shut_s)
+        await copy.run(membership.next_collection, progress)
         await membership.apply_decision(lease.copy)
         await membership.catch_up()
         while not await membership.everybody():
             await lease.hold()
-            await self._stores.pause()
+            await membership.pause()
 
     @contextmanager
     def _recorded(self, progress: Progress) -> Generator[None]:
@@ -265,7 +264,7 @@ class Upkeep:
         self._metrics.copies.labels(kind=progress.kind, status=progress.status).inc()
 
     async def _service(self) -> Service:
-        membership = self._stores.membership
+        membership = self._membership
         await membership.catch_up()
         service = (await membership.seen()).service
         if service is None:

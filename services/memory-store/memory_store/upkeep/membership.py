@@ -66,10 +66,10 @@ class Membership:
         self.own_copy = ""
         self._live = live
         self._encoding = encoding
-        self._record = record
+        self.record = record
         self._gate = gate
         self._embedder_for = embedder_for
-        self._pause = pause
+        self.pause = pause
         self._alone = live.site != SHARED
         self._name = "" if self._alone else uuid.uuid4().hex
         self._lock = asyncio.Lock()
@@ -93,7 +93,7 @@ class Membership:
             async with alongside(self._watch()):
                 yield
             with contextlib.suppress(MemloopError):
-                await self._record.leave(self._name)
+                await self.record.leave(self._name)
         if self._preparing:
             await ended({self._preparing})
         await self.forget()
@@ -109,12 +109,12 @@ class Membership:
             gen = self.gen
             service = await self._step()
             if gen == self.gen and service.copy is None:
-                await self._record.align(gen)
+                await self.record.align(gen)
         if service.copy is not None:
-            await self._pause()
+            await self.pause()
 
     async def seen(self) -> Seen:
-        return await self._record.look(self._name, gen=self.gen, prepared=self._prepared.copy if self._prepared else "")
+        return await self.record.look(self._name, gen=self.gen, prepared=self._prepared.copy if self._prepared else "")
 
     async def everybody(self, *, prepared: str = "") -> bool:
         """Whether every store that is alive works on the generation of this one, or has prepared that copy."""
@@ -148,7 +148,7 @@ class Membership:
             await self._live.collections.serve(service.serving.name)
         others = [peer for peer in seen.peers if peer.name != self._name]
         settles = bool(others) and service.serving == service.copy.target
-        await self._record.align(service.gen, ended=copy, settles=settles)
+        await self.record.align(service.gen, ended=copy, settles=settles)
         return True
 
     async def _watch(self) -> None:
@@ -204,11 +204,11 @@ class Membership:
     async def _put_own(self, before: Service | None) -> Service:
         spec = self._live.spec
         serving = Serving(self._live.name, spec.model, spec.dimension)
-        await self._record.put(serving, instead_of=before.gen if before else "")
+        await self.record.put(serving, instead_of=before.gen if before else "")
         service = (await self.seen()).service
         if service is None:
             raise Unavailable("There is no record of which collection is in service.", retry_after_s=1.0)
-        await self._record.align(service.gen)
+        await self.record.align(service.gen)
         return service
 
     async def _ended(self, service: Service, copy: Copying) -> Service:
@@ -216,9 +216,9 @@ class Membership:
 
         So only an end that is in force is forgotten: else the alias would never be moved.
         """
-        await self._record.abandon(copy.id, own=False)
+        await self.record.abandon(copy.id, own=False)
         if await self.apply_decision(copy.id):
-            await self._record.clear(copy.id)
+            await self.record.clear(copy.id)
         return (await self.seen()).service or service
 
     async def _replace(self, prepared: Prepared, gen: str) -> None:

@@ -2,7 +2,6 @@
 
 import asyncio
 from collections.abc import AsyncGenerator
-from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated, Final, TypeAlias
 
@@ -14,6 +13,7 @@ from memloop_service import of_app
 from memory_store.items.routes import store_router
 from memory_store.upkeep.copying import Progress
 from memory_store.upkeep.jobs import Flushed, Upkeep
+from memory_store.vectors.port import VectorState
 
 _BLOCK_BYTES: Final = 1 << 20
 
@@ -24,19 +24,6 @@ class CollectionList(Wire):
     in_service: str
     kept: tuple[str, ...]
     job: Progress | None
-
-
-class VectorState(Wire):
-    """A Qdrant server, its nodes, and how the collection in service lies on them; all null with embedded vectors."""
-
-    version: str | None = None
-    distributed: bool | None = None
-    nodes: int | None = None
-    shards: int | None = None
-    copies: int | None = None
-    copies_asked: int | None = None
-    write_consistency: int | None = None
-    warning: str | None = None
 
 
 class Reembed(Wire):
@@ -57,8 +44,7 @@ async def collections(upkeep: UpkeepDep) -> CollectionList:
 
 @router.get("/vectors")
 async def vectors(upkeep: UpkeepDep) -> VectorState:
-    state = await upkeep.vectors()
-    return VectorState.model_validate({**asdict(state), "warning": state.warning}) if state else VectorState()
+    return await upkeep.vectors()
 
 
 @router.delete("/collections/{name}", status_code=204)

@@ -13,7 +13,7 @@ import logging
 import shutil
 from collections.abc import Generator, Mapping, Sequence
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 import qdrant_edge as edge
 
@@ -30,7 +30,7 @@ LEAST_FREE_BYTES: Final = 64 * _MIB
 """The default below which new memories are refused. Erasures go on in what is left."""
 FLOOR_BYTES: Final = 8 * _MIB
 """Nothing at all is written below it."""
-_EMPTY_SHARD_BYTES: Final = 96 * _MIB
+EMPTY_SHARD_BYTES: Final = 88 * _MIB
 """An empty shard with its payload indexes takes 66 MiB."""
 _ROOMY_BYTES: Final = 1024 * _MIB
 """No request needs as much beyond the threshold, so its points need not be measured."""
@@ -72,30 +72,24 @@ class DiskRoom:
     def for_memories(self) -> None:
         """Raise ``InsufficientStorage`` while new memories are refused."""
         if self.full:
-            raise self._refusal()
+            raise self._refusal(self._free())
 
-    def for_points(self, points: Sequence[Point]) -> None:
+    def has(self, more_bytes: int = 0) -> None:
+        """Raise ``InsufficientStorage`` where a write of so many bytes could use up the disk."""
+        if (free := self._free()) < FLOOR_BYTES + more_bytes:
+            raise self._refusal(free)
+
+    def has_for(self, points: Sequence[Point]) -> None:
         """Raise ``InsufficientStorage`` where storing the points could use up the disk."""
-        free = self._free()
-        if free < _ROOMY_BYTES and free < FLOOR_BYTES + sum(map(_most_bytes, points)):
-            raise self._refusal()
-
-    def for_deletions(self) -> None:
-        """Raise ``InsufficientStorage`` where even the log's entry of a deletion could use up the disk."""
-        if self._free() < FLOOR_BYTES:
-            raise self._refusal()
-
-    def for_shard(self, *, new: bool) -> None:
-        """Raise ``InsufficientStorage`` where loading a shard, or making one, could use up the disk."""
-        if self._free() < (_EMPTY_SHARD_BYTES if new else FLOOR_BYTES):
-            raise self._refusal()
+        if self._free() < _ROOMY_BYTES:
+            self.has(sum(map(_most_bytes, points)))
 
     def _free(self) -> int:
         there = next(path for path in (self._folder, *self._folder.absolute().parents) if path.exists())
         return shutil.disk_usage(there).free
 
-    def _refusal(self) -> InsufficientStorage:
-        return InsufficientStorage(self._sentence(self._free()), retry_after_s=_RETRY_AFTER_S)
+    def _refusal(self, free: int) -> InsufficientStorage:
+        return InsufficientStorage(self._sentence(free), retry_after_s=_RETRY_AFTER_S)
 
     def _sentence(self, free: int) -> str:
         return (
@@ -143,43 +137,36 @@ class EdgeCollection:
 
     async def upsert(self, points: Sequence[Point]) -> None:
         """One operation in the log, applied at once."""
-        self._room.for_points(points)
+        self._room.has_for(points)
         self._update(edge.UpdateOperation.upsert_points([to_edge(point) for point in points]), points=len(points))
         self._known.note(points)
 
     async def get(self, ids: Sequence[str], *, where: Condition, agreed: bool = False) -> Sequence[Point]:
         if not ids:
             return []
-        request = edge.ScrollRequest(
-            limit=len(ids),
-            filter=to_filter(all_of([Ids(tuple(ids)), where])),
-            with_payload=True,
-            with_vector=True,
-        )
-        with translated():
-            records, _ = self._open_shard().scroll(request)
+        some = all_of([Ids(tuple(ids)), where])
+        records, _ = self._scrolled(some, len(ids), with_payload=True, with_vector=True)
         return [from_edge(record) for record in records]
 
     async def scroll(self, *, where: Condition, limit: int, start_id: str | None = None) -> Page:
-        request = edge.ScrollRequest(offset=start_id, limit=limit, filter=to_filter(where), with_payload=True)
-        with translated():
-            records, next_id = self._open_shard().scroll(request)
+        records, next_id = self._scrolled(where, limit, offset=start_id, with_payload=True)
         found = tuple(Found(self._known.text(record.id), payload_of(record.payload)) for record in records)
         return Page(found, None if next_id is None else str(next_id))
 
     async def newest(self, *, where: Condition, limit: int) -> Sequence[Found]:
         order = edge.OrderBy("created_at", edge.Direction.Desc)
-        request = edge.ScrollRequest(limit=limit, filter=to_filter(where), with_payload=True, order_by=order)
-        with translated():
-            records, _ = self._open_shard().scroll(request)
+        records, _ = self._scrolled(where, limit, with_payload=True, order_by=order)
         return [Found(self._known.text(record.id), payload_of(record.payload)) for record in records]
 
     async def placed(self, *, where: Condition, limit: int) -> Sequence[Placed]:
         order = edge.OrderBy("place", edge.Direction.Asc)
-        request = edge.ScrollRequest(limit=limit, filter=to_filter(where), with_payload=False, order_by=order)
-        with translated():
-            records, _ = self._open_shard().scroll(request)
+        records, _ = self._scrolled(where, limit, with_payload=False, order_by=order)
         return [self._known.placed(record) for record in records]
+
+    def _scrolled(self, where: Condition, limit: int, **how: Any) -> "tuple[list[edge.Record], object]":
+        """Return records on which the condition holds, and where the next ones begin."""
+        with translated():
+            return self._open_shard().scroll(edge.ScrollRequest(limit=limit, filter=to_filter(where), **how))
 
     async def values(self, field: str, *, where: Condition, limit: int) -> Mapping[str, int]:
         request = edge.FacetRequest(field, limit=limit, exact=True, filter=to_filter(where))
@@ -217,7 +204,7 @@ class EdgeCollection:
             return self._open_shard().count(edge.CountRequest(exact=True, filter=to_filter(where)))
 
     async def delete(self, *, where: Condition) -> None:
-        self._room.for_deletions()
+        self._room.has()
         await self.flushes.before_deletion()
         self._update(edge.UpdateOperation.delete_points_by_filter(to_filter(where)))
 

@@ -1,17 +1,16 @@
 """Turns points, payloads, queries and conditions into Qdrant Edge's classes and back, and makes its shards."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from datetime import datetime
-from functools import lru_cache
 from pathlib import Path
-from typing import Final, TypeGuard, cast
+from typing import Final, cast
 from uuid import UUID
 
 import qdrant_edge as edge
-from pydantic import BaseModel, JsonValue
+from pydantic import BaseModel
 
 from memory_store.vectors import filters as f
-from memory_store.vectors.port import NO_WORDS, Payload, Placed, Point, Query, Ranked, SparseVector
+from memory_store.vectors.port import Payload, Placed, Point, Query, Ranked, SparseVector
 from memory_store.vectors.schema import DENSE, SPARSE, CollectionSpec, IndexKind
 
 _MOST_MET: Final = 32_768
@@ -30,20 +29,11 @@ def _sparse_to_edge(vector: SparseVector) -> edge.SparseVector:
 
 def from_edge(record: edge.Record) -> Point:
     """Converts a record that was read with its vectors."""
-    vectors = cast("dict[str, edge.NamedVector]", record.vector)
-    sparse = vectors.get(SPARSE)
-    return Point(
-        id=str(record.id),
-        dense=tuple(cast("list[float]", vectors[DENSE])),
-        sparse=SparseVector(tuple(sparse.indices), tuple(sparse.values))
-        if isinstance(sparse, edge.SparseVector)
-        else NO_WORDS,
-        payload=payload_of(record.payload),
-    )
+    return Point.of(record.id, record.vector, record.payload)
 
 
 def payload_of(payload: "edge.Payload | None") -> Payload:
-    return cast("dict[str, JsonValue]", payload or {})
+    return cast("Payload", payload or {})
 
 
 class KnownPoints:
@@ -144,41 +134,11 @@ def index_of(kind: IndexKind) -> edge.KeywordIndexParams | edge.DatetimeIndexPar
     return edge.KeywordIndexParams(is_tenant=kind == "tenant")
 
 
-_KEPT: Final = 256
-
-
 def to_filter(condition: f.Condition) -> edge.Filter:
-    """A filter that holds exactly when the condition holds.
-
-    Conjunctions of plain conditions are kept translated: the queries of a search share namespace and view.
-    """
-    if not isinstance(condition, f.AllOf):
-        return _translated(condition)
-    if _is_plain(condition):
-        return _kept(condition)
-    kept = [_kept(one) for one in condition.conditions if _is_plain(one)]
-    return _translated(f.AllOf(tuple(one for one in condition.conditions if not _is_plain(one))), kept)
-
-
-def _is_plain(condition: f.Condition) -> TypeGuard[f.AllOf]:
-    """Whether it is a conjunction without lists, which may be long."""
-    return isinstance(condition, f.AllOf) and all(
-        isinstance(one, f.Equals | f.TimeRange | f.Missing)
-        or (isinstance(one, f.Not) and isinstance(one.condition, f.Equals | f.TimeRange))
-        or _is_plain(one)
-        for one in condition.conditions
-    )
-
-
-@lru_cache(maxsize=_KEPT)
-def _kept(condition: f.AllOf) -> edge.Filter:
-    return _translated(condition)
-
-
-def _translated(condition: f.Condition, also: Sequence[edge.Filter] = ()) -> edge.Filter:
+    """A filter that holds exactly when the condition holds."""
     clauses = f.Clauses.of(condition)
     return edge.Filter(
-        must=[*also, *(_translate(one) for one in clauses.must)], must_not=[_translate(one) for one in clauses.must_not]
+        must=[_translate(one) for one in clauses.must], must_not=[_translate(one) for one in clauses.must_not]
     )
 
 
@@ -187,7 +147,7 @@ def _translate(
 ) -> edge.Filter | edge.HasIdCondition | edge.IsEmptyCondition | edge.FieldCondition:
     match condition:
         case f.AllOf() | f.Not():
-            return _translated(condition)
+            return to_filter(condition)
         case f.AnyOf(conditions):
             return edge.Filter(should=[_translate(one) for one in conditions])
         case f.Ids(ids):

@@ -5,12 +5,11 @@ import contextlib
 import logging
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from memloop.chores import alongside
 from memloop.wire.errors import DependencyError, Timeout, Unavailable
 from memory_store.vectors.filters import Condition
-from memory_store.vectors.port import Collection, Collections, Found, Page, Placed, Point, Query, Ranked
+from memory_store.vectors.port import Collection, Collections, Found, Page, Placed, Point, Query, Ranked, VectorState
 from memory_store.vectors.schema import CollectionSpec, EmbeddingMismatch, ServerTooOld
 
 _CLOSING_S = 60.0
@@ -64,9 +63,6 @@ class Gate:
                 self._open.set()
 
 
-if TYPE_CHECKING:
-    from memory_store.vectors.server_setup import ServerState
-
 SHARED = "shared"
 """The site of collections that several processes open."""
 _RETRY_AFTER_S = 2.0
@@ -77,7 +73,7 @@ async def _trusted() -> None:
 
 
 class LiveCollection:
-    """``VectorStore``: hands everything on to one collection, which another one can replace between two calls.
+    """``Collection``: hands everything on to the one in service, which another one can replace between two calls.
 
     ``site`` names the place of the collections. ``confirm`` is awaited before each read; it raises ``Unavailable``
     where another collection may be in service.
@@ -134,7 +130,7 @@ class LiveCollection:
         before, self._current, self._spec = self._now, other, spec
         return before
 
-    async def state(self) -> "ServerState | None":
+    async def state(self) -> VectorState | None:
         """What the Qdrant server is, and how the collection lies on it; None of embedded vectors."""
         return None
 

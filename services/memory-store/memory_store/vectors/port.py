@@ -3,12 +3,13 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import NamedTuple, Protocol, TypeAlias
+from typing import Any, NamedTuple, Protocol, TypeAlias, cast
 
 from pydantic import JsonValue
 
+from memloop.wire.base import Wire
 from memory_store.vectors.filters import Condition
-from memory_store.vectors.schema import CollectionSpec
+from memory_store.vectors.schema import DENSE, SPARSE, CollectionSpec
 
 Payload: TypeAlias = Mapping[str, JsonValue]
 
@@ -35,6 +36,14 @@ class Point:
     dense: tuple[float, ...]
     sparse: SparseVector
     payload: Payload
+
+    @classmethod
+    def of(cls, point_id: object, vectors: object, payload: object) -> "Point":
+        """Return the point of a record as a client of Qdrant's reads it, with its vectors."""
+        by_name = cast("dict[str, Any]", vectors)
+        sparse = by_name.get(SPARSE)
+        words = SparseVector(tuple(sparse.indices), tuple(sparse.values)) if sparse is not None else NO_WORDS
+        return cls(str(point_id), tuple(by_name[DENSE]), words, cast("Payload", payload or {}))
 
 
 class Found(NamedTuple):
@@ -69,6 +78,23 @@ class Page:
 
     found: tuple[Found, ...]
     next_id: str | None = None
+
+
+class VectorState(Wire):
+    """A Qdrant server, its nodes, and how the collection in service lies on them; all null with embedded vectors.
+
+    ``copies``: the live copies of the shard with the fewest; ``shards`` and ``nodes`` are those that there are.
+    ``warning``: a sentence for the operator when there are fewer copies than were asked for.
+    """
+
+    version: str | None = None
+    distributed: bool | None = None
+    nodes: int | None = None
+    shards: int | None = None
+    copies: int | None = None
+    copies_asked: int | None = None
+    write_consistency: int | None = None
+    warning: str | None = None
 
 
 class Collection(Protocol):
@@ -141,12 +167,8 @@ class Collection(Protocol):
         ...
 
 
-class VectorStore(Collection, Protocol):
-    """The collection that is in service."""
-
-    async def open(self, spec: CollectionSpec) -> None:
-        """Create or load the collection and its payload indexes. Raises ``EmbeddingMismatch`` (see ``schema``)."""
-        ...
+VectorStore: TypeAlias = Collection
+"""The collection that is in service."""
 
 
 class Collections(Protocol):

@@ -18,7 +18,13 @@ from pathlib import Path
 import qdrant_edge as edge
 
 from memloop_service.private_files import make_private
-from memory_store.vectors.edge_collection import LEAST_FREE_BYTES, DiskRoom, EdgeCollection, translated
+from memory_store.vectors.edge_collection import (
+    EMPTY_SHARD_BYTES,
+    LEAST_FREE_BYTES,
+    DiskRoom,
+    EdgeCollection,
+    translated,
+)
 from memory_store.vectors.edge_counts import EdgeDamaged, FlushedPoints, check_contents, replace_file, sync_folder
 from memory_store.vectors.edge_files import Around, EdgeFlushes
 from memory_store.vectors.edge_types import created, dimension_of, index_of, is_made
@@ -31,7 +37,7 @@ _ARCHIVE_KEPT_S = 3600.0
 
 
 class QdrantEdge(LiveCollection):
-    """``VectorStore`` on Edge shards, each in a subfolder named as its collection.
+    """The collections on Edge shards, each in a subfolder named as its collection.
 
     ``flush_s``: seconds between flushes while there are writes. ``flushing`` is entered around each. ``free_bytes``:
     what must be free on the disk for new memories.
@@ -92,7 +98,7 @@ class EdgeCollections:
         with translated(path):
             self._folder.mkdir(parents=True, exist_ok=True)
             make_private(self._folder)
-            self._room.for_shard(new=not is_made(path))
+            self._room.has(0 if is_made(path) else EMPTY_SHARD_BYTES)
             if not is_made(path):
                 shutil.rmtree(path, ignore_errors=True)
             shard = edge.EdgeShard.load(str(path)) if is_made(path) else created(path, spec)

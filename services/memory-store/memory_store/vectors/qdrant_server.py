@@ -4,14 +4,12 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, cast
 
-from pydantic import JsonValue
 from qdrant_client import AsyncQdrantClient, models
 
 from memloop.wire.errors import NotSupported, Unavailable
 from memory_store.vectors.filters import Condition, Ids, all_of
 from memory_store.vectors.live import LiveCollection
 from memory_store.vectors.port import (
-    NO_WORDS,
     Collection,
     Found,
     Page,
@@ -21,12 +19,13 @@ from memory_store.vectors.port import (
     Query,
     Ranked,
     SparseVector,
+    VectorState,
 )
 from memory_store.vectors.schema import DENSE, SPARSE, CollectionSpec, check_version, is_ours
 from memory_store.vectors.server_clients import RenewedClient
 from memory_store.vectors.server_errors import alias_taken, made, repeated, translated
 from memory_store.vectors.server_layout import OWNER, Layout, owner_of
-from memory_store.vectors.server_setup import ONE_NODE, ServerState, ShardConfig, set_up, state_of
+from memory_store.vectors.server_setup import ONE_NODE, ShardConfig, set_up, state_of
 
 _ALIAS = "memloop"
 _READ_S = 5.0
@@ -35,7 +34,7 @@ _PAYLOAD = models.PayloadSelectorExclude(exclude=[OWNER])
 
 
 class QdrantServer(LiveCollection):
-    """``VectorStore`` on a Qdrant server. The clients are closed with the store.
+    """The collections on a Qdrant server. The clients are closed with the store.
 
     ``points``: the client of requests about points, if it is another one.
     """
@@ -51,7 +50,7 @@ class QdrantServer(LiveCollection):
         self._client = client
         self._spread = sharding
 
-    async def state(self) -> ServerState:
+    async def state(self) -> VectorState:
         with translated():
             return await state_of(self._client, self.name, self._spread)
 
@@ -148,7 +147,7 @@ class ServerCollection:
             return []
         some, all_equal = all_of([Ids(tuple(ids)), where]), models.ReadConsistencyType.ALL if agreed else None
         records, _ = await self._scrolled(some, len(ids), with_vectors=True, consistency=all_equal)
-        return [_from_record(record) for record in records]
+        return [Point.of(record.id, record.vector, record.payload) for record in records]
 
     async def scroll(self, *, where: Condition, limit: int, start_id: str | None = None) -> Page:
         records, next_id = await self._scrolled(where, limit, offset=start_id)
@@ -254,18 +253,5 @@ def _to_sparse(vector: SparseVector) -> models.SparseVector:
     return models.SparseVector(indices=list(vector.indices), values=list(vector.values))
 
 
-def _from_record(record: models.Record) -> Point:
-    vectors = cast("dict[str, models.Vector]", record.vector)
-    sparse = vectors.get(SPARSE)
-    return Point(
-        id=str(record.id),
-        dense=tuple(cast("list[float]", vectors[DENSE])),
-        sparse=SparseVector(tuple(sparse.indices), tuple(sparse.values))
-        if isinstance(sparse, models.SparseVector)
-        else NO_WORDS,
-        payload=_payload(record.payload),
-    )
-
-
 def _payload(payload: models.Payload | None) -> Payload:
-    return cast("dict[str, JsonValue]", payload or {})
+    return cast("Payload", payload or {})

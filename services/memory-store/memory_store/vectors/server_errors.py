@@ -5,8 +5,7 @@ import contextlib
 import logging
 import random
 import time
-from collections.abc import Awaitable, Callable, Generator
-from dataclasses import dataclass
+from collections.abc import Awaitable, Callable, Container, Generator, Mapping
 from http import HTTPStatus
 from typing import Final, TypeVar
 
@@ -24,62 +23,47 @@ _LOGGED_CHARS = 500
 _log = logging.getLogger(__name__)
 
 
-@dataclass(frozen=True, slots=True)
-class _Kind:
-    """One kind of failure: our error for it."""
-
-    error: type[DependencyError]
-    code: str
-    message: str
-
-    def made(self, retry_after_s: float = _RETRY_AFTER_S) -> DependencyError:
-        """The error; with a time to come back where a retry may help."""
-        helps = issubclass(self.error, Unavailable | Timeout)
-        return self.error(self.message, code=self.code, retry_after_s=retry_after_s if helps else None)
-
-
-@dataclass(frozen=True, slots=True)
-class _Rule:
-    """The responses of a kind: by status, and by words of the body where the status alone does not decide."""
-
-    statuses: frozenset[int]
-    words: tuple[str, ...]
-    kind: _Kind
-
-    def fits(self, status: int, body: str) -> bool:
-        return status in self.statuses and (not self.words or any(word in body for word in self.words))
-
-
-_UNREACHABLE = _Kind(Unavailable, "qdrant_unreachable", "Qdrant cannot be reached.")
-_TIMEOUT = _Kind(Timeout, "qdrant_timeout", "Qdrant did not answer in time.")
-_NO_LIVE_COPY = _Kind(Unavailable, "qdrant_no_live_copy", "A shard of Qdrant has no live copy.")
-_INCONSISTENT = _Kind(Unavailable, "qdrant_consistency", "Too few copies of a shard of Qdrant took the operation.")
-_RATE_LIMITED = _Kind(Unavailable, "qdrant_rate_limited", "Qdrant's rate limit is reached.")
-_BUSY = _Kind(Unavailable, "qdrant_unavailable", "Qdrant is temporarily unavailable.")
-_LOCKED = _Kind(Unavailable, "qdrant_locked", "Qdrant is locked against writes.")
-_FULL = _Kind(Unavailable, "qdrant_storage_full", "Qdrant's storage is full.")
-_KEY_REFUSED = _Kind(DependencyError, "qdrant_key_refused", "Qdrant refused the memory store's key.")
-_STRICT_MODE = _Kind(DependencyError, "qdrant_strict_mode", "Qdrant's strict mode refused the request.")
-_NO_COLLECTION = _Kind(DependencyError, "qdrant_no_collection", "Qdrant does not have the memory store's collection.")
-_REFUSED = _Kind(DependencyError, "qdrant_refused", "Qdrant refused the request.")
-_FAILED = _Kind(DependencyError, "qdrant_failed", "Qdrant failed.")
-_UNREADABLE = _Kind(DependencyError, "qdrant_unreadable", "Qdrant's response could not be read.")
-
-_RULES = (
-    _Rule(frozenset({429}), (), _RATE_LIMITED),
-    _Rule(frozenset({403}), ("Storage locked",), _LOCKED),
-    _Rule(frozenset({401, 403}), (), _KEY_REFUSED),
-    _Rule(frozenset({404}), ("Collection",), _NO_COLLECTION),
-    _Rule(frozenset({408, 504}), (), _TIMEOUT),
-    _Rule(frozenset({400}), ("Help: ",), _STRICT_MODE),
-    _Rule(frozenset({507}), (), _FULL),
-    _Rule(frozenset({500, 503}), ("active replica", "read operations failed", "Shard temporarily"), _NO_LIVE_COPY),
-    _Rule(frozenset({500, 503}), ("onsistency", "Failed to apply operation", "Pre-condition failure"), _INCONSISTENT),
-    _Rule(frozenset({503}), ("onnect",), _UNREACHABLE),
-    _Rule(frozenset({502, 503}), (), _BUSY),
-    _Rule(frozenset(range(500, 600)), (), _FAILED),
+_ERRORS: Final[Mapping[str, tuple[type[DependencyError], str]]] = {
+    "qdrant_unreachable": (Unavailable, "Qdrant cannot be reached."),
+    "qdrant_timeout": (Timeout, "Qdrant did not answer in time."),
+    "qdrant_no_live_copy": (Unavailable, "A shard of Qdrant has no live copy."),
+    "qdrant_consistency": (Unavailable, "Too few copies of a shard of Qdrant took the operation."),
+    "qdrant_rate_limited": (Unavailable, "Qdrant's rate limit is reached."),
+    "qdrant_unavailable": (Unavailable, "Qdrant is temporarily unavailable."),
+    "qdrant_locked": (Unavailable, "Qdrant is locked against writes."),
+    "qdrant_storage_full": (Unavailable, "Qdrant's storage is full."),
+    "qdrant_key_refused": (DependencyError, "Qdrant refused the memory store's key."),
+    "qdrant_strict_mode": (DependencyError, "Qdrant's strict mode refused the request."),
+    "qdrant_no_collection": (DependencyError, "Qdrant does not have the memory store's collection."),
+    "qdrant_refused": (DependencyError, "Qdrant refused the request."),
+    "qdrant_failed": (DependencyError, "Qdrant failed."),
+    "qdrant_unreadable": (DependencyError, "Qdrant's response could not be read."),
+}
+_RULES: Final[tuple[tuple[Container[int], tuple[str, ...], str], ...]] = (
+    ({429}, (), "qdrant_rate_limited"),
+    ({403}, ("Storage locked",), "qdrant_locked"),
+    ({401, 403}, (), "qdrant_key_refused"),
+    ({404}, ("Collection",), "qdrant_no_collection"),
+    ({408, 504}, (), "qdrant_timeout"),
+    ({400}, ("Help: ",), "qdrant_strict_mode"),
+    ({507}, (), "qdrant_storage_full"),
+    ({500, 503}, ("active replica", "read operations failed", "Shard temporarily"), "qdrant_no_live_copy"),
+    ({500, 503}, ("onsistency", "Failed to apply operation", "Pre-condition failure"), "qdrant_consistency"),
+    ({503}, ("onnect",), "qdrant_unreachable"),
+    ({502, 503}, (), "qdrant_unavailable"),
+    (range(500, 600), (), "qdrant_failed"),
 )
-"""The first that fits decides. Source: the status codes and messages of Qdrant's REST API."""
+"""Statuses, words of the body where the status alone does not decide, and the code; the first that fits decides.
+
+Source: the status codes and messages of Qdrant's REST API.
+"""
+
+
+def _error(code: str, retry_after_s: float = _RETRY_AFTER_S) -> DependencyError:
+    """Return the error of a code; with a time to come back where a retry may help."""
+    kind, message = _ERRORS[code]
+    return kind(message, code=code, retry_after_s=retry_after_s if issubclass(kind, Unavailable | Timeout) else None)
+
 
 _STATUSES = {
     StatusCode.INVALID_ARGUMENT: 400,
@@ -100,20 +84,18 @@ def translated() -> Generator[None]:
     try:
         yield
     except UnexpectedResponse as error:
-        raise _of_response(error.status_code or 0, error.content.decode(errors="replace")).made() from None
+        raise _of_response(error.status_code or 0, error.content.decode(errors="replace")) from None
     except AioRpcError as error:
-        raise _of_response(_STATUSES.get(error.code(), 500), error.details() or "").made() from None
+        raise _of_response(_STATUSES.get(error.code(), 500), error.details() or "") from None
     except ResourceExhaustedResponse as error:
         _log.warning("Qdrant's rate limit is reached: %s", error.message[:_LOGGED_CHARS])
-        raise _RATE_LIMITED.made(error.retry_after_s) from None
+        raise _error("qdrant_rate_limited", error.retry_after_s) from None
     except QdrantException as error:
         _log.warning("Qdrant's rate limit is reached: %s", str(error)[:_LOGGED_CHARS])
-        raise _RATE_LIMITED.made() from None
+        raise _error("qdrant_rate_limited") from None
     except ResponseHandlingException as error:
         # The cause that a traceback may show: a validation error quotes the response
-        raise _of_transport(error.source).made() from (
-            None if isinstance(error.source, ValidationError) else error.source
-        )
+        raise _of_transport(error.source) from (None if isinstance(error.source, ValidationError) else error.source)
 
 
 @contextlib.contextmanager
@@ -132,22 +114,27 @@ def alias_taken(name: str) -> Unavailable:
     return Unavailable(message, code="qdrant_alias_taken", retry_after_s=_RETRY_AFTER_S)
 
 
-def _of_response(status: int, body: str) -> _Kind:
-    kind = next((rule.kind for rule in _RULES if rule.fits(status, body)), _REFUSED)
+def _of_response(status: int, body: str) -> DependencyError:
+    fitting = (
+        code
+        for statuses, words, code in _RULES
+        if status in statuses and (not words or any(word in body for word in words))
+    )
+    code = next(fitting, "qdrant_refused")
     # A refusal may quote a value of the request, which may be a user's text.
-    level = logging.DEBUG if kind is _REFUSED else logging.WARNING
-    _log.warning("Qdrant answered %d: %s", status, kind.code)
+    level = logging.DEBUG if code == "qdrant_refused" else logging.WARNING
+    _log.warning("Qdrant answered %d: %s", status, code)
     _log.log(level, "Qdrant's response: %s", body[:_LOGGED_CHARS])
-    return kind
+    return _error(code)
 
 
-def _of_transport(source: Exception) -> _Kind:
+def _of_transport(source: Exception) -> DependencyError:
     if isinstance(source, ValidationError):
         _log.warning("Qdrant's response could not be read: %d errors", source.error_count())
-        return _UNREADABLE
+        return _error("qdrant_unreadable")
     late = isinstance(source, TimeoutException) and not isinstance(source, ConnectTimeout)
     _log.debug("Qdrant did not answer: %r", source)
-    return _TIMEOUT if late else _UNREACHABLE
+    return _error("qdrant_timeout" if late else "qdrant_unreachable")
 
 
 _PATIENCE_S: Final = 30.0

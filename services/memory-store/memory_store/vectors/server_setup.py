@@ -7,6 +7,7 @@ from functools import partial
 
 from qdrant_client import AsyncQdrantClient, models
 
+from memory_store.vectors.port import VectorState
 from memory_store.vectors.schema import DENSE, SPARSE, CollectionSpec, IndexKind
 from memory_store.vectors.server_errors import made, repeated
 from memory_store.vectors.server_layout import Layout
@@ -97,44 +98,29 @@ def _index(kind: IndexKind) -> models.KeywordIndexParams | models.DatetimeIndexP
     return models.KeywordIndexParams(type=models.KeywordIndexType.KEYWORD, is_tenant=kind == "tenant")
 
 
-@dataclass(frozen=True, slots=True)
-class ServerState:
-    """``copies``: the live copies of the shard with the fewest; ``shards`` and ``nodes`` are those that there are."""
-
-    version: str
-    distributed: bool
-    nodes: int
-    shards: int
-    copies: int
-    copies_asked: int
-    write_consistency: int
-
-    @property
-    def warning(self) -> str | None:
-        """A sentence for the operator when there are fewer copies than were asked for."""
-        if self.copies >= self.copies_asked:
-            return None
-        found = f"a shard of the vectors has {self.copies} of the {self.copies_asked} copies of MEMLOOP_QDRANT_REPLICAS"
-        if not self.distributed:
-            return f"{found}: the Qdrant server is not in distributed mode"
-        if self.nodes < self.copies_asked:
-            return f"{found}: the cluster has {self.nodes} nodes"
-        return f"{found}: bring nodes back; a collection that was made with fewer gets them by POST /v1/admin/flush"
-
-
-async def state_of(client: AsyncQdrantClient, name: str, sharding: ShardConfig) -> ServerState:
+async def state_of(client: AsyncQdrantClient, name: str, sharding: ShardConfig) -> VectorState:
     """Ask the server. Raises the client's errors."""
     info = await client.get_collection(name)
     nodes = await nodes_of(client)
     copies = await _live_copies(client, name) if nodes else [1] * (info.config.params.shard_number or 1)
-    return ServerState(
+    fewest, asked, warning = min(copies, default=0), sharding.replicas, None
+    if fewest < asked:
+        warning = f"a shard of the vectors has {fewest} of the {asked} copies of MEMLOOP_QDRANT_REPLICAS: "
+        if not nodes:
+            warning += "the Qdrant server is not in distributed mode"
+        elif nodes < asked:
+            warning += f"the cluster has {nodes} nodes"
+        else:
+            warning += "bring nodes back; a collection that was made with fewer gets them by POST /v1/admin/flush"
+    return VectorState(
         version=(await client.info()).version,
         distributed=nodes > 0,
         nodes=nodes or 1,
         shards=len(copies),
-        copies=min(copies, default=0),
-        copies_asked=sharding.replicas,
+        copies=fewest,
+        copies_asked=asked,
         write_consistency=info.config.params.write_consistency_factor or 1,
+        warning=warning,
     )
 
 
