@@ -21,9 +21,9 @@ from memloop.wire.memory import (
 from memloop.wire.store_requests import MemoryLine, NumberedLine, StoreExport, StoreImport
 from memloop_state.link import State
 from memloop_state.steps import Partitions
-from memory_store.items import tools
+from memory_store.items import tools, transfer
 from memory_store.items.documents import from_payload
-from memory_store.items.lookup import Owned
+from memory_store.items.tools import Owned
 from tests.fakes.interleaving import Interleaving
 from tests.fakes.plain_vectors import PlainCollections
 from tests.fakes.virtual_clock import ClockedRedis, VirtualClock
@@ -76,7 +76,7 @@ class History:
         [pet] = (await one.writer.add(add("Pet", "seed: a cat"))).results
         await one.writer.add(add("Food", "seed: pasta", of=OTHER_AGENT))
         await one.buffers.put(buffer("seed: hm"))
-        self.lines = list((await one.transfer.export(StoreExport(scope=OWNER))).lines)
+        self.lines = list((await transfer.export(one.tools, StoreExport(scope=OWNER))).lines)
         await one.items.delete(Owned("t", pet.item.id), if_version=None)
         self.city, self.deleted = city.item.id, pet.item.id
 
@@ -151,11 +151,11 @@ async def accepted_batch(of: History, at: Replica) -> BatchResult:
 
 
 async def restore(of: History, at: Replica) -> object:
-    return await at.transfer.take(imported(of, "restore:"))
+    return await transfer.take(at.tools, imported(of, "restore:"))
 
 
 async def accepted_restore(of: History, at: Replica) -> object:
-    return await at.transfer.take(imported(of, "accepted_restore:", began=WRITERS_TOKEN))
+    return await transfer.take(at.tools, imported(of, "accepted_restore:", began=WRITERS_TOKEN))
 
 
 def imported(of: History, prefix: str, *, began: int | None = None) -> StoreImport:

@@ -19,6 +19,7 @@ from memory_store.embedding.port import Encoder, Vector
 from memory_store.items.documents import from_payload
 from memory_store.items.guarded import GuardedStore, NamespaceLocks
 from memory_store.items.statements import WritePolicy
+from memory_store.items.tools import ItemTools
 from memory_store.items.writing import Writer
 from memory_store.metrics import Metrics
 from memory_store.settings import Settings
@@ -60,9 +61,7 @@ async def writing(settings: Settings, collections: PlainCollections, encoder: En
     membership = Membership(vectors, encoding, ServiceRecord(link, vectors.site), gate=gate)
     guarded = GuardedStore(vectors, Erasures(link, membership), feed_of(link))
     async with membership.watching():
-        yield Writer(
-            vectors, encoding, locks=NamespaceLocks(gate), guarded=guarded, policy=WritePolicy(), metrics=metrics
-        )
+        yield Writer(ItemTools(vectors, encoding, NamespaceLocks(gate), guarded, metrics), WritePolicy())
     await link.aclose()
     await embedder.close()
 

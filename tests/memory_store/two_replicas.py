@@ -17,7 +17,6 @@ from memory_store.items.guarded import GuardedStore, NamespaceLocks
 from memory_store.items.items import Items
 from memory_store.items.statements import WritePolicy
 from memory_store.items.tools import ItemTools
-from memory_store.items.transfer import Transfer
 from memory_store.items.writing import Writer
 from memory_store.metrics import Metrics
 from memory_store.upkeep.jobs import Upkeep
@@ -82,7 +81,6 @@ class Replica:
     writer: Writer
     items: Items
     tools: ItemTools
-    transfer: Transfer
     guarded: GuardedStore
     erasures: Erasures
     buffers: Buffers
@@ -108,10 +106,9 @@ async def replica(client: Redis, collections: PlainCollections, turn: Turn, *, o
     tools = ItemTools(vectors, encoding, locks, guarded, _METRICS)
     return Replica(
         vectors=vectors,
-        writer=Writer(vectors, encoding, locks=locks, guarded=guarded, policy=WritePolicy(), metrics=_METRICS),
+        writer=Writer(tools, WritePolicy()),
         items=Items(tools, erasures=erasures, buffers=buffers, feed=feed, deleted_life=timedelta(days=1)),
         tools=tools,
-        transfer=Transfer(tools),
         guarded=guarded,
         erasures=erasures,
         buffers=buffers,

@@ -27,11 +27,8 @@ from memory_store.items import routes
 from memory_store.items.documents import Clock, now
 from memory_store.items.guarded import GuardedStore, NamespaceLocks
 from memory_store.items.items import Items
-from memory_store.items.lookup import Listings
-from memory_store.items.routes import ItemServices
 from memory_store.items.statements import WritePolicy
 from memory_store.items.tools import ItemTools
-from memory_store.items.transfer import Transfer
 from memory_store.items.writing import Writer
 from memory_store.metrics import Metrics
 from memory_store.models.chosen import embedder_of, reranker_of, secret_of
@@ -83,16 +80,6 @@ def build(
         raw_turn_life=timedelta(days=settings.raw_turn_days),
         near_duplicate_similarity=settings.near_duplicate_similarity,
     )
-    writer = Writer(
-        vectors,
-        encoding,
-        locks=tools.locks,
-        guarded=guarded,
-        policy=policy,
-        metrics=metrics,
-        clock=clock,
-        in_groups=vectors.site != SHARED,
-    )
     upkeep = Upkeep(
         vectors,
         membership,
@@ -132,15 +119,9 @@ def build(
         has_keys=key is not None,
         request_seconds=metrics.request_seconds,
     )
-    app.state.items = ItemServices(
-        writer=writer,
-        items=items,
-        tools=tools,
-        listings=Listings(vectors, clock=clock),
-        transfer=Transfer(tools),
-    )
-    app.state.retrieval = Retrieval(vectors, encoding, metrics=metrics, clock=clock, reranker=adapters.reranker)
-    app.state.audits = Audits(vectors, encoding, metrics=metrics, clock=clock)
+    app.state.items, app.state.writer = items, Writer(tools, policy, in_groups=vectors.site != SHARED)
+    app.state.retrieval = Retrieval(vectors, encoding, metrics, clock, reranker=adapters.reranker)
+    app.state.audits = Audits(vectors, encoding, metrics, clock)
     app.state.key, app.state.gate, app.state.encoding = key, gate, encoding
     app.state.buffers, app.state.feed, app.state.upkeep = buffers, feed, upkeep
     return app

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from qdrant_client import AsyncQdrantClient
 
-from memory_store.vectors.port import VectorStore
+from memory_store.vectors.live import LiveCollection
 from memory_store.vectors.qdrant_edge import QdrantEdge
 from memory_store.vectors.qdrant_server import QdrantServer
 from tests.memory_store.qdrant.cluster import empty_cluster
@@ -20,7 +20,7 @@ _CLUSTERS = [pytest.param(kind, marks=pytest.mark.slow) for kind in ("cluster", 
 
 
 @pytest.fixture(params=["edge", "local", *_CLUSTERS])
-async def vectors(request: pytest.FixtureRequest, quick_disk: Path) -> AsyncIterator[VectorStore]:
+async def vectors(request: pytest.FixtureRequest, quick_disk: Path) -> AsyncIterator[LiveCollection]:
     async with _place(request.param, quick_disk / "contract") as store:
         await store.open(SPEC)
         await store.delete(where=EVERYTHING)
@@ -30,7 +30,7 @@ async def vectors(request: pytest.FixtureRequest, quick_disk: Path) -> AsyncIter
 
 
 @contextlib.asynccontextmanager
-async def _place(kind: str, folder: Path) -> AsyncGenerator[VectorStore]:
+async def _place(kind: str, folder: Path) -> AsyncGenerator[LiveCollection]:
     if kind == "edge":
         yield QdrantEdge(folder, flush_s=60)
     elif kind == "local":

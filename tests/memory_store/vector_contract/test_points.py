@@ -20,7 +20,8 @@ from memory_store.vectors.filters import (
     OneOf,
     TimeRange,
 )
-from memory_store.vectors.port import NO_WORDS, VectorStore
+from memory_store.vectors.live import LiveCollection
+from memory_store.vectors.port import NO_WORDS
 from memory_store.vectors.qdrant_server import QdrantServer
 from memory_store.vectors.schema import CollectionSpec, EmbeddingMismatch
 from tests.fakes.ports import free_port
@@ -29,13 +30,13 @@ from tests.memory_store.vector_contract.points import EVERYTHING, SPEC, id_of, p
 pytestmark = pytest.mark.filterwarnings("ignore:Payload indexes have no effect:UserWarning")
 
 
-async def numbers(vectors: VectorStore, where: Condition) -> list[int]:
+async def numbers(vectors: LiveCollection, where: Condition) -> list[int]:
     page = await vectors.scroll(where=where, limit=100)
     assert page.next_id is None
     return [found.payload["n"] for found in page.found if isinstance(found.payload["n"], int)]
 
 
-async def test_a_point_comes_back_with_its_vectors_and_payload(vectors: VectorStore) -> None:
+async def test_a_point_comes_back_with_its_vectors_and_payload(vectors: LiveCollection) -> None:
     stored = point(1, "blue harbour", tenant="t", nested={"a": [1, None, "x"]}, nothing=None, yes=True, half=0.5)
     await vectors.upsert([stored])
 
@@ -48,7 +49,7 @@ async def test_a_point_comes_back_with_its_vectors_and_payload(vectors: VectorSt
     )
 
 
-async def test_a_point_without_words_comes_back_without_them(vectors: VectorStore) -> None:
+async def test_a_point_without_words_comes_back_without_them(vectors: LiveCollection) -> None:
     await vectors.upsert([point(1)])
 
     [back] = await vectors.get([id_of(1)], where=EVERYTHING)
@@ -56,7 +57,7 @@ async def test_a_point_without_words_comes_back_without_them(vectors: VectorStor
     assert back.sparse == NO_WORDS
 
 
-async def test_an_upsert_replaces_the_whole_payload(vectors: VectorStore) -> None:
+async def test_an_upsert_replaces_the_whole_payload(vectors: LiveCollection) -> None:
     await vectors.upsert([point(1, old=1)])
     await vectors.upsert([point(1, new=2)])
 
@@ -65,7 +66,7 @@ async def test_an_upsert_replaces_the_whole_payload(vectors: VectorStore) -> Non
     assert back.payload == {"n": 1, "new": 2}
 
 
-async def test_get_gives_only_what_the_condition_allows(vectors: VectorStore) -> None:
+async def test_get_gives_only_what_the_condition_allows(vectors: LiveCollection) -> None:
     await vectors.upsert([point(1, tenant="a"), point(2, tenant="b")])
 
     back = await vectors.get([id_of(1), id_of(2), id_of(9)], where=Equals("tenant", "a"))
@@ -73,11 +74,11 @@ async def test_get_gives_only_what_the_condition_allows(vectors: VectorStore) ->
     assert [one.id for one in back] == [id_of(1)]
 
 
-async def test_get_of_no_ids_is_empty(vectors: VectorStore) -> None:
+async def test_get_of_no_ids_is_empty(vectors: LiveCollection) -> None:
     assert list(await vectors.get([], where=EVERYTHING)) == []
 
 
-async def test_scroll_walks_every_point_once_in_pages(vectors: VectorStore) -> None:
+async def test_scroll_walks_every_point_once_in_pages(vectors: LiveCollection) -> None:
     await vectors.upsert([point(number, tenant="a" if number % 2 else "b") for number in range(1, 12)])
     seen: list[str] = []
     start: str | None = None
@@ -90,7 +91,7 @@ async def test_scroll_walks_every_point_once_in_pages(vectors: VectorStore) -> N
     assert start is None
 
 
-async def test_count_and_delete_by_condition(vectors: VectorStore) -> None:
+async def test_count_and_delete_by_condition(vectors: LiveCollection) -> None:
     await vectors.upsert([point(1, tenant="a"), point(2, tenant="b")])
 
     await vectors.delete(where=Equals("tenant", "a"))
@@ -135,7 +136,7 @@ _FILTERS: dict[str, tuple[Condition, list[int]]] = {
 
 
 @pytest.mark.parametrize("name", _FILTERS)
-async def test_a_condition_means_the_same_everywhere(vectors: VectorStore, name: str) -> None:
+async def test_a_condition_means_the_same_everywhere(vectors: LiveCollection, name: str) -> None:
     where, expected = _FILTERS[name]
     await vectors.upsert(
         [
@@ -167,13 +168,13 @@ async def test_a_condition_means_the_same_everywhere(vectors: VectorStore, name:
 @pytest.mark.parametrize(
     "text", ["\x00", "a\x00b", "\U0001f600 ", "'; --", '{"a": 1}', "x" * 100_000], ids=lambda text: repr(text[:12])
 )
-async def test_any_text_can_be_stored_and_matched(vectors: VectorStore, text: str) -> None:
+async def test_any_text_can_be_stored_and_matched(vectors: LiveCollection, text: str) -> None:
     await vectors.upsert([point(1, memory=text)])
 
     assert await numbers(vectors, Equals("memory", text)) == [1]
 
 
-async def test_another_model_does_not_start_empty_beside_memories(vectors: VectorStore) -> None:
+async def test_another_model_does_not_start_empty_beside_memories(vectors: LiveCollection) -> None:
     with pytest.raises(EmbeddingMismatch, match=r"memloop_contract_4.*MEMLOOP_EMBEDDING_MODEL"):
         await vectors.open(CollectionSpec("another", 4))
 
@@ -187,11 +188,11 @@ async def test_a_server_that_is_not_there_is_unavailable() -> None:
     await nowhere.close()
 
 
-async def test_the_store_answers_a_ping(vectors: VectorStore) -> None:
+async def test_the_store_answers_a_ping(vectors: LiveCollection) -> None:
     await vectors.ping()
 
 
-async def test_the_newest_come_first_and_the_values_of_a_field_are_counted(vectors: VectorStore) -> None:
+async def test_the_newest_come_first_and_the_values_of_a_field_are_counted(vectors: LiveCollection) -> None:
     await vectors.upsert(
         [
             point(number, created_at=datetime(2026, 1, number, tzinfo=UTC).isoformat(), user_id=user)

@@ -3,7 +3,8 @@
 import pytest
 
 from memory_store.vectors.filters import Condition, Equals, NumberRange
-from memory_store.vectors.port import Placed, Query, VectorStore
+from memory_store.vectors.live import LiveCollection
+from memory_store.vectors.port import Placed, Query
 from tests.memory_store.vector_contract.points import BM25, EVERYTHING, id_of, point
 
 pytestmark = pytest.mark.filterwarnings("ignore:Payload indexes have no effect:UserWarning")
@@ -12,14 +13,14 @@ _ABOUT_ONE = (1.0, 0.0, 0.0, 0.0)
 
 
 async def ranked(
-    vectors: VectorStore, *queries: Query, where: Condition = EVERYTHING, corpus: Condition = EVERYTHING
+    vectors: LiveCollection, *queries: Query, where: Condition = EVERYTHING, corpus: Condition = EVERYTHING
 ) -> list[list[str]]:
     """The ids by each query."""
     found = await vectors.rank(queries, where=where, corpus=corpus, limit=3)
     return [[one.id for one in ranking] for ranking in found]
 
 
-async def test_the_nearest_come_by_cosine_with_their_payloads(vectors: VectorStore) -> None:
+async def test_the_nearest_come_by_cosine_with_their_payloads(vectors: LiveCollection) -> None:
     await vectors.upsert([point(1, dense=(0, 1, 0, 0)), point(2, dense=(1, 0, 0, 0)), point(3, dense=(1, 1, 0, 0))])
 
     found = await vectors.nearest(_ABOUT_ONE, where=EVERYTHING, limit=10)
@@ -28,7 +29,7 @@ async def test_the_nearest_come_by_cosine_with_their_payloads(vectors: VectorSto
     assert [one.score for one in found] == pytest.approx([1.0, 2**-0.5, 0.0], abs=1e-6)
 
 
-async def test_the_nearest_stay_within_their_condition_and_limit(vectors: VectorStore) -> None:
+async def test_the_nearest_stay_within_their_condition_and_limit(vectors: LiveCollection) -> None:
     await vectors.upsert([point(number, "blue", tenant="a" if number < 5 else "b") for number in range(1, 9)])
 
     found = await vectors.nearest(_ABOUT_ONE, where=Equals("tenant", "b"), limit=3)
@@ -36,7 +37,7 @@ async def test_the_nearest_stay_within_their_condition_and_limit(vectors: Vector
     assert [one.payload["tenant"] for one in found] == ["b", "b", "b"]
 
 
-async def test_a_dense_vector_ranks_by_cosine(vectors: VectorStore) -> None:
+async def test_a_dense_vector_ranks_by_cosine(vectors: LiveCollection) -> None:
     await vectors.upsert([point(1, dense=(0, 1, 0, 0)), point(2, dense=(1, 0, 0, 0)), point(3, dense=(1, 1, 0, 0))])
 
     [found] = await vectors.rank([_ABOUT_ONE], where=EVERYTHING, corpus=EVERYTHING, limit=10)
@@ -45,7 +46,7 @@ async def test_a_dense_vector_ranks_by_cosine(vectors: VectorStore) -> None:
     assert [one.score for one in found] == pytest.approx([1.0, 2**-0.5, 0.0], abs=1e-6)
 
 
-async def test_places_come_in_order_within_a_condition(vectors: VectorStore) -> None:
+async def test_places_come_in_order_within_a_condition(vectors: LiveCollection) -> None:
     far = -(2**61) - 1
     places = {1: 7 * 2**30, 2: far, 3: 7 * 2**30 + 1, 4: 2**61 + 1, 5: 7 * 2**30 + 2}
     await vectors.upsert([point(number, place=place) for number, place in places.items()])
@@ -58,7 +59,7 @@ async def test_places_come_in_order_within_a_condition(vectors: VectorStore) -> 
     assert near == [Placed(id_of(1), places[1]), Placed(id_of(3), places[3])]
 
 
-async def test_a_place_in_a_ranking_is_the_present_one_or_none(vectors: VectorStore) -> None:
+async def test_a_place_in_a_ranking_is_the_present_one_or_none(vectors: LiveCollection) -> None:
     await vectors.upsert([point(1, place=5), point(2, place=6), point(3)])
     await vectors.upsert([point(2, place=2**61 + 1)])
     await vectors.placed(where=EVERYTHING, limit=10)
@@ -70,7 +71,7 @@ async def test_a_place_in_a_ranking_is_the_present_one_or_none(vectors: VectorSt
     assert all(one.place in allowed[one.id] for one in found)
 
 
-async def test_words_find_only_what_shares_them_and_prefer_rare_ones(vectors: VectorStore) -> None:
+async def test_words_find_only_what_shares_them_and_prefer_rare_ones(vectors: LiveCollection) -> None:
     await vectors.upsert([point(1, "blue boat"), point(2, "blue harbour"), point(3, "blue sky"), point(4, "red roof")])
 
     [found] = await ranked(vectors, BM25.query("the blue harbours"))
@@ -79,7 +80,7 @@ async def test_words_find_only_what_shares_them_and_prefer_rare_ones(vectors: Ve
     assert sorted(found) == [id_of(1), id_of(2), id_of(3)]
 
 
-async def test_words_are_rare_or_common_within_the_corpus_only(vectors: VectorStore) -> None:
+async def test_words_are_rare_or_common_within_the_corpus_only(vectors: LiveCollection) -> None:
     mine, theirs = Equals("tenant", "a"), Equals("tenant", "b")
     await vectors.upsert([point(1, "blue boat", tenant="a"), point(2, "red boat", tenant="a")])
     query = BM25.query("blue boat")
@@ -92,7 +93,7 @@ async def test_words_are_rare_or_common_within_the_corpus_only(vectors: VectorSt
     assert all(await ranked(vectors, query, where=theirs, corpus=theirs))
 
 
-async def test_many_rankings_come_in_their_order(vectors: VectorStore) -> None:
+async def test_many_rankings_come_in_their_order(vectors: LiveCollection) -> None:
     await vectors.upsert([point(1, "red boat"), point(2, "blue kite", dense=(0, 1, 0, 0))])
     by_meaning = (0.0, 1.0, 0.0, 0.0)
 
@@ -101,7 +102,7 @@ async def test_many_rankings_come_in_their_order(vectors: VectorStore) -> None:
     assert [ranking[0] for ranking in found] == [id_of(2), id_of(1), id_of(2)]
 
 
-async def test_rankings_stay_within_their_condition_and_limit(vectors: VectorStore) -> None:
+async def test_rankings_stay_within_their_condition_and_limit(vectors: LiveCollection) -> None:
     await vectors.upsert([point(number, "blue", tenant="a" if number < 5 else "b") for number in range(1, 10)])
 
     found = await ranked(vectors, _ABOUT_ONE, BM25.query("blue"), where=Equals("tenant", "b"))

@@ -233,13 +233,8 @@ class TextEncoding:
         async with self._stemming:
             return dense, await asyncio.to_thread(self._bm25.query, text)
 
-    async def dense(self, text: str) -> Vector:
-        """Returns the dense vector of a text that is compared with stored ones. Raises ``DependencyError``."""
-        [vector] = await self._embedder.embed([text])
-        return vector
-
-    async def compared(self, texts: Sequence[str]) -> Sequence[Vector]:
-        """Returns the dense vectors of texts that are compared with each other. Raises ``DependencyError``."""
+    async def dense(self, texts: Sequence[str]) -> Sequence[Vector]:
+        """Returns the dense vectors of texts that are compared. Raises ``DependencyError``."""
         return await self._embedder.embed(texts)
 
     def terms(self, text: str) -> list[str]:

@@ -6,11 +6,11 @@ import random
 import time
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
-from typing import Final, Protocol
+from typing import Final
 
 from memloop.wire.errors import DependencyError, Timeout, Unavailable
 from memloop_clients.balancing.replica import Breaker, CircuitOpen
-from memloop_clients.model_endpoint import InputRefused
+from memloop_clients.model_endpoint import EmbeddingsClient, InputRefused
 from memory_store.embedding.embedder import KnownVectors
 from memory_store.embedding.port import Vector
 from memory_store.metrics import Metrics
@@ -22,16 +22,6 @@ _SHORTEST_CHARS: Final = 64
 _FIRST_PAUSE_S: Final = 0.1
 _GROWTH: Final = 4.0
 _log = logging.getLogger(__name__)
-
-
-class VectorsEndpoint(Protocol):
-    """The client of an endpoint (``memloop_clients.model_endpoint``)."""
-
-    async def vectors(self, texts: Sequence[str], *, within_s: float) -> Sequence[Vector]:
-        """Return one unit vector per text, in order. Raises ``InputRefused`` and other ``DependencyError``."""
-        ...
-
-    async def close(self) -> None: ...
 
 
 class EmbeddingEndpointAway(RuntimeError):
@@ -63,7 +53,7 @@ class EndpointEmbedder:
 
     def __init__(
         self,
-        endpoint: VectorsEndpoint,
+        endpoint: EmbeddingsClient,
         breaker: Breaker,
         *,
         metrics: Metrics,

@@ -13,7 +13,7 @@ from memory_store.embedding.encoding import TextEncoding
 from memory_store.items.documents import ItemChanges, Record, exactly_in, to_payload, within
 from memory_store.items.identity import snapshot_id, version_id
 from memory_store.items.statements import Change, Placement, Resolution, Statement, Version, repair
-from memory_store.vectors.port import Point, VectorStore
+from memory_store.vectors.port import Collection, Point
 
 _OUTCOMES: tuple[Outcome, ...] = ("inserted", "touched", "superseded")
 
@@ -198,30 +198,30 @@ class Batch:
 
 
 def _new(statement: Statement, placement: Placement, item_id: str, number: int) -> Record:
-    context, draft = statement.context, statement.draft
+    draft, space = statement.draft, statement.namespace
     item = MemoryItem(
         id=item_id,
         memory=draft.value,
         key=draft.key,
         memory_type=draft.memory_type,
         tags=draft.tags,
-        user_id=context.namespace.user_id,
-        agent_id=context.namespace.agent_id,
-        run_id=context.namespace.run_id,
-        metadata=context.metadata,
+        user_id=space.user_id,
+        agent_id=space.agent_id,
+        run_id=space.run_id,
+        metadata=statement.metadata,
         version=number,
         status="archived" if placement.valid_to else "activated",
         supersedes=placement.supersedes,
         valid_from=placement.valid_from,
         valid_to=placement.valid_to,
-        created_at=context.written_at,
-        updated_at=context.written_at,
-        expires_at=context.expires_at,
-        sources=context.sources,
+        created_at=statement.written_at,
+        updated_at=statement.written_at,
+        expires_at=statement.expires_at,
+        sources=statement.sources,
         hash=statement.value_hash,
-        times=context.times,
+        times=statement.times,
     )
-    return Record(context.namespace.tenant, item, statement.chain, confirmed_at=placement.valid_from)
+    return Record(space.tenant, item, statement.chain, confirmed_at=placement.valid_from)
 
 
 def _touched(statement: Statement, record: Record) -> Record:
@@ -229,15 +229,13 @@ def _touched(statement: Statement, record: Record) -> Record:
     # The later end of two lives; None is no end
     expires_at = (
         None
-        if record.item.expires_at is None or statement.context.expires_at is None
-        else max(record.item.expires_at, statement.context.expires_at)
+        if record.item.expires_at is None or statement.expires_at is None
+        else max(record.item.expires_at, statement.expires_at)
     )
     feedback = record.item.feedback
-    if feedback and feedback.verdict != "helpful" and statement.context.stated_at > feedback.at:
+    if feedback and feedback.verdict != "helpful" and statement.stated_at > feedback.at:
         feedback = None  # it was against a fact that is stated again later
-    return record.with_item(
-        tags=tags, expires_at=expires_at, updated_at=statement.context.written_at, feedback=feedback
-    )
+    return record.with_item(tags=tags, expires_at=expires_at, updated_at=statement.written_at, feedback=feedback)
 
 
 async def points_of(records: Sequence[Record], encoding: TextEncoding) -> list[Point]:
@@ -249,13 +247,13 @@ async def points_of(records: Sequence[Record], encoding: TextEncoding) -> list[P
     ]
 
 
-async def updated_point(record: Record, vectors: VectorStore) -> list[Point]:
+async def updated_point(record: Record, vectors: Collection) -> list[Point]:
     """Returns the record's point with its stored vectors and the record's fields; empty if the item is gone."""
     found = await vectors.get([record.item.id], where=within(record.namespace))
     return [Point(old.id, old.dense, old.sparse, to_payload(record)) for old in found]
 
 
-async def embedded(batches: Iterable[Batch], vectors: VectorStore, encoding: TextEncoding) -> list[Point]:
+async def embedded(batches: Iterable[Batch], vectors: Collection, encoding: TextEncoding) -> list[Point]:
     """Returns the batches' new and changed points; a stored point keeps its vectors."""
     points: list[Point] = []
     unembedded: list[Record] = []

@@ -13,7 +13,7 @@ from memloop.wire.store_requests import ItemVersion, VersionChange
 from memory_store.items.identity import flags_of, normalised_key, place_of, speaker_of
 from memory_store.items.statements import Rule, Version
 from memory_store.vectors.filters import AllOf, Condition, Equals, Missing, Not, TimeRange, all_of, utc
-from memory_store.vectors.port import Collection, Page, Payload, VectorStore
+from memory_store.vectors.port import Collection, Page, Payload
 
 Cause: TypeAlias = (
     Rule | Verdict | Literal["overtaken", "edited", "deleted", "recovered", "imported", "feedback withdrawn"]
@@ -232,7 +232,7 @@ async def pages(collection: Collection, where: Condition, *, size: int = _PAGE) 
         start_id = page.next_id
 
 
-async def every_record(vectors: VectorStore, where: Condition) -> list[Record]:
+async def every_record(vectors: Collection, where: Condition) -> list[Record]:
     return [from_payload(one.id, one.payload) async for page in pages(vectors, where) for one in page.found]
 
 

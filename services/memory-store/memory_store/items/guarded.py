@@ -26,7 +26,7 @@ from memory_store.items.documents import newest_decision, within
 from memory_store.items.settling import Settler
 from memory_store.vectors.filters import Ids, all_of
 from memory_store.vectors.live import Gate
-from memory_store.vectors.port import Found, Payload, Point, VectorStore
+from memory_store.vectors.port import Collection, Found, Payload, Point
 
 _PATIENCE_S = 10.0
 
@@ -110,7 +110,7 @@ def as_one_write(each: Sequence[Tries]) -> Generator[None]:
 class GuardedStore:
     """Every upsert of memories goes through here: :meth:`begin` before anything is read, :meth:`store` at the end."""
 
-    def __init__(self, vectors: VectorStore, erasures: Erasures, feed: ChangeFeed) -> None:
+    def __init__(self, vectors: Collection, erasures: Erasures, feed: ChangeFeed) -> None:
         self._vectors = vectors
         self._feed = feed
         self._erasures = erasures

@@ -1,6 +1,5 @@
 """Routes of stored items: add, list, read, edit, delete, recover, erase, export, import; and of buffers and changes."""
 
-from dataclasses import dataclass
 from functools import partial
 from typing import Annotated, Final, TypeAlias
 
@@ -39,25 +38,12 @@ from memloop.wire.store_requests import (
 from memloop_service import ERRORS, of_app
 from memloop_service.incoming import refuse_half_characters, refuse_unknown, refuse_wrong_key, version_in
 from memloop_state.store.tenants import Buffers, ChangeFeed
-from memory_store.items import tools
+from memory_store.items import tools, transfer
 from memory_store.items.documents import View
 from memory_store.items.items import Items
-from memory_store.items.lookup import Listings, Owned
-from memory_store.items.tools import ItemTools
-from memory_store.items.transfer import Transfer
+from memory_store.items.tools import Owned
 from memory_store.items.writing import Writer
 from memory_store.vectors.live import Gate
-
-
-@dataclass(frozen=True, slots=True)
-class ItemServices:
-    """The services behind the routes of items."""
-
-    writer: Writer
-    items: Items
-    tools: ItemTools
-    listings: Listings
-    transfer: Transfer
 
 
 class ItemsQuery(Namespace):
@@ -91,7 +77,8 @@ async def version_of(if_match: Annotated[str, Header()] = "*") -> int | None:
     return version_in(if_match.strip())
 
 
-ItemsDep: TypeAlias = Annotated[ItemServices, of_app("items")]
+ItemsDep: TypeAlias = Annotated[Items, of_app("items")]
+WriterDep: TypeAlias = Annotated[Writer, of_app("writer")]
 BuffersDep: TypeAlias = Annotated[Buffers, of_app("buffers")]
 FeedDep: TypeAlias = Annotated[ChangeFeed, of_app("feed")]
 GateDep: TypeAlias = Annotated[Gate, of_app("gate")]
@@ -104,85 +91,85 @@ changes = store_router(tags=["changes"])
 
 
 @router.post("/items")
-async def add(request: StoreAdd, services: ItemsDep) -> StoreAddResult:
-    return await services.writer.add(request)
+async def add(request: StoreAdd, writer: WriterDep) -> StoreAddResult:
+    return await writer.add(request)
 
 
 @router.post("/items/batch")
-async def add_batch(request: StoreBatch, services: ItemsDep) -> BatchResult:
-    return await services.writer.add_batch(request.adds, began=request.began)
+async def add_batch(request: StoreBatch, writer: WriterDep) -> BatchResult:
+    return await writer.add_batch(request.adds, began=request.began)
 
 
 @router.get("/items")
-async def page(query: Annotated[ItemsQuery, Query()], services: ItemsDep) -> ItemPage:
+async def page(query: Annotated[ItemsQuery, Query()], items: ItemsDep) -> ItemPage:
     view = View(latest_only=query.latest_only, include_raw=query.include_raw, as_of=query.as_of)
-    return await services.items.page(query, view=view, limit=query.limit, cursor=query.cursor)
+    return await items.page(query, view=view, limit=query.limit, cursor=query.cursor)
 
 
 @router.post("/items/list")
-async def listing(request: StoreList, services: ItemsDep) -> Listing:
-    return await services.listings.page(request)
+async def listing(request: StoreList, items: ItemsDep) -> Listing:
+    return await items.listing(request)
 
 
 @router.post("/items/neighbours")
-async def neighbours(request: StoreNeighbours, services: ItemsDep) -> Neighbours:
-    return await services.writer.neighbours(request)
+async def neighbours(request: StoreNeighbours, writer: WriterDep) -> Neighbours:
+    return await writer.neighbours(request)
 
 
 @router.get("/entities")
-async def entities(scope: Annotated[Scope, Query()], services: ItemsDep) -> Entities:
-    return await services.listings.entities(scope)
+async def entities(scope: Annotated[Scope, Query()], items: ItemsDep) -> Entities:
+    return await items.entities(scope)
 
 
 @router.delete("/namespaces", tags=["namespaces"])
 async def erase(
-    asked: Annotated[ErasureQuery, Query()], services: ItemsDep, x_fencing_token: FencingToken = None
+    asked: Annotated[ErasureQuery, Query()], items: ItemsDep, x_fencing_token: FencingToken = None
 ) -> Erased:
     if asked.dry_run:
-        return await services.items.would_erase(asked)
-    return await services.items.erase(asked, token=x_fencing_token)
+        return await items.would_erase(asked)
+    return await items.erase(asked, token=x_fencing_token)
 
 
 @router.get("/items/{item_id}")
-async def read(owned: OwnedDep, services: ItemsDep, response: Response) -> MemoryItem:
-    item = await services.items.read(owned)
+async def read(owned: OwnedDep, items: ItemsDep, response: Response) -> MemoryItem:
+    item = await items.read(owned)
     response.headers["ETag"] = f'"{item.version}"'
     return item
 
 
 @router.patch("/items/{item_id}")
-async def edit(owned: OwnedDep, patch: ItemPatch, services: ItemsDep, if_version: VersionDep) -> MemoryItem:
-    return await services.items.edit(owned, patch, if_version=if_version)
+async def edit(owned: OwnedDep, patch: ItemPatch, items: ItemsDep, if_version: VersionDep) -> MemoryItem:
+    return await items.edit(owned, patch, if_version=if_version)
 
 
 @router.delete("/items/{item_id}", status_code=204)
-async def delete(owned: OwnedDep, services: ItemsDep, if_version: VersionDep) -> None:
-    await services.items.delete(owned, if_version=if_version)
+async def delete(owned: OwnedDep, items: ItemsDep, if_version: VersionDep) -> None:
+    await items.delete(owned, if_version=if_version)
 
 
 @router.get("/items/{item_id}/history")
-async def history(owned: OwnedDep, services: ItemsDep) -> History:
-    return await services.items.history(owned)
+async def history(owned: OwnedDep, items: ItemsDep) -> History:
+    return await items.history(owned)
 
 
 @router.post("/items/{item_id}/recover")
-async def recover(owned: OwnedDep, services: ItemsDep) -> MemoryItem:
-    return await tools.recover(services.tools, owned)
+async def recover(owned: OwnedDep, items: ItemsDep) -> MemoryItem:
+    return await tools.recover(items.tools, owned)
 
 
 @router.post("/items/{item_id}/feedback")
-async def give_feedback(owned: OwnedDep, request: FeedbackRequest, services: ItemsDep) -> MemoryItem:
-    return await tools.give_feedback(services.tools, owned, request)
+async def give_feedback(owned: OwnedDep, request: FeedbackRequest, items: ItemsDep) -> MemoryItem:
+    return await tools.give_feedback(items.tools, owned, request)
 
 
 @router.post("/items/export")
-async def export(request: StoreExport, services: ItemsDep) -> ExportPage:
-    return await services.transfer.export(request)
+async def export(request: StoreExport, items: ItemsDep) -> ExportPage:
+    return await transfer.export(items.tools, request)
 
 
 @router.post("/items/import")
-async def take(request: StoreImport, services: ItemsDep) -> Imported:
-    return await services.transfer.take(request)
+async def take(request: StoreImport, items: ItemsDep) -> Imported:
+    return await transfer.take(items.tools, request)
 
 
 @buffers.get("")

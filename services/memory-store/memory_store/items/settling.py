@@ -9,7 +9,7 @@ from memloop.wire.memory import Namespace
 from memloop_state.store.settling import Settlings
 from memory_store.items.documents import within
 from memory_store.vectors.filters import Ids, all_of
-from memory_store.vectors.port import VectorStore
+from memory_store.vectors.port import Collection
 
 _AT_ONCE: Final = 64
 _BATCH: Final = 64
@@ -19,7 +19,7 @@ _log = logging.getLogger(__name__)
 class Settler:
     """Gives every copy of a user's points what one of them has, for the points of writes that were refused."""
 
-    def __init__(self, vectors: VectorStore, settlings: Settlings) -> None:
+    def __init__(self, vectors: Collection, settlings: Settlings) -> None:
         self._vectors = vectors
         self._settlings = settlings
 

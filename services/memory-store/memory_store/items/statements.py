@@ -153,30 +153,24 @@ class WritePolicy:
 
 
 @dataclass(frozen=True, slots=True)
-class Context:
-    """The namespace and times of a draft. ``stated_at`` is event time, ``written_at`` ingest time, both UTC."""
+class Statement:
+    """A draft and the fact that it states. ``stated_at`` is event time, ``written_at`` ingest time, both UTC.
 
+    ``write`` names the statement inside its event; None without an event id. ``times`` are those that the draft's text
+    names, in the zone of its timestamp's offset.
+    """
+
+    draft: MemoryDraft
     namespace: Namespace
+    value_hash: str
+    chain: str
+    write: str | None
     stated_at: datetime
     written_at: datetime
     sources: tuple[Source, ...] = ()
     metadata: dict[str, JsonValue] = field(default_factory=dict[str, JsonValue])
     expires_at: datetime | None = None
-    said_at: datetime | None = None
-    """The client's own timestamp, None when it gave none."""
     times: tuple[NamedTime, ...] = ()
-    """What the draft's text names, in the zone of its timestamp's offset."""
-
-
-@dataclass(frozen=True, slots=True)
-class Statement:
-    """A draft and the fact that it states. ``write`` names it inside its event; None without an event id."""
-
-    draft: MemoryDraft
-    context: Context
-    value_hash: str
-    chain: str
-    write: str | None
 
     @property
     def is_raw(self) -> bool:
@@ -208,21 +202,25 @@ def statements_of(
             seen[digest] += 1
         sources = (draft.source,) if draft.source else add.sources
         spoken_at = (draft.source.timestamp if draft.source else None) or add.timestamp or written_at
-        context = Context(
-            namespace=add.namespace,
-            stated_at=said_at or written_at,
-            written_at=written_at + timedelta(microseconds=arrival),
-            sources=sources,
-            metadata=add.metadata,
-            expires_at=end,
-            said_at=said_at,
-            times=times_of(draft.value, spoken_at, sources),
-        )
         # A raw turn is a fact of its own, and other drafts share a fact by their key
         chain = (
             raw_turn_id(add.namespace, draft, said_at, write or "")
             if is_raw
             else chain_id(add.namespace, draft.memory_type, draft.key)
         )
-        statements.append(Statement(draft, context, content_hash(draft.value), chain, write))
+        statements.append(
+            Statement(
+                draft,
+                add.namespace,
+                content_hash(draft.value),
+                chain,
+                write,
+                stated_at=said_at or written_at,
+                written_at=written_at + timedelta(microseconds=arrival),
+                sources=sources,
+                metadata=add.metadata,
+                expires_at=end,
+                times=times_of(draft.value, spoken_at, sources),
+            )
+        )
     return statements

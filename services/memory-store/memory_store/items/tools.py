@@ -1,27 +1,66 @@
-"""Bundles the adapters and rules with which stored items are read and changed, and makes two small changes by them.
+"""Bundles what reads and changes of stored items need, finds their records, and makes two small changes.
 
 A client's verdict on a memory is kept; a soft deletion is taken back.
 """
 
+import uuid
 from dataclasses import dataclass
 
+from memloop.wire.errors import NotFound
 from memloop.wire.feedback import Feedback, FeedbackRequest
 from memloop.wire.memory import MemoryItem
 from memory_store.embedding.encoding import TextEncoding
 from memory_store.items.batch import Batch, embedded, updated_point
-from memory_store.items.documents import Clock, Record, now
+from memory_store.items.documents import Clock, Record, every_record, from_payload, now, of_tenant, within
 from memory_store.items.guarded import GuardedStore, NamespaceLocks, repeated_when_moved
-from memory_store.items.lookup import Owned, fact_of, no_such_memory, stored
 from memory_store.items.statements import Placement, Resolution, resolve
 from memory_store.metrics import Metrics
-from memory_store.vectors.port import VectorStore
+from memory_store.vectors.filters import Equals, Ids, all_of
+from memory_store.vectors.port import Collection
+
+
+@dataclass(frozen=True, slots=True)
+class Owned:
+    """An item's id and the tenant that asks for it."""
+
+    tenant: str
+    item_id: str
+
+
+async def stored(vectors: Collection, owned: Owned) -> Record:
+    """Returns the item's record, even if it is deleted or expired. Raises ``NotFound``, also for another tenant's."""
+    if is_uuid(owned.item_id):
+        where = all_of([of_tenant(owned.tenant), Ids((owned.item_id,))])
+        page = await vectors.scroll(where=where, limit=1)
+        if page.found:
+            return from_payload(page.found[0].id, page.found[0].payload)
+    raise no_such_memory()
+
+
+def no_such_memory() -> NotFound:
+    """Returns the error of an id that names no memory of the tenant, or none any more."""
+    return NotFound("there is no such memory", param="id")
+
+
+async def fact_of(vectors: Collection, record: Record) -> list[Record]:
+    """Returns all versions of the record's fact, deleted and expired ones too, in no order."""
+    return await every_record(vectors, all_of([within(record.namespace), Equals("chain", record.chain)]))
+
+
+def is_uuid(text: str) -> bool:
+    """Return whether an item can have this id."""
+    try:
+        uuid.UUID(text)
+    except ValueError:
+        return False
+    return True
 
 
 @dataclass(frozen=True, slots=True)
 class ItemTools:
-    """The dependencies of changes to stored items."""
+    """The dependencies of reads and changes of stored items."""
 
-    vectors: VectorStore
+    vectors: Collection
     encoding: TextEncoding
     locks: NamespaceLocks
     guarded: GuardedStore

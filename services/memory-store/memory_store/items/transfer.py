@@ -29,86 +29,83 @@ class _Read:
     line: MemoryLine
 
 
-class Transfer:
-    """``POST /v1/items/export`` and ``/v1/items/import``."""
+async def export(tools: ItemTools, request: StoreExport) -> ExportPage:
+    """A page of versions: history too, neither deleted nor expired ones."""
+    view = View(latest_only=request.latest_only, include_raw=request.include_raw)
+    where = all_of([within(request.scope), view.condition(tools.clock())])
+    page = await tools.vectors.scroll(where=where, limit=request.limit, start_id=request.cursor)
+    records = [from_payload(found.id, found.payload) for found in page.found]
+    lines = tuple(MemoryLine(item=record.item, confirmed_at=record.confirmed_at) for record in records)
+    return ExportPage(lines=lines, next_cursor=page.next_id)
 
-    def __init__(self, tools: ItemTools) -> None:
-        self._tools = tools
 
-    async def export(self, request: StoreExport) -> ExportPage:
-        """A page of versions: history too, neither deleted nor expired ones."""
-        view = View(latest_only=request.latest_only, include_raw=request.include_raw)
-        where = all_of([within(request.scope), view.condition(self._tools.clock())])
-        page = await self._tools.vectors.scroll(where=where, limit=request.limit, start_id=request.cursor)
-        records = [from_payload(found.id, found.payload) for found in page.found]
-        lines = tuple(MemoryLine(item=record.item, confirmed_at=record.confirmed_at) for record in records)
-        return ExportPage(lines=lines, next_cursor=page.next_id)
+async def take(tools: ItemTools, request: StoreImport) -> Imported:
+    """Store the lines that can be read, in lanes of their own users; the others are told by their numbers.
 
-    async def take(self, request: StoreImport) -> Imported:
-        """Store the lines that can be read, in lanes of their own users; the others are told by their numbers.
+    Nothing is written outside of the tenant: a version keeps its id only where the tenant has it already (then it
+    is left as it is); any other gets one made of the namespace and its former id, the same at every import. Lines
+    of a namespace that is erased meanwhile are refused.
+    """
+    read: dict[Namespace, list[_Read]] = defaultdict(list)
+    errors: list[LineError] = []
+    for numbered in request.lines:
+        try:
+            one = _Read(numbered.number, _parsed(numbered.text))
+            read[one.line.item.namespace(request.tenant)].append(one)
+        except MemloopError as error:
+            errors.append(LineError(line=numbered.number, message=error.message))
+    imported = unchanged = 0
+    for namespace, lines in read.items():
+        try:
+            fresh = await _into(tools, namespace, lines, began=request.began)
+        except Conflict as error:
+            errors += [LineError(line=one.number, message=error.message) for one in lines]
+        else:
+            imported, unchanged = imported + fresh, unchanged + len(lines) - fresh
+    return Imported(imported=imported, unchanged=unchanged, failed=len(errors), errors=tuple(errors))
 
-        Nothing is written outside of the tenant: a version keeps its id only where the tenant has it already (then it
-        is left as it is); any other gets one made of the namespace and its former id, the same at every import. Lines
-        of a namespace that is erased meanwhile are refused.
-        """
-        read: dict[Namespace, list[_Read]] = defaultdict(list)
-        errors: list[LineError] = []
-        for numbered in request.lines:
-            try:
-                one = _Read(numbered.number, _parsed(numbered.text))
-                read[one.line.item.namespace(request.tenant)].append(one)
-            except MemloopError as error:
-                errors.append(LineError(line=numbered.number, message=error.message))
-        imported = unchanged = 0
-        for namespace, lines in read.items():
-            try:
-                fresh = await self._into(namespace, lines, began=request.began)
-            except Conflict as error:
-                errors += [LineError(line=one.number, message=error.message) for one in lines]
-            else:
-                imported, unchanged = imported + fresh, unchanged + len(lines) - fresh
-        return Imported(imported=imported, unchanged=unchanged, failed=len(errors), errors=tuple(errors))
 
-    @repeated_when_moved
-    async def _into(self, namespace: Namespace, lines: Sequence[_Read], *, began: int | None) -> int:
-        """Store a namespace's lines; how many are new. Raises ``Conflict`` if it is erased meanwhile."""
-        async with self._tools.locks.hold(namespace.lane()):
-            begun = await self._tools.guarded.begin(namespace, began=began)
-            # The id here of every id that the lines name
-            named = {one.line.item.id for one in lines} | {one.line.item.supersedes or "" for one in lines} - {""}
-            own = all_of([of_tenant(namespace.tenant), Ids(tuple(filter(is_item_id, named)))])
-            page = await self._tools.vectors.scroll(where=own, limit=len(named))
-            kept = {found.id for found in page.found}
-            ids = {one: one if one in kept else imported_id(namespace, one) for one in named}
-            records: dict[str, Record] = {}
-            for one in lines:
-                item, item_id = one.line.item, ids[one.line.item.id]
-                chain = item_id if item.memory_type == "RawTurn" else chain_id(namespace, item.memory_type, item.key)
-                former = Record(namespace.tenant, item, chain, confirmed_at=one.line.confirmed_at)
-                records[item_id] = former.with_item(
-                    id=item_id,
-                    supersedes=ids[item.supersedes] if item.supersedes else None,
-                    status="archived" if item.valid_to else "activated",
-                    hash=content_hash(item.memory),
-                    times=item.times or times_of(item.memory, item.valid_from, item.sources),
-                )
-            known = await self._known(namespace, list(records.values()))
-            batch = Batch(namespace, known, written_at=self._tools.clock())
-            fresh = [record for item_id, record in records.items() if item_id not in batch.records]
-            for record in fresh:
-                batch.add(record)
-            for chain in {record.chain for record in fresh if record.item.memory_type != "RawTurn"}:
-                batch.repair(chain)
-            await self._tools.guarded.store(begun, await embedded([batch], self._tools.vectors, self._tools.encoding))
-            return len(fresh)
+@repeated_when_moved
+async def _into(tools: ItemTools, namespace: Namespace, lines: Sequence[_Read], *, began: int | None) -> int:
+    """Store a namespace's lines; how many are new. Raises ``Conflict`` if it is erased meanwhile."""
+    async with tools.locks.hold(namespace.lane()):
+        begun = await tools.guarded.begin(namespace, began=began)
+        # The id here of every id that the lines name
+        named = {one.line.item.id for one in lines} | {one.line.item.supersedes or "" for one in lines} - {""}
+        own = all_of([of_tenant(namespace.tenant), Ids(tuple(filter(is_item_id, named)))])
+        page = await tools.vectors.scroll(where=own, limit=len(named))
+        kept = {found.id for found in page.found}
+        ids = {one: one if one in kept else imported_id(namespace, one) for one in named}
+        records: dict[str, Record] = {}
+        for one in lines:
+            item, item_id = one.line.item, ids[one.line.item.id]
+            chain = item_id if item.memory_type == "RawTurn" else chain_id(namespace, item.memory_type, item.key)
+            former = Record(namespace.tenant, item, chain, confirmed_at=one.line.confirmed_at)
+            records[item_id] = former.with_item(
+                id=item_id,
+                supersedes=ids[item.supersedes] if item.supersedes else None,
+                status="archived" if item.valid_to else "activated",
+                hash=content_hash(item.memory),
+                times=item.times or times_of(item.memory, item.valid_from, item.sources),
+            )
+        known = await _known(tools, namespace, list(records.values()))
+        batch = Batch(namespace, known, written_at=tools.clock())
+        fresh = [record for item_id, record in records.items() if item_id not in batch.records]
+        for record in fresh:
+            batch.add(record)
+        for chain in {record.chain for record in fresh if record.item.memory_type != "RawTurn"}:
+            batch.repair(chain)
+        await tools.guarded.store(begun, await embedded([batch], tools.vectors, tools.encoding))
+        return len(fresh)
 
-    async def _known(self, namespace: Namespace, records: Sequence[Record]) -> list[Record]:
-        """What the tenant has under the same ids, and the other versions of the facts."""
-        chains: Condition = OneOf("chain", tuple({record.chain for record in records}))
-        facts = await every_record(self._tools.vectors, all_of([exactly_in(namespace), chains]))
-        same = all_of([of_tenant(namespace.tenant), Ids(tuple(record.item.id for record in records))])
-        known = {record.item.id: record for record in await every_record(self._tools.vectors, same)}
-        return list((known | {record.item.id: record for record in facts}).values())
+
+async def _known(tools: ItemTools, namespace: Namespace, records: Sequence[Record]) -> list[Record]:
+    """What the tenant has under the same ids, and the other versions of the facts."""
+    chains: Condition = OneOf("chain", tuple({record.chain for record in records}))
+    facts = await every_record(tools.vectors, all_of([exactly_in(namespace), chains]))
+    same = all_of([of_tenant(namespace.tenant), Ids(tuple(record.item.id for record in records))])
+    known = {record.item.id: record for record in await every_record(tools.vectors, same)}
+    return list((known | {record.item.id: record for record in facts}).values())
 
 
 def _parsed(text: str) -> MemoryLine:

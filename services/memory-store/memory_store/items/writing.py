@@ -16,17 +16,8 @@ from memloop.wire.store_requests import Neighbours, StoreNeighbours
 from memloop_state.store.erasures import Begun, Claim, Refusal
 from memory_store.embedding.encoding import TextEncoding
 from memory_store.items.batch import Batch, embedded
-from memory_store.items.documents import (
-    Clock,
-    Record,
-    any_write,
-    every_record,
-    exactly_in,
-    from_payload,
-    now,
-    of_tenant,
-)
-from memory_store.items.guarded import GuardedStore, NamespaceLocks, Tries, as_one_write, repeated_when_moved, tries
+from memory_store.items.documents import Record, any_write, every_record, exactly_in, from_payload, of_tenant
+from memory_store.items.guarded import Tries, as_one_write, repeated_when_moved, tries
 from memory_store.items.identity import chain_id, check_metadata
 from memory_store.items.statements import (
     Change,
@@ -38,54 +29,52 @@ from memory_store.items.statements import (
     resolve,
     statements_of,
 )
-from memory_store.metrics import Metrics
+from memory_store.items.tools import ItemTools
 from memory_store.vectors.filters import AnyOf, Condition, Equals, Not, OneOf, TimeRange, all_of
-from memory_store.vectors.port import Found, VectorStore
+from memory_store.vectors.port import Collection, Found
 
 _NEIGHBOURS = 4
 
 
+@dataclass(frozen=True, slots=True)
 class Resolver:
-    """Applies the rules of ``conflicts`` and, where ``similarity`` is set, the one of near duplicates."""
+    """Applies the rules of ``statements`` and, where ``similarity`` is set, the one of near duplicates."""
 
-    def __init__(self, vectors: VectorStore, encoding: TextEncoding, *, similarity: float | None) -> None:
-        self._vectors = vectors
-        self._encoding = encoding
-        self._similarity = similarity
+    vectors: Collection
+    encoding: TextEncoding
+    similarity: float | None
 
     async def resolve(self, statement: Statement, batch: Batch) -> Resolution:
         """Returns the resolution of the statement against the batch, which mends the fact first."""
         if statement.is_raw:
             same = batch.records.fact(statement.chain)
-            context = statement.context
-            if same and not same[0].is_over(context.written_at):
-                return _touch("raw turn", same[0], context.stated_at)
-            return Resolution("inserted", "raw turn", placed=Placement(context.stated_at))
+            if same and not same[0].is_over(statement.written_at):
+                return _touch("raw turn", same[0], statement.stated_at)
+            return Resolution("inserted", "raw turn", placed=Placement(statement.stated_at))
         batch.repair(statement.chain)
         versions = batch.records.versions(statement.chain)
-        resolution = resolve(statement.value_hash, statement.context.stated_at, versions)
-        if resolution.rule == "new fact" and self._similarity is not None:
-            return await self._near_duplicate(statement, batch, self._similarity) or resolution
+        resolution = resolve(statement.value_hash, statement.stated_at, versions)
+        if resolution.rule == "new fact" and self.similarity is not None:
+            return await self._near_duplicate(statement, batch, self.similarity) or resolution
         return resolution
 
     async def _near_duplicate(self, statement: Statement, batch: Batch, similarity: float) -> Resolution | None:
         text = f"{statement.draft.key}: {statement.draft.value}"
-        dense = await self._encoding.dense(text)
-        marked = self._encoding.marked_words(text)
+        [dense] = await self.encoding.dense([text])
+        marked = self.encoding.marked_words(text)
         # Live memories of the statement's namespace and type
-        context = statement.context
         live = (Equals("status", "activated"), Equals("memory_type", statement.draft.memory_type))
-        for found in await self._vectors.nearest(
+        for found in await self.vectors.nearest(
             dense,
-            where=all_of([exactly_in(context.namespace), *live, Not(TimeRange("expires_at", lte=context.written_at))]),
+            where=all_of(
+                [exactly_in(statement.namespace), *live, Not(TimeRange("expires_at", lte=statement.written_at))]
+            ),
             limit=_NEIGHBOURS,
         ):
             record = from_payload(found.id, found.payload)
-            if found.score >= similarity and self._encoding.marked_words(record.embedded_text) == marked:
+            if found.score >= similarity and self.encoding.marked_words(record.embedded_text) == marked:
                 batch.add_known(record)
-                return _touch(
-                    "near duplicate", batch.records[found.id], statement.context.stated_at, similarity=found.score
-                )
+                return _touch("near duplicate", batch.records[found.id], statement.stated_at, similarity=found.score)
         return None
 
 
@@ -120,28 +109,12 @@ class Writer:
     process, which takes a write whole or not at all: a Qdrant server has places of which one may fail or be slow.
     """
 
-    def __init__(
-        self,
-        vectors: VectorStore,
-        encoding: TextEncoding,
-        *,
-        locks: NamespaceLocks,
-        guarded: GuardedStore,
-        policy: WritePolicy,
-        metrics: Metrics,
-        clock: Clock = now,
-        in_groups: bool = False,
-    ) -> None:
-        self._vectors = vectors
-        self._encoding = encoding
+    def __init__(self, tools: ItemTools, policy: WritePolicy, *, in_groups: bool = False) -> None:
         grouped = in_groups and policy.near_duplicate_similarity is None
         self._groups = Groups(self._write_together, under_way=_GROUPS, most=_MOST_TOGETHER) if grouped else None
-        self._resolver = Resolver(vectors, encoding, similarity=policy.near_duplicate_similarity)
-        self._locks = locks
-        self._guarded = guarded
+        self._resolver = Resolver(tools.vectors, tools.encoding, policy.near_duplicate_similarity)
+        self._tools = tools
         self._policy = policy
-        self._metrics = metrics
-        self._clock = clock
 
     @repeated_when_moved
     async def add(self, request: StoreAdd) -> StoreAddResult:
@@ -151,7 +124,7 @@ class Writer:
         for metadata that cannot be stored.
         """
         check_metadata(request.metadata)
-        async with self._locks.hold(request.namespace.lane()):
+        async with self._tools.locks.hold(request.namespace.lane()):
             # Whether others need not wait for its embedding
             if self._groups is not None and (
                 len(request.drafts) <= _SHORT_DRAFTS
@@ -198,7 +171,7 @@ class Writer:
             else:
                 wrong.append(None)
         accepted = [add for add, problem in zip(adds, wrong, strict=True) if problem is None]
-        async with self._locks.hold(*(add.namespace.lane() for add in accepted)):
+        async with self._tools.locks.hold(*(add.namespace.lane() for add in accepted)):
             written = iter(await self._write(accepted, began=began))
         results = (problem or next(written) for problem in wrong)
         return BatchResult(
@@ -214,18 +187,20 @@ class Writer:
         A draft whose own key and type are stored has none.
         """
         chains = tuple(chain_id(request.namespace, draft.memory_type, draft.key) for draft in request.drafts)
-        over = TimeRange("expires_at", lte=self._clock())
+        over = TimeRange("expires_at", lte=self._tools.clock())
         told = Not(OneOf("memory_type", ("RawTurn", "KeptTurn")))
         live = all_of([exactly_in(request.namespace), Equals("status", "activated"), told, Not(over)])
-        known = await self._vectors.values("chain", where=all_of([live, OneOf("chain", chains)]), limit=100)
+        known = await self._tools.vectors.values("chain", where=all_of([live, OneOf("chain", chains)]), limit=100)
         others = all_of([live, Not(OneOf("chain", chains))])
         new = [draft for draft, chain in zip(request.drafts, chains, strict=True) if chain not in known]
-        vectors = iter(await self._encoding.documents([f"{draft.key}: {draft.value}" for draft in new]) if new else ())
+        vectors = iter(
+            await self._tools.encoding.documents([f"{draft.key}: {draft.value}" for draft in new]) if new else ()
+        )
         neighbours: list[tuple[MemoryItem, ...]] = []
         for chain in chains:
             near: Sequence[Found] = ()
             if chain not in known:
-                near = await self._vectors.nearest(next(vectors)[0], where=others, limit=request.top_k)
+                near = await self._tools.vectors.nearest(next(vectors)[0], where=others, limit=request.top_k)
             close = [one for one in near if one.score >= request.at_least]
             neighbours.append(tuple(from_payload(one.id, one.payload).item for one in close))
         return Neighbours(neighbours=tuple(neighbours))
@@ -234,9 +209,9 @@ class Writer:
         """Returns what became of each add."""
         claims = [Claim(add.namespace, add.fencing_token, began) for add in adds]
         each = list(dict.fromkeys(claims))
-        answers = dict(zip(each, await self._guarded.begin_all(each), strict=True))
+        answers = dict(zip(each, await self._tools.guarded.begin_all(each), strict=True))
         let_in = [add for add, claim in zip(adds, claims, strict=True) if isinstance(answers[claim], Begun)]
-        moment = self._clock()
+        moment = self._tools.clock()
         arrivals = count()
         reading = partial(statements_of, written_at=moment, policy=self._policy, arrivals=arrivals)
         chars = sum(len(draft.value) for add in let_in for draft in add.drafts)
@@ -251,11 +226,11 @@ class Writer:
             await self._applied(statements, batches[add.namespace], resolutions, numbers)
             for add, statements in zip(let_in, stated, strict=True)
         ]
-        points = await embedded(batches.values(), self._vectors, self._encoding)
+        points = await embedded(batches.values(), self._tools.vectors, self._tools.encoding)
         begun = [answer for answer in answers.values() if isinstance(answer, Begun)]
-        refused = await self._guarded.store_all(begun, points)
+        refused = await self._tools.guarded.store_all(begun, points)
         for resolution in resolutions:
-            self._metrics.writes.labels(outcome=resolution.outcome, rule=resolution.rule).inc()
+            self._tools.metrics.writes.labels(outcome=resolution.outcome, rule=resolution.rule).inc()
         stored = iter([refused.get(add.namespace, one) for add, one in zip(let_in, outcomes, strict=True)])
         return [next(stored) if isinstance(answer := answers[claim], Begun) else answer for claim in claims]
 
@@ -263,15 +238,17 @@ class Writer:
         """Loads all versions of the stated facts and what the events wrote before: one query per tenant."""
         by_tenant: dict[str, list[Statement]] = defaultdict(list)
         for statement in statements:
-            by_tenant[statement.context.namespace.tenant].append(statement)
+            by_tenant[statement.namespace.tenant].append(statement)
         known: dict[Namespace, list[Record]] = defaultdict(list)
         for tenant, stated in by_tenant.items():
             wanted: list[Condition] = [OneOf("chain", tuple({statement.chain for statement in stated}))]
             names = [statement.write for statement in stated if statement.write is not None]
             if names:
                 wanted.append(OneOf("writes", any_write(names)))
-            users = OneOf("user_id", tuple({statement.context.namespace.user_id for statement in stated}))
-            for record in await every_record(self._vectors, all_of([of_tenant(tenant), users, AnyOf(tuple(wanted))])):
+            users = OneOf("user_id", tuple({statement.namespace.user_id for statement in stated}))
+            for record in await every_record(
+                self._tools.vectors, all_of([of_tenant(tenant), users, AnyOf(tuple(wanted))])
+            ):
                 known[record.namespace].append(record)
         return known
 

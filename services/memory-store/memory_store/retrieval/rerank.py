@@ -8,6 +8,7 @@ from typing import Final, Protocol
 
 from memloop.wire.errors import DependencyError, Timeout
 from memloop_clients.balancing.replica import Breaker
+from memloop_clients.model_endpoint import RerankClient
 from memory_store.retrieval.relevance import Candidate
 
 _RRF: Final = 60
@@ -100,20 +101,10 @@ class ThreadScorer:
         await asyncio.to_thread(self._thread.shutdown, wait=True, cancel_futures=True)
 
 
-class RankingEndpoint(Protocol):
-    """The client of an endpoint (``memloop_clients.model_endpoint``)."""
-
-    async def scores(self, question: str, texts: Sequence[str], *, within_s: float) -> Mapping[int, float]:
-        """Return the scores of the texts by their place. Raises ``DependencyError``."""
-        ...
-
-    async def close(self) -> None: ...
-
-
 class EndpointScorer:
     """``Scorer`` of a remote model behind a circuit breaker. Long texts are cut, the question as well."""
 
-    def __init__(self, endpoint: RankingEndpoint, breaker: Breaker) -> None:
+    def __init__(self, endpoint: RerankClient, breaker: Breaker) -> None:
         self._endpoint = endpoint
         self._breaker = breaker
 

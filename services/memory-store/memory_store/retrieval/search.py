@@ -4,7 +4,7 @@ Its routes, and that of comparing texts by the embedding model in service, are a
 """
 
 import logging
-from collections.abc import Awaitable, Collection, Generator, Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Generator, Iterable, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime
@@ -38,9 +38,10 @@ from memory_store.retrieval.relevance import (
 from memory_store.retrieval.rerank import Reranker
 from memory_store.times.reading import asked_for
 from memory_store.vectors.filters import AnyOf, Condition, Ids, NumberRange, OneOf, all_of, parse_filters, utc
-from memory_store.vectors.port import Payload, Query, Ranked, SparseVector, VectorStore
+from memory_store.vectors.port import Collection, Payload, Query, Ranked, SparseVector
 
 _log = logging.getLogger(__name__)
+_SPLITTER = EstimatingSplitter()
 _MIN_DEPTH = 50
 _DEPTH_PER_HIT = 4
 _MIN_RANKED = 200
@@ -65,38 +66,27 @@ class _Asked:
     corpus: Condition
     depth: int
     named: frozenset[str]
-    times: Collection[NamedTime]
+    times: Sequence[NamedTime]
     dense: tuple[float, ...] | None
     sparse: SparseVector
     explained: bool
 
 
+@dataclass(frozen=True, slots=True)
 class Retrieval:
     """``POST /v1/items/search``. ``reranker`` reorders the best candidates, where a model is configured."""
 
-    def __init__(
-        self,
-        vectors: VectorStore,
-        encoding: TextEncoding,
-        *,
-        metrics: Metrics,
-        clock: Clock = now,
-        tuning: Tuning | None = None,
-        reranker: Reranker | None = None,
-    ) -> None:
-        self._vectors = vectors
-        self._encoding = encoding
-        self._seconds = metrics.search_seconds
-        self._degraded = metrics.searches_degraded
-        self._splitter = EstimatingSplitter()
-        self._clock = clock
-        self._tuning = tuning or Tuning()
-        self._reranker = reranker
+    vectors: Collection
+    encoding: TextEncoding
+    metrics: Metrics
+    clock: Clock = now
+    tuning: Tuning = Tuning()  # noqa: RUF009 - it is frozen
+    reranker: Reranker | None = None
 
     @contextmanager
     def _stage(self, stage: str) -> Generator[None]:
         """Time and trace a stage of a search."""
-        with self._seconds.labels(stage=stage).time(), span(f"memory.search.{stage}"):
+        with self.metrics.search_seconds.labels(stage=stage).time(), span(f"memory.search.{stage}"):
             yield
 
     async def search(self, request: StoreSearch, *, after: Awaitable[object] | None = None) -> SearchResult:
@@ -111,11 +101,11 @@ class Retrieval:
             user_filter = parse_filters(request.filters) if request.filters else None
             view = View(latest_only=request.latest_only, include_raw=request.include_raw, as_of=request.as_of)
             namespace = within(request.namespace)
-            where = all_of([namespace, view.condition(self._clock()), user_filter])
+            where = all_of([namespace, view.condition(self.clock()), user_filter])
             named = await self._speakers(request.query, where)
             with self._stage("embed"):
-                dense, sparse = await self._encoding.query(without_names(request.query, named))
-            times = asked_for(request.query, self._asked_at(request)) if self._tuning.date else ()
+                dense, sparse = await self.encoding.query(without_names(request.query, named))
+            times = asked_for(request.query, self._asked_at(request)) if self.tuning.date else ()
             depth = max(_MIN_RANKED if times else _MIN_DEPTH, _DEPTH_PER_HIT * request.top_k)
             query = _Asked(
                 where, namespace, depth, named=named, times=times, dense=dense, sparse=sparse, explained=request.explain
@@ -124,33 +114,33 @@ class Retrieval:
                 await after
             with self._stage("vectors"):
                 candidates = await self._candidates(query)
-            boost(candidates, self._tuning, named=query.named, times=query.times, asked_at=self._asked_at(request))
+            boost(candidates, self.tuning, named=query.named, times=query.times, asked_at=self._asked_at(request))
             best, judged = await self._reranked(request.query, ordered(candidates))
         by_words = query.dense is None
         if by_words:
-            self._degraded.labels("embedding").inc()
+            self.metrics.searches_degraded.labels("embedding").inc()
         options = request.model_copy(update={"threshold": None}) if by_words else request
         return SearchResult(results=tuple(self._packed(options, best)), degraded=by_words or not judged)
 
     async def _reranked(self, question: str, candidates: list[Candidate]) -> tuple[list[Candidate], bool]:
         """Returns the candidates, and whether the reranking model has judged them if there is one."""
-        if self._reranker is None or not candidates:
+        if self.reranker is None or not candidates:
             return candidates, True
         with self._stage("rerank"):
             try:
-                return await self._reranker.reordered(question, candidates), True
+                return await self.reranker.reordered(question, candidates), True
             except DependencyError as error:
-                self._degraded.labels("reranking").inc()
+                self.metrics.searches_degraded.labels("reranking").inc()
                 _log.warning("a search was not reranked: %s", error.message)
                 return candidates, False
 
     async def _speakers(self, question: str, where: Condition) -> frozenset[str]:
         """Returns the words of the question that name a speaker of memories that can be seen."""
-        words = possible_names(question) if self._tuning.speaker else ()
+        words = possible_names(question) if self.tuning.speaker else ()
         if not words:
             return frozenset()
         spoken = all_of([where, OneOf("speaker", words)])
-        known = await self._vectors.values("speaker", where=spoken, limit=_MOST_NAMES)
+        known = await self.vectors.values("speaker", where=spoken, limit=_MOST_NAMES)
         return frozenset(words) & known.keys()
 
     async def _candidates(self, query: _Asked) -> list[Candidate]:
@@ -161,9 +151,9 @@ class Retrieval:
         limit = max(_MIN_RANKED, query.depth)
         if queries := by_meaning + by_words:
             one_more = limit + 1  # to see whether there are more
-            rankings = await self._vectors.rank(queries, where=query.where, corpus=query.corpus, limit=one_more)
+            rankings = await self.vectors.rank(queries, where=query.where, corpus=query.corpus, limit=one_more)
         dense, sparse = rankings[: len(by_meaning)], rankings[len(by_meaning) :]
-        relevance = Relevance(dense[0] if dense else (), sparse[0] if sparse else (), self._tuning, limit=limit)
+        relevance = Relevance(dense[0] if dense else (), sparse[0] if sparse else (), self.tuning, limit=limit)
         payloads = await self._read(relevance.best(_PROMPTERS, raised={}), query)
         context = await self._context(payloads, relevance, query)
         everything = relevance.best(query.depth + _MOST_WRONG, raised=context.total)
@@ -183,13 +173,13 @@ class Retrieval:
         """Returns the payloads in the order of the ids; what has left the view since it was ranked is left out."""
         if not ids:
             return {}
-        page = await self._vectors.scroll(where=all_of([Ids(tuple(ids)), query.where]), limit=len(ids))
+        page = await self.vectors.scroll(where=all_of([Ids(tuple(ids)), query.where]), limit=len(ids))
         payloads = {found.id: found.payload for found in page.found}
         return {one: payloads[one] for one in ids if one in payloads}
 
     async def _context(self, payloads: Mapping[str, Payload], relevance: Relevance, query: _Asked) -> Contexts:
         """Returns what the turns around them add to the best items and to the turns of the same sessions."""
-        tuning = self._tuning
+        tuning = self.tuning
         prompters = [Candidate(one, payload) for one, payload in payloads.items() if not is_wrong(payload)]
         sessions = around(prompters) if tuning.beside or tuning.near or tuning.session else ()
         if not sessions:
@@ -198,11 +188,11 @@ class Retrieval:
         if placed is None:
             in_sessions = AnyOf(tuple(NumberRange("place", gte=start, lte=end) for start, end in sessions))
             where = all_of([query.where, in_sessions])
-            placed = await self._vectors.placed(where=where, limit=_MOST_PLACED)
+            placed = await self.vectors.placed(where=where, limit=_MOST_PLACED)
         return contexts(placed, relevance.above_floor, tuning)
 
     def _asked_at(self, request: StoreSearch) -> datetime:
-        return utc(request.as_of) if request.as_of else self._clock()
+        return utc(request.as_of) if request.as_of else self.clock()
 
     def _packed(self, options: SearchOptions, candidates: Iterable[Candidate]) -> list[SearchHit]:
         """At most ``top_k`` that reach the threshold and fit the budget."""
@@ -214,7 +204,7 @@ class Retrieval:
             if options.threshold is not None and one.score < options.threshold:
                 continue
             if left is not None:
-                cost = self._splitter.count(one.text)
+                cost = _SPLITTER.count(one.text)
                 if cost > left:
                     continue
                 left -= cost
@@ -286,7 +276,7 @@ async def similarities(
     request: StoreSimilarities, encoding: Annotated[TextEncoding, of_app("encoding")]
 ) -> Similarities:
     texts = list(dict.fromkeys(text for each in request.comparisons for text in (each.statement, *each.passages)))
-    vectors = dict(zip(texts, await encoding.compared(texts), strict=True))
+    vectors = dict(zip(texts, await encoding.dense(texts), strict=True))
     return Similarities(
         similarities=tuple(
             tuple(

@@ -5,7 +5,7 @@ text. Whether a sentence looks back or ahead decides which Friday "on Friday" is
 """
 
 import re
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import UTC, date, datetime
 from itertools import islice
 from typing import Final, Literal, TypeAlias
@@ -205,13 +205,13 @@ def times_of(memory: str, said_at: datetime, sources: Sequence[Source]) -> tuple
     return said if len(said) == 1 else ()  # of several, none is sure to be that of the memory
 
 
-def asked_for(question: str, asked_at: datetime) -> Collection[NamedTime]:
+def asked_for(question: str, asked_at: datetime) -> Sequence[NamedTime]:
     """Return the times that a question names. "Who comes on Friday?" may ask for the last or the next one: both count.
 
     "What is coming up?" asks for the next 31 days.
     """
     ahead = times_in(question, asked_at)  # most questions name none, so that one look is enough
-    found = dict.fromkeys((*times_in(question, asked_at, unmarked="past"), *ahead)) if ahead else {}
+    found = tuple(dict.fromkeys((*times_in(question, asked_at, unmarked="past"), *ahead))) if ahead else ()
     if not found and (coming := _COMING.search(question[:_MOST_CHARS])):
         today = asked_at.date()
         return (NamedTime(text=coming.group(), start=today + DAY, end=today + DAY * 31),)

@@ -167,10 +167,6 @@ class Collection(Protocol):
         ...
 
 
-VectorStore: TypeAlias = Collection
-"""The collection that is in service."""
-
-
 class Collections(Protocol):
     """All collections of one place, and which of them is in service."""
 
