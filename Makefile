@@ -310,7 +310,7 @@ test-qdrant: $(READY) ## vectors on a Qdrant cluster with faults: a stand-in, or
 .PHONY: test-cluster test-failover test-rolling
 CLUSTER_TESTS := $(addprefix tests/gateway/test_,$(addsuffix .py,lanes runner fair_turns queue_quota service_tiers rate_limits idempotency keys audit \
   checkpoints files reads read_options webhooks dead_letters long_read_routes long_read_background memory_routes memory_writes \
-  concurrent_writes direct_writes erase_leaves_nothing jobs_on_real_store publishing chat_write stored_texts traces waiting_users worker_kill)) \
+  concurrent_writes direct_writes jobs_on_real_store publishing chat_write stored_texts traces waiting_users worker_kill)) \
   $(addprefix tests/memory_store/test_,buffers_and_fencing.py settling.py)
 test-cluster: $(READY) ## queues, limits, keys, files, reads and buffers on a real Redis Cluster of six processes
 	$(BIN)/pytest -m "not slow" --redis-cluster $(CLUSTER_TESTS)

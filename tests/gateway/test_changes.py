@@ -239,21 +239,6 @@ async def test_a_subscription_takes_the_types_and_the_user_that_it_names(redis_u
     assert [(one["type"], one["data"]["user_id"]) for one in receiver.messages] == [("memory.deleted", "alice")]
 
 
-async def test_a_refused_delivery_is_tried_again_and_then_a_dead_letter(redis_url: str, tmp_path: Path) -> None:
-    async with hooked(redis_url, tmp_path) as (gateway, receiver, _):
-        receiver.statuses = [500, 500, 500]
-        await add(gateway, "One.")
-        dead = gateway.memory.metrics.longread_webhooks.labels("dead")
-        await eventually(lambda: _value(dead) == 1)
-    assert len(set(receiver.ids)) == 1
-    assert len(receiver.messages) == 3
-
-
-def _value(counter: Any) -> float:
-    (found,) = counter.collect()
-    return next(sample.value for sample in found.samples if sample.name.endswith("_total"))
-
-
 async def test_a_change_that_is_dispatched_twice_is_queued_once(redis_url: str, tmp_path: Path) -> None:
     async with hooked(redis_url, tmp_path) as (gateway, receiver, hook):
         await add(gateway, "One.")

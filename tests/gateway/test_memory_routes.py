@@ -55,15 +55,6 @@ async def test_a_synchronous_add_that_takes_too_long_answers_202_and_goes_on(red
         assert (await it.rig.event(answer.json["event_id"])).status == "completed"
 
 
-async def test_an_add_without_inference_stores_at_once_and_answers_the_memories(redis_url: str) -> None:
-    async with api(redis_url, script(500)) as it, it.rig.working():
-        answer = await it.post("/v1/memory/add", said("Tea at five.", infer=False, metadata={"n": 1}))
-    assert answer.status == 200
-    item = answer.json["memories"][0]["item"]
-    assert (item["memory"], item["metadata"]) == ("Tea at five.", {"n": 1})
-    assert it.rig.engine.calls == []
-
-
 @pytest.mark.parametrize(
     ("body", "status", "param"),
     [

@@ -23,14 +23,3 @@ async def test_a_verbatim_memory_is_answered_and_recalled_with_its_day(redis_url
         })  # fmt: skip
         shown = it.engine.calls[-1]["messages"][-1]["content"]
     assert "My dog was ill last Friday. (2026-11-27; last Friday: Friday 20 November 2026)" in shown
-
-
-async def test_a_written_memory_that_repeats_the_words_has_the_day_that_they_meant(
-    redis_url: str, tmp_path: Path
-) -> None:
-    value = "The user's dog was ill last Friday."
-    written = tool_call("add_memory", memory_list=[{"key": "dog", "memory_type": "UserMemory", "value": value}])
-    async with whole(redis_url, tmp_path, answering(written)) as it:
-        await add(it, ILL, infer=True, sync=True)
-        answer = await send(it, "/v1/memory/search", {"query": "Who was ill?", "user_id": "group"})
-    assert [hit["item"]["times"] for hit in answer.json["results"]] == [[LAST_FRIDAY]]

@@ -60,14 +60,6 @@ async def test_ignored_turns_leave_only_raw_turns(redis_url: str) -> None:
     assert (event.status, event.memories, it.store.texts(), it.store.texts("RawTurn")) == ("completed", (), [], ["hi"])
 
 
-async def test_without_inference_the_texts_are_stored_as_they_are_and_no_model_is_asked(redis_url: str) -> None:
-    async with rig(redis_url, script(500)) as it, it.working():
-        event_id = await enqueued(it.writes, turns("Tea at five.", "No milk."), infer=False)
-        event = await it.event(event_id)
-    assert it.store.texts() == ["Tea at five.", "No milk."]
-    assert (event.status, it.engine.calls) == ("completed", [])
-
-
 async def test_a_flush_decides_over_the_buffered_turns_alone(redis_url: str) -> None:
     async with rig(redis_url, script(BUFFER, add_memory("Alice moved."))) as it, it.working():
         await it.event(await it.write("I moved"))

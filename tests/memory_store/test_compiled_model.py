@@ -4,7 +4,7 @@ import logging
 
 import pytest
 
-from memory_store.embedding.sentence_encoder import DEFAULT_MODEL, SentenceEncoder, compiled
+from memory_store.embedding.sentence_encoder import compiled
 
 
 def test_a_graph_gives_the_vectors_of_its_model_for_any_number_of_tokens() -> None:
@@ -51,12 +51,4 @@ def test_a_model_that_int8_turns_too_far_is_multiplied_in_float32(caplog: pytest
 
     assert run is not None
     assert list(run([LONGER])[0][0]) == pytest.approx(model(*LONGER.values())[0].tolist(), abs=1e-3)
-    assert not caplog.records
-
-
-def test_the_default_model_is_compiled(monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture) -> None:
-    monkeypatch.setenv("HF_HUB_OFFLINE", "1")
-
-    SentenceEncoder(DEFAULT_MODEL, threads=1, batch=32)
-
     assert not caplog.records

@@ -1,4 +1,4 @@
-"""The pure rules, first one by one, then as properties over any order of statements."""
+"""The pure rules: what ``test_writing`` does not show one by one, and properties over any order of statements."""
 
 from datetime import UTC, datetime, timedelta
 from itertools import count, permutations
@@ -23,41 +23,10 @@ def version(
     return Version(f"{value}{start}", value, number, day(start), confirmed_at, None if end is None else day(end))
 
 
-def test_the_first_statement_of_a_fact_is_inserted() -> None:
-    resolution = resolve("paris", day(3), [])
-
-    assert resolution == Resolution("inserted", "new fact", placed=Placement(day(3)))
-
-
-def test_the_same_value_again_touches_the_live_version() -> None:
-    resolution = resolve("paris", day(5), [version("paris", 3)])
-
-    assert (resolution.outcome, resolution.rule, resolution.touched) == ("touched", "same fact", "paris3")
-    assert resolution.placed is None
-
-
-def test_another_value_supersedes_and_ends_the_live_version_at_its_own_time() -> None:
-    resolution = resolve("rome", day(5), [version("paris", 3)])
-
-    assert (resolution.outcome, resolution.rule) == ("superseded", "changed fact")
-    assert resolution.placed == Placement(day(5), supersedes="paris3")
-    [change] = resolution.changes
-    assert (change.id, change.valid_to) == ("paris3", day(5))
-
-
 def test_another_value_at_the_very_same_time_supersedes() -> None:
     resolution = resolve("rome", day(3), [version("paris", 3)])
 
     assert resolution.rule == "changed fact"
-
-
-def test_an_older_statement_goes_into_history_and_does_not_win() -> None:
-    resolution = resolve("paris", day(2), [version("rome", 5)])
-
-    assert (resolution.outcome, resolution.rule) == ("superseded", "older news")
-    assert resolution.placed == Placement(day(2), valid_to=day(5))
-    [change] = resolution.changes
-    assert (change.id, change.after_new, change.valid_to) == ("rome5", True, None)
 
 
 def test_an_older_statement_between_two_versions_ends_the_first_and_is_ended_by_the_second() -> None:
@@ -75,15 +44,6 @@ def test_an_older_statement_of_the_live_value_makes_it_valid_earlier() -> None:
         ("paris2", None, day(4)),
         ("rome6", day(4), None),
     ]
-
-
-def test_another_value_between_two_statements_of_the_live_one_splits_it_and_does_not_win() -> None:
-    resolution = resolve("rome", day(4), [version("paris", 2, confirmed=6)])
-
-    assert (resolution.outcome, resolution.rule) == ("superseded", "interlude")
-    assert resolution.placed == Placement(day(4), valid_to=day(6))
-    [change] = resolution.changes
-    assert (change.valid_from, change.keeps_first_half_until) == (day(6), day(4))
 
 
 def test_a_statement_about_a_time_in_history_is_a_touch() -> None:

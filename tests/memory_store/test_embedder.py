@@ -109,40 +109,26 @@ async def test_a_batch_stops_growing_at_its_limit() -> None:
     await embedder.close()
 
 
-async def test_a_query_waits_for_one_batch_of_a_flood_of_texts_and_not_for_all() -> None:
+@pytest.mark.parametrize("flood", ["text", "query"])
+async def test_a_query_or_a_text_waits_for_one_batch_of_a_flood_of_the_other(flood: str) -> None:
     gate = Gate()
     embedder = batching(gate, max_batch=2)
+
+    def asked(kind: str, text: str) -> "asyncio.Task[object]":
+        return asyncio.create_task(embedder.embed_query(text) if kind == "query" else embedder.embed([text]))
+
     await embedder.start()
     gate.batches.clear()
     gate.shut()
-    flood = [asyncio.create_task(embedder.embed([f"text {number}"])) for number in range(6)]
+    many = [asked(flood, f"flood {number}") for number in range(6)]
     await all_asked(gate)
-    query = asyncio.create_task(embedder.embed_query("query"))
-    await all_asked(gate)
-    gate.open.set()
-    await asyncio.gather(*flood)
-    await query
-    await embedder.close()
-
-    assert gate.batches.index(["query"]) == 1
-
-
-async def test_a_text_waits_for_one_batch_of_a_flood_of_queries_and_not_for_all() -> None:
-    gate = Gate()
-    embedder = batching(gate, max_batch=2)
-    await embedder.start()
-    gate.batches.clear()
-    gate.shut()
-    flood = [asyncio.create_task(embedder.embed_query(f"query {number}")) for number in range(6)]
-    await all_asked(gate)
-    text = asyncio.create_task(embedder.embed(["text"]))
+    one = asked("query" if flood == "text" else "text", "one")
     await all_asked(gate)
     gate.open.set()
-    await asyncio.gather(*flood)
-    await text
+    await asyncio.gather(*many, one)
     await embedder.close()
 
-    assert gate.batches.index(["text"]) == 1
+    assert gate.batches.index(["one"]) == 1
 
 
 async def test_texts_that_wait_take_no_room_of_queries() -> None:
@@ -210,13 +196,16 @@ async def test_no_texts_need_no_encoder() -> None:
     assert list(await batching(Gate()).embed([])) == []
 
 
-async def test_the_default_model_puts_like_meanings_close(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_the_default_model_is_compiled_and_puts_like_meanings_close(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
     monkeypatch.setenv("HF_HUB_OFFLINE", "1")
     embedder = BatchingEmbedder(
         lambda: SentenceEncoder(DEFAULT_MODEL, threads=1, batch=32), metrics=Metrics(new_registry())
     )
 
     assert await embedder.start() == 384
+    assert [record for record in caplog.records if record.name.startswith("memory_store")] == []
 
     cat, kitten, tax = await embedder.embed(["a cat sleeps", "a kitten is asleep", "the tax office is closed"])
     assert _dot(cat, cat) == pytest.approx(1.0, abs=1e-5)

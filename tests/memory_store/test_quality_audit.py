@@ -1,21 +1,15 @@
 """What an audit finds in a namespace's live memories, by rule."""
 
 from collections.abc import Mapping
+from dataclasses import replace
 
 import pytest
 
-from memloop.wire.quality import AuditFinding, QualityAudit, StoreAudit
-from memloop_service import new_registry
-from memory_store.embedding.embedder import BatchingEmbedder
-from memory_store.embedding.encoding import Bm25, TextEncoding
-from memory_store.metrics import Metrics
-from memory_store.quality.auditing import Audits
+from memloop.wire.quality import AuditFinding, QualityAudit
 from memory_store.settings import Settings
 from memory_store.vectors.qdrant_edge import QdrantEdge
-from memory_store.vectors.schema import CollectionSpec
-from tests.fakes.embedder import HashingEncoder
-from tests.memory_store.api import ALICE, StoreApi, day
-from tests.memory_store.conftest import MODEL, app_over, serving
+from tests.memory_store.api import StoreApi, day
+from tests.memory_store.conftest import app_over, serving
 from tests.memory_store.set_clock import SetClock
 
 
@@ -204,18 +198,12 @@ async def test_no_more_examples_than_asked_for(store: StoreApi) -> None:
 
 
 async def test_an_audit_examines_no_more_than_its_bound(settings: Settings) -> None:
-    async with serving(app_over(QdrantEdge(settings.data_dir, flush_s=60), settings)) as http:
+    app = app_over(QdrantEdge(settings.data_dir, flush_s=60), settings)
+    app.state.audits = replace(app.state.audits, most=3)
+    async with serving(app) as http:
         for number in range(5):
             await StoreApi(http).add(f"Note {number}", f"Alice saw boat {number}")
-    metrics = Metrics(new_registry())
-    embedder = BatchingEmbedder(HashingEncoder, metrics=metrics)
-    vectors = QdrantEdge(settings.data_dir, flush_s=60)
-    await vectors.open(CollectionSpec(MODEL, await embedder.start()))
-    audits = Audits(vectors, TextEncoding(embedder, Bm25()), metrics=metrics, most=3)
-
-    audit = await audits.audit(StoreAudit(namespace=ALICE))
-    await vectors.close()
-    await embedder.close()
+        audit = await audited(StoreApi(http))
 
     assert (audit.memories, audit.complete) == (3, False)
 

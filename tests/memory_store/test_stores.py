@@ -6,21 +6,14 @@ from dataclasses import dataclass
 
 import httpx
 import pytest
-from fastapi import FastAPI
 from qdrant_client import AsyncQdrantClient
 
-from memloop_service import new_registry
-from memloop_state.connecting import connect
-from memory_store.embedding.embedder import BatchingEmbedder
-from memory_store.main import Adapters, build
-from memory_store.metrics import Metrics
-from memory_store.settings import Settings
 from memory_store.vectors.qdrant_server import QdrantServer, ServerCollection
 from memory_store.vectors.server_layout import Layout
-from tests.fakes.embedder import HashingEncoder
 from tests.fakes.qdrant_points import QdrantWithPoints
 from tests.memory_store.conftest import serving
 from tests.memory_store.many_stores import Writers, flush, reembed, stored
+from tests.memory_store.qdrant.stores import store_app
 
 pytestmark = pytest.mark.filterwarnings("ignore:Payload indexes have no effect:UserWarning")
 
@@ -29,19 +22,6 @@ _STORES = 3
 
 def qdrant(url: str) -> AsyncQdrantClient:
     return AsyncQdrantClient(url=url, timeout=60, check_compatibility=False)
-
-
-def store_app(qdrant_url: str, redis_url: str) -> FastAPI:
-    """One store, which can load any model called ``…-dimension``."""
-    registry = new_registry()
-    metrics = Metrics(registry)
-
-    def embedder_for(model: str) -> BatchingEmbedder:
-        return BatchingEmbedder(lambda: HashingEncoder(dimension=int(model.rpartition("-")[2])), metrics=metrics)
-
-    settings = Settings(redis_url=redis_url, embedding_model="hashing-64")
-    adapters = Adapters(QdrantServer(qdrant(qdrant_url)), embedder_for("hashing-64"), connect(redis_url), embedder_for)
-    return build(settings, adapters, registry, metrics)
 
 
 @dataclass
@@ -62,7 +42,8 @@ async def fleet(redis_url: str) -> AsyncIterator[Fleet]:
     server = QdrantWithPoints()
     async with AsyncExitStack() as stack:
         url = await stack.enter_async_context(server.running())
-        stores = [await stack.enter_async_context(serving(store_app(url, redis_url))) for _ in range(_STORES)]
+        apps = [store_app(QdrantServer(qdrant(url)), redis_url) for _ in range(_STORES)]
+        stores = [await stack.enter_async_context(serving(app)) for app in apps]
         yield Fleet(server, url, stores)
 
 

@@ -1,6 +1,9 @@
 """What a user said, by any route, and what was derived from it, is nowhere after the user's erasure and a flush."""
 
+import logging
 from pathlib import Path
+
+import pytest
 
 from gateway.worker import working
 from tests.gateway.erasures.kinds import KINDS
@@ -38,7 +41,10 @@ async def test_every_route_that_takes_a_body_is_planted_or_stores_nothing(tmp_pa
     assert routes - PLANTED.keys() - STORES_NOTHING == set()
 
 
-async def test_after_an_erasure_and_a_flush_a_marker_is_nowhere(tmp_path: Path) -> None:
+async def test_after_an_erasure_and_a_flush_a_marker_is_nowhere(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.INFO)
     async with whole_stack(tmp_path, answer, job_attempts=1, **WEBHOOKS) as stack:
         erased = Planter(stack.gateway, ERASED, {"user_id": "ada"})
         kept = Planter(stack.gateway, KEPT, {"user_id": "bob"})
@@ -56,6 +62,7 @@ async def test_after_an_erasure_and_a_flush_a_marker_is_nowhere(tmp_path: Path) 
         await stack.flush()
         assert files_that_hold([ERASED], *stack.folders) == []
         assert files_that_hold([KEPT], *stack.folders) != []
+        assert ERASED not in caplog.text
         assert all(count == 0 for count in (await stack.erase(user_id="ada")).values())
 
 
