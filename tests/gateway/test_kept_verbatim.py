@@ -32,6 +32,8 @@ BAD: Final[dict[str, Callable[[], Reply]]] = {
     "an empty list of memories": lambda: tool_call("add_memory", memory_list=[], summary="kept"),
     "only a thought": lambda: "<think>The user likes tea.</think>",
     "a JSON value of another kind": lambda: json.dumps(["tea", 3, None]),
+    "another object": lambda: '{"ok": true}',
+    "an entry that is cut in its middle": lambda: cut('{"memory_list": [{"key": "dog", "value": "Alice has a d'),
 }
 
 

@@ -77,15 +77,6 @@ FOUND: Mapping[str, Engine] = {
     "an empty list of calls": in_json(listed(FACT), to_tools={"role": "assistant", "content": "", "tool_calls": []}),
     "a tool of its own": in_json(listed(FACT), to_tools=tool_call("python", code="print('a dog')")),
 }
-UNUSABLE: Mapping[str, Engine] = {
-    "prose": always("What a lovely day."),
-    "nothing": always(""),
-    "no end": always(cut("And then, and then")),
-    "braces": always("I {will} remember {that}."),
-    "thoughts alone": always("<think>The user has a dog."),
-    "cut in the middle of the first entry": always(cut('{"memory_list": [{"key": "dog", "value": "Alice has a d')),
-    "another object": always('{"ok": true}'),
-}
 
 
 @pytest.fixture
@@ -116,14 +107,6 @@ async def test_what_is_told_is_found(served: Api) -> None:
         status = (await told(served, f"u{attempt}"))["status"]
         assert status in ({"completed", "kept_verbatim"} if attempt < 3 else {"completed"})  # by now its form is known
         assert ["Rufus" in memory for memory in await found_by(served, f"u{attempt}")] == [True]
-
-
-@engines(UNUSABLE)
-async def test_what_no_form_can_save_ends_as_a_write_that_is_seen(served: Api) -> None:
-    event = await told(served)
-    assert event["status"] in {"failed", "kept_verbatim"}
-    if event["status"] == "kept_verbatim":
-        assert any("Rufus" in memory for memory in await found_by(served))
 
 
 @engines({"no tools": in_json(listed(FACT), to_tools=400)})
