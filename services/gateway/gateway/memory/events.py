@@ -4,6 +4,7 @@ import asyncio
 import time
 from collections.abc import AsyncIterator, Iterable, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from gateway.queue import LaneQueue
 from memloop.wire.errors import NotFound, OtherTenants
@@ -32,8 +33,7 @@ class Forgotten:
     waiting: int
 
 
-@dataclass(frozen=True, slots=True)
-class _Row:
+class _Row(NamedTuple):
     """The fields of a job's hash that an event shows."""
 
     tenant: str
@@ -41,11 +41,8 @@ class _Row:
     run_id: str
     record: str
     status: str
-    failures: int
+    failures: str
     error: str
-
-
-_FIELDS = ("tenant", "agent_id", "run_id", "record", "status", "failures", "error")
 
 
 class MemoryEvents:
@@ -134,8 +131,8 @@ class MemoryEvents:
                 yield event_id, row
 
     async def _row(self, event_id: str) -> _Row | None:
-        tenant, agent_id, run_id, record, status, failures, error = await self._queue.jobs.get(event_id, *_FIELDS)
-        return _Row(tenant, agent_id, run_id, record, status, int(failures or 0), error) if record else None
+        row = _Row(*await self._queue.jobs.get(event_id, *_Row._fields))
+        return row if row.record else None
 
 
 def _inside(row: _Row, namespace: Namespace) -> bool:
@@ -148,5 +145,5 @@ def _event(row: _Row) -> MemoryEvent:
     event = MemoryEvent.model_validate_json(row.record)
     if event.status in ENDED:
         return event
-    live = {"status": row.status, "attempts": row.failures, "error": row.error or None}
+    live = {"status": row.status, "attempts": int(row.failures or 0), "error": row.error or None}
     return MemoryEvent.model_validate(event.model_dump() | live)

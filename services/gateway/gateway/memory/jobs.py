@@ -26,8 +26,8 @@ from memloop_state.owners import Owner
 from memloop_state.steps import Guard
 
 MEMORY_QUEUE = "memory"
-_LEASE_MS = 120_000
-"""Of a direct write's lane: longer than any call of the store."""
+LEASE_MS = 120_000
+"""Of a lane that a request holds: longer than any call of the store."""
 
 
 class MemoryJob(Wire):
@@ -127,7 +127,7 @@ class MemoryQueue:
 
         async def begun(redactions: Redactions, guard: Guard | None) -> DirectWrite:
             clean, redact = await _cleaned(job, redactions)
-            token = await self.lanes.take_lane(job.namespace.lane(), lease_ms=_LEASE_MS, idle=True, guard=guard)
+            token = await self.lanes.take_lane(job.namespace.lane(), lease_ms=LEASE_MS, idle=True, guard=guard)
             redactions.counted(redact)
             return DirectWrite(clean, redactions, token)
 

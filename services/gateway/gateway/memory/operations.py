@@ -16,7 +16,7 @@ from typing import Final
 
 from gateway.access import Principal
 from gateway.memory.events import event_id as event_id_of
-from gateway.memory.jobs import DirectWrite, MemoryJob
+from gateway.memory.jobs import LEASE_MS, DirectWrite, MemoryJob
 from gateway.memory.memory import Memory
 from gateway.memory.rounds import adds_of, ended_event
 from memloop.loops.rendering import without_thoughts
@@ -53,7 +53,6 @@ async def write_directly(write: DirectWrite, memory: Memory) -> MemoryEvent | No
     return event
 
 
-_LEASE_MS = 120_000
 _WAIT_S = 5.0
 _POLL_S = 0.05
 
@@ -136,7 +135,7 @@ async def erase(namespace: Namespace, memory: Memory) -> Erased:
     forgotten = await queue.events.forget(namespace)
     deadline, token = time.monotonic() + _WAIT_S, None
     while token is None:
-        token = await queue.lanes.take_lane(lane, lease_ms=_LEASE_MS, force=time.monotonic() >= deadline)
+        token = await queue.lanes.take_lane(lane, lease_ms=LEASE_MS, force=time.monotonic() >= deadline)
         if token is None:
             await asyncio.sleep(_POLL_S)
     try:

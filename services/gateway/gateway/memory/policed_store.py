@@ -127,7 +127,7 @@ def _redacted(draft: MemoryDraft, redact: Redaction) -> MemoryDraft:
     changed = {
         "key": key or value[:_KEY_CHARS],
         "value": value,
-        "tags": tuple(clean for tag in draft.tags if (clean := redact(tag))),
+        "tags": _tags(draft.tags, redact),
         "source": source,
     }
     return draft.model_copy(update=changed)

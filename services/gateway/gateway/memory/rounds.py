@@ -4,11 +4,11 @@ Also the adds that store a round, and the event with which a write ends.
 """
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import lru_cache
-from itertools import groupby
+from itertools import chain, groupby
 from typing import Final, Literal, TypeVar
 
 from gateway.memory.jobs import MemoryJob
@@ -131,18 +131,38 @@ def adds_of(job: MemoryJob, *, token: int | None) -> list[StoreAdd]:
         if turn.content.strip()
     ]
     return [
-        StoreAdd(
-            namespace=job.namespace,
-            drafts=tuple(draft for _, draft in pairs),
+        store_add(
+            job,
+            [draft for _, draft in pairs],
+            part,
             sources=(pairs[0][0],) if len(pairs) == 1 else (),
-            metadata=job.metadata,
-            timestamp=pairs[0][0].timestamp or job.timestamp or job.created_at,
-            expires_at=job.expires_at,
-            event_id=f"{job.event_id}:{part}",
-            fencing_token=token,
+            timestamp=pairs[0][0].timestamp,
+            token=token,
         )
         for part, pairs in enumerate(groups(drafts))
     ]
+
+
+def store_add(
+    job: MemoryJob,
+    drafts: Sequence[MemoryDraft],
+    part: object,
+    *,
+    timestamp: datetime | None,
+    token: int | None,
+    sources: Sequence[Source] = (),
+) -> StoreAdd:
+    """Return an add of the job, whose write is named after it and the ``part``."""
+    return StoreAdd(
+        namespace=job.namespace,
+        drafts=tuple(drafts),
+        sources=tuple(sources),
+        metadata=job.metadata,
+        timestamp=timestamp or job.timestamp or job.created_at,
+        expires_at=job.expires_at,
+        event_id=f"{job.event_id}:{part}",
+        fencing_token=token,
+    )
 
 
 def _key_of(job: MemoryJob, turn: Source, number: int) -> str:
@@ -151,7 +171,7 @@ def _key_of(job: MemoryJob, turn: Source, number: int) -> str:
     return key_of_text(job.key) if number == 0 else f"{job.key[: KEY_CHARS - 12]} (part {number + 1})"
 
 
-def groups(drafts: Sequence[tuple[Source, MemoryDraft]]) -> Iterator[list[tuple[Source, MemoryDraft]]]:
+def groups(drafts: Iterable[tuple[Source, MemoryDraft]]) -> Iterator[list[tuple[Source, MemoryDraft]]]:
     """Group the drafts by timestamp, since an add has only one, within the size limit of an add."""
     for _, same_time in groupby(drafts, key=lambda pair: pair[0].timestamp):
         yield from slices(list(same_time), _DRAFTS_PER_ADD)
@@ -174,6 +194,61 @@ _REPLIES = 2
 
 
 @dataclass(frozen=True, slots=True)
+class Ruler:
+    """Measures turns as a prompt renders them, and cuts them to size."""
+
+    splitter: Splitter
+    lines: TurnLines = PLAIN_TURNS
+
+    def tokens(self, turn: Source) -> int:
+        """Count the turn, with escaped tags at their new length."""
+        return self.splitter.count(conversation_lines((turn,), self.lines)) + 1
+
+    def surely_fit(self, turns: Sequence[Source], most_tokens: int) -> bool:
+        """Return whether the turns fit, however they are cut: ASCII never has more tokens than characters."""
+        text = conversation_lines(turns, self.lines)
+        return text.isascii() and len(text) + len(turns) <= most_tokens
+
+    def batches(
+        self, turns: Sequence[Source], *, most_tokens: int, most_turns: int | None = None
+    ) -> list[tuple[Source, ...]]:
+        """Split the turns, in order, into runs of at most ``most_tokens`` tokens and ``most_turns`` turns.
+
+        A longer turn is split into several.
+        """
+        if (most_turns is None or len(turns) <= most_turns) and self.surely_fit(turns, most_tokens):
+            return [tuple(turns)] if turns else []
+        runs: list[tuple[Source, ...]] = []
+        run: tuple[Source, ...] = ()
+        left = most_tokens
+        for piece, tokens in chain.from_iterable(self._pieces(turn, most_tokens) for turn in turns):
+            if run and (tokens > left or len(run) == most_turns):
+                runs.append(run)
+                run, left = (), most_tokens
+            run += (piece,)
+            left -= tokens
+        return [*runs, run] if run else runs
+
+    def newest_within(self, turns: Sequence[Source], *, most_tokens: int) -> tuple[Source, ...]:
+        """Return the newest turns that fit; older ones are omitted here but stay stored as raw turns."""
+        kept: list[Source] = []
+        for turn in turns[: -_MOST_TURNS - 1 : -1]:
+            most_tokens -= self.tokens(turn)
+            if most_tokens < 0:
+                break
+            kept.append(turn)
+        return tuple(reversed(kept))
+
+    def _pieces(self, turn: Source, most_tokens: int) -> Iterator[tuple[Source, int]]:
+        if (tokens := self.tokens(turn)) <= most_tokens:
+            yield turn, tokens
+            return
+        for chunk in self.splitter.split(turn.content, chunk_tokens=max(1, most_tokens // 2)):
+            piece = turn.model_copy(update={"content": chunk.text})
+            yield piece, self.tokens(piece)
+
+
+@dataclass(frozen=True, slots=True)
 class BufferLimits:
     """Limits on one buffer: turns, and tokens of the served model. A larger buffer is settled at once."""
 
@@ -184,11 +259,11 @@ class BufferLimits:
         """Return these limits, capped by the next decision's room."""
         return BufferLimits(self.turns, min(self.tokens or room_tokens, room_tokens))
 
-    def hold(self, turns: Sequence[Source], *, splitter: Splitter, lines: TurnLines = PLAIN_TURNS) -> bool:
+    def hold(self, turns: Sequence[Source], ruler: Ruler) -> bool:
         """Return whether the turns may stay buffered."""
-        if self.tokens is None or len(turns) >= self.turns or _surely_fit(turns, self.tokens, lines):
+        if self.tokens is None or len(turns) >= self.turns or ruler.surely_fit(turns, self.tokens):
             return len(turns) < self.turns
-        return sum(_tokens(turn, splitter, lines) for turn in turns) <= self.tokens
+        return sum(map(ruler.tokens, turns)) <= self.tokens
 
 
 def conversation_room(profile: Profile, splitter: Splitter) -> int:
@@ -205,69 +280,6 @@ def conversation_room(profile: Profile, splitter: Splitter) -> int:
 def _prompt_tokens(splitter: Splitter, words: tuple[str, ...]) -> int:
     """Count the tokens of a prompt, once for all writes that share it."""
     return sum(map(splitter.count, words))
-
-
-def batches(
-    turns: Sequence[Source],
-    *,
-    splitter: Splitter,
-    most_tokens: int,
-    most_turns: int | None = None,
-    lines: TurnLines = PLAIN_TURNS,
-) -> list[tuple[Source, ...]]:
-    """Split the turns, in order, into runs of at most ``most_tokens`` tokens and ``most_turns`` turns.
-
-    A longer turn is split into several.
-    """
-    if (most_turns is None or len(turns) <= most_turns) and _surely_fit(turns, most_tokens, lines):
-        return [tuple(turns)] if turns else []
-    runs: list[tuple[Source, ...]] = []
-    run: tuple[Source, ...] = ()
-    left = most_tokens
-    for piece, tokens in _pieces(turns, splitter, most_tokens, lines):
-        if run and (tokens > left or len(run) == most_turns):
-            runs.append(run)
-            run, left = (), most_tokens
-        run += (piece,)
-        left -= tokens
-    return [*runs, run] if run else runs
-
-
-def newest_within(
-    turns: Sequence[Source], *, splitter: Splitter, most_tokens: int, lines: TurnLines = PLAIN_TURNS
-) -> tuple[Source, ...]:
-    """Return the newest turns that fit; older ones are omitted here but stay stored as raw turns."""
-    kept: list[Source] = []
-    for turn in turns[: -_MOST_TURNS - 1 : -1]:
-        most_tokens -= _tokens(turn, splitter, lines)
-        if most_tokens < 0:
-            break
-        kept.append(turn)
-    return tuple(reversed(kept))
-
-
-def _pieces(
-    turns: Sequence[Source], splitter: Splitter, most_tokens: int, lines: TurnLines
-) -> Iterator[tuple[Source, int]]:
-    for turn in turns:
-        tokens = _tokens(turn, splitter, lines)
-        if tokens <= most_tokens:
-            yield turn, tokens
-            continue
-        for chunk in splitter.split(turn.content, chunk_tokens=max(1, most_tokens // 2)):
-            piece = turn.model_copy(update={"content": chunk.text})
-            yield piece, _tokens(piece, splitter, lines)
-
-
-def _surely_fit(turns: Sequence[Source], most_tokens: int, lines: TurnLines) -> bool:
-    """Return whether the turns fit, however they are cut: no tokenizer makes more tokens of ASCII than characters."""
-    text = conversation_lines(turns, lines)
-    return text.isascii() and len(text) + len(turns) <= most_tokens
-
-
-def _tokens(turn: Source, splitter: Splitter, lines: TurnLines) -> int:
-    """Count the turn as the prompt renders it, with escaped tags at their new length."""
-    return splitter.count(conversation_lines((turn,), lines)) + 1
 
 
 def with_rules(profile: Profile, policy: EffectivePolicy, splitter: Splitter) -> Profile:

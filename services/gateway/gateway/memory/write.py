@@ -18,11 +18,12 @@ the turns that the previous one left buffered. A round whose reply is truncated 
 
 import asyncio
 from collections import deque
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from datetime import datetime
 from functools import partial
+from itertools import chain
+from typing import TypeVar
 
 from gateway.engine import LoopModel
 from gateway.memory.jobs import MemoryJob
@@ -31,16 +32,16 @@ from gateway.memory.rounds import (
     BufferLimits,
     KeptPart,
     Round,
+    Ruler,
     Start,
     Stored,
     adds_of,
-    batches,
     conversation_room,
     ended_event,
     groups,
-    newest_within,
     round_of,
     slices,
+    store_add,
     with_rules,
 )
 from gateway.metrics import Metrics
@@ -58,6 +59,7 @@ from memloop.wire.memory_events import MemoryEvent
 from memloop_clients.store import NamespaceIndex, StoreClient
 from memloop_state.owners import Owner
 
+_Entry = TypeVar("_Entry", Round, Start, Stored)
 _UNUSABLE = "The memory writer returned no usable decision"
 
 
@@ -98,11 +100,11 @@ class MemoryWrite:
         self._tools = tools
         self._hold = hold
         self._profile = profile
-        self._splitter = tools.writer.splitter
+        self._ruler = Ruler(tools.writer.splitter, profile.turns)
         self._attempt = attempt
         self._unusable = unusable
         self._journal = tools.journal(job.event_id)
-        self._room = conversation_room(profile, self._splitter) // 2
+        self._room = conversation_room(profile, tools.writer.splitter) // 2
         self._limits = tools.limits.within(self._room)
         self._hidden = frozenset[str]()
 
@@ -117,13 +119,7 @@ class MemoryWrite:
         return await self._infer()
 
     async def _infer(self) -> MemoryEvent:
-        known = await self._journal.read("start")
-        if known is None:
-            namespace = self._job.namespace
-            page = await self._tools.store.buffers(namespace.tenant, user_id=namespace.user_id)
-            turns = next((buffer.turns for buffer in page.buffers if buffer.namespace == namespace), ())
-            known = await self._journal.keep("start", Start(turns=turns).model_dump_json())
-        start = Start.model_validate_json(known)
+        start = await self._once("start", Start, self._buffered)
         drafts = [
             (
                 turn,
@@ -138,13 +134,9 @@ class MemoryWrite:
             for number, turn in enumerate(self._job.turns)
             if turn.content.strip()
         ]
-        for part, pairs in enumerate(groups(drafts)):
-            raw = [draft for _, draft in pairs]
-            event_id = f"{self._job.event_id}:raw:{part}"
-            await self._add(self._store_add(raw, event_id=event_id, timestamp=pairs[0][0].timestamp))
-        buffered = newest_within(
-            start.turns, splitter=self._splitter, most_tokens=self._room, lines=self._profile.turns
-        )
+        for add in self._adds_of(drafts, "raw"):
+            await self._add(add)
+        buffered = self._ruler.newest_within(start.turns, most_tokens=self._room)
         rounds: list[Round] = []
         memories: list[Written] = []
         waiting = deque(self._batches(buffered, self._job.turns))
@@ -171,16 +163,7 @@ class MemoryWrite:
 
         The new memories are stored before the kept ones are deleted, so at no moment is neither there.
         """
-        known = await self._journal.read("start")
-        if known is None:  # the first run of this decision: the turns that are still kept, redacted
-            namespace = self._job.namespace
-            redactions = await self._tools.keeper.redactions(namespace.tenant, [namespace])
-            still = [
-                KeptPart(turns=redactions.applied(namespace, partial(redacted_turns, turns), turns), items=items)
-                for turns, items in parts_of(await still_kept(kept, self._tools.store, namespace.tenant))
-            ]
-            known = await self._journal.keep("start", Start(kept=tuple(still)).model_dump_json())
-        parts = Start.model_validate_json(known).kept
+        parts = (await self._once("start", Start, partial(self._still_kept, kept))).kept
         self._hidden = frozenset(item.id for part in parts for item in part.items)
         decisions: list[tuple[int, Round, tuple[Source, ...]]] = []
         waiting = deque((number, run) for number, part in enumerate(parts) for run in self._batches((), part.turns))
@@ -221,36 +204,45 @@ class MemoryWrite:
             for turn in turns
             if turn.content.strip()
         ]
-        profile = self._profile
-        runs = batches(
-            spoken,
-            splitter=self._splitter,
-            most_tokens=self._room,
-            most_turns=profile.turns_per_decision,
-            lines=profile.turns,
-        )
+        runs = self._ruler.batches(spoken, most_tokens=self._room, most_turns=self._profile.turns_per_decision)
         return runs or ([()] if buffered else [])
+
+    async def _buffered(self) -> Start:
+        namespace = self._job.namespace
+        page = await self._tools.store.buffers(namespace.tenant, user_id=namespace.user_id)
+        return Start(turns=next((buffer.turns for buffer in page.buffers if buffer.namespace == namespace), ()))
+
+    async def _still_kept(self, event: MemoryEvent) -> Start:
+        """Return the turns of the event that are still kept, redacted."""
+        namespace = self._job.namespace
+        redactions = await self._tools.keeper.redactions(namespace.tenant, [namespace])
+        still = [
+            KeptPart(turns=redactions.applied(namespace, partial(redacted_turns, turns), turns), items=items)
+            for turns, items in parts_of(await still_kept(event, self._tools.store, namespace.tenant))
+        ]
+        return Start(kept=tuple(still))
+
+    async def _once(self, name: str, kind: type[_Entry], make: Callable[[], Awaitable[_Entry]]) -> _Entry:
+        """Return the journal's entry; the first run makes it."""
+        known = await self._journal.read(name)
+        if known is None:
+            known = await self._journal.keep(name, (await make()).model_dump_json())
+        return kind.model_validate_json(known)
 
     async def _decided(self, number: int, turns: Sequence[Source]) -> Round:
         """Return the round's decision from the journal or the model."""
-        known = await self._journal.read(f"decision:{number}")
-        if known is None:
-            if self._unusable is not None:
-                decided = Round(action="invalid", reason=self._unusable)
-            else:
-                decided = await self._decide(number, turns)
-            known = await self._journal.keep(f"decision:{number}", decided.model_dump_json())
-        return Round.model_validate_json(known)
+        return await self._once(f"decision:{number}", Round, partial(self._decide, number, turns))
 
     async def _decide(self, number: int, turns: Sequence[Source]) -> Round:
-        """Ask MemReader. Each counted attempt makes new calls; after an outage or crash it reuses the journal."""
+        """Ask MemReader, if its reply may be usable.
+
+        Each counted attempt makes new calls; after an outage or crash it reuses the journal.
+        """
+        if self._unusable is not None:
+            return Round(action="invalid", reason=self._unusable)
         namespace, traces = self._job.namespace, self._tools.traces
         # Whether the turns may stay buffered: only newly said ones, not too many, and no client waits
-        may_buffer = (
-            bool(self._job.turns)
-            and not self._job.settles
-            and self._limits.hold(turns, splitter=self._splitter, lines=self._profile.turns)
-        )
+        may_buffer = bool(self._job.turns) and not self._job.settles and self._limits.hold(turns, self._ruler)
         model = Journaled(self._tools.model, JournalCheckpoints(self._journal, scope=f"{self._attempt}:{number}"))
         index = NamespaceIndex(self._tools.store, namespace, hidden=self._hidden)
         recording = await traces.new_recording(namespace.tenant)
@@ -285,46 +277,29 @@ class MemoryWrite:
         )
 
     async def _stored(self, number: int, decided: Round, turns: Sequence[Source]) -> tuple[Written, ...]:
+        async def stored() -> Stored:
+            written = [await self._add(add) for add in self._adds(number, decided, turns)]
+            return Stored(memories=tuple(chain.from_iterable(written)))
+
         if decided.action not in {"add", "invalid"}:
             return ()
-        known = await self._journal.read(f"stored:{number}")
-        if known is None:
-            written: list[Written] = []
-            for add in self._adds(number, decided, turns):
-                written += await self._add(add)
-            known = await self._journal.keep(f"stored:{number}", Stored(memories=tuple(written)).model_dump_json())
-        return Stored.model_validate_json(known).memories
+        return (await self._once(f"stored:{number}", Stored, stored)).memories
 
     def _adds(self, number: int, decided: Round, turns: Sequence[Source]) -> Iterator[StoreAdd]:
         """Yield the adds of a round's memories, or of its turns word for word when its reply was unusable."""
-        event_id = f"{self._job.event_id}{f':again{self._job.kept.redecided}' if self._job.kept else ''}:{number}"
+        job, token = self._job, self._hold.token
+        name = f"again{job.kept.redecided}:{number}" if job.kept else number
         if decided.action == "invalid":
-            kept = list(kept_drafts(turns, key=f"{self._job.event_id}:{number:04}"))
-            for part, pairs in enumerate(groups(kept)):
-                drafts = [draft for _, draft in pairs]
-                yield self._store_add(drafts, event_id=f"{event_id}:kept:{part}", timestamp=pairs[0][0].timestamp)
+            yield from self._adds_of(kept_drafts(turns, key=f"{job.event_id}:{number:04}"), f"{name}:kept")
         said_at = next((turn.timestamp for turn in reversed(turns) if turn.timestamp is not None), None)
         for part, drafts in enumerate(slices(decided.drafts)):
-            yield self._store_add(drafts, event_id=f"{event_id}:{part}", timestamp=said_at, sources=turns)
+            yield store_add(job, drafts, f"{name}:{part}", timestamp=said_at, sources=turns, token=token)
 
-    def _store_add(
-        self,
-        drafts: Sequence[MemoryDraft],
-        *,
-        event_id: str,
-        timestamp: datetime | None,
-        sources: Sequence[Source] = (),
-    ) -> StoreAdd:
-        return StoreAdd(
-            namespace=self._job.namespace,
-            drafts=tuple(drafts),
-            sources=tuple(sources),
-            metadata=self._job.metadata,
-            timestamp=timestamp or self._job.timestamp or self._job.created_at,
-            expires_at=self._job.expires_at,
-            event_id=event_id,
-            fencing_token=self._hold.token,
-        )
+    def _adds_of(self, drafts: Iterable[tuple[Source, MemoryDraft]], name: str) -> Iterator[StoreAdd]:
+        """Yield the adds of turns that are stored as they are, with their own times."""
+        for part, pairs in enumerate(groups(drafts)):
+            said_at, some = pairs[0][0].timestamp, [draft for _, draft in pairs]
+            yield store_add(self._job, some, f"{name}:{part}", timestamp=said_at, token=self._hold.token)
 
     async def _add(self, add: StoreAdd) -> tuple[Written, ...]:
         await self._hold.check()
