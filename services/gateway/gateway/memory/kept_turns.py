@@ -132,18 +132,15 @@ class KeptEvents:
             raise NotFound(missing, param="event_id")
         if owner != tenant:
             raise OtherTenants(missing, param="event_id")
-        job = _job_of(MemoryEvent.model_validate_json(record), tenant) if status == "kept_verbatim" else None
-        if (
-            job is None
-            or job.kept is None
-            or not await queue.lanes.requeue(
-                job.namespace.lane(),
-                event_id,
-                record=job.kept.model_copy(update=_WAITS).model_dump_json(),
-                created_ms=job.created_ms,
-                payload=job.model_dump_json(),
-                former=record,
-            )
+        event = MemoryEvent.model_validate_json(record)
+        job = _job_of(event, tenant) if status == "kept_verbatim" else None
+        if job is None or not await queue.lanes.requeue(
+            job.namespace.lane(),
+            event_id,
+            record=event.model_copy(update=_WAITS).model_dump_json(),
+            created_ms=job.created_ms,
+            payload=job.model_dump_json(),
+            former=record,
         ):
             raise Conflict("Only a write that was kept verbatim can be decided again.", code="write_not_kept_verbatim")
 
