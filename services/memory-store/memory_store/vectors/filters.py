@@ -285,23 +285,20 @@ class Clauses:
     @classmethod
     def of(cls, condition: Condition) -> "Clauses":
         """With conjunctions inside of conjunctions opened: Edge takes 9 us to read a filter inside of a filter."""
-        clauses = cls([], [])
-        clauses._take(condition)
+        clauses, left = cls([], []), [condition]
+        while left:
+            match left.pop():
+                case AllOf(conditions):
+                    left.extend(reversed(conditions))
+                case Not(Not(one)):
+                    left.append(one)
+                case Not(AnyOf(conditions)):
+                    clauses.must_not.extend(conditions)
+                case Not(one):
+                    clauses.must_not.append(one)
+                case one:
+                    clauses.must.append(one)
         return clauses
-
-    def _take(self, condition: Condition) -> None:
-        match condition:
-            case AllOf(conditions):
-                for one in conditions:
-                    self._take(one)
-            case Not(Not(condition)):
-                self._take(condition)
-            case Not(AnyOf(conditions)):
-                self.must_not.extend(conditions)
-            case Not(condition):
-                self.must_not.append(condition)
-            case _:
-                self.must.append(condition)
 
 
 def flag(path: str, value: bool) -> str:

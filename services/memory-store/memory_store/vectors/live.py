@@ -68,22 +68,18 @@ SHARED = "shared"
 _RETRY_AFTER_S = 2.0
 
 
-async def _trusted() -> None:
-    """No other process can put another collection in service."""
-
-
 class LiveCollection:
     """``Collection``: hands everything on to the one in service, which another one can replace between two calls.
 
-    ``site`` names the place of the collections. ``confirm`` is awaited before each read; it raises ``Unavailable``
-    where another collection may be in service.
+    ``site`` names the place of the collections. ``confirm`` is awaited before each read where another process can put
+    another collection in service; it raises ``Unavailable`` if one may have.
     """
 
     def __init__(self, collections: Collections, *, site: str = SHARED) -> None:
         self.collections = collections
         self.site = site
         self.opened = asyncio.Event()
-        self.confirm: Callable[[], Awaitable[None]] = _trusted
+        self.confirm: Callable[[], Awaitable[None]] | None = None
         self._current: Collection | None = None
         self._spec: CollectionSpec | None = None
 
@@ -180,7 +176,8 @@ class LiveCollection:
     async def _confirmed(self) -> Collection:
         if self._current is None:
             raise _not_open()
-        await self.confirm()
+        if self.confirm:
+            await self.confirm()
         return self._now
 
 
