@@ -1,7 +1,9 @@
-"""Statements beside documents that say the same, or differ in one value: in eight languages, made of patterns."""
+"""Statements beside documents that say the same, or differ in one value: made of patterns, or written one by one."""
 
+import csv
 from collections.abc import Iterator
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Final
 
 PATTERNS: Final = {
@@ -56,8 +58,19 @@ class Pair:
     is_said: bool
 
 
-def pairs() -> Iterator[Pair]:
-    """Yield all pairs, in the same order each time."""
+def kept_pairs(name: str) -> Iterator[Pair]:
+    """Yield the pairs of a file beside this one.
+
+    ``values_written`` is by the hands that wrote the rules, in ten languages; ``values_by_others`` by people who never
+    saw the code, in sixteen; ``values_of_causes`` has the kinds in which those were misjudged.
+    """
+    text = Path(__file__).with_name(f"{name}.tsv").read_text(encoding="utf-8")
+    for language, said, document, statement in csv.reader(text.splitlines(), delimiter="\t", quoting=csv.QUOTE_NONE):
+        yield Pair(language, document.replace("\\n", "\n").replace("\\t", "\t"), statement, is_said=said == "says")
+
+
+def pairs_of_patterns() -> Iterator[Pair]:
+    """Yield pairs of eighteen kinds of values in eight languages."""
     for language, patterns in PATTERNS.items():
         commas = language in WITH_COMMAS
         for number, (written, same, others) in enumerate(_values(language, commas=commas)):

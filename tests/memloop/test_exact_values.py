@@ -3,6 +3,7 @@
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable
+from functools import partial
 
 import pytest
 
@@ -12,9 +13,8 @@ from memloop.evidence.tables import records_of, rows_of
 from memloop.evidence.values import has_decimal_commas
 from memloop.evidence.words import words_of
 from memloop.ports import Chunk, HeldChunks
-from tests.memloop.exact_values import Pair, pairs
+from tests.memloop.exact_values import Pair, kept_pairs, pairs_of_patterns
 from tests.memloop.growth import is_linear
-from tests.memloop.written_values import pairs_by_others, pairs_of_causes, written_pairs
 
 
 async def is_supported(document: str, statement: str, *, question: str = "What happened?") -> bool:
@@ -24,15 +24,20 @@ async def is_supported(document: str, statement: str, *, question: str = "What h
 
 
 @pytest.mark.parametrize(
-    ("set_of_pairs", "least"),
-    [(pairs, 600), (written_pairs, 200), (pairs_by_others, 3_000), (pairs_of_causes, 1_300)],
+    ("pairs", "least"),
+    [
+        (pairs_of_patterns, 600),
+        (partial(kept_pairs, "values_written"), 200),
+        (partial(kept_pairs, "values_by_others"), 3_000),
+        (partial(kept_pairs, "values_of_causes"), 1_300),
+    ],
     ids=["made-of-patterns", "written", "by-others", "of-causes"],
 )
 async def test_of_many_pairs_no_wrong_value_is_supported_and_hardly_a_right_one_refused(
-    set_of_pairs: Callable[[], Iterable[Pair]], least: int
+    pairs: Callable[[], Iterable[Pair]], least: int
 ) -> None:
     counts, faults = Counter[tuple[bool, bool]](), list[Pair]()
-    for pair in set_of_pairs():
+    for pair in pairs():
         found = await is_supported(pair.document, pair.statement)
         counts[pair.is_said, found] += 1
         faults += [pair] if found != pair.is_said else []
@@ -48,7 +53,7 @@ async def test_of_many_pairs_no_wrong_value_is_supported_and_hardly_a_right_one_
 
 
 async def test_no_sentence_is_supported_after_one_of_its_digits_was_changed() -> None:
-    documents = list(dict.fromkeys(pair.document for pair in pairs_by_others()))[::4]
+    documents = list(dict.fromkeys(pair.document for pair in kept_pairs("values_by_others")))[::4]
     changed = [
         (document, document[: digit.start()] + str((int(digit[0]) + 1) % 10) + document[digit.end() :])
         for document in documents

@@ -7,7 +7,7 @@ from itertools import pairwise, takewhile
 
 from memloop.evidence.clauses import shorter
 from memloop.evidence.function_words import BEFORE_NAMES, BETWEEN_VALUES, COPULAS
-from memloop.evidence.number_words import ONE
+from memloop.evidence.numerals import NUMBERS
 from memloop.evidence.units import OF_TIME, same_unit, unit_named
 from memloop.evidence.words import Word, words_of
 
@@ -287,7 +287,7 @@ def is_other_form(word: Word, other: Word) -> bool:
 
 def _counts(word: Word) -> bool:
     """Return whether a word is a number or may be one: ``first``, but no article."""
-    return word.is_value or (word.maybe != "" and word.norm not in (*_A, *ONE.split()))
+    return word.is_value or (word.maybe != "" and word.norm not in (*_A, *NUMBERS.one))
 
 
 def _goes_on(claimed: Sequence[Word], behind: Sequence[Word]) -> bool:

@@ -10,54 +10,57 @@ from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
 from itertools import pairwise
-from typing import Final
+from typing import Final, Literal
 
-from memloop.evidence.number_words import (
-    FACTORS,
-    FROM_TWO,
-    HALF,
-    HUNDREDS,
-    ONE,
-    ONLY_WITH_MORE,
-    ORDINAL_TENS,
-    ORDINALS,
-    OTHER_WORDS,
-    PARTS,
-    POINT,
-    STARTS,
-    STEMS_OF_ORDINALS,
-    TENS,
-    VEINTI,
-    WHOLE_PARTS,
-    ZERO,
-)
+from memloop.evidence.language import Tables, Words, WordSet
 from memloop.evidence.units import MOST, SCALES, any_of, bare
 
-_ARTICLES: Final = frozenset(("a", "an", *ONE.split()))
+
+class _Numbers(Tables):
+    """Rows count from the number that names their table."""
+
+    one: Words
+    starts: WordSet
+    other_words: WordSet
+    half: WordSet
+    only_with_more: Words
+    zero: WordSet
+    point: WordSet
+    from_two: dict[str, Words]
+    tens: dict[str, Words]
+    hundreds: dict[str, Words]
+    veinti: dict[str, Words]
+    ordinals: dict[str, Words]
+    ordinal_tens: dict[str, Words]
+    stems_of_ordinals: dict[str, dict[Literal["stems", "endings"], Words]]
+    parts: dict[int, Words]
+    whole_parts: dict[str, Words]
+    factors: dict[str, Words]
+
+
+NUMBERS: Final = _Numbers.read("numbers")
+_ARTICLES: Final = frozenset(("a", "an", *NUMBERS.one))
 _AND: Final = frozenset(("and", "y", "e", "et", "und", "с", "и", "en", "och", "og", "i"))
 _JOINS: Final = frozenset((" ", "-", "\u00a0"))
-_STARTS, _HALVES, _OTHERS, _ZERO, _POINT = (
-    frozenset(words.split()) for words in (STARTS, HALF, OTHER_WORDS, ZERO, POINT)
-)
 _TEN, _TWENTY, _HUNDRED, _THOUSAND = 10, 20, 100, 1000
 _LEAST_COMPOUND, _MOST_COMPOUND = 6, 64
 _VIGESIMAL: Final = (60, 80)
 """Tens on which French counts to nineteen."""
 
 
-def _numbered(*lines: str, start: int, times: int = 1) -> dict[str, int]:
-    named = ((word, number) for line in lines for number, word in enumerate(line.split(), start))
+def _numbered(*rows: Sequence[str], start: int, times: int = 1) -> dict[str, int]:
+    named = ((word, number) for row in rows for number, word in enumerate(row, start))
     # Russian is written with and without its dots
     return {form: number * times for word, number in named if word != "-" for form in (word, word.replace("ё", "е"))}
 
 
-_ENGLISH: Final = frozenset((*FROM_TWO[0].split(), *TENS[0].split()))
+_FROM_TWO, _TENS = NUMBERS.from_two, NUMBERS.tens
+_ENGLISH: Final = frozenset((*_FROM_TWO["english"], *_TENS["english"]))
 _BIG: Final = "mil mille bin tusind tusen duizend tausend hundert honderd hundrede hundre hundra"
 NOT_ENGLISH: Final = (
-    frozenset(word for row in (*FROM_TWO[1:], *TENS[1:], *HUNDREDS, STARTS) for word in row.split())
-    - _ENGLISH
-    - frozenset((*OTHER_WORDS.split(), "six", "-"))
-) | frozenset(_BIG.split())
+    frozenset(word for table in (_FROM_TWO, _TENS, NUMBERS.hundreds) for row in table.values() for word in row)
+    | NUMBERS.starts
+) - _ENGLISH - NUMBERS.other_words - {"six", "-"} | frozenset(_BIG.split())
 """Numbers of languages other than English, without those that are other words as well."""
 _IN_DANISH: Final = "og er på af av blev ble der det den ikke har til fra et en halv hundrede hundre tusind tusen timer"
 _DANISH: Final = frozenset(_IN_DANISH.split())
@@ -65,24 +68,24 @@ _NOT_DANISH: Final = frozenset(
     ["the", "of", "is", "was", "were", "a", "and", "it", "he", "she", "they", "we", "i", "you"]
 )
 """Words of sentences in which *to* is two, in Danish and Norwegian, and in which it is not."""
-_FUSED: Final = " ".join(
+_FUSED: Final = [
     f"{bare(ten)}{unit}".replace("oo", "o")
-    for ten in ("décimo", *ORDINAL_TENS[0].split()[1:])
-    for unit in ("-", *ORDINALS[3].split()[:9])
-)
+    for ten in ("décimo", *NUMBERS.ordinal_tens["spanish"][1:])
+    for unit in ("-", *NUMBERS.ordinals["spanish"][:9])
+]
 """Spanish ordinals from ten on as one word: ``decimocuarto``."""
 _ITALIAN: Final = (
-    *FROM_TWO[4].split()[9:],
+    *_FROM_TWO["italian"][9:],
     *(
         f"{ten[:-1] if unit[:1] in ('u', 'o') else ten}{unit}"
-        for ten in TENS[4].split()
-        for unit in ("", "uno", *FROM_TWO[4].split()[:8])
+        for ten in _TENS["italian"]
+        for unit in ("", "uno", *_FROM_TWO["italian"][:8])
     ),
 )
-_ESIMO: Final = " ".join(f"{word if word[-3:] in ('tre', 'sei') else word[:-1]}esimo" for word in _ITALIAN)
+_ESIMO: Final = [f"{word if word[-3:] in ('tre', 'sei') else word[:-1]}esimo" for word in _ITALIAN]
 _ORDINALS: Final = (
-    _numbered(*ORDINAL_TENS, start=1, times=10)
-    | _numbered(*ORDINALS, start=1)
+    _numbered(*NUMBERS.ordinal_tens.values(), start=1, times=10)
+    | _numbered(*NUMBERS.ordinals.values(), start=1)
     | _numbered(_FUSED, start=10)
     | _numbered(_ESIMO, start=11)
 )
@@ -92,18 +95,18 @@ _LAST: Final = (
     | {word[:-1] + "a": number for word, number in _ORDINALS.items() if word.endswith("o")}
     | {
         form + ending: number
-        for stems, endings in STEMS_OF_ORDINALS
-        for form, number in _numbered(stems, start=1).items()
-        for ending in endings.split()
+        for row in NUMBERS.stems_of_ordinals.values()
+        for form, number in _numbered(row["stems"], start=1).items()
+        for ending in row["endings"]
     }
 )
 _CARDINALS: Final = (
-    _numbered(*FROM_TWO, start=2)
-    | _numbered(*TENS, start=2, times=10)
-    | _numbered(*HUNDREDS, start=1, times=100)
-    | _numbered(*VEINTI, start=21)
+    _numbered(*_FROM_TWO.values(), start=2)
+    | _numbered(*_TENS.values(), start=2, times=10)
+    | _numbered(*NUMBERS.hundreds.values(), start=1, times=100)
+    | _numbered(*NUMBERS.veinti.values(), start=21)
 )
-_PART_OF: Final = {word: part for part, words in PARTS.items() for word in words.split()}
+_PART_OF: Final = {word: part for part, words in NUMBERS.parts.items() for word in words}
 _HUNDREDS: Final = "cent cents cento ciento hundert honderd hundra hundrede hundre yüz"
 _SCALE_OF: Final = SCALES | dict.fromkeys(_HUNDREDS.split(), _HUNDRED)
 
@@ -118,9 +121,9 @@ class _Compounds:
     joins: tuple[str, ...]
 
     @classmethod
-    def of(cls, row: int, one: str, scales: tuple[str, ...], *joins: str, unit_join: str = "") -> "_Compounds":
-        units = dict.fromkeys(one.split(), 1) | _numbered(FROM_TWO[row], start=2)
-        tens = _numbered(TENS[row], start=2, times=10)
+    def of(cls, language: str, one: str, scales: tuple[str, ...], *joins: str, unit_join: str = "") -> "_Compounds":
+        units = dict.fromkeys(one.split(), 1) | _numbered(_FROM_TWO[language], start=2)
+        tens = _numbered(_TENS[language], start=2, times=10)
         if "og" in joins:
             units["to"], tens["tres"] = 2, tens.get("tres", 60)
         if scales[0] == "mila":  # ventuno, ventotto
@@ -143,20 +146,20 @@ class _Compounds:
 
 
 _COMPOUNDS: Final = (
-    _Compounds.of(1, "ein eins", ("tausend", "hundert"), "und", unit_join="und"),
-    _Compounds.of(4, "un uno", ("mila", "mille", "cent"), "o"),
-    _Compounds.of(7, "een één", ("duizend", "honderd"), "en", unit_join="en|ën"),
-    _Compounds.of(8, "en ett", ("tusen", "hundra")),
-    _Compounds.of(10, "en et", ("tusind", "hundrede"), "og", unit_join="og"),
-    _Compounds.of(11, "en ett", ("tusen", "hundre"), "og"),
+    _Compounds.of("german", "ein eins", ("tausend", "hundert"), "und", unit_join="und"),
+    _Compounds.of("italian", "un uno", ("mila", "mille", "cent"), "o"),
+    _Compounds.of("dutch", "een één", ("duizend", "honderd"), "en", unit_join="en|ën"),
+    _Compounds.of("swedish", "en ett", ("tusen", "hundra")),
+    _Compounds.of("danish", "en et", ("tusind", "hundrede"), "og", unit_join="og"),
+    _Compounds.of("norwegian", "en ett", ("tusen", "hundre"), "og"),
 )
-_FACTOR_OF: Final = {word: factor for factor, words in FACTORS.items() for word in words.split()} | {
-    f"{word}mal": f"×{number}" for word, number in _numbered(FROM_TWO[1], start=2).items()
+_FACTOR_OF: Final = {word: factor for factor, words in NUMBERS.factors.items() for word in words} | {
+    f"{word}mal": f"×{number}" for word, number in _numbered(_FROM_TWO["german"], start=2).items()
 }
-_WHOLE_PART_OF: Final = {word: Fraction(part) for part, words in WHOLE_PARTS.items() for word in words.split()} | {
+_WHOLE_PART_OF: Final = {word: Fraction(part) for part, words in NUMBERS.whole_parts.items() for word in words} | {
     word + half: Fraction(2 * number + 1, 2)
-    for row, halves in ((1, ("einhalb",)), (7, ("enhalf", "ënhalf", "enhalve", "ënhalve")))
-    for word, number in _numbered(FROM_TWO[row], start=2).items()
+    for language, halves in (("german", ("einhalb",)), ("dutch", ("enhalf", "ënhalf", "enhalve", "ënhalve")))
+    for word, number in _numbered(_FROM_TWO[language], start=2).items()
     for half in halves
 }
 _ENDINGS_OF_ORDINALS: Final = ("sten", "ster", "stes", "stem", "ste", "ten", "ter", "tes", "te", "nde", "de")
@@ -189,9 +192,9 @@ class Numeral:
 
 def may_be(word: str) -> str:
     """Return the number that a word may be which is another word as well; empty for other words."""
-    if word in ONE.split():
+    if word in NUMBERS.one:
         return "1"
-    number = (_number(word) or _SCALE_OF.get(word)) if word in _OTHERS else 0
+    number = (_number(word) or _SCALE_OF.get(word)) if word in NUMBERS.other_words else 0
     return str(number) if number else ""
 
 
@@ -233,10 +236,12 @@ def numerals_in(text: str) -> Iterator[Numeral]:
         at = max(end, at + 1)
 
 
-_HALF_OF: Final[dict[str, str]] = dict.fromkeys(ONLY_WITH_MORE.split(), "0.5")
+_HALF_OF: Final[dict[str, str]] = dict.fromkeys(NUMBERS.only_with_more, "0.5")
 """``meio quilo``."""
 _ORDINALS_ONLY: Final = _LAST.keys() - _CARDINALS.keys()
-_FIRST: Final = _ARTICLES | _HALVES | _STARTS | _FACTOR_OF.keys() | _WHOLE_PART_OF.keys() | _ZERO | {"en", "et", "ett"}
+_FIRST: Final = frozenset(
+    (*_ARTICLES, *NUMBERS.half, *NUMBERS.starts, *_FACTOR_OF, *_WHOLE_PART_OF, *NUMBERS.zero, "en", "et", "ett")
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -252,13 +257,13 @@ class _Reader:
         if first in _FACTOR_OF:
             return _FACTOR_OF[first], start + 1
         at = start
-        if first in _ARTICLES and self._follows(start, _HALVES) and (half := self._half(at + 1))[1] > at + 2:
+        if first in _ARTICLES and self._follows(start, NUMBERS.half) and (half := self._half(at + 1))[1] > at + 2:
             return half  # ein halbes Dutzend, and not um halb acht
         has_article = first in _ARTICLES and self._follows(start, _SCALE_OF, _PART_OF)
         has_article = has_article and (first != "a" or self.words[start + 1][-1] != "a")  # a décima
         if has_article:
             at += 1
-        if self.words[at] in _HALVES:
+        if self.words[at] in NUMBERS.half:
             return self._half(at)
         if has_article and self.words[at] in _PART_OF:
             return written(Fraction(1, _PART_OF[self.words[at]])), at + 1
@@ -272,10 +277,10 @@ class _Reader:
             half = _SCALE_OF.get(self.words[at - 1], 1) if at > start else 1
             number += Fraction(half if half > _HUNDRED else 1, 2) + (at == start)
             number, at = (number, end) if half > 1 else self._scaled(number, end)  # dwa i pół miliona
-        decimals, end = self._decimals(at if at > start else at + (first in _ZERO or first in _ARTICLES))
+        decimals, end = self._decimals(at if at > start else at + (first in NUMBERS.zero or first in _ARTICLES))
         if decimals:
             number, at = (number or Fraction(first in _ARTICLES)) + Fraction(f"0.{decimals}"), end
-        is_number = number and (at > start + 1 or first not in _OTHERS)
+        is_number = number and (at > start + 1 or first not in NUMBERS.other_words)
         return (written(number), at) if is_number else ("", at)
 
     def _count(self, start: int, *, has_article: bool) -> tuple[int, int, int, bool]:
@@ -288,9 +293,9 @@ class _Reader:
             if goes_on and word not in _ORDINALS_ONLY:
                 break
             more = self.words[at + 1] if word in _AND and at > start and self._joined(at + 1) else ""
-            has_and = _number(more) > 0 or more in ONE.split()
+            has_and = _number(more) > 0 or more in NUMBERS.one
             word = self.words[at + has_and]
-            number = _number(word) or (word in ONE.split() and at > start)
+            number = _number(word) or (word in NUMBERS.one and at > start)
             scale = _SCALE_OF.get(word, 1)
             if word.startswith("vingt") and current % _HUNDRED == 4 and dashed:
                 current += 76
@@ -304,7 +309,9 @@ class _Reader:
                 and number >= _TEN
             ):
                 current = current * _HUNDRED + number  # nineteen eighty-four
-            elif scale > 1 and max(total, current) < MOST and (current or total or has_article or word in _STARTS):
+            elif (
+                scale > 1 and max(total, current) < MOST and (current or total or has_article or word in NUMBERS.starts)
+            ):
                 if scale < _THOUSAND:
                     current = max(current, 1) * scale
                 else:
@@ -325,9 +332,11 @@ class _Reader:
     def _decimals(self, at: int) -> tuple[str, int]:
         """Return the digits behind ``point``, and the place behind them; none where it does not follow."""
         digits, at = "", at + 1
-        if not self._joined(at) or self.words[at - 1] not in _POINT or not self._joined(at - 1):
+        if not self._joined(at) or self.words[at - 1] not in NUMBERS.point or not self._joined(at - 1):
             return "", at
-        while self._joined(at) and (number := _number(self.words[at]) or self.words[at] in (*_ZERO, *ONE.split())):
+        while self._joined(at) and (
+            number := _number(self.words[at]) or self.words[at] in (*NUMBERS.zero, *NUMBERS.one)
+        ):
             digits, at = f"{digits}{int(number)}", at + 1
         return digits, at
 
@@ -343,7 +352,7 @@ class _Reader:
         if not self._joined(at) or self.words[at] not in (*_AND, "a"):
             return 0
         at += self._follows(at, _ARTICLES, ("en", "ett"))
-        return at + 2 if self._follows(at, _HALVES) else 0
+        return at + 2 if self._follows(at, NUMBERS.half) else 0
 
     def _joined(self, at: int) -> bool:
         return 0 < at < len(self.words) and self.gaps[at - 1] in _JOINS
