@@ -6,7 +6,7 @@ from functools import cached_property
 from itertools import pairwise, takewhile
 
 from memloop.evidence.clauses import shorter
-from memloop.evidence.function_words import BEFORE_NAMES, BETWEEN_VALUES, COPULAS
+from memloop.evidence.function_words import WORDS
 from memloop.evidence.numerals import NUMBERS
 from memloop.evidence.units import OF_TIME, same_unit, unit_named
 from memloop.evidence.words import Word, words_of
@@ -22,21 +22,8 @@ _BEFORE_AN_HOUR = frozenset(
     ("in", "for", "after", "within", "about", "takes", "took", "lasts", "lasted", "every", "than")
 )
 _LEADS = frozenset(("by", "from", "to"))
-_IS = COPULAS | frozenset(("is", "are", "was", "were"))
-_OF_CHANGES = frozenset(("by", "um", "met", "med", "на", "o"))
-"""Words before the size of a change: what *rose by 5* is not 5."""
-_ANDS = "and but e y et und och og i и но mais pero mas ma aber maar en men ve ale"
-_AND = frozenset(_ANDS.split())
-"""What stands between a statement and another one, which may be negated."""
+_IS = WORDS.copulas | frozenset(("is", "are", "was", "were"))
 _ENDS = frozenset(("です", "でした", "である", "だった", "だ", "とする", "となる", "이다", "입니다"))
-_THAT = frozenset(["that", "dass", "que", "che", "dat", "att", "что", "że", "že"])
-_DENIES = frozenset(
-    (
-        *("false", "untrue", "deny", "denies", "denied", "falsch", "unwahr", "bestreitet", "bestritt", "dementiert"),
-        *("faux", "falso", "niega", "negó", "nega", "negou", "onjuist", "onwaar", "ontkent", "ontkende", "falskt"),
-    )
-)
-"""Words that deny what follows: *it is false that*."""
 _BEFORE_THAT = 8
 """Words before *that* in which something denies what follows it, without a clause before them."""
 _AND_SO = ("and", "und", "et", "y", "och", "og", "и")
@@ -142,7 +129,7 @@ def _says(sentence: Sequence[Word], claim: Claim) -> bool:
     region = [
         *(word for word in sentence[max(0, places[0] - _AROUND) : places[0]] if word.norm != "ではなく"),
         *sentence[places[0] : places[-1] + 1],
-        *(() if behind and behind[0].norm in _AND else behind),
+        *(() if behind and behind[0].norm in WORDS.ands else behind),
     ]
     return (
         not _goes_on(claim.words, behind)
@@ -196,7 +183,7 @@ def _as_ranges(words: Sequence[Word], sentence: Sequence[Word]) -> tuple[Word, .
     return tuple(
         word
         for at, word in enumerate(words)
-        if word.norm not in BETWEEN_VALUES
+        if word.norm not in WORDS.between_values
         or not 0 < at < len(words) - 1
         or (words[at - 1].norm, words[at + 1].norm) not in ranges
     )
@@ -212,7 +199,7 @@ def _leads_otherwise(claimed: Sequence[Word], sentence: Sequence[Word]) -> bool:
         found = leads.get(word.norm, set()) if word.is_value else set[str]()
         if before.norm in _LEADS and before.norm not in found and not found.isdisjoint(_LEADS):
             return True
-        if before.norm in _IS and found and found <= _OF_CHANGES and ":" not in word.norm:
+        if before.norm in _IS and found and found <= WORDS.before_changes and ":" not in word.norm:
             return True
     return False
 
@@ -225,8 +212,8 @@ def _passes_a_value(claimed: Sequence[Word], sentence: Sequence[Word], places: S
         between = [at for at in range(one + 1, two) if sentence[at].is_value and sentence[at].norm not in norms]
         passed = [at for at in between if sentence[at].kind in kinds]
         behind = sentence[passed[-1] + 1 : two + 1] if passed else ()
-        begins = [at for at, word in enumerate(behind) if word.opens or word.norm in _AND]
-        said = sum(it.content and it.norm not in _AND for it in behind[begins[-1] :]) if begins else 0
+        begins = [at for at, word in enumerate(behind) if word.opens or word.norm in WORDS.ands]
+        said = sum(it.content and it.norm not in WORDS.ands for it in behind[begins[-1] :]) if begins else 0
         # Two friends in "Ann and two friends moved" begin no clause, and one price behind another does
         if said > 1 or (passed and not begins and sentence[passed[-1]].kind):
             return True
@@ -255,7 +242,9 @@ def _differs(claimed: Sequence[Word], sentence: Sequence[Word]) -> bool:
             word = mine[at][1]
             by_value = any(near.is_value for _, near in mine[max(0, at - 1) : at + 2])
             is_left_out = (
-                word.is_light and all(it.is_light for it in beside) and not (by_value and word.norm in BEFORE_NAMES)
+                word.is_light
+                and all(it.is_light for it in beside)
+                and not (by_value and word.norm in WORDS.before_names)
             )
             if is_left_out or any(is_other_form(word, other) for other in beside):
                 continue
@@ -310,9 +299,9 @@ def _is_denied(before: Sequence[Word]) -> bool:
     """Return whether the words before a statement say that it is not so: *it is not true that the*."""
     near = range(max(0, len(before) - _AROUND - 1), len(before))
     return any(
-        word.negates or word.norm in _DENIES
+        word.negates or word.norm in WORDS.denials
         for that in near
-        if before[that].norm in _THAT
+        if before[that].norm in WORDS.thats
         for word in takewhile(lambda it: it.norm not in _AND_SO, before[max(0, that - _BEFORE_THAT) : that][::-1])
     )
 

@@ -8,13 +8,12 @@ import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
-from itertools import chain
 from typing import Final
 
 from pydantic import BaseModel
 
 from memloop.evidence.hanzi import DECIMALS, HOUR, NUMERAL, number_of
-from memloop.evidence.language import Tables, Words, WordSet
+from memloop.evidence.language import Tables, Words, WordSet, filled
 from memloop.evidence.numerals import NUMBERS
 from memloop.evidence.units import CURRENCIES, any_of
 
@@ -47,7 +46,7 @@ class _Moments(Tables):
 
 
 def _by_word(table: Mapping[int, Words]) -> dict[str, int]:
-    return {word.replace("_", " "): number for number, words in table.items() for word in words}
+    return {word: number for number, words in table.items() for word in words}
 
 
 _TEXTS: Final = _Moments.read("moments")
@@ -86,7 +85,7 @@ _LISTS: Final = {
     "short_months": _SHORT,
     "month_names": (*_MONTHS, *_SHORT),
     "eras": _TEXTS.eras,
-    "currencies": CURRENCIES.split(),
+    "currencies": CURRENCIES,
     "hours": _HOURS | _NTH_HOURS,
     "hours_to_twelve": [word for word, hour in _HOURS.items() if hour in range(1, 13)],
     "nth_hours": _NTH_HOURS,
@@ -99,32 +98,23 @@ _LISTS: Final = {
     "english": _ENGLISH,
     "english_minutes": ("twenty-five", *_ENGLISH, *NUMBERS.tens["english"][:2]),
 }
-_PIECES: Final = _TEXTS.pieces | {"numeral": NUMERAL, "decimals": DECIMALS, "cjk_hour": HOUR}
-_NAME: Final = re.compile(r"\{([a-z_]+)\}")
-
-
-@cache
-def _piece(name: str) -> str:
-    return _filled(_PIECES[name]) if name in _PIECES else any_of(_LISTS[name])
-
-
-def _filled(pattern: str) -> str:
-    return _NAME.sub(lambda found: _piece(found[1]), pattern.replace("\n", ""))
+_PIECES: Final = (
+    _TEXTS.pieces
+    | {"numeral": NUMERAL, "decimals": DECIMALS, "cjk_hour": HOUR}
+    | {name: any_of(words) for name, words in _LISTS.items()}
+)
+_HELD: Final = {name: " ".join(words) for name, words in _LISTS.items()}
+_FORMS: Final = [
+    (frozenset(filled(form.holds, _HELD).split()), form.pattern) for form in (*_TEXTS.dates, *_TEXTS.times)
+] + [(frozenset(filled(form.holds, _HELD).split()), rf"(?<!\w){form.pattern}{{of_day}}") for form in _TEXTS.clock_times]
 
 
 @cache
 def _compiled(pattern: str) -> re.Pattern[str]:
     """At the first text that may hold the form: all of them take a third of a second, and most processes need none."""
-    return re.compile(_filled(pattern), re.IGNORECASE)
+    return re.compile(filled(pattern, _PIECES), re.IGNORECASE)
 
 
-_FORMS: Final = [
-    (frozenset(_NAME.sub(lambda found: " ".join(_LISTS[found[1]]), form.holds).split()), pattern)
-    for form, pattern in chain(
-        ((form, form.pattern) for form in (*_TEXTS.dates, *_TEXTS.times)),
-        ((form, rf"(?<!\w){form.pattern}{{of_day}}") for form in _TEXTS.clock_times),
-    )
-]
 _DATE_LIKE: Final = re.compile(r"\d[-/.]\s?\d")
 _LETTERS: Final = re.compile(r"[^\W\d_]+")
 _NEEDS: Final = {

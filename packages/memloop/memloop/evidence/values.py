@@ -15,6 +15,7 @@ from fractions import Fraction
 from typing import Final
 
 from memloop.evidence import hanzi
+from memloop.evidence.function_words import WORDS
 from memloop.evidence.moments import Moment, moments_in
 from memloop.evidence.numerals import NOT_ENGLISH, Numeral, numerals_in, written
 from memloop.evidence.units import (
@@ -30,7 +31,7 @@ from memloop.evidence.units import (
 )
 
 _MARK: Final = r"[.,'’٬\u00a0\u202f ]"
-_CODES: Final = "|".join(CURRENCIES.split())
+_CODES: Final = "|".join(CURRENCIES)
 _MONEY: Final = (
     rf"(?P<money>(?:(?:US|AU|CA|NZ|HK|[RAC])?[$€£¥₹₽₩₺₴₪฿]|(?<!\d)(?<!\d\s)[%‰](?=\d)|[yY]üzde\b|"
     rf"(?:{_CODES})\b\.?)\s?)?"
@@ -109,21 +110,7 @@ _POINT_DECIMAL: Final = re.compile(
     r"(?<![\d.,])(?<!kl\. )(?<!ore )(?<!alle )(?<!godz\. )(?<!saat )(?<!klokken )(?<!klockan )(?<!godzinie )"
     r"\d+\.(?:\d{1,2}|\d{4,})(?![\d.,]*\d|\.\d|\s?(?:uhr|uur|Uhr))|\d,\d{3}\.\d|\d,\d{3},\d{3}"
 )
-_ENGLISH: Final = "the of and to is was were for with that it on at by from has have this be are your"
-_NOT_ENGLISH: Final = (
-    "hij zij wij ze haar hun dit deze niet naar e dal dalla dai dell dall non nella alla al tem num numa seu sua kom "
-    "kan ska skal ved vid efter más pero como son ne sans ce vous nous dass auch noch nur oder vom beim durch kein "
-    "keine unter über seit om naar uit bij ook werd de der die das und ist den dem des ein eine einen einer nicht mit "
-    "von zu im für auf wird werden wurde hat haben sie er wir bei nach aus am ab bis etwa rund zum zur sind sein ihre "
-    "le les et du est une dans pour qui au aux sur cette ces environ pas sont elle il ils avec leur ont la el los las "
-    "del que en y un una se con por su sus está fue este esta unas unos al hay sobre desde hasta cada di che è gli "
-    "della nel alle ha hanno per sono lo o os da não em um uma na dos foi foram mais ao com aos pelo pela às para sem "
-    "entre é het een van op te dat zijn voor met heeft bij ett och att det som på av är för till har med og af ikke er "
-    "til fra blev ble har w z się nie jest przez dla ma oraz ve bir bu için ile olarak je že pro jsou byl byla и в на "
-    "не с по что для из у до он она было"
-)
-"""Frequent words of languages by the mark of their decimals, without those that are words in both kinds."""
-_WITH_POINTS, _WITH_COMMAS = frozenset(_ENGLISH.split()), frozenset(_NOT_ENGLISH.split()) | NOT_ENGLISH
+_WITH_POINTS, _WITH_COMMAS = WORDS.with_points, WORDS.with_commas | NOT_ENGLISH
 _AT: Final = re.compile(r"(?<!\w)(?:at|um|zu|à|a|al|a las?|alle|all['’]|às?|ao|om|o|в)[ ]?$", re.IGNORECASE)
 """What stands before a time of day and says no more: ``at noon``, ``alle 12:00``."""
 _LITTLE: Final = _WITH_POINTS | _WITH_COMMAS | {"a", "par", "each", "groß", "hoch", "lang", "tall", "high", "long"}

@@ -5,7 +5,10 @@ import unicodedata
 from dataclasses import dataclass, replace
 from functools import lru_cache
 
-from memloop.evidence.function_words import FUNCTION_WORDS, LIGHT, NEGATIONS
+from pydantic import BaseModel
+
+from memloop.evidence.function_words import LIGHT, WORDS
+from memloop.evidence.language import Tables, filled
 from memloop.evidence.numerals import may_be
 from memloop.evidence.units import quantity
 from memloop.evidence.values import Value, values_in
@@ -20,120 +23,41 @@ _WORD = re.compile(
 )
 _SIGNS = r"[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]"
 _SIGN = re.compile(_SIGNS)
-
-
-def _half(found: re.Match[str]) -> str:
-    """``两年半`` as ``两点五年``."""
-    return f"{found[1]}{'.5' if found[1].isascii() else '点五'}{found[2]}"
-
-
 _BROKEN = re.compile(r"\u00ad\s*|(?<=[^\W\d_])[-‐]\s*\n\s*(?=[^\W\d_A-Z])")
 """Soft hyphens, and a word that is cut at a line's end."""
 _PART_OF_UNIT = re.compile(r"\b((?:[Dd]rei)?[Vv]iertel)(?=stunde|liter|kilo|jahr|pfund)")
 _FRACTION = re.compile(r"(?<=\d)(?=[¼-¾⅐-⅞])")
 _POWER = re.compile(r"(?<=\d)(?=[⁻⁰¹²³⁴-⁹])")
 _BESIDE_SIGN = re.compile(rf"(?<={_SIGNS})(?=(?!{_SIGNS})\S)|(?<=\S)(?<!{_SIGNS})(?={_SIGNS})")
-_BESIDE_DIGITS = tuple(
-    (re.compile(pattern), written)
-    for pattern, written in (
-        (r"\b(?i:version )?[vV]\.?\s?(?=\d+\.\d)", "version "),
-        (r"(?<=[\dm])(?<!\b0)\s?[x×]\s?(?=\d)", " × "),  # 120x60, 3 m x 4 m
-        (r"(?<=\d)(?:[‐‑‒–—ー]|\s[–—]\s)(?=\d)", "-"),
-        (r"(?<=\d),[-–—]+(?!\d)", ""),
-        (r"\+\s?/\s?-(?=\s?\d)", "±"),
-        (r":(?<=\d:)(?<![:.,]\d:)(?<![:.,]\d\d:)(?<!\d{4}:)(?=\d(?![\d:.,]\d|\d|\s?[ap]\.?m))", "-"),  # 3:1
-        (r"(?<=\d)'(?!s\b)[^\W\d_]{1,6}\b", ""),  # 14.30'da
-        (r"(?<!\d):(?=\d)", ": "),
-        (r"(?<=[a-zA-Z])[·⋅∙](?=[a-zA-Z])", ""),  # N·m
-    )
+
+
+class _Rewriting(BaseModel):
+    """What is found is written otherwise, in a text that ``has`` one of these signs."""
+
+    find: str
+    write: str
+    has: str = ""
+
+
+class _Writing(Tables):
+    """Ways to write values, and how they are compared."""
+
+    pieces: dict[str, str]
+    beside_digits: tuple[_Rewriting, ...]
+    in_signs: tuple[_Rewriting, ...]
+
+
+_WRITING = _Writing.read("rewriting")
+_BESIDE_DIGITS, _IN_SIGNS = (
+    [(each.has, re.compile(filled(each.find, _WRITING.pieces)), each.write) for each in ways]
+    for ways in (_WRITING.beside_digits, _WRITING.in_signs)
 )
-_NO_MINUTES = "[间間钟鐘之の野岐割別類配母]"
-"""What stands behind 分 that is no minute in Japanese."""
-_FEW, _SOME = "[一二三四五六七八九]", "[一二两兩三四五六七八九十]"
-_MEASURE = (
-    "(?:[a-zA-Z%万億兆倍度割秒]|時間(?!目)|平方|メートル|キロ|センチ|ミリ|トン|グラム|リットル|ヘクタール|パーセント"
-    "|ポイント)"
-)
-"""What stands behind ``二・五`` where that is 2.5, and not two and five."""
-_IN_SIGNS = tuple(
-    (needed, re.compile(pattern), written)
-    for needed, pattern, written in (
-        (
-            "半반",
-            (
-                rf"((?<!\d)\d{{1,2}}|{_SOME}{{1,3}}) ?(个|個|年|天|斤|里|亩|時間|小时|小時|个月|個月|[かカヶ]月|년|개월"
-                r"|시간) ?[半반](?![径額额分数导期ばん])"
-            ),
-            _half,
-        ),
-        ("半반", r"(?<![\d一二两兩三四五六七八九十个個点點時时시])[半반] ?(?=[个個]?(?:小时|小時|時間|시간))", "0.5"),
-        (
-            "分분",
-            r"(?<=小时|小時|時間|시간) ?([\d一二三四五十일이삼사오육칠팔구십]{1,3}) ?[分분](?![钟鐘之の의])",
-            r" \1分钟",
-        ),
-        (
-            "分",
-            (
-                rf"(?<![\d.時点度割] )(?<![\d.時点度割第{_SOME[1:-1]}])(?!十 ?分)(\d{{1,3}}|{_SOME}{{1,3}}) ?分"
-                rf"(?!{_NO_MINUTES})(?=[^。\n]{{0,60}}[ぁ-ん])"
-            ),
-            r"\1分間",
-        ),
-        ("분", r"(?<![\d.시도] )(?<![\d.시도제])(\d{1,3}) ?분(?! ?[의기할])", r"\1分間"),
-        ("度도", r"(?<!\d)(3[4-9]|4[0-2]) ?[度도] ?([1-9])(?: ?[分분부])?(?![\d.目回度割点])", r"\1.\2度"),
-        ("度", rf"(?<!十)([三四]十{_FEW}?) ?度 ?({_FEW})(?: ?分)?(?![目回度割点十百])", r"\1点\2度"),
-        ("米", r"(?<![\d.])([12]) ?米 ?(\d\d?)(?![\d.,])", r"\1.\2米"),
-        ("米", rf"(?<!{_SOME})([一二]) ?米 ?({_FEW}{{1,2}})(?!{_SOME})", r"\1点\2米"),
-        ("・", rf"(?<=\d) ?・ ?(?=\d{{1,4}} ?{_MEASURE})", "."),
-        ("・", rf"(?<=[零十百千{_FEW[1:-1]}]) ?・ ?(?=[零{_FEW[1:-1]}]{{1,4}} ?{_MEASURE})", "点"),
-        ("△▲", r"[△▲] ?(?=\d[^\n가-힣]{0,60}[ぁ-んァ-ン円])", "-"),
-        ("也", r"(?<=[円圓元]) ?也", ""),
-        ("円圓", r"(?<![\u3040-\u9fff])金 ?(?=[\d,一-龥]{1,20}[円圓])", ""),
-        ("원", "원정(?= ?[은을의이에,.]|$)", "원"),
-        ("块塊", rf"(?<![\d.])(\d{{1,4}}|[{_SOME[1:-1]}百]{{1,5}}) ?[块塊] ?(\d|{_FEW})(?![\d.个十百钱])", r"\1点\2元"),
-        ("比対", rf"[比対](?<=[\d{_SOME[1:-1]}].) ?(?=(?:\d{{1,3}}|{_SOME}|零)(?![\d.]|{_SOME}))", "∶"),
-        ("대", r"대(?<=\d.|\d ) ?(?=\d{1,3}(?:로|으로|의| ))", "∶"),
-        ("至到", rf"[至到](?<={_SOME}.) ?(?={_SOME}{{1,3}}(?! ?[年月日点點時时]|{_SOME}))", "∶"),
-        (
-            "至到",
-            r"(?<![\d./:-])(\d{1,4}(?:\.\d{1,4})?) ?[至到] ?(?=\d{1,4}(?:\.\d{1,4})?(?![\d./:]| ?[年月日点點時时]))",
-            r"\1-",
-        ),
-        (
-            "至到",
-            (
-                r"[至到](?<=[点點时時半分\d].) ?(?=(?:[上下中]午|[早晚]上?|傍晚|凌晨|次日)? ?"
-                rf"(?:\d{{1,2}}|{_SOME}{{1,3}}) ?(?:[点點时時]|:\d\d))"
-            ),
-            "-",
-        ),
-        ("秒", r"(?<!\d)(\d{1,2}) ?秒 ?(\d\d)(?!\d)", r"\1.\2秒"),
-        ("秒", r"([一二三四五六七八九]) ?秒 ?([零一二三四五六七八九]{2})(?![零一二三四五六七八九十])", r"\1点\2秒"),
-        ("币幣", r"人民[币幣](?= ?[\d一二两三四五六七八九十壹贰叁肆伍陆柒捌玖])", ""),
-        (
-            "每",
-            r"每(小时|分钟|秒) ?(\d[\d.,]{0,9}|[一二三四五六七八九十百]{1,5}) ?(公里|千米|米|升|毫升)",
-            r"\2\3/\1",
-        ),
-        ("速속", r"(?:[時时]速|시속) ?(\d[\d.]{0,9}) ?(?:公里|千米|キロ(?:メートル)?|킬로미터|km)(?!/)", r"\1km/h"),
-    )
-)
-"""Ways of Chinese, Japanese and Korean to write values, after signs that each has, and how they are compared."""
 _DIGIT = re.compile(r"\d")
 _HOURS = re.compile(r"\d ?h|[^\W\d] (?:heure|hora)", re.IGNORECASE)
 _OPENING = re.compile(r"[,、(]")
 _BEFORE_SIGNS = "\u3000"
 _ROMAN = re.compile(r"(?=[IVXLC]{2})(?P<c>C{0,3})(?P<x>XC|XL|L?X{0,3})(?P<i>IX|IV|V?I{0,3})(?:e|è|º|ª|th|er)?")
 _ROMANS = {"I": 1, "V": 5, "X": 10, "L": 50, "C": 100}
-_LABELED = (
-    "war type phase class stage grade level part chapter book volume act scene section article annex appendix title "
-    "group schedule table figure vitamin hepatitis teil kapitel typ klasse stufe band abschnitt anhang artikel partie "
-    "chapitre livre annexe tome classe parte capítulo tipo fase clase libro sección artículo anexo título siglo "
-    "capitolo sezione articolo allegato titolo secolo seção artigo século livro hoofdstuk deel bijlage del część "
-    "rozdział глава часть том раздел"
-)
-"""What ``I`` numbers."""
 _LONGEST_LABEL = 24
 _POSSESSIVE = re.compile(r"'(?:s|y?[aeıiuü]|n?[ıiuü]n|[dt][ae]n?|[dt][ıiuü]r)?$")
 """``Ann's``, and the endings of Turkish names: ``Kaya'nın``."""
@@ -188,7 +112,7 @@ class Word:
     @property
     def content(self) -> bool:
         """Whether it says something by itself."""
-        return self.norm not in FUNCTION_WORDS and not self.negates and not self.is_light
+        return self.norm not in WORDS.function_words and not self.negates and not self.is_light
 
     @property
     def is_light(self) -> bool:
@@ -198,7 +122,7 @@ class Word:
     @property
     def negates(self) -> bool:
         """Whether it turns a statement round."""
-        return self.norm in NEGATIONS or self.norm.endswith(("n't", "n’t"))
+        return self.norm in WORDS.negations or self.norm.endswith(("n't", "n’t"))
 
 
 def folded(text: str) -> str:
@@ -212,7 +136,7 @@ def plain(text: str) -> str:
     level = (
         unicodedata.normalize("NFKC", apart).replace("⁄", "/").replace("〇", "零").replace("−", "-").replace("’", "'")
     )
-    for pattern, written in _BESIDE_DIGITS if _DIGIT.search(level) else ():
+    for _, pattern, written in _BESIDE_DIGITS if _DIGIT.search(level) else ():
         level = pattern.sub(written, level)
     level = _PART_OF_UNIT.sub(r"\1 ", level) if "iertel" in level else level
     if max(level, default="") <= _BEFORE_SIGNS:
@@ -269,7 +193,7 @@ def _is_label(found: re.Match[str]) -> bool:
     before = found.string[: found.start()].rstrip()
     last = before[-_LONGEST_LABEL:].split()[-1:]
     return bool(last) and (
-        last[0].casefold() in _LABELED.split()
+        last[0].casefold() in WORDS.labelled
         or (found[0] == "A" and last[0].islower())
         or (last[0].isalpha() and last[0].istitle() and last[0] != before)
     )
@@ -280,7 +204,7 @@ def _word(raw: str, *, is_first: bool) -> Word:
     bare = _ELIDED.sub("", _POSSESSIVE.sub("", raw))
     norm = bare.casefold()
     is_capital = bare[:1].isupper()
-    is_little = norm in FUNCTION_WORDS or (norm in LIGHT and (is_first or not is_capital))
+    is_little = norm in WORDS.function_words or (norm in LIGHT and (is_first or not is_capital))
     named = not is_little and (is_capital or any(sign.isdigit() for sign in bare) or _SIGN.fullmatch(bare) is not None)
     endings = (each for each in _ENDINGS if norm.endswith(each) and len(norm) - len(each) >= _LEAST_STEM)
     stem = norm.removesuffix(next(endings, ""))
