@@ -15,7 +15,7 @@ from yarl import URL
 from memloop.ports import Completion, Prompt
 from memloop.templates import ChatTemplate, fitted, refuses_roles, stricter
 from memloop.wire.base import OpenWire
-from memloop.wire.chat import RESPONSE_FORMAT, THINKING_SWITCH, FunctionCall, Json, TokenCounts, ToolCall
+from memloop.wire.chat import RESPONSE_FORMAT, THINKING_SWITCH, Json, TokenCounts, ToolCall
 from memloop.wire.errors import (
     CONTEXT_LENGTH_EXCEEDED,
     MODEL_NOT_FOUND,
@@ -241,7 +241,7 @@ def read_completion(body: Json) -> Completion:
         content=choice.message.content or "",
         finish_reason=choice.finish_reason or "",
         reasoning=choice.message.reasoning or choice.message.reasoning_content or "",
-        tool_calls=tuple(call.to_wire() for call in choice.message.tool_calls or ()),
+        tool_calls=choice.message.tool_calls or (),
         usage=Usage(input_tokens=tokens.prompt_tokens or 0, output_tokens=tokens.completion_tokens or 0, llm_calls=1),
     )
 
@@ -264,31 +264,11 @@ def engine_error(status: int, raw: bytes, headers: Mapping[str, str]) -> Memloop
     return EngineError(message, engine_status=status, param=fault.param, code=code, retry_after_s=wait_s)
 
 
-class _Function(OpenWire):
-    name: str
-    arguments: str | Json | None = None
-
-
-class _Call(OpenWire):
-    """A tool call. ``extra_content`` is Gemini's signature, which must come back with the call."""
-
-    id: str | None = None
-    function: _Function
-    extra_content: JsonValue = None
-
-    def to_wire(self) -> ToolCall:
-        given = self.function.arguments
-        arguments = given if isinstance(given, str) else orjson.dumps(given or {}).decode()
-        function = FunctionCall(name=self.function.name, arguments=arguments)
-        call = ToolCall(id=self.id or "", function=function)
-        return call if self.extra_content is None else call.model_copy(update={"extra_content": self.extra_content})
-
-
 class _Message(OpenWire):
     content: str | None = None
     reasoning: str | None = None
     reasoning_content: str | None = None
-    tool_calls: tuple[_Call, ...] | None = None
+    tool_calls: tuple[ToolCall, ...] | None = None
 
 
 class _Choice(OpenWire):

@@ -13,7 +13,7 @@ from itertools import pairwise
 
 from memloop.loops.notes import distinct
 from memloop.loops.passes import read_in_order
-from memloop.loops.reader import PLAIN, Reader, answer, revise
+from memloop.loops.reader import PLAIN, Reader, answer, for_each_question, revise
 from memloop.loops.results import PassResult, ReadResult
 from memloop.loops.side_by_side import branches
 from memloop.loops.steps import Answered, ChunkRead, Merged, ReadStep
@@ -36,14 +36,11 @@ async def read_segments(
 
     works = [partial(read_one, number, part) for number, part in enumerate(segments_of(chunks, segments))]
     read = await branches(works, report=_counted(reader.report, len(chunks), len(questions)))
-    if len(questions) == 1:
-        return [await _merge(questions[0], [parts[0] for parts in read], reader, pass_number)]
 
-    async def merge_one(number: int, report: Report[ReadStep]) -> PassResult:
-        own = reader.for_question(number, report)
+    async def merge_one(number: int, own: Reader) -> PassResult:
         return await _merge(questions[number], [parts[number] for parts in read], own, pass_number)
 
-    return await branches([partial(merge_one, number) for number in range(len(questions))], report=reader.report)
+    return await for_each_question(len(questions), merge_one, reader=reader)
 
 
 def segments_of(chunks: Chunks, segments: int) -> list[Selection]:
@@ -102,13 +99,11 @@ async def read_document(
 async def read_for_all(questions: Sequence[str], chunks: Chunks, *, reader: Reader) -> list[ReadResult]:
     """Read all chunks once for all questions, and answer each. Raises as ``read_document`` does."""
     read = await read_pass(questions, chunks, reader=reader)
-    if len(questions) == 1:
-        return [await _conclude(questions[0], read[0], reader)]
 
-    async def conclude_one(number: int, report: Report[ReadStep]) -> ReadResult:
-        return await _conclude(questions[number], read[number], reader.for_question(number, report))
+    async def conclude_one(number: int, own: Reader) -> ReadResult:
+        return await _conclude(questions[number], read[number], own)
 
-    return await branches([partial(conclude_one, number) for number in range(len(questions))], report=reader.report)
+    return await for_each_question(len(questions), conclude_one, reader=reader)
 
 
 async def read_pass(

@@ -17,14 +17,13 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 from heapq import nlargest
 from math import log
 
 from memloop.loops.memagent import read_for_all, read_pass
-from memloop.loops.reader import PLAIN, Reader, answer, judge, revise
+from memloop.loops.reader import PLAIN, Reader, answer, for_each_question, judge, revise
 from memloop.loops.results import PassResult, ReadResult
-from memloop.loops.side_by_side import AtOnce, branches
+from memloop.loops.side_by_side import AtOnce
 from memloop.loops.steps import Answered, Integrated, Judged, ReadStep, RereadStarted, SubAnswered
 from memloop.ports import ChatModel, Chunks, Report, Selection, discard
 from memloop.profiles import Profile
@@ -113,14 +112,11 @@ async def reread_for_all(
 ) -> list[ReadResult]:
     """Read once for all questions, then run each one's rereads side by side. Raises as ``read_document`` does."""
     roots = await read_pass(questions, chunks, reader=reader)
-    if len(questions) == 1:
-        return [await _Rereading(questions[0], chunks, roots[0], reader).run(max_rereads)]
 
-    async def one(number: int, report: Report[ReadStep]) -> ReadResult:
-        own = reader.for_question(number, report)
+    async def one(number: int, own: Reader) -> ReadResult:
         return await _Rereading(questions[number], chunks, roots[number], own).run(max_rereads)
 
-    return await branches([partial(one, number) for number in range(len(questions))], report=reader.report)
+    return await for_each_question(len(questions), one, reader=reader)
 
 
 class _Rereading:

@@ -1,12 +1,14 @@
 """The model, prompts and options of a read, and its smallest part: one prompt that rewrites the memory."""
 
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
+from typing import TypeVar
 
 from memloop.loops.parsing.reading import parse_answer, parse_memory, parse_query
 from memloop.loops.rendering import as_written, listen
 from memloop.loops.results import Reply
-from memloop.loops.side_by_side import Branch
+from memloop.loops.side_by_side import Branch, branches
 from memloop.loops.steps import ReadStep, Verdict
 from memloop.ports import ChatModel, Prompt, Report, discard
 from memloop.profiles import Markup, Profile, neutralise
@@ -14,6 +16,7 @@ from memloop.wire.long_read import ReadDegradations, SubQuestion
 from memloop.wire.memory import Usage
 from memloop.wire.reading import ReadingOptions
 
+_Result = TypeVar("_Result")
 PLAIN = ReadingOptions()
 """The loops without any improvement."""
 
@@ -39,6 +42,19 @@ class Reader:
             await forward(replace(step, asked=number))
 
         return self.branch(f"q{number}", numbered)
+
+
+async def for_each_question(
+    count: int, work: Callable[[int, Reader], Awaitable[_Result]], *, reader: Reader
+) -> list[_Result]:
+    """Do the work for each question by its number, side by side, with a reader of its own where there are several."""
+    if count == 1:
+        return [await work(0, reader)]
+
+    async def one(number: int, report: Report[ReadStep]) -> _Result:
+        return await work(number, reader.for_question(number, report))
+
+    return await branches([partial(one, number) for number in range(count)], report=reader.report)
 
 
 @dataclass(frozen=True, slots=True)

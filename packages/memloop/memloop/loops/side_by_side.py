@@ -55,29 +55,11 @@ async def together(works: Sequence[Callable[[], Awaitable[Result]]]) -> list[Res
     try:
         return await asyncio.gather(*tasks)
     finally:
-        await _end(tasks)
-
-
-async def _end(tasks: list[asyncio.Task[Result]]) -> None:
-    """Cancel the tasks, wait for them and empty the list.
-
-    The caller's frame is part of the traceback of a task's error: if its list kept the task, both would wait for the
-    garbage collector.
-    """
-    for task in tasks:
-        task.cancel()
-    await asyncio.gather(*tasks, return_exceptions=True)
-    tasks.clear()
-
-
-def all_of(outcomes: Sequence[Result | BudgetSpent]) -> list[Result]:
-    """Return the results. Raises BudgetSpent if one of them is."""
-    results: list[Result] = []
-    for outcome in outcomes:
-        if isinstance(outcome, BudgetSpent):
-            raise outcome
-        results.append(outcome)
-    return results
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+        # This frame is part of the traceback of a task's error: with the list both would wait for the garbage collector
+        tasks.clear()
 
 
 async def branches(
@@ -99,7 +81,12 @@ async def branches(
         await turns.close(number)
         return result
 
-    return all_of(await together([partial(run, number) for number in range(len(works))]))
+    results: list[Result] = []
+    for outcome in await together([partial(run, number) for number in range(len(works))]):
+        if isinstance(outcome, BudgetSpent):
+            raise outcome
+        results.append(outcome)
+    return results
 
 
 class InTurns(Generic[Step]):

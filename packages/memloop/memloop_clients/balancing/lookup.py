@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from typing import Final, cast
 
 from dns.asyncresolver import Resolver
@@ -74,8 +75,6 @@ def _addresses(records: Iterable[object]) -> list[str]:
 async def _looked_up(resolver: Resolver, target: Name) -> list[str]:
     """Look up a target whose address did not come with its record; one that is gone has none."""
     for kind in (RdataType.A, RdataType.AAAA):
-        try:
+        with suppress(NoAnswer, NXDOMAIN):
             return _addresses(_of(await resolver.resolve(target, kind)))
-        except (NoAnswer, NXDOMAIN):
-            continue
     return []
