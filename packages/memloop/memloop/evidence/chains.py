@@ -50,18 +50,20 @@ class _Search:
         self._content = asked.content
         self._names = frozenset(asked.names)
         self._first = [step for step in steps if not self._names or self._names & step.names]
-        self._holding = _by_word(steps)
-        self._left = MOST_LINKS
+        self._links = iter(range(MOST_LINKS))
 
     def spans_for(self, answer: str) -> tuple[TextSpan, ...]:
         """Return the spans of the shortest chain to the answer, or none."""
         wanted = [word.norm for word in words_of(answer) if word.content]
-        # The statements that hold the answer's words in order; a dict for its order and quick look-up
-        candidates = self._holding.get(wanted[0], ()) if wanted else ()
-        last = dict.fromkeys(step for step in self._spend(candidates) if _in_order(wanted, step.words))
         given = frozenset(wanted)
+        # The statements that hold the answer's words in order; a dict for its order and quick look-up
+        candidates = [step for step in self._steps if wanted and wanted[0] in step.words]
+        last = dict.fromkeys(step for step in self._spend(candidates) if _in_order(wanted, step.words))
         for chain in self._chains(last, given) if last else ():
-            if self._covers(chain, given):
+            # It holds all names of the question and most of its other words
+            stated = frozenset[str]().union(*(step.stems for step in chain))
+            asked = [word.stem in stated for word in self._content if word.norm not in given]
+            if self._names <= given.union(*(step.names for step in chain)) and sum(asked) >= _COVERAGE * len(asked):
                 return tuple(span for step in chain for span in step.spans)
         return ()
 
@@ -81,27 +83,7 @@ class _Search:
 
     def _spend(self, steps: Iterable[_Step]) -> Iterator[_Step]:
         """Yield the steps, each for one link of the budget, until it is spent."""
-        for step in steps:
-            if not self._left:
-                return
-            self._left -= 1
-            yield step
-
-    def _covers(self, chain: _Chain, answer: frozenset[str]) -> bool:
-        """Return whether the chain holds all names of the question and 85 % of its other words."""
-        stated = frozenset[str]().union(*(step.stems for step in chain))
-        wanted = [word.stem for word in self._content if word.norm not in answer]
-        names = answer.union(*(step.names for step in chain))
-        return self._names <= names and sum(stem in stated for stem in wanted) >= _COVERAGE * len(wanted)
-
-
-def _by_word(steps: Sequence[_Step]) -> dict[str, list[_Step]]:
-    """Return the statements that hold each word."""
-    holding: dict[str, list[_Step]] = {}
-    for step in steps:
-        for word in dict.fromkeys(step.words):
-            holding.setdefault(word, []).append(step)
-    return holding
+        return (step for step, _ in zip(steps, self._links, strict=False))
 
 
 def _in_order(wanted: Sequence[str], words: Sequence[str]) -> bool:

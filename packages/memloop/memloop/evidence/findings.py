@@ -92,20 +92,7 @@ def sentences_of(text: str) -> Iterator[TextSpan]:
     """Yield sentences and clauses (up to a semicolon) that contain a letter or digit, without surrounding blanks."""
     start = 0
     for end in chain((match.end() for match in _END.finditer(text)), (len(text),)):
-        if end < len(text) and _ABBREVIATION.search(text, max(start, end - _LONGEST_ABBREVIATION), end):
-            continue
-        follows = text[end : end + 2].lstrip()[:1]
-        if follows.isdigit() and _BEFORE_NUMBER.search(text, max(start, end - _LONGEST_ABBREVIATION), end):
-            continue
-        if _ORDINAL.search(text, max(start, end - 4), end) and _ORDERED.match(text, end):
-            continue
-        if _NTH.search(text, max(start, end - _LONGEST_NTH), end):
-            continue
-        if follows.isdigit() and _DOTTED.search(text, max(0, end - _LONGEST_ABBREVIATION), end):
-            continue
-        if (follows.islower() or follows == ":") and _GOES_ON.search(
-            text, max(start, end - _LONGEST_ABBREVIATION), end
-        ):
+        if end < len(text) and _goes_on(text, start, end):
             continue
         piece = text[start:end]
         stripped = piece.strip()
@@ -113,6 +100,21 @@ def sentences_of(text: str) -> Iterator[TextSpan]:
             begin = start + piece.index(stripped)
             yield TextSpan(begin, begin + len(stripped), stripped)
         start = end
+
+
+def _goes_on(text: str, start: int, end: int) -> bool:
+    """Return whether a sentence does not end here: its point is an abbreviation's or an ordinal's."""
+    follows, near = text[end : end + 2].lstrip()[:1], max(start, end - _LONGEST_ABBREVIATION)
+    ways = [_ABBREVIATION]
+    if follows.isdigit():
+        ways += [_BEFORE_NUMBER, _DOTTED]
+    elif follows.islower() or follows == ":":
+        ways += [_GOES_ON]
+    return (
+        any(way.search(text, near, end) for way in ways)
+        or _NTH.search(text, max(start, end - _LONGEST_NTH), end) is not None
+        or (_ORDERED.match(text, end) is not None and _ORDINAL.search(text, max(start, end - 4), end) is not None)
+    )
 
 
 def statements_of(text: str) -> list[str]:

@@ -9,8 +9,7 @@ import asyncio
 import heapq
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
-from functools import cached_property
+from dataclasses import dataclass, field, replace
 from typing import Final, Protocol
 
 from memloop.evidence.findings import Finding, SimilarSpan, TextSpan, sentences_of
@@ -57,21 +56,39 @@ async def with_similar(
 
 @dataclass
 class _Wanted:
-    """A statement, and the sentences so far that share most of its words."""
+    """A statement, and the sentences so far that share most of its words.
+
+    ``stems`` are the words that say something, without their endings; ``anchors`` the numbers and names behind the
+    first word, whose capital need not be a name's; ``probes`` those that stand in a folded text as they are.
+    """
 
     text: str
-    words: tuple[Word, ...]
-    best: list[tuple[int, int, TextSpan]]
+    first: str
     first_is_name: bool
     """Until the document has the first word in lower case."""
+    stems: frozenset[str]
+    anchors: frozenset[str]
+    probes: frozenset[str]
+    negated: bool
+    best: list[tuple[int, int, TextSpan]] = field(default_factory=list[tuple[int, int, TextSpan]])
 
     @classmethod
     def of(cls, text: str) -> "_Wanted | None":
         """Return what is sought; None for a statement that is too short or too long to be compared."""
         words = words_of(text)
-        if len({word.stem for word in words if word.content}) < _LEAST_SHARED or len(text) > MOST_CHARS:
+        stems = frozenset(word.stem for word in words if word.content)
+        if len(stems) < _LEAST_SHARED or len(text) > MOST_CHARS:
             return None
-        return cls(text, words, [], first_is_name=words[0].anchor and words[0].content)
+        named = [word for word in words[1:] if word.anchor and word.content]
+        return cls(
+            text,
+            words[0].norm,
+            first_is_name=words[0].anchor and words[0].content,
+            stems=stems,
+            anchors=frozenset(word.norm for word in named),
+            probes=frozenset(word.probe for word in named if word.probe),
+            negated=any(word.negates for word in words),
+        )
 
     @property
     def spans(self) -> list[TextSpan]:
@@ -81,45 +98,19 @@ class _Wanted:
             return spans
         return [span for span in spans if self.first in {word.norm for word in words_of(span.text)}]
 
-    @cached_property
-    def stems(self) -> frozenset[str]:
-        """The words that say something, without their endings."""
-        return frozenset(word.stem for word in self.words if word.content)
+    def may_be_in(self, low: str) -> bool:
+        """Return whether a folded text may hold a similar sentence."""
+        return all(probe in low for probe in self.probes) and sum(stem in low for stem in self.stems) >= _LEAST_SHARED
 
-    @cached_property
-    def anchors(self) -> frozenset[str]:
-        """The numbers and names behind the first word, whose capital need not be a name's."""
-        return frozenset(word.norm for word in self.words[1:] if word.anchor and word.content)
-
-    @cached_property
-    def probes(self) -> frozenset[str]:
-        """The anchors that stand in a folded text as they are."""
-        return frozenset(word.probe for word in self.words[1:] if word.anchor and word.content and word.probe)
-
-    @property
-    def first(self) -> str:
-        """The first word."""
-        return self.words[0].norm
-
-    @cached_property
-    def negated(self) -> bool:
-        """Whether the statement is turned round."""
-        return any(word.negates for word in self.words)
-
-    def shared(self, words: Sequence[Word]) -> int:
-        """Return how many words the sentence shares; 0 for one that cannot be similar."""
-        norms = {word.norm for word in words}
-        if not self.anchors <= norms or any(word.negates for word in words) != self.negated:
-            return 0
-        return len(self.stems & {word.stem for word in words})
-
-    def takes(self, span: TextSpan, shared: int) -> None:
-        """Keep the sentence if it is among the best."""
-        entry = (shared, -span.start, span)
-        if len(self.best) < MOST_PASSAGES:
-            heapq.heappush(self.best, entry)
-        else:
-            heapq.heappushpop(self.best, entry)
+    def look_at(self, span: TextSpan, words: Sequence[Word]) -> None:
+        """Keep the sentence if it may be similar and is among those that share the most words."""
+        if not self.anchors <= {word.norm for word in words} or any(word.negates for word in words) != self.negated:
+            return
+        shared = len(self.stems & {word.stem for word in words})
+        if shared >= _LEAST_SHARED:
+            heapq.heappush(self.best, (shared, -span.start, span))
+            if len(self.best) > MOST_PASSAGES:
+                heapq.heappop(self.best)
 
 
 def _look(chunk: Chunk, wanted: Sequence[_Wanted]) -> None:
@@ -128,16 +119,12 @@ def _look(chunk: Chunk, wanted: Sequence[_Wanted]) -> None:
     for each in wanted:
         if each.first_is_name and re.search(rf"\b{re.escape(each.first)}\b", chunk.text):
             each.first_is_name = False
-    likely = [each for each in wanted if _may_hold(low, each)]
+    likely = [each for each in wanted if each.may_be_in(low)]
     for sentence in sentences_of(chunk.text) if likely else ():
         low = folded(sentence.text)
-        hits = [each for each in likely if _may_hold(low, each)] if len(sentence.text) <= MOST_CHARS else []
+        hits = [each for each in likely if each.may_be_in(low)] if len(sentence.text) <= MOST_CHARS else []
         words = words_of(sentence.text) if hits else ()
         for each in hits:
-            if (shared := each.shared(words)) >= _LEAST_SHARED:
-                span = TextSpan(chunk.start + sentence.start, chunk.start + sentence.end, sentence.text, chunk.index)
-                each.takes(span, shared)
-
-
-def _may_hold(low: str, wanted: _Wanted) -> bool:
-    return all(probe in low for probe in wanted.probes) and sum(stem in low for stem in wanted.stems) >= _LEAST_SHARED
+            each.look_at(
+                TextSpan(chunk.start + sentence.start, chunk.start + sentence.end, sentence.text, chunk.index), words
+            )
