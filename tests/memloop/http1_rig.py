@@ -1,24 +1,16 @@
-"""The HTTP client beside a peer that a test scripts, on asyncio's loop or uvloop's."""
+"""The HTTP client beside a peer that a test scripts."""
 
-import datetime as dt
-import ipaddress
 import ssl
-from collections.abc import AsyncGenerator, Callable, Coroutine
+from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from pathlib import Path
-from typing import TypeAlias
-
-from cryptography import x509
-from cryptography.hazmat.primitives import hashes, serialization
-from cryptography.hazmat.primitives.asymmetric import ec
 
 from memloop.wire.errors import MemloopError
 from memloop_clients import Balancing, Timeouts
 from memloop_clients.http import Http
+from tests.fakes.authority import Authority
 from tests.fakes.odd_peer import OddPeer, Script, odd_peer
 
-Scenario: TypeAlias = Callable[[], Coroutine[None, None, None]]
-Run: TypeAlias = Callable[[Scenario], None]
 OK = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok"
 CHUNKED = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\nX-Once: a\r\n\r\n"
 PATIENT = Timeouts(connect_s=60.0, read_s=60.0, total_s=120.0)
@@ -39,27 +31,7 @@ async def peer_and_client(script: Script, *, timeouts: Timeouts = PATIENT) -> As
         yield peer, http
 
 
-def certificate(folder: Path) -> tuple[ssl.SSLContext, Path]:
-    """A server's context with a certificate of its own for 127.0.0.1 and engine.test, and the certificate's file."""
-    key = ec.generate_private_key(ec.SECP256R1())
-    name = x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, "peer")])
-    places = [x509.IPAddress(ipaddress.ip_address("127.0.0.1")), x509.DNSName("engine.test")]
-    now = dt.datetime.now(dt.UTC)
-    signed = (
-        x509.CertificateBuilder()
-        .subject_name(name)
-        .issuer_name(name)
-        .public_key(key.public_key())
-        .serial_number(1)
-        .not_valid_before(now - dt.timedelta(days=1))
-        .not_valid_after(now + dt.timedelta(days=1))
-        .add_extension(x509.SubjectAlternativeName(places), critical=False)
-        .sign(key, hashes.SHA256())
-    )
-    file = folder / "peer.pem"
-    plain = serialization.NoEncryption()
-    private = key.private_bytes(serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, plain)
-    file.write_bytes(signed.public_bytes(serialization.Encoding.PEM) + private)
-    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-    context.load_cert_chain(file)
-    return context, file
+def certified(folder: Path) -> tuple[ssl.SSLContext, Path]:
+    """The context of a server for 127.0.0.1 and engine.test, and the file of the authority that signed for it."""
+    authority = Authority(folder)
+    return authority.of_server(authority.issue("engine.test")), authority.file

@@ -1,4 +1,3 @@
-import asyncio
 from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import asynccontextmanager
 
@@ -10,12 +9,11 @@ from pydantic import JsonValue
 from memloop.ports import Prompt, Sampling
 from memloop.profiles import load_profile
 from memloop.wire.chat import ChatMessage, Json
-from memloop.wire.errors import DependencyError, EngineError, MemloopError, Timeout, Unavailable, UnreadableAnswer
+from memloop.wire.errors import DependencyError, EngineError, MemloopError, Unavailable, UnreadableAnswer
 from memloop.wire.memory import Usage
 from memloop_clients import DialectName, EngineClient, Timeouts
 from memloop_clients.engine import read_completion
 from memloop_clients.replies import whole_reply
-from tests.fakes.processes import PATIENCE_S
 from tests.fakes.web_server import serving
 
 PROMPT = Prompt((ChatMessage(role="user", content="hi"),), Sampling(max_tokens=7, temperature=0.5, top_p=0.9))
@@ -192,89 +190,11 @@ async def test_an_engine_that_is_not_there_is_unavailable_and_its_address_stays_
     assert caught.value.message == "the engine cannot be reached"
 
 
-async def test_an_engine_that_hangs_is_a_timeout() -> None:
-    async def hang(_: web.Request) -> web.StreamResponse:
-        await asyncio.sleep(300)
-        return web.Response()
-
-    assert isinstance(await raised(hang, timeouts=QUICK), Timeout)
-
-
-async def test_an_engine_that_dies_in_the_middle_of_its_answer_is_unavailable() -> None:
-    async def die(request: web.Request) -> web.StreamResponse:
-        response = web.StreamResponse(headers={"Content-Length": "1000"})
-        await response.prepare(request)
-        await response.write(b'{"choices"')
-        assert request.transport is not None
-        request.transport.close()
-        return response
-
-    error = await raised(die)
-    assert isinstance(error, Unavailable)
-    assert "lost" in error.message
-
-
-async def test_a_raw_stream_gives_status_headers_and_bytes() -> None:
-    async def stream(request: web.Request) -> web.StreamResponse:
-        response = web.StreamResponse(headers={"Content-Type": "text/event-stream"})
-        await response.prepare(request)
-        for part in (b"data: 1\n\n", b"data: [DONE]\n\n"):
-            await response.write(part)
-        return response
-
-    async with engine(stream) as client, client.stream_raw({"model": "m", "stream": True}) as raw:
-        body = b"".join([chunk async for chunk in raw.chunks()])
-        assert (raw.status, raw.headers["content-type"]) == (200, "text/event-stream")
-    assert body == b"data: 1\n\ndata: [DONE]\n\n"
-
-
 async def test_a_raw_error_is_returned_not_raised() -> None:
     async with engine(failing(404, {"error": {"message": "no model"}})) as client, client.stream_raw(b"{}") as raw:
         error = await raw.error()
     assert (raw.status, error.http_status) == (404, 404)
     assert "no model" in error.message
-
-
-async def test_leaving_a_stream_early_stops_the_engine() -> None:
-    aborted = asyncio.Event()
-
-    async def endless(request: web.Request) -> web.StreamResponse:
-        response = web.StreamResponse()
-        await response.prepare(request)
-        try:
-            while True:
-                await response.write(b"data: more\n\n")
-                await asyncio.sleep(0.005)
-        except (asyncio.CancelledError, ConnectionError):
-            aborted.set()
-            raise
-
-    async with engine(endless) as client:
-        async with client.stream_raw(b"{}") as raw:
-            async for _ in raw.chunks():
-                break
-        await asyncio.wait_for(aborted.wait(), timeout=PATIENCE_S)
-
-
-async def test_a_cancelled_call_stops_the_engine() -> None:
-    started, aborted = asyncio.Event(), asyncio.Event()
-
-    async def hang(_: web.Request) -> web.StreamResponse:
-        started.set()
-        try:
-            await asyncio.sleep(300)
-        except asyncio.CancelledError:
-            aborted.set()
-            raise
-        return web.Response()
-
-    async with engine(hang) as client:
-        call = asyncio.create_task(client.complete(PROMPT))
-        await started.wait()
-        call.cancel()
-        await asyncio.wait_for(aborted.wait(), timeout=PATIENCE_S)
-        with pytest.raises(asyncio.CancelledError):
-            await call
 
 
 async def test_the_readiness_check_reads_the_models() -> None:
@@ -283,21 +203,6 @@ async def test_the_readiness_check_reads_the_models() -> None:
     async with engine(failing(500, b"dead")) as client:
         with pytest.raises(EngineError):
             await client.check()
-
-
-async def test_the_query_of_the_base_url_is_on_every_request() -> None:
-    asked: list[str] = []
-
-    async def handle(request: web.Request) -> web.StreamResponse:
-        asked.append(request.path_qs)
-        return web.json_response(answer())
-
-    async with (
-        serving([web.post("/v1/chat/completions", handle)]) as url,
-        EngineClient(f"{url}/v1/?api-version=7", model="m", dialect="vllm") as client,
-    ):
-        await client.complete(PROMPT)
-    assert asked == ["/v1/chat/completions?api-version=7"]
 
 
 @pytest.mark.parametrize("reason", ["abort", "error"])

@@ -275,11 +275,6 @@ async def test_a_list_in_the_conversation_is_data() -> None:
     assert isinstance(result.decision, IgnoreTurns)
 
 
-async def test_no_turns_are_a_mistake_of_the_caller() -> None:
-    with pytest.raises(ValueError, match="no turns"):
-        await decide([], model=ScriptedModel(()), index=ListIndex(), profile=PROFILE)
-
-
 @given(before=st.text(alphabet=st.characters(exclude_characters="{<")), after=st.text())
 def test_no_text_around_the_list_hides_it(before: str, after: str) -> None:
     found = find_memory_list(replace(says(""), content=f"{before}{json.dumps(HOME)}{after.replace('</think>', '')}"))

@@ -19,7 +19,6 @@ from memloop.wire.errors import (
     TooLarge,
     Unavailable,
     Unprocessable,
-    Unreachable,
 )
 from memloop.wire.long_read import Document, LongRead, LongReadRequest
 from memloop.wire.memory import Source
@@ -121,12 +120,6 @@ async def test_a_refusal_is_the_error_that_the_gateway_raised(status: int, kind:
     assert (refused.value.message, refused.value.param, refused.value.code) == ("No.", "document.text", "no")
 
 
-async def test_a_gateway_that_is_not_there_is_unreachable() -> None:
-    async with GatewayClient("http://127.0.0.1:9") as client:
-        with pytest.raises(Unreachable):
-            await client.models()
-
-
 async def test_one_name_is_one_idempotency_key_and_no_name_none() -> None:
     keys: list[str | None] = []
 
@@ -156,22 +149,6 @@ async def test_an_upload_is_a_form_with_purpose_name_and_bytes(tmp_path: Path) -
     async with client_of(web.post("/v1/files", files)) as client:
         assert (await client.upload(document)).id == "f1"
     assert seen == [("user_data", document.name, b"\r\n--\0")]
-
-
-async def test_an_id_stays_one_part_of_the_path() -> None:
-    paths: list[str] = []
-
-    async def any_path(request: web.Request) -> web.Response:
-        paths.append(request.raw_path)
-        return web.json_response({"error": {"message": "no", "type": "not_found_error"}}, status=404)
-
-    async with client_of(web.get("/{rest:.*}", any_path)) as client:
-        with pytest.raises(NotFound):
-            await client.memory("b?c#d%41")
-        for escaping in ("a/b", "..", ".", ""):
-            with pytest.raises(NotFound, match="nothing with the id"):
-                await client.memory(escaping)
-    assert paths == ["/v1/memory/b%3Fc%23d%2541"]
 
 
 async def test_waiting_ends_with_the_read_or_with_its_time() -> None:

@@ -9,7 +9,7 @@ from aiohttp import web
 from memloop.ports import Recalled
 from memloop.wire.base import Wire
 from memloop.wire.chat import Json
-from memloop.wire.errors import Conflict, DependencyError, MemloopError, NotFound, PreconditionFailed, Unavailable
+from memloop.wire.errors import DependencyError, MemloopError, NotFound, Unavailable
 from memloop.wire.memory import (
     Buffer,
     BufferPage,
@@ -163,12 +163,6 @@ async def test_an_id_with_strange_characters_stays_one_segment() -> None:
     assert store.asked == [("GET", "/v1/items/a%3Fb%23c%252Fd%20%C3%A9")]
 
 
-@pytest.mark.parametrize("error", [NotFound("gone"), Conflict("stale token", code="stale"), PreconditionFailed("v2")])
-async def test_the_stores_own_errors_arrive_as_they_were_raised(error: MemloopError) -> None:
-    got = await raised(Store(error.envelope(), error.http_status))
-    assert (type(got), got.message, got.code) == (type(error), error.message, error.code)
-
-
 async def test_a_busy_store_sends_retry_after() -> None:
     got = await raised(Store(b"", 503, {"Retry-After": "2"}))
     assert (type(got), got.retry_after_s) == (Unavailable, 2)
@@ -177,9 +171,3 @@ async def test_a_busy_store_sends_retry_after() -> None:
 @pytest.mark.parametrize(("status", "body"), [(500, b"oops"), (401, b"{}"), (200, b"{}"), (200, b"\xff")])
 async def test_what_the_client_did_not_cause_is_a_dependency_error(status: int, body: bytes) -> None:
     assert type(await raised(Store(body, status))) is DependencyError
-
-
-async def test_a_store_that_is_not_there_is_unavailable() -> None:
-    async with StoreClient("http://127.0.0.1:9") as client:
-        with pytest.raises(Unavailable, match="memory store"):
-            await client.check()
