@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import chain
 
+from memloop.evidence.language import Pattern, Tables
 from memloop.wire.long_read import EvidenceSource
 
 
@@ -50,41 +51,24 @@ _END = re.compile(
     r"""|(?:\A|\n)[ \t]*+(?:[-*•–▪●○■□][ \t]+|[·・]|(?=#{1,6}[ \t]|\||[^\n|]{1,120}[ \t]\|"""
     r"""|[^\W\d_][^\n:：|!?。]{0,40}(?:(?<!\d)[:：](?!/)|[:：](?![\d/]))))"""
 )
-_ABBREVIATION = re.compile(
-    r"(?:^|[\s\d(\"'])(?:[A-HJ-Z]|Mrs?|Ms|Dr|Prof|St|Sr|Jr|vs|etc|e\.g|i\.e|cf|Inc|Ltd|approx|Mio|Mrd|Nr|Abs|Art|bzw"
-    r"|ca|vgl|inkl|zzgl|Hr|Fr|Sra|Srta|Sto|Sta|Śp|śp|św|inż|mgr|dr|Mme|Mlle|núm|pág|Sig|Dott|ecc|тыс|млн|млрд|руб|ул"
-    r"|стр|рис|им|т\.е|tys|Tsd|Mds?|Rs)\.\Z"
-)
-_BEFORE_NUMBER = re.compile(
-    (
-        r"(?:^|[\s(\"'])(?:nos?|figs?|vols?|pp?|sec|ch|ext|tel|kl|std|hrs?|godz|ziff|kap|min|max|abb|tab|ca|cap|n|s|p"
-        r"|art)\.\Z"
-    ),
-    re.IGNORECASE,
-)
-"""Abbreviations where a number follows: ``invoice no. 7``, ``kl. 18.30``."""
+
+
+class _Points(Tables):
+    """Points that do not end a sentence."""
+
+    abbreviation: Pattern
+    before_number: Pattern
+    ordered: Pattern
+    nth: Pattern
+    goes_on: Pattern
+
+
+_POINTS = _Points.read("sentences")
 _LONGEST_ABBREVIATION, _LONGEST_NTH = 9, 16
 """Characters of the longest ones, with what stands before them."""
 _ORDINAL = re.compile(r"(?<!\d)(?<!\d[.,])\d{1,2}\.\Z")
-_ORDERED = re.compile(
-    r"\s+(?:(?:Jan|Jän|Feb|Mär|Apr|Mai|Maj|Jun|Jul|Aug|Sep|Okt|Oct|Nov|Dez|Dec|desem|Jahrhundert|Quartal|Platz|Stock"
-    r"|Etage|piętr|miejsc|wiek|dni|kwarta|rocznic|edycj|våning|plats|kvartal|verdieping|plaats|eeuw|plads|århundre"
-    r"|ledn|únor|břez|dubn|kvě|červ|srpn|září|říj|listop|prosin|míst|patr|ročn|stolet|madde|sınıf|yüzyıl|sayfa|bölüm"
-    r"|hafta|sıra)\w*|sal|kat|gün|ins|von|des|(?-i:[IVX]{1,4})\.?\s[12]\d{3})\b",
-    re.IGNORECASE,
-)
-"""What follows the point of an ordinal: ``am 3. April``."""
-_NTH = re.compile(
-    r"\b(?:der|die|das|den|dem|des|zum|zur|am|im|beim|vom|jede\w?|unser\w*|sein\w*|ihr\w*|dets?|dens)\s\d{1,3}\.\Z",
-    re.IGNORECASE,
-)
-"""``der 25. Lauf``."""
 _DOTTED = re.compile(r"(?<!\d)(?:[12]\d{3}\.(?: \d{1,2}\.)?|\d{1,2}\. [IVX]{1,4}\.)\Z")
 """``2024. 4. 1.``, ``7. XI. 1922``"""
-_GOES_ON = re.compile(
-    r"(?:\b(?:[IVX]{2,5}|[^\W\d_]|[Mm](?:ax|in)|[Tt](?:emp|[eé]l)|avg|est|(?:in|ex)cl)|\d\s?[^\W\d_]{1,4})\.\Z"
-)
-"""``Karl IV. war``, ``2018 r. w``."""
 _MARK = re.compile(r"</?confirmed>|^[ \t]*(?:[-*•–]|\d{1,2}[.)])[ \t]+", re.MULTILINE | re.IGNORECASE)
 
 
@@ -105,15 +89,17 @@ def sentences_of(text: str) -> Iterator[TextSpan]:
 def _goes_on(text: str, start: int, end: int) -> bool:
     """Return whether a sentence does not end here: its point is an abbreviation's or an ordinal's."""
     follows, near = text[end : end + 2].lstrip()[:1], max(start, end - _LONGEST_ABBREVIATION)
-    ways = [_ABBREVIATION]
+    ways = [_POINTS.abbreviation]
     if follows.isdigit():
-        ways += [_BEFORE_NUMBER, _DOTTED]
+        ways += [_POINTS.before_number, _DOTTED]
     elif follows.islower() or follows == ":":
-        ways += [_GOES_ON]
+        ways += [_POINTS.goes_on]
     return (
         any(way.search(text, near, end) for way in ways)
-        or _NTH.search(text, max(start, end - _LONGEST_NTH), end) is not None
-        or (_ORDERED.match(text, end) is not None and _ORDINAL.search(text, max(start, end - 4), end) is not None)
+        or _POINTS.nth.search(text, max(start, end - _LONGEST_NTH), end) is not None
+        or (
+            _POINTS.ordered.match(text, end) is not None and _ORDINAL.search(text, max(start, end - 4), end) is not None
+        )
     )
 
 

@@ -9,7 +9,7 @@ from typing import Final
 
 from pydantic import BaseModel
 
-from memloop.evidence.language import Tables, Words, WordSet
+from memloop.evidence.language import Pattern, Tables, Words, WordSet
 
 
 class _Base(BaseModel):
@@ -26,6 +26,9 @@ class _Units(Tables):
     abbreviated: WordSet
     rates: WordSet
     alike: str
+    points: Pattern
+    per_cent: Pattern
+    rate: Pattern
     bases: dict[str, _Base]
     prefixes: dict[str, Words]
     names: dict[str, Words]
@@ -139,14 +142,6 @@ def any_of(names: Iterable[str]) -> str:
 
 
 _CJK: Final = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]")
-_POINTS: Final = re.compile(
-    r"[\s-]?(?:%[\s-]?p(?:oints?|p)?\b|%?\s?(?:포인트|ポイント)|퍼센트\s?포인트|[个個]百分点|pp\b|p\.\s?p\.|п\.\s?п\."
-    r"|(?:percentage|per ?cent|%)[\s-]points?|prozentpunkte?n?|points? de pourcentage|puntos? porcentual(?:es)?"
-    r"|punt[oi] percentual[ei]|pontos? percentua(?:l|is)|procentpunt(?:en)?|procentenhet(?:er)?|punkt\w* procentow\w+"
-    r"|процентн\w+ пункт\w*)(?!\w)",
-    re.IGNORECASE,
-)
-_PER_CENT: Final = re.compile(r"\s?(?:per|pour|por)\s?(?:cent|cento|ciento)\b|\s?(?:パーセント|퍼센트)", re.IGNORECASE)
 _MARK: Final = re.compile(r"\s?([%٪‰$€£¥₹₽₩₺₴₪฿°])(?:\s?([CF])\b)?")
 _NAME: Final = re.compile(
     rf"[ \u00a0'’-]?(?:(?:d['’]|de |di ))?(?:(?P<power>{any_of(_POWERS)})\.?\s?)?(?P<name>[^\W\d_]{{1,24}})(?![^\W\d_])"
@@ -157,9 +152,6 @@ _DEGREES: Final = {name: unit for unit, names in _TEXTS.degrees.items() for name
 _CJK_NAME: Final = re.compile(
     rf"\s?(?P<power>平方|立方|세제곱"
     rf"|제곱)?(?P<name>{any_of(name for name in UNITS if _CJK.match(name))})(?P<digit>)(?P<behind>)"
-)
-_RATE: Final = re.compile(
-    r"(?:\s?/\s?|\s(?:per|pro|par|por|al|alla|na|an|a|à l['’]|la|в|i)\s)([^\W\d_]{1,24})", re.IGNORECASE
 )
 _SCALE: Final = re.compile(
     r"\s?((?![千兆](?:米|克|瓦|字节))[万萬만亿億억千천兆조百백])|[ \u00a0-]?([^\W\d_]{1,24})\b", re.IGNORECASE
@@ -177,9 +169,9 @@ def unit_named(name: str) -> str:
 
 def unit_behind(text: str, end: int) -> tuple[str, int]:
     """Return the unit that stands behind a number, and where it ends; an empty one where none does."""
-    if found := _POINTS.match(text, end):
+    if found := _TEXTS.points.match(text, end):
         return "%-points", found.end()
-    if found := _PER_CENT.match(text, end):
+    if found := _TEXTS.per_cent.match(text, end):
         return "%", found.end()
     if found := _MARK.match(text, end):
         return rated(UNITS[found[1]] + (found[2] or "").casefold(), text, found.end())
@@ -203,7 +195,7 @@ def unit_behind(text: str, end: int) -> tuple[str, int]:
 
 def rated(unit: str, text: str, end: int) -> tuple[str, int]:
     """Return a unit with what it is counted by, and where that ends: ``km/h``, ``5 euros per month``."""
-    rate = _RATE.match(text, end) if unit not in ("", "×") else None
+    rate = _TEXTS.rate.match(text, end) if unit not in ("", "×") else None
     by = unit_named(rate[1]) if rate else ""
     return (f"{unit}/{by}", rate.end()) if rate and by in _TEXTS.rates else (unit, end)
 

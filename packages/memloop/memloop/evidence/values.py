@@ -16,6 +16,7 @@ from typing import Final
 
 from memloop.evidence import hanzi
 from memloop.evidence.function_words import WORDS
+from memloop.evidence.language import Pattern, Tables
 from memloop.evidence.moments import Moment, moments_in
 from memloop.evidence.numerals import NOT_ENGLISH, Numeral, numerals_in, written
 from memloop.evidence.units import (
@@ -30,6 +31,22 @@ from memloop.evidence.units import (
     unit_named,
 )
 
+
+class _Around(Tables):
+    """Words around values."""
+
+    minus: Pattern
+    below: Pattern
+    named: Pattern
+    and_half: Pattern
+    one_unit: Pattern
+    and_rest: Pattern
+    point_decimal: Pattern
+    dialled: Pattern
+    at: Pattern
+
+
+_AROUND: Final = _Around.read("values")
 _MARK: Final = r"[.,'’٬\u00a0\u202f ]"
 _CODES: Final = "|".join(CURRENCIES)
 _MONEY: Final = (
@@ -49,38 +66,11 @@ _NUMBER: Final = re.compile(
     (?P<suffix>[^\W\d_\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]+)?""",
     re.VERBOSE,
 )
-_MINUS: Final = re.compile(
-    r"(?P<either>(?<!\w)(?:plus[ /-](?:or |of )?min(?:us)?|plus ou moins|m[áa]s(?: o )?[ /]?menos"
-    r"|pi[ùu](?: o )?[ /]?meno|mais ou menos|плюс[ -]минус|artı eksi)\s"
-    r"|(?:正 ?[负負]|プ ?ラ ?ス ?マ ?イ ?ナ ?ス|플 ?러 ?스 ?마 ?이 ?너 ?스) ?)$"
-    r"|(?:(?<![\w)\]])[-−–]\s?|(?<!\w)(?:minus|negative|eksi|moins|menos|meno|минус|(?P<dutch>(?<!\d )min))\s"
-    r"|(?:零 ?下|氷 ?点 ?下|マ ?イ ?ナ ?ス|영 ?하|마 ?이 ?너 ?스|[负負]) ?)$",
-    re.IGNORECASE,
-)
 _OF_DEGREES: Final = ("grad", "°", "°c", "°f", "%")
 """What *min* stands before in Dutch where it is no minimum."""
-_BELOW: Final = re.compile(
-    r"\s(?:below zero|unter null|sotto (?:lo )?zero|bajo cero|abaixo de zero|(?:(?:en |au-)dessous de|sous) zéro"
-    r"|ниже нуля|negativ[oi]s?|under null?|poniżej zera|onder nul|under noll|pod nulou|sıfırın altında)(?!\w)",
-    re.IGNORECASE,
-)
 _PLACE: Final = re.compile(r"\d+\.\d*0")
-_NAMED: Final = re.compile(
-    r"(?<![^\W\d_])([A-ZÀ-Þ]\w*|(?i:versi\w*|release|firmware|section|chapter|clause|figure|table|item|paragraph|§))\s$"
-)
-"""What stands before 3.10 where that is no decimal, and 3.1 another: ``Python 3.10``, ``section 4.20``."""
-_AND_HALF: Final = re.compile(
-    r"\s(?:and a half|y medi[ao]|et demie?|e mezz[ao]|e mei[ao]|en een half|en een halve|och en halvt?|og en halvt?"
-    r"|с половиной|i pół|a půl|buçuk"
-    r"|(?P<quarter>and a quarter|y cuarto|et quart|e un quarto|e um quarto))(?!\w)|\s?[半반](?![径額分数导])",
-    re.IGNORECASE,
-)
 _OF_A: Final = re.compile(r"\s(?:of )?an?(?=\s)")
 """``half a teaspoon``."""
-_ONE_UNIT: Final = re.compile(
-    r"(?<![\w-])(?:(?:an?|one|une?|un['’]|uma?|una|een|en|ett?|bir)\s?\b)?(?P<name>[^\W\d_]{2,12})$", re.IGNORECASE
-)
-"""``an hour`` before ``and a half``."""
 _REST: Final = {
     ("eur", "cents"): 100, ("usd", "cents"): 100, ("cny", "jiao"): 10, ("year", "month"): 12, ("pound", "oz"): 16
 }  # fmt: skip
@@ -89,7 +79,6 @@ _HUNDREDTHS: Final = {"eur": "cents", "usd": "cents", "m": "cm"}
 """What a number without a unit counts behind another one: ``7 euros 50``, ``un metro e ottantanove``."""
 _HEIGHT: Final = re.compile(r"\d{1,2}\.\d\d")
 _GOES_ON: Final = re.compile(r"\s?(?:[,.;)]|$|(?P<word>[^\W\d_]+))")
-_AND_REST: Final = re.compile(r"\.?(?P<comma>,)?\s?(?:(?:and|und|et|y|e|con|en|og|och|i|и|a|ve)\s)?")
 _BEFORE: Final = 18
 """Characters of the longest minus."""
 _PHONE: Final = re.compile(
@@ -97,22 +86,10 @@ _PHONE: Final = re.compile(
     r"|(?!\d\d[-./ ]\d\d?[-./ ]\d{4}(?!\d))0\d{1,4}(?:[ /.()-]\d{1,8}){1,6}|(?:1[-. ])?\d{3}([-. ])\d{3}\1\d{4}"
     r"|\(\d{2,5}\)\s?\d{2,9}(?:[ /-]\d{2,5}){0,4})(?!\w|[.,]\d)"
 )
-_DIALLED: Final = re.compile(
-    r"(?:\b(?:tel(?=[.:\s])|tél|tele(?:f|ph)|teléf|fax|mobil|phone|hotline|call|ring|тел|llam|lig(?:ue|ar)|appel|chiam"
-    r"|numer|númer|звон|dzwo)\w{0,10}|电 ?话|電 ?話|热 ?线|拨 ?打|전 ?화)(?:[^\w+(]{1,3}(?:\w{1,5} )?"
-    r"|[^\d\n+(]{1,40}(?=(?:\d[ .-]?){8}))(?P<number>\d{2,4}(?:[ .-]\d{1,8}){1,5})(?!\w|[.,]\d)",
-    re.IGNORECASE,
-)
 _FEW_DIGITS, _MANY_DIGITS = 8, 15
 _GROUPED: Final = re.compile(rf"\d{{1,3}}(?:{_MARK}\d{{3}})+")
 _COMMA_DECIMAL: Final = re.compile(r"(?<![\d.,])\d+,(?:\d{1,2}|\d{4,})(?![\d.,]*\d)|\d\.\d{3},\d|\d,[-–—](?!\d)")
-_POINT_DECIMAL: Final = re.compile(
-    r"(?<![\d.,])(?<!kl\. )(?<!ore )(?<!alle )(?<!godz\. )(?<!saat )(?<!klokken )(?<!klockan )(?<!godzinie )"
-    r"\d+\.(?:\d{1,2}|\d{4,})(?![\d.,]*\d|\.\d|\s?(?:uhr|uur|Uhr))|\d,\d{3}\.\d|\d,\d{3},\d{3}"
-)
 _WITH_POINTS, _WITH_COMMAS = WORDS.with_points, WORDS.with_commas | NOT_ENGLISH
-_AT: Final = re.compile(r"(?<!\w)(?:at|um|zu|à|a|al|a las?|alle|all['’]|às?|ao|om|o|в)[ ]?$", re.IGNORECASE)
-"""What stands before a time of day and says no more: ``at noon``, ``alle 12:00``."""
 _LITTLE: Final = _WITH_POINTS | _WITH_COMMAS | {"a", "par", "each", "groß", "hoch", "lang", "tall", "high", "long"}
 _ACCENTED: Final = re.compile("[à-öø-ɏа-я]")
 _FRACTION: Final = re.compile(r"[1-9]/(?:[2-9]|10)")
@@ -139,7 +116,7 @@ class Value:
 
 def has_decimal_commas(text: str) -> bool:
     """Return whether decimals have a comma: by the text's own numbers, else by its language."""
-    shown = len(_COMMA_DECIMAL.findall(text)) - len(_POINT_DECIMAL.findall(text))
+    shown = len(_COMMA_DECIMAL.findall(text)) - len(_AROUND.point_decimal.findall(text))
     if shown:
         return shown > 0
     words = text.casefold().split()
@@ -156,14 +133,16 @@ def values_in(text: str, *, commas: bool) -> Iterator[Value]:
         for unit, end in [("", 0) if of else unit_behind(text, each.end())]
     )
     phones = (each for each in _PHONE.finditer(text) if _FEW_DIGITS <= sum(map(str.isdigit, each[0])) <= _MANY_DIGITS)
-    dialled = (Value(*each.span("number"), re.sub(r"\D", "", each["number"])) for each in _DIALLED.finditer(text))
+    dialled = (
+        Value(*each.span("number"), re.sub(r"\D", "", each["number"])) for each in _AROUND.dialled.finditer(text)
+    )
     moments = [*moments_in(text, day_first=commas)]
     # um Viertel nach acht
     numerals = (n for n in numerals_in(text) if not any(n.start < it.start < n.end for it in moments))
     halves = (
         Value(one.start(), half.end(), "1.25" if half["quarter"] else "1.5", unit, spelled=True)
-        for half in _AND_HALF.finditer(text)
-        if (one := _ONE_UNIT.search(text, max(0, half.start() - _BEFORE), half.start()))
+        for half in _AROUND.and_half.finditer(text)
+        if (one := _AROUND.one_unit.search(text, max(0, half.start() - _BEFORE), half.start()))
         and (unit := unit_named(one["name"]))
     )
     found = [*parts, *moments, *halves, *phones, *dialled, *numerals, *hanzi.numerals_in(text), *_NUMBER.finditer(text)]
@@ -187,7 +166,7 @@ def _in_order(text: str, found: Iterable[Value | Moment | Numeral | re.Match[str
         if isinstance(each, Value):
             values = [each]
         elif isinstance(each, Moment):
-            at = _AT.search(text, max(end, each.start - _BEFORE), each.start) if ":" in each.norms[0] else None
+            at = _AROUND.at.search(text, max(end, each.start - _BEFORE), each.start) if ":" in each.norms[0] else None
             begin = at.start() if at else each.start
             values = [Value(begin, each.end, norm, spelled=text[each.start].islower()) for norm in each.norms]
         elif isinstance(each, Numeral):
@@ -215,7 +194,7 @@ def _joined(text: str, values: Iterable[Value]) -> Iterator[Value]:
             and part
             and _PLAIN.fullmatch(value.norm)
             and Fraction(value.norm) * part < 1
-            and (gap := _AND_REST.fullmatch(text, last.end, max(last.end, value.start)))
+            and (gap := _AROUND.and_rest.fullmatch(text, last.end, max(last.end, value.start)))
             and (unit in OF_TIME or not gap["comma"])
         ):
             rest = Fraction(value.norm) * part * (_part(last.unit, smallest) or 1)
@@ -269,7 +248,7 @@ def _behind_article(text: str, norm: str, end: int) -> int:
 
 def _with_half(text: str, value: Value) -> Value:
     """``dos kilos y medio``."""
-    half = _AND_HALF.match(text, value.end) if value.unit and value.norm.isdigit() else None
+    half = _AROUND.and_half.match(text, value.end) if value.unit and value.norm.isdigit() else None
     return replace(value, norm=f"{value.norm}.{25 if half['quarter'] else 5}", end=half.end()) if half else value
 
 
@@ -280,10 +259,10 @@ def _times(value: Value) -> Value:
 
 def _signed(text: str, value: Value) -> Value:
     """Return the value with the minus that a word before or behind it gives it."""
-    minus = _MINUS.search(text, max(0, value.start - _BEFORE), value.start)
+    minus = _AROUND.minus.search(text, max(0, value.start - _BEFORE), value.start)
     if minus and (not minus["dutch"] or value.unit in _OF_DEGREES):
         return replace(value, start=minus.start(), norm=("±" if minus["either"] else "-") + value.norm)
-    if below := _BELOW.match(text, value.end):
+    if below := _AROUND.below.match(text, value.end):
         return replace(value, end=below.end(), norm="-" + value.norm)
     return value
 
@@ -298,7 +277,7 @@ def _numbers(text: str, found: re.Match[str], *, commas: bool) -> list[Value]:
         first, second = (_plain(part, commas=commas) for part in digits.split("-"))
         middle = found.start("digits") + digits.index("-")
         return [Value(start, middle, sign + first, unit), _counted(text, found, Value(middle, end, second, unit))]
-    named = _NAMED.search(text, max(0, start - _BEFORE), start) if _PLACE.fullmatch(digits) else None
+    named = _AROUND.named.search(text, max(0, start - _BEFORE), start) if _PLACE.fullmatch(digits) else None
     norm = (
         digits
         if named and not unit_named(named[1]) and not (commas and _GROUPED.fullmatch(digits))

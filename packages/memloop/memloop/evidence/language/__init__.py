@@ -18,6 +18,8 @@ def _parted(text: str) -> list[str]:
 Words: TypeAlias = Annotated[tuple[str, ...], BeforeValidator(_parted)]
 """Words in their order; in the file one text, with blanks between them and low lines for blanks inside."""
 WordSet: TypeAlias = Annotated[frozenset[str], BeforeValidator(_parted)]
+Pattern: TypeAlias = Annotated[re.Pattern[str], BeforeValidator(lambda text: text.replace("\n", ""))]
+"""A regular expression; a line break in the file means nothing."""
 
 
 class Tables(BaseModel):
