@@ -1,11 +1,7 @@
 import pytest
 
-from memloop.loops.journal import max_calls, memagent_calls, memreread_calls
+from memloop.loops.journal import max_calls, memreread_calls
 from memloop.wire.long_read import LongReadRequest
-
-
-def test_memagent_costs_one_call_per_chunk_and_the_answer() -> None:
-    assert memagent_calls(7) == 8
 
 
 @pytest.mark.parametrize(("rereads", "calls"), [(0, 10 + 1 + 1), (1, 20 + 2 + 3), (2, 30 + 2 + 5)])

@@ -12,7 +12,7 @@ from yarl import URL
 from memloop.wire.chat import EARLIER_THINKING, THINKING_SWITCH, Json
 from memloop.wire.errors import MemloopError, Timeout, Unavailable
 from memloop_clients.dialects import Dialect
-from memloop_clients.windows import Ask, ServedWindow, lmstudio_window, ollama_window, props_window
+from memloop_clients.windows import Ask, Read, ServedWindow, lmstudio_window, ollama_window, props_window
 
 _LOG = logging.getLogger(__name__)
 _PROBE_S: Final = 3.0
@@ -20,9 +20,6 @@ DialectName: TypeAlias = Literal[
     "auto", "openai", "azure", "anthropic", "gemini", "ollama", "llama.cpp", "lmstudio", "openrouter", "vllm", "sglang"
 ]
 DIALECT_NAMES: Final[tuple[DialectName, ...]] = get_args(DialectName)
-Get: TypeAlias = Callable[[str], Awaitable[Json]]
-"""Reads the JSON object at a path. Raises MemloopError."""
-
 _ENGINE_FIELDS: Final = frozenset({THINKING_SWITCH, EARLIER_THINKING, "top_k", "min_p", "repetition_penalty"})
 """What vLLM, SGLang and llama.cpp add to OpenAI's request."""
 
@@ -177,7 +174,7 @@ class Recognised:
     ``below`` reads under the base URL, ``beside`` under the server's root.
     """
 
-    def __init__(self, known: Endpoint | None, *, below: Get, beside: Get) -> None:
+    def __init__(self, known: Endpoint | None, *, below: Read, beside: Read) -> None:
         self._known = known
         self._below = below
         self._beside = beside
@@ -217,7 +214,7 @@ class Recognised:
         return ANY
 
 
-async def _answer(get: Get, path: str) -> Json:
+async def _answer(get: Read, path: str) -> Json:
     """Return the answer; empty when the endpoint has no such path. Raises Unavailable, Timeout."""
     try:
         return await get(path)

@@ -40,8 +40,8 @@ _TIMEOUTS: Final = Timeouts()
 _ALSO: Final = {401: Unauthenticated, 403: Forbidden, 500: MemloopError, 501: NotSupported}
 
 
-class GatewayCalls(Http):
-    """The calls that the methods of a client are made of."""
+class MemoryCalls(Http):
+    """Has one method per call about memories."""
 
     def __init__(
         self, url: str, *, api_key: str | None = None, timeouts: Timeouts = _TIMEOUTS, tls: ssl.SSLContext | None = None
@@ -67,27 +67,6 @@ class GatewayCalls(Http):
                         fault = own_error(event.data)
                         raise DependencyError(fault.message if fault else "the gateway ended its stream early")
                     yield event
-
-
-def root_url(url: str) -> str:
-    """Return the URL above ``/v1``, given with or without it. Raises ValueError unless it is an http URL."""
-    parsed = URL(url)
-    if parsed.scheme not in {"http", "https"} or not parsed.host:
-        raise ValueError(f"{url!r} is not an http URL")
-    return url.rstrip("/").removesuffix("/v1")
-
-
-def once(name: str | None) -> dict[str, str]:
-    """Return the header that makes a write idempotent by its name."""
-    return {"Idempotency-Key": sha256(name.encode()).hexdigest()} if name else {}
-
-
-def body_of(model: BaseModel) -> Json:
-    return cast(Json, model.model_dump(mode="json", exclude_none=True))
-
-
-class MemoryCalls(GatewayCalls):
-    """Has one method per call about memories."""
 
     async def add(self, request: MemoryAdd, *, name: str | None = None) -> str:
         """Give turns to the memory writer. Returns the id of the write's event."""
@@ -183,6 +162,23 @@ class MemoryCalls(GatewayCalls):
         async with self.open("POST", "memory/import", body=raw, headers=headers) as response:
             await response.check()
             return parsed(Imported, await response.read(), peer="gateway")
+
+
+def root_url(url: str) -> str:
+    """Return the URL above ``/v1``, given with or without it. Raises ValueError unless it is an http URL."""
+    parsed = URL(url)
+    if parsed.scheme not in {"http", "https"} or not parsed.host:
+        raise ValueError(f"{url!r} is not an http URL")
+    return url.rstrip("/").removesuffix("/v1")
+
+
+def once(name: str | None) -> dict[str, str]:
+    """Return the header that makes a write idempotent by its name."""
+    return {"Idempotency-Key": sha256(name.encode()).hexdigest()} if name else {}
+
+
+def body_of(model: BaseModel) -> Json:
+    return cast(Json, model.model_dump(mode="json", exclude_none=True))
 
 
 async def ended(

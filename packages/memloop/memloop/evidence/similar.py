@@ -8,9 +8,9 @@ that a reader should look there, and is never called supported.
 import asyncio
 import heapq
 import re
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Final, Protocol
+from typing import Final, TypeAlias
 
 from memloop.evidence.findings import Finding, SimilarSpan, TextSpan, sentences_of
 from memloop.evidence.words import Word, folded, words_of
@@ -23,12 +23,8 @@ _LEAST_SHARED: Final = 2
 """Fewer words in common are no reason to compare."""
 
 
-class Similarity(Protocol):
-    """Compares texts by an embedding model."""
-
-    async def __call__(self, pairs: Sequence[tuple[str, Sequence[str]]]) -> Sequence[Sequence[float]]:
-        """Return the cosines of each statement with its passages. Raises DependencyError."""
-        ...
+Similarity: TypeAlias = Callable[[Sequence[tuple[str, Sequence[str]]]], Awaitable[Sequence[Sequence[float]]]]
+"""Returns the cosines of each statement with its passages, by an embedding model. Raises DependencyError."""
 
 
 async def with_similar(

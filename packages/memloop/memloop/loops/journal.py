@@ -119,11 +119,6 @@ class Budgeted:
         return completion
 
 
-def memagent_calls(chunks: int) -> int:
-    """Exact: one call per chunk, and the answer."""
-    return chunks + 1
-
-
 def memreread_calls(chunks: int, *, rereads: int, max_rereads: int) -> int:
     """Calls of a read that used ``rereads`` of at most ``max_rereads``: (1+k)·N + (k + [k<R]) + 2k + 1."""
     judged = rereads + int(rereads < max_rereads)
@@ -141,6 +136,6 @@ def max_calls(request: LongReadRequest, chunks: int, *, memories_in_a_chunk: int
     """Return the most that a read can cost. A reread counts all chunks: it visits them when retrieval finds nothing."""
     calls = pass_calls(chunks, options=request.options, memories_in_a_chunk=memories_in_a_chunk)
     if request.strategy == "memagent":
-        return len(request.asked) * memagent_calls(calls)
+        return len(request.asked) * (calls + 1)  # and the answer
     rereads = request.max_rereads
     return len(request.asked) * memreread_calls(calls, rereads=rereads, max_rereads=rereads)
