@@ -11,6 +11,7 @@ from collections.abc import Iterator, Sequence
 from itertools import islice, product, takewhile
 from typing import Final
 
+from memloop.evidence.language import Pattern, Tables, Words, WordSet, filled
 from memloop.evidence.units import OF_TIME
 from memloop.evidence.words import Word
 
@@ -18,52 +19,33 @@ _MOST: Final = 8
 """Shorter sentences that are tried of one, and places where one may begin."""
 _MOST_SIGNS, _MOST_WORDS = 3, 6
 """Words of the longest ending before another clause, and of the longest one of a statement."""
-_SHORT_STEMS: Final = "じいきぎしちびみりえけげせぜてねべめれ"
-_VERBS: Final = (
-    "払い 払う 払った/立ち 立つ 立った/走り 走る 走った/住み 住む 住んだ/飛び 飛ぶ 飛んだ/書き 書く 書いた"
-    "/泳ぎ 泳ぐ 泳いだ/話し 話す 話した/し する した/行き 行く 行った/おり いる いた/おり います いました/"
-) + "/".join(f"{stem} {stem}る {stem}た" for stem in _SHORT_STEMS)
-"""Forms of Japanese verbs before another clause, now and in the past."""
-_OTHERS: Final = (
-    "で だ です である だった でした であった/く い かった/만들고 만든다 만듭니다/하고 했다 했습니다/모이고 모였다"
-    " 모였습니다/세우고 세웠다 세웠습니다/보고 봤다 봤습니다/되고 됐다 됐습니다/모여 모인다 모입니다/해 한다 합니다"
-    " 했다 했습니다/가 갔다 갔습니다 간다/서 섰다 섰습니다/여 였다 였습니다/와 왔다 왔습니다/워 웠다 웠습니다/돼 됐다"
-    " 됐습니다/인데 이다 입니다/으로 이다 입니다"
-)
-_KOREAN: Final = "고 며 으며 니 으니 오니 지만 면서 으면서 는데 나 으나 서"
-_KOREAN_ENDS: Final = "\u11ab다 는다 다 \u11b8니다 습니다 었다 았다 \u11bb다 었습니다 았습니다 \u11bb습니다"
-"""Endings of plain statements, some with n, p and ss below the vowel before them."""
+
+
+class _Clauses(Tables):
+    """See ``clauses.toml``."""
+
+    short_stems: str
+    verbs: tuple[Words, ...]
+    endings: tuple[Words, ...]
+    korean: Words
+    korean_ends: Words
+    said: Pattern
+    unsure: Pattern
+    no_adjunct: Pattern
+    particles: WordSet
+    topics: WordSet
+    no_clause: Pattern
+    clause: str
+
+
+_TEXTS: Final = _Clauses.read("clauses")
 _PAST: Final = re.compile(r"(?:た|[んい]だ|" + unicodedata.normalize("NFD", "\u11bb(?:다|습니다))$"))
 _HAS_TENSE: Final = re.compile(unicodedata.normalize("NFD", "있|\u11bb|니$|\u11ab데$") + "|おり$")
 """An ending that says when by itself, or that gives a reason: it is no part of what follows."""
-_SAID: Final = r"と[、言話述語説思考伝主発報訴見いさみ]|らし|よう|[다라][고는]\S{0,8}$|듯\S{0,8}$|^(?:있|싶|않|못)"
-_SAID_BY_OTHERS: Final = re.compile(_SAID)
-_UNSURE: Final = re.compile(
-    rf"{_SAID}|[えけげせてねべめれ]ば|(?<!^、終え)(?<!^、終わっ)たら|なら|場合|な[いか]|ません|予定|可能|恐れ|見込|見通|方針"
-    r"|計画|つもり|はず|たい|かも|もし|こと|[ずぬ、]$"
-    r"|^(?:말|버[리렸]|보[인고았]|주[었고]|드[리렸]|나서|놓|두었|내[고었]|지[는 ])"
-    r"|(?:예정|계획|방침|전망|것|수[있없]|려고|않|못하|아니|싶)[^면은는]{0,8}$"
-)
-"""What a last clause says of the ones before it, too: a condition (but for *when that is done*), a report, a plan."""
-_NO_ADJUNCT: Final = re.compile(r"[はがもてとばなずぬ]|[んい]で")
-"""A subject, a clause, a condition or a negation in a phrase that is left out."""
-_PARTICLES: Final = frozenset("にでをへらり")
-"""Signs in which phrases end that are neither subject nor topic: ``から``, ``まで`` and ``より`` too."""
+_UNSURE: Final = re.compile(f"{_TEXTS.said.pattern}|{_TEXTS.unsure.pattern}")
+"""What a last clause says of the ones before it, too."""
 _NAMES_AND_PARTICLES: Final = re.compile(r"[^\u3040-\u309fー]|[のにでをへからまより]")
-_TOPIC: Final = frozenset("は은는年月日")
-"""What a topic or a time ends in, behind which clauses may be left out."""
-_NO_CLAUSE: Final = re.compile(
-    r"[はがもばずぬ]|な[いか]|たら|なら|場合|と、|[と的]$|[은는이가도면]|如果|若|要是|除非|否则|只要|但|据|称|计划|预计"
-    r"|拟|可能|将"
-)
-"""A subject, a condition or a negation in clauses that are left out."""
-_CLAUSE: Final = re.compile(
-    rf".*(?:[{_SHORT_STEMS}くで]|고|며|서|해|지만)$"
-    r"|(?!.*[ぁ-ん가-힣])(?:0|[高宽长厚深重约占共含售自于](?=0|地)|[今去明现]年|年[仅满已]?(?=0)|全[长高宽]"
-    r"|总[长高重投造面建]|共[计设]|[约已曾均在由从为是]|占地|面积|藏书|净利|营收|住户|体温|售价|造价|价格|投资|退休|毕业"
-    r"|出生|[生定]于|历时|晚点|.了|..[了近满已逾超]?0[多余]?[天年周]$)"
-)
-"""How a clause without a subject ends in Japanese and Korean, and begins in Chinese; values are 0, times 0天."""
+_CLAUSE: Final = re.compile(filled(_TEXTS.clause, {"short_stems": _TEXTS.short_stems}))
 _KANA_OR_HANGUL: Final = re.compile(r"[ぁ-ん가-힣]")
 
 
@@ -78,16 +60,17 @@ def _alike(ones: Sequence[str], others: Sequence[str]) -> int:
 
 def _pairs() -> Iterator[tuple[str, str]]:
     """Yield an ending before another clause and one of a statement, without what both begin with."""
-    rows = [(row.split()[:1], row.split()[1:]) for row in map(_letters, _OTHERS.split("/"))]
-    for stem, now, past in (row.split() for row in _VERBS.split("/")):
+    rows = [(row[:1], row[1:]) for row in _TEXTS.endings]
+    short = ((stem, f"{stem}る", f"{stem}た") for stem in _TEXTS.short_stems)
+    for stem, now, past in (*_TEXTS.verbs, *short):
         bound = past[:-1] + ("て" if past[-1] == "た" else "で")
-        rows.append(([stem, bound], [now, past, f"{stem}ます", f"{stem}ました", f"{bound}ください"]))
+        rows.append(((stem, bound), (now, past, f"{stem}ます", f"{stem}ました", f"{bound}ください")))
     for firsts, ends in rows:
         for first, end in product(map(_letters, firsts), map(_letters, ends)):
             shared = min(_alike(first, end), len(first) - 1)
             yield first[shared:], end[shared:]
-    korean = unicodedata.normalize("NFD", _KOREAN_ENDS).split()
-    yield from product((*map(_letters, _KOREAN.split()), *korean), korean)
+    korean = [unicodedata.normalize("NFD", end) for end in _TEXTS.korean_ends]
+    yield from product((*map(_letters, _TEXTS.korean), *korean), korean)
 
 
 _FORMS: Final = frozenset(_pairs())
@@ -145,7 +128,7 @@ def _holds_for_all(ending: str, claimed: str, behind: Sequence[Word]) -> bool:
         (rest[:1] == "、" or ending[-1] != "로")
         and (has_tense or is_past == goes_on_past or (is_past and rest.startswith(("、現在", "、今"))))
         and claimed.endswith("ください") == rest.endswith("ください")
-        and not (_SAID_BY_OTHERS if has_tense else _UNSURE).search(rest)
+        and not (_TEXTS.said if has_tense else _UNSURE).search(rest)
     )
 
 
@@ -169,14 +152,17 @@ def _may_be_left_out(said: Sequence[Word], from_: int, to: int) -> bool:
     if any(word.negates for word in words):
         return False
     is_chinese = not any(_KANA_OR_HANGUL.match(word.norm) for word in said)
-    if (before.norm in _TOPIC or is_chinese) and (behind.opens or _is_apart(words[-1], behind)):
+    if (before.norm in _TEXTS.topics or is_chinese) and (behind.opens or _is_apart(words[-1], behind)):
         clauses = signs.removeprefix("、").split("、")
-        if not _NO_CLAUSE.search(signs) and all(map(_CLAUSE.match, clauses)):
+        if not _TEXTS.no_clause.search(signs) and all(map(_CLAUSE.match, clauses)):
             return True
     return (
-        signs[-1] in _PARTICLES
-        and not _NO_ADJUNCT.search(signs)
+        signs[-1] in _TEXTS.particles
+        and not _TEXTS.no_adjunct.search(signs)
         and not any(word.is_value for word in (*words, *said[to:]))
         and "、" not in signs[1:]
-        and (signs[0] == "、" or (before.norm in (*_PARTICLES, "て") and all(map(_NAMES_AND_PARTICLES.match, signs))))
+        and (
+            signs[0] == "、"
+            or (before.norm in (*_TEXTS.particles, "て") and all(map(_NAMES_AND_PARTICLES.match, signs)))
+        )
     )
