@@ -92,33 +92,23 @@ async def test_a_replica_that_is_added_gets_requests() -> None:
         await eventually(serves(http, *ADDRESSES[:2]))
 
 
-async def test_a_replica_that_leaves_gets_nothing_new_and_its_stream_goes_on() -> None:
+@pytest.mark.parametrize("leaves", [True, False], ids=["leaves", "drains"])
+async def test_a_replica_that_goes_gets_nothing_new_and_its_stream_goes_on(*, leaves: bool) -> None:
     async with set_up(2) as (them, http):
-        leaving = them.every[0]
-        leaving.holding.clear()
+        going = them.every[0]
+        going.holding.clear()
         first, second = await opened(http), await opened(http)
-        them.addresses[:] = ADDRESSES[1:2]
-        await eventually(lambda: states(http) == ["gone", "ready"])
-        before = leaving.requests
+        if leaves:
+            them.addresses[:] = ADDRESSES[1:2]
+        else:
+            going.takes_work = False
+        await eventually(lambda: states(http) == ["gone" if leaves else "unready", "ready"])
+        before = going.requests
         assert {await ask(http) for _ in range(6)} == {ADDRESSES[1]}
-        assert leaving.requests == before
-        leaving.holding.set()
+        assert (going.requests, going.running) == (before, 1)
+        going.holding.set()
         assert {await ended(first), await ended(second)} == {b'{"at":"127.0.0.1"}', b'{"at":"127.0.0.2"}'}
-
-
-async def test_a_replica_that_drains_gets_nothing_new_and_its_stream_goes_on() -> None:
-    async with set_up(2) as (them, http):
-        draining = them.every[0]
-        draining.holding.clear()
-        first, second = await opened(http), await opened(http)
-        draining.takes_work = False
-        await eventually(lambda: states(http) == ["unready", "ready"])
-        before = draining.requests
-        assert {await ask(http) for _ in range(6)} == {ADDRESSES[1]}
-        assert (draining.requests, draining.running) == (before, 1)
-        draining.holding.set()
-        assert {await ended(first), await ended(second)} == {b'{"at":"127.0.0.1"}', b'{"at":"127.0.0.2"}'}
-        draining.takes_work = True
+        them.addresses[:], going.takes_work = ADDRESSES[:2], True
         await eventually(serves(http, *ADDRESSES[:2]))
 
 

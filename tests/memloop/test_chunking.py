@@ -69,11 +69,6 @@ def test_a_streamed_text_is_held_one_window_at_a_time(splitter: Splitter) -> Non
 
 
 @every_splitter
-def test_an_empty_text_has_no_chunks(splitter: Splitter) -> None:
-    assert list(splitter.split("", chunk_tokens=8)) == []
-
-
-@every_splitter
 def test_a_chunk_of_no_tokens_is_a_mistake(splitter: Splitter) -> None:
     with pytest.raises(ValueError, match="at least one token"):
         splitter.split("a", chunk_tokens=0)

@@ -94,17 +94,6 @@ async def test_tools_are_sent_with_their_choice() -> None:
     assert recording.bodies[0]["chat_template_kwargs"] == {"enable_thinking": True}
 
 
-async def test_a_strict_endpoint_gets_nothing_beyond_openais_fields() -> None:
-    recording = Recording()
-    turn = ChatMessage.model_validate({"role": "assistant", "content": "x", "reasoning_content": "why"})
-    prompt = Prompt((turn,), Sampling(max_tokens=7))
-    async with engine(recording.handle, dialect="openai") as client:
-        await client.complete(prompt)
-    assert recording.bodies[0]["messages"] == [{"role": "assistant", "content": "x"}]
-    assert recording.bodies[0]["max_completion_tokens"] == 7
-    assert not {"chat_template_kwargs", "max_tokens"} & recording.bodies[0].keys()
-
-
 async def test_one_connection_serves_several_models() -> None:
     recording = Recording()
     async with engine(recording.handle) as client:

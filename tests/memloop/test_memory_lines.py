@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from memloop.loops.memreader import decide
 from memloop.loops.parsing.memory_list import FoundList, find_memory_lines
 from memloop.loops.rendering import conversation_lines
-from memloop.loops.results import AddMemories, BufferTurns, IgnoreTurns, InvalidOutput
+from memloop.loops.results import AddMemories, BufferTurns, IgnoreTurns
 from memloop.ports import Completion
 from memloop.profiles import load_profile
 from memloop.wire.memory import MemoryDraft, Source
@@ -65,12 +65,6 @@ async def test_prose_is_repaired_once_and_names_the_form() -> None:
     result, model = await run("How lovely that you live there!", "home town: The user lives in Rome.")
     assert result.decision == AddMemories((HOME,), "")
     assert 'lines "topic: fact", "none" or "wait"' in model.asked[1]
-
-
-async def test_prose_twice_is_invalid() -> None:
-    result, model = await run("How lovely!", "Really, how lovely!")
-    assert isinstance(result.decision, InvalidOutput)
-    assert model.calls == 2
 
 
 def test_a_line_that_the_token_limit_cut_is_left_out() -> None:

@@ -11,7 +11,7 @@ from memloop.wire.errors import MemloopError
 from memloop_clients import Timeouts
 from memloop_clients.http import Http
 from tests.fakes.odd_peer import OddPeer, Script, answering
-from tests.memloop.http1_rig import OK, peer_and_client
+from tests.memloop.http1_rig import peer_and_client
 
 AGING = Timeouts(connect_s=60.0, read_s=60.0, total_s=120.0, connection_age_s=0.1)
 
@@ -53,13 +53,6 @@ async def test_a_new_server_gets_its_share_and_one_that_left_gets_nothing() -> N
         ready.remove(b"a")
         await load(http, for_s=0.3)
         assert set(await load(http, for_s=0.2)) == {b"b"}
-
-
-async def test_a_young_connection_is_kept() -> None:
-    async with peer_and_client(answering(OK), timeouts=Timeouts()) as (peer, http):
-        for _ in range(20):
-            await http.json("POST", "x", body=1)
-        assert peer.connections == 1
 
 
 async def test_a_long_answer_outlives_its_connections_age() -> None:
