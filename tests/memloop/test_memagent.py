@@ -56,14 +56,6 @@ async def test_a_reply_cut_by_its_token_limit_loses_its_last_half_sentence_and_i
     assert recorder.steps[0].truncated
 
 
-async def test_steps_carry_the_pass_the_chunk_and_the_total() -> None:
-    recorder = Recorder[ReadStep]()
-    await read_document("q", chunks_of("a", "b"), model=ScriptedModel(lambda _: "m"), profile=PROFILE, report=recorder)
-    assert recorder.names == ["ChunkRead", "ChunkRead", "Answered"]
-    reads = [step for step in recorder.steps if isinstance(step, ChunkRead)]
-    assert [(read.pass_number, read.chunk, read.chunks_total) for read in reads] == [(1, 0, 2), (1, 1, 2)]
-
-
 async def test_a_document_without_chunks_is_refused_before_any_call() -> None:
     model = ScriptedModel([])
     with pytest.raises(InvalidRequest, match="empty") as caught:

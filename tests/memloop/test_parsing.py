@@ -258,11 +258,3 @@ def test_arguments_in_python_become_json(python: str, given: object) -> None:
 @pytest.mark.parametrize("python", ["{(1, 2): 'a'}", "{[]: 1}", "b'a'", "..."])
 def test_arguments_in_python_that_json_has_no_place_for_are_no_call(python: str) -> None:
     assert isinstance(find_call(says(f"add_memory(summary={python})")), NoCall)
-
-
-def test_several_calls_are_found_in_their_order() -> None:
-    call = '<tool_call>{"name": "a", "arguments": {}}</tool_call>'
-    assert find_call(says(call + call.replace('"a"', '"b"'))) == FoundCall("a", {}, "fallback", others=(("b", {}),))
-    two = '[{"name": "a", "arguments": {}}, {"name": "b", "arguments": {}}]'
-    assert find_call(says(two)) == FoundCall("a", {}, "fallback", others=(("b", {}),))
-    assert find_call(calls_tools(("a", "{}"), ("b", "{}"))) == FoundCall("a", {}, "native", others=(("b", {}),))
