@@ -14,6 +14,7 @@ from typing import Final, TypeAlias, cast
 
 from pydantic import JsonValue
 
+from memloop.wire.base import object_in, objects_in
 from memloop.wire.chat import Json
 
 Render: TypeAlias = Callable[[list[Json], list[Json] | None], str]
@@ -176,17 +177,15 @@ def _text(content: JsonValue) -> str:
     """Return a content's text, that of its text parts joined by line breaks."""
     if isinstance(content, str):
         return content
-    parts = content if isinstance(content, list) else []
-    texts = [part.get("text") for part in parts if isinstance(part, dict)]
+    texts = [part.get("text") for part in objects_in(content)]
     return "\n".join(text for text in texts if isinstance(text, str))
 
 
 def _calls(calls: JsonValue) -> str:
     """Return calls of tools as text, one tag each, the arguments as JSON."""
     lines: list[str] = []
-    for call in calls if isinstance(calls, list) else []:
-        function = call.get("function") if isinstance(call, dict) else None
-        if isinstance(function, dict):
+    for call in objects_in(calls):
+        if function := object_in(call.get("function")):
             arguments = function.get("arguments")
             shown = arguments if isinstance(arguments, str) else json.dumps(arguments, ensure_ascii=False)
             name = json.dumps(function.get("name"), ensure_ascii=False)

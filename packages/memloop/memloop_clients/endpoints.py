@@ -5,10 +5,11 @@ import logging
 import re
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, replace
-from typing import Final, Literal, TypeAlias, cast, get_args
+from typing import Final, Literal, TypeAlias, get_args
 
 from yarl import URL
 
+from memloop.wire.base import objects_in
 from memloop.wire.chat import EARLIER_THINKING, THINKING_SWITCH, Json
 from memloop.wire.errors import MemloopError, Timeout, Unavailable
 from memloop_clients.dialects import Dialect
@@ -199,12 +200,9 @@ class Recognised:
 
     async def _recognised(self) -> Endpoint:
         listing = await _answer(self._below, "models")
-        rows = listing.get("data")
-        found = cast(list[object], rows) if isinstance(rows, list) else []
-        owned = (cast(Mapping[str, object], row).get("owned_by") for row in found if isinstance(row, dict))
-        owners = {owner for owner in owned if isinstance(owner, str)}
+        owners = [row.get("owned_by") for row in objects_in(listing.get("data"))]
         for endpoint in ENDPOINTS.values():
-            if endpoint.owner in owners:
+            if endpoint.owner is not None and endpoint.owner in owners:
                 return endpoint
         for endpoint in ENDPOINTS.values():
             if endpoint.probe is not None:

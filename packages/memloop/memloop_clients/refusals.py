@@ -12,6 +12,7 @@ from typing import Final, Self, cast
 
 import orjson
 
+from memloop.wire.base import object_in, objects_in
 from memloop.wire.chat import EARLIER_THINKING, LIMIT_FIELDS, RESPONSE_FORMAT, THINKING_SWITCH, Json
 from memloop.wire.errors import CONTEXT_LENGTH_EXCEEDED, EngineError
 
@@ -64,11 +65,11 @@ class Fault:
             value: object = orjson.loads(raw)
         except orjson.JSONDecodeError:
             return cls(text)
-        fields = _fields(value)
+        fields = next(iter(objects_in(value)), object_in(value))
         inner = fields.get("error")
         if isinstance(inner, str):
             return cls(inner)
-        fields = _fields(inner) or fields
+        fields = object_in(inner) or fields
         return cls(" ".join(_words(fields)) or text, _text(fields.get("param")), _text(fields.get("code")))
 
 
@@ -101,27 +102,21 @@ def may_refuse_format(error: EngineError, sent: Json) -> bool:
 def _is_sent(name: str, sent: Json) -> bool:
     if name != EARLIER_THINKING:
         return name in sent
-    messages = sent.get("messages")
-    return isinstance(messages, list) and any(isinstance(each, dict) and name in each for each in messages)
+    return any(name in message for message in objects_in(sent.get("messages")))
 
 
 def _words(fields: Mapping[str, object]) -> Iterator[str]:
     """Return the message; OpenRouter's copy of its provider's error; FastAPI's faults with their places."""
     if message := _text(fields.get("message")):
         yield message
-    if raw := _text(_fields(fields.get("metadata")).get("raw")):
+    if raw := _text(object_in(fields.get("metadata")).get("raw")):
         yield Fault.of(raw.encode()).message
     detail = fields.get("detail")
     if isinstance(detail, str):
         yield detail
-    for fault in cast(list[object], detail) if isinstance(detail, list) else ():
-        place = ".".join(map(str, cast(list[object], _fields(fault).get("loc") or ())))
-        yield f"{place}: {_fields(fault).get('msg')}."
-
-
-def _fields(value: object) -> Mapping[str, object]:
-    first = next(iter(cast(list[object], value)), None) if isinstance(value, list) else value
-    return cast(Mapping[str, object], first) if isinstance(first, dict) else {}
+    for fault in objects_in(detail):
+        place = ".".join(map(str, cast(list[object], fault.get("loc") or ())))
+        yield f"{place}: {fault.get('msg')}."
 
 
 def _text(value: object) -> str | None:

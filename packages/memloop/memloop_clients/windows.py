@@ -8,6 +8,7 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import Final, Protocol, TypeAlias
 
+from memloop.wire.base import object_in, objects_in
 from memloop.wire.chat import Json
 
 _LISTED: Final = ("max_model_len", "loaded_context_length", "context_length", "context_window", "max_context_length")
@@ -47,8 +48,7 @@ async def listed_window(model: str, below: Read) -> ServedWindow:
     """Return the window that stands in the list of models. Raises MemloopError without a list."""
     row = _row(await below("models"), model)
     listed = next((tokens for field in _LISTED if (tokens := _tokens(row.get(field))) is not None), None)
-    provider = row.get("top_provider")
-    its = _tokens(provider.get("context_length")) if isinstance(provider, dict) else None
+    its = _tokens(object_in(row.get("top_provider")).get("context_length"))
     return ServedWindow(min((tokens for tokens in (listed, its) if tokens is not None), default=None), "/models")
 
 
@@ -58,8 +58,8 @@ async def props_window(model: str, beside: Ask) -> ServedWindow:
     https://github.com/ggml-org/llama.cpp/blob/master/tools/server/README.md
     """
     del model
-    slot = (await beside("props")).get("default_generation_settings")
-    return ServedWindow(_tokens(slot.get("n_ctx")) if isinstance(slot, dict) else None, "/props")
+    slot = object_in((await beside("props")).get("default_generation_settings"))
+    return ServedWindow(_tokens(slot.get("n_ctx")), "/props")
 
 
 async def lmstudio_window(model: str, beside: Ask) -> ServedWindow:
@@ -83,8 +83,7 @@ async def ollama_window(model: str, beside: Ask) -> ServedWindow:
     the server's setting, which shows only while the model is loaded.
     """
     shown = await beside("api/show", {"model": model})
-    info = shown.get("model_info")
-    fields = info if isinstance(info, dict) else {}
+    fields = object_in(shown.get("model_info"))
     trained = next((_tokens(value) for name, value in fields.items() if name.endswith(".context_length")), None)
     most = trained or _PLAUSIBLE.stop
     advice = (
@@ -101,11 +100,8 @@ async def ollama_window(model: str, beside: Ask) -> ServedWindow:
 
 def _row(answer: Json, model: str, *, of: str = "data") -> Json:
     """Return the model's row of a list, or an empty one. Ollama lists ``qwen3`` as ``qwen3:latest``."""
-    rows = answer.get(of)
-    for row in rows if isinstance(rows, list) else ():
-        if isinstance(row, dict) and any(
-            row.get(name) in (model, f"{model}:latest") for name in ("id", "model", "name")
-        ):
+    for row in objects_in(answer.get(of)):
+        if any(row.get(name) in (model, f"{model}:latest") for name in ("id", "model", "name")):
             return row
     return {}
 
