@@ -98,23 +98,14 @@ class TokenizerSplitter(_Splitter):
         self._tokenizer = Tokenizer.from_str(described)
         self._tokenizer.encode_special_tokens = True
         added = self._tokenizer.get_added_tokens_decoder().values()
-        self._special_tokens = frozenset(token.content for token in added if token.special)
-        self._name = f"tokenizer-{hashlib.sha256(described.encode()).hexdigest()[:16]}"
-
-    @property
-    def name(self) -> str:
-        """The tokenizer's own hash."""
-        return self._name
+        self.special_tokens = frozenset(token.content for token in added if token.special)
+        """The texts that the tokenizer turns into control tokens, such as ``<|im_end|>``."""
+        self.name = f"tokenizer-{hashlib.sha256(described.encode()).hexdigest()[:16]}"
 
     def count(self, text: str) -> int:
         """Count the text's tokens in a prompt's slot; exact up to 256 Ki characters, block by block beyond."""
         blocks = range(0, len(text), _COUNT_AT_ONCE_CHARS)
         return sum(self._count(text[start : start + _COUNT_AT_ONCE_CHARS]) for start in blocks)
-
-    @property
-    def special_tokens(self) -> frozenset[str]:
-        """Return the texts that the tokenizer turns into control tokens, such as ``<|im_end|>``."""
-        return self._special_tokens
 
     def count_own(self, text: str) -> int:
         """Count the tokens of a prompt's own text, whose tags are kept."""

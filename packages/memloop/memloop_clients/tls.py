@@ -82,7 +82,7 @@ def server_context(own: Certificate, *, client_authorities: Path | None = None) 
             context.verify_mode = ssl.CERT_REQUIRED
         return context
 
-    return RenewedContext(make, _together(own, client_authorities))
+    return RenewedContext(make, [*own.files, *filter(None, [client_authorities])])
 
 
 def client_context(
@@ -103,11 +103,7 @@ def client_context(
         context.check_hostname = not any_name
         return context
 
-    return RenewedContext(make, _together(own, authorities))
-
-
-def _together(own: Certificate | None, authorities: Path | None) -> Sequence[Path]:
-    return [*(own.files if own is not None else ()), *([authorities] if authorities is not None else [])]
+    return RenewedContext(make, [*(own.files if own is not None else ()), *filter(None, [authorities])])
 
 
 def _stamp(files: Sequence[Path]) -> _Stamp:

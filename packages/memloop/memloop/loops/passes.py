@@ -67,7 +67,8 @@ async def read_in_order(
 ) -> list[PassResult]:
     """Run one pass for all questions, each from an empty memory. Reports a ``ChunkRead`` per chunk and question."""
     heads = reader.options.mhm_lru.heads if reader.options.mhm_lru else 1
-    own = replace(reader, profile=reader.profile.with_share_of_memory(heads)) if heads > 1 else reader
+    share = max(1, reader.profile.budget.memory_tokens // heads)
+    own = replace(reader, profile=reader.profile.with_memory_tokens(share)) if heads > 1 else reader
     blank = Notes.blank(reader.profile.empty_memory, heads)
     readers = [own] if len(questions) == 1 else [own.for_question(number) for number in range(len(questions))]
     lines = [_Line(question, each, blank) for question, each in zip(questions, readers, strict=True)]

@@ -267,10 +267,6 @@ class Profile:
         budget = replace(self.budget, memory_tokens=memory_tokens)
         return replace(self, budget=budget, prompts={**self.prompts, **rewriting})
 
-    def with_share_of_memory(self, parts: int) -> "Profile":
-        """Return the same profile for one of ``parts`` equal parts of the memory."""
-        return self.with_memory_tokens(max(1, self.budget.memory_tokens // parts))
-
     def with_operator(self, rules: str) -> "Profile":
         """Return the same profile whose memory writer gets the operator's rules after its system prompts.
 

@@ -27,20 +27,24 @@ ServiceTier: TypeAlias = Literal["priority", "default", "flex"]
 """Of background reads that wait, which are taken first."""
 ReadStatus: TypeAlias = Literal["queued", "in_progress", "completed", "failed", "cancelled", "incomplete"]
 
-_WAYS = ("text", "file_id", "file_ids")
+_SOME_TEXT: JsonDict = {"type": "string", "pattern": r"\S"}
 
 
-def _only(name: str) -> JsonDict:
-    """The JSON schema of an object where of all ways to give a document this one is taken."""
-    given: JsonDict = {"type": "array"} if name == "file_ids" else {"type": "string", "pattern": r"\S"}
-    others: JsonDict = {other: {"type": "null"} for other in _WAYS if other != name}
-    return {"required": [name], "properties": {name: given, **others}}
+def _one_of(**ways: JsonDict) -> list[JsonDict]:
+    """Return the JSON schemas of an object that has one of these fields, as given, and none of the others."""
+    none: JsonDict = {"type": "null"}
+    return [
+        {"required": [name], "properties": {name: given, **{other: none for other in ways if other != name}}}
+        for name, given in ways.items()
+    ]
 
 
 class Document(Wire):
     """The text to read, the id of an uploaded file, or the ids of several that are read in this order."""
 
-    model_config = ConfigDict(json_schema_extra={"oneOf": [_only(name) for name in _WAYS]})
+    model_config = ConfigDict(
+        json_schema_extra={"oneOf": [*_one_of(text=_SOME_TEXT, file_id=_SOME_TEXT, file_ids={"type": "array"})]}
+    )
 
     text: str | None = None
     file_id: str | None = None
@@ -79,14 +83,6 @@ _CALLED_IN_BACKGROUND: JsonDict = {
 """Only a background read has a webhook."""
 
 
-def _asks(name: str) -> JsonDict:
-    """The JSON schema of a request that asks in this one of both ways."""
-    one: JsonDict = {"type": "string", "pattern": r"\S"}
-    given: dict[str, JsonDict] = {"question": one, "questions": {"type": "array", "items": one}}
-    other = {"question": "questions", "questions": "question"}[name]
-    return {"required": [name], "properties": {name: given[name], other: {"type": "null"}}}
-
-
 class LongReadRequest(Wire):
     """``POST /v1/long-read``. Without ``model`` the reader reads; token numbers left out come from its profile.
 
@@ -94,7 +90,10 @@ class LongReadRequest(Wire):
     """
 
     model_config = ConfigDict(
-        json_schema_extra={"oneOf": [_asks("question"), _asks("questions")], **_CALLED_IN_BACKGROUND}
+        json_schema_extra={
+            "oneOf": [*_one_of(question=_SOME_TEXT, questions={"type": "array", "items": _SOME_TEXT})],
+            **_CALLED_IN_BACKGROUND,
+        }
     )
 
     model: str | None = None
