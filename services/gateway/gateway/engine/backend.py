@@ -85,7 +85,7 @@ class _Opening:
             metrics.upstream_circuit_open.labels(model.label, place).set_function(client.is_suspended)
             metrics.replicas.watch(f"{model.label}/{place}", client.loads)
         counted = metrics.upstream_fallback.labels(model.label).inc
-        return replace(model, engines=Engines(self.clients, model=model.engine_model, on_fallback=counted))
+        return replace(model, engines=replace(model.engines, on_fallback=counted))
 
 
 async def _opening(

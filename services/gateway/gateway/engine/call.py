@@ -17,7 +17,7 @@ from opentelemetry.trace import INVALID_SPAN, Span, SpanKind
 
 from gateway.access import Allowance
 from gateway.engine.backend import Backend
-from gateway.engine.engines import is_event_stream, refusal, with_retry_after
+from gateway.engine.engines import refusal, with_retry_after
 from gateway.engine.served import LoopModel
 from gateway.metrics import Metrics
 from memloop.wire.chat import Json
@@ -38,6 +38,7 @@ from memloop_service.tracing import current, model_call, note_usage, open_span
 
 Relay: TypeAlias = Callable[[RawResponse, Sink], Coroutine[Any, Any, None]]
 """Sends the engine's events to the client."""
+_EVENTS: Final = "text/event-stream"
 _MAY_REFUSE_A_FIELD: Final = frozenset({400, 422})
 _INPUT: Final = ("prompt_tokens", "input_tokens")
 _OUTPUT: Final = ("completion_tokens", "output_tokens")
@@ -180,12 +181,7 @@ class EngineCall:
         self._meter = meter
 
     async def answer(
-        self,
-        path: str,
-        body: Outgoing,
-        *,
-        stream: Relay,
-        whole: Callable[[bytes], Awaitable[bytes]],
+        self, path: str, body: Outgoing, *, stream: Relay, whole: Callable[[bytes], Awaitable[bytes]]
     ) -> Response:
         """Return the engine's answer: events pass through ``stream``, a whole body through ``whole``.
 
@@ -195,7 +191,8 @@ class EngineCall:
             with ExitStack() as opened:
                 async with Awaited(self._request.receive, seconds=deadline_s(self._request.headers)):
                     upstream = await self._opened(opened, body, path)
-                    streams = upstream.succeeded and is_event_stream(upstream)
+                    kind = upstream.headers.get("Content-Type", "application/json")
+                    streams = upstream.succeeded and kind.startswith(_EVENTS)
                     raw = b"" if streams else await upstream.read()
                 if not upstream.succeeded:
                     raise await refusal(upstream)
@@ -203,7 +200,6 @@ class EngineCall:
                     return self.event_stream(partial(stream, upstream), opened.pop_all())
                 answer = await whole(raw)
                 self._meter.finish()
-                kind = upstream.headers.get("Content-Type", "application/json")
                 return Response(answer, status_code=upstream.status, media_type=kind)
         except ClientGone:
             self._backend.metrics.upstream_abort.inc()
@@ -229,22 +225,20 @@ class EngineCall:
         named = model_call(self._meter.operation, self._model.id)
         call = self._meter.call = opened.enter_context(open_span(*named, kind=SpanKind.CLIENT))
         takes, model, send = self._backend.takes_question, self._model.label, self._model.engines.send
+        plain = body.body if body.plain is None else body.plain
+        asks = body.plain is not None and takes.get(model) is not False
         with current(call):
-            if body.plain is None or takes.get(model) is False:
-                upstream = await send(body.body if body.plain is None else body.plain, path=path)
-                opened.callback(upstream.close)
-                return upstream
-            upstream = await send(body.body, path=path)
+            upstream = await send(body.body if asks else plain, path=path)
             opened.callback(upstream.close)
-            if upstream.status in _MAY_REFUSE_A_FIELD and model not in takes:
+            if asks and upstream.succeeded:
+                takes[model] = True
+            elif asks and upstream.status in _MAY_REFUSE_A_FIELD and model not in takes:
                 upstream.close()
-                upstream = await send(body.plain, path=path)
+                upstream = await send(plain, path=path)
                 opened.callback(upstream.close)
                 if upstream.succeeded:
                     takes[model] = False
-            elif upstream.succeeded:
-                takes[model] = True
-            return upstream
+        return upstream
 
     def event_stream(self, source: Source, owns: AbstractContextManager[object] | None = None) -> Response:
         """Stream events to the client with heartbeats while idle; stop when the client disconnects."""

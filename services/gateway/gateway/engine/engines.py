@@ -11,6 +11,7 @@ engine.
 import asyncio
 import random
 from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Final, TypeVar
 
 from memloop.ports import ChatModel, Completion, Prompt
@@ -57,41 +58,33 @@ class RetryBudget:
         return True
 
 
+@dataclass(frozen=True, slots=True)
 class Engines:
     """A ChatModel and the raw pass-through calls. All engines serve the same models under the same ids."""
 
-    def __init__(
-        self,
-        engines: Sequence[EngineClient],
-        *,
-        model: str = "",
-        budget: RetryBudget | None = None,
-        on_fallback: Callable[[], None] | None = None,
-    ) -> None:
-        *self._earlier, self._last = engines
-        self._model = model
-        self._budget = budget or RetryBudget()
-        self._on_fallback = on_fallback
+    engines: Sequence[EngineClient]
+    model: str = ""
+    budget: RetryBudget = field(default_factory=RetryBudget)
+    on_fallback: Callable[[], object] = lambda: None
 
     def of_model(self, model: str) -> "Engines":
         """Return the same engines for another model."""
-        engines = (*self._earlier, self._last)
-        return Engines(engines, model=model, budget=self._budget, on_fallback=self._on_fallback)
+        return replace(self, model=model)
 
     def as_model(self) -> ChatModel:
         """Return what a loop calls: these engines, or the only one, behind which there is no other to ask."""
-        return self if self._earlier else self._last.of_model(self._model)
+        return self if len(self.engines) > 1 else self.engines[0].of_model(self.model)
 
     async def send(self, body: bytes, *, path: str) -> RawResponse:
         """Send a POST; return the open response of any status, which the caller closes. Raises Unavailable, Timeout.
 
         A chat whose roles the model's chat template refuses is sent again in roles that it takes.
         """
-        self._budget.earn()
+        self.budget.earn()
         try:
             upstream = await self._first(lambda engine: engine.send_raw(body, path=path))
         except ConnectRefused:
-            if not self._budget.spend():
+            if not self.budget.spend():
                 raise
             await asyncio.sleep(random.uniform(*_PAUSE_S))
             upstream = await self._first(lambda engine: engine.send_raw(body, path=path))
@@ -101,22 +94,22 @@ class Engines:
 
     async def complete(self, prompt: Prompt) -> Completion:
         """Return the model's reply. Raises EngineError, Unavailable, Timeout; the caller decides about retries."""
-        return await self._first(lambda engine: engine.ask(prompt, model=self._model))
+        return await self._first(lambda engine: engine.ask(prompt, model=self.model))
 
     async def window(self) -> ServedWindow | None:
         """Return what the first engine that answers states of the model's window; None where none does."""
         try:
-            return await self._first(lambda engine: engine.window(self._model))
+            return await self._first(lambda engine: engine.window(self.model))
         except DependencyError:
             return None
 
     def describe(self, template: ChatTemplate) -> None:
         """Take the roles of the model's template that the launcher of the first engine has found."""
-        (*self._earlier, self._last)[0].describe(self._model, template)
+        self.engines[0].describe(self.model, template)
 
     async def dialect(self) -> Dialect:
         """Return the dialect that the first engine speaks, as known so far."""
-        return await (*self._earlier, self._last)[0].dialect(self._model)
+        return await self.engines[0].dialect(self.model)
 
     async def get_json(self, path: str) -> Json:
         """Read a JSON resource, such as ``models``. Raises as ``complete`` does."""
@@ -125,7 +118,7 @@ class Engines:
     async def check(self) -> None:
         """Raise Unreachable or CircuitOpen unless one engine answers, with any status: a readiness check."""
         failures: list[MemloopError] = []
-        for engine in (*self._earlier, self._last):
+        for engine in self.engines:
             try:
                 async with asyncio.timeout(_CHECK_S):
                     return await engine.check()
@@ -138,7 +131,7 @@ class Engines:
         raise failures[0]
 
     async def _first(self, ask: Callable[[EngineClient], Awaitable[Answer]]) -> Answer:
-        for engine in self._earlier:
+        for engine in self.engines[:-1]:
             try:
                 answer = await ask(engine)
             except (CircuitOpen, Unreachable, EngineBusy):
@@ -147,15 +140,13 @@ class Engines:
                 if not isinstance(answer, RawResponse) or answer.status != _REFUSES_WORK:
                     return answer
                 answer.close()
-            if self._on_fallback is not None:
-                self._on_fallback()
-        return await ask(self._last)
+            self.on_fallback()
+        return await ask(self.engines[-1])
 
 
 _OPENAIS: Final = frozenset({CONTEXT_LENGTH_EXCEEDED, MODEL_NOT_FOUND})
 """Codes of OpenAI's own: such a fault has OpenAI's type too, whatever the engine calls it."""
 _RETRY_AFTER_S: Final = 1.0
-_EVENT_STREAM = "text/event-stream"
 
 
 class Refused(EngineError):
@@ -203,11 +194,6 @@ def with_retry_after(error: MemloopError) -> MemloopError:
     if error.http_status >= 500 and error.retry_after_s is None:
         error.retry_after_s = _RETRY_AFTER_S
     return error
-
-
-def is_event_stream(upstream: RawResponse) -> bool:
-    """Return whether the engine answers with server-sent events."""
-    return upstream.headers.get("Content-Type", "").startswith(_EVENT_STREAM)
 
 
 def _text(value: object) -> str | None:

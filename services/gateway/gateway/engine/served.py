@@ -18,7 +18,7 @@ from gateway.metrics import Metrics
 from memloop.chunking import EstimatingSplitter, TokenizerSplitter
 from memloop.loops.forms import Forms
 from memloop.ports import Splitter
-from memloop.profiles import ProfileError, load_profile
+from memloop.profiles import ProfileError, check_fit, load_profile
 from memloop.wire.chat import Json
 from memloop.wire.errors import DependencyError
 from memloop_clients import Dialect, InferenceClient
@@ -113,7 +113,7 @@ async def loop_model(
         engines.describe(template)
     window = Window(profile, splitter, model_id, show=metrics.window_tokens.labels(model_id).set)
     try:
-        window.check()
+        check_fit(profile, splitter, window_tokens=None)
         if spec.window_tokens is not None:
             window.set(spec.window_tokens, "a setting")
         elif launched is not None:

@@ -18,20 +18,19 @@ from memloop_clients.replies import HEAD
 from memloop_clients.reply_stream import ReplyStream
 from memloop_service.http import Sink, error_event, json_text, object_in, parsed_object, read_json
 
-_FIELD: Final = b'"usage":'
-_REPORT: Final = re.compile(rb'"usage":\s*\{')
+_REPORT: Final = re.compile(rb'"usage"\s*:\s*\{')
 """How the field begins that reports a usage; in a text its quotes would be escaped."""
 _FIELDS: Final = tuple(f'"{name}"'.encode() for name in (*HEAD, "index"))
 """Of every chunk of OpenAI's."""
-_TELLING: Final = re.compile(
-    rb'"(?:(?:tool_calls|error|message|detail)"\s*:\s*(?!null|\[\])|(?:content|refusal)"\s*:\s*[\[{]'
+_MORE: Final = re.compile(
+    rb'"(?:usage"\s*:\s*\{|(?:tool_calls|error|message|detail)"\s*:\s*(?!null|\[\])|(?:content|refusal)"\s*:\s*[\[{]'
     rb'|(?:index|finish_reason)"\s*:\s*"|object"\s*:\s*"error")'
 )
-_ONE_TEXT: Final = re.compile(rb'(data: \{[^\n]*?"content":\s*+")[^"\\\n]*+("[^\n]*+)')
-"""An event with a text, without its end, and what is written in front of the text and behind it."""
 _MARKS: Final = (b"[DONE]", b"\nevent:", b"\nerror:")
 """What is in a chat's events that are more than a piece of text in OpenAI's form. One character in front of all
 alternatives of a pattern lets it skip what is between."""
+_ONE_TEXT: Final = re.compile(rb'(data: \{[^\n]*?"content":\s*+")[^"\\\n]*+("[^\n]*+\n\n)')
+"""One event with a text, and what is written in front of the text and behind it."""
 _ASKING: Final = ("prompt", "input", "instructions")
 MEMORY_HEADER: Final = "x-memloop-memory"
 """The response header of routes without memory; its value is ``none``."""
@@ -45,32 +44,32 @@ class Passing:
 
     def __init__(self, meter: Meter, *, hides_usage: bool, reply: ReplyStream | None) -> None:
         self._meter = meter
-        self._counts_tokens = meter.counts_tokens
         self._hides = hides_usage
         self._reply = reply
-        self._reads = False
+        self._reads = meter.counts_tokens
+        """Whether every event is read from now on."""
         self._around: tuple[bytes, bytes] | None = None
-        """What the engine writes around a text, as the last event with nothing but a text had it."""
+        """What the engine writes around a text: most events are the one before with another text, and tell no more."""
         self._cutter = EventCutter()
         self._usage: Json = {}
 
     def passed(self, data: bytes) -> bytes:
         """Return the events that these bytes complete, for the client; only telling events are parsed."""
-        if self._counts_tokens:
-            return self._each(b"".join(self._cutter.feed(data)))
         events = self._cutter.whole(data)
-        if self._are_more_texts(events):
-            return events
+        if self._around is not None and not self._reads:
+            before, after = self._around
+            if events.startswith(before) and events.endswith(after) and b'"' not in events[len(before) : -len(after)]:
+                return events
+        place = 0 if self._reads else self._telling_in(events)
+        texts, told = (events, b"") if place < 0 else _cut_before(events, place)
+        if place < 0 and (one := _ONE_TEXT.fullmatch(events)) is not None:
+            self._around = one[1], one[2]
+        read = EventCutter().feed(told)
         if self._reply is None:
-            return self._texts(events)
-        start = 0 if self._reads or _is_bare(events) else _telling_in(events)
-        texts, told = (events, b"") if start < 0 else _cut_before(events, start)
+            return texts + b"".join(map(self._shown, read))
         self._reply.skipped(texts)
-        last = texts[:-2].rpartition(b"\n\n")[2]
-        one = _ONE_TEXT.fullmatch(last) if start < 0 and _report_in(last) < 0 and not _is_bare(last) else None
-        if one is not None:
-            self._around = (one[1], one[2] + b"\n\n")
-        return self._texts(texts) + (self._each(told) if told else b"")
+        self._reads = self._reads or bool(told)
+        return texts + b"".join([self._shown(each.raw) for event in read for each in self._reply.read(event)])
 
     def missing(self) -> bytes:
         """Return the missing end of a chat's stream. Raises EngineError if its answer is incomplete."""
@@ -81,59 +80,27 @@ class Passing:
         if self._usage:
             self._meter.tokens(self._usage)
 
-    def _are_more_texts(self, events: bytes) -> bool:
-        """Return whether each is the last event again with another text, as most are: nothing in them tells more."""
-        if self._around is None or self._reads:
-            return False
-        before, after = self._around
-        if not (events.startswith(before) and events.endswith(after)):
-            return False
-        return b'"' not in events[len(before) : len(events) - len(after)].replace(after + before, b"")
-
-    def _texts(self, events: bytes) -> bytes:
-        if _FIELD not in events:
-            return events
-        start = _report_in(events)
-        if start < 0:
-            return events
-        before, with_it = _cut_before(events, start)
-        return before + b"".join(map(self._event, EventCutter().feed(with_it)))
-
-    def _each(self, events: bytes) -> bytes:
-        cut = EventCutter().feed(events)
+    def _telling_in(self, events: bytes) -> int:
+        """Return where the first sign is of an event that is more than a text, -1 without one."""
         if self._reply is None:
-            return b"".join(map(self._event, cut))
-        self._reads = True
-        return b"".join([self._event(each.raw, each.chunk) for event in cut for each in self._reply.read(event)])
+            found = _REPORT.search(events)
+            return found.start() if found else -1
+        if b'"choices"' in events and not all(name in events for name in _FIELDS):
+            return 0  # chunks lack a field that OpenAI's have: clients are given it
+        lines = b"\n" + events  # the end of the line before is where a line begins
+        places = [lines.find(mark) for mark in _MARKS]
+        if found := _MORE.search(events):
+            places.append(found.start())
+        return min((place for place in places if place >= 0), default=-1)
 
-    def _event(self, event: bytes, chunk: Json | None = None) -> bytes:
+    def _shown(self, event: bytes) -> bytes:
+        """Count an event, and return what the client gets of it."""
         self._meter.streamed(event)
-        if _report_in(event) < 0:
+        if not _REPORT.search(event):
             return event
-        chunk = parsed_object(data_of(event)) if chunk is None else chunk
+        chunk = parsed_object(data_of(event))
         self._usage = object_in(chunk.get("usage") or object_in(chunk.get("response")).get("usage")) or self._usage
         return b"" if self._hides and chunk.get("choices") == [] else event
-
-
-def _telling_in(events: bytes) -> int:
-    """Return where the first sign is of an event that is more than a text, -1 without one."""
-    lines = b"\n" + events  # the end of the line before is where a line begins
-    places = [lines.find(mark) for mark in _MARKS]
-    if found := _TELLING.search(events):
-        places.append(found.start())
-    return min((place for place in places if place >= 0), default=-1)
-
-
-def _is_bare(events: bytes) -> bool:
-    """Return whether chunks lack a field that OpenAI's have: clients are given it."""
-    return b'"choices"' in events and not all(name in events for name in _FIELDS)
-
-
-def _report_in(events: bytes) -> int:
-    """Return where the first report of a usage begins, -1 without one."""
-    start = events.find(_FIELD)
-    found = _REPORT.search(events, start) if start >= 0 else None
-    return found.start() if found else -1
 
 
 def _cut_before(events: bytes, place: int) -> tuple[bytes, bytes]:

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from memloop.chunking import EstimatingSplitter, TokenizerSplitter
-from memloop.profiles import Profile, ProfileError, check_fit, fit, sizes
+from memloop.profiles import Profile, ProfileError, fit, sizes
 from memloop_clients import ServedWindow
 
 _LOG = logging.getLogger(__name__)
@@ -55,10 +55,6 @@ class Window:
     def limit_tokens(self) -> int:
         """The window that prompts are made for."""
         return self.tokens or self.own.budget.window_tokens
-
-    def check(self) -> None:
-        """Raise ProfileError when the profile's texts do not fit the tokenizer."""
-        check_fit(self.own, self.tokenizer, window_tokens=None)
 
     def set(self, tokens: int, source: str, *, advice: str = "", settled: bool = True) -> None:
         """Fit the profile to a window that is now known, and log the sizes. Raises ProfileError when none fits."""
