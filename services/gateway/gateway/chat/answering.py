@@ -15,7 +15,7 @@ from gateway.chat.chat import AskedChat, Chat, ChatDep, asked_chat, has_memory
 from gateway.chat.memory import ChatTurn, begin_turn, standing_of, with_memory, written
 from gateway.chat.oversized import Oversize, ReadContext, oversize_of, read_context
 from gateway.chat.recall import with_recalled
-from gateway.chat.relay import relay_chat
+from gateway.chat.relay import ChatStream
 from gateway.engine import (
     CHAT_PATH,
     EngineCall,
@@ -56,6 +56,7 @@ Prepared: TypeAlias = tuple[ChatTurn | None, ReadContext | None]
 
 
 _Same = TypeVar("_Same")
+_Sent = TypeVar("_Sent")
 
 
 def _as_it_is(given: _Same) -> _Same:
@@ -140,7 +141,7 @@ class _Answering:
             await self._allowance.admit(asked.body.fields["messages"])
             over = None
             if asked.fields.memory is not None and asked.fields.memory.long_context != "off":
-                over = await oversize_of(self._chat, asked.model, asked.fields, asked.body.fields)
+                over = await oversize_of(self._chat, asked)
         work = partial(self._prepared, attempt, over)
         if over is not None and asked.fields.stream:
             return self._call.event_stream(partial(self._send_after, work))
@@ -149,19 +150,19 @@ class _Answering:
             stream, whole = self._relayed(turn, outgoing), partial(self._remembered, turn)
             return self._call.answer(CHAT_PATH, outgoing, stream=stream, whole=whole)
 
-        turn, context = await (work() if over is None else self._watched(work))
+        return await self._sent(send, await (work() if over is None else self._watched(work)))
+
+    async def _sent(self, send: Callable[[ChatTurn | None, Outgoing], Awaitable[_Sent]], prepared: Prepared) -> _Sent:
+        """Send the chat; once more without its recalled notes where these made it too long."""
+        turn, context = prepared
         try:
             return await send(turn, self._outgoing(turn, context))
         except EngineError as refused:
-            turn = self._without_notes(turn, refused)
-        return await send(turn, self._outgoing(turn, context))
-
-    def _without_notes(self, turn: ChatTurn | None, refused: EngineError) -> ChatTurn:
-        """Return the turn that is sent once more where its recalled notes made the chat too long; else raise."""
-        if refused.code != CONTEXT_LENGTH_EXCEEDED or turn is None or turn.recalled.message is None:
-            raise refused
+            if refused.code != CONTEXT_LENGTH_EXCEEDED or turn is None or turn.recalled.message is None:
+                raise
         self._chat.memory.metrics.recall_left_out.inc()
-        return replace(turn, recalled=turn.recalled.left_out())
+        turn = replace(turn, recalled=turn.recalled.left_out())
+        return await send(turn, self._outgoing(turn, context))
 
     def _outgoing(self, turn: ChatTurn | None, context: ReadContext | None) -> Outgoing:
         with self._meter.ours():
@@ -169,22 +170,13 @@ class _Answering:
 
     async def _prepared(self, attempt: Attempt, over: Oversize | None) -> Prepared:
         """Read the oversized parts and recall memories."""
-        chat, asked = self._chat, self._asked
-        before, context = None, None
-        if over is None and not has_memory(asked.fields, asked.namespace, asked.left_out):
-            return None, None
+        chat, asked, context, began = self._chat, self._asked, None, None
         if over is not None:
-            before = await standing_of(chat, asked.namespace, asked.fields.memory or NO_OPTIONS)
-            read = await read_context(
-                chat,
-                asked.model,
-                asked.fields,
-                asked.body.fields,
-                over,
-                self._allowance,
-                tenant=asked.principal.tenant,
-            )
+            began = (await standing_of(chat, asked.namespace, asked.fields.memory or NO_OPTIONS)).newest_token
+            read = await read_context(chat, asked, over, self._allowance)
             context = read.placed(self._form.place_of)
+        elif not has_memory(asked.fields, asked.namespace, asked.left_out):
+            return None, None
         with self._meter.ours():
             turn = await begin_turn(
                 chat,
@@ -194,7 +186,7 @@ class _Answering:
                 event_id=attempt.event_id(asked.namespace) if asked.namespace is not None else "",
                 context=context,
                 left_out=asked.left_out,
-                began=before.newest_token if before is not None else None,
+                began=began,
             )
             return turn, context
 
@@ -214,12 +206,7 @@ class _Answering:
             return self._call.events(CHAT_PATH, outgoing, self._relayed(turn, outgoing), out)
 
         try:
-            turn, context = await work()
-            try:
-                await send(turn, self._outgoing(turn, context))
-            except EngineError as refused:
-                turn = self._without_notes(turn, refused)
-                await send(turn, self._outgoing(turn, context))
+            await self._sent(send, await work())
         except MemloopError as error:
             if error.http_status >= 500:
                 self._meter.broken()
@@ -232,7 +219,7 @@ class _Answering:
             reply = ReplyStream(self._offered, model=self._asked.model.id)
             if turn is None:
                 return relay(upstream, self._meter, out, hides_usage=hides, reply=reply)
-            return relay_chat(self._chat, upstream, turn, self._meter, out, hides_usage=hides, reply=reply)
+            return ChatStream(self._chat, turn, self._meter, reply, hides_usage=hides).relay(upstream, out)
 
         return self._form.streamed(stream)
 

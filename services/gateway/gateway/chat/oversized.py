@@ -19,7 +19,7 @@ from typing import Final, cast
 from pydantic import JsonValue
 
 from gateway.access import Allowance
-from gateway.chat.chat import Chat, last_user_index
+from gateway.chat.chat import AskedChat, Chat, last_user_index
 from gateway.engine import Affine, LoopModel
 from gateway.long_read.plan import ReadingPlan, cut, plan_read
 from gateway.metrics import Metrics
@@ -28,7 +28,7 @@ from memloop.loops.passes import read_in_order
 from memloop.loops.reader import Reader
 from memloop.loops.steps import ReadStep
 from memloop.ports import Chunks, Splitter
-from memloop.profiles import Profile, neutralise
+from memloop.profiles import neutralise
 from memloop.wire.chat import ChatRequest, Json, LongContext, PartRead, SentMessage
 from memloop.wire.errors import CONTEXT_LENGTH_EXCEEDED, InvalidRequest, Timeout, Unprocessable
 from memloop.wire.long_read import Document, LongReadRequest
@@ -69,16 +69,13 @@ class Oversize:
     parts: tuple[Part, ...]
 
 
-def oversize(
-    chat: ChatRequest, fields: Json, *, profile: Profile, splitters: tuple[Splitter, Splitter], window: int
-) -> Oversize | None:
+def _oversize(asked_chat: AskedChat, reader: LoopModel) -> Oversize | None:
     """Return the parts to read, or None when the prompt fits. CPU work: run it in a thread.
-
-    ``splitters`` are those of the chat's model and of the reader, whose ``profile`` is given.
 
     Raises InvalidRequest (400, ``context_length_exceeded``) when the prompt would still not fit.
     """
-    splitter, of_reader = splitters
+    chat, fields, model = asked_chat.fields, asked_chat.body.fields, asked_chat.model
+    splitter, window, profile = model.splitter, model.window.limit_tokens, reader.window.profile
     texts = [message.text() for message in chat.messages]
     sizes = [splitter.count(text) for text in texts]
     around = len(sizes) * _MOST_AROUND_MESSAGE + _MOST_AROUND_CHAT
@@ -93,7 +90,7 @@ def oversize(
         return None
     last = last_user_index(chat.messages)
     most = profile.budget.question_tokens
-    asked = question_in(texts[last], of_reader, most_tokens=most) if last is not None else ("", "", "")
+    asked = question_in(texts[last], reader.splitter, most_tokens=most) if last is not None else ("", "", "")
     question = " ".join(side.strip() for side in (asked[0], asked[2]) if side.strip()) or ANY_QUESTION
     first, between, end = asked
     found = [
@@ -200,34 +197,23 @@ class _Cut:
     chunks: Chunks
 
 
-async def oversize_of(chat: Chat, model: LoopModel, asked: ChatRequest, fields: Json) -> Oversize | None:
+async def oversize_of(chat: Chat, asked: AskedChat) -> Oversize | None:
     """Return the parts to read before the chat can be answered; None if it fits.
 
     Raises InvalidRequest (400, ``context_length_exceeded``), and the engine's errors.
     """
-    await model.look()
-    window = model.window.limit_tokens
-    reader = chat.backend.models.reading_for(model)
-    return await asyncio.to_thread(
-        oversize,
-        asked,
-        fields,
-        profile=reader.window.profile,
-        splitters=(model.splitter, reader.splitter),
-        window=window,
-    )
+    await asked.model.look()
+    return await asyncio.to_thread(_oversize, asked, chat.backend.models.reading_for(asked.model))
 
 
-async def read_context(
-    chat: Chat, model: LoopModel, asked: ChatRequest, fields: Json, over: Oversize, allowance: Allowance, *, tenant: str
-) -> ReadContext:
+async def read_context(chat: Chat, asked: AskedChat, over: Oversize, allowance: Allowance) -> ReadContext:
     """Read the parts one by one, by the reader, and replace each with its memory.
 
     Raises Unprocessable (422) when the parts need too many calls, Timeout (504) at the deadline, Overloaded (503),
     RateLimited (429) over the tenant's share, and the engine's errors.
     """
     began = time.monotonic()
-    reader, metrics = chat.backend.models.reading_for(model), chat.backend.metrics
+    reader, metrics = chat.backend.models.reading_for(asked.model), chat.backend.metrics
     cuts = [await asyncio.to_thread(_cut, chat, reader, over.question, part) for part in over.parts]
     calls, most = sum(len(piece.chunks) for piece in cuts), chat.settings.long_context_max_calls
     if calls > most:
@@ -239,7 +225,10 @@ async def read_context(
     watched = Affine(reader.watched(metrics, operation="long_read"), secrets.token_hex(8))
     budgeted = Budgeted(watched, deadline_s=chat.settings.long_context_deadline_s - (time.monotonic() - began))
     try:
-        with chat.admission.batch_part(tenant=tenant), span("long_context", {"memloop.parts": len(cuts)}):
+        with (
+            chat.admission.batch_part(tenant=asked.principal.tenant),
+            span("long_context", {"memloop.parts": len(cuts)}),
+        ):
             memories = [await _read(piece, over.question, budgeted, metrics) for piece in cuts]
     except BudgetSpent:
         raise Timeout(
@@ -247,7 +236,7 @@ async def read_context(
         ) from None
     finally:
         allowance.spend_more(budgeted.usage.total_tokens)
-    return _replaced(asked, fields, over, cuts, memories, budgeted.usage)
+    return _replaced(asked, over, cuts, memories, budgeted.usage)
 
 
 def _cut(chat: Chat, reader: LoopModel, question: str, part: Part) -> _Cut:
@@ -275,9 +264,9 @@ async def _read(piece: _Cut, question: str, model: Budgeted, metrics: Metrics) -
 
 
 def _replaced(
-    asked: ChatRequest, fields: Json, over: Oversize, cuts: Sequence[_Cut], memories: Sequence[str], usage: Usage
+    asked: AskedChat, over: Oversize, cuts: Sequence[_Cut], memories: Sequence[str], usage: Usage
 ) -> ReadContext:
-    sent, spoken = list(cast(list[JsonValue], fields["messages"])), list(asked.messages)
+    sent, spoken = list(cast(list[JsonValue], asked.body.fields["messages"])), list(asked.fields.messages)
     for part, memory in zip((piece.part for piece in cuts), memories, strict=True):
         notes = _IN_ITS_PLACE.format(tokens=part.tokens, memory=neutralise(memory, keep_marks=True))
         message, text = sent[part.message_index], _around(part, notes)

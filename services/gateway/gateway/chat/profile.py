@@ -4,10 +4,10 @@ It is read when it is asked for, so it holds every write that has ended.
 """
 
 import asyncio
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from itertools import islice
-from typing import Annotated, Final
+from typing import Annotated, Final, TypeVar
 
 from fastapi import APIRouter, Query
 from pydantic import JsonValue
@@ -23,6 +23,7 @@ from memloop_service import ERRORS
 
 MOST_FACTS: Final = 200
 _MOST_PINNED: Final = 100
+_Item = TypeVar("_Item")
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,8 +52,8 @@ async def facts_of(store: StoreClient, namespace: Namespace, *, category: str | 
 
 
 def profile_of(facts: Facts, namespace: Namespace, splitter: Splitter, *, max_tokens: int) -> UserProfile:
-    """Group the facts that fit. One that does not is skipped; a shorter one after it may still fit."""
-    shown, tokens = fitting(facts.items, splitter, max_tokens=max_tokens)
+    """Group the facts that fit."""
+    shown, tokens = fitting(facts.items, lambda item: splitter.count(item.memory), max_tokens=max_tokens)
     groups: dict[str, list[ProfileFact]] = {}
     for item in shown:
         groups.setdefault(category_of(item), []).append(
@@ -68,15 +69,14 @@ def profile_of(facts: Facts, namespace: Namespace, splitter: Splitter, *, max_to
     )
 
 
-def fitting(items: Iterable[MemoryItem], splitter: Splitter, *, max_tokens: int) -> tuple[list[MemoryItem], int]:
-    """Return the items that fit, in order, and their tokens."""
-    shown: list[MemoryItem] = []
+def fitting(items: Iterable[_Item], cost: Callable[[_Item], int], *, max_tokens: int) -> tuple[list[_Item], int]:
+    """Return the items that fit, in order, and their tokens. One that does not is skipped; a later one may fit."""
+    shown: list[_Item] = []
     tokens = 0
     for item in items:
-        cost = splitter.count(item.memory)
-        if tokens + cost <= max_tokens:
+        if tokens + (one := cost(item)) <= max_tokens:
             shown.append(item)
-            tokens += cost
+            tokens += one
     return shown, tokens
 
 

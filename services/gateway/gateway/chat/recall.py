@@ -8,6 +8,7 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
+from typing import cast
 
 from pydantic import JsonValue
 
@@ -37,27 +38,17 @@ _UNREAD = "The queue of memory writes could not be read; this reply may lack tur
 _NO_PROFILE = "The memory store did not list the user's profile; this reply was made without it."
 _TOO_LONG = "The chat and its notes exceed the model's window; this reply was made without memories."
 _DEGRADED = "A model of the memory store did not respond; this reply may lack memories that it would have found."
-"""A process keeps the lines and the tokens of so many texts of up to 1,000 characters: at most 6 MB."""
-
-
-@dataclass(frozen=True, slots=True)
-class _Line:
-    """A memory or a pending turn as its line in the message; ``counted`` is the text whose tokens it costs."""
-
-    line: str
-    counted: str
-    id: str
-    """The memory's, or that of the event of the turn's write; empty for a turn without one."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Found:
-    """The store's part of a recall, the best item first."""
+    """The store's part of a recall, the best item first; ``error`` says what is missing."""
 
     items: tuple[Recalled, ...] = ()
     pending: tuple[PendingTurn, ...] = ()
     pending_complete: bool = True
     degraded: bool = False
+    error: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,13 +87,11 @@ async def recall(
         return Recall(standing=await chat.memory.pending.of_user(namespace))
     deadline = asyncio.get_running_loop().time() + chat.settings.recall_timeout_s
     searching = partial(_found_beside_profile, chat, model, namespace, query, options, deadline=deadline)
-    standing, (found, error) = await read_beside(chat.memory.pending, namespace, searching)
-    errors = [error] if error is not None else []
-    if found.degraded:
-        errors.append(_DEGRADED)
-    if not (standing.complete and found.pending_complete):
+    standing, found = await read_beside(chat.memory.pending, namespace, searching)
+    is_complete = standing.complete and found.pending_complete
+    if not is_complete:
         chat.memory.metrics.pending_unread.inc()
-        errors.append(_UNREAD)
+    errors = (found.error, _DEGRADED if found.degraded else None, None if is_complete else _UNREAD)
     turns = (*standing.pending, *reversed(found.pending))
     present = {said(clean_name(message.name), message.text()).strip() for message in messages} if turns else set[str]()
     pending = ranked([turn for turn in turns if turn.said().strip() not in present], query)
@@ -112,25 +101,26 @@ async def recall(
     packing = partial(pack, found.items, model.window.profile, model.splitter, max_tokens=most, pending=shown)
     chars = sum(len(memory.text) for memory in found.items) + sum(len(turn.said()) for turn in shown)
     packed = await computed(packing, chars=chars)
-    return replace(packed, error=" ".join(errors) or None, standing=standing)
+    return replace(packed, error=" ".join(filter(None, errors)) or None, standing=standing)
 
 
 async def _found_beside_profile(
     chat: Chat, model: LoopModel, namespace: Namespace, query: str, options: MemoryOptions, *, deadline: float
-) -> tuple[_Found, str | None]:
+) -> _Found:
     """Return what the store found, after the facts of the user's profile if the chat asks for it."""
+    searching = _found(chat, namespace, query, options, deadline=deadline)
     if not options.profile:
-        return await _found(chat, namespace, query, options, deadline=deadline)
-    (found, error), facts = await asyncio.gather(
-        _found(chat, namespace, query, options, deadline=deadline), _facts(chat, namespace, deadline=deadline)
-    )
+        return await searching
+    found, facts = await asyncio.gather(searching, _facts(chat, namespace, deadline=deadline))
     if facts is None:
-        return found, error or _NO_PROFILE
-    budget = options.max_tokens // _PROFILE_SHARE
-    shown, _ = await asyncio.to_thread(fitting, facts.items, model.splitter, max_tokens=budget)
+        return replace(found, error=found.error or _NO_PROFILE)
+
+    def cost(item: MemoryItem) -> int:
+        return model.splitter.count(item.memory)
+
+    shown, _ = await asyncio.to_thread(fitting, facts.items, cost, max_tokens=options.max_tokens // _PROFILE_SHARE)
     known = {item.id for item in shown}
-    items = (*map(_recalled, shown), *(item for item in found.items if item.id not in known))
-    return replace(found, items=items), error
+    return replace(found, items=(*map(_recalled, shown), *(item for item in found.items if item.id not in known)))
 
 
 async def _facts(chat: Chat, namespace: Namespace, *, deadline: float) -> Facts | None:
@@ -142,12 +132,10 @@ async def _facts(chat: Chat, namespace: Namespace, *, deadline: float) -> Facts 
         return None
 
 
-async def _found(
-    chat: Chat, namespace: Namespace, query: str, options: MemoryOptions, *, deadline: float
-) -> tuple[_Found, str | None]:
+async def _found(chat: Chat, namespace: Namespace, query: str, options: MemoryOptions, *, deadline: float) -> _Found:
     """Return what the store found, or nothing and why. A query without a word finds nothing."""
     if not query.strip():
-        return _Found(), None
+        return _Found()
     try:
         started = time.perf_counter()
         search = StoreSearch(
@@ -161,12 +149,12 @@ async def _found(
         finally:
             chat.memory.metrics.memory_search_seconds.labels("chat").observe(time.perf_counter() - started)
         items = tuple(_recalled(hit.item) for hit in result.results)
-        return _Found(items, result.pending, pending_complete=result.pending_complete, degraded=result.degraded), None
+        return _Found(items, result.pending, pending_complete=result.pending_complete, degraded=result.degraded)
     except (DependencyError, TimeoutError):
         chat.memory.metrics.recall_failed.inc()
-        return _Found(), "The memory store did not respond; this reply was made without memories."
+        return _Found(error="The memory store did not respond; this reply was made without memories.")
     except MemloopError as refusal:
-        return _Found(), f"The memory store rejected the search: {refusal.message}"
+        return _Found(error=f"The memory store rejected the search: {refusal.message}")
 
 
 def _recalled(item: MemoryItem | RecalledItem) -> Recalled:
@@ -183,38 +171,27 @@ def pack(
 ) -> Recall:
     """Build the message with the best memories, of at most ``max_tokens`` tokens including its own wording.
 
-    Pending turns take at most half of it. One that does not fit is skipped; a shorter one after it may still fit. Parts
-    are counted one by one and the whole is counted at the end, because token counts of parts do not add up exactly.
+    Pending turns take at most half of it. Parts are counted one by one and the whole is counted at the end, because
+    token counts of parts do not add up exactly.
     """
     left = max_tokens - splitter.count(_message(profile, (), ()).text())
-    said = ((pending_line(turn.role, turn.said(), turn.timestamp), turn.event_id or "") for turn in pending)
-    turns = _fitting([_Line(line, line, event_id) for line, event_id in said], left // _PENDING_SHARE, splitter)
-    left -= splitter.count(pending_lines([turn.line for turn in turns]))
-    lines = ((memory_line(one.text, one.valid_from, one.times), one.id) for one in found)
-    chosen = _fitting([_Line(line, f"1. {line}", id_) for line, id_ in lines], left, splitter)
+    said = [(pending_line(turn.role, turn.said(), turn.timestamp), turn.event_id) for turn in pending]
+    turns, _ = fitting(said, lambda each: splitter.count(each[0]) + 1, max_tokens=left // _PENDING_SHARE)
+    left -= splitter.count(pending_lines([line for line, _ in turns]))
+    known = [(memory_line(one.text, one.valid_from, one.times), one.id) for one in found]
+    chosen, _ = fitting(known, lambda each: splitter.count(f"1. {each[0]}") + 1, max_tokens=left)
     while chosen or turns:
-        message = _message(profile, chosen, turns)
+        message = _message(profile, [line for line, _ in chosen], [line for line, _ in turns])
         tokens = splitter.count(message.text())
         if tokens <= max_tokens:
-            events = dict.fromkeys(turn.id for turn in turns if turn.id)
-            return Recall(message, tuple(memory.id for memory in chosen), pending=tuple(events), tokens=tokens)
+            events = dict.fromkeys(event_id for _, event_id in turns if event_id)
+            return Recall(message, tuple(id_ for _, id_ in chosen), pending=tuple(events), tokens=tokens)
         (chosen or turns).pop()
     return Recall()
 
 
-def _fitting(parts: Sequence[_Line], tokens: int, splitter: Splitter) -> list[_Line]:
-    """Return the parts that fit, in their order."""
-    chosen: list[_Line] = []
-    for part in parts:
-        cost = splitter.count(part.counted) + 1
-        if cost <= tokens:
-            chosen.append(part)
-            tokens -= cost
-    return chosen
-
-
-def _message(profile: Profile, memories: Sequence[_Line], pending: Sequence[_Line]) -> ChatMessage:
-    blocks = (ranked_lines([memory.line for memory in memories]), pending_lines([turn.line for turn in pending]))
+def _message(profile: Profile, memories: Sequence[str], pending: Sequence[str]) -> ChatMessage:
+    blocks = (ranked_lines(memories), pending_lines(pending))
     return profile.render("recall", memories="\n".join(filter(None, blocks)))[-1]
 
 
@@ -224,9 +201,7 @@ def with_recalled(fields: Json, notes: str, *, place: int, form: RecallPlace) ->
     Every other message of the client's stays as it is, and so does what that message holds beside the notes. Within
     the message the roles of the chat alternate as before, which many chat templates want.
     """
-    messages = fields["messages"]
-    if not isinstance(messages, list):
-        raise TypeError("messages must be a list")
+    messages = cast(list[JsonValue], fields["messages"])
     asked = messages[place]
     if form == "own_message" or not isinstance(asked, dict):
         return {**fields, "messages": [*messages[:place], {"role": "user", "content": notes}, *messages[place:]]}

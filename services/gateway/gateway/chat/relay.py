@@ -23,52 +23,15 @@ from memloop_service.http import Sink, data_event, object_in, objects_in, parsed
 _DONE: Final = b"[DONE]"
 
 
-async def relay_chat(
-    chat: Chat, upstream: RawResponse, turn: ChatTurn, meter: Meter, out: Sink, *, hides_usage: bool, reply: ReplyStream
-) -> None:
-    """Relay the engine's events in OpenAI's form, with the memory field.
+class ChatStream:
+    """Relays the engine's events in OpenAI's form, with the memory field. Only choice 0 is remembered.
 
-    It rides on the usage chunk of a client that asked for the usage, else on the chunk with the finish reason: clients
-    that asked for nothing read ``choices[0]`` of every chunk. ``hides_usage``: the client did not ask.
+    The field rides on the usage chunk of a client that asked for the usage, else on the chunk with the finish reason:
+    clients that asked for nothing read ``choices[0]`` of every chunk. ``hides_usage``: the client did not ask.
     """
-    stream, cutter = _ChatStream(chat, turn, meter, reply, hides_usage=hides_usage), EventCutter()
-    try:
-        while data := await upstream.some():
-            meter.first_byte()
-            await _pass_on(cutter.feed(data), stream, meter, out)
-        for event in reply.close():
-            await out.send(await stream.shown(event))
-    except DependencyError as error:
-        await send_broken(error, meter, out)
-    finally:
-        stream.count()
-        await stream.write_if_answered()
-        meter.finish()
-
-
-async def _pass_on(events: Sequence[bytes], stream: "_ChatStream", meter: Meter, out: Sink) -> None:
-    """Send the events, consecutive texts at once. Before an event that may wait for a write the texts are sent."""
-    texts: list[bytes] = []
-    for event in events:
-        meter.streamed(event)
-        if stream.is_text(event):
-            texts.append(event)
-            continue
-        if texts:
-            await out.send(b"".join(texts))
-            texts.clear()
-        for read in stream.reply.read(event):
-            if shown := await stream.shown(read):
-                await out.send(shown)
-    if texts:
-        await out.send(b"".join(texts))
-
-
-class _ChatStream:
-    """Tracks a chat's answer while it streams. Only choice 0 is remembered."""
 
     def __init__(self, chat: Chat, turn: ChatTurn, meter: Meter, reply: ReplyStream, *, hides_usage: bool) -> None:
-        self.reply = reply
+        self._reply = reply
         self._chat = chat
         self._turn = turn
         self._meter = meter
@@ -80,18 +43,48 @@ class _ChatStream:
         self._memory: ChatMemory | None = None
         self._usage_was_first = False
 
-    def is_text(self, event: bytes) -> bool:
-        """Return whether the event adds nothing but text, which is then noted."""
-        text = only_text(event) if self.reply.may_skip_texts else None
-        if not text:
-            return False
-        self._texts.append(text)
-        return True
+    async def relay(self, upstream: RawResponse, out: Sink) -> None:
+        """Relay the stream to its end, and queue the write of a complete answer whether or not its client stays."""
+        cutter = EventCutter()
+        try:
+            while data := await upstream.some():
+                self._meter.first_byte()
+                await self._pass_on(cutter.feed(data), out)
+            for event in self._reply.close():
+                await out.send(await self._shown(event))
+        except DependencyError as error:
+            await send_broken(error, self._meter, out)
+        finally:
+            if self._usage:
+                self._meter.tokens(self._usage)
+            if self._reply.is_answered:
+                await self._settled(waits=False)
+                if self._usage and not self._usage_was_first:  # a chat that was cut is counted here
+                    await self._turn.cut(self._chat, self._usage)
+            self._meter.finish()
 
-    async def shown(self, event: StreamEvent) -> bytes:
+    async def _pass_on(self, events: Sequence[bytes], out: Sink) -> None:
+        """Send the events, consecutive texts at once. Before an event that may wait for a write the texts are sent."""
+        texts: list[bytes] = []
+        for event in events:
+            self._meter.streamed(event)
+            if self._reply.may_skip_texts and (text := only_text(event)):
+                self._texts.append(text)
+                texts.append(event)
+                continue
+            if texts:
+                await out.send(b"".join(texts))
+                texts.clear()
+            for read in self._reply.read(event):
+                if shown := await self._shown(read):
+                    await out.send(shown)
+        if texts:
+            await out.send(b"".join(texts))
+
+    async def _shown(self, event: StreamEvent) -> bytes:
         """Return the event for the client, with or after the memory field if that is due."""
         if event.is_done:
-            if self._sent_memory or self.reply.failed:
+            if self._sent_memory or self._reply.failed:
                 return event.raw
             # For a client that asked for the usage of an engine that reports none
             return await self._with_memory({**self._last, "choices": []}) + event.raw
@@ -101,7 +94,7 @@ class _ChatStream:
             if index_of(choice) == 0:
                 content = object_in(choice.get("delta")).get("content")
                 self._texts.append(content if isinstance(content, str) else "")
-        if self.reply.failed or self._sent_memory:
+        if self._reply.failed or self._sent_memory:
             return b"" if self._hides_usage and event.is_usage else event.raw
         if event.is_usage:
             return b"" if self._hides_usage else await self._with_memory(event.chunk)
@@ -110,22 +103,6 @@ class _ChatStream:
             for choice in objects_in(event.chunk.get("choices"))
         )
         return await self._with_memory(event.chunk) if self._hides_usage and ends else event.raw
-
-    def count(self) -> None:
-        """Count the tokens that the engine has reported last."""
-        if self._usage:
-            self._meter.tokens(self._usage)
-
-    async def write_if_answered(self) -> None:
-        """Queue the write of a complete answer, even if the client disconnected before its last events.
-
-        A chat that was cut is counted here where its usage came behind the memory field.
-        """
-        if not self.reply.is_answered:
-            return
-        await self._settled(waits=False)
-        if self._usage and not self._usage_was_first:
-            await self._turn.cut(self._chat, self._usage)
 
     async def _with_memory(self, chunk: Json) -> bytes:
         self._sent_memory = True
