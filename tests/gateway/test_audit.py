@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from gateway.access.audit import DIFFERENT_IN_A_WINDOW, AuditLog, Auditor
+from gateway.access.audit import DIFFERENT_IN_A_WINDOW, Auditor
 from gateway.settings import GatewaySettings
 from memloop.wire.keys import AuditEntry, AuditKind
 from memloop_service.logs import JsonLines
@@ -131,12 +131,12 @@ def _denied(kind: AuditKind, tenant: str, **fields: Any) -> AuditEntry:
 
 async def test_a_flood_of_denials_is_counted_not_written_out(redis_url: str) -> None:
     async with connected(redis_url) as redis:
-        auditor = Auditor(AuditLog(redis))
+        auditor = Auditor(redis)
         async with auditor.keeping():
             for number in range(5000):
                 denied = _denied("unauthenticated", "", code="invalid_api_key", address=f"10.0.{number % 250}.1")
                 auditor.denied(denied.model_copy(update={"request_id": f"req_{number}"}))
-        page = await auditor.log.page("unauthenticated", "", cursor=None, limit=1000)
+        page = await auditor.page("unauthenticated", "", cursor=None, limit=1000)
     assert len(page.data) <= 2 * (DIFFERENT_IN_A_WINDOW + 1)
     assert sum(entry.count for entry in page.data) == 5000
     assert sum(entry.count for entry in page.data if entry.address == "") == 150 * 20
@@ -145,10 +145,10 @@ async def test_a_flood_of_denials_is_counted_not_written_out(redis_url: str) -> 
 async def test_a_new_window_writes_the_same_denial_again(redis_url: str) -> None:
     denial = _denied("denied", "a", code="permission_denied", request_id="req_1")
     async with connected(redis_url) as redis:
-        auditor = Auditor(AuditLog(redis), window_s=0.05)
+        auditor = Auditor(redis, window_s=0.05)
 
         async def kept(count: int) -> bool:
-            page = await auditor.log.page("denied", "a", cursor=None, limit=10)
+            page = await auditor.page("denied", "a", cursor=None, limit=10)
             return [entry.count for entry in page.data] == [1, 2, 1][-count:]
 
         async with auditor.keeping():
@@ -162,7 +162,7 @@ async def test_a_new_window_writes_the_same_denial_again(redis_url: str) -> None
 async def test_without_redis_every_denial_is_still_a_line(caplog: pytest.LogCaptureFixture) -> None:
     server = RedisServer.start()
     async with connected(server.url) as redis:
-        auditor = Auditor(AuditLog(redis), window_s=0.05)
+        auditor = Auditor(redis, window_s=0.05)
         server.stop()
         with caplog.at_level(logging.INFO, logger="memloop.audit"):
             async with auditor.keeping():

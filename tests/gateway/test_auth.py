@@ -8,7 +8,7 @@ from redis.asyncio import Redis
 
 from gateway.access.access import KeyFileError, load_static_keys
 from gateway.access.key_records import KeyRecords
-from gateway.access.keys import LOCAL, KeyCache, KeyRing, Principal
+from gateway.access.keys import LOCAL, KeyRing, Principal
 from gateway.main import main
 from gateway.settings import GatewaySettings
 from memloop.wire.errors import Forbidden, Unauthenticated
@@ -26,9 +26,11 @@ def _ring(keys: str) -> KeyRing:
 
 def _loaded(**settings: object) -> KeyRing:
     """A ring whose Redis nobody asks, for no key was made."""
-    book = KeyCache(KeyRecords(Redis()), wait_s=1.0, stale_s=60.0)
-    book.reset([])
-    return KeyRing(load_static_keys(GatewaySettings.model_validate(settings)), book)
+    ring = KeyRing(
+        load_static_keys(GatewaySettings.model_validate(settings)), KeyRecords(Redis()), wait_s=1.0, stale_s=60.0
+    )
+    ring.reset([])
+    return ring
 
 
 RING = _ring(f"{_entry('acme', 'key-a')}, {_entry('umbrella', 'key-b')}")

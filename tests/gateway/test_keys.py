@@ -12,7 +12,7 @@ from redis.asyncio import Redis
 
 from gateway.access.access import load_static_keys
 from gateway.access.key_records import KEYS_OF_A_TENANT, KeyRecord, KeyRecords, digest_of, new_key_id, new_secret
-from gateway.access.keys import KeyCache, KeyRing
+from gateway.access.keys import KeyRing
 from gateway.settings import GatewaySettings
 from memloop.wire.errors import Conflict, Unavailable
 from memloop.wire.keys import AuditEntry
@@ -264,7 +264,7 @@ async def test_without_redis_known_keys_work_on_and_unknown_ones_are_not_judged(
 
 def test_a_process_without_updates_for_long_rejects_created_keys() -> None:
     now = 0.0
-    book = KeyCache(KeyRecords(Redis()), wait_s=1.0, stale_s=300.0, clock=lambda: now)
+    book = KeyRing({}, KeyRecords(Redis()), wait_s=1.0, stale_s=300.0, clock=lambda: now)
     record = _record("ml_secret")
     digest = bytes.fromhex(record.digest)
     with pytest.raises(Unavailable):
@@ -284,10 +284,10 @@ def test_a_key_is_found_among_ten_thousand_as_fast_as_among_ten() -> None:
 
 
 def _seconds_to_find_one_of(count: int) -> float:
-    book = KeyCache(KeyRecords(Redis()), wait_s=1.0, stale_s=300.0)
+    static = load_static_keys(GatewaySettings.model_validate({"api_keys": OPERATED}))
+    ring = KeyRing(static, KeyRecords(Redis()), wait_s=1.0, stale_s=300.0)
     secrets = [new_secret() for _ in range(count)]
-    book.reset([_record(secret) for secret in secrets])
-    ring = KeyRing(load_static_keys(GatewaySettings.model_validate({"api_keys": OPERATED})), book)
+    ring.reset([_record(secret) for secret in secrets])
     headers = {"authorization": f"Bearer {secrets[7]}"}
     return min(timeit.repeat(lambda: ring.authenticate(headers), number=200, repeat=9)) / 200
 

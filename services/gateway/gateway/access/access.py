@@ -13,9 +13,9 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Final, cast
 
-from gateway.access.audit import AuditLog, Auditor
+from gateway.access.audit import Auditor
 from gateway.access.key_records import KeyRecords
-from gateway.access.keys import NEVER, KeyCache, KeyRing, Principal
+from gateway.access.keys import NEVER, KeyRing, Principal
 from gateway.metrics import Metrics
 from gateway.settings import GatewaySettings
 from memloop.ports import Splitter
@@ -41,7 +41,7 @@ class Access:
     @asynccontextmanager
     async def running(self) -> AsyncGenerator[None]:
         """Follow key changes and write the audit log until the block exits."""
-        async with self.auditor.keeping(), self.keys.followed():
+        async with self.auditor.keeping(), self.keys.following():
             yield
 
 
@@ -50,11 +50,11 @@ def open_access(
 ) -> Access:
     """Build the slice from the settings. Raises KeyFileError on bad keys."""
     records = KeyRecords(state)
-    cache = KeyCache(records, wait_s=settings.look_s, stale_s=settings.keys_stale_s)
+    static = load_static_keys(settings)
     capacity = Capacity(
         requests=settings.max_active_requests, batch=settings.max_batch_requests, body_bytes=settings.max_active_bytes
     )
-    share = settings.tenant_share if load_static_keys(settings) else 1.0
+    share = settings.tenant_share if static else 1.0
     of_tenant = Capacity(
         requests=math.ceil(share * capacity.requests),
         batch=math.ceil(share * capacity.batch),
@@ -63,9 +63,9 @@ def open_access(
     admission = Admission(capacity, of_tenant, lambda limit: metrics.refused_requests.labels(limit).inc())
     metrics.watch_admission(admission)
     return Access(
-        keys=KeyRing(load_static_keys(settings), cache),
+        keys=KeyRing(static, records, wait_s=settings.look_s, stale_s=settings.keys_stale_s),
         records=records,
-        auditor=Auditor(AuditLog(state)),
+        auditor=Auditor(state),
         admission=admission,
         rates=Rates(state, RateLimits(settings.requests_per_minute, settings.tokens_per_minute)),
         counting=counting,

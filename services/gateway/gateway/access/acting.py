@@ -19,7 +19,7 @@ async def audit_action(
     """Store the audit entry before the action: an action that cannot be audited is not performed."""
     entry = action_entry(action, request, principal, tenant=tenant, target=target)
     auditor = access_of(request).auditor
-    await auditor.log.append([entry])
+    await auditor.append([entry])
     auditor.acted(entry)
 
 

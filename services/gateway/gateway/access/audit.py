@@ -28,14 +28,18 @@ _OF_ANY_CALLER: Final = {"actor_key": "", "method": "", "route": "", "address": 
 _AUDIT = logging.getLogger("memloop.audit")
 
 
-class AuditLog:
-    """Stores audit entries. Methods raise Unavailable."""
+class Auditor:
+    """The audit log. Denials are buffered and stored in the background, so that callers never wait for it."""
 
-    def __init__(self, state: State) -> None:
+    def __init__(self, state: State, *, window_s: float = WINDOW_S) -> None:
         self._streams = Streams(state)
+        self._window_s = window_s
+        self._repeats: dict[AuditEntry, int] = {}
+        self._waiting: list[AuditEntry] = []
+        self._begun = asyncio.Event()
 
     async def append(self, entries: Sequence[AuditEntry]) -> None:
-        """Append the entries to their streams."""
+        """Append the entries to their streams. Raises Unavailable, as ``page`` does."""
         some = [(audit_stream(one.kind, one.tenant), {"entry": one.model_dump_json()}) for one in entries]
         await self._streams.append(some, most=ENTRIES_KEPT)
 
@@ -48,17 +52,6 @@ class AuditLog:
         )
         more = len(rows) > limit
         return AuditPage(data=data, next_cursor=data[-1].id if more else None, has_more=more)
-
-
-class Auditor:
-    """Buffers audit entries and writes them in the background, so that callers never wait for it."""
-
-    def __init__(self, log: AuditLog, *, window_s: float = WINDOW_S) -> None:
-        self.log = log
-        self._window_s = window_s
-        self._repeats: dict[AuditEntry, int] = {}
-        self._waiting: list[AuditEntry] = []
-        self._begun = asyncio.Event()
 
     def denied(self, entry: AuditEntry) -> None:
         """Write the denial, or count it as a repeat of one that differs in time and request alone."""
@@ -114,6 +107,6 @@ class Auditor:
         entries = list(self._waiting)
         with suppress(DependencyError):
             if entries:
-                await self.log.append(entries)
+                await self.append(entries)
                 kept = {id(entry) for entry in entries}
                 self._waiting = [entry for entry in self._waiting if id(entry) not in kept]

@@ -15,7 +15,6 @@ _FEW_PARTS: Final = 10_000
 _MOST_LEVELS: Final = 16
 """A text in a content part of a message lies five deep. No API has texts much deeper, and the engine counts anyway."""
 _READ_FIELDS: Final = ("text", "content")
-_END: Final = object()
 _Part: TypeAlias = str | int
 
 
@@ -36,18 +35,13 @@ async def estimate_tokens(asked: object, splitter: Splitter) -> int:
     return given + await asyncio.to_thread(counting.count, text)
 
 
-def _parts(asked: object) -> Iterator[_Part]:
+def _parts(asked: object, levels: int = _MOST_LEVELS) -> Iterator[_Part]:
     """Texts, and token ids where a client sends those. Pictures and the like are not counted before the answer."""
-    levels = [iter((asked,))]
-    while levels:
-        value = next(levels[-1], _END)
-        if value is _END:
-            levels.pop()
-        elif isinstance(value, str | int):
-            yield value
-        elif len(levels) == _MOST_LEVELS:
-            continue
-        elif isinstance(value, list | tuple):
-            levels.append(iter(cast(Sequence[object], value)))
-        elif isinstance(value, dict):
-            levels.append(map(cast(dict[str, object], value).get, _READ_FIELDS))
+    if isinstance(asked, str | int):
+        yield asked
+    elif levels and isinstance(asked, list | tuple):
+        for one in cast(Sequence[object], asked):
+            yield from _parts(one, levels - 1)
+    elif levels and isinstance(asked, dict):
+        for name in _READ_FIELDS:
+            yield from _parts(cast(dict[str, object], asked).get(name), levels - 1)

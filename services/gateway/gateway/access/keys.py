@@ -15,7 +15,7 @@ import math
 import re
 import time
 from collections.abc import AsyncGenerator, Callable, Collection, Iterator, Mapping, Sequence
-from contextlib import asynccontextmanager, nullcontext, suppress
+from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field, replace
 from typing import Final
 
@@ -96,15 +96,23 @@ LOCAL: Final = Principal("local", ALL_SCOPES)
 """Every caller, where no keys are configured."""
 
 
-class KeyCache:
-    """Holds the keys in memory. ``wait_s`` bounds one blocking read of the change log.
+class KeyRing:
+    """Holds all API keys that a caller may present: the operator's in ``static``, by SHA-256, and those in the records.
 
-    ``clock`` returns monotonic seconds.
+    Without any in ``static`` the API is open. ``wait_s`` bounds one blocking read of the change log. ``clock`` returns
+    monotonic seconds.
     """
 
     def __init__(
-        self, records: KeyRecords, *, wait_s: float, stale_s: float, clock: Callable[[], float] = time.monotonic
+        self,
+        static: Mapping[bytes, Principal],
+        records: KeyRecords,
+        *,
+        wait_s: float,
+        stale_s: float,
+        clock: Callable[[], float] = time.monotonic,
     ) -> None:
+        self._static = static
         self._records = records
         self._wait_ms = int(wait_s * 1000)
         self._stale_s = stale_s
@@ -117,18 +125,34 @@ class KeyCache:
         self._used_at: dict[str, int] = {}
         self._uses_kept_at = clock()
 
+    def authenticate(self, headers: Mapping[str, str]) -> Principal:
+        """Return the caller of a request. Raises Unauthenticated, and Unavailable when the key cannot be checked.
+
+        Keys are looked up by hash. The lookup's timing may leak bits of stored hashes, but not of keys: a caller cannot
+        choose a key by its hash.
+        """
+        if not self._static:
+            return LOCAL
+        presented = hashlib.sha256(_presented_key(headers).encode("utf-8", "surrogatepass")).digest()
+        static = self._static.get(presented)
+        principal = static or self.find(presented)
+        if principal is None:
+            raise Unauthenticated("Invalid API key.")
+        now = time.time()
+        if now >= principal.expires_at:
+            raise Unauthenticated("This API key has expired.", code="api_key_expired")
+        if static is None:
+            self._used_at[principal.key] = int(now)  # stored once a minute
+        return principal
+
     def find(self, digest: bytes) -> Principal | None:
-        """Return who a secret of this SHA-256 is, or None if unknown. Raises Unavailable when the cache is stale."""
+        """Return who a stored key of this SHA-256 is, or None if unknown. Raises Unavailable when it is too old."""
         found = self._principals.get(digest)
         if found is None and self._reachable:
             return None
         if found is None or self._clock() - self._fresh_at > self._stale_s:
             raise Unavailable("API keys cannot be checked now.", code="keys_unavailable", retry_after_s=2)
         return found
-
-    def used(self, principal: Principal, now: float) -> None:
-        """Record that a key was used; uses are stored once a minute."""
-        self._used_at[principal.key] = int(now)
 
     def apply(self, key_id: str, record: KeyRecord | None) -> None:
         """Apply a change: ``record`` is the key's new state, None if it was revoked."""
@@ -142,7 +166,7 @@ class KeyCache:
         self._principals |= found
 
     def reset(self, records: Sequence[KeyRecord]) -> None:
-        """Replace all cached keys with ``records``."""
+        """Replace all stored keys with ``records``."""
         self._principals, self._digests = {}, {}
         for record in records:
             self.apply(record.id, record)
@@ -150,7 +174,13 @@ class KeyCache:
 
     @asynccontextmanager
     async def following(self) -> AsyncGenerator[None]:
-        """Load the keys and follow changes until the block exits. Retries while the state is unreachable."""
+        """Load the stored keys and follow their changes until the block exits, if the API requires keys.
+
+        Retries while the state is unreachable.
+        """
+        if not self._static:
+            yield
+            return
         with suppress(DependencyError):
             await self._load()
         try:
@@ -200,47 +230,6 @@ def _principals(record: KeyRecord) -> Iterator[tuple[bytes, Principal]]:
     if record.old_digest is not None and record.old_until is not None:
         old = replace(principal, expires_at=min(ends_at, float(record.old_until)))
         yield bytes.fromhex(record.old_digest), old
-
-
-@dataclass(frozen=True, slots=True)
-class KeyRing:
-    """Holds all API keys that a caller may present."""
-
-    static: Mapping[bytes, Principal]
-    """The operator's keys, by SHA-256. If there are none, the API is open."""
-    cache: KeyCache
-    """The keys created at run time."""
-
-    @property
-    def has_keys(self) -> bool:
-        """Whether a caller must present a key."""
-        return bool(self.static)
-
-    @asynccontextmanager
-    async def followed(self) -> AsyncGenerator[None]:
-        """Follow changes of stored API keys until the block exits, if the API requires keys."""
-        async with self.cache.following() if self.has_keys else nullcontext():
-            yield
-
-    def authenticate(self, headers: Mapping[str, str]) -> Principal:
-        """Return the caller of a request. Raises Unauthenticated, and Unavailable when the key cannot be checked.
-
-        Keys are looked up by hash. The lookup's timing may leak bits of stored hashes, but not of keys: a caller cannot
-        choose a key by its hash.
-        """
-        if not self.has_keys:
-            return LOCAL
-        presented = hashlib.sha256(_presented_key(headers).encode("utf-8", "surrogatepass")).digest()
-        static = self.static.get(presented)
-        principal = static or self.cache.find(presented)
-        if principal is None:
-            raise Unauthenticated("Invalid API key.")
-        now = time.time()
-        if now >= principal.expires_at:
-            raise Unauthenticated("This API key has expired.", code="api_key_expired")
-        if static is None:
-            self.cache.used(principal, now)
-        return principal
 
 
 def _presented_key(headers: Mapping[str, str]) -> str:

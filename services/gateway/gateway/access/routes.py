@@ -83,7 +83,7 @@ async def revoke_key(key_id: str, request: Request, access: AccessDep, principal
     record = await _managed_key(key_id, access, principal)
     entry = action_entry("key.revoked", request, principal, tenant=record.tenant, target=record.id)
     await access.records.change(record, None, entry)
-    access.keys.cache.apply(key_id, None)
+    access.keys.apply(key_id, None)
     access.auditor.acted(entry)
     return KeyRevoked(id=key_id)
 
@@ -101,7 +101,7 @@ async def read_audit(
     if kind == "unauthenticated" and not principal.is_operator:
         raise Forbidden("Only operator keys may list unauthenticated requests.", param="kind", code="permission_denied")
     whose = "" if kind == "unauthenticated" else tenant
-    return await access.auditor.log.page(kind, whose, cursor=cursor, limit=limit)
+    return await access.auditor.page(kind, whose, cursor=cursor, limit=limit)
 
 
 async def _managed_key(key_id: str, access: Access, principal: Principal) -> KeyRecord:
@@ -113,6 +113,6 @@ async def _managed_key(key_id: str, access: Access, principal: Principal) -> Key
 
 
 def _made(record: KeyRecord, secret: str, entry: AuditEntry, access: Access) -> NewApiKey:
-    access.keys.cache.apply(record.id, record)
+    access.keys.apply(record.id, record)
     access.auditor.acted(entry)
     return NewApiKey(**record.shown().model_dump(), secret=secret)

@@ -36,42 +36,6 @@ _MOST_SEEN_CHARS: Final = 4096
 """A process keeps the policies of so many scopes, of up to 4,096 characters each."""
 
 
-@dataclass(frozen=True, slots=True)
-class Loaded:
-    """The policies of some of a tenant's namespaces, by level; ``default_kinds`` are redacted without any policy.
-
-    ``filed`` are those of the operator's file: at each level the one that was set over the API comes after it.
-    """
-
-    default_kinds: frozenset[Kind]
-    levels: Mapping[str, str]
-    filed: FiledPolicies
-    general: EffectivePolicy
-    """The settings where only the file's for all tenants apply."""
-
-    def of(self, scope: Scope) -> EffectivePolicy:
-        """Return the settings in force for the scope, with every field of the redaction set."""
-        if not self.levels and scope.tenant not in self.filed.tenants:
-            return self.general
-        stack = [self.filed.all]
-        for level in levels_of(scope):
-            stack += filter(None, (self.filed.at(scope.tenant, level), self._stored(level)))
-        return merged(stack, self.of_app(scope), default_kinds=self.default_kinds)
-
-    def own(self, scope: Scope) -> MemoryPolicy | None:
-        """Return the policy of the scope's own level, as it was set over the API."""
-        return self._stored(levels_of(scope)[-1])
-
-    def of_app(self, scope: Scope) -> KeepPolicy | None:
-        """Return what the application has set for the scope's user."""
-        raw = None if scope.user_id is None else self.levels.get(_of_app(scope.user_id))
-        return None if raw is None else KeepPolicy.model_validate_json(raw)
-
-    def _stored(self, level: str) -> MemoryPolicy | None:
-        raw = self.levels.get(level)
-        return None if raw is None else MemoryPolicy.model_validate_json(raw)
-
-
 class Policies:
     """The policies of all tenants. Methods raise Unavailable: nothing is kept unredacted then."""
 
@@ -83,8 +47,8 @@ class Policies:
         self._is_cluster = is_cluster(state)
         self._seen: dict[tuple[str, ...], Mapping[str, str]] = {}
 
-    async def load(self, tenant: str, scopes: Iterable[Scope]) -> Loaded:
-        """Read the policies of the tenant's scopes in one round trip."""
+    async def load(self, tenant: str, scopes: Iterable[Scope]) -> Mapping[str, str]:
+        """Read the policies of the tenant's scopes in one round trip; return them by level."""
         levels = _all_levels(scopes)
         known = await self._fields.get(tenant, levels)
         if not self._is_cluster and len(levels) <= _MOST_LEVELS:
@@ -94,9 +58,9 @@ class Policies:
                 if len(self._seen) >= _MOST_SEEN:
                     del self._seen[next(iter(self._seen))]
                 self._seen[place] = known
-        return self._loaded(known)
+        return known
 
-    def seen(self, scope: Scope) -> tuple[Loaded, Guard] | None:
+    def seen(self, scope: Scope) -> tuple[Mapping[str, str], Guard] | None:
         """Return the scope's policies as they were read last, or none, and the guard of what a script makes by them.
 
         Returns None in a cluster, where a script that writes has no access to them.
@@ -105,10 +69,19 @@ class Policies:
             return None
         levels = _all_levels([scope])
         known = self._seen.get((scope.tenant, *levels), {})
-        return self._loaded(known), guard_of(self._fields.key(scope.tenant), levels, known)
+        return known, guard_of(self._fields.key(scope.tenant), levels, known)
 
-    def _loaded(self, known: Mapping[str, str]) -> Loaded:
-        return Loaded(self._default_kinds, known, self._filed, self._general)
+    def in_force(self, scope: Scope, known: Mapping[str, str]) -> EffectivePolicy:
+        """Return the settings in force for the scope, with every field of the redaction set.
+
+        At each level the operator's file comes first, then what was set over the API: ``known``, by level.
+        """
+        if not known and scope.tenant not in self._filed.tenants:
+            return self._general
+        stack = [self._filed.all]
+        for level in levels_of(scope):
+            stack += filter(None, (self._filed.at(scope.tenant, level), policy_at(level, known)))
+        return merged(stack, policy_of_app(scope, known), default_kinds=self._default_kinds)
 
     async def put(self, scope: Scope, policy: MemoryPolicy) -> None:
         """Replace the policy of the scope's own level. Raises Conflict when the tenant has too many, and TooLarge."""
@@ -146,6 +119,18 @@ def levels_of(scope: Scope) -> tuple[str, ...]:
     return ("tenant", *agent, *user)
 
 
+def policy_at(level: str, known: Mapping[str, str]) -> MemoryPolicy | None:
+    """Return the policy of a level, as it was set over the API."""
+    raw = known.get(level)
+    return None if raw is None else MemoryPolicy.model_validate_json(raw)
+
+
+def policy_of_app(scope: Scope, known: Mapping[str, str]) -> KeepPolicy | None:
+    """Return what the application has set for the scope's user."""
+    raw = None if scope.user_id is None else known.get(_of_app(scope.user_id))
+    return None if raw is None else KeepPolicy.model_validate_json(raw)
+
+
 def _of_app(user_id: str) -> str:
     """Name the level of what an application sets for its user."""
     return f"app:{user_id}"
@@ -165,14 +150,14 @@ _Kept = TypeVar("_Kept")
 
 @dataclass(frozen=True, slots=True)
 class Redactions:
-    """What may be kept of each scope of one request."""
+    """What may be kept of each scope of one request, by the policies that were ``known`` at each level."""
 
-    loaded: Loaded
+    known: Mapping[str, str]
     keeper: "Keeper"
 
     def policy(self, scope: Scope) -> EffectivePolicy:
         """Return the settings in force in the scope."""
-        return self.loaded.of(scope)
+        return self.keeper.policies.in_force(scope, self.known)
 
     def of(self, scope: Scope) -> Redaction:
         """Return a redaction of the scope's kinds and phrases, with counts of its own."""

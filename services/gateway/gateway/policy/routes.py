@@ -25,7 +25,7 @@ from gateway.access import (
     takes,
 )
 from gateway.policy.merging import category_of, end_of
-from gateway.policy.policies import Keeper
+from gateway.policy.policies import Keeper, levels_of, policy_at, policy_of_app
 from gateway.policy.redaction.finding import Redaction
 from memloop.wire.errors import TooLarge, Unprocessable
 from memloop.wire.keys import AuditAction
@@ -114,14 +114,15 @@ async def delete_user_policy(keeper: KeeperDep, principal: PrincipalDep, user_id
 
 async def _user_state(keeper: Keeper, principal: Principal, user_id: str) -> UserPolicyState:
     scope = Scope(tenant=principal.tenant, user_id=user_id)
-    loaded = await keeper.policies.load(principal.tenant, [scope])
-    return UserPolicyState(user_id=user_id, policy=loaded.of_app(scope), effective=loaded.of(scope))
+    found = await keeper.redactions(principal.tenant, [scope])
+    return UserPolicyState(user_id=user_id, policy=policy_of_app(scope, found.known), effective=found.policy(scope))
 
 
 async def _state(keeper: Keeper, level: Scope) -> PolicyState:
-    loaded = await keeper.policies.load(level.tenant, [level])
-    return PolicyState(**level.model_dump(include={"tenant", "agent_id", "user_id"}), policy=loaded.own(level),
-                       effective=loaded.of(level))  # fmt: skip
+    found = await keeper.redactions(level.tenant, [level])
+    own = policy_at(levels_of(level)[-1], found.known)
+    named = level.model_dump(include={"tenant", "agent_id", "user_id"})
+    return PolicyState(**named, policy=own, effective=found.policy(level))
 
 
 async def _audit(action: AuditAction, level: Scope, principal: Principal, request: Request) -> None:

@@ -94,9 +94,6 @@ def bits_for_each(value: str) -> float:
 
 NEVER: Final = "never"
 """Under which sentences that are never kept are counted, beside the kinds of values."""
-_LISTS: Final = (list, tuple)
-_TEXTS: Final = (str, list, tuple, dict)
-"""What may hold a text. To look at the others takes longer than to redact."""
 _RULES_BY_SIGNS: Final = tuple((signs, tuple(rules)) for signs, rules in groupby(RULES, lambda rule: rule.signs))
 """Consecutive rules with the same signs, for which a text is searched once."""
 _DIGITS: Final = re.compile(r"\d\D{0,3}\d\D{0,3}\d")
@@ -226,22 +223,16 @@ class Redaction:
         return redacted
 
 
-def _may_hold_text(value: object) -> bool:
-    return isinstance(value, _TEXTS)
-
-
 def redacted_json(value: object, redact: Callable[[str], str], *, skip: Set[str] = frozenset()) -> object:
     """Redact every text in a JSON value, except in the fields named in ``skip``. The names of fields stay."""
     if isinstance(value, str):
         return redact(value)
-    if isinstance(value, _LISTS):
-        parts = cast(Iterable[object], value)
-        return [redacted_json(part, redact, skip=skip) if _may_hold_text(part) else part for part in parts]
+    if isinstance(value, list | tuple):
+        return [redacted_json(part, redact, skip=skip) for part in cast(Iterable[object], value)]
     if isinstance(value, dict):
-        fields = cast(dict[str, object], value)
         return {
-            name: redacted_json(part, redact, skip=skip) if _may_hold_text(part) and name not in skip else part
-            for name, part in fields.items()
+            name: part if name in skip else redacted_json(part, redact, skip=skip)
+            for name, part in cast(dict[str, object], value).items()
         }
     return value
 
