@@ -45,20 +45,5 @@ async def test_messages_of_kinds_that_we_do_not_read_reach_the_engine(gateway: G
     assert engine.last.json["messages"] == messages
 
 
-async def test_answer_carries_request_id_and_time(gateway: Gateway) -> None:
-    answer = await gateway.post(CHAT, question(), headers={"X-Client-Request-Id": "mine-1"})
-    assert answer.headers["x-request-id"].startswith("req_")
-    assert answer.headers["x-client-request-id"] == "mine-1"
-    assert int(answer.headers["openai-processing-ms"]) >= 0
-
-
 async def test_route_answers_with_a_trailing_slash(gateway: Gateway) -> None:
     assert (await gateway.post(CHAT + "/", question())).status == 200
-
-
-async def test_request_is_timed_under_its_route(gateway: Gateway) -> None:
-    await gateway.chat()
-    labels = f'{{code="200",route="{CHAT}"}}'
-    assert await gateway.metric(f"gateway_request_seconds_count{labels}") == 1
-    assert await gateway.metric(f'gateway_overhead_seconds_count{{route="{CHAT}"}}') == 1
-    assert await gateway.metric('gen_ai_client_token_usage_sum{model="fake-model",operation="chat",type="input"}') == 7

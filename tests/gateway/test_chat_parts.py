@@ -1,34 +1,16 @@
-"""The small parts of a chat by themselves: events out of bytes, the newest turn, packing."""
+"""The small parts of a chat by themselves: events out of bytes, and the newest turn."""
 
 from datetime import UTC, datetime
 
 import pytest
 
 from gateway.chat.memory import newest_turn
-from gateway.chat.recall import pack
-from memloop.chunking import EstimatingSplitter
-from memloop.ports import Recalled
-from memloop.profiles import load_profile
 from memloop.sse import EventCutter, data_of
 from memloop.wire.chat import SentMessage
 from tests.gateway.running import said
 
 NOW = datetime(2026, 1, 31, tzinfo=UTC)
 EVENTS = [b"data: a\n\n", b": comment\r\n\r\n", b"event: x\ndata: b\ndata: c\n\n", b"data: d\r\r"]
-
-
-@pytest.mark.parametrize("size", [1, 2, 3, 5, 1000])
-def test_events_are_cut_the_same_however_the_bytes_arrive(size: int) -> None:
-    raw = b"".join(EVENTS)
-    cutter = EventCutter()
-    pieces = [raw[start : start + size] for start in range(0, len(raw), size)]
-    events = [event for piece in pieces for event in cutter.feed(piece)]
-    assert b"".join(events) == raw
-    assert [event.strip() for event in events] == [event.strip() for event in EVENTS]
-
-
-def test_unfinished_event_is_not_given() -> None:
-    assert EventCutter().feed(b"data: a\n") == []
 
 
 @pytest.mark.parametrize("size", [1, 2, 3, 5, 9, 1000])
@@ -64,13 +46,3 @@ def test_newest_turn(roles: str, reply: str, written: list[str]) -> None:
     names = {"u": "user", "a": "assistant", "s": "system", "t": "tool", "d": "developer"}
     messages = [SentMessage(role=names[role], content=str(place)) for place, role in enumerate(roles)]
     assert [f"{role}:{text}" for role, text in said(newest_turn(messages, reply, at=NOW))] == written
-
-
-@pytest.mark.parametrize("max_tokens", [1, 50, 100, 300, 10_000])
-def test_packed_memories_never_pass_their_budget(max_tokens: int) -> None:
-    found = [Recalled(str(number), f"fact {number} " + "word " * (number * 7 % 40), NOW) for number in range(30)]
-    splitter = EstimatingSplitter()
-    packed = pack(found, load_profile("default"), splitter, max_tokens=max_tokens)
-    if packed.message is not None:
-        assert splitter.count(packed.message.text()) <= max_tokens
-    assert bool(packed.ids) == (packed.message is not None) == (max_tokens > 50)

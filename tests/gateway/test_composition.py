@@ -9,10 +9,8 @@ from gateway.metrics import Metrics
 from gateway.settings import GatewaySettings
 from memloop.chunking import EstimatingSplitter, TokenizerSplitter
 from memloop.profiles import ProfileError, load_profile
-from memloop.wire.errors import Unavailable
-from memloop_service import StillStarting, new_registry
+from memloop_service import new_registry
 from tests.fakes.launcher import Launcher, launched
-from tests.gateway.rig import eventually
 
 
 def opened(settings: GatewaySettings) -> AbstractAsyncContextManager[Backend]:
@@ -26,27 +24,6 @@ async def test_inference_gives_model_profile_and_tokenizer(settings: GatewaySett
             assert backend.models.chat.id == "served"
             assert backend.models.chat.window.profile.ref == load_profile("tiny").ref
             assert backend.models.chat.splitter.count("one two three four") == 4
-
-
-async def test_a_model_that_is_still_loading_at_the_start_comes_later(settings: GatewaySettings) -> None:
-    launcher = Launcher(refusals=2)
-    async with launched(launcher) as url, opened(settings.model_copy(update={"inference_url": url})) as backend:
-        with pytest.raises(Unavailable, match="No model is there yet") as refusal:
-            _ = backend.models.chat
-        assert refusal.value.code == "model_not_ready"
-        await eventually(lambda: backend.models.any)
-        assert backend.models.chat.id == "served"
-        assert await backend.models.warning() is None
-
-
-async def test_readiness_waits_for_the_first_model_for_a_while(settings: GatewaySettings) -> None:
-    async with launched(Launcher(refusals=1_000_000)) as url:
-        for wait_s, error in ((600.0, StillStarting), (0.0, Unavailable)):
-            asking = settings.model_copy(update={"inference_url": url, "startup_wait_s": wait_s})
-            async with opened(asking) as backend:
-                with pytest.raises(Unavailable, match="inference launcher answered 503") as refusal:
-                    await backend.models.check()
-                assert type(refusal.value) is error
 
 
 async def test_settings_win_over_inference(settings: GatewaySettings) -> None:

@@ -4,7 +4,7 @@ import pytest
 
 from gateway.settings import GatewaySettings
 from tests.fakes.recall_store import FakeStore
-from tests.fakes.streaming_engine import MODEL, FakeEngine, Hangs, Refuses, SendsBytes
+from tests.fakes.streaming_engine import MODEL, FakeEngine, Refuses, SendsBytes
 from tests.gateway.running import Gateway, running_gateway
 
 ROUTES = ["embeddings", "completions"]
@@ -107,14 +107,6 @@ async def test_what_is_neither_an_answer_nor_a_refusal_is_the_engines_fault(
     answer = await gateway.post(f"/v1/{route}", {**body, "stream": stream})
     assert (answer.status, answer.error["type"], "Location" in answer.headers) == (502, "upstream_error", False)
     assert int(answer.headers["Retry-After"]) >= 1
-
-
-async def test_client_that_leaves_aborts_the_engine(gateway: Gateway, engine: FakeEngine) -> None:
-    engine.will(Hangs("x"))
-    async with gateway.http.post(gateway.url + "/v1/completions", json={"stream": True}) as response:
-        await response.content.readany()
-    await engine.until_running(0)
-    assert engine.aborted == 1
 
 
 async def test_readiness_names_each_dependency(gateway: Gateway, store: FakeStore) -> None:

@@ -9,7 +9,6 @@ import orjson
 import pytest
 from yarl import URL
 
-from memloop.wire.fields import check_name
 from tests.gateway.api_rig import ALICE_KEY, OPERATOR_KEY
 from tests.gateway.openapi_document import DOCUMENT
 from tests.gateway.running import Answer
@@ -75,11 +74,6 @@ def _queries() -> list[tuple[str, str, str]]:
         for parameter in operation.get("parameters", ())
         if parameter["in"] == "query" and parameter["name"] in IDS
     ]
-
-
-@pytest.mark.parametrize("name", KEPT)
-def test_a_name_of_any_script_is_kept(name: str) -> None:
-    assert check_name(name) == name
 
 
 @pytest.mark.asyncio(loop_scope="module")

@@ -215,19 +215,17 @@ async def test_the_dry_run_shows_what_a_write_would_lose_and_stores_nothing(redi
     assert (others["texts"][0]["text"], others["counts"]) == (f"Ann, [email redacted], {secret('check')}", {"email": 1})
 
 
-@pytest.mark.parametrize(
-    ("query", "body", "status"),
-    [
-        pytest.param("", {"redaction": {"kinds": ["shoe size"]}}, 422, id="unknown-kind"),
-        pytest.param("", {"redaction": {"enabled": "yes"}}, 422, id="no-boolean"),
-        pytest.param("", {"colour": "red"}, 400, id="unknown-field"),
-        pytest.param("?user_id=a&agent_id=b", {}, 422, id="two-levels"),
-    ],
-)
-async def test_a_policy_that_cannot_be_is_refused(redis_url: str, query: str, body: object, status: int) -> None:
+async def test_a_policy_that_cannot_be_is_refused(redis_url: str) -> None:
+    wrong: list[tuple[str, object, int]] = [
+        ("", {"redaction": {"kinds": ["shoe size"]}}, 422),
+        ("", {"redaction": {"enabled": "yes"}}, 422),
+        ("", {"colour": "red"}, 400),
+        ("?user_id=a&agent_id=b", {}, 422),
+    ]
     async with api(redis_url, decider, api_keys=KEYS) as it:
-        answer = await it.call("PUT", f"/v1/admin/memory-policy{query}", body, headers=ADMIN)
-    assert answer.status == status, answer.raw
+        for query, body, status in wrong:
+            answer = await it.call("PUT", f"/v1/admin/memory-policy{query}", body, headers=ADMIN)
+            assert answer.status == status, (query, body, answer.raw)
 
 
 async def test_a_change_of_policy_is_in_the_audit_log(redis_url: str) -> None:

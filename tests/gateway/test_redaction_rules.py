@@ -8,8 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from gateway.policy.redaction.contexts import Rule
 from gateway.policy.redaction.finding import Redaction, find_by_rules
-from gateway.policy.redaction.rules import RULES, Rule
+from gateway.policy.redaction.rules import RULES
 from memloop.wire.policy import ALL_KINDS, SECRETS, Kind
 from tests.gateway.redaction_corpus import Sentence, harmless, sensitive
 

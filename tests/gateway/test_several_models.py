@@ -268,13 +268,6 @@ async def test_writes_wait_for_a_writer_that_is_not_there_at_the_start(redis_url
     assert len(it.engines.writer.asked) == 2
 
 
-async def test_without_any_engine_the_process_is_degraded(redis_url: str, tmp_path: Path) -> None:
-    async with two_models(redis_url, tmp_path, down=["writer", "reader"]) as it:
-        ready = await it.gateway.get("/readyz")
-    assert (ready.status, ready.json["status"]) == (200, "degraded")
-    assert ready.json["dependencies"]["engine"] == "the engine cannot be reached"
-
-
 async def test_real_processes_write_and_read_on_two_engines(redis_url: str, tmp_path: Path) -> None:
     async with (
         two_engines(tmp_path) as engines,
