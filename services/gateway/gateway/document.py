@@ -32,59 +32,57 @@ def describe(app: FastAPI) -> Callable[[], Fragment]:
 
     def openapi() -> Fragment:
         if app.openapi_schema is None:
-            for route in _routes(app):
+            routes = [route for route in app.routes if isinstance(route, APIRoute)]
+            for route in routes:
                 route.openapi_extra = with_schema(route.openapi_extra)
-            found = plain()
+            found, shown = plain(), examples()
             found["info"] |= {"title": "Memloop", "description": _DESCRIPTION}
-            _name_bodies(found)
-            _add_keys(found, app)
-            for _, _, operation in _operations(found):
-                responses: Mapping[str, Fragment] = operation["responses"]
-                for response in responses.values():
-                    response["headers"] = _HEADERS
-            _add_examples(found, examples())
+            found["components"]["securitySchemes"] = _SCHEMES
+            needed = {
+                (method.lower(), route.path_format): need
+                for route in routes
+                for need in needs_of(route)
+                for method in route.methods
+            }
+            for path, methods in found["paths"].items():
+                for method, operation in methods.items():
+                    _name_bodies(operation, found["components"]["schemas"])
+                    _add_keys(operation, needed.get((method, path)))
+                    _add_examples(operation, shown.get(operation["operationId"], {}))
         return cast(Fragment, app.openapi_schema)
 
     return openapi
 
 
-def _operations(document: Fragment) -> Iterator[tuple[str, str, Fragment]]:
-    for path, methods in document["paths"].items():
-        for method, operation in methods.items():
-            yield method, path, operation
-
-
-def _name_bodies(document: Fragment) -> None:
+def _name_bodies(operation: Fragment, schemas: Fragment) -> None:
     """Move the schemas of hand-parsed bodies to the components that their references name.
 
     Raises ValueError when two models have the same name.
     """
-    schemas: Fragment = document["components"]["schemas"]
-    for _, _, operation in _operations(document):
-        for content in operation.get("requestBody", {}).get("content", {}).values():
-            for name, schema in content["schema"].pop("$defs", {}).items():
-                if schemas.setdefault(f"{name}-Input", schema) != schema:
-                    raise ValueError(f"two models of bodies are called {name}")
+    for content in operation.get("requestBody", {}).get("content", {}).values():
+        for name, schema in content["schema"].pop("$defs", {}).items():
+            if schemas.setdefault(f"{name}-Input", schema) != schema:
+                raise ValueError(f"two models of bodies are called {name}")
 
 
-def _add_keys(document: Fragment, app: FastAPI) -> None:
+def _add_keys(operation: Fragment, need: Needed | None) -> None:
     """Add keys and scopes; OpenAPI 3.1 lets every security scheme list roles, here the scopes. And what is ignored."""
-    document["components"]["securitySchemes"] = _SCHEMES
-    needed = {
-        (method.lower(), route.path_format): need
-        for route in _routes(app)
-        for need in needs_of(route)
-        for method in route.methods
-    }
-    for method, path, operation in _operations(document):
-        need = needed.get((method, path))
-        scopes = [need.scope] if need is not None and need.scope is not None else []
-        operation["security"] = [] if need is None else [{name: scopes} for name in _SCHEMES]
-        operation["x-unknown-parameters"] = "ignored" if need is not None and need.ignores_unknown else "refused"
+    scopes = [need.scope] if need is not None and need.scope is not None else []
+    operation["security"] = [] if need is None else [{name: scopes} for name in _SCHEMES]
+    operation["x-unknown-parameters"] = "ignored" if need is not None and need.ignores_unknown else "refused"
 
 
-def _routes(app: FastAPI) -> Iterator[APIRoute]:
-    return (route for route in app.routes if isinstance(route, APIRoute))
+def _add_examples(operation: Fragment, example: Fragment) -> None:
+    """Add the headers of the responses, and the examples of the request and of the successful response."""
+    bodies = {"request": operation.get("requestBody", {})}
+    for status, response in operation["responses"].items():
+        response["headers"] = _HEADERS
+        if status.startswith("2"):
+            bodies.setdefault("response", response)
+    for side, body in bodies.items():
+        content = body.get("content", {}).get("application/json")
+        if content is not None and side in example:
+            content["example"] = example[side]
 
 
 def needs_of(route: APIRoute) -> list[Needed]:
@@ -103,17 +101,3 @@ def examples() -> Mapping[str, Fragment]:
     folder = files("gateway") / "examples"
     read = (cast(Mapping[str, Fragment], orjson.loads(file.read_bytes())) for file in folder.iterdir())
     return {operation: example for area in read for operation, example in area.items()}
-
-
-def _add_examples(document: Fragment, shown: Mapping[str, Fragment]) -> None:
-    for _, _, operation in _operations(document):
-        example = shown.get(operation["operationId"], {})
-        found: Mapping[str, Fragment] = operation["responses"]
-        nothing: Fragment = {}
-        for side, body in (
-            ("request", operation.get("requestBody", {})),
-            ("response", next((response for status, response in found.items() if status.startswith("2")), nothing)),
-        ):
-            content = body.get("content", {}).get("application/json")
-            if content is not None and side in example:
-                content["example"] = example[side]

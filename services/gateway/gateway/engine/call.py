@@ -168,17 +168,17 @@ def _count(usage: Json, names: tuple[str, str]) -> int | None:
     return count if isinstance(count, int) else None
 
 
+@dataclass(frozen=True, slots=True)
 class EngineCall:
     """One engine call for a client whose connection is watched throughout.
 
     When the client disconnects, the connection to the engine is closed, which aborts the engine's request.
     """
 
-    def __init__(self, request: Request, backend: Backend, model: LoopModel, meter: Meter) -> None:
-        self._request = request
-        self._backend = backend
-        self._model = model
-        self._meter = meter
+    request: Request
+    backend: Backend
+    model: LoopModel
+    meter: Meter
 
     async def answer(
         self, path: str, body: Outgoing, *, stream: Relay, whole: Callable[[bytes], Awaitable[bytes]]
@@ -189,7 +189,7 @@ class EngineCall:
         """
         try:
             with ExitStack() as opened:
-                async with Awaited(self._request.receive, seconds=deadline_s(self._request.headers)):
+                async with Awaited(self.request.receive, seconds=deadline_s(self.request.headers)):
                     upstream = await self._opened(opened, body, path)
                     kind = upstream.headers.get("Content-Type", "application/json")
                     streams = upstream.succeeded and kind.startswith(_EVENTS)
@@ -199,13 +199,13 @@ class EngineCall:
                 if streams:
                     return self.event_stream(partial(stream, upstream), opened.pop_all())
                 answer = await whole(raw)
-                self._meter.finish()
+                self.meter.finish()
                 return Response(answer, status_code=upstream.status, media_type=kind)
         except ClientGone:
-            self._backend.metrics.upstream_abort.inc()
+            self.backend.metrics.upstream_abort.inc()
             raise
         except DependencyError as error:
-            self._backend.metrics.count_error(error, model=self._model.label)
+            self.backend.metrics.count_error(error, model=self.model.label)
             raise with_retry_after(error) from error.__cause__
 
     async def events(self, path: str, body: Outgoing, stream: Relay, out: Sink) -> None:
@@ -217,14 +217,14 @@ class EngineCall:
                     raise await refusal(upstream)
                 await stream(upstream, out)
         except DependencyError as error:
-            self._backend.metrics.count_error(error, model=self._model.label)
+            self.backend.metrics.count_error(error, model=self.model.label)
             raise with_retry_after(error) from error.__cause__
 
     async def _opened(self, opened: ExitStack, body: Outgoing, path: str) -> RawResponse:
         """Send the body; to an engine that refuses the question for usage, without it. ``opened`` closes it."""
-        named = model_call(self._meter.operation, self._model.id)
-        call = self._meter.call = opened.enter_context(open_span(*named, kind=SpanKind.CLIENT))
-        takes, model, send = self._backend.takes_question, self._model.label, self._model.engines.send
+        named = model_call(self.meter.operation, self.model.id)
+        call = self.meter.call = opened.enter_context(open_span(*named, kind=SpanKind.CLIENT))
+        takes, model, send = self.backend.takes_question, self.model.label, self.model.engines.send
         plain = body.body if body.plain is None else body.plain
         asks = body.plain is not None and takes.get(model) is not False
         with current(call):
@@ -245,6 +245,6 @@ class EngineCall:
         return EventStream(
             source,
             owns=owns,
-            heartbeat_s=self._backend.heartbeat_s,
-            on_abandoned=self._backend.metrics.upstream_abort.inc,
+            heartbeat_s=self.backend.heartbeat_s,
+            on_abandoned=self.backend.metrics.upstream_abort.inc,
         )

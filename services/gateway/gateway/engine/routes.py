@@ -32,16 +32,14 @@ RolloutsDep: TypeAlias = Annotated[Rollouts, of_app("rollouts")]
 
 
 @listings.get("/v1/models", dependencies=[needs(None, ignores_unknown=True)])
-async def list_models(backend: BackendDep, principal: PrincipalDep) -> Json:
+async def list_models(backend: BackendDep) -> Json:
     """List the models that requests may name."""
-    del principal
     return await _models(backend)
 
 
 @listings.get("/v1/models/{model_id:path}", dependencies=[needs(None, ignores_unknown=True)])
-async def retrieve_model(model_id: str, backend: BackendDep, principal: PrincipalDep) -> Json:
+async def retrieve_model(model_id: str, backend: BackendDep) -> Json:
     """Return one of the models that requests may name."""
-    del principal
     for model in objects_in((await _models(backend)).get("data")):
         if model.get("id") == model_id:
             return model

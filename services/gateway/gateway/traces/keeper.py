@@ -11,6 +11,7 @@ match. Names and prose remain. Where that is not enough, configure another redac
 """
 
 import logging
+from collections import defaultdict
 from collections.abc import AsyncGenerator, Callable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -43,6 +44,7 @@ _NO_TEXT: Final = frozenset((
     "id", "kind", "at", "model", "profile", "strategy", "tools", "action", "role", "type",
     "valid_from", "timestamp", "message_id", "tool_call_id", "finish_reason", "parse_path",
 ))
+"""Ids, times and other fields that users did not write."""
 # fmt: on
 
 
@@ -50,19 +52,15 @@ class RuleRedactor:
     """Redacts the texts of one trace; equal values get equal marks."""
 
     def __init__(self) -> None:
-        self._marks: dict[tuple[str, str], str] = {}
-        self._counts: dict[str, int] = {}
+        self._numbers: defaultdict[str, dict[str, int]] = defaultdict(dict)
 
     def __call__(self, text: str) -> str:
         """Return the text with marks in place of the values that the rules find."""
 
         def mark(found: Found) -> str:
             kind, value = _NAMES.get(found.kind, found.kind), text[found.start : found.end]
-            known = self._marks.get((kind, value.casefold()))
-            if known is None:
-                self._counts[kind] = self._counts.get(kind, 0) + 1
-                known = self._marks[kind, value.casefold()] = f"[{kind} {self._counts[kind]}]"
-            return known
+            number = self._numbers[kind].setdefault(value.casefold(), len(self._numbers[kind]) + 1)
+            return f"[{kind} {number}]"
 
         return replaced(text, find_by_rules(text, ALL_KINDS), mark)
 
@@ -72,11 +70,6 @@ def redactor_at(name: str) -> NewRedactor:
     if not name:
         return RuleRedactor
     return cast(NewRedactor, function_at(name, setting="MEMLOOP_TRACE_REDACTOR"))
-
-
-def redacted(value: object, redact: Redact) -> object:
-    """Redact every text in a JSON value, except ids, times and other fields that users did not write."""
-    return redacted_json(value, redact, skip=_NO_TEXT)
 
 
 _LOG = logging.getLogger(__name__)
@@ -204,7 +197,8 @@ class TraceKeeper:
         if recording.too_long:
             self.count("too_long")
             return
-        clean = redacted(trace.model_dump(mode="json", exclude_defaults=True), self.new_redactor())
+        written = trace.model_dump(mode="json", exclude_defaults=True)
+        clean = redacted_json(written, self.new_redactor(), skip=_NO_TEXT)
         try:
             self.count(await self.records.keep(trace.id, orjson.dumps(clean).decode(), tenant=tenant, owners=owners))
         except DependencyError as error:

@@ -17,8 +17,9 @@ from itertools import groupby
 from math import log2
 from typing import Any, Final, Protocol, cast
 
+from gateway.policy.redaction.contexts import Rule, Sign
 from gateway.policy.redaction.phrases import Refusals
-from gateway.policy.redaction.rules import RULES, Rule, Sign
+from gateway.policy.redaction.rules import RULES
 from gateway.settings import function_at
 from memloop.wire.fields import folded
 from memloop.wire.policy import SECRETS, Kind

@@ -6,46 +6,20 @@ number of times.
 """
 
 import re
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from typing import Final, TypeAlias
+from collections.abc import Sequence
+from typing import Final
 
 from gateway.policy.redaction import checks
-from gateway.policy.redaction.contexts import CONTEXTS
+from gateway.policy.redaction.contexts import CONTEXTS, Rule, rule
 from gateway.policy.redaction.formats import CANDIDATE, FORMATS, SETTING, is_key, is_secret_setting
-from memloop.wire.policy import Kind
 
-Check: TypeAlias = Callable[[str], bool]
-Accepts: TypeAlias = Callable[[re.Match[str]], bool]
-Sign: TypeAlias = str | re.Pattern[str]
 _BEFORE_CHARS: Final = 16
 _GAP: Final = "[ \u00a0\u2009\u202f.\\-\u2010\u2011\u2013/]"
-
-
-@dataclass(frozen=True, slots=True)
-class Rule:
-    """Finds one kind. The group ``value``, if there is one, is the part to redact.
-
-    ``signs``: the pattern is tried only on a text that has one of these in lower case, words or what a pattern finds;
-    with none, on one with digits.
-    """
-
-    kind: Kind
-    pattern: re.Pattern[str]
-    signs: tuple[Sign, ...] = ()
-    check: Check | None = None
-    accepts: Accepts | None = None
 
 
 def _is_address(match: re.Match[str]) -> bool:
     start = match.start()
     return checks.is_address(match[0], match.string[max(0, start - _BEFORE_CHARS) : start])
-
-
-def _rule(
-    kind: Kind, pattern: str, *signs: Sign, check: Check | None = None, accepts: Accepts | None = None, flags: int = 0
-) -> Rule:
-    return Rule(kind, re.compile(pattern, flags), signs, check, accepts)
 
 
 _PEM = r"-----BEGIN [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----"
@@ -98,36 +72,39 @@ _WORD_SIGNS = (
 )  # fmt: skip
 """A word or a name of ``_BY_WORD`` and ``_BY_NAME`` has one of these; a mere "key" is in many texts."""
 RULES: Final[Sequence[Rule]] = (
-    _rule("private_key", rf"{_PEM}(?:{_PEM_BODY}|{_PEM_LINES})", "private key"),
-    _rule("token", r"(?<![\w-])eyJ[\w-]{8,}+\.[\w-]{8,}+\.[\w-]*+", "eyj", flags=re.ASCII),
-    *(_rule("key", rf"(?<![A-Za-z0-9_-])(?:{pattern})", *signs.split()) for signs, pattern in FORMATS),
-    _rule("key", CANDIDATE, re.compile("[a-z0-9_./~$-]{16}"), check=is_key),
-    _rule("key", _WEBHOOK, "hooks.slack.com/services/", "/api/webhooks/"),
-    *(_rule(each.kind, each.pattern, *each.signs, check=each.check) for each in CONTEXTS),
-    _rule("password", SETTING, "=", ":", "',", '",', accepts=is_secret_setting),
-    _rule("token", r"(?i)(?<![\w-])(?:bearer|basic)\s{1,3}(?P<value>[\w.~+/-]{16,}+=*+)", "bearer", "basic",
-          check=checks.is_given_secret),
-    _rule("password", _SAID, *_WORD_SIGNS, accepts=_is_said),
-    _rule("password", r"(?i)(?<![A-Za-z0-9])(?:pin|cvv2?|cvc|otp|passcode|pin[ -]code|door code)(?:\s{1,3}is\s{1,3}|"
-          r"\s{0,3}[:=]\s{0,3}|\s)(?P<value>\d{3,8})(?![\w-])", "pin", "cv", "otp", "code"),
-    _rule("email", r"(?<![\w.%+-])[\w.%+-]{1,64}+@[\w-]{1,63}+(?:\.[\w-]{1,63}+){1,6}+", "@"),
-    _rule("iban", r"(?<![A-Za-z0-9])[A-Z]{2}\d{2}(?:[ \u00a0]?[A-Z0-9]{4}){2,7}(?:[ \u00a0]?[A-Z0-9]{1,3})?"
-          r"(?![A-Za-z0-9])", check=checks.is_iban),
-    _rule("national_id", r"(?<![\w-])\d{3}-\d{2}-\d{4}(?![\w-])", check=checks.is_social_security),
-    _rule("national_id", r"(?<!\w)(?!BG|GB|KN|NK|NT|TN|ZZ)[A-CEGHJ-PR-TW-Z][A-CEGHJ-NPR-TW-Z] ?\d\d ?\d\d ?\d\d ?[A-D]"
-          r"(?!\w)"),
-    _rule("national_id", r"(?<![\w-])[XYZ\d]\d{7}-?[A-Z](?!\w)", check=lambda text: checks.is_spanish_id(
-          text.replace("-", ""))),
-    _rule("national_id", r"(?<!\w)[A-Z]{6}\d\d[A-EHLMPRST]\d\d[A-Z]\d{3}[A-Z](?!\w)", check=checks.is_italian_id),
-    _rule("national_id", r"(?<![\w.])[12] ?\d\d ?[01]\d ?\d\d ?\d{3} ?\d{3} ?\d\d(?!\w)", check=checks.is_french_id),
-    _rule("national_id", r"(?<![\w.])\d{3}\.\d{3}\.\d{3}-\d\d(?!\w)", check=checks.is_brazilian_id),
-    _rule("card", r"(?<![\w.-])\d(?:[\s._/-]{0,2}\d){12,18}(?![\w-])", check=checks.is_card),
-    _rule("ip", r"(?<![\w.])(?:\d{1,3}\.){3}\d{1,3}(?![\w]|\.\d)", accepts=_is_address),
-    _rule("ip", r"(?<![\w:.])[0-9A-Fa-f:]{4,39}+(?![\w:])", accepts=_is_address),
-    _rule("phone", rf"(?<![\w.])(?:\+|00)\d(?:(?:{_GAP}|[()]){{0,3}}\d){{6,14}}(?!\w)", check=checks.is_phone),
-    _rule("phone", rf"(?<![\w.-])\(?0\d{{1,4}}\)?(?:{_GAP}\d{{2,5}}){{2,4}}(?!\w)", check=checks.is_phone),
-    _rule("phone", rf"(?<![\w.-])(?:1{_GAP})?(?:\(\d{{3}}\) ?|\d{{3}}{_GAP})\d{{3}}{_GAP}\d{{4}}(?![\w-])"),
-    _rule("phone", r"(?i)(?:phone|mobile|cell|tel|whatsapp|call me (?:at|on)|text me (?:at|on)|number is)\.?:?\s{1,2}"
-          r"(?P<value>\(?\d(?:[ .-]?\d){8,11})(?!\w)", check=checks.is_phone),
+    rule("private_key", ("private key",), rf"{_PEM}(?:{_PEM_BODY}|{_PEM_LINES})"),
+    rule("token", ("eyj",), r"(?a)(?<![\w-])eyJ[\w-]{8,}+\.[\w-]{8,}+\.[\w-]*+"),
+    *(rule("key", tuple(signs.split()), rf"(?<![A-Za-z0-9_-])(?:{pattern})") for signs, pattern in FORMATS),
+    rule("key", (re.compile("[a-z0-9_./~$-]{16}"),), CANDIDATE, is_key),
+    rule("key", ("hooks.slack.com/services/", "/api/webhooks/"), _WEBHOOK),
+    *CONTEXTS,
+    rule("password", ("=", ":", "',", '",'), SETTING, accepts=is_secret_setting),
+    rule("token", ("bearer", "basic"), r"(?i)(?<![\w-])(?:bearer|basic)\s{1,3}(?P<value>[\w.~+/-]{16,}+=*+)",
+         checks.is_given_secret),
+    rule("password", _WORD_SIGNS, _SAID, accepts=_is_said),
+    rule("password", ("pin", "cv", "otp", "code"),
+         r"(?i)(?<![A-Za-z0-9])(?:pin|cvv2?|cvc|otp|passcode|pin[ -]code|door code)(?:\s{1,3}is\s{1,3}|"
+         r"\s{0,3}[:=]\s{0,3}|\s)(?P<value>\d{3,8})(?![\w-])"),
+    rule("email", ("@",), r"(?<![\w.%+-])[\w.%+-]{1,64}+@[\w-]{1,63}+(?:\.[\w-]{1,63}+){1,6}+"),
+    rule("iban", (), r"(?<![A-Za-z0-9])[A-Z]{2}\d{2}(?:[ \u00a0]?[A-Z0-9]{4}){2,7}(?:[ \u00a0]?[A-Z0-9]{1,3})?"
+         r"(?![A-Za-z0-9])", checks.is_iban),
+    rule("national_id", (), r"(?<![\w-])\d{3}-\d{2}-\d{4}(?![\w-])", checks.is_social_security),
+    rule("national_id", (),
+         r"(?<!\w)(?!BG|GB|KN|NK|NT|TN|ZZ)[A-CEGHJ-PR-TW-Z][A-CEGHJ-NPR-TW-Z] ?\d\d ?\d\d ?\d\d ?[A-D]"
+         r"(?!\w)"),
+    rule("national_id", (), r"(?<![\w-])[XYZ\d]\d{7}-?[A-Z](?!\w)",
+         lambda text: checks.is_spanish_id(text.replace("-", ""))),
+    rule("national_id", (), r"(?<!\w)[A-Z]{6}\d\d[A-EHLMPRST]\d\d[A-Z]\d{3}[A-Z](?!\w)", checks.is_italian_id),
+    rule("national_id", (), r"(?<![\w.])[12] ?\d\d ?[01]\d ?\d\d ?\d{3} ?\d{3} ?\d\d(?!\w)", checks.is_french_id),
+    rule("national_id", (), r"(?<![\w.])\d{3}\.\d{3}\.\d{3}-\d\d(?!\w)", checks.is_brazilian_id),
+    rule("card", (), r"(?<![\w.-])\d(?:[\s._/-]{0,2}\d){12,18}(?![\w-])", checks.is_card),
+    rule("ip", (), r"(?<![\w.])(?:\d{1,3}\.){3}\d{1,3}(?![\w]|\.\d)", accepts=_is_address),
+    rule("ip", (), r"(?<![\w:.])[0-9A-Fa-f:]{4,39}+(?![\w:])", accepts=_is_address),
+    rule("phone", (), rf"(?<![\w.])(?:\+|00)\d(?:(?:{_GAP}|[()]){{0,3}}\d){{6,14}}(?!\w)", checks.is_phone),
+    rule("phone", (), rf"(?<![\w.-])\(?0\d{{1,4}}\)?(?:{_GAP}\d{{2,5}}){{2,4}}(?!\w)", checks.is_phone),
+    rule("phone", (), rf"(?<![\w.-])(?:1{_GAP})?(?:\(\d{{3}}\) ?|\d{{3}}{_GAP})\d{{3}}{_GAP}\d{{4}}(?![\w-])"),
+    rule("phone", (),
+         r"(?i)(?:phone|mobile|cell|tel|whatsapp|call me (?:at|on)|text me (?:at|on)|number is)\.?:?\s{1,2}"
+         r"(?P<value>\(?\d(?:[ .-]?\d){8,11})(?!\w)", checks.is_phone),
 )  # fmt: skip
 """In order: where two find overlapping values, the first one's is redacted."""
