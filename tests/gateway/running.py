@@ -19,6 +19,7 @@ from gateway.worker import Work
 from memloop.wire.memory import Source
 from tests.fakes.asgi_server import running
 from tests.fakes.streaming_engine import MODEL
+from tests.gateway.rig import eventually
 
 CHAT = "/v1/chat/completions"
 Object: TypeAlias = dict[str, Any]
@@ -133,6 +134,22 @@ class Gateway:
         text = (await self.get("/metrics")).raw.decode()
         values = [float(sample.rpartition(" ")[2]) for sample in text.splitlines() if sample.startswith(line + " ")]
         return values[0] if values else 0.0
+
+    async def until_metric(self, line: str, value: float) -> None:
+        """Wait until the sample of that name and these labels has this value."""
+
+        async def has() -> bool:
+            return await self.metric(line) == value
+
+        await eventually(has)
+
+    async def until_served(self) -> None:
+        """Wait until a chat is answered."""
+
+        async def served() -> bool:
+            return (await self.chat()).status == 200
+
+        await eventually(served)
 
     async def queued_turns(self) -> list[tuple[Source, ...]]:
         """The turns of all memory writes that are queued, oldest first."""

@@ -134,7 +134,7 @@ async def test_client_that_leaves_a_quiet_stream_aborts_the_engine(gateway: Gate
         await response.content.readany()
     await engine.until_running(0)
     assert engine.aborted == 1
-    await _until_counted(gateway, "upstream_abort_total")
+    await gateway.until_metric("upstream_abort_total", 1)
     assert await gateway.queued_turns() == []
 
 
@@ -158,7 +158,7 @@ async def test_client_that_leaves_before_the_answer_aborts_the_engine(gateway: G
     call.cancel()
     await engine.until_running(0)
     assert engine.aborted == 1
-    await _until_counted(gateway, f'gateway_request_seconds_count{{code="499",route="{CHAT}"}}')
+    await gateway.until_metric(f'gateway_request_seconds_count{{code="499",route="{CHAT}"}}', 1)
     assert await gateway.queued_turns() == []
 
 
@@ -166,13 +166,6 @@ async def test_connection_to_the_engine_is_used_again(gateway: Gateway, engine: 
     for stream in (True, False, True):
         await gateway.chat(stream=stream, memory=READWRITE)
     assert len({received.port for received in engine.received}) == 1
-
-
-async def _until_counted(gateway: Gateway, line: str) -> None:
-    async def once() -> bool:
-        return await gateway.metric(line) == 1
-
-    await eventually(once)
 
 
 async def _until_queued(gateway: Gateway) -> None:

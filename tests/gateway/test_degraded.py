@@ -54,11 +54,7 @@ async def test_a_gateway_that_starts_while_no_engine_is_up_serves_memory(setting
         assert (await gateway.get("/v1/models")).status == 503
         assert 'upstream_absent_total{model=""} 2.0' in await metrics_of(gateway)
         async with launched(Launcher(), port=port):
-
-            async def served() -> bool:
-                return (await gateway.chat()).status == 200
-
-            await eventually(served)
+            await gateway.until_served()
         ready = await gateway.get("/readyz")
         assert (ready.json["status"], "warnings" in ready.json) == ("ok", False)
 

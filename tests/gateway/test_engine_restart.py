@@ -4,7 +4,6 @@ import asyncio
 
 from gateway.settings import GatewaySettings
 from tests.fakes.processes import kill_pid, pids_in
-from tests.gateway.rig import eventually
 from tests.gateway.running import running_gateway
 from tests.inference.conftest import checkpoint, start
 from tests.inference.launcher_process import Start
@@ -24,9 +23,5 @@ async def test_the_gateway_serves_again_after_the_launcher_restarts(settings: Ga
         assert (await gateway.get("/readyz")).json["status"] == "degraded"
         second = start(ports=(first.port, first.engine_port))
         await asyncio.to_thread(second.wait_until, "/readyz", 200)
-
-        async def served() -> bool:
-            return (await gateway.chat()).status == 200
-
-        await eventually(served)
+        await gateway.until_served()
         assert (await gateway.get("/readyz")).json["status"] == "ok"

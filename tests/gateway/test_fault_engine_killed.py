@@ -4,7 +4,6 @@ import asyncio
 
 from gateway.settings import GatewaySettings
 from tests.fakes.streaming_engine import MODEL, FakeEngine, Hangs
-from tests.gateway.rig import eventually
 from tests.gateway.running import running_gateway
 
 
@@ -31,10 +30,6 @@ async def test_every_client_gets_its_documented_answer_and_is_served_when_the_en
         assert (await gateway.get("/readyz")).json["status"] == "degraded"
 
         await engine.start()
-
-        async def served() -> bool:
-            return (await gateway.chat()).status == 200
-
-        await eventually(served)
+        await gateway.until_served()
         assert await gateway.metric('upstream_circuit_open{engine="0",model="fake-model"}') == 0
         assert (await gateway.get("/readyz")).json["dependencies"]["engine"] == "ok"

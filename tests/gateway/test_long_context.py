@@ -203,11 +203,7 @@ async def test_client_that_leaves_ends_the_read(gateway: Gateway, engine: FakeEn
     asking.cancel()
     await engine.until_running(0)
     assert len(engine.received) == 2
-
-    async def counted() -> bool:
-        return await gateway.metric("upstream_abort_total") == 1
-
-    await eventually(counted)
+    await gateway.until_metric("upstream_abort_total", 1)
 
 
 async def test_recall_asks_with_the_question_and_the_writer_sees_no_long_text(

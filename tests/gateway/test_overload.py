@@ -13,7 +13,6 @@ from tests.fakes.streaming_engine import FakeEngine, Hangs
 from tests.gateway.api_rig import Api, api
 from tests.gateway.long_reads import PATH as READ
 from tests.gateway.long_reads import asked, reader
-from tests.gateway.rig import eventually
 from tests.gateway.running import CHAT, Answer, Gateway, question, running_gateway
 
 
@@ -45,11 +44,7 @@ async def test_requests_beyond_the_room_get_retry_after(settings: GatewaySetting
     async with running_gateway(settings.model_copy(update={"max_active_requests": 1})) as gateway:
         async with streaming(gateway, engine):
             refused = await gateway.chat()
-
-        async def room_again() -> bool:
-            return (await gateway.chat()).status == 200
-
-        await eventually(room_again)
+        await gateway.until_served()
     assert is_full(refused, "1")
 
 

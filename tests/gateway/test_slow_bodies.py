@@ -17,6 +17,7 @@ from tests.gateway.running import CHAT, Gateway, question, running_gateway
 
 MIB = 1024 * 1024
 SLOW = 200
+ACTIVE = 'gateway_active_requests{lane="interactive"}'
 
 
 def head(path: str, announced: int, key: str = ALICE_KEY) -> bytes:
@@ -73,10 +74,6 @@ def with_limits(settings: GatewaySettings, **changes: object) -> GatewaySettings
     return GatewaySettings.model_validate(settings.model_dump() | patient | changes)
 
 
-async def active(gateway: Gateway) -> float:
-    return await gateway.metric('gateway_active_requests{lane="interactive"}')
-
-
 async def chats(gateway: Gateway, key: str) -> int:
     return (await gateway.post(CHAT, question(), headers={"Authorization": f"Bearer {key}"})).status
 
@@ -86,11 +83,7 @@ async def test_announced_bodies_that_do_not_come_leave_room_for_others(settings:
     async with running_gateway(chart) as gateway, clients(gateway, 2) as opened:
         for client in opened:
             client.transport.write(head(CHAT, 64 * MIB))
-
-        async def both_wait() -> bool:
-            return await active(gateway) == 2
-
-        await eventually(both_wait)
+        await gateway.until_metric(ACTIVE, 2)
         assert await gateway.metric("gateway_active_body_bytes") == 0
         assert [await chats(gateway, key) for key in (ALICE_KEY, BOB_KEY)] == [200, 200]
 
@@ -107,11 +100,7 @@ async def test_a_body_that_drips_is_ended(settings: GatewaySettings, path: str) 
         assert status == 408
         assert b'"code":"body_timeout"' in client.raw
         assert time.monotonic() - began > 0.4
-
-        async def room_is_free() -> bool:
-            return await active(gateway) == 0
-
-        await eventually(room_is_free)
+        await gateway.until_metric(ACTIVE, 0)
         assert await gateway.metric("gateway_active_body_bytes") == 0
 
 
@@ -134,7 +123,7 @@ async def test_hundreds_of_slow_bodies_of_one_tenant_leave_another_its_chats(set
         share, refusals = SLOW * 3 // 4, 'gateway_refused_requests_total{limit="tenant"}'
 
         async def share_is_taken() -> bool:
-            return (await active(gateway), await gateway.metric(refusals)) == (share, SLOW - share)
+            return (await gateway.metric(ACTIVE), await gateway.metric(refusals)) == (share, SLOW - share)
 
         await eventually(share_is_taken)
         assert await asyncio.gather(*(chats(gateway, BOB_KEY) for _ in range(20))) == [200] * 20
@@ -148,25 +137,13 @@ async def test_bytes_of_one_tenant_leave_another_its_share(settings: GatewaySett
     async with running_gateway(small) as gateway, clients(gateway, 4) as opened:
         for client in opened:
             client.transport.write(head(CHAT, MIB) + b"[" * (MIB - 1))
-
-        async def share_is_taken() -> bool:
-            return await gateway.metric("gateway_active_body_bytes") == 3 * (MIB - 1)
-
-        await eventually(share_is_taken)
+        await gateway.until_metric("gateway_active_body_bytes", 3 * (MIB - 1))
         assert await chats(gateway, BOB_KEY) == 200
 
 
 async def test_bytes_are_counted_as_they_come_and_given_back(settings: GatewaySettings) -> None:
     async with running_gateway(with_limits(settings)) as gateway, clients(gateway, 1) as [client]:
         client.transport.write(head(CHAT, 10_000) + b"x" * 4_000)
-
-        async def counted() -> bool:
-            return await gateway.metric("gateway_active_body_bytes") == 4_000
-
-        await eventually(counted)
+        await gateway.until_metric("gateway_active_body_bytes", 4_000)
         client.transport.close()
-
-        async def given_back() -> bool:
-            return await gateway.metric("gateway_active_body_bytes") == 0
-
-        await eventually(given_back)
+        await gateway.until_metric("gateway_active_body_bytes", 0)

@@ -7,7 +7,6 @@ from typing import Any
 import pytest
 
 from tests.fakes.streaming_engine import MODEL, USAGE, FakeEngine, Refuses, Says, SendsBytes
-from tests.gateway.rig import eventually
 from tests.gateway.running import Gateway, question
 
 MEMORY = {"user_id": "u1"}
@@ -27,13 +26,6 @@ def openai_stream(*pieces: str, reports: bool = True) -> SendsBytes:
     return SendsBytes([*events, b"data: [DONE]\n\n"], EVENTS)
 
 
-async def counted(gateway: Gateway, operation: str, tokens: float) -> None:
-    async def there() -> bool:
-        return await gateway.metric(TOKENS % operation) == tokens
-
-    await eventually(there)
-
-
 def usages(chunks: Sequence[Any]) -> list[Any]:
     return [chunk["usage"] for chunk in chunks if chunk.get("usage")]
 
@@ -50,7 +42,7 @@ async def test_a_client_that_does_not_ask_gets_no_usage_and_is_counted(
     assert answer.streamed_text == 'Hello: "usage":{"x":1}'
     assert (usages(answer.chunks), answer.events[-1]) == ([], b"data: [DONE]")
     assert [chunk for chunk in answer.chunks if not chunk["choices"] and "memory" not in chunk] == []
-    await counted(gateway, "chat", USAGE["prompt_tokens"])
+    await gateway.until_metric(TOKENS % "chat", USAGE["prompt_tokens"])
 
 
 @pytest.mark.parametrize("memory", [None, MEMORY], ids=["no memory", "memory"])
@@ -62,7 +54,7 @@ async def test_a_client_that_asks_gets_the_usage_and_is_counted(
     answer = await gateway.chat(stream=True, **asked, **({} if memory is None else {"memory": memory}))
     assert engine.last.json["stream_options"] == asked["stream_options"]
     assert usages(answer.chunks) == [USAGE]
-    await counted(gateway, "chat", USAGE["prompt_tokens"])
+    await gateway.until_metric(TOKENS % "chat", USAGE["prompt_tokens"])
 
 
 async def test_texts_that_arrive_with_the_end_are_passed_on_as_they_came(gateway: Gateway, engine: FakeEngine) -> None:
@@ -70,7 +62,7 @@ async def test_texts_that_arrive_with_the_end_are_passed_on_as_they_came(gateway
     engine.will(SendsBytes([whole], EVENTS))
     answer = await gateway.chat(stream=True, stream_options={"include_usage": True})
     assert answer.raw == whole
-    await counted(gateway, "chat", USAGE["prompt_tokens"])
+    await gateway.until_metric(TOKENS % "chat", USAGE["prompt_tokens"])
 
 
 async def test_a_usage_beside_a_text_counts_where_the_end_has_none(gateway: Gateway, engine: FakeEngine) -> None:
@@ -79,7 +71,7 @@ async def test_a_usage_beside_a_text_counts_where_the_end_has_none(gateway: Gate
     engine.will(SendsBytes([b"".join((reports, *others))], EVENTS))
     answer = await gateway.chat(stream=True, stream_options={"include_usage": True})
     assert answer.streamed_text == "Hello."
-    await counted(gateway, "chat", USAGE["prompt_tokens"])
+    await gateway.until_metric(TOKENS % "chat", USAGE["prompt_tokens"])
 
 
 async def test_other_options_of_the_stream_reach_the_engine(gateway: Gateway, engine: FakeEngine) -> None:
@@ -95,13 +87,13 @@ async def test_a_whole_answer_reaches_the_engine_as_it_was_sent(gateway: Gateway
 async def test_streams_of_messages_responses_and_completions_are_counted(gateway: Gateway, engine: FakeEngine) -> None:
     ask: Any = {"model": MODEL, "stream": True}
     await gateway.post("/v1/messages", {**ask, "max_tokens": 9, "messages": question()["messages"]})
-    await counted(gateway, "chat", 7)
+    await gateway.until_metric(TOKENS % "chat", 7)
     await gateway.post("/v1/responses", {**ask, "input": "Hi.", "store": False})
-    await counted(gateway, "responses", 7)
+    await gateway.until_metric(TOKENS % "responses", 7)
     engine.will(openai_stream("Hello."))
     answer = await gateway.post("/v1/completions", {**ask, "prompt": "Hi."})
     assert b'"usage": {' not in answer.raw
-    await counted(gateway, "completions", 7)
+    await gateway.until_metric(TOKENS % "completions", 7)
 
 
 async def test_an_engine_that_refuses_the_question_is_asked_without_it_from_then_on(
