@@ -22,8 +22,8 @@ class Counting:
         self.counts_tokens = counts_tokens
         self.usage: object = None
 
-    def streamed(self, event: bytes) -> None:
-        del event
+    def streamed(self) -> None:
+        pass
 
     def tokens(self, usage: object) -> None:
         self.usage = usage

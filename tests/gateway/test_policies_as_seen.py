@@ -62,7 +62,7 @@ async def kept(redis: Redis, queue: MemoryQueue, said: str = SAID) -> str:
 async def test_a_policy_set_by_another_process_holds_for_the_next_write(redis: Redis, elsewhere: Policies) -> None:
     queue = memory_queue(redis)
     assert "vault" in await kept(redis, queue)
-    await elsewhere.put(ALICE, NEVER)
+    await elsewhere.put("a", "user:alice", NEVER)
     assert "vault" not in await kept(redis, queue)
     assert "vault" not in await kept(redis, queue)
 
@@ -70,20 +70,20 @@ async def test_a_policy_set_by_another_process_holds_for_the_next_write(redis: R
 async def test_a_policy_of_the_tenant_or_of_the_app_holds_as_well(redis: Redis, elsewhere: Policies) -> None:
     queue = memory_queue(redis)
     assert "vault" in await kept(redis, queue)
-    await elsewhere.put_of_app("a", "alice", NEVER)
+    await elsewhere.put("a", "app:alice", NEVER)
     assert "vault" not in await kept(redis, queue)
-    await elsewhere.delete_of_app("a", "alice")
+    await elsewhere.delete("a", "app:alice")
     assert "vault" in await kept(redis, queue)
 
 
 async def test_a_deleted_and_a_changed_policy_hold_no_longer(redis: Redis, elsewhere: Policies) -> None:
     queue = memory_queue(redis)
-    await elsewhere.put(ALICE, NEVER)
+    await elsewhere.put("a", "user:alice", NEVER)
     assert "vault" not in await kept(redis, queue)
-    await elsewhere.put(ALICE, MemoryPolicy(never=("It rained",)))
+    await elsewhere.put("a", "user:alice", MemoryPolicy(never=("It rained",)))
     changed = await kept(redis, queue)
     assert ("vault" in changed, "rained" in changed) == (True, False)
-    await elsewhere.delete(ALICE)
+    await elsewhere.delete("a", "user:alice")
     assert await kept(redis, queue) == SAID
 
 
@@ -104,10 +104,10 @@ def said_by(write: DirectWrite) -> str:
 async def test_a_direct_write_misses_no_change_that_another_process_has_made(redis: Redis, elsewhere: Policies) -> None:
     queue = memory_queue(redis)
     assert said_by(await directly(queue)) == SAID
-    await elsewhere.put(ALICE, NEVER)
+    await elsewhere.put("a", "user:alice", NEVER)
     assert "vault" not in said_by(await directly(queue))
     assert "vault" not in said_by(await directly(queue))
-    await elsewhere.delete(ALICE)
+    await elsewhere.delete("a", "user:alice")
     assert said_by(await directly(queue)) == SAID
 
 
@@ -115,9 +115,9 @@ async def test_a_direct_write_whose_lane_is_busy_loses_nothing_to_a_policy_that_
     redis: Redis, elsewhere: Policies
 ) -> None:
     queue = memory_queue(redis)
-    await elsewhere.put(ALICE, NEVER)
+    await elsewhere.put("a", "user:alice", NEVER)
     assert "vault" not in said_by(await directly(queue))
-    await elsewhere.delete(ALICE)
+    await elsewhere.delete("a", "user:alice")
     await enqueued(queue, [Source(role="user", content="Tea.", timestamp=datetime.now(UTC))], namespace=ALICE)
     begun = await directly(queue)
     assert (begun.token, said_by(begun)) == (None, SAID)
@@ -136,7 +136,7 @@ async def test_what_was_redacted_before_a_change_was_seen_is_counted_once(redis:
     metrics = Metrics(new_registry())
     keeper = keeper_of(WorkerSettings(redact="email"), redis, metrics)
     queue = MemoryQueue(redis, rules=QueueRules(), refused=metrics.memory_writes_not_admitted, keeper=keeper)
-    await elsewhere.put(ALICE, NEVER)
+    await elsewhere.put("a", "user:alice", NEVER)
     assert "ada@" not in await kept(redis, queue, MAIL)
     assert metrics.memory_redacted.labels("email")._value.get() == 1  # pyright: ignore[reportPrivateUsage]
 
@@ -147,10 +147,10 @@ async def test_a_response_is_not_kept_by_policies_that_have_changed(redis: Redis
     await records.begin("a", response.id, size=10)
     seen = elsewhere.seen(ALICE)
     assert seen is not None
-    await elsewhere.put(ALICE, NEVER)
+    await elsewhere.put("a", "user:alice", NEVER)
     assert await records.keep(response, ALICE, 0, guard=seen[1]) == "changed"
     with pytest.raises(NotFound):
         await records.get("a", response.id)
-    await elsewhere.delete(ALICE)
+    await elsewhere.delete("a", "user:alice")
     assert await records.keep(response, ALICE, 0, guard=seen[1]) == "kept"
     assert (await records.get("a", response.id)).response == response.response

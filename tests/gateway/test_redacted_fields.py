@@ -1,13 +1,14 @@
-"""Every field of a memory that may hold text is redacted. A new field must be filled in here."""
+"""Every field of a memory that may hold text is redacted, and counted. A new field must be filled in here."""
 
 from collections import Counter
 from datetime import UTC, date, datetime
 from typing import Final
 
 import orjson
-from pydantic import BaseModel
+from pydantic import BaseModel, JsonValue
 
-from gateway.memory.policed_store import redacted_add, redacted_line
+from gateway.memory.policed_store import chars_of_add, redacted_add, redacted_line
+from gateway.policy import chars_of
 from gateway.policy.redaction.finding import Redaction, find_by_rules
 from memloop.wire.feedback import Feedback
 from memloop.wire.memory import MemoryDraft, MemoryItem, NamedTime, Namespace, Source, StoreAdd
@@ -73,3 +74,18 @@ def test_an_imported_memory_is_redacted_in_every_field() -> None:
     text = redacted_line(NumberedLine(number=1, text=line.model_dump_json()), line, redaction()).text
     assert KEY not in text
     assert orjson.loads(text)["item"]["user_id"] == "ann"
+
+
+SAID = Source(role="user", content="12345")
+METADATA: dict[str, JsonValue] = {"a": ["12", {"b": "345"}], "c": 7, "d": None}
+
+
+def test_turns_and_metadata_count() -> None:
+    assert chars_of((SAID, SAID), METADATA) == 15
+
+
+def test_all_texts_of_an_add_count() -> None:
+    draft = MemoryDraft(key="k", value="123", tags=("12", "3"))
+    add = StoreAdd(namespace=Namespace(tenant="t", user_id="u"), drafts=(draft, draft), sources=(SAID,))
+    assert chars_of_add(add) == 2 * (1 + 3 + 3) + 5
+    assert chars_of_add(add.model_copy(update={"metadata": METADATA})) == 2 * (1 + 3 + 3) + 5 + 5

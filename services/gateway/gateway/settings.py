@@ -252,6 +252,11 @@ class GatewaySettings(ServiceSettings):
         if self.api_keys.get_secret_value() and self.api_keys_file is not None:
             raise ValueError("set MEMLOOP_API_KEYS or MEMLOOP_API_KEYS_FILE, not both")
         has_keys = self.api_keys.get_secret_value() or self.api_keys_file is not None
+        _ = self.redacted_kinds
+        if self.trace_redactor:
+            function_at(self.trace_redactor, setting="MEMLOOP_TRACE_REDACTOR")
+        if self.memory_detector:
+            function_at(self.memory_detector, setting="MEMLOOP_MEMORY_DETECTOR")
         if self.user_headers and has_keys and not self.user_header_keys:
             raise ValueError("MEMLOOP_USER_HEADERS needs MEMLOOP_USER_HEADER_KEYS: the keys that may name users")
         return self
@@ -265,15 +270,6 @@ class GatewaySettings(ServiceSettings):
         except ValidationError as error:
             known = ", ".join(("secrets", "personal", *sorted(ALL_KINDS)))
             raise ValueError(f"MEMLOOP_REDACT: {self.redact!r} is not off, nor some of {known}") from error
-
-    @model_validator(mode="after")
-    def _redaction(self) -> Self:
-        _ = self.redacted_kinds
-        if self.trace_redactor:
-            function_at(self.trace_redactor, setting="MEMLOOP_TRACE_REDACTOR")
-        if self.memory_detector:
-            function_at(self.memory_detector, setting="MEMLOOP_MEMORY_DETECTOR")
-        return self
 
 
 class WorkerSettings(GatewaySettings):

@@ -19,7 +19,6 @@ from gateway.access.access import Access
 from gateway.access.estimates import estimate_tokens
 from gateway.access.keys import Principal, managed
 from memloop.chores import patient
-from memloop.sse import data_of
 from memloop.wire.base import spender
 from memloop.wire.chat import NO_OPTIONS, MemoryOptions
 from memloop.wire.errors import DependencyError, MemloopError, RateLimited
@@ -27,7 +26,7 @@ from memloop.wire.fields import Name, named
 from memloop.wire.keys import TENANT_PATTERN, Scope
 from memloop.wire.memory import Namespace
 from memloop_service import INCOMING, RESPONSE_HEADERS, IncomingBody, of_app
-from memloop_service.http import Lane, Model, body_of, object_in, parsed_object, read_ours
+from memloop_service.http import Lane, Model, body_of, object_in, read_ours
 from memloop_service.incoming import AGENT_HEADER, USER_HEADER, refuse_unknown, refuse_unknown_dry_run
 from memloop_state.room import UNLIMITED, Standing
 
@@ -158,14 +157,9 @@ class Allowance:
         """Whether the key has a token limit, so every stream event must be counted."""
         return self._standing is not None and self._access.rates.limits.tokens > 0
 
-    def streamed(self, event: bytes) -> None:
-        """Count a stream event as one token, or take the total from the event's ``usage`` field."""
-        if not self.counts_tokens:
-            return
+    def streamed(self) -> None:
+        """Count a stream event as one token, until the engine reports its count."""
         self._events += 1
-        if b'"usage"' in event:
-            chunk = parsed_object(data_of(event))
-            self.usage(chunk.get("usage") or object_in(chunk.get("response")).get("usage"))
 
     async def __aenter__(self) -> Self:
         return self

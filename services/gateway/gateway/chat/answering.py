@@ -22,11 +22,11 @@ from gateway.engine import (
     LoopModel,
     Meter,
     Outgoing,
+    Passing,
     Relay,
     answer_in,
     counted,
     for_engine,
-    relay,
 )
 from gateway.idempotency import Attempt, refuse_key_of_stream
 from memloop.wire.chat import NO_OPTIONS, ChatRequest, Json
@@ -55,12 +55,7 @@ Prepared: TypeAlias = tuple[ChatTurn | None, ReadContext | None]
 """The chat's memory turn and what was read of its oversized parts, if any."""
 
 
-_Same = TypeVar("_Same")
 _Sent = TypeVar("_Sent")
-
-
-def _as_it_is(given: _Same) -> _Same:
-    return given
 
 
 async def _kept_nowhere(answer: Json) -> Json:
@@ -77,9 +72,9 @@ class AnswerForm:
     is beside the user's data: ``Idempotency.forget`` deletes it by that name too.
     """
 
-    whole: Callable[[Json], Json] = _as_it_is
-    streamed: Callable[[Relay], Relay] = _as_it_is
-    place_of: Callable[[int], int] = _as_it_is
+    whole: Callable[[Json], Json] = lambda answer: answer
+    streamed: Callable[[Relay], Relay] = lambda relay: relay
+    place_of: Callable[[int], int] = lambda place: place
     kept: Callable[[Json], Awaitable[Json]] = _kept_nowhere
     subject: str = ""
 
@@ -218,7 +213,7 @@ class _Answering:
         def stream(upstream: RawResponse, out: Sink) -> Coroutine[Any, Any, None]:
             reply = ReplyStream(self._offered, model=self._asked.model.id)
             if turn is None:
-                return relay(upstream, self._meter, out, hides_usage=hides, reply=reply)
+                return Passing(self._meter, hides_usage=hides, reply=reply).relay(upstream, out)
             return ChatStream(self._chat, turn, self._meter, reply, hides_usage=hides).relay(upstream, out)
 
         return self._form.streamed(stream)

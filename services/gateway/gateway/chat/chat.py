@@ -102,15 +102,6 @@ def names_user(headers: Mapping[str, str]) -> bool:
     return bool(headers.get(USER_HEADER))
 
 
-def asks_for_memory(chat: ChatRequest, headers: Mapping[str, str], *, for_users: bool) -> bool:
-    """Return whether the chat has memory: it has the field ``memory`` or the header ``X-Memory-User-Id``.
-
-    Clients send ``user``, ``safety_identifier`` and ``metadata`` for other purposes too; with ``for_users``, the
-    operator's setting, these suffice.
-    """
-    return for_users or chat.memory is not None or names_user(headers)
-
-
 FROM_TOOL: Final = "From the output of the tool call"
 """How the text begins that introduces a tool's pictures: a tool's own message holds text alone."""
 _FETCHED: Final = re.compile(r"https?://|data:", re.IGNORECASE)
@@ -155,7 +146,9 @@ def asked_chat(request: Request, chat: Chat, principal: Principal, body: JsonBod
     refuse_local_media(body.fields)
     named = namespace_of(principal, fields, request.headers)
     model = chat.backend.models.serving(fields.model, key=named.lane() if named is not None else None)
-    remembers = asks_for_memory(fields, request.headers, for_users=chat.settings.memory_for_users)
+    # Clients name users for other purposes too: with the operator's setting that suffices
+    asks = fields.memory is not None or names_user(request.headers)
+    remembers = asks or chat.settings.memory_for_users
     own = remembers and is_own_task(fields, request.headers)
     namespace = named if remembers and not own else None
     fields, left_out = permitted(fields, namespace, principal, own_task=own)

@@ -5,15 +5,15 @@ A store that is down or slow never fails a chat: the answer is made without memo
 
 import asyncio
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import cast
+from itertools import islice
+from typing import Final, TypeVar, cast
 
 from pydantic import JsonValue
 
 from gateway.chat.chat import Chat
-from gateway.chat.profile import Facts, facts_of, fitting
 from gateway.engine import LoopModel
 from gateway.memory import Standing, ranked, read_beside
 from memloop.chores import computed, patient_until
@@ -24,10 +24,15 @@ from memloop.wire.chat import ChatMessage, Json, MemoryOptions, SentMessage
 from memloop.wire.errors import DependencyError, MemloopError
 from memloop.wire.fields import clean_name, said
 from memloop.wire.memory import MAX_TEXT_CHARS, MemoryItem, Namespace, PendingTurn, StoreSearch
-from memloop.wire.store_requests import RecalledItem
+from memloop.wire.memory_requests import PINNED
+from memloop.wire.store_requests import RecalledItem, StoreList
+from memloop_clients import StoreClient
 from memloop_service.tracing import span
 
 _MOST_PENDING = 20
+_MOST_FACTS: Final = 200
+_MOST_PINNED: Final = 100
+_Item = TypeVar("_Item")
 _PROFILE_SHARE = 2
 """A profile gets at most this part of the budget: one half."""
 _PENDING_SHARE = 2
@@ -38,6 +43,42 @@ _UNREAD = "The queue of memory writes could not be read; this reply may lack tur
 _NO_PROFILE = "The memory store did not list the user's profile; this reply was made without it."
 _TOO_LONG = "The chat and its notes exceed the model's window; this reply was made without memories."
 _DEGRADED = "A model of the memory store did not respond; this reply may lack memories that it would have found."
+
+
+@dataclass(frozen=True, slots=True)
+class Facts:
+    """A user's facts, pinned ones first, then the newest; ``total`` counts all that are stored."""
+
+    items: Sequence[MemoryItem]
+    total: int
+
+
+async def facts_of(store: StoreClient, namespace: Namespace, *, category: str | None = None) -> Facts:
+    """Read the user's pinned and newest facts, of one category or of all. Raises the store's errors."""
+    within: list[JsonValue] = [] if category is None else [{"tags": {"in": [category]}}]
+    pins: list[JsonValue] = [*within, {"tags": {"in": [PINNED]}}]
+    pinned, newest = await asyncio.gather(
+        store.listing(StoreList(scope=namespace, filters={"AND": pins}, limit=_MOST_PINNED)),
+        store.listing(StoreList(scope=namespace, filters={"AND": within} if within else None, limit=_MOST_FACTS)),
+    )
+    items = {item.id: item for item in (*pinned.items, *newest.items)}
+    facts = (  # no turns without a decision, and nothing that a client called wrong or outdated
+        item
+        for item in items.values()
+        if item.memory_type != "KeptTurn" and (item.feedback is None or item.feedback.verdict == "helpful")
+    )
+    return Facts(tuple(islice(facts, _MOST_FACTS)), newest.total)
+
+
+def fitting(items: Iterable[_Item], cost: Callable[[_Item], int], *, max_tokens: int) -> tuple[list[_Item], int]:
+    """Return the items that fit, in order, and their tokens. One that does not is skipped; a later one may fit."""
+    shown: list[_Item] = []
+    tokens = 0
+    for item in items:
+        if tokens + (one := cost(item)) <= max_tokens:
+            shown.append(item)
+            tokens += one
+    return shown, tokens
 
 
 @dataclass(frozen=True, slots=True)

@@ -67,7 +67,7 @@ class ChatStream:
         """Send the events, consecutive texts at once. Before an event that may wait for a write the texts are sent."""
         texts: list[bytes] = []
         for event in events:
-            self._meter.streamed(event)
+            self._meter.streamed()
             if self._reply.may_skip_texts and (text := only_text(event)):
                 self._texts.append(text)
                 texts.append(event)

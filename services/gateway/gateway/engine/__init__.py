@@ -15,9 +15,9 @@ from gateway.engine.models_file import read_models as read_models
 from gateway.engine.models_file import refusing_wrong_models as refusing_wrong_models
 from gateway.engine.rollouts import Rollouts as Rollouts
 from gateway.engine.served import LoopModel as LoopModel
+from gateway.engine.streams import Passing as Passing
 from gateway.engine.streams import only_text as only_text
 from gateway.engine.streams import pass_through as pass_through
-from gateway.engine.streams import relay as relay
 from gateway.engine.streams import send_broken as send_broken
 from gateway.engine.watched import Affine as Affine
 from memloop_clients.engine import CHAT_PATH as CHAT_PATH

@@ -130,9 +130,9 @@ class Meter:
         """Whether every stream event must be passed to ``streamed``."""
         return self._allowance.counts_tokens
 
-    def streamed(self, event: bytes) -> None:
+    def streamed(self) -> None:
         """Count one event of the engine's stream."""
-        self._allowance.streamed(event)
+        self._allowance.streamed()
 
     def tokens(self, usage: object) -> None:
         """Record the engine's reported usage, if any."""

@@ -14,6 +14,7 @@ from typing import Final
 
 from pydantic import JsonValue
 
+from gateway.engine.engines import with_retry_after
 from gateway.engine.models_file import ModelSpec, Role
 from gateway.engine.served import LoopModel
 from memloop.chunking import EstimatingSplitter
@@ -252,6 +253,7 @@ async def _listed_by_engine(model: LoopModel) -> Json:
         listing = await model.engines.get_json("models")
     except EngineError as error:
         if error.engine_status not in _WITHOUT_LIST:
+            with_retry_after(error)
             raise
     listed: list[Json] = []
     for row in objects_in(listing.get("data")):  # in OpenAI's form, without what no client needs: where its files lie

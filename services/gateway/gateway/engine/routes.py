@@ -5,12 +5,11 @@ from typing import Annotated, TypeAlias
 from fastapi import APIRouter, Depends, Query, Request, Response
 
 from gateway.access import AllowanceDep, Principal, PrincipalDep, Room, audit_action, needs
-from gateway.engine.backend import Backend, BackendDep
-from gateway.engine.engines import with_retry_after
+from gateway.engine.backend import BackendDep
 from gateway.engine.rollouts import Rollouts
 from gateway.engine.streams import pass_through
 from memloop.wire.chat import Json
-from memloop.wire.errors import MODEL_NOT_FOUND, EngineError, NotFound
+from memloop.wire.errors import MODEL_NOT_FOUND, NotFound
 from memloop.wire.rollouts import Rollout, RolloutChange, RolloutEnded, RolloutPage
 from memloop_service import ERRORS, of_app
 from memloop_service.http import body_of, engines_body, objects_in, read_ours, streams
@@ -34,13 +33,13 @@ RolloutsDep: TypeAlias = Annotated[Rollouts, of_app("rollouts")]
 @listings.get("/v1/models", dependencies=[needs(None, ignores_unknown=True)])
 async def list_models(backend: BackendDep) -> Json:
     """List the models that requests may name."""
-    return await _models(backend)
+    return await backend.models.listing()
 
 
 @listings.get("/v1/models/{model_id:path}", dependencies=[needs(None, ignores_unknown=True)])
 async def retrieve_model(model_id: str, backend: BackendDep) -> Json:
     """Return one of the models that requests may name."""
-    for model in objects_in((await _models(backend)).get("data")):
+    for model in objects_in((await backend.models.listing()).get("data")):
         if model.get("id") == model_id:
             return model
     raise NotFound(f"There is no model {model_id!r}.", param="model", code=MODEL_NOT_FOUND)
@@ -66,10 +65,9 @@ async def create_completion(request: Request, backend: BackendDep, allowance: Al
     return await pass_through(request, backend, allowance, "completions")
 
 
-@rollouts.get("")
-async def list_rollouts(kept: RolloutsDep, operator: OperatorDep) -> RolloutPage:
+@rollouts.get("", dependencies=[Depends(_operator)])
+async def list_rollouts(kept: RolloutsDep) -> RolloutPage:
     """List the models of which a share of the requests goes to a candidate, and the calls of both."""
-    del operator
     return RolloutPage(data=await kept.all())
 
 
@@ -98,10 +96,3 @@ async def end_rollout(
 
 router.include_router(listings)
 router.include_router(rollouts)
-
-
-async def _models(backend: Backend) -> Json:
-    try:
-        return await backend.models.listing()
-    except EngineError as error:
-        raise with_retry_after(error) from error

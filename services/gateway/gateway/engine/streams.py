@@ -1,8 +1,7 @@
 """Relays an engine's answer to the client: of a stream only events that tell more than a text are parsed."""
 
 import re
-from collections.abc import Coroutine
-from typing import Any, Final
+from typing import Final
 
 from fastapi import Request, Response
 
@@ -39,7 +38,8 @@ MEMORY_HEADER: Final = "x-memloop-memory"
 class Passing:
     """A stream on its way to the client. The usage that it reports is counted at its end.
 
-    ``reply`` reads a chat's events that may not have OpenAI's form, and all after the first of them.
+    ``hides_usage`` leaves out the chunk with the usage alone. ``reply`` reads a chat's events that may not have
+    OpenAI's form, and all after the first of them.
     """
 
     def __init__(self, meter: Meter, *, hides_usage: bool, reply: ReplyStream | None) -> None:
@@ -71,9 +71,20 @@ class Passing:
         self._reads = self._reads or bool(told)
         return texts + b"".join([self._shown(each.raw) for event in read for each in self._reply.read(event)])
 
-    def missing(self) -> bytes:
-        """Return the missing end of a chat's stream. Raises EngineError if its answer is incomplete."""
-        return b"".join(event.raw for event in self._reply.close()) if self._reply is not None else b""
+    async def relay(self, upstream: RawResponse, out: Sink) -> None:
+        """Forward the events in the blocks in which they arrive; give a chat's stream the end that it lacks."""
+        try:
+            while data := await upstream.some():
+                self._meter.first_byte()
+                if events := self.passed(data):
+                    await out.send(events)
+            for event in self._reply.close() if self._reply is not None else ():
+                await out.send(event.raw)
+        except DependencyError as error:
+            await send_broken(error, self._meter, out)
+        finally:
+            self.count()
+            self._meter.finish()
 
     def count(self) -> None:
         """Count the tokens that the engine has reported last."""
@@ -95,7 +106,7 @@ class Passing:
 
     def _shown(self, event: bytes) -> bytes:
         """Count an event, and return what the client gets of it."""
-        self._meter.streamed(event)
+        self._meter.streamed()
         if not _REPORT.search(event):
             return event
         chunk = parsed_object(data_of(event))
@@ -132,29 +143,6 @@ def only_text(event: bytes) -> str | None:
     return text if not any(value for name, value in delta.items() if name not in _WITH_TEXT) else None
 
 
-async def relay(
-    upstream: RawResponse, meter: Meter, out: Sink, *, hides_usage: bool = False, reply: ReplyStream | None = None
-) -> None:
-    """Forward the engine's events in the blocks in which they arrive; parse only those that tell more than a text.
-
-    ``hides_usage`` leaves out the chunk with the usage alone. ``reply`` gives a chat's events OpenAI's form
-    and an end.
-    """
-    passing = Passing(meter, hides_usage=hides_usage, reply=reply)
-    try:
-        while data := await upstream.some():
-            meter.first_byte()
-            if events := passing.passed(data):
-                await out.send(events)
-        if missing := passing.missing():
-            await out.send(missing)
-    except DependencyError as error:
-        await send_broken(error, meter, out)
-    finally:
-        passing.count()
-        meter.finish()
-
-
 async def send_broken(error: DependencyError, meter: Meter, out: Sink) -> None:
     """End a stream whose engine was lost with an ``error`` event."""
     meter.lost(error)
@@ -170,9 +158,6 @@ async def pass_through(request: Request, backend: Backend, allowance: Allowance,
         meter.goes_to(model)
         await allowance.admit(*(body.fields.get(field) for field in _ASKING))
 
-    def stream(upstream: RawResponse, out: Sink) -> Coroutine[Any, Any, None]:
-        return relay(upstream, meter, out, hides_usage=sent.hides_usage)
-
     async def whole(raw: bytes) -> bytes:
         meter.tokens(answer_in(raw).get("usage"))
         return raw
@@ -180,7 +165,8 @@ async def pass_through(request: Request, backend: Backend, allowance: Allowance,
     fields = for_engine(body.fields, model)
     outgoing = body.raw if fields is body.fields else json_text(fields)
     sent = counted(outgoing, body.fields) if operation == "completions" else Outgoing(outgoing)
+    stream = Passing(meter, hides_usage=sent.hides_usage, reply=None)
     call = EngineCall(request, backend, model, meter)
-    response = await call.answer(operation, sent, stream=stream, whole=whole)
+    response = await call.answer(operation, sent, stream=stream.relay, whole=whole)
     response.headers[MEMORY_HEADER] = "none"
     return response

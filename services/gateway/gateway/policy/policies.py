@@ -83,33 +83,22 @@ class Policies:
             stack += filter(None, (self._filed.at(scope.tenant, level), policy_at(level, known)))
         return merged(stack, policy_of_app(scope, known), default_kinds=self._default_kinds)
 
-    async def put(self, scope: Scope, policy: MemoryPolicy) -> None:
-        """Replace the policy of the scope's own level. Raises Conflict when the tenant has too many, and TooLarge."""
-        await self._keep(scope.tenant, levels_of(scope)[-1], policy)
-
-    async def put_of_app(self, tenant: str, user_id: str, policy: KeepPolicy) -> None:
-        """Replace what the application has set for a user. Raises as ``put`` does."""
-        await self._keep(tenant, _of_app(user_id), policy)
-
-    async def delete(self, scope: Scope) -> None:
-        """Delete the policy of the scope's own level, if it has one."""
-        await self._fields.delete(scope.tenant, levels_of(scope)[-1])
-
-    async def delete_of_app(self, tenant: str, user_id: str) -> None:
-        """Delete what the application has set for a user."""
-        await self._fields.delete(tenant, _of_app(user_id))
-
-    async def forget(self, namespace: Namespace) -> None:
-        """Delete a user's policies, when all of the user is erased and not an agent's or a run's part."""
-        if namespace.agent_id is None and namespace.run_id is None:
-            await self._fields.delete(namespace.tenant, f"user:{namespace.user_id}", _of_app(namespace.user_id))
-
-    async def _keep(self, tenant: str, level: str, policy: KeepPolicy) -> None:
+    async def put(self, tenant: str, level: str, policy: KeepPolicy) -> None:
+        """Replace the policy of a level. Raises Conflict when the tenant has too many, and TooLarge."""
         raw = policy.model_dump_json(exclude_none=True, exclude_defaults=True)
         if len(raw.encode()) > MOST_BYTES:
             raise TooLarge(f"A memory policy has at most {MOST_BYTES} bytes.", code="policy_too_large")
         if not await self._fields.put(tenant, level, raw):
             raise Conflict(f"A tenant may have {MOST_OF_A_TENANT} memory policies.", code="too_many_policies")
+
+    async def delete(self, tenant: str, *levels: str) -> None:
+        """Delete the policies of these levels, as far as they have one."""
+        await self._fields.delete(tenant, *levels)
+
+    async def forget(self, namespace: Namespace) -> None:
+        """Delete a user's policies, when all of the user is erased and not an agent's or a run's part."""
+        if namespace.agent_id is None and namespace.run_id is None:
+            await self.delete(namespace.tenant, f"user:{namespace.user_id}", level_of_app(namespace.user_id))
 
 
 def levels_of(scope: Scope) -> tuple[str, ...]:
@@ -127,11 +116,11 @@ def policy_at(level: str, known: Mapping[str, str]) -> MemoryPolicy | None:
 
 def policy_of_app(scope: Scope, known: Mapping[str, str]) -> KeepPolicy | None:
     """Return what the application has set for the scope's user."""
-    raw = None if scope.user_id is None else known.get(_of_app(scope.user_id))
+    raw = None if scope.user_id is None else known.get(level_of_app(scope.user_id))
     return None if raw is None else KeepPolicy.model_validate_json(raw)
 
 
-def _of_app(user_id: str) -> str:
+def level_of_app(user_id: str) -> str:
     """Name the level of what an application sets for its user."""
     return f"app:{user_id}"
 
@@ -141,7 +130,7 @@ def _all_levels(scopes: Iterable[Scope]) -> list[str]:
     for scope in scopes:
         levels |= dict.fromkeys(levels_of(scope))
         if scope.user_id is not None:
-            levels[_of_app(scope.user_id)] = None
+            levels[level_of_app(scope.user_id)] = None
     return list(levels)
 
 

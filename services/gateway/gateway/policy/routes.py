@@ -25,7 +25,7 @@ from gateway.access import (
     takes,
 )
 from gateway.policy.merging import category_of, end_of
-from gateway.policy.policies import Keeper, levels_of, policy_at, policy_of_app
+from gateway.policy.policies import Keeper, level_of_app, levels_of, policy_at, policy_of_app
 from gateway.policy.redaction.finding import Redaction
 from memloop.wire.errors import TooLarge, Unprocessable
 from memloop.wire.keys import AuditAction
@@ -80,7 +80,7 @@ async def put_policy(request: Request, keeper: KeeperDep, principal: PrincipalDe
     """Replace the policy of a tenant, or of one of its agents or users; it applies to every write from then on."""
     policy = await read_ours(request, MemoryPolicy)
     await _audit("memory_policy.changed", level, principal, request)
-    await keeper.policies.put(level, policy)
+    await keeper.policies.put(level.tenant, levels_of(level)[-1], policy)
     return await _state(keeper, level)
 
 
@@ -88,7 +88,7 @@ async def put_policy(request: Request, keeper: KeeperDep, principal: PrincipalDe
 async def delete_policy(request: Request, keeper: KeeperDep, principal: PrincipalDep, level: LevelDep) -> PolicyState:
     """Delete the policy of a tenant, or of one of its agents or users; it inherits all settings again."""
     await _audit("memory_policy.deleted", level, principal, request)
-    await keeper.policies.delete(level)
+    await keeper.policies.delete(level.tenant, levels_of(level)[-1])
     return await _state(keeper, level)
 
 
@@ -101,14 +101,14 @@ async def read_user_policy(keeper: KeeperDep, principal: PrincipalDep, user_id: 
 @router.put("/v1/memory/policy", tags=["memory"], **takes(KeepPolicy, _WRITE))
 async def put_user_policy(asking: AskingDep, keeper: KeeperDep, user_id: QueryId) -> UserPolicyState:
     """Replace what the application asks for a user; it adds to the operator's policies and takes nothing away."""
-    await keeper.policies.put_of_app(asking.tenant, user_id, await asking.body(KeepPolicy))
+    await keeper.policies.put(asking.tenant, level_of_app(user_id), await asking.body(KeepPolicy))
     return await _user_state(keeper, asking.principal, user_id)
 
 
 @router.delete("/v1/memory/policy", tags=["memory"], dependencies=[_WRITE, Room])
 async def delete_user_policy(keeper: KeeperDep, principal: PrincipalDep, user_id: QueryId) -> UserPolicyState:
     """Delete what the application asks for a user; the operator's policies stay."""
-    await keeper.policies.delete_of_app(principal.tenant, user_id)
+    await keeper.policies.delete(principal.tenant, level_of_app(user_id))
     return await _user_state(keeper, principal, user_id)
 
 

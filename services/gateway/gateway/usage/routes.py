@@ -12,12 +12,12 @@ from collections.abc import AsyncGenerator, Callable, Mapping
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
 from datetime import UTC, date, datetime
-from typing import Annotated, Final, Literal, TypeAlias, cast
+from typing import Annotated, Final, Literal, TypeAlias
 
 from fastapi import APIRouter, Query
 
 from gateway.access import ManagedTenant, needs
-from gateway.metrics import Metrics, Spent
+from gateway.metrics import Metrics
 from memloop.wire.base import Wire
 from memloop.wire.errors import Unprocessable
 from memloop.wire.lists import Listed
@@ -33,14 +33,8 @@ DAY_S: Final = 24 * 3600
 HOUR_S: Final = 3600
 
 
-@dataclass(frozen=True, slots=True)
-class Entry:
-    """One count of a tenant: of a model's calls or tokens in the hour that begins at ``at`` (epoch seconds)."""
-
-    at: int
-    model: str
-    kind: Spent
-    count: int
+Sums: TypeAlias = defaultdict[tuple[int, str], Counter[str]]
+"""Calls and tokens of each model, in the hours or days that begin at a time (epoch seconds)."""
 
 
 class Ledger:
@@ -84,19 +78,19 @@ class Ledger:
         if not await self._counts.add(counts):
             self._metrics.usage_lost.inc(sum(count for (_, kind, _), count in spent.items() if kind == "calls"))
 
-    async def read(self, tenant: str, after: int, before: int) -> list[Entry]:
+    async def read(self, tenant: str, after: int, before: int, *, step_s: int) -> Sums:
         """Return the counts of the hours that begin from ``after`` to before ``before``. Raises Unavailable."""
         first = max(after, before - KEEP_DAYS * DAY_S)
         days = [_day(at) for at in range(first - first % DAY_S, before, DAY_S)]
         found = await self._counts.read([_name(tenant, day) for day in days])
-        entries: list[Entry] = []
+        sums: Sums = defaultdict(Counter)
         for day, counts in zip(days, found, strict=True):
             begins = int(datetime.combine(day, datetime.min.time(), UTC).timestamp())
             for field, count in counts.items():
                 hour, kind, model = field.split("|", 2)
                 if after <= (at := begins + int(hour) * HOUR_S) < before:
-                    entries.append(Entry(at, model, cast(Spent, kind), count))
-        return entries
+                    sums[at // step_s * step_s, model][kind] += count
+        return sums
 
 
 def _name(tenant: str, day: date) -> str:
@@ -165,10 +159,7 @@ async def list_usage(
     start = max(0, end - (DAY_S if step_s == HOUR_S else _MOST_S[DAY_S])) if after is None else after
     if end - start > _MOST_S[step_s]:
         raise Unprocessable(f"By {by}, ask for at most {_MOST_S[step_s] // DAY_S} days at a time.", param="after")
-    found = await usage.ledger.read(tenant, _step_after(start, step_s), _step_after(end, step_s))
-    sums: defaultdict[tuple[int, str], Counter[str]] = defaultdict(Counter)
-    for entry in found:
-        sums[entry.at // step_s * step_s, entry.model][entry.kind] += entry.count
+    sums = await usage.ledger.read(tenant, _step_after(start, step_s), _step_after(end, step_s), step_s=step_s)
     rows: list[UsageEntry] = []
     for (at, model), counts in sorted(sums.items()):
         calls, read, written = counts["calls"], counts["input"], counts["output"]
