@@ -23,17 +23,19 @@ def nested(depth: int) -> bytes:
     return b"[" * depth + b"]" * depth
 
 
-@pytest.mark.parametrize("more", [b"", MEMORY, b',"user":"u1","stream":true', b',"cut":"\\ud800"'])
+async def expect_answered_or_refused(gateway: Gateway, path: str, field: bytes, *mores: bytes) -> None:
+    for more in mores:
+        bodies = {depth: b'{"model":"m",' + field % nested(depth) + more + b"}" for depth in DEPTHS}
+        found = {depth: (await gateway.post(path, body)).status for depth, body in bodies.items()}
+        assert set(found.values()) <= {200, 400, 422}, (more, found)
+
+
 @pytest.mark.parametrize("field", FIELDS.values(), ids=FIELDS)
-async def test_a_deep_chat_is_answered_or_refused(settings: GatewaySettings, field: bytes, more: bytes) -> None:
-    async with running_gateway(
-        settings.model_copy(update={"tokens_per_minute": 10**9, "memory_for_users": True})
-    ) as gateway:
-        answers = {
-            depth: await gateway.post(CHAT, b'{"model":"m",' + field % nested(depth) + more + b"}") for depth in DEPTHS
-        }
-    found = {depth: answer.status for depth, answer in answers.items()}
-    assert set(found.values()) <= {200, 400, 422}, found
+async def test_a_deep_chat_is_answered_or_refused(settings: GatewaySettings, field: bytes) -> None:
+    changes = {"tokens_per_minute": 10**9, "memory_for_users": True}
+    async with running_gateway(settings.model_copy(update=changes)) as gateway:
+        streams, cut = b',"user":"u1","stream":true', b',"cut":"\\ud800"'
+        await expect_answered_or_refused(gateway, CHAT, field, b"", MEMORY, streams, cut)
 
 
 RESPONSE_FIELDS = {
@@ -47,12 +49,10 @@ RESPONSE_FIELDS = {
 }
 
 
-@pytest.mark.parametrize("more", [b"", b',"stream":true', b',"store":false', b',"memory":{"user_id":"u1"}'])
 @pytest.mark.parametrize("field", RESPONSE_FIELDS.values(), ids=RESPONSE_FIELDS)
-async def test_a_deep_response_is_answered_or_refused(gateway: Gateway, field: bytes, more: bytes) -> None:
-    bodies = {depth: b'{"model":"m",' + field % nested(depth) + more + b"}" for depth in DEPTHS}
-    found = {depth: (await gateway.post("/v1/responses", body)).status for depth, body in bodies.items()}
-    assert set(found.values()) <= {200, 400, 422}, found
+async def test_a_deep_response_is_answered_or_refused(gateway: Gateway, field: bytes) -> None:
+    remembers, unstored = b',"memory":{"user_id":"u1"}', b',"store":false'
+    await expect_answered_or_refused(gateway, "/v1/responses", field, b"", b',"stream":true', unstored, remembers)
 
 
 async def test_a_refused_depth_is_named(gateway: Gateway, engine: FakeEngine) -> None:
