@@ -1,7 +1,7 @@
 """Audits what an administrator does, before it is done; and every denial, with the answer 401, 403 or 404."""
 
 from datetime import UTC, datetime
-from typing import Final, cast
+from typing import cast
 
 from fastapi import FastAPI, Request, Response
 
@@ -40,12 +40,9 @@ def action_entry(
     )
 
 
-_DENIALS: Final = (Unauthenticated, Forbidden, OtherTenants)
-
-
 def audit_denials(app: FastAPI) -> None:
     """Register handlers that audit the application's denials."""
-    for denial in _DENIALS:
+    for denial in (Unauthenticated, Forbidden, OtherTenants):
         app.add_exception_handler(denial, _denied)
 
 

@@ -8,6 +8,7 @@ import logging
 import time
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
+from functools import lru_cache, partial
 from typing import Final
 
 from memloop.chunking import EstimatingSplitter, TokenizerSplitter
@@ -16,7 +17,7 @@ from memloop_clients import ServedWindow
 
 _LOG = logging.getLogger(__name__)
 _MOST_MODELS: Final = 64
-"""Windows of models that clients name without a models file; the oldest is forgotten beyond that."""
+"""Windows of models that clients name without a models file; those named longest ago are forgotten."""
 Ask = Callable[[], Awaitable[ServedWindow | None]]
 
 
@@ -46,10 +47,12 @@ class Window:
     """Whether the endpoint need not be asked any more."""
     _advice: str = ""
     _looked_at: float = float("-inf")
-    _others: dict[str, "Window"] = field(default_factory=dict[str, "Window"])
+    of: Callable[[str], "Window"] = field(init=False, compare=False, repr=False)
+    """Returns the window of another model at the same endpoint, with the same profile and tokenizer."""
 
     def __post_init__(self) -> None:
         self.profile = self.own
+        self.of = lru_cache(_MOST_MODELS)(partial(Window, self.own, self.tokenizer))
 
     @property
     def limit_tokens(self) -> int:
@@ -113,11 +116,3 @@ class Window:
     def warning(self) -> str | None:
         """Return the way to a larger window where the endpoint has one, for readiness."""
         return self._advice or None
-
-    def of(self, model: str) -> "Window":
-        """Return the window of another model at the same endpoint, with the same profile and tokenizer."""
-        if model not in self._others:
-            if len(self._others) >= _MOST_MODELS:
-                del self._others[next(iter(self._others))]
-            self._others[model] = Window(self.own, self.tokenizer, model)
-        return self._others[model]

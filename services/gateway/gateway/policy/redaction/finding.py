@@ -68,23 +68,13 @@ def kept_rules() -> tuple[KeptRule, ...]:
     )
 
 
-@cache
-def _by_keyword() -> tuple[tuple[str, tuple[int, ...]], ...]:
-    places: dict[str, list[int]] = {}
-    for place, rule in enumerate(kept_rules()):
-        for keyword in rule.keywords:
-            places.setdefault(keyword, []).append(place)
-    return tuple((keyword, tuple(rules)) for keyword, rules in places.items())
-
-
-def kept_rules_for(lowered: str) -> Iterator[KeptRule]:
+def kept_rules_for(lowered: str) -> Iterable[KeptRule]:
     """Return the rules of which a keyword stands near something long with a digit. The text is in lower case."""
     long = (match.span() for match in _LONG.finditer(lowered) if _DIGIT.search(match[0]))
     near = "\n".join(lowered[max(0, start - _NEAR_CHARS) : end] for start, end in long)
     if not near:
-        return iter(())
-    hits = {place for keyword, places in _by_keyword() if keyword in near for place in places}
-    return map(kept_rules().__getitem__, sorted(hits))
+        return ()
+    return {rule.id: rule for rule in kept_rules() for keyword in rule.keywords if keyword in near}.values()
 
 
 def bits_for_each(value: str) -> float:
