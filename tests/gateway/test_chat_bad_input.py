@@ -72,12 +72,6 @@ async def test_half_a_character_becomes_a_replacement_character(
     assert engine.last.json["messages"][0]["content"] == "cut \ufffd here"
 
 
-async def test_a_user_named_by_half_a_character_is_refused(gateway: Gateway) -> None:
-    raw = b'{"model":"m","messages":[{"role":"user","content":"x"}],"user":"\\ud83d","memory":{}}'
-    answer = await gateway.post(CHAT, raw)
-    assert (answer.status, answer.error["code"], answer.error["param"]) == (422, "invalid_name", "user")
-
-
 @pytest.mark.parametrize(
     ("body", "error"),
     [

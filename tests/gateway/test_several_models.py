@@ -24,8 +24,6 @@ from tests.fakes.job_store import store_server
 from tests.fakes.launcher import Launcher, launched
 from tests.fakes.ports import free_port
 from tests.fakes.processes import PATIENCE_S, clean_environment
-from tests.fakes.real_store import real_store
-from tests.fakes.service_process import started
 from tests.fakes.strict_shapes import Body
 from tests.fakes.strict_specs import WINDOW
 from tests.gateway.long_reads import PATH
@@ -33,7 +31,6 @@ from tests.gateway.rig import eventually, settings_for
 from tests.gateway.running import CHAT, Gateway, running_gateway
 from tests.gateway.two_models import (
     DOCUMENT,
-    ENVIRONMENT,
     JUDGING,
     READING,
     WRITING,
@@ -266,38 +263,6 @@ async def test_writes_wait_for_a_writer_that_is_not_there_at_the_start(redis_url
             event = await it.gateway.work.memory.queue.events.wait("local", added["event_id"], timeout_s=PATIENCE_S)
     assert event.status == "completed"
     assert len(it.engines.writer.asked) == 2
-
-
-async def test_real_processes_write_and_read_on_two_engines(redis_url: str, tmp_path: Path) -> None:
-    async with (
-        two_engines(tmp_path) as engines,
-        real_store(redis_url, tmp_path / "store") as store,
-        aiohttp.ClientSession() as http,
-    ):
-        environment = {
-            "MEMLOOP_REDIS_URL": redis_url,
-            "MEMLOOP_STORE_URL": store,
-            "MEMLOOP_MODELS": str(engines.file()),
-            **ENVIRONMENT,
-        }
-        async with (
-            started("gateway.main", tmp_path, environment) as gateway,
-            started("gateway.worker", tmp_path, environment),
-        ):
-            async with http.post(f"{gateway.url}/v1/memory/add", json=ADD) as answer:
-                event = await answer.json()
-            async with http.post(gateway.url + PATH, json=a_read(background=True)) as answer:
-                read_id = (await answer.json())["id"]
-
-            async def completed() -> bool:
-                async with http.get(f"{gateway.url}{PATH}/{read_id}") as answer:
-                    return (await answer.json())["status"] == "completed"
-
-            await eventually(completed)
-    assert event["status"] == "completed"
-    assert {body["model"] for body in engines.writer.asked} == {"w"}
-    assert all(WRITING in texts_of(body) for body in engines.writer.asked)
-    _expect_a_read(engines.reader.asked)
 
 
 @pytest.mark.parametrize("build", [main.build_app, worker.build_app], ids=["api", "worker"])

@@ -7,14 +7,12 @@ import pytest
 
 from gateway.settings import GatewaySettings
 from gateway.traces.keeper import RuleRedactor, TraceRecords, redactor_at
-from memloop.wire.memory import Namespace
 from memloop.wire.traces import Trace
-from memloop_state.owners import Owner, Owners
 from tests.fakes.job_engine import add_memory, tool_call
 from tests.gateway.api_rig import ALICE_KEY, BOB_KEY, OPERATED, OPERATOR_KEY, Api, api
 from tests.gateway.long_reads import PATH, asked, reader
 from tests.gateway.redis_view import connected, keys_that_hold
-from tests.gateway.rig import ALICE, rig, script
+from tests.gateway.rig import rig, script
 
 SETTINGS, TRACES = "/v1/admin/trace-settings", "/v1/admin/traces"
 MAIL = "ann@example.org"
@@ -153,42 +151,6 @@ async def test_the_oldest_traces_make_room(redis_url: str) -> None:
         assert [each async for each in records.all("a")] == ['"2"', '"3"']
         assert await records.forget_one("a", "t3") == 1
         assert (await records.settings("a")).kept == 1
-
-
-async def test_erasing_a_namespace_takes_its_traces_and_no_others(redis_url: str) -> None:
-    async with connected(redis_url) as redis:
-        records = TraceRecords(redis, keep_s=60.0, most=10)
-        await records.switch("local", on=True)
-        for number, agent in enumerate((None, "x", "y")):
-            of = Owner(Namespace(tenant="local", user_id="alice", agent_id=agent), 0)
-            await records.keep(f"t{number}", str(number), tenant="local", owners=(of,))
-        bob = Owner(Namespace(tenant="local", user_id="bob"), 0)
-        await records.keep("t3", "3", tenant="local", owners=(bob,))
-        owners = Owners(redis)
-        assert await owners.records(Namespace(tenant="local", user_id="alice", agent_id="x")) == [("traces", "t1")]
-        assert sorted(await owners.records(ALICE)) == [("traces", f"t{number}") for number in range(3)]
-        assert await records.forget_one("local", "t1") == 1
-        assert sorted(await owners.records(ALICE)) == [("traces", "t0"), ("traces", "t2")]
-
-
-async def test_a_trace_of_work_that_began_before_an_erasure_is_not_kept(redis_url: str) -> None:
-    async with connected(redis_url) as redis:
-        records, owners = TraceRecords(redis, keep_s=60.0, most=10), Owners(redis)
-        await records.switch("local", on=True)
-        of_agent = Namespace(tenant="local", user_id="alice", agent_id="x")
-        await owners.mark(of_agent, 7)
-        await owners.mark(of_agent, 5)  # an older one that comes late
-        assert await records.keep("t0", "canary", tenant="local", owners=(Owner(of_agent, 6),)) == "erased"
-        assert await keys_that_hold(redis, b"canary") == []
-        for number, owner in enumerate((Owner(of_agent, 7), Owner(ALICE, 6))):
-            assert await records.keep(f"t{number}", "canary", tenant="local", owners=(owner,)) == "kept"
-
-
-async def test_nothing_is_kept_once_the_switch_is_off(redis_url: str) -> None:
-    async with connected(redis_url) as redis:
-        records = TraceRecords(redis, keep_s=60.0, most=10)
-        assert await records.keep("t", "canary", tenant="a", owners=()) == "off"
-        assert await keys_that_hold(redis, b"canary") == []
 
 
 @pytest.mark.parametrize(
