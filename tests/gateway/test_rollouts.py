@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from gateway.engine import Rollouts, for_engine
-from gateway.engine.models import Share, target_of
+from gateway.engine.models import target_of
 from gateway.metrics import Metrics
 from memloop.wire.chat import Json
 from memloop.wire.errors import EngineError
@@ -193,11 +193,11 @@ async def test_the_client_begins_reads_and_ends_a_rollout(both: TwoModels) -> No
 
 def test_shares_are_kept_within_two_points_in_a_hundred() -> None:
     for share in (0.05, 0.25, 0.5, 0.9):
-        shares = {"m": Share("n", share)}
+        shares = {"m": RolloutChange(model="m", candidate="n", share=share)}
         taken = sum(target_of(shares, "m", f"user {number}") == "n" for number in range(10_000))
         assert abs(taken / 10_000 - share) < 0.02
 
 
 def test_requests_without_a_key_are_spread_by_themselves() -> None:
-    shares = {"m": Share("n", 0.5)}
+    shares = {"m": RolloutChange(model="m", candidate="n", share=0.5)}
     assert {target_of(shares, "m", None) for _ in range(100)} == {"m", "n"}

@@ -190,7 +190,7 @@ async def opened(
             app.state.jobs = Jobs(memory.queue.lanes, queues)
             app.state.mcp = Mcp(host.answer, memory, reading, access.admission, Values(redis, "mcp", keep_s=24 * 3600))
             app.state.rollouts = rollouts = Rollouts(redis, backend.models, metrics)
-            app.state.usage = usage.Usage(ledger := Ledger(redis, metrics), settings.prices)
+            app.state.usage = ledger = Ledger(redis, metrics, prices=settings.prices)
             async with access.running(), ledger.keeping(), rollouts.following():
                 yield
 

@@ -9,7 +9,6 @@ import logging
 import secrets
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Final
 
 from pydantic import JsonValue
@@ -21,21 +20,14 @@ from memloop.chunking import EstimatingSplitter
 from memloop.ports import Splitter
 from memloop.wire.chat import Json
 from memloop.wire.errors import MODEL_NOT_FOUND, EngineError, InvalidRequest, MemloopError, NotFound, Unavailable
+from memloop.wire.rollouts import RolloutChange
 from memloop_service import StillStarting
 from memloop_service.http import objects_in
 
 _POINTS: Final = 1 << 64
 
 
-@dataclass(frozen=True, slots=True)
-class Share:
-    """The candidate of a model, and its share of the model's requests, 0 to 1."""
-
-    candidate: str
-    share: float
-
-
-def target_of(shares: Mapping[str, Share], model: str, key: str | None) -> str:
+def target_of(shares: Mapping[str, RolloutChange], model: str, key: str | None) -> str:
     """Return the id of the model that serves the key's requests; without a key each request counts by itself.
 
     Equal keys get equal answers in every process. A key that a share sends to the candidate goes there under every
@@ -80,7 +72,7 @@ class Models:
         file, each time that a request asks for a model that is not there.
         """
         self._on_absent = on_absent
-        self.shares: Mapping[str, Share] = {}
+        self.shares: Mapping[str, RolloutChange] = {}
         """Of the models that have a candidate."""
         self._specs = {spec.id: spec for spec in specs if roles}
         self._roles = roles

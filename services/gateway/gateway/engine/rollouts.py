@@ -13,7 +13,7 @@ from collections.abc import AsyncGenerator, Mapping
 from contextlib import asynccontextmanager
 from typing import Final, Literal, TypeAlias, cast
 
-from gateway.engine.models import Models, Share
+from gateway.engine.models import Models
 from gateway.metrics import Metrics
 from memloop.chores import alongside, patient
 from memloop.wire.errors import MODEL_NOT_FOUND, Conflict, DependencyError, NotFound
@@ -123,7 +123,7 @@ class Rollouts:
 
     async def _follow(self) -> None:
         kept = await self._kept()
-        self._models.shares = {each.model: Share(each.candidate, each.share) for each in kept.values()}
+        self._models.shares = kept
         counted: dict[str, tuple[tuple[str, Target], ...]] = {}
         for each in kept.values():
             for model, target in ((each.model, "incumbent"), (each.candidate, "candidate")):

@@ -10,7 +10,6 @@ import time
 from collections import Counter, defaultdict
 from collections.abc import AsyncGenerator, Callable, Mapping
 from contextlib import asynccontextmanager, suppress
-from dataclasses import dataclass
 from datetime import UTC, date, datetime
 from typing import Annotated, Final, Literal, TypeAlias
 
@@ -33,16 +32,24 @@ DAY_S: Final = 24 * 3600
 HOUR_S: Final = 3600
 
 
+Prices: TypeAlias = Mapping[str, tuple[float, float]]
 Sums: TypeAlias = defaultdict[tuple[int, str], Counter[str]]
 """Calls and tokens of each model, in the hours or days that begin at a time (epoch seconds)."""
 
 
 class Ledger:
-    """The usage of all tenants."""
+    """The usage of all tenants; ``prices`` are those of a million input and output tokens, by model."""
 
     def __init__(
-        self, state: State, metrics: Metrics, *, now: Callable[[], float] = time.time, wait_s: float = WAIT_S
+        self,
+        state: State,
+        metrics: Metrics,
+        *,
+        prices: Prices | None = None,
+        now: Callable[[], float] = time.time,
+        wait_s: float = WAIT_S,
     ) -> None:
+        self.prices: Final[Prices] = prices or {}
         self._now = now
         self._counts = Counts(state, "usage", keep_s=(KEEP_DAYS + 1) * DAY_S, wait_s=wait_s)
         self._metrics = metrics
@@ -131,20 +138,12 @@ class UsagePage(Listed[UsageEntry]):
     tenant: str
 
 
-@dataclass(frozen=True, slots=True)
-class Usage:
-    """The slice: what is spent, and the prices of a million input and output tokens by model."""
-
-    ledger: Ledger
-    prices: Mapping[str, tuple[float, float]]
-
-
-UsageDep: TypeAlias = Annotated[Usage, of_app("usage")]
+LedgerDep: TypeAlias = Annotated[Ledger, of_app("usage")]
 
 
 @router.get("/usage")
 async def list_usage(
-    usage: UsageDep,
+    ledger: LedgerDep,
     tenant: ManagedTenant,
     after: Moment = None,
     before: Moment = None,
@@ -159,11 +158,11 @@ async def list_usage(
     start = max(0, end - (DAY_S if step_s == HOUR_S else _MOST_S[DAY_S])) if after is None else after
     if end - start > _MOST_S[step_s]:
         raise Unprocessable(f"By {by}, ask for at most {_MOST_S[step_s] // DAY_S} days at a time.", param="after")
-    sums = await usage.ledger.read(tenant, _step_after(start, step_s), _step_after(end, step_s), step_s=step_s)
+    sums = await ledger.read(tenant, _step_after(start, step_s), _step_after(end, step_s), step_s=step_s)
     rows: list[UsageEntry] = []
     for (at, model), counts in sorted(sums.items()):
         calls, read, written = counts["calls"], counts["input"], counts["output"]
-        price = usage.prices.get(model)
+        price = ledger.prices.get(model)
         cost = None if price is None else (read * price[0] + written * price[1]) / _MILLION
         row = UsageEntry(at=at, model=model, calls=calls, input_tokens=read, output_tokens=written, cost=cost)
         rows.append(row)
