@@ -89,13 +89,9 @@ class Followers:
         here = self._keys.of_id(job_id)
         reader, stream = self._readers[here.tag], here.events(job_id)
         last = min(starting_after + 1, _MAX_SEQUENCE)
-        if is_over:
-            async for entry in reader.stored(stream, last):
-                yield entry
-            return
-        async with reader.joined(stream, job=job_id) as follower:
-            async for entry in reader.entries(stream, follower, last):
-                yield entry
+        entries = reader.stored(stream, last) if is_over else reader.entries(stream, job=job_id, after=last)
+        async for entry in entries:
+            yield entry
 
 
 READS_QUEUE = "reads"

@@ -1,8 +1,8 @@
 """Reads the event streams that this process's clients follow, all of a partition's with one blocking command.
 
-However many clients follow a read, one reader reads its stream. The reader passes each event to a bounded queue per
-follower. A follower that falls behind, or joins late, reads the missing events from the stream by itself. The
-reader runs only while there are followers, and holds one connection.
+However many clients follow a read, one reader reads its stream. They share its latest events; who falls behind, or
+joins late, reads the missing ones from the stream by itself. The reader runs only while there are followers, and holds
+one connection.
 """
 
 import asyncio
@@ -22,8 +22,8 @@ from memloop_state.link import RETRY_AFTER_S, State
 from memloop_state.queue.records import JobRecords
 
 _LOG = logging.getLogger(__name__)
-_MOST_WAITING: Final = 64
-"""Events that a slow follower may have waiting in memory; it reads the rest from the stream when it gets there."""
+_SHARED: Final = 64
+"""The latest events of a stream that stay in memory for its followers."""
 _PAGE: Final = 64
 _CHECK_EVERY_S: Final = 1.0
 _PACE_S: Final = 0.05
@@ -36,7 +36,7 @@ class Entry:
 
     def __init__(self, id_: str, raw: str) -> None:
         self.id = id_
-        self.number = int(id_.partition("-")[2])
+        self.number = _number(id_)
         self.raw = raw
 
     @cached_property
@@ -45,68 +45,39 @@ class Entry:
         return ReadEvent.model_validate_json(self.raw)
 
 
-class Follower:
-    """One client's position in a stream: the events since its last call, or the fact that it missed some."""
-
-    def __init__(self) -> None:
-        self._entries: deque[Entry] = deque()
-        self._missed = True
-        self._news = asyncio.Event()
-        self._error: MemloopError | None = None
-        self.is_over = False
-        """No more events will come than are stored by now."""
-
-    def offer(self, entry: Entry) -> None:
-        """Hand over an event. When the queue is full, the follower reads on from the stream."""
-        if len(self._entries) == _MOST_WAITING:
-            self._entries.clear()
-            self._missed = True
-        if not self._missed:
-            self._entries.append(entry)
-        self._news.set()
-
-    def end(self, error: MemloopError | None = None) -> None:
-        """Mark the end: no event follows."""
-        self.is_over = self._missed = True
-        self._error = error
-        self._news.set()
-
-    async def news(self) -> None:
-        """Wait for an event or the end. Raises the reader's error."""
-        await self._news.wait()
-        self._news.clear()
-        if self._error is not None:
-            raise self._error
-
-    def missed(self) -> bool:
-        """Return whether events must be read from the stream; after the call new ones are handed over again."""
-        missed, self._missed = self._missed, False
-        return missed
-
-    def taken(self) -> Sequence[Entry]:
-        """Return the events handed over since the last call."""
-        found = list(self._entries)
-        self._entries.clear()
-        return found
-
-
 @dataclass(slots=True, eq=False)
-class _Channel:
-    """A followed stream: its job, the id of the last entry read, and its followers."""
+class _Followed:
+    """A stream that clients follow: its job, the id of its last entry, and its latest entries.
+
+    All that came after the number ``shared_after`` are in ``latest``. Once it ``is_over``, no more events will come
+    than are stored by then. ``news`` is set, and replaced, whenever any of this changes.
+    """
 
     job: str
     position: str
+    shared_after: int
+    latest: deque[Entry] = field(default_factory=lambda: deque[Entry](maxlen=_SHARED))
+    news: asyncio.Event = field(default_factory=asyncio.Event)
+    followers: int = 0
     seemed_over: bool = False
-    followers: set[Follower] = field(default_factory=set[Follower])
+    is_over: bool = False
+    error: MemloopError | None = None
 
-    def offer(self, entry: Entry) -> None:
-        self.position = entry.id
-        for follower in self.followers:
-            follower.offer(entry)
+    def add(self, entries: Sequence[Entry]) -> None:
+        for entry in entries:
+            if len(self.latest) == _SHARED:
+                self.shared_after = self.latest[0].number
+            self.latest.append(entry)
+            self.position = entry.id
+        self._wake()
 
     def end(self, error: MemloopError | None = None) -> None:
-        for follower in self.followers:
-            follower.end(error)
+        self.is_over, self.error = True, error
+        self._wake()
+
+    def _wake(self) -> None:
+        self.news.set()
+        self.news = asyncio.Event()
 
 
 class StreamReader:
@@ -116,46 +87,58 @@ class StreamReader:
         self._streams = Streams(state)
         self._wait_ms = max(1, int(wait_s * 1000))
         self._jobs = JobRecords(state)
-        self._channels: dict[str, _Channel] = {}
+        self._followed: dict[str, _Followed] = {}
         self._task: asyncio.Task[None] | None = None
         self._looking: asyncio.Timeout | None = None
         self._began = 0.0
 
+    async def entries(self, stream: str, *, job: str, after: int) -> AsyncGenerator[Entry]:
+        """Yield the entries after that number, each once and in order, to the stream's end. Raises Unavailable."""
+        async with self.joined(stream, job=job) as followed:
+            while True:
+                news, is_over, shared_after = followed.news, followed.is_over, followed.shared_after
+                if is_over or after < shared_after:
+                    async for entry in self.stored(stream, after):
+                        after = entry.number
+                        yield entry
+                    if is_over:
+                        return
+                    after = max(after, shared_after)  # a deleted stream has nothing
+                    continue  # more may have come than is shared
+                for entry in list(followed.latest):
+                    if entry.number > after:
+                        after = entry.number
+                        yield entry
+                await news.wait()
+                if followed.error is not None:
+                    raise followed.error
+
     @asynccontextmanager
-    async def joined(self, stream: str, *, job: str) -> AsyncGenerator[Follower]:
+    async def joined(self, stream: str, *, job: str) -> AsyncGenerator[_Followed]:
         """Follow the stream during the block. Raises Unavailable."""
-        follower = Follower()
-        # The id of the last entry, where the reader starts
-        channel = self._channels.get(stream) or self._opened(stream, job, await self._streams.last(stream) or "0-0")
-        channel.followers.add(follower)
+        followed = self._followed.get(stream)
+        if followed is None:
+            # The id of the last entry, where the reader starts. Another follower may begin meanwhile
+            position = await self._streams.last(stream) or "0-0"
+            followed = self._followed.setdefault(stream, _Followed(job, position, _number(position)))
+            if self._task is None:
+                self._task = asyncio.create_task(self._read(), name="event streams")
+                self._task.add_done_callback(self._ended)
+            elif self._looking is not None and not self._looking.expired():
+                self._looking.reschedule(max(asyncio.get_running_loop().time(), self._began + _PACE_S))
+        followed.followers += 1
         try:
-            yield follower
+            yield followed
         finally:
-            channel.followers.discard(follower)
-            if not channel.followers and self._channels.get(stream) is channel:
-                del self._channels[stream]
-            if not self._channels:
+            followed.followers -= 1
+            if not followed.followers and self._followed.get(stream) is followed:
+                del self._followed[stream]
+            if not self._followed:
                 # No client follows: give the connection back
                 task, self._task = self._task, None
                 if task is not None:
                     task.cancel()
                     await asyncio.wait({task})
-
-    async def entries(self, stream: str, follower: Follower, after: int) -> AsyncGenerator[Entry]:
-        """Yield the entries after that number, each once and in order, to the stream's end. Raises Unavailable."""
-        while True:
-            is_over = follower.is_over
-            if follower.missed():
-                async for entry in self.stored(stream, after):
-                    after = entry.number
-                    yield entry
-            for entry in follower.taken():
-                if entry.number > after:
-                    after = entry.number
-                    yield entry
-            if is_over:
-                return
-            await follower.news()
 
     async def stored(self, stream: str, after: int) -> AsyncGenerator[Entry]:
         """Yield the entries after that number that the stream holds now, page by page. Raises Unavailable."""
@@ -167,16 +150,6 @@ class StreamReader:
                 after = entry.number
                 yield entry
 
-    def _opened(self, stream: str, job: str, position: str) -> _Channel:
-        """Return the stream's channel, which another follower may have opened meanwhile."""
-        channel = self._channels.setdefault(stream, _Channel(job, position))
-        if self._task is None:
-            self._task = asyncio.create_task(self._read(), name="event streams")
-            self._task.add_done_callback(self._ended)
-        elif self._looking is not None and not self._looking.expired():
-            self._looking.reschedule(max(asyncio.get_running_loop().time(), self._began + _PACE_S))
-        return channel
-
     def _ended(self, task: "asyncio.Task[None]") -> None:
         """Pass the reader's error to every follower; the next one starts a new reader."""
         if task.cancelled() or task is not self._task:
@@ -185,33 +158,32 @@ class StreamReader:
         if not isinstance(failure, MemloopError):
             _LOG.error("the reader of event streams failed", exc_info=failure)
             failure = Unavailable("The events cannot be read now.", retry_after_s=RETRY_AFTER_S)
-        channels, self._channels, self._task = self._channels, {}, None
-        for channel in channels.values():
-            channel.end(failure)
+        every, self._followed, self._task = self._followed, {}, None
+        for followed in every.values():
+            followed.end(failure)
 
     async def _read(self) -> None:
         checked_at = time.monotonic()
         while True:
             for stream, entries in await self._look():
-                if (channel := self._channels.get(stream)) is not None:
-                    for entry in entries:
-                        channel.offer(entry)
+                if (followed := self._followed.get(stream)) is not None:
+                    followed.add(entries)
             if time.monotonic() - checked_at >= _CHECK_EVERY_S:
                 # End the streams of ended or deleted reads, which may lack their last event
-                channels = list(self._channels.values())
-                found = await self._jobs.some([channel.job for channel in channels], ["status"])
-                for channel, (status,) in zip(channels, found, strict=True):
+                every = list(self._followed.values())
+                found = await self._jobs.some([followed.job for followed in every], ["status"])
+                for followed, (status,) in zip(every, found, strict=True):
                     if status in _UNDER_WAY:
-                        channel.seemed_over = False
-                    elif channel.seemed_over:
-                        channel.end()
+                        followed.seemed_over = False
+                    elif followed.seemed_over:
+                        followed.end()
                     else:
-                        channel.seemed_over = True  # its last event may be on its way
+                        followed.seemed_over = True  # its last event may be on its way
                 checked_at = time.monotonic()
 
     async def _look(self) -> Sequence[tuple[str, Sequence[Entry]]]:
         """Wait for entries of any stream. Returns nothing when streams were added, or without an entry."""
-        positions = {stream: channel.position for stream, channel in self._channels.items()}
+        positions = {stream: followed.position for stream, followed in self._followed.items()}
         self._began = asyncio.get_running_loop().time()
         try:
             async with asyncio.timeout(None) as self._looking:
@@ -221,6 +193,10 @@ class StreamReader:
         finally:
             self._looking = None
         return [(stream, _entries(found)) for stream, found in news]
+
+
+def _number(id_: str) -> int:
+    return int(id_.partition("-")[2])
 
 
 def _entries(found: Sequence[tuple[str, dict[str, str]]]) -> list[Entry]:
