@@ -14,7 +14,8 @@ from typing import Any, Final
 import pytest
 
 from gateway.access.key_records import KEYS_OF_A_TENANT
-from gateway.files.blobs import Reservations
+from gateway.files.blobs import Blobs
+from gateway.files.storage import Storage
 from gateway.policy.policies import MOST_OF_A_TENANT
 from gateway.webhooks.deliveries import MOST_HOOKS
 from memloop.wire.errors import TooLarge
@@ -129,29 +130,29 @@ async def test_an_upload_that_breaks_off_or_is_malformed_gives_its_share_back(re
         assert (await uploaded(it.one, 1)).status == 200
 
 
-async def test_a_stored_file_and_its_reservation_take_one_place(redis_url: str) -> None:
+async def test_a_stored_file_and_its_reservation_take_one_place(redis_url: str, tmp_path: Path) -> None:
     async with connected(redis_url) as redis:
-        reservations = Reservations(redis, Quota(files=2, bytes=100))
-        async with reservations.held("a", "file-1", size_bytes=60):
+        blobs = Blobs(redis, Storage.at(tmp_path.as_uri()), Quota(files=2, bytes=100))
+        async with blobs.reserved("a", "file-1", size_bytes=60):
             await redis.zadd(Partitions(redis).of_name("a").key("files", "a"), {"file-1": 1})
-            async with reservations.held("a", "file-2", size_bytes=60):
+            async with blobs.reserved("a", "file-2", size_bytes=60):
                 with pytest.raises(TooLarge):
-                    async with reservations.held("a", "file-3", size_bytes=0):
+                    async with blobs.reserved("a", "file-3", size_bytes=0):
                         pass
 
 
-async def test_the_share_of_a_process_that_died_returns(redis_url: str) -> None:
+async def test_the_share_of_a_process_that_died_returns(redis_url: str, tmp_path: Path) -> None:
     async with connected(redis_url) as redis:
-        reservations = Reservations(redis, Quota(files=1, bytes=100))
-        dead = reservations.held("a", "file-1", size_bytes=60)
+        blobs = Blobs(redis, Storage.at(tmp_path.as_uri()), Quota(files=1, bytes=100))
+        dead = blobs.reserved("a", "file-1", size_bytes=60)
         await dead.__aenter__()
         with pytest.raises(TooLarge):
-            async with reservations.held("a", "file-2", size_bytes=1):
+            async with blobs.reserved("a", "file-2", size_bytes=1):
                 pass
         for key in await keys(redis, "*files-reserved*"):
             assert 0 < await redis.pttl(key) <= 60_000
             await redis.delete(key)  # as if that time had passed
-        async with reservations.held("a", "file-3", size_bytes=60):
+        async with blobs.reserved("a", "file-3", size_bytes=60):
             pass
         await dead.__aexit__(None, None, None)
 

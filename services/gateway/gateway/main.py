@@ -27,7 +27,7 @@ from gateway.engine import ModelsConfig, Rollouts, open_backend, read_models, re
 from gateway.engine import routes as models
 from gateway.files import records as file_records
 from gateway.files import routes as uploads
-from gateway.files.files import open_fetching, open_files
+from gateway.files.files import open_files
 from gateway.jobs import letters as jobs
 from gateway.jobs.letters import Jobs
 from gateway.long_read import records as long_read_records
@@ -178,7 +178,7 @@ async def opened(
         async with McpHost(max_body_bytes=settings.max_body_bytes) as host, aclosing(bell):
             app.state.state, app.state.access, app.state.backend = redis, access, backend
             app.state.traces = memory.traces
-            app.state.files, app.state.webhooks, app.state.fetching = files, webhooks, open_fetching(settings)
+            app.state.files, app.state.webhooks = files, webhooks
             app.state.memory, app.state.reading, app.state.keeper = memory, reading, memory.keeper
             app.state.chat = Chat(settings, backend, memory, access.admission)
             app.state.background, app.state.vector_stores = background, searched

@@ -23,6 +23,10 @@ from memloop.wire.errors import DependencyError, TooLarge
 from memloop_state.contents import LEASE_S, Contents, Hold, Quota
 from memloop_state.link import State
 
+_UPLOAD_MAY_TAKE_S: Final = 6 * 3600.0
+_FIRST_LOOK_S: Final = 600.0
+_NEXT_LOOK_S: Final = 3600.0
+
 
 def too_many_files(quota: Quota) -> TooLarge:
     """Return the error of a file for which there is no room."""
@@ -33,34 +37,6 @@ def too_many_bytes(quota: Quota) -> TooLarge:
     """Return the error of a content for which there is no room."""
     message = f"This tenant may store at most {quota.bytes} bytes. Delete files to free space."
     return TooLarge(message, code="storage_quota_exceeded")
-
-
-class Reservations:
-    """The reservations of all tenants. Methods raise Unavailable."""
-
-    def __init__(self, state: State, quota: Quota) -> None:
-        self._quota = quota
-        self._contents = Contents(state, quota)
-
-    @asynccontextmanager
-    async def held(self, tenant: str, file_id: str, *, size_bytes: int) -> AsyncGenerator[None]:
-        """Hold room for a file during the block. Raises TooLarge without it."""
-        outcome = await self._contents.reserve(tenant, file_id, size_bytes=size_bytes)
-        if outcome != "reserved":
-            raise too_many_files(self._quota) if outcome == "files" else too_many_bytes(self._quota)
-
-        extend = partial(self._contents.extend, tenant, file_id, size_bytes=size_bytes)
-        try:
-            async with renewed(extend, every_s=LEASE_S / 3):
-                yield
-        finally:
-            with suppress(DependencyError):
-                await asyncio.shield(self._contents.give_back(tenant, file_id, size_bytes=size_bytes))
-
-
-_UPLOAD_MAY_TAKE_S: Final = 6 * 3600.0
-_FIRST_LOOK_S: Final = 600.0
-_NEXT_LOOK_S: Final = 3600.0
 
 
 class Blob(Wire):
@@ -80,6 +56,20 @@ class Blobs:
         self._jobs = JobRecords(state)
         self.contents = Contents(state, quota)
         self.storage = storage
+
+    @asynccontextmanager
+    async def reserved(self, tenant: str, file_id: str, *, size_bytes: int) -> AsyncGenerator[None]:
+        """Hold room for a file during the block. Raises TooLarge without it."""
+        outcome = await self.contents.reserve(tenant, file_id, size_bytes=size_bytes)
+        if outcome != "reserved":
+            raise too_many_files(self._quota) if outcome == "files" else too_many_bytes(self._quota)
+        extend = partial(self.contents.extend, tenant, file_id, size_bytes=size_bytes)
+        try:
+            async with renewed(extend, every_s=LEASE_S / 3):
+                yield
+        finally:
+            with suppress(DependencyError):
+                await asyncio.shield(self.contents.give_back(tenant, file_id, size_bytes=size_bytes))
 
     async def written(
         self, tenant: str, blocks: AsyncIterator[bytes], *, max_bytes: int | None = None, param: str | None = None

@@ -54,7 +54,6 @@ class Downloads:
                     content=content,
                     filename=_name_of(response.url),
                     media_type=response.headers.get("content-type", "")[:_MEDIA_TYPE_CHARS],
-                    fields={},
                 )
         except (aiohttp.ClientError, OSError, ValueError) as error:
             if isinstance(getattr(error, "os_error", error), AddressRefused):

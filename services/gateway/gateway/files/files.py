@@ -1,16 +1,14 @@
-"""The records of files, the worker's handler that extracts their texts, and whether clients may have them downloaded.
-
-A process that downloads nothing does not load aiohttp.
-"""
+"""The records of files, the worker's handler that extracts their texts, and the downloads, if clients may have any."""
 
 import time
 from collections.abc import Sequence
 from contextlib import aclosing
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Annotated, TypeAlias
+from typing import Annotated, TypeAlias
 
 from gateway.addresses import AddressRules
 from gateway.files.blobs import Blobs
+from gateway.files.download import Downloads
 from gateway.files.extraction import ExtractionRules, Unreadable, extracted
 from gateway.files.records import FileJob, FileRecords, ReadableFile, StoredFile
 from gateway.files.storage import Storage
@@ -27,10 +25,14 @@ FILES_QUEUE = "files"
 
 @dataclass(frozen=True, slots=True)
 class Files:
-    """Files and their texts. ``records`` is None without configured storage; ``wait_s`` bounds a wait for a text."""
+    """Files and their texts. ``wait_s`` bounds a wait for a text.
+
+    ``records`` is None without configured storage, ``downloads`` unless the operator allows them.
+    """
 
     records: FileRecords | None
     queue: LaneQueue
+    downloads: Downloads | None
     max_bytes: int
     wait_s: float
 
@@ -46,11 +48,7 @@ class Files:
         Raises NotSupported, and as ``FileRecords.read_file`` does.
         """
         records, deadline = self.stored(), time.monotonic() + self.wait_s
-        found: list[ReadableFile] = []
-        for file_id in file_ids:
-            left_s = max(0.0, deadline - time.monotonic())
-            found.append(await records.read_file(tenant, file_id, wait_s=left_s, param=param))
-        return tuple(found)
+        return tuple([await records.read_file(tenant, one, deadline=deadline, param=param) for one in file_ids])
 
 
 def open_files(settings: GatewaySettings, state: State, rules: QueueRules) -> Files:
@@ -60,40 +58,12 @@ def open_files(settings: GatewaySettings, state: State, rules: QueueRules) -> Fi
     if settings.storage_url is not None:
         quota = Quota(settings.tenant_files, settings.tenant_storage_bytes)
         records = FileRecords(state, queue, Blobs(state, Storage.at(settings.storage_url), quota), quota)
-    return Files(records, queue, settings.max_file_bytes, settings.file_wait_s)
+    addresses = AddressRules(networks_of(settings.fetch_allow_networks))
+    downloads = Downloads(addresses, settings.fetch_timeout_s) if settings.fetch_urls else None
+    return Files(records, queue, downloads, settings.max_file_bytes, settings.file_wait_s)
 
 
 FilesDep: TypeAlias = Annotated[Files, of_app("files")]
-
-
-if TYPE_CHECKING:
-    from gateway.files.download import Downloads
-
-
-@dataclass(frozen=True, slots=True)
-class Fetching:
-    """The downloads; None when the operator does not allow them."""
-
-    allowed: "Downloads | None"
-
-    def downloads(self) -> "Downloads":
-        """Return the downloads. Raises NotSupported unless the operator allows them."""
-        if self.allowed is None:
-            raise NotSupported("URLs are not downloaded here (MEMLOOP_FETCH_URLS).")
-        return self.allowed
-
-
-def open_fetching(settings: GatewaySettings) -> Fetching:
-    """Build the slice from the settings."""
-    if not settings.fetch_urls:
-        return Fetching(None)
-    from gateway.files.download import Downloads
-
-    addresses = AddressRules(networks_of(settings.fetch_allow_networks))
-    return Fetching(Downloads(addresses, settings.fetch_timeout_s))
-
-
-FetchingDep: TypeAlias = Annotated[Fetching, of_app("fetching")]
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,20 +75,21 @@ class FileHandler:
 
     async def run(self, lease: Lease, hold: Hold) -> JobResult:
         """Return the file with its text, or with the reason why it has none."""
-        job, notes = await self._job(lease), list[str]()
+        job, notes = await self.records.queue.jobs.leased(lease, FileJob), list[str]()
+        holder = f"text:{job.file.id}"
         try:
             raw = self.records.blobs.storage.stream(job.raw.place)
             async with aclosing(raw):
                 limits = self.rules.for_size(job.raw.size_bytes)
                 blocks = extracted(raw, name=job.file.filename, media_type=job.media_type, limits=limits, notes=notes)
                 async with aclosing(blocks):
-                    text = await store_text(self.records.blobs, job.tenant, blocks, holder=_holder(job))
+                    text = await store_text(self.records.blobs, job.tenant, blocks, holder=holder)
         except (Unreadable, TooLarge) as error:
             return _failed(job, str(error))
         try:
             await hold.check()
         except BaseException:
-            await self.records.blobs.release(text, holder=_holder(job))
+            await self.records.blobs.release(text, holder=holder)
             raise
         file = job.file.model_copy(update={"status": "processed", "status_details": "; ".join(notes) or None})
         return _ending("completed", StoredFile(file=file, text=text, owner=job.owner))
@@ -126,21 +97,11 @@ class FileHandler:
     async def give_up(self, lease: Lease, error: MemloopError, *, attempts: int) -> JobResult:
         """Mark the file as unreadable after a bug of ours or a long storage outage."""
         del attempts
-        return _failed(await self._job(lease), f"text extraction failed: {error.message}")
+        return _failed(await self.records.queue.jobs.leased(lease, FileJob), f"text extraction failed: {error.message}")
 
     async def cancelled(self, lease: Lease) -> JobResult:
         """Raise JobGone: files are deleted, never cancelled."""
         raise JobGone(lease.job_id)
-
-    async def _job(self, lease: Lease) -> FileJob:
-        job = await self.records.payload(lease.job_id)
-        if job is None:
-            raise JobGone(lease.job_id)
-        return job
-
-
-def _holder(job: FileJob) -> str:
-    return f"text:{job.file.id}"
 
 
 def _failed(job: FileJob, reason: str) -> JobResult:

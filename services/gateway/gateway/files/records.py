@@ -7,7 +7,7 @@ from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
 from typing import Final, TypeAlias
 
-from gateway.files.blobs import Blob, Blobs, Reservations, too_many_files
+from gateway.files.blobs import Blob, Blobs, too_many_files
 from gateway.queue import IndexFull, LaneQueue, Submission
 from memloop.wire.base import Wire
 from memloop.wire.errors import Conflict, NotFound, Unprocessable
@@ -69,11 +69,10 @@ class FileRecords:
     """Reads and changes a tenant's files. Methods raise Unavailable."""
 
     def __init__(self, state: State, queue: LaneQueue, blobs: Blobs, quota: Quota) -> None:
-        self._queue = queue
+        self.queue = queue
         self._parts = Partitions(state)
         self._indexes = Indexes(state)
         self._quota = quota
-        self._reservations = Reservations(state, quota)
         self._first: list[BeforeDeletion] = []
         self.blobs = blobs
 
@@ -87,15 +86,11 @@ class FileRecords:
 
         Raises TooLarge over the tenant's files or bytes, Unavailable while the state is nearly full.
         """
-        async with self._queue.rules.admitting(self._queue.name):
+        async with self.queue.rules.admitting(self.queue.name):
             pass
         file_id = id_at("file-", tenant, secrets.token_hex(16))
-        async with self._reservations.held(tenant, file_id, size_bytes=size_bytes):
+        async with self.blobs.reserved(tenant, file_id, size_bytes=size_bytes):
             yield file_id
-
-    async def newest_token(self) -> int:
-        """Return the newest fencing token, against which erasures are ordered."""
-        return await self._queue.newest_token()
 
     async def enqueue(self, job: FileJob) -> None:
         """Store the file's record and queue its extraction.
@@ -122,13 +117,9 @@ class FileRecords:
             kind=KIND,
         )
         try:
-            await self._queue.admit(submission)
+            await self.queue.admit(submission)
         except IndexFull:
             raise too_many_files(self._quota) from None
-
-    async def payload(self, file_id: str) -> FileJob | None:
-        """Return the upload's payload, or None when the file is gone."""
-        return await self._queue.jobs.payload(file_id, FileJob)
 
     async def get(self, tenant: str, file_id: str) -> StoredFile:
         """Return the file. Raises NotFound when the tenant has no such file."""
@@ -147,18 +138,18 @@ class FileRecords:
     async def job(self, tenant: str, file_id: str) -> FileJob:
         """Return the upload's payload. Raises NotFound."""
         await self.get(tenant, file_id)
-        job = await self.payload(file_id)
+        job = await self.queue.jobs.payload(file_id, FileJob)
         if job is None:
             raise NotFound("File not found.", param="file_id")
         return job
 
-    async def read_file(self, tenant: str, file_id: str, *, wait_s: float, param: str) -> ReadableFile:
-        """Return the file with its text, waiting up to ``wait_s`` for its extraction.
+    async def read_file(self, tenant: str, file_id: str, *, deadline: float, param: str) -> ReadableFile:
+        """Return the file with its text, waiting for its extraction until ``deadline`` (monotonic seconds).
 
         Raises NotFound, Unprocessable when the file has no text, Conflict when the wait ends without it; the errors
         name ``param``.
         """
-        deadline, poll_s = time.monotonic() + wait_s, _FIRST_POLL_S
+        poll_s = _FIRST_POLL_S
         while True:
             stored = await self.get(tenant, file_id)
             if stored.text is not None:
@@ -203,7 +194,7 @@ class FileRecords:
         job, stored = await self.job(tenant, file_id), await self.get(tenant, file_id)
         for also in self._first:
             await also(tenant, file_id)
-        await self._queue.forget(file_id, file_id)
+        await self.queue.forget(file_id, file_id)
         await self._indexes.remove(FILES_EXPIRING, f"{tenant} {file_id}")
         await self.blobs.release(job.raw, holder=f"file:{file_id}")
         if stored.text is not None:
@@ -223,5 +214,5 @@ class FileRecords:
         return self._parts.of_name(tenant).key("files", tenant)
 
     async def _found(self, tenant: str, ids: Sequence[str]) -> list[StoredFile]:
-        rows = await self._queue.jobs.some(ids, ["tenant", "record"])
+        rows = await self.queue.jobs.some(ids, ["tenant", "record"])
         return [StoredFile.model_validate_json(record) for owner, record in rows if record and owner == tenant]

@@ -1,8 +1,7 @@
 """``/v1/files``: documents for long reads, in OpenAI's file API. The worker extracts their text."""
 
 import time
-from collections.abc import AsyncIterator
-from dataclasses import replace
+from collections.abc import AsyncIterator, Mapping
 from typing import Annotated, Any, Final, Literal, get_args
 from urllib.parse import quote
 
@@ -21,11 +20,20 @@ from gateway.access import (
     principal_of,
 )
 from gateway.files.blobs import Blob
-from gateway.files.files import FetchingDep, FilesDep
+from gateway.files.files import FilesDep
 from gateway.files.records import FileJob, FileRecords
 from gateway.files.uploads import Upload, receive_upload
 from gateway.idempotency import refuse_key_of_stream
-from memloop.wire.errors import Conflict, Erased, InvalidRequest, RateLimited, TooLarge, UnknownParameter, Unprocessable
+from memloop.wire.errors import (
+    Conflict,
+    Erased,
+    InvalidRequest,
+    NotSupported,
+    RateLimited,
+    TooLarge,
+    UnknownParameter,
+    Unprocessable,
+)
 from memloop.wire.files import FileDeleted, FileFromUrl, FileObject, FilePage, FilePurpose
 from memloop_service import ERRORS
 from memloop_service.http import body_of, read_ours
@@ -88,28 +96,27 @@ async def upload_file(
             blobs=records.blobs,
             max_bytes=files.max_bytes,
         )
-        return await register_upload(upload, records, principal.tenant, file_id=file_id, owner=owner)
+        try:
+            purpose, lasts_s = _asked(upload.fields)
+        except InvalidRequest:
+            await records.blobs.drop(upload.content.place)
+            raise
+        return await _registered(upload, records, principal.tenant, file_id, owner, purpose, lasts_s)
 
 
 @ours.post("/from-url", dependencies=[Depends(upload_room)], openapi_extra=body_of(FileFromUrl))
-async def fetch_file(
-    request: Request, files: FilesDep, fetching: FetchingDep, principal: PrincipalDep, allowance: AllowanceDep
-) -> FileObject:
+async def fetch_file(request: Request, files: FilesDep, principal: PrincipalDep, allowance: AllowanceDep) -> FileObject:
     """Download a document from a public address, as ``POST /v1/files`` takes it. The operator must allow it."""
     refuse_key_of_stream(request)
     asked = await read_ours(request, FileFromUrl)
-    downloads = fetching.downloads()
+    if files.downloads is None:
+        raise NotSupported("URLs are not downloaded here (MEMLOOP_FETCH_URLS).")
     records = files.stored()
     await allowance.admit()
     owner, tenant = await _owner_of(request, records, principal), principal.tenant
     async with records.room(tenant, size_bytes=0) as file_id:
-        upload = await downloads.stored(asked.url, blobs=records.blobs, tenant=tenant, max_bytes=files.max_bytes)
-        # The fields that the form of an upload would have
-        fields = {"purpose": "user_data"}
-        if asked.expires_after_s is not None:
-            fields |= {"expires_after[anchor]": "created_at", "expires_after[seconds]": str(asked.expires_after_s)}
-        described = replace(upload, fields=fields)
-        return await register_upload(described, records, tenant, file_id=file_id, owner=owner)
+        upload = await files.downloads.stored(asked.url, blobs=records.blobs, tenant=tenant, max_bytes=files.max_bytes)
+        return await _registered(upload, records, tenant, file_id, owner, "user_data", asked.expires_after_s)
 
 
 @openais.get("", dependencies=[Room])
@@ -161,43 +168,46 @@ router.include_router(ours)
 async def _owner_of(request: Request, records: FileRecords, principal: Principal) -> Owner | None:
     """Return the user that the request's headers name, whose erasure deletes the file."""
     named = namespace_named(principal, {}, request.headers)
-    return None if named is None else Owner(named, await records.newest_token())
+    return None if named is None else Owner(named, await records.queue.newest_token())
 
 
-async def register_upload(
-    upload: Upload, files: FileRecords, tenant: str, *, file_id: str, owner: Owner | None = None
+def _asked(fields: Mapping[str, str]) -> tuple[FilePurpose, int | None]:
+    """Return the purpose and the seconds that a form asks for. Raises InvalidRequest."""
+    unknown = sorted(fields.keys() - _FORM["properties"].keys())
+    if unknown:
+        raise UnknownParameter(unknown[0], known=_FORM["properties"])
+    purpose = fields.get("purpose")
+    if purpose not in _PURPOSES:
+        raise Unprocessable(f"The purpose must be {' or '.join(_PURPOSES)}.", param="purpose")
+    if not any(name.startswith("expires_after") for name in fields):
+        return purpose, None
+    given, anchor = fields.get("expires_after[seconds]", ""), fields.get("expires_after[anchor]")
+    if anchor != "created_at" or not given.isdecimal() or not 3600 <= int(given) <= _LONGEST_EXPIRY_S:
+        what = f"expires_after needs the anchor created_at and 3600 to {_LONGEST_EXPIRY_S} s."
+        raise Unprocessable(what, param="expires_after")
+    return purpose, int(given)
+
+
+async def _registered(
+    upload: Upload,
+    files: FileRecords,
+    tenant: str,
+    file_id: str,
+    owner: Owner | None,
+    purpose: FilePurpose,
+    lasts_s: int | None,
 ) -> FileObject:
-    """Store the file's record if the form's fields are valid; otherwise delete the upload.
-
-    Raises TooLarge over the tenant's quota, Erased when the owner was erased since the upload began.
-    """
-    try:
-        unknown = sorted(upload.fields.keys() - _FORM["properties"].keys())
-        if unknown:
-            raise UnknownParameter(unknown[0], known=_FORM["properties"])
-        purpose = upload.fields.get("purpose")
-        if purpose not in _PURPOSES:
-            raise Unprocessable(f"The purpose must be {' or '.join(_PURPOSES)}.", param="purpose")
-        now = int(time.time())
-        lasts_s = None
-        if any(name.startswith("expires_after") for name in upload.fields):
-            given, anchor = upload.fields.get("expires_after[seconds]", ""), upload.fields.get("expires_after[anchor]")
-            if anchor != "created_at" or not given.isdecimal() or not 3600 <= int(given) <= _LONGEST_EXPIRY_S:
-                what = f"expires_after needs the anchor created_at and 3600 to {_LONGEST_EXPIRY_S} s."
-                raise Unprocessable(what, param="expires_after")
-            lasts_s = int(given)
-        file = FileObject(
-            id=file_id,
-            bytes=upload.content.size_bytes,
-            created_at=now,
-            expires_at=None if lasts_s is None else now + lasts_s,
-            filename=upload.filename,
-            purpose=purpose,
-            status="uploaded",
-        )
-    except InvalidRequest:
-        await files.blobs.drop(upload.content.place)
-        raise
+    """Store the file's record. Raises TooLarge over the tenant's quota, Erased when the owner was erased meanwhile."""
+    now = int(time.time())
+    file = FileObject(
+        id=file_id,
+        bytes=upload.content.size_bytes,
+        created_at=now,
+        expires_at=None if lasts_s is None else now + lasts_s,
+        filename=upload.filename,
+        purpose=purpose,
+        status="uploaded",
+    )
     blob = await files.blobs.claim(upload.content, holder=f"file:{file_id}")
     job = FileJob(tenant=tenant, raw=blob, media_type=upload.media_type, file=file)
     if owner is not None:

@@ -9,13 +9,14 @@ from collections.abc import AsyncGenerator, Generator, Iterator
 from contextlib import asynccontextmanager, contextmanager, suppress
 from datetime import timedelta
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, Protocol
+from typing import TYPE_CHECKING, Final
 from urllib.parse import unquote, urlsplit
 
 from memloop.wire.errors import NotFound, Unavailable
 from memloop_service.private_files import make_private
 
 if TYPE_CHECKING:
+    from obstore import AsyncWritableFile
     from obstore.store import ClientConfig, ObjectStore, RetryConfig
 
 BLOCK_BYTES: Final = 1 << 20
@@ -32,14 +33,6 @@ def local_folder(url: str | None) -> Path | None:
     """Return the folder of a ``file:`` URL, or None for a bucket or no storage."""
     parts = urlsplit(url or "")
     return Path(unquote(parts.path)) if parts.scheme == "file" else None
-
-
-class Writer(Protocol):
-    """An object that is being written."""
-
-    async def write(self, block: bytes, /) -> object:
-        """Append a block."""
-        ...
 
 
 class Storage:
@@ -74,12 +67,12 @@ class Storage:
         return place.rpartition("/")[0]
 
     @asynccontextmanager
-    async def writing(self, place: str, name: str = _DATA) -> AsyncGenerator[Writer]:
+    async def writing(self, place: str) -> "AsyncGenerator[AsyncWritableFile]":
         """Write a new object block by block; it exists only if the ``with`` block ends without an error."""
         from obstore import open_writer_async
 
         with _storage_errors():
-            writer = open_writer_async(self._store, f"{place}/{name}", buffer_size=_PART_BYTES, max_concurrency=2)
+            writer = open_writer_async(self._store, f"{place}/{_DATA}", buffer_size=_PART_BYTES, max_concurrency=2)
         try:
             yield writer
         except BaseException:

@@ -27,7 +27,7 @@ class Upload:
     content: Blob
     filename: str
     media_type: str
-    fields: dict[str, str]
+    fields: dict[str, str] = field(default_factory=dict[str, str])
 
 
 async def receive_upload(
